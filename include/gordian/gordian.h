@@ -1,0 +1,481 @@
+/*
+ * Gordian cuts deadlocks.
+ *
+ * This is the whole public interface of libgordian. A *system* holds
+ * processes, resources, and who holds and waits for what. Feed it events, one
+ * by one or in batches; each answer says whether the request was granted,
+ * waits, closes a deadlock, or can never be served because of an older one.
+ *
+ *     gordian_system *sys;
+ *     gordian_open(&sys, NULL, NULL);
+ *     uint32_t fork, spoon, ann, bob;
+ *     gordian_add_resource(sys, "fork", 1, &fork, NULL);
+ *     ...
+ *     gordian_outcome outcome;
+ *     gordian_request(sys, ann, fork, 1, &outcome, NULL);
+ *
+ * Conventions
+ *   Status    Every function that can fail returns a gordian_status and takes
+ *             a gordian_error (NULL if the text is not wanted). A function
+ *             that fails leaves the system as it was.
+ *   Outputs   Output parameters are written on success only, unless said.
+ *   Lists     A `const uint32_t *` handed out belongs to the system and stays
+ *             valid until the next call on the same system.
+ *   Ids       Processes and resources are small integers handed out by the
+ *             system, dense from 0, reused after removal. Names are optional.
+ *   Threads   A system may be used by one thread at a time; different systems
+ *             are independent. The library has no globals, never prints and
+ *             never exits.
+ */
+#ifndef GORDIAN_GORDIAN_H
+#define GORDIAN_GORDIAN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define GORDIAN_VERSION_MAJOR 0
+#define GORDIAN_VERSION_MINOR 1
+#define GORDIAN_VERSION_PATCH 0
+
+#if defined(__GNUC__)
+#define GORDIAN_API __attribute__((visibility("default")))
+#else
+#define GORDIAN_API
+#endif
+
+/* No process, no resource. */
+#define GORDIAN_NONE UINT32_MAX
+
+/* Names: 1 to 255 bytes, any but blanks, '#', '=' and NUL. */
+#define GORDIAN_NAME_MAX 255
+
+/* ------------------------------------------------------------------ errors */
+
+typedef enum gordian_status {
+    GORDIAN_OK = 0,
+    GORDIAN_END,         /* nothing more to read: not an error */
+    GORDIAN_INPUT,       /* bad use or bad input */
+    GORDIAN_UNAVAILABLE, /* the engine asked for is not here, or cannot do this problem */
+    GORDIAN_MEMORY,      /* out of memory */
+    GORDIAN_IO,          /* reading or writing failed */
+} gordian_status;
+
+typedef struct gordian_error {
+    gordian_status status;
+    uint64_t line;   /* in a text input: from 1; 0: no place */
+    uint64_t column; /* in bytes, from 1; 0: no place */
+    char message[400];
+} gordian_error;
+
+/* A word or two for a status: "out of memory". */
+GORDIAN_API const char *gordian_status_text(gordian_status status);
+
+/* The library's version: "0.1.0". */
+GORDIAN_API const char *gordian_version(void);
+
+/* ------------------------------------------------------------------ options */
+
+/* Where the library's memory comes from. `resize(context, NULL, n)` allocates,
+ * `resize(context, p, 0)` frees and returns NULL; NULL on n > 0 is failure. */
+typedef struct gordian_allocator {
+    void *(*resize)(void *context, void *pointer, size_t size);
+    void *context;
+} gordian_allocator;
+
+typedef struct gordian_options {
+    const char *engine;                 /* "auto" (default), "sparse", "matrix", "reduce" */
+    const gordian_allocator *allocator; /* NULL: the C library's; must outlive the system */
+} gordian_options;
+
+/* Sets every option to its default. */
+GORDIAN_API void gordian_options_init(gordian_options *options);
+
+/* ------------------------------------------------------------------ engines */
+
+typedef struct gordian_engine_info {
+    const char *family;  /* "detect", ... */
+    const char *name;    /* "sparse", ... */
+    const char *summary; /* one line */
+    bool available;      /* usable on this machine */
+    const char *reason;  /* why not; NULL when available */
+} gordian_engine_info;
+
+/* Engine number `index`, from 0; GORDIAN_END past the last one. */
+GORDIAN_API gordian_status gordian_engine(size_t index, gordian_engine_info *info);
+
+/* ------------------------------------------------------------------ systems */
+
+typedef struct gordian_system gordian_system;
+
+/* What a system has asked of its engine so far; each contains the one before. */
+typedef enum gordian_model {
+    GORDIAN_SINGLE_UNIT, /* every resource has one unit, requests ask for one */
+    GORDIAN_MULTI_UNIT,  /* resources have several units, requests wait for one */
+    GORDIAN_GENERAL,     /* requests wait for several units or resources at once */
+} gordian_model;
+
+/* Opens an empty system. `options` NULL: the defaults. On failure *out is NULL. */
+GORDIAN_API gordian_status gordian_open(gordian_system **out, const gordian_options *options,
+                                        gordian_error *error);
+/* Frees a system and everything it owns. NULL is fine. */
+GORDIAN_API void gordian_close(gordian_system *system);
+
+GORDIAN_API const char *gordian_engine_name(const gordian_system *system);
+GORDIAN_API gordian_model gordian_system_model(const gordian_system *system);
+
+/* Makes room ahead for this many processes and resources. */
+GORDIAN_API gordian_status gordian_reserve(gordian_system *system, uint32_t processes,
+                                           uint32_t resources, gordian_error *error);
+
+/* Adds a resource of `units` units (at least 1). `name` may be NULL; it must be
+ * new among the resources. */
+GORDIAN_API gordian_status gordian_add_resource(gordian_system *system, const char *name,
+                                                uint64_t units, uint32_t *id, gordian_error *error);
+/* Removes a resource nobody holds or waits for; its id and name may come back. */
+GORDIAN_API gordian_status gordian_remove_resource(gordian_system *system, uint32_t resource,
+                                                   gordian_error *error);
+/* Adds a process. `name` may be NULL; it must be new among the processes. */
+GORDIAN_API gordian_status gordian_add_process(gordian_system *system, const char *name,
+                                               uint32_t *id, gordian_error *error);
+/* Removes a process that holds nothing and waits for nothing. */
+GORDIAN_API gordian_status gordian_remove_process(gordian_system *system, uint32_t process,
+                                                  gordian_error *error);
+
+/* What guides the choice of a victim: low priority and low cost go first. */
+GORDIAN_API gordian_status gordian_set_priority(gordian_system *system, uint32_t process,
+                                                int64_t priority, gordian_error *error);
+GORDIAN_API gordian_status gordian_set_cost(gordian_system *system, uint32_t process, int64_t cost,
+                                            gordian_error *error);
+GORDIAN_API int64_t gordian_priority(const gordian_system *system, uint32_t process); /* 0 */
+GORDIAN_API int64_t gordian_cost(const gordian_system *system, uint32_t process);     /* 1 */
+
+/* By name; GORDIAN_NONE if there is none. The name need not end in NUL. */
+GORDIAN_API uint32_t gordian_find_process(const gordian_system *system, const char *name,
+                                          size_t length);
+GORDIAN_API uint32_t gordian_find_resource(const gordian_system *system, const char *name,
+                                           size_t length);
+/* "" for one without a name, NULL for an id not in use. */
+GORDIAN_API const char *gordian_process_name(const gordian_system *system, uint32_t process);
+GORDIAN_API const char *gordian_resource_name(const gordian_system *system, uint32_t resource);
+
+/* One more than the largest id in use; ids below may be free (name NULL). */
+GORDIAN_API uint32_t gordian_process_limit(const gordian_system *system);
+GORDIAN_API uint32_t gordian_resource_limit(const gordian_system *system);
+
+/* ------------------------------------------------------------------ events */
+
+typedef enum gordian_op {
+    GORDIAN_REQUEST = 1, /* process asks for its wants, all or nothing */
+    GORDIAN_RELEASE,     /* process gives units of one resource back, `to` names who gets them */
+    GORDIAN_CANCEL,      /* process gives its pending request up */
+    GORDIAN_EXIT,        /* process gives up its request and returns everything; it stays known */
+    GORDIAN_HOLD,        /* a snapshot's line: process holds this, whoever waits */
+    GORDIAN_WAIT,        /* a snapshot's line: as a request */
+} gordian_op;
+
+typedef enum gordian_outcome {
+    GORDIAN_GRANTED = 1,
+    GORDIAN_BLOCKED,  /* waits, and can still be served */
+    GORDIAN_DEADLOCK, /* waits; this very request closes a new deadlock with it inside */
+    GORDIAN_DOOMED,   /* waits behind an existing deadlock: can never be served */
+    GORDIAN_RELEASED,
+    GORDIAN_CANCELLED,
+    GORDIAN_EXITED,
+    GORDIAN_REFUSED, /* an error: see `refusal`; the system is unchanged */
+} gordian_outcome;
+
+typedef enum gordian_refusal {
+    GORDIAN_FINE = 0,
+    GORDIAN_UNKNOWN_PROCESS,
+    GORDIAN_UNKNOWN_RESOURCE,
+    GORDIAN_NO_UNITS,      /* asks for zero units, or for nothing */
+    GORDIAN_OVER_TOTAL,    /* more than the resource has in all */
+    GORDIAN_IS_WAITING,    /* a process that waits may not request or release */
+    GORDIAN_NOT_WAITING,   /* nothing to cancel */
+    GORDIAN_NOT_HELD,      /* releases more than it holds */
+    GORDIAN_BAD_HAND_OVER, /* the one named does not wait for it, or its request does not fit */
+    GORDIAN_NOT_FREE,      /* a `hold` of units that others hold */
+} gordian_refusal;
+
+typedef struct gordian_want {
+    uint64_t units;
+    uint32_t resource;
+} gordian_want;
+
+/* For one resource fill `resource` and `units` and leave `wants` NULL. For several
+ * (requests and waits only) point `wants` at `want_count` of them; the same
+ * resource named twice adds up. */
+typedef struct gordian_event {
+    gordian_op op;
+    uint32_t process;
+    uint32_t resource;
+    uint32_t to; /* release: who gets it; GORDIAN_NONE: order of arrival */
+    uint64_t units;
+    const gordian_want *wants;
+    size_t want_count;
+} gordian_event;
+
+typedef struct gordian_result {
+    uint8_t outcome; /* gordian_outcome */
+    uint8_t refusal; /* gordian_refusal */
+    uint16_t reserved;
+    uint32_t served_count; /* how many waiting processes this event served */
+    size_t served_first;   /* where they start in gordian_served() */
+} gordian_result;
+
+/* Feeds one event. A refused event is not a failure: GORDIAN_OK, outcome
+ * GORDIAN_REFUSED. Fails on lack of memory, or when the engine chosen cannot
+ * represent the event (GORDIAN_UNAVAILABLE); the system is then unchanged. */
+GORDIAN_API gordian_status gordian_feed(gordian_system *system, const gordian_event *event,
+                                        gordian_result *result, gordian_error *error);
+
+/* Feeds events in order, `results[i]` for `events[i]`; faster than one by one.
+ * *done counts the events taken, on failure too. */
+GORDIAN_API gordian_status gordian_feed_batch(gordian_system *system, const gordian_event *events,
+                                              size_t count, gordian_result *results, size_t *done,
+                                              gordian_error *error);
+
+/* Who was served during the last feed or recovery, in order. */
+GORDIAN_API const uint32_t *gordian_served(const gordian_system *system, size_t *count);
+
+/* The same events as calls. */
+GORDIAN_API gordian_status gordian_request(gordian_system *system, uint32_t process,
+                                           uint32_t resource, uint64_t units,
+                                           gordian_outcome *outcome, gordian_error *error);
+GORDIAN_API gordian_status gordian_release(gordian_system *system, uint32_t process,
+                                           uint32_t resource, uint64_t units,
+                                           gordian_outcome *outcome, gordian_error *error);
+GORDIAN_API gordian_status gordian_cancel(gordian_system *system, uint32_t process,
+                                          gordian_outcome *outcome, gordian_error *error);
+GORDIAN_API gordian_status gordian_exit(gordian_system *system, uint32_t process,
+                                        gordian_outcome *outcome, gordian_error *error);
+
+/* "granted", "error" for GORDIAN_REFUSED, ...; "request", ...; "single-unit", ... */
+GORDIAN_API const char *gordian_outcome_text(gordian_outcome outcome);
+GORDIAN_API const char *gordian_op_text(gordian_op op);
+GORDIAN_API const char *gordian_model_text(gordian_model model);
+/* Why an event was refused, with names, into a caller's buffer; returns it. */
+GORDIAN_API const char *gordian_refusal_text(const gordian_system *system,
+                                             const gordian_event *event, gordian_refusal refusal,
+                                             char *buffer, size_t size);
+
+/* ------------------------------------------------------------------ questions */
+
+GORDIAN_API bool gordian_is_waiting(const gordian_system *system, uint32_t process);
+GORDIAN_API uint64_t gordian_units(const gordian_system *system, uint32_t resource);
+GORDIAN_API uint64_t gordian_free_units(const gordian_system *system, uint32_t resource);
+
+/* An edge of the resource-allocation graph. */
+typedef struct gordian_edge {
+    uint64_t units;
+    uint32_t process;
+    uint32_t resource;
+    bool waits; /* true: process waits for units of resource; false: it holds them */
+} gordian_edge;
+
+/* Each fills up to `room` edges and returns how many there are. */
+GORDIAN_API size_t gordian_holdings(const gordian_system *system, uint32_t process,
+                                    gordian_edge *edges, size_t room);
+GORDIAN_API size_t gordian_pending(const gordian_system *system, uint32_t process,
+                                   gordian_edge *edges, size_t room);
+GORDIAN_API size_t gordian_holders(const gordian_system *system, uint32_t resource,
+                                   gordian_edge *edges, size_t room);
+/* Those waiting for a resource, in order of arrival. */
+GORDIAN_API size_t gordian_waiters(const gordian_system *system, uint32_t resource,
+                                   gordian_edge *edges, size_t room);
+
+/* Whom `process` waits for: the holders of what it still lacks, each once,
+ * ascending; none when it runs. */
+GORDIAN_API gordian_status gordian_waits_for(gordian_system *system, uint32_t process,
+                                             const uint32_t **processes, size_t *count,
+                                             gordian_error *error);
+
+/* Every process that can never run again, ascending. */
+GORDIAN_API gordian_status gordian_deadlocked(gordian_system *system, const uint32_t **processes,
+                                              size_t *count, gordian_error *error);
+
+/* Why `process` can never run again. In a single-unit system, for a process on
+ * a cycle, the cycle: edges alternate wait, hold, wait, ... starting at
+ * `process`, and the last hold leads back to it. Otherwise the edges of an
+ * irreducible part: all waits of its members and their holdings of what is
+ * waited for; whatever everyone else does, none of its members can ever
+ * proceed. GORDIAN_INPUT if the process can still run. */
+typedef struct gordian_witness {
+    bool cycle;
+    const gordian_edge *edges;
+    size_t count;
+} gordian_witness;
+
+GORDIAN_API gordian_status gordian_explain(gordian_system *system, uint32_t process,
+                                           gordian_witness *witness, gordian_error *error);
+
+/* ------------------------------------------------------------------ recovery */
+
+typedef enum gordian_policy {
+    GORDIAN_YOUNGEST = 1, /* came last */
+    GORDIAN_OLDEST,       /* came first */
+    GORDIAN_CHEAPEST,     /* lowest cost */
+    GORDIAN_PRIORITY,     /* lowest priority */
+    GORDIAN_FEWEST_HELD,  /* fewest units held */
+} gordian_policy;
+
+/* "fewest-held" and the like; false if there is no such policy. */
+GORDIAN_API bool gordian_policy_parse(const char *text, gordian_policy *policy);
+GORDIAN_API const char *gordian_policy_text(gordian_policy policy);
+
+typedef struct gordian_victim {
+    uint32_t process;
+    int64_t weight;            /* what the policy went by: cost, priority, units, or the count
+                                  of processes that came before it (youngest, oldest) */
+    const gordian_edge *frees; /* what it held */
+    size_t frees_count;
+    const uint32_t *served; /* who could go on at once */
+    size_t served_count;
+} gordian_victim;
+
+/* Chooses one victim among the processes of the deadlocks' irreducible parts and
+ * ends it (as GORDIAN_EXIT does). GORDIAN_END when nobody is deadlocked: call
+ * until then. Ties go to the process that came last. The victim's lists stay
+ * valid until the next call on the system. */
+GORDIAN_API gordian_status gordian_recover_one(gordian_system *system, gordian_policy policy,
+                                               gordian_victim *victim, gordian_error *error);
+
+/* ------------------------------------------------------------------ matrices */
+
+/* The matrix engine's state (ask only of a system with engine "matrix"). */
+typedef enum gordian_matrix {
+    GORDIAN_MATRIX_AG,   /* resource x process: grants (bits; counts in multi-unit systems) */
+    GORDIAN_MATRIX_AR,   /* process x resource: requests */
+    GORDIAN_MATRIX_SINK, /* resource x process: the sink each resource leads to (single-unit) */
+    GORDIAN_MATRIX_RR,   /* resource x resource: reachability (single-unit) */
+    GORDIAN_MATRIX_RP,   /* resource x process: reachability */
+} gordian_matrix;
+
+/* One element: 0 or 1, or a count of units for AG in multi-unit systems.
+ * GORDIAN_UNAVAILABLE where the engine or the model has no such matrix. */
+GORDIAN_API gordian_status gordian_matrix_get(const gordian_system *system, gordian_matrix matrix,
+                                              uint32_t row, uint32_t column, uint64_t *value,
+                                              gordian_error *error);
+/* One row of bits, packed into 64-bit words, least significant bit first.
+ * *words and *count are valid until the next event. */
+GORDIAN_API gordian_status gordian_matrix_row(const gordian_system *system, gordian_matrix matrix,
+                                              uint32_t row, const uint64_t **words, size_t *count,
+                                              gordian_error *error);
+
+/* ------------------------------------------------------------------ snapshots */
+
+/* A snapshot is a bag of holds and waits, put together in any order and judged
+ * as a whole, in time linear in its size. It knows ids only; names are a
+ * matter of who reads them. Ids run below the counts given at the start. */
+typedef struct gordian_snapshot gordian_snapshot;
+
+GORDIAN_API gordian_status gordian_snapshot_open(gordian_snapshot **out,
+                                                 const gordian_allocator *allocator,
+                                                 gordian_error *error);
+GORDIAN_API void gordian_snapshot_close(gordian_snapshot *snapshot);
+/* The state of a system, with the system's ids. */
+GORDIAN_API gordian_status gordian_snapshot_take(gordian_snapshot **out,
+                                                 const gordian_system *system,
+                                                 gordian_error *error);
+/* Ids are handed out densely from 0. */
+GORDIAN_API gordian_status gordian_snapshot_add_resource(gordian_snapshot *snapshot, uint64_t units,
+                                                         uint32_t *id, gordian_error *error);
+GORDIAN_API gordian_status gordian_snapshot_add_process(gordian_snapshot *snapshot, uint32_t *id,
+                                                        gordian_error *error);
+/* GORDIAN_INPUT when the holds of a resource would exceed its units. */
+GORDIAN_API gordian_status gordian_snapshot_hold(gordian_snapshot *snapshot, uint32_t process,
+                                                 uint32_t resource, uint64_t units,
+                                                 gordian_error *error);
+/* All waits of a process together are one request. GORDIAN_INPUT when a wait
+ * exceeds the resource's units. */
+GORDIAN_API gordian_status gordian_snapshot_wait(gordian_snapshot *snapshot, uint32_t process,
+                                                 uint32_t resource, uint64_t units,
+                                                 gordian_error *error);
+
+/* A deadlock of a snapshot: a cycle (single-unit), or an irreducible part. Its
+ * `processes` are ascending; for a cycle, in the order of the cycle from the
+ * smallest id on, processes[i] waiting for resources[i] held by processes[i+1]. */
+typedef struct gordian_part {
+    bool cycle;
+    const uint32_t *processes;
+    const uint32_t *resources; /* what they wait for among each other */
+    size_t process_count;
+    size_t resource_count;
+} gordian_part;
+
+typedef struct gordian_report {
+    gordian_model model;
+    const uint32_t *deadlocked; /* every process that can never run again, ascending */
+    size_t deadlocked_count;
+    const gordian_part *parts; /* every deadlock, by smallest process */
+    size_t part_count;
+} gordian_report;
+
+/* Judges the snapshot. The report belongs to it and lasts until its next change. */
+GORDIAN_API gordian_status gordian_snapshot_check(gordian_snapshot *snapshot,
+                                                  gordian_report *report, gordian_error *error);
+/* The edges between the members of a part: their waits and their holdings of
+ * what is waited for. Valid until the next call. */
+GORDIAN_API gordian_status gordian_snapshot_edges(gordian_snapshot *snapshot,
+                                                  const gordian_part *part,
+                                                  const gordian_edge **edges, size_t *count,
+                                                  gordian_error *error);
+
+/* ------------------------------------------------------------------ traces */
+
+/* Reads up to `size` bytes into `buffer`: the count, 0 at the end, -1 on failure
+ * (errno says why). */
+typedef struct gordian_source {
+    ptrdiff_t (*read)(void *context, char *buffer, size_t size);
+    void *context;
+} gordian_source;
+
+/* A trace being replayed into a system: the text is read as a stream, memory is
+ * bounded by the system's state. Processes come into being with their first
+ * event; one that has exited is forgotten once GORDIAN_LINGER others have exited
+ * after it. */
+#define GORDIAN_LINGER 65536
+
+typedef struct gordian_replay gordian_replay;
+
+typedef struct gordian_step {
+    uint64_t seq;          /* events so far: declarations do not count */
+    uint64_t line;         /* where it stands */
+    uint64_t column;       /* of the word a refusal is about, or of the first one */
+    gordian_event event;   /* valid until the next step; ids are GORDIAN_NONE if unknown */
+    gordian_result result; /* served processes: gordian_served() */
+    const char *process;   /* names as written */
+    const char *message;   /* refused: why; else NULL */
+} gordian_step;
+
+/* The system and the source must outlive the replay. */
+GORDIAN_API gordian_status gordian_replay_open(gordian_replay **out, gordian_system *system,
+                                               const gordian_source *source, gordian_error *error);
+GORDIAN_API void gordian_replay_close(gordian_replay *replay);
+/* The next event, already fed to the system. GORDIAN_END after the last one;
+ * GORDIAN_INPUT, with line and column, at a line that is not part of the format. */
+GORDIAN_API gordian_status gordian_replay_next(gordian_replay *replay, gordian_step *step,
+                                               gordian_error *error);
+
+/* Names of a snapshot that was read from text. */
+typedef struct gordian_names gordian_names;
+
+/* Reads a whole snapshot: `resource`, `process`, `hold` and `wait` lines. */
+GORDIAN_API gordian_status gordian_snapshot_read(gordian_snapshot **out, gordian_names **names,
+                                                 const gordian_source *source,
+                                                 const gordian_allocator *allocator,
+                                                 gordian_error *error);
+GORDIAN_API void gordian_names_close(gordian_names *names);
+GORDIAN_API const char *gordian_names_process(const gordian_names *names, uint32_t process);
+GORDIAN_API const char *gordian_names_resource(const gordian_names *names, uint32_t resource);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,58 @@
+#include "base/error.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+static void fill(gordian_error *error, gordian_status status, uint64_t line, uint64_t column,
+                 const char *format, va_list arguments)
+{
+    if (!error)
+        return;
+    error->status = status;
+    error->line = line;
+    error->column = column;
+    vsnprintf(error->message, sizeof error->message, format, arguments);
+}
+
+gordian_status fail(gordian_error *error, gordian_status status, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    fill(error, status, 0, 0, format, arguments);
+    va_end(arguments);
+    return status;
+}
+
+gordian_status fail_at(gordian_error *error, gordian_status status, uint64_t line, uint64_t column,
+                       const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    fill(error, status, line, column, format, arguments);
+    va_end(arguments);
+    return status;
+}
+
+gordian_status fail_memory(gordian_error *error)
+{
+    return fail(error, GORDIAN_MEMORY, "out of memory");
+}
+
+const char *gordian_status_text(gordian_status status)
+{
+    switch (status) {
+    case GORDIAN_OK:
+        return "ok";
+    case GORDIAN_END:
+        return "end";
+    case GORDIAN_INPUT:
+        return "bad input";
+    case GORDIAN_UNAVAILABLE:
+        return "not available";
+    case GORDIAN_MEMORY:
+        return "out of memory";
+    case GORDIAN_IO:
+        return "input or output failed";
+    }
+    return "unknown status";
+}

@@ -1,0 +1,18 @@
+/* The one error convention: return a status, fill the caller's gordian_error.
+ *
+ *     if (units == 0)
+ *         return fail(error, GORDIAN_INPUT, "a resource needs at least one unit");
+ */
+#ifndef GORDIAN_BASE_ERROR_H
+#define GORDIAN_BASE_ERROR_H
+
+#include <gordian/gordian.h>
+
+/* Each writes the message (if `error` is not NULL) and returns the status. */
+gordian_status fail(gordian_error *error, gordian_status status, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+gordian_status fail_at(gordian_error *error, gordian_status status, uint64_t line, uint64_t column,
+                       const char *format, ...) __attribute__((format(printf, 5, 6)));
+gordian_status fail_memory(gordian_error *error);
+
+#endif

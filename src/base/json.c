@@ -1,0 +1,160 @@
+#include "base/json.h"
+
+#include <assert.h>
+#include <math.h>
+#include <string.h>
+
+static const char replacement[] = "\xef\xbf\xbd"; /* U+FFFD */
+
+static bool is_tail(unsigned char byte)
+{
+    return (byte & 0xc0) == 0x80;
+}
+
+/* Bytes of the well-formed UTF-8 character at `at` (NUL-terminated text), 0 if there is none:
+ * stray tails, overlong forms, surrogates and what lies above U+10FFFF do not count. */
+static size_t utf8_length(const unsigned char *at)
+{
+    if (at[0] < 0x80)
+        return 1;
+    if (at[0] < 0xc2 || at[0] > 0xf4 || !is_tail(at[1]))
+        return 0;
+    if (at[0] < 0xe0)
+        return 2;
+    if (at[0] < 0xf0) {
+        bool bad = (at[0] == 0xe0 && at[1] < 0xa0) || (at[0] == 0xed && at[1] > 0x9f);
+        return !bad && is_tail(at[2]) ? 3 : 0;
+    }
+    bool bad = (at[0] == 0xf0 && at[1] < 0x90) || (at[0] == 0xf4 && at[1] > 0x8f);
+    return !bad && is_tail(at[2]) && is_tail(at[3]) ? 4 : 0;
+}
+
+static bool is_plain(unsigned char byte)
+{
+    return byte >= 0x20 && byte < 0x80 && byte != '"' && byte != '\\';
+}
+
+static void write_escape(struct output *out, unsigned char byte)
+{
+    static const char short_form[] = "\"\"\\\\\nn\tt\rr\bb\ff";
+    for (size_t i = 0; short_form[i]; i += 2) {
+        if ((unsigned char)short_form[i] == byte) {
+            output_char(out, '\\');
+            output_char(out, short_form[i + 1]);
+            return;
+        }
+    }
+    static const char hex[] = "0123456789abcdef";
+    output_text(out, "\\u00");
+    output_char(out, hex[byte >> 4]);
+    output_char(out, hex[byte & 15]);
+}
+
+static void write_string(struct output *out, const char *text)
+{
+    const unsigned char *at = (const unsigned char *)text;
+    output_char(out, '"');
+    while (*at) {
+        const unsigned char *start = at;
+        while (is_plain(*at))
+            at++;
+        output_bytes(out, (const char *)start, (size_t)(at - start));
+        if (!*at)
+            break;
+        size_t length = utf8_length(at);
+        if (length == 0)
+            output_text(out, replacement);
+        else if (length == 1)
+            write_escape(out, *at);
+        else
+            output_bytes(out, (const char *)at, length);
+        at += length ? length : 1;
+    }
+    output_char(out, '"');
+}
+
+/* What comes before an element: a comma if one precedes, and its key. */
+static struct output *element(struct json *json, const char *key)
+{
+    if (json->comma)
+        output_char(json->out, ',');
+    json->comma = true;
+    if (key) {
+        output_char(json->out, '"');
+        output_text(json->out, key);
+        output_bytes(json->out, "\":", 2);
+    }
+    return json->out;
+}
+
+void json_begin(struct json *json, struct output *out)
+{
+    *json = (struct json){.out = out};
+    json_open(json, NULL, '{');
+}
+
+void json_end(struct json *json)
+{
+    while (json->depth > 0)
+        json_shut(json);
+    output_char(json->out, '\n');
+    json->comma = false;
+}
+
+void json_open(struct json *json, const char *key, char bracket)
+{
+    assert(json->depth < sizeof json->closers);
+    output_char(element(json, key), bracket);
+    json->closers[json->depth++] = bracket == '{' ? '}' : ']';
+    json->comma = false;
+}
+
+void json_shut(struct json *json)
+{
+    assert(json->depth > 0);
+    output_char(json->out, json->closers[--json->depth]);
+    json->comma = true;
+}
+
+void json_key_text(struct json *json, const char *key, const char *value)
+{
+    write_string(element(json, key), value);
+}
+
+void json_key_u64(struct json *json, const char *key, uint64_t value)
+{
+    output_u64(element(json, key), value);
+}
+
+void json_key_i64(struct json *json, const char *key, int64_t value)
+{
+    output_i64(element(json, key), value);
+}
+
+void json_key_bool(struct json *json, const char *key, bool value)
+{
+    output_text(element(json, key), value ? "true" : "false");
+}
+
+void json_key_number(struct json *json, const char *key, double value)
+{
+    if (isfinite(value))
+        output_format(element(json, key), "%.6g", value);
+    else
+        json_key_null(json, key);
+}
+
+void json_key_null(struct json *json, const char *key)
+{
+    output_text(element(json, key), "null");
+}
+
+void json_text(struct json *json, const char *value)
+{
+    json_key_text(json, NULL, value);
+}
+
+void json_u64(struct json *json, uint64_t value)
+{
+    json_key_u64(json, NULL, value);
+}

@@ -1,0 +1,42 @@
+/* The one JSON writer: one object a line, commas kept by the writer. Keys are
+ * plain ASCII literals; strings are escaped, bytes that are not UTF-8 become
+ * U+FFFD.
+ *
+ *     struct json json;
+ *     json_begin(&json, out);                // {
+ *     json_key_text(&json, "op", "request"); // "op":"request"
+ *     json_open(&json, "names", '[');        // ,"names":[
+ *     json_text(&json, "p0");
+ *     json_shut(&json);                      // ]
+ *     json_end(&json);                       // }\n
+ */
+#ifndef GORDIAN_BASE_JSON_H
+#define GORDIAN_BASE_JSON_H
+
+#include "base/output.h"
+
+struct json {
+    struct output *out;
+    bool comma;          /* an element precedes on this level */
+    unsigned depth;
+    char closers[32];    /* '}' or ']' for every open level */
+};
+
+void json_begin(struct json *json, struct output *out);
+void json_end(struct json *json); /* closes every open level and ends the line */
+
+/* Opens a nested '{' or '['; `key` NULL inside an array. */
+void json_open(struct json *json, const char *key, char bracket);
+void json_shut(struct json *json);
+
+void json_key_text(struct json *json, const char *key, const char *value);
+void json_key_u64(struct json *json, const char *key, uint64_t value);
+void json_key_i64(struct json *json, const char *key, int64_t value);
+void json_key_bool(struct json *json, const char *key, bool value);
+void json_key_number(struct json *json, const char *key, double value); /* %.6g; null if not finite */
+void json_key_null(struct json *json, const char *key);
+/* Elements of an array. */
+void json_text(struct json *json, const char *value);
+void json_u64(struct json *json, uint64_t value);
+
+#endif

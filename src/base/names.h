@@ -1,0 +1,45 @@
+/* Names and their ids: a hash table from name to id beside a string store.
+ * The owner hands the ids out (dense, reused); a name here belongs to one id.
+ *
+ * An entry of the store is a multiple of 8 bytes: the id (4 bytes), the length (1), the name,
+ * a NUL. A *place* is an entry's offset divided by 8; 0 is no entry. A slot of the table
+ * holds a place in its low bits and, in whatever bits are left above, a piece of the
+ * name's hash, so that a probe rarely has to touch the text of another name. */
+#ifndef GORDIAN_BASE_NAMES_H
+#define GORDIAN_BASE_NAMES_H
+
+#include <gordian/gordian.h>
+
+#define NAMES_ENTRY_MAX ((4 + 1 + GORDIAN_NAME_MAX + 1 + 7) / 8) /* in units of 8 bytes */
+
+struct names {
+    gordian_allocator memory;
+    uint32_t *slots; /* open addressing: 0 free; a power of two of them */
+    uint32_t slot_count;
+    uint32_t used;       /* names in the table */
+    uint32_t place_mask; /* the bits of a slot that hold the place */
+    uint32_t *places;    /* by id; 0: no name */
+    uint32_t id_room;
+    char *text; /* the store */
+    size_t text_used, text_room;
+    uint32_t free_places[NAMES_ENTRY_MAX + 1]; /* freed entries by size, linked through the text */
+};
+
+void names_init(struct names *names, const gordian_allocator *memory);
+void names_free(struct names *names);
+
+/* Makes room for ids below `ids` with names of `bytes` more bytes in all. */
+bool names_reserve(struct names *names, uint32_t ids, size_t bytes);
+/* The id of a name, or GORDIAN_NONE. */
+uint32_t names_find(const struct names *names, const char *name, size_t length);
+/* Gives `id` a name, which must be new; false: out of memory, nothing changed. */
+bool names_put(struct names *names, uint32_t id, const char *name, size_t length);
+/* Takes the name of `id` away, if it has one. */
+void names_drop(struct names *names, uint32_t id);
+/* NUL-terminated; "" if the id has none. Valid until the next put. */
+const char *names_text(const struct names *names, uint32_t id);
+
+/* Is this a name: 1 to 255 bytes, no blank, '#', '=' or NUL? Says why not. */
+bool names_valid(const char *name, size_t length, const char **why);
+
+#endif
