@@ -1,0 +1,95 @@
+/*
+ * Engines that find deadlocks: one table, one interface.
+ *
+ * The system (system.c) checks an event, changes the graph, and tells the engine
+ * what has changed. An engine keeps whatever it wants beside the graph and
+ * answers one question: what does this block mean?
+ *
+ * Hooks run after the graph has changed (cancel: before) and cannot fail: an engine
+ * makes its room in `prepare`, which runs before anything changes. A NULL hook is
+ * not called. Within one event the order is
+ *     request   grant* | block
+ *     release   release, serve*, settle
+ *     cancel    cancel, settle
+ *     exit      cancel?, release*, serve*, settle
+ */
+#ifndef GORDIAN_DETECT_ENGINE_H
+#define GORDIAN_DETECT_ENGINE_H
+
+#include "rag/rag.h"
+
+struct detect_engine {
+    const char *name;
+    const char *summary;
+
+    /* Usable on this machine? If not, why. NULL: always. */
+    bool (*available)(const char **why);
+    /* Can it judge systems of this model? If not, why. NULL: all of them. */
+    bool (*supports)(gordian_model model, const char **why);
+
+    /* The graph outlives the engine, which reads it; only `sparse` also writes the fields of its
+     * records that rag.h sets apart for it. */
+    gordian_status (*open)(void **engine, struct rag *rag, gordian_error *error);
+    void (*close)(void *engine);
+
+    /* Called whenever the model grows, and before processes or resources beyond the given limits
+     * come into being: makes room, and rebuilds itself from the graph if
+     * `model` is new. On failure nothing has changed. */
+    gordian_status (*prepare)(void *engine, gordian_model model, uint32_t process_limit,
+                              uint32_t resource_limit, gordian_error *error);
+
+    /* Optional: the table whose hooks below are to be used for systems of this model, so that
+     * each method has only the hooks it needs. NULL: this table itself. */
+    const struct detect_engine *(*refine)(gordian_model model);
+
+    /* `process` was granted units of a free resource by its own request (or holds them). */
+    void (*grant)(void *engine, uint32_t process, uint32_t resource, uint64_t units);
+    /* `process` has joined the queues: GORDIAN_BLOCKED, _DEADLOCK or _DOOMED. */
+    gordian_outcome (*block)(void *engine, uint32_t process);
+    /* `process` has given units back; nobody has been served yet. */
+    void (*release)(void *engine, uint32_t process, uint32_t resource, uint64_t units);
+    /* The pending request `wants` of `process` has been served: it holds them now. `from`: the
+     * process that released. */
+    void (*serve)(void *engine, uint32_t process, uint32_t from, const gordian_want *wants,
+                  size_t count);
+    /* A wait of a process whose record has .path set has been served (the engine set it). */
+    void (*awake)(void *engine, uint32_t process);
+    /* `process` is about to give its pending request up (still in the graph). */
+    void (*cancel)(void *engine, uint32_t process);
+    /* The event is over. */
+    void (*settle)(void *engine);
+
+    /* Sets the bit of every process that can never run again (`set`: zeroed, one bit
+     * for every process id). */
+    gordian_status (*deadlocked)(void *engine, uint64_t *set, gordian_error *error);
+
+    /* Optional: the matrices. */
+    gordian_status (*matrix_get)(const void *engine, gordian_matrix matrix, uint32_t row,
+                                 uint32_t column, uint64_t *value, gordian_error *error);
+    gordian_status (*matrix_row)(const void *engine, gordian_matrix matrix, uint32_t row,
+                                 const uint64_t **words, size_t *count, gordian_error *error);
+};
+
+extern const struct detect_engine detect_sparse; /* the default */
+extern const struct detect_engine detect_matrix; /* OSDDA and LMDDA on bit matrices */
+extern const struct detect_engine detect_reduce; /* plain reduction: the oracle */
+
+static inline bool detect_available(const struct detect_engine *engine, const char **why)
+{
+    return !engine->available || engine->available(why);
+}
+
+static inline bool detect_supports(const struct detect_engine *engine, gordian_model model,
+                                   const char **why)
+{
+    return !engine->supports || engine->supports(model, why);
+}
+
+/* All engines, NULL at the end. */
+extern const struct detect_engine *const detect_engines[];
+
+/* The engine of that name, or the best one for "auto". */
+gordian_status detect_choose(const char *name, const struct detect_engine **engine,
+                             gordian_error *error);
+
+#endif

@@ -1,0 +1,277 @@
+/* Opening and filling a system: everything but events (events.c) and questions (query.c). */
+#include "detect/system.h"
+
+#include "base/error.h"
+
+#include <string.h>
+
+void gordian_options_init(gordian_options *options)
+{
+    *options = (gordian_options){.engine = "auto", .allocator = NULL};
+}
+
+static const struct detect_engine *refined(const struct detect_engine *engine, gordian_model model)
+{
+    return engine->refine ? engine->refine(model) : engine;
+}
+
+gordian_status gordian_open(gordian_system **out, const gordian_options *options,
+                            gordian_error *error)
+{
+    gordian_options defaults;
+    if (!options) {
+        gordian_options_init(&defaults);
+        options = &defaults;
+    }
+    *out = NULL;
+    const struct detect_engine *engine;
+    gordian_status status = detect_choose(options->engine, &engine, error);
+    if (status)
+        return status;
+    gordian_allocator memory = memory_allocator(options->allocator);
+    gordian_system *system = memory_zeroed(&memory, sizeof *system);
+    if (!system)
+        return fail_memory(error);
+    rag_init(&system->graph, &memory);
+    system->engine = engine;
+    system->hooks = refined(engine, system->graph.model);
+    status = engine->open(&system->state, &system->graph, error);
+    if (status) {
+        system->state = NULL;
+        gordian_close(system);
+        return status;
+    }
+    *out = system;
+    return GORDIAN_OK;
+}
+
+void gordian_close(gordian_system *system)
+{
+    if (!system)
+        return;
+    gordian_allocator memory = system->graph.memory;
+    if (system->state)
+        system->engine->close(system->state);
+    rag_free(&system->graph);
+    memory_free(&memory, system->wants);
+    memory_free(&memory, system->cursors);
+    memory_free(&memory, system->processes);
+    memory_free(&memory, system->edges);
+    memory_free(&memory, system->marks);
+    memory_free(&memory, system);
+}
+
+const char *gordian_engine_name(const gordian_system *system)
+{
+    return system->engine->name;
+}
+
+gordian_model gordian_system_model(const gordian_system *system)
+{
+    return system->graph.model;
+}
+
+/* Has the engine make room for these limits, and lets the model grow. */
+static gordian_status prepare(gordian_system *system, gordian_model model, uint32_t processes,
+                              uint32_t resources, gordian_error *error)
+{
+    const char *why;
+    if (!detect_supports(system->engine, model, &why))
+        return fail(error, GORDIAN_UNAVAILABLE, "engine '%s' cannot judge this system: %s",
+                    system->engine->name, why);
+    if (system->engine->prepare) {
+        gordian_status status =
+            system->engine->prepare(system->state, model, processes, resources, error);
+        if (status)
+            return status;
+    }
+    system->graph.model = model;
+    system->hooks = refined(system->engine, model);
+    return GORDIAN_OK;
+}
+
+gordian_status system_grow_model(gordian_system *system, gordian_model model, gordian_error *error)
+{
+    if (model <= system->graph.model)
+        return GORDIAN_OK;
+    return prepare(system, model, system->graph.process_limit, system->graph.resource_limit, error);
+}
+
+gordian_status gordian_reserve(gordian_system *system, uint32_t processes, uint32_t resources,
+                               gordian_error *error)
+{
+    if (processes > RAG_ID_MAX || resources > RAG_ID_MAX)
+        return fail(error, GORDIAN_INPUT, "at most %u processes and resources each", RAG_ID_MAX);
+    if (!rag_reserve(&system->graph, processes, resources))
+        return fail_memory(error);
+    return prepare(system, system->graph.model, processes, resources, error);
+}
+
+static gordian_status check_name(const struct names *names, const char *name, const char *kind,
+                                 gordian_error *error)
+{
+    const char *why;
+    if (!name)
+        return GORDIAN_OK;
+    size_t length = strlen(name);
+    if (!names_valid(name, length, &why))
+        return fail(error, GORDIAN_INPUT, "not a name for a %s: %s", kind, why);
+    if (names_find(names, name, length) != NONE)
+        return fail(error, GORDIAN_INPUT, "there is a %s '%s' already", kind, name);
+    return GORDIAN_OK;
+}
+
+gordian_status gordian_add_resource(gordian_system *system, const char *name, uint64_t units,
+                                    uint32_t *id, gordian_error *error)
+{
+    struct rag *graph = &system->graph;
+    if (units == 0)
+        return fail(error, GORDIAN_INPUT, "a resource needs at least one unit");
+    gordian_status status = check_name(&graph->resource_names, name, "resource", error);
+    if (status)
+        return status;
+    gordian_model model = graph->model;
+    if (units > 1 && model == GORDIAN_SINGLE_UNIT)
+        model = GORDIAN_MULTI_UNIT;
+    uint32_t limit = graph->resource_limit + (graph->free_resource == NONE);
+    status = prepare(system, model, graph->process_limit, limit, error);
+    if (status)
+        return status;
+    if (!rag_add_resource(graph, name, name ? strlen(name) : 0, units, id))
+        return fail_memory(error);
+    return GORDIAN_OK;
+}
+
+gordian_status gordian_add_process(gordian_system *system, const char *name, uint32_t *id,
+                                   gordian_error *error)
+{
+    struct rag *graph = &system->graph;
+    gordian_status status = check_name(&graph->process_names, name, "process", error);
+    if (status)
+        return status;
+    uint32_t limit = graph->process_limit + (graph->free_process == NONE);
+    status = prepare(system, graph->model, limit, graph->resource_limit, error);
+    if (status)
+        return status;
+    if (!rag_add_process(graph, name, name ? strlen(name) : 0, id))
+        return fail_memory(error);
+    return GORDIAN_OK;
+}
+
+gordian_status gordian_remove_resource(gordian_system *system, uint32_t resource,
+                                       gordian_error *error)
+{
+    struct rag *graph = &system->graph;
+    if (!rag_is_resource(graph, resource))
+        return fail(error, GORDIAN_INPUT, "there is no resource %u", resource);
+    if (rag_first_holder(graph, resource) != NONE || graph->resources[resource].queue_head != NONE)
+        return fail(error, GORDIAN_INPUT, "resource '%s' is held or waited for",
+                    gordian_resource_name(system, resource));
+    rag_remove_resource(graph, resource);
+    return GORDIAN_OK;
+}
+
+gordian_status gordian_remove_process(gordian_system *system, uint32_t process,
+                                      gordian_error *error)
+{
+    struct rag *graph = &system->graph;
+    if (!rag_is_process(graph, process))
+        return fail(error, GORDIAN_INPUT, "there is no process %u", process);
+    if (rag_waits(graph, process) || graph->processes[process].held != NONE)
+        return fail(error, GORDIAN_INPUT, "process '%s' holds or waits for something",
+                    gordian_process_name(system, process));
+    rag_remove_process(graph, process);
+    return GORDIAN_OK;
+}
+
+/* ---- what guides the choice of a victim */
+
+static gordian_status attributes_of(gordian_system *system, uint32_t process,
+                                    struct rag_attributes **attributes, gordian_error *error)
+{
+    struct rag *graph = &system->graph;
+    if (!rag_is_process(graph, process))
+        return fail(error, GORDIAN_INPUT, "there is no process %u", process);
+    if (!graph->attributes) {
+        graph->attributes =
+            memory_alloc(&graph->memory, graph->process_room * sizeof *graph->attributes);
+        if (!graph->attributes)
+            return fail_memory(error);
+        for (uint32_t i = 0; i < graph->process_room; i++)
+            graph->attributes[i] = (struct rag_attributes){.priority = 0, .cost = 1};
+    }
+    *attributes = &graph->attributes[process];
+    return GORDIAN_OK;
+}
+
+gordian_status gordian_set_priority(gordian_system *system, uint32_t process, int64_t priority,
+                                    gordian_error *error)
+{
+    struct rag_attributes *attributes = NULL;
+    gordian_status status = attributes_of(system, process, &attributes, error);
+    if (status)
+        return status;
+    attributes->priority = priority;
+    return GORDIAN_OK;
+}
+
+gordian_status gordian_set_cost(gordian_system *system, uint32_t process, int64_t cost,
+                                gordian_error *error)
+{
+    struct rag_attributes *attributes = NULL;
+    gordian_status status = attributes_of(system, process, &attributes, error);
+    if (status)
+        return status;
+    attributes->cost = cost;
+    return GORDIAN_OK;
+}
+
+int64_t gordian_priority(const gordian_system *system, uint32_t process)
+{
+    const struct rag *graph = &system->graph;
+    return graph->attributes && rag_is_process(graph, process) ? graph->attributes[process].priority
+                                                               : 0;
+}
+
+int64_t gordian_cost(const gordian_system *system, uint32_t process)
+{
+    const struct rag *graph = &system->graph;
+    return graph->attributes && rag_is_process(graph, process) ? graph->attributes[process].cost
+                                                               : 1;
+}
+
+/* ---- names */
+
+uint32_t gordian_find_process(const gordian_system *system, const char *name, size_t length)
+{
+    return names_find(&system->graph.process_names, name, length);
+}
+
+uint32_t gordian_find_resource(const gordian_system *system, const char *name, size_t length)
+{
+    return names_find(&system->graph.resource_names, name, length);
+}
+
+const char *gordian_process_name(const gordian_system *system, uint32_t process)
+{
+    if (!rag_is_process(&system->graph, process))
+        return NULL;
+    return names_text(&system->graph.process_names, process);
+}
+
+const char *gordian_resource_name(const gordian_system *system, uint32_t resource)
+{
+    if (!rag_is_resource(&system->graph, resource))
+        return NULL;
+    return names_text(&system->graph.resource_names, resource);
+}
+
+uint32_t gordian_process_limit(const gordian_system *system)
+{
+    return system->graph.process_limit;
+}
+
+uint32_t gordian_resource_limit(const gordian_system *system)
+{
+    return system->graph.resource_limit;
+}

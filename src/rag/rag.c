@@ -1,0 +1,377 @@
+#include "rag/rag.h"
+
+#include "rag/links.h"
+
+#include <string.h>
+
+void rag_init(struct rag *rag, const gordian_allocator *memory)
+{
+    memset(rag, 0, sizeof *rag);
+    rag->memory = *memory;
+    rag->free_process = rag->free_resource = rag->free_hold = rag->free_wait = NONE;
+    rag->model = GORDIAN_SINGLE_UNIT;
+    names_init(&rag->process_names, memory);
+    names_init(&rag->resource_names, memory);
+}
+
+void rag_free(struct rag *rag)
+{
+    names_free(&rag->process_names);
+    names_free(&rag->resource_names);
+    memory_free(&rag->memory, rag->processes);
+    memory_free(&rag->memory, rag->processes_more);
+    memory_free(&rag->memory, rag->attributes);
+    memory_free(&rag->memory, rag->resources);
+    memory_free(&rag->memory, rag->resources_more);
+    memory_free(&rag->memory, rag->holds);
+    memory_free(&rag->memory, rag->waits);
+    memory_free(&rag->memory, rag->served);
+}
+
+/* ---- processes and resources */
+
+/* The two arrays of a kind grow together; *room moves only when both have grown. */
+static bool grow_pair(struct rag *rag, void *hot, size_t hot_size, void *more, size_t more_size,
+                      uint32_t *room, uint32_t wanted)
+{
+    if (wanted <= *room)
+        return true;
+    if (wanted > RAG_ID_MAX)
+        return false;
+    uint32_t first = *room, second = *room;
+    if (!memory_grow32(&rag->memory, hot, &first, wanted, hot_size))
+        return false;
+    /* Both grow by the same rule from the same size, unless this one failed before. */
+    if (!memory_grow32(&rag->memory, more, &second, first, more_size))
+        return false;
+    *room = first;
+    return true;
+}
+
+static bool grow_attributes(struct rag *rag, uint32_t old_room)
+{
+    if (!rag->attributes || rag->process_room == old_room)
+        return true;
+    uint32_t room = old_room;
+    return memory_grow32(&rag->memory, &rag->attributes, &room, rag->process_room,
+                         sizeof *rag->attributes);
+}
+
+static bool reserve_processes(struct rag *rag, uint32_t wanted)
+{
+    uint32_t old_room = rag->process_room, room = old_room;
+    if (!grow_pair(rag, &rag->processes, sizeof *rag->processes, &rag->processes_more,
+                   sizeof *rag->processes_more, &room, wanted))
+        return false;
+    rag->process_room = room;
+    if (!grow_attributes(rag, old_room)) {
+        rag->process_room = old_room;
+        return false;
+    }
+    return true;
+}
+
+static bool reserve_resources(struct rag *rag, uint32_t wanted)
+{
+    return grow_pair(rag, &rag->resources, sizeof *rag->resources, &rag->resources_more,
+                     sizeof *rag->resources_more, &rag->resource_room, wanted);
+}
+
+bool rag_reserve(struct rag *rag, uint32_t processes, uint32_t resources)
+{
+    return reserve_processes(rag, processes) && reserve_resources(rag, resources);
+}
+
+bool rag_add_process(struct rag *rag, const char *name, size_t length, uint32_t *id)
+{
+    bool reuse = rag->free_process != NONE;
+    uint32_t fresh = reuse ? rag->free_process : rag->process_limit;
+    if (!reuse && !reserve_processes(rag, fresh + 1))
+        return false;
+    if (name && !names_put(&rag->process_names, fresh, name, length))
+        return false;
+    struct rag_process *p = &rag->processes[fresh];
+    if (reuse)
+        rag->free_process = p->held;
+    else
+        rag->process_limit++;
+    uint32_t path = reuse ? p->path : NONE; /* its engine's memory goes with the id */
+    *p = (struct rag_process){.wait = NONE,
+                              .queue_next = NONE,
+                              .queue_prev = NONE,
+                              .wait_more = NONE,
+                              .held = NONE,
+                              .path = path,
+                              .back = NONE};
+    rag->processes_more[fresh] = (struct rag_process_more){.born = rag->clock++};
+    if (rag->attributes)
+        rag->attributes[fresh] = (struct rag_attributes){.priority = 0, .cost = 1};
+    rag->process_count++;
+    *id = fresh;
+    return true;
+}
+
+void rag_remove_process(struct rag *rag, uint32_t process)
+{
+    names_drop(&rag->process_names, process);
+    rag->processes[process].wait = process | RAG_POOLED;
+    rag->processes[process].held = rag->free_process;
+    rag->free_process = process;
+    rag->process_count--;
+}
+
+bool rag_add_resource(struct rag *rag, const char *name, size_t length, uint64_t units,
+                      uint32_t *id)
+{
+    bool reuse = rag->free_resource != NONE;
+    uint32_t fresh = reuse ? rag->free_resource : rag->resource_limit;
+    if (!reuse && !reserve_resources(rag, fresh + 1))
+        return false;
+    if (name && !names_put(&rag->resource_names, fresh, name, length))
+        return false;
+    struct rag_resource *r = &rag->resources[fresh];
+    if (reuse)
+        rag->free_resource = r->holders;
+    else
+        rag->resource_limit++;
+    *r = (struct rag_resource){.holder = NONE,
+                               .held_next = NONE,
+                               .held_prev = NONE,
+                               .holders = NONE,
+                               .queue_head = NONE,
+                               .queue_tail = NONE,
+                               .flags = RAG_IN_USE | (units == 1 ? RAG_ONE : 0),
+                               .witness = NONE};
+    rag->resources_more[fresh] = (struct rag_resource_more){.total = units, .free = units};
+    rag->resource_count++;
+    *id = fresh;
+    return true;
+}
+
+void rag_remove_resource(struct rag *rag, uint32_t resource)
+{
+    names_drop(&rag->resource_names, resource);
+    rag->resources[resource].flags = 0;
+    rag->resources[resource].holders = rag->free_resource;
+    rag->free_resource = resource;
+    rag->resource_count--;
+}
+
+/* ---- room ahead */
+
+/* Room for one pooled hold edge for every wait edge there is or may be: serving a
+ * request turns its wait edges into hold edges and must not fail. (One-unit resources
+ * hold their edge themselves.) */
+static bool reserve_holds(struct rag *rag, size_t edges)
+{
+    size_t wanted = (size_t)rag->hold_limit - rag->holds_free_count + rag->wait_edges + edges;
+    if (wanted > RAG_ID_MAX)
+        return false;
+    return memory_grow32(&rag->memory, &rag->holds, &rag->hold_room, (uint32_t)wanted,
+                         sizeof *rag->holds);
+}
+
+bool rag_reserve_grant(struct rag *rag, size_t edges)
+{
+    return reserve_holds(rag, edges);
+}
+
+bool rag_reserve_block(struct rag *rag, size_t edges)
+{
+    size_t wanted = (size_t)rag->wait_limit - rag->waits_free_count + edges;
+    return wanted <= RAG_ID_MAX &&
+           memory_grow32(&rag->memory, &rag->waits, &rag->wait_room, (uint32_t)wanted,
+                         sizeof *rag->waits) &&
+           reserve_holds(rag, edges);
+}
+
+bool rag_reserve_served(struct rag *rag)
+{
+    return memory_grow(&rag->memory, &rag->served, &rag->served_room,
+                       rag->served_count + rag->waiting, sizeof *rag->served);
+}
+
+/* ---- pools */
+
+static uint32_t take_hold(struct rag *rag)
+{
+    if (rag->free_hold == NONE)
+        return rag->hold_limit++;
+    uint32_t index = rag->free_hold;
+    rag->free_hold = rag->holds[index].held_next;
+    rag->holds_free_count--;
+    return index;
+}
+
+static void give_hold(struct rag *rag, uint32_t index)
+{
+    rag->holds[index].held_next = rag->free_hold;
+    rag->free_hold = index;
+    rag->holds_free_count++;
+}
+
+static uint32_t take_wait(struct rag *rag)
+{
+    if (rag->free_wait == NONE)
+        return rag->wait_limit++;
+    uint32_t index = rag->free_wait;
+    rag->free_wait = rag->waits[index].more;
+    rag->waits_free_count--;
+    return index;
+}
+
+static void give_wait(struct rag *rag, uint32_t index)
+{
+    rag->waits[index].more = rag->free_wait;
+    rag->free_wait = index;
+    rag->waits_free_count++;
+}
+
+/* ---- hold edges */
+
+/* The hold edge of (process, resource): both lists are walked side by side, so the
+ * shorter one decides how long it takes. */
+static uint32_t find_hold(const struct rag *rag, uint32_t process, uint32_t resource)
+{
+    if (rag->resources[resource].holder == process)
+        return resource;
+    uint32_t mine = rag->processes[process].held, theirs = rag->resources[resource].holders;
+    while (mine != NONE && theirs != NONE) {
+        struct rag_edge edge = rag_held(rag, mine);
+        if (edge.resource == resource)
+            return mine;
+        if (rag->holds[theirs & ~RAG_POOLED].process == process)
+            return theirs;
+        mine = edge.next;
+        theirs = rag->holds[theirs & ~RAG_POOLED].holders_next;
+    }
+    return NONE;
+}
+
+uint64_t rag_held_units(const struct rag *rag, uint32_t process, uint32_t resource)
+{
+    uint32_t ref = find_hold(rag, process, resource);
+    return ref == NONE ? 0 : rag_held(rag, ref).units;
+}
+
+static void add_pooled_hold(struct rag *rag, uint32_t process, uint32_t resource, uint64_t units)
+{
+    uint32_t index = take_hold(rag), ref = index | RAG_POOLED;
+    struct rag_resource *r = &rag->resources[resource];
+    rag->holds[index] = (struct rag_hold){.units = units,
+                                          .process = process,
+                                          .resource = resource,
+                                          .holders_next = r->holders,
+                                          .holders_prev = NONE};
+    if (r->holders != NONE)
+        rag->holds[r->holders & ~RAG_POOLED].holders_prev = ref;
+    r->holders = ref;
+    link_held(rag, process, ref);
+}
+
+static void remove_pooled_hold(struct rag *rag, uint32_t ref)
+{
+    struct rag_hold *h = &rag->holds[ref & ~RAG_POOLED];
+    unlink_held(rag, h->process, ref);
+    if (h->holders_prev == NONE)
+        rag->resources[h->resource].holders = h->holders_next;
+    else
+        rag->holds[h->holders_prev & ~RAG_POOLED].holders_next = h->holders_next;
+    if (h->holders_next != NONE)
+        rag->holds[h->holders_next & ~RAG_POOLED].holders_prev = h->holders_prev;
+    give_hold(rag, ref & ~RAG_POOLED);
+}
+
+void rag_grant(struct rag *rag, uint32_t process, uint32_t resource, uint64_t units)
+{
+    struct rag_resource *r = &rag->resources[resource];
+    if (r->flags & RAG_ONE) {
+        grant_one(rag, process, resource);
+        return;
+    }
+    struct rag_resource_more *more = &rag->resources_more[resource];
+    more->free -= units;
+    uint32_t ref = find_hold(rag, process, resource);
+    if (ref != NONE) {
+        *(ref & RAG_POOLED ? &rag->holds[ref & ~RAG_POOLED].units : &more->held_units) += units;
+    } else if (r->holder == NONE) {
+        more->held_units = units;
+        grant_one(rag, process, resource);
+    } else {
+        add_pooled_hold(rag, process, resource, units);
+    }
+}
+
+void rag_ungrant(struct rag *rag, uint32_t process, uint32_t resource, uint64_t units)
+{
+    struct rag_resource *r = &rag->resources[resource];
+    if (r->flags & RAG_ONE) {
+        ungrant_one(rag, process, resource);
+        return;
+    }
+    struct rag_resource_more *more = &rag->resources_more[resource];
+    more->free += units;
+    uint32_t ref = find_hold(rag, process, resource);
+    uint64_t *held = ref & RAG_POOLED ? &rag->holds[ref & ~RAG_POOLED].units : &more->held_units;
+    *held -= units;
+    if (*held != 0)
+        return;
+    if (ref & RAG_POOLED)
+        remove_pooled_hold(rag, ref);
+    else
+        ungrant_one(rag, process, resource);
+}
+
+/* ---- wait edges */
+
+void rag_block(struct rag *rag, uint32_t process, const gordian_want *wants, size_t count)
+{
+    struct rag_process *p = &rag->processes[process];
+    block_one(rag, process, wants[0].resource, wants[0].units);
+    for (size_t i = count; i-- > 1;) {
+        uint32_t index = take_wait(rag);
+        rag->waits[index] = (struct rag_wait){.units = wants[i].units,
+                                              .process = process,
+                                              .resource = wants[i].resource,
+                                              .more = p->wait_more};
+        p->wait_more = index | RAG_POOLED;
+        queue_push(rag, wants[i].resource, index | RAG_POOLED);
+        count_wait_edge(rag, wants[i].resource, 1);
+    }
+}
+
+void rag_unblock(struct rag *rag, uint32_t process)
+{
+    uint32_t ref = rag->processes[process].wait_more;
+    unblock_one(rag, process);
+    while (ref != NONE) {
+        struct rag_wait *w = &rag->waits[ref & ~RAG_POOLED];
+        uint32_t next = w->more;
+        queue_pull(rag, w->resource, ref);
+        count_wait_edge(rag, w->resource, -1);
+        give_wait(rag, ref & ~RAG_POOLED);
+        ref = next;
+    }
+}
+
+bool rag_fits(const struct rag *rag, uint32_t process)
+{
+    struct rag_edge edge;
+    for (uint32_t ref = process; ref != NONE; ref = edge.next) {
+        edge = rag_wanted(rag, ref);
+        if (rag_free_units(rag, edge.resource) < edge.units)
+            return false;
+    }
+    return true;
+}
+
+bool rag_has_waiters(const struct rag *rag, uint32_t process)
+{
+    struct rag_edge edge;
+    for (uint32_t ref = rag->processes[process].held; ref != NONE; ref = edge.next) {
+        edge = rag_held(rag, ref);
+        if (rag->resources[edge.resource].queue_head != NONE)
+            return true;
+    }
+    return false;
+}
