@@ -1,0 +1,202 @@
+#include "detect/path.h"
+
+#include <string.h>
+
+/* Another tower, as it was when the pointer was set. */
+struct pointer {
+    uint32_t tower;
+    uint32_t stamp;
+};
+
+struct tower {
+    uint32_t owner;
+    uint32_t stamp; /* goes up when pointers to this tower die */
+    uint32_t epoch; /* its pointers belong to this epoch */
+    struct pointer levels[];
+};
+
+#define TOWER_WORDS(height) (3 + 2 * (height))
+
+void path_init(struct path_index *index, struct rag *graph)
+{
+    memset(index, 0, sizeof *index);
+    index->graph = graph;
+}
+
+void path_free(struct path_index *index)
+{
+    memory_free(&index->graph->memory, index->towers);
+}
+
+void path_break(struct path_index *index)
+{
+    index->epoch++;
+}
+
+static uint32_t height_of(uint32_t process)
+{
+    uint64_t mixed = (process + UINT64_C(1)) * UINT64_C(0x9e3779b97f4a7c15);
+    mixed ^= mixed >> 29;
+    mixed *= UINT64_C(0xbf58476d1ce4e5b9);
+    return (uint32_t)__builtin_ctzll(mixed >> 32 | UINT64_C(1) << (2 * PATH_LEVELS)) / 2;
+}
+
+static uint32_t next_process(const struct rag *graph, uint32_t process)
+{
+    return graph->resources[graph->processes[process].wait].holder;
+}
+
+static struct tower *tower_at(const struct path_index *index, uint32_t place)
+{
+    return (struct tower *)&index->towers[place];
+}
+
+static void clear_levels(struct tower *tower, uint32_t height)
+{
+    for (uint32_t i = 0; i < height; i++)
+        tower->levels[i].tower = NONE;
+}
+
+void path_forget(struct path_index *index, uint32_t process)
+{
+    uint32_t place = index->graph->processes[process].path;
+    if (place == NONE)
+        return;
+    tower_at(index, place)->stamp++;
+    clear_levels(tower_at(index, place), height_of(process)); /* its next wait has other ways */
+}
+
+/* The place of the tower of a waiting process of that height; NONE without memory. */
+static uint32_t tower_of(struct path_index *index, uint32_t process, uint32_t height)
+{
+    struct rag_process *p = &index->graph->processes[process];
+    if (p->path != NONE)
+        return p->path;
+    uint32_t place = index->tower_used, wanted = place + TOWER_WORDS(height);
+    if (wanted < place || !memory_grow32(&index->graph->memory, &index->towers, &index->tower_room,
+                                         wanted, sizeof *index->towers))
+        return NONE;
+    index->tower_used = wanted;
+    p->path = place;
+    struct tower *tower = tower_at(index, place);
+    *tower = (struct tower){.owner = process, .stamp = 0, .epoch = index->epoch};
+    clear_levels(tower, height);
+    return place;
+}
+
+/* Lets a tower forget what it knew of an older epoch. */
+static struct tower *refresh(struct path_index *index, uint32_t place, uint32_t height)
+{
+    struct tower *tower = tower_at(index, place);
+    if (tower->epoch != index->epoch) {
+        tower->epoch = index->epoch;
+        clear_levels(tower, height);
+    }
+    return tower;
+}
+
+/* Sets the pointer of the tower at `from` on `level`, from 1 (its epoch is current). */
+static void point(struct path_index *index, uint32_t from, uint32_t level, uint32_t to)
+{
+    tower_at(index, from)->levels[level - 1] =
+        (struct pointer){.tower = to, .stamp = tower_at(index, to)->stamp};
+}
+
+/* A walk ahead: where it is, and on each level the last tower passed that has no
+ * pointer yet. */
+struct walk {
+    uint32_t process;
+    uint32_t tower; /* of `process`, if a jump led here: it waits, and its record is not touched */
+    uint32_t open[PATH_LEVELS + 1];
+    uint32_t top; /* levels above are not open */
+};
+
+/* The highest level of a tower whose pointer is still true, or 0. */
+static uint32_t highest_true(const struct path_index *index, const struct tower *tower,
+                             uint32_t height)
+{
+    for (uint32_t level = height; level; level--) {
+        struct pointer pointer = tower->levels[level - 1];
+        if (pointer.tower != NONE && tower_at(index, pointer.tower)->stamp == pointer.stamp)
+            return level;
+    }
+    return 0;
+}
+
+/* At the tower at `place`: ends what is open, opens what it lacks; the level to leave by. */
+static uint32_t pass_tower(struct path_index *index, struct walk *walk, uint32_t place,
+                           uint32_t height)
+{
+    for (uint32_t level = 1; level <= height && level <= walk->top; level++)
+        if (walk->open[level] != NONE)
+            point(index, walk->open[level], level, place);
+    uint32_t best = highest_true(index, refresh(index, place, height), height);
+    /* What a jump flies over is not known on the levels below it. */
+    for (uint32_t level = 1; level <= height; level++)
+        walk->open[level] = level <= best ? NONE : place;
+    if (walk->top < height)
+        walk->top = height;
+    return best;
+}
+
+/* One step: over the highest true pointer, or to the next process. */
+static void step(struct path_index *index, struct walk *walk)
+{
+    uint32_t height = height_of(walk->process), best = 0, place = walk->tower;
+    if (height && place == NONE)
+        place = tower_of(index, walk->process, height);
+    if (height && place != NONE)
+        best = pass_tower(index, walk, place, height);
+    if (best) {
+        walk->tower = tower_at(index, place)->levels[best - 1].tower;
+        walk->process = tower_at(index, walk->tower)->owner;
+    } else {
+        walk->process = next_process(index->graph, walk->process);
+        walk->tower = NONE;
+    }
+}
+
+uint32_t path_end(struct path_index *index, uint32_t from, uint32_t stop, uint32_t *last)
+{
+    const struct rag_process *processes = index->graph->processes;
+    struct walk walk = {.process = from, .tower = NONE, .top = 0};
+    *last = from;
+    while (walk.tower != NONE || (walk.process != stop && processes[walk.process].wait != NONE &&
+                                  processes[walk.process].depth != PATH_CLOSING)) {
+        *last = walk.process;
+        step(index, &walk);
+    }
+    return walk.process;
+}
+
+/* Somebody who waits for `process` directly, with a long path behind, or NONE. */
+static uint32_t child_of(const struct rag *graph, uint32_t process)
+{
+    uint32_t child = graph->processes[process].back;
+    if (child == NONE || child >= graph->process_limit || !rag_waits(graph, child) ||
+        next_process(graph, child) != process)
+        return NONE;
+    return child;
+}
+
+void path_join(struct path_index *index, uint32_t process)
+{
+    /* Looks back for the nearest process of each height; high ones are as rare as they
+     * are far, so the expected way is as long as there are levels. */
+    uint32_t height = height_of(process), level = 1, at = process;
+    uint32_t place = height ? tower_of(index, process, height) : NONE;
+    if (place == NONE)
+        return;
+    for (uint32_t budget = 8u << (2 * height); level <= height && budget; budget--) {
+        at = child_of(index->graph, at);
+        if (at == NONE)
+            return;
+        uint32_t reached = height_of(at);
+        uint32_t from = reached >= level ? tower_of(index, at, reached) : NONE;
+        if (from == NONE)
+            continue;
+        refresh(index, from, reached);
+        for (; level <= height && level <= reached; level++)
+            point(index, from, level, place);
+    }
+}
