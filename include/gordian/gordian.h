@@ -163,7 +163,7 @@ GORDIAN_API uint32_t gordian_find_resource(const gordian_system *system, const c
 GORDIAN_API const char *gordian_process_name(const gordian_system *system, uint32_t process);
 GORDIAN_API const char *gordian_resource_name(const gordian_system *system, uint32_t resource);
 
-/* One more than the largest id in use; ids below may be free (name NULL). */
+/* Every id in use is below this; ids below may be free (name NULL). */
 GORDIAN_API uint32_t gordian_process_limit(const gordian_system *system);
 GORDIAN_API uint32_t gordian_resource_limit(const gordian_system *system);
 
@@ -225,7 +225,6 @@ typedef struct gordian_result {
     uint8_t refusal; /* gordian_refusal */
     uint16_t reserved;
     uint32_t served_count; /* how many waiting processes this event served */
-    size_t served_first;   /* where they start in gordian_served() */
 } gordian_result;
 
 /* Feeds one event. A refused event is not a failure: GORDIAN_OK, outcome
@@ -240,7 +239,8 @@ GORDIAN_API gordian_status gordian_feed_batch(gordian_system *system, const gord
                                               size_t count, gordian_result *results, size_t *done,
                                               gordian_error *error);
 
-/* Who was served during the last feed or recovery, in order. */
+/* Who was served during the last feed, batch or recovery, in order: first those the first event
+ * served (its served_count of them), then those the second did, ... */
 GORDIAN_API const uint32_t *gordian_served(const gordian_system *system, size_t *count);
 
 /* The same events as calls. */

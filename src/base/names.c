@@ -272,6 +272,12 @@ uint32_t names_find(const struct names *names, const char *name, size_t length)
     return value == 0 ? GORDIAN_NONE : entry_id(entry_at(names, value & names->place_mask));
 }
 
+void names_expect(const struct names *names, const char *name, size_t length)
+{
+    if (names->used > 0)
+        __builtin_prefetch(&names->slots[home_of(names, hash_name(name, length))]);
+}
+
 bool names_put(struct names *names, uint32_t id, const char *name, size_t length)
 {
     size_t units = entry_units(length);

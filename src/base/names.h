@@ -32,6 +32,9 @@ void names_free(struct names *names);
 bool names_reserve(struct names *names, uint32_t ids, size_t bytes);
 /* The id of a name, or GORDIAN_NONE. */
 uint32_t names_find(const struct names *names, const char *name, size_t length);
+/* Starts fetching what names_find of this name will look at first: lets the cache misses of
+ * two lookups overlap. */
+void names_expect(const struct names *names, const char *name, size_t length);
 /* Gives `id` a name, which must be new; false: out of memory, nothing changed. */
 bool names_put(struct names *names, uint32_t id, const char *name, size_t length);
 /* Takes the name of `id` away, if it has one. */

@@ -1,5 +1,5 @@
 /* The graph's lists, inline: the few stores that granting, releasing, waiting and
- * serving come down to. Only rag.c and the event loop (detect/system.c) include this. */
+ * serving come down to. Only rag.c and the event loop (detect/events.c) include this. */
 #ifndef GORDIAN_RAG_LINKS_H
 #define GORDIAN_RAG_LINKS_H
 
@@ -43,14 +43,14 @@ static inline void unlink_held(struct rag *rag, uint32_t process, uint32_t ref)
 /* The embedded hold edge. */
 static inline void grant_one(struct rag *rag, uint32_t process, uint32_t resource)
 {
-    rag->resources[resource].holder = process;
+    rag->holder[resource] = process;
     link_held(rag, process, resource);
 }
 
 static inline void ungrant_one(struct rag *rag, uint32_t process, uint32_t resource)
 {
     unlink_held(rag, process, resource);
-    rag->resources[resource].holder = NONE;
+    rag->holder[resource] = NONE;
 }
 
 /* ---- who waits for a resource */
@@ -95,17 +95,16 @@ static inline void queue_pull(struct rag *rag, uint32_t resource, uint32_t ref)
 
 static inline void count_wait_edge(struct rag *rag, uint32_t resource, int change)
 {
-    if (!(rag->resources[resource].flags & RAG_ONE))
+    if (!(rag->resources_more[resource].flags & RAG_ONE))
         rag->wait_edges += (uint32_t)change;
 }
 
 /* The embedded wait edge. */
 static inline void block_one(struct rag *rag, uint32_t process, uint32_t resource, uint64_t units)
 {
-    struct rag_process *p = &rag->processes[process];
-    p->wait = resource;
-    p->wait_more = NONE;
-    rag->processes_more[process].wait_units = units;
+    rag->wait[process] = resource;
+    if (!(rag->resources_more[resource].flags & RAG_ONE))
+        rag->processes_more[process].wait_units = units;
     rag->processes_more[process].arrival = rag->clock++;
     queue_push(rag, resource, process);
     count_wait_edge(rag, resource, 1);
@@ -114,11 +113,9 @@ static inline void block_one(struct rag *rag, uint32_t process, uint32_t resourc
 
 static inline void unblock_one(struct rag *rag, uint32_t process)
 {
-    struct rag_process *p = &rag->processes[process];
-    queue_pull(rag, p->wait, process);
-    count_wait_edge(rag, p->wait, -1);
-    p->wait = NONE;
-    p->wait_more = NONE;
+    queue_pull(rag, rag->wait[process], process);
+    count_wait_edge(rag, rag->wait[process], -1);
+    rag->wait[process] = NONE;
     rag->waiting--;
 }
 

@@ -18,6 +18,8 @@ void rag_free(struct rag *rag)
 {
     names_free(&rag->process_names);
     names_free(&rag->resource_names);
+    memory_free(&rag->memory, rag->wait);
+    memory_free(&rag->memory, rag->holder);
     memory_free(&rag->memory, rag->processes);
     memory_free(&rag->memory, rag->processes_more);
     memory_free(&rag->memory, rag->attributes);
@@ -30,56 +32,75 @@ void rag_free(struct rag *rag)
 
 /* ---- processes and resources */
 
-/* The two arrays of a kind grow together; *room moves only when both have grown. */
-static bool grow_pair(struct rag *rag, void *hot, size_t hot_size, void *more, size_t more_size,
-                      uint32_t *room, uint32_t wanted)
+/* An array with an element for every process, or for every resource. */
+struct column {
+    void *array;
+    size_t size;
+};
+
+/* The columns of a kind grow together; *room moves only when all have grown. */
+static bool grow_columns(struct rag *rag, const struct column *columns, size_t count,
+                         uint32_t *room, uint32_t wanted)
 {
+    uint32_t grown = *room;
     if (wanted <= *room)
         return true;
     if (wanted > RAG_ID_MAX)
         return false;
-    uint32_t first = *room, second = *room;
-    if (!memory_grow32(&rag->memory, hot, &first, wanted, hot_size))
-        return false;
-    /* Both grow by the same rule from the same size, unless this one failed before. */
-    if (!memory_grow32(&rag->memory, more, &second, first, more_size))
-        return false;
-    *room = first;
+    for (size_t i = 0; i < count; i++) {
+        /* From the same size by the same rule: all end up at the same one. */
+        uint32_t now = *room;
+        if (!memory_grow32(&rag->memory, columns[i].array, &now, wanted, columns[i].size))
+            return false;
+        grown = now;
+    }
+    *room = grown;
     return true;
-}
-
-static bool grow_attributes(struct rag *rag, uint32_t old_room)
-{
-    if (!rag->attributes || rag->process_room == old_room)
-        return true;
-    uint32_t room = old_room;
-    return memory_grow32(&rag->memory, &rag->attributes, &room, rag->process_room,
-                         sizeof *rag->attributes);
 }
 
 static bool reserve_processes(struct rag *rag, uint32_t wanted)
 {
-    uint32_t old_room = rag->process_room, room = old_room;
-    if (!grow_pair(rag, &rag->processes, sizeof *rag->processes, &rag->processes_more,
-                   sizeof *rag->processes_more, &room, wanted))
-        return false;
-    rag->process_room = room;
-    if (!grow_attributes(rag, old_room)) {
-        rag->process_room = old_room;
-        return false;
-    }
-    return true;
+    const struct column columns[] = {
+        {&rag->wait, sizeof *rag->wait},
+        {&rag->processes, sizeof *rag->processes},
+        {&rag->processes_more, sizeof *rag->processes_more},
+        {&rag->attributes, sizeof *rag->attributes},
+    };
+    size_t count = sizeof columns / sizeof *columns - (rag->attributes == NULL);
+    return grow_columns(rag, columns, count, &rag->process_room, wanted);
 }
 
 static bool reserve_resources(struct rag *rag, uint32_t wanted)
 {
-    return grow_pair(rag, &rag->resources, sizeof *rag->resources, &rag->resources_more,
-                     sizeof *rag->resources_more, &rag->resource_room, wanted);
+    const struct column columns[] = {
+        {&rag->holder, sizeof *rag->holder},
+        {&rag->resources, sizeof *rag->resources},
+        {&rag->resources_more, sizeof *rag->resources_more},
+    };
+    return grow_columns(rag, columns, sizeof columns / sizeof *columns, &rag->resource_room,
+                        wanted);
 }
 
 bool rag_reserve(struct rag *rag, uint32_t processes, uint32_t resources)
 {
     return reserve_processes(rag, processes) && reserve_resources(rag, resources);
+}
+
+/* A name's text takes its length, a NUL and what rounding up adds. */
+#define TEXT_BYTES(length) ((length) + 16)
+
+bool rag_reserve_process(struct rag *rag, size_t name_length)
+{
+    return reserve_processes(rag, rag->process_limit + 1) &&
+           (name_length == 0 ||
+            names_reserve(&rag->process_names, rag->process_limit + 1, TEXT_BYTES(name_length)));
+}
+
+bool rag_reserve_resource(struct rag *rag, size_t name_length)
+{
+    return reserve_resources(rag, rag->resource_limit + 1) &&
+           (name_length == 0 ||
+            names_reserve(&rag->resource_names, rag->resource_limit + 1, TEXT_BYTES(name_length)));
 }
 
 bool rag_add_process(struct rag *rag, const char *name, size_t length, uint32_t *id)
@@ -96,14 +117,9 @@ bool rag_add_process(struct rag *rag, const char *name, size_t length, uint32_t 
     else
         rag->process_limit++;
     uint32_t path = reuse ? p->path : NONE; /* its engine's memory goes with the id */
-    *p = (struct rag_process){.wait = NONE,
-                              .queue_next = NONE,
-                              .queue_prev = NONE,
-                              .wait_more = NONE,
-                              .held = NONE,
-                              .path = path,
-                              .back = NONE};
-    rag->processes_more[fresh] = (struct rag_process_more){.born = rag->clock++};
+    rag->wait[fresh] = NONE;
+    *p = (struct rag_process){.queue_next = NONE, .queue_prev = NONE, .held = NONE, .path = path};
+    rag->processes_more[fresh] = (struct rag_process_more){.born = rag->clock++, .wait_more = NONE};
     if (rag->attributes)
         rag->attributes[fresh] = (struct rag_attributes){.priority = 0, .cost = 1};
     rag->process_count++;
@@ -114,7 +130,7 @@ bool rag_add_process(struct rag *rag, const char *name, size_t length, uint32_t 
 void rag_remove_process(struct rag *rag, uint32_t process)
 {
     names_drop(&rag->process_names, process);
-    rag->processes[process].wait = process | RAG_POOLED;
+    rag->wait[process] = process | RAG_POOLED;
     rag->processes[process].held = rag->free_process;
     rag->free_process = process;
     rag->process_count--;
@@ -129,20 +145,18 @@ bool rag_add_resource(struct rag *rag, const char *name, size_t length, uint64_t
         return false;
     if (name && !names_put(&rag->resource_names, fresh, name, length))
         return false;
-    struct rag_resource *r = &rag->resources[fresh];
     if (reuse)
-        rag->free_resource = r->holders;
+        rag->free_resource = rag->resources_more[fresh].holders;
     else
         rag->resource_limit++;
-    *r = (struct rag_resource){.holder = NONE,
-                               .held_next = NONE,
-                               .held_prev = NONE,
-                               .holders = NONE,
-                               .queue_head = NONE,
-                               .queue_tail = NONE,
-                               .flags = RAG_IN_USE | (units == 1 ? RAG_ONE : 0),
-                               .witness = NONE};
-    rag->resources_more[fresh] = (struct rag_resource_more){.total = units, .free = units};
+    rag->holder[fresh] = NONE;
+    rag->resources[fresh] = (struct rag_resource){NONE, NONE, NONE, NONE};
+    rag->resources_more[fresh] =
+        (struct rag_resource_more){.total = units,
+                                   .free = units,
+                                   .holders = NONE,
+                                   .flags = RAG_IN_USE | (units == 1 ? RAG_ONE : 0),
+                                   .witness = NONE};
     rag->resource_count++;
     *id = fresh;
     return true;
@@ -151,8 +165,9 @@ bool rag_add_resource(struct rag *rag, const char *name, size_t length, uint64_t
 void rag_remove_resource(struct rag *rag, uint32_t resource)
 {
     names_drop(&rag->resource_names, resource);
-    rag->resources[resource].flags = 0;
-    rag->resources[resource].holders = rag->free_resource;
+    rag->resources_more[resource].flags = 0;
+    rag->holder[resource] = RAG_REMOVED; /* not free to the short way (plain.c) */
+    rag->resources_more[resource].holders = rag->free_resource;
     rag->free_resource = resource;
     rag->resource_count--;
 }
@@ -233,9 +248,9 @@ static void give_wait(struct rag *rag, uint32_t index)
  * shorter one decides how long it takes. */
 static uint32_t find_hold(const struct rag *rag, uint32_t process, uint32_t resource)
 {
-    if (rag->resources[resource].holder == process)
+    if (rag->holder[resource] == process)
         return resource;
-    uint32_t mine = rag->processes[process].held, theirs = rag->resources[resource].holders;
+    uint32_t mine = rag->processes[process].held, theirs = rag->resources_more[resource].holders;
     while (mine != NONE && theirs != NONE) {
         struct rag_edge edge = rag_held(rag, mine);
         if (edge.resource == resource)
@@ -257,15 +272,15 @@ uint64_t rag_held_units(const struct rag *rag, uint32_t process, uint32_t resour
 static void add_pooled_hold(struct rag *rag, uint32_t process, uint32_t resource, uint64_t units)
 {
     uint32_t index = take_hold(rag), ref = index | RAG_POOLED;
-    struct rag_resource *r = &rag->resources[resource];
+    uint32_t *first = &rag->resources_more[resource].holders;
     rag->holds[index] = (struct rag_hold){.units = units,
                                           .process = process,
                                           .resource = resource,
-                                          .holders_next = r->holders,
+                                          .holders_next = *first,
                                           .holders_prev = NONE};
-    if (r->holders != NONE)
-        rag->holds[r->holders & ~RAG_POOLED].holders_prev = ref;
-    r->holders = ref;
+    if (*first != NONE)
+        rag->holds[*first & ~RAG_POOLED].holders_prev = ref;
+    *first = ref;
     link_held(rag, process, ref);
 }
 
@@ -274,7 +289,7 @@ static void remove_pooled_hold(struct rag *rag, uint32_t ref)
     struct rag_hold *h = &rag->holds[ref & ~RAG_POOLED];
     unlink_held(rag, h->process, ref);
     if (h->holders_prev == NONE)
-        rag->resources[h->resource].holders = h->holders_next;
+        rag->resources_more[h->resource].holders = h->holders_next;
     else
         rag->holds[h->holders_prev & ~RAG_POOLED].holders_next = h->holders_next;
     if (h->holders_next != NONE)
@@ -284,17 +299,16 @@ static void remove_pooled_hold(struct rag *rag, uint32_t ref)
 
 void rag_grant(struct rag *rag, uint32_t process, uint32_t resource, uint64_t units)
 {
-    struct rag_resource *r = &rag->resources[resource];
-    if (r->flags & RAG_ONE) {
+    struct rag_resource_more *more = &rag->resources_more[resource];
+    if (more->flags & RAG_ONE) {
         grant_one(rag, process, resource);
         return;
     }
-    struct rag_resource_more *more = &rag->resources_more[resource];
     more->free -= units;
     uint32_t ref = find_hold(rag, process, resource);
     if (ref != NONE) {
         *(ref & RAG_POOLED ? &rag->holds[ref & ~RAG_POOLED].units : &more->held_units) += units;
-    } else if (r->holder == NONE) {
+    } else if (rag->holder[resource] == NONE) {
         more->held_units = units;
         grant_one(rag, process, resource);
     } else {
@@ -304,12 +318,11 @@ void rag_grant(struct rag *rag, uint32_t process, uint32_t resource, uint64_t un
 
 void rag_ungrant(struct rag *rag, uint32_t process, uint32_t resource, uint64_t units)
 {
-    struct rag_resource *r = &rag->resources[resource];
-    if (r->flags & RAG_ONE) {
+    struct rag_resource_more *more = &rag->resources_more[resource];
+    if (more->flags & RAG_ONE) {
         ungrant_one(rag, process, resource);
         return;
     }
-    struct rag_resource_more *more = &rag->resources_more[resource];
     more->free += units;
     uint32_t ref = find_hold(rag, process, resource);
     uint64_t *held = ref & RAG_POOLED ? &rag->holds[ref & ~RAG_POOLED].units : &more->held_units;
@@ -326,15 +339,15 @@ void rag_ungrant(struct rag *rag, uint32_t process, uint32_t resource, uint64_t 
 
 void rag_block(struct rag *rag, uint32_t process, const gordian_want *wants, size_t count)
 {
-    struct rag_process *p = &rag->processes[process];
+    uint32_t *more = &rag->processes_more[process].wait_more;
     block_one(rag, process, wants[0].resource, wants[0].units);
     for (size_t i = count; i-- > 1;) {
         uint32_t index = take_wait(rag);
         rag->waits[index] = (struct rag_wait){.units = wants[i].units,
                                               .process = process,
                                               .resource = wants[i].resource,
-                                              .more = p->wait_more};
-        p->wait_more = index | RAG_POOLED;
+                                              .more = *more};
+        *more = index | RAG_POOLED;
         queue_push(rag, wants[i].resource, index | RAG_POOLED);
         count_wait_edge(rag, wants[i].resource, 1);
     }
@@ -342,8 +355,9 @@ void rag_block(struct rag *rag, uint32_t process, const gordian_want *wants, siz
 
 void rag_unblock(struct rag *rag, uint32_t process)
 {
-    uint32_t ref = rag->processes[process].wait_more;
+    uint32_t ref = rag->processes_more[process].wait_more;
     unblock_one(rag, process);
+    rag->processes_more[process].wait_more = NONE;
     while (ref != NONE) {
         struct rag_wait *w = &rag->waits[ref & ~RAG_POOLED];
         uint32_t next = w->more;

@@ -4,11 +4,13 @@
  * It keeps the state and the serving policy, and nothing about deadlocks: that is
  * the engines' business (detect/engine.h), which read this graph.
  *
- * Layout. An event touches one process and one resource, so each has a record of 32
- * bytes with what nearly every event needs, and a second array with the rest.
- * Most processes wait for one resource and most resources have one holder, so the
- * first wait edge lives inside the process and the first hold edge inside the
- * resource; further edges come from pools. A *reference* names either:
+ * Layout. Following a chain of waiting processes looks at two numbers a hop: what the
+ * process waits for and who holds that. Those two are packed arrays of their own (wait,
+ * holder). Beside them each process and each resource has a record of 16 bytes with
+ * what nearly every event needs, and a second record with the rest. Most processes wait for one
+ * resource and most resources have one holder, so the first wait edge is part of the
+ * process and the first hold edge part of the resource; further edges come from
+ * pools. A *reference* names either:
  *
  *     hold reference   resource id, or RAG_POOLED | index into holds
  *     wait reference   process id,  or RAG_POOLED | index into waits
@@ -27,9 +29,10 @@
 #include "base/memory.h"
 #include "base/names.h"
 
-#define NONE       GORDIAN_NONE
-#define RAG_POOLED UINT32_C(0x80000000)
-#define RAG_ID_MAX UINT32_C(0x7fffffff) /* ids stay below: the high bit marks the pool */
+#define NONE        GORDIAN_NONE
+#define RAG_POOLED  UINT32_C(0x80000000)
+#define RAG_ID_MAX  UINT32_C(0x7fffffff) /* ids stay below: the high bit marks the pool */
+#define RAG_REMOVED (NONE - 1)           /* holder of a resource that is no more */
 
 enum rag_flags {
     RAG_IN_USE = 1, /* not removed */
@@ -37,38 +40,34 @@ enum rag_flags {
 };
 
 struct rag_process {
-    uint32_t wait;       /* first resource of its pending request; NONE: it runs */
-    uint32_t queue_next; /* the embedded wait edge's place in that resource's queue */
+    uint32_t queue_next; /* the embedded wait edge's place in its resource's queue */
     uint32_t queue_prev;
-    uint32_t wait_more; /* further wait edges of the request, or NONE */
-    uint32_t held;      /* first of what it holds: a hold reference, or NONE */
-    uint32_t depth;     /* the engine's, like the next two: see detect/path.h */
-    uint32_t path;
-    uint32_t back;
+    uint32_t held; /* first of what it holds: a hold reference, or NONE */
+    uint32_t path; /* the engine's: see detect/path.h */
 };
 
 struct rag_process_more {
-    uint64_t wait_units; /* of the embedded wait edge */
+    uint64_t wait_units; /* of the embedded wait edge, unless for a one-unit resource */
     uint64_t arrival;    /* when its pending request came: order of service */
     uint64_t born;       /* when it came: youngest and oldest */
+    uint32_t wait_more;  /* further wait edges of its pending request, or NONE */
+    uint32_t mark;       /* the engine's: see detect/path.h and detect/multi.c */
 };
 
 struct rag_resource {
-    uint32_t holder;    /* the embedded hold edge: who, or NONE */
-    uint32_t held_next; /* its place in the holder's list */
+    uint32_t held_next; /* the embedded hold edge's place in its holder's list */
     uint32_t held_prev;
-    uint32_t holders;    /* further hold edges of this resource, or NONE */
     uint32_t queue_head; /* wait references, in order of arrival */
     uint32_t queue_tail;
-    uint32_t flags;
-    uint32_t
-        witness; /* the multi-unit engine's: the holder through which a sink was last reached */
 };
 
 struct rag_resource_more {
     uint64_t total;
     uint64_t free;
-    uint64_t held_units; /* of the embedded hold edge */
+    uint64_t held_units; /* of the embedded hold edge, unless of a one-unit resource */
+    uint32_t holders;    /* further hold edges of this resource, or NONE */
+    uint32_t flags;
+    uint32_t witness; /* the engine's: see detect/multi.c */
 };
 
 struct rag_hold {
@@ -95,12 +94,14 @@ struct rag_attributes {
 struct rag {
     gordian_allocator memory;
 
+    uint32_t *wait; /* by process: first resource of its pending request; NONE: it runs */
     struct rag_process *processes;
     struct rag_process_more *processes_more;
     struct rag_attributes *attributes; /* NULL until one is set */
     uint32_t process_limit, process_room, process_count;
-    uint32_t free_process; /* linked through .held; a free one has wait == its own RAG_POOLED id */
+    uint32_t free_process; /* linked through .held; a free one waits for RAG_POOLED | itself */
 
+    uint32_t *holder; /* by resource: who has the embedded hold edge, or NONE */
     struct rag_resource *resources;
     struct rag_resource_more *resources_more;
     uint32_t resource_limit, resource_room, resource_count;
@@ -116,6 +117,8 @@ struct rag {
     uint64_t clock;      /* arrivals and births so far */
     gordian_model model;
 
+    uint32_t nowhere; /* takes stores meant for nobody, see links.h */
+
     struct names process_names, resource_names;
 
     uint32_t *served; /* who was served during the current call */
@@ -125,8 +128,11 @@ struct rag {
 void rag_init(struct rag *rag, const gordian_allocator *memory);
 void rag_free(struct rag *rag);
 
-/* Adding may fail for lack of memory, and then changes nothing. */
+/* Adding may fail for lack of memory, and then changes nothing; after the matching
+ * reserve it does not fail. */
 bool rag_reserve(struct rag *rag, uint32_t processes, uint32_t resources);
+bool rag_reserve_process(struct rag *rag, size_t name_length);
+bool rag_reserve_resource(struct rag *rag, size_t name_length);
 bool rag_add_process(struct rag *rag, const char *name, size_t length, uint32_t *id);
 bool rag_add_resource(struct rag *rag, const char *name, size_t length, uint64_t units,
                       uint32_t *id);
@@ -157,24 +163,23 @@ bool rag_has_waiters(const struct rag *rag, uint32_t process);
 
 static inline bool rag_is_process(const struct rag *rag, uint32_t process)
 {
-    return process < rag->process_limit && rag->processes[process].wait != (process | RAG_POOLED);
+    return process < rag->process_limit && rag->wait[process] != (process | RAG_POOLED);
 }
 
 static inline bool rag_is_resource(const struct rag *rag, uint32_t resource)
 {
-    return resource < rag->resource_limit && rag->resources[resource].flags & RAG_IN_USE;
+    return resource < rag->resource_limit && rag->resources_more[resource].flags & RAG_IN_USE;
 }
 
 static inline bool rag_waits(const struct rag *rag, uint32_t process)
 {
-    return rag->processes[process].wait < RAG_POOLED; /* NONE and a free id are above */
+    return rag->wait[process] < RAG_POOLED; /* NONE and a free id are above */
 }
 
 static inline uint64_t rag_free_units(const struct rag *rag, uint32_t resource)
 {
-    const struct rag_resource *r = &rag->resources[resource];
-    if (r->flags & RAG_ONE) /* kept by the holder alone: saves touching the second record */
-        return r->holder == NONE;
+    if (rag->resources_more[resource].flags & RAG_ONE) /* kept by the holder alone */
+        return rag->holder[resource] == NONE;
     return rag->resources_more[resource].free;
 }
 
@@ -198,23 +203,22 @@ static inline struct rag_edge rag_held(const struct rag *rag, uint32_t ref)
         const struct rag_hold *h = &rag->holds[ref & ~RAG_POOLED];
         return (struct rag_edge){h->units, h->process, h->resource, h->held_next};
     }
-    const struct rag_resource *r = &rag->resources[ref];
-    uint64_t units = r->flags & RAG_ONE ? 1 : rag->resources_more[ref].held_units;
-    return (struct rag_edge){units, r->holder, ref, r->held_next};
+    const struct rag_resource_more *more = &rag->resources_more[ref];
+    uint64_t units = more->flags & RAG_ONE ? 1 : more->held_units;
+    return (struct rag_edge){units, rag->holder[ref], ref, rag->resources[ref].held_next};
 }
 
 /* Who holds a resource: for (ref = rag_first_holder(rag, q); ref != NONE; ref = edge.next) */
 static inline uint32_t rag_first_holder(const struct rag *rag, uint32_t resource)
 {
-    const struct rag_resource *r = &rag->resources[resource];
-    return r->holder != NONE ? resource : r->holders;
+    return rag->holder[resource] != NONE ? resource : rag->resources_more[resource].holders;
 }
 
 static inline struct rag_edge rag_holder(const struct rag *rag, uint32_t ref)
 {
     struct rag_edge edge = rag_held(rag, ref);
-    edge.next =
-        ref & RAG_POOLED ? rag->holds[ref & ~RAG_POOLED].holders_next : rag->resources[ref].holders;
+    edge.next = ref & RAG_POOLED ? rag->holds[ref & ~RAG_POOLED].holders_next
+                                 : rag->resources_more[ref].holders;
     return edge;
 }
 
@@ -225,8 +229,10 @@ static inline struct rag_edge rag_wanted(const struct rag *rag, uint32_t ref)
         const struct rag_wait *w = &rag->waits[ref & ~RAG_POOLED];
         return (struct rag_edge){w->units, w->process, w->resource, w->more};
     }
-    const struct rag_process *p = &rag->processes[ref];
-    return (struct rag_edge){rag->processes_more[ref].wait_units, ref, p->wait, p->wait_more};
+    uint32_t resource = rag->wait[ref];
+    const struct rag_process_more *more = &rag->processes_more[ref];
+    uint64_t units = rag->resources_more[resource].flags & RAG_ONE ? 1 : more->wait_units;
+    return (struct rag_edge){units, ref, resource, more->wait_more};
 }
 
 /* Who waits for a resource: for (ref = resources[q].queue_head; ref != NONE; ref = edge.next) */

@@ -1,0 +1,479 @@
+/*
+ * Replaying a trace: each line's names become ids, the event is fed to the system, and what
+ * came of it is handed out as a step.
+ *
+ * Processes come into being with their first event that is not refused, or their
+ * `process` line. One that has exited lingers, so that a line about it is still
+ * understood; the list of those that linger is bounded, and with it the memory of a
+ * trace in which ever new processes come and go.
+ */
+#include "base/error.h"
+#include "base/memory.h"
+#include "detect/system.h"
+#include "rag/trace.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* Processes that have exited and had no event since, oldest first: a doubly linked list
+ * through an array by process id. */
+struct linger {
+    struct linger_link {
+        uint32_t older, newer; /* NONE at the ends; both ABSENT: not in the list */
+    } * links;
+    uint32_t room;
+    uint32_t oldest, newest;
+    uint32_t count;
+};
+
+#define ABSENT (NONE - 1)
+/* Names nobody, but is not NONE: a hand-over to a process that does not exist. */
+#define STRANGER (NONE - 1)
+
+struct gordian_replay {
+    gordian_system *system;
+    gordian_allocator memory;
+    struct trace trace;
+    uint64_t seq;
+    gordian_want *wants; /* of the current event, if it names several resources */
+    size_t want_room;
+    uint64_t *sums; /* by resource, all zero between calls: see over_total_item */
+    size_t sum_room;
+    struct linger linger;
+    bool stuck;     /* the last step ended in a deadlock: the caller may recover from it */
+    uint64_t clock; /* the graph's, and its limit of processes, after the last step */
+    uint32_t known;
+    char process[GORDIAN_NAME_MAX + 1];
+    char message[400];
+};
+
+gordian_status gordian_replay_open(gordian_replay **out, gordian_system *system,
+                                   const gordian_source *source, gordian_error *error)
+{
+    gordian_allocator memory = system_graph(system)->memory;
+    gordian_replay *replay = memory_zeroed(&memory, sizeof *replay);
+    if (!replay)
+        return fail_memory(error);
+    replay->system = system;
+    replay->memory = memory;
+    replay->linger.oldest = replay->linger.newest = NONE;
+    gordian_status status = trace_open(&replay->trace, source, &memory, error);
+    if (status) {
+        gordian_replay_close(replay);
+        return status;
+    }
+    *out = replay;
+    return GORDIAN_OK;
+}
+
+void gordian_replay_close(gordian_replay *replay)
+{
+    if (!replay)
+        return;
+    gordian_allocator memory = replay->memory;
+    trace_close(&replay->trace);
+    memory_free(&memory, replay->wants);
+    memory_free(&memory, replay->sums);
+    memory_free(&memory, replay->linger.links);
+    memory_free(&memory, replay);
+}
+
+/* ---- those that have exited */
+
+static bool linger_reserve(gordian_replay *replay, uint32_t process)
+{
+    struct linger *linger = &replay->linger;
+    uint32_t old = linger->room;
+    if (process < old)
+        return true;
+    if (!memory_grow32(&replay->memory, &linger->links, &linger->room, process + 1,
+                       sizeof *linger->links))
+        return false;
+    for (uint32_t i = old; i < linger->room; i++)
+        linger->links[i] = (struct linger_link){ABSENT, ABSENT};
+    return true;
+}
+
+static inline bool lingers(const struct linger *linger, uint32_t process)
+{
+    return linger->count > 0 && process < linger->room && linger->links[process].older != ABSENT;
+}
+
+static void linger_leave(struct linger *linger, uint32_t process)
+{
+    struct linger_link link = linger->links[process];
+    *(link.older == NONE ? &linger->oldest : &linger->links[link.older].newer) = link.newer;
+    *(link.newer == NONE ? &linger->newest : &linger->links[link.newer].older) = link.older;
+    linger->links[process] = (struct linger_link){ABSENT, ABSENT};
+    linger->count--;
+}
+
+/* Room must have been made. */
+static void linger_join(struct linger *linger, uint32_t process)
+{
+    linger->links[process] = (struct linger_link){.older = linger->newest, .newer = NONE};
+    *(linger->newest == NONE ? &linger->oldest : &linger->links[linger->newest].newer) = process;
+    linger->newest = process;
+    linger->count++;
+}
+
+/* Forgets who exited longest ago. One that the caller has used behind our back cannot be
+ * removed; it only leaves the list. */
+static void linger_trim(gordian_replay *replay)
+{
+    while (replay->linger.count > GORDIAN_LINGER) {
+        uint32_t process = replay->linger.oldest;
+        linger_leave(&replay->linger, process);
+        gordian_remove_process(replay->system, process, NULL);
+    }
+}
+
+/* Recovery ends processes between two steps, and they linger like any other. Those are the ones
+ * born again since the last step that hold and want nothing. (Memory for the list may
+ * lack: they then merely stay known.) */
+static void linger_recovered(gordian_replay *replay)
+{
+    const struct rag *graph = system_graph(replay->system);
+    if (graph->clock == replay->clock)
+        return;
+    for (uint32_t p = 0; p < replay->known && p < graph->process_limit; p++) {
+        if (rag_is_process(graph, p) && graph->processes_more[p].born >= replay->clock &&
+            !rag_waits(graph, p) && graph->processes[p].held == NONE &&
+            !lingers(&replay->linger, p) && linger_reserve(replay, p))
+            linger_join(&replay->linger, p);
+    }
+}
+
+/* ---- names and ids */
+
+static void copy_name(char *to, const struct word *name)
+{
+    memcpy(to, name->text, name->length);
+    to[name->length] = '\0';
+}
+
+static uint32_t find_process(const gordian_replay *replay, const struct word *name)
+{
+    return gordian_find_process(replay->system, name->text, name->length);
+}
+
+static uint32_t find_resource(const gordian_replay *replay, const struct word *name)
+{
+    return gordian_find_resource(replay->system, name->text, name->length);
+}
+
+/* Gives an error of the system its place in the text. */
+static gordian_status at_line(const gordian_replay *replay, gordian_status status,
+                              gordian_error *error)
+{
+    if (error && status != GORDIAN_MEMORY && error->line == 0) {
+        error->line = replay->trace.line;
+        error->column = replay->trace.verb.column;
+    }
+    return status;
+}
+
+/* ---- declarations */
+
+static gordian_status declare_resource(gordian_replay *replay, gordian_error *error)
+{
+    struct trace *trace = &replay->trace;
+    char name[GORDIAN_NAME_MAX + 1];
+    uint32_t id = find_resource(replay, &trace->name);
+    if (id != NONE)
+        return trace_redeclared(trace, id, error);
+    copy_name(name, &trace->name);
+    gordian_status status = gordian_add_resource(replay->system, name, trace->units, &id, error);
+    if (status)
+        return at_line(replay, status, error);
+    if (trace_declare(trace, id))
+        return GORDIAN_OK;
+    gordian_remove_resource(replay->system, id, NULL);
+    return fail_memory(error);
+}
+
+static gordian_status set_attributes(gordian_replay *replay, uint32_t process,
+                                     const struct trace_attributes *attributes,
+                                     gordian_error *error)
+{
+    gordian_status status = GORDIAN_OK;
+    if (attributes->has_priority)
+        status = gordian_set_priority(replay->system, process, attributes->priority, error);
+    if (!status && attributes->has_cost)
+        status = gordian_set_cost(replay->system, process, attributes->cost, error);
+    return status;
+}
+
+static gordian_status declare_process(gordian_replay *replay, gordian_error *error)
+{
+    struct trace_attributes attributes;
+    gordian_status status = trace_attributes(&replay->trace, &attributes, error);
+    if (status)
+        return status;
+    uint32_t id = find_process(replay, &replay->trace.name);
+    bool created = id == NONE;
+    if (created) {
+        copy_name(replay->process, &replay->trace.name);
+        status = gordian_add_process(replay->system, replay->process, &id, error);
+        if (status)
+            return at_line(replay, status, error);
+    }
+    status = set_attributes(replay, id, &attributes, error);
+    if (status) {
+        if (created)
+            gordian_remove_process(replay->system, id, NULL);
+        return status;
+    }
+    if (lingers(&replay->linger, id))
+        linger_leave(&replay->linger, id);
+    return GORDIAN_OK;
+}
+
+/* ---- refusals */
+
+/* The word with which a request exceeds what a resource has in all: alone, or together with the
+ * words before it that name the same resource. */
+static gordian_status over_total_item(gordian_replay *replay, const struct trace_item **item,
+                                      gordian_error *error)
+{
+    const struct trace *trace = &replay->trace;
+    size_t limit = gordian_resource_limit(replay->system);
+    size_t old = replay->sum_room;
+    *item = &trace->items[0];
+    if (trace->item_count == 1)
+        return GORDIAN_OK;
+    if (!memory_grow(&replay->memory, &replay->sums, &replay->sum_room, limit,
+                     sizeof *replay->sums))
+        return fail_memory(error);
+    memset(replay->sums + old, 0, (replay->sum_room - old) * sizeof *replay->sums);
+    size_t seen = 0;
+    for (bool found = false; seen < trace->item_count && !found; seen++) {
+        uint32_t resource = replay->wants[seen].resource;
+        if (resource == NONE)
+            break;
+        uint64_t *sum = &replay->sums[resource];
+        found = __builtin_add_overflow(*sum, replay->wants[seen].units, sum) ||
+                *sum > gordian_units(replay->system, resource);
+        if (found)
+            *item = &trace->items[seen];
+    }
+    for (size_t i = 0; i < seen; i++)
+        replay->sums[replay->wants[i].resource] = 0;
+    return GORDIAN_OK;
+}
+
+static const struct word *unknown_resource(const gordian_replay *replay)
+{
+    const struct trace *trace = &replay->trace;
+    for (size_t i = 0; i < trace->item_count; i++) {
+        if (find_resource(replay, &trace->items[i].name) == NONE)
+            return &trace->items[i].name;
+    }
+    return &trace->verb;
+}
+
+/* Finds the word a refusal is about. */
+static gordian_status blame(gordian_replay *replay, gordian_refusal refusal,
+                            const struct word **word, gordian_error *error)
+{
+    const struct trace *trace = &replay->trace;
+    const struct trace_item *item;
+    gordian_status status;
+    switch (refusal) {
+    case GORDIAN_UNKNOWN_PROCESS:
+    case GORDIAN_IS_WAITING:
+    case GORDIAN_NOT_WAITING:
+        *word = &trace->name;
+        break;
+    case GORDIAN_UNKNOWN_RESOURCE:
+        *word = unknown_resource(replay);
+        break;
+    case GORDIAN_OVER_TOTAL:
+        status = over_total_item(replay, &item, error);
+        if (status)
+            return status;
+        *word = &item->name;
+        break;
+    case GORDIAN_NOT_HELD:
+    case GORDIAN_NOT_FREE:
+        *word = &trace->items[0].name;
+        break;
+    case GORDIAN_BAD_HAND_OVER:
+        *word = &trace->to;
+        break;
+    default:
+        *word = &trace->verb;
+        break;
+    }
+    return GORDIAN_OK;
+}
+
+/* Why: the system knows the names of ids only, the text also those without an id. */
+static gordian_status explain_refusal(gordian_replay *replay, gordian_step *step,
+                                      gordian_error *error)
+{
+    gordian_refusal refusal = (gordian_refusal)step->result.refusal;
+    const struct word *word;
+    gordian_status status = blame(replay, refusal, &word, error);
+    if (status)
+        return status;
+    char shown[TRACE_SHOWN_MAX];
+    trace_show(word, shown);
+    bool stranger = refusal == GORDIAN_BAD_HAND_OVER && step->event.to == STRANGER;
+    if (refusal == GORDIAN_UNKNOWN_PROCESS || stranger)
+        snprintf(replay->message, sizeof replay->message, "process '%s' was never seen", shown);
+    else if (refusal == GORDIAN_UNKNOWN_RESOURCE)
+        snprintf(replay->message, sizeof replay->message, "resource '%s' was never declared",
+                 shown);
+    else
+        gordian_refusal_text(replay->system, &step->event, refusal, replay->message,
+                             sizeof replay->message);
+    step->column = word->column;
+    step->message = replay->message;
+    return GORDIAN_OK;
+}
+
+/* ---- events */
+
+static gordian_status gather_wants(gordian_replay *replay, gordian_event *event,
+                                   gordian_error *error)
+{
+    const struct trace *trace = &replay->trace;
+    if (!memory_grow(&replay->memory, &replay->wants, &replay->want_room, trace->item_count,
+                     sizeof *replay->wants))
+        return fail_memory(error);
+    for (size_t i = 0; i < trace->item_count; i++)
+        replay->wants[i] = (gordian_want){
+            .units = trace->items[i].units,
+            .resource = find_resource(replay, &trace->items[i].name),
+        };
+    event->wants = replay->wants;
+    event->want_count = trace->item_count;
+    return GORDIAN_OK;
+}
+
+/* The current line as an event; unknown names become NONE. */
+static gordian_status make_event(gordian_replay *replay, gordian_event *event, gordian_error *error)
+{
+    const struct trace *trace = &replay->trace;
+    *event = (gordian_event){
+        .op = trace->op,
+        .process = find_process(replay, &trace->name),
+        .resource = NONE,
+        .to = NONE,
+    };
+    if (trace->to.text) {
+        event->to = find_process(replay, &trace->to);
+        if (event->to == NONE)
+            event->to = STRANGER; /* NONE would mean: nobody is named */
+    }
+    if (trace->item_count > 1)
+        return gather_wants(replay, event, error);
+    if (trace->item_count == 1) {
+        event->resource = find_resource(replay, &trace->items[0].name);
+        event->units = trace->items[0].units;
+    }
+    return GORDIAN_OK;
+}
+
+/* May this event be the first one of a process? */
+static bool brings_into_being(gordian_op op)
+{
+    return op == GORDIAN_REQUEST || op == GORDIAN_HOLD || op == GORDIAN_WAIT;
+}
+
+static void note_exits(struct linger *linger, const gordian_event *event)
+{
+    if (lingers(linger, event->process))
+        linger_leave(linger, event->process);
+    if (event->op == GORDIAN_EXIT)
+        linger_join(linger, event->process);
+}
+
+/* What the caller may do now is seen at the next step, see linger_recovered. */
+static void note_deadlock(gordian_replay *replay, unsigned outcome)
+{
+    replay->stuck = outcome == GORDIAN_DEADLOCK || outcome == GORDIAN_DOOMED;
+    if (replay->stuck) {
+        replay->clock = system_graph(replay->system)->clock;
+        replay->known = gordian_process_limit(replay->system);
+    }
+}
+
+/* Feeds the event of `step`, whose process exists unless it is NONE. */
+static gordian_status feed(gordian_replay *replay, gordian_step *step, gordian_error *error)
+{
+    gordian_event *event = &step->event;
+    if (event->op == GORDIAN_EXIT && event->process != NONE &&
+        !linger_reserve(replay, event->process))
+        return fail_memory(error);
+    gordian_status status = gordian_feed(replay->system, event, &step->result, error);
+    if (status)
+        return at_line(replay, status, error);
+    if (step->result.outcome == GORDIAN_REFUSED)
+        return explain_refusal(replay, step, error);
+    note_exits(&replay->linger, event);
+    note_deadlock(replay, step->result.outcome);
+    return GORDIAN_OK;
+}
+
+static gordian_status replay_event(gordian_replay *replay, gordian_step *step, gordian_error *error)
+{
+    gordian_event *event = &step->event;
+    step->message = NULL;
+    step->line = replay->trace.line;
+    step->column = replay->trace.verb.column;
+    step->process = replay->process;
+    copy_name(replay->process, &replay->trace.name);
+    gordian_status status = make_event(replay, event, error);
+    if (status)
+        return status;
+    bool created = event->process == NONE && brings_into_being(event->op);
+    if (created) {
+        status = gordian_add_process(replay->system, replay->process, &event->process, error);
+        if (status)
+            return at_line(replay, status, error);
+    }
+    status = feed(replay, step, error);
+    if (created && (status || step->result.outcome == GORDIAN_REFUSED)) {
+        gordian_remove_process(replay->system, event->process, NULL);
+        event->process = NONE;
+    }
+    if (event->to == STRANGER)
+        event->to = NONE;
+    if (status)
+        return status;
+    step->seq = ++replay->seq;
+    return GORDIAN_OK;
+}
+
+gordian_status gordian_replay_next(gordian_replay *replay, gordian_step *step, gordian_error *error)
+{
+    if (replay->stuck)
+        linger_recovered(replay);
+    replay->stuck = false;
+    if (replay->linger.count > GORDIAN_LINGER)
+        linger_trim(replay);
+    for (;;) {
+        gordian_status status = trace_next(&replay->trace, error);
+        if (status)
+            return status;
+        switch (replay->trace.kind) {
+        case TRACE_EVENT: {
+            gordian_step next;
+            status = replay_event(replay, &next, error);
+            if (!status)
+                *step = next;
+            return status;
+        }
+        case TRACE_RESOURCE:
+            status = declare_resource(replay, error);
+            break;
+        case TRACE_PROCESS:
+            status = declare_process(replay, error);
+            break;
+        }
+        if (status)
+            return status;
+    }
+}

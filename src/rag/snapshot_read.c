@@ -1,0 +1,175 @@
+/* Reading a snapshot from text: the lines of a trace that say what is, not what happens. */
+#include "base/error.h"
+#include "base/memory.h"
+#include "base/names.h"
+#include "rag/trace.h"
+
+struct gordian_names {
+    gordian_allocator memory;
+    struct names processes, resources;
+};
+
+/* A snapshot in the making. */
+struct reading {
+    struct trace trace;
+    gordian_snapshot *snapshot;
+    gordian_names *names;
+};
+
+void gordian_names_close(gordian_names *names)
+{
+    if (!names)
+        return;
+    gordian_allocator memory = names->memory;
+    names_free(&names->processes);
+    names_free(&names->resources);
+    memory_free(&memory, names);
+}
+
+const char *gordian_names_process(const gordian_names *names, uint32_t process)
+{
+    return names_text(&names->processes, process);
+}
+
+const char *gordian_names_resource(const gordian_names *names, uint32_t resource)
+{
+    return names_text(&names->resources, resource);
+}
+
+static gordian_names *open_names(const gordian_allocator *memory)
+{
+    gordian_names *names = memory_zeroed(memory, sizeof *names);
+    if (!names)
+        return NULL;
+    names->memory = *memory;
+    names_init(&names->processes, memory);
+    names_init(&names->resources, memory);
+    return names;
+}
+
+/* ---- lines */
+
+static gordian_status declare_resource(struct reading *reading, gordian_error *error)
+{
+    struct trace *trace = &reading->trace;
+    struct names *names = &reading->names->resources;
+    uint32_t id = names_find(names, trace->name.text, trace->name.length);
+    if (id != GORDIAN_NONE)
+        return trace_redeclared(trace, id, error);
+    gordian_status status =
+        gordian_snapshot_add_resource(reading->snapshot, trace->units, &id, error);
+    if (status)
+        return status;
+    if (!names_put(names, id, trace->name.text, trace->name.length) || !trace_declare(trace, id))
+        return fail_memory(error);
+    return GORDIAN_OK;
+}
+
+/* The id of the line's process, which comes into being if it is new. */
+static gordian_status take_process(struct reading *reading, uint32_t *id, gordian_error *error)
+{
+    const struct word *name = &reading->trace.name;
+    struct names *names = &reading->names->processes;
+    *id = names_find(names, name->text, name->length);
+    if (*id != GORDIAN_NONE)
+        return GORDIAN_OK;
+    gordian_status status = gordian_snapshot_add_process(reading->snapshot, id, error);
+    if (status)
+        return status;
+    return names_put(names, *id, name->text, name->length) ? GORDIAN_OK : fail_memory(error);
+}
+
+static gordian_status declare_process(struct reading *reading, gordian_error *error)
+{
+    struct trace_attributes ignored; /* nobody is a victim here, but the line must be right */
+    uint32_t id;
+    gordian_status status = trace_attributes(&reading->trace, &ignored, error);
+    return status ? status : take_process(reading, &id, error);
+}
+
+/* One Q=N of a `hold` or a `wait`. */
+static gordian_status add_edge(struct reading *reading, uint32_t process,
+                               const struct trace_item *item, gordian_error *error)
+{
+    const struct trace *trace = &reading->trace;
+    char shown[TRACE_SHOWN_MAX], name[TRACE_SHOWN_MAX];
+    bool hold = trace->op == GORDIAN_HOLD;
+    uint32_t resource = names_find(&reading->names->resources, item->name.text, item->name.length);
+    if (resource == GORDIAN_NONE)
+        return trace_fail(trace, &item->word, error, "resource '%s' was never declared",
+                          trace_show(&item->name, name));
+    gordian_status status = (hold ? gordian_snapshot_hold : gordian_snapshot_wait)(
+        reading->snapshot, process, resource, item->units, error);
+    if (status != GORDIAN_INPUT)
+        return status;
+    /* The snapshot knows ids only. */
+    return trace_fail(trace, &item->word, error,
+                      hold ? "'%s': the holds of resource '%s' exceed its units"
+                           : "'%s': more than resource '%s' has in all",
+                      trace_show(&item->word, shown), trace_show(&item->name, name));
+}
+
+static gordian_status add_edges(struct reading *reading, gordian_error *error)
+{
+    const struct trace *trace = &reading->trace;
+    char shown[TRACE_SHOWN_MAX];
+    if (trace->op != GORDIAN_HOLD && trace->op != GORDIAN_WAIT)
+        return trace_fail(trace, &trace->verb, error,
+                          "'%s' is an event: use gordian detect for traces",
+                          trace_show(&trace->verb, shown));
+    const struct word *first = &trace->items[0].name;
+    names_expect(&reading->names->resources, first->text, first->length);
+    uint32_t process;
+    gordian_status status = take_process(reading, &process, error);
+    for (size_t i = 0; i < trace->item_count && !status; i++)
+        status = add_edge(reading, process, &trace->items[i], error);
+    return status;
+}
+
+static gordian_status read_lines(struct reading *reading, gordian_error *error)
+{
+    gordian_status status;
+    do {
+        status = trace_next(&reading->trace, error);
+        if (status)
+            break;
+        switch (reading->trace.kind) {
+        case TRACE_EVENT:
+            status = add_edges(reading, error);
+            break;
+        case TRACE_RESOURCE:
+            status = declare_resource(reading, error);
+            break;
+        case TRACE_PROCESS:
+            status = declare_process(reading, error);
+            break;
+        }
+    } while (!status);
+    return status == GORDIAN_END ? GORDIAN_OK : status;
+}
+
+gordian_status gordian_snapshot_read(gordian_snapshot **out, gordian_names **names,
+                                     const gordian_source *source,
+                                     const gordian_allocator *allocator, gordian_error *error)
+{
+    gordian_allocator memory = memory_allocator(allocator);
+    struct reading reading = {.snapshot = NULL};
+    gordian_status status = trace_open(&reading.trace, source, &memory, error);
+    if (status)
+        goto done;
+    status = gordian_snapshot_open(&reading.snapshot, allocator, error);
+    if (status)
+        goto done;
+    reading.names = open_names(&memory);
+    status = reading.names ? read_lines(&reading, error) : fail_memory(error);
+done:
+    trace_close(&reading.trace);
+    if (status) {
+        gordian_snapshot_close(reading.snapshot);
+        gordian_names_close(reading.names);
+        return status;
+    }
+    *out = reading.snapshot;
+    *names = reading.names;
+    return GORDIAN_OK;
+}

@@ -1,0 +1,382 @@
+#include "rag/trace.h"
+
+#include "base/error.h"
+#include "base/memory.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#define UNITS_RANGE "a whole number from 1 to 18446744073709551615"
+#define I64_RANGE   "a whole number from -9223372036854775808 to 9223372036854775807"
+
+/* What may follow the first word. */
+struct form {
+    const char *verb;
+    size_t verb_length;
+    enum trace_kind kind;
+    gordian_op op;
+    enum { NO_ITEMS, ONE_ITEM, MANY_ITEMS } items;
+};
+
+#define FORM(verb, ...)                                                                            \
+    {                                                                                              \
+        verb, sizeof verb - 1, __VA_ARGS__                                                         \
+    }
+
+static const struct form forms[] = {
+    /* the most frequent ones first */
+    FORM("request", TRACE_EVENT, GORDIAN_REQUEST, MANY_ITEMS),
+    FORM("release", TRACE_EVENT, GORDIAN_RELEASE, ONE_ITEM),
+    FORM("hold", TRACE_EVENT, GORDIAN_HOLD, ONE_ITEM),
+    FORM("wait", TRACE_EVENT, GORDIAN_WAIT, MANY_ITEMS),
+    FORM("exit", TRACE_EVENT, GORDIAN_EXIT, NO_ITEMS),
+    FORM("cancel", TRACE_EVENT, GORDIAN_CANCEL, NO_ITEMS),
+    FORM("resource", TRACE_RESOURCE, 0, NO_ITEMS),
+    FORM("process", TRACE_PROCESS, 0, MANY_ITEMS),
+};
+
+#define FORM_COUNT (sizeof forms / sizeof forms[0])
+
+gordian_status trace_open(struct trace *trace, const gordian_source *source,
+                          const gordian_allocator *memory, gordian_error *error)
+{
+    *trace = (struct trace){0};
+    return reader_open(&trace->reader, source, memory, error);
+}
+
+void trace_close(struct trace *trace)
+{
+    memory_free(&trace->reader.memory, trace->items);
+    memory_free(&trace->reader.memory, trace->declared_at);
+    trace->items = NULL;
+    trace->declared_at = NULL;
+    trace->item_room = trace->item_count = trace->declared_room = 0;
+    reader_close(&trace->reader);
+}
+
+/* ---- messages */
+
+gordian_status trace_fail(const struct trace *trace, const struct word *at, gordian_error *error,
+                          const char *format, ...)
+{
+    char message[sizeof error->message];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(message, sizeof message, format, arguments);
+    va_end(arguments);
+    return fail_at(error, GORDIAN_INPUT, trace->line, at->column, "%s", message);
+}
+
+const char *trace_show(const struct word *word, char buffer[TRACE_SHOWN_MAX])
+{
+    size_t used = 0;
+    for (uint32_t i = 0; i < word->length; i++) {
+        unsigned char byte = (unsigned char)word->text[i];
+        /* room for this byte, escaped, and for the dots; never cut inside a UTF-8 character */
+        bool full = used + 4 + sizeof "..." > TRACE_SHOWN_MAX - 8;
+        if ((full && (byte & 0xc0) != 0x80) || used + 4 + sizeof "..." > TRACE_SHOWN_MAX) {
+            memcpy(buffer + used, "...", 3);
+            used += 3;
+            break;
+        }
+        if (byte < 0x20 || byte == 0x7f)
+            used += (size_t)snprintf(buffer + used, 5, "\\x%02x", byte);
+        else
+            buffer[used++] = (char)byte;
+    }
+    buffer[used] = '\0';
+    return buffer;
+}
+
+/* Where a word is missing: just past the last one. */
+static gordian_status fail_missing(const struct trace *trace, const char *expected,
+                                   gordian_error *error)
+{
+    const struct reader *reader = &trace->reader;
+    const struct word *last = &reader->words[reader->word_count - 1];
+    struct word place = {.column = last->column + last->length};
+    char before[3 * TRACE_SHOWN_MAX];
+    size_t used = 0;
+    for (size_t i = 0; i < reader->word_count && used + TRACE_SHOWN_MAX + 1 < sizeof before; i++) {
+        if (i > 0)
+            before[used++] = ' ';
+        used += strlen(trace_show(&reader->words[i], before + used));
+    }
+    before[used] = '\0';
+    return trace_fail(trace, &place, error, "expected %s after '%s'", expected, before);
+}
+
+static gordian_status fail_surplus(const struct trace *trace, size_t first, const char *expected,
+                                   gordian_error *error)
+{
+    const struct word *word = &trace->reader.words[first];
+    char shown[TRACE_SHOWN_MAX];
+    return trace_fail(trace, word, error, "expected %s, not '%s'", expected,
+                      trace_show(word, shown));
+}
+
+/* Letters to insert, remove or change to get from `word` to `text`, both short. */
+static size_t edit_distance(const char *word, size_t length, const char *text)
+{
+    size_t row[16];
+    size_t columns = strlen(text);
+    for (size_t j = 0; j <= columns; j++)
+        row[j] = j;
+    for (size_t i = 1; i <= length; i++) {
+        size_t diagonal = row[0];
+        row[0] = i;
+        for (size_t j = 1; j <= columns; j++) {
+            size_t best = diagonal + (word[i - 1] != text[j - 1]);
+            if (row[j] + 1 < best)
+                best = row[j] + 1;
+            if (row[j - 1] + 1 < best)
+                best = row[j - 1] + 1;
+            diagonal = row[j];
+            row[j] = best;
+        }
+    }
+    return row[columns];
+}
+
+static gordian_status fail_unknown_verb(const struct trace *trace, const struct word *verb,
+                                        gordian_error *error)
+{
+    const char *nearest = NULL;
+    size_t least = 3; /* further away than that is no slip of the pen */
+    for (size_t i = 0; i < FORM_COUNT && verb->length <= 10; i++) {
+        size_t distance = edit_distance(verb->text, verb->length, forms[i].verb);
+        if (distance < least && distance < verb->length) {
+            least = distance;
+            nearest = forms[i].verb;
+        }
+    }
+    char shown[TRACE_SHOWN_MAX];
+    return trace_fail(trace, verb, error,
+                      "unknown word '%s': expected resource, process, request, release, cancel, "
+                      "exit, hold or wait%s%s%s",
+                      trace_show(verb, shown), nearest ? "; did you mean '" : "",
+                      nearest ? nearest : "", nearest ? "'?" : "");
+}
+
+/* ---- parts of a line */
+
+/* `word` stands where a name must; `name` is the part of it that is the name. */
+static gordian_status check_length(const struct trace *trace, const struct word *name,
+                                   const char *kind, gordian_error *error)
+{
+    if (name->length <= GORDIAN_NAME_MAX)
+        return GORDIAN_OK;
+    return trace_fail(trace, name, error, "a %s name of %u bytes: at most %d are allowed", kind,
+                      name->length, GORDIAN_NAME_MAX);
+}
+
+/* Word `index` as a plain name. */
+static gordian_status take_name(const struct trace *trace, size_t index, const char *kind,
+                                struct word *name, gordian_error *error)
+{
+    char expected[40], shown[TRACE_SHOWN_MAX];
+    if (index >= trace->reader.word_count) {
+        snprintf(expected, sizeof expected, "a %s name", kind);
+        return fail_missing(trace, expected, error);
+    }
+    *name = trace->reader.words[index];
+    if (memchr(name->text, '=', name->length))
+        return trace_fail(trace, name, error, "'%s': the name of a %s cannot contain '='",
+                          trace_show(name, shown), kind);
+    return check_length(trace, name, kind, error);
+}
+
+static gordian_status take_units(const struct trace *trace, const struct word *word,
+                                 const struct word *value, uint64_t *units, gordian_error *error)
+{
+    const char *why;
+    char shown[TRACE_SHOWN_MAX];
+    if (parse_u64(value->text, value->length, units, &why) && *units > 0)
+        return GORDIAN_OK;
+    return trace_fail(trace, word, error, "'%s': units must be " UNITS_RANGE,
+                      trace_show(word, shown));
+}
+
+/* Q or Q=N. */
+static gordian_status take_want(const struct trace *trace, struct trace_item *item,
+                                gordian_error *error)
+{
+    char shown[TRACE_SHOWN_MAX];
+    item->units = 1;
+    if (item->name.length == 0)
+        return trace_fail(trace, &item->word, error, "'%s': expected a resource name before '='",
+                          trace_show(&item->word, shown));
+    gordian_status status = check_length(trace, &item->name, "resource", error);
+    if (status || !item->value.text)
+        return status;
+    if (item->value.length == 0)
+        return trace_fail(trace, &item->word, error, "'%s': expected a number of units after '='",
+                          trace_show(&item->word, shown));
+    return take_units(trace, &item->word, &item->value, &item->units, error);
+}
+
+/* KEY=VALUE. */
+static gordian_status check_attribute(const struct trace *trace, const struct trace_item *item,
+                                      gordian_error *error)
+{
+    const char *expected = !item->value.text         ? "expected key=value"
+                           : item->name.length == 0  ? "expected a key before '='"
+                           : item->value.length == 0 ? "expected a value after '='"
+                                                     : NULL;
+    char shown[TRACE_SHOWN_MAX];
+    if (!expected)
+        return GORDIAN_OK;
+    return trace_fail(trace, &item->word, error, "'%s': %s", trace_show(&item->word, shown),
+                      expected);
+}
+
+/* Words `first` up to `end` as items. */
+static gordian_status take_items(struct trace *trace, size_t first, size_t end,
+                                 gordian_error *error)
+{
+    if (end - first > trace->item_room &&
+        !memory_grow(&trace->reader.memory, &trace->items, &trace->item_room, end - first,
+                     sizeof *trace->items))
+        return fail_memory(error);
+    for (size_t i = first; i < end; i++) {
+        struct trace_item *item = &trace->items[i - first];
+        item->word = trace->reader.words[i];
+        word_split(&item->word, &item->name, &item->value);
+        gordian_status status = trace->kind == TRACE_EVENT ? take_want(trace, item, error)
+                                                           : check_attribute(trace, item, error);
+        if (status)
+            return status;
+    }
+    trace->item_count = end - first;
+    return GORDIAN_OK;
+}
+
+/* ---- lines */
+
+/* What may follow the name of a declared resource. */
+static gordian_status take_declared_units(struct trace *trace, gordian_error *error)
+{
+    const struct reader *reader = &trace->reader;
+    if (reader->word_count > 3)
+        return fail_surplus(trace, 3, "the end of the line after the units", error);
+    trace->units = 1;
+    if (reader->word_count < 3)
+        return GORDIAN_OK;
+    return take_units(trace, &reader->words[2], &reader->words[2], &trace->units, error);
+}
+
+/* What may follow the one resource of a `release` or a `hold`. */
+static gordian_status take_hand_over(struct trace *trace, gordian_error *error)
+{
+    const struct reader *reader = &trace->reader;
+    if (reader->word_count == 3)
+        return GORDIAN_OK;
+    if (trace->op == GORDIAN_HOLD)
+        return fail_surplus(trace, 3, "the end of the line after one resource", error);
+    if (!word_is(&reader->words[3], "to"))
+        return fail_surplus(trace, 3, "'to' or the end of the line after one resource", error);
+    gordian_status status = take_name(trace, 4, "process", &trace->to, error);
+    if (status)
+        return status;
+    if (reader->word_count > 5)
+        return fail_surplus(trace, 5, "the end of the line after the hand-over", error);
+    return GORDIAN_OK;
+}
+
+static gordian_status take_operands(struct trace *trace, const struct form *form,
+                                    gordian_error *error)
+{
+    size_t count = trace->reader.word_count;
+    if (form->kind == TRACE_RESOURCE)
+        return take_declared_units(trace, error);
+    if (form->items == NO_ITEMS && count > 2)
+        return fail_surplus(trace, 2, "the end of the line after one process", error);
+    if (form->items == NO_ITEMS)
+        return GORDIAN_OK;
+    if (count < 3 && form->kind == TRACE_EVENT)
+        return fail_missing(trace, "a resource name", error);
+    gordian_status status = take_items(trace, 2, form->items == ONE_ITEM ? 3 : count, error);
+    if (status || form->items == MANY_ITEMS)
+        return status;
+    return take_hand_over(trace, error);
+}
+
+static const struct form *find_form(const struct word *verb)
+{
+    for (size_t i = 0; i < FORM_COUNT; i++) {
+        if (verb->length == forms[i].verb_length &&
+            memcmp(verb->text, forms[i].verb, verb->length) == 0)
+            return &forms[i];
+    }
+    return NULL;
+}
+
+gordian_status trace_next(struct trace *trace, gordian_error *error)
+{
+    gordian_status status = reader_next(&trace->reader, error);
+    if (status)
+        return status;
+    trace->line = trace->reader.line;
+    trace->verb = trace->reader.words[0];
+    trace->to.text = NULL;
+    trace->item_count = 0;
+    const struct form *form = find_form(&trace->verb);
+    if (!form)
+        return fail_unknown_verb(trace, &trace->verb, error);
+    trace->kind = form->kind;
+    trace->op = form->op;
+    status = take_name(trace, 1, form->kind == TRACE_RESOURCE ? "resource" : "process",
+                       &trace->name, error);
+    return status ? status : take_operands(trace, form, error);
+}
+
+/* ---- declarations */
+
+bool trace_declare(struct trace *trace, uint32_t resource)
+{
+    uint32_t old = trace->declared_room;
+    if (resource >= old) {
+        if (!memory_grow32(&trace->reader.memory, &trace->declared_at, &trace->declared_room,
+                           resource + 1, sizeof *trace->declared_at))
+            return false;
+        memset(trace->declared_at + old, 0,
+               (size_t)(trace->declared_room - old) * sizeof *trace->declared_at);
+    }
+    trace->declared_at[resource] = trace->line;
+    return true;
+}
+
+gordian_status trace_redeclared(const struct trace *trace, uint32_t resource, gordian_error *error)
+{
+    char shown[TRACE_SHOWN_MAX];
+    trace_show(&trace->name, shown);
+    uint64_t line = resource < trace->declared_room ? trace->declared_at[resource] : 0;
+    if (line == 0)
+        return trace_fail(trace, &trace->name, error, "resource '%s' exists already", shown);
+    return trace_fail(trace, &trace->name, error, "resource '%s' was declared before, at line %llu",
+                      shown, (unsigned long long)line);
+}
+
+gordian_status trace_attributes(const struct trace *trace, struct trace_attributes *attributes,
+                                gordian_error *error)
+{
+    *attributes = (struct trace_attributes){0};
+    for (size_t i = 0; i < trace->item_count; i++) {
+        const struct trace_item *item = &trace->items[i];
+        bool priority = word_is(&item->name, "priority");
+        int64_t value;
+        const char *why;
+        char shown[TRACE_SHOWN_MAX];
+        if (!priority && !word_is(&item->name, "cost"))
+            return trace_fail(trace, &item->word, error,
+                              "unknown attribute '%s': expected priority= or cost=",
+                              trace_show(&item->name, shown));
+        if (!parse_i64(item->value.text, item->value.length, &value, &why))
+            return trace_fail(trace, &item->word, error, "'%s': %s must be " I64_RANGE,
+                              trace_show(&item->word, shown), priority ? "priority" : "cost");
+        *(priority ? &attributes->has_priority : &attributes->has_cost) = true;
+        *(priority ? &attributes->priority : &attributes->cost) = value;
+    }
+    return GORDIAN_OK;
+}
