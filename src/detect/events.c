@@ -111,16 +111,16 @@ static gordian_status request_wants(gordian_system *system, uint32_t process,
         fits = rag_free_units(graph, wants[i].resource) >= wants[i].units;
     if (fits)
         return grant_wants(system, process, wants, count, result, error);
-    if (count > 1 || wants[0].units > 1) {
-        gordian_status status = system_grow_model(system, GORDIAN_GENERAL, error);
-        if (status)
-            return status;
-    }
     /* Serving this request later lists its wants in system->wants: make that room now. */
     if (!memory_grow(&graph->memory, &system->wants, &system->want_room, count,
                      sizeof *system->wants) ||
         !rag_reserve_block(graph, count))
         return fail_memory(error);
+    if (count > 1 || wants[0].units > 1) {
+        gordian_status status = system_grow_model(system, GORDIAN_GENERAL, error);
+        if (status)
+            return status;
+    }
     /* `wants` is system->wants itself, or the caller's single one. */
     rag_block(graph, process, count > 1 ? system->wants : wants, count);
     return answer(result, judge_block(system, process));
@@ -136,16 +136,13 @@ static gordian_status request(gordian_system *system, const gordian_event *event
     if (__builtin_expect(rag_waits(graph, process), 0))
         return refuse(result, GORDIAN_IS_WAITING);
     if (!event->wants && event->units == 1 && rag_is_resource(graph, resource) &&
-        graph->resources[resource].flags & RAG_ONE) {
-        if (graph->resources[resource].holder == NONE) {
+        graph->resources_more[resource].flags & RAG_ONE) {
+        if (graph->holder[resource] == NONE) {
             grant_one(graph, process, resource);
             if (system->hooks->grant)
                 system->hooks->grant(system->state, process, resource, 1);
             return answer(result, GORDIAN_GRANTED);
         }
-        if (system->want_room == 0 && !memory_grow(&graph->memory, &system->wants,
-                                                   &system->want_room, 1, sizeof *system->wants))
-            return fail_memory(error);
         block_one(graph, process, resource, 1);
         return answer(result, judge_block(system, process));
     }
@@ -218,7 +215,6 @@ static void serve_one(gordian_system *system, uint32_t process, uint32_t resourc
     struct rag *graph = &system->graph;
     unblock_one(graph, process);
     grant_one(graph, process, resource);
-    graph->processes[from].depth = 0; /* see single.c; of no meaning to others while it runs */
     graph->served[graph->served_count++] = process;
     tell_awake(system, process);
     if (system->hooks->serve) {
@@ -364,11 +360,10 @@ static gordian_status release(gordian_system *system, const gordian_event *event
         return fail_memory(error);
     if (!rag_is_process(graph, process) || !rag_is_resource(graph, resource))
         return release_any(system, event, result);
-    const struct rag_resource *r = &graph->resources[resource];
-    uint32_t next = r->queue_head;
-    if (!(r->flags & RAG_ONE) || event->units != 1 || r->holder != process || event->to != NONE ||
-        rag_waits(graph, process) ||
-        (next != NONE && (next & RAG_POOLED || graph->processes[next].wait_more != NONE)))
+    uint32_t next = graph->resources[resource].queue_head;
+    if (!(graph->resources_more[resource].flags & RAG_ONE) || event->units != 1 ||
+        graph->holder[resource] != process || event->to != NONE || rag_waits(graph, process) ||
+        (next != NONE && (next & RAG_POOLED || graph->processes_more[next].wait_more != NONE)))
         return release_any(system, event, result);
 
     ungrant_one(graph, process, resource);
@@ -447,7 +442,7 @@ static inline gordian_status feed_one(gordian_system *system, const gordian_even
                                       gordian_result *result, gordian_error *error)
 {
     size_t served = system->graph.served_count;
-    *result = (gordian_result){.served_first = served};
+    *result = (gordian_result){0};
     gordian_status status;
     switch (event->op) {
     case GORDIAN_REQUEST:
@@ -470,43 +465,33 @@ static inline gordian_status feed_one(gordian_system *system, const gordian_even
     return status;
 }
 
-gordian_status system_feed(gordian_system *system, const gordian_event *event,
-                           gordian_result *result, gordian_error *error)
-{
-    return feed_one(system, event, result, error);
-}
-
 gordian_status gordian_feed(gordian_system *system, const gordian_event *event,
                             gordian_result *result, gordian_error *error)
 {
     gordian_result ignored;
     system->graph.served_count = 0;
-    return feed_one(system, event, result ? result : &ignored, error);
+    if (!result)
+        result = &ignored;
+    if (plain_feed(system, event, 1, result))
+        return GORDIAN_OK;
+    return feed_one(system, event, result, error);
 }
-
-/* How far ahead a batch fetches the records its events will touch: about the time of a
- * cache miss. */
-#define AHEAD 12
 
 gordian_status gordian_feed_batch(gordian_system *system, const gordian_event *events, size_t count,
                                   gordian_result *results, size_t *done, gordian_error *error)
 {
-    struct rag *graph = &system->graph;
     gordian_status status = GORDIAN_OK;
-    graph->served_count = 0;
-    size_t i = 0;
-    for (; i < count; i++) {
-        if (i + AHEAD < count) {
-            /* Prefetching a wrong address is harmless. */
-            __builtin_prefetch(graph->processes + events[i + AHEAD].process, 1);
-            __builtin_prefetch(graph->resources + events[i + AHEAD].resource, 1);
-        }
-        status = feed_one(system, &events[i], &results[i], error);
-        if (status)
+    size_t taken = 0;
+    system->graph.served_count = 0;
+    while (!status && taken < count) {
+        taken += plain_feed(system, events + taken, count - taken, results + taken);
+        if (taken == count)
             break;
+        status = feed_one(system, &events[taken], &results[taken], error);
+        taken += !status;
     }
     if (done)
-        *done = i;
+        *done = taken;
     return status;
 }
 

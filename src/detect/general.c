@@ -98,17 +98,14 @@ static void finish(struct sparse *sparse, uint32_t process)
     }
 }
 
-/* Would the request fit if everybody but the dead gave everything back (and, with
- * `own`, the requester kept what it holds)? */
-static bool fits_in_the_end(struct sparse *sparse, uint32_t process, bool own)
+/* Would the request fit if everybody but the dead gave everything back? */
+static bool fits_in_the_end(struct sparse *sparse, uint32_t process)
 {
     struct rag_edge edge;
     for (uint32_t ref = process; ref != NONE; ref = edge.next) {
         edge = rag_wanted(sparse->graph, ref);
         uint64_t left = rag_total_units(sparse->graph, edge.resource) -
                         sparse->general.units[edge.resource].dead;
-        if (own)
-            left -= rag_held_units(sparse->graph, process, edge.resource);
         if (edge.units > left)
             return false;
     }
@@ -175,7 +172,7 @@ static gordian_outcome general_block(void *engine, uint32_t process)
     struct sparse *sparse = engine;
     struct general_state *general = &sparse->general;
     count_holdings(sparse, process, false, 1);
-    bool hopeless = !fits_in_the_end(sparse, process, false);
+    bool hopeless = !fits_in_the_end(sparse, process);
     bool waited_for = rag_has_waiters(sparse->graph, process);
     if (!hopeless) {
         general->walk++;
@@ -183,7 +180,7 @@ static gordian_outcome general_block(void *engine, uint32_t process)
             append(general, general->links[ORDER].next, process + FIRST);
             return GORDIAN_BLOCKED;
         }
-        if (!waited_for && fits_in_the_end(sparse, process, true)) {
+        if (!waited_for) { /* not by itself either: it holds nothing of what it wants */
             append(general, ORDER, process + FIRST);
             return GORDIAN_BLOCKED;
         }
@@ -237,7 +234,7 @@ static void revive(struct sparse *sparse)
         progress = false;
         for (uint32_t node = general->links[DEAD].next, next; node != DEAD; node = next) {
             next = general->links[node].next;
-            if (!fits_in_the_end(sparse, node - FIRST, false))
+            if (!fits_in_the_end(sparse, node - FIRST))
                 continue;
             raise_dead(sparse, node - FIRST);
             append(general, ORDER, node);

@@ -118,7 +118,7 @@ static bool find_hops(struct lmdda *l, uint32_t row)
         any = any || waiting;
         for (; waiting; waiting &= waiting - 1) {
             size_t process = i * 64 + (size_t)__builtin_ctzll(waiting);
-            bits_set(hops, l->rag->processes[process].wait); /* AR's row has this one bit */
+            bits_set(hops, l->rag->wait[process]); /* AR's row has this one bit */
         }
     }
     return any;
@@ -171,7 +171,7 @@ static bool leads_to_one_that_runs(const struct lmdda *l, uint32_t resource)
 static gordian_outcome lmdda_block(void *state, uint32_t process)
 {
     struct lmdda *l = state;
-    uint32_t wanted = l->rag->processes[process].wait;
+    uint32_t wanted = l->rag->wait[process];
     bit_set(&l->ar, process, wanted);
     bits_clear(runs(l), process);
 
@@ -212,7 +212,7 @@ static void lmdda_serve(void *state, uint32_t process, uint32_t from, const gord
 static void lmdda_cancel(void *state, uint32_t process)
 {
     struct lmdda *l = state;
-    bit_clear(&l->ar, process, l->rag->processes[process].wait);
+    bit_clear(&l->ar, process, l->rag->wait[process]);
     bits_set(runs(l), process);
     l->stale = true;
 }
@@ -232,7 +232,7 @@ static void lmdda_deadlocked(const void *state, uint64_t *set)
     const struct lmdda *l = state;
     for (uint32_t p = 0; p < l->rag->process_limit; p++)
         if (rag_is_process(l->rag, p) && rag_waits(l->rag, p) &&
-            !leads_to_one_that_runs(l, l->rag->processes[p].wait))
+            !leads_to_one_that_runs(l, l->rag->wait[p]))
             bits_set(set, p);
 }
 
@@ -274,7 +274,7 @@ static void read_graph(struct lmdda *l)
             *held_units(l, p, held.resource) = held.units;
         }
         if (rag_waits(rag, p)) {
-            bit_set(&l->ar, p, rag->processes[p].wait);
+            bit_set(&l->ar, p, rag->wait[p]);
             bits_clear(runs(l), p);
         }
     }

@@ -17,7 +17,7 @@
 static bool is_dead(const struct sparse *sparse, uint32_t process)
 {
     return rag_waits(sparse->graph, process) &&
-           sparse->graph->processes[process].depth == sparse->multi.dead_stamp;
+           sparse->graph->processes_more[process].mark == sparse->multi.dead_stamp;
 }
 
 gordian_status multi_prepare(struct sparse *sparse, bool rebuild, uint32_t resources,
@@ -31,15 +31,15 @@ gordian_status multi_prepare(struct sparse *sparse, bool rebuild, uint32_t resou
         return GORDIAN_OK;
     multi->dead_stamp = 1;
     for (uint32_t p = 0; p < sparse->graph->process_limit; p++)
-        sparse->graph->processes[p].depth = 0; /* the single-unit method's meaning is over */
+        sparse->graph->processes_more[p].mark = 0; /* the single-unit method's meaning is over */
     for (uint32_t q = 0; q < sparse->graph->resource_limit; q++)
-        sparse->graph->resources[q].witness = NONE;
+        sparse->graph->resources_more[q].witness = NONE;
     return GORDIAN_OK;
 }
 
 static uint32_t witness_of(const struct rag *graph, uint32_t resource)
 {
-    uint32_t witness = graph->resources[resource].witness;
+    uint32_t witness = graph->resources_more[resource].witness;
     return witness != NONE ? witness : rag_holder(graph, rag_first_holder(graph, resource)).process;
 }
 
@@ -60,7 +60,7 @@ static bool follow_witnesses(const struct sparse *sparse, uint32_t requester, ui
             return true;
         if (holder == requester || is_dead(sparse, holder))
             return false;
-        resource = graph->processes[holder].wait;
+        resource = graph->wait[holder];
     }
     return false;
 }
@@ -95,7 +95,7 @@ static void visit(struct sparse *sparse, struct search *search, uint32_t resourc
 static void keep_way(struct sparse *sparse, uint32_t resource, uint32_t holder)
 {
     while (resource != NONE) {
-        sparse->graph->resources[resource].witness = holder;
+        sparse->graph->resources_more[resource].witness = holder;
         const struct multi_visit *visit_of = &sparse->multi.visits[resource];
         holder = visit_of->holder;
         resource = visit_of->from;
@@ -121,7 +121,7 @@ static bool search_sink(struct sparse *sparse, struct search *search, uint32_t r
             if (edge.process == requester)
                 search->met_requester = true;
             else if (!is_dead(sparse, edge.process))
-                visit(sparse, search, graph->processes[edge.process].wait, at, edge.process);
+                visit(sparse, search, graph->wait[edge.process], at, edge.process);
         }
     }
     return false;
@@ -131,13 +131,13 @@ static bool search_sink(struct sparse *sparse, struct search *search, uint32_t r
 static void bury(struct sparse *sparse, const struct search *search, uint32_t requester)
 {
     struct rag *graph = sparse->graph;
-    graph->processes[requester].depth = sparse->multi.dead_stamp;
+    graph->processes_more[requester].mark = sparse->multi.dead_stamp;
     for (uint32_t i = 0; i < search->visited; i++) {
         struct rag_edge edge;
         uint32_t ref = rag_first_holder(graph, sparse->multi.visits[i].queue);
         for (; ref != NONE; ref = edge.next) {
             edge = rag_holder(graph, ref);
-            graph->processes[edge.process].depth = sparse->multi.dead_stamp;
+            graph->processes_more[edge.process].mark = sparse->multi.dead_stamp;
         }
     }
 }
@@ -145,8 +145,8 @@ static void bury(struct sparse *sparse, const struct search *search, uint32_t re
 static gordian_outcome multi_block(void *engine, uint32_t process)
 {
     struct sparse *sparse = engine;
-    uint32_t resource = sparse->graph->processes[process].wait;
-    sparse->graph->processes[process].depth = 0; /* not dead by an old mark */
+    uint32_t resource = sparse->graph->wait[process];
+    sparse->graph->processes_more[process].mark = 0; /* not dead by an old mark */
     if (follow_witnesses(sparse, process, resource))
         return GORDIAN_BLOCKED;
     struct search search = {0};
@@ -161,15 +161,15 @@ static void multi_grant(void *engine, uint32_t process, uint32_t resource, uint6
 {
     struct sparse *sparse = engine;
     (void)units;
-    sparse->graph->resources[resource].witness = process;
+    sparse->graph->resources_more[resource].witness = process;
 }
 
 static void multi_release(void *engine, uint32_t process, uint32_t resource, uint64_t units)
 {
     struct sparse *sparse = engine;
     (void)units;
-    if (sparse->graph->resources[resource].witness == process)
-        sparse->graph->resources[resource].witness = NONE;
+    if (sparse->graph->resources_more[resource].witness == process)
+        sparse->graph->resources_more[resource].witness = NONE;
 }
 
 static void multi_serve(void *engine, uint32_t process, uint32_t from, const gordian_want *wants,
@@ -188,7 +188,7 @@ static void multi_cancel(void *engine, uint32_t process)
     /* It runs again, and with it perhaps others: forget who is dead. */
     if (++sparse->multi.dead_stamp == 0) {
         for (uint32_t p = 0; p < sparse->graph->process_limit; p++)
-            sparse->graph->processes[p].depth = 0;
+            sparse->graph->processes_more[p].mark = 0;
         sparse->multi.dead_stamp = 1;
     }
 }

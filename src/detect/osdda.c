@@ -127,7 +127,7 @@ static void osdda_grant(void *state, uint32_t process, uint32_t resource, uint64
 static gordian_outcome osdda_block(void *state, uint32_t process)
 {
     struct osdda *o = state;
-    uint32_t wanted = o->rag->processes[process].wait;
+    uint32_t wanted = o->rag->wait[process];
     uint32_t sink = row_only_bit(bit_row(&o->sink, wanted), process_words(o));
 
     gordian_outcome outcome = GORDIAN_BLOCKED;
@@ -235,7 +235,7 @@ static void trace_back(struct osdda *o, uint32_t root)
 static void osdda_cancel(void *state, uint32_t process)
 {
     struct osdda *o = state;
-    uint32_t wanted = o->rag->processes[process].wait;
+    uint32_t wanted = o->rag->wait[process];
     bit_clear(&o->ar, process, wanted);
     if (o->rag->processes[process].held == NONE)
         return;
@@ -261,7 +261,7 @@ static void osdda_deadlocked(const void *state, uint64_t *set)
     for (uint32_t p = 0; p < o->rag->process_limit; p++) {
         if (!rag_is_process(o->rag, p) || !rag_waits(o->rag, p))
             continue;
-        uint32_t wanted = o->rag->processes[p].wait;
+        uint32_t wanted = o->rag->wait[p];
         if (row_is_zero(bit_row(&o->sink, wanted), process_words(o)))
             bits_set(set, p);
     }
@@ -306,8 +306,8 @@ static void *osdda_open(const struct rag *rag, uint32_t process_limit, uint32_t 
         return NULL;
     }
     for (uint32_t q = 0; q < rag->resource_limit; q++)
-        if (rag_is_resource(rag, q) && rag->resources[q].holder != NONE)
-            osdda_grant(o, rag->resources[q].holder, q, 1);
+        if (rag_is_resource(rag, q) && rag->holder[q] != NONE)
+            osdda_grant(o, rag->holder[q], q, 1);
     for (uint32_t p = 0; p < rag->process_limit; p++)
         if (rag_is_process(rag, p) && rag_waits(rag, p))
             osdda_block(o, p);

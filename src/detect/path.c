@@ -33,17 +33,9 @@ void path_break(struct path_index *index)
     index->epoch++;
 }
 
-static uint32_t height_of(uint32_t process)
-{
-    uint64_t mixed = (process + UINT64_C(1)) * UINT64_C(0x9e3779b97f4a7c15);
-    mixed ^= mixed >> 29;
-    mixed *= UINT64_C(0xbf58476d1ce4e5b9);
-    return (uint32_t)__builtin_ctzll(mixed >> 32 | UINT64_C(1) << (2 * PATH_LEVELS)) / 2;
-}
-
 static uint32_t next_process(const struct rag *graph, uint32_t process)
 {
-    return graph->resources[graph->processes[process].wait].holder;
+    return graph->holder[graph->wait[process]];
 }
 
 static struct tower *tower_at(const struct path_index *index, uint32_t place)
@@ -63,7 +55,7 @@ void path_forget(struct path_index *index, uint32_t process)
     if (place == NONE)
         return;
     tower_at(index, place)->stamp++;
-    clear_levels(tower_at(index, place), height_of(process)); /* its next wait has other ways */
+    clear_levels(tower_at(index, place), path_height(process)); /* its next wait has other ways */
 }
 
 /* The place of the tower of a waiting process of that height; NONE without memory. */
@@ -142,7 +134,7 @@ static uint32_t pass_tower(struct path_index *index, struct walk *walk, uint32_t
 /* One step: over the highest true pointer, or to the next process. */
 static void step(struct path_index *index, struct walk *walk)
 {
-    uint32_t height = height_of(walk->process), best = 0, place = walk->tower;
+    uint32_t height = path_height(walk->process), best = 0, place = walk->tower;
     if (height && place == NONE)
         place = tower_of(index, walk->process, height);
     if (height && place != NONE)
@@ -156,45 +148,47 @@ static void step(struct path_index *index, struct walk *walk)
     }
 }
 
-uint32_t path_end(struct path_index *index, uint32_t from, uint32_t stop, uint32_t *last)
+uint32_t path_end(struct path_index *index, uint32_t from, uint32_t stop)
 {
-    const struct rag_process *processes = index->graph->processes;
+    const struct rag *graph = index->graph;
     struct walk walk = {.process = from, .tower = NONE, .top = 0};
-    *last = from;
-    while (walk.tower != NONE || (walk.process != stop && processes[walk.process].wait != NONE &&
-                                  processes[walk.process].depth != PATH_CLOSING)) {
-        *last = walk.process;
+    while (walk.tower != NONE || (walk.process != stop && graph->wait[walk.process] != NONE &&
+                                  graph->processes_more[walk.process].mark != PATH_CLOSING))
         step(index, &walk);
-    }
     return walk.process;
 }
 
-/* Somebody who waits for `process` directly, with a long path behind, or NONE. */
+/* Somebody who waits for `process` directly, or NONE: the first waiter of one of the first
+ * things it holds. */
 static uint32_t child_of(const struct rag *graph, uint32_t process)
 {
-    uint32_t child = graph->processes[process].back;
-    if (child == NONE || child >= graph->process_limit || !rag_waits(graph, child) ||
-        next_process(graph, child) != process)
-        return NONE;
-    return child;
+    uint32_t resource = graph->processes[process].held;
+    for (int looks = 8; looks && resource != NONE; looks--) {
+        const struct rag_resource *r = &graph->resources[resource];
+        if (r->queue_head != NONE)
+            return r->queue_head;
+        resource = r->held_next;
+    }
+    return NONE;
 }
 
 void path_join(struct path_index *index, uint32_t process)
 {
     /* Looks back for the nearest process of each height; high ones are as rare as they
      * are far, so the expected way is as long as there are levels. */
-    uint32_t height = height_of(process), level = 1, at = process;
-    uint32_t place = height ? tower_of(index, process, height) : NONE;
-    if (place == NONE)
-        return;
-    for (uint32_t budget = 8u << (2 * height); level <= height && budget; budget--) {
+    uint32_t height = path_height(process), level = 1, at = process, place = NONE;
+    for (uint32_t budget = 32u << (2 * height); level <= height && budget; budget--) {
         at = child_of(index->graph, at);
-        if (at == NONE)
+        if (at == NONE || at == process)
             return;
-        uint32_t reached = height_of(at);
-        uint32_t from = reached >= level ? tower_of(index, at, reached) : NONE;
-        if (from == NONE)
+        uint32_t reached = path_height(at);
+        if (reached < level)
             continue;
+        uint32_t from = tower_of(index, at, reached);
+        if (place == NONE)
+            place = tower_of(index, process, height);
+        if (place == NONE || from == NONE)
+            return;
         refresh(index, from, reached);
         for (; level <= height && level <= reached; level++)
             point(index, from, level, place);

@@ -8,9 +8,9 @@
  * along stays true while that one is still in the same wait (a stamp tells) and
  * nothing was given up between them (a common epoch tells).
  *
- * Every process has a height, by its id: at least k with probability 4^-k. One of
- * height k has a tower of pointers on the levels 1..k, each to the tower of the next process
- * ahead that reaches that level: a skip list lying along every path. Towers are packed
+ * Every process has a height, by its id: at least k with probability 4^-(k+1), so most
+ * have none. One of height k has a tower of pointers on the levels 1..k, each to the tower of the
+ * next process ahead that reaches that level: a skip list lying along every path. Towers are packed
  * together, so a walk touches little else. Pointers are set by whoever walks past,
  * and, where a path grows at its far end and nobody walks, by the process that
  * joins it (path_join). They are only a shortcut: without memory for them the walk goes
@@ -26,7 +26,7 @@
 /* Chains up to this length are just followed. */
 #define PATH_SHORT 32
 
-/* In .depth: this process closed a deadlock; the walk ends here. */
+/* As a process's .mark: it closed a deadlock; walks end there. */
 #define PATH_CLOSING UINT32_MAX
 
 struct path_index {
@@ -39,11 +39,45 @@ struct path_index {
 void path_init(struct path_index *index, struct rag *graph);
 void path_free(struct path_index *index);
 
-/* Where the path from the waiting process `from` ends: a running process, one
- * that closed a deadlock, or `stop`. *last is a process before it. */
-uint32_t path_end(struct path_index *index, uint32_t from, uint32_t stop, uint32_t *last);
+static inline uint64_t path_mix(uint32_t process)
+{
+    uint64_t mixed = (process + UINT64_C(1)) * UINT64_C(0x9e3779b97f4a7c15);
+    return (mixed ^ mixed >> 29) * UINT64_C(0xbf58476d1ce4e5b9) >> 32;
+}
 
-/* `process`, which has a long path behind it (through .back), has begun to wait. */
+static inline uint32_t path_height(uint32_t process)
+{
+    uint64_t mixed = path_mix(process) | UINT64_C(1) << (2 * PATH_LEVELS + 3);
+    uint32_t pairs = (uint32_t)__builtin_ctzll(mixed) / 2;
+    return pairs ? pairs - 1 : 0;
+}
+
+/* Has it any height? Only one in sixteen. */
+static inline bool path_has_height(uint32_t process)
+{
+    return (path_mix(process) & 15) == 0;
+}
+
+/* The plain way, as far as it is short: does the path from `at` end in a running process
+ * before `stop` comes up? */
+static inline bool path_is_short(const uint32_t *wait, const uint32_t *holder, uint32_t at,
+                                 uint32_t stop)
+{
+    for (uint32_t hops = 0; hops < PATH_SHORT; hops++) {
+        if (wait[at] == NONE)
+            return true;
+        at = holder[wait[at]];
+        if (at == stop)
+            return false;
+    }
+    return false;
+}
+
+/* Where the path from the waiting process `from` ends: a running process, one
+ * that closed a deadlock, or `stop`. */
+uint32_t path_end(struct path_index *index, uint32_t from, uint32_t stop);
+
+/* `process`, of some height, has begun to wait: who waits behind it learns of it. */
 void path_join(struct path_index *index, uint32_t process);
 
 /* The wait of `process` is over, or walks are to end there: no pointer may lead to it. */

@@ -3,96 +3,56 @@
 #include "base/bits.h"
 #include "detect/sparse.h"
 
-/* `depth` of a running process: about how many processes wait behind it, one behind
- * the other. Only an estimate, to choose the way to work: it is forgotten whenever the process
- * hands something over, and may be stale. */
-static void deepen(struct sparse *sparse, uint32_t process, uint32_t hops, uint32_t end,
-                   uint32_t last)
-{
-    struct rag_process *processes = sparse->graph->processes;
-    uint32_t depth = processes[process].depth + hops;
-    if (depth <= processes[end].depth || depth > RAG_ID_MAX)
-        return;
-    processes[end].depth = depth;
-    processes[end].back = last;
-}
-
-/* The requester waits, with a long path behind it, or so it seems. */
-static void join(struct sparse *sparse, uint32_t process)
-{
-    if (rag_has_waiters(sparse->graph, process))
-        path_join(&sparse->paths, process);
-    else
-        sparse->graph->processes[process].depth = 0;
-}
-
 static gordian_outcome close_cycle(struct sparse *sparse, uint32_t process)
 {
-    sparse->graph->processes[process].depth = PATH_CLOSING;
+    sparse->graph->processes_more[process].mark = PATH_CLOSING;
     sparse->standing++;
     return GORDIAN_DEADLOCK;
 }
 
-static gordian_outcome wait_behind(struct sparse *sparse, uint32_t process, uint32_t hops,
-                                   uint32_t end, uint32_t last)
+static gordian_outcome wait_behind(struct sparse *sparse, uint32_t process)
 {
-    deepen(sparse, process, hops, end, last);
-    if (sparse->graph->processes[process].depth >= PATH_SHORT)
-        join(sparse, process);
+    if (path_has_height(process))
+        path_join(&sparse->paths, process);
     return GORDIAN_BLOCKED;
 }
 
-/* The chain is long, or leads into an old deadlock. */
-static gordian_outcome block_far(struct sparse *sparse, uint32_t process, uint32_t from)
-{
-    uint32_t last, end = path_end(&sparse->paths, from, process, &last);
-    if (end == process)
-        return close_cycle(sparse, process);
-    if (rag_waits(sparse->graph, end))
-        return GORDIAN_DOOMED;
-    /* A jump may have led to `last` or over it; path_join looks whether it waits for `end`. */
-    return wait_behind(sparse, process, 2 * PATH_SHORT, end, last);
-}
-
+/* (The short way, plain.c, does the first step itself and comes here only for the rest.) */
 static gordian_outcome single_block(void *engine, uint32_t process)
 {
     struct sparse *sparse = engine;
-    const struct rag_process *processes = sparse->graph->processes;
-    const struct rag_resource *resources = sparse->graph->resources;
-    uint32_t last, at = process;
-    for (uint32_t hops = 1; hops <= PATH_SHORT; hops++) {
-        last = at;
-        at = resources[processes[at].wait].holder;
-        if (at == process)
-            return close_cycle(sparse, process);
-        if (processes[at].wait == NONE)
-            return wait_behind(sparse, process, hops, at, last);
-    }
-    return block_far(sparse, process, at);
+    const struct rag *graph = sparse->graph;
+    uint32_t next = graph->holder[graph->wait[process]];
+    if (path_is_short(graph->wait, graph->holder, next, process))
+        return wait_behind(sparse, process);
+    uint32_t end = path_end(&sparse->paths, next, process);
+    if (end == process)
+        return close_cycle(sparse, process);
+    return rag_waits(graph, end) ? GORDIAN_DOOMED : wait_behind(sparse, process);
 }
 
 /* Ends the standing deadlock that `process` is part of, if its wait is on the cycle. */
 static void open_cycle(struct sparse *sparse, uint32_t process)
 {
     struct rag *graph = sparse->graph;
-    uint32_t last, closing = path_end(&sparse->paths, process, NONE, &last);
+    uint32_t closing = path_end(&sparse->paths, process, NONE);
     if (!rag_waits(graph, closing))
         return;
     uint32_t at = closing;
     do {
         if (at == process) {
-            graph->processes[closing].depth = PATH_SHORT; /* look again */
+            graph->processes_more[closing].mark = 0;
             sparse->standing--;
             return;
         }
-        at = graph->resources[graph->processes[at].wait].holder;
+        at = graph->holder[graph->wait[at]];
     } while (at != closing);
 }
 
 static void single_cancel(void *engine, uint32_t process)
 {
     struct sparse *sparse = engine;
-    bool closing = sparse->graph->processes[process].depth == PATH_CLOSING;
+    bool closing = sparse->graph->processes_more[process].mark == PATH_CLOSING;
     if (sparse->standing)
         open_cycle(sparse, process);
     path_forget(&sparse->paths, process);
@@ -115,9 +75,8 @@ static gordian_status single_deadlocked(void *engine, uint64_t *set, gordian_err
     (void)error;
     if (sparse->standing == 0)
         return GORDIAN_OK;
-    uint32_t last;
     for (uint32_t p = 0; p < graph->process_limit; p++)
-        if (rag_waits(graph, p) && rag_waits(graph, path_end(&sparse->paths, p, NONE, &last)))
+        if (rag_waits(graph, p) && rag_waits(graph, path_end(&sparse->paths, p, NONE)))
             bits_set(set, p);
     return GORDIAN_OK;
 }

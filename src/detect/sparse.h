@@ -20,7 +20,7 @@
 
 /* Several units. */
 struct multi_state {
-    uint32_t dead_stamp; /* processes with this in .depth can never run again */
+    uint32_t dead_stamp; /* processes with this .mark can never run again */
     uint32_t search;     /* number of the current search */
     /* By resource, for the search: when it was visited, how it was reached. */
     struct multi_visit {

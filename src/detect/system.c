@@ -35,7 +35,10 @@ gordian_status gordian_open(gordian_system **out, const gordian_options *options
     rag_init(&system->graph, &memory);
     system->engine = engine;
     system->hooks = refined(engine, system->graph.model);
-    status = engine->open(&system->state, &system->graph, error);
+    /* Serving a request lists what it wants: one is always to be had. */
+    status = memory_grow(&memory, &system->wants, &system->want_room, 1, sizeof *system->wants)
+                 ? engine->open(&system->state, &system->graph, error)
+                 : fail_memory(error);
     if (status) {
         system->state = NULL;
         gordian_close(system);
@@ -133,13 +136,14 @@ gordian_status gordian_add_resource(gordian_system *system, const char *name, ui
     gordian_model model = graph->model;
     if (units > 1 && model == GORDIAN_SINGLE_UNIT)
         model = GORDIAN_MULTI_UNIT;
+    size_t length = name ? strlen(name) : 0;
     uint32_t limit = graph->resource_limit + (graph->free_resource == NONE);
-    status = prepare(system, model, graph->process_limit, limit, error);
-    if (status)
-        return status;
-    if (!rag_add_resource(graph, name, name ? strlen(name) : 0, units, id))
+    if (!rag_reserve_resource(graph, length))
         return fail_memory(error);
-    return GORDIAN_OK;
+    status = prepare(system, model, graph->process_limit, limit, error);
+    if (!status && !rag_add_resource(graph, name, length, units, id))
+        status = fail_memory(error);
+    return status;
 }
 
 gordian_status gordian_add_process(gordian_system *system, const char *name, uint32_t *id,
@@ -149,13 +153,14 @@ gordian_status gordian_add_process(gordian_system *system, const char *name, uin
     gordian_status status = check_name(&graph->process_names, name, "process", error);
     if (status)
         return status;
+    size_t length = name ? strlen(name) : 0;
     uint32_t limit = graph->process_limit + (graph->free_process == NONE);
-    status = prepare(system, graph->model, limit, graph->resource_limit, error);
-    if (status)
-        return status;
-    if (!rag_add_process(graph, name, name ? strlen(name) : 0, id))
+    if (!rag_reserve_process(graph, length))
         return fail_memory(error);
-    return GORDIAN_OK;
+    status = prepare(system, graph->model, limit, graph->resource_limit, error);
+    if (!status && !rag_add_process(graph, name, length, id))
+        status = fail_memory(error);
+    return status;
 }
 
 gordian_status gordian_remove_resource(gordian_system *system, uint32_t resource,

@@ -38,9 +38,9 @@ static inline const struct rag *system_graph(const gordian_system *system)
 /* Lets the model grow before a request that needs it; the engine may refuse. */
 gordian_status system_grow_model(gordian_system *system, gordian_model model, gordian_error *error);
 
-/* Feeds one event without clearing the list of served processes. */
-gordian_status system_feed(gordian_system *system, const gordian_event *event,
-                           gordian_result *result, gordian_error *error);
+/* Takes events the short way (plain.c) up to the first that needs the long one; how many. */
+size_t plain_feed(gordian_system *system, const gordian_event *events, size_t count,
+                  gordian_result *results);
 
 /* A zeroed bit set over all processes with those that can never run again. */
 gordian_status system_dead(gordian_system *system, uint64_t **set, gordian_error *error);

@@ -1,0 +1,134 @@
+/* Recovery: who has to go so that the others can go on. */
+#include "base/error.h"
+#include "detect/system.h"
+
+#include <string.h>
+
+static const char *const policy_texts[] = {
+    [GORDIAN_YOUNGEST] = "youngest",       [GORDIAN_OLDEST] = "oldest",
+    [GORDIAN_CHEAPEST] = "cheapest",       [GORDIAN_PRIORITY] = "priority",
+    [GORDIAN_FEWEST_HELD] = "fewest-held",
+};
+
+#define POLICIES (sizeof policy_texts / sizeof *policy_texts)
+
+bool gordian_policy_parse(const char *text, gordian_policy *policy)
+{
+    for (size_t i = 1; i < POLICIES; i++)
+        if (strcmp(text, policy_texts[i]) == 0) {
+            *policy = (gordian_policy)i;
+            return true;
+        }
+    return false;
+}
+
+const char *gordian_policy_text(gordian_policy policy)
+{
+    size_t index = (size_t)policy;
+    return index >= 1 && index < POLICIES ? policy_texts[index] : "unknown";
+}
+
+/* Sums saturate: more than 2^63 units is many. */
+static int64_t units_held(const struct rag *graph, uint32_t process)
+{
+    uint64_t sum = 0;
+    struct rag_edge edge;
+    for (uint32_t ref = graph->processes[process].held; ref != NONE; ref = edge.next) {
+        edge = rag_held(graph, ref);
+        if (__builtin_add_overflow(sum, edge.units, &sum) || sum > INT64_MAX)
+            return INT64_MAX;
+    }
+    return (int64_t)sum;
+}
+
+/* The lower, the sooner a process goes. */
+static int64_t rank(const gordian_system *system, gordian_policy policy, uint32_t process)
+{
+    int64_t born = (int64_t)system->graph.processes_more[process].born;
+    switch (policy) {
+    case GORDIAN_YOUNGEST:
+        return -born;
+    case GORDIAN_OLDEST:
+        return born;
+    case GORDIAN_CHEAPEST:
+        return gordian_cost(system, process);
+    case GORDIAN_PRIORITY:
+        return gordian_priority(system, process);
+    case GORDIAN_FEWEST_HELD:
+        return units_held(&system->graph, process);
+    }
+    return 0;
+}
+
+/* The processes of all irreducible parts, compared two by two; ties: who came last. */
+static uint32_t choose(const gordian_system *system, gordian_policy policy,
+                       const gordian_report *report)
+{
+    uint32_t best = NONE;
+    int64_t best_rank = 0;
+    const struct rag_process_more *more = system->graph.processes_more;
+    for (size_t i = 0; i < report->part_count; i++)
+        for (size_t j = 0; j < report->parts[i].process_count; j++) {
+            uint32_t process = report->parts[i].processes[j];
+            int64_t its = rank(system, policy, process);
+            if (best == NONE || its < best_rank ||
+                (its == best_rank && more[process].born > more[best].born)) {
+                best = process;
+                best_rank = its;
+            }
+        }
+    return best;
+}
+
+/* What the policy went by, as a number for people. */
+static int64_t weight(const gordian_system *system, gordian_policy policy, uint32_t victim)
+{
+    if (policy != GORDIAN_YOUNGEST && policy != GORDIAN_OLDEST)
+        return rank(system, policy, victim);
+    const struct rag *graph = &system->graph;
+    int64_t before = 0;
+    for (uint32_t p = 0; p < graph->process_limit; p++)
+        before += rag_is_process(graph, p) &&
+                  graph->processes_more[p].born < graph->processes_more[victim].born;
+    return before;
+}
+
+static gordian_status end_victim(gordian_system *system, gordian_policy policy, uint32_t process,
+                                 gordian_victim *victim, gordian_error *error)
+{
+    size_t held = gordian_holdings(system, process, NULL, 0);
+    if (!memory_grow(&system->graph.memory, &system->edges, &system->edge_room, held + 1,
+                     sizeof *system->edges))
+        return fail_memory(error);
+    gordian_holdings(system, process, system->edges, held);
+    gordian_victim chosen = {.process = process,
+                             .weight = weight(system, policy, process),
+                             .frees = system->edges,
+                             .frees_count = held};
+    gordian_event event = {.op = GORDIAN_EXIT, .process = process, .to = NONE};
+    gordian_result result;
+    gordian_status status = gordian_feed(system, &event, &result, error);
+    if (status)
+        return status;
+    chosen.served = gordian_served(system, &chosen.served_count);
+    *victim = chosen;
+    return GORDIAN_OK;
+}
+
+gordian_status gordian_recover_one(gordian_system *system, gordian_policy policy,
+                                   gordian_victim *victim, gordian_error *error)
+{
+    if (policy < GORDIAN_YOUNGEST || policy > GORDIAN_FEWEST_HELD)
+        return fail(error, GORDIAN_INPUT, "there is no recovery policy %d", (int)policy);
+    gordian_snapshot *snapshot;
+    gordian_status status = gordian_snapshot_take(&snapshot, system, error);
+    if (status)
+        return status;
+    gordian_report report;
+    status = gordian_snapshot_check(snapshot, &report, error);
+    uint32_t process = status ? NONE : choose(system, policy, &report);
+    gordian_snapshot_close(snapshot);
+    if (status)
+        return status;
+    return process == NONE ? GORDIAN_END : end_victim(system, policy, process, victim, error);
+}
