@@ -1,0 +1,105 @@
+/* The table of benches, running them, and what is said about the machine. */
+#include "bench.h"
+
+#include "base/error.h"
+#include "base/json.h"
+#include "build-info.h"
+#include "cli/machine.h"
+#include "harness.h"
+
+#include <string.h>
+
+const struct bench_info bench_list[] = {
+    {"detect", "deadlock detection: chains, random load, multi-unit releases, check, memory",
+     bench_detect},
+    {NULL, NULL, NULL},
+};
+
+void bench_options_init(struct bench_options *options)
+{
+    *options = (struct bench_options){.seed = 1};
+}
+
+/* ------------------------------------------------------------------ the machine */
+
+static void print_machine(struct bench *bench)
+{
+    struct machine machine;
+    machine_describe(&machine);
+    if (!bench->options->json) {
+        output_format(bench->out, "\n%s, %s, %u cores; %s; %s; commit %s\n", machine.system,
+                      machine.cpu, machine.cores, GORDIAN_BUILD_COMPILER, GORDIAN_BUILD_FLAGS,
+                      GORDIAN_BUILD_COMMIT);
+        return;
+    }
+    struct json json;
+    json_begin(&json, bench->out);
+    json_key_text(&json, "machine", machine.system);
+    json_key_text(&json, "cpu", machine.cpu);
+    json_key_u64(&json, "cores", machine.cores);
+    json_key_text(&json, "compiler", GORDIAN_BUILD_COMPILER);
+    json_key_text(&json, "flags", GORDIAN_BUILD_FLAGS);
+    json_key_text(&json, "commit", GORDIAN_BUILD_COMMIT);
+    json_end(&json);
+}
+
+/* ------------------------------------------------------------------ running */
+
+static gordian_status check_engine(const char *name, gordian_error *error)
+{
+    if (!name || strcmp(name, "auto") == 0)
+        return GORDIAN_OK;
+    gordian_engine_info info;
+    for (size_t i = 0; gordian_engine(i, &info) == GORDIAN_OK; i++)
+        if (strcmp(info.name, name) == 0)
+            return info.available
+                       ? GORDIAN_OK
+                       : fail(error, GORDIAN_UNAVAILABLE, "engine '%s': %s", name, info.reason);
+    return fail(error, GORDIAN_INPUT, "unknown engine '%s'", name);
+}
+
+static gordian_status check_name(const char *name, gordian_error *error)
+{
+    char list[256] = "";
+    for (const struct bench_info *info = bench_list; info->name; info++) {
+        if (!name || strcmp(info->name, name) == 0)
+            return GORDIAN_OK;
+        strncat(list, info == bench_list ? "" : ", ", sizeof list - strlen(list) - 1);
+        strncat(list, info->name, sizeof list - strlen(list) - 1);
+    }
+    return fail(error, GORDIAN_INPUT, "unknown bench '%s': one of %s", name, list);
+}
+
+static void print_score(struct bench *bench)
+{
+    size_t bars = 0, met = 0;
+    for (size_t i = 0; i < bench->row_count; i++) {
+        bars += bench->rows[i].bar_kind != BAR_NONE;
+        met += bench->rows[i].bar_kind != BAR_NONE && bench_met(&bench->rows[i]);
+    }
+    if (bars && !bench->options->json)
+        output_format(bench->out, "\n%zu of %zu bars met\n", met, bars);
+}
+
+gordian_status bench_run(const struct bench_options *options, struct output *out,
+                         gordian_error *error)
+{
+    gordian_status status = check_name(options->name, error);
+    if (status == GORDIAN_OK)
+        status = check_engine(options->engine, error);
+    struct bench bench = {
+        .options = options, .out = out, .error = error, .memory = memory_allocator(NULL)};
+    for (const struct bench_info *info = bench_list; info->name && status == GORDIAN_OK; info++)
+        if (!options->name || strcmp(info->name, options->name) == 0)
+            status = info->run(&bench);
+    if (status == GORDIAN_OK) {
+        print_score(&bench);
+        print_machine(&bench);
+        if (!output_flush(out))
+            status = fail(error, GORDIAN_IO, "cannot write: %s", strerror(out->failure));
+    }
+    if (status == GORDIAN_OK && options->svg)
+        status = bench_plot(&bench, options->svg);
+    memory_free(&bench.memory, bench.rows);
+    return status;
+}

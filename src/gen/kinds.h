@@ -1,0 +1,18 @@
+/* The generators behind gen.h: shapes, written down without simulating, and lives, simulated with
+ * libgordian itself so that every event is valid where it stands. */
+#ifndef GORDIAN_GEN_KINDS_H
+#define GORDIAN_GEN_KINDS_H
+
+#include "gen/gen.h"
+
+typedef gordian_status gen_streamer(const struct gen_options *options, struct gen_sink *sink,
+                                    gordian_error *error);
+
+/* shape.c */
+gen_streamer shape_chain, shape_chains, shape_forest, shape_hot;
+/* wander.c */
+gen_streamer wander_one_by_one, wander_several;
+/* session.c */
+gen_streamer session_philosophers, session_readers_writers, session_pool;
+
+#endif
