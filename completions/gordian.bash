@@ -1,0 +1,81 @@
+# Completion of gordian for bash: commands, options, and what options and operands can be.
+# Options come from --help, kinds, benches and engines from the program itself, so that nothing
+# here can fall behind.
+
+_gordian_commands() {
+    gordian help 2>/dev/null | sed -n 's/^  \([a-z][a-z-]*\)  .*/\1/p'
+    echo help
+}
+
+_gordian_options() {
+    gordian help "$1" 2>/dev/null | sed -n 's/^  *\(-., \)\{0,1\}\(--[a-z-]*\).*/\2/p'
+}
+
+# Does this option of the command take an argument?
+_gordian_takes_argument() {
+    gordian help "$1" 2>/dev/null | grep -Eq -- "^ +(-., )?$2 [A-Z]+( |$)|^ +$2, --[a-z-]+ [A-Z]+( |$)"
+}
+
+_gordian_engines() {
+    echo auto
+    gordian info --color never 2>/dev/null | sed -n '/^engines/,$s/^  [a-z]*  *\([a-z]*\) .*/\1/p'
+}
+
+_gordian_words() {
+    mapfile -t COMPREPLY < <(compgen -W "$1" -- "$2")
+}
+
+_gordian_files() {
+    compopt -o filenames 2>/dev/null
+    mapfile -t COMPREPLY < <(compgen -f -- "$1")
+}
+
+# What the argument of an option can be.
+_gordian_argument() {
+    case $1 in
+    --engine | -e) _gordian_words "$(_gordian_engines | sort -u)" "$2" ;;
+    --color) _gordian_words "auto always never" "$2" ;;
+    --recover) _gordian_words "youngest oldest cheapest priority fewest-held" "$2" ;;
+    --order) _gordian_words "tail head random" "$2" ;;
+    --svg) _gordian_files "$2" ;;
+    *) COMPREPLY=() ;;
+    esac
+}
+
+# What the operands of a command can be.
+_gordian_operand() {
+    case $1 in
+    '' | help) _gordian_words "$(_gordian_commands)" "$2" ;;
+    detect | check) _gordian_files "$2" ;;
+    gen) _gordian_words "$(gordian gen --list 2>/dev/null | sed -n 's/^\([a-z][a-z-]*\) .*/\1/p')" "$2" ;;
+    bench) _gordian_words "$(gordian bench --list 2>/dev/null | sed -n 's/^\([a-z][a-z-]*\) .*/\1/p')" "$2" ;;
+    *) COMPREPLY=() ;;
+    esac
+}
+
+_gordian() {
+    local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]} command='' i
+    COMPREPLY=()
+    for ((i = 1; i < COMP_CWORD; i++)); do
+        if [[ ${COMP_WORDS[i]} != -* && ${COMP_WORDS[i]} != '=' ]]; then
+            command=${COMP_WORDS[i]}
+            break
+        fi
+    done
+    # bash splits --name=value into three words.
+    if [[ $current == '=' ]]; then
+        current=''
+    elif [[ $previous == '=' ]]; then
+        previous=${COMP_WORDS[COMP_CWORD - 2]}
+    fi
+    if [[ $previous == -* ]] && _gordian_takes_argument "${command:-detect}" "$previous"; then
+        [[ $command == detect && $previous == -r ]] && previous=--recover
+        _gordian_argument "$previous" "$current"
+    elif [[ $current == -* ]]; then
+        _gordian_words "$(_gordian_options "${command:-info}")" "$current"
+    else
+        _gordian_operand "$command" "$current"
+    fi
+}
+
+complete -F _gordian gordian

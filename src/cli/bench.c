@@ -1,0 +1,74 @@
+/* gordian bench: measures (the benches are in bench/). */
+#include "../bench/bench.h"
+
+#include "cli/commands.h"
+
+static void show_progress(void *context, const char *text)
+{
+    struct cli *cli = context;
+    if (cli->progress.wanted)
+        progress_show(&cli->progress, "%s", text);
+}
+
+static int list_benches(struct cli *cli)
+{
+    for (const struct bench_info *bench = bench_list; bench->name; bench++) {
+        if (!cli->json) {
+            output_format(&cli->out, "%-12s%s\n", bench->name, bench->summary);
+            continue;
+        }
+        struct json json;
+        json_begin(&json, &cli->out);
+        json_key_text(&json, "bench", bench->name);
+        json_key_text(&json, "summary", bench->summary);
+        json_end(&json);
+    }
+    return EXIT_NOTHING;
+}
+
+static int measure(struct cli *cli, struct bench_options *bench)
+{
+    bench->json = cli->json;
+    bench->engine = cli->engine;
+    bench->progress = show_progress;
+    bench->progress_context = cli;
+    gordian_error error = {0};
+    gordian_status status = bench_run(bench, &cli->out, &error);
+    progress_clear(&cli->progress);
+    if (status == GORDIAN_OK || cli->out.failure)
+        return EXIT_NOTHING;
+    return cli_fail(cli, NULL, &error);
+}
+
+static int bench_main(struct cli *cli, int argc, char **argv)
+{
+    struct bench_options bench;
+    bench_options_init(&bench);
+    bool list = false;
+    const struct option options[] = {
+        {"list", 'l', NULL, "list the benches", OPTION_FLAG, &list, NULL},
+        {"quick", 0, NULL, "smaller sizes, under a minute", OPTION_FLAG, &bench.quick, NULL},
+        {"seed", 's', "N", "where chance starts (default: 1)", OPTION_U64, &bench.seed, NULL},
+        {"svg", 0, "FILE", "draw the curves into FILE", OPTION_TEXT, &bench.svg, NULL},
+        {0},
+    };
+    int code;
+    int operands = cli_parse(cli, options, argc, argv, &code);
+    if (operands < 0)
+        return code;
+    if (list)
+        return list_benches(cli);
+    if (operands > 1)
+        return cli_misuse(cli, "one NAME at a time: '%.40s' is one too many", argv[1]);
+    bench.name = operands ? argv[0] : NULL;
+    return measure(cli, &bench);
+}
+
+const struct command command_bench = {
+    .name = "bench",
+    .operands = "[NAME]",
+    .summary = "measure this machine against the bars and baselines",
+    .about = "Measures, with the baselines in the same run: the bench NAME, or all of them.\n"
+             "--engine limits it to one engine's rows. 'gordian bench --list' shows the names.\n",
+    .run = bench_main,
+};

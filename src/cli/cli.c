@@ -1,0 +1,196 @@
+#include "cli/cli.h"
+
+#include "cli/style.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+static const char *const color_choices[] = {"auto", "always", "never", NULL};
+
+#define COMMON_COUNT 7
+
+/* The options every command has. */
+static void common_options(struct cli *cli, struct option table[COMMON_COUNT + 1])
+{
+    const struct option common[COMMON_COUNT + 1] = {
+        {"json", 'j', NULL, "print one JSON object a line", OPTION_FLAG, &cli->json, NULL},
+        {"engine", 'e', "NAME", "use this engine ('gordian info' lists them;\ndefault: auto)",
+         OPTION_TEXT, &cli->engine, NULL},
+        {"quiet", 'q', NULL, "print results only: no progress, no warnings", OPTION_FLAG,
+         &cli->quiet, NULL},
+        {"verbose", 'v', NULL, "leave nothing out", OPTION_FLAG, &cli->verbose, NULL},
+        {"color", 0, "WHEN", "colours: auto (on a terminal), always, never", OPTION_CHOICE,
+         &cli->color, color_choices},
+        {"help", 'h', NULL, "print this help", OPTION_FLAG, &cli->help, NULL},
+        {"version", 'V', NULL, "print the version", OPTION_FLAG, &cli->version, NULL},
+        {0},
+    };
+    memcpy(table, common, sizeof common);
+}
+
+void cli_init(struct cli *cli)
+{
+    *cli = (struct cli){.engine = "auto", .color = COLOR_AUTO};
+    cli->out_is_terminal = isatty(STDOUT_FILENO);
+}
+
+/* ------------------------------------------------------------------ talking */
+
+/* What has gone to stdout so far comes first where a person sees both. */
+static void keep_order(struct cli *cli)
+{
+    progress_clear(&cli->progress);
+    if (cli->out_is_terminal)
+        output_flush(&cli->out);
+}
+
+static void name_program(const struct cli *cli, FILE *to)
+{
+    fputs(cli->command ? "gordian " : "gordian", to);
+    if (cli->command)
+        fputs(cli->command->name, to);
+}
+
+static void say(struct cli *cli, const char *format, va_list arguments)
+{
+    char message[1024];
+    vsnprintf(message, sizeof message, format, arguments);
+    keep_order(cli);
+    name_program(cli, stderr);
+    fputs(": ", stderr);
+    print_safely(stderr, message);
+    fputc('\n', stderr);
+}
+
+void cli_say(struct cli *cli, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    say(cli, format, arguments);
+    va_end(arguments);
+}
+
+void cli_say_at(struct cli *cli, const char *file, uint64_t line, uint64_t column,
+                const char *message)
+{
+    keep_order(cli);
+    print_safely(stderr, file);
+    fprintf(stderr, ":%llu:%llu: error: ", (unsigned long long)line, (unsigned long long)column);
+    print_safely(stderr, message);
+    fputc('\n', stderr);
+}
+
+int cli_misuse(struct cli *cli, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    say(cli, format, arguments);
+    va_end(arguments);
+    fputs("try '", stderr);
+    name_program(cli, stderr);
+    fputs(" --help'\n", stderr);
+    return EXIT_MISUSE;
+}
+
+static int code_of(gordian_status status)
+{
+    switch (status) {
+    case GORDIAN_OK:
+    case GORDIAN_END:
+        return EXIT_NOTHING;
+    case GORDIAN_INPUT:
+        return EXIT_MISUSE;
+    case GORDIAN_UNAVAILABLE:
+        return EXIT_UNAVAILABLE;
+    case GORDIAN_MEMORY:
+    case GORDIAN_IO:
+        break;
+    }
+    return EXIT_BROKEN;
+}
+
+int cli_fail(struct cli *cli, const char *file, const gordian_error *error)
+{
+    if (error->line)
+        cli_say_at(cli, file, error->line, error->column, error->message);
+    else if (file)
+        cli_say(cli, "%s: %s", file, error->message);
+    else
+        cli_say(cli, "%s", error->message);
+    return code_of(error->status);
+}
+
+int cli_finish(struct cli *cli, int code)
+{
+    progress_clear(&cli->progress);
+    if (output_close(&cli->out))
+        return code;
+    /* Whoever read our output has gone: nobody to tell. */
+    if (cli->out.failure != EPIPE)
+        cli_say(cli, "cannot write to standard output: %s", strerror(cli->out.failure));
+    return EXIT_BROKEN;
+}
+
+/* ------------------------------------------------------------------ options */
+
+static void show_help(struct cli *cli, const struct option *own)
+{
+    struct option common[COMMON_COUNT + 1];
+    common_options(cli, common);
+    struct output *out = &cli->out;
+    const struct command *command = cli->command;
+    output_format(out, "Usage: gordian %s [OPTION]...%s%s\n\n", command->name,
+                  *command->operands ? " " : "", command->operands);
+    output_text(out, command->about);
+    if (own->name) {
+        output_text(out, "\nOptions:\n");
+        options_help(own, out);
+    }
+    output_text(out, "\nCommon options:\n");
+    options_help(common, out);
+    output_format(out, "\nThe manual: man gordian-%s\n", command->name);
+}
+
+static const struct option no_options[] = {{0}};
+
+static int parse(struct cli *cli, const struct option *own, int argc, char **argv, bool leading,
+                 int *code)
+{
+    struct option common[COMMON_COUNT + 1];
+    common_options(cli, common);
+    const struct option *tables[] = {own, common, NULL};
+    char complaint[300];
+    int operands = options_parse(tables, argc, argv, leading, complaint, sizeof complaint);
+    if (operands < 0) {
+        *code = cli_misuse(cli, "%s", complaint);
+        return -1;
+    }
+    if (cli->version) {
+        output_format(&cli->out, "gordian %s\n", gordian_version());
+        *code = EXIT_NOTHING;
+        return -1;
+    }
+    return operands;
+}
+
+int cli_parse(struct cli *cli, const struct option *own, int argc, char **argv, int *code)
+{
+    if (!own)
+        own = no_options;
+    int operands = parse(cli, own, argc, argv, false, code);
+    if (operands >= 0 && cli->help) {
+        show_help(cli, own);
+        *code = EXIT_NOTHING;
+        return -1;
+    }
+    progress_start(&cli->progress, !cli->quiet && isatty(STDERR_FILENO));
+    return operands;
+}
+
+int cli_parse_leading(struct cli *cli, int argc, char **argv, int *code)
+{
+    return parse(cli, no_options, argc, argv, true, code);
+}

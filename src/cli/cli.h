@@ -1,0 +1,77 @@
+/* The command line's common part: what every command gets, says and returns.
+ *
+ * One file a command (detect.c, check.c, ...), each with a `struct command`;
+ * main.c has the one table of them. A command parses its options with
+ * cli_parse, writes data to cli->out, says everything else with cli_say, and
+ * returns an exit code. To add a command: write its file, name it in
+ * commands.h and main.c, list it in meson.build, write its man page.
+ */
+#ifndef GORDIAN_CLI_CLI_H
+#define GORDIAN_CLI_CLI_H
+
+#include "base/json.h"
+#include "base/output.h"
+#include "cli/options.h"
+#include "cli/progress.h"
+
+#include <gordian/gordian.h>
+
+enum exit_code {
+    EXIT_NOTHING = 0,     /* nothing found */
+    EXIT_FOUND = 1,       /* a deadlock was found */
+    EXIT_MISUSE = 2,      /* bad use or bad input */
+    EXIT_UNAVAILABLE = 3, /* an engine that was asked for is not here */
+    EXIT_BROKEN = 4,      /* out of memory, or reading or writing failed */
+};
+
+struct cli;
+
+struct command {
+    const char *name;
+    const char *operands;                               /* as in the usage line: "[FILE]" */
+    const char *summary;                                /* one line, for the list of commands */
+    const char *about;                                  /* paragraphs for --help */
+    int (*run)(struct cli *cli, int argc, char **argv); /* argv[0]: the first argument */
+};
+
+enum color_choice {
+    COLOR_AUTO,
+    COLOR_ALWAYS,
+    COLOR_NEVER,
+};
+
+struct cli {
+    const struct command *command; /* NULL before one is known */
+    struct output out;             /* standard output */
+    bool out_is_terminal;
+    struct progress progress;
+
+    /* the common options */
+    bool json, quiet, verbose, help, version;
+    unsigned color; /* enum color_choice */
+    const char *engine;
+};
+
+void cli_init(struct cli *cli);
+
+/* Parses the command's own options (ending in one without a name) and the
+ * common ones, and serves --help and --version. On success the operands come
+ * first in argv and their count is returned; otherwise -1, and *code is what
+ * to exit with. */
+int cli_parse(struct cli *cli, const struct option *own, int argc, char **argv, int *code);
+/* The same for what stands before the command: stops at the first operand. */
+int cli_parse_leading(struct cli *cli, int argc, char **argv, int *code);
+
+/* Bad use: the message, where to look, EXIT_MISUSE. */
+int cli_misuse(struct cli *cli, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* A line on stderr, after what stdout has so far: "gordian detect: ...". */
+void cli_say(struct cli *cli, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* A line about a place in an input: "FILE:LINE:COLUMN: error: ...". */
+void cli_say_at(struct cli *cli, const char *file, uint64_t line, uint64_t column,
+                const char *message);
+/* Says what went wrong, with the place if it has one; returns the exit code for it. */
+int cli_fail(struct cli *cli, const char *file, const gordian_error *error);
+/* Flushes stdout: `code`, or EXIT_BROKEN (said, unless the reader has gone) if writing failed. */
+int cli_finish(struct cli *cli, int code);
+
+#endif

@@ -1,0 +1,13 @@
+/* Every command of the program, for the table in main.c. */
+#ifndef GORDIAN_CLI_COMMANDS_H
+#define GORDIAN_CLI_COMMANDS_H
+
+#include "cli/cli.h"
+
+extern const struct command command_detect;
+extern const struct command command_check;
+extern const struct command command_gen;
+extern const struct command command_bench;
+extern const struct command command_info;
+
+#endif

@@ -1,0 +1,51 @@
+/* `gordian detect` in three parts: the command and its loop (detect.c), and the two ways to
+ * report (detect_json.c, detect_text.c). */
+#ifndef GORDIAN_CLI_DETECT_H
+#define GORDIAN_CLI_DETECT_H
+
+#include "cli/draw.h"
+#include "cli/followers.h"
+#include "cli/graph.h"
+#include "cli/input.h"
+
+struct tally {
+    uint64_t events, granted, blocked, deadlocks, doomed, errors;
+};
+
+struct detect {
+    struct cli *cli;
+    struct input input;
+    gordian_system *system;
+    gordian_replay *replay;
+    struct labels labels;
+    struct tally tally;
+
+    /* options */
+    bool all, strict;
+    const char *recover;   /* as typed; NULL: leave deadlocks standing */
+    gordian_policy policy; /* what it means */
+
+    /* what the reports need, kept between events */
+    struct name_list list;
+    struct followers followers;
+    struct drawing drawing;
+};
+
+/* A way to report. Each writes whole lines, on failure too. */
+struct reporter {
+    /* One event, with the recovery after it. */
+    gordian_status (*event)(struct detect *detect, const gordian_step *step, gordian_error *error);
+    gordian_status (*summary)(struct detect *detect, gordian_error *error);
+};
+
+extern const struct reporter detect_json, detect_text;
+
+static inline bool is_stuck(const gordian_step *step)
+{
+    return step->result.outcome == GORDIAN_DEADLOCK || step->result.outcome == GORDIAN_DOOMED;
+}
+
+/* Everybody who can never run again, into detect->list. */
+gordian_status detect_list_deadlocked(struct detect *detect, gordian_error *error);
+
+#endif

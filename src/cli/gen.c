@@ -1,0 +1,94 @@
+/* gordian gen: traces and snapshots of any size from a seed (the generator is in src/gen). */
+#include "gen/gen.h"
+
+#include "cli/commands.h"
+
+static void write_kind(struct cli *cli, const struct gen_kind *kind)
+{
+    if (!cli->json) {
+        output_format(&cli->out, "%-16s%s\n%-16soptions: %s\n", kind->name, kind->summary, "",
+                      kind->uses);
+        return;
+    }
+    struct json json;
+    json_begin(&json, &cli->out);
+    json_key_text(&json, "kind", kind->name);
+    json_key_text(&json, "summary", kind->summary);
+    json_key_text(&json, "uses", kind->uses);
+    json_end(&json);
+}
+
+static int list_kinds(struct cli *cli)
+{
+    for (const struct gen_kind *kind = gen_kinds; kind->name; kind++)
+        write_kind(cli, kind);
+    return EXIT_NOTHING;
+}
+
+static int generate(struct cli *cli, const struct gen_options *options)
+{
+    gordian_error error = {0};
+    gordian_status status = gen_write(options, &cli->out, &error);
+    /* A failing write is told by cli_finish. */
+    if (status == GORDIAN_OK || cli->out.failure)
+        return EXIT_NOTHING;
+    int code = cli_fail(cli, NULL, &error);
+    if (code == EXIT_MISUSE)
+        cli_say(cli, "'gordian gen --list' shows the kinds and their options");
+    return code;
+}
+
+static int gen_main(struct cli *cli, int argc, char **argv)
+{
+    struct gen_options gen;
+    gen_options_init(&gen);
+    bool list = false;
+    const struct option options[] = {
+        {"list", 'l', NULL, "list the kinds and the options each of them uses", OPTION_FLAG, &list,
+         NULL},
+        {"seed", 's', "N", "where chance starts (default: 1)", OPTION_U64, &gen.seed, NULL},
+        {"processes", 'p', "N", "how many processes (k, M, G: thousands)", OPTION_U32,
+         &gen.processes, NULL},
+        {"resources", 'r', "N", "how many resources", OPTION_U32, &gen.resources, NULL},
+        {"events", 'n', "N", "how many events", OPTION_U64, &gen.events, NULL},
+        {"units", 'u', "N", "units of a resource, or the most of any", OPTION_U32, &gen.units,
+         NULL},
+        {"length", 0, "N", "processes in each chain", OPTION_U32, &gen.length, NULL},
+        {"cycles", 0, "N", "how many chains are closed to a ring", OPTION_U64, &gen.cycles, NULL},
+        {"contention", 0, "PERCENT", "requests that aim at what is taken", OPTION_PERCENT,
+         &gen.contention, NULL},
+        {"cancels", 0, "PERCENT", "steps at which somebody gives a wait up", OPTION_PERCENT,
+         &gen.cancels, NULL},
+        {"exits", 0, "PERCENT", "steps at which somebody exits", OPTION_PERCENT, &gen.exits, NULL},
+        {"hand-overs", 0, "PERCENT", "releases that name who gets it", OPTION_PERCENT,
+         &gen.hand_overs, NULL},
+        {"deadlocks", 0, "PERCENT",
+         "deadlocks left standing; at the others the\nrequester gives up", OPTION_PERCENT,
+         &gen.deadlocks, NULL},
+        {"order", 0, "ORDER", "who blocks first along a chain: tail, head,\nrandom", OPTION_TEXT,
+         &gen.order, NULL},
+        {"snapshot", 0, NULL, "the state reached, for 'gordian check'", OPTION_FLAG, &gen.snapshot,
+         NULL},
+        {0},
+    };
+    int code;
+    int operands = cli_parse(cli, options, argc, argv, &code);
+    if (operands < 0)
+        return code;
+    if (list)
+        return list_kinds(cli);
+    if (operands != 1)
+        return operands ? cli_misuse(cli, "one KIND at a time: '%.40s' is one too many", argv[1])
+                        : cli_misuse(cli, "no KIND ('gordian gen --list' shows them)");
+    gen.kind = argv[0];
+    return generate(cli, &gen);
+}
+
+const struct command command_gen = {
+    .name = "gen",
+    .operands = "KIND",
+    .summary = "make traces and snapshots of any size from a seed",
+    .about = "Writes a trace or a snapshot of the given KIND to standard output: the same\n"
+             "bytes on every machine for the same seed. 'gordian gen --list' shows the kinds.\n",
+    .run = gen_main,
+};

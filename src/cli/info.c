@@ -1,0 +1,112 @@
+/* gordian info: this program, this machine, and which engines run here. */
+#include "cli/commands.h"
+#include "cli/machine.h"
+#include "cli/style.h"
+
+#if __has_include("build-info.h")
+#include "build-info.h"
+#endif
+
+/* Built without Meson: all there is to tell. */
+#ifndef GORDIAN_BUILD_COMPILER
+#define GORDIAN_BUILD_COMPILER __VERSION__
+#define GORDIAN_BUILD_FLAGS    "unknown"
+#define GORDIAN_BUILD_COMMIT   "unknown"
+#endif
+
+static void write_json(struct cli *cli, const struct machine *machine)
+{
+    struct json json;
+    json_begin(&json, &cli->out);
+    json_key_text(&json, "version", gordian_version());
+    json_key_text(&json, "compiler", GORDIAN_BUILD_COMPILER);
+    json_key_text(&json, "flags", GORDIAN_BUILD_FLAGS);
+    json_key_text(&json, "commit", GORDIAN_BUILD_COMMIT);
+    json_key_text(&json, "system", machine->system);
+    json_key_text(&json, "cpu", machine->cpu);
+    json_key_u64(&json, "cores", machine->cores);
+    json_key_u64(&json, "memory", machine->memory);
+    json_open(&json, "engines", '[');
+    gordian_engine_info engine;
+    for (size_t i = 0; gordian_engine(i, &engine) == GORDIAN_OK; i++) {
+        json_open(&json, NULL, '{');
+        json_key_text(&json, "family", engine.family);
+        json_key_text(&json, "name", engine.name);
+        json_key_text(&json, "summary", engine.summary);
+        json_key_bool(&json, "available", engine.available);
+        if (!engine.available)
+            json_key_text(&json, "reason", engine.reason);
+        json_shut(&json);
+    }
+    json_end(&json);
+}
+
+static void write_engine(struct cli *cli, const struct style *style,
+                         const gordian_engine_info *engine)
+{
+    struct output *out = &cli->out;
+    output_format(out, "  %-10s%-10s", engine->family, engine->name);
+    style_text(style, out, engine->available ? COLOR_GOOD : COLOR_BAD,
+               engine->available ? "available" : "not available");
+    output_format(out, "%s%s\n", engine->available ? "  " : ": ",
+                  engine->available ? engine->summary : engine->reason);
+}
+
+static void write_text(struct cli *cli, const struct machine *machine)
+{
+    struct style style = style_of(cli);
+    struct output *out = &cli->out;
+    output_format(out, "gordian   %s, commit %s\n", gordian_version(), GORDIAN_BUILD_COMMIT);
+    output_format(out, "compiler  %s\n", GORDIAN_BUILD_COMPILER);
+    output_format(out, "flags     %s\n", GORDIAN_BUILD_FLAGS);
+    output_format(out, "system    %s\n", machine->system);
+    output_format(out, "cpu       %s, %u core%s\n", machine->cpu, machine->cores,
+                  machine->cores == 1 ? "" : "s");
+    if (machine->memory)
+        output_format(out, "memory    %.1f GiB\n", (double)machine->memory / (1 << 30));
+    output_text(out, "engines\n");
+    gordian_engine_info engine;
+    for (size_t i = 0; gordian_engine(i, &engine) == GORDIAN_OK; i++)
+        write_engine(cli, &style, &engine);
+}
+
+/* Asking for an engine here asks whether it is available. */
+static int check_engine(struct cli *cli)
+{
+    gordian_error error = {0};
+    gordian_options options;
+    gordian_options_init(&options);
+    options.engine = cli->engine;
+    gordian_system *system;
+    if (gordian_open(&system, &options, &error) != GORDIAN_OK)
+        return cli_fail(cli, NULL, &error);
+    gordian_close(system);
+    return EXIT_NOTHING;
+}
+
+static int info_main(struct cli *cli, int argc, char **argv)
+{
+    int code;
+    int operands = cli_parse(cli, NULL, argc, argv, &code);
+    if (operands < 0)
+        return code;
+    if (operands)
+        return cli_misuse(cli, "takes no argument: '%.40s'", argv[0]);
+    struct machine machine;
+    machine_describe(&machine);
+    if (cli->json)
+        write_json(cli, &machine);
+    else
+        write_text(cli, &machine);
+    return check_engine(cli);
+}
+
+const struct command command_info = {
+    .name = "info",
+    .operands = "",
+    .summary = "show the engines available here, and why one is not",
+    .about = "Shows the version, how it was built, this machine, and every engine: whether it\n"
+             "runs here and, if not, why. With --engine the exit status is 3 if that one does\n"
+             "not.\n",
+    .run = info_main,
+};

@@ -1,0 +1,66 @@
+#include "cli/input.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* On live input nothing is held back while we wait: what is known is shown first. */
+static void flush_before_waiting(struct input *input)
+{
+    struct pollfd poll_for = {.fd = input->fd, .events = POLLIN};
+    if (poll(&poll_for, 1, 0) == 0)
+        output_flush(&input->cli->out);
+}
+
+static ptrdiff_t read_input(void *context, char *buffer, size_t size)
+{
+    struct input *input = context;
+    if (input->live)
+        flush_before_waiting(input);
+    for (;;) {
+        ssize_t count = read(input->fd, buffer, size);
+        if (count >= 0 || errno != EINTR)
+            return count;
+    }
+}
+
+/* Not there, or not ours to read: bad input. Anything else is the machine's failure. */
+static int open_failed(struct cli *cli, const char *path, int why)
+{
+    cli_say(cli, "cannot read '%s': %s", path, strerror(why));
+    return why == EMFILE || why == ENFILE || why == ENOMEM || why == EIO ? EXIT_BROKEN
+                                                                         : EXIT_MISUSE;
+}
+
+int input_open(struct input *input, struct cli *cli, const char *path)
+{
+    bool from_stdin = !path || strcmp(path, "-") == 0;
+    *input = (struct input){.cli = cli, .name = from_stdin ? "<stdin>" : path};
+    input->source = (gordian_source){read_input, input};
+    input->fd = from_stdin ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
+    if (input->fd < 0)
+        return open_failed(cli, input->name, errno);
+    struct stat about;
+    int why = fstat(input->fd, &about) != 0 ? errno : S_ISDIR(about.st_mode) ? EISDIR : 0;
+    if (why) {
+        input_close(input);
+        return open_failed(cli, input->name, why);
+    }
+    input->live = !S_ISREG(about.st_mode);
+    if (from_stdin && isatty(STDIN_FILENO)) {
+        cli->progress.wanted = false; /* somebody is typing */
+        if (!path && !cli->quiet)
+            cli_say(cli, "reading from standard input; Ctrl-D ends it");
+    }
+    return EXIT_NOTHING;
+}
+
+void input_close(struct input *input)
+{
+    if (input->fd > STDERR_FILENO)
+        close(input->fd);
+    input->fd = -1;
+}

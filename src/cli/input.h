@@ -1,0 +1,19 @@
+/* The file a command reads, or stdin, as a source for the library. */
+#ifndef GORDIAN_CLI_INPUT_H
+#define GORDIAN_CLI_INPUT_H
+
+#include "cli/cli.h"
+
+struct input {
+    struct cli *cli;
+    const char *name; /* for messages */
+    int fd;
+    bool live; /* not a regular file: more may come at any time */
+    gordian_source source;
+};
+
+/* `path` NULL or "-": stdin. What cannot be opened is said; the exit code, 0 if all is well. */
+int input_open(struct input *input, struct cli *cli, const char *path);
+void input_close(struct input *input);
+
+#endif

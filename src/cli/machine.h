@@ -1,0 +1,16 @@
+/* The machine this runs on, as a person would name it. */
+#ifndef GORDIAN_CLI_MACHINE_H
+#define GORDIAN_CLI_MACHINE_H
+
+#include <stdint.h>
+
+struct machine {
+    char system[160]; /* "Linux aarch64" */
+    char cpu[160];    /* "AMD EPYC 9554", "Arm Neoverse-V1" */
+    unsigned cores;   /* this process may use */
+    uint64_t memory;  /* bytes; 0: not known */
+};
+
+void machine_describe(struct machine *machine);
+
+#endif

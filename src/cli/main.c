@@ -1,0 +1,99 @@
+/* gordian: the table of commands, and what goes for all of them. */
+#include "cli/commands.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+static const struct command *const commands[] = {
+    &command_detect, &command_check, &command_gen, &command_bench, &command_info, NULL,
+};
+
+static void print_usage(struct output *out)
+{
+    output_text(out, "Usage: gordian COMMAND [OPTION]... [ARGUMENT]...\n"
+                     "\n"
+                     "Gordian cuts deadlocks.\n"
+                     "\n"
+                     "Commands:\n");
+    for (size_t i = 0; commands[i]; i++)
+        output_format(out, "  %-10s%s\n", commands[i]->name, commands[i]->summary);
+    output_text(out,
+                "\n"
+                "'gordian help COMMAND' or 'gordian COMMAND --help' tells more; so does\n"
+                "man gordian. Exit status: 0 nothing found, 1 a deadlock was found, 2 bad use\n"
+                "or bad input, 3 engine not available, 4 out of memory or I/O failure.\n");
+}
+
+static const struct command *find_command(struct cli *cli, const char *name)
+{
+    const char *names[sizeof commands / sizeof *commands + 1] = {"help"};
+    for (size_t i = 0; commands[i]; i++) {
+        if (strcmp(commands[i]->name, name) == 0)
+            return commands[i];
+        names[i + 1] = commands[i]->name;
+    }
+    const char *nearest = nearest_word(name, names);
+    if (nearest)
+        cli_misuse(cli, "unknown command '%.40s'; did you mean '%s'?", name, nearest);
+    else
+        cli_misuse(cli, "unknown command '%.40s'", name);
+    return NULL;
+}
+
+/* No command at all: the usage, to where it was not asked for. */
+static int without_command(void)
+{
+    struct output out;
+    if (!output_open(&out, STDERR_FILENO))
+        return EXIT_BROKEN;
+    print_usage(&out);
+    return output_close(&out) ? EXIT_MISUSE : EXIT_BROKEN;
+}
+
+static int run(struct cli *cli, int argc, char **argv)
+{
+    int code;
+    int first = cli_parse_leading(cli, argc, argv, &code);
+    if (first < 0)
+        return code;
+    if (first < argc && strcmp(argv[first], "help") == 0) {
+        cli->help = true;
+        first++;
+    }
+    if (first == argc) {
+        if (!cli->help)
+            return without_command();
+        print_usage(&cli->out);
+        return EXIT_NOTHING;
+    }
+    const struct command *command = find_command(cli, argv[first]);
+    if (!command)
+        return EXIT_MISUSE;
+    cli->command = command;
+    return command->run(cli, argc - first - 1, argv + first + 1);
+}
+
+/* A file opened later must not take the place of a standard stream that was closed on us: fill
+ * the gaps, with something that fails when used. */
+static void fill_standard_streams(void)
+{
+    for (int fd = 0; fd <= STDERR_FILENO; fd++)
+        if (fcntl(fd, F_GETFD) < 0)
+            (void)!open("/dev/null", fd == STDOUT_FILENO ? O_RDONLY : O_WRONLY);
+}
+
+int main(int argc, char **argv)
+{
+    fill_standard_streams();
+    signal(SIGPIPE, SIG_IGN); /* a failing write is told by its error */
+    struct cli cli;
+    cli_init(&cli);
+    if (!output_open(&cli.out, STDOUT_FILENO)) {
+        cli_say(&cli, "out of memory");
+        return EXIT_BROKEN;
+    }
+    return cli_finish(&cli, run(&cli, argc > 0 ? argc - 1 : 0, argv + (argc > 0)));
+}

@@ -1,0 +1,295 @@
+#include "cli/options.h"
+
+#include "base/output.h"
+#include "base/reader.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define HELP_COLUMN 29
+
+/* Where the parser stands, and what is wrong. */
+struct parser {
+    const struct option *const *tables;
+    int argc, next;
+    char **argv;
+    char *complaint;
+    size_t size;
+};
+
+static const struct option *find_name(const struct parser *parser, const char *name, size_t length)
+{
+    for (size_t t = 0; parser->tables[t]; t++)
+        for (const struct option *option = parser->tables[t]; option->name; option++)
+            if (strlen(option->name) == length && memcmp(option->name, name, length) == 0)
+                return option;
+    return NULL;
+}
+
+static const struct option *find_letter(const struct parser *parser, char letter)
+{
+    for (size_t t = 0; parser->tables[t]; t++)
+        for (const struct option *option = parser->tables[t]; option->name; option++)
+            if (option->letter && option->letter == letter)
+                return option;
+    return NULL;
+}
+
+/* ------------------------------------------------------------------ nearest */
+
+/* Levenshtein's distance, with neighbours swapped as one step; rows of at most NEAREST_MAX. */
+#define NEAREST_MAX 40
+
+static size_t least(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+static size_t distance(const char *a, const char *b)
+{
+    size_t m = strlen(a), n = strlen(b);
+    if (m >= NEAREST_MAX || n >= NEAREST_MAX)
+        return SIZE_MAX;
+    size_t rows[3][NEAREST_MAX + 1];
+    for (size_t j = 0; j <= n; j++)
+        rows[0][j] = j;
+    for (size_t i = 1; i <= m; i++) {
+        size_t *now = rows[i % 3];
+        const size_t *before = rows[(i + 2) % 3], *earlier = rows[(i + 1) % 3];
+        now[0] = i;
+        for (size_t j = 1; j <= n; j++) {
+            size_t change = before[j - 1] + (a[i - 1] != b[j - 1]);
+            now[j] = least(change, least(before[j], now[j - 1]) + 1);
+            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+                now[j] = least(now[j], earlier[j - 2] + 1);
+        }
+    }
+    return rows[m % 3][n];
+}
+
+/* A word is near when most of what was typed is right. */
+static bool is_near(const char *typed, size_t steps)
+{
+    return steps != SIZE_MAX && steps <= (strlen(typed) + 1) / 2;
+}
+
+const char *nearest_word(const char *typed, const char *const *words)
+{
+    const char *nearest = NULL;
+    size_t fewest = SIZE_MAX;
+    for (; *words; words++) {
+        size_t steps = distance(typed, *words);
+        if (steps < fewest) {
+            fewest = steps;
+            nearest = *words;
+        }
+    }
+    return is_near(typed, fewest) ? nearest : NULL;
+}
+
+static const char *nearest_option(const struct parser *parser, const char *typed)
+{
+    const char *nearest = NULL;
+    size_t fewest = SIZE_MAX;
+    for (size_t t = 0; parser->tables[t]; t++) {
+        for (const struct option *option = parser->tables[t]; option->name; option++) {
+            size_t steps = distance(typed, option->name);
+            if (steps < fewest) {
+                fewest = steps;
+                nearest = option->name;
+            }
+        }
+    }
+    return is_near(typed, fewest) ? nearest : NULL;
+}
+
+static bool unknown_name(struct parser *parser, const char *name, size_t length)
+{
+    char typed[NEAREST_MAX];
+    snprintf(typed, sizeof typed, "%.*s", (int)least(length, NEAREST_MAX), name);
+    const char *nearest = nearest_option(parser, typed);
+    if (nearest)
+        snprintf(parser->complaint, parser->size, "unknown option '--%.*s'; did you mean '--%s'?",
+                 (int)least(length, NEAREST_MAX), name, nearest);
+    else
+        snprintf(parser->complaint, parser->size, "unknown option '--%.*s'",
+                 (int)least(length, NEAREST_MAX), name);
+    return false;
+}
+
+/* ------------------------------------------------------------------ values */
+
+static bool take_number(const char *text, uint64_t most, uint64_t *value, const char **why)
+{
+    static const char units[] = "kMGT";
+    size_t length = strlen(text);
+    const char *unit = length > 1 ? strchr(units, text[length - 1]) : NULL;
+    if (unit)
+        length--;
+    if (!parse_u64(text, length, value, why))
+        return false;
+    for (int i = 0; unit && i <= unit - units; i++)
+        if (__builtin_mul_overflow(*value, 1000, value)) {
+            *why = "is too large";
+            return false;
+        }
+    if (*value > most) {
+        *why = "is too large";
+        return false;
+    }
+    return true;
+}
+
+static bool take_choice(const struct option *option, const char *text)
+{
+    for (unsigned i = 0; option->choices[i]; i++) {
+        if (strcmp(option->choices[i], text) == 0) {
+            *(unsigned *)option->target = i;
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool bad_choice(struct parser *parser, const struct option *option, const char *text)
+{
+    int used =
+        snprintf(parser->complaint, parser->size, "--%s: '%.40s' is none of", option->name, text);
+    for (size_t i = 0; option->choices[i] && used >= 0 && (size_t)used < parser->size; i++)
+        used += snprintf(parser->complaint + used, parser->size - (size_t)used, "%s %s",
+                         i ? "," : "", option->choices[i]);
+    return false;
+}
+
+static bool take_value(struct parser *parser, const struct option *option, const char *text)
+{
+    uint64_t value = 0, most = UINT64_MAX;
+    const char *why = NULL;
+    switch (option->kind) {
+    case OPTION_FLAG:
+        *(bool *)option->target = true;
+        return true;
+    case OPTION_TEXT:
+        *(const char **)option->target = text;
+        return true;
+    case OPTION_CHOICE:
+        return take_choice(option, text) || bad_choice(parser, option, text);
+    case OPTION_PERCENT:
+        most = 100;
+        break;
+    case OPTION_U32:
+        most = UINT32_MAX;
+        break;
+    case OPTION_U64:
+        break;
+    }
+    if (!take_number(text, most, &value, &why)) {
+        snprintf(parser->complaint, parser->size, "--%s: '%.40s' %s", option->name, text, why);
+        return false;
+    }
+    if (option->kind == OPTION_U64)
+        *(uint64_t *)option->target = value;
+    else if (option->kind == OPTION_U32)
+        *(uint32_t *)option->target = (uint32_t)value;
+    else
+        *(unsigned *)option->target = (unsigned)value;
+    return true;
+}
+
+/* The argument that stands in the next word. */
+static bool take_next(struct parser *parser, const struct option *option)
+{
+    if (parser->next == parser->argc) {
+        snprintf(parser->complaint, parser->size, "option '--%s' needs an argument: %s",
+                 option->name, option->argument);
+        return false;
+    }
+    return take_value(parser, option, parser->argv[parser->next++]);
+}
+
+static bool take_long(struct parser *parser, const char *text)
+{
+    const char *equals = strchr(text, '=');
+    size_t length = equals ? (size_t)(equals - text) : strlen(text);
+    const struct option *option = find_name(parser, text, length);
+    if (!option)
+        return unknown_name(parser, text, length);
+    if (option->kind == OPTION_FLAG && equals) {
+        snprintf(parser->complaint, parser->size, "option '--%s' takes no argument", option->name);
+        return false;
+    }
+    if (option->kind == OPTION_FLAG || equals)
+        return take_value(parser, option, equals ? equals + 1 : NULL);
+    return take_next(parser, option);
+}
+
+static bool take_letters(struct parser *parser, const char *text)
+{
+    for (; *text; text++) {
+        const struct option *option = find_letter(parser, *text);
+        if (!option) {
+            snprintf(parser->complaint, parser->size, "unknown option '-%c'", *text);
+            return false;
+        }
+        if (option->kind == OPTION_FLAG) {
+            take_value(parser, option, NULL);
+            continue;
+        }
+        return text[1] ? take_value(parser, option, text + 1) : take_next(parser, option);
+    }
+    return true;
+}
+
+int options_parse(const struct option *const tables[], int argc, char **argv, bool leading,
+                  char *complaint, size_t size)
+{
+    struct parser parser = {tables, argc, 0, argv, complaint, size};
+    int operands = 0;
+    bool ended = false;
+    while (parser.next < argc) {
+        char *word = argv[parser.next++];
+        if (ended || word[0] != '-' || word[1] == '\0') {
+            if (leading)
+                return parser.next - 1;
+            argv[operands++] = word;
+        } else if (strcmp(word, "--") == 0) {
+            ended = true;
+        } else if (!(word[1] == '-' ? take_long(&parser, word + 2)
+                                    : take_letters(&parser, word + 1))) {
+            return -1;
+        }
+    }
+    return leading ? argc : operands;
+}
+
+/* ------------------------------------------------------------------ help */
+
+static void help_text(const char *text, size_t column, struct output *out)
+{
+    if (column + 2 > HELP_COLUMN) {
+        output_char(out, '\n');
+        column = 0;
+    }
+    for (bool more = true; more;) {
+        output_format(out, "%*s", (int)(HELP_COLUMN - column), "");
+        size_t length = strcspn(text, "\n");
+        output_bytes(out, text, length);
+        output_char(out, '\n');
+        more = text[length] == '\n';
+        text += length + more;
+        column = 0;
+    }
+}
+
+void options_help(const struct option *table, struct output *out)
+{
+    for (const struct option *option = table; option->name; option++) {
+        char head[80];
+        int column =
+            snprintf(head, sizeof head, option->letter ? "  -%c, --%s%s%s" : "  %c   --%s%s%s",
+                     option->letter ? option->letter : ' ', option->name,
+                     option->argument ? " " : "", option->argument ? option->argument : "");
+        output_text(out, head);
+        help_text(option->help, (size_t)column, out);
+    }
+}

@@ -1,0 +1,53 @@
+/* The one option parser, driven by tables that also feed --help.
+ *
+ *     struct option options[] = {
+ *         {"all", 'a', NULL, "show every event", OPTION_FLAG, &all, NULL},
+ *         {"seed", 's', "N", "start from this seed", OPTION_U64, &seed, NULL},
+ *         {0},
+ *     };
+ *
+ * --name=value, --name value, -nvalue, -n value; flags may be bundled (-qv); `--`
+ * ends the options; `-` is an operand; options and operands may be mixed. Names are written
+ * out: an abbreviation would change its meaning when an option is added.
+ */
+#ifndef GORDIAN_CLI_OPTIONS_H
+#define GORDIAN_CLI_OPTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct output;
+
+enum option_kind {
+    OPTION_FLAG,    /* bool: set */
+    OPTION_TEXT,    /* const char *: the argument as it stands */
+    OPTION_U64,     /* uint64_t: a number; k, M, G, T for thousands */
+    OPTION_U32,     /* uint32_t: likewise */
+    OPTION_PERCENT, /* unsigned: 0 to 100 */
+    OPTION_CHOICE,  /* unsigned: index into `choices` */
+};
+
+struct option {
+    const char *name;     /* without the dashes; NULL ends a table */
+    char letter;          /* 0: none */
+    const char *argument; /* what --help calls it; NULL for a flag */
+    const char *help;     /* '\n' starts another line */
+    enum option_kind kind;
+    void *target;
+    const char *const *choices; /* OPTION_CHOICE: NULL at the end */
+};
+
+/* Fills the targets. The operands end up first in argv; returns their count, or -1 with what
+ * is wrong in `complaint`. `leading`: stops at the first operand and leaves it and the rest in
+ * place; returns its index. */
+int options_parse(const struct option *const tables[], int argc, char **argv, bool leading,
+                  char *complaint, size_t size);
+
+/* The lines of --help for one table. */
+void options_help(const struct option *table, struct output *out);
+
+/* Which of the NULL-ended words is nearest to what was typed, or NULL if none is near. */
+const char *nearest_word(const char *typed, const char *const *words);
+
+#endif

@@ -1,0 +1,59 @@
+#!/bin/bash
+# Completes some lines as bash would, and compares.
+#
+#   completion.sh GORDIAN SOURCE-ROOT
+set -u
+gordian=$1
+root=$(cd "$2" && pwd)
+case $gordian in /*) ;; *) gordian=$PWD/$gordian ;; esac
+
+# Looking for leaks at every exit can take seconds each; the reference tests do it.
+: "${ASAN_OPTIONS=detect_leaks=0}"
+export ASAN_OPTIONS
+
+scratch=$(mktemp -d) || exit 1
+trap 'rm -rf "$scratch"' EXIT
+mkdir "$scratch/bin"
+ln -s "$gordian" "$scratch/bin/gordian"
+PATH=$scratch/bin:$PATH
+cd "$scratch" || exit 1
+: >first.trace
+: >second.trace
+# shellcheck source=/dev/null
+. "$root/completions/gordian.bash"
+
+failed=0
+# expect "WANTED..." WORD...: completes the last word.
+expect() {
+    local wanted=$1
+    shift
+    COMP_WORDS=(gordian "$@")
+    COMP_CWORD=$#
+    COMPREPLY=()
+    _gordian 2>/dev/null
+    if [ "${COMPREPLY[*]-}" != "$wanted" ]; then
+        echo "gordian $*: expected '$wanted', got '${COMPREPLY[*]-}'"
+        failed=1
+    fi
+}
+
+expect "detect" de
+expect "detect check gen bench info help" ""
+expect "detect" help de
+expect "--recover" detect --r
+expect "--json --engine --quiet --verbose --color --help --version" info --
+expect "youngest oldest cheapest priority fewest-held" detect --recover ""
+expect "oldest" detect --recover = o
+expect "oldest" detect -r o
+expect "cheapest" detect --recover = c
+expect "auto matrix reduce sparse" detect --engine ""
+expect "sparse" detect -e s
+expect "always" detect --color al
+expect "second.trace" detect s
+expect "first.trace" check --json f
+expect "philosophers" gen ph
+expect "head" gen chain --order h
+expect "" gen chain --processes ""
+expect "detect" bench ""
+expect "first.trace" bench --svg f
+exit $failed
