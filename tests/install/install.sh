@@ -1,0 +1,139 @@
+#!/bin/sh
+# Installs into an empty folder and uses what is there the way a stranger would.
+#
+#     install.sh SOURCE BUILD VERSION PREFIX LIBDIR COMPILER...
+set -eu
+
+source=$1
+build=$2
+version=$3
+prefix=$4
+libdir=$5
+shift 5 # what is left is the compiler
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+root=$work/root
+include=$root$prefix/include
+lib=$root$prefix/$libdir
+share=$root$prefix/share
+faults=0
+
+fault()
+{
+    echo "install: $*" >&2
+    faults=$((faults + 1))
+}
+
+is_here()
+{
+    command -v "$1" >/dev/null 2>&1
+}
+
+# same EXPECTED-FILE COMMAND...: the command succeeds and prints exactly this.
+same()
+{
+    expected=$1
+    shift
+    "$@" >"$work/output" || fault "exit status $?: $*"
+    diff -u "$expected" "$work/output" >&2 || fault "output differs: $*"
+}
+
+check_files()
+{
+    for file in \
+        "$root$prefix/bin/gordian" \
+        "$include/gordian/gordian.h" \
+        "$lib/libgordian.a" \
+        "$lib/libgordian.so" \
+        "$lib/libgordian.so.0" \
+        "$lib/libgordian.so.$version" \
+        "$lib/pkgconfig/gordian.pc" \
+        "$share/bash-completion/completions/gordian" \
+        "$share/man/man1/gordian.1" \
+        "$share/man/man1/gordian-bench.1" \
+        "$share/man/man1/gordian-check.1" \
+        "$share/man/man1/gordian-detect.1" \
+        "$share/man/man1/gordian-gen.1" \
+        "$share/man/man1/gordian-info.1"; do
+        test -s "$file" || fault "${file#"$root"} was not installed"
+    done
+    # Nothing else: what is not meant for users stays at home.
+    count=$(find "$root" -type f | wc -l)
+    test "$count" -eq 12 || fault "$count files instead of 12: $(cd "$root" && find . -type f)"
+}
+
+# The functions that the header declares, sorted.
+declared()
+{
+    awk 'BEGIN { RS = ";" }
+        /GORDIAN_API [^#]*\(/ {
+            sub(/.*GORDIAN_API /, "")
+            if (match($0, /gordian_[a-z0-9_]*\(/))
+                print substr($0, RSTART, RLENGTH - 1)
+        }' "$include/gordian/gordian.h" | sort
+}
+
+check_symbols()
+{
+    is_here nm || return 0
+    declared >"$work/declared"
+    test "$(wc -l <"$work/declared")" -gt 40 || fault "could not read the header's functions"
+    nm -D --defined-only "$lib/libgordian.so" | awk '$2 != "A" { sub(/@.*/, "", $3); print $3 }' |
+        sort >"$work/shared"
+    diff -u "$work/declared" "$work/shared" >&2 || fault "libgordian.so exports other functions"
+    nm -g --defined-only "$lib/libgordian.a" | awk 'NF == 3 { print $3 }' | sort >"$work/static"
+    diff -u "$work/declared" "$work/static" >&2 || fault "libgordian.a exports other functions"
+    if is_here readelf; then
+        readelf -d "$lib/libgordian.so" | grep -q 'SONAME.*\[libgordian\.so\.0\]' ||
+            fault "the soname is not libgordian.so.0"
+    fi
+}
+
+check_header()
+{
+    echo '#include <gordian/gordian.h>' >"$work/alone.c"
+    "$@" -std=c99 -pedantic -Wall -Wextra -Werror -I"$include" -fsyntax-only "$work/alone.c" ||
+        fault "the header does not compile alone as C99"
+    if is_here c++; then
+        cp "$work/alone.c" "$work/alone.cc"
+        c++ -pedantic -Wall -Wextra -Werror -I"$include" -fsyntax-only "$work/alone.cc" ||
+            fault "the header does not compile alone as C++"
+    fi
+}
+
+check_example()
+{
+    cp "$source/examples/philosophers.c" "$source/examples/Makefile" "$work"
+    expected=$source/examples/philosophers.expected
+
+    "$@" -I"$include" -o "$work/static" "$work/philosophers.c" "$lib/libgordian.a" -lm
+    same "$expected" "$work/static"
+
+    if is_here pkg-config && is_here make; then
+        export PKG_CONFIG_LIBDIR="$lib/pkgconfig" PKG_CONFIG_SYSROOT_DIR="$root"
+        export PKG_CONFIG_ALLOW_SYSTEM_CFLAGS=1 PKG_CONFIG_ALLOW_SYSTEM_LIBS=1
+        test "$(pkg-config --modversion gordian)" = "$version" || fault "pkg-config --modversion"
+        unset MAKEFLAGS MAKELEVEL
+        make -s -C "$work" CC="$*" philosophers
+    else
+        "$@" -I"$include" -o "$work/philosophers" "$work/philosophers.c" -L"$lib" -lgordian
+    fi
+    same "$expected" env LD_LIBRARY_PATH="$lib" "$work/philosophers"
+}
+
+check_program()
+{
+    echo "gordian $version" >"$work/version"
+    same "$work/version" "$root$prefix/bin/gordian" --version
+}
+
+DESTDIR=$root meson install -C "$build" --no-rebuild --quiet
+check_files
+check_symbols
+check_header "$@"
+check_example "$@"
+check_program
+
+echo "$faults faults"
+test "$faults" -eq 0
