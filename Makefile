@@ -1,0 +1,68 @@
+# A thin front for Meson: every target first sees to its tools (scripts/setup).
+
+PREFIX     ?= /usr/local
+DESTDIR    ?=
+SECONDS    ?= 60
+BENCH      ?= detect
+BENCH_ARGS ?=
+
+# Warnings are errors in CI, and only there: another compiler may know new ones.
+options = --prefix=$(PREFIX) $(if $(CI),-Dwerror=true,-Dwerror=false)
+
+.DEFAULT_GOAL := build
+.PHONY: build demo check check-long bench fuzz lint format install clean help
+
+build:
+	@scripts/setup build
+	@scripts/configure build $(options)
+	@meson compile -C build
+
+demo: build
+	@scripts/demo
+
+check:
+	@scripts/setup check
+	@scripts/check $(options)
+
+check-long:
+	@scripts/setup check
+	@scripts/setup fuzz
+	@GORDIAN_TEST_SCALE=1000 scripts/check $(options)
+	@scripts/fuzz 600
+
+bench:
+	@scripts/setup bench
+	@scripts/configure build $(options)
+	@meson compile -C build
+	@build/gordian bench $(BENCH) $(BENCH_ARGS)
+
+fuzz:
+	@scripts/setup fuzz
+	@scripts/fuzz $(SECONDS)
+
+lint:
+	@scripts/setup lint
+	@scripts/configure build $(options)
+	@scripts/lint
+
+format:
+	@scripts/setup format
+	@scripts/sources | xargs clang-format -i
+
+install: build
+	@DESTDIR="$(DESTDIR)" meson install -C build --no-rebuild
+
+clean:
+	rm -rf build build-*
+
+help:
+	@echo "make [build]     builds build/gordian and libgordian"
+	@echo "make demo        shows a deadlock being found: the dining philosophers"
+	@echo "make check       all tests, then again under the sanitizers"
+	@echo "make check-long  the same, ten times as much, and ten minutes of fuzzing"
+	@echo "make bench       measures: BENCH=detect BENCH_ARGS='--quick --json'"
+	@echo "make fuzz        runs every fuzzer for SECONDS=60"
+	@echo "make lint        format, static analysis, house rules"
+	@echo "make format      rewrites the sources in the house style"
+	@echo "make install     to DESTDIR= under PREFIX=/usr/local"
+	@echo "make clean       removes what was built"
