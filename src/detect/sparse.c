@@ -37,9 +37,15 @@ static gordian_status sparse_prepare(void *engine, gordian_model model, uint32_t
         status = multi_prepare(sparse, rebuild, resources, error);
     else if (model == GORDIAN_GENERAL)
         status = general_prepare(sparse, rebuild, processes, resources, error);
-    if (!status)
-        sparse->model = model;
-    return status;
+    if (status)
+        return status;
+    if (model == GORDIAN_GENERAL) { /* the other methods are over */
+        memory_free(&sparse->memory, sparse->multi.visits);
+        sparse->multi.visits = NULL;
+        sparse->multi.visit_room = 0;
+    }
+    sparse->model = model;
+    return GORDIAN_OK;
 }
 
 static const struct detect_engine *sparse_refine(gordian_model model)

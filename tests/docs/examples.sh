@@ -1,0 +1,65 @@
+#!/bin/sh
+# Runs the examples of a document: in every ```console block, each line that starts with "$ " is a
+# command, and what follows up to the next one is what it prints.
+#
+#     examples.sh GORDIAN DOCUMENT...
+set -eu
+
+gordian=$1
+shift
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+ln -s "$(realpath "$gordian")" "$work/gordian"
+PATH=$work:$PATH
+export PATH LC_ALL=C.UTF-8
+
+# The one file the examples read.
+cat >"$work/locks.trace" <<'END'
+resource orders
+resource stock
+process checkout cost=2
+process restock  cost=5
+request checkout orders
+request restock  stock
+request checkout stock
+request restock  orders
+END
+
+passed=0
+failed=0
+
+# Splits a document into numbered pairs: N.command and N.expected.
+split()
+{
+    rm -rf "$work/cases"
+    mkdir "$work/cases"
+    awk -v to="$work/cases" '
+        /^```console$/ { inside = 1; next }
+        /^```$/ { inside = 0; next }
+        inside && /^\$ / {
+            name = sprintf("%s/%03d", to, ++count)
+            print substr($0, 3) > (name ".command")
+            printf "" > (name ".expected")
+            next
+        }
+        inside && name { print > (name ".expected") }
+    ' "$1"
+}
+
+for document in "$@"; do
+    split "$document"
+    for command in "$work"/cases/*.command; do
+        [ -e "$command" ] || continue
+        expected=${command%.command}.expected
+        (cd "$work" && sh "$command") >"$work/got" 2>&1 || true
+        if cmp -s "$expected" "$work/got"; then
+            passed=$((passed + 1))
+        else
+            failed=$((failed + 1))
+            echo "$document: $(cat "$command")"
+            diff -u "$expected" "$work/got" || true
+        fi
+    done
+done
+echo "$passed passed, $failed failed"
+[ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]
