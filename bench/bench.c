@@ -4,7 +4,7 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "build-info.h"
-#include "cli/machine.h"
+#include "base/machine.h"
 #include "harness.h"
 
 #include <string.h>

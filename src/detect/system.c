@@ -141,8 +141,11 @@ gordian_status gordian_add_resource(gordian_system *system, const char *name, ui
     if (!rag_reserve_resource(graph, length))
         return fail_memory(error);
     status = prepare(system, model, graph->process_limit, limit, error);
-    if (!status && !rag_add_resource(graph, name, length, units, id))
+    uint32_t fresh = NONE;
+    if (!status && !rag_add_resource(graph, name, length, units, &fresh))
         status = fail_memory(error);
+    if (!status && id)
+        *id = fresh;
     return status;
 }
 
@@ -158,8 +161,11 @@ gordian_status gordian_add_process(gordian_system *system, const char *name, uin
     if (!rag_reserve_process(graph, length))
         return fail_memory(error);
     status = prepare(system, graph->model, limit, graph->resource_limit, error);
-    if (!status && !rag_add_process(graph, name, length, id))
+    uint32_t fresh = NONE;
+    if (!status && !rag_add_process(graph, name, length, &fresh))
         status = fail_memory(error);
+    if (!status && id)
+        *id = fresh;
     return status;
 }
 

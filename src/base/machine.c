@@ -1,5 +1,5 @@
 #define _GNU_SOURCE /* sched_getaffinity */
-#include "cli/machine.h"
+#include "base/machine.h"
 
 #include <ctype.h>
 #include <sched.h>

@@ -1,6 +1,6 @@
 /* The machine this runs on, as a person would name it. */
-#ifndef GORDIAN_CLI_MACHINE_H
-#define GORDIAN_CLI_MACHINE_H
+#ifndef GORDIAN_BASE_MACHINE_H
+#define GORDIAN_BASE_MACHINE_H
 
 #include <stdint.h>
 
