@@ -5,6 +5,7 @@
  * event costs each engine in each model. */
 #include "baseline.h"
 #include "detect.h"
+#include "keeper.h"
 
 #include "base/error.h"
 
@@ -19,7 +20,8 @@ struct load {
     bool busy;
     gordian_event *resolved; /* the same events, every release saying who gets it */
     struct chase bare;
-    uint8_t *outcomes; /* the bare loop's */
+    struct keeper keeper;
+    uint8_t *outcomes; /* of the loops */
     uint64_t sum;      /* of our outcomes, to compare */
 };
 
@@ -55,6 +57,25 @@ static gordian_status bare(void *context, double *ns, gordian_error *error)
     *ns = (double)(work_ns() - start) / (double)count;
     if (load->sum && sum != load->sum)
         return fail(error, GORDIAN_INPUT, "bare: the same events ended differently");
+    return GORDIAN_OK;
+}
+
+/* The same for the loop that also keeps queues and holdings. */
+static gordian_status keeps(void *context, double *ns, gordian_error *error)
+{
+    struct load *load = context;
+    const size_t count = load->trace.event_count;
+    keeper_clear(&load->keeper, load->trace.processes, load->trace.resources);
+    uint64_t sum = 0, start = work_ns();
+    for (size_t at = 0; at < count; at += DETECT_SLICE) {
+        size_t slice = count - at < DETECT_SLICE ? count - at : DETECT_SLICE;
+        keeper_feed(&load->keeper, &load->trace.events[at], slice, load->outcomes);
+        for (size_t i = 0; i < slice; i++)
+            sum += load->outcomes[i];
+    }
+    *ns = (double)(work_ns() - start) / (double)count;
+    if (load->sum && sum != load->sum)
+        return fail(error, GORDIAN_INPUT, "keeper: the same events ended differently");
     return GORDIAN_OK;
 }
 
@@ -99,10 +120,10 @@ static gordian_status short_chain_row(struct bench *bench, struct load *load)
 {
     struct load_facts facts = {0};
     gordian_status status = resolve(load, &facts, bench->error);
-    struct bench_side sides[2] = {{load, ours, 0, 0}, {load, bare, 0, 0}};
+    struct bench_side sides[3] = {{load, ours, 0, 0}, {load, bare, 0, 0}, {load, keeps, 0, 0}};
     struct bench_effort effort = {2, 7, 60, bench->options->quick ? 2 : 8};
     if (status == GORDIAN_OK)
-        status = bench_measure(bench, sides, 2, &effort);
+        status = bench_measure(bench, sides, 3, &effort);
     if (status != GORDIAN_OK)
         return status;
     double hops = (double)facts.hops / (double)(facts.blocks ? facts.blocks : 1);
@@ -119,7 +140,19 @@ static gordian_status short_chain_row(struct bench *bench, struct load *load)
              "deadlocks",
              load->trace.event_count, 100.0 * (double)facts.blocks / (double)facts.requests, hops,
              facts.deadlocks);
-    return bench_add(bench, &row);
+    status = bench_add(bench, &row);
+    if (status != GORDIAN_OK)
+        return status;
+    struct bench_row floor = bench_row("ns", "detect/single/random-%u%s/keeper",
+                                       load->trace.processes, load->busy ? "-busy" : "");
+    floor.value = sides[2].median;
+    floor.p99 = sides[2].p99;
+    floor.baseline = "bare";
+    floor.baseline_value = sides[1].median;
+    snprintf(
+        floor.note, sizeof floor.note,
+        "the bare loop with queues and holdings kept, nothing checked: the floor of the above");
+    return bench_add(bench, &floor);
 }
 
 /* From about 35 percent of contention on nearly everybody waits: that is `busy`. */
@@ -139,11 +172,13 @@ static gordian_status short_chains(struct bench *bench, uint32_t size, uint64_t 
         return status;
     load.resolved = memory_alloc(&bench->memory, load.trace.event_count * sizeof *load.resolved);
     load.outcomes = memory_alloc(&bench->memory, DETECT_SLICE);
-    if (!load.resolved || !load.outcomes || !chase_open(&load.bare, &bench->memory, size, size))
+    if (!load.resolved || !load.outcomes || !chase_open(&load.bare, &bench->memory, size, size) ||
+        !keeper_open(&load.keeper, &bench->memory, size, size))
         status = fail_memory(bench->error);
     else
         status = short_chain_row(bench, &load);
     chase_close(&load.bare, &bench->memory);
+    keeper_close(&load.keeper, &bench->memory);
     memory_free(&bench->memory, load.resolved);
     memory_free(&bench->memory, load.outcomes);
     gen_trace_free(&load.trace);
