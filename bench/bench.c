@@ -3,8 +3,8 @@
 
 #include "base/error.h"
 #include "base/json.h"
-#include "build-info.h"
 #include "base/machine.h"
+#include "build-info.h"
 #include "harness.h"
 
 #include <string.h>

@@ -17,9 +17,9 @@
 
 struct json {
     struct output *out;
-    bool comma;          /* an element precedes on this level */
+    bool comma; /* an element precedes on this level */
     unsigned depth;
-    char closers[32];    /* '}' or ']' for every open level */
+    char closers[32]; /* '}' or ']' for every open level */
 };
 
 void json_begin(struct json *json, struct output *out);
@@ -33,7 +33,8 @@ void json_key_text(struct json *json, const char *key, const char *value);
 void json_key_u64(struct json *json, const char *key, uint64_t value);
 void json_key_i64(struct json *json, const char *key, int64_t value);
 void json_key_bool(struct json *json, const char *key, bool value);
-void json_key_number(struct json *json, const char *key, double value); /* %.6g; null if not finite */
+void json_key_number(struct json *json, const char *key,
+                     double value); /* %.6g; null if not finite */
 void json_key_null(struct json *json, const char *key);
 /* Elements of an array. */
 void json_text(struct json *json, const char *value);

@@ -8,8 +8,8 @@
 #include <stdint.h>
 
 struct output {
-    int fd;         /* -1: keep everything in memory (grow) */
-    int failure;    /* errno of the first failure, 0: none */
+    int fd;      /* -1: keep everything in memory (grow) */
+    int failure; /* errno of the first failure, 0: none */
     char *buffer;
     size_t used, room;
 };

@@ -22,8 +22,8 @@ struct reader {
     char *buffer;
     size_t room, start, end; /* unread bytes: buffer[start..end) */
     bool at_end;
-    uint64_t line;           /* number of the current line, from 1 */
-    struct word *words;      /* words of the current line */
+    uint64_t line;      /* number of the current line, from 1 */
+    struct word *words; /* words of the current line */
     size_t word_room, word_count;
 };
 

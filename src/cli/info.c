@@ -1,6 +1,6 @@
 /* gordian info: this program, this machine, and which engines run here. */
-#include "cli/commands.h"
 #include "base/machine.h"
+#include "cli/commands.h"
 #include "cli/style.h"
 
 #if __has_include("build-info.h")
