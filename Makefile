@@ -10,7 +10,7 @@ BENCH_ARGS ?=
 options = --prefix=$(PREFIX) $(if $(CI),-Dwerror=true,-Dwerror=false)
 
 .DEFAULT_GOAL := build
-.PHONY: build demo check check-long bench fuzz lint format install clean help
+.PHONY: build demo check check-long gpu-check bench gpu-bench fuzz lint format install clean help
 
 build:
 	@scripts/setup build
@@ -35,6 +35,15 @@ bench:
 	@scripts/configure build $(options)
 	@meson compile -C build
 	@build/gordian bench $(BENCH) $(BENCH_ARGS)
+
+# On a machine with an NVIDIA GPU: nothing is installed.
+gpu-check:
+	@scripts/gpu-check $(options)
+
+gpu-bench:
+	@scripts/configure build-gpu $(options) -Dcuda=enabled -Digraph=disabled
+	@meson compile -C build-gpu
+	@build-gpu/gordian bench detect --engine cuda $(BENCH_ARGS)
 
 fuzz:
 	@scripts/setup fuzz
@@ -61,6 +70,8 @@ help:
 	@echo "make check       all tests, then again under the sanitizers"
 	@echo "make check-long  the same, ten times as much, and ten minutes of fuzzing"
 	@echo "make bench       measures: BENCH=detect BENCH_ARGS='--quick --json'"
+	@echo "make gpu-check   the tests of the GPU part on a real GPU: DEVICE=0 EVENTS=1000000"
+	@echo "make gpu-bench   measures the GPU engines: BENCH_ARGS='--json'"
 	@echo "make fuzz        runs every fuzzer for SECONDS=60"
 	@echo "make lint        format, static analysis, house rules"
 	@echo "make format      rewrites the sources in the house style"

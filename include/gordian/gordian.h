@@ -108,6 +108,23 @@ typedef struct gordian_engine_info {
 /* Engine number `index`, from 0; GORDIAN_END past the last one. */
 GORDIAN_API gordian_status gordian_engine(size_t index, gordian_engine_info *info);
 
+/* ------------------------------------------------------------------ devices */
+
+/* A GPU, as the engines named "cuda" see it. */
+typedef struct gordian_device_info {
+    char name[128];        /* "" if there is no device */
+    bool available;        /* kernels can run on it */
+    char reason[200];      /* why not; "" when available */
+    uint32_t major, minor; /* compute capability */
+    uint32_t multiprocessors;
+    uint64_t memory;      /* bytes */
+    uint64_t memory_free; /* now */
+} gordian_device_info;
+
+/* GPU number `index`, from 0; GORDIAN_END past the last one. Without any, number 0 is one that is
+ * not available, with the reason: no driver, no device, built without nvcc. */
+GORDIAN_API gordian_status gordian_device(size_t index, gordian_device_info *info);
+
 /* ------------------------------------------------------------------ systems */
 
 typedef struct gordian_system gordian_system;
@@ -133,7 +150,7 @@ GORDIAN_API gordian_status gordian_reserve(gordian_system *system, uint32_t proc
                                            uint32_t resources, gordian_error *error);
 
 /* Adds a resource of `units` units (at least 1). `name` may be NULL; it must be
- * new among the resources. */
+ * new among the resources. `id` may be NULL, here and below. */
 GORDIAN_API gordian_status gordian_add_resource(gordian_system *system, const char *name,
                                                 uint64_t units, uint32_t *id, gordian_error *error);
 /* Removes a resource nobody holds or waits for; its id and name may come back. */
@@ -314,6 +331,25 @@ typedef struct gordian_witness {
 GORDIAN_API gordian_status gordian_explain(gordian_system *system, uint32_t process,
                                            gordian_witness *witness, gordian_error *error);
 
+/* ------------------------------------------------------------------ what would deadlock? */
+
+/* What each of these requests (GORDIAN_REQUEST or GORDIAN_WAIT), fed alone and now, would be
+ * answered: GORDIAN_GRANTED, _BLOCKED, _DEADLOCK, _DOOMED or _REFUSED. Nothing changes; requests
+ * that the engine chosen could not represent are judged all the same. */
+GORDIAN_API gordian_status gordian_what_if(gordian_system *system, const gordian_event *requests,
+                                           size_t count, gordian_outcome *outcomes,
+                                           gordian_error *error);
+
+/* All pairs at once: sets bit q of row p, deadlock[p * stride + q / 64] >> (q % 64) & 1, if
+ * process p, asking now for one unit of resource q, would close a deadlock, and clears it if not.
+ * There are gordian_process_limit() rows of `stride` words, each at least long enough for
+ * gordian_resource_limit() bits. `doomed`, unless NULL, gets one row: bit q is set if whoever asks
+ * for a unit of q now could never be served. Engines that keep matrices are asked for the answer,
+ * for others it is computed from the graph. */
+GORDIAN_API gordian_status gordian_what_if_all(gordian_system *system, uint64_t *deadlock,
+                                               size_t stride, uint64_t *doomed,
+                                               gordian_error *error);
+
 /* ------------------------------------------------------------------ recovery */
 
 typedef enum gordian_policy {
@@ -414,11 +450,23 @@ typedef struct gordian_report {
     size_t deadlocked_count;
     const gordian_part *parts; /* every deadlock, by smallest process */
     size_t part_count;
+    const char *engine; /* that judged: "sparse" or "cuda" */
 } gordian_report;
 
-/* Judges the snapshot. The report belongs to it and lasts until its next change. */
+GORDIAN_API uint32_t gordian_snapshot_processes(const gordian_snapshot *snapshot);
+GORDIAN_API uint32_t gordian_snapshot_resources(const gordian_snapshot *snapshot);
+
+/* Judges the snapshot. The report belongs to it and lasts until its next change, or until another
+ * engine judges it. */
 GORDIAN_API gordian_status gordian_snapshot_check(gordian_snapshot *snapshot,
                                                   gordian_report *report, gordian_error *error);
+/* The same with an engine: "sparse", "cuda" (an NVIDIA GPU; GORDIAN_UNAVAILABLE if there is none,
+ * GORDIAN_MEMORY, before anything is done, if it has too little memory, GORDIAN_IO if it fails), or
+ * "auto": the GPU where there is one and the snapshot is large enough for it to pay, sparse
+ * otherwise or if the GPU cannot. All give the same report. */
+GORDIAN_API gordian_status gordian_snapshot_check_with(gordian_snapshot *snapshot,
+                                                       const char *engine, gordian_report *report,
+                                                       gordian_error *error);
 /* The edges between the members of a part: their waits and their holdings of
  * what is waited for. Valid until the next call. */
 GORDIAN_API gordian_status gordian_snapshot_edges(gordian_snapshot *snapshot,

@@ -7,9 +7,6 @@
 
 #include <string.h>
 
-/* Snapshots have one engine so far. */
-#define ENGINE "sparse"
-
 struct check {
     struct cli *cli;
     gordian_snapshot *snapshot;
@@ -125,7 +122,7 @@ static gordian_status write_summary_json(struct check *check, gordian_error *err
     json_key_u64(&json, "resources", check->resources);
     json_key_u64(&json, "parts", report->part_count);
     json_names(&json, "deadlocked", &check->list);
-    json_key_text(&json, "engine", ENGINE);
+    json_key_text(&json, "engine", report->engine);
     json_key_text(&json, "model", gordian_model_text(report->model));
     json_end(&json);
     return GORDIAN_OK;
@@ -157,7 +154,7 @@ static void write_summary_text(struct check *check)
     }
     output_format(out, "; %u %s and %u %s in all (%s, %s)\n", check->processes,
                   plural(check->processes, "process", "processes"), check->resources,
-                  plural(check->resources, "resource", "resources"), ENGINE,
+                  plural(check->resources, "resource", "resources"), report->engine,
                   gordian_model_text(report->model));
 }
 
@@ -172,19 +169,6 @@ static gordian_status write_summary(struct check *check, gordian_error *error)
 
 /* ------------------------------------------------------------------ the command */
 
-/* Ids are dense and every name has at least a byte: the first id without one is the count. */
-static uint32_t count_names(const gordian_names *names,
-                            const char *(*name)(const gordian_names *, uint32_t))
-{
-    uint32_t step = 1, count = 0;
-    while (step < UINT32_C(1) << 31 && *name(names, step - 1))
-        step *= 2;
-    for (; step; step /= 2)
-        if (*name(names, count + step - 1))
-            count += step;
-    return count;
-}
-
 static gordian_status judge(struct check *check, const gordian_source *source, gordian_error *error)
 {
     gordian_status status =
@@ -192,9 +176,10 @@ static gordian_status judge(struct check *check, const gordian_source *source, g
     if (status != GORDIAN_OK)
         return status;
     check->labels = labels_of_names(check->names);
-    check->processes = count_names(check->names, gordian_names_process);
-    check->resources = count_names(check->names, gordian_names_resource);
-    status = gordian_snapshot_check(check->snapshot, &check->report, error);
+    check->processes = gordian_snapshot_processes(check->snapshot);
+    check->resources = gordian_snapshot_resources(check->snapshot);
+    status =
+        gordian_snapshot_check_with(check->snapshot, check->cli->engine, &check->report, error);
     if (status == GORDIAN_OK)
         status = write_parts(check, error);
     if (status == GORDIAN_OK)
@@ -211,11 +196,17 @@ static int run_check(struct check *check, const char *path)
         return code;
     gordian_status status = judge(check, &input.source, &error);
     if (status != GORDIAN_OK)
-        code = cli_fail(check->cli, input.name, &error);
+        code = cli_fail(check->cli, status == GORDIAN_UNAVAILABLE ? NULL : input.name, &error);
     else
         code = check->report.part_count ? EXIT_FOUND : EXIT_NOTHING;
     input_close(&input);
     return code;
+}
+
+/* Known before a large file is read in vain. */
+static bool is_engine(const char *name)
+{
+    return strcmp(name, "auto") == 0 || strcmp(name, "sparse") == 0 || strcmp(name, "cuda") == 0;
 }
 
 static int check_main(struct cli *cli, int argc, char **argv)
@@ -227,8 +218,8 @@ static int check_main(struct cli *cli, int argc, char **argv)
     if (operands != 1)
         return operands ? cli_misuse(cli, "one FILE at a time: '%.200s' is one too many", argv[1])
                         : cli_misuse(cli, "no FILE ('-' is standard input)");
-    if (strcmp(cli->engine, "auto") != 0 && strcmp(cli->engine, ENGINE) != 0) {
-        cli_say(cli, "no engine '%.40s' for snapshots: there is %s", cli->engine, ENGINE);
+    if (!is_engine(cli->engine)) {
+        cli_say(cli, "no engine '%.40s' for snapshots: there are sparse and cuda", cli->engine);
         return EXIT_UNAVAILABLE;
     }
     struct check check = {.cli = cli};

@@ -1,4 +1,4 @@
-/* gordian info: this program, this machine, and which engines run here. */
+/* gordian info: this program, this machine, its GPUs, and which engines run here. */
 #include "base/machine.h"
 #include "cli/commands.h"
 #include "cli/style.h"
@@ -13,6 +13,29 @@
 #define GORDIAN_BUILD_FLAGS    "unknown"
 #define GORDIAN_BUILD_COMMIT   "unknown"
 #endif
+
+/* Devices, or in their place why there is none. */
+static void write_json_devices(struct json *json)
+{
+    gordian_device_info device;
+    json_open(json, "devices", '[');
+    for (size_t i = 0; gordian_device(i, &device) == GORDIAN_OK && device.name[0]; i++) {
+        json_open(json, NULL, '{');
+        json_key_text(json, "name", device.name);
+        json_key_bool(json, "available", device.available);
+        if (!device.available)
+            json_key_text(json, "reason", device.reason);
+        json_key_u64(json, "major", device.major);
+        json_key_u64(json, "minor", device.minor);
+        json_key_u64(json, "multiprocessors", device.multiprocessors);
+        json_key_u64(json, "memory", device.memory);
+        json_key_u64(json, "memory_free", device.memory_free);
+        json_shut(json);
+    }
+    json_shut(json);
+    if (gordian_device(0, &device) == GORDIAN_OK && !device.name[0])
+        json_key_text(json, "no_devices", device.reason);
+}
 
 static void write_json(struct cli *cli, const struct machine *machine)
 {
@@ -38,6 +61,8 @@ static void write_json(struct cli *cli, const struct machine *machine)
             json_key_text(&json, "reason", engine.reason);
         json_shut(&json);
     }
+    json_shut(&json);
+    write_json_devices(&json);
     json_end(&json);
 }
 
@@ -50,6 +75,30 @@ static void write_engine(struct cli *cli, const struct style *style,
                engine->available ? "available" : "not available");
     output_format(out, "%s%s\n", engine->available ? "  " : ": ",
                   engine->available ? engine->summary : engine->reason);
+}
+
+static void write_devices(struct cli *cli, const struct style *style)
+{
+    struct output *out = &cli->out;
+    gordian_device_info device;
+    const double gibibyte = 1 << 30;
+    for (size_t i = 0; gordian_device(i, &device) == GORDIAN_OK; i++) {
+        if (!device.name[0]) {
+            output_format(out, "  none: %s\n", device.reason);
+            continue;
+        }
+        output_format(out, "  %zu  %s  ", i, device.name);
+        style_text(style, out, device.available ? COLOR_GOOD : COLOR_BAD,
+                   device.available ? "available" : "not available");
+        if (!device.available) {
+            output_format(out, ": %s\n", device.reason);
+            continue;
+        }
+        output_format(
+            out, "  compute capability %u.%u, %u multiprocessors, %.1f of %.1f GiB free\n",
+            (unsigned)device.major, (unsigned)device.minor, (unsigned)device.multiprocessors,
+            (double)device.memory_free / gibibyte, (double)device.memory / gibibyte);
+    }
 }
 
 static void write_text(struct cli *cli, const struct machine *machine)
@@ -68,6 +117,8 @@ static void write_text(struct cli *cli, const struct machine *machine)
     gordian_engine_info engine;
     for (size_t i = 0; gordian_engine(i, &engine) == GORDIAN_OK; i++)
         write_engine(cli, &style, &engine);
+    output_text(out, "devices\n");
+    write_devices(cli, &style);
 }
 
 /* Asking for an engine here asks whether it is available. */
@@ -105,8 +156,8 @@ const struct command command_info = {
     .name = "info",
     .operands = "",
     .summary = "show the engines available here, and why one is not",
-    .about = "Shows the version, how it was built, this machine, and every engine: whether it\n"
-             "runs here and, if not, why. With --engine the exit status is 3 if that one does\n"
-             "not.\n",
+    .about = "Shows the version, how it was built, this machine, every engine and every GPU:\n"
+             "whether it can be used here and, if not, why. With --engine the exit status is\n"
+             "3 if that one cannot.\n",
     .run = info_main,
 };

@@ -2,6 +2,7 @@
 #include "detect/check.h"
 
 #include "base/error.h"
+#include "detect/check_cuda.h"
 #include "detect/snapshot.h"
 
 #include <string.h>
@@ -17,27 +18,85 @@ void check_result_free(struct check_result *result, const gordian_allocator *mem
     memset(result, 0, sizeof *result);
 }
 
-static gordian_model model_of(const gordian_snapshot *snapshot)
+gordian_model check_model(const gordian_snapshot *snapshot)
 {
     if (snapshot->waits.count > 0 || snapshot->wait_units)
         return GORDIAN_GENERAL;
     return snapshot->several ? GORDIAN_MULTI_UNIT : GORDIAN_SINGLE_UNIT;
 }
 
+uint32_t gordian_snapshot_processes(const gordian_snapshot *snapshot)
+{
+    return snapshot->process_count;
+}
+
+uint32_t gordian_snapshot_resources(const gordian_snapshot *snapshot)
+{
+    return snapshot->resource_count;
+}
+
+/* ------------------------------------------------------------------ engines */
+
+static gordian_status judge_sparse(const gordian_snapshot *snapshot, gordian_model model,
+                                   struct check_result *result, gordian_error *error)
+{
+    bool fine = model == GORDIAN_SINGLE_UNIT ? check_single(snapshot, result)
+                                             : check_general(snapshot, result);
+    return fine ? GORDIAN_OK : fail_memory(error);
+}
+
+/* A device that fails, or has too little memory, is as good as none. */
+static gordian_status judge_auto(const gordian_snapshot *snapshot, gordian_model model,
+                                 struct check_result *result, const char **engine,
+                                 gordian_error *error)
+{
+    *engine = "cuda";
+    if (check_cuda_pays(snapshot) && check_cuda(snapshot, model, result, NULL) == GORDIAN_OK)
+        return GORDIAN_OK;
+    *engine = "sparse";
+    return judge_sparse(snapshot, model, result, error);
+}
+
+static gordian_status judge(gordian_snapshot *snapshot, const char *name, gordian_error *error)
+{
+    struct check_result result = {0};
+    gordian_model model = check_model(snapshot);
+    const char *engine = strcmp(name, "cuda") == 0 ? "cuda" : "sparse";
+    gordian_status status;
+    if (strcmp(name, "auto") == 0)
+        status = judge_auto(snapshot, model, &result, &engine, error);
+    else if (strcmp(name, "sparse") == 0)
+        status = judge_sparse(snapshot, model, &result, error);
+    else if (strcmp(name, "cuda") == 0)
+        status = check_cuda(snapshot, model, &result, error);
+    else
+        status = fail(error, GORDIAN_UNAVAILABLE,
+                      "no engine '%.40s' for snapshots: there are sparse and cuda", name);
+    if (status != GORDIAN_OK)
+        return status;
+    check_result_free(&snapshot->result, &snapshot->memory);
+    snapshot->result = result;
+    snapshot->result.report.model = model;
+    snapshot->result.report.engine = engine;
+    snapshot->judged = true;
+    return GORDIAN_OK;
+}
+
+gordian_status gordian_snapshot_check_with(gordian_snapshot *snapshot, const char *engine,
+                                           gordian_report *report, gordian_error *error)
+{
+    bool known = snapshot->judged && (strcmp(engine, "auto") == 0 ||
+                                      strcmp(engine, snapshot->result.report.engine) == 0);
+    gordian_status status = known ? GORDIAN_OK : judge(snapshot, engine, error);
+    if (status == GORDIAN_OK)
+        *report = snapshot->result.report;
+    return status;
+}
+
 gordian_status gordian_snapshot_check(gordian_snapshot *snapshot, gordian_report *report,
                                       gordian_error *error)
 {
-    if (!snapshot->judged) {
-        gordian_model model = model_of(snapshot);
-        bool (*check)(const gordian_snapshot *, struct check_result *) =
-            model == GORDIAN_SINGLE_UNIT ? check_single : check_general;
-        if (!check(snapshot, &snapshot->result))
-            return fail_memory(error);
-        snapshot->result.report.model = model;
-        snapshot->judged = true;
-    }
-    *report = snapshot->result.report;
-    return GORDIAN_OK;
+    return gordian_snapshot_check_with(snapshot, "auto", report, error);
 }
 
 /* ------------------------------------------------------------------ edges */

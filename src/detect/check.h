@@ -38,10 +38,17 @@ struct check_result {
 
 void check_result_free(struct check_result *result, const gordian_allocator *memory);
 
-/* Each fills an empty result, but for report.model. False: out of memory, the result is as
- * it was. */
+/* The least model that has room for the snapshot. */
+gordian_model check_model(const gordian_snapshot *snapshot);
+
+/* Each fills an empty result, but for report.model and .engine. False: out of memory, the result
+ * is as it was. */
 bool check_single(const gordian_snapshot *snapshot, struct check_result *result);
 bool check_general(const gordian_snapshot *snapshot, struct check_result *result);
+/* The same for a snapshot of the dead of a larger one with that many edges, which say how much
+ * effort may go into splitting them; 0: its own. */
+bool check_general_within(const gordian_snapshot *snapshot, uint64_t edges,
+                          struct check_result *result);
 
 /* The edges of all parts of a general result, part after part, by process, waits before
  * holds, by resource. False: out of memory. */

@@ -507,7 +507,8 @@ static bool list_parts(const struct general *general, struct check_result *resul
     return fine;
 }
 
-bool check_general(const gordian_snapshot *snapshot, struct check_result *result)
+bool check_general_within(const gordian_snapshot *snapshot, uint64_t edges,
+                          struct check_result *result)
 {
     struct general general = {
         .snapshot = snapshot,
@@ -519,7 +520,8 @@ bool check_general(const gordian_snapshot *snapshot, struct check_result *result
     bool fine = build(&general);
     if (fine) {
         /* The last node's edges end where all do. */
-        uint64_t edges = general.node_count ? general.nodes[general.node_count - 1].end : 0;
+        if (edges == 0 && general.node_count > 0)
+            edges = general.nodes[general.node_count - 1].end;
         reduce_all(&general);
         fine = list_dead(&general, result) && find_parts(&general, result, edges) &&
                list_parts(&general, result);
@@ -528,4 +530,9 @@ bool check_general(const gordian_snapshot *snapshot, struct check_result *result
     if (!fine)
         check_result_free(result, &snapshot->memory);
     return fine;
+}
+
+bool check_general(const gordian_snapshot *snapshot, struct check_result *result)
+{
+    return check_general_within(snapshot, 0, result);
 }

@@ -68,7 +68,14 @@ struct detect_engine {
                                  uint32_t column, uint64_t *value, gordian_error *error);
     gordian_status (*matrix_row)(const void *engine, gordian_matrix matrix, uint32_t row,
                                  const uint64_t **words, size_t *count, gordian_error *error);
+
+    /* Optional, for models below the general one: ends[q], for every resource id, becomes the one
+     * running process that q leads to; NONE: it leads to none; DETECT_SEVERAL: to more. Without
+     * it the graph is asked (whatif.c). */
+    gordian_status (*what_if_all)(void *engine, uint32_t *ends, gordian_error *error);
 };
+
+#define DETECT_SEVERAL (NONE - 1)
 
 extern const struct detect_engine detect_sparse; /* the default */
 extern const struct detect_engine detect_matrix; /* OSDDA and LMDDA on bit matrices */

@@ -1,10 +1,11 @@
 /* The table of engines. */
 #include "base/error.h"
+#include "detect/cuda.h"
 #include "detect/engine.h"
 
 #include <string.h>
 
-const struct detect_engine *const detect_engines[] = {&detect_sparse, &detect_matrix,
+const struct detect_engine *const detect_engines[] = {&detect_sparse, &detect_matrix, &detect_cuda,
                                                       &detect_reduce, NULL};
 
 gordian_status detect_choose(const char *name, const struct detect_engine **engine,

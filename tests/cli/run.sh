@@ -50,7 +50,8 @@ PATH=$scratch/bin:$PATH
 DATA=$(cd "$here/../data" && pwd)
 LC_ALL=C.UTF-8
 TERM=xterm
-export PATH DATA LC_ALL TERM
+GORDIAN_CUDA_LIBRARY=libno-gpu.so # the same answers on machines with and without a GPU
+export PATH DATA LC_ALL TERM GORDIAN_CUDA_LIBRARY
 unset LANG LC_CTYPE NO_COLOR 2>/dev/null
 
 # Takes a case apart: script, expected.*, and its files under work/.

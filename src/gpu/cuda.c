@@ -1,0 +1,462 @@
+/*
+ * An NVIDIA GPU through the driver.
+ *
+ * The device's primary context is pushed around every call, so any thread may call. Two
+ * streams: one for everything, one for the service, neither waits for the other or for
+ * the legacy default stream. While a service runs nothing may be called that waits for the whole
+ * device: memory is then only noted down and freed later (cuda_memory.c), and every kernel is
+ * loaded when the device is opened.
+ */
+#include "gpu/cuda.h"
+
+#include "gpu/images.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define CAPABILITY_LEAST 8 /* major: sm_80 */
+
+/* ---- errors and the context */
+
+/* Whether the context is lost after this: it is, unless the call itself was refused. */
+static bool is_fatal(int result)
+{
+    return result != CUDA_OUT_OF_MEMORY && result != CUDA_INVALID_VALUE &&
+           result != CUDA_LAUNCH_OUT_OF_RESOURCES && result != CUDA_COOPERATIVE_LAUNCH_TOO_LARGE;
+}
+
+gordian_status cuda_fail(struct cuda *cuda, int result, const char *doing, gordian_error *error)
+{
+    char text[160];
+    driver_text(&cuda->driver, result, text, sizeof text);
+    if (result == CUDA_OUT_OF_MEMORY)
+        return fail(error, GORDIAN_MEMORY, "%s, %s: %s", cuda->gpu.info.name, doing, text);
+    if (!is_fatal(result))
+        return fail(error, GORDIAN_INPUT, "%s, %s: %s", cuda->gpu.info.name, doing, text);
+    return gpu_fail(&cuda->gpu, GORDIAN_IO, error, "%s, %s: %s", cuda->gpu.info.name, doing, text);
+}
+
+gordian_status cuda_enter(struct cuda *cuda, gordian_error *error)
+{
+    int result = cuda->driver.context_push(cuda->context);
+    return result == CUDA_OK ? GORDIAN_OK
+                             : cuda_fail(cuda, result, "making its context current", error);
+}
+
+gordian_status cuda_leave(struct cuda *cuda, int result, const char *doing, gordian_error *error)
+{
+    cuda_context context;
+    cuda->driver.context_pop(&context);
+    return result == CUDA_OK ? GORDIAN_OK : cuda_fail(cuda, result, doing, error);
+}
+
+/* ---- launches */
+
+/* More shared memory than every device has must be asked for once for each kernel. */
+static int ask_for_shared(struct cuda *cuda, enum gpu_kernel kernel, size_t shared)
+{
+    struct cuda_kernel *entry = &cuda->kernels[kernel];
+    if (shared <= CUDA_SHARED_WITHOUT_ASKING || shared <= atomic_load(&entry->shared))
+        return CUDA_OK;
+    int result =
+        cuda->driver.function_set(entry->function, CUDA_FUNCTION_MAX_DYNAMIC_SHARED, (int)shared);
+    if (result == CUDA_OK)
+        atomic_store(&entry->shared, (unsigned)shared);
+    return result;
+}
+
+static int start(struct cuda *cuda, enum gpu_kernel kernel, const struct gpu_launch *launch)
+{
+    int result = ask_for_shared(cuda, kernel, launch->shared);
+    if (result != CUDA_OK)
+        return result;
+    cuda_function function = cuda->kernels[kernel].function;
+    cuda_stream stream = launch->service ? cuda->service : cuda->stream;
+    void *parameters[] = {(void *)(uintptr_t)launch->arguments};
+    unsigned shared = (unsigned)launch->shared;
+    if (launch->cooperative)
+        return cuda->driver.launch_cooperative(function, launch->blocks, 1, 1, launch->threads, 1,
+                                               1, shared, stream, parameters);
+    return cuda->driver.launch(function, launch->blocks, 1, 1, launch->threads, 1, 1, shared,
+                               stream, parameters, NULL);
+}
+
+static gordian_status cuda_launch(struct gpu *gpu, enum gpu_kernel kernel,
+                                  const struct gpu_launch *launch, gordian_error *error)
+{
+    struct cuda *cuda = cuda_of(gpu);
+    gordian_status status = cuda_enter(cuda, error);
+    if (status != GORDIAN_OK)
+        return status;
+    if (launch->service)
+        atomic_store(&cuda->serving, true);
+    int result = start(cuda, kernel, launch);
+    if (launch->service && result != CUDA_OK)
+        atomic_store(&cuda->serving, false);
+    char doing[100];
+    snprintf(doing, sizeof doing, "launching kernel %s", gpu_kernel_names[kernel]);
+    return cuda_leave(cuda, result, doing, error);
+}
+
+static gordian_status cuda_wait(struct gpu *gpu, gordian_error *error)
+{
+    struct cuda *cuda = cuda_of(gpu);
+    gordian_status status = cuda_enter(cuda, error);
+    if (status != GORDIAN_OK)
+        return status;
+    return cuda_leave(cuda, cuda->driver.stream_wait(cuda->stream), "running kernels", error);
+}
+
+/* What was asked about the service came back as `result`: ended, if well or with the whole device.
+ * With the context current. */
+static void note_service(struct cuda *cuda, int result)
+{
+    if (result == CUDA_NOT_READY || (result != CUDA_OK && !is_fatal(result)))
+        return;
+    atomic_store(&cuda->serving, false);
+    cuda_free_late(cuda);
+}
+
+static gordian_status cuda_wait_service(struct gpu *gpu, gordian_error *error)
+{
+    struct cuda *cuda = cuda_of(gpu);
+    if (gpu_failed(gpu))
+        return gpu_fail_again(gpu, error);
+    gordian_status status = cuda_enter(cuda, error);
+    if (status != GORDIAN_OK)
+        return status;
+    int result = cuda->driver.stream_wait(cuda->service);
+    note_service(cuda, result);
+    return cuda_leave(cuda, result, "running the service kernel", error);
+}
+
+static bool cuda_service_ended(struct gpu *gpu)
+{
+    struct cuda *cuda = cuda_of(gpu);
+    if (!atomic_load(&cuda->serving) || gpu_failed(gpu))
+        return true;
+    if (cuda_enter(cuda, NULL) != GORDIAN_OK)
+        return gpu_failed(gpu);
+    int result = cuda->driver.stream_query(cuda->service);
+    note_service(cuda, result);
+    if (result == CUDA_NOT_READY)
+        result = CUDA_OK;
+    cuda_leave(cuda, result, "running the service kernel", NULL);
+    return !atomic_load(&cuda->serving);
+}
+
+static gordian_status cuda_resident_blocks(struct gpu *gpu, enum gpu_kernel kernel,
+                                           unsigned threads, size_t shared, unsigned *blocks,
+                                           gordian_error *error)
+{
+    struct cuda *cuda = cuda_of(gpu);
+    gordian_status status = cuda_enter(cuda, error);
+    if (status != GORDIAN_OK)
+        return status;
+    int each = 0;
+    int result = ask_for_shared(cuda, kernel, shared);
+    if (result == CUDA_OK)
+        result =
+            cuda->driver.occupancy(&each, cuda->kernels[kernel].function, (int)threads, shared);
+    status = cuda_leave(cuda, result, "asking how many blocks fit", error);
+    if (status == GORDIAN_OK)
+        *blocks = (unsigned)each * gpu->info.multiprocessors;
+    return status;
+}
+
+/* ---- time */
+
+static gordian_status cuda_timer_start(struct gpu *gpu, gordian_error *error)
+{
+    struct cuda *cuda = cuda_of(gpu);
+    gordian_status status = cuda_enter(cuda, error);
+    if (status != GORDIAN_OK)
+        return status;
+    return cuda_leave(cuda, cuda->driver.event_record(cuda->events[0], cuda->stream),
+                      "starting the timer", error);
+}
+
+static gordian_status cuda_timer_stop(struct gpu *gpu, double *microseconds, gordian_error *error)
+{
+    struct cuda *cuda = cuda_of(gpu);
+    const struct cuda_driver *driver = &cuda->driver;
+    gordian_status status = cuda_enter(cuda, error);
+    if (status != GORDIAN_OK)
+        return status;
+    float milliseconds = 0;
+    int result = driver->event_record(cuda->events[1], cuda->stream);
+    if (result == CUDA_OK)
+        result = driver->event_wait(cuda->events[1]);
+    if (result == CUDA_OK)
+        result = driver->event_elapsed(&milliseconds, cuda->events[0], cuda->events[1]);
+    *microseconds = (double)milliseconds * 1000;
+    return cuda_leave(cuda, result, "running kernels", error);
+}
+
+/* ---- what a device is */
+
+static int device_numbers(const struct cuda_driver *driver, int device, struct gpu_info *info)
+{
+    int major = 0, minor = 0, multiprocessors = 0, shared = 0;
+    size_t memory = 0;
+    int result = driver->device_attribute(&major, CUDA_COMPUTE_CAPABILITY_MAJOR, device);
+    if (result == CUDA_OK)
+        result = driver->device_attribute(&minor, CUDA_COMPUTE_CAPABILITY_MINOR, device);
+    if (result == CUDA_OK)
+        result = driver->device_attribute(&multiprocessors, CUDA_MULTIPROCESSOR_COUNT, device);
+    if (result == CUDA_OK)
+        result = driver->device_attribute(&shared, CUDA_SHARED_MEMORY_PER_BLOCK_OPTIN, device);
+    if (result == CUDA_OK)
+        result = driver->device_memory(&memory, device);
+    info->major = (unsigned)major;
+    info->minor = (unsigned)minor;
+    info->multiprocessors = (unsigned)multiprocessors;
+    info->shared_most = (unsigned)shared;
+    info->memory = memory;
+    /* Later chips take the instruction but run it in software. */
+    info->binary_mma = major == 8 || major == 9;
+    return result;
+}
+
+/* Finds the device and fills *info in; refuses what the kernels are not compiled for. */
+static gordian_status find_device(const struct cuda_driver *driver, unsigned index, int *device,
+                                  struct gpu_info *info, gordian_error *error)
+{
+    memset(info, 0, sizeof *info);
+    snprintf(info->name, sizeof info->name, "device %u", index);
+    char text[160];
+    int count = 0;
+    int result = driver->device_count(&count);
+    if (result == CUDA_OK && index >= (unsigned)count)
+        return fail(error, GORDIAN_UNAVAILABLE, "there is no GPU %u: the driver has %d", index,
+                    count);
+    if (result == CUDA_OK)
+        result = driver->device_get(device, (int)index);
+    if (result == CUDA_OK)
+        result = driver->device_name(info->name, (int)sizeof info->name, *device);
+    if (result == CUDA_OK)
+        result = device_numbers(driver, *device, info);
+    if (result != CUDA_OK)
+        return fail(error, GORDIAN_UNAVAILABLE, "GPU %u cannot be asked what it is: %s", index,
+                    driver_text(driver, result, text, sizeof text));
+    if (info->major < CAPABILITY_LEAST)
+        return fail(error, GORDIAN_UNAVAILABLE, "%s has compute capability %u.%u, %u.0 is needed",
+                    info->name, info->major, info->minor, CAPABILITY_LEAST);
+    return GORDIAN_OK;
+}
+
+unsigned gpu_count(char *why, size_t size)
+{
+    struct cuda_driver driver;
+    gordian_error error = {0};
+    int count = 0;
+    if (!gpu_images[0].data) {
+        snprintf(why, size, "built without nvcc");
+        return 0;
+    }
+    if (driver_load(&driver, &error) != GORDIAN_OK) {
+        snprintf(why, size, "%s", error.message);
+        return 0;
+    }
+    if (driver.device_count(&count) != CUDA_OK || count < 1) {
+        snprintf(why, size, "the NVIDIA driver finds no GPU");
+        return 0;
+    }
+    return (unsigned)count;
+}
+
+/* How much memory is free can only be asked with a context. */
+static int ask_memory(const struct cuda_driver *driver, int device, uint64_t *bytes)
+{
+    cuda_context context, popped;
+    int result = driver->context_retain(&context, device);
+    if (result != CUDA_OK)
+        return result;
+    size_t available = 0, total;
+    result = driver->context_push(context);
+    if (result == CUDA_OK) {
+        result = driver->memory_info(&available, &total);
+        driver->context_pop(&popped);
+    }
+    driver->context_release(device);
+    *bytes = available;
+    return result;
+}
+
+gordian_status gpu_describe(unsigned index, struct gpu_info *info, gordian_error *error)
+{
+    struct cuda_driver driver;
+    int device;
+    memset(info, 0, sizeof *info);
+    if (!gpu_images[0].data)
+        return fail(error, GORDIAN_UNAVAILABLE, "built without nvcc");
+    gordian_status status = driver_load(&driver, error);
+    if (status == GORDIAN_OK)
+        status = find_device(&driver, index, &device, info, error);
+    if (status != GORDIAN_OK)
+        return status;
+    char text[160];
+    int result = ask_memory(&driver, device, &info->memory_free);
+    if (result != CUDA_OK)
+        return fail(error, GORDIAN_UNAVAILABLE, "%s cannot be used: %s", info->name,
+                    driver_text(&driver, result, text, sizeof text));
+    return GORDIAN_OK;
+}
+
+/* ---- opening and closing */
+
+/* With the context current, or never made. */
+static void close_parts(struct cuda *cuda)
+{
+    const struct cuda_driver *driver = &cuda->driver;
+    for (unsigned i = 0; i < 2; i++) {
+        if (cuda->events[i])
+            driver->event_destroy(cuda->events[i]);
+    }
+    if (cuda->stream)
+        driver->stream_destroy(cuda->stream);
+    if (cuda->service)
+        driver->stream_destroy(cuda->service);
+    for (unsigned i = 0; i < cuda->module_count; i++)
+        driver->module_unload(cuda->modules[i]);
+}
+
+static void cuda_close(struct gpu *gpu)
+{
+    struct cuda *cuda = cuda_of(gpu);
+    gordian_allocator memory = gpu->memory;
+    cuda_context popped;
+    if (cuda->context) {
+        bool current = cuda->driver.context_push(cuda->context) == CUDA_OK;
+        if (current && atomic_load(&cuda->serving) && !gpu_failed(gpu))
+            cuda->driver.stream_wait(cuda->service);
+        cuda_free_late(cuda);
+        close_parts(cuda);
+        if (current)
+            cuda->driver.context_pop(&popped);
+        cuda->driver.context_release(cuda->device);
+    }
+    pthread_mutex_destroy(&cuda->lock);
+    memory_free(&memory, cuda->late);
+    memory_free(&memory, cuda->modules);
+    memory_free(&memory, cuda);
+}
+
+/* Finds every kernel in the modules, and asks something about it, so that it is loaded
+ * now: loading one later would wait for a running service. */
+static gordian_status find_kernels(struct cuda *cuda, gordian_error *error)
+{
+    for (unsigned kernel = 0; kernel < GPU_KERNEL_COUNT; kernel++) {
+        int result = CUDA_NOT_FOUND, shared;
+        cuda_function *function = &cuda->kernels[kernel].function;
+        for (unsigned i = 0; i < cuda->module_count && result == CUDA_NOT_FOUND; i++)
+            result =
+                cuda->driver.module_function(function, cuda->modules[i], gpu_kernel_names[kernel]);
+        if (result == CUDA_OK)
+            result = cuda->driver.function_get(&shared, CUDA_FUNCTION_SHARED_SIZE_BYTES, *function);
+        char doing[100];
+        snprintf(doing, sizeof doing, "loading kernel %s", gpu_kernel_names[kernel]);
+        if (result != CUDA_OK)
+            return cuda_fail(cuda, result, doing, error);
+    }
+    return GORDIAN_OK;
+}
+
+static gordian_status load_modules(struct cuda *cuda, gordian_error *error)
+{
+    unsigned count = 0;
+    while (gpu_images[count].data)
+        count++;
+    cuda->modules = memory_zeroed(&cuda->gpu.memory, count * sizeof(cuda_module));
+    if (!cuda->modules)
+        return fail_memory(error);
+    for (unsigned i = 0; i < count; i++) {
+        int result = cuda->driver.module_load(&cuda->modules[i], gpu_images[i].data);
+        char doing[100];
+        snprintf(doing, sizeof doing, "loading %s", gpu_images[i].file);
+        if (result != CUDA_OK)
+            return cuda_fail(cuda, result, doing, error);
+        cuda->module_count++;
+    }
+    return find_kernels(cuda, error);
+}
+
+static gordian_status open_parts(struct cuda *cuda, gordian_error *error)
+{
+    const struct cuda_driver *driver = &cuda->driver;
+    int result = driver->stream_create(&cuda->stream, CUDA_STREAM_NON_BLOCKING);
+    if (result == CUDA_OK)
+        result = driver->stream_create(&cuda->service, CUDA_STREAM_NON_BLOCKING);
+    for (unsigned i = 0; i < 2 && result == CUDA_OK; i++)
+        result = driver->event_create(&cuda->events[i], 0);
+    if (result != CUDA_OK)
+        return cuda_fail(cuda, result, "making its streams", error);
+    return load_modules(cuda, error);
+}
+
+static gordian_status open_device(struct cuda *cuda, unsigned index, gordian_error *error)
+{
+    gordian_status status = driver_load(&cuda->driver, error);
+    if (status == GORDIAN_OK)
+        status = find_device(&cuda->driver, index, &cuda->device, &cuda->gpu.info, error);
+    if (status != GORDIAN_OK)
+        return status;
+    int result = cuda->driver.context_retain(&cuda->context, cuda->device);
+    if (result != CUDA_OK) {
+        cuda->context = NULL;
+        return cuda_fail(cuda, result, "making its context", error);
+    }
+    status = cuda_enter(cuda, error);
+    if (status != GORDIAN_OK)
+        return status;
+    status = open_parts(cuda, error);
+    cuda_leave(cuda, CUDA_OK, "", NULL);
+    return status;
+}
+
+static const struct gpu_operations cuda_operations = {
+    .close = cuda_close,
+    .memory_free = cuda_memory_free,
+    .alloc = cuda_alloc,
+    .free = cuda_free,
+    .zero = cuda_zero,
+    .fill32 = cuda_fill32,
+    .write = cuda_write,
+    .read = cuda_read,
+    .copy = cuda_copy,
+    .map = cuda_map,
+    .unmap = cuda_unmap,
+    .launch = cuda_launch,
+    .wait = cuda_wait,
+    .wait_service = cuda_wait_service,
+    .service_ended = cuda_service_ended,
+    .resident_blocks = cuda_resident_blocks,
+    .timer_start = cuda_timer_start,
+    .timer_stop = cuda_timer_stop,
+};
+
+gordian_status gpu_open(struct gpu **out, unsigned index, const gordian_allocator *memory,
+                        gordian_error *error)
+{
+    *out = NULL;
+    if (!gpu_images[0].data)
+        return fail(error, GORDIAN_UNAVAILABLE, "built without nvcc");
+    gordian_allocator from = memory_allocator(memory);
+    struct cuda *cuda = memory_zeroed(&from, sizeof *cuda);
+    if (!cuda)
+        return fail_memory(error);
+    gpu_init(&cuda->gpu, &cuda_operations, memory);
+    pthread_mutex_init(&cuda->lock, NULL);
+    atomic_init(&cuda->serving, false);
+    gordian_status status = open_device(cuda, index, error);
+    if (status == GORDIAN_OK) {
+        *out = &cuda->gpu;
+        return GORDIAN_OK;
+    }
+    cuda_close(&cuda->gpu);
+    /* A device that cannot be opened is one that is not there. */
+    status = status == GORDIAN_MEMORY ? GORDIAN_MEMORY : GORDIAN_UNAVAILABLE;
+    if (error)
+        error->status = status;
+    return status;
+}

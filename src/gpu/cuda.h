@@ -1,0 +1,67 @@
+/* An NVIDIA GPU as a device: between cuda.c and cuda_memory.c. */
+#ifndef GORDIAN_GPU_CUDA_H
+#define GORDIAN_GPU_CUDA_H
+
+#include "gpu/device.h"
+#include "gpu/driver.h"
+
+#include <pthread.h>
+
+struct cuda_kernel {
+    cuda_function function;
+    atomic_uint shared; /* dynamic shared memory asked for so far */
+};
+
+/* Memory to be freed when the service has ended: freeing waits for the whole device. */
+struct cuda_late {
+    void *host; /* NULL: device memory at `address` */
+    uint64_t address;
+};
+
+struct cuda {
+    struct gpu gpu;
+    struct cuda_driver driver;
+    int device;
+    cuda_context context;
+    cuda_stream stream, service;
+    cuda_event events[2]; /* the timer */
+    cuda_module *modules;
+    unsigned module_count;
+    struct cuda_kernel kernels[GPU_KERNEL_COUNT];
+    atomic_bool serving;  /* a service was launched and is not known to have ended */
+    pthread_mutex_t lock; /* around the list below */
+    struct cuda_late *late;
+    size_t late_count, late_room;
+};
+
+static inline struct cuda *cuda_of(struct gpu *gpu)
+{
+    return (struct cuda *)gpu;
+}
+
+/* The status of a driver call that failed; device failures are remembered. */
+gordian_status cuda_fail(struct cuda *cuda, int result, const char *doing, gordian_error *error);
+/* Makes the context current; and not, passing the call's result on. */
+gordian_status cuda_enter(struct cuda *cuda, gordian_error *error);
+gordian_status cuda_leave(struct cuda *cuda, int result, const char *doing, gordian_error *error);
+
+/* Frees what has been waiting for the service's end. With the context current. */
+void cuda_free_late(struct cuda *cuda);
+
+uint64_t cuda_memory_free(const struct gpu *gpu);
+gordian_status cuda_alloc(struct gpu *gpu, gpu_address *out, size_t bytes, gordian_error *error);
+void cuda_free(struct gpu *gpu, gpu_address address);
+gordian_status cuda_zero(struct gpu *gpu, gpu_address to, size_t bytes, gordian_error *error);
+gordian_status cuda_fill32(struct gpu *gpu, gpu_address to, uint32_t value, size_t count,
+                           gordian_error *error);
+gordian_status cuda_write(struct gpu *gpu, gpu_address to, const void *from, size_t bytes,
+                          gordian_error *error);
+gordian_status cuda_read(struct gpu *gpu, void *to, gpu_address from, size_t bytes,
+                         gordian_error *error);
+gordian_status cuda_copy(struct gpu *gpu, gpu_address to, gpu_address from, size_t bytes,
+                         gordian_error *error);
+gordian_status cuda_map(struct gpu *gpu, void **host, gpu_address *device, size_t bytes,
+                        gordian_error *error);
+void cuda_unmap(struct gpu *gpu, void *host);
+
+#endif

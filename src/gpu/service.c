@@ -1,0 +1,255 @@
+#include "gpu/service.h"
+
+#include "base/clock.h"
+
+#include <sched.h>
+
+/* How often to look, before asking what else may be the matter. */
+#define SPINS_HOT 20000u
+/* A kernel that says nothing for so long is taken for dead. The longest command, a rebuild of the
+ * largest matrices, takes well under a second. */
+#define SILENCE_NS         UINT64_C(20000000000)
+#define SILENCE_NS_SLOWEST UINT64_C(600000000000) /* the emulator's, under sanitizers */
+/* How long one that has failed is given to end. */
+#define STOP_NS UINT64_C(2000000000)
+
+struct service {
+    gordian_allocator memory;
+    struct gpu *gpu;
+    struct service_ring *ring;
+    gpu_address ring_there, grid_there;
+    uint64_t posted;     /* commands so far; numbers start at 1 */
+    uint64_t kernel_end; /* for tests: where the kernel is made to end; 0: nowhere */
+    bool running, touched, emulated;
+    bool failed;
+    gordian_error reason;
+};
+
+/* ------------------------------------------------------------------ opening */
+
+gordian_status service_open(struct service **out, struct gpu *gpu, const gordian_allocator *memory,
+                            gordian_error *error)
+{
+    *out = NULL;
+    struct service *service = memory_zeroed(memory, sizeof *service);
+    if (!service)
+        return fail_memory(error);
+    struct gpu_info info;
+    gpu_get_info(gpu, &info);
+    service->memory = *memory;
+    service->gpu = gpu;
+    service->emulated = info.emulated;
+    void *ring = NULL;
+    gordian_status status = gpu_map(gpu, &ring, &service->ring_there, sizeof *service->ring, error);
+    service->ring = ring;
+    if (!status)
+        status = gpu_alloc(gpu, &service->grid_there, sizeof(struct service_grid), error);
+    if (status) {
+        service_close(service);
+        return status;
+    }
+    *out = service;
+    return GORDIAN_OK;
+}
+
+void service_close(struct service *service)
+{
+    if (!service)
+        return;
+    service_stop(service, NULL);
+    if (service->grid_there)
+        gpu_free(service->gpu, service->grid_there);
+    if (service->ring)
+        gpu_unmap(service->gpu, service->ring);
+    gordian_allocator memory = service->memory;
+    memory_free(&memory, service);
+}
+
+/* ------------------------------------------------------------------ failure */
+
+static bool give_up(struct service *service, const char *what)
+{
+    if (service->failed)
+        return false;
+    service->failed = true;
+    gordian_error more = {0};
+    if (service->running && gpu_service_ended(service->gpu)) {
+        gpu_wait_service(service->gpu, &more);
+        service->running = false;
+    }
+    fail(&service->reason, GORDIAN_IO, "%s%s%s", what, more.status ? ": " : "", more.message);
+    return false;
+}
+
+const char *service_reason(const struct service *service)
+{
+    return service->failed ? service->reason.message : NULL;
+}
+
+/* ------------------------------------------------------------------ waiting */
+
+static inline void relax(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ volatile("yield");
+#endif
+}
+
+/* A wait for the kernel: since when, and how many looks. */
+struct patience {
+    uint64_t since;
+    uint32_t looks;
+};
+
+/* After a look in vain: another one? The clock and the driver are asked rarely: an
+ * answer takes microseconds. */
+static bool look_again(struct service *service, struct patience *patience)
+{
+    bool hot = patience->looks < SPINS_HOT && !service->emulated;
+    patience->looks++;
+    if (hot) {
+        relax();
+        return true;
+    }
+    sched_yield();
+    if (patience->looks % 64)
+        return true;
+    if (gpu_failed(service->gpu) || gpu_service_ended(service->gpu))
+        return give_up(service, "the resident kernel has ended");
+    uint64_t now = clock_ns();
+    uint64_t silence = service->emulated ? SILENCE_NS_SLOWEST : SILENCE_NS;
+    if (!patience->since)
+        patience->since = now;
+    if (now - patience->since > silence)
+        return give_up(service, "the resident kernel does not answer");
+    return true;
+}
+
+static bool wait_for_room(struct service *service)
+{
+    struct patience patience = {0};
+    while (service->posted - __atomic_load_n(&service->ring->taken, __ATOMIC_ACQUIRE) >=
+           SERVICE_SLOTS)
+        if (!look_again(service, &patience))
+            return false;
+    return true;
+}
+
+static bool wait_for_answer(struct service *service, uint64_t number, uint32_t *answer)
+{
+    const uint64_t *place = &service->ring->answers[number % SERVICE_SLOTS];
+    struct patience patience = {0};
+    uint64_t word;
+    while ((uint32_t)((word = __atomic_load_n(place, __ATOMIC_ACQUIRE)) >> 32) != (uint32_t)number)
+        if (!look_again(service, &patience)) {
+            word = __atomic_load_n(place, __ATOMIC_ACQUIRE);
+            if ((uint32_t)(word >> 32) != (uint32_t)number)
+                return false;
+            break; /* it had answered before it ended */
+        }
+    *answer = (uint32_t)word;
+    return true;
+}
+
+/* ------------------------------------------------------------------ commands */
+
+static void write_command(struct service *service, uint32_t operation, uint32_t a, uint32_t b,
+                          uint32_t c)
+{
+    uint32_t number = (uint32_t)++service->posted;
+    uint64_t *words = service->ring->commands[service->posted % SERVICE_SLOTS];
+    __atomic_store_n(&words[3], SERVICE_WORD(number, c), __ATOMIC_RELAXED);
+    __atomic_store_n(&words[2], SERVICE_WORD(number, b), __ATOMIC_RELAXED);
+    __atomic_store_n(&words[1], SERVICE_WORD(number, a), __ATOMIC_RELAXED);
+    __atomic_store_n(&words[0], SERVICE_WORD(number, operation), __ATOMIC_RELEASE);
+}
+
+bool service_post(struct service *service, uint32_t operation, uint32_t a, uint32_t b, uint32_t c)
+{
+    if (service->failed)
+        return false;
+    if (!service->running)
+        return give_up(service, "there is no resident kernel");
+    if (service->posted - __atomic_load_n(&service->ring->taken, __ATOMIC_RELAXED) >=
+            SERVICE_SLOTS &&
+        !wait_for_room(service))
+        return false;
+    if (service->kernel_end && service->posted >= service->kernel_end)
+        operation = SERVICE_STOP;
+    write_command(service, operation, a, b, c);
+    service->touched = true;
+    return true;
+}
+
+bool service_ask(struct service *service, uint32_t operation, uint32_t a, uint32_t b, uint32_t c,
+                 uint32_t *answer)
+{
+    return service_post(service, operation, a, b, c) &&
+           wait_for_answer(service, service->posted, answer);
+}
+
+bool service_touched(struct service *service)
+{
+    bool touched = service->touched;
+    service->touched = false;
+    return touched;
+}
+
+void service_fail_after(struct service *service, uint64_t commands)
+{
+    service->kernel_end = service->posted + commands;
+    if (!service->kernel_end) /* 0 stands for never */
+        service->kernel_end = 1;
+}
+
+/* ------------------------------------------------------------------ starting and stopping */
+
+struct service_arguments service_arguments(const struct service *service)
+{
+    return (struct service_arguments){
+        .ring = service->ring_there, .grid = service->grid_there, .taken = service->posted};
+}
+
+gordian_status service_start(struct service *service, struct gpu_launch launch,
+                             gordian_error *error)
+{
+    if (service->failed)
+        return fail(error, GORDIAN_IO, "%s", service->reason.message);
+    gordian_status status =
+        gpu_zero(service->gpu, service->grid_there, sizeof(struct service_grid), error);
+    if (!status)
+        status = gpu_wait(service->gpu, error); /* the service has a stream of its own */
+    if (status)
+        return status;
+    __atomic_store_n(&service->ring->taken, service->posted, __ATOMIC_RELAXED);
+    launch.service = true;
+    launch.cooperative = true;
+    status = gpu_launch(service->gpu, &launch, error);
+    service->running = !status;
+    return status;
+}
+
+/* Ends a kernel that has failed without ending: it may still listen. One that does not is left to
+ * the driver, which ends it with the process. */
+static void abandon(struct service *service)
+{
+    uint64_t until = clock_ns() + STOP_NS;
+    write_command(service, SERVICE_STOP, 0, 0, 0);
+    while (!gpu_failed(service->gpu) && !gpu_service_ended(service->gpu) && clock_ns() < until)
+        sched_yield();
+    service->running = false;
+}
+
+gordian_status service_stop(struct service *service, gordian_error *error)
+{
+    gordian_status status = GORDIAN_OK;
+    if (service->running && !service->failed && service_post(service, SERVICE_STOP, 0, 0, 0)) {
+        status = gpu_wait_service(service->gpu, error);
+        service->running = false;
+    }
+    if (service->running)
+        abandon(service);
+    return service->failed ? fail(error, GORDIAN_IO, "%s", service->reason.message) : status;
+}

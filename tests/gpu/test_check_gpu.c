@@ -1,0 +1,514 @@
+/*
+ * Snapshots judged on a device against the CPU's judgement: the reports must be equal.
+ *
+ *     test_check_gpu                      in the emulator, many small ones of every kind
+ *     test_check_gpu --device 0           the same on an NVIDIA GPU
+ *     test_check_gpu --device 0 --size N  snapshots of N processes and N resources, with times
+ *                                         (--only WORDS: those with WORDS in their names)
+ */
+#include "alloc/failing.h"
+#include "base/clock.h"
+#include "base/random.h"
+#include "detect/check_cuda.h"
+#include "detect/snapshot.h"
+#include "gpu/gpu.h"
+#include "test.h"
+#include "unit/snapshots.h"
+
+#include <string.h>
+
+/* ------------------------------------------------------------------ comparing */
+
+static bool same_list(const uint32_t *one, const uint32_t *other, size_t count)
+{
+    return count == 0 || memcmp(one, other, count * sizeof *one) == 0;
+}
+
+static bool same_part(const gordian_part *one, const gordian_part *other)
+{
+    return one->cycle == other->cycle && one->process_count == other->process_count &&
+           one->resource_count == other->resource_count &&
+           same_list(one->processes, other->processes, one->process_count) &&
+           same_list(one->resources, other->resources, one->resource_count);
+}
+
+static bool same_report(const gordian_report *one, const gordian_report *other)
+{
+    if (one->deadlocked_count != other->deadlocked_count || one->part_count != other->part_count ||
+        !same_list(one->deadlocked, other->deadlocked, one->deadlocked_count))
+        return false;
+    for (size_t i = 0; i < one->part_count; i++)
+        if (!same_part(&one->parts[i], &other->parts[i]))
+            return false;
+    return true;
+}
+
+/* Judges on the device, and demands what the CPU says. False: not the same. */
+static bool compare(struct gpu *gpu, gordian_snapshot *snapshot, struct check_cuda_times *times,
+                    gordian_report *report)
+{
+    gordian_error error = {0};
+    struct check_result result = {0};
+    gordian_model model = check_model(snapshot);
+    MUST(gordian_snapshot_check_with(snapshot, "sparse", report, &error));
+    gordian_status status = check_cuda_on(gpu, snapshot, model, &result, times, &error);
+    CHECK_MSG(status == GORDIAN_OK, "%s", error.message);
+    bool same = status == GORDIAN_OK && same_report(report, &result.report);
+    CHECK_MSG(same, "dead %zu (device %zu), parts %zu (device %zu)", report->deadlocked_count,
+              result.report.deadlocked_count, report->part_count, result.report.part_count);
+    check_result_free(&result, &snapshot->memory);
+    return same;
+}
+
+/* ------------------------------------------------------------------ shapes */
+
+/* A permutation of 0 .. count - 1 that needs no table: four Feistel rounds on the least even
+ * number of bits, again while the outcome is too large. */
+static uint32_t scatter(uint32_t i, uint32_t count, uint64_t key)
+{
+    unsigned half = 1;
+    while (UINT64_C(1) << 2 * half < count)
+        half++;
+    uint32_t mask = (UINT32_C(1) << half) - 1;
+    do {
+        uint32_t left = i >> half, right = i & mask;
+        for (uint64_t round = 1; round <= 4; round++) {
+            uint64_t mixed = (right + round * 0x9e3779b9 + key) * UINT64_C(0xff51afd7ed558ccd);
+            uint32_t next = left ^ ((uint32_t)(mixed >> 32) & mask);
+            left = right;
+            right = next;
+        }
+        i = left << half | right;
+    } while (i >= count);
+    return i;
+}
+
+/* A snapshot in which process p waits for next[p] (NONE: it runs), which holds one resource: that
+ * of its own number or, shuffled, any. Written straight into its arrays. */
+static gordian_snapshot *from_next(const uint32_t *next, uint32_t count, struct random *random,
+                                   bool shuffled)
+{
+    gordian_snapshot *snapshot;
+    MUST(gordian_snapshot_open(&snapshot, NULL, NULL));
+    snapshot->wait = memory_alloc(&snapshot->memory, sizeof(uint32_t) * count);
+    snapshot->holder = memory_alloc(&snapshot->memory, sizeof(uint32_t) * count);
+    REQUIRE(snapshot->wait && snapshot->holder);
+    snapshot->process_count = snapshot->process_room = count;
+    snapshot->resource_count = snapshot->resource_room = count;
+    uint64_t key = random_next(random);
+    for (uint32_t p = 0; p < count; p++) {
+        uint32_t wanted = next[p];
+        if (shuffled && wanted != NONE)
+            wanted = scatter(wanted, count, key);
+        snapshot->wait[p] = wanted;
+        snapshot->holder[shuffled ? scatter(p, count, key) : p] = p;
+    }
+    return snapshot;
+}
+
+/* Rings of `length` over a permutation: the last one may be shorter. */
+static void make_rings(uint32_t *next, uint32_t count, uint32_t length, struct random *random)
+{
+    uint64_t key = random_next(random);
+    for (uint32_t first = 0; first < count; first += length) {
+        uint32_t end = count - first < length ? count : first + length;
+        uint32_t start = scatter(first, count, key), at = start;
+        for (uint32_t i = first + 1; i < end; i++) {
+            uint32_t then = scatter(i, count, key);
+            next[at] = then;
+            at = then;
+        }
+        next[at] = start;
+        if (end == count)
+            return;
+    }
+}
+
+enum shape {
+    CHAIN,    /* p waits for p + 1, the last runs */
+    BACKWARD, /* p waits for p - 1 */
+    RING,     /* p waits for p + 1, the last for the first */
+    SCATTERED_RING,
+    SCATTERED_CHAIN,
+    PAIRS,
+    RINGS, /* of ten */
+    LONG_RINGS,
+    SELF,
+    STAR,      /* all wait for one who runs */
+    DEAD_STAR, /* who waits for itself */
+    MAPPING,   /* anybody for anybody */
+    FOREST,    /* nearly the same, one in a thousand runs */
+    HALF,      /* half run */
+    STRIDE,    /* p waits for p + 64 */
+    IDLE,      /* nobody waits */
+    SHAPES,
+};
+
+static const char *const shape_names[SHAPES] = {
+    "chain",
+    "backward chain",
+    "ring",
+    "scattered ring",
+    "scattered chain",
+    "pairs",
+    "rings of 10",
+    "rings of 1000",
+    "waiting for itself",
+    "star",
+    "dead star",
+    "random, all wait",
+    "random, 0.1% run",
+    "random, half run",
+    "stride",
+    "idle",
+};
+
+static void make_random(uint32_t *next, uint32_t count, struct random *random, unsigned per_mille)
+{
+    for (uint32_t p = 0; p < count; p++)
+        next[p] =
+            random_below(random, 1000) < per_mille ? NONE : (uint32_t)random_below(random, count);
+}
+
+static void make_shape(uint32_t *next, uint32_t count, enum shape shape, struct random *random)
+{
+    static const uint32_t lengths[SHAPES] = {[PAIRS] = 2, [RINGS] = 10, [LONG_RINGS] = 1000};
+    static const unsigned running[SHAPES] = {[FOREST] = 1, [HALF] = 500, [IDLE] = 1000};
+    if (lengths[shape] || shape == SCATTERED_RING || shape == SCATTERED_CHAIN)
+        make_rings(next, count, lengths[shape] ? lengths[shape] : count, random);
+    else if (shape == MAPPING || running[shape])
+        make_random(next, count, random, running[shape]);
+    for (uint32_t p = 0; p < count; p++) {
+        if (shape == CHAIN)
+            next[p] = p + 1 < count ? p + 1 : NONE;
+        else if (shape == BACKWARD)
+            next[p] = p > 0 ? p - 1 : NONE;
+        else if (shape == RING)
+            next[p] = p + 1 < count ? p + 1 : 0;
+        else if (shape == SELF)
+            next[p] = p;
+        else if (shape == STAR || shape == DEAD_STAR)
+            next[p] = p != count / 2 || shape == DEAD_STAR ? count / 2 : NONE;
+        else if (shape == STRIDE)
+            next[p] = count - p > 64 ? p + 64 : NONE;
+    }
+    if (shape == SCATTERED_CHAIN && count > 0)
+        next[random_below(random, count)] = NONE;
+}
+
+static gordian_snapshot *shaped(enum shape shape, uint32_t count, uint64_t seed)
+{
+    struct random random;
+    random_seed(&random, seed);
+    uint32_t *next = malloc(sizeof *next * ((size_t)count + 1));
+    REQUIRE(next);
+    make_shape(next, count, shape, &random);
+    gordian_snapshot *snapshot = from_next(next, count, &random, seed % 2 == 0);
+    free(next);
+    return snapshot;
+}
+
+/* ------------------------------------------------------------------ several units */
+
+/* A snapshot of a kind: 1 multi-unit, 2 several one-unit resources, 3 general. Some resources are
+ * hubs that many hold or wait for. */
+static gordian_snapshot *random_units(unsigned kind, uint32_t processes, uint32_t resources,
+                                      struct random *random)
+{
+    unsigned busy = 60 + (unsigned)random_below(random, 41);
+    unsigned held = 50 + (unsigned)random_below(random, 51);
+    uint64_t units = kind == 2 ? 1 : 1 + random_below(random, 5);
+    uint32_t hub =
+        resources && random_chance(random, 30) ? (uint32_t)random_below(random, resources) : NONE;
+    gordian_snapshot *snapshot = start(processes, 0);
+    for (uint32_t q = 0; q < resources; q++) {
+        uint64_t total = q == hub && kind != 2 ? processes + 1 : 1 + random_below(random, units);
+        MUST(gordian_snapshot_add_resource(snapshot, total, NULL, NULL));
+        for (uint64_t left = total; left > 0 && processes && random_chance(random, held);) {
+            uint64_t now = kind == 3 ? 1 + random_below(random, left < 4 ? left : 4) : 1;
+            hold(snapshot, (uint32_t)random_below(random, processes), q, now);
+            left -= now;
+        }
+    }
+    for (uint32_t p = 0; p < processes && resources; p++) {
+        if (!random_chance(random, busy))
+            continue;
+        uint64_t wishes = kind == 1 ? 1 : 1 + random_below(random, 3);
+        for (uint64_t i = 0; i < wishes; i++) {
+            uint32_t q = (uint32_t)random_below(random, resources);
+            if (i == 0 && hub != NONE && random_chance(random, 40))
+                q = hub;
+            uint64_t most = kind == 3 ? snapshot_total(snapshot, q) : 1;
+            gordian_snapshot_wait(snapshot, p, q, 1 + random_below(random, most), NULL);
+        }
+    }
+    return snapshot;
+}
+
+/* A long way to the end for the reduction, with a process that holds a lot at its start. */
+static gordian_snapshot *long_way(uint32_t count, bool dead)
+{
+    gordian_snapshot *snapshot = start(count, 0);
+    for (uint32_t q = 0; q < count; q++) {
+        MUST(gordian_snapshot_add_resource(snapshot, 2, NULL, NULL));
+        hold(snapshot, q, q, 1);
+        hold(snapshot, 0, q, 1);
+    }
+    for (uint32_t p = 0; p + 1 < count; p++)
+        await(snapshot, p, p + 1, 1);
+    if (dead && count > 0)
+        await(snapshot, count - 1, 0, 1);
+    return snapshot;
+}
+
+/* Everybody holds some and wants more of one resource: sorted by what they want, one after the
+ * other can go on, until nothing is left (or, with too little, at once nobody). */
+static gordian_snapshot *one_resource(uint32_t count, bool dead)
+{
+    gordian_snapshot *snapshot = start(count, 0);
+    uint64_t total = (uint64_t)count * (count + 1) / 2 + 1;
+    MUST(gordian_snapshot_add_resource(snapshot, total, NULL, NULL));
+    for (uint32_t p = 0; p < count; p++) {
+        uint32_t turn = (uint32_t)((uint64_t)p * 7919 % count); /* scattered */
+        hold(snapshot, p, 0, turn + 1);
+        await(snapshot, p, 0, dead ? total : (uint64_t)turn * (turn + 1) / 2 + 1);
+    }
+    return snapshot;
+}
+
+/* As many wishes for one resource that half of those left can go on in every round. */
+static gordian_snapshot *halves(uint32_t count)
+{
+    gordian_snapshot *snapshot = start(count, 0);
+    MUST(gordian_snapshot_add_resource(snapshot, 2 * (uint64_t)count, NULL, NULL));
+    for (uint32_t p = 0; p < count; p++) {
+        hold(snapshot, p, 0, 1);
+        await(snapshot, p, 0, (uint64_t)p * 7919 % count * 2 + 2);
+    }
+    return snapshot;
+}
+
+/* ------------------------------------------------------------------ the tests */
+
+static void judge_and_close(struct gpu *gpu, gordian_snapshot *snapshot, const char *what,
+                            uint64_t seed)
+{
+    gordian_report report;
+    static uint64_t order; /* of the threads: another one each time, so that chases meet */
+    gpu_emulator_seed(gpu, order++);
+    if (!compare(gpu, snapshot, NULL, &report))
+        fprintf(stderr, "%s, seed %llu, %u processes, %u resources\n", what,
+                (unsigned long long)seed, gordian_snapshot_processes(snapshot),
+                gordian_snapshot_resources(snapshot));
+    gordian_snapshot_close(snapshot);
+}
+
+static void test_single(struct gpu *gpu, unsigned scale)
+{
+    static const uint32_t sizes[] = {0, 1, 2, 3, 5, 16, 31, 64, 100, 257, 1000, 2000};
+    for (unsigned shape = 0; shape < SHAPES; shape++)
+        for (unsigned i = 0; i < sizeof sizes / sizeof *sizes; i++)
+            for (uint64_t seed = 1; seed <= 2; seed++)
+                judge_and_close(gpu, shaped((enum shape)shape, sizes[i], seed), shape_names[shape],
+                                seed);
+    for (uint64_t seed = 1; seed <= 100 * (uint64_t)scale / 100; seed++) {
+        struct random random;
+        random_seed(&random, seed);
+        uint32_t count = (uint32_t)random_below(&random, 500), *next = malloc(4 * (count + 1));
+        REQUIRE(next);
+        make_random(next, count, &random, (unsigned)random_below(&random, 60));
+        judge_and_close(gpu, from_next(next, count, &random, true), "random", seed);
+        free(next);
+    }
+    /* Enough chases for peeling. */
+    judge_and_close(gpu, shaped(MAPPING, 60000, 1), "large", 1);
+    judge_and_close(gpu, shaped(SCATTERED_RING, 60000, 1), "large ring", 1);
+}
+
+static void test_units(struct gpu *gpu, unsigned scale)
+{
+    for (uint64_t seed = 1; seed <= 300 * (uint64_t)scale / 100; seed++) {
+        struct random random;
+        random_seed(&random, seed);
+        uint32_t most = seed % 10 == 0 ? 2000 : 60;
+        uint32_t processes = (uint32_t)random_below(&random, most);
+        uint32_t resources = (uint32_t)random_below(&random, most);
+        unsigned kind = 1 + (unsigned)random_below(&random, 3);
+        judge_and_close(gpu, random_units(kind, processes, resources, &random), "units", seed);
+    }
+    for (uint32_t count = 1; count <= 1000; count = count * 3 + 1) {
+        judge_and_close(gpu, long_way(count, false), "long way", count);
+        judge_and_close(gpu, long_way(count, true), "long dead way", count);
+        judge_and_close(gpu, one_resource(count, false), "one resource", count);
+        judge_and_close(gpu, one_resource(count, true), "one resource, dead", count);
+        judge_and_close(gpu, halves(30 * count), "halves", count);
+    }
+}
+
+/* Too little memory is said before anything is allocated. */
+static void test_memory(struct gpu *gpu)
+{
+    struct gpu_info before, after;
+    gordian_snapshot *snapshot = shaped(RINGS, 1000, 1);
+    struct check_result result = {0};
+    gordian_error error = {0};
+    gpu_get_info(gpu, &before);
+    uint64_t needed = check_cuda_memory(snapshot, GORDIAN_SINGLE_UNIT);
+    CHECK(needed > 64 * 1000);
+    gpu_emulator_memory(gpu, needed - 1);
+    gordian_status status =
+        check_cuda_on(gpu, snapshot, GORDIAN_SINGLE_UNIT, &result, NULL, &error);
+    CHECK_MSG(status == GORDIAN_MEMORY, "%s", error.message);
+    CHECK(strstr(error.message, "free") != NULL);
+    CHECK(!result.deadlocked && !result.parts);
+    gpu_get_info(gpu, &after);
+    CHECK(after.memory_free == needed - 1);
+    gpu_emulator_memory(gpu, before.memory);
+    CHECK(!gpu_failed(gpu));
+    gordian_snapshot_close(snapshot);
+}
+
+/* Every allocation of the host fails once: said, nothing half done, nothing lost. */
+static void test_failing(struct gpu *gpu, gordian_snapshot *snapshot)
+{
+    struct failing failing = {0};
+    gordian_allocator before = snapshot->memory;
+    gordian_status status = GORDIAN_MEMORY;
+    snapshot->memory = (gordian_allocator){failing_resize, &failing};
+    for (size_t at = 1; status == GORDIAN_MEMORY && at < 100; at++) {
+        struct check_result result = {0};
+        failing = (struct failing){.fail_at = at};
+        status = check_cuda_on(gpu, snapshot, check_model(snapshot), &result, NULL, NULL);
+        CHECK(status == (failing.failures ? GORDIAN_MEMORY : GORDIAN_OK));
+        CHECK(!failing.failures || (!result.deadlocked && !result.parts));
+        check_result_free(&result, &snapshot->memory);
+        CHECK_MSG(failing.live_blocks == 0, "%zu left at %zu", failing.live_blocks, at);
+    }
+    CHECK(status == GORDIAN_OK);
+    snapshot->memory = before;
+    gordian_snapshot_close(snapshot);
+}
+
+static void test_all_failing(struct gpu *gpu)
+{
+    struct random random;
+    random_seed(&random, 1);
+    test_failing(gpu, shaped(RINGS, 100, 1));
+    test_failing(gpu, long_way(100, true));
+    test_failing(gpu, one_resource(50, true));
+    test_failing(gpu, random_units(3, 50, 20, &random));
+}
+
+/* The engine's name is the last word on what ran. */
+static void test_engines(void)
+{
+    gordian_snapshot *snapshot = shaped(RINGS, 100, 1);
+    gordian_report report, again;
+    gordian_error error = {0};
+    MUST(gordian_snapshot_check(snapshot, &report, NULL));
+    CHECK(strcmp(report.engine, "sparse") == 0); /* too small for anything else */
+    CHECK(report.part_count == 10);
+    gordian_status status = gordian_snapshot_check_with(snapshot, "cuda", &again, &error);
+    char why[256];
+    if (gpu_count(why, sizeof why) == 0)
+        CHECK_MSG(status == GORDIAN_UNAVAILABLE && strstr(error.message, why), "%s", error.message);
+    else
+        CHECK_MSG(status == GORDIAN_OK && strcmp(again.engine, "cuda") == 0, "%s", error.message);
+    status = gordian_snapshot_check_with(snapshot, "matrix", &again, &error);
+    CHECK(status == GORDIAN_UNAVAILABLE);
+    MUST(gordian_snapshot_check_with(snapshot, "sparse", &again, NULL));
+    CHECK(strcmp(again.engine, "sparse") == 0 && again.part_count == 10);
+    gordian_snapshot_close(snapshot);
+}
+
+/* ------------------------------------------------------------------ large ones */
+
+/* The multi-unit form of a shape: every resource has a second unit, held by a random other. */
+static void add_units(gordian_snapshot *snapshot, uint64_t seed)
+{
+    struct random random;
+    random_seed(&random, seed);
+    uint32_t count = snapshot->resource_count;
+    snapshot->units = memory_alloc(&snapshot->memory, sizeof *snapshot->units * count);
+    snapshot->holds.edges = memory_alloc(&snapshot->memory, sizeof *snapshot->holds.edges * count);
+    REQUIRE(snapshot->units && snapshot->holds.edges);
+    for (uint32_t q = 0; q < count; q++) {
+        snapshot->units[q] = (struct snapshot_units){2, 2, 1};
+        uint32_t other = (uint32_t)random_below(&random, snapshot->process_count);
+        snapshot->holds.edges[q] = (struct snapshot_edge){1, other, q};
+    }
+    snapshot->holds.count = snapshot->holds.room = count;
+    snapshot->several = true;
+}
+
+static void time_one(struct gpu *gpu, const char *name, gordian_snapshot *snapshot)
+{
+    gordian_report report;
+    struct check_cuda_times times = {0};
+    uint64_t begun = clock_ns();
+    MUST(gordian_snapshot_check_with(snapshot, "sparse", &report, NULL));
+    double cpu = (double)(clock_ns() - begun) / 1e6;
+    compare(gpu, snapshot, &times, &report);
+    compare(gpu, snapshot, &times, &report); /* warm */
+    printf("| %-27s | %11u | %11zu | %9zu | %9.1f | %9.2f | %9.1f | %9.1f | %9.1f |\n", name,
+           snapshot->process_count, report.deadlocked_count, report.part_count, times.upload / 1e3,
+           times.kernels / 1e3, times.download / 1e3, times.host / 1e3, cpu);
+    fflush(stdout);
+    gordian_snapshot_close(snapshot);
+}
+
+/* `only`: shapes with this in their names; NULL: all. */
+static void time_all(struct gpu *gpu, uint32_t size, const char *only)
+{
+    static const enum shape alive_or_dead[] = {MAPPING, FOREST, HALF, SCATTERED_CHAIN};
+    printf("| %-27s | %11s | %11s | %9s | %9s | %9s | %9s | %9s | %9s |\n", "snapshot", "processes",
+           "dead", "parts", "upload ms", "kernel ms", "downl. ms", "host ms", "CPU ms");
+    printf("|---|---|---|---|---|---|---|---|---|\n");
+    for (unsigned shape = 0; shape < SHAPES; shape++)
+        if (!only || strstr(shape_names[shape], only))
+            time_one(gpu, shape_names[shape], shaped((enum shape)shape, size, 2));
+    for (unsigned i = 0; i < sizeof alive_or_dead / sizeof *alive_or_dead; i++) {
+        char name[64];
+        snprintf(name, sizeof name, "two units, %s", shape_names[alive_or_dead[i]]);
+        if (only && !strstr(name, only))
+            continue;
+        gordian_snapshot *snapshot = shaped(alive_or_dead[i], size, 2);
+        add_units(snapshot, 3);
+        time_one(gpu, name, snapshot);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    long device = -1;
+    unsigned long size = 0;
+    const char *only = NULL;
+    for (int i = 1; i + 1 < argc; i += 2) {
+        if (strcmp(argv[i], "--device") == 0)
+            device = strtol(argv[i + 1], NULL, 10);
+        else if (strcmp(argv[i], "--size") == 0)
+            size = (unsigned long)strtod(argv[i + 1], NULL);
+        else if (strcmp(argv[i], "--only") == 0)
+            only = argv[i + 1];
+    }
+    struct gpu *gpu;
+    gordian_error error = {0};
+    gordian_status status = device < 0 ? gpu_open_emulator(&gpu, NULL, &error)
+                                       : gpu_open(&gpu, (unsigned)device, NULL, &error);
+    if (status != GORDIAN_OK) {
+        fprintf(stderr, "%s\n", error.message);
+        return 1;
+    }
+    if (size > 0) {
+        time_all(gpu, (uint32_t)size, only);
+    } else {
+        test_single(gpu, test_scale());
+        test_units(gpu, test_scale());
+        if (device < 0)
+            test_memory(gpu);
+        test_all_failing(gpu);
+        test_engines();
+    }
+    gpu_close(gpu);
+    return test_done();
+}
