@@ -51,6 +51,13 @@ static bool cuda_supports(gordian_model model, const char **why)
 
 /* ------------------------------------------------------------------ opening */
 
+gordian_status cuda_open_device(struct gpu **gpu, const gordian_allocator *memory,
+                                gordian_error *error)
+{
+    return emulator_wanted() ? gpu_open_emulator(gpu, memory, error)
+                             : gpu_open(gpu, 0, memory, error);
+}
+
 static void close_device(struct cuda_engine *e)
 {
     if (e->method)
@@ -84,8 +91,7 @@ static gordian_status cuda_open(void **engine, struct rag *rag, gordian_error *e
     gordian_status status = detect_sparse.open(&spare, rag, error);
     e->spare = spare;
     if (!status)
-        status = emulator_wanted() ? gpu_open_emulator(&e->gpu, &rag->memory, error)
-                                   : gpu_open(&e->gpu, 0, &rag->memory, error);
+        status = cuda_open_device(&e->gpu, &rag->memory, error);
     if (status) {
         cuda_close(e);
         return status;

@@ -67,6 +67,10 @@ extern const struct cuda_method cuda_lmdda;
 
 extern const struct detect_engine detect_cuda;
 
+/* The device the engine works on: the first GPU, or the emulator if GORDIAN_EMULATE_GPU=1. */
+gordian_status cuda_open_device(struct gpu **gpu, const gordian_allocator *memory,
+                                gordian_error *error);
+
 /* Why this engine (a system's state) goes on with `sparse`; NULL: it does not, the device works. */
 const char *cuda_note(const void *engine);
 

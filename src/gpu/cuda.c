@@ -342,16 +342,23 @@ static void cuda_close(struct gpu *gpu)
     memory_free(&memory, cuda);
 }
 
-/* Finds every kernel in the modules, and asks something about it, so that it is loaded
- * now: loading one later would wait for a running service. */
+/* Finds a kernel in the module of its file. */
+static int find_kernel(struct cuda *cuda, unsigned kernel)
+{
+    for (unsigned i = 0; i < cuda->module_count; i++)
+        if (strcmp(gpu_images[i].file, gpu_kernel_files[kernel]) == 0)
+            return cuda->driver.module_function(&cuda->kernels[kernel].function, cuda->modules[i],
+                                                gpu_kernel_names[kernel]);
+    return CUDA_NOT_FOUND;
+}
+
+/* Finds every kernel, and asks something about it, so that it is loaded now: loading one
+ * later would wait for a running service. */
 static gordian_status find_kernels(struct cuda *cuda, gordian_error *error)
 {
     for (unsigned kernel = 0; kernel < GPU_KERNEL_COUNT; kernel++) {
-        int result = CUDA_NOT_FOUND, shared;
+        int result = find_kernel(cuda, kernel), shared;
         cuda_function *function = &cuda->kernels[kernel].function;
-        for (unsigned i = 0; i < cuda->module_count && result == CUDA_NOT_FOUND; i++)
-            result =
-                cuda->driver.module_function(function, cuda->modules[i], gpu_kernel_names[kernel]);
         if (result == CUDA_OK)
             result = cuda->driver.function_get(&shared, CUDA_FUNCTION_SHARED_SIZE_BYTES, *function);
         char doing[100];

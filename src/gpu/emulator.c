@@ -9,12 +9,12 @@
 #include <string.h>
 #include <unistd.h>
 
-#define GPU_KERNEL(name) extern const struct emulated_kernel emulated_##name;
+#define GPU_KERNEL(name, file) extern const struct emulated_kernel emulated_##name;
 #include "gpu/kernels/list.h"
 #undef GPU_KERNEL
 
 static const struct emulated_kernel *const emulated_kernels[GPU_KERNEL_COUNT] = {
-#define GPU_KERNEL(name) &emulated_##name,
+#define GPU_KERNEL(name, file) &emulated_##name,
 #include "gpu/kernels/list.h"
 #undef GPU_KERNEL
 };

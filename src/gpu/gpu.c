@@ -6,7 +6,13 @@
 #include <string.h>
 
 const char *const gpu_kernel_names[GPU_KERNEL_COUNT] = {
-#define GPU_KERNEL(name) #name,
+#define GPU_KERNEL(name, file) #name,
+#include "gpu/kernels/list.h"
+#undef GPU_KERNEL
+};
+
+const char *const gpu_kernel_files[GPU_KERNEL_COUNT] = {
+#define GPU_KERNEL(name, file) file,
 #include "gpu/kernels/list.h"
 #undef GPU_KERNEL
 };

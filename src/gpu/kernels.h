@@ -5,13 +5,14 @@
 #include <stddef.h>
 
 enum gpu_kernel {
-#define GPU_KERNEL(name) GPU_KERNEL_##name,
+#define GPU_KERNEL(name, file) GPU_KERNEL_##name,
 #include "gpu/kernels/list.h"
 #undef GPU_KERNEL
     GPU_KERNEL_COUNT,
 };
 
 extern const char *const gpu_kernel_names[GPU_KERNEL_COUNT];
+extern const char *const gpu_kernel_files[GPU_KERNEL_COUNT]; /* "osdda.cu" */
 
 /* The kernel of that name; GPU_KERNEL_COUNT: none. */
 enum gpu_kernel gpu_kernel_find(const char *name);

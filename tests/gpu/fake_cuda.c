@@ -299,7 +299,7 @@ int cuEventElapsedTime(float *milliseconds, cuda_event start, cuda_event end)
     return CUDA_OK;
 }
 
-/* Images are texts: the first letter of the kernels they have, or '*' for the others. */
+/* Images are texts: '*' has every kernel. */
 int cuModuleLoadData(cuda_module *module, const void *image)
 {
     CALL_INSIDE;
@@ -319,8 +319,7 @@ int cuModuleUnload(cuda_module module)
 int cuModuleGetFunction(cuda_function *function, cuda_module module, const char *name)
 {
     CALL_INSIDE;
-    char letter = *(const char *)module;
-    if (letter == '*' ? *name == 's' : *name != letter)
+    if (*(const char *)module != '*' || *name == '\0')
         return CUDA_NOT_FOUND;
     *function = (cuda_function)&state;
     return CUDA_OK;

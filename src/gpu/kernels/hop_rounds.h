@@ -31,18 +31,21 @@ DEVICE bool hop_once(const struct bit_closure_arguments *closure)
     return changed;
 }
 
-/* Every round doubles the length of the paths known. The words of `changed` are zero before. */
+/* Every round doubles the length of the paths known. The words of `changed` are zero before.
+ * Whether a round found anything is asked while the next one is under way: waiting for
+ * the answer would cost more than the one round too many. */
 DEVICE void hop_rounds(const struct bit_closure_arguments *closure)
 {
     uint32_t *changed = GPU_POINTER(uint32_t, closure->changed);
     struct grid_barrier *barrier = GPU_POINTER(struct grid_barrier, closure->barrier);
     for (uint32_t round = 0, length = 1; length < closure->size; round++, length *= 2) {
+        uint32_t going = round ? *(volatile uint32_t *)&changed[round - 1] : 1;
         bool mine = hop_once(closure);
         if (block_any(mine) && THREAD_INDEX == 0)
             atomic_or32(&changed[round], 1);
+        if (!going)
+            break; /* in all blocks alike */
         grid_barrier(barrier);
-        if (!load_acquire32(&changed[round]))
-            break;
     }
 }
 
