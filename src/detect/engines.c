@@ -29,17 +29,30 @@ gordian_status detect_choose(const char *name, const struct detect_engine **engi
                 "there is no engine '%s' for detection: 'gordian info' lists them", name);
 }
 
+/* How snapshots are judged (check.h): not engines of this table, but listed with them. */
+static const struct {
+    const char *summary;
+    const struct detect_engine *like; /* there when this one is */
+} check_engines[] = {
+    {"judges a snapshot in linear time on the CPU", &detect_sparse},
+    {"judges a snapshot on an NVIDIA GPU", &detect_cuda},
+};
+
 gordian_status gordian_engine(size_t index, gordian_engine_info *info)
 {
     size_t count = sizeof detect_engines / sizeof *detect_engines - 1;
-    if (index >= count)
+    size_t checks = sizeof check_engines / sizeof *check_engines;
+    if (index >= count + checks)
         return GORDIAN_END;
-    const struct detect_engine *engine = detect_engines[index];
+    bool checking = index >= count;
+    const struct detect_engine *engine =
+        checking ? check_engines[index - count].like : detect_engines[index];
     const char *why = NULL;
     bool available = detect_available(engine, &why);
-    *info = (gordian_engine_info){.family = "detect",
+    *info = (gordian_engine_info){.family = checking ? "check" : "detect",
                                   .name = engine->name,
-                                  .summary = engine->summary,
+                                  .summary = checking ? check_engines[index - count].summary
+                                                      : engine->summary,
                                   .available = available,
                                   .reason = available ? NULL : why};
     return GORDIAN_OK;
