@@ -129,7 +129,7 @@ static void adopt_cycles(struct sparse *spare, uint32_t newcomer)
         if (closing == NONE)
             continue;
         rag->processes_more[closing].mark = PATH_CLOSING;
-        spare->standing++;
+        spare->paths.closing++;
     }
     for (uint32_t p = 0; p < rag->process_limit; p++)
         if (rag->processes_more[p].mark != PATH_CLOSING)

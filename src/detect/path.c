@@ -148,12 +148,18 @@ static void step(struct path_index *index, struct walk *walk)
     }
 }
 
+/* Without a deadlock standing, the marks need not even be looked at. */
+static bool is_closing(const struct path_index *index, uint32_t process)
+{
+    return index->closing && index->graph->processes_more[process].mark == PATH_CLOSING;
+}
+
 uint32_t path_end(struct path_index *index, uint32_t from, uint32_t stop)
 {
     const struct rag *graph = index->graph;
     struct walk walk = {.process = from, .tower = NONE, .top = 0};
     while (walk.tower != NONE || (walk.process != stop && graph->wait[walk.process] != NONE &&
-                                  graph->processes_more[walk.process].mark != PATH_CLOSING))
+                                  !is_closing(index, walk.process)))
         step(index, &walk);
     return walk.process;
 }

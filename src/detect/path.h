@@ -32,6 +32,7 @@
 struct path_index {
     struct rag *graph;
     uint32_t epoch;
+    uint32_t closing; /* how many processes are marked PATH_CLOSING */
     uint32_t *towers; /* one after another; .path of a process says where its own starts */
     uint32_t tower_used, tower_room;
 };

@@ -6,7 +6,7 @@
 static gordian_outcome close_cycle(struct sparse *sparse, uint32_t process)
 {
     sparse->graph->processes_more[process].mark = PATH_CLOSING;
-    sparse->standing++;
+    sparse->paths.closing++;
     return GORDIAN_DEADLOCK;
 }
 
@@ -42,7 +42,7 @@ static void open_cycle(struct sparse *sparse, uint32_t process)
     do {
         if (at == process) {
             graph->processes_more[closing].mark = 0;
-            sparse->standing--;
+            sparse->paths.closing--;
             return;
         }
         at = graph->holder[graph->wait[at]];
@@ -53,7 +53,7 @@ static void single_cancel(void *engine, uint32_t process)
 {
     struct sparse *sparse = engine;
     bool closing = sparse->graph->processes_more[process].mark == PATH_CLOSING;
-    if (sparse->standing)
+    if (sparse->paths.closing)
         open_cycle(sparse, process);
     path_forget(&sparse->paths, process);
     /* No pointer leads across the one that closed a deadlock: walks end there. */
@@ -73,7 +73,7 @@ static gordian_status single_deadlocked(void *engine, uint64_t *set, gordian_err
     struct sparse *sparse = engine;
     const struct rag *graph = sparse->graph;
     (void)error;
-    if (sparse->standing == 0)
+    if (sparse->paths.closing == 0)
         return GORDIAN_OK;
     for (uint32_t p = 0; p < graph->process_limit; p++)
         if (rag_waits(graph, p) && rag_waits(graph, path_end(&sparse->paths, p, NONE)))

@@ -59,7 +59,6 @@ struct sparse {
     gordian_allocator memory;
     gordian_model model;
     struct path_index paths;
-    uint32_t standing; /* single-unit: deadlocks (cycles) there are now */
     struct multi_state multi;
     struct general_state general;
 };
