@@ -41,9 +41,7 @@ gpu-check:
 	@scripts/gpu-check $(options)
 
 gpu-bench:
-	@scripts/configure build-gpu $(options) -Dcuda=enabled -Digraph=disabled
-	@meson compile -C build-gpu
-	@build-gpu/gordian bench detect --engine cuda $(BENCH_ARGS)
+	@BENCH_ARGS="$(BENCH_ARGS)" scripts/gpu-bench $(options)
 
 fuzz:
 	@scripts/setup fuzz

@@ -10,7 +10,7 @@
 #include <string.h>
 
 const struct bench_info bench_list[] = {
-    {"detect", "deadlock detection: chains, random load, multi-unit releases, check, memory",
+    {"detect", "deadlock detection: chains, random load, multi-unit releases, check, memory, GPU",
      bench_detect},
     {NULL, NULL, NULL},
 };
@@ -27,9 +27,9 @@ static void print_machine(struct bench *bench)
     struct machine machine;
     machine_describe(&machine);
     if (!bench->options->json) {
-        output_format(bench->out, "\n%s, %s, %u cores; %s; %s; commit %s\n", machine.system,
-                      machine.cpu, machine.cores, GORDIAN_BUILD_COMPILER, GORDIAN_BUILD_FLAGS,
-                      GORDIAN_BUILD_COMMIT);
+        output_format(bench->out, "\n%s, %s, %u cores%s%s; %s; %s; commit %s\n", machine.system,
+                      machine.cpu, machine.cores, bench->device[0] ? ", " : "", bench->device,
+                      GORDIAN_BUILD_COMPILER, GORDIAN_BUILD_FLAGS, GORDIAN_BUILD_COMMIT);
         return;
     }
     struct json json;
@@ -37,6 +37,8 @@ static void print_machine(struct bench *bench)
     json_key_text(&json, "machine", machine.system);
     json_key_text(&json, "cpu", machine.cpu);
     json_key_u64(&json, "cores", machine.cores);
+    if (bench->device[0])
+        json_key_text(&json, "device", bench->device);
     json_key_text(&json, "compiler", GORDIAN_BUILD_COMPILER);
     json_key_text(&json, "flags", GORDIAN_BUILD_FLAGS);
     json_key_text(&json, "commit", GORDIAN_BUILD_COMMIT);

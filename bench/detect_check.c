@@ -26,25 +26,32 @@ struct check {
 static gordian_status begin(void *context, uint32_t processes, uint32_t resources,
                             const uint64_t *units, uint64_t units_each, gordian_error *error)
 {
-    struct check *check = context;
+    gordian_snapshot *snapshot = context;
     gordian_status status = GORDIAN_OK;
     uint32_t id;
     (void)units;
     for (uint32_t q = 0; q < resources && status == GORDIAN_OK; q++)
-        status = gordian_snapshot_add_resource(check->snapshot, units_each, &id, error);
+        status = gordian_snapshot_add_resource(snapshot, units_each, &id, error);
     for (uint32_t p = 0; p < processes && status == GORDIAN_OK; p++)
-        status = gordian_snapshot_add_process(check->snapshot, &id, error);
+        status = gordian_snapshot_add_process(snapshot, &id, error);
     return status;
 }
 
 static gordian_status add_edge(void *context, const gordian_event *event, gordian_error *error)
 {
-    struct check *check = context;
+    gordian_snapshot *snapshot = context;
     if (event->op == GORDIAN_HOLD)
-        return gordian_snapshot_hold(check->snapshot, event->process, event->resource, event->units,
+        return gordian_snapshot_hold(snapshot, event->process, event->resource, event->units,
                                      error);
-    return gordian_snapshot_wait(check->snapshot, event->process, event->resource, event->units,
-                                 error);
+    return gordian_snapshot_wait(snapshot, event->process, event->resource, event->units, error);
+}
+
+gordian_status detect_snapshot(gordian_snapshot **snapshot, const struct gen_options *options,
+                               gordian_error *error)
+{
+    gordian_status status = gordian_snapshot_open(snapshot, NULL, error);
+    struct gen_sink sink = {*snapshot, begin, add_edge};
+    return status == GORDIAN_OK ? gen_stream(options, &sink, error) : status;
 }
 
 static gordian_status same_cycles(struct check *check, size_t cycles, const char *who,
@@ -70,13 +77,6 @@ static gordian_status run_check(void *context, double *ns, gordian_error *error)
         status = gordian_snapshot_check(check->snapshot, &report, error);
     *ns = (double)(work_ns() - start);
     return status == GORDIAN_OK ? same_cycles(check, report.part_count, "sparse", error) : status;
-}
-
-static gordian_status open_ours(struct check *check, gordian_error *error)
-{
-    struct gen_sink sink = {check, begin, add_edge};
-    gordian_status status = gordian_snapshot_open(&check->snapshot, NULL, error);
-    return status == GORDIAN_OK ? gen_stream(check->options, &sink, error) : status;
 }
 
 /* ------------------------------------------------------------------ igraph */
@@ -224,7 +224,7 @@ static gordian_status check_row(struct bench *bench, const char *kind, uint32_t 
     }
     struct check check = {.options = &options};
     bench_progress(bench, "check, %s of %u + %u", kind, size, size);
-    gordian_status status = open_ours(&check, bench->error);
+    gordian_status status = detect_snapshot(&check.snapshot, &options, bench->error);
     if (status == GORDIAN_OK)
         status = open_igraph(&check, bench->error);
     if (status == GORDIAN_OK) {

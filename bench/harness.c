@@ -97,6 +97,8 @@ bool bench_met(const struct bench_row *row)
 {
     if (row->bar_kind == BAR_NONE)
         return true;
+    if (row->bar_kind == BAR_VALUE_AT_MOST)
+        return row->value <= row->bar;
     return row->bar_kind == BAR_AT_LEAST ? row->ratio >= row->bar : row->ratio <= row->bar;
 }
 
@@ -116,7 +118,10 @@ static void print_json(struct output *out, const struct bench_row *row)
     }
     if (row->bar_kind != BAR_NONE) {
         json_key_number(&json, "bar", row->bar);
-        json_key_text(&json, "bar_is", row->bar_kind == BAR_AT_LEAST ? "at least" : "at most");
+        json_key_text(&json, "bar_is",
+                      row->bar_kind == BAR_AT_LEAST  ? "at least"
+                      : row->bar_kind == BAR_AT_MOST ? "at most"
+                                                     : "value at most");
         json_key_bool(&json, "met", bench_met(row));
     }
     if (row->paper_cpu > 0)
@@ -142,7 +147,7 @@ static const char *short_number(double value, char *text, size_t size)
 
 static void print_heading(struct output *out)
 {
-    output_format(out, "%-44s %8s %-5s %8s  %-8s %8s %8s  %-7s %-6s %s\n", "", "median", "", "p99",
+    output_format(out, "%-44s %8s %-5s %8s  %-8s %8s %8s  %-8s %-6s %s\n", "", "median", "", "p99",
                   "baseline", "median", "ratio", "bar", "", "papers: CPU, GPU");
 }
 
@@ -158,13 +163,14 @@ static void print_text(struct output *out, const struct bench_row *row)
         snprintf(ratio, sizeof ratio, "%sx", short_number(row->ratio, number, sizeof number));
     }
     if (row->bar_kind != BAR_NONE)
-        snprintf(bar, sizeof bar, "%s%gx", row->bar_kind == BAR_AT_LEAST ? ">= " : "<= ", row->bar);
+        snprintf(bar, sizeof bar, "%s%g%s", row->bar_kind == BAR_AT_LEAST ? ">= " : "<= ", row->bar,
+                 row->bar_kind == BAR_VALUE_AT_MOST ? row->unit : "x");
     if (row->paper_cpu > 0 && row->paper_gpu > 0)
         snprintf(paper, sizeof paper, "%s, %s", short_number(row->paper_cpu, number, sizeof number),
                  short_number(row->paper_gpu, other, sizeof other));
     const char *mark = row->bar_kind == BAR_NONE ? "" : bench_met(row) ? "met" : "MISSED";
     char line[400];
-    int length = snprintf(line, sizeof line, "%-44s %8s %-5s %8s  %-8s %8s %8s  %-7s %-6s %s",
+    int length = snprintf(line, sizeof line, "%-44s %8s %-5s %8s  %-8s %8s %8s  %-8s %-6s %s",
                           row->id, value, row->unit, p99, row->baseline ? row->baseline : "", base,
                           ratio, bar, mark, paper);
     while (length > 0 && line[length - 1] == ' ')
@@ -188,6 +194,22 @@ gordian_status bench_add(struct bench *bench, struct bench_row *row)
         if (bench->row_count == 1)
             print_heading(bench->out);
         print_text(bench->out, row);
+    }
+    if (!output_flush(bench->out))
+        return fail(bench->error, GORDIAN_IO, "cannot write: %s", strerror(bench->out->failure));
+    return GORDIAN_OK;
+}
+
+gordian_status bench_skip(struct bench *bench, const char *id, const char *why)
+{
+    if (bench->options->json) {
+        struct json json;
+        json_begin(&json, bench->out);
+        json_key_text(&json, "skipped", id);
+        json_key_text(&json, "reason", why);
+        json_end(&json);
+    } else {
+        output_format(bench->out, "%s: left out: %s\n", id, why);
     }
     if (!output_flush(bench->out))
         return fail(bench->error, GORDIAN_IO, "cannot write: %s", strerror(bench->out->failure));

@@ -31,6 +31,7 @@ enum bench_bar {
     BAR_NONE,
     BAR_AT_LEAST, /* the ratio must be at least the bar */
     BAR_AT_MOST,
+    BAR_VALUE_AT_MOST, /* the value itself: only where the machine is known */
 };
 
 struct bench_row {
@@ -59,6 +60,7 @@ struct bench {
     gordian_allocator memory;
     struct bench_row *rows; /* all so far */
     size_t row_count, row_room;
+    char device[128]; /* the GPU that was used; "": none */
 };
 
 /* Is this engine among those asked for? */
@@ -72,6 +74,8 @@ struct bench_row bench_row(const char *unit, const char *id, ...)
     __attribute__((format(printf, 2, 3)));
 /* Prints and keeps the row; works the ratio out. */
 gordian_status bench_add(struct bench *bench, struct bench_row *row);
+/* Says, where rows with ids that start so would be, why they are not there. */
+gordian_status bench_skip(struct bench *bench, const char *id, const char *why);
 /* Did it meet its bar? True without one. */
 bool bench_met(const struct bench_row *row);
 
