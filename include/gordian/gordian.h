@@ -143,6 +143,9 @@ GORDIAN_API gordian_status gordian_open(gordian_system **out, const gordian_opti
 GORDIAN_API void gordian_close(gordian_system *system);
 
 GORDIAN_API const char *gordian_engine_name(const gordian_system *system);
+/* What the user should know of the engine: that its device failed and `sparse` goes on with the
+ * same state, and why. NULL: nothing. */
+GORDIAN_API const char *gordian_engine_note(const gordian_system *system);
 GORDIAN_API gordian_model gordian_system_model(const gordian_system *system);
 
 /* Makes room ahead for this many processes and resources. */

@@ -92,6 +92,17 @@ static gordian_status take_step(struct detect *detect, const struct reporter *re
     return status;
 }
 
+/* Once: a device that failed, and who goes on. */
+static void tell_note(struct detect *detect)
+{
+    const char *note = gordian_engine_note(detect->system);
+    if (!note || detect->noted)
+        return;
+    cli_say(detect->cli, "engine '%s': %s; sparse goes on with the same state",
+            gordian_engine_name(detect->system), note);
+    detect->noted = true;
+}
+
 /* To the end of the trace, or of whoever reads our output. */
 static gordian_status replay_all(struct detect *detect, const struct reporter *reporter,
                                  gordian_error *error)
@@ -99,14 +110,18 @@ static gordian_status replay_all(struct detect *detect, const struct reporter *r
     while (!detect->cli->out.failure) {
         gordian_step step;
         gordian_status status = gordian_replay_next(detect->replay, &step, error);
-        if (status == GORDIAN_END)
+        if (status == GORDIAN_END) {
+            tell_note(detect);
             return reporter->summary(detect, error);
+        }
         if (status == GORDIAN_OK)
             status = take_step(detect, reporter, &step, error);
         if (status != GORDIAN_OK)
             return status;
-        if ((detect->tally.events & (TICK - 1)) == 0)
+        if ((detect->tally.events & (TICK - 1)) == 0) {
+            tell_note(detect);
             show_progress(detect);
+        }
     }
     return GORDIAN_OK;
 }

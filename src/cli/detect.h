@@ -19,6 +19,7 @@ struct detect {
     gordian_replay *replay;
     struct labels labels;
     struct tally tally;
+    bool noted; /* the engine's note has been told */
 
     /* options */
     bool all, strict;

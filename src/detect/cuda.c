@@ -397,6 +397,7 @@ const struct detect_engine detect_cuda = {
     .name = "cuda",
     .summary = "OSDDA and LMDDA on an NVIDIA GPU, behind a kernel that stays resident",
     .available = cuda_available,
+    .note = cuda_note,
     .supports = cuda_supports,
     .open = cuda_open,
     .close = cuda_close,

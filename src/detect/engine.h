@@ -63,6 +63,10 @@ struct detect_engine {
      * for every process id). */
     gordian_status (*deadlocked)(void *engine, uint64_t *set, gordian_error *error);
 
+    /* Optional: something the user should know, such as that a device has failed and who goes on;
+     * NULL: nothing. */
+    const char *(*note)(const void *engine);
+
     /* Optional: the matrices. */
     gordian_status (*matrix_get)(const void *engine, gordian_matrix matrix, uint32_t row,
                                  uint32_t column, uint64_t *value, gordian_error *error);

@@ -69,6 +69,11 @@ const char *gordian_engine_name(const gordian_system *system)
     return system->engine->name;
 }
 
+const char *gordian_engine_note(const gordian_system *system)
+{
+    return system->engine->note ? system->engine->note(system->state) : NULL;
+}
+
 gordian_model gordian_system_model(const gordian_system *system)
 {
     return system->graph.model;

@@ -1,7 +1,8 @@
 /*
  * LMDDA on the GPU against the CPU's matrix engine, bit for bit.
  *
- *     test_lmdda [--device N] [--bench] [--events COUNT] [SEED]     GORDIAN_TEST_SCALE=PERCENT
+ *     test_lmdda [--device N] [--watched] [--bench] [--events COUNT] [SEED]
+ * GORDIAN_TEST_SCALE=PERCENT
  *
  * On the emulator, or on device N. First the products and transposes against plain loops, then
  * random multi-unit systems: after every event the outcome, the matrices, who is deadlocked and
@@ -23,6 +24,7 @@ static struct gpu *gpu;
 static struct gpu_info info;
 static struct random randomness;
 static unsigned scale = 100;
+static bool small; /* small sizes only: on the emulator, and under a tool that watches */
 
 static void must(gordian_status status, const gordian_error *error)
 {
@@ -164,7 +166,7 @@ static void test_steps(void)
         test_product(sizes[0], sizes[1], sizes[2], percent, i % 2);
         test_transpose(sizes[0], sizes[1], percent);
     }
-    if (!info.emulated) { /* several steps of the inner size, several tiles */
+    if (!small) { /* several steps of the inner size, several tiles */
         test_product(1000, 3000, 1500, 1, true);
         test_product(1000, 3000, 1500, 1, false);
     }
@@ -451,7 +453,7 @@ static void test_systems(void)
     hop_options_init(&whole, &info);
     blocks = (struct hop_options){.small = 0, .block = 128, .tensor = info.binary_mma};
     unsigned events = 4 + 120 * scale / 100;
-    unsigned more = info.emulated ? 1 : 20;
+    unsigned more = small ? 1 : 20;
     test_system(4, 4, 2, 4 * more * events, 1, &whole);
     test_system(7, 3, 3, 2 * more * events, 1, &whole);
     test_system(5, 40, 2, more * events, 1, &blocks);
@@ -462,7 +464,7 @@ static void test_systems(void)
     test_system(20, 20, 2, events / 2, 4, &tensor);
     if (scale >= 100)
         test_system(200, 190, 1, 3 * more * events, 64, &blocks);
-    if (!info.emulated) {
+    if (!small) {
         whole.tensor = false;
         test_system(130, 140, 2, 40 * events, 16, &whole);
         blocks.tensor = false;
@@ -584,7 +586,7 @@ static void test_chains(void)
     blocks.tensor = true;
     test_chain(140, &blocks);
     test_chain_events(150);
-    if (!info.emulated) {
+    if (!small) {
         test_chain_events(8192);
         test_chain(1024, &whole);
         test_chain(5000, &whole);
@@ -723,6 +725,8 @@ int main(int argc, char **argv)
             events = (unsigned)strtoul(argv[++i], NULL, 10);
         else if (strcmp(argv[i], "--bench") == 0)
             bench = true;
+        else if (strcmp(argv[i], "--watched") == 0)
+            small = true;
         else
             seed = strtoull(argv[i], NULL, 10);
     }
@@ -734,6 +738,7 @@ int main(int argc, char **argv)
     else
         must(gpu_open(&gpu, (unsigned)device, NULL, &error), &error);
     gpu_get_info(gpu, &info);
+    small |= info.emulated;
     test_steps();
     test_chains();
     test_systems();

@@ -367,7 +367,7 @@ static void test_failure(uint64_t seed, uint64_t after, bool growing)
     }
     CHECK_MSG(test_failed == before, "seed %llu, failing after %llu", (unsigned long long)seed,
               (unsigned long long)after);
-    CHECK(cuda_note(pair.gpu->state) != NULL);
+    CHECK(gordian_engine_note(pair.gpu) != NULL);
     CHECK(strcmp(gordian_engine_name(pair.gpu), "cuda") == 0);
     uint64_t value;
     CHECK(gordian_matrix_get(pair.gpu, GORDIAN_MATRIX_AG, 0, 0, &value, NULL) ==
