@@ -95,6 +95,7 @@ typedef struct cuda_function *cuda_function;
        cuda_stream stream, void **parameters))
 
 struct cuda_driver {
+/* NOLINTNEXTLINE(bugprone-macro-parentheses): a declaration takes both as they are */
 #define X(symbol, name, parameters) int(*name) parameters;
     CUDA_FUNCTIONS(X)
 #undef X

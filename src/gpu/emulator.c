@@ -101,7 +101,7 @@ static gordian_status emulator_alloc(struct gpu *gpu, gpu_address *out, size_t b
 {
     void *content = NULL;
     gordian_status status = take_piece(emulator_of(gpu), &content, bytes, error);
-    if (status != GORDIAN_OK)
+    if (status != GORDIAN_OK || !content)
         return status;
     memset(content, EMULATED_GARBAGE, bytes);
     *out = (uintptr_t)content;

@@ -69,6 +69,8 @@ void trap(void) __attribute__((noreturn));
 #define GRID_SIZE    (emulated_thread->blocks)
 #define LANE         (emulated_thread->thread % WARP_SIZE)
 
+/* Types and names being declared cannot stand in parentheses. */
+/* NOLINTBEGIN(bugprone-macro-parentheses) */
 #define SHARED(type, name, count)                                                                  \
     static const char name##_declaration = 0;                                                      \
     type *name = (type *)emulated_shared(&name##_declaration, sizeof(type) * (count))
@@ -77,6 +79,7 @@ void trap(void) __attribute__((noreturn));
     type(*name)[columns] =                                                                         \
         (type(*)[columns])emulated_shared(&name##_declaration, sizeof(type) * (rows) * (columns))
 #define SHARED_DYNAMIC(type, name) type *name = (type *)emulated_shared_dynamic()
+/* NOLINTEND(bugprone-macro-parentheses) */
 
 typedef struct uint4 {
     uint32_t x, y, z, w;

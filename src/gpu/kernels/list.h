@@ -1,4 +1,5 @@
-/* Every kernel, one line each: GPU_KERNEL(name, file). Included with GPU_KERNEL defined (kernels.h). */
+/* Every kernel, one line each: GPU_KERNEL(name, file). Included with GPU_KERNEL defined
+ * (kernels.h). */
 
 GPU_KERNEL(selftest_index, "selftest.cu")
 GPU_KERNEL(selftest_barriers, "selftest.cu")
