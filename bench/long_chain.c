@@ -190,6 +190,15 @@ static size_t list_holds(struct long_chain *chain, gordian_edge *list)
     return count;
 }
 
+/* Random requests leave deadlocks behind: the next to measure starts afresh. */
+static gordian_status end_all(struct long_chain *chain, gordian_error *error)
+{
+    gordian_status status = GORDIAN_OK;
+    for (uint32_t p = 0; p < chain->length && status == GORDIAN_OK; p++)
+        status = gordian_exit(chain->system, p, NULL, error);
+    return status == GORDIAN_OK ? long_chain_settle(chain, error) : status;
+}
+
 gordian_status long_chain_release_random(struct long_chain *chain, uint64_t seed, unsigned rounds,
                                          double *ns, gordian_error *error)
 {
@@ -216,5 +225,5 @@ gordian_status long_chain_release_random(struct long_chain *chain, uint64_t seed
     }
     memory_free(&memory, list);
     *ns = releases ? spent / (double)releases : 0;
-    return status;
+    return status == GORDIAN_OK ? end_all(chain, error) : status;
 }
