@@ -11,7 +11,8 @@ const struct detect_engine *const detect_engines[] = {&detect_sparse, &detect_ma
 gordian_status detect_choose(const char *name, const struct detect_engine **engine,
                              gordian_error *error)
 {
-    /* `sparse` supports every model and beats the others at every size measured. */
+    /* `sparse` supports every model and is the fastest for nearly every load: see
+     * docs/performance.md for the one where a GPU is not slower. */
     if (!name || strcmp(name, "auto") == 0) {
         *engine = &detect_sparse;
         return GORDIAN_OK;
