@@ -477,6 +477,207 @@ GORDIAN_API gordian_status gordian_snapshot_edges(gordian_snapshot *snapshot,
                                                   const gordian_edge **edges, size_t *count,
                                                   gordian_error *error);
 
+/* ------------------------------------------------------------------ avoidance */
+
+/* A *bank* lends units of resources to processes that have said beforehand how much they may come
+ * to want, and lends only what leaves a way for everybody to finish (the banker's algorithm). What
+ * it lends can never end in a deadlock, whatever the processes do within their claims.
+ *
+ *     gordian_bank *bank;
+ *     gordian_bank_open(&bank, NULL, NULL);
+ *     uint32_t gpu, job;
+ *     gordian_bank_add_resource(bank, "gpu", 8, &gpu, NULL);
+ *     gordian_want claim = {.resource = gpu, .units = 4}, one = {.resource = gpu, .units = 1};
+ *     gordian_bank_add_process(bank, "job", &claim, 1, &job, NULL, NULL);
+ *     gordian_answer answer;
+ *     gordian_answer_init(&answer, GORDIAN_VERDICT_ONLY);
+ *     gordian_bank_request(bank, job, &one, 1, &answer, NULL);
+ *     if (answer.verdict == GORDIAN_LENT) ...
+ *
+ * Threads: a bank may be used by any number of threads at once. Every call takes the bank's one
+ * lock for as long as it decides, and calls nothing of the caller's while it has it (but for the
+ * allocator); calls take effect one after another. What a call tells is the caller's own: answers
+ * are not touched by others' calls. gordian_bank_close must be the last call. */
+typedef struct gordian_bank gordian_bank;
+
+typedef struct gordian_bank_options {
+    const char *engine;                 /* "auto" (default), "holt", "dense", "cuda" */
+    const gordian_allocator *allocator; /* NULL: the C library's; must outlive the bank */
+    bool queue; /* requests that cannot be served now wait, and are looked at again in order of
+                   arrival after everything that gives units back */
+} gordian_bank_options;
+
+GORDIAN_API void gordian_bank_options_init(gordian_bank_options *options);
+
+typedef enum gordian_verdict {
+    GORDIAN_LENT = 1,  /* the request is granted */
+    GORDIAN_UNSAFE,    /* it fits, but some could then wait for each other for ever */
+    GORDIAN_SHORTAGE,  /* more than is free now */
+    GORDIAN_RETURNED,  /* released */
+    GORDIAN_WITHDRAWN, /* a waiting request, or a grant on trial, was given up */
+    GORDIAN_LEFT,      /* exited */
+    GORDIAN_CHANGED,   /* a claim or a total was declared or changed */
+    GORDIAN_DECLINED,  /* an error: see `reason`; nothing has changed */
+} gordian_verdict;
+
+typedef enum gordian_reason {
+    GORDIAN_NO_REASON = 0,
+    GORDIAN_NO_PROCESS,    /* unknown process */
+    GORDIAN_NO_RESOURCE,   /* unknown resource */
+    GORDIAN_NOTHING,       /* asks for zero units, or for nothing */
+    GORDIAN_OVER_CLAIM,    /* more than it may still ask for */
+    GORDIAN_NEVER_FITS,    /* a claim above the total, or a total below a claim */
+    GORDIAN_BELOW_HELD,    /* a claim below what is held, a release of what is not held */
+    GORDIAN_ALREADY_WAITS, /* one that waits may not request, release or change its claim */
+    GORDIAN_DOES_NOT_WAIT, /* nothing to withdraw */
+    GORDIAN_ON_TRIAL,      /* its last grant must be committed or cancelled first */
+    GORDIAN_NO_TRIAL,      /* nothing to commit */
+    GORDIAN_TOO_MANY,      /* units would overflow */
+} gordian_reason;
+
+/* Units that somebody lacks. */
+typedef struct gordian_lack {
+    uint64_t units;
+    uint32_t process;
+    uint32_t resource;
+} gordian_lack;
+
+typedef enum gordian_detail {
+    GORDIAN_VERDICT_ONLY, /* and who was served */
+    GORDIAN_WITH_REASONS, /* and the lists: costs time in proportion to the system */
+} gordian_detail;
+
+/* An answer and its lists, which belong to it: valid until it is used for another call or freed.
+ * Initialise it once, use it for any number of calls, free it once. Every function that takes one
+ * takes NULL. Without memory for the lists the call has taken effect all the same, and
+ * `incomplete` is set. */
+typedef struct gordian_answer {
+    gordian_detail detail;
+    gordian_verdict verdict;
+    gordian_reason reason;
+    bool waits;             /* unsafe or unavailable: it waits in the queue */
+    bool incomplete;        /* no memory for the lists */
+    uint32_t at;            /* declined: which of the wants, from 0 */
+    const uint32_t *served; /* whose waiting requests were granted by this call, in order */
+    size_t served_count;
+    const uint32_t *sequence; /* lent: an order in which everybody can finish */
+    size_t sequence_count;
+    const uint32_t *stuck; /* unsafe: who could then not finish, ascending */
+    size_t stuck_count;
+    const gordian_lack *lacks; /* unsafe: what each of the stuck would lack when all others have
+                                  finished; unavailable: what is short now; ascending */
+    size_t lack_count;
+    struct gordian_answer_store *store; /* internal */
+} gordian_answer;
+
+GORDIAN_API void gordian_answer_init(gordian_answer *answer, gordian_detail detail);
+GORDIAN_API void gordian_answer_free(gordian_answer *answer);
+
+/* Opens an empty bank. On failure *out is NULL. */
+GORDIAN_API gordian_status gordian_bank_open(gordian_bank **out,
+                                             const gordian_bank_options *options,
+                                             gordian_error *error);
+GORDIAN_API void gordian_bank_close(gordian_bank *bank);
+GORDIAN_API const char *gordian_bank_engine_name(const gordian_bank *bank);
+/* As gordian_engine_note; into a caller's buffer, "" if there is nothing. */
+GORDIAN_API const char *gordian_bank_engine_note(gordian_bank *bank, char *buffer, size_t size);
+GORDIAN_API gordian_status gordian_bank_reserve(gordian_bank *bank, uint32_t processes,
+                                                uint32_t resources, gordian_error *error);
+
+/* Resources come, go while nobody claims them, and change their totals: fewer units only if every
+ * claim still fits (GORDIAN_NEVER_FITS), they are free (GORDIAN_SHORTAGE), and it stays safe
+ * (GORDIAN_UNSAFE). */
+GORDIAN_API gordian_status gordian_bank_add_resource(gordian_bank *bank, const char *name,
+                                                     uint64_t units, uint32_t *id,
+                                                     gordian_error *error);
+GORDIAN_API gordian_status gordian_bank_remove_resource(gordian_bank *bank, uint32_t resource,
+                                                        gordian_error *error);
+GORDIAN_API gordian_status gordian_bank_set_units(gordian_bank *bank, uint32_t resource,
+                                                  uint64_t units, gordian_answer *answer,
+                                                  gordian_error *error);
+
+/* Processes come with a claim, the most of each resource that they will ever hold at once (the
+ * same resource named twice adds up; count 0: nothing yet), change it, and go. A claim above a
+ * total is declined: it could never be met. Raising one is granted only if it stays safe
+ * (GORDIAN_UNSAFE otherwise, nothing changes). */
+GORDIAN_API gordian_status gordian_bank_add_process(gordian_bank *bank, const char *name,
+                                                    const gordian_want *claims, size_t count,
+                                                    uint32_t *id, gordian_answer *answer,
+                                                    gordian_error *error);
+GORDIAN_API gordian_status gordian_bank_set_claims(gordian_bank *bank, uint32_t process,
+                                                   const gordian_want *claims, size_t count,
+                                                   gordian_answer *answer, gordian_error *error);
+/* Gives up its request, returns everything, drops its claim: it is forgotten. */
+GORDIAN_API gordian_status gordian_bank_exit(gordian_bank *bank, uint32_t process,
+                                             gordian_answer *answer, gordian_error *error);
+
+/* Asks for units of several resources at once, all or nothing. */
+GORDIAN_API gordian_status gordian_bank_request(gordian_bank *bank, uint32_t process,
+                                                const gordian_want *wants, size_t count,
+                                                gordian_answer *answer, gordian_error *error);
+GORDIAN_API gordian_status gordian_bank_release(gordian_bank *bank, uint32_t process,
+                                                const gordian_want *wants, size_t count,
+                                                gordian_answer *answer, gordian_error *error);
+/* Gives up a waiting request, or a grant on trial. */
+GORDIAN_API gordian_status gordian_bank_cancel(gordian_bank *bank, uint32_t process,
+                                               gordian_answer *answer, gordian_error *error);
+
+/* In two steps: `try` is a request that never waits, and whose grant is on trial until it is
+ * committed (the units stay) or cancelled (they go back), so that the caller can see first whether
+ * what the units stand for can really be had. */
+GORDIAN_API gordian_status gordian_bank_try(gordian_bank *bank, uint32_t process,
+                                            const gordian_want *wants, size_t count,
+                                            gordian_answer *answer, gordian_error *error);
+GORDIAN_API gordian_status gordian_bank_commit(gordian_bank *bank, uint32_t process,
+                                               gordian_answer *answer, gordian_error *error);
+
+/* Asks, and sleeps until it is granted or the time is up (then the verdict says why not; it does
+ * not wait any longer); UINT64_MAX: no limit. Needs a bank with a queue. A cancel or an exit of
+ * the process by another thread ends it with GORDIAN_WITHDRAWN. */
+GORDIAN_API gordian_status gordian_bank_acquire(gordian_bank *bank, uint32_t process,
+                                                const gordian_want *wants, size_t count,
+                                                uint64_t timeout_ns, gordian_answer *answer,
+                                                gordian_error *error);
+
+typedef struct gordian_bank_request_item {
+    uint32_t process;
+    const gordian_want *wants;
+    size_t count;
+} gordian_bank_request_item;
+
+/* What each of these requests, made alone and now, would be told. Nothing changes. */
+GORDIAN_API gordian_status gordian_bank_what_if(gordian_bank *bank,
+                                                const gordian_bank_request_item *requests,
+                                                size_t count, gordian_verdict *verdicts,
+                                                gordian_error *error);
+
+/* Fills up to `room` ids of the order in which everybody can finish now; returns how many
+ * processes there are. */
+GORDIAN_API size_t gordian_bank_sequence(gordian_bank *bank, uint32_t *processes, size_t room);
+/* The most units of the resource that could be taken out of the bank now: it would stay safe and
+ * every claim would still fit. */
+GORDIAN_API gordian_status gordian_bank_slack(gordian_bank *bank, uint32_t resource,
+                                              uint64_t *units, gordian_error *error);
+
+GORDIAN_API uint32_t gordian_bank_find_process(gordian_bank *bank, const char *name, size_t length);
+GORDIAN_API uint32_t gordian_bank_find_resource(gordian_bank *bank, const char *name,
+                                                size_t length);
+/* Into a caller's buffer of GORDIAN_NAME_MAX + 1 bytes; NULL for an id not in use. */
+GORDIAN_API const char *gordian_bank_process_name(gordian_bank *bank, uint32_t process,
+                                                  char *buffer);
+GORDIAN_API const char *gordian_bank_resource_name(gordian_bank *bank, uint32_t resource,
+                                                   char *buffer);
+GORDIAN_API uint32_t gordian_bank_process_limit(gordian_bank *bank);
+GORDIAN_API uint32_t gordian_bank_resource_limit(gordian_bank *bank);
+GORDIAN_API uint64_t gordian_bank_units(gordian_bank *bank, uint32_t resource);
+GORDIAN_API uint64_t gordian_bank_free_units(gordian_bank *bank, uint32_t resource);
+GORDIAN_API uint64_t gordian_bank_claim(gordian_bank *bank, uint32_t process, uint32_t resource);
+GORDIAN_API uint64_t gordian_bank_held(gordian_bank *bank, uint32_t process, uint32_t resource);
+GORDIAN_API bool gordian_bank_is_waiting(gordian_bank *bank, uint32_t process);
+
+/* "granted", "unsafe", "unavailable", "released", "cancelled", "exited", "changed", "error". */
+GORDIAN_API const char *gordian_verdict_text(gordian_verdict verdict);
+
 /* ------------------------------------------------------------------ traces */
 
 /* Reads up to `size` bytes into `buffer`: the count, 0 at the end, -1 on failure
