@@ -13,7 +13,7 @@ ln -s "$(realpath "$gordian")" "$work/gordian"
 PATH=$work:$PATH
 export PATH LC_ALL=C.UTF-8
 
-# The one file the examples read.
+# The files the examples read.
 cat >"$work/locks.trace" <<'END'
 resource orders
 resource stock
@@ -23,6 +23,17 @@ request checkout orders
 request restock  stock
 request checkout stock
 request restock  orders
+END
+cat >"$work/jobs.trace" <<'END'
+resource gpu 3
+process ann gpu=2
+process bob gpu=2
+process cal gpu=2
+request ann gpu
+request bob gpu
+request cal gpu
+request ann gpu
+release ann gpu=2
 END
 
 passed=0

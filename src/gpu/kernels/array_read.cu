@@ -1,0 +1,56 @@
+/* Reading a growable array beside plain memory: see array_read.h. */
+#include "gpu/array_device.h"
+#include "gpu/kernels/array_read.h"
+
+#define LOADS 8u
+
+#ifdef __CUDACC__
+#define UNROLL _Pragma("unroll")
+#else
+#define UNROLL
+#endif
+
+DEVICE uint32_t element(const struct array_read_arguments *a, uint64_t i, bool plain)
+{
+    return plain ? GPU_POINTER(const uint32_t, a->plain)[i] : *GARRAY_AT(uint32_t, &a->from, i);
+}
+
+DEVICE void add_up(const struct array_read_arguments *a, uint64_t sum)
+{
+    for (uint32_t delta = WARP_SIZE / 2; delta > 0; delta /= 2)
+        sum += warp_shuffle_xor64(WARP_ALL, sum, delta);
+    if (LANE == 0)
+        atomic_add64(GPU_POINTER(uint64_t, a->sum), sum);
+}
+
+/* Several loads are under way before the first is needed. */
+DEVICE uint64_t read_all(const struct array_read_arguments *a, bool plain, bool random)
+{
+    uint64_t step = (uint64_t)GRID_SIZE * BLOCK_SIZE, sum = 0;
+    uint64_t i = (uint64_t)BLOCK_INDEX * BLOCK_SIZE + THREAD_INDEX;
+    for (; i + (LOADS - 1) * step < a->count; i += LOADS * step) {
+        uint32_t x[LOADS];
+        UNROLL
+        for (uint32_t k = 0; k < LOADS; k++) {
+            uint64_t at = i + k * step;
+            x[k] = element(a, random ? array_read_index(at, a->count) : at, plain);
+        }
+        UNROLL
+        for (uint32_t k = 0; k < LOADS; k++)
+            sum += x[k];
+    }
+    for (; i < a->count; i += step)
+        sum += element(a, random ? array_read_index(i, a->count) : i, plain);
+    return sum;
+}
+
+/* The two ways are told apart outside of the loops. Blocks of whole warps. */
+KERNEL(array_read, struct array_read_arguments)
+{
+    add_up(&a, a.plain ? read_all(&a, true, false) : read_all(&a, false, false));
+}
+
+KERNEL(array_read_random, struct array_read_arguments)
+{
+    add_up(&a, a.plain ? read_all(&a, true, true) : read_all(&a, false, true));
+}

@@ -1,0 +1,46 @@
+#!/bin/sh
+# Holds the listings of a document against the files they are from: a block that starts with
+# "```c PATH" must be in that file, line for line. What is in those files is compiled and run.
+#
+#     listings.sh ROOT DOCUMENT...
+set -eu
+
+root=$1
+shift
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+passed=0
+failed=0
+
+for document in "$@"; do
+    rm -f "$work"/*
+    awk -v to="$work" '
+        /^```c [^ ]+$/ { inside = 1; name = sprintf("%s/%03d", to, ++count); print $2 > (name ".path"); next }
+        /^```$/ { inside = 0; next }
+        inside { print > (name ".listing") }
+    ' "$root/$document"
+    for listing in "$work"/*.listing; do
+        [ -e "$listing" ] || continue
+        path=$(cat "${listing%.listing}.path")
+        # The file holds the listing if the lines from where its first one is are the same.
+        if awk -v listing="$listing" '
+            BEGIN { while ((getline line < listing) > 0) want[++count] = line }
+            { at[NR] = $0 }
+            END {
+                for (start = 1; start + count - 1 <= NR; start++) {
+                    for (i = 1; i <= count && at[start + i - 1] == want[i]; i++)
+                        continue
+                    if (i > count)
+                        exit 0
+                }
+                exit 1
+            }' "$root/$path"; then
+            passed=$((passed + 1))
+        else
+            failed=$((failed + 1))
+            echo "$document: the listing of $path is not what that file has"
+        fi
+    done
+done
+echo "$passed passed, $failed failed"
+[ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]
