@@ -1,0 +1,230 @@
+/* Everything that only asks, and the words for what is answered. */
+#include "avoid/bank.h"
+
+#include "base/error.h"
+
+#include <stdio.h>
+#include <string.h>
+
+const char *gordian_bank_engine_name(const gordian_bank *bank)
+{
+    return bank->engine->name; /* never changes: no lock */
+}
+
+const char *gordian_bank_engine_note(gordian_bank *bank, char *buffer, size_t size)
+{
+    bank_lock(bank);
+    const char *note = bank->engine->note ? bank->engine->note(bank->state) : NULL;
+    snprintf(buffer, size, "%s", note ? note : "");
+    bank_unlock(bank);
+    return buffer;
+}
+
+size_t gordian_bank_sequence(gordian_bank *bank, uint32_t *processes, size_t room)
+{
+    bank_lock(bank);
+    size_t count = bank->ledger.process_count;
+    if (room >= count) {
+        bank->engine->sequence(bank->state, processes);
+    } else if (room > 0) { /* the engine writes all of them: there is room here */
+        bank->engine->sequence(bank->state, bank->search.done);
+        memcpy(processes, bank->search.done, room * sizeof *processes);
+    }
+    bank_unlock(bank);
+    return count;
+}
+
+/* How many units can be taken out is safe up to some number and not beyond: taking fewer leaves
+ * more for everybody. */
+gordian_status gordian_bank_slack(gordian_bank *bank, uint32_t resource, uint64_t *units,
+                                  gordian_error *error)
+{
+    const struct ledger *ledger = &bank->ledger;
+    gordian_status status = GORDIAN_OK;
+    bank_lock(bank);
+    if (!ledger_is_resource(ledger, resource)) {
+        status = fail(error, GORDIAN_INPUT, "there is no resource %u", resource);
+    } else {
+        uint64_t spare = ledger->total[resource] - ledger_largest_claim(ledger, resource);
+        uint64_t low = 0;
+        uint64_t high = spare < ledger->free[resource] ? spare : ledger->free[resource];
+        for (uint64_t guess = high; low < high; guess = low + (high - low) / 2 + 1) {
+            gordian_want want = {.units = guess, .resource = resource};
+            struct ledger_change change = {CHANGE_TAKE, NONE, &want, 1};
+            if (bank->engine->safe(bank->state, &change))
+                low = guess;
+            else
+                high = guess - 1;
+        }
+        *units = low;
+    }
+    bank_unlock(bank);
+    return status;
+}
+
+/* ---- names and numbers */
+
+uint32_t gordian_bank_find_process(gordian_bank *bank, const char *name, size_t length)
+{
+    bank_lock(bank);
+    uint32_t id = names_find(&bank->ledger.process_names, name, length);
+    bank_unlock(bank);
+    return id;
+}
+
+uint32_t gordian_bank_find_resource(gordian_bank *bank, const char *name, size_t length)
+{
+    bank_lock(bank);
+    uint32_t id = names_find(&bank->ledger.resource_names, name, length);
+    bank_unlock(bank);
+    return id;
+}
+
+static const char *copy_name(const struct names *names, uint32_t id, char *buffer)
+{
+    snprintf(buffer, GORDIAN_NAME_MAX + 1, "%s", names_text(names, id));
+    return buffer;
+}
+
+const char *gordian_bank_process_name(gordian_bank *bank, uint32_t process, char *buffer)
+{
+    bank_lock(bank);
+    const char *name = ledger_is_process(&bank->ledger, process)
+                           ? copy_name(&bank->ledger.process_names, process, buffer)
+                           : NULL;
+    bank_unlock(bank);
+    return name;
+}
+
+const char *gordian_bank_resource_name(gordian_bank *bank, uint32_t resource, char *buffer)
+{
+    bank_lock(bank);
+    const char *name = ledger_is_resource(&bank->ledger, resource)
+                           ? copy_name(&bank->ledger.resource_names, resource, buffer)
+                           : NULL;
+    bank_unlock(bank);
+    return name;
+}
+
+uint32_t gordian_bank_process_limit(gordian_bank *bank)
+{
+    bank_lock(bank);
+    uint32_t limit = bank->ledger.process_limit;
+    bank_unlock(bank);
+    return limit;
+}
+
+uint32_t gordian_bank_resource_limit(gordian_bank *bank)
+{
+    bank_lock(bank);
+    uint32_t limit = bank->ledger.resource_limit;
+    bank_unlock(bank);
+    return limit;
+}
+
+uint64_t gordian_bank_units(gordian_bank *bank, uint32_t resource)
+{
+    bank_lock(bank);
+    uint64_t units = ledger_is_resource(&bank->ledger, resource) ? bank->ledger.total[resource] : 0;
+    bank_unlock(bank);
+    return units;
+}
+
+uint64_t gordian_bank_free_units(gordian_bank *bank, uint32_t resource)
+{
+    bank_lock(bank);
+    uint64_t units = ledger_is_resource(&bank->ledger, resource) ? bank->ledger.free[resource] : 0;
+    bank_unlock(bank);
+    return units;
+}
+
+/* The claim of a process on a resource: all zero if there is none. */
+static struct ledger_claim claim_of(gordian_bank *bank, uint32_t process, uint32_t resource)
+{
+    struct ledger_claim claim = {0};
+    bank_lock(bank);
+    if (ledger_is_process(&bank->ledger, process)) {
+        const struct ledger_claim *found = ledger_find(&bank->ledger, process, resource);
+        if (found)
+            claim = *found;
+    }
+    bank_unlock(bank);
+    return claim;
+}
+
+uint64_t gordian_bank_claim(gordian_bank *bank, uint32_t process, uint32_t resource)
+{
+    struct ledger_claim claim = claim_of(bank, process, resource);
+    return claim.need + claim.held;
+}
+
+uint64_t gordian_bank_held(gordian_bank *bank, uint32_t process, uint32_t resource)
+{
+    return claim_of(bank, process, resource).held;
+}
+
+bool gordian_bank_is_waiting(gordian_bank *bank, uint32_t process)
+{
+    bank_lock(bank);
+    bool waits = ledger_is_process(&bank->ledger, process) && bank->processes[process].waits;
+    bank_unlock(bank);
+    return waits;
+}
+
+/* ---- words */
+
+const char *gordian_verdict_text(gordian_verdict verdict)
+{
+    switch (verdict) {
+    case GORDIAN_LENT:
+        return "granted";
+    case GORDIAN_UNSAFE:
+        return "unsafe";
+    case GORDIAN_SHORTAGE:
+        return "unavailable";
+    case GORDIAN_RETURNED:
+        return "released";
+    case GORDIAN_WITHDRAWN:
+        return "cancelled";
+    case GORDIAN_LEFT:
+        return "exited";
+    case GORDIAN_CHANGED:
+        return "changed";
+    case GORDIAN_DECLINED:
+        return "error";
+    }
+    return "unknown";
+}
+
+const char *gordian_reason_text(gordian_reason reason)
+{
+    switch (reason) {
+    case GORDIAN_NO_REASON:
+        return "";
+    case GORDIAN_NO_PROCESS:
+        return "there is no such process";
+    case GORDIAN_NO_RESOURCE:
+        return "there is no such resource";
+    case GORDIAN_NOTHING:
+        return "asks for nothing";
+    case GORDIAN_OVER_CLAIM:
+        return "more than it may still ask for";
+    case GORDIAN_NEVER_FITS:
+        return "a claim above the total can never be met";
+    case GORDIAN_BELOW_HELD:
+        return "does not go with what it holds";
+    case GORDIAN_ALREADY_WAITS:
+        return "it waits";
+    case GORDIAN_DOES_NOT_WAIT:
+        return "it waits for nothing";
+    case GORDIAN_ON_TRIAL:
+        return "its last grant is still on trial";
+    case GORDIAN_NO_TRIAL:
+        return "it has nothing on trial";
+    case GORDIAN_TOO_MANY:
+        return "too many units";
+    case GORDIAN_OUT_OF_TURN:
+        return "kept for one that has waited longer";
+    }
+    return "unknown";
+}

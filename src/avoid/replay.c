@@ -1,0 +1,376 @@
+/* Replaying a trace into a bank: each line's names become ids, the bank is asked, and what came of
+ * it is handed out as a step. */
+#include "avoid/bank.h"
+#include "base/error.h"
+#include "rag/trace.h"
+
+#include <stdio.h>
+#include <string.h>
+
+struct gordian_bank_replay {
+    gordian_bank *bank;
+    gordian_allocator memory;
+    struct trace trace;
+    uint64_t seq;
+    gordian_want *wants; /* of the current line */
+    uint32_t *items;     /* which item of the line each of them is */
+    size_t want_count, want_room, item_room;
+    gordian_answer own; /* for callers who want none */
+    char name[GORDIAN_NAME_MAX + 1];
+    char message[400];
+};
+
+gordian_status gordian_bank_replay_open(gordian_bank_replay **out, gordian_bank *bank,
+                                        const gordian_source *source, gordian_error *error)
+{
+    gordian_allocator memory = bank->ledger.memory;
+    gordian_bank_replay *replay = memory_zeroed(&memory, sizeof *replay);
+    *out = NULL;
+    if (!replay)
+        return fail_memory(error);
+    replay->bank = bank;
+    replay->memory = memory;
+    gordian_answer_init(&replay->own, GORDIAN_VERDICT_ONLY);
+    gordian_status status = trace_open(&replay->trace, source, &memory, error);
+    if (status) {
+        gordian_bank_replay_close(replay);
+        return status;
+    }
+    replay->trace.avoidance = true;
+    *out = replay;
+    return GORDIAN_OK;
+}
+
+void gordian_bank_replay_close(gordian_bank_replay *replay)
+{
+    if (!replay)
+        return;
+    gordian_allocator memory = replay->memory;
+    trace_close(&replay->trace);
+    gordian_answer_free(&replay->own);
+    memory_free(&memory, replay->wants);
+    memory_free(&memory, replay->items);
+    memory_free(&memory, replay);
+}
+
+/* ------------------------------------------------------------------ names and numbers */
+
+static uint32_t find_resource(const gordian_bank_replay *replay, const struct word *name)
+{
+    return gordian_bank_find_resource(replay->bank, name->text, name->length);
+}
+
+static void copy_name(gordian_bank_replay *replay)
+{
+    const struct word *name = &replay->trace.name;
+    memcpy(replay->name, name->text, name->length);
+    replay->name[name->length] = '\0';
+}
+
+/* Gives an error of the bank its place in the text. */
+static gordian_status at_line(const gordian_bank_replay *replay, gordian_status status,
+                              gordian_error *error)
+{
+    if (status && error && status != GORDIAN_MEMORY && error->line == 0) {
+        error->line = replay->trace.line;
+        error->column = replay->trace.verb.column;
+    }
+    return status;
+}
+
+/* What guides the choice of a victim elsewhere, and means nothing here. */
+static bool is_attribute(const struct trace_item *item)
+{
+    return word_is(&item->name, "priority") || word_is(&item->name, "cost");
+}
+
+/* The items of the line as wants; unknown resources become NONE. */
+static gordian_status gather_wants(gordian_bank_replay *replay, gordian_error *error)
+{
+    const struct trace *trace = &replay->trace;
+    if (!memory_grow(&replay->memory, &replay->wants, &replay->want_room, trace->item_count,
+                     sizeof *replay->wants) ||
+        !memory_grow(&replay->memory, &replay->items, &replay->item_room, trace->item_count,
+                     sizeof *replay->items))
+        return fail_memory(error);
+    replay->want_count = 0;
+    for (size_t i = 0; i < trace->item_count; i++) {
+        const struct trace_item *item = &trace->items[i];
+        gordian_want want = {item->units, find_resource(replay, &item->name)};
+        if (trace->kind == TRACE_PROCESS) {
+            if (want.resource == NONE && is_attribute(item))
+                continue;
+            gordian_status status = trace_claim(trace, item, &want.units, error);
+            if (status)
+                return status;
+        }
+        replay->items[replay->want_count] = (uint32_t)i;
+        replay->wants[replay->want_count++] = want;
+    }
+    return GORDIAN_OK;
+}
+
+/* All that the line asks for, claims or gives back of a resource. */
+static uint64_t wanted(const gordian_bank_replay *replay, uint32_t resource)
+{
+    uint64_t sum = 0;
+    for (size_t i = 0; i < replay->want_count; i++)
+        if (replay->wants[i].resource == resource &&
+            __builtin_add_overflow(sum, replay->wants[i].units, &sum))
+            return UINT64_MAX;
+    return sum;
+}
+
+/* ------------------------------------------------------------------ errors */
+
+/* A complaint being made: about whom, about which resource, at which word. */
+struct complaint {
+    const gordian_bank_step *step;
+    const struct word *word;
+    uint32_t resource;
+    char process[TRACE_SHOWN_MAX], name[TRACE_SHOWN_MAX];
+};
+
+/* The resource that a claim leaves out, or claims too little of: less than is held. */
+static void find_held(gordian_bank_replay *replay, struct complaint *about)
+{
+    const struct trace *trace = &replay->trace;
+    uint32_t limit = gordian_bank_resource_limit(replay->bank);
+    for (uint32_t r = 0; r < limit; r++) {
+        if (gordian_bank_held(replay->bank, about->step->process, r) <= wanted(replay, r))
+            continue;
+        about->resource = r;
+        about->word = &trace->name;
+        for (size_t i = 0; i < replay->want_count; i++)
+            if (replay->wants[i].resource == r)
+                about->word = &trace->items[replay->items[i]].word;
+        char buffer[GORDIAN_NAME_MAX + 1];
+        const char *name = gordian_bank_resource_name(replay->bank, r, buffer);
+        if (name)
+            trace_show(&(struct word){name, (uint32_t)strlen(name), 0}, about->name);
+        return;
+    }
+}
+
+/* Which word an error is about, and which names. */
+static void blame(gordian_bank_replay *replay, const gordian_answer *answer,
+                  struct complaint *about)
+{
+    const struct trace *trace = &replay->trace;
+    about->word = &trace->name;
+    about->resource = NONE;
+    trace_show(&trace->name, about->process);
+    trace_show(&trace->name, about->name);
+    switch (answer->reason) {
+    case GORDIAN_NO_RESOURCE:
+    case GORDIAN_NOTHING:
+    case GORDIAN_OVER_CLAIM:
+    case GORDIAN_NEVER_FITS:
+    case GORDIAN_BELOW_HELD:
+    case GORDIAN_TOO_MANY:
+        if (answer->at < replay->want_count) {
+            const struct trace_item *item = &trace->items[replay->items[answer->at]];
+            about->word = &item->word;
+            about->resource = replay->wants[answer->at].resource;
+            trace_show(&item->name, about->name);
+        }
+        break;
+    default:
+        break;
+    }
+    if (answer->reason == GORDIAN_BELOW_HELD && about->step->kind == GORDIAN_PROCESS_LINE)
+        find_held(replay, about);
+}
+
+static uint64_t largest_claim(gordian_bank *bank, uint32_t resource)
+{
+    pthread_mutex_lock(&bank->lock);
+    uint64_t largest = ledger_largest_claim(&bank->ledger, resource);
+    pthread_mutex_unlock(&bank->lock);
+    return largest;
+}
+
+/* Those in which numbers matter. */
+static int explain_numbers(gordian_bank_replay *replay, gordian_reason reason,
+                           const struct complaint *about, char *text, size_t size)
+{
+    gordian_bank *bank = replay->bank;
+    uint32_t process = about->step->process, resource = about->resource;
+    unsigned long long claim = gordian_bank_claim(bank, process, resource);
+    unsigned long long held = gordian_bank_held(bank, process, resource);
+    unsigned long long asked = wanted(replay, resource);
+    const char *who = about->process, *what = about->name;
+    if (about->step->kind == GORDIAN_RESOURCE_LINE)
+        return snprintf(text, size, "'%s' cannot be %llu in all: there is a claim of %llu", what,
+                        (unsigned long long)about->step->units,
+                        (unsigned long long)largest_claim(
+                            bank, gordian_bank_find_resource(bank, about->step->name,
+                                                             strlen(about->step->name))));
+    if (reason == GORDIAN_NEVER_FITS)
+        return snprintf(text, size,
+                        "the claim of '%s' can never fit: %llu of '%s', which has only %llu in all",
+                        who, asked, what, (unsigned long long)gordian_bank_units(bank, resource));
+    if (reason == GORDIAN_OVER_CLAIM)
+        return claim == 0
+                   ? snprintf(text, size, "process '%s' did not claim any of '%s'", who, what)
+                   : snprintf(text, size,
+                              "process '%s' claimed %llu of '%s' and holds %llu: it may not ask "
+                              "for %llu more",
+                              who, claim, what, held, asked);
+    if (about->step->kind == GORDIAN_PROCESS_LINE)
+        return snprintf(text, size, "process '%s' holds %llu of '%s': its claim cannot be %llu",
+                        who, held, what, asked);
+    return snprintf(text, size, "process '%s' holds %llu of '%s', not %llu", who, held, what,
+                    asked);
+}
+
+static void explain(gordian_bank_replay *replay, gordian_bank_step *step,
+                    const gordian_answer *answer)
+{
+    struct complaint about = {.step = step};
+    char *text = replay->message;
+    size_t size = sizeof replay->message;
+    blame(replay, answer, &about);
+    switch (answer->reason) {
+    case GORDIAN_NO_PROCESS:
+        snprintf(text, size, "process '%s' was never declared, or has exited", about.process);
+        break;
+    case GORDIAN_NO_RESOURCE:
+        snprintf(text, size, "resource '%s' was never declared", about.name);
+        break;
+    case GORDIAN_OVER_CLAIM:
+    case GORDIAN_NEVER_FITS:
+    case GORDIAN_BELOW_HELD:
+        explain_numbers(replay, answer->reason, &about, text, size);
+        break;
+    case GORDIAN_ALREADY_WAITS:
+        snprintf(text, size, "process '%s' waits: it may only cancel or exit", about.process);
+        break;
+    case GORDIAN_DOES_NOT_WAIT:
+        snprintf(text, size, "process '%s' does not wait: there is nothing to cancel",
+                 about.process);
+        break;
+    case GORDIAN_TOO_MANY:
+        snprintf(text, size, "units of '%s' would add up to more than 18446744073709551615",
+                 about.name);
+        break;
+    default:
+        snprintf(text, size, "process '%s': %s", about.process,
+                 gordian_reason_text(answer->reason));
+        break;
+    }
+    step->column = about.word->column;
+    step->message = text;
+}
+
+/* ------------------------------------------------------------------ lines */
+
+static void plain_answer(gordian_answer *answer, gordian_verdict verdict)
+{
+    answer->verdict = verdict;
+    answer->reason = GORDIAN_NO_REASON;
+    answer->waits = answer->incomplete = false;
+    answer->at = 0;
+    answer->served_count = answer->sequence_count = answer->stuck_count = answer->lack_count = 0;
+}
+
+static gordian_status declare_resource(gordian_bank_replay *replay, gordian_bank_step *step,
+                                       gordian_answer *answer, gordian_error *error)
+{
+    uint32_t id = find_resource(replay, &replay->trace.name);
+    step->kind = GORDIAN_RESOURCE_LINE;
+    step->units = replay->trace.units;
+    if (id != NONE)
+        return gordian_bank_set_units(replay->bank, id, step->units, answer, error);
+    gordian_status status =
+        gordian_bank_add_resource(replay->bank, replay->name, step->units, NULL, error);
+    if (!status)
+        plain_answer(answer, GORDIAN_CHANGED);
+    return status;
+}
+
+static gordian_status declare_process(gordian_bank_replay *replay, gordian_bank_step *step,
+                                      gordian_answer *answer, gordian_error *error)
+{
+    step->kind = GORDIAN_PROCESS_LINE;
+    if (step->process != NONE)
+        return gordian_bank_set_claims(replay->bank, step->process, step->wants, step->want_count,
+                                       answer, error);
+    return gordian_bank_add_process(replay->bank, replay->name, step->wants, step->want_count,
+                                    &step->process, answer, error);
+}
+
+static gordian_status replay_event(gordian_bank_replay *replay, gordian_bank_step *step,
+                                   gordian_answer *answer, gordian_error *error)
+{
+    gordian_bank *bank = replay->bank;
+    step->kind = GORDIAN_EVENT_LINE;
+    step->op = replay->trace.op;
+    switch (step->op) {
+    case GORDIAN_REQUEST:
+    case GORDIAN_HOLD:
+    case GORDIAN_WAIT:
+        break;
+    case GORDIAN_RELEASE:
+        return gordian_bank_release(bank, step->process, step->wants, step->want_count, answer,
+                                    error);
+    case GORDIAN_CANCEL:
+        return gordian_bank_cancel(bank, step->process, answer, error);
+    case GORDIAN_EXIT:
+        return gordian_bank_exit(bank, step->process, answer, error);
+    }
+    return gordian_bank_request(bank, step->process, step->wants, step->want_count, answer, error);
+}
+
+/* The current line: asks the bank, and explains what it declines. */
+static gordian_status take_line(gordian_bank_replay *replay, gordian_bank_step *step,
+                                gordian_answer *answer, gordian_error *error)
+{
+    const struct trace *trace = &replay->trace;
+    copy_name(replay);
+    gordian_status status = gather_wants(replay, error);
+    if (status)
+        return status;
+    *step = (gordian_bank_step){
+        .line = trace->line,
+        .column = trace->verb.column,
+        .name = replay->name,
+        .process = NONE,
+        .wants = replay->wants,
+        .want_count = replay->want_count,
+    };
+    if (trace->kind != TRACE_RESOURCE)
+        step->process =
+            gordian_bank_find_process(replay->bank, trace->name.text, trace->name.length);
+    switch (trace->kind) {
+    case TRACE_EVENT:
+        status = replay_event(replay, step, answer, error);
+        break;
+    case TRACE_RESOURCE:
+        status = declare_resource(replay, step, answer, error);
+        break;
+    case TRACE_PROCESS:
+        status = declare_process(replay, step, answer, error);
+        break;
+    }
+    if (!status && answer->verdict == GORDIAN_DECLINED)
+        explain(replay, step, answer);
+    if (!status && answer->verdict == GORDIAN_LEFT)
+        step->process = NONE;
+    return at_line(replay, status, error);
+}
+
+gordian_status gordian_bank_replay_next(gordian_bank_replay *replay, gordian_bank_step *step,
+                                        gordian_answer *answer, gordian_error *error)
+{
+    gordian_bank_step next;
+    gordian_status status = trace_next(&replay->trace, error);
+    if (!status)
+        status = take_line(replay, &next, answer ? answer : &replay->own, error);
+    if (status)
+        return status;
+    replay->seq += next.kind == GORDIAN_EVENT_LINE;
+    next.seq = replay->seq;
+    *step = next;
+    return GORDIAN_OK;
+}

@@ -1,0 +1,303 @@
+#include "avoid/search.h"
+
+#include <string.h>
+
+void search_init(struct search *search, const struct ledger *ledger)
+{
+    *search = (struct search){.memory = ledger->memory, .ledger = ledger, .goal = NONE};
+}
+
+void search_free(struct search *search)
+{
+    memory_free(&search->memory, search->work);
+    memory_free(&search->memory, search->wake_at);
+    memory_free(&search->memory, search->heaps);
+    memory_free(&search->memory, search->wanted);
+    memory_free(&search->memory, search->nodes);
+    memory_free(&search->memory, search->ready);
+    memory_free(&search->memory, search->done);
+}
+
+bool search_reserve(struct search *search, uint32_t process_limit, uint32_t resource_limit)
+{
+    const gordian_allocator *memory = &search->memory;
+    /* Arrays beside each other grow by the same rule; the room is written when all have grown. */
+    if (resource_limit > search->resource_room) {
+        uint32_t work = search->resource_room, wake_at = work, heaps = work, wanted = work;
+        if (!memory_grow32(memory, &search->work, &work, resource_limit, sizeof *search->work) ||
+            !memory_grow32(memory, &search->wake_at, &wake_at, resource_limit,
+                           sizeof *search->wake_at) ||
+            !memory_grow32(memory, &search->heaps, &heaps, resource_limit, sizeof *search->heaps) ||
+            !memory_grow32(memory, &search->wanted, &wanted, resource_limit,
+                           sizeof *search->wanted))
+            return false;
+        search->resource_room = wanted;
+    }
+    if (process_limit > search->process_room) {
+        uint32_t nodes = search->process_room, ready = nodes, done = nodes;
+        if (!memory_grow32(memory, &search->nodes, &nodes, process_limit, sizeof *search->nodes) ||
+            !memory_grow32(memory, &search->ready, &ready, process_limit, sizeof *search->ready) ||
+            !memory_grow32(memory, &search->done, &done, process_limit, sizeof *search->done))
+            return false;
+        search->process_room = done;
+    }
+    return true;
+}
+
+/* ---- heaps of those who wait: pairing heaps, linked through the nodes */
+
+static uint32_t meld(struct search_node *nodes, uint32_t a, uint32_t b)
+{
+    if (nodes[b].need < nodes[a].need) {
+        uint32_t swap = a;
+        a = b;
+        b = swap;
+    }
+    nodes[b].next = nodes[a].child;
+    nodes[a].child = b;
+    return a;
+}
+
+/* The heap without its top: its children melded in pairs, then the pairs into one. */
+static uint32_t without_top(struct search_node *nodes, uint32_t top)
+{
+    uint32_t pairs = NONE;
+    for (uint32_t at = nodes[top].child; at != NONE;) {
+        uint32_t first = at, second = nodes[at].next;
+        at = second == NONE ? NONE : nodes[second].next;
+        if (second != NONE)
+            first = meld(nodes, first, second);
+        nodes[first].next = pairs;
+        pairs = first;
+    }
+    uint32_t heap = NONE;
+    while (pairs != NONE) {
+        uint32_t next = nodes[pairs].next;
+        heap = heap == NONE ? pairs : meld(nodes, heap, pairs);
+        pairs = next;
+    }
+    return heap;
+}
+
+static void wait_for(struct search *search, uint32_t process, uint32_t resource, uint64_t need)
+{
+    struct search_node *node = &search->nodes[process];
+    uint32_t *heap = &search->heaps[resource];
+    node->need = need;
+    node->child = node->next = NONE;
+    *heap = *heap == NONE ? process : meld(search->nodes, *heap, process);
+    search->wake_at[resource] = search->nodes[*heap].need;
+}
+
+/* Nobody needs as much as SEARCH_NEVER and waits: a need is never above the total, so it would
+ * have to be free to the last unit, and then nobody has to wait. */
+static void wake(struct search *search, uint32_t resource)
+{
+    uint32_t *heap = &search->heaps[resource];
+    while (*heap != NONE && search->nodes[*heap].need <= search->work[resource]) {
+        search->ready[search->ready_count++] = *heap;
+        *heap = without_top(search->nodes, *heap);
+    }
+    search->wake_at[resource] = *heap == NONE ? SEARCH_NEVER : search->nodes[*heap].need;
+}
+
+/* ---- processes */
+
+/* Units looked at together, in vectors: compilers do not find these by themselves. */
+typedef uint64_t pair __attribute__((vector_size(16)));
+#define STRIDE 16
+_Static_assert(STRIDE <= LEDGER_GAPLESS_MIN, "a gapless row has at least a stride");
+
+static pair load(const uint64_t *from)
+{
+    pair units;
+    memcpy(&units, from, sizeof units);
+    return units;
+}
+
+/* The first need from `from` on that does not fit; both arrays are as long. */
+static uint32_t first_short(const uint64_t *need, const uint64_t *work, uint32_t count,
+                            uint32_t from)
+{
+    uint32_t k = from;
+    for (; k + STRIDE <= count; k += STRIDE) {
+        pair short_of = {0, 0};
+        for (uint32_t i = k; i < k + STRIDE; i += 2)
+            short_of |= (pair)(load(need + i) > load(work + i));
+        if (short_of[0] | short_of[1])
+            break;
+    }
+    while (k < count && need[k] <= work[k])
+        k++;
+    return k;
+}
+
+/* Looks on along the row of a process; does all of it fit? If not, it waits. */
+static bool looks_on(struct search *search, uint32_t process, uint32_t from)
+{
+    const struct ledger_row *row = &search->ledger->rows[process];
+    if (process != search->goal && row->gapless) {
+        uint32_t k = first_short(row->units, search->work + row->first, row->count, from);
+        if (k == row->count)
+            return true;
+        search->nodes[process].cursor = k;
+        wait_for(search, process, row->first + k, row->units[k]);
+        return false;
+    }
+    bool asks = process == search->goal;
+    const struct ledger_claim *claims = asks ? search->wanted : row->claims;
+    uint32_t count = asks ? search->wanted_count : row->count;
+    uint32_t k = from;
+    while (k < count && claims[k].need <= search->work[claims[k].resource])
+        k++;
+    if (k == count)
+        return true;
+    search->nodes[process].cursor = k;
+    wait_for(search, process, claims[k].resource, claims[k].need);
+    return false;
+}
+
+/* Adds to the work, a stride at a time; is there enough for somebody who waits? */
+static bool add_stride(uint64_t *restrict work, const uint64_t *restrict held,
+                       const uint64_t *restrict wake_at)
+{
+    pair enough = {0, 0};
+    for (uint32_t i = 0; i < STRIDE; i += 2) {
+        pair sum = load(work + i) + load(held + i);
+        memcpy(work + i, &sum, sizeof sum);
+        enough |= (pair)(sum >= load(wake_at + i));
+    }
+    return enough[0] | enough[1];
+}
+
+static void wake_if_enough(struct search *search, uint32_t resource)
+{
+    if (search->work[resource] >= search->wake_at[resource])
+        wake(search, resource);
+}
+
+/* Adds what a row holds to the work, and wakes those who have enough then. */
+static void give_back(struct search *search, const struct ledger_row *row)
+{
+    uint64_t *work = search->work;
+    const uint64_t *wake_at = search->wake_at,
+                   *held = row->gapless ? row->units + row->count : NULL;
+    uint32_t first = row->first, strides = row->gapless ? row->count / STRIDE * STRIDE : 0;
+    uint32_t k = 0;
+    for (; k < strides; k += STRIDE)
+        if (add_stride(work + first + k, held + k, wake_at + first + k))
+            for (uint32_t i = 0; i < STRIDE; i++)
+                wake_if_enough(search, first + k + i);
+    for (; k < row->count; k++) {
+        uint32_t resource = row->claims[k].resource;
+        work[resource] += row->claims[k].held;
+        wake_if_enough(search, resource);
+    }
+}
+
+static void finish(struct search *search, uint32_t process)
+{
+    const struct ledger_row *row = &search->ledger->rows[process];
+    search->nodes[process].cursor = SEARCH_DONE;
+    search->done[search->done_count++] = process;
+    if (process != search->goal) /* which ends the search */
+        give_back(search, row);
+}
+
+/* Lets a process finish if it can, and all those who then can as well; true: the goal has. */
+static bool try(struct search *search, uint32_t process)
+{
+    if (!looks_on(search, process, 0))
+        return false;
+    finish(search, process);
+    while (search->ready_count > 0) {
+        uint32_t next = search->ready[--search->ready_count];
+        if (!looks_on(search, next, search->nodes[next].cursor))
+            continue;
+        finish(search, next);
+        if (next == search->goal)
+            return true;
+    }
+    return process == search->goal;
+}
+
+/* ---- the change */
+
+static void want(struct search *search, uint32_t resource, uint64_t need)
+{
+    if (need > search->work[resource])
+        search->wanted[search->wanted_count++] =
+            (struct ledger_claim){.need = need, .resource = resource};
+}
+
+/* What the borrower is short of. */
+static void apply_lend(struct search *search, const struct ledger_change *change)
+{
+    const struct ledger_row *row = &search->ledger->rows[change->process];
+    for (size_t i = 0; i < change->count; i++)
+        search->work[change->wants[i].resource] -= change->wants[i].units;
+    for (uint32_t k = 0, i = 0; k < row->count; k++) {
+        uint32_t resource = row->claims[k].resource;
+        uint64_t need = row->claims[k].need;
+        if (i < change->count && change->wants[i].resource == resource)
+            need -= change->wants[i++].units;
+        want(search, resource, need);
+    }
+}
+
+static void apply_claims(struct search *search, const struct ledger_change *change)
+{
+    const struct ledger_row *row = &search->ledger->rows[change->process];
+    for (uint32_t k = 0, i = 0; i < change->count; i++) {
+        uint32_t resource = change->wants[i].resource;
+        while (k < row->count && row->claims[k].resource < resource)
+            k++;
+        bool has = k < row->count && row->claims[k].resource == resource;
+        want(search, resource, change->wants[i].units - (has ? row->claims[k].held : 0));
+    }
+}
+
+static void begin(struct search *search, const struct ledger_change *change)
+{
+    const struct ledger *ledger = search->ledger;
+    if (ledger->resource_limit > 0) {
+        memcpy(search->work, ledger->free, ledger->resource_limit * sizeof *search->work);
+        /* SEARCH_NEVER and NONE */
+        memset(search->wake_at, 0xff, ledger->resource_limit * sizeof *search->wake_at);
+        memset(search->heaps, 0xff, ledger->resource_limit * sizeof *search->heaps);
+    }
+    search->ready_count = search->done_count = search->wanted_count = 0;
+    search->goal = change ? change->process : NONE;
+    if (!change)
+        return;
+    switch (change->kind) {
+    case CHANGE_LEND:
+        apply_lend(search, change);
+        break;
+    case CHANGE_CLAIMS:
+        apply_claims(search, change);
+        break;
+    case CHANGE_TAKE:
+        search->work[change->wants[0].resource] -= change->wants[0].units;
+        break;
+    }
+}
+
+bool search_run(struct search *search, const struct ledger_change *change, const uint32_t *order,
+                uint32_t count)
+{
+    const struct ledger *ledger = search->ledger;
+    begin(search, change);
+    if (search->goal != NONE && try(search, search->goal))
+        return true;
+    if (!order)
+        count = ledger->process_limit;
+    for (uint32_t k = 0; k < count; k++) {
+        uint32_t process = order ? order[k] : k;
+        if (process == search->goal || !ledger_is_process(ledger, process))
+            continue;
+        if (try(search, process))
+            return true;
+    }
+    return search->done_count == ledger->process_count;
+}

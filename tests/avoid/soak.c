@@ -1,0 +1,283 @@
+/*
+ * The same random load from eight threads, twice: on a plain pool, which gives out whatever is
+ * there, and on a bank. The pool must get stuck, everybody waiting for somebody else, within
+ * seconds (if it does not, the load proves nothing); the bank never, however long it runs.
+ *
+ * "Everybody waits" is looked at exactly: under the lock that waits are kept under.
+ *
+ * GORDIAN_TEST_SCALE: how long the bank is under load, in percent of 6 seconds.
+ */
+#include "avoid/bank.h"
+#include "base/clock.h"
+#include "base/random.h"
+#include "test.h"
+
+#include <limits.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <time.h>
+
+#define THREADS   8
+#define RESOURCES 3
+#define UNITS     5
+#define CLAIM     3  /* of each resource, each thread */
+#define PATIENCE  30 /* seconds within which the pool must be stuck */
+
+static const uint64_t second = 1000000000;
+
+/* ------------------------------------------------------------------ a plain pool */
+
+struct pool {
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    uint64_t free[RESOURCES];
+    unsigned waiting; /* threads whose request does not fit */
+    bool closed;
+};
+
+static bool fits(const struct pool *pool, const gordian_want *wants, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (wants[i].units > pool->free[wants[i].resource])
+            return false;
+    return true;
+}
+
+/* False: the pool was closed meanwhile. */
+static bool pool_take(struct pool *pool, const gordian_want *wants, size_t count)
+{
+    pthread_mutex_lock(&pool->lock);
+    pool->waiting++;
+    while (!pool->closed && !fits(pool, wants, count))
+        pthread_cond_wait(&pool->changed, &pool->lock);
+    pool->waiting--;
+    for (size_t i = 0; i < count && !pool->closed; i++)
+        pool->free[wants[i].resource] -= wants[i].units;
+    bool open = !pool->closed;
+    pthread_mutex_unlock(&pool->lock);
+    return open;
+}
+
+static void pool_give(struct pool *pool, const gordian_want *wants, size_t count)
+{
+    pthread_mutex_lock(&pool->lock);
+    for (size_t i = 0; i < count; i++)
+        pool->free[wants[i].resource] += wants[i].units;
+    pthread_cond_broadcast(&pool->changed);
+    pthread_mutex_unlock(&pool->lock);
+}
+
+/* ------------------------------------------------------------------ the load */
+
+struct worker {
+    pthread_t thread;
+    struct pool *pool; /* or */
+    gordian_bank *bank;
+    uint32_t process;
+    struct random random;
+    atomic_bool *stop;
+    atomic_ulong rounds; /* finished: all claimed, all given back */
+    const char *problem;
+};
+
+static bool take(struct worker *worker, const gordian_want *wants, size_t count)
+{
+    gordian_answer answer;
+    if (worker->pool)
+        return pool_take(worker->pool, wants, count);
+    gordian_answer_init(&answer, GORDIAN_VERDICT_ONLY);
+    if (gordian_bank_acquire(worker->bank, worker->process, wants, count, UINT64_MAX, &answer,
+                             NULL) != GORDIAN_OK ||
+        answer.verdict != GORDIAN_LENT)
+        worker->problem = "an acquire without a time limit was not granted";
+    gordian_answer_free(&answer);
+    return !worker->problem;
+}
+
+static void give(struct worker *worker, const gordian_want *wants, size_t count)
+{
+    gordian_answer answer;
+    if (worker->pool) {
+        pool_give(worker->pool, wants, count);
+        return;
+    }
+    gordian_answer_init(&answer, GORDIAN_VERDICT_ONLY);
+    if (gordian_bank_release(worker->bank, worker->process, wants, count, &answer, NULL) !=
+            GORDIAN_OK ||
+        answer.verdict != GORDIAN_RETURNED)
+        worker->problem = "a release failed";
+    gordian_answer_free(&answer);
+}
+
+/* Borrows up to the whole claim, a few units at a time, in any order; then gives all back. */
+static bool round_of(struct worker *worker)
+{
+    uint64_t held[RESOURCES] = {0};
+    gordian_want wants[RESOURCES];
+    unsigned steps = 2 + (unsigned)random_below(&worker->random, 4);
+    for (unsigned k = 0; k < steps; k++) {
+        size_t count = 0;
+        for (uint32_t j = 0; j < RESOURCES; j++) {
+            uint64_t units = random_below(&worker->random, CLAIM - held[j] + 1);
+            if (units > 0 && random_chance(&worker->random, 60)) {
+                wants[count++] = (gordian_want){units, j};
+                held[j] += units;
+            }
+        }
+        if (count > 0 && !take(worker, wants, count))
+            return false;
+        if (random_chance(&worker->random, 20))
+            sched_yield();
+    }
+    size_t count = 0;
+    for (uint32_t j = 0; j < RESOURCES; j++)
+        if (held[j] > 0)
+            wants[count++] = (gordian_want){held[j], j};
+    if (count > 0)
+        give(worker, wants, count);
+    return true;
+}
+
+static void *work(void *context)
+{
+    struct worker *worker = context;
+    while (!atomic_load(worker->stop) && round_of(worker))
+        atomic_fetch_add(&worker->rounds, 1);
+    return NULL;
+}
+
+static void start(struct worker *workers, struct pool *pool, gordian_bank *bank, atomic_bool *stop)
+{
+    for (uint32_t i = 0; i < THREADS; i++) {
+        workers[i] = (struct worker){.pool = pool, .bank = bank, .process = i, .stop = stop};
+        random_seed(&workers[i].random, 1000 + i);
+        REQUIRE(pthread_create(&workers[i].thread, NULL, work, &workers[i]) == 0);
+    }
+}
+
+static void pause_a_little(void)
+{
+    nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+}
+
+/* ------------------------------------------------------------------ both */
+
+static void test_pool_gets_stuck(void)
+{
+    struct pool pool = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
+    struct worker workers[THREADS];
+    atomic_bool stop = false;
+    bool stuck = false;
+    for (int j = 0; j < RESOURCES; j++)
+        pool.free[j] = UNITS;
+    uint64_t begin = clock_ns();
+    start(workers, &pool, NULL, &stop);
+    while (!stuck && clock_ns() - begin < PATIENCE * second) {
+        pause_a_little();
+        pthread_mutex_lock(&pool.lock);
+        stuck = pool.waiting == THREADS; /* and nobody is there to change that */
+        pthread_mutex_unlock(&pool.lock);
+    }
+    double seconds = (double)(clock_ns() - begin) / (double)second;
+    /* Counted as waiting, some may merely not have looked again: everybody looks once more. */
+    pthread_mutex_lock(&pool.lock);
+    pthread_cond_broadcast(&pool.changed);
+    pthread_mutex_unlock(&pool.lock);
+    unsigned long before = 0, after = 0;
+    for (int i = 0; i < THREADS; i++)
+        before += atomic_load(&workers[i].rounds);
+    nanosleep(&(struct timespec){.tv_nsec = 100000000}, NULL);
+    for (int i = 0; i < THREADS; i++)
+        after += atomic_load(&workers[i].rounds);
+    CHECK(stuck && before == after);
+    printf("the pool is stuck after %.3f s and %lu rounds\n", seconds, after);
+
+    atomic_store(&stop, true);
+    pthread_mutex_lock(&pool.lock);
+    pool.closed = true;
+    pthread_cond_broadcast(&pool.changed);
+    pthread_mutex_unlock(&pool.lock);
+    for (int i = 0; i < THREADS; i++)
+        pthread_join(workers[i].thread, NULL);
+}
+
+static gordian_bank *open_bank(const char *engine)
+{
+    gordian_bank_options options;
+    gordian_bank *bank;
+    gordian_want claims[RESOURCES];
+    gordian_bank_options_init(&options);
+    options.engine = engine;
+    options.queue = true;
+    REQUIRE(gordian_bank_open(&bank, &options, NULL) == GORDIAN_OK);
+    for (uint32_t j = 0; j < RESOURCES; j++) {
+        uint32_t id;
+        REQUIRE(gordian_bank_add_resource(bank, NULL, UNITS, &id, NULL) == GORDIAN_OK && id == j);
+        claims[j] = (gordian_want){CLAIM, j};
+    }
+    for (uint32_t i = 0; i < THREADS; i++) {
+        uint32_t id;
+        REQUIRE(gordian_bank_add_process(bank, NULL, claims, RESOURCES, &id, NULL, NULL) ==
+                    GORDIAN_OK &&
+                id == i);
+    }
+    return bank;
+}
+
+/* Looks until the time is up; how often somebody waited. */
+static unsigned long watch(gordian_bank *bank, struct worker *workers, uint64_t duration)
+{
+    uint64_t begin = clock_ns(), last = begin;
+    unsigned long rounds[THREADS] = {0}, looks = 0;
+    while (clock_ns() - begin < duration && test_failed == 0) {
+        pause_a_little();
+        pthread_mutex_lock(&bank->lock);
+        unsigned waiting = bank->waiting;
+        pthread_mutex_unlock(&bank->lock);
+        CHECK_MSG(waiting < THREADS, "everybody waits");
+        looks += waiting > 0;
+        if (clock_ns() - last < 4 * second)
+            continue;
+        last = clock_ns(); /* nobody starves: everybody has got on */
+        for (int i = 0; i < THREADS; i++) {
+            unsigned long now = atomic_load(&workers[i].rounds);
+            CHECK_MSG(now > rounds[i], "thread %d does not get on", i);
+            rounds[i] = now;
+        }
+    }
+    return looks;
+}
+
+static void test_bank_goes_on(const char *engine, uint64_t duration)
+{
+    gordian_bank *bank = open_bank(engine);
+    struct worker workers[THREADS];
+    atomic_bool stop = false;
+    unsigned long rounds = 0, fewest = ULONG_MAX;
+    start(workers, NULL, bank, &stop);
+    unsigned long looks = watch(bank, workers, duration);
+    atomic_store(&stop, true);
+    for (int i = 0; i < THREADS; i++) {
+        pthread_join(workers[i].thread, NULL);
+        CHECK_MSG(!workers[i].problem, "%s", workers[i].problem);
+        unsigned long done = atomic_load(&workers[i].rounds);
+        rounds += done;
+        fewest = done < fewest ? done : fewest;
+    }
+    CHECK(fewest > 0 && looks > 0);
+    for (uint32_t j = 0; j < RESOURCES; j++)
+        CHECK(gordian_bank_free_units(bank, j) == UNITS);
+    printf("the bank (%s) is not: %lu rounds in %.1f s, at least %lu by each thread\n", engine,
+           rounds, (double)duration / (double)second, fewest);
+    gordian_bank_close(bank);
+}
+
+int main(void)
+{
+    const char *scale = getenv("GORDIAN_TEST_SCALE");
+    uint64_t percent = scale && atoi(scale) > 0 ? (uint64_t)atoi(scale) : 100;
+    test_pool_gets_stuck();
+    test_bank_goes_on("holt", 6 * second * percent / 100 * 5 / 6);
+    test_bank_goes_on("dense", 6 * second * percent / 100 / 6);
+    return test_done();
+}
