@@ -1,0 +1,50 @@
+/*
+ * The dining philosophers as threads and mutexes, without a word about Gordian. Everyone takes the
+ * fork on the left and then wants the one on the right, so nobody ever eats:
+ *
+ *     cc -g dining.c -o dining -pthread
+ *     gordian run ./dining
+ */
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+#define SEATS 5
+
+static const char *const names[SEATS] = {"Plato", "Hypatia", "Laozi", "Seneca", "Arendt"};
+static pthread_mutex_t forks[SEATS];
+static pthread_barrier_t dinner;
+
+static void eat(unsigned seat)
+{
+    pthread_mutex_t *left = &forks[seat], *right = &forks[(seat + 1) % SEATS];
+    pthread_mutex_lock(left);
+    pthread_barrier_wait(&dinner); /* they are polite: nobody goes on before all have a fork */
+    pthread_mutex_lock(right);
+    printf("%s eats\n", names[seat]);
+    pthread_mutex_unlock(right);
+    pthread_mutex_unlock(left);
+}
+
+static void *philosopher(void *seat)
+{
+    unsigned number = (unsigned)((pthread_mutex_t *)seat - forks);
+    pthread_setname_np(pthread_self(), names[number]);
+    eat(number);
+    return NULL;
+}
+
+int main(void)
+{
+    pthread_t table[SEATS];
+    pthread_barrier_init(&dinner, NULL, SEATS);
+    for (unsigned seat = 0; seat < SEATS; seat++)
+        pthread_mutex_init(&forks[seat], NULL);
+    for (unsigned seat = 0; seat < SEATS; seat++)
+        pthread_create(&table[seat], NULL, philosopher, &forks[seat]);
+    for (unsigned seat = 0; seat < SEATS; seat++)
+        pthread_join(table[seat], NULL);
+    puts("everybody has eaten");
+    return 0;
+}

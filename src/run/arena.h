@@ -1,0 +1,25 @@
+/* Memory straight from the kernel: none of it is the program's heap. */
+#ifndef GORDIAN_RUN_ARENA_H
+#define GORDIAN_RUN_ARENA_H
+
+#include <gordian/gordian.h>
+
+/* Zeroed pages, given to the process only when touched; NULL: there are none. */
+void *pages_map(size_t size);
+void pages_unmap(void *pages, size_t size);
+
+/* A stretch of memory used from one end to the other and given back as a whole. */
+struct arena {
+    char *base;
+    size_t used, room;
+};
+
+#define ARENA_ROOM ((size_t)1 << 30) /* addresses only */
+
+bool arena_open(struct arena *arena);
+void arena_close(struct arena *arena);
+void *arena_take(struct arena *arena, size_t size); /* zeroed; NULL: full */
+/* For libgordian. */
+gordian_allocator arena_allocator(struct arena *arena);
+
+#endif

@@ -1,0 +1,310 @@
+#include "run/chain.h"
+
+#include "run/condition.h"
+#include "run/locks.h"
+#include "run/maps.h"
+#include "run/mutex.h"
+#include "run/rwlock.h"
+#include "run/sys.h"
+#include "run/text.h"
+
+#include <signal.h>
+#include <string.h>
+#include <sys/uio.h>
+
+bool look_at(struct thread *t, struct look *look)
+{
+    uint64_t generation = atomic_load_explicit(&t->generation, memory_order_acquire);
+    if (!(generation & 1) || !thread_is_live(t))
+        return false;
+    const volatile struct wait *wait = &t->wait;
+    look->thread = t;
+    look->generation = generation;
+    look->lock = wait->lock;
+    look->outer = wait->outer;
+    look->kind = wait->kind;
+    look->mode = wait->mode;
+    look->flags = wait->flags;
+    atomic_thread_fence(memory_order_acquire);
+    return atomic_load_explicit(&t->generation, memory_order_relaxed) == generation;
+}
+
+bool look_holds(const struct look *look)
+{
+    return atomic_load_explicit(&look->thread->generation, memory_order_acquire) ==
+               look->generation &&
+           thread_is_live(look->thread);
+}
+
+/* ------------------------------------------------------------------ locks of others */
+
+/* The kernel reads the set before it looks at the unknown request. */
+static bool is_readable(uintptr_t address)
+{
+    return syscall(SYS_rt_sigprocmask, ~0, address & ~(uintptr_t)7, NULL, 8) == 0 ||
+           errno != EFAULT;
+}
+
+bool lock_copy(uintptr_t lock, uint32_t kind, union lock_copy *copy)
+{
+    static const uint8_t sizes[] = {
+        [INCIDENT_MUTEX] = sizeof(pthread_mutex_t),
+        [INCIDENT_RWLOCK] = sizeof(pthread_rwlock_t),
+        [INCIDENT_SPIN] = sizeof(pthread_spinlock_t),
+        [INCIDENT_SEMAPHORE] = sizeof(sem_t),
+        [INCIDENT_CONDITION] = sizeof(pthread_cond_t),
+        [INCIDENT_BARRIER] = sizeof(pthread_barrier_t),
+    };
+    size_t size = kind < sizeof sizes ? sizes[kind] : 0;
+    if (size == 0)
+        return false;
+    struct iovec to = {copy, size}, from = {(void *)lock, size};
+    long copied = syscall(SYS_process_vm_readv, watch.pid, &to, 1, &from, 1, 0);
+    if (copied >= 0 || errno == EFAULT)
+        return copied == (long)size;
+    /* Not allowed here (a sandbox): try whether it is there, then read it. */
+    if (!is_readable(lock) || !is_readable(lock + size - 1))
+        return false;
+    memcpy(copy, (const void *)lock, size);
+    return true;
+}
+
+bool look_retakes(struct look *look)
+{
+    union lock_copy copy;
+    uintptr_t address = 0;
+    if (look->kind != INCIDENT_CONDITION || look->thread == self ||
+        !lock_copy(look->outer, INCIDENT_MUTEX, &copy) || copy.mutex.__data.__lock == 0 ||
+        is_asleep(look->thread, &address) != SLEEP_YES ||
+        address - look->outer >= sizeof(pthread_mutex_t) || !look_holds(look))
+        return false;
+    look->kind = INCIDENT_MUTEX;
+    look->mode = INCIDENT_EXCLUSIVE;
+    look->flags |= INCIDENT_RETAKES;
+    look->lock = look->outer;
+    return true;
+}
+
+/* ------------------------------------------------------------------ owners */
+
+/* A process that shares a lock with us and is no more. Others may run in another world of process
+ * numbers; only memory that cannot have come there by a name is sure to be shared within ours. */
+static bool process_is_gone(uintptr_t lock, uint32_t tid)
+{
+    struct region region;
+    return syscall(SYS_kill, tid, 0) != 0 && errno == ESRCH && maps_find(lock, &region) &&
+           region.anonymous;
+}
+
+enum owner owner_of(uintptr_t lock, uint32_t tid, bool shared, struct thread **thread)
+{
+    struct orphan orphan;
+    *thread = NULL;
+    if (tid == 0)
+        return OWNER_NONE;
+    struct thread *t = table_by_tid(tid);
+    if (t && thread_is_live(t) && (t->tid == tid || t->fork_tid == tid)) {
+        /* It may be about to end; and numbers come back: this thread, or one before it? */
+        if ((t->ending || !units_held(t, lock, INCIDENT_EXCLUSIVE, NULL)) &&
+            orphans_find(lock, tid, &orphan))
+            return OWNER_GONE;
+        *thread = t;
+        return OWNER_THREAD;
+    }
+    if (syscall(SYS_tgkill, watch.pid, tid, 0) == 0)
+        return OWNER_RUNNING;
+    if (shared)
+        return process_is_gone(lock, tid) ? OWNER_GONE : OWNER_RUNNING;
+    /* A private lock marked with a number that no thread of this process has. */
+    struct region region;
+    return maps_find(lock, &region) && !region.shared ? OWNER_GONE : OWNER_RUNNING;
+}
+
+uint32_t units_held(const struct thread *t, uintptr_t lock, uint32_t mode,
+                    const struct held **hold)
+{
+    uint32_t room = __atomic_load_n(&t->room, __ATOMIC_ACQUIRE);
+    uint32_t count = __atomic_load_n(&t->count, __ATOMIC_RELAXED), units = 0;
+    const struct held *held = __atomic_load_n(&t->held, __ATOMIC_ACQUIRE);
+    for (uint32_t i = 0; i < count && i < room; i++) {
+        if (held[i].lock != lock || held[i].mode != mode)
+            continue;
+        if (hold && units == 0)
+            *hold = &held[i];
+        units += held[i].units;
+    }
+    return units;
+}
+
+/* ------------------------------------------------------------------ who runs? */
+
+static bool runs(struct thread *t)
+{
+    struct look look;
+    return thread_is_live(t) && (!look_at(t, &look) || (look.flags & INCIDENT_TIMED));
+}
+
+/* Is the futex a thread sleeps on a part of what it says it waits for? A handler that runs on top of the
+ * wait may sleep elsewhere. What a join sleeps on is libc's own. */
+static bool is_its_wait(const struct thread *t, uintptr_t address)
+{
+    static const uint8_t sizes[] = {
+        [INCIDENT_MUTEX] = sizeof(pthread_mutex_t),
+        [INCIDENT_RWLOCK] = sizeof(pthread_rwlock_t),
+        [INCIDENT_SEMAPHORE] = sizeof(sem_t),
+        [INCIDENT_CONDITION] = sizeof(pthread_cond_t),
+        [INCIDENT_BARRIER] = sizeof(pthread_barrier_t),
+    };
+    uint32_t kind = t->wait.kind;
+    if (kind == INCIDENT_THREAD_END)
+        return true;
+    if (t->wait.outer && address - t->wait.outer < sizeof(pthread_mutex_t))
+        return true;
+    return kind < sizeof sizes && address - t->wait.lock < sizes[kind];
+}
+
+enum sleep is_asleep(const struct thread *t, uintptr_t *address)
+{
+    char path[64], text[256];
+    text_join(path, sizeof path, "/proc/self/task/", t->tid, "/syscall");
+    if (read_small(path, text, sizeof text) <= 0)
+        return SLEEP_UNKNOWN;
+    unsigned number = 0;
+    const char *at = text;
+    if (*at < '0' || *at > '9')
+        return SLEEP_NO; /* "running", or "-1": stopped elsewhere */
+    for (; *at >= '0' && *at <= '9'; at++)
+        number = number * 10 + (unsigned)(*at - '0');
+    uintptr_t first = 0;
+    if (strncmp(at, " 0x", 3) == 0)
+        for (at += 3; (*at >= '0' && *at <= '9') || (*at >= 'a' && *at <= 'f'); at++)
+            first = first << 4 | (uintptr_t)(*at <= '9' ? *at - '0' : *at - 'a' + 10);
+    if (address)
+        *address = first;
+    /* One that is inside sleeps on a guard of ours, on its way into the wait or out of it. */
+    if (__atomic_load_n(&t->inside, __ATOMIC_RELAXED))
+        return SLEEP_NO;
+#if defined(__x86_64__)
+    if (number == 98) /* an emulated processor: the host's own number, and its addresses */
+        return SLEEP_YES;
+#endif
+    return number == SYS_futex && is_its_wait(t, first) ? SLEEP_YES : SLEEP_NO;
+}
+
+static bool awake(struct thread *t)
+{
+    return thread_is_live(t) && t != self && t->wait.kind != INCIDENT_SPIN &&
+           is_asleep(t, NULL) == SLEEP_NO;
+}
+
+bool somebody_runs(const struct thread *ending)
+{
+    uint32_t limit = atomic_load(&watch.thread_limit);
+    uint32_t hint = atomic_load_explicit(&watch.running_hint, memory_order_relaxed);
+    for (uint32_t i = 0; i < limit; i++) {
+        uint32_t at = (hint + i) % limit;
+        struct thread *t = &watch.threads[at];
+        if (t != ending && runs(t)) {
+            atomic_store_explicit(&watch.running_hint, at, memory_order_relaxed);
+            return true;
+        }
+    }
+    uint32_t tasks = table_tasks();
+    if (tasks != atomic_load(&watch.live) + atomic_load(&watch.helpers))
+        return true;
+    for (uint32_t i = 0; i < limit; i++) {
+        uint32_t at = (hint + i) % limit;
+        struct thread *t = &watch.threads[at];
+        if (t != ending && awake(t)) {
+            atomic_store_explicit(&watch.running_hint, at, memory_order_relaxed);
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Does a running thread hold some of it? */
+static bool runner_holds(uintptr_t lock, uint32_t mode)
+{
+    uint32_t limit = atomic_load(&watch.thread_limit);
+    for (uint32_t i = 0; i < limit; i++) {
+        struct thread *t = &watch.threads[i];
+        if (thread_is_live(t) && !t->ending && units_held(t, lock, mode, NULL) && runs(t))
+            return true;
+    }
+    return false;
+}
+
+/* ------------------------------------------------------------------ following */
+
+enum ahead { AHEAD_RUNS, AHEAD_ONE, AHEAD_MANY };
+
+static enum ahead behind_owner(const struct look *look, uint32_t tid, bool shared,
+                               struct thread **next)
+{
+    switch (owner_of(look->lock, tid, shared, next)) {
+    case OWNER_THREAD:
+        return AHEAD_ONE;
+    case OWNER_GONE:
+        return AHEAD_MANY;
+    default:
+        return AHEAD_RUNS;
+    }
+}
+
+/* Whom a waiting thread waits for, where that is one thread. */
+static enum ahead whom(const struct look *look, struct thread **next)
+{
+    union lock_copy copy;
+    uint32_t flags;
+    const pthread_mutex_t *mutex = (const pthread_mutex_t *)look->lock;
+    const pthread_rwlock_t *rwlock = (const pthread_rwlock_t *)look->lock;
+    if (look->thread != self && (look->kind == INCIDENT_MUTEX || look->kind == INCIDENT_RWLOCK)) {
+        if (!lock_copy(look->lock, look->kind, &copy) || !look_holds(look))
+            return AHEAD_RUNS;
+        mutex = &copy.mutex;
+        rwlock = &copy.rwlock;
+    }
+    switch (look->kind) {
+    case INCIDENT_MUTEX:
+        return behind_owner(look, mutex_owner(mutex), mutex_kind(mutex) & KIND_SHARED, next);
+    case INCIDENT_RWLOCK:
+        if (rwlock_writer(rwlock))
+            return behind_owner(look, rwlock_writer(rwlock), rwlock_is_shared(rwlock), next);
+        return runner_holds(look->lock, INCIDENT_READ) ? AHEAD_RUNS : AHEAD_MANY;
+    case INCIDENT_SPIN:
+        return runner_holds(look->lock, INCIDENT_EXCLUSIVE) ? AHEAD_RUNS : AHEAD_MANY;
+    case INCIDENT_SEMAPHORE:
+        flags = lock_flags(look->lock);
+        if (flags & LOCK_SHARED || runner_holds(look->lock, INCIDENT_UNIT))
+            return AHEAD_RUNS;
+        if ((flags & (LOCK_KNOWN | LOCK_SIGNALS | LOCK_POSTED)) == (LOCK_KNOWN | LOCK_POSTED))
+            return AHEAD_MANY;
+        return somebody_runs(NULL) ? AHEAD_RUNS : AHEAD_MANY;
+    case INCIDENT_THREAD_END:
+        *next = table_by_handle(look->lock);
+        return *next ? AHEAD_ONE : AHEAD_RUNS;
+    default: /* conditions, barriers: anybody may come */
+        return somebody_runs(NULL) ? AHEAD_RUNS : AHEAD_MANY;
+    }
+}
+
+enum trail follow(struct thread *t)
+{
+    uint32_t most = atomic_load_explicit(&watch.live, memory_order_relaxed) + 1;
+    struct thread *at = t;
+    for (uint32_t steps = 0; steps <= most; steps++) {
+        struct look look;
+        struct thread *next = NULL;
+        if (!look_at(at, &look) || (look.flags & INCIDENT_TIMED))
+            return TRAIL_RUNS;
+        look_retakes(&look);
+        enum ahead ahead = whom(&look, &next);
+        if (ahead == AHEAD_MANY || next == t)
+            return TRAIL_STUCK;
+        if (ahead == AHEAD_RUNS)
+            return at != t && look.kind == INCIDENT_CONDITION ? TRAIL_WAKES : TRAIL_RUNS;
+        at = next;
+    }
+    return TRAIL_STUCK;
+}

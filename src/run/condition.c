@@ -1,0 +1,152 @@
+/* pthread_cond_*. */
+#include "run/condition.h"
+
+#include "run/export.h"
+#include "run/judge.h"
+#include "run/locks.h"
+#include "run/real.h"
+
+#include <string.h>
+
+/* What must be put back after the wait, whichever way it ends. */
+struct waiter {
+    struct thread *thread;
+    bool held;
+    struct held hold;
+};
+
+/* However the wait ends, by a signal, in time or by cancellation, the mutex is taken again. */
+static void back(void *context)
+{
+    struct waiter *waiter = context;
+    struct thread *t = waiter->thread;
+    wait_end(t);
+    if (!waiter->held)
+        return;
+    uint32_t i = t->count;
+    if (i >= t->room && !held_grow(t))
+        return;
+    t->count = i + 1;
+    struct held *h = &t->held[i];
+    *h = waiter->hold;
+    h->lock = 0; /* it may be held under something else now: look at its order anew */
+    held_new(t, i, waiter->hold.lock, (struct site){0, h->frame[0]});
+}
+
+static void give_back(struct thread *t, void *mutex, struct waiter *waiter)
+{
+    waiter->thread = t;
+    uint32_t i = held_find(t, (uintptr_t)mutex);
+    waiter->held = i != UINT32_MAX;
+    if (!waiter->held)
+        return;
+    waiter->hold = t->held[i];
+    held_drop(t, i);
+}
+
+__attribute__((noinline)) int condition_wait(const struct condition_wait *call, struct site site)
+{
+    struct thread *t = thread_enter();
+    if (!t)
+        return call->wait(call);
+    struct waiter waiter;
+    int result;
+    give_back(t, call->mutex, &waiter);
+    wait_fill(t, call->condition, INCIDENT_CONDITION, INCIDENT_SIGNAL,
+              (call->until ? (uint32_t)INCIDENT_TIMED : 0) | call->through, site);
+    t->wait.outer = (uintptr_t)call->mutex;
+    capture(&t->wait);
+    wait_publish(t);
+    judge_wait(t, 0);
+    pthread_cleanup_push(back, &waiter);
+    result = call->wait(call);
+    pthread_cleanup_pop(0);
+    back(&waiter);
+    return result;
+}
+
+static int plain_wait(const struct condition_wait *call)
+{
+    return real.pthread_cond_wait(call->condition, call->mutex);
+}
+
+static int timed_wait(const struct condition_wait *call)
+{
+    return real.pthread_cond_timedwait(call->condition, call->mutex, call->until);
+}
+
+static int clock_wait(const struct condition_wait *call)
+{
+    return real.pthread_cond_clockwait(call->condition, call->mutex, call->clock, call->until);
+}
+
+WRAPPER(int, pthread_cond_wait, (pthread_cond_t * condition, pthread_mutex_t *mutex))
+{
+    struct condition_wait call = {plain_wait, condition, mutex, 0, NULL, 0};
+    return condition_wait(&call, SITE_HERE);
+}
+EXPORT(pthread_cond_wait, V_COND);
+
+WRAPPER(int, pthread_cond_timedwait,
+        (pthread_cond_t * condition, pthread_mutex_t *mutex, const struct timespec *until))
+{
+    struct condition_wait call = {timed_wait, condition, mutex, 0, until, 0};
+    return condition_wait(&call, SITE_HERE);
+}
+EXPORT(pthread_cond_timedwait, V_COND);
+
+WRAPPER(int, pthread_cond_clockwait,
+        (pthread_cond_t * condition, pthread_mutex_t *mutex, clockid_t clock,
+         const struct timespec *until))
+{
+    struct condition_wait call = {clock_wait, condition, mutex, clock, until, 0};
+    return condition_wait(&call, SITE_HERE);
+}
+EXPORT2(pthread_cond_clockwait, V_2_34, V_2_30);
+
+WRAPPER(int, pthread_cond_init,
+        (pthread_cond_t * condition, const pthread_condattr_t *attributes))
+{
+    struct thread *t = thread_enter();
+    if (t)
+        lock_born(t, condition, INCIDENT_CONDITION, 0, 0, SITE_HERE);
+    return real.pthread_cond_init(condition, attributes);
+}
+EXPORT(pthread_cond_init, V_COND);
+
+WRAPPER(int, pthread_cond_destroy, (pthread_cond_t * condition))
+{
+    struct thread *t = thread_enter();
+    if (t)
+        lock_gone(t, condition, 1);
+    return real.pthread_cond_destroy(condition);
+}
+EXPORT(pthread_cond_destroy, V_COND);
+
+/* ------------------------------------------------------------------ before glibc 2.3.2 */
+
+#if defined(__x86_64__)
+/* The condition then was a pointer to a new one: libc's own wrappers know how to find it. They call
+ * the new functions inside libc, so the wait is watched here. */
+static int oldest_wait(const struct condition_wait *call)
+{
+    return call->until
+               ? real.oldest_cond_timedwait(call->condition, call->mutex, call->until)
+               : real.oldest_cond_wait(call->condition, call->mutex);
+}
+
+WRAPPER(int, oldest_cond_wait, (pthread_cond_t * condition, pthread_mutex_t *mutex))
+{
+    struct condition_wait call = {oldest_wait, condition, mutex, 0, NULL, 0};
+    return condition_wait(&call, SITE_HERE);
+}
+__asm__(".symver wrap_oldest_cond_wait,pthread_cond_wait@" V_OLDEST);
+
+WRAPPER(int, oldest_cond_timedwait,
+        (pthread_cond_t * condition, pthread_mutex_t *mutex, const struct timespec *until))
+{
+    struct condition_wait call = {oldest_wait, condition, mutex, 0, until, 0};
+    return condition_wait(&call, SITE_HERE);
+}
+__asm__(".symver wrap_oldest_cond_timedwait,pthread_cond_timedwait@" V_OLDEST);
+#endif

@@ -1,0 +1,27 @@
+/* Condition waits, shared by pthread_cond_ and cnd_. */
+#ifndef GORDIAN_RUN_CONDITION_H
+#define GORDIAN_RUN_CONDITION_H
+
+#include "run/held.h"
+
+#include <pthread.h>
+
+/* A wait that gives a mutex back and takes it again. `wait` does the real thing. */
+struct condition_wait {
+    int (*wait)(const struct condition_wait *call);
+    void *condition;
+    void *mutex;
+    clockid_t clock;
+    const struct timespec *until; /* NULL: without end */
+    uint32_t through;             /* 0 or THROUGH_C11 */
+};
+
+/* The answer is the real one's. */
+int condition_wait(const struct condition_wait *call, struct site site);
+
+static inline bool condition_is_shared(const pthread_cond_t *condition)
+{
+    return condition->__data.__wrefs & 1;
+}
+
+#endif

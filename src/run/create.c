@@ -1,0 +1,183 @@
+/* pthread_create and the ways to join. */
+#include "run/export.h"
+#include "run/judge.h"
+#include "run/order.h"
+#include "run/real.h"
+#include "run/table.h"
+
+#include <string.h>
+
+/* Every watched thread starts here. */
+static __attribute__((noinline)) struct thread *begin(struct thread *t)
+{
+    table_adopt(t);
+    return t;
+}
+
+static void stack_from(struct thread *t, uintptr_t top)
+{
+    uintptr_t size = t->stack_low; /* left there by the creator */
+    t->stack_high = top;
+    t->stack_low = top > size ? top - size : 0;
+}
+
+static void *start_pthread(void *record)
+{
+    struct thread *t = record;
+    stack_from(t, (uintptr_t)__builtin_frame_address(0));
+    begin(t);
+    return t->start(t->argument);
+}
+
+static int start_c11(void *record)
+{
+    struct thread *t = record;
+    stack_from(t, (uintptr_t)__builtin_frame_address(0));
+    begin(t);
+    return t->start_c11(t->argument);
+}
+
+/* A record for the thread that `creator` is about to create; NULL: unwatched. */
+static struct thread *thread_prepare(struct thread *creator, const pthread_attr_t *attributes,
+                                     struct site site)
+{
+    order_frame(creator, site.frame);
+    creator->inside++;
+    struct thread *t = table_reserve();
+    if (t) {
+        size_t size = 0;
+        pthread_attr_t defaults;
+        if (!attributes && pthread_getattr_default_np(&defaults) == 0) {
+            pthread_attr_getstacksize(&defaults, &size);
+            pthread_attr_destroy(&defaults);
+        } else if (attributes) {
+            pthread_attr_getstacksize(attributes, &size);
+        }
+        t->stack_low = size;
+        t->create_frames = walk(creator, t->create_frame, watch.sites, site);
+    }
+    inside_leave(creator);
+    return t;
+}
+
+WRAPPER(int, pthread_create,
+        (pthread_t * handle, const pthread_attr_t *attributes, void *(*run)(void *), void *argument))
+{
+    struct thread *creator = thread_enter();
+    struct thread *t = creator ? thread_prepare(creator, attributes, SITE_HERE) : NULL;
+    if (!t)
+        return real.pthread_create(handle, attributes, run, argument);
+    t->start = run;
+    t->argument = argument;
+    int result = real.pthread_create(handle, attributes, start_pthread, t);
+    if (result != 0)
+        table_release(t);
+    return result;
+}
+EXPORT2(pthread_create, V_2_34, V_OLDEST);
+
+WRAPPER(int, thrd_create, (thrd_t * handle, thrd_start_t run, void *argument))
+{
+    struct thread *creator = thread_enter();
+    struct thread *t = creator ? thread_prepare(creator, NULL, SITE_HERE) : NULL;
+    if (!t)
+        return real.thrd_create(handle, run, argument);
+    t->start_c11 = run;
+    t->argument = argument;
+    int result = real.thrd_create(handle, start_c11, t);
+    if (result != thrd_success)
+        table_release(t);
+    return result;
+}
+EXPORT2(thrd_create, V_2_34, V_2_28);
+
+/* ------------------------------------------------------------------ joining */
+
+static void wait_over(void *thread)
+{
+    wait_end(thread);
+}
+
+/* What a join of any kind does once it is clear that it may wait. */
+struct join {
+    pthread_t thread;
+    void **value;
+    int *status;
+    clockid_t clock;
+    const struct timespec *until;
+    int (*join)(const struct join *join);
+    uint32_t through;
+    int deadlock; /* the answer that stands for EDEADLK */
+};
+
+static int real_join(const struct join *join)
+{
+    return real.pthread_join(join->thread, join->value);
+}
+
+static int real_join_timed(const struct join *join)
+{
+    return real.pthread_timedjoin_np(join->thread, join->value, join->until);
+}
+
+static int real_join_clock(const struct join *join)
+{
+    return real.pthread_clockjoin_np(join->thread, join->value, join->clock, join->until);
+}
+
+static int real_join_c11(const struct join *join)
+{
+    return real.thrd_join(join->thread, join->status);
+}
+
+static __attribute__((noinline)) int join_thread(const struct join *join, struct site site)
+{
+    struct thread *t = thread_enter();
+    if (!t)
+        return join->join(join);
+    int result;
+    order_frame(t, site.frame);
+    WAIT_BEGIN(t, (void *)join->thread, INCIDENT_THREAD_END, INCIDENT_END,
+               (join->until ? (uint32_t)INCIDENT_TIMED : 0) | join->through, site);
+    if (judge_wait(t, 0) == JUDGE_BREAK) {
+        wait_end(t);
+        return join->deadlock;
+    }
+    pthread_cleanup_push(wait_over, t);
+    result = join->join(join);
+    pthread_cleanup_pop(0);
+    wait_end(t);
+    return result;
+}
+
+WRAPPER(int, pthread_join, (pthread_t thread, void **value))
+{
+    struct join join = {.thread = thread, .value = value, .join = real_join, .deadlock = EDEADLK};
+    return join_thread(&join, SITE_HERE);
+}
+EXPORT2(pthread_join, V_2_34, V_OLDEST);
+
+WRAPPER(int, pthread_timedjoin_np, (pthread_t thread, void **value, const struct timespec *until))
+{
+    struct join join = {.thread = thread, .value = value, .until = until, .join = real_join_timed,
+                        .deadlock = EDEADLK};
+    return join_thread(&join, SITE_HERE);
+}
+EXPORT2(pthread_timedjoin_np, V_2_34, V_TIMED);
+
+WRAPPER(int, pthread_clockjoin_np,
+        (pthread_t thread, void **value, clockid_t clock, const struct timespec *until))
+{
+    struct join join = {.thread = thread, .value = value, .clock = clock, .until = until,
+                        .join = real_join_clock, .deadlock = EDEADLK};
+    return join_thread(&join, SITE_HERE);
+}
+EXPORT2(pthread_clockjoin_np, V_2_34, V_2_31);
+
+WRAPPER(int, thrd_join, (thrd_t thread, int *status))
+{
+    struct join join = {.thread = thread, .status = status, .join = real_join_c11,
+                        .through = THROUGH_C11, .deadlock = thrd_error};
+    return join_thread(&join, SITE_HERE);
+}
+EXPORT2(thrd_join, V_2_34, V_2_28);

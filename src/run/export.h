@@ -1,0 +1,50 @@
+/* Exporting a wrapper under libc's names and versions.
+ *
+ *     WRAPPER(int, pthread_join, (pthread_t thread, void **value))
+ *     {
+ *         ...
+ *     }
+ *     EXPORT2(pthread_join, V_2_34, V_OLDEST)
+ *
+ * Programs ask for the version they were linked with, so each one there ever was is exported; which
+ * function of libc is behind a version is decided in real.c. */
+#ifndef GORDIAN_RUN_EXPORT_H
+#define GORDIAN_RUN_EXPORT_H
+
+#if defined(__x86_64__)
+#define V_OLDEST "GLIBC_2.2.5" /* the first libc of this machine */
+#define V_COND   "GLIBC_2.3.2" /* condition variables as they are today */
+#define V_TIMED  "GLIBC_2.3.3" /* pthread_timedjoin_np, pthread_tryjoin_np */
+#define V_ROBUST "GLIBC_2.12"
+#define V_NP     "GLIBC_2.4" /* pthread_mutex_consistent_np */
+#elif defined(__aarch64__)
+#define V_OLDEST "GLIBC_2.17"
+#define V_COND   V_OLDEST
+#define V_TIMED  V_OLDEST
+#define V_ROBUST V_OLDEST
+#define V_NP     V_OLDEST
+#else
+#error "libgordian-run knows the symbol versions of x86-64 and aarch64 only"
+#endif
+#define V_2_28 "GLIBC_2.28" /* C11 threads */
+#define V_2_30 "GLIBC_2.30" /* the ..clock.. functions */
+#define V_2_31 "GLIBC_2.31"
+#define V_2_34 "GLIBC_2.34" /* libpthread became a part of libc */
+
+#define EXPORTED __attribute__((visibility("default"), used))
+
+/* clang-format off */
+#define WRAPPER(type, name, arguments)                                                             \
+    EXPORTED type wrap_##name arguments;                                                           \
+    EXPORTED type wrap_##name arguments
+/* clang-format on */
+
+/* One version. */
+#define EXPORT(name, version) __asm__(".symver wrap_" #name "," #name "@@" version)
+/* The default and an older one, which does the same. */
+#define EXPORT2(name, version, older)                                                              \
+    EXPORT(name, version);                                                                         \
+    EXPORTED extern __typeof__(wrap_##name) older_##name __attribute__((alias("wrap_" #name)));    \
+    __asm__(".symver older_" #name "," #name "@" older)
+
+#endif

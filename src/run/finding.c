@@ -1,0 +1,387 @@
+#include "run/finding.h"
+
+#include "run/draft.h"
+#include "run/guard.h"
+#include "run/launch.h"
+#include "run/locks.h"
+#include "run/maps.h"
+#include "run/mutex.h"
+#include "run/sys.h"
+
+#include <signal.h>
+#include <string.h>
+#include <sys/resource.h>
+
+/* ------------------------------------------------------------------ telling a thing once */
+
+#define FOLDS 1024u
+
+static struct guard fold_guard;
+static struct incident_fold folds[FOLDS];
+static uint32_t fold_count, numbers;
+
+void finding_fork(void)
+{
+    atomic_store(&fold_guard.word, 0);
+}
+
+static struct incident_fold *fold_find(uint64_t signature)
+{
+    for (uint32_t i = 0; i < fold_count && i < FOLDS; i++)
+        if (folds[i].signature == signature)
+            return &folds[i];
+    return NULL;
+}
+
+bool fold_add(uint64_t signature, uint32_t kind, uint32_t *number)
+{
+    guard_lock(&fold_guard);
+    struct incident_fold *fold = fold_find(signature);
+    if (fold) {
+        fold->count++;
+        __atomic_fetch_add(&watch.tally->folded, 1, __ATOMIC_RELAXED);
+    } else {
+        *number = ++numbers;
+        struct incident_fold fresh = {signature, *number, kind, 1, 0, 0};
+        if (fold_count < FOLDS)
+            folds[fold_count++] = fresh;
+    }
+    guard_unlock(&fold_guard);
+    return !fold;
+}
+
+void fold_suppressed(uint64_t signature)
+{
+    guard_lock(&fold_guard);
+    struct incident_fold *fold = fold_find(signature);
+    if (fold)
+        fold->suppressed = 1;
+    guard_unlock(&fold_guard);
+}
+
+size_t fold_list(struct incident_fold *out, size_t room)
+{
+    guard_lock(&fold_guard);
+    size_t count = fold_count < room ? fold_count : room;
+    memcpy(out, folds, count * sizeof *out);
+    guard_unlock(&fold_guard);
+    return count;
+}
+
+bool fold_any(void)
+{
+    return __atomic_load_n(&fold_count, __ATOMIC_RELAXED) != 0;
+}
+
+/* ------------------------------------------------------------------ signatures */
+
+static uint64_t stir(uint64_t value)
+{
+    value ^= value >> 31;
+    value *= 0x9e3779b97f4a7c15u;
+    return value ^ (value >> 29);
+}
+
+/* The same for the same places, in whatever order the threads come: sums. */
+static uint64_t signature_of(const struct view *view, const gordian_part *part)
+{
+    uint64_t sum = INCIDENT_DEADLOCK;
+    for (size_t i = 0; i < part->process_count; i++) {
+        if (part->processes[i] >= view->count)
+            continue;
+        const struct look *look = &view->looks[part->processes[i]];
+        const struct thread *t = look->thread;
+        uint64_t one = stir(look->kind + 16u * look->mode + 256u * t->wait.frame[0]);
+        for (uint32_t k = 0; k < t->count && k < t->room; k++)
+            if (t->held[k].frames)
+                one += stir(t->held[k].frame[0]);
+        sum += stir(one);
+    }
+    return sum;
+}
+
+bool finding_known(const struct view *view, const gordian_part *part)
+{
+    guard_lock(&fold_guard);
+    bool known = fold_find(signature_of(view, part));
+    guard_unlock(&fold_guard);
+    return known;
+}
+
+/* ------------------------------------------------------------------ edges of a deadlock */
+
+/* The hold behind an engine's edge: recorded, or known from the lock alone. */
+static void witness_hold(struct draft *draft, const struct view *view, uint32_t process,
+                         uint32_t resource, uint64_t units)
+{
+    const struct resource *what = &view->resources[resource];
+    struct thread *t = view->looks[process].thread;
+    uint32_t thread = draft_thread(draft, t, INCIDENT_STUCK);
+    const struct held *hold = NULL;
+    uint32_t mode = what->mode;
+    if (what->kind == INCIDENT_THREAD_END)
+        mode = INCIDENT_END;
+    else if (mode != INCIDENT_QUEUED)
+        units_held(t, what->lock, mode, &hold);
+    if (hold) {
+        draft_hold(draft, thread, hold, INCIDENT_WITNESS);
+        return;
+    }
+    struct incident_edge edge = {.thread = thread,
+                                 .lock = draft_lock(draft, what->lock, what->kind, 0),
+                                 .mode = mode,
+                                 .flags = INCIDENT_WITNESS,
+                                 .units = (uint32_t)units,
+                                 .outer = INCIDENT_NONE};
+    draft_edge(draft, &edge);
+}
+
+static void witness_wait(struct draft *draft, const struct view *view, uint32_t process)
+{
+    draft_thread(draft, view->looks[process].thread, INCIDENT_STUCK);
+    draft_wait(draft, &view->looks[process], INCIDENT_WITNESS);
+}
+
+/* A cycle, from thread `t` on: waits, holds, waits, ... */
+static void draw_cycle(struct draft *draft, const struct view *view, const gordian_part *part,
+                       const struct thread *t)
+{
+    size_t start = 0, count = part->process_count;
+    for (size_t i = 0; i < count; i++)
+        if (view->looks[part->processes[i]].thread == t)
+            start = i;
+    for (size_t i = 0; i < count; i++) {
+        size_t at = (start + i) % count, next = (start + i + 1) % count;
+        witness_wait(draft, view, part->processes[at]);
+        witness_hold(draft, view, part->processes[next], part->resources[at], 1);
+    }
+    draft->header.cycle = 1;
+}
+
+#define MOST_COULD 32 /* who could signal a condition: the first of them are named */
+
+/* Who could have ended a wait for anybody, had they not been stuck. */
+static void draw_could(struct draft *draft, const struct view *view, const gordian_part *part)
+{
+    for (size_t i = 0; i < part->process_count; i++) {
+        const struct look *look = &view->looks[part->processes[i]];
+        bool first = for_anybody(look);
+        for (size_t k = 0; k < i && first; k++)
+            first = view->looks[part->processes[k]].lock != look->lock;
+        uint32_t named = 0;
+        for (size_t k = 0; first && k < part->process_count && named < MOST_COULD; k++) {
+            const struct look *other = &view->looks[part->processes[k]];
+            if (other->lock == look->lock)
+                continue;
+            struct incident_edge edge = {
+                .thread = draft_thread(draft, other->thread, INCIDENT_STUCK),
+                .lock = draft_lock(draft, look->lock, look->kind, 0),
+                .mode = look->mode,
+                .flags = INCIDENT_WITNESS | INCIDENT_COULD,
+                .units = 1,
+                .outer = INCIDENT_NONE};
+            draft_edge(draft, &edge);
+            named++;
+        }
+    }
+}
+
+/* Everything the members wait for, and who of them has it. */
+static void draw_knot(struct draft *draft, const struct view *view, const gordian_part *part)
+{
+    const gordian_edge *edges;
+    size_t count;
+    if (gordian_snapshot_edges(view->snapshot, part, &edges, &count, NULL) != GORDIAN_OK) {
+        draft->failed = true;
+        return;
+    }
+    for (size_t i = 0; i < part->process_count; i++)
+        witness_wait(draft, view, part->processes[i]);
+    for (size_t i = 0; i < count; i++)
+        if (!edges[i].waits && edges[i].resource != view->anybody)
+            witness_hold(draft, view, edges[i].process, edges[i].resource, edges[i].units);
+    if (view->anybody != GORDIAN_NONE)
+        draw_could(draft, view, part);
+}
+
+/* Those who wait behind, and what everybody named holds besides. */
+static void draw_rest(struct draft *draft, const struct view *view)
+{
+    size_t named = draft->thread_count;
+    for (uint32_t p = 0; p < view->count && draft->thread_count < named + 256; p++) {
+        struct thread *t = view->looks[p].thread;
+        bool there = false;
+        for (size_t i = 0; i < named && !there; i++)
+            there = draft->records[i] == t && draft->threads[i].wait != INCIDENT_NONE;
+        if (!there && view_is_dead(view, p)) {
+            draft_thread(draft, t, INCIDENT_STUCK);
+            draft_wait(draft, &view->looks[p], 0);
+        }
+    }
+    for (size_t i = 0; i < draft->thread_count; i++)
+        if (draft->records[i])
+            draft_holds(draft, draft->records[i]);
+}
+
+/* Can this wait be answered with EDEADLK? */
+static bool can_break(const struct thread *t)
+{
+    return t && t == self && t->wait.kind != INCIDENT_CONDITION &&
+           t->wait.kind != INCIDENT_BARRIER;
+}
+
+static bool finish(struct draft *draft, struct thread *t, uint64_t signature, struct notice *notice)
+{
+    struct incident *header = &draft->header;
+    *notice = (struct notice){-1, header->kind, watch.on_deadlock, 0, signature};
+    if (notice->action == INCIDENT_BREAK && !can_break(t))
+        notice->action = INCIDENT_GO_ON;
+    if (!fold_add(signature, header->kind, &notice->number))
+        return false;
+    header->action = notice->action;
+    header->number = notice->number;
+    header->signature = signature;
+    if (t)
+        header->first = draft_thread(draft, t, 0);
+    header->engine = draft_string(draft, "sparse");
+    notice->fd = draft_write(draft);
+    return true;
+}
+
+bool finding_deadlock(const struct view *view, const gordian_part *part, struct thread *t,
+                      struct notice *notice)
+{
+    struct draft draft;
+    draft_open(&draft, view->arena, INCIDENT_DEADLOCK);
+    if (part->cycle)
+        draw_cycle(&draft, view, part, t);
+    else
+        draw_knot(&draft, view, part);
+    draw_rest(&draft, view);
+    return finish(&draft, t, signature_of(view, part), notice);
+}
+
+/* ------------------------------------------------------------------ an owner that is gone */
+
+static uint32_t owner_tid(const struct look *look)
+{
+    union lock_copy copy;
+    if (!lock_copy(look->lock, look->kind, &copy))
+        return 0;
+    if (look->kind == INCIDENT_MUTEX)
+        return mutex_owner(&copy.mutex);
+    return look->kind == INCIDENT_RWLOCK ? (uint32_t)copy.rwlock.__data.__cur_writer : 0;
+}
+
+bool finding_gone(const struct view *view, struct thread *t, struct notice *notice)
+{
+    const struct look *look = &view->looks[view_process(view, t)];
+    struct orphan orphan;
+    struct draft draft;
+    draft_open(&draft, view->arena, INCIDENT_OWNER_GONE);
+    draft_thread(&draft, t, INCIDENT_STUCK);
+    draft_wait(&draft, look, INCIDENT_WITNESS);
+    uint32_t tid = owner_tid(look);
+    uint64_t signature = stir(INCIDENT_OWNER_GONE + 16u * look->kind + 256u * t->wait.frame[0]);
+    if (orphans_find(look->lock, tid, &orphan)) {
+        uint32_t owner = draft_stranger(&draft, orphan.tid, orphan.name, INCIDENT_ENDED);
+        draft_hold(&draft, owner, &orphan.held, INCIDENT_WITNESS);
+        if (orphan.forked)
+            draft.header.note = draft_string(
+                &draft, "the owner is a thread of the parent process: it held the lock when the "
+                        "process forked, and does not exist in the child");
+        signature += orphan.held.frames ? stir(orphan.held.frame[0]) : 0;
+    } else {
+        struct region region;
+        bool ours = maps_find(look->lock, &region) && !region.shared;
+        uint32_t owner = draft_stranger(&draft, tid, "",
+                                        INCIDENT_ENDED | (ours ? 0 : (uint32_t)INCIDENT_FOREIGN));
+        struct incident_edge edge = {.thread = owner,
+                                     .lock = draft_lock(&draft, look->lock, look->kind, 0),
+                                     .mode = INCIDENT_EXCLUSIVE,
+                                     .flags = INCIDENT_WITNESS,
+                                     .units = 1,
+                                     .outer = INCIDENT_NONE};
+        draft_edge(&draft, &edge);
+        draft.header.note =
+            draft_string(&draft, ours ? "the owner has ended, or stayed behind in the process "
+                                        "this one was forked from"
+                                      : "the owner was a thread of another process, which has ended");
+    }
+    draw_rest(&draft, view);
+    return finish(&draft, t, signature, notice);
+}
+
+/* ------------------------------------------------------------------ and then */
+
+/* Caught signals but for those that only the thread's own mistakes raise, and libc's own two. */
+bool finding_handlers(void)
+{
+    char status[4096];
+    if (read_small("/proc/self/status", status, sizeof status) <= 0)
+        return true;
+    const char *line = strstr(status, "\nSigCgt:");
+    if (!line)
+        return true;
+    uint64_t caught = 0;
+    for (line += strlen("\nSigCgt:"); *line == '\t' || *line == ' '; line++)
+        ;
+    for (; (*line >= '0' && *line <= '9') || (*line >= 'a' && *line <= 'f'); line++)
+        caught = caught << 4 | (uint64_t)(*line <= '9' ? *line - '0' : *line - 'a' + 10);
+    static const int own[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS, 32, 33};
+    for (size_t i = 0; i < sizeof own / sizeof *own; i++)
+        caught &= ~((uint64_t)1 << (own[i] - 1));
+    if (watch.status_signal > 0 && watch.status_signal <= 64)
+        caught &= ~((uint64_t)1 << (watch.status_signal - 1));
+    return caught != 0;
+}
+
+/* With a core dump where these are enabled: as abort() would, but whatever handlers there are. */
+static __attribute__((noreturn)) void end_program(void)
+{
+    struct rlimit limit;
+    __atomic_fetch_add(&watch.tally->locks, locks_counted(), __ATOMIC_RELAXED);
+    if (getrlimit(RLIMIT_CORE, &limit) == 0 && limit.rlim_cur > 0) {
+        struct {
+            uintptr_t handler;
+            unsigned long flags;
+            uintptr_t restorer;
+            uint64_t mask;
+        } action = {0};
+        uint64_t abort_only = (uint64_t)1 << (SIGABRT - 1);
+        syscall(SYS_rt_sigaction, SIGABRT, &action, NULL, 8);
+        syscall(SYS_rt_sigprocmask, SIG_UNBLOCK, &abort_only, NULL, 8);
+        syscall(SYS_tgkill, sys_getpid(), sys_gettid(), SIGABRT);
+    }
+    for (;;)
+        syscall(SYS_exit_group, INCIDENT_EXIT_CODE);
+}
+
+bool finding_tell(struct thread *t, struct notice *notice)
+{
+    if (t)
+        t->inside++;
+    bool suppressed = launch_report(notice) == INCIDENT_SUPPRESSED;
+    if (t)
+        inside_leave(t);
+    struct incident_tally *tally = watch.tally;
+    if (suppressed) {
+        fold_suppressed(notice->signature);
+        __atomic_fetch_add(&tally->suppressed, 1, __ATOMIC_RELAXED);
+        return false;
+    }
+    bool actual = notice->kind == INCIDENT_DEADLOCK || notice->kind == INCIDENT_OWNER_GONE;
+    uint64_t *counter = actual                                 ? &tally->deadlocks
+                        : notice->kind == INCIDENT_POTENTIAL ? &tally->potentials
+                        : notice->kind == INCIDENT_STALL     ? &tally->stalls
+                                                             : NULL;
+    if (counter)
+        __atomic_fetch_add(counter, 1, __ATOMIC_RELAXED);
+    if (!actual)
+        return false;
+    if (notice->action == INCIDENT_ABORT)
+        end_program();
+    if (notice->action == INCIDENT_BREAK)
+        __atomic_fetch_add(&tally->broken, 1, __ATOMIC_RELAXED);
+    return notice->action == INCIDENT_BREAK;
+}

@@ -1,0 +1,61 @@
+/* The library's own locks: a word and a futex. They are held for short whiles, with signals blocked
+ * where a handler could leave by a jump, and never while calling into the program. */
+#ifndef GORDIAN_RUN_GUARD_H
+#define GORDIAN_RUN_GUARD_H
+
+#include "run/watch.h"
+
+#include <linux/futex.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+struct guard {
+    _Atomic uint32_t word; /* 0 free, 1 taken, 2 taken and waited for */
+};
+
+static inline bool guard_try(struct guard *guard)
+{
+    uint32_t free = 0;
+    return atomic_compare_exchange_strong_explicit(&guard->word, &free, 1, memory_order_acquire,
+                                                   memory_order_relaxed);
+}
+
+static inline void guard_lock(struct guard *guard)
+{
+    if (guard_try(guard))
+        return;
+    while (atomic_exchange_explicit(&guard->word, 2, memory_order_acquire) != 0)
+        syscall(SYS_futex, &guard->word, FUTEX_WAIT_PRIVATE, 2, NULL, NULL, 0);
+}
+
+static inline void guard_unlock(struct guard *guard)
+{
+    if (atomic_exchange_explicit(&guard->word, 0, memory_order_release) == 2)
+        syscall(SYS_futex, &guard->word, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+}
+
+/* The same by a thread that works on something for longer: with signals blocked, since a handler could
+ * leave by a jump, and `inside`. `t` may be NULL. */
+static inline void guard_enter(struct thread *t, struct guard *guard, sigset_t *old)
+{
+    sigset_t all;
+    sigfillset(&all);
+    if (t)
+        t->inside++;
+    syscall(SYS_rt_sigprocmask, SIG_BLOCK, &all, old, 8);
+    guard_lock(guard);
+}
+
+static inline void guard_leave(struct thread *t, struct guard *guard, const sigset_t *old)
+{
+    guard_unlock(guard);
+    syscall(SYS_rt_sigprocmask, SIG_SETMASK, old, NULL, 8);
+    if (t)
+        inside_leave(t);
+}
+
+#endif

@@ -1,0 +1,117 @@
+#include "run/held.h"
+
+#include "run/arena.h"
+#include "run/locks.h"
+#include "run/order.h"
+#include "run/sys.h"
+
+#include <string.h>
+
+#define HELD_MOST (1u << 20)
+
+bool held_grow(struct thread *t)
+{
+    if (atomic_load_explicit(&watch.state, memory_order_relaxed) != WATCH_ON)
+        return false;
+    uint32_t room = t->room * 2;
+    if (room > HELD_MOST) {
+        watch_off("a thread holds more than a million locks");
+        return false;
+    }
+    struct held *grown = pages_map(room * sizeof *grown);
+    if (!grown) {
+        watch_off("out of memory");
+        return false;
+    }
+    memcpy(grown, t->held, t->room * sizeof *grown);
+    /* Others may be reading the old one: it stays. They read `room` first. */
+    __atomic_store_n(&t->held, grown, __ATOMIC_RELEASE);
+    __atomic_store_n(&t->room, room, __ATOMIC_RELEASE);
+    return true;
+}
+
+static inline uint64_t mix(uint64_t below, uintptr_t lock)
+{
+    uint64_t hash = (below + 0x9e3779b97f4a7c15u) ^ lock;
+    hash *= 0xd6e8feb86659fd93u;
+    return hash ^ (hash >> 29);
+}
+
+int held_new(struct thread *t, uint32_t place, uintptr_t lock, struct site site)
+{
+    struct held *h = &t->held[place];
+    if (watch.sites && h->frame[0] != site.caller)
+        h->frames = (uint8_t)walk(t, h->frame, watch.sites, site);
+    if (h->lock != lock) {
+        h->lock = lock;
+        locks_count(lock);
+        order_frame(t, site.frame);
+    }
+    h->below = place ? h[-1].chain : 0;
+    h->chain = mix(h->below, lock + h->mode);
+    h->order = atomic_load_explicit(&watch.order_epoch, memory_order_relaxed);
+    if (place && watch.potential && !(h->flags & INCIDENT_TRIED) && h->kind != INCIDENT_SEMAPHORE)
+        order_look(t, place);
+    return 0;
+}
+
+uint32_t held_find(const struct thread *t, uintptr_t lock)
+{
+    for (uint32_t i = t->count; i-- > 0;)
+        if (t->held[i].lock == lock)
+            return i;
+    return UINT32_MAX;
+}
+
+/* What was taken later moves down and is, from now on, held under less. */
+void held_drop(struct thread *t, uint32_t i)
+{
+    uint32_t last = t->count - 1;
+    for (; i < last; i++) {
+        struct held *h = &t->held[i];
+        memcpy(h, h + 1, offsetof(struct held, frame) + h[1].frames * sizeof *h->frame);
+        h->order = h[1].order;
+        h->below = i ? h[-1].chain : 0;
+        h->chain = mix(h->below, h->lock + h->mode);
+    }
+    t->count = last;
+}
+
+void held_stray(struct thread *t, uintptr_t lock)
+{
+    t->inside++;
+    if (!(lock_flags(lock) & LOCK_STRAY))
+        lock_mark(lock, INCIDENT_MUTEX, LOCK_STRAY);
+    inside_leave(t);
+}
+
+/* ------------------------------------------------------------------ waits */
+
+void wait_fill(struct thread *t, const void *lock, uint32_t kind, uint32_t mode, uint32_t flags,
+               struct site site)
+{
+    struct wait *wait = &t->wait;
+    wait->lock = (uintptr_t)lock;
+    wait->outer = 0;
+    wait->kind = (uint8_t)kind;
+    wait->mode = (uint8_t)mode;
+    wait->flags = (uint8_t)flags;
+    wait->since = sys_ticks();
+    wait->frames = walk(t, wait->frame, watch.sites ? watch.sites : 1, site);
+}
+
+/* The fence pairs with that of every other thread that waits: of two that wait for each other, the
+ * one whose fence comes later sees the other's slot. */
+void wait_publish(struct thread *t)
+{
+    uint64_t generation = atomic_load_explicit(&t->generation, memory_order_relaxed);
+    atomic_store_explicit(&t->generation, generation + 1, memory_order_release);
+    atomic_thread_fence(memory_order_seq_cst);
+}
+
+void wait_end(struct thread *t)
+{
+    uint64_t generation = atomic_load_explicit(&t->generation, memory_order_relaxed);
+    if (generation & 1)
+        atomic_store_explicit(&t->generation, generation + 1, memory_order_release);
+}

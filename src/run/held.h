@@ -1,0 +1,178 @@
+/* A thread's holds and its wait slot: the parts that run at every lock. */
+#ifndef GORDIAN_RUN_HELD_H
+#define GORDIAN_RUN_HELD_H
+
+#include "run/watch.h"
+
+#include <errno.h>
+
+/* Where a wrapper was called: its own frame and whereto it returns. */
+struct site {
+    uintptr_t frame;
+    uintptr_t caller;
+};
+
+#define SITE_HERE                                                                                  \
+    ((struct site){(uintptr_t)__builtin_frame_address(0), (uintptr_t)__builtin_return_address(0)})
+
+/* Return addresses from the frame on outwards: frames are linked, each lies higher on the stack
+ * than the one before, and all of them within this thread's stack. Anything else ends the walk, so
+ * only memory of the stack is ever read. The first address is always right. */
+static inline __attribute__((always_inline)) uint32_t
+walk(const struct thread *t, uintptr_t *frames, uint32_t most, struct site site)
+{
+    if (unlikely(most == 0))
+        return 0;
+    frames[0] = site.caller;
+    uintptr_t frame = site.frame, high = t->stack_high;
+    uint32_t count = 1;
+    if (unlikely(frame < t->stack_low || frame >= high))
+        return 1;
+    while (count < most) {
+        uintptr_t next = *(const uintptr_t *)frame;
+        if (next <= frame || next >= high || (next & (sizeof next - 1)))
+            break;
+        frames[count++] = ((const uintptr_t *)next)[1];
+        frame = next;
+    }
+    return count;
+}
+
+/* Room for one more, in a larger array; false: there is none, or the watcher is off. */
+bool held_grow(struct thread *t);
+/* A hold that is not the one this place held last, or whose frames a signal handler has overwritten:
+ * hashes, counts, and looks at the lock order. Returns 0, so that it can be the last call. */
+int held_new(struct thread *t, uint32_t place, uintptr_t lock, struct site site);
+/* Takes out place `i`. */
+void held_drop(struct thread *t, uint32_t i);
+/* The topmost hold of a lock, or UINT32_MAX. */
+uint32_t held_find(const struct thread *t, uintptr_t lock);
+/* Somebody gives back what he does not hold: noted, so that the lock is never judged by holds. */
+void held_stray(struct thread *t, uintptr_t lock);
+
+static inline __attribute__((always_inline)) uint64_t
+held_what(uint32_t kind, uint32_t mode, uint32_t flags, uint32_t frames)
+{
+    return 1 | (uint64_t)kind << 32 | (uint64_t)mode << 40 | (uint64_t)flags << 48 |
+           (uint64_t)frames << 56;
+}
+
+/* Where the next hold will be noted. */
+static inline __attribute__((always_inline)) struct held *hold_place(struct thread *t)
+{
+    return unlikely(t->count >= t->room) && !held_grow(t) ? NULL : &t->held[t->count];
+}
+
+/* Notes that this thread now holds the lock, at `h` (hold_place), where the frames have been left
+ * already. The place is claimed before it is filled: a signal handler that locks in between uses the
+ * next one. One that came earlier, between walk and claim, has left its own frames. Returns 0. */
+static inline __attribute__((always_inline)) int
+hold_at(struct thread *t, struct held *h, const void *lock, uint64_t what, struct site site)
+{
+    uint32_t i = t->count;
+    t->count = i + 1;
+    atomic_signal_fence(memory_order_seq_cst);
+    h->what = what;
+    if (likely(h->lock == (uintptr_t)lock) && likely(h->frame[0] == site.caller || !watch.sites) &&
+        likely(i == 0 || (h->below == h[-1].chain &&
+                          h->order == atomic_load_explicit(&watch.order_epoch,
+                                                           memory_order_relaxed))))
+        return 0;
+    return held_new(t, i, (uintptr_t)lock, site);
+}
+
+static inline __attribute__((always_inline)) void hold_as(struct thread *t, const void *lock,
+                                                          uint32_t kind, uint32_t mode,
+                                                          uint32_t flags, struct site site)
+{
+    struct held *h = hold_place(t);
+    if (unlikely(!h))
+        return;
+    uint32_t frames = walk(t, h->frame, watch.sites, site);
+    hold_at(t, h, lock, held_what(kind, mode, flags, frames), site);
+}
+
+static inline void hold(struct thread *t, const void *lock, uint32_t kind, uint32_t mode,
+                        struct site site)
+{
+    hold_as(t, lock, kind, mode, 0, site);
+}
+
+/* The last hold of this lock is over. False: there was none. */
+static inline __attribute__((always_inline)) bool unhold(struct thread *t, const void *lock)
+{
+    uint32_t i = t->count;
+    if (likely(i != 0 && t->held[i - 1].lock == (uintptr_t)lock && t->held[i - 1].units == 1)) {
+        t->count = i - 1;
+        return true;
+    }
+    i = held_find(t, (uintptr_t)lock);
+    if (i == UINT32_MAX)
+        return false;
+    if (t->held[i].units > 1)
+        t->held[i].units--;
+    else
+        held_drop(t, i);
+    return true;
+}
+
+/* ------------------------------------------------------------------ waits */
+
+/* The registers that a debugger's unwinding needs, as they are in the calling function, which must
+ * stay on the stack while it waits. */
+static inline __attribute__((always_inline)) void capture(struct wait *wait)
+{
+#if defined(__x86_64__)
+    uintptr_t *r = wait->registers;
+    __asm__ volatile("movq %%rbx, 24(%0)\n\t"
+                     "movq %%rbp, 48(%0)\n\t"
+                     "movq %%rsp, 56(%0)\n\t"
+                     "movq %%r12, 96(%0)\n\t"
+                     "movq %%r13, 104(%0)\n\t"
+                     "movq %%r14, 112(%0)\n\t"
+                     "movq %%r15, 120(%0)\n\t"
+                     "leaq 0f(%%rip), %%rax\n\t"
+                     "movq %%rax, 128(%0)\n"
+                     "0:"
+                     :
+                     : "r"(r)
+                     : "rax", "memory");
+#elif defined(__aarch64__)
+    uintptr_t *r = wait->registers;
+    __asm__ volatile("stp x19, x20, [%0, #152]\n\t"
+                     "stp x21, x22, [%0, #168]\n\t"
+                     "stp x23, x24, [%0, #184]\n\t"
+                     "stp x25, x26, [%0, #200]\n\t"
+                     "stp x27, x28, [%0, #216]\n\t"
+                     "stp x29, x30, [%0, #232]\n\t"
+                     "mov x9, sp\n\t"
+                     "adr x10, 0f\n\t"
+                     "stp x9, x10, [%0, #248]\n"
+                     "0:"
+                     :
+                     : "r"(r)
+                     : "x9", "x10", "memory");
+#endif
+}
+
+static inline __attribute__((always_inline)) bool is_waiting(const struct thread *t)
+{
+    return atomic_load_explicit(&t->generation, memory_order_relaxed) & 1;
+}
+
+/* Fills the slot but for the registers; see WAIT_BEGIN. A thread has one slot: a signal handler that
+ * interrupts a wait passes through (thread_enter). */
+void wait_fill(struct thread *t, const void *lock, uint32_t kind, uint32_t mode, uint32_t flags,
+               struct site site);
+void wait_publish(struct thread *t);
+void wait_end(struct thread *t);
+
+/* In a function that stays on the stack until wait_end. */
+#define WAIT_BEGIN(t, lock, kind, mode, flags, site)                                               \
+    do {                                                                                           \
+        wait_fill(t, lock, kind, mode, flags, site);                                               \
+        capture(&(t)->wait);                                                                       \
+        wait_publish(t);                                                                           \
+    } while (0)
+
+#endif

@@ -1,0 +1,90 @@
+#include "run/maps.h"
+
+#include "run/sys.h"
+
+#include <string.h>
+
+/* Reads a file byte by byte through a small buffer. */
+struct stream {
+    int fd;
+    long at, end;
+    char buffer[1024];
+};
+
+static int next(struct stream *stream)
+{
+    if (stream->at == stream->end) {
+        stream->end = sys_read(stream->fd, stream->buffer, sizeof stream->buffer);
+        stream->at = 0;
+        if (stream->end <= 0)
+            return stream->end = 0, -1;
+    }
+    return (unsigned char)stream->buffer[stream->at++];
+}
+
+/* A number in base 16 and the byte behind it. */
+static int hex(struct stream *stream, uint64_t *value)
+{
+    *value = 0;
+    for (;;) {
+        int c = next(stream);
+        if (c >= '0' && c <= '9')
+            *value = *value << 4 | (uint64_t)(c - '0');
+        else if (c >= 'a' && c <= 'f')
+            *value = *value << 4 | (uint64_t)(c - 'a' + 10);
+        else
+            return c;
+    }
+}
+
+/* "low-high perms offset device inode   path". False at the end. */
+static bool line(struct stream *stream, struct region *region)
+{
+    uint64_t low, high, ignored;
+    if (hex(stream, &low) != '-' || hex(stream, &high) != ' ')
+        return false;
+    region->low = (uintptr_t)low;
+    region->high = (uintptr_t)high;
+    char permissions[4];
+    for (int i = 0; i < 4; i++)
+        permissions[i] = (char)next(stream);
+    region->shared = permissions[3] == 's';
+    next(stream);
+    hex(stream, &region->offset);
+    hex(stream, &ignored); /* device */
+    hex(stream, &ignored);
+    int c = hex(stream, &ignored); /* inode */
+    while (c == ' ' || (c >= '0' && c <= '9'))
+        c = next(stream);
+    size_t length = 0;
+    for (; c >= 0 && c != '\n'; c = next(stream))
+        if (length < sizeof region->path - 1)
+            region->path[length++] = (char)c;
+    region->path[length] = '\0';
+    region->anonymous = region->shared && strncmp(region->path, "/dev/zero", 9) == 0;
+    return c >= 0;
+}
+
+bool maps_find(uintptr_t address, struct region *region)
+{
+    struct stream stream = {.fd = sys_open("/proc/self/maps", O_RDONLY)};
+    if (stream.fd < 0)
+        return false;
+    bool found = false;
+    while (!found && line(&stream, region))
+        found = address >= region->low && address < region->high;
+    sys_close(stream.fd);
+    return found;
+}
+
+long read_small(const char *path, char *buffer, size_t room)
+{
+    int fd = sys_open(path, O_RDONLY);
+    if (fd < 0)
+        return -1;
+    long length = sys_read(fd, buffer, room - 1);
+    sys_close(fd);
+    if (length >= 0)
+        buffer[length] = '\0';
+    return length;
+}

@@ -1,0 +1,155 @@
+/* pthread_mutex_*. Plain mutexes are taken and given back here when nobody is in the way; all else
+ * is libc's. */
+#include "run/mutex.h"
+
+#include "run/export.h"
+#include "run/judge.h"
+#include "run/locks.h"
+#include "run/real.h"
+#include "run/sys.h"
+
+#include <errno.h>
+
+/* After any way of taking it. */
+static inline int taken(struct thread *t, pthread_mutex_t *mutex, int result, uint32_t flags,
+                        struct site site)
+{
+    if (result != 0 && result != EOWNERDEAD)
+        return result;
+    uint32_t i = t->count;
+    if (i && t->held[i - 1].lock == (uintptr_t)mutex && t->held[i - 1].kind == INCIDENT_MUTEX &&
+        (mutex_kind(mutex) & KIND_TYPE) == PTHREAD_MUTEX_RECURSIVE_NP)
+        t->held[i - 1].units++; /* once more; where it was first taken is what matters */
+    else
+        hold_as(t, mutex, INCIDENT_MUTEX, INCIDENT_EXCLUSIVE, flags, site);
+    return result;
+}
+
+/* Does libc answer EDEADLK or the like by itself? */
+static bool libc_refuses(const struct thread *t, const pthread_mutex_t *mutex)
+{
+    return (mutex_kind(mutex) & KIND_TYPE) == PTHREAD_MUTEX_ERRORCHECK_NP &&
+           mutex_owner(mutex) == t->tid;
+}
+
+/* Waits a little and looks again while somebody ahead may still move without saying so. Mutexes with
+ * priority inheritance take no other clock: those look once. */
+static int wait_for(struct thread *t, pthread_mutex_t *mutex)
+{
+    for (uint32_t look = 0;; look++) {
+        enum judgement judgement = judge_wait(t, look);
+        if (judgement == JUDGE_BREAK)
+            return EDEADLK;
+        if (judgement == JUDGE_WAIT || mutex_kind(mutex) & KIND_INHERIT)
+            return real.pthread_mutex_lock(mutex);
+        struct timespec until = sys_soon(LOOK_AGAIN_NS);
+        int result = real.pthread_mutex_clocklock(mutex, CLOCK_MONOTONIC, &until);
+        if (result != ETIMEDOUT)
+            return result;
+    }
+}
+
+__attribute__((noinline)) int mutex_lock_slow(pthread_mutex_t *mutex, struct site site,
+                                              uint32_t through)
+{
+    struct thread *t = thread_enter();
+    if (!t)
+        return real.pthread_mutex_lock(mutex);
+    int result = real.pthread_mutex_trylock(mutex);
+    if (result == 0 || result == EOWNERDEAD)
+        return taken(t, mutex, result, through, site);
+    if (result != EBUSY || libc_refuses(t, mutex))
+        return taken(t, mutex, real.pthread_mutex_lock(mutex), through, site);
+    WAIT_BEGIN(t, mutex, INCIDENT_MUTEX, INCIDENT_EXCLUSIVE, through, site);
+    result = wait_for(t, mutex);
+    wait_end(t);
+    return taken(t, mutex, result, through, site);
+}
+
+WRAPPER(int, pthread_mutex_lock, (pthread_mutex_t * mutex))
+{
+    return mutex_lock_as(mutex, 0, SITE_HERE);
+}
+EXPORT(pthread_mutex_lock, V_OLDEST);
+
+__attribute__((noinline)) int mutex_unlock_slow(pthread_mutex_t *mutex)
+{
+    struct thread *t = thread_enter();
+    if (!t)
+        return real.pthread_mutex_unlock(mutex);
+    uint32_t owner = mutex_owner(mutex);
+    int result = real.pthread_mutex_unlock(mutex);
+    if (result == 0 && !unhold(t, mutex) && owner && owner != t->tid && owner != t->fork_tid)
+        held_stray(t, (uintptr_t)mutex);
+    return result;
+}
+
+WRAPPER(int, pthread_mutex_unlock, (pthread_mutex_t * mutex))
+{
+    return mutex_unlock_as(mutex);
+}
+EXPORT(pthread_mutex_unlock, V_OLDEST);
+
+int mutex_trylock_as(pthread_mutex_t *mutex, struct site site, uint32_t through)
+{
+    struct thread *t = thread_enter();
+    if (!t)
+        return real.pthread_mutex_trylock(mutex);
+    return taken(t, mutex, real.pthread_mutex_trylock(mutex), INCIDENT_TRIED | through, site);
+}
+
+WRAPPER(int, pthread_mutex_trylock, (pthread_mutex_t * mutex))
+{
+    return mutex_trylock_as(mutex, SITE_HERE, 0);
+}
+EXPORT2(pthread_mutex_trylock, V_2_34, V_OLDEST);
+
+__attribute__((noinline)) int mutex_lock_until(pthread_mutex_t *mutex, clockid_t clock,
+                                               const struct timespec *until, struct site site,
+                                               uint32_t through)
+{
+    struct thread *t = thread_enter();
+    if (!t)
+        return clock == CLOCK_REALTIME ? real.pthread_mutex_timedlock(mutex, until)
+                                       : real.pthread_mutex_clocklock(mutex, clock, until);
+    int result = real.pthread_mutex_trylock(mutex);
+    if (result == 0 || result == EOWNERDEAD)
+        return taken(t, mutex, result, INCIDENT_TRIED | through, site);
+    /* A wait that ends by itself closes no deadlock, but others see what is waited for. */
+    WAIT_BEGIN(t, mutex, INCIDENT_MUTEX, INCIDENT_EXCLUSIVE, INCIDENT_TIMED | through, site);
+    result = clock == CLOCK_REALTIME ? real.pthread_mutex_timedlock(mutex, until)
+                                         : real.pthread_mutex_clocklock(mutex, clock, until);
+    wait_end(t);
+    return taken(t, mutex, result, INCIDENT_TRIED | through, site);
+}
+
+WRAPPER(int, pthread_mutex_timedlock, (pthread_mutex_t * mutex, const struct timespec *until))
+{
+    return mutex_lock_until(mutex, CLOCK_REALTIME, until, SITE_HERE, 0);
+}
+EXPORT2(pthread_mutex_timedlock, V_2_34, V_OLDEST);
+
+WRAPPER(int, pthread_mutex_clocklock,
+        (pthread_mutex_t * mutex, clockid_t clock, const struct timespec *until))
+{
+    return mutex_lock_until(mutex, clock, until, SITE_HERE, 0);
+}
+EXPORT2(pthread_mutex_clocklock, V_2_34, V_2_30);
+
+WRAPPER(int, pthread_mutex_init, (pthread_mutex_t * mutex, const pthread_mutexattr_t *attributes))
+{
+    struct thread *t = thread_enter();
+    if (t)
+        lock_born(t, mutex, INCIDENT_MUTEX, 0, 0, SITE_HERE);
+    return real.pthread_mutex_init(mutex, attributes);
+}
+EXPORT(pthread_mutex_init, V_OLDEST);
+
+WRAPPER(int, pthread_mutex_destroy, (pthread_mutex_t * mutex))
+{
+    struct thread *t = thread_enter();
+    if (t)
+        lock_gone(t, mutex, 1);
+    return real.pthread_mutex_destroy(mutex);
+}
+EXPORT(pthread_mutex_destroy, V_OLDEST);

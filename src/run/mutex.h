@@ -1,0 +1,116 @@
+/* What a mutex of this libc says about itself. The layout is part of libc's interface (static
+ * initialisers are compiled into programs); start.c still checks it once. */
+#ifndef GORDIAN_RUN_MUTEX_H
+#define GORDIAN_RUN_MUTEX_H
+
+#include "run/held.h"
+#include "run/word.h"
+
+#include <linux/futex.h>
+#include <pthread.h>
+
+/* Bits of __kind. The lowest two are the type: normal, recursive, errorcheck, adaptive. */
+enum {
+    KIND_TYPE = 3,
+    KIND_ROBUST = 16,
+    KIND_INHERIT = 32,
+    KIND_PROTECT = 64,
+    KIND_SHARED = 128,
+    KIND_ELIDED = 256, /* libc may run it as a transaction */
+    KIND_NOT_ELIDED = 512,
+};
+
+static inline uint32_t mutex_kind(const pthread_mutex_t *mutex)
+{
+    return (uint32_t)__atomic_load_n(&mutex->__data.__kind, __ATOMIC_RELAXED);
+}
+
+/* The tid of who has it, or 0: nobody, or about to change hands, or it needs nobody to come free. */
+static inline uint32_t mutex_owner(const pthread_mutex_t *mutex)
+{
+    uint32_t word = (uint32_t)__atomic_load_n(&mutex->__data.__lock, __ATOMIC_ACQUIRE);
+    if (mutex_kind(mutex) & (KIND_ROBUST | KIND_INHERIT))
+        return word & FUTEX_OWNER_DIED ? 0 : word & FUTEX_TID_MASK;
+    return word ? (uint32_t)__atomic_load_n(&mutex->__data.__owner, __ATOMIC_RELAXED) : 0;
+}
+
+/* Takes and gives back a mutex of the plain kind exactly as libc does when nobody is in the way.
+ * False: somebody is, or it is of another kind, and nothing has changed. */
+static inline __attribute__((always_inline)) bool mutex_take(pthread_mutex_t *mutex, uint32_t tid)
+{
+    uint32_t kind = mutex_kind(mutex);
+    if (unlikely((kind & ~(uint32_t)KIND_NOT_ELIDED) != 0))
+        return false;
+    int *word = &mutex->__data.__lock;
+    if (*watch.single) {
+        if (*word != 0)
+            return false;
+        *word = 1;
+    } else {
+        if (unlikely(!word_take(word)))
+            return false;
+    }
+    mutex->__data.__nusers++;
+    __atomic_store_n(&mutex->__data.__owner, (int)tid, __ATOMIC_RELAXED);
+    return true;
+}
+
+static inline __attribute__((always_inline)) bool mutex_give(pthread_mutex_t *mutex)
+{
+    uint32_t kind = mutex_kind(mutex);
+    if (unlikely((kind & ~(uint32_t)KIND_NOT_ELIDED) != 0))
+        return false;
+    int *word = &mutex->__data.__lock;
+    int owner = mutex->__data.__owner;
+    if (unlikely(__atomic_load_n(word, __ATOMIC_RELAXED) != 1))
+        return false; /* waited for */
+    __atomic_store_n(&mutex->__data.__owner, 0, __ATOMIC_RELAXED);
+    mutex->__data.__nusers--;
+    if (*watch.single) {
+        *word = 0;
+        return true;
+    }
+    if (likely(word_give(word)))
+        return true;
+    mutex->__data.__nusers++;
+    __atomic_store_n(&mutex->__data.__owner, owner, __ATOMIC_RELAXED);
+    return false;
+}
+
+/* Shared with C11's mtx_ functions: `through` is 0 or THROUGH_C11. Answers as pthread_mutex_lock and
+ * its kin. */
+int mutex_lock_slow(pthread_mutex_t *mutex, struct site site, uint32_t through);
+int mutex_trylock_as(pthread_mutex_t *mutex, struct site site, uint32_t through);
+int mutex_unlock_slow(pthread_mutex_t *mutex);
+int mutex_lock_until(pthread_mutex_t *mutex, clockid_t clock, const struct timespec *until,
+                     struct site site, uint32_t through);
+
+/* The undisturbed case costs no call. The frames are walked before the lock is taken: loads behind an
+ * acquire have to wait for it. */
+static inline __attribute__((always_inline)) int mutex_lock_as(pthread_mutex_t *mutex,
+                                                               uint32_t through, struct site site)
+{
+    struct thread *t = self;
+    if (unlikely(t == NULL) || unlikely(t->count >= t->room))
+        return mutex_lock_slow(mutex, site, through);
+    struct held *h = &t->held[t->count];
+    uint32_t frames = walk(t, h->frame, watch.sites, site);
+    if (unlikely(!mutex_take(mutex, t->tid)))
+        return mutex_lock_slow(mutex, site, through);
+    return hold_at(t, h, mutex, held_what(INCIDENT_MUTEX, INCIDENT_EXCLUSIVE, through, frames),
+                   site);
+}
+
+static inline __attribute__((always_inline)) int mutex_unlock_as(pthread_mutex_t *mutex)
+{
+    struct thread *t = self;
+    if (unlikely(t == NULL))
+        return mutex_unlock_slow(mutex);
+    uint32_t i = t->count;
+    if (unlikely(i == 0 || t->held[i - 1].lock != (uintptr_t)mutex) || unlikely(!mutex_give(mutex)))
+        return mutex_unlock_slow(mutex);
+    t->count = i - 1;
+    return 0;
+}
+
+#endif

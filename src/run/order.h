@@ -1,0 +1,27 @@
+/* Lock orders: which locks were taken under which, and what that could lead to. */
+#ifndef GORDIAN_RUN_ORDER_H
+#define GORDIAN_RUN_ORDER_H
+
+#include "run/held.h"
+
+/* The hold at `place` was taken while holding those below it. Cheap when this thread has done the
+ * same before. */
+void order_look(struct thread *t, uint32_t place);
+
+/* These bytes are no locks any more, or other ones. */
+void order_forget(uintptr_t low, size_t size);
+
+/* This thread is at a frame above locks on its stack: these are gone. */
+void order_unwind(struct thread *t, uintptr_t frame);
+
+static inline void order_frame(struct thread *t, uintptr_t frame)
+{
+    if (unlikely(frame > atomic_load_explicit(&t->lowest_lock, memory_order_relaxed)) &&
+        frame < t->stack_high)
+        order_unwind(t, frame);
+}
+
+bool order_start(void);
+void order_fork(void);
+
+#endif

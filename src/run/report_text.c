@@ -1,0 +1,345 @@
+/* The report for a person. */
+#include "cli/draw.h"
+#include "run/report_lines.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Of more threads than that only the first and last few are shown. */
+#define THREADS_MOST 12
+#define THREADS_HEAD 5
+#define THREADS_TAIL 3
+#define BEHIND_MOST  20
+
+/* ------------------------------------------------------------------ the drawing */
+
+static const char *thread_label(const void *context, uint32_t thread)
+{
+    const struct report *report = context;
+    return report->threads[thread].name;
+}
+
+static const char *lock_label(const void *context, uint32_t lock)
+{
+    const struct report *report = context;
+    return report->locks[lock].name;
+}
+
+static const char *holding_label(const void *context, uint32_t lock)
+{
+    return held_text(context, lock);
+}
+
+static void draw(const struct page *page, const gordian_witness *witness, uint32_t first)
+{
+    struct labels labels = {
+        .process = thread_label,
+        .resource = lock_label,
+        .context = page->report,
+        .holding = holding_label,
+    };
+    struct drawing drawing = {page->look->style, page->out, &labels, page->look->verbose};
+    draw_witness(&drawing, witness, first);
+    output_char(page->out, '\n');
+}
+
+/* Is it held by somebody who is in the way? What a thread holds besides is not drawn. */
+static bool is_waited_for(const struct report *report, uint32_t lock)
+{
+    for (size_t i = 0; i < report->edge_count; i++) {
+        const struct incident_edge *edge = &report->edges[i].raw;
+        if (edge->lock == lock && (edge->flags & INCIDENT_WAITS))
+            return true;
+    }
+    return false;
+}
+
+/* The first `count` edges: those of the witness, or all where everything is asked for. */
+static void draw_edges(const struct page *page, size_t count, bool cycle)
+{
+    const struct report *report = page->report;
+    gordian_edge *edges = calloc(count + 1, sizeof *edges);
+    size_t used = 0, waits = 0;
+    for (size_t i = 0; i < count && edges; i++) {
+        const struct incident_edge *edge = &report->edges[i].raw;
+        bool wait = edge->flags & INCIDENT_WAITS;
+        if (!wait && !cycle && !is_waited_for(report, edge->lock))
+            continue;
+        edges[used++] = (gordian_edge){1, edge->thread, edge->lock, wait};
+        waits += wait;
+    }
+    uint32_t first = report->head.first != INCIDENT_NONE ? report->head.first
+                     : used                              ? edges[0].process
+                                                         : 0;
+    if (waits)
+        draw(page, &(gordian_witness){cycle, edges, used}, first);
+    free(edges);
+}
+
+/* What the orders of a potential deadlock would come to. */
+static void draw_orders(const struct page *page)
+{
+    const struct report *report = page->report;
+    size_t count = report->order_count;
+    gordian_edge *edges = calloc(2 * count + 1, sizeof *edges);
+    bool closed = count > 0;
+    for (size_t i = 0; i < count && edges; i++) {
+        const struct incident_order *order = &report->orders[i].raw;
+        const struct incident_order *next = &report->orders[(i + 1) % count].raw;
+        edges[2 * i] = (gordian_edge){1, order->thread, order->taken, true};
+        edges[2 * i + 1] = (gordian_edge){1, next->thread, order->taken, false};
+        closed = closed && order->taken == next->held;
+    }
+    if (edges && closed) {
+        output_text(page->out, "  This can happen:\n\n");
+        draw(page, &(gordian_witness){true, edges, 2 * count}, edges[0].process);
+    }
+    free(edges);
+}
+
+/* ------------------------------------------------------------------ parts of a report */
+
+static void title(const struct page *page, unsigned ordinal)
+{
+    const struct report *report = page->report;
+    struct output *out = page->out;
+    static const char *const words[] = {
+        [INCIDENT_DEADLOCK] = "deadlock",
+        [INCIDENT_OWNER_GONE] = "deadlock",
+        [INCIDENT_POTENTIAL] = "potential deadlock",
+        [INCIDENT_STALL] = "stall",
+        [INCIDENT_STATUS] = "status",
+    };
+    char text[300], number[16] = "";
+    report_title(report, text, sizeof text);
+    if (ordinal)
+        snprintf(number, sizeof number, " %u", ordinal);
+    bool bad = report->head.kind != INCIDENT_STATUS;
+    style_color(&page->look->style, out, bad ? COLOR_BAD : COLOR_STRONG);
+    output_format(out, "gordian: %s%s: ", words[report->head.kind], number);
+    style_color(&page->look->style, out, COLOR_PLAIN);
+    style_name(&page->look->style, out, COLOR_STRONG, text);
+    output_text(out, "\n");
+    style_color(&page->look->style, out, COLOR_FAINT);
+    output_text(out, "  program ");
+    style_name(&page->look->style, out, COLOR_PLAIN, path_tail(report->program));
+    style_color(&page->look->style, out, COLOR_FAINT);
+    uint64_t locks = report->head.locks_watched, watched = report->head.threads_watched;
+    output_format(out, ", process %u; %llu lock%s and %llu thread%s watched so far\n\n",
+                  report->head.pid, (unsigned long long)locks, locks == 1 ? "" : "s",
+                  (unsigned long long)watched, watched == 1 ? "" : "s");
+    style_color(&page->look->style, out, COLOR_PLAIN);
+    if (*report->note) {
+        output_text(out, "  ");
+        style_name(&page->look->style, out, COLOR_PLAIN, report->note);
+        output_text(out, "\n\n");
+    }
+}
+
+/* The threads of the first `count` edges, each once, in order of appearance. */
+static size_t threads_of(const struct report *report, size_t count, uint32_t *threads)
+{
+    size_t used = 0;
+    for (size_t i = 0; i < count; i++) {
+        uint32_t thread = report->edges[i].raw.thread;
+        bool again = false;
+        for (size_t k = 0; k < used && !again; k++)
+            again = threads[k] == thread;
+        if (!again)
+            threads[used++] = thread;
+    }
+    return used;
+}
+
+static void thread_blocks(const struct page *page, const uint32_t *threads, size_t count)
+{
+    bool whole = page->look->verbose || count <= THREADS_MOST;
+    for (size_t i = 0; i < count; i++) {
+        if (!whole && i == THREADS_HEAD) {
+            size_t left = count - THREADS_HEAD - THREADS_TAIL;
+            output_format(page->out, "  ... %zu more threads (--verbose shows all) ...\n\n", left);
+            i += left;
+        }
+        page_thread(page, threads[i]);
+    }
+}
+
+/* One line each for those who are stuck without being a part of it. */
+static void behind(const struct page *page, const uint32_t *members, size_t count)
+{
+    const struct report *report = page->report;
+    size_t shown = 0, left = 0;
+    for (uint32_t i = 0; i < report->thread_count; i++) {
+        bool member = !(report->threads[i].raw.flags & INCIDENT_STUCK);
+        for (size_t k = 0; k < count && !member; k++)
+            member = members[k] == i;
+        const struct report_edge *wait = wait_of(report, i);
+        if (member || !wait)
+            continue;
+        if (shown == BEHIND_MOST && !page->look->verbose) {
+            left++;
+            continue;
+        }
+        if (shown++ == 0)
+            output_text(page->out, "  Waiting behind it\n");
+        output_text(page->out, "    ");
+        style_name(&page->look->style, page->out, COLOR_PROCESS, report->threads[i].name);
+        output_text(page->out, " waits for ");
+        style_name(&page->look->style, page->out, COLOR_RESOURCE,
+                   report->locks[wait->raw.lock].name);
+        output_text(page->out, " in ");
+        page_place(page, &report->threads[i].stack);
+        output_text(page->out, "\n");
+    }
+    if (left)
+        output_format(page->out, "    and %zu more (--verbose shows all)\n", left);
+    if (shown)
+        output_text(page->out, "\n");
+}
+
+/* Every lock that a shown thread holds or waits for. */
+static void lock_blocks(const struct page *page, const uint32_t *threads, size_t count)
+{
+    const struct report *report = page->report;
+    bool any = false;
+    for (uint32_t lock = 0; lock < report->lock_count; lock++) {
+        bool wanted = report->order_count > 0;
+        for (size_t i = 0; i < report->edge_count && !wanted; i++)
+            for (size_t k = 0; k < count && !wanted; k++)
+                wanted = report->edges[i].raw.lock == lock &&
+                         report->edges[i].raw.thread == threads[k] &&
+                         report->locks[lock].raw.kind != INCIDENT_THREAD_END;
+        if (wanted && !any)
+            output_text(page->out, "  Locks\n");
+        if (wanted)
+            page_lock(page, lock);
+        any = any || wanted;
+    }
+    if (any)
+        output_char(page->out, '\n');
+}
+
+static void advice(const struct page *page)
+{
+    const char *text = report_advice(page->report);
+    if (text)
+        output_format(page->out, "  What to do\n%s\n", text);
+    switch (page->report->head.action) {
+    case INCIDENT_ABORT:
+        output_text(page->out, "  The program ends here, with exit status 86 "
+                               "(--on-deadlock=report or break would let it go on).\n\n");
+        break;
+    case INCIDENT_BREAK:
+        output_format(page->out, "  To break it, the call of %s returns EDEADLK.\n\n",
+                      page->report->head.first != INCIDENT_NONE
+                          ? page->report->threads[page->report->head.first].name
+                          : "the last thread");
+        break;
+    default:
+        break;
+    }
+}
+
+/* ------------------------------------------------------------------ one kind each */
+
+static void order_block(const struct page *page, const struct report_order *order)
+{
+    const struct report *report = page->report;
+    const struct style *style = &page->look->style;
+    struct output *out = page->out;
+    const char *held = report->locks[order->raw.held].name;
+    const char *taken = report->locks[order->raw.taken].name;
+    output_text(out, "  ");
+    style_name(style, out, COLOR_PROCESS, report->threads[order->raw.thread].name);
+    output_format(out, " (thread %u%s) took ", report->threads[order->raw.thread].raw.tid,
+                  report->threads[order->raw.thread].raw.flags & INCIDENT_ENDED ? ", ended" : "");
+    style_name(style, out, COLOR_RESOURCE, taken);
+    output_format(out, "%s%s while holding ", *mode_text(order->raw.taken_mode) ? " " : "",
+                  mode_text(order->raw.taken_mode));
+    style_name(style, out, COLOR_RESOURCE, held);
+    output_format(out, "%s%s\n", *mode_text(order->raw.held_mode) ? " " : "",
+                  mode_text(order->raw.held_mode));
+    output_text(out, "    held ");
+    style_name(style, out, COLOR_RESOURCE, held);
+    output_text(out, " since\n");
+    page_stack(page, &order->held);
+    output_text(out, "    took ");
+    style_name(style, out, COLOR_RESOURCE, taken);
+    output_text(out, " at\n");
+    page_stack(page, &order->taken);
+    output_char(out, '\n');
+}
+
+static void potential(const struct page *page)
+{
+    draw_orders(page);
+    for (size_t i = 0; i < page->report->order_count; i++)
+        order_block(page, &page->report->orders[i]);
+    lock_blocks(page, NULL, 0);
+    advice(page);
+}
+
+static void deadlock(const struct page *page)
+{
+    const struct report *report = page->report;
+    size_t count = report->witness_count ? report->witness_count : report->edge_count;
+    uint32_t *threads = calloc(count + 1, sizeof *threads);
+    if (!threads)
+        return;
+    size_t members = threads_of(report, count, threads);
+    draw_edges(page, count, report->cycle);
+    thread_blocks(page, threads, members);
+    behind(page, threads, members);
+    lock_blocks(page, threads, members);
+    advice(page);
+    free(threads);
+}
+
+static void status(const struct page *page)
+{
+    const struct report *report = page->report;
+    draw_edges(page, report->edge_count, false);
+    uint32_t *threads = calloc(report->thread_count + 1, sizeof *threads);
+    for (uint32_t i = 0; i < report->thread_count && threads; i++)
+        threads[i] = i;
+    if (threads)
+        thread_blocks(page, threads, report->thread_count);
+    free(threads);
+}
+
+/* Incidents that came back after they had been told. */
+static void summary(const struct page *page)
+{
+    const struct report *report = page->report;
+    for (size_t i = 0; i < report->fold_count; i++) {
+        const struct incident_fold *fold = &report->folds[i];
+        if (fold->count <= 1)
+            continue;
+        const char *kind = fold->kind == INCIDENT_POTENTIAL ? "potential deadlock"
+                           : fold->kind == INCIDENT_STALL   ? "stall"
+                                                            : "deadlock";
+        output_format(page->out, "gordian: %s (incident %u of process %u) came %llu times%s\n",
+                      kind, fold->number, report->head.pid, (unsigned long long)fold->count,
+                      fold->suppressed ? ", suppressed" : "");
+    }
+}
+
+void report_text(const struct report *report, const struct report_look *look, unsigned ordinal,
+                 struct output *out)
+{
+    struct page page = {report, look, out};
+    if (report->head.kind == INCIDENT_SUMMARY) {
+        summary(&page);
+        return;
+    }
+    if (report->head.kind < INCIDENT_DEADLOCK || report->head.kind > INCIDENT_SUMMARY)
+        return;
+    title(&page, ordinal);
+    if (report->head.kind == INCIDENT_POTENTIAL)
+        potential(&page);
+    else if (report->head.kind == INCIDENT_STATUS)
+        status(&page);
+    else
+        deadlock(&page);
+}

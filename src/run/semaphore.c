@@ -1,0 +1,172 @@
+/* sem_*. A semaphore has no owner. While units are given back by threads that took them it is
+ * a lock with several units; the first post by a thread that holds none makes it a signal, for
+ * good, and nobody can say any more who would post it. Before any post it may be either. */
+#include "run/export.h"
+#include "run/judge.h"
+#include "run/locks.h"
+#include "run/real.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+
+/* One more unit. Those of signals are not counted: nobody gives them back. */
+static int taken(struct thread *t, sem_t *sem, int result, uint32_t flags, struct site site)
+{
+    if (result != 0)
+        return result;
+    uint32_t i = t->count;
+    if (!(i && t->held[i - 1].lock == (uintptr_t)sem)) {
+        if (lock_flags((uintptr_t)sem) & (LOCK_SIGNALS | LOCK_SHARED))
+            return 0;
+        i = held_find(t, (uintptr_t)sem);
+        i = i == UINT32_MAX ? 0 : i + 1;
+    }
+    if (i)
+        t->held[i - 1].units++;
+    else
+        hold_as(t, sem, INCIDENT_SEMAPHORE, INCIDENT_UNIT, flags, site);
+    return 0;
+}
+
+/* The wait may end in a cancellation. */
+static void wait_over(void *thread)
+{
+    wait_end(thread);
+}
+
+static __attribute__((noinline)) int sem_wait_slow(struct thread *t, sem_t *sem, struct site site)
+{
+    WAIT_BEGIN(t, sem, INCIDENT_SEMAPHORE, INCIDENT_UNIT, 0, site);
+    int result = -1;
+    if (judge_wait(t, 0) == JUDGE_BREAK) {
+        wait_end(t);
+        errno = EDEADLK;
+        return -1;
+    }
+    pthread_cleanup_push(wait_over, t);
+    result = real.sem_wait(sem);
+    pthread_cleanup_pop(0);
+    wait_end(t);
+    return result;
+}
+
+WRAPPER(int, sem_wait, (sem_t * sem))
+{
+    struct thread *t = thread_enter();
+    if (!t)
+        return real.sem_wait(sem);
+    struct site site = SITE_HERE;
+    int saved = errno;
+    int result = real.sem_trywait(sem);
+    if (result != 0) {
+        errno = saved;
+        result = sem_wait_slow(t, sem, site);
+    }
+    return taken(t, sem, result, 0, site);
+}
+EXPORT2(sem_wait, V_2_34, V_OLDEST);
+
+WRAPPER(int, sem_trywait, (sem_t * sem))
+{
+    struct thread *t = thread_enter();
+    int result = real.sem_trywait(sem);
+    return t ? taken(t, sem, result, INCIDENT_TRIED, SITE_HERE) : result;
+}
+EXPORT2(sem_trywait, V_2_34, V_OLDEST);
+
+static __attribute__((noinline)) int wait_until(sem_t *sem, clockid_t clock, bool clocked,
+                                                const struct timespec *until, struct site site)
+{
+    struct thread *t = thread_enter();
+    if (!t)
+        return clocked ? real.sem_clockwait(sem, clock, until) : real.sem_timedwait(sem, until);
+    int result;
+    WAIT_BEGIN(t, sem, INCIDENT_SEMAPHORE, INCIDENT_UNIT, INCIDENT_TIMED, site);
+    pthread_cleanup_push(wait_over, t);
+    result = clocked ? real.sem_clockwait(sem, clock, until) : real.sem_timedwait(sem, until);
+    pthread_cleanup_pop(0);
+    wait_end(t);
+    return taken(t, sem, result, INCIDENT_TRIED, site);
+}
+
+WRAPPER(int, sem_timedwait, (sem_t * sem, const struct timespec *until))
+{
+    return wait_until(sem, CLOCK_REALTIME, false, until, SITE_HERE);
+}
+EXPORT2(sem_timedwait, V_2_34, V_OLDEST);
+
+WRAPPER(int, sem_clockwait, (sem_t * sem, clockid_t clock, const struct timespec *until))
+{
+    return wait_until(sem, clock, true, until, SITE_HERE);
+}
+EXPORT2(sem_clockwait, V_2_34, V_2_30);
+
+/* A post from a signal handler counts as one by a stranger, whatever its thread holds: the handler may
+ * run at any time. sem_post must work in handlers: nothing here waits. */
+WRAPPER(int, sem_post, (sem_t * sem))
+{
+    struct thread *t = thread_enter();
+    uintptr_t lock = (uintptr_t)sem;
+    if (t) {
+        uint32_t mark = unhold(t, sem) ? LOCK_POSTED : LOCK_SIGNALS;
+        if (!(lock_flags(lock) & mark)) {
+            t->inside++;
+            lock_mark(lock, INCIDENT_SEMAPHORE, mark);
+            inside_leave(t);
+        }
+    } else if (self && self->inside) {
+        atomic_store_explicit(&watch.handlers_post, true, memory_order_relaxed);
+    } else if (self && !(lock_flags(lock) & LOCK_SIGNALS)) {
+        lock_mark(lock, INCIDENT_SEMAPHORE, LOCK_SIGNALS);
+    }
+    return real.sem_post(sem);
+}
+EXPORT2(sem_post, V_2_34, V_OLDEST);
+
+WRAPPER(int, sem_init, (sem_t * sem, int shared, unsigned value))
+{
+    struct thread *t = thread_enter();
+    if (t)
+        lock_born(t, sem, INCIDENT_SEMAPHORE, value, shared ? LOCK_SHARED : 0, SITE_HERE);
+    return real.sem_init(sem, shared, value);
+}
+EXPORT2(sem_init, V_2_34, V_OLDEST);
+
+WRAPPER(int, sem_destroy, (sem_t * sem))
+{
+    struct thread *t = thread_enter();
+    if (t)
+        lock_gone(t, sem, 1);
+    return real.sem_destroy(sem);
+}
+EXPORT2(sem_destroy, V_2_34, V_OLDEST);
+
+WRAPPER(sem_t *, sem_open, (const char *name, int flags, ...))
+{
+    mode_t mode = 0;
+    unsigned value = 0;
+    if (flags & O_CREAT) {
+        va_list more;
+        va_start(more, flags);
+        mode = va_arg(more, mode_t);
+        value = va_arg(more, unsigned);
+        va_end(more);
+    }
+    struct thread *t = thread_enter();
+    struct site site = SITE_HERE;
+    sem_t *sem = real.sem_open(name, flags, mode, value);
+    if (t && sem != SEM_FAILED && !(lock_flags((uintptr_t)sem) & LOCK_SHARED)) {
+        lock_born(t, sem, INCIDENT_SEMAPHORE, 0, LOCK_SHARED, site);
+        lock_name(sem, name);
+    }
+    return sem;
+}
+EXPORT2(sem_open, V_2_34, V_OLDEST);
+
+WRAPPER(int, sem_close, (sem_t * sem))
+{
+    thread_enter();
+    return real.sem_close(sem);
+}
+EXPORT2(sem_close, V_2_34, V_OLDEST);

@@ -1,0 +1,16 @@
+/* The GORDIAN_ variables; incident.h lists them. */
+#ifndef GORDIAN_RUN_SETTINGS_H
+#define GORDIAN_RUN_SETTINGS_H
+
+#include "run/watch.h"
+
+/* Copies the environment (the program may overwrite its own) and fills the settings of `watch`. */
+void settings_read(void);
+
+/* From the copy; NULL: not set. */
+const char *setting(const char *name);
+bool setting_is(const char *name, const char *value);
+/* The gordian command, or "". */
+const char *settings_tool(void);
+
+#endif

@@ -1,0 +1,117 @@
+/* One thread of our own, made when the first wait comes that may take long, and only if asked for. */
+#include "run/stall.h"
+
+#include "run/finding.h"
+#include "run/guard.h"
+#include "run/real.h"
+#include "run/survey.h"
+#include "run/sys.h"
+
+#include <signal.h>
+
+static _Atomic uint32_t watching;
+
+void stall_fork(void)
+{
+    atomic_store(&watching, 0);
+}
+
+/* Joining a thread that is at work takes as long as the work. */
+static bool is_patient(const struct look *look)
+{
+    struct look other;
+    if (look->flags & INCIDENT_TIMED)
+        return true;
+    if (look->kind != INCIDENT_THREAD_END)
+        return false;
+    struct thread *target = table_by_handle(look->lock);
+    return target && !look_at(target, &other);
+}
+
+/* Does this wait take too long from now on? */
+static bool is_stalled(struct thread *t, uint64_t now)
+{
+    struct look look;
+    if (!look_at(t, &look) || is_patient(&look)) {
+        t->stall_generation = 0;
+        return false;
+    }
+    if (look.generation != t->stall_generation) {
+        t->stall_generation = look.generation;
+        t->stall_since = now;
+        t->stall_told = 0;
+    }
+    return !t->stall_told && now - t->stall_since >= watch.stall_ns;
+}
+
+static void tell(struct thread *longest, uint64_t signature)
+{
+    struct notice notice = {-1, INCIDENT_STALL, INCIDENT_GO_ON, 0, signature};
+    struct arena arena;
+    struct draft draft;
+    if (!fold_add(signature, INCIDENT_STALL, &notice.number) || !arena_open(&arena))
+        return;
+    draft_open(&draft, &arena, INCIDENT_STALL);
+    survey(&draft);
+    draft.header.first = draft_thread(&draft, longest, 0);
+    draft.header.number = notice.number;
+    draft.header.signature = signature;
+    notice.fd = draft_write(&draft);
+    arena_close(&arena);
+    finding_tell(NULL, &notice);
+}
+
+static void look_around(uint64_t now)
+{
+    struct thread *longest = NULL;
+    uint64_t signature = INCIDENT_STALL;
+    uint32_t limit = atomic_load(&watch.thread_limit);
+    for (uint32_t i = 0; i < limit; i++) {
+        struct thread *t = &watch.threads[i];
+        if (!thread_is_live(t) || !is_stalled(t, now))
+            continue;
+        t->stall_told = 1;
+        signature += (t->wait.frame[0] + t->wait.kind) * 0x9e3779b97f4a7c15u;
+        if (!longest || t->stall_since < longest->stall_since)
+            longest = t;
+    }
+    if (longest)
+        tell(longest, signature);
+}
+
+static void *watcher(void *unused)
+{
+    thread_stay_aside();
+    uint64_t pause = watch.stall_ns / 8;
+    if (pause > 250000000u)
+        pause = 250000000u;
+    if (pause < 1000000u)
+        pause = 1000000u;
+    while (atomic_load(&watch.state) == WATCH_ON) {
+        sys_sleep(pause);
+        look_around(sys_now());
+    }
+    return unused;
+}
+
+void stall_wake(void)
+{
+    uint32_t none = 0;
+    if (atomic_load_explicit(&watching, memory_order_relaxed) ||
+        !atomic_compare_exchange_strong(&watching, &none, 1))
+        return;
+    struct thread *t = self;
+    pthread_t thread;
+    pthread_attr_t attributes;
+    uint64_t all = ~(uint64_t)0, old;
+    t->inside++;
+    atomic_fetch_add(&watch.helpers, 1);
+    syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, &old, 8);
+    bool made = pthread_attr_init(&attributes) == 0 &&
+                pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED) == 0 &&
+                real.pthread_create(&thread, &attributes, watcher, NULL) == 0;
+    syscall(SYS_rt_sigprocmask, SIG_SETMASK, &old, NULL, 8);
+    if (!made)
+        atomic_fetch_sub(&watch.helpers, 1);
+    inside_leave(t);
+}

@@ -1,0 +1,226 @@
+#include "run/start.h"
+
+#include "run/export.h"
+#include "run/judge.h"
+#include "run/locks.h"
+#include "run/maps.h"
+#include "run/mutex.h"
+#include "run/order.h"
+#include "run/real.h"
+#include "run/rwlock.h"
+#include "run/settings.h"
+#include "run/stall.h"
+#include "run/status.h"
+#include "run/summary.h"
+#include "run/sys.h"
+#include "run/table.h"
+#include "run/text.h"
+
+#include <string.h>
+#include <sys/mman.h>
+
+#if defined(__aarch64__)
+#include <sys/auxv.h>
+bool word_has_atomics;
+#endif
+
+static char always_single_not;
+static struct incident_tally no_tally;
+
+struct watch watch = {.single = &always_single_not, .tally = &no_tally};
+
+extern char __libc_single_threaded __attribute__((weak));
+
+/* ------------------------------------------------------------------ can we watch at all? */
+
+extern void __asan_init(void) __attribute__((weak));
+extern void __tsan_init(void) __attribute__((weak));
+extern void __msan_init(void) __attribute__((weak));
+extern void __hwasan_init(void) __attribute__((weak));
+
+/* Sanitizers stand in front of the same functions. */
+static const char *sanitizer(void)
+{
+    if (__tsan_init)
+        return "the program is built with ThreadSanitizer, which cannot be watched";
+    if (__asan_init || __hwasan_init)
+        return "the program is built with AddressSanitizer, which cannot be watched";
+    if (__msan_init)
+        return "the program is built with MemorySanitizer, which cannot be watched";
+    return NULL;
+}
+
+static bool mutex_layout(uint32_t tid)
+{
+    pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+    if (real.pthread_mutex_lock(&mutex) != 0)
+        return false;
+    bool known = mutex.__data.__lock == 1 && mutex.__data.__owner == (int)tid &&
+                 mutex.__data.__nusers == 1 && mutex.__data.__kind == 0;
+    real.pthread_mutex_unlock(&mutex);
+    return known && mutex.__data.__lock == 0 && mutex.__data.__owner == 0 &&
+           mutex.__data.__nusers == 0;
+}
+
+static bool rwlock_layout(uint32_t tid)
+{
+    pthread_rwlock_t lock = PTHREAD_RWLOCK_INITIALIZER;
+    if (real.pthread_rwlock_wrlock(&lock) != 0)
+        return false;
+    bool known = rwlock_writer(&lock) == tid;
+    real.pthread_rwlock_unlock(&lock);
+    known = known && rwlock_writer(&lock) == 0 && rwlock_readers(&lock) == 0;
+    real.pthread_rwlock_rdlock(&lock);
+    known = known && rwlock_readers(&lock) == 1;
+    real.pthread_rwlock_unlock(&lock);
+    return known;
+}
+
+/* Whether this libc's locks look as we read them. */
+static bool layout(void)
+{
+    uint32_t tid = sys_gettid();
+    return mutex_layout(tid) && rwlock_layout(tid);
+}
+
+/* ------------------------------------------------------------------ setting up */
+
+static void before_fork(void)
+{
+    if (self)
+        self->inside++;
+}
+
+static void in_parent(void)
+{
+    if (self)
+        inside_leave(self);
+}
+
+static void in_child(void)
+{
+    if (self)
+        inside_leave(self);
+    locks_fork();
+    table_fork();
+    judge_fork();
+    order_fork();
+    stall_fork();
+}
+
+static void map_tally(const char *path)
+{
+    int fd = path && *path ? sys_open(path, O_RDWR) : -1;
+    if (fd < 0)
+        return;
+    struct incident_tally *tally =
+        mmap(NULL, sizeof *tally, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    sys_close(fd);
+    if (tally == MAP_FAILED)
+        return;
+    if (memcmp(tally->magic, INCIDENT_TALLY_MAGIC, sizeof tally->magic) == 0)
+        watch.tally = tally;
+    else
+        real.munmap(tally, sizeof *tally);
+}
+
+/* What keeps the watcher off; NULL: nothing. */
+static const char *set_up(void)
+{
+    if (!real_resolve())
+        return "this C library lacks functions that should be there";
+    const char *why = sanitizer();
+    if (why)
+        return why;
+    if (!layout())
+        return "the locks of this C library have a layout unknown to this version";
+    if (!table_start() || !locks_start() || !order_start())
+        return "out of memory";
+    if (pthread_atfork(before_fork, in_parent, in_child) != 0)
+        return "out of memory";
+#if defined(__aarch64__)
+    word_has_atomics = getauxval(AT_HWCAP) & HWCAP_ATOMICS;
+#endif
+    if (&__libc_single_threaded)
+        watch.single = &__libc_single_threaded;
+    return NULL;
+}
+
+bool start(void)
+{
+    uint32_t expected = WATCH_NEW;
+    if (!atomic_compare_exchange_strong(&watch.state, &expected, WATCH_STARTING)) {
+        if (expected == WATCH_STARTING)
+            real_resolve(); /* from within, or the start of another thread is under way */
+        return expected == WATCH_ON;
+    }
+    int saved = errno;
+    watch.pid = sys_getpid();
+    watch.start_ticks = sys_ticks();
+    watch.start_ns = sys_now();
+    settings_read();
+    real_resolve();
+    map_tally(setting("GORDIAN_TALLY"));
+    const char *why = setting_is("GORDIAN_RUN", "0") ? "" : set_up();
+    if (why) {
+        atomic_store(&watch.state, WATCH_OFF);
+        if (*why) {
+            __atomic_fetch_add(&watch.tally->off, 1, __ATOMIC_RELAXED);
+            watch_say(why);
+        }
+    } else {
+        __atomic_fetch_add(&watch.tally->processes, 1, __ATOMIC_RELAXED);
+        atomic_store(&watch.state, WATCH_ON);
+        status_start();
+    }
+    errno = saved;
+    return !why;
+}
+
+static __attribute__((constructor(101))) void constructor(void)
+{
+    if (start())
+        thread_enter();
+}
+
+static __attribute__((destructor(101))) void destructor(void)
+{
+    if (atomic_load(&watch.state) == WATCH_ON)
+        summary_tell();
+}
+
+/* ------------------------------------------------------------------ notices */
+
+static void say(const char *before, const char *text)
+{
+    if (watch.quiet)
+        return;
+    char buffer[300];
+    struct text line;
+    text_open(&line, buffer, sizeof buffer);
+    text_add(&line, before);
+    text_add(&line, text);
+    text_add(&line, "\n");
+    sys_write(2, buffer, line.used);
+}
+
+void watch_say(const char *text)
+{
+    say("gordian: not watching: ", text);
+}
+
+void watch_note(const char *text)
+{
+    say("gordian: ", text);
+}
+
+void watch_off(const char *why)
+{
+    uint32_t on = WATCH_ON;
+    if (!atomic_compare_exchange_strong(&watch.state, &on, WATCH_OFF))
+        return;
+    __atomic_fetch_add(&watch.tally->off, 1, __ATOMIC_RELAXED);
+    int saved = errno;
+    watch_say(why);
+    errno = saved;
+}

@@ -1,0 +1,11 @@
+/* Setting up and switching off. */
+#ifndef GORDIAN_RUN_START_H
+#define GORDIAN_RUN_START_H
+
+#include "run/watch.h"
+
+/* Sets the watcher up, once: by the library's constructor, or by the first wrapper that is called
+ * before it. True: it is on. Afterwards `real` is filled either way. */
+bool start(void);
+
+#endif

@@ -1,0 +1,163 @@
+/* The handler may run on top of anything. It waits for no lock that its own thread may hold: if the
+ * thread is inside, the request is kept until it comes out. */
+#include "run/status.h"
+
+#include "run/export.h"
+#include "run/launch.h"
+#include "run/real.h"
+#include "run/settings.h"
+#include "run/survey.h"
+#include "run/sys.h"
+#include "run/text.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+
+static void *mapping; /* says in /proc/PID/maps that the signal is ours */
+static size_t mapping_size;
+
+static void write_status(int to)
+{
+    struct arena arena;
+    struct draft draft;
+    if (!arena_open(&arena))
+        return;
+    draft_open(&draft, &arena, INCIDENT_STATUS);
+    survey(&draft);
+    if (self)
+        draft.header.first = draft_thread(&draft, self, 0);
+    if (to >= 0) {
+        draft_write_to(&draft, to);
+    } else {
+        struct notice notice = {draft_write(&draft), INCIDENT_STATUS, INCIDENT_GO_ON, 0, 0};
+        launch_report(&notice);
+    }
+    arena_close(&arena);
+}
+
+/* The file the asker holds open for us. */
+static int open_asker(uint32_t pid, int fd)
+{
+    char buffer[64];
+    struct text path;
+    text_open(&path, buffer, sizeof buffer);
+    text_add(&path, "/proc/");
+    text_decimal(&path, pid);
+    text_add(&path, "/fd/");
+    text_decimal(&path, (uint64_t)fd);
+    return sys_open(buffer, O_RDWR);
+}
+
+/* `fd` -1: nobody listens but the program's own stderr. */
+static void answer(uint32_t pid, int fd)
+{
+    struct thread *t = self;
+    int to = fd >= 0 ? open_asker(pid, fd) : -1;
+    if (fd >= 0 && to < 0)
+        return;
+    if (t)
+        t->inside++;
+    write_status(to);
+    if (t)
+        inside_leave(t);
+    if (to >= 0)
+        sys_close(to);
+}
+
+static _Atomic uint32_t asker_pid;
+static _Atomic int asker_fd;
+
+void status_pending(void)
+{
+    int saved = errno;
+    if (atomic_exchange(&watch.status_wanted, false))
+        answer(atomic_load(&asker_pid), atomic_load(&asker_fd));
+    errno = saved;
+}
+
+static void handler(int number, siginfo_t *info, void *context)
+{
+    (void)number;
+    (void)context;
+    int saved = errno;
+    atomic_store(&asker_pid, (uint32_t)info->si_pid);
+    atomic_store(&asker_fd, info->si_code == SI_QUEUE ? info->si_value.sival_int : -1);
+    atomic_store(&watch.status_wanted, true);
+    if (!self || !self->inside)
+        status_pending();
+    errno = saved;
+}
+
+/* ------------------------------------------------------------------ whose signal is it? */
+
+void status_start(void)
+{
+    int number = watch.status_signal;
+    struct sigaction action;
+    if (number <= 0 || number > 64 || real.sigaction(number, NULL, &action) != 0 ||
+        action.sa_handler != SIG_DFL) {
+        watch.status_signal = 0;
+        return;
+    }
+    char name[32];
+    text_join(name, sizeof name, INCIDENT_STATUS_MAP, (uint64_t)number, "");
+    int fd = (int)syscall(SYS_memfd_create, name, 1u /* close on exec */);
+    mapping_size = (size_t)sysconf(_SC_PAGESIZE);
+    if (fd >= 0 && syscall(SYS_ftruncate, fd, mapping_size) == 0) {
+        void *mapped = mmap(NULL, mapping_size, PROT_READ, MAP_SHARED, fd, 0);
+        mapping = mapped == MAP_FAILED ? NULL : mapped;
+    }
+    if (fd >= 0)
+        sys_close(fd);
+    memset(&action, 0, sizeof action);
+    action.sa_sigaction = handler;
+    action.sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK;
+    sigemptyset(&action.sa_mask);
+    real.sigaction(number, &action, NULL);
+}
+
+/* The program wants the signal for itself: it gets it, and nobody asks us any more. */
+static void give_up(int number)
+{
+    if (number != watch.status_signal || number <= 0)
+        return;
+    watch.status_signal = 0;
+    void *mapped = __atomic_exchange_n(&mapping, NULL, __ATOMIC_ACQ_REL);
+    if (mapped)
+        real.munmap(mapped, mapping_size);
+}
+
+/* What the program is told about a signal that is ours: the default action, as it was. */
+static void hide(int number, struct sigaction *old)
+{
+    if (number == watch.status_signal && number > 0 && old) {
+        memset(old, 0, sizeof *old);
+        old->sa_handler = SIG_DFL;
+    }
+}
+
+WRAPPER(int, sigaction, (int number, const struct sigaction *action, struct sigaction *old))
+{
+    thread_enter();
+    int result = real.sigaction(number, action, old);
+    if (result == 0)
+        hide(number, old);
+    if (result == 0 && action)
+        give_up(number);
+    return result;
+}
+EXPORT(sigaction, V_OLDEST);
+
+WRAPPER(sighandler_t, signal, (int number, sighandler_t action))
+{
+    thread_enter();
+    sighandler_t old = real.signal(number, action);
+    if (old != SIG_ERR && number == watch.status_signal && number > 0) {
+        give_up(number);
+        return SIG_DFL;
+    }
+    return old;
+}
+EXPORT(signal, V_OLDEST);

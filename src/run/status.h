@@ -1,0 +1,8 @@
+/* Telling, when asked by a signal, who waits for what. */
+#ifndef GORDIAN_RUN_STATUS_H
+#define GORDIAN_RUN_STATUS_H
+
+/* Takes the signal of GORDIAN_STATUS_SIGNAL, if nobody else has it. */
+void status_start(void);
+
+#endif

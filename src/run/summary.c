@@ -1,0 +1,37 @@
+#include "run/summary.h"
+
+#include "run/draft.h"
+#include "run/launch.h"
+#include "run/locks.h"
+
+#define MOST_FOLDS 1024u
+
+static bool worth_telling(const struct incident_fold *fold)
+{
+    return fold->count > 1 || fold->suppressed;
+}
+
+void summary_tell(void)
+{
+    __atomic_fetch_add(&watch.tally->locks, locks_counted(), __ATOMIC_RELAXED);
+    struct arena arena;
+    if (!fold_any() || !arena_open(&arena))
+        return;
+    struct thread *t = self;
+    if (t)
+        t->inside++;
+    struct incident_fold *folds = arena_take(&arena, MOST_FOLDS * sizeof *folds);
+    size_t count = folds ? fold_list(folds, MOST_FOLDS) : 0;
+    struct draft draft;
+    draft_open(&draft, &arena, INCIDENT_SUMMARY);
+    for (size_t i = 0; i < count; i++)
+        if (worth_telling(&folds[i]))
+            draft_fold(&draft, &folds[i]);
+    if (draft.fold_count) {
+        struct notice notice = {draft_write(&draft), INCIDENT_SUMMARY, INCIDENT_GO_ON, 0, 0};
+        launch_report(&notice);
+    }
+    if (t)
+        inside_leave(t);
+    arena_close(&arena);
+}

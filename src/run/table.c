@@ -1,0 +1,287 @@
+#include "run/table.h"
+
+#include "run/arena.h"
+#include "run/guard.h"
+#include "run/judge.h"
+#include "run/locks.h"
+#include "run/maps.h"
+#include "run/order.h"
+#include "run/start.h"
+#include "run/sys.h"
+
+#include <limits.h>
+#include <pthread.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+
+__thread struct thread *self __attribute__((tls_model("initial-exec")));
+
+/* This thread is past its last destructor, or in the middle of registering: it passes through. */
+static __thread bool aside __attribute__((tls_model("initial-exec")));
+
+static struct guard table_guard;
+static uint32_t first_free; /* index + 1 */
+static pthread_key_t exit_key;
+
+extern void *__libc_stack_end __attribute__((weak));
+
+static void thread_exits(void *record);
+
+bool table_start(void)
+{
+    for (uint32_t room = 1u << 16; room >= 256 && !watch.threads; room >>= 2) {
+        watch.threads = pages_map(room * sizeof *watch.threads);
+        watch.thread_room = room;
+    }
+    watch.by_tid = pages_map(TID_LIMIT * sizeof *watch.by_tid);
+    return watch.threads && watch.by_tid && pthread_key_create(&exit_key, thread_exits) == 0;
+}
+
+/* ------------------------------------------------------------------ records */
+
+/* Records of threads that ended without telling: their last destructor ran before they locked
+ * something once more. */
+static uint32_t reap(void)
+{
+    uint32_t reaped = 0, limit = atomic_load(&watch.thread_limit);
+    for (uint32_t i = 0; i < limit; i++) {
+        struct thread *t = &watch.threads[i];
+        if (!thread_is_live(t) || syscall(SYS_tgkill, watch.pid, t->tid, 0) == 0)
+            continue;
+        if (atomic_load(&watch.by_tid[t->tid]) == i + 1)
+            atomic_store(&watch.by_tid[t->tid], 0);
+        atomic_store(&t->state, THREAD_FREE);
+        atomic_fetch_sub(&watch.live, 1);
+        t->index = first_free;
+        first_free = i + 1;
+        reaped++;
+    }
+    return reaped;
+}
+
+static struct thread *take_free(void)
+{
+    if (!first_free) {
+        uint32_t limit = atomic_load(&watch.thread_limit);
+        if (limit < watch.thread_room) {
+            atomic_store(&watch.thread_limit, limit + 1);
+            return &watch.threads[limit];
+        }
+        if (!reap())
+            return NULL;
+    }
+    struct thread *t = &watch.threads[first_free - 1];
+    first_free = t->index;
+    return t;
+}
+
+struct thread *table_reserve(void)
+{
+    guard_lock(&table_guard);
+    struct thread *t = take_free();
+    guard_unlock(&table_guard);
+    if (!t) {
+        watch_off("too many threads at a time");
+        return NULL;
+    }
+    if (!t->held) {
+        t->held = t->first;
+        t->room = HELD_FIRST;
+    }
+    t->index = (uint32_t)(t - watch.threads);
+    t->count = t->inside = t->exits = t->ending = t->fork_tid = t->is_main = t->create_frames = 0;
+    t->stack_low = t->stack_high = 0;
+    atomic_store(&t->lowest_lock, UINTPTR_MAX);
+    t->start = NULL;
+    t->start_c11 = NULL;
+    wait_end(t);
+    atomic_store(&t->state, THREAD_RESERVED);
+    return t;
+}
+
+void table_release(struct thread *t)
+{
+    atomic_store(&t->state, THREAD_FREE);
+    guard_lock(&table_guard);
+    uint32_t index = t->index;
+    t->index = first_free;
+    first_free = index + 1;
+    guard_unlock(&table_guard);
+}
+
+/* ------------------------------------------------------------------ this thread */
+
+/* Its stack, so that frames can be followed without ever leaving it. */
+static void find_stack(struct thread *t)
+{
+    uintptr_t here = (uintptr_t)__builtin_frame_address(0);
+    if (t->is_main && &__libc_stack_end && (uintptr_t)__libc_stack_end > here) {
+        struct rlimit limit;
+        t->stack_high = (uintptr_t)__libc_stack_end & ~(uintptr_t)15;
+        uintptr_t size = (uintptr_t)1 << 30;
+        if (getrlimit(RLIMIT_STACK, &limit) == 0 && limit.rlim_cur < size)
+            size = limit.rlim_cur;
+        t->stack_low = t->stack_high - size;
+        if (here >= t->stack_low)
+            return;
+    }
+    struct region region;
+    if (maps_find(here, &region)) {
+        t->stack_low = region.low;
+        t->stack_high = region.high - 2 * sizeof(uintptr_t);
+    } else {
+        t->stack_low = t->stack_high = 0;
+    }
+}
+
+void table_adopt(struct thread *t)
+{
+    t->tid = sys_gettid();
+    t->is_main = t->tid == watch.pid;
+    t->handle = (uintptr_t)pthread_self();
+    t->serial = atomic_fetch_add(&watch.threads_seen, 1);
+    if (!t->stack_high)
+        find_stack(t);
+    pthread_setspecific(exit_key, t);
+    atomic_store(&t->state, THREAD_LIVE);
+    if (t->tid < TID_LIMIT)
+        atomic_store(&watch.by_tid[t->tid], t->index + 1);
+    atomic_fetch_add(&watch.live, 1);
+    __atomic_fetch_add(&watch.tally->threads, 1, __ATOMIC_RELAXED);
+    self = t;
+}
+
+/* A wait slot is filled already. Either a signal handler runs on top of that wait, or a jump has
+ * left it: then the frame that waited is gone. */
+static struct thread *interrupted(struct thread *t)
+{
+    uintptr_t here = (uintptr_t)__builtin_frame_address(0);
+#if defined(__x86_64__)
+    uintptr_t waited = t->wait.registers[7];
+#else
+    uintptr_t waited = t->wait.registers[31];
+#endif
+    bool both = here >= t->stack_low && here < t->stack_high && waited >= t->stack_low &&
+                waited < t->stack_high;
+    if (!both || here < waited)
+        return NULL;
+    wait_end(t);
+    return t;
+}
+
+static struct thread *enrol(void)
+{
+    int saved = errno;
+    aside = true;
+    struct thread *t = table_reserve();
+    if (t)
+        table_adopt(t);
+    aside = false;
+    errno = saved;
+    return t;
+}
+
+struct thread *thread_enter(void)
+{
+    struct thread *t = self;
+    if (likely(t != NULL)) {
+        if (unlikely(t->inside))
+            return NULL;
+        return unlikely(is_waiting(t)) ? interrupted(t) : t;
+    }
+    uint32_t state = atomic_load_explicit(&watch.state, memory_order_acquire);
+    if (unlikely(state != WATCH_ON) && !start())
+        return NULL;
+    return aside ? NULL : enrol();
+}
+
+void thread_stay_aside(void)
+{
+    aside = true;
+}
+
+/* ------------------------------------------------------------------ ending */
+
+/* Other destructors may still lock: come by until the last round. */
+static void thread_exits(void *record)
+{
+    struct thread *t = record;
+    if (t != self)
+        return;
+    if (++t->exits < PTHREAD_DESTRUCTOR_ITERATIONS) {
+        pthread_setspecific(exit_key, t);
+        return;
+    }
+    int saved = errno;
+    aside = true;
+    t->inside++;
+    self = NULL;
+    if (t->count)
+        orphans_add(t, false);
+    t->ending = true;
+    judge_end(t);
+    if (t->tid < TID_LIMIT && atomic_load(&watch.by_tid[t->tid]) == t->index + 1)
+        atomic_store(&watch.by_tid[t->tid], 0);
+    t->count = 0;
+    order_forget(t->stack_low, t->stack_high - t->stack_low);
+    atomic_fetch_sub(&watch.live, 1);
+    table_release(t);
+    errno = saved;
+}
+
+void table_fork(void)
+{
+    atomic_store(&table_guard.word, 0);
+    watch.pid = sys_getpid();
+    struct thread *me = self;
+    uint32_t limit = atomic_load(&watch.thread_limit);
+    first_free = 0;
+    for (uint32_t i = 0; i < limit; i++) {
+        struct thread *t = &watch.threads[i];
+        if (t == me || atomic_load(&t->state) != THREAD_LIVE) {
+            if (t == me)
+                continue;
+        } else {
+            orphans_add(t, true);
+            atomic_store(&watch.by_tid[t->tid], 0);
+        }
+        t->count = 0;
+        wait_end(t);
+        atomic_store(&t->state, THREAD_FREE);
+        t->index = first_free;
+        first_free = i + 1;
+    }
+    atomic_store(&watch.live, me ? 1 : 0);
+    atomic_store(&watch.helpers, 0);
+    if (!me)
+        return;
+    me->fork_tid = me->tid;
+    if (me->tid < TID_LIMIT)
+        atomic_store(&watch.by_tid[me->tid], me->index + 1); /* its marks on locks are its own */
+    me->tid = sys_gettid();
+    me->is_main = true;
+    if (me->tid < TID_LIMIT)
+        atomic_store(&watch.by_tid[me->tid], me->index + 1);
+}
+
+/* ------------------------------------------------------------------ questions */
+
+struct thread *table_by_handle(uintptr_t handle)
+{
+    uint32_t limit = atomic_load(&watch.thread_limit);
+    for (uint32_t i = 0; i < limit; i++) {
+        struct thread *t = &watch.threads[i];
+        if (thread_is_live(t) && t->handle == handle)
+            return t;
+    }
+    return NULL;
+}
+
+uint32_t table_tasks(void)
+{
+    struct stat status;
+    if (stat("/proc/self/task", &status) != 0 || status.st_nlink <= 2)
+        return 0;
+    return (uint32_t)status.st_nlink - 2;
+}

@@ -1,0 +1,171 @@
+/* libgordian-run.so: what sits inside a watched program. Read this first.
+ *
+ *   interposers   mutex.c rwlock.c spin.c semaphore.c condition.c barrier.c create.c c11.c stand in
+ *                 front of libc's functions. Each thread has a record, written by that thread
+ *                 only: what it holds and where it took it, and one wait slot, filled *before* it
+ *                 blocks. A lock that is free costs no write that another thread would read.
+ *   judging       A thread about to block looks along the owners (chain.c). If the trail ends at a
+ *                 thread that runs, that is all. If not, judge.c puts who holds and who waits
+ *                 into a snapshot for libgordian's engine; what the engine finds is looked at a
+ *                 second time: every wait the same as before (generations), every thread asleep in
+ *                 the kernel, every owner unchanged. Only then it is called a deadlock.
+ *   telling       incident.c copies what a report needs (incident.h), launch.c starts the reporter,
+ *                 plain.c is the report of last resort.
+ *   lock orders   order.c remembers which locks were taken under which (potential deadlocks).
+ *
+ * Rules of this folder. No libc function that may allocate, lock or be a cancellation point: sys.h has
+ * the system calls. No pthread lock: guard.h. Memory comes from mmap (arena.h). `inside` is set in a
+ * thread's record while it works here, so that a signal handler that locks passes through. Whatever
+ * goes wrong, the program goes on as if nobody watched.
+ */
+#ifndef GORDIAN_RUN_WATCH_H
+#define GORDIAN_RUN_WATCH_H
+
+#include "run/incident.h"
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define likely(x)   __builtin_expect(!!(x), 1)
+#define unlikely(x) __builtin_expect(!!(x), 0)
+
+#define THROUGH_C11 0x80 /* a flag of holds and waits: by mtx_, cnd_ or thrd_ */
+
+#define HELD_FIRST 24 /* holds with room in the record itself */
+
+/* Something a thread holds. What most locks touch fits one cache line. */
+struct held {
+    uintptr_t lock;
+    uint64_t below; /* a hash of what was held when it was taken */
+    uint64_t chain; /* the same with this one */
+    union {
+        struct {
+            uint32_t units; /* of a semaphore, or the depth of recursion */
+            uint8_t kind;   /* enum incident_lock_kind */
+            uint8_t mode;   /* enum incident_mode */
+            uint8_t flags;  /* INCIDENT_TRIED, THROUGH_C11 */
+            uint8_t frames; /* how many of `frame` are filled */
+        };
+        uint64_t what; /* all five, to be stored at once */
+    };
+    uintptr_t frame[INCIDENT_FRAMES];
+    uint32_t order; /* watch.order_epoch when its order was last looked at */
+} __attribute__((aligned(64)));
+
+/* What a thread waits for. Only its thread writes it, while `generation` is even. */
+struct wait {
+    uintptr_t lock;  /* address, or the pthread_t of a join */
+    uintptr_t outer; /* the mutex a condition wait gives back; else 0 */
+    uint8_t kind;
+    uint8_t mode;
+    uint8_t flags; /* INCIDENT_TIMED, THROUGH_C11 */
+    uint8_t zero;
+    uint32_t frames;
+    uint64_t since; /* in ticks */
+    uintptr_t frame[INCIDENT_FRAMES];
+    uintptr_t registers[INCIDENT_REGISTERS];
+};
+
+enum thread_state { THREAD_FREE, THREAD_RESERVED, THREAD_LIVE };
+
+struct order_cache;
+
+struct thread {
+    /* What every lock and unlock looks at. */
+    struct held *held;
+    uint32_t count;
+    uint32_t room;
+    uint32_t tid;
+    uint32_t inside; /* working here: a signal handler's calls pass through */
+    uintptr_t stack_low, stack_high;
+    struct order_cache *orders;
+    _Atomic uintptr_t lowest_lock; /* on its own stack, with an order; UINTPTR_MAX: none */
+
+    /* Waiting while odd; each wait has its own number. */
+    _Atomic uint64_t generation;
+    struct wait wait;
+
+    _Atomic uint32_t state; /* enum thread_state */
+    uint32_t index;         /* in the table; also the next free one while free */
+    uint32_t fork_tid;      /* its number in the parent, whose marks it may have on locks */
+    uint32_t exits;         /* how often its destructor came by */
+    uint32_t ending;        /* past its last destructor: will never lock or unlock again */
+    uint32_t is_main;
+    uint32_t create_frames;
+    uint64_t serial; /* threads seen before it */
+    uintptr_t handle; /* pthread_t */
+    void *(*start)(void *);
+    int (*start_c11)(void *);
+    void *argument;
+    uint64_t stall_generation; /* the stall watcher's: the wait it saw, */
+    uint64_t stall_since;      /* and when first */
+    uint32_t stall_told;
+    uintptr_t create_frame[INCIDENT_FRAMES];
+    struct held first[HELD_FIRST];
+};
+
+enum watch_state { WATCH_NEW, WATCH_STARTING, WATCH_ON, WATCH_OFF };
+
+/* The process's one watcher. Set up once by start(), then read by everybody. */
+struct watch {
+    _Atomic uint32_t state;
+    /* settings */
+    uint32_t sites; /* frames to remember, 0: none */
+    uint32_t on_deadlock; /* enum incident_action */
+    bool potential;
+    bool quiet;
+    int status_signal;
+    uint64_t stall_ns;
+    const char *program;
+    char **environment; /* for the reporter */
+
+    bool layout_known; /* this libc's locks look as we expect them to */
+    char *single;      /* libc's __libc_single_threaded; never NULL */
+    _Atomic uint32_t order_epoch;
+    _Atomic bool status_wanted; /* somebody asked while the thread that got the signal was inside */
+    _Atomic bool handlers_post; /* a signal handler posted some semaphore, nobody knows which */
+
+    struct thread *threads;
+    uint32_t thread_room;
+    _Atomic uint32_t thread_limit; /* records ever used */
+    _Atomic uint32_t live;
+    _Atomic uint32_t helpers; /* threads of our own */
+    _Atomic uint32_t running_hint;
+    _Atomic uint64_t threads_seen;
+    _Atomic uint32_t *by_tid; /* index + 1; 0: none */
+
+    uint64_t start_ticks, start_ns; /* the same moment: how long a tick is */
+    struct incident_tally *tally;   /* never NULL */
+    uint32_t pid;
+};
+
+#pragma GCC visibility push(hidden)
+extern struct watch watch;
+#pragma GCC visibility pop
+extern __thread struct thread *self __attribute__((tls_model("initial-exec")));
+
+/* The record of this thread, made if it has none yet; NULL: not watched, pass through. Also NULL
+ * while this thread is inside. */
+struct thread *thread_enter(void);
+
+/* Somebody asked for a status meanwhile. */
+void status_pending(void);
+
+/* The other end of t->inside++. */
+static inline void inside_leave(struct thread *t)
+{
+    if (--t->inside == 0 &&
+        unlikely(atomic_load_explicit(&watch.status_wanted, memory_order_relaxed)))
+        status_pending();
+}
+
+/* Switches the watcher off for good, with one message. The program goes on. */
+void watch_off(const char *why);
+
+/* Notices of the library itself, on stderr, unless GORDIAN_QUIET: that it is not watching, and others. */
+void watch_say(const char *text);
+void watch_note(const char *text);
+
+#endif

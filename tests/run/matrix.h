@@ -1,0 +1,41 @@
+/* Cases that must be reported, and cases that must not. Each is a small program of its own, run under
+ * the preloaded library by matrix.sh, which knows from the list what to expect:
+ *
+ *     deadlock    reported as actual, ends with status 86
+ *     gone        reported as an owner that is gone, ends with status 86
+ *     potential   reported as potential, and ends by itself
+ *     quiet       nothing is said, and it ends by itself
+ */
+#ifndef GORDIAN_TESTS_RUN_MATRIX_H
+#define GORDIAN_TESTS_RUN_MATRIX_H
+
+#include <pthread.h>
+#include <stddef.h>
+
+struct matrix_case {
+    const char *name;
+    const char *expect;
+    void (*run)(void);
+};
+
+/* Each list ends with a NULL name. */
+extern const struct matrix_case matrix_deadlocks[], matrix_gone[], matrix_potentials[],
+    matrix_quiet[];
+
+/* Deadlocks between any two kinds of locks: "abba-KIND-KIND". */
+void matrix_pairs_list(void);
+/* False: no such case. */
+int matrix_pairs_run(const char *name);
+
+/* ------------------------------------------------------------------ help for the cases */
+
+pthread_t go(void *(*run)(void *), void *argument);
+void finish(pthread_t thread);
+/* Long enough for everybody to have got as far as they can. */
+void settle(void);
+/* Runs them one after the other, each in a thread of its own. */
+void in_turn(void *(*one)(void *), void *(*two)(void *));
+/* Runs them at the same time. */
+void at_once(void *(*one)(void *), void *(*two)(void *));
+
+#endif

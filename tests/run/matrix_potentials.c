@@ -1,0 +1,243 @@
+/* Lock orders that can deadlock and did not this time. */
+#include "matrix.h"
+
+#include <stdlib.h>
+
+static pthread_mutex_t a = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t b = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t c = PTHREAD_MUTEX_INITIALIZER;
+static pthread_rwlock_t x = PTHREAD_RWLOCK_INITIALIZER;
+static pthread_rwlock_t y = PTHREAD_RWLOCK_INITIALIZER;
+
+static void nest(pthread_mutex_t *outer, pthread_mutex_t *inner)
+{
+    pthread_mutex_lock(outer);
+    pthread_mutex_lock(inner);
+    pthread_mutex_unlock(inner);
+    pthread_mutex_unlock(outer);
+}
+
+static void *a_then_b(void *unused)
+{
+    nest(&a, &b);
+    return unused;
+}
+
+static void *b_then_a(void *unused)
+{
+    nest(&b, &a);
+    return unused;
+}
+
+static void *b_then_c(void *unused)
+{
+    nest(&b, &c);
+    return unused;
+}
+
+static void *c_then_a(void *unused)
+{
+    nest(&c, &a);
+    return unused;
+}
+
+static void abba(void)
+{
+    in_turn(a_then_b, b_then_a);
+}
+
+static void abbcca(void)
+{
+    in_turn(a_then_b, b_then_c);
+    finish(go(c_then_a, NULL));
+}
+
+/* Two threads that did the same, one of whom did the opposite too. */
+static void *both_ways(void *unused)
+{
+    nest(&a, &b);
+    nest(&b, &a);
+    return unused;
+}
+
+static void one_both_ways(void)
+{
+    in_turn(both_ways, a_then_b);
+}
+
+#define RING 50
+
+static pthread_mutex_t ring_locks[RING];
+
+static void *ring_step(void *argument)
+{
+    size_t i = (size_t)argument;
+    nest(&ring_locks[i], &ring_locks[(i + 1) % RING]);
+    return NULL;
+}
+
+static void ring(void)
+{
+    for (size_t i = 0; i < RING; i++)
+        finish(go(ring_step, (void *)i));
+}
+
+static void *read_x_write_y(void *unused)
+{
+    pthread_rwlock_rdlock(&x);
+    pthread_rwlock_wrlock(&y);
+    pthread_rwlock_unlock(&y);
+    pthread_rwlock_unlock(&x);
+    return unused;
+}
+
+static void *read_y_write_x(void *unused)
+{
+    pthread_rwlock_rdlock(&y);
+    pthread_rwlock_wrlock(&x);
+    pthread_rwlock_unlock(&x);
+    pthread_rwlock_unlock(&y);
+    return unused;
+}
+
+static void read_write(void)
+{
+    in_turn(read_x_write_y, read_y_write_x);
+}
+
+static void *write_x_lock_a(void *unused)
+{
+    pthread_rwlock_wrlock(&x);
+    pthread_mutex_lock(&a);
+    pthread_mutex_unlock(&a);
+    pthread_rwlock_unlock(&x);
+    return unused;
+}
+
+static void *lock_a_read_x(void *unused)
+{
+    pthread_mutex_lock(&a);
+    pthread_rwlock_rdlock(&x);
+    pthread_rwlock_unlock(&x);
+    pthread_mutex_unlock(&a);
+    return unused;
+}
+
+static void mixed(void)
+{
+    in_turn(write_x_lock_a, lock_a_read_x);
+}
+
+/* A lock taken by trying is held all the same. */
+static void *try_a_then_b(void *unused)
+{
+    if (pthread_mutex_trylock(&a) != 0)
+        exit(3);
+    pthread_mutex_lock(&b);
+    pthread_mutex_unlock(&b);
+    pthread_mutex_unlock(&a);
+    return unused;
+}
+
+static void tried_is_held(void)
+{
+    in_turn(try_a_then_b, b_then_a);
+}
+
+/* A common lock around one of the two only keeps nothing apart. */
+static void *gated_a_then_b(void *unused)
+{
+    pthread_mutex_lock(&c);
+    nest(&a, &b);
+    pthread_mutex_unlock(&c);
+    return unused;
+}
+
+static void half_gated(void)
+{
+    in_turn(gated_a_then_b, b_then_a);
+}
+
+/* A lock held for reading by both keeps nothing apart either. */
+static void *read_gated_a_then_b(void *unused)
+{
+    pthread_rwlock_rdlock(&x);
+    nest(&a, &b);
+    pthread_rwlock_unlock(&x);
+    return unused;
+}
+
+static void *read_gated_b_then_a(void *unused)
+{
+    pthread_rwlock_rdlock(&x);
+    nest(&b, &a);
+    pthread_rwlock_unlock(&x);
+    return unused;
+}
+
+static void read_gated(void)
+{
+    in_turn(read_gated_a_then_b, read_gated_b_then_a);
+}
+
+static pthread_rwlock_t q, r;
+
+static void queueing(pthread_rwlock_t *lock)
+{
+    pthread_rwlockattr_t attributes;
+    pthread_rwlockattr_init(&attributes);
+    pthread_rwlockattr_setkind_np(&attributes, PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP);
+    pthread_rwlock_init(lock, &attributes);
+}
+
+static void *read_q_read_r(void *unused)
+{
+    pthread_rwlock_rdlock(&q);
+    pthread_rwlock_rdlock(&r);
+    pthread_rwlock_unlock(&r);
+    pthread_rwlock_unlock(&q);
+    return unused;
+}
+
+static void *read_r_read_q(void *unused)
+{
+    pthread_rwlock_rdlock(&r);
+    pthread_rwlock_rdlock(&q);
+    pthread_rwlock_unlock(&q);
+    pthread_rwlock_unlock(&r);
+    return unused;
+}
+
+static void *write_both(void *unused)
+{
+    pthread_mutex_lock(&a);
+    pthread_rwlock_wrlock(&q);
+    pthread_rwlock_unlock(&q);
+    pthread_rwlock_wrlock(&r);
+    pthread_rwlock_unlock(&r);
+    pthread_mutex_unlock(&a);
+    return unused;
+}
+
+/* Readers in opposite orders, and writers that can queue between them. */
+static void queued_readers(void)
+{
+    queueing(&q);
+    queueing(&r);
+    finish(go(write_both, NULL));
+    in_turn(read_q_read_r, read_r_read_q);
+}
+
+const struct matrix_case matrix_potentials[] = {
+    {"order-abba", "potential", abba},
+    {"order-abbcca", "potential", abbcca},
+    {"order-one-both-ways", "potential", one_both_ways},
+    {"order-ring", "potential", ring},
+    {"order-read-write", "potential", read_write},
+    {"order-mixed", "potential", mixed},
+    {"order-tried-is-held", "potential", tried_is_held},
+    {"order-half-gated", "potential", half_gated},
+    {"order-read-gated", "potential", read_gated},
+    {"order-queued-readers", "potential", queued_readers},
+    {NULL, NULL, NULL},
+};
