@@ -2,21 +2,6 @@
 
 #include <string.h>
 
-/* Another tower, as it was when the pointer was set. */
-struct pointer {
-    uint32_t tower;
-    uint32_t stamp;
-};
-
-struct tower {
-    uint32_t owner;
-    uint32_t stamp; /* goes up when pointers to this tower die */
-    uint32_t epoch; /* its pointers belong to this epoch */
-    struct pointer levels[];
-};
-
-#define TOWER_WORDS(height) (3 + 2 * (height))
-
 void path_init(struct path_index *index, struct rag *graph)
 {
     memset(index, 0, sizeof *index);
@@ -28,25 +13,39 @@ void path_free(struct path_index *index)
     memory_free(&index->graph->memory, index->towers);
 }
 
-void path_break(struct path_index *index)
-{
-    index->epoch++;
-}
-
 static uint32_t next_process(const struct rag *graph, uint32_t process)
 {
     return graph->holder[graph->wait[process]];
 }
 
-static struct tower *tower_at(const struct path_index *index, uint32_t place)
+static struct path_tower *tower_at(const struct path_index *index, uint32_t place)
 {
-    return (struct tower *)&index->towers[place];
+    return (struct path_tower *)&index->towers[place];
 }
 
-static void clear_levels(struct tower *tower, uint32_t height)
+static void clear_levels(struct path_tower *tower, uint32_t height)
 {
     for (uint32_t i = 0; i < height; i++)
         tower->levels[i].tower = NONE;
+}
+
+/* Stamps are used up, after four thousand million: an old pointer might look true. */
+static void start_again(struct path_index *index)
+{
+    uint32_t height;
+    for (uint32_t place = 0; place < index->tower_used; place += PATH_TOWER_WORDS(height)) {
+        struct path_tower *tower = tower_at(index, place);
+        height = path_height(tower->owner);
+        tower->stamp = 0;
+        clear_levels(tower, height);
+    }
+}
+
+/* No pointer to this tower is true any more. */
+static void move_on(struct path_index *index, uint32_t place)
+{
+    if (++tower_at(index, place)->stamp == 0)
+        start_again(index);
 }
 
 void path_forget(struct path_index *index, uint32_t process)
@@ -54,7 +53,7 @@ void path_forget(struct path_index *index, uint32_t process)
     uint32_t place = index->graph->processes[process].path;
     if (place == NONE)
         return;
-    tower_at(index, place)->stamp++;
+    move_on(index, place);
     clear_levels(tower_at(index, place), path_height(process)); /* its next wait has other ways */
 }
 
@@ -64,34 +63,24 @@ static uint32_t tower_of(struct path_index *index, uint32_t process, uint32_t he
     struct rag_process *p = &index->graph->processes[process];
     if (p->path != NONE)
         return p->path;
-    uint32_t place = index->tower_used, wanted = place + TOWER_WORDS(height);
+    uint32_t place = index->tower_used, wanted = place + PATH_TOWER_WORDS(height);
     if (wanted < place || !memory_grow32(&index->graph->memory, &index->towers, &index->tower_room,
                                          wanted, sizeof *index->towers))
         return NONE;
     index->tower_used = wanted;
     p->path = place;
-    struct tower *tower = tower_at(index, place);
-    *tower = (struct tower){.owner = process, .stamp = 0, .epoch = index->epoch};
+    struct path_tower *tower = tower_at(index, place);
+    tower->owner = process;
+    tower->stamp = 0;
     clear_levels(tower, height);
     return place;
 }
 
-/* Lets a tower forget what it knew of an older epoch. */
-static struct tower *refresh(struct path_index *index, uint32_t place, uint32_t height)
-{
-    struct tower *tower = tower_at(index, place);
-    if (tower->epoch != index->epoch) {
-        tower->epoch = index->epoch;
-        clear_levels(tower, height);
-    }
-    return tower;
-}
-
-/* Sets the pointer of the tower at `from` on `level`, from 1 (its epoch is current). */
+/* Sets the pointer of the tower at `from` on `level`, from 1. */
 static void point(struct path_index *index, uint32_t from, uint32_t level, uint32_t to)
 {
     tower_at(index, from)->levels[level - 1] =
-        (struct pointer){.tower = to, .stamp = tower_at(index, to)->stamp};
+        (struct path_pointer){.tower = to, .stamp = tower_at(index, to)->stamp};
 }
 
 /* A walk ahead: where it is, and on each level the last tower passed that has no
@@ -104,11 +93,11 @@ struct walk {
 };
 
 /* The highest level of a tower whose pointer is still true, or 0. */
-static uint32_t highest_true(const struct path_index *index, const struct tower *tower,
+static uint32_t highest_true(const struct path_index *index, const struct path_tower *tower,
                              uint32_t height)
 {
     for (uint32_t level = height; level; level--) {
-        struct pointer pointer = tower->levels[level - 1];
+        struct path_pointer pointer = tower->levels[level - 1];
         if (pointer.tower != NONE && tower_at(index, pointer.tower)->stamp == pointer.stamp)
             return level;
     }
@@ -122,7 +111,7 @@ static uint32_t pass_tower(struct path_index *index, struct walk *walk, uint32_t
     for (uint32_t level = 1; level <= height && level <= walk->top; level++)
         if (walk->open[level] != NONE)
             point(index, walk->open[level], level, place);
-    uint32_t best = highest_true(index, refresh(index, place, height), height);
+    uint32_t best = highest_true(index, tower_at(index, place), height);
     /* What a jump flies over is not known on the levels below it. */
     for (uint32_t level = 1; level <= height; level++)
         walk->open[level] = level <= best ? NONE : place;
@@ -131,8 +120,8 @@ static uint32_t pass_tower(struct path_index *index, struct walk *walk, uint32_t
     return best;
 }
 
-/* One step: over the highest true pointer, or to the next process. */
-static void step(struct path_index *index, struct walk *walk)
+/* One step: over the highest true pointer, whose level comes back, or to the next process: 0. */
+static uint32_t step(struct path_index *index, struct walk *walk)
 {
     uint32_t height = path_height(walk->process), best = 0, place = walk->tower;
     if (height && place == NONE)
@@ -146,6 +135,7 @@ static void step(struct path_index *index, struct walk *walk)
         walk->process = next_process(index->graph, walk->process);
         walk->tower = NONE;
     }
+    return best;
 }
 
 /* Without a deadlock standing, the marks need not even be looked at. */
@@ -154,14 +144,41 @@ static bool is_closing(const struct path_index *index, uint32_t process)
     return index->closing && index->graph->processes_more[process].mark == PATH_CLOSING;
 }
 
+/* Has the walk more before it? A jump leads to one that waits and closed no deadlock; and not to
+ * `stop`, which begins to wait, or gives up. */
+static bool goes_on(const struct path_index *index, const struct walk *walk, uint32_t stop)
+{
+    return walk->tower != NONE ||
+           (walk->process != stop && index->graph->wait[walk->process] != NONE &&
+            !is_closing(index, walk->process));
+}
+
 uint32_t path_end(struct path_index *index, uint32_t from, uint32_t stop)
 {
-    const struct rag *graph = index->graph;
     struct walk walk = {.process = from, .tower = NONE, .top = 0};
-    while (walk.tower != NONE || (walk.process != stop && graph->wait[walk.process] != NONE &&
-                                  !is_closing(index, walk.process)))
+    while (goes_on(index, &walk, stop))
         step(index, &walk);
     return walk.process;
+}
+
+void path_break(struct path_index *index, uint32_t process)
+{
+    const struct rag_process *processes = index->graph->processes;
+    struct walk walk = {.process = next_process(index->graph, process), .tower = NONE, .top = 0};
+    uint32_t highest = path_height(process), from = NONE, level = 0;
+    while (goes_on(index, &walk, process)) {
+        uint32_t height = path_height(walk.process);
+        if (height > highest) {
+            uint32_t place = processes[walk.process].path;
+            highest = height;
+            if (place != NONE) /* else nothing leads there */
+                move_on(index, place);
+            if (level) /* what led the walk here does not lead over `process` */
+                point(index, processes[from].path, level, place);
+        }
+        from = walk.process;
+        level = step(index, &walk);
+    }
 }
 
 /* Somebody who waits for `process` directly, or NONE: the first waiter of one of the first
@@ -195,7 +212,6 @@ void path_join(struct path_index *index, uint32_t process)
             place = tower_of(index, process, height);
         if (place == NONE || from == NONE)
             return;
-        refresh(index, from, reached);
         for (; level <= height && level <= reached; level++)
             point(index, from, level, place);
     }

@@ -2,11 +2,12 @@
  * Long chains of waiting processes, followed in logarithmic time.
  *
  * In a single-unit system every waiting process waits for one other, so what lies ahead of
- * it is a path, ending in a process that runs, or in one that closed a deadlock. The path
- * ahead of a waiting process changes only at its far end, except when a wait is
- * given up in the middle. So a pointer from a process to a waiting one further
- * along stays true while that one is still in the same wait (a stamp tells) and
- * nothing was given up between them (a common epoch tells).
+ * it is a path, ending in a process that runs, or in one that closed a deadlock. A pointer from
+ * a process to a waiting one further along stays true while that one is still in the same wait and
+ * nobody between them has given up: a wait that is served ends only after everything ahead of it
+ * has ended, so the path ahead of a waiting process changes at its far end, or where a wait is
+ * given up. The target has a stamp, the pointer a copy of it; whatever makes pointers to a target
+ * wrong moves its stamp on.
  *
  * Every process has a height, by its id: at least k with probability 4^-(k+1), so most
  * have none. One of height k has a tower of pointers on the levels 1..k, each to the tower of the
@@ -15,6 +16,16 @@
  * and, where a path grows at its far end and nobody walks, by the process that
  * joins it (path_join). They are only a shortcut: without memory for them the walk goes
  * hop by hop.
+ *
+ * Giving up in the middle. X stops waiting; which pointers fly over it? One of level k leads to the
+ * first process ahead of its owner that reaches k. If it flies over X, X does not reach k, and
+ * nobody between X and its target does, so the target is T(k), the first process ahead of X that
+ * reaches k, for some k above X's height. Each T(k) is higher than everybody between X and
+ * itself. So one walk ahead from X meets them all (no pointer leads over one, since
+ * everybody it flies over is lower than its own owner, who is no higher than the last T met), and
+ * moves the stamp of each on: there are about as many as there are levels, and what else their
+ * stamps made wrong is found again by the next walk. The walk ends where paths end; nothing leads
+ * to or over a process that closed a deadlock, so what lies beyond it does not matter.
  */
 #ifndef GORDIAN_DETECT_PATH_H
 #define GORDIAN_DETECT_PATH_H
@@ -29,9 +40,22 @@
 /* As a process's .mark: it closed a deadlock; walks end there. */
 #define PATH_CLOSING UINT32_MAX
 
+/* Another tower, as it was when the pointer was set. */
+struct path_pointer {
+    uint32_t tower; /* where in the index; NONE: no pointer */
+    uint32_t stamp; /* the pointer is true while that tower has this stamp */
+};
+
+struct path_tower {
+    uint32_t owner;
+    uint32_t stamp;
+    struct path_pointer levels[]; /* as many as the owner's height */
+};
+
+#define PATH_TOWER_WORDS(height) (2 + 2 * (height))
+
 struct path_index {
     struct rag *graph;
-    uint32_t epoch;
     uint32_t closing; /* how many processes are marked PATH_CLOSING */
     uint32_t *towers; /* one after another; .path of a process says where its own starts */
     uint32_t tower_used, tower_room;
@@ -81,10 +105,11 @@ uint32_t path_end(struct path_index *index, uint32_t from, uint32_t stop);
 /* `process`, of some height, has begun to wait: who waits behind it learns of it. */
 void path_join(struct path_index *index, uint32_t process);
 
-/* The wait of `process` is over, or walks are to end there: no pointer may lead to it. */
+/* The wait of `process` is over: no pointer may lead to it. */
 void path_forget(struct path_index *index, uint32_t process);
 
-/* A wait in the middle of paths is given up: every pointer may be wrong. */
-void path_break(struct path_index *index);
+/* `process`, which others wait for and which closed no deadlock, is about to give up: no pointer
+ * may lead over it. Before the mark of a deadlock it is part of is taken away. */
+void path_break(struct path_index *index, uint32_t process);
 
 #endif

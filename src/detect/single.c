@@ -3,6 +3,11 @@
 #include "base/bits.h"
 #include "detect/sparse.h"
 
+static uint32_t next_process(const struct rag *graph, uint32_t process)
+{
+    return graph->holder[graph->wait[process]];
+}
+
 static gordian_outcome close_cycle(struct sparse *sparse, uint32_t process)
 {
     sparse->graph->processes_more[process].mark = PATH_CLOSING;
@@ -22,7 +27,7 @@ static gordian_outcome single_block(void *engine, uint32_t process)
 {
     struct sparse *sparse = engine;
     const struct rag *graph = sparse->graph;
-    uint32_t next = graph->holder[graph->wait[process]];
+    uint32_t next = next_process(graph, process);
     if (path_is_short(graph->wait, graph->holder, next, process))
         return wait_behind(sparse, process);
     uint32_t end = path_end(&sparse->paths, next, process);
@@ -31,34 +36,32 @@ static gordian_outcome single_block(void *engine, uint32_t process)
     return rag_waits(graph, end) ? GORDIAN_DOOMED : wait_behind(sparse, process);
 }
 
-/* Ends the standing deadlock that `process` is part of, if its wait is on the cycle. */
+/* Ends the standing deadlock that `process` is part of, if its wait is on the cycle. No pointer
+ * leads to it or over it, so a walk that meets it stops there, and none is to leave it. */
 static void open_cycle(struct sparse *sparse, uint32_t process)
 {
     struct rag *graph = sparse->graph;
-    uint32_t closing = path_end(&sparse->paths, process, NONE);
-    if (!rag_waits(graph, closing))
-        return;
-    uint32_t at = closing;
-    do {
-        if (at == process) {
-            graph->processes_more[closing].mark = 0;
-            sparse->paths.closing--;
-            return;
-        }
-        at = graph->holder[graph->wait[at]];
-    } while (at != closing);
+    uint32_t closing = process;
+    if (graph->processes_more[process].mark != PATH_CLOSING) {
+        closing = path_end(&sparse->paths, next_process(graph, process), NONE);
+        if (!rag_waits(graph, closing) ||
+            path_end(&sparse->paths, next_process(graph, closing), process) != process)
+            return; /* there is none, or it waits behind the cycle */
+    }
+    graph->processes_more[closing].mark = 0;
+    sparse->paths.closing--;
 }
 
 static void single_cancel(void *engine, uint32_t process)
 {
     struct sparse *sparse = engine;
     bool closing = sparse->graph->processes_more[process].mark == PATH_CLOSING;
-    if (sparse->paths.closing)
-        open_cycle(sparse, process);
-    path_forget(&sparse->paths, process);
     /* No pointer leads across the one that closed a deadlock: walks end there. */
     if (!closing && rag_has_waiters(sparse->graph, process))
-        path_break(&sparse->paths);
+        path_break(&sparse->paths, process);
+    path_forget(&sparse->paths, process);
+    if (sparse->paths.closing)
+        open_cycle(sparse, process);
 }
 
 static void single_awake(void *engine, uint32_t process)

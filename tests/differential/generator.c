@@ -16,6 +16,7 @@ static void start_phase(struct generator *generator)
 {
     static const unsigned request_percents[] = {30, 50, 60, 75, 90};
     static const unsigned chain_percents[] = {50, 80, 95, 99};
+    static const unsigned break_permilles[] = {0, 5, 50, 300};
     struct phase *phase = &generator->phase;
     phase->left = 20 + below(generator, 400);
     phase->request_percent = request_percents[below(generator, 5)];
@@ -29,11 +30,12 @@ static void start_phase(struct generator *generator)
                                      : 1 + below(generator, generator->resources / 2 + 1);
     phase->resolve = below(generator, 2);
     phase->chain_percent = 0;
-    phase->clear_next = GORDIAN_NONE;
+    phase->clear_next = phase->broken = GORDIAN_NONE;
     if (generator->processes > 4 && below(generator, 4) == 0) {
         phase->left = generator->processes + below(generator, 4 * generator->processes);
         phase->chain_percent = chain_percents[below(generator, 4)];
         phase->chain_at = below(generator, generator->processes);
+        phase->break_permille = break_permilles[below(generator, 4)];
         phase->clear_next = below(generator, 2) ? 0 : GORDIAN_NONE;
     }
 }
@@ -301,6 +303,37 @@ static uint32_t chain_end(const struct naive *naive, uint32_t process)
     return process;
 }
 
+/* Has somebody on the way from `process` give up, and nearly always ask again next. */
+static bool make_break(struct generator *generator, const struct naive *naive, uint32_t process,
+                       struct step *step)
+{
+    struct phase *phase = &generator->phase;
+    for (uint32_t hops = below(generator, generator->processes);
+         hops && naive_is_waiting(naive, process); hops--) {
+        uint32_t next = naive->resources[naive->processes[process].wants[0].resource].recent;
+        if (!naive_is_waiting(naive, next))
+            break;
+        process = next;
+    }
+    if (!naive_is_waiting(naive, process))
+        return false;
+    phase->broken = below(generator, 8) ? process : GORDIAN_NONE;
+    phase->broken_wait = naive->processes[process].wants[0].resource;
+    gordian_op op = below(generator, 20) ? GORDIAN_CANCEL : GORDIAN_EXIT;
+    make_event(step, op, process, GORDIAN_NONE, 0);
+    return true;
+}
+
+static bool make_mend(struct generator *generator, const struct naive *naive, struct step *step)
+{
+    uint32_t process = generator->phase.broken;
+    generator->phase.broken = GORDIAN_NONE;
+    if (!naive_is_process(naive, process) || naive_is_waiting(naive, process))
+        return false;
+    make_event(step, GORDIAN_REQUEST, process, generator->phase.broken_wait, 1);
+    return true;
+}
+
 /* Has a process that runs and holds nothing take something free. */
 static bool make_take(struct generator *generator, const struct naive *naive, uint32_t process,
                       struct step *step)
@@ -317,10 +350,15 @@ static bool make_take(struct generator *generator, const struct naive *naive, ui
 }
 
 /* Lets a chain of waits grow at its end (its end asks for what somebody who runs holds) or at its
- * start (somebody asks for what the first holds); rarely closes it. */
+ * start (somebody asks for what the first holds); rarely closes it; breaks it in the middle. */
 static bool make_chain(struct generator *generator, const struct naive *naive, struct step *step)
 {
     uint32_t first = generator->phase.chain_at;
+    if (generator->phase.broken != GORDIAN_NONE && make_mend(generator, naive, step))
+        return true;
+    if (below(generator, 1000) < generator->phase.break_permille &&
+        naive_is_process(naive, first) && make_break(generator, naive, first, step))
+        return true;
     uint32_t fresh = pick_process(generator, naive, false);
     if (!naive_is_process(naive, first) || naive->processes[first].held_kinds == 0)
         first = fresh;

@@ -60,6 +60,9 @@ struct phase {
     bool resolve;             /* deadlocks are being resolved */
     unsigned chain_percent;   /* events that go into one long chain of waits */
     uint32_t chain_at;        /* a process of it */
+    unsigned break_permille;  /* of those events: a wait somewhere in the chain is given up */
+    uint32_t broken;          /* who gave up, to ask again at once; NONE: nobody */
+    uint32_t broken_wait;     /* for what */
     uint32_t clear_next;      /* all processes exit first: the next one; NONE: not, or no more */
 };
 

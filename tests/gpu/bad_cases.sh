@@ -1,0 +1,114 @@
+#!/bin/sh
+# What `gordian` does when the device does not: on a real GPU, or with GORDIAN_EMULATE_GPU=1 in the
+# emulator. The last line says "N passed, M failed".
+#
+#     bad_cases.sh GORDIAN
+set -u
+
+gordian=$1
+case $gordian in /*) ;; *) gordian=$PWD/$gordian ;; esac
+passed=0
+failed=0
+resident=
+
+scratch=$(mktemp -d) || exit 1
+trap '[ -z "$resident" ] || kill -9 $resident 2>/dev/null; rm -rf "$scratch"' EXIT
+trap 'exit 1' HUP INT TERM
+cd "$scratch" || exit 1
+
+# expect WHAT COMMAND...: counts whether it succeeds
+expect()
+{
+    what=$1
+    shift
+    if "$@"; then
+        passed=$((passed + 1))
+    else
+        echo "failed: $what"
+        failed=$((failed + 1))
+    fi
+}
+
+# Is the output of the cuda engine, in file $1, that of sparse, in $2?
+same() { sed 's/"engine":"cuda"/"engine":"sparse"/' "$1" | cmp -s - "$2"; }
+
+# detect ENGINE TRACE: JSON in `out`, what was said in `said`, the exit status in `code`
+detect()
+{
+    "$gordian" detect --json --engine "$1" "$2" >out 2>said
+    code=$?
+}
+
+events=30000 ids=3000000 idle=3
+if [ -n "${GORDIAN_EMULATE_GPU-}" ]; then # where everything takes longer
+    events=2000 ids=30000 idle=0
+fi
+"$gordian" gen random --processes 200 --resources 150 --events $events --contention 60 \
+    --deadlocks 20 --cancels 4 --exits 2 --hand-overs 20 >single.trace
+"$gordian" gen multi --processes 60 --resources 40 --units 3 --events $events --contention 80 \
+    --deadlocks 20 --cancels 4 --exits 2 >multi.trace
+for model in single multi; do
+    detect sparse $model.trace
+    mv out $model.sparse
+    echo $code >$model.code
+done
+
+# ---- a kernel that traps: early, under way, late
+for model in single multi; do
+    for after in 5 100 400; do
+        GORDIAN_GPU_FAIL_AFTER=$after detect cuda $model.trace
+        expect "$model, trap after $after: exit status" [ "$code" = "$(cat $model.code)" ]
+        expect "$model, trap after $after: output" same out $model.sparse
+        expect "$model, trap after $after: a note" grep -q "sparse goes on" said
+    done
+    echo "$model: $(grep 'sparse goes on' said)"
+    detect cuda $model.trace
+    expect "$model, no trap: output" same out $model.sparse
+    expect "$model, no trap: no note" [ "$(grep -c 'sparse goes on' said)" = 0 ]
+done
+"$gordian" gen ring --processes 1000 --snapshot >ring.trace
+GORDIAN_GPU_FAIL_AFTER=2 "$gordian" check --json --engine cuda ring.trace >out 2>said
+expect "check, trap: exit status" [ $? = 4 ]
+expect "check, trap: no output" [ ! -s out ]
+echo "check: $(cat said)"
+
+# ---- too little memory: matrices for three million ids are 1 TiB and more
+[ -z "${GORDIAN_EMULATE_GPU-}" ] || export GORDIAN_EMULATOR_MEMORY=20000000
+"$gordian" gen chain --processes $ids | "$gordian" detect --json --engine cuda >out 2>said
+expect "memory: exit status" [ $? = 4 ]
+expect "memory: size and room" grep -q 'take [0-9]* MiB of device memory: .* has [0-9]* MiB' said
+expect "memory: no event before it" [ ! -s out ]
+echo "memory: $(cat said)"
+unset GORDIAN_EMULATOR_MEMORY
+
+# ---- killed while its kernel runs, then idle: the next one must find the device as if nothing had
+# been
+watts() { nvidia-smi --query-gpu=power.draw,utilization.gpu --format=csv,noheader 2>/dev/null | sed -n 1p; }
+
+before=$(watts)
+mkfifo pipe
+"$gordian" detect --json --engine cuda <pipe >out 2>said &
+resident=$!
+exec 3>pipe
+printf 'resource %s\n' a b >&3
+printf 'request %s\n' 'p a' 'r b' 'p b' 'r a' >&3 # a deadlock: its line comes at once
+tries=0
+until grep -q '"result":"deadlock"' out || [ $tries -ge 300 ]; do
+    sleep 0.1
+    tries=$((tries + 1))
+done
+expect "killed: the kernel runs" grep -q '"result":"deadlock"' out
+sleep $idle
+[ -z "$before" ] || echo "power, utilisation: $before without, $(watts) with an idle resident kernel"
+start=$(date +%s)
+kill -9 $resident
+wait $resident 2>/dev/null
+resident=
+detect cuda single.trace
+expect "killed: the next one works" same out single.sparse
+expect "killed: on the device" [ "$(grep -c 'sparse goes on' said)" = 0 ]
+expect "killed: at once" [ $(($(date +%s) - start)) -le 20 ]
+exec 3>&-
+
+echo "$passed passed, $failed failed"
+[ $failed -eq 0 ]
