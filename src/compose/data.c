@@ -1,0 +1,220 @@
+#include "compose/data.h"
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "base/reader.h"
+
+#include <string.h>
+
+void data_init(struct data *data, const gordian_allocator *memory)
+{
+    *data = (struct data){.memory = *memory};
+    names_init(&data->texts, memory);
+}
+
+void data_free(struct data *data)
+{
+    for (size_t i = 0; i < data->function_count; i++)
+        memory_free(&data->memory, data->functions[i].rows);
+    memory_free(&data->memory, data->functions);
+    memory_free(&data->memory, data->index);
+    memory_free(&data->memory, data->domain);
+    names_free(&data->texts);
+}
+
+gordian_status data_symbol(struct data *data, const char *text, size_t length, uint32_t *symbol,
+                           gordian_error *error)
+{
+    const char *why;
+    uint32_t found = names_find(&data->texts, text, length);
+    if (found != GORDIAN_NONE) {
+        *symbol = found;
+        return GORDIAN_OK;
+    }
+    if (length == 4 && memcmp(text, "null", 4) == 0)
+        return fail(error, GORDIAN_INPUT, "'null' is the empty cell, not a datum");
+    if (!names_valid(text, length, &why))
+        return fail(error, GORDIAN_INPUT, "the datum '%.*s' %s", (int)(length > 40 ? 40 : length),
+                    text, why);
+    if (memchr(text, '|', length) || memchr(text, '"', length) || memchr(text, ',', length))
+        return fail(
+            error, GORDIAN_INPUT,
+            "the datum '%.*s' has a '|', ',' or quote in it: labels could not be told apart",
+            (int)(length > 40 ? 40 : length), text);
+    uint32_t fresh = data->symbol_count;
+    if (fresh == GORDIAN_NONE - 1 ||
+        !memory_grow_zeroed(&data->memory, &data->index, &data->index_room, (size_t)fresh + 1,
+                            sizeof *data->index) ||
+        !names_put(&data->texts, fresh, text, length))
+        return fail_memory(error);
+    data->index[fresh] = 0;
+    data->symbol_count++;
+    *symbol = fresh;
+    return GORDIAN_OK;
+}
+
+static gordian_status add_to_domain(struct data *data, uint32_t symbol, gordian_error *error)
+{
+    if (data->index[symbol])
+        return GORDIAN_OK;
+    if (data->domain_size == DATA_MAX)
+        return fail(error, GORDIAN_INPUT, "more than %u data values", DATA_MAX);
+    if (!memory_grow(&data->memory, &data->domain, &data->domain_room,
+                     (size_t)data->domain_size + 1, sizeof *data->domain))
+        return fail_memory(error);
+    data->domain[data->domain_size++] = symbol;
+    data->index[symbol] = data->domain_size;
+    return GORDIAN_OK;
+}
+
+gordian_status data_use(struct data *data, uint32_t symbol, gordian_error *error)
+{
+    if (data->listed && !data->index[symbol])
+        return fail(error, GORDIAN_INPUT, "'%s' is not among the data values",
+                    data_text(data, symbol));
+    return add_to_domain(data, symbol, error);
+}
+
+gordian_status data_list(struct data *data, const char *text, gordian_error *error)
+{
+    while (*text) {
+        size_t length = strcspn(text, ", \t");
+        if (length > 0) {
+            uint32_t symbol;
+            gordian_status status = data_symbol(data, text, length, &symbol, error);
+            if (status == GORDIAN_OK && data->index[symbol])
+                status = fail(error, GORDIAN_INPUT, "the datum '%s' is listed twice",
+                              data_text(data, symbol));
+            if (status == GORDIAN_OK)
+                status = add_to_domain(data, symbol, error);
+            if (status != GORDIAN_OK)
+                return status;
+        }
+        text += length;
+        text += strspn(text, ", \t");
+    }
+    if (data->domain_size == 0)
+        return fail(error, GORDIAN_INPUT, "no data values: there must be at least one");
+    data->listed = true;
+    return GORDIAN_OK;
+}
+
+gordian_status data_close(struct data *data, gordian_error *error)
+{
+    if (data->domain_size > 0)
+        return GORDIAN_OK;
+    uint32_t zero = 0;
+    gordian_status status = data_symbol(data, "0", 1, &zero, error);
+    return status == GORDIAN_OK ? add_to_domain(data, zero, error) : status;
+}
+
+gordian_status data_function(struct data *data, const struct function *function, uint32_t *number,
+                             gordian_error *error)
+{
+    size_t width = function->arity + (function->kind == FUNCTION_TABLE);
+    size_t size = width * function->row_count * sizeof *function->rows;
+    uint32_t *rows = NULL;
+    for (size_t i = 0; i < data->function_count; i++) {
+        const struct function *known = &data->functions[i];
+        if (known->kind == function->kind && known->arity == function->arity &&
+            known->row_count == function->row_count &&
+            (size == 0 || memcmp(known->rows, function->rows, size) == 0)) {
+            *number = (uint32_t)i;
+            return GORDIAN_OK;
+        }
+    }
+    if (!memory_grow(&data->memory, &data->functions, &data->function_room,
+                     data->function_count + 1, sizeof *data->functions))
+        return fail_memory(error);
+    if (size > 0) {
+        rows = memory_alloc(&data->memory, size);
+        if (!rows)
+            return fail_memory(error);
+        memcpy(rows, function->rows, size);
+    }
+    *number = (uint32_t)data->function_count;
+    data->functions[data->function_count] = *function;
+    data->functions[data->function_count++].rows = rows;
+    return GORDIAN_OK;
+}
+
+static const struct {
+    const char *name;
+    enum function_kind kind;
+} builtins[] = {
+    {"even", FUNCTION_EVEN}, {"odd", FUNCTION_ODD}, {"any", FUNCTION_ANY},
+    {"none", FUNCTION_NONE}, {"id", FUNCTION_ID},   {"succ", FUNCTION_SUCC},
+    {"pred", FUNCTION_PRED},
+};
+
+gordian_status data_builtin(struct data *data, const char *name, size_t length, uint32_t *number,
+                            gordian_error *error)
+{
+    for (size_t i = 0; i < sizeof builtins / sizeof *builtins; i++) {
+        if (strlen(builtins[i].name) != length || memcmp(builtins[i].name, name, length) != 0)
+            continue;
+        struct function function = {.kind = (uint8_t)builtins[i].kind, .arity = 1};
+        return data_function(data, &function, number, error);
+    }
+    return GORDIAN_END;
+}
+
+const char *data_text(const struct data *data, uint32_t symbol)
+{
+    return names_text(&data->texts, symbol);
+}
+
+const char *data_value_text(const struct data *data, uint32_t value)
+{
+    return value ? data_text(data, data->domain[value - 1]) : "null";
+}
+
+/* Is the last digit even, odd? A text that is no number is neither. */
+static bool has_parity(const char *text, unsigned parity)
+{
+    int64_t number;
+    const char *why;
+    return parse_i64(text, strlen(text), &number, &why) && ((uint64_t)number & 1) == parity;
+}
+
+static uint32_t apply_rows(const struct data *data, const struct function *function,
+                           const uint32_t *arguments)
+{
+    bool table = function->kind == FUNCTION_TABLE;
+    size_t width = (size_t)function->arity + table;
+    for (uint32_t r = 0; r < function->row_count; r++) {
+        const uint32_t *row = function->rows + r * width;
+        uint32_t i = 0;
+        while (i < function->arity && row[i] == data->domain[arguments[i] - 1])
+            i++;
+        if (i == function->arity)
+            return table ? data->index[row[i]] : 1;
+    }
+    return 0;
+}
+
+uint32_t function_apply(const struct data *data, uint32_t number, const uint32_t *arguments)
+{
+    const struct function *function = &data->functions[number];
+    uint32_t size = data->domain_size;
+    switch ((enum function_kind)function->kind) {
+    case FUNCTION_TABLE:
+    case FUNCTION_MEMBER:
+        return apply_rows(data, function, arguments);
+    case FUNCTION_EVEN:
+        return has_parity(data_value_text(data, arguments[0]), 0);
+    case FUNCTION_ODD:
+        return has_parity(data_value_text(data, arguments[0]), 1);
+    case FUNCTION_ANY:
+        return 1;
+    case FUNCTION_NONE:
+        return 0;
+    case FUNCTION_ID:
+        return arguments[0];
+    case FUNCTION_SUCC:
+        return arguments[0] == size ? 1 : arguments[0] + 1;
+    case FUNCTION_PRED:
+        return arguments[0] == 1 ? size : arguments[0] - 1;
+    }
+    return 0;
+}

@@ -1,0 +1,16 @@
+/* What the engines that compose share among themselves. */
+#ifndef GORDIAN_COMPOSE_ENGINES_H
+#define GORDIAN_COMPOSE_ENGINES_H
+
+#include "compose/engine.h"
+
+extern const struct compose_engine compose_dense; /* dense.c: the oracle */
+extern const struct compose_engine compose_cpu;   /* cpu.c */
+
+/* Fills result->order: the options' own, which must be a permutation of the factors (GORDIAN_INPUT
+ * otherwise), or a chosen one. */
+gordian_status compose_take_order(const struct circuit *circuit,
+                                  const struct compose_options *options,
+                                  struct compose_result *result, gordian_error *error);
+
+#endif

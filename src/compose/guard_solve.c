@@ -1,0 +1,456 @@
+/* The solutions of a guard: alternatives one after another, each a conjunction of literals solved
+ * by union-find and, for what that leaves open, search. */
+#include "compose/guard.h"
+
+#include "base/bits.h"
+#include "base/error.h"
+#include "base/memory.h"
+
+#include <string.h>
+
+#define OPEN      UINT32_MAX       /* a value not known yet */
+#define UNDEFINED (UINT32_MAX - 1) /* a function outside its table */
+
+struct literal {
+    uint32_t node;
+    bool holds; /* the node, or its negation */
+};
+
+/* Variables: port p is p, the next value of cell c is ports + c. */
+struct solver {
+    const struct guard_question *question;
+    const struct guard_node *nodes;
+    uint32_t variables;
+    uint32_t *parent;   /* union-find, without compression: undone by setting a root back */
+    uint32_t *value;    /* of a root; OPEN */
+    bool *wanted;       /* has a value in a solution: fires, or is a cell */
+    bool *is_port;      /* of a root: some member is a port, so not null */
+    uint32_t *solution; /* of every variable */
+    struct literal *pending, *literals;
+    size_t pending_count, pending_room, literal_count, literal_room;
+    size_t alternatives, steps;
+    gordian_error *error;
+};
+
+static uint32_t root_of(const struct solver *solver, uint32_t variable)
+{
+    while (solver->parent[variable] != variable)
+        variable = solver->parent[variable];
+    return variable;
+}
+
+/* The variable a term stands for, or GUARD_NONE. */
+static uint32_t variable_of(const struct solver *solver, uint32_t term)
+{
+    const struct guard_node *node = &solver->nodes[term];
+    if (node->kind == TERM_PORT)
+        return node->symbol;
+    if (node->kind == TERM_NEXT)
+        return solver->question->ports + node->symbol;
+    return GUARD_NONE;
+}
+
+static uint32_t evaluate(const struct solver *solver, uint32_t term);
+
+/* A function of the arguments: OPEN if one of them is. */
+static uint32_t apply(const struct solver *solver, const struct guard_node *node)
+{
+    uint32_t arguments[FUNCTION_ARITY];
+    uint32_t count = 0;
+    for (uint32_t list = node->left; list != GUARD_NONE; list = solver->nodes[list].right) {
+        uint32_t value = evaluate(solver, solver->nodes[list].left);
+        if (value == OPEN || value == UNDEFINED || value == VALUE_NULL)
+            return value == OPEN ? OPEN : UNDEFINED;
+        arguments[count++] = value;
+    }
+    uint32_t result = function_apply(solver->question->data, node->symbol, arguments);
+    return result ? result : UNDEFINED;
+}
+
+static uint32_t evaluate(const struct solver *solver, uint32_t term)
+{
+    const struct guard_node *node = &solver->nodes[term];
+    switch ((enum guard_kind)node->kind) {
+    case TERM_PORT:
+    case TERM_NEXT:
+        return solver->value[root_of(solver, variable_of(solver, term))];
+    case TERM_NOW:
+        return solver->question->now[node->symbol];
+    case TERM_CONSTANT: {
+        uint32_t value = solver->question->data->index[node->symbol];
+        return value ? value : UNDEFINED;
+    }
+    case TERM_APPLY:
+        return apply(solver, node);
+    default:
+        return VALUE_NULL;
+    }
+}
+
+enum truth {
+    IS_FALSE,
+    IS_TRUE,
+    IS_OPEN,
+};
+
+static enum truth judge(const struct solver *solver, struct literal literal)
+{
+    const struct guard_node *node = &solver->nodes[literal.node];
+    bool holds;
+    if (node->kind == GUARD_PREDICATE) {
+        uint32_t value = apply(solver, node);
+        if (value == OPEN)
+            return IS_OPEN;
+        holds = value != UNDEFINED;
+    } else {
+        uint32_t left = evaluate(solver, node->left), right = evaluate(solver, node->right);
+        if (left == UNDEFINED || right == UNDEFINED)
+            holds = false;
+        else if (left == OPEN || right == OPEN)
+            return IS_OPEN;
+        else
+            holds = left == right;
+    }
+    return holds == literal.holds ? IS_TRUE : IS_FALSE;
+}
+
+static gordian_status push_literal(struct solver *solver, struct literal **array, size_t *count,
+                                   size_t *room, struct literal literal)
+{
+    if (!memory_grow(&solver->question->guards->memory, array, room, *count + 1, sizeof **array))
+        return fail_memory(solver->error);
+    (*array)[(*count)++] = literal;
+    return GORDIAN_OK;
+}
+
+/* What search changes and takes back: one root bound, or one root put below another. */
+struct change {
+    uint32_t root;
+    bool joined;
+    bool other_was_port;
+    uint32_t other, other_value;
+};
+
+static void take_back(struct solver *solver, const struct change *changes, size_t count)
+{
+    while (count-- > 0) {
+        const struct change *change = &changes[count];
+        if (change->joined) {
+            solver->parent[change->root] = change->root;
+            solver->value[change->other] = change->other_value;
+            solver->is_port[change->other] = change->other_was_port;
+        } else {
+            solver->value[change->root] = OPEN;
+        }
+    }
+}
+
+/* Makes two variables equal; false: they cannot be. */
+static bool join(struct solver *solver, uint32_t left, uint32_t right, struct change *change,
+                 size_t *changes)
+{
+    uint32_t below = root_of(solver, left), above = root_of(solver, right);
+    if (below == above)
+        return true;
+    uint32_t one = solver->value[below], other = solver->value[above];
+    if (one != OPEN && other != OPEN && one != other)
+        return false;
+    *change = (struct change){.root = below,
+                              .joined = true,
+                              .other_was_port = solver->is_port[above],
+                              .other = above,
+                              .other_value = other};
+    ++*changes;
+    solver->parent[below] = above;
+    solver->is_port[above] |= solver->is_port[below];
+    solver->value[above] = one != OPEN ? one : other;
+    return solver->value[above] != VALUE_NULL || !solver->is_port[above];
+}
+
+static bool bind(struct solver *solver, uint32_t variable, uint32_t value, struct change *change,
+                 size_t *changes)
+{
+    uint32_t root = root_of(solver, variable);
+    if (value == UNDEFINED || (value == VALUE_NULL && solver->is_port[root]))
+        return false;
+    *change = (struct change){.root = root};
+    ++*changes;
+    solver->value[root] = value;
+    return true;
+}
+
+/* Draws what follows from one positive equality. `changes` grows by at most one; false:
+ * contradiction. *progress: something was learnt. */
+static bool follow(struct solver *solver, struct literal literal, struct change *changes,
+                   size_t *count, bool *progress)
+{
+    const struct guard_node *node = &solver->nodes[literal.node];
+    if (node->kind != GUARD_EQUAL || !literal.holds)
+        return true;
+    uint32_t left = variable_of(solver, node->left), right = variable_of(solver, node->right);
+    uint32_t left_value = evaluate(solver, node->left), right_value = evaluate(solver, node->right);
+    size_t before = *count;
+    bool fine = true;
+    if (left != GUARD_NONE && right != GUARD_NONE)
+        fine = join(solver, left, right, &changes[*count], count);
+    else if (left != GUARD_NONE && left_value == OPEN && right_value != OPEN)
+        fine = bind(solver, left, right_value, &changes[*count], count);
+    else if (right != GUARD_NONE && right_value == OPEN && left_value != OPEN)
+        fine = bind(solver, right, left_value, &changes[*count], count);
+    *progress |= *count > before;
+    return fine;
+}
+
+/* Everything that follows from what is known, until nothing more does. */
+static bool propagate(struct solver *solver, struct change *changes, size_t *count)
+{
+    bool progress = true;
+    while (progress) {
+        progress = false;
+        for (size_t i = 0; i < solver->literal_count; i++) {
+            enum truth truth = judge(solver, solver->literals[i]);
+            if (truth == IS_FALSE)
+                return false;
+            if (truth == IS_OPEN && !follow(solver, solver->literals[i], changes, count, &progress))
+                return false;
+        }
+    }
+    return true;
+}
+
+static gordian_status tell(struct solver *solver)
+{
+    const struct guard_question *question = solver->question;
+    for (uint32_t v = 0; v < solver->variables; v++)
+        solver->solution[v] =
+            solver->wanted[v] ? solver->value[root_of(solver, v)] : (uint32_t)VALUE_NULL;
+    return question->solution(question->context, solver->solution,
+                              solver->solution + question->ports, solver->error);
+}
+
+/* Binds what is open, one class after another. Every level learns at most one thing a variable, so
+ * changes of `variables` are enough for each. */
+static gordian_status search(struct solver *solver, uint32_t from)
+{
+    const gordian_allocator *memory = &solver->question->guards->memory;
+    if (++solver->steps > GUARD_STEPS_MAX)
+        return fail(solver->error, GORDIAN_INPUT, "the guard is too hard: %u values tried",
+                    GUARD_STEPS_MAX);
+    struct change *changes =
+        memory_alloc(memory, 2 * (size_t)(solver->variables + 1) * sizeof *changes);
+    if (!changes)
+        return fail_memory(solver->error);
+    size_t count = 0;
+    gordian_status status = GORDIAN_OK;
+    if (propagate(solver, changes, &count)) {
+        while (from < solver->variables &&
+               (!solver->wanted[from] || solver->value[root_of(solver, from)] != OPEN))
+            from++;
+        if (from == solver->variables) {
+            status = tell(solver);
+        } else {
+            uint32_t root = root_of(solver, from);
+            uint32_t value = solver->is_port[root] ? 1 : 0;
+            for (; value <= solver->question->data->domain_size && status == GORDIAN_OK; value++) {
+                solver->value[root] = value;
+                status = search(solver, from + 1);
+            }
+            solver->value[root] = OPEN;
+        }
+    }
+    take_back(solver, changes, count);
+    memory_free(memory, changes);
+    return status;
+}
+
+static gordian_status alternatives(struct solver *solver);
+
+/* One of two ways to make a disjunction true: `left`, or not `left` and `right`. So no solution is
+ * found twice. */
+static gordian_status branch(struct solver *solver, struct literal left, struct literal right)
+{
+    const gordian_allocator *memory = &solver->question->guards->memory;
+    size_t count = solver->pending_count, literals = solver->literal_count;
+    struct literal *saved = memory_alloc(memory, (count + 1) * sizeof *saved);
+    if (!saved)
+        return fail_memory(solver->error);
+    if (count > 0)
+        memcpy(saved, solver->pending, count * sizeof *saved);
+    gordian_status status =
+        push_literal(solver, &solver->pending, &solver->pending_count, &solver->pending_room, left);
+    if (status == GORDIAN_OK)
+        status = alternatives(solver);
+    if (count > 0)
+        memcpy(solver->pending, saved, count * sizeof *saved);
+    solver->pending_count = count;
+    solver->literal_count = literals;
+    left.holds = !left.holds;
+    if (status == GORDIAN_OK)
+        status = push_literal(solver, &solver->pending, &solver->pending_count,
+                              &solver->pending_room, left);
+    if (status == GORDIAN_OK)
+        status = push_literal(solver, &solver->pending, &solver->pending_count,
+                              &solver->pending_room, right);
+    if (status == GORDIAN_OK)
+        status = alternatives(solver);
+    memory_free(memory, saved);
+    return status;
+}
+
+static gordian_status both(struct solver *solver, struct literal left, struct literal right)
+{
+    gordian_status status =
+        push_literal(solver, &solver->pending, &solver->pending_count, &solver->pending_room, left);
+    return status == GORDIAN_OK ? push_literal(solver, &solver->pending, &solver->pending_count,
+                                               &solver->pending_room, right)
+                                : status;
+}
+
+/* Takes the pending formulas apart into literals; at a disjunction, one alternative after the
+ * other. */
+static gordian_status alternatives(struct solver *solver)
+{
+    while (solver->pending_count > 0) {
+        struct literal next = solver->pending[--solver->pending_count];
+        const struct guard_node *node = &solver->nodes[next.node];
+        struct literal left = {node->left, next.holds}, right = {node->right, next.holds};
+        gordian_status status = GORDIAN_OK;
+        switch ((enum guard_kind)node->kind) {
+        case GUARD_TRUE:
+        case GUARD_FALSE:
+            if ((node->kind == GUARD_TRUE) != next.holds)
+                return GORDIAN_OK;
+            break;
+        case GUARD_NOT:
+            left.holds = !next.holds;
+            status = push_literal(solver, &solver->pending, &solver->pending_count,
+                                  &solver->pending_room, left);
+            break;
+        case GUARD_AND:
+        case GUARD_OR:
+            if ((node->kind == GUARD_OR) == next.holds)
+                return branch(solver, left, right);
+            status = both(solver, right, left);
+            break;
+        default:
+            status = push_literal(solver, &solver->literals, &solver->literal_count,
+                                  &solver->literal_room, next);
+        }
+        if (status != GORDIAN_OK)
+            return status;
+    }
+    if (++solver->alternatives > GUARD_ALTERNATIVES_MAX)
+        return fail(solver->error, GORDIAN_INPUT, "the guard has more than %d alternatives",
+                    GUARD_ALTERNATIVES_MAX);
+    return search(solver, 0);
+}
+
+static void prepare(struct solver *solver)
+{
+    const struct guard_question *question = solver->question;
+    for (uint32_t v = 0; v < solver->variables; v++) {
+        solver->parent[v] = v;
+        solver->value[v] = OPEN;
+        solver->is_port[v] = v < question->ports;
+        solver->wanted[v] = v >= question->ports || bits_test(question->fires, v);
+    }
+    for (uint32_t c = 0; c < question->cells; c++)
+        if (!guard_writes(question->guards, question->guard, c))
+            solver->value[question->ports + c] = question->now[c];
+}
+
+/* The arrays of the solver, in one block. */
+static bool make_arrays(struct solver *solver, void **block)
+{
+    size_t n = solver->variables ? solver->variables : 1;
+    char *bytes = memory_alloc(&solver->question->guards->memory,
+                               n * (3 * sizeof(uint32_t) + 2 * sizeof(bool)));
+    *block = bytes;
+    if (!bytes)
+        return false;
+    solver->parent = (uint32_t *)(void *)bytes;
+    solver->value = solver->parent + n;
+    solver->solution = solver->value + n;
+    solver->wanted = (bool *)(solver->solution + n);
+    solver->is_port = solver->wanted + n;
+    return true;
+}
+
+gordian_status guard_solve(const struct guard_question *question, gordian_error *error)
+{
+    static const struct guard_node always = {.kind = GUARD_TRUE};
+    struct solver solver = {
+        .question = question,
+        .nodes = question->guards->count > 0 ? question->guards->nodes : &always,
+        .variables = question->ports + question->cells,
+        .error = error,
+    };
+    void *block;
+    if (!make_arrays(&solver, &block))
+        return fail_memory(error);
+    prepare(&solver);
+    gordian_status status =
+        push_literal(&solver, &solver.pending, &solver.pending_count, &solver.pending_room,
+                     (struct literal){question->guard, true});
+    if (status == GORDIAN_OK)
+        status = alternatives(&solver);
+    memory_free(&question->guards->memory, solver.pending);
+    memory_free(&question->guards->memory, solver.literals);
+    memory_free(&question->guards->memory, block);
+    return status;
+}
+
+/* ------------------------------------------------------------------ the plainest way */
+
+static bool holds_now(const struct solver *solver, uint32_t guard)
+{
+    const struct guard_node *node = &solver->nodes[guard];
+    switch ((enum guard_kind)node->kind) {
+    case GUARD_TRUE:
+        return true;
+    case GUARD_FALSE:
+        return false;
+    case GUARD_AND:
+        return holds_now(solver, node->left) && holds_now(solver, node->right);
+    case GUARD_OR:
+        return holds_now(solver, node->left) || holds_now(solver, node->right);
+    case GUARD_NOT:
+        return !holds_now(solver, node->left);
+    default:
+        return judge(solver, (struct literal){guard, true}) == IS_TRUE;
+    }
+}
+
+static gordian_status try_all(struct solver *solver, uint32_t from)
+{
+    while (from < solver->variables && (!solver->wanted[from] || solver->value[from] != OPEN))
+        from++;
+    if (from == solver->variables)
+        return holds_now(solver, solver->question->guard) ? tell(solver) : GORDIAN_OK;
+    gordian_status status = GORDIAN_OK;
+    for (uint32_t value = solver->is_port[from];
+         value <= solver->question->data->domain_size && status == GORDIAN_OK; value++) {
+        solver->value[from] = value;
+        status = try_all(solver, from + 1);
+    }
+    solver->value[from] = OPEN;
+    return status;
+}
+
+gordian_status guard_enumerate(const struct guard_question *question, gordian_error *error)
+{
+    static const struct guard_node always = {.kind = GUARD_TRUE};
+    struct solver solver = {
+        .question = question,
+        .nodes = question->guards->count > 0 ? question->guards->nodes : &always,
+        .variables = question->ports + question->cells,
+        .error = error,
+    };
+    void *block;
+    if (!make_arrays(&solver, &block))
+        return fail_memory(error);
+    prepare(&solver);
+    gordian_status status = try_all(&solver, 0);
+    memory_free(&question->guards->memory, block);
+    return status;
+}

@@ -1,0 +1,371 @@
+/* Unfolding an automaton over the data: control states and cells become plain states, guards become
+ * transitions with concrete data. Only what the automaton can reach by itself. */
+#include "base/error.h"
+#include "base/memory.h"
+#include "compose/circuit.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct unfolding {
+    const gordian_allocator *memory;
+    const struct automaton *automaton;
+    const struct data *data;
+    const uint32_t *merge;
+    struct shape *shape;
+    uint32_t value_bits;
+    uint32_t most;
+    size_t width; /* of a state: control and cells */
+
+    /* States as they are found, with a hash table over them. */
+    size_t value_room; /* in states */
+    uint32_t *slots;   /* number + 1; 0 free */
+    size_t slot_count;
+    uint32_t *candidate; /* `width` numbers */
+
+    size_t *first_of; /* transitions of the automaton by control state: `by_state` */
+    uint32_t *by_state;
+
+    /* Transitions as they are found. */
+    size_t first_room, to_room, label_room;
+    uint64_t *label; /* of the one being made */
+    uint32_t control;
+    const uint64_t *fires;
+};
+
+uint32_t data_value_bits(const struct data *data)
+{
+    uint32_t bits = 0;
+    while (bits < 32 && data->domain_size > (UINT64_C(1) << bits))
+        bits++;
+    return bits;
+}
+
+void shape_free(struct shape *shape, const gordian_allocator *memory)
+{
+    memory_free(memory, shape->values);
+    memory_free(memory, shape->first);
+    memory_free(memory, shape->to);
+    memory_free(memory, shape->labels);
+    *shape = (struct shape){0};
+}
+
+static size_t hash_state(const uint32_t *values, size_t width)
+{
+    uint64_t hash = 0x9e3779b97f4a7c15u;
+    for (size_t i = 0; i < width; i++) {
+        hash = (hash ^ values[i]) * 0xff51afd7ed558ccdu;
+        hash ^= hash >> 32;
+    }
+    return (size_t)hash;
+}
+
+static bool grow_slots(struct unfolding *unfolding)
+{
+    size_t wanted = unfolding->slot_count ? 2 * unfolding->slot_count : 64;
+    uint32_t *slots = memory_zeroed(unfolding->memory, wanted * sizeof *slots);
+    if (!slots)
+        return false;
+    for (uint32_t s = 0; s < unfolding->shape->state_count; s++) {
+        size_t slot = hash_state(unfolding->shape->values + s * unfolding->width, unfolding->width);
+        while (slots[slot & (wanted - 1)])
+            slot++;
+        slots[slot & (wanted - 1)] = s + 1;
+    }
+    memory_free(unfolding->memory, unfolding->slots);
+    unfolding->slots = slots;
+    unfolding->slot_count = wanted;
+    return true;
+}
+
+/* The number of the state in `candidate`, new if need be. */
+static gordian_status number_state(struct unfolding *unfolding, uint32_t *number,
+                                   gordian_error *error)
+{
+    struct shape *shape = unfolding->shape;
+    size_t width = unfolding->width;
+    if (2 * ((size_t)shape->state_count + 1) > unfolding->slot_count && !grow_slots(unfolding))
+        return fail_memory(error);
+    size_t slot = hash_state(unfolding->candidate, width) & (unfolding->slot_count - 1);
+    for (; unfolding->slots[slot]; slot = (slot + 1) & (unfolding->slot_count - 1)) {
+        uint32_t s = unfolding->slots[slot] - 1;
+        if (memcmp(shape->values + s * width, unfolding->candidate, width * sizeof(uint32_t)) ==
+            0) {
+            *number = s;
+            return GORDIAN_OK;
+        }
+    }
+    if (shape->state_count >= unfolding->most)
+        return fail(error, GORDIAN_INPUT, "'%s' has more than %u states over these data",
+                    unfolding->automaton->title, unfolding->most);
+    if (!memory_grow(unfolding->memory, &shape->values, &unfolding->value_room,
+                     ((size_t)shape->state_count + 1) * width, sizeof *shape->values))
+        return fail_memory(error);
+    memcpy(shape->values + shape->state_count * width, unfolding->candidate,
+           width * sizeof(uint32_t));
+    *number = shape->state_count++;
+    unfolding->slots[slot] = *number + 1;
+    return GORDIAN_OK;
+}
+
+static void put_value(uint64_t *label, size_t bit, uint32_t bits, uint64_t value)
+{
+    for (uint32_t i = 0; i < bits; i++)
+        if (value >> i & 1)
+            bits_set(label, bit + i);
+}
+
+/* The label of a solution; false if ports that became one do not do the same. */
+static bool make_label(struct unfolding *unfolding, const uint32_t *at_ports)
+{
+    const struct shape *shape = unfolding->shape;
+    memset(unfolding->label, 0, shape->label_words * sizeof(uint64_t));
+    for (uint32_t p = 0; p < unfolding->automaton->port_count; p++) {
+        uint32_t port = unfolding->merge ? unfolding->merge[p] : p;
+        if (!bits_test(unfolding->fires, p))
+            continue;
+        size_t value_at = shape->port_count + (size_t)port * unfolding->value_bits;
+        if (!bits_test(unfolding->label, port)) {
+            bits_set(unfolding->label, port);
+            put_value(unfolding->label, value_at, unfolding->value_bits, at_ports[p] - 1);
+            continue;
+        }
+        for (uint32_t i = 0; i < unfolding->value_bits; i++)
+            if (bits_test(unfolding->label, value_at + i) != ((at_ports[p] - 1) >> i & 1))
+                return false;
+    }
+    return true;
+}
+
+static gordian_status take_solution(void *context, const uint32_t *at_ports, const uint32_t *next,
+                                    gordian_error *error)
+{
+    struct unfolding *unfolding = context;
+    struct shape *shape = unfolding->shape;
+    if (!make_label(unfolding, at_ports))
+        return GORDIAN_OK;
+    unfolding->candidate[0] = unfolding->control;
+    if (unfolding->width > 1)
+        memcpy(unfolding->candidate + 1, next, (unfolding->width - 1) * sizeof *next);
+    size_t count = shape->transition_count;
+    uint32_t to;
+    if (count >= unfolding->most)
+        return fail(error, GORDIAN_INPUT, "'%s' has more than %u transitions over these data",
+                    unfolding->automaton->title, unfolding->most);
+    gordian_status status = number_state(unfolding, &to, error);
+    if (status != GORDIAN_OK)
+        return status;
+    if (!memory_grow(unfolding->memory, &shape->to, &unfolding->to_room, count + 1,
+                     sizeof *shape->to) ||
+        !memory_grow(unfolding->memory, &shape->labels, &unfolding->label_room,
+                     (count + 1) * shape->label_words, sizeof *shape->labels))
+        return fail_memory(error);
+    shape->to[count] = to;
+    memcpy(shape->labels + count * shape->label_words, unfolding->label,
+           shape->label_words * sizeof(uint64_t));
+    shape->transition_count++;
+    return GORDIAN_OK;
+}
+
+/* Ports that became one: do they all fire, or none? */
+static bool firing_fits(const struct unfolding *unfolding, const uint64_t *fires)
+{
+    if (!unfolding->merge)
+        return true;
+    for (uint32_t p = 0; p < unfolding->automaton->port_count; p++)
+        for (uint32_t q = 0; q < p; q++)
+            if (unfolding->merge[p] == unfolding->merge[q] &&
+                bits_test(fires, p) != bits_test(fires, q))
+                return false;
+    return true;
+}
+
+/* Everything that leads out of a state. */
+static gordian_status expand(struct unfolding *unfolding, uint32_t state, gordian_error *error)
+{
+    const struct automaton *automaton = unfolding->automaton;
+    size_t width = unfolding->width, words = automaton_words(automaton);
+    /* A copy: the array of states grows meanwhile. */
+    uint32_t *here = memory_alloc(unfolding->memory, width * sizeof *here);
+    if (!here)
+        return fail_memory(error);
+    memcpy(here, unfolding->shape->values + state * width, width * sizeof *here);
+    gordian_status status = GORDIAN_OK;
+    for (size_t i = unfolding->first_of[here[0]];
+         i < unfolding->first_of[here[0] + 1] && status == GORDIAN_OK; i++) {
+        uint32_t t = unfolding->by_state[i];
+        const struct automaton_transition *transition = &automaton->transitions[t];
+        unfolding->fires = automaton->fires + t * words;
+        unfolding->control = transition->to;
+        if (!firing_fits(unfolding, unfolding->fires))
+            continue;
+        struct guard_question question = {
+            .guards = &automaton->guards,
+            .data = unfolding->data,
+            .guard = transition->guard,
+            .ports = (uint32_t)automaton->port_count,
+            .cells = (uint32_t)automaton->cell_count,
+            .fires = unfolding->fires,
+            .now = here + 1,
+            .solution = take_solution,
+            .context = unfolding,
+        };
+        status = guard_solve(&question, error);
+        if (status == GORDIAN_INPUT && error && !error->line) {
+            error->line = transition->line;
+            error->column = transition->column;
+        }
+    }
+    memory_free(unfolding->memory, here);
+    return status;
+}
+
+static gordian_status sort_by_state(struct unfolding *unfolding, gordian_error *error)
+{
+    const struct automaton *automaton = unfolding->automaton;
+    size_t states = automaton->state_count, count = automaton->transition_count;
+    unfolding->first_of = memory_zeroed(unfolding->memory, (states + 2) * sizeof(size_t));
+    unfolding->by_state = memory_alloc(unfolding->memory, count * sizeof(uint32_t));
+    if (!unfolding->first_of || !unfolding->by_state)
+        return fail_memory(error);
+    size_t *next = unfolding->first_of + 1; /* shifted by one: ends up as the starts */
+    for (size_t t = 0; t < count; t++)
+        next[automaton->transitions[t].from + 1]++;
+    for (size_t s = 1; s <= states; s++)
+        next[s] += next[s - 1];
+    for (size_t t = 0; t < count; t++)
+        unfolding->by_state[next[automaton->transitions[t].from]++] = (uint32_t)t;
+    return GORDIAN_OK;
+}
+
+static gordian_status find_initial(struct unfolding *unfolding, gordian_error *error)
+{
+    const struct automaton *automaton = unfolding->automaton;
+    for (size_t c = 0; c < automaton->cell_count; c++) {
+        uint32_t symbol = automaton->cells[c].initial;
+        unfolding->candidate[1 + c] =
+            symbol == GORDIAN_NONE ? VALUE_NULL : unfolding->data->index[symbol];
+        if (symbol != GORDIAN_NONE && !unfolding->data->index[symbol])
+            return fail(error, GORDIAN_INPUT, "'%s' starts with '%s', which is not among the data",
+                        automaton->title, data_text(unfolding->data, symbol));
+    }
+    for (size_t s = 0; s < automaton->state_count; s++) {
+        uint32_t number;
+        if (!automaton->states[s].initial)
+            continue;
+        unfolding->candidate[0] = (uint32_t)s;
+        gordian_status status = number_state(unfolding, &number, error);
+        if (status != GORDIAN_OK)
+            return status;
+    }
+    unfolding->shape->initial_count = unfolding->shape->state_count;
+    if (unfolding->shape->initial_count == 0)
+        return fail(error, GORDIAN_INPUT, "'%s' has no initial state", automaton->title);
+    return GORDIAN_OK;
+}
+
+static gordian_status explore(struct unfolding *unfolding, gordian_error *error)
+{
+    struct shape *shape = unfolding->shape;
+    gordian_status status = GORDIAN_OK;
+    for (uint32_t s = 0; s < shape->state_count && status == GORDIAN_OK; s++) {
+        if (!memory_grow(unfolding->memory, &shape->first, &unfolding->first_room, (size_t)s + 2,
+                         sizeof *shape->first))
+            return fail_memory(error);
+        shape->first[s] = shape->transition_count;
+        status = expand(unfolding, s, error);
+        shape->first[s + 1] = shape->transition_count;
+    }
+    return status;
+}
+
+/* ------------------------------------------------------------------ order */
+
+struct entry {
+    const struct shape *shape;
+    const uint64_t *label;
+    uint32_t to;
+    uint32_t value_bits;
+};
+
+static int compare_entries(const void *left, const void *right)
+{
+    const struct entry *a = left, *b = right;
+    int labels = label_compare(a->label, b->label, a->shape->label_words, a->shape->port_count,
+                               a->value_bits);
+    return labels ? labels : (a->to > b->to) - (a->to < b->to);
+}
+
+/* Sorts the transitions of every state by (label, to) and drops what is there twice. */
+static gordian_status put_in_order(struct unfolding *unfolding, gordian_error *error)
+{
+    struct shape *shape = unfolding->shape;
+    size_t words = shape->label_words, count = shape->transition_count, kept = 0;
+    uint64_t *labels = memory_alloc(unfolding->memory, count * words * sizeof *labels);
+    struct entry *entries = memory_alloc(unfolding->memory, count * sizeof *entries);
+    gordian_status status = labels && entries ? GORDIAN_OK : fail_memory(error);
+    for (size_t t = 0; t < count && status == GORDIAN_OK; t++)
+        entries[t] =
+            (struct entry){shape, shape->labels + t * words, shape->to[t], unfolding->value_bits};
+    for (uint32_t s = 0; s < shape->state_count && status == GORDIAN_OK; s++) {
+        size_t start = shape->first[s], end = shape->first[s + 1];
+        if (end > start)
+            qsort(entries + start, end - start, sizeof *entries, compare_entries);
+        shape->first[s] = kept;
+        for (size_t t = start; t < end; t++) {
+            if (t > start && compare_entries(&entries[t - 1], &entries[t]) == 0)
+                continue;
+            shape->to[kept] = entries[t].to;
+            memcpy(labels + kept++ * words, entries[t].label, words * sizeof *labels);
+        }
+    }
+    memory_free(unfolding->memory, entries);
+    if (status != GORDIAN_OK) {
+        memory_free(unfolding->memory, labels);
+        return status;
+    }
+    shape->first[shape->state_count] = kept;
+    shape->transition_count = kept;
+    memory_free(unfolding->memory, shape->labels);
+    shape->labels = labels;
+    return GORDIAN_OK;
+}
+
+gordian_status shape_unfold(struct shape *shape, const struct automaton *automaton,
+                            const struct data *data, const uint32_t *merge, uint32_t ports,
+                            uint32_t most, const gordian_allocator *memory, gordian_error *error)
+{
+    struct unfolding unfolding = {
+        .memory = memory,
+        .automaton = automaton,
+        .data = data,
+        .merge = merge,
+        .shape = shape,
+        .value_bits = data_value_bits(data),
+        .most = most,
+        .width = 1 + automaton->cell_count,
+    };
+    *shape = (struct shape){.automaton = automaton, .port_count = ports};
+    shape->label_words = (uint32_t)bits_words((size_t)ports * (1 + unfolding.value_bits));
+    unfolding.candidate = memory_alloc(memory, unfolding.width * sizeof(uint32_t));
+    unfolding.label = memory_alloc(memory, ((size_t)shape->label_words + 1) * sizeof(uint64_t));
+    gordian_status status =
+        unfolding.candidate && unfolding.label ? GORDIAN_OK : fail_memory(error);
+    if (status == GORDIAN_OK)
+        status = sort_by_state(&unfolding, error);
+    if (status == GORDIAN_OK)
+        status = find_initial(&unfolding, error);
+    if (status == GORDIAN_OK)
+        status = explore(&unfolding, error);
+    if (status == GORDIAN_OK)
+        status = put_in_order(&unfolding, error);
+    shape->routing = status == GORDIAN_OK && !merge && automaton_is_routing(automaton);
+    memory_free(memory, unfolding.candidate);
+    memory_free(memory, unfolding.label);
+    memory_free(memory, unfolding.slots);
+    memory_free(memory, unfolding.first_of);
+    memory_free(memory, unfolding.by_state);
+    if (status != GORDIAN_OK)
+        shape_free(shape, memory);
+    return status;
+}

@@ -1,0 +1,198 @@
+/* Guards: solving against trying everything, on random ones. */
+#include "base/bits.h"
+#include "base/error.h"
+#include "base/memory.h"
+#include "base/random.h"
+#include "compose/guard.h"
+#include "test.h"
+
+#include <string.h>
+
+#define PORTS 3u
+#define CELLS 2u
+
+struct solutions {
+    uint32_t values[8000][PORTS + CELLS];
+    size_t count;
+};
+
+static gordian_status take(void *context, const uint32_t *at_ports, const uint32_t *next,
+                           gordian_error *error)
+{
+    struct solutions *solutions = context;
+    (void)error;
+    REQUIRE(solutions->count < sizeof solutions->values / sizeof *solutions->values);
+    uint32_t *values = solutions->values[solutions->count++];
+    memcpy(values, at_ports, PORTS * sizeof *values);
+    memcpy(values + PORTS, next, CELLS * sizeof *values);
+    return GORDIAN_OK;
+}
+
+static int compare(const void *left, const void *right)
+{
+    return memcmp(left, right, (PORTS + CELLS) * sizeof(uint32_t));
+}
+
+struct making {
+    struct random *random;
+    struct guards *guards;
+    const uint64_t *fires;
+    uint32_t constants, functions;
+};
+
+static uint32_t make_term(struct making *making, unsigned depth)
+{
+    uint32_t kind = (uint32_t)random_below(making->random, depth > 0 ? 7 : 6);
+    uint32_t port = (uint32_t)random_below(making->random, PORTS);
+    switch (kind) {
+    case 0:
+    case 1:
+        if (bits_test(making->fires, port))
+            return guard_add(making->guards, TERM_PORT, GUARD_NONE, GUARD_NONE, port);
+        /* fall through */
+    case 2:
+        return guard_add(making->guards, TERM_NOW, GUARD_NONE, GUARD_NONE,
+                         (uint32_t)random_below(making->random, CELLS));
+    case 3:
+        return guard_add(making->guards, TERM_NEXT, GUARD_NONE, GUARD_NONE,
+                         (uint32_t)random_below(making->random, CELLS));
+    case 4:
+        return guard_add(making->guards, TERM_CONSTANT, GUARD_NONE, GUARD_NONE,
+                         (uint32_t)random_below(making->random, making->constants));
+    case 5:
+        return guard_add(making->guards, TERM_NULL, GUARD_NONE, GUARD_NONE, 0);
+    default: {
+        uint32_t list =
+            guard_add(making->guards, TERM_LIST, make_term(making, depth - 1), GUARD_NONE, 0);
+        return guard_add(making->guards, TERM_APPLY, list, GUARD_NONE,
+                         (uint32_t)random_below(making->random, making->functions));
+    }
+    }
+}
+
+static uint32_t make_guard(struct making *making, unsigned depth)
+{
+    uint32_t kind = (uint32_t)random_below(making->random, depth > 0 ? 10 : 4);
+    uint32_t left, right;
+    if (kind < 3) {
+        left = make_term(making, 1);
+        right = make_term(making, 1);
+        return guard_add(making->guards, GUARD_EQUAL, left, right, 0);
+    }
+    if (kind == 3) {
+        if (random_chance(making->random, 20))
+            return guard_add(making->guards,
+                             random_chance(making->random, 50) ? GUARD_TRUE : GUARD_FALSE,
+                             GUARD_NONE, GUARD_NONE, 0);
+        uint32_t list = guard_add(making->guards, TERM_LIST, make_term(making, 1), GUARD_NONE, 0);
+        return guard_add(making->guards, GUARD_PREDICATE, list, GUARD_NONE,
+                         (uint32_t)random_below(making->random, making->functions));
+    }
+    left = make_guard(making, depth - 1);
+    if (kind == 4)
+        return guard_add(making->guards, GUARD_NOT, left, GUARD_NONE, 0);
+    right = make_guard(making, depth - 1);
+    return kind < 8 ? guard_and(making->guards, left, right)
+                    : guard_add(making->guards, GUARD_OR, left, right, 0);
+}
+
+/* D of 1 to 3 values, with a function and a predicate that are not defined everywhere. */
+static void make_data(struct data *data, const gordian_allocator *memory, struct random *random)
+{
+    static const char *const texts[] = {"0", "1", "2"};
+    uint32_t symbols[3], number;
+    data_init(data, memory);
+    size_t size = 1 + random_below(random, 3);
+    for (size_t i = 0; i < size; i++) {
+        REQUIRE(data_symbol(data, texts[i], 1, &symbols[i], NULL) == GORDIAN_OK);
+        REQUIRE(data_use(data, symbols[i], NULL) == GORDIAN_OK);
+    }
+    uint32_t rows[] = {symbols[0], symbols[size - 1]};
+    struct function table = {.kind = FUNCTION_TABLE, .arity = 1, .row_count = 1, .rows = rows};
+    struct function member = {.kind = FUNCTION_MEMBER, .arity = 1, .row_count = 1, .rows = rows};
+    REQUIRE(data_function(data, &table, &number, NULL) == GORDIAN_OK);
+    REQUIRE(data_function(data, &member, &number, NULL) == GORDIAN_OK);
+    REQUIRE(data_builtin(data, "succ", 4, &number, NULL) == GORDIAN_OK);
+    REQUIRE(data_builtin(data, "even", 4, &number, NULL) == GORDIAN_OK);
+    REQUIRE(data_close(data, NULL) == GORDIAN_OK);
+}
+
+static void check_one(struct random *random, struct solutions *solved, struct solutions *tried)
+{
+    gordian_allocator memory = memory_allocator(NULL);
+    struct data data;
+    struct guards guards;
+    uint64_t fires = 1 + random_below(random, (1u << PORTS) - 1);
+    make_data(&data, &memory, random);
+    guards_init(&guards, &memory);
+    struct making making = {random, &guards, &fires, data.symbol_count,
+                            (uint32_t)data.function_count};
+    uint32_t guard = make_guard(&making, (unsigned)random_below(random, 5));
+    REQUIRE(guard_stray_port(&guards, guard, &fires) == GUARD_NONE);
+    uint32_t now[CELLS];
+    for (size_t c = 0; c < CELLS; c++)
+        now[c] = (uint32_t)random_below(random, data.domain_size + 1);
+    struct guard_question question = {&guards, &data, guard, PORTS, CELLS,
+                                      &fires,  now,   take,  solved};
+    solved->count = tried->count = 0;
+    REQUIRE(guard_solve(&question, NULL) == GORDIAN_OK);
+    question.context = tried;
+    REQUIRE(guard_enumerate(&question, NULL) == GORDIAN_OK);
+    qsort(solved->values, solved->count, sizeof *solved->values, compare);
+    qsort(tried->values, tried->count, sizeof *tried->values, compare);
+    CHECK_MSG(solved->count == tried->count && memcmp(solved->values, tried->values,
+                                                      solved->count * sizeof *solved->values) == 0,
+              "%zu solutions, not %zu", solved->count, tried->count);
+    guards_free(&guards);
+    data_free(&data);
+}
+
+static gordian_status count_only(void *context, const uint32_t *at_ports, const uint32_t *next,
+                                 gordian_error *error)
+{
+    (void)next, (void)error;
+    CHECK(at_ports[0] == at_ports[1]);
+    ++*(size_t *)context;
+    return GORDIAN_OK;
+}
+
+/* Sixty ends with the same datum: |D| solutions, at once. */
+static void check_replicator(void)
+{
+    enum { ENDS = 60 };
+    gordian_allocator memory = memory_allocator(NULL);
+    struct data data;
+    struct guards guards;
+    struct random random;
+    uint64_t fires = (UINT64_C(1) << ENDS) - 1;
+    uint32_t guard = 0;
+    random_seed(&random, 3);
+    make_data(&data, &memory, &random);
+    guards_init(&guards, &memory);
+    guard = guard_add(&guards, GUARD_TRUE, GUARD_NONE, GUARD_NONE, 0);
+    for (uint32_t p = 1; p < ENDS; p++) {
+        uint32_t left = guard_add(&guards, TERM_PORT, GUARD_NONE, GUARD_NONE, p);
+        uint32_t right = guard_add(&guards, TERM_PORT, GUARD_NONE, GUARD_NONE, p - 1);
+        guard = guard_and(&guards, guard, guard_add(&guards, GUARD_EQUAL, left, right, 0));
+    }
+    size_t count = 0;
+    struct guard_question question = {&guards, &data, guard,      ENDS,  0,
+                                      &fires,  NULL,  count_only, &count};
+    CHECK(guard_solve(&question, NULL) == GORDIAN_OK);
+    CHECK(count == data.domain_size);
+    guards_free(&guards);
+    data_free(&data);
+}
+
+int main(void)
+{
+    static struct solutions solved, tried;
+    struct random random;
+    const char *scale = getenv("GORDIAN_TEST_SCALE");
+    unsigned long rounds = 40000 * (scale ? strtoul(scale, NULL, 10) : 100) / 100;
+    random_seed(&random, 1);
+    for (unsigned long i = 0; i < rounds; i++)
+        check_one(&random, &solved, &tried);
+    check_replicator();
+    return test_done();
+}
