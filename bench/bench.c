@@ -12,6 +12,10 @@
 const struct bench_info bench_list[] = {
     {"detect", "deadlock detection: chains, random load, multi-unit releases, check, memory, GPU",
      bench_detect},
+    {"avoid", "deadlock avoidance: the thesis's worst cases, typical requests, many at once, GPU",
+     bench_avoid},
+    {"run", "watching programs: lock and unlock under `gordian run`, ThreadSanitizer, Helgrind",
+     bench_of_run},
     {NULL, NULL, NULL},
 };
 

@@ -7,6 +7,7 @@
 
 /* Each adds its rows. */
 gordian_status detect_chains(struct bench *bench);
+gordian_status detect_cancels(struct bench *bench);
 gordian_status detect_loads(struct bench *bench);
 gordian_status detect_releases(struct bench *bench);
 gordian_status detect_papers(struct bench *bench);

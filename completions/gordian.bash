@@ -16,9 +16,16 @@ _gordian_takes_argument() {
     gordian help "$1" 2>/dev/null | grep -Eq -- "^ +(-., )?$2 [A-Z]+( |$)|^ +$2, --[a-z-]+ [A-Z]+( |$)"
 }
 
+# Those of the command's family; of all where it has none of its own.
 _gordian_engines() {
+    local engines
+    engines=$(gordian info --color never 2>/dev/null | sed -n '/^engines/,$s/^  \([a-z]*\)  *\([a-z]*\) .*/\1 \2/p')
     echo auto
-    gordian info --color never 2>/dev/null | sed -n '/^engines/,$s/^  [a-z]*  *\([a-z]*\) .*/\1/p'
+    if [[ -n $1 ]] && grep -q "^$1 " <<<"$engines"; then
+        sed -n "s/^$1 //p" <<<"$engines"
+    else
+        sed 's/.* //' <<<"$engines"
+    fi
 }
 
 _gordian_words() {
@@ -33,11 +40,13 @@ _gordian_files() {
 # What the argument of an option can be.
 _gordian_argument() {
     case $1 in
-    --engine | -e) _gordian_words "$(_gordian_engines | sort -u)" "$2" ;;
+    --engine | -e) _gordian_words "$(_gordian_engines "$3" | sort -u)" "$2" ;;
     --color) _gordian_words "auto always never" "$2" ;;
     --recover) _gordian_words "youngest oldest cheapest priority fewest-held" "$2" ;;
     --order) _gordian_words "tail head random" "$2" ;;
-    --svg) _gordian_files "$2" ;;
+    --on-deadlock) _gordian_words "report abort break" "$2" ;;
+    --on-unwatchable) _gordian_words "run stop" "$2" ;;
+    --svg | --json | -j | --dot | --trace | --output | -o | --suppress) _gordian_files "$2" ;;
     *) COMPREPLY=() ;;
     esac
 }
@@ -46,7 +55,11 @@ _gordian_argument() {
 _gordian_operand() {
     case $1 in
     '' | help) _gordian_words "$(_gordian_commands)" "$2" ;;
-    detect | check) _gordian_files "$2" ;;
+    run)
+        compopt -o filenames 2>/dev/null
+        mapfile -t COMPREPLY < <(compgen -c -f -- "$2" | sort -u)
+        ;;
+    detect | check | avoid) _gordian_files "$2" ;;
     gen) _gordian_words "$(gordian gen --list 2>/dev/null | sed -n 's/^\([a-z][a-z-]*\) .*/\1/p')" "$2" ;;
     bench) _gordian_words "$(gordian bench --list 2>/dev/null | sed -n 's/^\([a-z][a-z-]*\) .*/\1/p')" "$2" ;;
     *) COMPREPLY=() ;;
@@ -70,7 +83,7 @@ _gordian() {
     fi
     if [[ $previous == -* ]] && _gordian_takes_argument "${command:-detect}" "$previous"; then
         [[ $command == detect && $previous == -r ]] && previous=--recover
-        _gordian_argument "$previous" "$current"
+        _gordian_argument "$previous" "$current" "$command"
     elif [[ $current == -* ]]; then
         _gordian_words "$(_gordian_options "${command:-info}")" "$current"
     else

@@ -503,8 +503,11 @@ typedef struct gordian_bank gordian_bank;
 typedef struct gordian_bank_options {
     const char *engine;                 /* "auto" (default), "holt", "dense", "cuda" */
     const gordian_allocator *allocator; /* NULL: the C library's; must outlive the bank */
-    bool queue; /* requests that cannot be served now wait, and are looked at again in order of
-                   arrival after everything that gives units back */
+    bool queue;        /* requests that cannot be served now wait, and are looked at again in order
+                          of arrival after everything that may help them */
+    uint32_t patience; /* how often others may be served past the request that has waited longest
+                          (16); after that only processes that hold something are, as it may be
+                          them that it waits for, until it is served itself: nobody starves */
 } gordian_bank_options;
 
 GORDIAN_API void gordian_bank_options_init(gordian_bank_options *options);
@@ -512,7 +515,7 @@ GORDIAN_API void gordian_bank_options_init(gordian_bank_options *options);
 typedef enum gordian_verdict {
     GORDIAN_LENT = 1,  /* the request is granted */
     GORDIAN_UNSAFE,    /* it fits, but some could then wait for each other for ever */
-    GORDIAN_SHORTAGE,  /* more than is free now */
+    GORDIAN_SHORTAGE,  /* more than is free now, or kept for another: GORDIAN_OUT_OF_TURN */
     GORDIAN_RETURNED,  /* released */
     GORDIAN_WITHDRAWN, /* a waiting request, or a grant on trial, was given up */
     GORDIAN_LEFT,      /* exited */
@@ -533,6 +536,7 @@ typedef enum gordian_reason {
     GORDIAN_ON_TRIAL,      /* its last grant must be committed or cancelled first */
     GORDIAN_NO_TRIAL,      /* nothing to commit */
     GORDIAN_TOO_MANY,      /* units would overflow */
+    GORDIAN_OUT_OF_TURN,   /* not an error: what is free is kept for one that was passed too often */
 } gordian_reason;
 
 /* Units that somebody lacks. */
@@ -554,10 +558,11 @@ typedef enum gordian_detail {
 typedef struct gordian_answer {
     gordian_detail detail;
     gordian_verdict verdict;
-    gordian_reason reason;
+    gordian_reason reason;  /* of GORDIAN_DECLINED; GORDIAN_OUT_OF_TURN with GORDIAN_SHORTAGE */
     bool waits;             /* unsafe or unavailable: it waits in the queue */
     bool incomplete;        /* no memory for the lists */
-    uint32_t at;            /* declined: which of the wants, from 0 */
+    uint32_t at;            /* declined: which of the wants, from 0; their count: none of them,
+                               but the process, or a resource that should be among them */
     const uint32_t *served; /* whose waiting requests were granted by this call, in order */
     size_t served_count;
     const uint32_t *sequence; /* lent: an order in which everybody can finish */
@@ -584,9 +589,9 @@ GORDIAN_API const char *gordian_bank_engine_note(gordian_bank *bank, char *buffe
 GORDIAN_API gordian_status gordian_bank_reserve(gordian_bank *bank, uint32_t processes,
                                                 uint32_t resources, gordian_error *error);
 
-/* Resources come, go while nobody claims them, and change their totals: fewer units only if every
- * claim still fits (GORDIAN_NEVER_FITS), they are free (GORDIAN_SHORTAGE), and it stays safe
- * (GORDIAN_UNSAFE). */
+/* Resources come, go while nobody claims them, and change their totals, down to 0: fewer units only
+ * if every claim still fits (GORDIAN_DECLINED, GORDIAN_NEVER_FITS), they are free
+ * (GORDIAN_SHORTAGE), and it stays safe (GORDIAN_UNSAFE); otherwise nothing changes. */
 GORDIAN_API gordian_status gordian_bank_add_resource(gordian_bank *bank, const char *name,
                                                      uint64_t units, uint32_t *id,
                                                      gordian_error *error);
@@ -597,9 +602,9 @@ GORDIAN_API gordian_status gordian_bank_set_units(gordian_bank *bank, uint32_t r
                                                   gordian_error *error);
 
 /* Processes come with a claim, the most of each resource that they will ever hold at once (the
- * same resource named twice adds up; count 0: nothing yet), change it, and go. A claim above a
- * total is declined: it could never be met. Raising one is granted only if it stays safe
- * (GORDIAN_UNSAFE otherwise, nothing changes). */
+ * same resource named twice adds up; what is not named is not claimed), change it, and go. A claim
+ * above a total is declined: it could never be met (*id is GORDIAN_NONE then). Raising one is
+ * granted only if it stays safe (GORDIAN_UNSAFE otherwise, nothing changes). */
 GORDIAN_API gordian_status gordian_bank_add_process(gordian_bank *bank, const char *name,
                                                     const gordian_want *claims, size_t count,
                                                     uint32_t *id, gordian_answer *answer,
@@ -632,8 +637,9 @@ GORDIAN_API gordian_status gordian_bank_commit(gordian_bank *bank, uint32_t proc
                                                gordian_answer *answer, gordian_error *error);
 
 /* Asks, and sleeps until it is granted or the time is up (then the verdict says why not; it does
- * not wait any longer); UINT64_MAX: no limit. Needs a bank with a queue. A cancel or an exit of
- * the process by another thread ends it with GORDIAN_WITHDRAWN. */
+ * not wait any longer); UINT64_MAX: no limit; 0: does not sleep. Needs a bank with a queue
+ * (GORDIAN_INPUT otherwise). A cancel or an exit of the process by another thread ends it with
+ * GORDIAN_WITHDRAWN. Not a point where a thread may be cancelled. */
 GORDIAN_API gordian_status gordian_bank_acquire(gordian_bank *bank, uint32_t process,
                                                 const gordian_want *wants, size_t count,
                                                 uint64_t timeout_ns, gordian_answer *answer,
@@ -677,6 +683,81 @@ GORDIAN_API bool gordian_bank_is_waiting(gordian_bank *bank, uint32_t process);
 
 /* "granted", "unsafe", "unavailable", "released", "cancelled", "exited", "changed", "error". */
 GORDIAN_API const char *gordian_verdict_text(gordian_verdict verdict);
+/* A few words: "more than it may still ask for"; "" for GORDIAN_NO_REASON. */
+GORDIAN_API const char *gordian_reason_text(gordian_reason reason);
+
+/* ------------------------------------------------------------------ planning */
+
+/* How many units do processes with these claims need? With a bank, the largest claim on each
+ * resource is enough. Without one, where whatever fits is granted, a deadlock can be reached if
+ * and only if some of the resources together fall short of their claims by at least as many units
+ * as there are processes that claim any of them. A *plan* judges the pools there are by that, and
+ * finds the cheapest ones in which no deadlock is possible, exactly and at any size.
+ *
+ * Ids are dense from 0, in order of arrival. Names are optional. Nothing is ever removed: a
+ * process that claims nothing does not count. A plan may be used by one thread at a time. */
+typedef struct gordian_plan gordian_plan;
+
+/* `allocator` NULL: the C library's; it must outlive the plan. On failure *out is NULL. */
+GORDIAN_API gordian_status gordian_plan_open(gordian_plan **out, const gordian_allocator *allocator,
+                                             gordian_error *error);
+GORDIAN_API void gordian_plan_close(gordian_plan *plan);
+
+/* A resource and how many units of it there are now: none is fine. A unit costs 1. */
+GORDIAN_API gordian_status gordian_plan_add_resource(gordian_plan *plan, const char *name,
+                                                     uint64_t units, uint32_t *id,
+                                                     gordian_error *error);
+GORDIAN_API gordian_status gordian_plan_set_units(gordian_plan *plan, uint32_t resource,
+                                                  uint64_t units, gordian_error *error);
+GORDIAN_API gordian_status gordian_plan_set_cost(gordian_plan *plan, uint32_t resource,
+                                                 uint64_t cost, gordian_error *error);
+/* A process and the most of each resource that it will ever hold at once; the same resource named
+ * twice adds up, zero units are nothing. Claims may exceed the units there are. GORDIAN_INPUT when
+ * all claims on a resource would add up to more than 2^64 - 1. */
+GORDIAN_API gordian_status gordian_plan_add_process(gordian_plan *plan, const char *name,
+                                                    const gordian_want *claims, size_t count,
+                                                    uint32_t *id, gordian_error *error);
+GORDIAN_API gordian_status gordian_plan_set_claims(gordian_plan *plan, uint32_t process,
+                                                   const gordian_want *claims, size_t count,
+                                                   gordian_error *error);
+
+GORDIAN_API uint32_t gordian_plan_find_process(const gordian_plan *plan, const char *name,
+                                               size_t length);
+GORDIAN_API uint32_t gordian_plan_find_resource(const gordian_plan *plan, const char *name,
+                                                size_t length);
+/* "" for one without a name, NULL for an id not in use. Valid until something is added. */
+GORDIAN_API const char *gordian_plan_process_name(const gordian_plan *plan, uint32_t process);
+GORDIAN_API const char *gordian_plan_resource_name(const gordian_plan *plan, uint32_t resource);
+
+/* What there is to say about one resource. */
+typedef struct gordian_pool {
+    uint64_t units;     /* there are now */
+    uint64_t cost;      /* of one */
+    uint64_t claims;    /* on it, all together: with so many units nobody ever waits */
+    uint64_t largest;   /* claim on it: with so many a bank can let everybody finish */
+    uint64_t alone;     /* without a bank, the fewest that make a deadlock about this resource alone
+                           impossible: the sum of all claims less one, and one */
+    uint64_t least;     /* without a bank: its share of the cheapest pools that cannot deadlock */
+    uint64_t missing;   /* without a bank: its share of the cheapest addition to the pools there
+                           are now after which they cannot deadlock */
+    uint32_t claimants; /* processes that claim any of it */
+} gordian_pool;
+
+/* The lists belong to the plan and stay valid until the next call that changes or solves it. Sums
+ * beyond 2^64 - 1 are given as that. */
+typedef struct gordian_plan_answer {
+    const gordian_pool *pools; /* by resource */
+    size_t pool_count;
+    uint64_t least_units, least_cost;     /* of the cheapest pools, together */
+    uint64_t missing_units, missing_cost; /* of the cheapest addition */
+    bool safe;                            /* without a bank no deadlock can be reached now */
+    /* If one can: a state that can be reached, in which each of these processes waits for one unit
+     * of what they hold all of. */
+    gordian_witness witness;
+} gordian_plan_answer;
+
+GORDIAN_API gordian_status gordian_plan_solve(gordian_plan *plan, gordian_plan_answer *answer,
+                                              gordian_error *error);
 
 /* ------------------------------------------------------------------ traces */
 
@@ -713,6 +794,51 @@ GORDIAN_API void gordian_replay_close(gordian_replay *replay);
  * GORDIAN_INPUT, with line and column, at a line that is not part of the format. */
 GORDIAN_API gordian_status gordian_replay_next(gordian_replay *replay, gordian_step *step,
                                                gordian_error *error);
+
+/* A trace replayed into a bank. A `process` line declares a claim, or changes that of a process
+ * that is known (`priority=` and `cost=` are passed over unless resources have these names); a
+ * `resource` line declares a total or changes it; `release` takes several resources; `hold` and
+ * `wait` are requests. A process must be declared before its first event, and after an exit
+ * again. */
+typedef struct gordian_bank_replay gordian_bank_replay;
+
+typedef enum gordian_line {
+    GORDIAN_EVENT_LINE = 1,
+    GORDIAN_PROCESS_LINE,
+    GORDIAN_RESOURCE_LINE,
+} gordian_line;
+
+typedef struct gordian_bank_step {
+    uint64_t seq;    /* events so far: declarations do not count */
+    uint64_t line;   /* where it stands */
+    uint64_t column; /* of the word an error is about, or of the first one */
+    gordian_line kind;
+    gordian_op op;             /* of an event */
+    const char *name;          /* as written: of the process, or of the resource declared */
+    uint32_t process;          /* GORDIAN_NONE if it is not known, or not any more */
+    const gordian_want *wants; /* asked for, given back, claimed; GORDIAN_NONE if not known */
+    size_t want_count;
+    uint64_t units;      /* of the resource declared */
+    const char *message; /* declined: why; else NULL */
+} gordian_bank_step;
+
+/* The bank and the source must outlive the replay. */
+GORDIAN_API gordian_status gordian_bank_replay_open(gordian_bank_replay **out, gordian_bank *bank,
+                                                    const gordian_source *source,
+                                                    gordian_error *error);
+GORDIAN_API void gordian_bank_replay_close(gordian_bank_replay *replay);
+/* The next line, declarations included, and what the bank answered. GORDIAN_END after the last
+ * one; GORDIAN_INPUT, with line and column, at a line that is not part of the format. The step's
+ * lists and texts are valid until the next one. */
+GORDIAN_API gordian_status gordian_bank_replay_next(gordian_bank_replay *replay,
+                                                    gordian_bank_step *step, gordian_answer *answer,
+                                                    gordian_error *error);
+
+/* A plan from a trace's declarations, the last one of each name; events are passed over, but who
+ * exits claims nothing any more. */
+GORDIAN_API gordian_status gordian_plan_read(gordian_plan **out, const gordian_source *source,
+                                             const gordian_allocator *allocator,
+                                             gordian_error *error);
 
 /* Names of a snapshot that was read from text. */
 typedef struct gordian_names gordian_names;

@@ -133,7 +133,9 @@ static void give_stuck(gordian_bank *bank, gordian_answer *answer,
     struct gordian_answer_store *store = answer->store;
     const struct ledger *ledger = &bank->ledger;
     struct search *search = &bank->search;
+    search_forget_all(search); /* it is not told of what changes */
     search_run(search, change, NULL, 0);
+    search_rest(search);
     size_t count = ledger->process_count - search->done_count;
     if (!room_for(answer, &store->stuck, &store->stuck_room, count, sizeof *store->stuck))
         return;

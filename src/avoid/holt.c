@@ -1,66 +1,9 @@
-/*
- * The default engine: keeps an order in which everybody can finish, and searches for another only
- * where that one does not serve any more.
- *
- * Let S be the order kept, free the units free now, and for a process i in S let work_i be free and
- * all that those before i in S hold: S is good if need_i <= work_i for every i, in every resource.
- * In what follows, a process p borrows w; afterwards free' = free - w, held_p' = held_p + w and
- * need_p' = need_p - w.
- *
- *  1. Joining, returning and leaving keep S good. A newcomer p goes to the end: everybody before it
- *     gives everything back, so all units are there, and no claim exceeds a total. If p returns
- *     units, everybody before p finds as many more, p itself needs and finds as many more, and
- *     everybody after p finds the same. If p leaves, those before p find what it held in free,
- *     those after p find it there instead of with p.
- *
- *  2. If p can finish after borrowing, once those in a set T have, the loan is safe, and
- *     T (in the order they finish), p, and the rest in the order of S is a good order. For when T
- *     and p have finished the work is
- *         free - w + held(T) + held_p + w = free + held(T) + held_p,
- *     as if nothing had been borrowed; so each i of the rest finds at least free and what those
- *     before it in S hold, which is work_i. And if p cannot finish, the loan is not safe. So the
- *     only question is whether p can finish. The same for new claims of p: they change what p needs
- *     and nothing that others find.
- *
- *  3. Of 2 with T empty: need_p <= free is enough. p goes to the front.
- *
- *  4. S itself stays good if everybody before p can spare w: work_i - need_i >= w. p finds w less
- *     and needs w less, those after p find the same as before. Only resources in w have to be
- * looked at, and only their claimants. If p changes its claims, S stays good if p still finds
- * enough where it stands.
- *
- *  5. Otherwise a search (search.h) that tries processes in the order of S tells.
- *
- *  6. If units are taken out of the bank, everybody has to be able to spare them, or a whole new
- *     order is searched for.
- */
-#include "avoid/engine.h"
-#include "avoid/search.h"
+#include "avoid/holt.h"
 
 #include "base/bits.h"
 #include "base/error.h"
 
 #include <string.h>
-
-/* What `safe` has found, to be done should the change take place. */
-enum plan { KEEP, TO_FRONT, AS_SEARCHED };
-
-struct holt {
-    gordian_allocator memory;
-    const struct ledger *ledger;
-    struct search search;
-    enum plan plan;
-
-    /* The order: order[head] to order[tail - 1], with gaps (NONE) where somebody has left or moved
-     * to the front. There are 4 places a process; see `compact`. */
-    uint32_t *order;
-    uint32_t *place; /* by process */
-    uint32_t head, tail;
-    uint32_t process_room;
-
-    uint64_t *marks; /* a bit a place: all clear between questions */
-    uint32_t *at;    /* by place: where its process is in a column; only where a mark is */
-};
 
 /* ---- the order */
 
@@ -70,8 +13,8 @@ static uint32_t places(const struct holt *holt)
 }
 
 /* Closes the gaps and leaves half of the places free in front: room for everybody to move there
- * twice, and a quarter at the end. Done no sooner than after a quarter of the places has been used
- * up, or when there are more gaps than processes: a constant time for each that has moved. */
+ * twice, and a quarter at the end. Done when one end is reached, or when there are more gaps than
+ * borrowers: a constant time for each that has come or moved since. */
 static void compact(struct holt *holt)
 {
     uint32_t count = 0, start = 2 * holt->process_room;
@@ -86,12 +29,22 @@ static void compact(struct holt *holt)
         holt->place[holt->order[k]] = k;
 }
 
+static void take_out(struct holt *holt, uint32_t process)
+{
+    if (holt->place[process] == NONE)
+        return;
+    holt->order[holt->place[process]] = NONE;
+    holt->place[process] = NONE;
+    holt->borrowers--;
+}
+
 static void append(struct holt *holt, uint32_t process)
 {
     if (holt->tail == places(holt))
         compact(holt);
     holt->place[process] = holt->tail;
     holt->order[holt->tail++] = process;
+    holt->borrowers++;
 }
 
 /* Puts these, in this order, in front of all others. */
@@ -100,11 +53,12 @@ static void move_to_front(struct holt *holt, const uint32_t *processes, uint32_t
     if (holt->head < count)
         compact(holt);
     for (uint32_t k = count; k-- > 0;) {
-        holt->order[holt->place[processes[k]]] = NONE;
+        take_out(holt, processes[k]);
         holt->order[--holt->head] = processes[k];
         holt->place[processes[k]] = holt->head;
+        holt->borrowers++;
     }
-    if (holt->tail - holt->head > 2 * holt->ledger->process_count + 64)
+    if (holt->tail - holt->head > 2 * holt->borrowers + 64)
         compact(holt);
 }
 
@@ -126,11 +80,15 @@ static bool alloc_order(struct holt *holt, uint32_t room)
     size_t count = (size_t)room * 4;
     holt->process_room = room;
     holt->head = holt->tail = 2 * room;
+    holt->borrowers = 0;
     holt->order = memory_alloc(&holt->memory, count * sizeof *holt->order);
     holt->place = memory_alloc(&holt->memory, room * sizeof *holt->place);
     holt->marks = memory_zeroed(&holt->memory, bits_words(count) * sizeof *holt->marks);
     holt->at = memory_alloc(&holt->memory, count * sizeof *holt->at);
-    return holt->order && holt->place && holt->marks && holt->at;
+    if (!holt->order || !holt->place || !holt->marks || !holt->at)
+        return false;
+    memset(holt->place, 0xff, room * sizeof *holt->place); /* NONE */
+    return true;
 }
 
 static gordian_status holt_prepare(void *engine, uint32_t process_limit, uint32_t resource_limit,
@@ -181,7 +139,7 @@ static gordian_status holt_open(void **engine, const struct ledger *ledger, gord
         holt_close(holt);
         return status;
     }
-    /* Takes over a ledger in use: the one search that needs no order to start from. */
+    /* Takes over a ledger in use: the one search that has no order to start from. */
     search_run(&holt->search, NULL, NULL, 0);
     for (uint32_t k = 0; k < holt->search.done_count; k++)
         append(holt, holt->search.done[k]);
@@ -189,7 +147,7 @@ static gordian_status holt_open(void **engine, const struct ledger *ledger, gord
     return GORDIAN_OK;
 }
 
-/* ---- the shortcuts */
+/* ---- questions */
 
 /* 3: does what p needs after the change fit what is free? */
 static bool fits_free(const struct ledger *ledger, const struct ledger_change *change)
@@ -211,19 +169,19 @@ static bool fits_free(const struct ledger *ledger, const struct ledger_change *c
     return true;
 }
 
-/* Marks the places before `end` of those who claim the resource. */
+/* Marks the places before `end` of the borrowers who claim the resource. */
 static void mark_claimants(struct holt *holt, const struct ledger_column *column, uint32_t end)
 {
     for (uint32_t k = 0; k < column->count; k++) {
         uint32_t place = holt->place[column->claimants[k].process];
-        if (place < end) {
+        if (place < end) { /* NONE is not */
             bits_set(holt->marks, place);
             holt->at[place] = k;
         }
     }
 }
 
-/* 4 and 6: can all those before the place `end` spare this? Clears the marks again. */
+/* Can the borrowers before the place `end` spare this? Clears the marks again. */
 static bool can_spare(struct holt *holt, const gordian_want *want, uint32_t end)
 {
     const struct ledger_column *column = &holt->ledger->columns[want->resource];
@@ -243,9 +201,11 @@ static bool can_spare(struct holt *holt, const gordian_want *want, uint32_t end)
     return enough;
 }
 
+/* 4 and 6: can everybody before p, or everybody if units are taken out, spare it? */
 static bool all_can_spare(struct holt *holt, const struct ledger_change *change)
 {
-    uint32_t end = change->kind == CHANGE_TAKE ? holt->tail : holt->place[change->process];
+    uint32_t place = change->process == NONE ? NONE : holt->place[change->process];
+    uint32_t end = place == NONE ? holt->tail : place;
     for (size_t i = 0; i < change->count; i++)
         if (!can_spare(holt, &change->wants[i], end))
             return false;
@@ -257,6 +217,8 @@ static bool finds_enough(const struct holt *holt, const struct ledger_change *ch
 {
     const struct ledger *ledger = holt->ledger;
     uint32_t end = holt->place[change->process];
+    if (end == NONE) /* it is no borrower: it can always finish last */
+        return true;
     for (size_t i = 0; i < change->count; i++) {
         uint32_t resource = change->wants[i].resource;
         const struct ledger_claim *old = ledger_find(ledger, change->process, resource);
@@ -277,36 +239,53 @@ static bool finds_enough(const struct holt *holt, const struct ledger_change *ch
 static bool holt_safe(void *engine, const struct ledger_change *change)
 {
     struct holt *holt = engine;
-    holt->plan = TO_FRONT;
+    holt->plan = HOLT_KEEP;
+    if (change->kind == CHANGE_CLAIMS && finds_enough(holt, change))
+        return true;
+    holt->plan = HOLT_TO_FRONT;
     if (change->kind != CHANGE_TAKE && fits_free(holt->ledger, change))
         return true;
-    holt->plan = KEEP;
-    if (change->kind == CHANGE_CLAIMS ? finds_enough(holt, change) : all_can_spare(holt, change))
+    holt->plan = HOLT_KEEP;
+    if (change->kind != CHANGE_CLAIMS && all_can_spare(holt, change))
         return true;
-    holt->plan = AS_SEARCHED;
+    holt->plan = HOLT_AS_SEARCHED;
     return search_run(&holt->search, change, holt->order + holt->head, holt->tail - holt->head);
 }
 
-/* ---- hooks: returning units keeps the order good, and needs none */
+/* ---- hooks */
 
 static void holt_took(void *engine, const struct ledger_change *change)
 {
     struct holt *holt = engine;
-    if (holt->plan == TO_FRONT)
-        move_to_front(holt, &change->process, 1);
-    else if (holt->plan == AS_SEARCHED)
+    uint32_t process = change->process;
+    if (holt->plan == HOLT_TO_FRONT)
+        move_to_front(holt, &process, 1);
+    else if (holt->plan == HOLT_AS_SEARCHED)
         move_to_front(holt, holt->search.done, holt->search.done_count);
+    else if (change->kind == CHANGE_LEND && holt->place[process] == NONE)
+        append(holt, process);
+    if (process != NONE)
+        search_forget(&holt->search, process);
+}
+
+static void holt_returned(void *engine, uint32_t process, const gordian_want *wants, size_t count)
+{
+    struct holt *holt = engine;
+    (void)wants, (void)count;
+    if (holt->ledger->rows[process].holding == 0)
+        take_out(holt, process);
+    search_forget(&holt->search, process);
 }
 
 static void holt_joined(void *engine, uint32_t process)
 {
-    append(engine, process);
+    struct holt *holt = engine;
+    search_forget(&holt->search, process);
 }
 
 static void holt_leaves(void *engine, uint32_t process)
 {
-    struct holt *holt = engine;
-    holt->order[holt->place[process]] = NONE;
+    take_out(engine, process);
 }
 
 static void holt_sequence(void *engine, uint32_t *processes)
@@ -315,6 +294,9 @@ static void holt_sequence(void *engine, uint32_t *processes)
     for (uint32_t k = holt->head; k < holt->tail; k++)
         if (holt->order[k] != NONE)
             *processes++ = holt->order[k];
+    for (uint32_t i = 0; i < holt->ledger->process_limit; i++)
+        if (ledger_is_process(holt->ledger, i) && holt->place[i] == NONE)
+            *processes++ = i;
 }
 
 const struct avoid_engine avoid_holt = {
@@ -325,6 +307,7 @@ const struct avoid_engine avoid_holt = {
     .prepare = holt_prepare,
     .joined = holt_joined,
     .leaves = holt_leaves,
+    .returned = holt_returned,
     .took = holt_took,
     .safe = holt_safe,
     .sequence = holt_sequence,

@@ -39,9 +39,22 @@ bool search_reserve(struct search *search, uint32_t process_limit, uint32_t reso
             !memory_grow32(memory, &search->ready, &ready, process_limit, sizeof *search->ready) ||
             !memory_grow32(memory, &search->done, &done, process_limit, sizeof *search->done))
             return false;
+        for (uint32_t i = search->process_room; i < done; i++)
+            search->nodes[i].resource = NONE;
         search->process_room = done;
     }
     return true;
+}
+
+void search_forget(struct search *search, uint32_t process)
+{
+    search->nodes[process].resource = NONE;
+}
+
+void search_forget_all(struct search *search)
+{
+    for (uint32_t i = 0; i < search->process_room; i++)
+        search->nodes[i].resource = NONE;
 }
 
 /* ---- heaps of those who wait: pairing heaps, linked through the nodes */
@@ -79,14 +92,14 @@ static uint32_t without_top(struct search_node *nodes, uint32_t top)
     return heap;
 }
 
-static void wait_for(struct search *search, uint32_t process, uint32_t resource, uint64_t need)
+/* Waits for what its node says. */
+static void wait_in_heap(struct search *search, uint32_t process)
 {
     struct search_node *node = &search->nodes[process];
-    uint32_t *heap = &search->heaps[resource];
-    node->need = need;
+    uint32_t *heap = &search->heaps[node->resource];
     node->child = node->next = NONE;
     *heap = *heap == NONE ? process : meld(search->nodes, *heap, process);
-    search->wake_at[resource] = search->nodes[*heap].need;
+    search->wake_at[node->resource] = search->nodes[*heap].need;
 }
 
 /* Nobody needs as much as SEARCH_NEVER and waits: a need is never above the total, so it would
@@ -115,46 +128,87 @@ static pair load(const uint64_t *from)
     return units;
 }
 
-/* The first need from `from` on that does not fit; both arrays are as long. */
-static uint32_t first_short(const uint64_t *need, const uint64_t *work, uint32_t count,
-                            uint32_t from)
+/* The first need of a gapless row from `from` on, before `end`, that does not fit. */
+static uint32_t first_short_unit(const uint64_t *need, const uint64_t *work, uint32_t from,
+                                 uint32_t end)
 {
     uint32_t k = from;
-    for (; k + STRIDE <= count; k += STRIDE) {
+    for (; k + STRIDE <= end; k += STRIDE) {
         pair short_of = {0, 0};
         for (uint32_t i = k; i < k + STRIDE; i += 2)
             short_of |= (pair)(load(need + i) > load(work + i));
         if (short_of[0] | short_of[1])
             break;
     }
-    while (k < count && need[k] <= work[k])
+    while (k < end && need[k] <= work[k])
+        k++;
+    return k;
+}
+
+/* The claims of a process, as far as a search looks at them. */
+struct view {
+    const struct ledger_claim *claims;
+    uint32_t count;
+    const struct ledger_row *gapless; /* NULL: it is not */
+};
+
+static struct view view_of(const struct search *search, uint32_t process)
+{
+    const struct ledger_row *row = &search->ledger->rows[process];
+    if (process == search->goal)
+        return (struct view){search->wanted, search->wanted_count, NULL};
+    return (struct view){row->claims, row->count, row->gapless ? row : NULL};
+}
+
+static uint32_t first_short(const struct search *search, const struct view *view, uint32_t from,
+                            uint32_t end)
+{
+    const uint64_t *work = search->work;
+    if (view->gapless)
+        return first_short_unit(view->gapless->units, work + view->gapless->first, from, end);
+    uint32_t k = from;
+    while (k < end && view->claims[k].need <= work[view->claims[k].resource])
         k++;
     return k;
 }
 
 /* Looks on along the row of a process; does all of it fit? If not, it waits. */
-static bool looks_on(struct search *search, uint32_t process, uint32_t from)
+static bool looks_on(struct search *search, uint32_t process)
 {
-    const struct ledger_row *row = &search->ledger->rows[process];
-    if (process != search->goal && row->gapless) {
-        uint32_t k = first_short(row->units, search->work + row->first, row->count, from);
-        if (k == row->count)
+    struct search_node *node = &search->nodes[process];
+    struct view view = view_of(search, process);
+    uint32_t before_end = view.count - node->start; /* claims, before it goes on from the front */
+    uint32_t k = view.count;
+    if (node->seen < before_end)
+        k = first_short(search, &view, node->start + node->seen, view.count);
+    if (k < view.count) {
+        node->seen = k - node->start;
+    } else {
+        uint32_t from = node->seen < before_end ? 0 : node->seen - before_end;
+        k = first_short(search, &view, from, node->start);
+        if (k == node->start)
             return true;
-        search->nodes[process].cursor = k;
-        wait_for(search, process, row->first + k, row->units[k]);
+        node->seen = before_end + k;
+    }
+    node->hint = k;
+    node->resource = view.gapless ? view.gapless->first + k : view.claims[k].resource;
+    node->need = view.gapless ? view.gapless->units[k] : view.claims[k].need;
+    wait_in_heap(search, process);
+    return false;
+}
+
+/* The first look of a search at a process. */
+static bool looks(struct search *search, uint32_t process)
+{
+    struct search_node *node = &search->nodes[process];
+    bool known = node->resource != NONE && process != search->goal;
+    node->start = known ? node->hint : 0;
+    node->seen = 0;
+    if (known && node->need > search->work[node->resource]) {
+        wait_in_heap(search, process);
         return false;
     }
-    bool asks = process == search->goal;
-    const struct ledger_claim *claims = asks ? search->wanted : row->claims;
-    uint32_t count = asks ? search->wanted_count : row->count;
-    uint32_t k = from;
-    while (k < count && claims[k].need <= search->work[claims[k].resource])
-        k++;
-    if (k == count)
-        return true;
-    search->nodes[process].cursor = k;
-    wait_for(search, process, claims[k].resource, claims[k].need);
-    return false;
+    return looks_on(search, process);
 }
 
 /* Adds to the work, a stride at a time; is there enough for somebody who waits? */
@@ -198,7 +252,7 @@ static void give_back(struct search *search, const struct ledger_row *row)
 static void finish(struct search *search, uint32_t process)
 {
     const struct ledger_row *row = &search->ledger->rows[process];
-    search->nodes[process].cursor = SEARCH_DONE;
+    search->nodes[process].seen = SEARCH_DONE;
     search->done[search->done_count++] = process;
     if (process != search->goal) /* which ends the search */
         give_back(search, row);
@@ -207,12 +261,12 @@ static void finish(struct search *search, uint32_t process)
 /* Lets a process finish if it can, and all those who then can as well; true: the goal has. */
 static bool try(struct search *search, uint32_t process)
 {
-    if (!looks_on(search, process, 0))
+    if (!looks(search, process))
         return false;
     finish(search, process);
     while (search->ready_count > 0) {
         uint32_t next = search->ready[--search->ready_count];
-        if (!looks_on(search, next, search->nodes[next].cursor))
+        if (!looks_on(search, next))
             continue;
         finish(search, next);
         if (next == search->goal)
@@ -267,6 +321,8 @@ static void begin(struct search *search, const struct ledger_change *change)
         memset(search->heaps, 0xff, ledger->resource_limit * sizeof *search->heaps);
     }
     search->ready_count = search->done_count = search->wanted_count = 0;
+    if (search->goal != NONE) /* what it was short of was not a part of its row */
+        search_forget(search, search->goal);
     search->goal = change ? change->process : NONE;
     if (!change)
         return;
@@ -287,6 +343,7 @@ bool search_run(struct search *search, const struct ledger_change *change, const
                 uint32_t count)
 {
     const struct ledger *ledger = search->ledger;
+    uint32_t borrowers = 0;
     begin(search, change);
     if (search->goal != NONE && try(search, search->goal))
         return true;
@@ -294,10 +351,21 @@ bool search_run(struct search *search, const struct ledger_change *change, const
         count = ledger->process_limit;
     for (uint32_t k = 0; k < count; k++) {
         uint32_t process = order ? order[k] : k;
-        if (process == search->goal || !ledger_is_process(ledger, process))
+        if (process == search->goal || !ledger_is_process(ledger, process) ||
+            ledger->rows[process].holding == 0)
             continue;
+        borrowers++;
         if (try(search, process))
             return true;
     }
-    return search->done_count == ledger->process_count;
+    return search->goal == NONE && search->done_count == borrowers;
+}
+
+void search_rest(struct search *search)
+{
+    const struct ledger *ledger = search->ledger;
+    for (uint32_t i = 0; i < ledger->process_limit; i++)
+        if (ledger_is_process(ledger, i) && ledger->rows[i].holding == 0 && i != search->goal &&
+            looks(search, i))
+            finish(search, i);
 }

@@ -6,12 +6,12 @@
  * every process a count of the resources it is still short of. Here neither is kept. Work only ever
  * grows during a search, so what has once been enough stays enough: a process looks along its row
  * up to the first resource it is short of, waits there, and goes on from there when there is enough
- * of it. So every claim is looked at once, as with Holt; but most processes are seen to be stuck
- * after a claim or two, memory is read in its order, and there are no orders to be kept when
- * somebody borrows, joins or changes his claims. Those who wait for more of a resource are in a
- * heap, smallest need first. A search costs O(claims + waits x log processes), where waits counts
- * how often somebody came to wait at another resource: a few times the number of processes, as a
- * rule, and never more than the claims.
+ * of it. So every claim is looked at once, as with Holt; but there are no orders to be kept when
+ * somebody borrows, joins or changes his claims, memory is read in its order, and most of those who
+ * are stuck are seen to be at the first look, as each begins with what it was last short of. Those
+ * who wait for more of a resource are in a heap, smallest need first. A search costs O(claims +
+ * waits x log processes), where waits counts how often somebody came to wait at another resource: a
+ * few times the number of processes, as a rule, and never more than the claims.
  */
 #ifndef GORDIAN_AVOID_SEARCH_H
 #define GORDIAN_AVOID_SEARCH_H
@@ -19,10 +19,15 @@
 #include "avoid/ledger.h"
 
 struct search_node {
-    uint64_t need;  /* of the resource it waits for */
-    uint32_t child; /* in the heap: the first one below, and the next beside */
+    /* What the process waits for; after a search, what it last waited for: the next search looks
+     * there first, without looking at the row. */
+    uint64_t need;
+    uint32_t resource; /* NONE: not known */
+    uint32_t hint;     /* its place in the row */
+    uint32_t child;    /* in the heap: the first one below, and the next beside */
     uint32_t next;
-    uint32_t cursor; /* in its row: everything before is enough; SEARCH_DONE: it has finished */
+    uint32_t start; /* in its row, where it began to look, round the end of the row if need be */
+    uint32_t seen;  /* so many claims from there on are enough; SEARCH_DONE: it has finished */
 };
 
 #define SEARCH_DONE  UINT32_MAX
@@ -51,21 +56,28 @@ struct search {
 
 void search_init(struct search *search, const struct ledger *ledger);
 void search_free(struct search *search);
+/* A search remembers what processes were short of. Whoever keeps one while the ledger changes says
+ * so when what a process needs has changed, or its id means another one. */
+void search_forget(struct search *search, uint32_t process);
+/* Or that much may have changed. */
+void search_forget_all(struct search *search);
 /* Room for these many ids; false: out of memory. */
 bool search_reserve(struct search *search, uint32_t process_limit, uint32_t resource_limit);
 
 /* Would the process of the change, or everybody if there is none, be able to finish after the
  * change (NULL: as things are)? Tries processes in the given order (ids, NONE is passed over; a
  * NULL order: by id), and stops as soon as the process of the change can finish; `done` then ends
- * with it. Otherwise everybody who could finish is in `done`, nobody else could, and `work` is what
- * they would leave. */
+ * with it. Who holds nothing is left out, as it is of no use to anybody. If there is no way,
+ * everybody else who could finish is in `done`, and `work` is what they would leave. */
 bool search_run(struct search *search, const struct ledger_change *change, const uint32_t *order,
                 uint32_t count);
+/* After a search that found no way: looks at those left out as well. */
+void search_rest(struct search *search);
 
-/* After a search that found no way: is this one left over? */
+/* After that: is this one stuck? */
 static inline bool search_is_stuck(const struct search *search, uint32_t process)
 {
-    return search->nodes[process].cursor != SEARCH_DONE;
+    return search->nodes[process].seen != SEARCH_DONE;
 }
 
 #endif

@@ -126,6 +126,13 @@ void json_key_u64(struct json *json, const char *key, uint64_t value)
     output_u64(element(json, key), value);
 }
 
+void json_name_u64(struct json *json, const char *name, uint64_t value)
+{
+    write_string(element(json, NULL), name);
+    output_char(json->out, ':');
+    output_u64(json->out, value);
+}
+
 void json_key_i64(struct json *json, const char *key, int64_t value)
 {
     output_i64(element(json, key), value);

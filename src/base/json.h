@@ -31,6 +31,7 @@ void json_shut(struct json *json);
 
 void json_key_text(struct json *json, const char *key, const char *value);
 void json_key_u64(struct json *json, const char *key, uint64_t value);
+void json_name_u64(struct json *json, const char *name, uint64_t value); /* the key: any text */
 void json_key_i64(struct json *json, const char *key, int64_t value);
 void json_key_bool(struct json *json, const char *key, bool value);
 void json_key_number(struct json *json, const char *key,

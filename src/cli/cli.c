@@ -136,10 +136,25 @@ int cli_finish(struct cli *cli, int code)
 
 /* ------------------------------------------------------------------ options */
 
+/* Takes away the common options in whose place a command has its own. */
+static void leave_out(struct option *common, const struct option *own)
+{
+    struct option *kept = common;
+    for (; common->name; common++) {
+        const struct option *same = own;
+        while (same->name && strcmp(same->name, common->name) != 0)
+            same++;
+        if (!same->name)
+            *kept++ = *common;
+    }
+    *kept = (struct option){0};
+}
+
 static void show_help(struct cli *cli, const struct option *own)
 {
     struct option common[COMMON_COUNT + 1];
     common_options(cli, common);
+    leave_out(common, own);
     struct output *out = &cli->out;
     const struct command *command = cli->command;
     output_format(out, "Usage: gordian %s [OPTION]...%s%s\n\n", command->name,
@@ -176,11 +191,12 @@ static int parse(struct cli *cli, const struct option *own, int argc, char **arg
     return operands;
 }
 
-int cli_parse(struct cli *cli, const struct option *own, int argc, char **argv, int *code)
+static int parse_command(struct cli *cli, const struct option *own, int argc, char **argv,
+                         bool leading, int *code)
 {
     if (!own)
         own = no_options;
-    int operands = parse(cli, own, argc, argv, false, code);
+    int operands = parse(cli, own, argc, argv, leading, code);
     if (operands >= 0 && cli->help) {
         show_help(cli, own);
         *code = EXIT_NOTHING;
@@ -188,6 +204,16 @@ int cli_parse(struct cli *cli, const struct option *own, int argc, char **argv, 
     }
     progress_start(&cli->progress, !cli->quiet && isatty(STDERR_FILENO));
     return operands;
+}
+
+int cli_parse(struct cli *cli, const struct option *own, int argc, char **argv, int *code)
+{
+    return parse_command(cli, own, argc, argv, false, code);
+}
+
+int cli_parse_before(struct cli *cli, const struct option *own, int argc, char **argv, int *code)
+{
+    return parse_command(cli, own, argc, argv, true, code);
 }
 
 int cli_parse_leading(struct cli *cli, int argc, char **argv, int *code)

@@ -50,6 +50,10 @@ struct cli {
     bool json, quiet, verbose, help, version;
     unsigned color; /* enum color_choice */
     const char *engine;
+
+    /* How this process was started, for a command that starts another. */
+    bool pipe_was_ignored;   /* SIGPIPE */
+    unsigned streams_filled; /* bit fd: the standard stream was closed, and is filled now */
 };
 
 void cli_init(struct cli *cli);
@@ -59,6 +63,9 @@ void cli_init(struct cli *cli);
  * first in argv and their count is returned; otherwise -1, and *code is what
  * to exit with. */
 int cli_parse(struct cli *cli, const struct option *own, int argc, char **argv, int *code);
+/* The same for a command whose operands are another command: stops at the first operand and
+ * returns its index. */
+int cli_parse_before(struct cli *cli, const struct option *own, int argc, char **argv, int *code);
 /* The same for what stands before the command: stops at the first operand. */
 int cli_parse_leading(struct cli *cli, int argc, char **argv, int *code);
 

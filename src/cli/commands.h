@@ -4,8 +4,10 @@
 
 #include "cli/cli.h"
 
+extern const struct command command_run;
 extern const struct command command_detect;
 extern const struct command command_check;
+extern const struct command command_avoid;
 extern const struct command command_gen;
 extern const struct command command_bench;
 extern const struct command command_info;

@@ -80,6 +80,12 @@ static void resource_name(const struct drawing *drawing, uint32_t resource)
                resource_label(drawing->labels, resource));
 }
 
+static const char *holding(const struct drawing *drawing, uint32_t resource)
+{
+    const struct labels *labels = drawing->labels;
+    return labels->holding ? labels->holding(labels->context, resource) : "held by";
+}
+
 static size_t process_width(const struct drawing *drawing, uint32_t process)
 {
     return style_width(&drawing->style, process_label(drawing->labels, process));
@@ -96,6 +102,9 @@ static size_t most(size_t a, size_t b)
 }
 
 /* ------------------------------------------------------------------ cycles */
+
+/* Columns of " waits for ─▶ " before a resource's name and of the dash behind it. */
+#define RING_AROUND 16
 
 struct ring {
     const struct drawing *drawing;
@@ -123,9 +132,13 @@ static void measure_ring(struct ring *ring)
         const gordian_edge *wait = &ring->edges[2 * i];
         ring->process_width =
             most(ring->process_width, process_width(ring->drawing, wait->process));
-        if (ring_shows(ring, i))
-            ring->resource_width =
-                most(ring->resource_width, resource_width(ring->drawing, wait->resource));
+        if (!ring_shows(ring, i))
+            continue;
+        size_t way_back = strlen(holding(ring->drawing, wait->resource)) + 3;
+        ring->resource_width =
+            most(ring->resource_width, resource_width(ring->drawing, wait->resource));
+        if (way_back > RING_AROUND)
+            ring->resource_width = most(ring->resource_width, way_back - RING_AROUND);
     }
 }
 
@@ -146,12 +159,21 @@ static void ring_wait(const struct ring *ring, size_t i)
     output_char(drawing->out, '\n');
 }
 
-/* Back from the resource to the left. */
-static void ring_held(const struct ring *ring)
+/* A phrase with a blank on either side. */
+static void phrase(const struct drawing *drawing, const char *text)
+{
+    end_line(drawing);
+    output_format(drawing->out, " %s ", text);
+    begin_line(drawing);
+}
+
+/* Back to the left from what process i waits for. */
+static void ring_held(const struct ring *ring, size_t i)
 {
     const struct drawing *drawing = ring->drawing;
-    word(drawing, " held by ");
-    dashes(drawing, ring->resource_width + 7);
+    const char *text = holding(drawing, ring->edges[2 * i].resource);
+    phrase(drawing, text);
+    dashes(drawing, ring->resource_width + RING_AROUND - 2 - strlen(text));
     stroke(drawing, strokes_of(drawing)->bottom_right);
     end_line(drawing);
     output_char(drawing->out, '\n');
@@ -195,7 +217,7 @@ static void ring_holder(const struct ring *ring, size_t i)
     ring_name(ring, i);
     stroke(ring->drawing, strokes_of(ring->drawing)->to_left);
     dashes(ring->drawing, ring_pad(ring, i) + 1);
-    ring_held(ring);
+    ring_held(ring, i - 1);
 }
 
 /* The wait of process i, whose name stands in the line above. */
@@ -232,7 +254,7 @@ static void ring_close(const struct ring *ring)
     stroke(ring->drawing, INDENT);
     stroke(ring->drawing, strokes_of(ring->drawing)->bottom_left);
     dashes(ring->drawing, ring->process_width + 6);
-    ring_held(ring);
+    ring_held(ring, ring->length - 1);
 }
 
 static void draw_cycle(const struct drawing *drawing, const gordian_witness *witness)
@@ -402,7 +424,7 @@ static void draw_row(const struct part *part, size_t i)
         begin_line(drawing);
         stroke(drawing, " ");
         dashes(drawing, part->label_width - width + 2);
-        word(drawing, " held by ");
+        phrase(drawing, holding(drawing, wait->resource));
         arrow(drawing, 1);
         draw_holders(part, wait->resource);
     }

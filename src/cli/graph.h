@@ -14,6 +14,8 @@ struct labels {
     /* Units of a resource nobody holds; NULL where that is not known. */
     uint64_t (*free_units)(const void *context, uint32_t resource);
     const void *context;
+    /* What its holders are to a resource; NULL: it is "held by" them. */
+    const char *(*holding)(const void *context, uint32_t resource);
 };
 
 struct labels labels_of_system(const gordian_system *system);

@@ -1,6 +1,7 @@
 /* gordian info: this program, this machine, its GPUs, and which engines run here. */
 #include "base/machine.h"
 #include "cli/commands.h"
+#include "cli/run.h"
 #include "cli/style.h"
 
 #if __has_include("build-info.h")
@@ -37,6 +38,17 @@ static void write_json_devices(struct json *json)
         json_key_text(json, "no_devices", device.reason);
 }
 
+/* Can other programs be watched here? */
+static void write_json_run(struct json *json)
+{
+    char library[4096], why[300];
+    bool available = run_library(library, sizeof library, why, sizeof why);
+    json_open(json, "run", '{');
+    json_key_bool(json, "available", available);
+    json_key_text(json, available ? "library" : "reason", available ? library : why);
+    json_shut(json);
+}
+
 static void write_json(struct cli *cli, const struct machine *machine)
 {
     struct json json;
@@ -63,6 +75,7 @@ static void write_json(struct cli *cli, const struct machine *machine)
     }
     json_shut(&json);
     write_json_devices(&json);
+    write_json_run(&json);
     json_end(&json);
 }
 
@@ -101,6 +114,16 @@ static void write_devices(struct cli *cli, const struct style *style)
     }
 }
 
+static void write_run(struct cli *cli, const struct style *style)
+{
+    char library[4096], why[300];
+    bool available = run_library(library, sizeof library, why, sizeof why);
+    output_text(&cli->out, "run       ");
+    style_text(style, &cli->out, available ? COLOR_GOOD : COLOR_BAD,
+               available ? "available" : "not available");
+    output_format(&cli->out, "%s%s\n", available ? "  " : ": ", available ? library : why);
+}
+
 static void write_text(struct cli *cli, const struct machine *machine)
 {
     struct style style = style_of(cli);
@@ -113,6 +136,7 @@ static void write_text(struct cli *cli, const struct machine *machine)
                   machine->cores == 1 ? "" : "s");
     if (machine->memory)
         output_format(out, "memory    %.1f GiB\n", (double)machine->memory / (1 << 30));
+    write_run(cli, &style);
     output_text(out, "engines\n");
     gordian_engine_info engine;
     for (size_t i = 0; gordian_engine(i, &engine) == GORDIAN_OK; i++)

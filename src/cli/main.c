@@ -8,7 +8,8 @@
 #include <unistd.h>
 
 static const struct command *const commands[] = {
-    &command_detect, &command_check, &command_gen, &command_bench, &command_info, NULL,
+    &command_run, &command_detect, &command_check, &command_avoid,
+    &command_gen, &command_bench,  &command_info,  NULL,
 };
 
 static void print_usage(struct output *out)
@@ -78,19 +79,24 @@ static int run(struct cli *cli, int argc, char **argv)
 
 /* A file opened later must not take the place of a standard stream that was closed on us: fill
  * the gaps, with something that fails when used. */
-static void fill_standard_streams(void)
+static unsigned fill_standard_streams(void)
 {
+    unsigned filled = 0;
     for (int fd = 0; fd <= STDERR_FILENO; fd++)
-        if (fcntl(fd, F_GETFD) < 0)
-            (void)!open("/dev/null", fd == STDOUT_FILENO ? O_RDONLY : O_WRONLY);
+        if (fcntl(fd, F_GETFD) < 0 &&
+            open("/dev/null", fd == STDOUT_FILENO ? O_RDONLY : O_WRONLY) == fd)
+            filled |= 1u << fd;
+    return filled;
 }
 
 int main(int argc, char **argv)
 {
-    fill_standard_streams();
-    signal(SIGPIPE, SIG_IGN); /* a failing write is told by its error */
+    unsigned filled = fill_standard_streams();
     struct cli cli;
     cli_init(&cli);
+    cli.streams_filled = filled;
+    /* A failing write is told by its error. */
+    cli.pipe_was_ignored = signal(SIGPIPE, SIG_IGN) == SIG_IGN;
     if (!output_open(&cli.out, STDOUT_FILENO)) {
         cli_say(&cli, "out of memory");
         return EXIT_BROKEN;

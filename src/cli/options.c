@@ -284,6 +284,8 @@ static void help_text(const char *text, size_t column, struct output *out)
 void options_help(const struct option *table, struct output *out)
 {
     for (const struct option *option = table; option->name; option++) {
+        if (!option->help)
+            continue;
         char head[80];
         int column =
             snprintf(head, sizeof head, option->letter ? "  -%c, --%s%s%s" : "  %c   --%s%s%s",

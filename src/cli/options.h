@@ -32,7 +32,7 @@ struct option {
     const char *name;     /* without the dashes; NULL ends a table */
     char letter;          /* 0: none */
     const char *argument; /* what --help calls it; NULL for a flag */
-    const char *help;     /* '\n' starts another line */
+    const char *help;     /* '\n' starts another line; NULL: not for people */
     enum option_kind kind;
     void *target;
     const char *const *choices; /* OPTION_CHOICE: NULL at the end */

@@ -26,7 +26,7 @@ static int run_main(struct cli *cli, int argc, char **argv)
 const struct command command_run = {
     .name = "run",
     .operands = "[--] COMMAND [ARGUMENT]...",
-    .summary = "run a program and name its deadlocks (not in this build)",
+    .summary = "run a program and name its deadlocks: who waits for whom, where",
     .about = "This program was built without elfutils and cannot watch others.\n",
     .run = run_main,
 };

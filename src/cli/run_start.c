@@ -196,6 +196,7 @@ static void become(const struct start *start, char **command)
             memcpy(shell + 1, command, (count + 1) * sizeof *shell);
             shell[1] = (char *)(uintptr_t)start->target.path;
             execv("/bin/sh", shell);
+            free(shell);
         }
         errno = ENOEXEC;
     }

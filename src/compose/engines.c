@@ -7,8 +7,8 @@
 
 #include <string.h>
 
+/* The best come first: `auto` is the first that can. */
 const struct compose_engine *const compose_engines[] = {
-    &compose_cpu,
     &compose_dense,
     NULL,
 };
@@ -25,16 +25,18 @@ gordian_status compose_choose(const char *name, const struct circuit *circuit,
                               const struct compose_engine **engine, gordian_error *error)
 {
     const char *why = "";
-    if (!name || strcmp(name, "auto") == 0)
-        name = compose_cpu.name;
+    bool any = !name || strcmp(name, "auto") == 0;
     for (size_t i = 0; compose_engines[i]; i++) {
-        if (strcmp(compose_engines[i]->name, name) != 0)
+        if (any ? !usable(compose_engines[i], circuit, options, &why)
+                : strcmp(compose_engines[i]->name, name) != 0)
             continue;
         if (!usable(compose_engines[i], circuit, options, &why))
             return fail(error, GORDIAN_UNAVAILABLE, "engine '%s' is not available: %s", name, why);
         *engine = compose_engines[i];
         return GORDIAN_OK;
     }
+    if (any)
+        return fail(error, GORDIAN_UNAVAILABLE, "no engine can compose this: %s", why);
     return fail(error, GORDIAN_UNAVAILABLE,
                 "there is no engine '%s' for composition: 'gordian info' lists them", name);
 }

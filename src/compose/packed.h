@@ -21,9 +21,8 @@
 #include "compose/engine.h"
 #include "gpu/kernels/compose_walk.h"
 
-#define PACKED_BITS         62u /* of a state */
-#define PACKED_FIRINGS_MAX  16384u
-#define PACKED_SEARCH_STEPS (UINT64_C(1) << 24)
+#define PACKED_BITS        62u /* of a state */
+#define PACKED_FIRINGS_MAX 16384u
 
 struct packed {
     gordian_allocator memory;
@@ -32,11 +31,9 @@ struct packed {
     uint32_t *shift; /* where factor f stands; factor_count + 1, the last is `bits` */
 
     struct compose_firing *firings; /* sorted by part */
-    size_t firing_count, firing_room;
+    size_t firing_count;
     uint64_t *labels; /* label_words words each */
-    size_t label_room;
     uint64_t *movers; /* bits_words(factor_count) words each: the factors that move */
-    size_t mover_room;
 
     uint32_t singles; /* firings 0 .. singles-1 are parts of their own */
     uint32_t *ends;   /* where each of the other parts ends */

@@ -115,9 +115,6 @@ static gordian_status reorder(struct conflicts *c, gordian_error *error)
     packed->firings = firings;
     packed->labels = labels;
     packed->movers = movers;
-    packed->firing_room = n + 1;
-    packed->label_room = n * words + 1;
-    packed->mover_room = n * mover_words + 1;
     return GORDIAN_OK;
 }
 

@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "detect/check_cuda_job.h"
+#include "detect/cuda.h"
 #include "detect/snapshot.h"
 #include "gpu/kernels/select.h"
 
@@ -252,11 +253,11 @@ gordian_status check_cuda_on(struct gpu *gpu, const gordian_snapshot *snapshot, 
 gordian_status check_cuda(const gordian_snapshot *snapshot, gordian_model model,
                           struct check_result *result, gordian_error *error)
 {
-    char why[256];
-    if (gpu_count(why, sizeof why) == 0)
+    const char *why = NULL;
+    if (!detect_available(&detect_cuda, &why))
         return fail(error, GORDIAN_UNAVAILABLE, "the cuda engine is not available: %s", why);
     struct gpu *gpu;
-    gordian_status status = gpu_open(&gpu, 0, &snapshot->memory, error);
+    gordian_status status = cuda_open_device(&gpu, &snapshot->memory, error);
     if (status != GORDIAN_OK)
         return status;
     status = check_cuda_on(gpu, snapshot, model, result, NULL, error);

@@ -397,17 +397,25 @@ static void rename_parts(const struct dead *dead, struct check_result *result)
 }
 
 /* `list`, the dead, goes to the result. */
+static void take_dead(struct check_result *result, uint32_t *list, uint32_t count)
+{
+    result->deadlocked = list;
+    result->report.deadlocked = list;
+    result->report.deadlocked_count = count;
+}
+
+/* The same, and their parts, if there are any. */
 static void find_parts(struct cuda_job *job, uint32_t *list, uint32_t count, uint64_t edges)
 {
     struct check_result *result = job->result;
     struct dead dead = {.job = job, .processes = list, .process_count = count};
     uint64_t start = clock_ns();
-    if (build_snapshot(&dead) && check_general_within(&dead.snapshot, edges, result)) {
+    if (count == 0) {
+        take_dead(result, list, 0);
+    } else if (build_snapshot(&dead) && check_general_within(&dead.snapshot, edges, result)) {
         rename_parts(&dead, result);
         memory_free(job->memory, result->deadlocked);
-        result->deadlocked = list;
-        result->report.deadlocked = list;
-        result->report.deadlocked_count = count;
+        take_dead(result, list, count);
     } else {
         job->status = fail_memory(job->error);
         memory_free(job->memory, list);

@@ -3,6 +3,7 @@
 
 #include "base/bits.h"
 #include "base/error.h"
+#include "detect/matrix.h"
 #include "detect/sparse.h"
 #include "detect/whatif.h"
 
@@ -141,8 +142,7 @@ static void fall_back(struct cuda_engine *e, uint32_t newcomer, const char *why)
 {
     if (!why && e->method && e->method->reason)
         why = e->method->reason(e->state);
-    fail(&e->why, GORDIAN_IO, "the device failed, sparse goes on: %.300s",
-         why ? why : "no reason known");
+    fail(&e->why, GORDIAN_IO, "the device failed: %.300s", why ? why : "no reason known");
     close_device(e);
     e->fallen = true;
     if (e->rag->model == GORDIAN_SINGLE_UNIT)
@@ -175,6 +175,36 @@ void cuda_fail_after(void *engine, uint64_t commands)
 }
 
 /* ------------------------------------------------------------------ room */
+
+/* `limit` and a share of what doubling would add. */
+static uint32_t grown(uint32_t had, uint32_t limit, unsigned halvings)
+{
+    limit = limit ? limit : 1; /* at least one, so that there is something to run on */
+    return halvings < 32 ? limit + ((matrix_room(had, limit) - limit) >> halvings) : limit;
+}
+
+/* Near the end of the memory the steps get smaller, each about half of what is left, so that ids
+ * that come one by one still take few of them. */
+gordian_status cuda_choose_room(struct gpu *gpu, struct cuda_room had, struct cuda_room needed,
+                                cuda_bytes *bytes, const void *method, struct cuda_room *chosen,
+                                gordian_error *error)
+{
+    struct gpu_info info;
+    gpu_get_info(gpu, &info);
+    for (unsigned halvings = 0; halvings <= 32; halvings++) {
+        chosen->processes = grown(had.processes, needed.processes, halvings);
+        chosen->resources = grown(had.resources, needed.resources, halvings);
+        if (bytes(method, *chosen) <= info.memory_free)
+            return GORDIAN_OK;
+    }
+    return fail(error, GORDIAN_MEMORY,
+                "%u processes and %u resources take %llu MiB of device memory: %.60s has %llu MiB, "
+                "%llu of them free",
+                needed.processes, needed.resources,
+                (unsigned long long)(bytes(method, *chosen) >> 20) + 1, info.name,
+                (unsigned long long)(info.memory >> 20),
+                (unsigned long long)(info.memory_free >> 20));
+}
 
 static gordian_status change_method(struct cuda_engine *e, const struct cuda_method *method,
                                     uint32_t process_limit, uint32_t resource_limit,

@@ -67,6 +67,21 @@ extern const struct cuda_method cuda_lmdda;
 
 extern const struct detect_engine detect_cuda;
 
+/* How many ids there is room for on a device. */
+struct cuda_room {
+    uint32_t processes, resources;
+};
+
+/* Bytes of device memory that a method takes for so many. */
+typedef uint64_t cuda_bytes(const void *method, struct cuda_room room);
+
+/* The room to make where there is `had` and `needed` is needed: twice what there was, or as much of
+ * that as the memory free beside what there is allows. GORDIAN_MEMORY, with the size, if even
+ * `needed` does not fit; nothing has been allocated then. */
+gordian_status cuda_choose_room(struct gpu *gpu, struct cuda_room had, struct cuda_room needed,
+                                cuda_bytes *bytes, const void *method, struct cuda_room *chosen,
+                                gordian_error *error);
+
 /* The device the engine works on: the first GPU, or the emulator if GORDIAN_EMULATE_GPU=1. */
 gordian_status cuda_open_device(struct gpu **gpu, const gordian_allocator *memory,
                                 gordian_error *error);

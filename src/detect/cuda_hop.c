@@ -36,21 +36,18 @@ void hop_options_init(struct hop_options *options, const struct gpu_info *info)
 
 /* ------------------------------------------------------------------ storage */
 
-enum { PATHS, TURNED, PANEL, HELD, HELD_TURNED, CHANGED, BARRIER, PARTS };
+enum { PATHS, PANEL, HELD, HELD_TURNED, BARRIER, PARTS };
 
 static void part_bytes(const struct hop_options *options, uint32_t slots, uint32_t processes,
                        uint64_t bytes[PARTS])
 {
     uint64_t across_slots = hop_stride(slots) * WORD_BYTES;
     uint64_t across_block = hop_stride(options->block) * WORD_BYTES;
-    uint64_t whole = at_most(options->small, slots) * across_slots;
-    uint64_t block = options->block * across_block;
+    bool large = slots > options->small;
     bytes[PATHS] = slots * across_slots;
-    bytes[TURNED] = whole > block ? whole : block;
-    bytes[PANEL] = slots > options->small ? slots * across_block : 16;
+    bytes[PANEL] = large ? slots * across_block : 16;
     bytes[HELD] = slots * (uint64_t)hop_stride(processes) * WORD_BYTES;
-    bytes[HELD_TURNED] = processes * across_slots;
-    bytes[CHANGED] = (slots / options->block + 1) * LMDDA_ROUNDS * WORD_BYTES;
+    bytes[HELD_TURNED] = large ? processes * across_slots : 16;
     bytes[BARRIER] = BARRIER_BYTES;
 }
 
@@ -66,11 +63,9 @@ uint64_t hop_bytes(const struct hop_options *options, uint32_t slots, uint32_t p
 static void list_parts(struct hop *hop, gpu_address *parts[PARTS])
 {
     parts[PATHS] = &hop->paths;
-    parts[TURNED] = &hop->turned;
     parts[PANEL] = &hop->panel;
     parts[HELD] = &hop->held;
     parts[HELD_TURNED] = &hop->held_turned;
-    parts[CHANGED] = &hop->changed;
     parts[BARRIER] = &hop->barrier;
 }
 
@@ -191,31 +186,16 @@ static struct block block_at(const struct hop *hop, uint32_t index, uint32_t slo
 }
 
 /* Paths that stay inside the block. */
-static gordian_status close_block(struct hop *hop, const struct block *block, uint32_t index,
-                                  gordian_error *error)
+static gordian_status close_block(struct hop *hop, const struct block *block, gordian_error *error)
 {
-    uint32_t block_stride = hop_stride(hop->options.block);
-    struct bit_transpose_arguments transpose = {.in = block->diagonal,
-                                                .out = hop->turned,
-                                                .in_stride = hop->slot_stride,
-                                                .out_stride = block_stride,
-                                                .rows = block->size,
-                                                .columns = block->size};
-    gordian_status status = hop_transpose(hop->gpu, &transpose, error);
-    if (status)
-        return status;
     struct bit_closure_arguments closure = {.paths = block->diagonal,
-                                            .transposed = hop->turned,
-                                            .changed =
-                                                hop->changed + index * LMDDA_ROUNDS * WORD_BYTES,
                                             .barrier = hop->barrier,
                                             .stride = hop->slot_stride,
-                                            .transposed_stride = block_stride,
                                             .size = block->size,
                                             .tensor = hop->options.tensor};
     uint32_t side = BOOL_TILES(block->size);
     struct gpu_launch start = {.kernel = "bit_closure",
-                               .blocks = at_most(hop->cooperative_blocks, 2 * side * side),
+                               .blocks = at_most(hop->cooperative_blocks, side * side),
                                .threads = BOOL_TILE_THREADS,
                                .cooperative = true,
                                .arguments = &closure,
@@ -254,11 +234,10 @@ static gordian_status multiply_block(struct hop *hop, const struct block *block,
 static gordian_status close_paths(struct hop *hop, uint32_t slots, gordian_error *error)
 {
     uint32_t blocks = (slots + hop->options.block - 1) / hop->options.block;
-    gordian_status status =
-        gpu_zero(hop->gpu, hop->changed, blocks * LMDDA_ROUNDS * WORD_BYTES, error);
+    gordian_status status = GORDIAN_OK;
     for (uint32_t i = 0; i < blocks && !status; i++) {
         struct block block = block_at(hop, i, slots);
-        status = close_block(hop, &block, i, error);
+        status = close_block(hop, &block, error);
         if (!status) /* from inside the block to anywhere */
             status =
                 multiply_block(hop, &block, block.diagonal, block.rows, block.size, slots, error);
@@ -302,9 +281,7 @@ static gordian_status start_large(struct hop *hop, const struct lmdda_hop_argume
     uint32_t slots = arguments->slot_count;
     gordian_status status = GORDIAN_OK;
     if (slots) {
-        status = launch_rows(hop, "lmdda_clear", arguments, slots, error);
-        if (!status)
-            status = launch_rows(hop, "lmdda_relation", arguments, slots, error);
+        status = launch_rows(hop, "lmdda_relation", arguments, slots, error);
         if (!status)
             status = close_paths(hop, slots, error);
         if (!status)
@@ -315,13 +292,13 @@ static gordian_status start_large(struct hop *hop, const struct lmdda_hop_argume
     return status;
 }
 
-static gordian_status start_small(struct hop *hop, struct lmdda_hop_arguments *arguments,
+static gordian_status start_small(struct hop *hop, const struct lmdda_hop_arguments *arguments,
                                   gordian_error *error)
 {
-    arguments->paths_transposed = hop->turned;
-    arguments->held_transposed = hop->held_turned;
     uint32_t side = BOOL_TILES(arguments->slot_count);
-    uint32_t wanted = at_least(2 * side * side, arguments->resource_count / 4 + 1);
+    uint32_t tiles = side * (side + BOOL_TILES(arguments->process_count));
+    uint32_t warps = BOOL_TILE_THREADS / 32;
+    uint32_t wanted = at_least(tiles, arguments->resource_count / warps + 1);
     struct gpu_launch start = {.kernel = "lmdda_small",
                                .blocks = at_most(hop->cooperative_blocks, wanted),
                                .threads = BOOL_TILE_THREADS,
@@ -337,7 +314,6 @@ gordian_status hop_start(struct hop *hop, const struct lmdda_state *state, uint3
     struct lmdda_hop_arguments arguments = {.state = *state,
                                             .paths = hop->paths,
                                             .held = hop->held,
-                                            .changed = hop->changed,
                                             .barrier = hop->barrier,
                                             .slot_stride = hop->slot_stride,
                                             .slot_count = slots,

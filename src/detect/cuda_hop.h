@@ -3,12 +3,12 @@
  * (gpu/kernels/lmdda.h).
  *
  * What is to be found is a closure: paths of any length among the resources that somebody waits for
- * (slots). Up to a few thousand slots one cooperative kernel does all of it, doubling
- * the length of the paths known every round, until nothing changes. Beyond, the closure is made
- * block by block (Warshall's way): the paths inside a block of slots are closed by that
- * kernel, then every path through the block is added by two boolean products, a
- * thin one and a wide one. All blocks together cost about as much as one product of the
- * whole matrices, where doubling costs one for every doubling.
+ * (slots). It is made block by block (Warshall's way): the paths inside a block of slots are
+ * closed, then every path through the block is added by two boolean products, a thin one and a wide
+ * one. All blocks together cost about as much as one product of the whole matrices, where doubling
+ * the paths' length costs one for every doubling. Up to a few thousand slots one
+ * cooperative kernel does all of it, with blocks of a tile (gpu/kernels/closure_tiles.h). Beyond,
+ * blocks are of a thousand slots, closed by that kernel, and products are launches of their own.
  */
 #ifndef GORDIAN_DETECT_CUDA_HOP_H
 #define GORDIAN_DETECT_CUDA_HOP_H
@@ -34,11 +34,9 @@ struct hop {
     uint32_t stride;      /* words of a row of processes */
     unsigned cooperative_blocks;
     gpu_address paths;       /* slots x slots */
-    gpu_address turned;      /* transposed: all of paths where that is small, else a block of it */
     gpu_address panel;       /* slots x block: a block's rows, transposed */
     gpu_address held;        /* slots x processes */
     gpu_address held_turned; /* processes x slots */
-    gpu_address changed;
     gpu_address barrier;
 };
 

@@ -128,29 +128,23 @@ static gordian_status make_device_parts(struct cuda_lmdda *l, struct parts *part
     return status;
 }
 
-/* Twice the room there was where the device has the memory, otherwise just what is needed; says
- * beforehand when even that is too much. */
+static uint64_t bytes_for(const void *method, struct cuda_room room)
+{
+    const struct cuda_lmdda *l = method;
+    return cuda_lmdda_bytes(&l->options, room.processes, room.resources);
+}
+
 static gordian_status choose_room(struct cuda_lmdda *l, uint32_t process_limit,
                                   uint32_t resource_limit, struct parts *larger,
                                   gordian_error *error)
 {
-    gpu_get_info(l->gpu, &l->info);
-    *larger = (struct parts){
-        .process_room = matrix_room(l->parts.process_room, process_limit),
-        .resource_room = matrix_room(l->parts.resource_room, resource_limit),
-    };
-    if (cuda_lmdda_bytes(&l->options, larger->process_room, larger->resource_room) <=
-        l->info.memory_free)
-        return GORDIAN_OK;
-    larger->process_room = process_limit ? process_limit : 1;
-    larger->resource_room = resource_limit ? resource_limit : 1;
-    uint64_t needed = cuda_lmdda_bytes(&l->options, larger->process_room, larger->resource_room);
-    if (needed <= l->info.memory_free)
-        return GORDIAN_OK;
-    return fail(error, GORDIAN_MEMORY,
-                "%u processes and %u resources take %llu MiB of device memory: %llu MiB are free",
-                process_limit, resource_limit, (unsigned long long)(needed >> 20),
-                (unsigned long long)(l->info.memory_free >> 20));
+    struct cuda_room had = {l->parts.process_room, l->parts.resource_room}, chosen;
+    struct cuda_room needed = {process_limit, resource_limit};
+    gordian_status status = cuda_choose_room(l->gpu, had, needed, bytes_for, l, &chosen, error);
+    if (!status)
+        *larger =
+            (struct parts){.process_room = chosen.processes, .resource_room = chosen.resources};
+    return status;
 }
 
 /* ------------------------------------------------------------------ commands */
@@ -638,7 +632,10 @@ static gordian_status lmdda_open(void **state, struct gpu *gpu, const struct rag
     gpu_get_info(gpu, &l->info);
     hop_options_init(&l->options, &l->info);
     void *shared = NULL;
-    gordian_status status = gpu_map(gpu, &shared, &l->shared_device, sizeof *l->shared, error);
+    struct parts wanted; /* whether it fits is found out before anything is allocated */
+    gordian_status status = choose_room(l, process_limit, resource_limit, &wanted, error);
+    if (!status)
+        status = gpu_map(gpu, &shared, &l->shared_device, sizeof *l->shared, error);
     l->shared = shared;
     if (!status)
         status = replace_parts(l, process_limit, resource_limit, error);

@@ -84,29 +84,23 @@ static gordian_status make_device_parts(struct gpu *gpu, struct device_parts *pa
     return GORDIAN_OK;
 }
 
-/* Twice the room there was where the device has the memory, otherwise just what is needed; says
- * beforehand when even that is too much. */
+static uint64_t bytes_for(const void *method, struct cuda_room room)
+{
+    (void)method;
+    return cuda_osdda_bytes(room.processes, room.resources);
+}
+
 static gordian_status choose_room(struct cuda_osdda *o, uint32_t process_limit,
                                   uint32_t resource_limit, struct device_parts *larger,
                                   gordian_error *error)
 {
-    struct gpu_info info;
-    gpu_get_info(o->gpu, &info);
-    *larger = (struct device_parts){
-        .process_room = matrix_room(o->parts.process_room, process_limit),
-        .resource_room = matrix_room(o->parts.resource_room, resource_limit),
-    };
-    if (cuda_osdda_bytes(larger->process_room, larger->resource_room) <= info.memory_free)
-        return GORDIAN_OK;
-    larger->process_room = process_limit;
-    larger->resource_room = resource_limit;
-    uint64_t needed = cuda_osdda_bytes(process_limit, resource_limit);
-    if (needed <= info.memory_free)
-        return GORDIAN_OK;
-    return fail(error, GORDIAN_MEMORY,
-                "%u processes and %u resources take %llu MiB of device memory: %llu MiB are free",
-                process_limit, resource_limit, (unsigned long long)(needed >> 20),
-                (unsigned long long)(info.memory_free >> 20));
+    struct cuda_room had = {o->parts.process_room, o->parts.resource_room}, chosen;
+    struct cuda_room needed = {process_limit, resource_limit};
+    gordian_status status = cuda_choose_room(o->gpu, had, needed, bytes_for, NULL, &chosen, error);
+    if (!status)
+        *larger = (struct device_parts){.process_room = chosen.processes,
+                                        .resource_room = chosen.resources};
+    return status;
 }
 
 /* The host's side: what is as long as a vector or a row. */
@@ -293,10 +287,12 @@ static gordian_status osdda_open(void **state, struct gpu *gpu, const struct rag
         return fail_memory(error);
     o->gpu = gpu;
     o->rag = rag;
-    gordian_status status = service_open(&o->service, gpu, &rag->memory, error);
-    if (!status) /* at least one of each, so that there is something to run on */
-        status = osdda_grow(o, process_limit ? process_limit : 1,
-                            resource_limit ? resource_limit : 1, error);
+    struct device_parts wanted; /* whether it fits is found out before anything is allocated */
+    gordian_status status = choose_room(o, process_limit, resource_limit, &wanted, error);
+    if (!status)
+        status = service_open(&o->service, gpu, &rag->memory, error);
+    if (!status)
+        status = osdda_grow(o, wanted.process_room, wanted.resource_room, error);
     if (status) {
         osdda_close(o);
         return status;

@@ -1,5 +1,7 @@
-/* The table of engines. */
+/* The table of engines, and the list of those of all families. */
+#include "avoid/engine.h"
 #include "base/error.h"
+#include "compose/engine.h"
 #include "detect/cuda.h"
 #include "detect/engine.h"
 
@@ -39,23 +41,52 @@ static const struct {
     {"judges a snapshot on an NVIDIA GPU", &detect_cuda},
 };
 
+static gordian_engine_info describe(const char *family, const char *name, const char *summary,
+                                    bool available, const char *why)
+{
+    return (gordian_engine_info){.family = family,
+                                 .name = name,
+                                 .summary = summary,
+                                 .available = available,
+                                 .reason = available ? NULL : why};
+}
+
+static gordian_status describe_composer(size_t index, gordian_engine_info *info)
+{
+    const char *why = NULL;
+    for (size_t i = 0; compose_engines[i]; i++) {
+        const struct compose_engine *engine = compose_engines[i];
+        if (i != index)
+            continue;
+        bool available = !engine->available || engine->available(&why);
+        *info = describe("compose", engine->name, engine->summary, available, why);
+        return GORDIAN_OK;
+    }
+    return GORDIAN_END;
+}
+
 gordian_status gordian_engine(size_t index, gordian_engine_info *info)
 {
     size_t count = sizeof detect_engines / sizeof *detect_engines - 1;
     size_t checks = sizeof check_engines / sizeof *check_engines;
-    if (index >= count + checks)
-        return GORDIAN_END;
-    bool checking = index >= count;
-    const struct detect_engine *engine =
-        checking ? check_engines[index - count].like : detect_engines[index];
     const char *why = NULL;
-    bool available = detect_available(engine, &why);
-    *info = (gordian_engine_info){.family = checking ? "check" : "detect",
-                                  .name = engine->name,
-                                  .summary = checking ? check_engines[index - count].summary
-                                                      : engine->summary,
-                                  .available = available,
-                                  .reason = available ? NULL : why};
+    if (index < count + checks) {
+        bool checking = index >= count;
+        const struct detect_engine *engine =
+            checking ? check_engines[index - count].like : detect_engines[index];
+        const char *summary = checking ? check_engines[index - count].summary : engine->summary;
+        bool available = detect_available(engine, &why);
+        *info = describe(checking ? "check" : "detect", engine->name, summary, available, why);
+        return GORDIAN_OK;
+    }
+    const struct avoid_engine *const *avoid = avoid_engines;
+    size_t left = index - count - checks;
+    for (; *avoid && left > 0; left--)
+        avoid++;
+    if (!*avoid)
+        return describe_composer(left, info);
+    bool available = avoid_available(*avoid, &why);
+    *info = describe("avoid", (*avoid)->name, (*avoid)->summary, available, why);
     return GORDIAN_OK;
 }
 

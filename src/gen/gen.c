@@ -12,31 +12,41 @@
 
 const struct gen_kind gen_kinds[] = {
     {"random", "processes request and release single-unit resources at random", WANDER, "p", "q",
-     100, 0, 10000, 1, NULL, wander_one_by_one},
+     100, 0, 10000, 1, NULL, false, wander_one_by_one},
     {"multi", "the same with resources of several units, asked for one by one", WANDER " units",
-     "p", "q", 100, 0, 10000, 4, NULL, wander_one_by_one},
+     "p", "q", 100, 0, 10000, 4, NULL, false, wander_one_by_one},
     {"general", "the same with requests for several units of several resources at once",
-     WANDER " units", "p", "q", 100, 0, 10000, 4, NULL, wander_several},
+     WANDER " units", "p", "q", 100, 0, 10000, 4, NULL, false, wander_several},
     {"chain", "the papers' worst case: p0 waits for p1, p1 for p2, ..., the last request closes it",
-     "processes order snapshot", "p", "q", 1024, 0, 0, 1, "tail", shape_chain},
+     "processes order snapshot", "p", "q", 1024, 0, 0, 1, "tail", false, shape_chain},
     {"ring", "one ring through all processes, blocked in an order drawn at random",
-     "processes snapshot", "p", "q", 1024, 0, 0, 1, "random", shape_chain},
+     "processes snapshot", "p", "q", 1024, 0, 0, 1, "random", false, shape_chain},
     {"chains", "many chains with scattered names, some of them closed to rings; any size",
-     "processes resources length cycles snapshot", "p", "q", 1000, 0, 0, 1, NULL, shape_chains},
+     "processes resources length cycles snapshot", "p", "q", 1000, 0, 0, 1, NULL, false,
+     shape_chains},
     {"forest", "every resource held by somebody, processes wait for any of them; any size",
-     "processes resources contention snapshot", "p", "q", 1000, 0, 0, 1, NULL, shape_forest},
+     "processes resources contention snapshot", "p", "q", 1000, 0, 0, 1, NULL, false, shape_forest},
     {"hot", "everybody queues for the same resource, over and over",
-     "processes resources events snapshot", "p", "q", 1000, 1, 10000, 1, NULL, shape_hot},
+     "processes resources events snapshot", "p", "q", 1000, 1, 10000, 1, NULL, false, shape_hot},
     {"philosophers", "dining philosophers: the left fork, then the right one, eat, put both back",
      "processes events cancels exits hand-overs deadlocks snapshot", "philosopher", "fork", 5, 0,
-     1000, 1, NULL, session_philosophers},
+     1000, 1, NULL, false, session_philosophers},
     {"readers-writers", "readers take one unit of a table, writers all of them",
      "processes resources events units cancels exits hand-overs deadlocks snapshot", "session",
-     "table", 20, 4, 10000, 8, NULL, session_readers_writers},
+     "table", 20, 4, 10000, 8, NULL, false, session_readers_writers},
     {"pool", "workers need several connections of a pool and take them one at a time",
      "processes resources events units cancels exits hand-overs deadlocks snapshot", "worker",
-     "pool", 20, 2, 10000, 8, NULL, session_pool},
-    {NULL, NULL, NULL, NULL, NULL, 0, 0, 0, 0, NULL, NULL},
+     "pool", 20, 2, 10000, 8, NULL, false, session_pool},
+    {"bank", "for avoidance: processes claim, request, release, exit and change their claims",
+     "processes resources events units cancels exits changes queue", "p", "r", 20, 5, 1000, 16,
+     NULL, true, bank_random},
+    {"bank-rounds",
+     "for avoidance: all can finish, but only one after the other, the last one first",
+     "processes resources events", "p", "r", 100, 10, 1000, 1, NULL, true, bank_rounds},
+    {"bank-textbook",
+     "for avoidance: the example of the textbooks, five processes and three resources", "", "P",
+     "R", 5, 3, 0, 1, NULL, true, bank_textbook},
+    {NULL, NULL, NULL, NULL, NULL, 0, 0, 0, 0, NULL, false, NULL},
 };
 
 void gen_options_init(struct gen_options *options)
@@ -125,6 +135,8 @@ static gordian_status check_options(const struct gen_kind *kind, const struct ge
         {"cancels", o->cancels, 0, 100},
         {"exits", o->exits, 0, 100},
         {"hand-overs", o->hand_overs, 0, 100},
+        {"changes", o->changes, 0, 100},
+        {"queue", o->queue, false, true},
         {"deadlocks", o->deadlocks, 0, 100},
         {"snapshot", o->snapshot, false, true},
     };
@@ -169,6 +181,9 @@ gordian_status gen_stream(const struct gen_options *options, struct gen_sink *si
     gordian_status status = resolve(options, &resolved, &kind, error);
     if (status != GORDIAN_OK)
         return status;
+    if (kind->claims && !sink->claim)
+        return fail(error, GORDIAN_INPUT, "kind '%s' has claims, which have no place here",
+                    kind->name);
     return kind->stream(&resolved, sink, error);
 }
 
@@ -243,6 +258,22 @@ static gordian_status text_event(void *context, const gordian_event *event, gord
     return text_status(out, error);
 }
 
+static gordian_status text_claim(void *context, uint32_t process, const gordian_want *claims,
+                                 size_t count, gordian_error *error)
+{
+    struct text_sink *text = context;
+    output_text(text->out, "process ");
+    put_name(text->out, text->kind->process, process);
+    for (size_t i = 0; i < count; i++) {
+        output_char(text->out, ' ');
+        put_name(text->out, text->kind->resource, claims[i].resource);
+        output_char(text->out, '=');
+        output_u64(text->out, claims[i].units);
+    }
+    output_char(text->out, '\n');
+    return text_status(text->out, error);
+}
+
 gordian_status gen_write(const struct gen_options *options, struct output *out,
                          gordian_error *error)
 {
@@ -251,7 +282,7 @@ gordian_status gen_write(const struct gen_options *options, struct output *out,
     gordian_status status = resolve(options, &resolved, &text.kind, error);
     if (status != GORDIAN_OK)
         return status;
-    struct gen_sink sink = {&text, text_begin, text_event};
+    struct gen_sink sink = {&text, text_begin, text_event, text_claim};
     return text.kind->stream(&resolved, &sink, error);
 }
 
@@ -298,7 +329,7 @@ gordian_status gen_events(const struct gen_options *options, struct gen_trace *t
                           gordian_error *error)
 {
     struct memory_sink memory = {.memory = memory_allocator(NULL)};
-    struct gen_sink sink = {&memory, memory_begin, memory_event};
+    struct gen_sink sink = {&memory, memory_begin, memory_event, NULL};
     gordian_status status = gen_stream(options, &sink, error);
     if (status != GORDIAN_OK)
         gen_trace_free(&memory.trace);

@@ -36,6 +36,8 @@ struct gen_options {
     unsigned cancels;    /* percent of the steps at which somebody gives its wait up */
     unsigned exits;      /* percent of the steps at which somebody exits */
     unsigned hand_overs; /* percent of the releases that name who gets it, where somebody waits */
+    unsigned changes;    /* percent of the steps at which somebody changes its claim */
+    bool queue;          /* kinds with claims: for a replay in which requests wait */
     unsigned deadlocks;  /* percent of the deadlocks left standing; else the requester cancels */
     bool snapshot;       /* the state reached, as hold and wait lines, instead of events */
     const char *order;   /* chain: "tail" (default), each new process blocks behind the blocked
@@ -58,6 +60,7 @@ struct gen_kind {
     uint64_t events;
     uint32_t units;
     const char *order;
+    bool claims; /* for avoidance: processes say first what they may come to want */
     /* Streams, given options that have been checked and have no defaults left. */
     gordian_status (*stream)(const struct gen_options *options, struct gen_sink *sink,
                              gordian_error *error);
@@ -94,6 +97,10 @@ struct gen_sink {
     gordian_status (*begin)(void *context, uint32_t processes, uint32_t resources,
                             const uint64_t *units, uint64_t units_each, gordian_error *error);
     gordian_status (*event)(void *context, const gordian_event *event, gordian_error *error);
+    /* A process says what it claims, at the start or later on; several resources may be released
+     * at once. NULL: kinds that do this are refused. */
+    gordian_status (*claim)(void *context, uint32_t process, const gordian_want *claims,
+                            size_t count, gordian_error *error);
 };
 
 gordian_status gen_stream(const struct gen_options *options, struct gen_sink *sink,

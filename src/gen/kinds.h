@@ -10,6 +10,8 @@ typedef gordian_status gen_streamer(const struct gen_options *options, struct ge
 
 /* shape.c */
 gen_streamer shape_chain, shape_chains, shape_forest, shape_hot;
+/* bank.c */
+gen_streamer bank_random, bank_rounds, bank_textbook;
 /* wander.c */
 gen_streamer wander_one_by_one, wander_several;
 /* session.c */

@@ -106,14 +106,12 @@ gordian_status gpu_array_create(struct gpu_array **out, struct gpu *gpu,
                                 const struct gpu_array_options *options, gordian_error *error)
 {
     *out = NULL;
-    struct gpu_info info;
-    gpu_get_info(gpu, &info);
     if (options->element == 0)
         return fail(error, GORDIAN_INPUT, "an array needs elements of at least one byte");
     uint64_t page = options->page ? options->page : choose_page(options);
     uint64_t most = options->most;
     if (most == 0) {
-        most = info.memory / options->element;
+        most = gpu->info.memory / options->element;
         most = most > options->capacity ? most : options->capacity;
         most += most == 0;
     }

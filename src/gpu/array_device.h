@@ -119,7 +119,8 @@ DEVICE_APART uint64_t garray_install(const struct garray *array, uint64_t page)
 /* ---- the limit */
 
 /* Positions with memory, once pages for `end` of them are there, as far as there are chunks; and
- * `further` pages, if they are to be had. */
+ * `further` pages, if they are to be had. The limit goes up page by page, so that of many who need
+ * many pages nobody walks through those that others have installed. */
 DEVICE uint64_t garray_add_pages(const struct garray *array, uint64_t end, uint32_t further)
 {
     uint64_t *limit = &GARRAY_CONTROL(array)->limit;
@@ -127,12 +128,12 @@ DEVICE uint64_t garray_add_pages(const struct garray *array, uint64_t end, uint3
     uint64_t wanted = (end + ((UINT64_C(1) << array->shift) - 1)) >> array->shift;
     wanted = wanted < most ? wanted + further : most;
     wanted = wanted < most ? wanted : most;
-    uint64_t there = load_acquire64(limit) >> array->shift, page = there;
-    while (page < wanted && garray_install(array, page))
+    uint64_t page = load_acquire64(limit) >> array->shift;
+    while (page < wanted && garray_install(array, page)) {
         page++;
-    if (page > there) {
         fence_device();
-        atomic_max64(limit, page << array->shift);
+        uint64_t others = atomic_max64(limit, page << array->shift) >> array->shift;
+        page = page > others ? page : others;
     }
     return page << array->shift;
 }

@@ -64,13 +64,11 @@ gordian_status gpu_pool_create(struct gpu_pool **out, struct gpu *gpu,
                                const struct gpu_pool_options *options, gordian_error *error)
 {
     *out = NULL;
-    struct gpu_info info;
-    gpu_get_info(gpu, &info);
     uint64_t bytes = options->chunk_bytes;
     if (bytes == 0 || bytes % POOL_ALIGNMENT != 0)
         return fail(error, GORDIAN_INPUT, "chunks of %" PRIu64 " bytes: a multiple of %d is needed",
                     bytes, POOL_ALIGNMENT);
-    uint64_t most = options->most ? options->most : info.memory / bytes;
+    uint64_t most = options->most ? options->most : gpu->info.memory / bytes;
     most = most > options->chunks ? most : options->chunks;
     most += most == 0;
     if (most > UINT32_MAX || most > INT64_MAX / bytes)

@@ -396,6 +396,8 @@ static gordian_status open_parts(struct cuda *cuda, gordian_error *error)
         result = driver->stream_create(&cuda->service, CUDA_STREAM_NON_BLOCKING);
     for (unsigned i = 0; i < 2 && result == CUDA_OK; i++)
         result = driver->event_create(&cuda->events[i], 0);
+    if (result == CUDA_OK)
+        result = cuda_ask_granularity(cuda);
     if (result != CUDA_OK)
         return cuda_fail(cuda, result, "making its streams", error);
     return load_modules(cuda, error);
@@ -433,6 +435,10 @@ static const struct gpu_operations cuda_operations = {
     .copy = cuda_copy,
     .map = cuda_map,
     .unmap = cuda_unmap,
+    .reserve = cuda_reserve,
+    .unreserve = cuda_unreserve,
+    .back = cuda_back,
+    .unback = cuda_unback,
     .launch = cuda_launch,
     .wait = cuda_wait,
     .wait_service = cuda_wait_service,

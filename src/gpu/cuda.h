@@ -12,10 +12,11 @@ struct cuda_kernel {
     atomic_uint shared; /* dynamic shared memory asked for so far */
 };
 
-/* Memory to be freed when the service has ended: freeing waits for the whole device. */
+/* What is given back, now or when the service has ended: freeing waits for the whole device. */
 struct cuda_late {
-    void *host; /* NULL: device memory at `address` */
-    uint64_t address;
+    enum { CUDA_LATE_MEMORY, CUDA_LATE_HOST, CUDA_LATE_PIECE, CUDA_LATE_RANGE } kind;
+    void *host; /* of CUDA_LATE_HOST */
+    uint64_t address, bytes;
 };
 
 struct cuda {
@@ -63,5 +64,14 @@ gordian_status cuda_copy(struct gpu *gpu, gpu_address to, gpu_address from, size
 gordian_status cuda_map(struct gpu *gpu, void **host, gpu_address *device, size_t bytes,
                         gordian_error *error);
 void cuda_unmap(struct gpu *gpu, void *host);
+
+/* Asks for the granularity of ranges. With the context current. */
+int cuda_ask_granularity(struct cuda *cuda);
+gordian_status cuda_reserve(struct gpu *gpu, gpu_address *out, uint64_t *piece, uint64_t bytes,
+                            gordian_error *error);
+void cuda_unreserve(struct gpu *gpu, gpu_address address, uint64_t piece, uint64_t bytes);
+gordian_status cuda_back(struct gpu *gpu, gpu_address address, uint64_t *piece, uint64_t bytes,
+                         gordian_error *error);
+void cuda_unback(struct gpu *gpu, gpu_address address, uint64_t piece, uint64_t bytes);
 
 #endif

@@ -26,6 +26,14 @@ struct gpu_operations {
     gordian_status (*map)(struct gpu *gpu, void **host, gpu_address *device, size_t bytes,
                           gordian_error *error);
     void (*unmap)(struct gpu *gpu, void *host);
+    /* Addresses for `bytes`, a multiple of the granularity; memory for a part of them, named by
+     * *piece afterwards. Each is given back once, pieces before the addresses they lie in. */
+    gordian_status (*reserve)(struct gpu *gpu, gpu_address *out, uint64_t *piece, uint64_t bytes,
+                              gordian_error *error);
+    void (*unreserve)(struct gpu *gpu, gpu_address address, uint64_t piece, uint64_t bytes);
+    gordian_status (*back)(struct gpu *gpu, gpu_address address, uint64_t *piece, uint64_t bytes,
+                           gordian_error *error);
+    void (*unback)(struct gpu *gpu, gpu_address address, uint64_t piece, uint64_t bytes);
     gordian_status (*launch)(struct gpu *gpu, enum gpu_kernel kernel,
                              const struct gpu_launch *launch, gordian_error *error);
     gordian_status (*wait)(struct gpu *gpu, gordian_error *error);
@@ -42,10 +50,12 @@ struct gpu {
     const struct gpu_operations *operations;
     gordian_allocator memory;
     struct gpu_info info;
+    uint64_t granularity; /* of ranges, bytes; a power of two */
     /* The first failure: 0 none, 1 being written, 2 there. */
     atomic_int failed;
     gordian_status failure_status;
     char failure[300];
+    uint64_t launches_left; /* until a kernel traps, for tests; UINT64_MAX: none does */
 };
 
 #define GPU_BLOCK_THREADS_MOST 1024

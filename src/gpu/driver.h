@@ -35,6 +35,32 @@ enum {
     CUDA_SHARED_WITHOUT_ASKING = 48 << 10,
 };
 
+/* The structs that virtual memory is asked for with, as the driver lays them out. */
+struct cuda_location {
+    int type; /* CUDA_LOCATION_DEVICE */
+    int device;
+};
+
+struct cuda_memory_kind {
+    int type; /* CUDA_MEMORY_PINNED: on the device for good */
+    int handles;
+    struct cuda_location where;
+    void *metadata;
+    unsigned char flags[8];
+};
+
+struct cuda_access {
+    struct cuda_location who;
+    int flags; /* CUDA_ACCESS_READ_WRITE */
+};
+
+enum {
+    CUDA_LOCATION_DEVICE = 1,
+    CUDA_MEMORY_PINNED = 1,
+    CUDA_ACCESS_READ_WRITE = 3,
+    CUDA_GRANULARITY_RECOMMENDED = 1,
+};
+
 typedef struct cuda_context *cuda_context;
 typedef struct cuda_stream *cuda_stream;
 typedef struct cuda_event *cuda_event;
@@ -61,6 +87,22 @@ typedef struct cuda_function *cuda_function;
     X(cuMemFreeHost, host_free, (void *host))                                                      \
     X(cuMemHostGetDevicePointer_v2, host_address,                                                  \
       (uint64_t * address, void *host, unsigned flags))                                            \
+    X(cuMemGetAllocationGranularity, granularity,                                                  \
+      (size_t * bytes, const struct cuda_memory_kind *kind, int option))                           \
+    X(cuMemAddressReserve, range_reserve,                                                          \
+      (uint64_t * address, size_t bytes, size_t alignment, uint64_t wanted,                        \
+       unsigned long long flags))                                                                  \
+    X(cuMemAddressFree, range_free, (uint64_t address, size_t bytes))                              \
+    X(cuMemCreate, piece_create,                                                                   \
+      (unsigned long long *handle, size_t bytes, const struct cuda_memory_kind *kind,              \
+       unsigned long long flags))                                                                  \
+    X(cuMemRelease, piece_release, (unsigned long long handle))                                    \
+    X(cuMemMap, piece_map,                                                                         \
+      (uint64_t address, size_t bytes, size_t offset, unsigned long long handle,                   \
+       unsigned long long flags))                                                                  \
+    X(cuMemSetAccess, piece_access,                                                                \
+      (uint64_t address, size_t bytes, const struct cuda_access *access, size_t count))            \
+    X(cuMemUnmap, piece_unmap, (uint64_t address, size_t bytes))                                   \
     X(cuMemcpyHtoDAsync_v2, write,                                                                 \
       (uint64_t to, const void *from, size_t bytes, cuda_stream stream))                           \
     X(cuMemcpyDtoHAsync_v2, read, (void *to, uint64_t from, size_t bytes, cuda_stream stream))     \

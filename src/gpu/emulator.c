@@ -7,7 +7,10 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
+
+#define GRANULARITY (64 << 10) /* of ranges; a page of the host's is not larger */
 
 #define GPU_KERNEL(name, file) extern const struct emulated_kernel emulated_##name;
 #include "gpu/kernels/list.h"
@@ -34,8 +37,8 @@ struct emulator {
     struct job job, service;
     pthread_mutex_t service_lock; /* around what follows, up to `ended` */
     pthread_t thread;
-    bool started;       /* the thread is there and has not been joined */
-    struct piece *late; /* memory given back while it ran */
+    bool started;                   /* the thread is there and has not been joined */
+    struct piece *late, **late_end; /* memory given back while it ran, in that order */
     atomic_bool ended;
     atomic_uint_fast64_t used; /* bytes of memory */
     uint64_t seed, launches;
@@ -50,9 +53,13 @@ static struct emulator *emulator_of(struct gpu *gpu)
 /* ---- memory: each piece after a header that knows its size */
 
 struct piece {
-    uint64_t bytes;
+    uint64_t bytes; /* of memory */
+    /* Of a range, when it is not what follows: these addresses, `bytes` of them mapped or, if that
+     * is 0, all reserved. */
+    void *range;
+    size_t range_bytes;
     struct piece *next;      /* in the list of those to be freed */
-    char unused[64 - 8 * 2]; /* pieces start at multiples of 16 wherever malloc's do */
+    char unused[64 - 8 * 4]; /* pieces start at multiples of 16 wherever malloc's do */
 };
 
 static gordian_status take_piece(struct emulator *emulator, void **out, size_t bytes,
@@ -66,25 +73,37 @@ static gordian_status take_piece(struct emulator *emulator, void **out, size_t b
     if (!piece)
         return fail_memory(error);
     piece->bytes = bytes;
+    piece->range = NULL;
     atomic_fetch_add(&emulator->used, bytes);
     *out = piece + 1;
     return GORDIAN_OK;
 }
 
+/* Addresses without memory: touching them ends the program. */
+static void *seal(void *at, size_t bytes)
+{
+    int fixed = at ? MAP_FIXED : 0;
+    return mmap(at, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | fixed, -1, 0);
+}
+
 static void free_piece(struct emulator *emulator, struct piece *piece)
 {
+    if (piece->range && piece->bytes)
+        seal(piece->range, piece->range_bytes);
+    else if (piece->range)
+        munmap(piece->range, piece->range_bytes);
     atomic_fetch_sub(&emulator->used, piece->bytes);
     memory_free(&emulator->gpu.memory, piece);
 }
 
 /* As on a device: not before a running service has ended. */
-static void give_piece(struct emulator *emulator, void *content)
+static void give_piece(struct emulator *emulator, struct piece *piece)
 {
-    struct piece *piece = (struct piece *)content - 1;
     pthread_mutex_lock(&emulator->service_lock);
     if (emulator->started && !atomic_load(&emulator->ended)) {
-        piece->next = emulator->late;
-        emulator->late = piece;
+        piece->next = NULL;
+        *emulator->late_end = piece;
+        emulator->late_end = &piece->next;
     } else {
         free_piece(emulator, piece);
     }
@@ -110,7 +129,7 @@ static gordian_status emulator_alloc(struct gpu *gpu, gpu_address *out, size_t b
 
 static void emulator_free(struct gpu *gpu, gpu_address address)
 {
-    give_piece(emulator_of(gpu), at(address));
+    give_piece(emulator_of(gpu), (struct piece *)at(address) - 1);
 }
 
 static gordian_status emulator_map(struct gpu *gpu, void **host, gpu_address *device, size_t bytes,
@@ -126,13 +145,62 @@ static gordian_status emulator_map(struct gpu *gpu, void **host, gpu_address *de
 
 static void emulator_unmap(struct gpu *gpu, void *host)
 {
-    give_piece(emulator_of(gpu), host);
+    give_piece(emulator_of(gpu), (struct piece *)host - 1);
 }
 
 static uint64_t emulator_memory_free(const struct gpu *gpu)
 {
     uint64_t used = atomic_load(&((const struct emulator *)gpu)->used);
     return used < gpu->info.memory ? gpu->info.memory - used : 0;
+}
+
+static gordian_status emulator_reserve(struct gpu *gpu, gpu_address *out, uint64_t *piece,
+                                       uint64_t bytes, gordian_error *error)
+{
+    struct piece *note = memory_zeroed(&gpu->memory, sizeof *note);
+    if (!note)
+        return fail_memory(error);
+    void *range = seal(NULL, bytes);
+    if (range == MAP_FAILED) {
+        memory_free(&gpu->memory, note);
+        return fail(error, GORDIAN_MEMORY, "no addresses for %llu bytes",
+                    (unsigned long long)bytes);
+    }
+    note->range = range;
+    note->range_bytes = bytes;
+    *piece = (uintptr_t)note;
+    *out = (uintptr_t)range;
+    return GORDIAN_OK;
+}
+
+static gordian_status emulator_back(struct gpu *gpu, gpu_address address, uint64_t *piece,
+                                    uint64_t bytes, gordian_error *error)
+{
+    struct emulator *emulator = emulator_of(gpu);
+    uint64_t available = emulator_memory_free(gpu);
+    if (bytes > available)
+        return gpu_fail_memory(error, "emulated device", bytes, available);
+    struct piece *note = memory_zeroed(&gpu->memory, sizeof *note);
+    if (!note)
+        return fail_memory(error);
+    if (mprotect(at(address), bytes, PROT_READ | PROT_WRITE) != 0) {
+        memory_free(&gpu->memory, note);
+        return gpu_fail_memory(error, "host", bytes, 0);
+    }
+    memset(at(address), EMULATED_GARBAGE, bytes);
+    note->bytes = bytes;
+    note->range = at(address);
+    note->range_bytes = bytes;
+    atomic_fetch_add(&emulator->used, bytes);
+    *piece = (uintptr_t)note;
+    return GORDIAN_OK;
+}
+
+static void emulator_give_range(struct gpu *gpu, gpu_address address, uint64_t piece,
+                                uint64_t bytes)
+{
+    (void)address, (void)bytes;
+    give_piece(emulator_of(gpu), at(piece));
 }
 
 static gordian_status emulator_zero(struct gpu *gpu, gpu_address to, size_t bytes,
@@ -234,6 +302,7 @@ static void join_service(struct emulator *emulator)
         emulator->late = piece->next;
         free_piece(emulator, piece);
     }
+    emulator->late_end = &emulator->late;
 }
 
 static gordian_status start_service(struct emulator *emulator, enum gpu_kernel kernel,
@@ -344,6 +413,10 @@ static const struct gpu_operations emulator_operations = {
     .copy = emulator_copy,
     .map = emulator_map,
     .unmap = emulator_unmap,
+    .reserve = emulator_reserve,
+    .unreserve = emulator_give_range,
+    .back = emulator_back,
+    .unback = emulator_give_range,
     .launch = emulator_launch,
     .wait = emulator_wait,
     .wait_service = emulator_wait_service,
@@ -353,10 +426,24 @@ static const struct gpu_operations emulator_operations = {
     .timer_stop = emulator_timer_stop,
 };
 
+#ifdef __has_feature
+#define HAS_FEATURE(x) __has_feature(x)
+#else
+#define HAS_FEATURE(x) 0
+#endif
+
+/* The thread sanitizer leaves few addresses in a row to ranges as large as the memory. */
+#if defined(__SANITIZE_THREAD__) || HAS_FEATURE(thread_sanitizer)
+#define MEMORY_MOST (UINT64_C(2) << 30)
+#else
+#define MEMORY_MOST UINT64_MAX
+#endif
+
 static uint64_t host_memory(void)
 {
     long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
-    return pages > 0 && page > 0 ? (uint64_t)pages * (uint64_t)page : UINT64_C(1) << 32;
+    uint64_t bytes = pages > 0 && page > 0 ? (uint64_t)pages * (uint64_t)page : UINT64_C(1) << 32;
+    return bytes < MEMORY_MOST ? bytes : MEMORY_MOST;
 }
 
 gordian_status gpu_open_emulator(struct gpu **out, const gordian_allocator *memory,
@@ -375,8 +462,13 @@ gordian_status gpu_open_emulator(struct gpu **out, const gordian_allocator *memo
         .shared_most = EMULATED_SHARED,
         .memory = host_memory(),
     };
+    emulator->gpu.granularity = GRANULARITY;
+    emulator->late_end = &emulator->late;
     const char *seed = getenv("GORDIAN_EMULATOR_SEED");
     emulator->seed = seed ? strtoull(seed, NULL, 10) : 0;
+    const char *bytes = getenv("GORDIAN_EMULATOR_MEMORY");
+    if (bytes && *bytes)
+        emulator->gpu.info.memory = strtoull(bytes, NULL, 10);
     pthread_mutex_init(&emulator->lock, NULL);
     pthread_mutex_init(&emulator->service_lock, NULL);
     atomic_init(&emulator->ended, true);

@@ -1,8 +1,10 @@
 /* The common half of a device: checks, then the operation of its kind. */
 #include "gpu/device.h"
+#include "gpu/kernels/selftest.h"
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 const char *const gpu_kernel_names[GPU_KERNEL_COUNT] = {
@@ -35,6 +37,7 @@ void gpu_init(struct gpu *gpu, const struct gpu_operations *operations,
     gpu->operations = operations;
     gpu->memory = memory_allocator(memory);
     atomic_init(&gpu->failed, FAILURE_NONE);
+    gpu->launches_left = gpu_fail_after_wanted();
 }
 
 gordian_status gpu_fail(struct gpu *gpu, gordian_status status, gordian_error *error,
@@ -176,6 +179,24 @@ static gordian_status check_shape(struct gpu *gpu, const char *name, unsigned th
     return GORDIAN_OK;
 }
 
+uint64_t gpu_fail_after_wanted(void)
+{
+    const char *wanted = getenv("GORDIAN_GPU_FAIL_AFTER");
+    return wanted && *wanted ? strtoull(wanted, NULL, 10) : UINT64_MAX;
+}
+
+/* A kernel that traps, in place of the one that was to run. */
+static gordian_status launch_trap(struct gpu *gpu, gordian_error *error)
+{
+    const struct selftest_trap_arguments arguments = {.way = SELFTEST_TRAP};
+    const struct gpu_launch trap = {.kernel = "selftest_trap",
+                                    .blocks = 1,
+                                    .threads = 32,
+                                    .arguments = &arguments,
+                                    .arguments_size = sizeof arguments};
+    return gpu->operations->launch(gpu, gpu_kernel_find(trap.kernel), &trap, error);
+}
+
 gordian_status gpu_launch(struct gpu *gpu, const struct gpu_launch *launch, gordian_error *error)
 {
     enum gpu_kernel kernel;
@@ -192,6 +213,10 @@ gordian_status gpu_launch(struct gpu *gpu, const struct gpu_launch *launch, gord
     if (launch->service && !gpu_service_ended(gpu))
         return fail(error, GORDIAN_INPUT, "kernel %s: a service is running already",
                     launch->kernel);
+    if (!launch->service && gpu->launches_left != UINT64_MAX && gpu->launches_left-- == 0) {
+        gpu->launches_left = 0;
+        return launch_trap(gpu, error);
+    }
     return gpu->operations->launch(gpu, kernel, launch, error);
 }
 

@@ -57,8 +57,8 @@ bool gpu_failed(const struct gpu *gpu); /* a device error happened: only closing
 
 typedef uint64_t gpu_address;
 
-/* Content undefined. No bytes: address 0. While a service runs, what is freed or unmapped is
- * given back only once it has ended. */
+/* Content undefined. No bytes: address 0. While a service runs, what is freed or unmapped, of
+ * ranges too, is given back only once it has ended. */
 gordian_status gpu_alloc(struct gpu *gpu, gpu_address *out, size_t bytes, gordian_error *error);
 void gpu_free(struct gpu *gpu, gpu_address address);
 gordian_status gpu_zero(struct gpu *gpu, gpu_address to, size_t bytes, gordian_error *error);
@@ -77,6 +77,26 @@ gordian_status gpu_copy(struct gpu *gpu, gpu_address to, gpu_address from, size_
 gordian_status gpu_map(struct gpu *gpu, void **host, gpu_address *device, size_t bytes,
                        gordian_error *error);
 void gpu_unmap(struct gpu *gpu, void *host);
+
+/* ---- ranges: addresses reserved once, memory mapped in from the front, piece by piece, while
+ * kernels run; what is mapped never moves. The thread that grows a range is the only one
+ * that uses it at the time. */
+
+struct gpu_range;
+
+/* Addresses for at least `bytes`, no memory yet. On failure *out is NULL. */
+gordian_status gpu_range_create(struct gpu_range **out, struct gpu *gpu, uint64_t bytes,
+                                gordian_error *error);
+/* Unmaps and gives back everything. NULL is fine. */
+void gpu_range_destroy(struct gpu_range *range);
+gpu_address gpu_range_address(const struct gpu_range *range);
+uint64_t gpu_range_reserved(const struct gpu_range *range); /* bytes */
+uint64_t gpu_range_mapped(const struct gpu_range *range);   /* bytes, from the front */
+/* Maps at least `bytes` in all; content undefined. GORDIAN_MEMORY: as before; GORDIAN_INPUT: more
+ * than was reserved. */
+gordian_status gpu_range_grow(struct gpu_range *range, uint64_t bytes, gordian_error *error);
+/* Unmaps the pieces that lie behind the first `bytes`; no kernel uses them. */
+void gpu_range_shrink(struct gpu_range *range, uint64_t bytes);
 
 /* ---- kernels */
 
@@ -105,13 +125,18 @@ gordian_status gpu_resident_blocks(struct gpu *gpu, const char *kernel, unsigned
 gordian_status gpu_timer_start(struct gpu *gpu, gordian_error *error);
 gordian_status gpu_timer_stop(struct gpu *gpu, double *microseconds, gordian_error *error);
 
+/* For tests, on a device as on the emulator: the environment's GORDIAN_GPU_FAIL_AFTER is the number
+ * of launches, or of a resident kernel's commands, after which the next one traps. UINT64_MAX:
+ * none does. */
+uint64_t gpu_fail_after_wanted(void);
+
 /* ---- the emulator: no effect on a real device */
 
 /* The order in which kernel threads and blocks run: 0, the start, is the order of their
  * numbers; any other seed shuffles it, differently at each launch, so that races show. The
  * environment's GORDIAN_EMULATOR_SEED is the seed of every emulator that is opened. */
 void gpu_emulator_seed(struct gpu *gpu, uint64_t seed);
-/* How much memory it pretends to have. */
+/* How much memory it pretends to have; at first GORDIAN_EMULATOR_MEMORY bytes, if that is set. */
 void gpu_emulator_memory(struct gpu *gpu, uint64_t bytes);
 
 #endif

@@ -16,7 +16,8 @@
  * Every kernel has a line in kernels/list.h, every file one in kernels/meson.build.
  *
  * KERNEL(name, type), KERNEL_BOUNDED(name, type, most threads of a block, least blocks of a
- *   multiprocessor); DEVICE type function(...) for functions (it means static inline); RESTRICT.
+ *   multiprocessor); DEVICE type function(...) for functions (it means static inline),
+ *   DEVICE_APART for those seldom called, which are not inlined; RESTRICT.
  * THREAD_INDEX BLOCK_INDEX BLOCK_SIZE GRID_SIZE LANE (in the warp) WARP_SIZE (32) WARP_ALL (mask);
  * SHARED(type, name, count)  an array in shared memory, content undefined; a scalar is name[0];
  *   SHARED2(type, name, rows, columns); SHARED_DYNAMIC(type, name): a pointer, 16-byte aligned;
@@ -32,6 +33,8 @@
  * atomic_add atomic_or atomic_and atomic_min atomic_max atomic_exchange
  *   atomic_compare_exchange(address, expected, wanted), each with 32 or 64 at the end: unsigned,
  *   device scope, relaxed, the old value comes back;
+ * load_relaxed32/64(address): what the device's atomics made of it, in no order; not in a loop
+ *   that waits;
  * load_acquire32/64(address) store_release32/64(address, x): device scope; the same with _system
  *   (load_acquire_system32...): with the host; fence_block() fence_device() fence_system();
  * nap(nanoseconds) in every loop that waits; device_ns(): a clock;

@@ -3,6 +3,7 @@
 #define GORDIAN_GPU_KERNEL_CUDA_H
 
 #define DEVICE             static __device__ __forceinline__
+#define DEVICE_APART       static __device__ __noinline__
 #define KERNEL(name, type) extern "C" __global__ void name(const __grid_constant__ type a)
 #define KERNEL_BOUNDED(name, type, threads, blocks)                                                \
     extern "C" __global__ void __launch_bounds__(threads, blocks)                                  \
@@ -170,6 +171,20 @@ DEVICE uint64_t atomic_compare_exchange64(uint64_t *at, uint64_t expected, uint6
 }
 
 /* ---- ordered loads and stores */
+
+DEVICE uint32_t load_relaxed32(const uint32_t *at)
+{
+    uint32_t x;
+    asm volatile("ld.relaxed.gpu.u32 %0, [%1];" : "=r"(x) : "l"(at) : "memory");
+    return x;
+}
+
+DEVICE uint64_t load_relaxed64(const uint64_t *at)
+{
+    unsigned long long x;
+    asm volatile("ld.relaxed.gpu.u64 %0, [%1];" : "=l"(x) : "l"(at) : "memory");
+    return x;
+}
 
 #define CUDA_ORDERED(suffix, scope)                                                                \
     DEVICE uint32_t load_acquire##suffix##32(const uint32_t *at)                                   \

@@ -51,7 +51,8 @@ void *emulated_shared_dynamic(void);
 void require_cooperative(void);
 void trap(void) __attribute__((noreturn));
 
-#define DEVICE static inline
+#define DEVICE       static inline
+#define DEVICE_APART static __attribute__((noinline, unused))
 #define KERNEL(name, type)                                                                         \
     static void name(const type a);                                                                \
     static void name##_start(const void *arguments)                                                \
@@ -212,6 +213,20 @@ EMULATED_ATOMICS(64)
 #undef EMULATED_ATOMIC
 
 /* ---- ordered loads and stores */
+
+DEVICE uint32_t load_relaxed32(const uint32_t *at)
+{
+    uint32_t x = __atomic_load_n(at, __ATOMIC_RELAXED);
+    emulated_step(false);
+    return x;
+}
+
+DEVICE uint64_t load_relaxed64(const uint64_t *at)
+{
+    uint64_t x = __atomic_load_n(at, __ATOMIC_RELAXED);
+    emulated_step(false);
+    return x;
+}
 
 #define EMULATED_ORDERED(suffix, bits)                                                             \
     DEVICE uint##bits##_t load_acquire##suffix##bits(const uint##bits##_t *at)                     \

@@ -20,6 +20,7 @@ struct service {
     gpu_address ring_there, grid_there;
     uint64_t posted;     /* commands so far; numbers start at 1 */
     uint64_t kernel_end; /* for tests: where the kernel is made to end; 0: nowhere */
+    uint64_t trap_at;    /* for tests: where it is made to fail; UINT64_MAX: nowhere */
     bool running, touched, emulated;
     bool failed;
     gordian_error reason;
@@ -39,6 +40,7 @@ gordian_status service_open(struct service **out, struct gpu *gpu, const gordian
     service->memory = *memory;
     service->gpu = gpu;
     service->emulated = info.emulated;
+    service->trap_at = gpu_fail_after_wanted();
     void *ring = NULL;
     gordian_status status = gpu_map(gpu, &ring, &service->ring_there, sizeof *service->ring, error);
     service->ring = ring;
@@ -76,6 +78,8 @@ static bool give_up(struct service *service, const char *what)
     if (service->running && gpu_service_ended(service->gpu)) {
         gpu_wait_service(service->gpu, &more);
         service->running = false;
+    } else if (gpu_failed(service->gpu)) {
+        gpu_wait(service->gpu, &more); /* says why, and does not wait */
     }
     fail(&service->reason, GORDIAN_IO, "%s%s%s", what, more.status ? ": " : "", more.message);
     return false;
@@ -178,6 +182,8 @@ bool service_post(struct service *service, uint32_t operation, uint32_t a, uint3
         return false;
     if (service->kernel_end && service->posted >= service->kernel_end)
         operation = SERVICE_STOP;
+    if (service->posted >= service->trap_at)
+        operation = SERVICE_TRAP;
     write_command(service, operation, a, b, c);
     service->touched = true;
     return true;

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #define UNITS_RANGE "a whole number from 1 to 18446744073709551615"
+#define CLAIM_RANGE "a whole number from 0 to 18446744073709551615"
 #define I64_RANGE   "a whole number from -9223372036854775808 to 9223372036854775807"
 
 /* What may follow the first word. */
@@ -284,6 +285,17 @@ static gordian_status take_hand_over(struct trace *trace, gordian_error *error)
     return GORDIAN_OK;
 }
 
+/* A release of an avoidance trace: several resources, and no `to`. (One of that name, if it stands
+ * before the last word, is written to=1.) */
+static gordian_status take_released(struct trace *trace, gordian_error *error)
+{
+    size_t count = trace->reader.word_count;
+    if (count > 4 && word_is(&trace->reader.words[count - 2], "to"))
+        return trace_fail(trace, &trace->reader.words[count - 2], error,
+                          "'to': under avoidance it is not said who gets what is given back");
+    return take_items(trace, 2, count, error);
+}
+
 static gordian_status take_operands(struct trace *trace, const struct form *form,
                                     gordian_error *error)
 {
@@ -296,6 +308,8 @@ static gordian_status take_operands(struct trace *trace, const struct form *form
         return GORDIAN_OK;
     if (count < 3 && form->kind == TRACE_EVENT)
         return fail_missing(trace, "a resource name", error);
+    if (form->op == GORDIAN_RELEASE && trace->avoidance)
+        return take_released(trace, error);
     gordian_status status = take_items(trace, 2, form->items == ONE_ITEM ? 3 : count, error);
     if (status || form->items == MANY_ITEMS)
         return status;
@@ -356,6 +370,17 @@ gordian_status trace_redeclared(const struct trace *trace, uint32_t resource, go
         return trace_fail(trace, &trace->name, error, "resource '%s' exists already", shown);
     return trace_fail(trace, &trace->name, error, "resource '%s' was declared before, at line %llu",
                       shown, (unsigned long long)line);
+}
+
+gordian_status trace_claim(const struct trace *trace, const struct trace_item *item,
+                           uint64_t *units, gordian_error *error)
+{
+    const char *why;
+    char shown[TRACE_SHOWN_MAX];
+    if (parse_u64(item->value.text, item->value.length, units, &why))
+        return GORDIAN_OK;
+    return trace_fail(trace, &item->word, error, "'%s': a claim must be " CLAIM_RANGE,
+                      trace_show(&item->word, shown));
 }
 
 gordian_status trace_attributes(const struct trace *trace, struct trace_attributes *attributes,

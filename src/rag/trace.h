@@ -10,6 +10,11 @@
  *     hold P Q[=N]
  *     wait P Q[=N] [Q[=N] ...]
  *
+ * A trace for avoidance differs in two places:
+ *
+ *     process NAME [Q=N ...]            what it claims
+ *     release P Q[=N] [Q[=N] ...]       as a request; who gets it is not the trace's to say
+ *
  * A line is read as a whole and checked against this, nothing more: what its names
  * mean, and which keys a process may have, is the consumer's to judge. Whatever is
  * wrong ends in GORDIAN_INPUT with the line, the column of the word at fault (just
@@ -36,6 +41,7 @@ struct trace_item {
 
 struct trace {
     struct reader reader;
+    bool avoidance;        /* the caller's to set after trace_open */
     uint64_t *declared_at; /* by resource: the line of its declaration, 0 unknown */
     uint32_t declared_room;
 
@@ -69,6 +75,10 @@ const char *trace_show(const struct word *word, char buffer[TRACE_SHOWN_MAX]);
 bool trace_declare(struct trace *trace, uint32_t resource);
 /* Fails because the current line declares `resource` again. */
 gordian_status trace_redeclared(const struct trace *trace, uint32_t resource, gordian_error *error);
+
+/* KEY=VALUE of a `process` line as a claim: a number of units, 0 allowed. */
+gordian_status trace_claim(const struct trace *trace, const struct trace_item *item,
+                           uint64_t *units, gordian_error *error);
 
 /* What a `process` line may say about the choice of a victim. */
 struct trace_attributes {

@@ -103,11 +103,12 @@ enum owner owner_of(uintptr_t lock, uint32_t tid, bool shared, struct thread **t
     if (tid == 0)
         return OWNER_NONE;
     struct thread *t = table_by_tid(tid);
-    if (t && thread_is_live(t) && (t->tid == tid || t->fork_tid == tid)) {
-        /* It may be about to end; and numbers come back: this thread, or one before it? */
-        if ((t->ending || !units_held(t, lock, INCIDENT_EXCLUSIVE, NULL)) &&
-            orphans_find(lock, tid, &orphan))
-            return OWNER_GONE;
+    bool known = t && thread_is_live(t) && (t->tid == tid || t->fork_tid == tid);
+    /* Numbers come back: this thread, or one before it that ended holding the lock, or is about to? */
+    bool has = known && !t->ending && units_held(t, lock, INCIDENT_EXCLUSIVE, NULL);
+    if (!has && orphans_find(lock, tid, &orphan))
+        return OWNER_GONE;
+    if (known) {
         *thread = t;
         return OWNER_THREAD;
     }
@@ -163,6 +164,18 @@ static bool is_its_wait(const struct thread *t, uintptr_t address)
     return kind < sizeof sizes && address - t->wait.lock < sizes[kind];
 }
 
+/* Somebody just woken, whose processor has not got the message yet, still seems to sit in its system
+ * call; its state tells. */
+static enum sleep is_left_alone(const struct thread *t)
+{
+    char path[64], text[512];
+    text_join(path, sizeof path, "/proc/self/task/", t->tid, "/stat");
+    if (read_small(path, text, sizeof text) <= 0)
+        return SLEEP_UNKNOWN;
+    const char *name_end = strrchr(text, ')');
+    return name_end && name_end[1] == ' ' && name_end[2] == 'S' ? SLEEP_YES : SLEEP_NO;
+}
+
 enum sleep is_asleep(const struct thread *t, uintptr_t *address)
 {
     char path[64], text[256];
@@ -186,9 +199,9 @@ enum sleep is_asleep(const struct thread *t, uintptr_t *address)
         return SLEEP_NO;
 #if defined(__x86_64__)
     if (number == 98) /* an emulated processor: the host's own number, and its addresses */
-        return SLEEP_YES;
+        return is_left_alone(t);
 #endif
-    return number == SYS_futex && is_its_wait(t, first) ? SLEEP_YES : SLEEP_NO;
+    return number == SYS_futex && is_its_wait(t, first) ? is_left_alone(t) : SLEEP_NO;
 }
 
 static bool awake(struct thread *t)
@@ -223,13 +236,14 @@ bool somebody_runs(const struct thread *ending)
     return false;
 }
 
-/* Does a running thread hold some of it? */
-static bool runner_holds(uintptr_t lock, uint32_t mode)
+/* Does somebody who runs, or somebody who waits, hold some of it? */
+static bool some_hold(uintptr_t lock, uint32_t mode, bool running)
 {
     uint32_t limit = atomic_load(&watch.thread_limit);
     for (uint32_t i = 0; i < limit; i++) {
         struct thread *t = &watch.threads[i];
-        if (thread_is_live(t) && !t->ending && units_held(t, lock, mode, NULL) && runs(t))
+        if (thread_is_live(t) && !t->ending && units_held(t, lock, mode, NULL) &&
+            runs(t) == running)
             return true;
     }
     return false;
@@ -237,7 +251,7 @@ static bool runner_holds(uintptr_t lock, uint32_t mode)
 
 /* ------------------------------------------------------------------ following */
 
-enum ahead { AHEAD_RUNS, AHEAD_ONE, AHEAD_MANY };
+enum ahead { AHEAD_RUNS, AHEAD_UNKNOWN, AHEAD_ONE, AHEAD_MANY };
 
 static enum ahead behind_owner(const struct look *look, uint32_t tid, bool shared,
                                struct thread **next)
@@ -247,6 +261,8 @@ static enum ahead behind_owner(const struct look *look, uint32_t tid, bool share
         return AHEAD_ONE;
     case OWNER_GONE:
         return AHEAD_MANY;
+    case OWNER_RUNNING:
+        return AHEAD_UNKNOWN;
     default:
         return AHEAD_RUNS;
     }
@@ -271,12 +287,13 @@ static enum ahead whom(const struct look *look, struct thread **next)
     case INCIDENT_RWLOCK:
         if (rwlock_writer(rwlock))
             return behind_owner(look, rwlock_writer(rwlock), rwlock_is_shared(rwlock), next);
-        return runner_holds(look->lock, INCIDENT_READ) ? AHEAD_RUNS : AHEAD_MANY;
+        /* A writer waits for all readers: one who waits may be enough. */
+        return some_hold(look->lock, INCIDENT_READ, false) || orphans_any() ? AHEAD_MANY : AHEAD_RUNS;
     case INCIDENT_SPIN:
-        return runner_holds(look->lock, INCIDENT_EXCLUSIVE) ? AHEAD_RUNS : AHEAD_MANY;
+        return some_hold(look->lock, INCIDENT_EXCLUSIVE, true) ? AHEAD_RUNS : AHEAD_MANY;
     case INCIDENT_SEMAPHORE:
         flags = lock_flags(look->lock);
-        if (flags & LOCK_SHARED || runner_holds(look->lock, INCIDENT_UNIT))
+        if (flags & LOCK_SHARED || some_hold(look->lock, INCIDENT_UNIT, true))
             return AHEAD_RUNS;
         if ((flags & (LOCK_KNOWN | LOCK_SIGNALS | LOCK_POSTED)) == (LOCK_KNOWN | LOCK_POSTED))
             return AHEAD_MANY;
@@ -287,6 +304,12 @@ static enum ahead whom(const struct look *look, struct thread **next)
     default: /* conditions, barriers: anybody may come */
         return somebody_runs(NULL) ? AHEAD_RUNS : AHEAD_MANY;
     }
+}
+
+/* One who wakes from a condition takes a mutex back, without asking us. */
+static bool retakes_later(const struct look *look)
+{
+    return look->kind == INCIDENT_CONDITION;
 }
 
 enum trail follow(struct thread *t)
@@ -302,8 +325,10 @@ enum trail follow(struct thread *t)
         enum ahead ahead = whom(&look, &next);
         if (ahead == AHEAD_MANY || next == t)
             return TRAIL_STUCK;
+        if (ahead == AHEAD_UNKNOWN || (ahead == AHEAD_RUNS && at != t && retakes_later(&look)))
+            return TRAIL_WAKES;
         if (ahead == AHEAD_RUNS)
-            return at != t && look.kind == INCIDENT_CONDITION ? TRAIL_WAKES : TRAIL_RUNS;
+            return TRAIL_RUNS;
         at = next;
     }
     return TRAIL_STUCK;

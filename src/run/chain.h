@@ -62,7 +62,8 @@ enum sleep is_asleep(const struct thread *t, uintptr_t *address);
 /* Follows who waits for whom. */
 enum trail {
     TRAIL_RUNS,  /* ends at somebody who runs: no deadlock. If it blocks later it will look itself. */
-    TRAIL_WAKES, /* ends at somebody on a condition, who may wake and block without looking */
+    TRAIL_WAKES, /* ends at somebody on a condition, who may wake and block without looking, or at
+                    somebody unknown, who may be about to end */
     TRAIL_STUCK, /* may be a deadlock */
 };
 enum trail follow(struct thread *t);

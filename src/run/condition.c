@@ -46,7 +46,7 @@ static void give_back(struct thread *t, void *mutex, struct waiter *waiter)
 
 __attribute__((noinline)) int condition_wait(const struct condition_wait *call, struct site site)
 {
-    struct thread *t = thread_enter();
+    struct thread *t = thread_enter_slow();
     if (!t)
         return call->wait(call);
     struct waiter waiter;
@@ -57,8 +57,8 @@ __attribute__((noinline)) int condition_wait(const struct condition_wait *call, 
     t->wait.outer = (uintptr_t)call->mutex;
     capture(&t->wait);
     wait_publish(t);
-    judge_wait(t, 0);
     pthread_cleanup_push(back, &waiter);
+    judge_wait(t, 0);
     result = call->wait(call);
     pthread_cleanup_pop(0);
     back(&waiter);

@@ -1,4 +1,5 @@
 /* pthread_create and the ways to join. */
+#include "run/chain.h"
 #include "run/export.h"
 #include "run/judge.h"
 #include "run/order.h"
@@ -130,21 +131,30 @@ static int real_join_c11(const struct join *join)
     return real.thrd_join(join->thread, join->status);
 }
 
+/* Joining oneself, or one who is joining us: libc answers EDEADLK by itself. */
+static bool libc_refuses(const struct thread *t, pthread_t thread)
+{
+    struct look look;
+    if ((uintptr_t)thread == t->handle)
+        return true;
+    struct thread *target = table_by_handle((uintptr_t)thread);
+    return target && look_at(target, &look) && look.kind == INCIDENT_THREAD_END &&
+           look.lock == t->handle;
+}
+
 static __attribute__((noinline)) int join_thread(const struct join *join, struct site site)
 {
-    struct thread *t = thread_enter();
+    struct thread *t = thread_enter_slow();
     if (!t)
+        return join->join(join);
+    if (libc_refuses(t, join->thread))
         return join->join(join);
     int result;
     order_frame(t, site.frame);
     WAIT_BEGIN(t, (void *)join->thread, INCIDENT_THREAD_END, INCIDENT_END,
                (join->until ? (uint32_t)INCIDENT_TIMED : 0) | join->through, site);
-    if (judge_wait(t, 0) == JUDGE_BREAK) {
-        wait_end(t);
-        return join->deadlock;
-    }
     pthread_cleanup_push(wait_over, t);
-    result = join->join(join);
+    result = judge_wait(t, 0) == JUDGE_BREAK ? join->deadlock : join->join(join);
     pthread_cleanup_pop(0);
     wait_end(t);
     return result;

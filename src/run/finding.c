@@ -33,21 +33,25 @@ static struct incident_fold *fold_find(uint64_t signature)
     return NULL;
 }
 
-bool fold_add(uint64_t signature, uint32_t kind, uint32_t *number)
+void fold_add(struct notice *notice, uint32_t kind, uint64_t signature)
 {
+    *notice = (struct notice){.fd = -1, .kind = kind, .action = INCIDENT_GO_ON};
+    notice->signature = signature;
     guard_lock(&fold_guard);
     struct incident_fold *fold = fold_find(signature);
     if (fold) {
         fold->count++;
+        notice->again = true;
+        notice->ignored = fold->suppressed;
+        notice->number = fold->number;
         __atomic_fetch_add(&watch.tally->folded, 1, __ATOMIC_RELAXED);
     } else {
-        *number = ++numbers;
-        struct incident_fold fresh = {signature, *number, kind, 1, 0, 0};
+        notice->number = ++numbers;
+        struct incident_fold fresh = {signature, numbers, kind, 1, 0, 0};
         if (fold_count < FOLDS)
             folds[fold_count++] = fresh;
     }
     guard_unlock(&fold_guard);
-    return !fold;
 }
 
 void fold_suppressed(uint64_t signature)
@@ -66,6 +70,17 @@ size_t fold_list(struct incident_fold *out, size_t room)
     memcpy(out, folds, count * sizeof *out);
     guard_unlock(&fold_guard);
     return count;
+}
+
+void finding_forget(struct notice *notice)
+{
+    guard_lock(&fold_guard);
+    struct incident_fold *fold = fold_find(notice->signature);
+    if (fold && --fold->count == 0)
+        *fold = folds[--fold_count];
+    guard_unlock(&fold_guard);
+    if (notice->fd >= 0)
+        sys_close(notice->fd);
 }
 
 bool fold_any(void)
@@ -230,35 +245,41 @@ static bool can_break(const struct thread *t)
            t->wait.kind != INCIDENT_BARRIER;
 }
 
-static bool finish(struct draft *draft, struct thread *t, uint64_t signature, struct notice *notice)
+/* The action first: the incident says what will happen. */
+static bool is_new(struct notice *notice, uint32_t kind, uint64_t signature, struct thread *t)
 {
-    struct incident *header = &draft->header;
-    *notice = (struct notice){-1, header->kind, watch.on_deadlock, 0, signature};
+    fold_add(notice, kind, signature);
+    notice->action = watch.on_deadlock;
     if (notice->action == INCIDENT_BREAK && !can_break(t))
         notice->action = INCIDENT_GO_ON;
-    if (!fold_add(signature, header->kind, &notice->number))
-        return false;
+    return !notice->again;
+}
+
+static void finish(struct draft *draft, struct thread *t, struct notice *notice)
+{
+    struct incident *header = &draft->header;
     header->action = notice->action;
     header->number = notice->number;
-    header->signature = signature;
+    header->signature = notice->signature;
     if (t)
         header->first = draft_thread(draft, t, 0);
     header->engine = draft_string(draft, "sparse");
     notice->fd = draft_write(draft);
-    return true;
 }
 
-bool finding_deadlock(const struct view *view, const gordian_part *part, struct thread *t,
+void finding_deadlock(const struct view *view, const gordian_part *part, struct thread *t,
                       struct notice *notice)
 {
     struct draft draft;
+    if (!is_new(notice, INCIDENT_DEADLOCK, signature_of(view, part), t))
+        return;
     draft_open(&draft, view->arena, INCIDENT_DEADLOCK);
     if (part->cycle)
         draw_cycle(&draft, view, part, t);
     else
         draw_knot(&draft, view, part);
     draw_rest(&draft, view);
-    return finish(&draft, t, signature_of(view, part), notice);
+    finish(&draft, t, notice);
 }
 
 /* ------------------------------------------------------------------ an owner that is gone */
@@ -273,43 +294,58 @@ static uint32_t owner_tid(const struct look *look)
     return look->kind == INCIDENT_RWLOCK ? (uint32_t)copy.rwlock.__data.__cur_writer : 0;
 }
 
-bool finding_gone(const struct view *view, struct thread *t, struct notice *notice)
+/* It ended, or stayed behind in the parent: what it held then, and where it had taken it. */
+static void draw_orphan(struct draft *draft, const struct orphan *orphan)
+{
+    uint32_t owner = draft_stranger(draft, orphan->tid, orphan->name, INCIDENT_ENDED);
+    draft_hold(draft, owner, &orphan->held, INCIDENT_WITNESS);
+    if (orphan->forked)
+        draft->header.note =
+            draft_string(draft, "the owner is a thread of the parent process: it held the lock when "
+                                "the process forked, and does not exist in the child");
+}
+
+/* Nothing is known but its number. */
+static void draw_unknown(struct draft *draft, const struct look *look, uint32_t tid)
+{
+    struct region region;
+    bool ours = maps_find(look->lock, &region) && !region.shared;
+    uint32_t owner =
+        draft_stranger(draft, tid, "", INCIDENT_ENDED | (ours ? 0 : (uint32_t)INCIDENT_FOREIGN));
+    struct incident_edge edge = {.thread = owner,
+                                 .lock = draft_lock(draft, look->lock, look->kind, 0),
+                                 .mode = INCIDENT_EXCLUSIVE,
+                                 .flags = INCIDENT_WITNESS,
+                                 .units = 1,
+                                 .outer = INCIDENT_NONE};
+    draft_edge(draft, &edge);
+    draft->header.note =
+        draft_string(draft, ours ? "the owner has ended, or stayed behind in the process this one "
+                                   "was forked from"
+                                 : "the owner was a thread of another process, which has ended");
+}
+
+void finding_gone(const struct view *view, struct thread *t, struct notice *notice)
 {
     const struct look *look = &view->looks[view_process(view, t)];
     struct orphan orphan;
     struct draft draft;
+    uint32_t tid = owner_tid(look);
+    bool known = orphans_find(look->lock, tid, &orphan);
+    uint64_t signature = stir(INCIDENT_OWNER_GONE + 16u * look->kind + 256u * t->wait.frame[0]);
+    if (known && orphan.held.frames)
+        signature += stir(orphan.held.frame[0]);
+    if (!is_new(notice, INCIDENT_OWNER_GONE, signature, t))
+        return;
     draft_open(&draft, view->arena, INCIDENT_OWNER_GONE);
     draft_thread(&draft, t, INCIDENT_STUCK);
     draft_wait(&draft, look, INCIDENT_WITNESS);
-    uint32_t tid = owner_tid(look);
-    uint64_t signature = stir(INCIDENT_OWNER_GONE + 16u * look->kind + 256u * t->wait.frame[0]);
-    if (orphans_find(look->lock, tid, &orphan)) {
-        uint32_t owner = draft_stranger(&draft, orphan.tid, orphan.name, INCIDENT_ENDED);
-        draft_hold(&draft, owner, &orphan.held, INCIDENT_WITNESS);
-        if (orphan.forked)
-            draft.header.note = draft_string(
-                &draft, "the owner is a thread of the parent process: it held the lock when the "
-                        "process forked, and does not exist in the child");
-        signature += orphan.held.frames ? stir(orphan.held.frame[0]) : 0;
-    } else {
-        struct region region;
-        bool ours = maps_find(look->lock, &region) && !region.shared;
-        uint32_t owner = draft_stranger(&draft, tid, "",
-                                        INCIDENT_ENDED | (ours ? 0 : (uint32_t)INCIDENT_FOREIGN));
-        struct incident_edge edge = {.thread = owner,
-                                     .lock = draft_lock(&draft, look->lock, look->kind, 0),
-                                     .mode = INCIDENT_EXCLUSIVE,
-                                     .flags = INCIDENT_WITNESS,
-                                     .units = 1,
-                                     .outer = INCIDENT_NONE};
-        draft_edge(&draft, &edge);
-        draft.header.note =
-            draft_string(&draft, ours ? "the owner has ended, or stayed behind in the process "
-                                        "this one was forked from"
-                                      : "the owner was a thread of another process, which has ended");
-    }
+    if (known)
+        draw_orphan(&draft, &orphan);
+    else
+        draw_unknown(&draft, look, tid);
     draw_rest(&draft, view);
-    return finish(&draft, t, signature, notice);
+    finish(&draft, t, notice);
 }
 
 /* ------------------------------------------------------------------ and then */
@@ -357,31 +393,37 @@ static __attribute__((noreturn)) void end_program(void)
         syscall(SYS_exit_group, INCIDENT_EXIT_CODE);
 }
 
-bool finding_tell(struct thread *t, struct notice *notice)
+static void count(const struct notice *notice, bool actual)
 {
-    if (t)
-        t->inside++;
-    bool suppressed = launch_report(notice) == INCIDENT_SUPPRESSED;
-    if (t)
-        inside_leave(t);
     struct incident_tally *tally = watch.tally;
-    if (suppressed) {
-        fold_suppressed(notice->signature);
-        __atomic_fetch_add(&tally->suppressed, 1, __ATOMIC_RELAXED);
-        return false;
-    }
-    bool actual = notice->kind == INCIDENT_DEADLOCK || notice->kind == INCIDENT_OWNER_GONE;
-    uint64_t *counter = actual                                 ? &tally->deadlocks
+    uint64_t *counter = actual                               ? &tally->deadlocks
                         : notice->kind == INCIDENT_POTENTIAL ? &tally->potentials
                         : notice->kind == INCIDENT_STALL     ? &tally->stalls
                                                              : NULL;
+    if (notice->ignored)
+        counter = &tally->suppressed;
     if (counter)
         __atomic_fetch_add(counter, 1, __ATOMIC_RELAXED);
-    if (!actual)
+}
+
+bool finding_tell(struct thread *t, struct notice *notice)
+{
+    bool actual = notice->kind == INCIDENT_DEADLOCK || notice->kind == INCIDENT_OWNER_GONE;
+    if (!notice->again) {
+        if (t)
+            t->inside++;
+        notice->ignored = launch_report(notice) == INCIDENT_SUPPRESSED;
+        if (t)
+            inside_leave(t);
+        if (notice->ignored)
+            fold_suppressed(notice->signature);
+        count(notice, actual);
+    }
+    if (!actual || notice->ignored)
         return false;
     if (notice->action == INCIDENT_ABORT)
         end_program();
     if (notice->action == INCIDENT_BREAK)
-        __atomic_fetch_add(&tally->broken, 1, __ATOMIC_RELAXED);
+        __atomic_fetch_add(&watch.tally->broken, 1, __ATOMIC_RELAXED);
     return notice->action == INCIDENT_BREAK;
 }

@@ -6,18 +6,19 @@
 
 /* An incident that has been written and is to be told. */
 struct notice {
-    int fd;
+    int fd;        /* -1: could not be written */
+    bool again;    /* told before: only do what is to be done */
+    bool ignored;  /* the reporter was told to say nothing about it */
     uint32_t kind;   /* enum incident_kind */
     uint32_t action; /* enum incident_action */
     uint32_t number;
     uint64_t signature;
 };
 
-/* Each fills the notice; false: it was told before, or cannot be written. `t` is who closed it, or NULL.
- * Callers have the judge's guard. */
-bool finding_deadlock(const struct view *view, const gordian_part *part, struct thread *t,
+/* Each fills the notice. `t` is who closed it, or NULL. Callers have the judge's guard. */
+void finding_deadlock(const struct view *view, const gordian_part *part, struct thread *t,
                       struct notice *notice);
-bool finding_gone(const struct view *view, struct thread *t, struct notice *notice);
+void finding_gone(const struct view *view, struct thread *t, struct notice *notice);
 
 /* Was this very deadlock told before? */
 bool finding_known(const struct view *view, const gordian_part *part);
@@ -26,11 +27,14 @@ bool finding_known(const struct view *view, const gordian_part *part);
  * not come back where the program is to end. */
 bool finding_tell(struct thread *t, struct notice *notice);
 
+/* It was nothing after all. */
+void finding_forget(struct notice *notice);
+
 /* Has the program handlers for signals that can come at any time? */
 bool finding_handlers(void);
 
-/* A signature: false if it is known already, which is counted; else it gets the next number. */
-bool fold_add(uint64_t signature, uint32_t kind, uint32_t *number);
+/* A notice of this kind and signature: new, with the next number, or known, which is counted. */
+void fold_add(struct notice *notice, uint32_t kind, uint64_t signature);
 void fold_suppressed(uint64_t signature);
 /* The table as it is: `room` entries at most, the count returned. */
 size_t fold_list(struct incident_fold *folds, size_t room);

@@ -277,6 +277,7 @@ struct incident_tally {
  *   GORDIAN_STALL=SECONDS      tell waits longer than that; decimals are fine        (0: never)
  *   GORDIAN_FOLLOW=0|1         stay in programs started with exec                    (1)
  *   GORDIAN_STATUS_SIGNAL=N    the signal that asks for a status report; 0: none     (0)
+ *   GORDIAN_MAX_THREADS=N      threads alive at a time; beyond that the watcher is off (65536)
  *   GORDIAN_TALLY=FILE         see above
  *   GORDIAN_TOOL=FILE          the gordian command that reports; "": plain reports only
  *                              (found relative to the library)

@@ -156,13 +156,31 @@ static bool find(struct thread *t, struct thread *ending, struct notice *notice)
     bool found = false;
     if (view_take(&view, &arena, ending) && view.report.deadlocked_count) {
         const gordian_part *part = confirm(&view, &arena, t, ending);
+        found = part || (t && confirm_gone(&view, &arena, t));
         if (part)
-            found = finding_deadlock(&view, part, t, notice);
-        else if (t && confirm_gone(&view, &arena, t))
-            found = finding_gone(&view, t, notice);
+            finding_deadlock(&view, part, t, notice);
+        else if (found)
+            finding_gone(&view, t, notice);
     }
     arena_close(&arena);
     return found;
+}
+
+static void forget(void *notice)
+{
+    finding_forget(notice);
+}
+
+/* One who has been cancelled and is about to reach a cancellation point does not wait. There is no way to
+ * ask but to act on it, as the wait itself would at once. */
+static void end_if_cancelled(const struct thread *t, struct notice *notice)
+{
+    if (t->wait.kind != INCIDENT_SEMAPHORE && t->wait.kind != INCIDENT_CONDITION &&
+        t->wait.kind != INCIDENT_THREAD_END)
+        return;
+    pthread_cleanup_push(forget, notice);
+    pthread_testcancel();
+    pthread_cleanup_pop(0);
 }
 
 static __attribute__((noinline)) enum judgement judge_fully(struct thread *t)
@@ -172,7 +190,10 @@ static __attribute__((noinline)) enum judgement judge_fully(struct thread *t)
     guard_enter(t, &guard, &old);
     bool found = find(t, NULL, &notice);
     guard_leave(t, &guard, &old);
-    return found && finding_tell(t, &notice) ? JUDGE_BREAK : JUDGE_WAIT;
+    if (!found)
+        return JUDGE_WAIT;
+    end_if_cancelled(t, &notice);
+    return finding_tell(t, &notice) ? JUDGE_BREAK : JUDGE_WAIT;
 }
 
 #define MOST_LOOKS 4

@@ -247,7 +247,7 @@ void orphans_add(const struct thread *t, bool forked)
 
 bool orphans_find(uintptr_t lock, uint32_t tid, struct orphan *orphan)
 {
-    if (atomic_load_explicit(&orphan_count, memory_order_relaxed) == 0)
+    if (!orphans_any())
         return false;
     bool found = false;
     guard_lock(&guard);
@@ -261,9 +261,16 @@ bool orphans_find(uintptr_t lock, uint32_t tid, struct orphan *orphan)
     return found;
 }
 
+bool orphans_any(void)
+{
+    return atomic_load_explicit(&orphan_count, memory_order_relaxed) != 0;
+}
+
 uint32_t orphans_readers(uintptr_t lock)
 {
     uint32_t readers = 0;
+    if (!orphans_any())
+        return 0;
     guard_lock(&guard);
     uint32_t count = atomic_load(&orphan_count);
     for (uint32_t i = 0; i < count && i < ORPHANS; i++)

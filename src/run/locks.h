@@ -47,6 +47,7 @@ struct orphan {
 void orphans_add(const struct thread *t, bool forked);
 /* A copy of what is known of the one who ended holding this lock. `tid` 0: whoever it was. */
 bool orphans_find(uintptr_t lock, uint32_t tid, struct orphan *orphan);
+bool orphans_any(void);
 /* How many read locks ended threads still have on it. */
 uint32_t orphans_readers(uintptr_t lock);
 

@@ -92,8 +92,8 @@ static bool draw(struct draft *draft, const struct order_cycle *cycle)
 static bool write_notice(struct thread *t, const struct order_cycle *cycle, struct notice *notice)
 {
     uint64_t signature = signature_of(cycle);
-    *notice = (struct notice){-1, INCIDENT_POTENTIAL, INCIDENT_GO_ON, 0, signature};
-    if (!fold_add(signature, INCIDENT_POTENTIAL, &notice->number))
+    fold_add(notice, INCIDENT_POTENTIAL, signature);
+    if (notice->again)
         return false;
     struct arena arena;
     struct draft draft;

@@ -8,28 +8,29 @@
 struct real real;
 
 struct symbol {
-    const char *name, *newest, *older;
+    const char *name;
+    const char *version; /* NULL: the default one */
     size_t offset;
 };
 
 static const struct symbol symbols[] = {
-#define REAL(name, newest, older) {#name, newest, older, offsetof(struct real, name)},
+#define REAL(name) {#name, NULL, offsetof(struct real, name)},
     REAL_FUNCTIONS(REAL)
 #undef REAL
 #if defined(__x86_64__)
-    {"pthread_cond_wait", V_OLDEST, V_OLDEST, offsetof(struct real, oldest_cond_wait)},
-    {"pthread_cond_timedwait", V_OLDEST, V_OLDEST, offsetof(struct real, oldest_cond_timedwait)},
+    {"pthread_cond_wait", V_OLDEST, offsetof(struct real, oldest_cond_wait)},
+    {"pthread_cond_timedwait", V_OLDEST, offsetof(struct real, oldest_cond_timedwait)},
 #endif
 };
 
-/* The lookup of a symbol that is there allocates nothing; that of a missing one may call calloc,
- * which may lock. So the mutex functions come first in the list, and are all there. */
+/* The next one in the order of lookup, which need not be libc's: an allocator's, another tool's. A
+ * lookup by version would pass these by; it is needed only where an old version differs. The lookup of
+ * a symbol that is there allocates nothing; that of a missing one may call calloc, which may
+ * lock. So the mutex functions come first in the list, and are all there. */
 static void *find(const struct symbol *symbol)
 {
-    void *found = dlvsym(RTLD_NEXT, symbol->name, symbol->newest);
-    if (!found && symbol->older != symbol->newest)
-        found = dlvsym(RTLD_NEXT, symbol->name, symbol->older);
-    return found ? found : dlsym(RTLD_NEXT, symbol->name);
+    return symbol->version ? dlvsym(RTLD_NEXT, symbol->name, symbol->version)
+                           : dlsym(RTLD_NEXT, symbol->name);
 }
 
 bool real_resolve(void)

@@ -12,75 +12,75 @@
 #include <sys/mman.h>
 #include <threads.h>
 
-/* REAL(name, newest version, older version): whichever this libc has. */
+/* Mutexes come first: real.c says why. */
 #define REAL_FUNCTIONS(REAL)                                                                       \
-    REAL(pthread_mutex_lock, V_OLDEST, V_OLDEST)                                                   \
-    REAL(pthread_mutex_trylock, V_2_34, V_OLDEST)                                                  \
-    REAL(pthread_mutex_unlock, V_OLDEST, V_OLDEST)                                                 \
-    REAL(pthread_mutex_init, V_OLDEST, V_OLDEST)                                                   \
-    REAL(pthread_mutex_destroy, V_OLDEST, V_OLDEST)                                                \
-    REAL(pthread_mutex_timedlock, V_2_34, V_OLDEST)                                                \
-    REAL(pthread_mutex_clocklock, V_2_34, V_2_30)                                                  \
-    REAL(pthread_mutex_consistent, V_2_34, V_ROBUST)                                               \
-    REAL(pthread_rwlock_init, V_2_34, V_OLDEST)                                                    \
-    REAL(pthread_rwlock_destroy, V_2_34, V_OLDEST)                                                 \
-    REAL(pthread_rwlock_rdlock, V_2_34, V_OLDEST)                                                  \
-    REAL(pthread_rwlock_wrlock, V_2_34, V_OLDEST)                                                  \
-    REAL(pthread_rwlock_tryrdlock, V_2_34, V_OLDEST)                                               \
-    REAL(pthread_rwlock_trywrlock, V_2_34, V_OLDEST)                                               \
-    REAL(pthread_rwlock_timedrdlock, V_2_34, V_OLDEST)                                             \
-    REAL(pthread_rwlock_timedwrlock, V_2_34, V_OLDEST)                                             \
-    REAL(pthread_rwlock_clockrdlock, V_2_34, V_2_30)                                               \
-    REAL(pthread_rwlock_clockwrlock, V_2_34, V_2_30)                                               \
-    REAL(pthread_rwlock_unlock, V_2_34, V_OLDEST)                                                  \
-    REAL(pthread_spin_init, V_2_34, V_OLDEST)                                                      \
-    REAL(pthread_spin_destroy, V_2_34, V_OLDEST)                                                   \
-    REAL(pthread_spin_lock, V_2_34, V_OLDEST)                                                      \
-    REAL(pthread_spin_trylock, V_2_34, V_OLDEST)                                                   \
-    REAL(pthread_spin_unlock, V_2_34, V_OLDEST)                                                    \
-    REAL(pthread_cond_init, V_COND, V_COND)                                                        \
-    REAL(pthread_cond_destroy, V_COND, V_COND)                                                     \
-    REAL(pthread_cond_wait, V_COND, V_COND)                                                        \
-    REAL(pthread_cond_timedwait, V_COND, V_COND)                                                   \
-    REAL(pthread_cond_clockwait, V_2_34, V_2_30)                                                   \
-    REAL(sem_init, V_2_34, V_OLDEST)                                                               \
-    REAL(sem_destroy, V_2_34, V_OLDEST)                                                            \
-    REAL(sem_open, V_2_34, V_OLDEST)                                                               \
-    REAL(sem_close, V_2_34, V_OLDEST)                                                              \
-    REAL(sem_wait, V_2_34, V_OLDEST)                                                               \
-    REAL(sem_trywait, V_2_34, V_OLDEST)                                                            \
-    REAL(sem_timedwait, V_2_34, V_OLDEST)                                                          \
-    REAL(sem_clockwait, V_2_34, V_2_30)                                                            \
-    REAL(sem_post, V_2_34, V_OLDEST)                                                               \
-    REAL(pthread_barrier_init, V_2_34, V_OLDEST)                                                   \
-    REAL(pthread_barrier_destroy, V_2_34, V_OLDEST)                                                \
-    REAL(pthread_barrier_wait, V_2_34, V_OLDEST)                                                   \
-    REAL(pthread_create, V_2_34, V_OLDEST)                                                         \
-    REAL(pthread_join, V_2_34, V_OLDEST)                                                           \
-    REAL(pthread_tryjoin_np, V_2_34, V_TIMED)                                                      \
-    REAL(pthread_timedjoin_np, V_2_34, V_TIMED)                                                    \
-    REAL(pthread_clockjoin_np, V_2_34, V_2_31)                                                     \
-    REAL(mtx_init, V_2_34, V_2_28)                                                                 \
-    REAL(mtx_destroy, V_2_34, V_2_28)                                                              \
-    REAL(mtx_lock, V_2_34, V_2_28)                                                                 \
-    REAL(mtx_trylock, V_2_34, V_2_28)                                                              \
-    REAL(mtx_timedlock, V_2_34, V_2_28)                                                            \
-    REAL(mtx_unlock, V_2_34, V_2_28)                                                               \
-    REAL(cnd_init, V_2_34, V_2_28)                                                                 \
-    REAL(cnd_destroy, V_2_34, V_2_28)                                                              \
-    REAL(cnd_wait, V_2_34, V_2_28)                                                                 \
-    REAL(cnd_timedwait, V_2_34, V_2_28)                                                            \
-    REAL(thrd_create, V_2_34, V_2_28)                                                              \
-    REAL(thrd_join, V_2_34, V_2_28)                                                                \
-    REAL(sigaction, V_OLDEST, V_OLDEST)                                                            \
-    REAL(signal, V_OLDEST, V_OLDEST)                                                               \
-    REAL(free, V_OLDEST, V_OLDEST)                                                                 \
-    REAL(realloc, V_OLDEST, V_OLDEST)                                                              \
-    REAL(malloc_usable_size, V_OLDEST, V_OLDEST)                                                   \
-    REAL(munmap, V_OLDEST, V_OLDEST)
+    REAL(pthread_mutex_lock)                                                                       \
+    REAL(pthread_mutex_trylock)                                                                    \
+    REAL(pthread_mutex_unlock)                                                                     \
+    REAL(pthread_mutex_init)                                                                       \
+    REAL(pthread_mutex_destroy)                                                                    \
+    REAL(pthread_mutex_timedlock)                                                                  \
+    REAL(pthread_mutex_clocklock)                                                                  \
+    REAL(pthread_mutex_consistent)                                                                 \
+    REAL(pthread_rwlock_init)                                                                      \
+    REAL(pthread_rwlock_destroy)                                                                   \
+    REAL(pthread_rwlock_rdlock)                                                                    \
+    REAL(pthread_rwlock_wrlock)                                                                    \
+    REAL(pthread_rwlock_tryrdlock)                                                                 \
+    REAL(pthread_rwlock_trywrlock)                                                                 \
+    REAL(pthread_rwlock_timedrdlock)                                                               \
+    REAL(pthread_rwlock_timedwrlock)                                                               \
+    REAL(pthread_rwlock_clockrdlock)                                                               \
+    REAL(pthread_rwlock_clockwrlock)                                                               \
+    REAL(pthread_rwlock_unlock)                                                                    \
+    REAL(pthread_spin_init)                                                                        \
+    REAL(pthread_spin_destroy)                                                                     \
+    REAL(pthread_spin_lock)                                                                        \
+    REAL(pthread_spin_trylock)                                                                     \
+    REAL(pthread_spin_unlock)                                                                      \
+    REAL(pthread_cond_init)                                                                        \
+    REAL(pthread_cond_destroy)                                                                     \
+    REAL(pthread_cond_wait)                                                                        \
+    REAL(pthread_cond_timedwait)                                                                   \
+    REAL(pthread_cond_clockwait)                                                                   \
+    REAL(sem_init)                                                                                 \
+    REAL(sem_destroy)                                                                              \
+    REAL(sem_open)                                                                                 \
+    REAL(sem_close)                                                                                \
+    REAL(sem_wait)                                                                                 \
+    REAL(sem_trywait)                                                                              \
+    REAL(sem_timedwait)                                                                            \
+    REAL(sem_clockwait)                                                                            \
+    REAL(sem_post)                                                                                 \
+    REAL(pthread_barrier_init)                                                                     \
+    REAL(pthread_barrier_destroy)                                                                  \
+    REAL(pthread_barrier_wait)                                                                     \
+    REAL(pthread_create)                                                                           \
+    REAL(pthread_join)                                                                             \
+    REAL(pthread_tryjoin_np)                                                                       \
+    REAL(pthread_timedjoin_np)                                                                     \
+    REAL(pthread_clockjoin_np)                                                                     \
+    REAL(mtx_init)                                                                                 \
+    REAL(mtx_destroy)                                                                              \
+    REAL(mtx_lock)                                                                                 \
+    REAL(mtx_trylock)                                                                              \
+    REAL(mtx_timedlock)                                                                            \
+    REAL(mtx_unlock)                                                                               \
+    REAL(cnd_init)                                                                                 \
+    REAL(cnd_destroy)                                                                              \
+    REAL(cnd_wait)                                                                                 \
+    REAL(cnd_timedwait)                                                                            \
+    REAL(thrd_create)                                                                              \
+    REAL(thrd_join)                                                                                \
+    REAL(sigaction)                                                                                \
+    REAL(signal)                                                                                   \
+    REAL(free)                                                                                     \
+    REAL(realloc)                                                                                  \
+    REAL(malloc_usable_size)                                                                       \
+    REAL(munmap)
 
 struct real {
-#define REAL(name, newest, older) __typeof__(name) *name;
+#define REAL(name) __typeof__(name) *name;
     REAL_FUNCTIONS(REAL)
 #undef REAL
 #if defined(__x86_64__)

@@ -35,16 +35,23 @@ static const char *entry_of(struct report *report, const struct stack *stack)
     return NULL;
 }
 
-/* The outermost function that was recorded, of a thread of which nothing else is left. */
+static const char *last_function(struct report *report, const struct stack *stack)
+{
+    const char *function = stack->count ? stack->frames[stack->count - 1].function : NULL;
+    return function ? plain_name(report, function) : NULL;
+}
+
+/* The outermost function that was recorded, of a thread of which nothing else is known. */
 static const char *outermost(struct report *report, uint32_t thread)
 {
-    for (size_t i = 0; i < report->edge_count; i++) {
-        const struct stack *site = &report->edges[i].site;
-        if (report->edges[i].raw.thread == thread && site->count &&
-            site->frames[site->count - 1].function)
-            return plain_name(report, site->frames[site->count - 1].function);
-    }
-    return NULL;
+    const char *name = NULL;
+    for (size_t i = 0; i < report->edge_count && !name; i++)
+        if (report->edges[i].raw.thread == thread)
+            name = last_function(report, &report->edges[i].site);
+    for (size_t i = 0; i < report->order_count && !name; i++)
+        if (report->orders[i].raw.thread == thread)
+            name = last_function(report, &report->orders[i].taken);
+    return name;
 }
 
 static const char *find_entry(struct report *report, uint32_t thread)
@@ -56,7 +63,8 @@ static const char *find_entry(struct report *report, uint32_t thread)
     for (size_t i = 0; i < report->order_count && !entry; i++)
         if (report->orders[i].raw.thread == thread)
             entry = entry_of(report, &report->orders[i].taken);
-    if (!entry && (report->threads[thread].raw.flags & INCIDENT_ENDED))
+    bool waits = report->threads[thread].raw.flags & INCIDENT_WAITING;
+    if (!entry && !waits)
         entry = outermost(report, thread);
     return entry;
 }

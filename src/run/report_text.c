@@ -44,27 +44,21 @@ static void draw(const struct page *page, const gordian_witness *witness, uint32
     output_char(page->out, '\n');
 }
 
-/* Is it held by somebody who is in the way? What a thread holds besides is not drawn. */
-static bool is_waited_for(const struct report *report, uint32_t lock)
-{
-    for (size_t i = 0; i < report->edge_count; i++) {
-        const struct incident_edge *edge = &report->edges[i].raw;
-        if (edge->lock == lock && (edge->flags & INCIDENT_WAITS))
-            return true;
-    }
-    return false;
-}
-
-/* The first `count` edges: those of the witness, or all where everything is asked for. */
+/* The first `count` edges: those of the witness, or all where everything is asked for. What
+ * nobody waits for is not drawn. */
 static void draw_edges(const struct page *page, size_t count, bool cycle)
 {
     const struct report *report = page->report;
     gordian_edge *edges = calloc(count + 1, sizeof *edges);
+    bool *wanted = calloc(report->lock_count + 1, sizeof *wanted);
     size_t used = 0, waits = 0;
-    for (size_t i = 0; i < count && edges; i++) {
+    for (size_t i = 0; i < report->edge_count && wanted; i++)
+        if (report->edges[i].raw.flags & INCIDENT_WAITS)
+            wanted[report->edges[i].raw.lock] = true;
+    for (size_t i = 0; i < count && edges && wanted; i++) {
         const struct incident_edge *edge = &report->edges[i].raw;
         bool wait = edge->flags & INCIDENT_WAITS;
-        if (!wait && !cycle && !is_waited_for(report, edge->lock))
+        if (!wanted[edge->lock])
             continue;
         edges[used++] = (gordian_edge){1, edge->thread, edge->lock, wait};
         waits += wait;
@@ -74,6 +68,7 @@ static void draw_edges(const struct page *page, size_t count, bool cycle)
                                                          : 0;
     if (waits)
         draw(page, &(gordian_witness){cycle, edges, used}, first);
+    free(wanted);
     free(edges);
 }
 
@@ -137,45 +132,51 @@ static void title(const struct page *page, unsigned ordinal)
     }
 }
 
-/* The threads of the first `count` edges, each once, in order of appearance. */
-static size_t threads_of(const struct report *report, size_t count, uint32_t *threads)
+/* The threads of the first `count` edges, each once, in order of appearance; `members` says the
+ * same by thread. */
+static size_t threads_of(const struct report *report, size_t count, bool *members,
+                         uint32_t *threads)
 {
     size_t used = 0;
     for (size_t i = 0; i < count; i++) {
         uint32_t thread = report->edges[i].raw.thread;
-        bool again = false;
-        for (size_t k = 0; k < used && !again; k++)
-            again = threads[k] == thread;
-        if (!again)
+        if (!members[thread])
             threads[used++] = thread;
+        members[thread] = true;
     }
     return used;
 }
 
-static void thread_blocks(const struct page *page, const uint32_t *threads, size_t count)
+/* Of many threads only the first and the last few are shown: moves these together and says how
+ * many there are, and how many are left out behind the first THREADS_HEAD. */
+static size_t abbreviate(const struct page *page, uint32_t *threads, size_t count, size_t *left)
 {
-    bool whole = page->look->verbose || count <= THREADS_MOST;
+    *left = 0;
+    if (page->look->verbose || count <= THREADS_MOST)
+        return count;
+    *left = count - THREADS_HEAD - THREADS_TAIL;
+    memmove(threads + THREADS_HEAD, threads + count - THREADS_TAIL, THREADS_TAIL * sizeof *threads);
+    return THREADS_HEAD + THREADS_TAIL;
+}
+
+static void thread_blocks(const struct page *page, const uint32_t *threads, size_t count,
+                          size_t left)
+{
     for (size_t i = 0; i < count; i++) {
-        if (!whole && i == THREADS_HEAD) {
-            size_t left = count - THREADS_HEAD - THREADS_TAIL;
+        if (left && i == THREADS_HEAD)
             output_format(page->out, "  ... %zu more threads (--verbose shows all) ...\n\n", left);
-            i += left;
-        }
         page_thread(page, threads[i]);
     }
 }
 
-/* One line each for those who are stuck without being a part of it. */
-static void behind(const struct page *page, const uint32_t *members, size_t count)
+/* One line each for those who are stuck without being a part of it. `members`: by thread. */
+static void behind(const struct page *page, const bool *members)
 {
     const struct report *report = page->report;
     size_t shown = 0, left = 0;
     for (uint32_t i = 0; i < report->thread_count; i++) {
-        bool member = !(report->threads[i].raw.flags & INCIDENT_STUCK);
-        for (size_t k = 0; k < count && !member; k++)
-            member = members[k] == i;
         const struct report_edge *wait = wait_of(report, i);
-        if (member || !wait)
+        if (members[i] || !wait || !(report->threads[i].raw.flags & INCIDENT_STUCK))
             continue;
         if (shown == BEHIND_MOST && !page->look->verbose) {
             left++;
@@ -198,26 +199,29 @@ static void behind(const struct page *page, const uint32_t *members, size_t coun
         output_text(page->out, "\n");
 }
 
-/* Every lock that a shown thread holds or waits for. */
+/* Every lock that a shown thread holds or waits for; all of them for a potential deadlock. */
 static void lock_blocks(const struct page *page, const uint32_t *threads, size_t count)
 {
     const struct report *report = page->report;
     bool any = false;
-    for (uint32_t lock = 0; lock < report->lock_count; lock++) {
-        bool wanted = report->order_count > 0;
-        for (size_t i = 0; i < report->edge_count && !wanted; i++)
-            for (size_t k = 0; k < count && !wanted; k++)
-                wanted = report->edges[i].raw.lock == lock &&
-                         report->edges[i].raw.thread == threads[k] &&
-                         report->locks[lock].raw.kind != INCIDENT_THREAD_END;
-        if (wanted && !any)
+    bool *wanted = calloc(report->lock_count + 1, sizeof *wanted);
+    for (size_t i = 0; i < report->edge_count && wanted; i++) {
+        const struct incident_edge *edge = &report->edges[i].raw;
+        for (size_t k = 0; k < count && !wanted[edge->lock]; k++)
+            wanted[edge->lock] = edge->thread == threads[k] &&
+                                 report->locks[edge->lock].raw.kind != INCIDENT_THREAD_END;
+    }
+    for (uint32_t lock = 0; lock < report->lock_count && wanted; lock++) {
+        if (!wanted[lock] && !report->order_count)
+            continue;
+        if (!any)
             output_text(page->out, "  Locks\n");
-        if (wanted)
-            page_lock(page, lock);
-        any = any || wanted;
+        page_lock(page, lock);
+        any = true;
     }
     if (any)
         output_char(page->out, '\n');
+    free(wanted);
 }
 
 static void advice(const struct page *page)
@@ -283,28 +287,34 @@ static void potential(const struct page *page)
 static void deadlock(const struct page *page)
 {
     const struct report *report = page->report;
-    size_t count = report->witness_count ? report->witness_count : report->edge_count;
+    size_t count = report->witness_count ? report->witness_count : report->edge_count, left;
     uint32_t *threads = calloc(count + 1, sizeof *threads);
-    if (!threads)
-        return;
-    size_t members = threads_of(report, count, threads);
-    draw_edges(page, count, report->cycle);
-    thread_blocks(page, threads, members);
-    behind(page, threads, members);
-    lock_blocks(page, threads, members);
-    advice(page);
+    bool *members = calloc(report->thread_count + 1, sizeof *members);
+    if (threads && members) {
+        size_t shown = threads_of(report, count, members, threads);
+        shown = abbreviate(page, threads, shown, &left);
+        draw_edges(page, count, report->cycle);
+        thread_blocks(page, threads, shown, left);
+        behind(page, members);
+        lock_blocks(page, threads, shown);
+        advice(page);
+    }
     free(threads);
+    free(members);
 }
 
 static void status(const struct page *page)
 {
     const struct report *report = page->report;
-    draw_edges(page, report->edge_count, false);
+    size_t left;
     uint32_t *threads = calloc(report->thread_count + 1, sizeof *threads);
+    draw_edges(page, report->edge_count, false);
     for (uint32_t i = 0; i < report->thread_count && threads; i++)
         threads[i] = i;
-    if (threads)
-        thread_blocks(page, threads, report->thread_count);
+    if (threads) {
+        size_t shown = abbreviate(page, threads, report->thread_count, &left);
+        thread_blocks(page, threads, shown, left);
+    }
     free(threads);
 }
 

@@ -19,8 +19,9 @@
 struct writer {
     const struct report *report;
     struct output *out;
-    uint32_t total;   /* units of the lock at hand */
-    uint32_t request; /* and how many a waiter asks for */
+    uint32_t total;              /* units of the lock at hand */
+    uint32_t request;            /* and how many a waiter asks for */
+    bool odd_threads, odd_locks; /* some names have characters that a trace's cannot have */
 };
 
 /* ------------------------------------------------------------------ names */
@@ -46,26 +47,64 @@ static bool same_in_trace(const char *a, const char *b)
     return *a == *b;
 }
 
-static void thread_word(const struct writer *writer, uint32_t thread)
+static bool is_odd(const char *name)
 {
-    const struct report *report = writer->report;
-    trace_name(writer->out, report->threads[thread].name);
-    for (uint32_t i = 0; i < thread; i++)
-        if (same_in_trace(report->threads[i].name, report->threads[thread].name)) {
-            output_format(writer->out, "~%u", thread);
+    for (; *name; name++)
+        if ((unsigned char)*name <= ' ' || strchr("#=\x7f", *name))
+            return true;
+    return false;
+}
+
+static const char *thread_name(const struct report *report, uint32_t thread)
+{
+    return report->threads[thread].name;
+}
+
+static const char *lock_name(const struct report *report, uint32_t lock)
+{
+    return report->locks[lock].name;
+}
+
+/* Names are unique; two can only come to look the same if one of them is changed here. Odd ones
+ * are few, so most pairs need no look. */
+static void unique_word(const struct writer *writer, uint32_t index,
+                        const char *(*name)(const struct report *, uint32_t), bool any_odd)
+{
+    const char *own = name(writer->report, index);
+    trace_name(writer->out, own);
+    if (!any_odd)
+        return;
+    bool odd = is_odd(own);
+    for (uint32_t i = 0; i < index; i++) {
+        const char *other = name(writer->report, i);
+        if ((odd || is_odd(other)) && same_in_trace(other, own)) {
+            output_format(writer->out, "~%u", index);
             return;
         }
+    }
+}
+
+static void thread_word(const struct writer *writer, uint32_t thread)
+{
+    unique_word(writer, thread, thread_name, writer->odd_threads);
 }
 
 static void lock_word(const struct writer *writer, uint32_t lock)
 {
+    unique_word(writer, lock, lock_name, writer->odd_locks);
+}
+
+/* Those that come from the program may have blanks; "end of NAME" has them always, and cannot be
+ * mistaken for another unless that one is odd too. */
+static void find_odd(struct writer *writer)
+{
     const struct report *report = writer->report;
-    trace_name(writer->out, report->locks[lock].name);
-    for (uint32_t i = 0; i < lock; i++)
-        if (same_in_trace(report->locks[i].name, report->locks[lock].name)) {
-            output_format(writer->out, "~%u", lock);
-            return;
-        }
+    for (uint32_t i = 0; i < report->thread_count; i++)
+        writer->odd_threads = writer->odd_threads || is_odd(report->threads[i].name);
+    for (uint32_t i = 0; i < report->lock_count; i++)
+        writer->odd_locks =
+            writer->odd_locks ||
+            (report->locks[i].raw.kind != INCIDENT_THREAD_END && is_odd(report->locks[i].name));
 }
 
 /* ------------------------------------------------------------------ units */
@@ -289,6 +328,7 @@ bool report_trace(const struct report *report, struct output *out)
 {
     struct writer writer = {.report = report, .out = out};
     char title[300];
+    find_odd(&writer);
     if (report->edge_count == 0 && report->order_count == 0)
         return false;
     report_title(report, title, sizeof title);

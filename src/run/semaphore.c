@@ -39,13 +39,11 @@ static __attribute__((noinline)) int sem_wait_slow(struct thread *t, sem_t *sem,
 {
     WAIT_BEGIN(t, sem, INCIDENT_SEMAPHORE, INCIDENT_UNIT, 0, site);
     int result = -1;
-    if (judge_wait(t, 0) == JUDGE_BREAK) {
-        wait_end(t);
-        errno = EDEADLK;
-        return -1;
-    }
     pthread_cleanup_push(wait_over, t);
-    result = real.sem_wait(sem);
+    if (judge_wait(t, 0) == JUDGE_BREAK)
+        errno = EDEADLK;
+    else
+        result = real.sem_wait(sem);
     pthread_cleanup_pop(0);
     wait_end(t);
     return result;
@@ -58,6 +56,7 @@ WRAPPER(int, sem_wait, (sem_t * sem))
         return real.sem_wait(sem);
     struct site site = SITE_HERE;
     int saved = errno;
+    pthread_testcancel(); /* as sem_wait does, whether it has to wait or not */
     int result = real.sem_trywait(sem);
     if (result != 0) {
         errno = saved;
@@ -78,7 +77,7 @@ EXPORT2(sem_trywait, V_2_34, V_OLDEST);
 static __attribute__((noinline)) int wait_until(sem_t *sem, clockid_t clock, bool clocked,
                                                 const struct timespec *until, struct site site)
 {
-    struct thread *t = thread_enter();
+    struct thread *t = thread_enter_slow();
     if (!t)
         return clocked ? real.sem_clockwait(sem, clock, until) : real.sem_timedwait(sem, until);
     int result;

@@ -156,6 +156,7 @@ void settings_read(void)
     watch.potential = !setting_is("GORDIAN_POTENTIAL", "0");
     uint64_t sites = number(setting("GORDIAN_SITES"), 1);
     watch.sites = sites == 1 || sites > INCIDENT_FRAMES ? INCIDENT_FRAMES : (uint32_t)sites;
+    watch.thread_room = (uint32_t)number(setting("GORDIAN_MAX_THREADS"), 1u << 16);
     watch.stall_ns = nanoseconds(setting("GORDIAN_STALL"));
     watch.status_signal = (int)number(setting("GORDIAN_STATUS_SIGNAL"), 0);
     watch.quiet = setting_is("GORDIAN_QUIET", "1");

@@ -3,6 +3,7 @@
 #include "run/judge.h"
 #include "run/locks.h"
 #include "run/real.h"
+#include "run/sys.h"
 
 #include <errno.h>
 
@@ -28,28 +29,24 @@ static bool spin_some(pthread_spinlock_t *lock)
     return false;
 }
 
-/* Spins as libc does; after a while it is looked who is ahead, once, and again as the wait gets
- * longer: nobody wakes a spinning thread to tell it that something has changed. */
+/* Spins as libc does; after a while it is looked who is ahead. */
 static __attribute__((noinline)) int spin_slow(struct thread *t, pthread_spinlock_t *lock,
                                                struct site site)
 {
     if (spin_some(lock))
         return 0;
     WAIT_BEGIN(t, (void *)lock, INCIDENT_SPIN, INCIDENT_EXCLUSIVE, 0, site);
-    int result = 0;
-    for (unsigned round = 0, look = 0;; round++) {
-        if (round == look) {
-            look = look < 1024 ? 2 * look + 1 : look + 1024;
-            if (judge_wait(t, 0) == JUDGE_BREAK) {
-                result = EDEADLK;
-                break;
-            }
+    enum judgement judgement = JUDGE_AGAIN;
+    uint64_t next = 0;
+    uint32_t look = 0;
+    do {
+        if (judgement == JUDGE_AGAIN && sys_now() >= next) {
+            judgement = judge_wait(t, look++);
+            next = sys_now() + LOOK_AGAIN_NS;
         }
-        if (spin_some(lock))
-            break;
-    }
+    } while (judgement != JUDGE_BREAK && !spin_some(lock));
     wait_end(t);
-    return result;
+    return judgement == JUDGE_BREAK ? EDEADLK : 0;
 }
 
 WRAPPER(int, pthread_spin_lock, (pthread_spinlock_t * lock))

@@ -46,10 +46,11 @@ static bool is_stalled(struct thread *t, uint64_t now)
 
 static void tell(struct thread *longest, uint64_t signature)
 {
-    struct notice notice = {-1, INCIDENT_STALL, INCIDENT_GO_ON, 0, signature};
+    struct notice notice;
     struct arena arena;
     struct draft draft;
-    if (!fold_add(signature, INCIDENT_STALL, &notice.number) || !arena_open(&arena))
+    fold_add(&notice, INCIDENT_STALL, signature);
+    if (notice.again || !arena_open(&arena))
         return;
     draft_open(&draft, &arena, INCIDENT_STALL);
     survey(&draft);

@@ -31,7 +31,7 @@ static void write_status(int to)
     if (to >= 0) {
         draft_write_to(&draft, to);
     } else {
-        struct notice notice = {draft_write(&draft), INCIDENT_STATUS, INCIDENT_GO_ON, 0, 0};
+        struct notice notice = {.fd = draft_write(&draft), .kind = INCIDENT_STATUS};
         launch_report(&notice);
     }
     arena_close(&arena);

@@ -28,7 +28,7 @@ void summary_tell(void)
         if (worth_telling(&folds[i]))
             draft_fold(&draft, &folds[i]);
     if (draft.fold_count) {
-        struct notice notice = {draft_write(&draft), INCIDENT_SUMMARY, INCIDENT_GO_ON, 0, 0};
+        struct notice notice = {.fd = draft_write(&draft), .kind = INCIDENT_SUMMARY};
         launch_report(&notice);
     }
     if (t)

@@ -15,7 +15,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-#define PATIENCE_NS 150000000u /* for a search through all of a large program */
+#define PATIENCE_NS 400000000u /* for all searches of a kind together */
 
 /* A line of the memory map. */
 struct region {
@@ -162,6 +162,7 @@ struct symbols *symbols_open(const char *maps, size_t size)
         .find_elf = find_elf,
         .find_debuginfo = dwfl_standard_find_debuginfo,
     };
+    symbols->unit_patience_ns = symbols->variable_patience_ns = PATIENCE_NS;
     symbols->dwfl = dwfl_begin(&symbols->callbacks);
     if (!symbols->dwfl || !read_regions(symbols, maps, size) ||
         !report_modules(symbols, maps, size)) {
@@ -182,6 +183,9 @@ void symbols_close(struct symbols *symbols)
         free(symbols->kept[i]);
     if (symbols->demangler_library)
         dlclose(symbols->demangler_library);
+    for (size_t i = 0; i < symbols->known_room; i++)
+        memory_free(&memory, symbols->known[i].frames);
+    memory_free(&memory, symbols->known);
     memory_free(&memory, symbols->kept);
     memory_free(&memory, symbols->regions);
     memory_free(&memory, symbols);
@@ -254,10 +258,14 @@ static Dwarf_Die *unit_at(struct symbols *symbols, Dwfl_Module *module, uint64_t
     if (symbols->last_unit && symbols->last_module == module &&
         dwarf_haspc(symbols->last_unit, address - *bias) > 0)
         return symbols->last_unit;
-    uint64_t until = clock_ns() + PATIENCE_NS;
-    while ((unit = dwfl_module_nextcu(module, unit, bias)))
-        if (dwarf_haspc(unit, address - *bias) > 0 || clock_ns() > until)
+    uint64_t start = clock_ns(), spent = 0;
+    while ((unit = dwfl_module_nextcu(module, unit, bias))) {
+        spent = clock_ns() - start;
+        if (dwarf_haspc(unit, address - *bias) > 0 || spent > symbols->unit_patience_ns)
             break;
+    }
+    symbols->unit_patience_ns -=
+        spent < symbols->unit_patience_ns ? spent : symbols->unit_patience_ns;
     if (unit && dwarf_haspc(unit, address - *bias) <= 0)
         return NULL; /* out of patience */
     symbols->last_module = module;
@@ -319,10 +327,8 @@ static uint64_t offset_in_module(Dwfl_Module *module, uint64_t address)
     return address - start;
 }
 
-size_t symbols_frames(struct symbols *symbols, uint64_t address, struct frame *frames, size_t room)
+static size_t look_up(struct symbols *symbols, uint64_t address, struct frame *frames, size_t room)
 {
-    if (room == 0)
-        return 0;
     frames[0] = (struct frame){.address = address};
     Dwfl_Module *module = dwfl_addrmodule(symbols->dwfl, address);
     if (!module) {
@@ -351,6 +357,73 @@ size_t symbols_frames(struct symbols *symbols, uint64_t address, struct frame *f
     return count;
 }
 
+/* ------------------------------------------------------------------ what was looked up */
+
+#define FRAMES_MOST 32 /* at one address */
+
+/* The address's place in the table: where it is, or the free one where it would be. */
+static struct known_frames *known_place(const struct symbols *symbols, uint64_t address)
+{
+    size_t mask = symbols->known_room - 1;
+    size_t at = (size_t)(address * UINT64_C(0x9e3779b97f4a7c15) >> 20) & mask;
+    while (symbols->known[at].frames && symbols->known[at].address != address)
+        at = (at + 1) & mask;
+    return &symbols->known[at];
+}
+
+/* Room for one more, at most half full. False: out of memory; then nothing is remembered. */
+static bool known_grow(struct symbols *symbols)
+{
+    gordian_allocator memory = memory_allocator(NULL);
+    if (2 * (symbols->known_count + 1) <= symbols->known_room)
+        return true;
+    size_t room = symbols->known_room ? 2 * symbols->known_room : 256;
+    struct known_frames *old = symbols->known;
+    struct known_frames *known = memory_zeroed(&memory, room * sizeof *known);
+    if (!known)
+        return false;
+    size_t old_room = symbols->known_room;
+    symbols->known = known;
+    symbols->known_room = room;
+    for (size_t i = 0; i < old_room; i++)
+        if (old[i].frames)
+            *known_place(symbols, old[i].address) = old[i];
+    memory_free(&memory, old);
+    return true;
+}
+
+static void remember(struct symbols *symbols, uint64_t address, const struct frame *frames,
+                     size_t count)
+{
+    gordian_allocator memory = memory_allocator(NULL);
+    if (!known_grow(symbols))
+        return;
+    struct frame *copy = memory_alloc(&memory, count * sizeof *copy);
+    if (!copy)
+        return;
+    memcpy(copy, frames, count * sizeof *copy);
+    *known_place(symbols, address) = (struct known_frames){address, copy, count};
+    symbols->known_count++;
+}
+
+size_t symbols_frames(struct symbols *symbols, uint64_t address, struct frame *frames, size_t room)
+{
+    struct frame found[FRAMES_MOST];
+    const struct frame *from = found;
+    const struct known_frames *known = symbols->known_room ? known_place(symbols, address) : NULL;
+    size_t count;
+    if (known && known->frames) {
+        from = known->frames;
+        count = known->count;
+    } else {
+        count = look_up(symbols, address, found, FRAMES_MOST);
+        remember(symbols, address, found, count);
+    }
+    count = count < room ? count : room;
+    memcpy(frames, from, count * sizeof *frames);
+    return count;
+}
+
 /* ------------------------------------------------------------------ variables */
 
 /* "lock.0", as compilers call a static variable of a function: "lock". */
@@ -365,7 +438,7 @@ static void plain_symbol(const char *symbol, char *name, size_t size)
 static enum place place_in_module(struct symbols *symbols, Dwfl_Module *module, uint64_t address,
                                   char *name, size_t size)
 {
-    if (symbols_variable(module, address, name, size))
+    if (symbols_variable(symbols, module, address, name, size))
         return PLACE_VARIABLE;
     GElf_Off past = 0;
     GElf_Sym symbol;

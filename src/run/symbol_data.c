@@ -10,7 +10,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#define PATIENCE_NS  150000000u /* large programs have a great many variables */
 #define NESTING_MOST 16
 
 /* ------------------------------------------------------------------ what is at an offset */
@@ -251,28 +250,39 @@ static bool search(struct hunt *hunt, Dwarf_Die *parent, unsigned depth)
     return false;
 }
 
-bool symbols_variable(Dwfl_Module *module, uint64_t address, char *name, size_t size)
+static bool find_variable(struct hunt *hunt, Dwfl_Module *module)
 {
     Dwarf_Addr bias;
-    struct hunt hunt = {.until = clock_ns() + PATIENCE_NS};
-    if (!dwfl_module_getdwarf(module, &bias))
-        return false;
-    hunt.wanted = address - bias;
     for (Dwarf_Die *unit = NULL; (unit = dwfl_module_nextcu(module, unit, &bias));) {
-        if (clock_ns() > hunt.until)
+        if (clock_ns() > hunt->until)
             return false;
-        if (!search(&hunt, unit, 0))
-            continue;
-        Dwarf_Attribute attribute;
-        Dwarf_Die type;
-        const char *variable =
-            dwarf_formstring(dwarf_attr_integrate(&hunt.variable, DW_AT_name, &attribute));
-        if (!variable || !type_of(&hunt.variable, &type))
-            return false;
-        struct description to = {name, 0, size};
-        append(&to, "%s", variable);
-        describe(type, hunt.wanted - hunt.start, &to);
-        return true;
+        if (search(hunt, unit, 0))
+            return true;
     }
     return false;
+}
+
+bool symbols_variable(struct symbols *symbols, Dwfl_Module *module, uint64_t address, char *name,
+                      size_t size)
+{
+    Dwarf_Addr bias;
+    uint64_t start = clock_ns();
+    if (!symbols->variable_patience_ns || !dwfl_module_getdwarf(module, &bias))
+        return false;
+    struct hunt hunt = {.wanted = address - bias, .until = start + symbols->variable_patience_ns};
+    bool found = find_variable(&hunt, module);
+    uint64_t spent = clock_ns() - start;
+    symbols->variable_patience_ns -=
+        spent < symbols->variable_patience_ns ? spent : symbols->variable_patience_ns;
+    Dwarf_Attribute attribute;
+    Dwarf_Die type;
+    const char *variable =
+        found ? dwarf_formstring(dwarf_attr_integrate(&hunt.variable, DW_AT_name, &attribute))
+              : NULL;
+    if (!variable || !type_of(&hunt.variable, &type))
+        return false;
+    struct description to = {name, 0, size};
+    append(&to, "%s", variable);
+    describe(type, hunt.wanted - hunt.start, &to);
+    return true;
 }

@@ -9,6 +9,14 @@
 
 struct region; /* a line of the memory map */
 
+/* Frames that were looked up: the same addresses come again and again, and each look-up goes
+ * through tables. Open addressing, a power of two of them. */
+struct known_frames {
+    uint64_t address;
+    struct frame *frames; /* NULL: free */
+    size_t count;
+};
+
 struct symbols {
     Dwfl *dwfl;
     Dwfl_Callbacks callbacks;
@@ -16,6 +24,10 @@ struct symbols {
     size_t region_count, region_room;
     char **kept; /* texts that were made here */
     size_t kept_count, kept_room;
+    struct known_frames *known;
+    size_t known_count, known_room;
+    /* Searches through everything a large program has take long: this much time is left. */
+    uint64_t unit_patience_ns, variable_patience_ns;
     Dwfl_Module *last_module; /* found by a search: likely the next one too */
     Dwarf_Die *last_unit;
     const struct stopped *stopped; /* being unwound */
@@ -33,6 +45,7 @@ const char *symbols_keep(struct symbols *symbols, char *text);
 const char *symbols_demangle(struct symbols *symbols, const char *name);
 
 /* symbol_data.c: "accounts[3].lock" for an address inside a variable: true if found. */
-bool symbols_variable(Dwfl_Module *module, uint64_t address, char *name, size_t size);
+bool symbols_variable(struct symbols *symbols, Dwfl_Module *module, uint64_t address, char *name,
+                      size_t size);
 
 #endif

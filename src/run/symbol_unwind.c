@@ -6,11 +6,9 @@
 #if defined(__x86_64__)
 #define COUNTER 16
 #define GENERAL 17 /* the program counter is among the registers */
-#elif defined(__aarch64__)
+#else              /* aarch64 */
 #define COUNTER 32
 #define GENERAL 32 /* it is not */
-#else
-#error "unwinding is written for x86-64 and aarch64"
 #endif
 
 #define ONLY_THREAD 1

@@ -30,7 +30,7 @@ static void thread_exits(void *record);
 
 bool table_start(void)
 {
-    for (uint32_t room = 1u << 16; room >= 256 && !watch.threads; room >>= 2) {
+    for (uint32_t room = watch.thread_room; room && !watch.threads; room >>= 2) {
         watch.threads = pages_map(room * sizeof *watch.threads);
         watch.thread_room = room;
     }
@@ -182,14 +182,11 @@ static struct thread *enrol(void)
     return t;
 }
 
-struct thread *thread_enter(void)
+struct thread *thread_enter_slow(void)
 {
     struct thread *t = self;
-    if (likely(t != NULL)) {
-        if (unlikely(t->inside))
-            return NULL;
-        return unlikely(is_waiting(t)) ? interrupted(t) : t;
-    }
+    if (t)
+        return t->inside ? NULL : is_waiting(t) ? interrupted(t) : t;
     uint32_t state = atomic_load_explicit(&watch.state, memory_order_acquire);
     if (unlikely(state != WATCH_ON) && !start())
         return NULL;

@@ -97,20 +97,20 @@ static bool counts(const struct thread *t)
     return thread_is_live(t) && !t->ending;
 }
 
-/* Held in units by threads; true and no id unless they all wait. */
+/* Held in units by threads. Runners' units are as good as free. Where any unit will do (a semaphore), one
+ * runner is enough and there is nothing to judge; who wants them all (a writer) waits for the rest. */
 static bool shared_out(struct view *view, struct known *known, uint32_t mode, uint64_t expected,
                        uint64_t gone)
 {
-    uint64_t found = gone;
+    uint64_t found = gone, stuck = gone;
     uint32_t limit = view->record_count;
     for (uint32_t i = 0; i < limit; i++) {
         struct thread *t = &watch.threads[i];
         uint32_t units = counts(t) ? units_held(t, known->lock, mode, NULL) : 0;
-        if (units && view_process(view, t) == GORDIAN_NONE)
-            return true; /* a runner has some */
         found += units;
+        stuck += view_process(view, t) == GORDIAN_NONE ? 0 : units;
     }
-    if (found == 0 || (expected && found != expected))
+    if (stuck == 0 || (mode != INCIDENT_READ && stuck != found) || (expected && found != expected))
         return true;
     uint32_t process;
     known->units = found;
@@ -122,7 +122,8 @@ static bool shared_out(struct view *view, struct known *known, uint32_t mode, ui
     for (uint32_t i = 0; i < limit; i++) {
         struct thread *t = &watch.threads[i];
         uint32_t units = counts(t) ? units_held(t, known->lock, mode, NULL) : 0;
-        if (units && !add_hold(view, view_process(view, t), known->id, units))
+        process = view_process(view, t);
+        if (units && process != GORDIAN_NONE && !add_hold(view, process, known->id, units))
             return false;
     }
     return true;
@@ -163,19 +164,6 @@ static bool add_turn(struct view *view, struct known *known)
     return true;
 }
 
-/* Read locks beyond those we know the holders of belong to somebody we do not see. */
-static bool readers_known(const struct view *view, const struct known *known, uint32_t readers,
-                          uint64_t gone)
-{
-    uint64_t held = gone, waiting = 0;
-    for (uint32_t i = 0; i < view->record_count; i++)
-        if (counts(&watch.threads[i]))
-            held += units_held(&watch.threads[i], known->lock, INCIDENT_READ, NULL);
-    for (uint32_t p = 0; p < view->count; p++)
-        waiting += view->looks[p].lock == known->lock && view->looks[p].mode == INCIDENT_READ;
-    return readers <= held + waiting;
-}
-
 static bool know_rwlock(struct view *view, struct known *known, const pthread_rwlock_t *rwlock)
 {
     struct thread *thread;
@@ -186,11 +174,10 @@ static bool know_rwlock(struct view *view, struct known *known, const pthread_rw
                (known->turn = known->id, known->turn_units = 1, true);
     }
     if (rwlock_is_shared(rwlock))
-        return true; /* readers of other processes are unknown */
-    uint64_t gone = orphans_readers(known->lock);
-    if (!readers_known(view, known, rwlock_readers(rwlock), gone))
-        return true;
-    return shared_out(view, known, INCIDENT_READ, 0, gone) &&
+        return true; /* other processes may give back what is held here */
+    if (rwlock_readers(rwlock) == 0)
+        return true; /* free */
+    return shared_out(view, known, INCIDENT_READ, 0, orphans_readers(known->lock)) &&
            (known->id == GORDIAN_NONE || !rwlock_prefers_writers(rwlock) || add_turn(view, known));
 }
 

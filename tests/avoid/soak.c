@@ -5,6 +5,9 @@
  *
  * "Everybody waits" is looked at exactly: under the lock that waits are kept under.
  *
+ * Then once more with everything that can end a wait: time limits, and somebody who cancels others'
+ * requests. Nothing may be lost by that.
+ *
  * GORDIAN_TEST_SCALE: how long the bank is under load, in percent of 6 seconds.
  */
 #include "avoid/bank.h"
@@ -77,6 +80,8 @@ struct worker {
     struct random random;
     atomic_bool *stop;
     atomic_ulong rounds; /* finished: all claimed, all given back */
+    bool impatient;      /* has time limits, and may be cancelled */
+    unsigned long given_up;
     const char *problem;
 };
 
@@ -86,12 +91,18 @@ static bool take(struct worker *worker, const gordian_want *wants, size_t count)
     if (worker->pool)
         return pool_take(worker->pool, wants, count);
     gordian_answer_init(&answer, GORDIAN_VERDICT_ONLY);
-    if (gordian_bank_acquire(worker->bank, worker->process, wants, count, UINT64_MAX, &answer,
-                             NULL) != GORDIAN_OK ||
-        answer.verdict != GORDIAN_LENT)
-        worker->problem = "an acquire without a time limit was not granted";
+    uint64_t limit = worker->impatient ? random_below(&worker->random, 300000) : UINT64_MAX;
+    gordian_status status =
+        gordian_bank_acquire(worker->bank, worker->process, wants, count, limit, &answer, NULL);
+    bool lent = status == GORDIAN_OK && answer.verdict == GORDIAN_LENT;
+    bool ended = status == GORDIAN_OK && worker->impatient &&
+                 (answer.verdict == GORDIAN_WITHDRAWN || answer.verdict == GORDIAN_UNSAFE ||
+                  answer.verdict == GORDIAN_SHORTAGE);
+    if (!lent && !ended)
+        worker->problem = "an acquire ended as it must not";
+    worker->given_up += ended;
     gordian_answer_free(&answer);
-    return !worker->problem;
+    return lent;
 }
 
 static void give(struct worker *worker, const gordian_want *wants, size_t count)
@@ -119,13 +130,16 @@ static bool round_of(struct worker *worker)
         size_t count = 0;
         for (uint32_t j = 0; j < RESOURCES; j++) {
             uint64_t units = random_below(&worker->random, CLAIM - held[j] + 1);
-            if (units > 0 && random_chance(&worker->random, 60)) {
+            if (units > 0 && random_chance(&worker->random, 60))
                 wants[count++] = (gordian_want){units, j};
-                held[j] += units;
-            }
         }
-        if (count > 0 && !take(worker, wants, count))
+        if (count > 0 && !take(worker, wants, count)) {
+            if (worker->impatient && !worker->problem)
+                break; /* gives back what it has */
             return false;
+        }
+        for (size_t i = 0; i < count; i++)
+            held[wants[i].resource] += wants[i].units;
         if (random_chance(&worker->random, 20))
             sched_yield();
     }
@@ -146,10 +160,12 @@ static void *work(void *context)
     return NULL;
 }
 
-static void start(struct worker *workers, struct pool *pool, gordian_bank *bank, atomic_bool *stop)
+static void start(struct worker *workers, struct pool *pool, gordian_bank *bank, atomic_bool *stop,
+                  bool impatient)
 {
     for (uint32_t i = 0; i < THREADS; i++) {
-        workers[i] = (struct worker){.pool = pool, .bank = bank, .process = i, .stop = stop};
+        workers[i] = (struct worker){
+            .pool = pool, .bank = bank, .process = i, .stop = stop, .impatient = impatient};
         random_seed(&workers[i].random, 1000 + i);
         REQUIRE(pthread_create(&workers[i].thread, NULL, work, &workers[i]) == 0);
     }
@@ -171,7 +187,7 @@ static void test_pool_gets_stuck(void)
     for (int j = 0; j < RESOURCES; j++)
         pool.free[j] = UNITS;
     uint64_t begin = clock_ns();
-    start(workers, &pool, NULL, &stop);
+    start(workers, &pool, NULL, &stop, false);
     while (!stuck && clock_ns() - begin < PATIENCE * second) {
         pause_a_little();
         pthread_mutex_lock(&pool.lock);
@@ -254,7 +270,7 @@ static void test_bank_goes_on(const char *engine, uint64_t duration)
     struct worker workers[THREADS];
     atomic_bool stop = false;
     unsigned long rounds = 0, fewest = ULONG_MAX;
-    start(workers, NULL, bank, &stop);
+    start(workers, NULL, bank, &stop, false);
     unsigned long looks = watch(bank, workers, duration);
     atomic_store(&stop, true);
     for (int i = 0; i < THREADS; i++) {
@@ -272,6 +288,45 @@ static void test_bank_goes_on(const char *engine, uint64_t duration)
     gordian_bank_close(bank);
 }
 
+/* Cancels whoever waits, again and again, or ends processes' waits by changing totals. */
+static void disturb(gordian_bank *bank, uint64_t duration, unsigned long *cancelled)
+{
+    struct random random;
+    gordian_answer answer;
+    random_seed(&random, 77);
+    gordian_answer_init(&answer, GORDIAN_WITH_REASONS);
+    for (uint64_t begin = clock_ns(); clock_ns() - begin < duration;) {
+        uint32_t resource = (uint32_t)random_below(&random, RESOURCES);
+        gordian_bank_cancel(bank, (uint32_t)random_below(&random, THREADS), &answer, NULL);
+        *cancelled += answer.verdict == GORDIAN_WITHDRAWN;
+        gordian_bank_set_units(bank, resource, UNITS + random_below(&random, 3), &answer, NULL);
+        CHECK(answer.verdict != GORDIAN_DECLINED);
+        nanosleep(&(struct timespec){.tv_nsec = 50000}, NULL);
+    }
+    gordian_answer_free(&answer);
+}
+
+static void test_disturbed(uint64_t duration)
+{
+    gordian_bank *bank = open_bank("holt");
+    struct worker workers[THREADS];
+    atomic_bool stop = false;
+    unsigned long cancelled = 0, given_up = 0;
+    start(workers, NULL, bank, &stop, true);
+    disturb(bank, duration, &cancelled);
+    atomic_store(&stop, true);
+    for (int i = 0; i < THREADS; i++) {
+        pthread_join(workers[i].thread, NULL);
+        CHECK_MSG(!workers[i].problem, "%s", workers[i].problem);
+        given_up += workers[i].given_up;
+    }
+    CHECK(cancelled > 0 && given_up >= cancelled && bank->waiting == 0 && bank->head == NONE);
+    for (uint32_t j = 0; j < RESOURCES; j++)
+        CHECK(gordian_bank_free_units(bank, j) == gordian_bank_units(bank, j));
+    printf("%lu requests cancelled, %lu out of time\n", cancelled, given_up - cancelled);
+    gordian_bank_close(bank);
+}
+
 int main(void)
 {
     const char *scale = getenv("GORDIAN_TEST_SCALE");
@@ -279,5 +334,6 @@ int main(void)
     test_pool_gets_stuck();
     test_bank_goes_on("holt", 6 * second * percent / 100 * 5 / 6);
     test_bank_goes_on("dense", 6 * second * percent / 100 / 6);
+    test_disturbed(second / 5 + second * percent / 100 / 4);
     return test_done();
 }

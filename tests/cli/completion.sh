@@ -38,7 +38,7 @@ expect() {
 }
 
 expect "detect" de
-expect "detect check gen bench info help" ""
+expect "run detect check avoid gen bench info help" ""
 expect "detect" help de
 expect "--recover" detect --r
 expect "--json --engine --quiet --verbose --color --help --version" info --
@@ -51,9 +51,17 @@ expect "sparse" detect -e s
 expect "always" detect --color al
 expect "second.trace" detect s
 expect "first.trace" check --json f
+expect "second.trace" avoid --queue s
+expect "--patience --plan" avoid --p
+expect "dense" avoid --engine d
+expect "" avoid --engine s
+expect "" avoid --plan --workers ""
+expect "report abort break" run --on-deadlock ""
+expect "stop" run --on-unwatchable s
+expect "first.trace" run --suppress f
 expect "philosophers" gen ph
 expect "head" gen chain --order h
 expect "" gen chain --processes ""
-expect "detect" bench ""
+expect "run" bench r
 expect "first.trace" bench --svg f
 exit $failed

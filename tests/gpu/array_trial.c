@@ -86,54 +86,93 @@ void trial_run(struct gpu *gpu, const struct trial *trial, const struct gpu_arra
 
 /* ---- checking */
 
-static _Thread_local uint32_t sorted_element;
-
-static int compare_elements(const void *a, const void *b)
+/* Which of all the trials' items, one trial's after the other's, this is; -1: none. */
+static int64_t find_item(const struct trial *trials, unsigned count, uint32_t item,
+                         const struct trial **trial)
 {
-    return memcmp(a, b, sorted_element);
-}
-
-static unsigned char *expected_elements(const struct trial *trials, unsigned count,
-                                        uint32_t element, uint64_t total)
-{
-    unsigned char *elements = malloc(total * element + 1), *at = elements;
-    MUST(elements, "no memory");
+    int64_t before = 0;
     for (unsigned t = 0; t < count; t++) {
-        const struct trial *trial = &trials[t];
-        for (uint32_t item = trial->start; item < trial->start + trial->items; item++) {
-            uint32_t outputs = array_selftest_outputs(trial->way, trial->each, item);
-            for (uint32_t output = 0; output < outputs; output++)
-                for (uint32_t i = 0; i < element; i++)
-                    *at++ = array_selftest_byte(item, output, i);
-        }
+        *trial = &trials[t];
+        if (item - trials[t].start < trials[t].items)
+            return before + (item - trials[t].start);
+        before += trials[t].items;
     }
-    return elements;
+    return -1;
 }
 
-/* Walks through both in order: whatever is stored is the next of those expected, but for some left
- * out. */
-void trial_check_elements(const struct trial *trials, unsigned count, uint32_t element,
-                          unsigned char *stored, uint64_t stored_count, bool all)
+static uint32_t little_endian(const unsigned char *bytes, uint32_t count)
 {
-    uint64_t total = 0, next = 0;
-    for (unsigned t = 0; t < count; t++)
-        total += trial_outputs(&trials[t]);
-    MUST(!all || stored_count == total, "%llu stored of %llu", (unsigned long long)stored_count,
-         (unsigned long long)total);
-    unsigned char *expected = expected_elements(trials, count, element, total);
-    sorted_element = element;
-    qsort(stored, stored_count, element, compare_elements);
-    qsort(expected, total, element, compare_elements);
+    uint32_t x = 0;
+    for (uint32_t i = 0; i < count; i++)
+        x |= (uint32_t)bytes[i] << i * 8;
+    return x;
+}
+
+/* An element of five bytes and more tells which output it is: there once at most, every byte of it
+ * right. */
+static void check_named(const struct trial *trials, unsigned count, uint32_t element,
+                        const unsigned char *stored, uint64_t stored_count)
+{
+    uint64_t items = 0, each = 0;
+    for (unsigned t = 0; t < count; t++) {
+        items += trials[t].items;
+        each = trials[t].each > each ? trials[t].each : each;
+    }
+    unsigned char *seen = calloc(items * each + 1, 1);
+    MUST(seen, "no memory");
     for (uint64_t i = 0; i < stored_count; i++) {
         const unsigned char *is = stored + i * element;
-        while (next < total && memcmp(expected + next * element, is, element) < 0)
-            next++;
-        MUST(next < total && memcmp(expected + next * element, is, element) == 0,
-             "way %u, element of %u bytes, starting %02x, is torn or there twice", trials[0].way,
-             element, is[0]);
-        next++;
+        uint32_t item = little_endian(is, 4), output = is[4];
+        const struct trial *trial;
+        int64_t at = find_item(trials, count, item, &trial);
+        MUST(at >= 0 && output < array_selftest_outputs(trial->way, trial->each, item),
+             "way %u, elements of %u bytes: item %u, output %u is torn", trials[0].way, element,
+             item, output);
+        for (uint32_t b = 5; b < element; b++)
+            MUST(is[b] == array_selftest_byte(item, output, b),
+                 "way %u, elements of %u bytes: item %u is torn", trials[0].way, element, item);
+        unsigned char *mark = &seen[(uint64_t)at * each + output];
+        MUST(!*mark, "item %u, output %u is there twice", item, output);
+        *mark = 1;
     }
-    free(expected);
+    free(seen);
+}
+
+/* A smaller one tells its item, or only the end of that: each value as often as it may be. */
+static void check_counted(const struct trial *trials, unsigned count, uint32_t element,
+                          const unsigned char *stored, uint64_t stored_count)
+{
+    uint32_t end = 0, mask = element < 4 ? (1u << element * 8) - 1 : UINT32_MAX;
+    for (unsigned t = 0; t < count; t++)
+        end = trials[t].start + trials[t].items > end ? trials[t].start + trials[t].items : end;
+    uint64_t values = end < mask ? end : (uint64_t)mask + 1;
+    uint32_t *left = calloc(values + 1, sizeof *left);
+    MUST(left, "no memory");
+    for (unsigned t = 0; t < count; t++)
+        for (uint32_t item = trials[t].start; item < trials[t].start + trials[t].items; item++)
+            left[item & mask] += array_selftest_outputs(trials[t].way, trials[t].each, item);
+    for (uint64_t i = 0; i < stored_count; i++) {
+        uint32_t value = little_endian(stored + i * element, element);
+        MUST(value < values && left[value] > 0,
+             "way %u, elements of %u bytes: %u is torn or there too often", trials[0].way, element,
+             value);
+        left[value]--;
+    }
+    free(left);
+}
+
+void trial_check_elements(const struct trial *trials, unsigned count, uint32_t element,
+                          const unsigned char *stored, uint64_t stored_count, bool all)
+{
+    uint64_t total = 0;
+    for (unsigned t = 0; t < count; t++)
+        total += trial_outputs(&trials[t]);
+    MUST(stored_count <= total && (!all || stored_count == total), "%llu stored of %llu",
+         (unsigned long long)stored_count, (unsigned long long)total);
+    if (element > 4)
+        check_named(trials, count, element, stored, stored_count);
+    else
+        check_counted(trials, count, element, stored, stored_count);
 }
 
 /* The same elements by three ways: copied out, flattened, and read by a kernel. */

@@ -6,6 +6,7 @@
 #include "device.h"
 #include "gpu/array.h"
 #include "gpu/kernels/array_selftest.h"
+#include "progress.h"
 
 /* How kernel array_fill is launched. */
 struct trial {
@@ -32,7 +33,7 @@ void trial_check(struct gpu *gpu, const struct trial *trials, unsigned count,
                  struct gpu_array *array, bool all);
 /* The same of elements that are here. */
 void trial_check_elements(const struct trial *trials, unsigned count, uint32_t element,
-                          unsigned char *stored, uint64_t stored_count, bool all);
+                          const unsigned char *stored, uint64_t stored_count, bool all);
 
 bool way_has_marks(enum array_selftest_way way);
 bool way_pushes(enum array_selftest_way way); /* one output an item at most */

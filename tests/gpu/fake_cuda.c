@@ -24,6 +24,7 @@ static int count(const char *name)
     if (state.calls != state.fail_at)
         return CUDA_OK;
     snprintf(state.failed, sizeof state.failed, "%s", name);
+    state.failed_giving = state.giving;
     if (state.fail_with != CUDA_OUT_OF_MEMORY)
         state.serving = false; /* everything on the device ends with its context */
     return state.fail_with;
@@ -184,6 +185,91 @@ int cuMemHostGetDevicePointer_v2(uint64_t *address, void *host, unsigned flags)
     (void)flags;
     CALL_INSIDE;
     *address = (uintptr_t)host;
+    return CUDA_OK;
+}
+
+/* ---- virtual memory: the addresses are memory from the start, but it counts */
+
+int cuMemGetAllocationGranularity(size_t *bytes, const struct cuda_memory_kind *kind, int option)
+{
+    CALL_INSIDE;
+    if (kind->type != CUDA_MEMORY_PINNED || option != CUDA_GRANULARITY_RECOMMENDED)
+        return CUDA_INVALID_VALUE;
+    *bytes = FAKE_CUDA_GRANULARITY;
+    return CUDA_OK;
+}
+
+int cuMemAddressReserve(uint64_t *address, size_t bytes, size_t alignment, uint64_t wanted,
+                        unsigned long long flags)
+{
+    (void)alignment, (void)wanted, (void)flags;
+    CALL_INSIDE;
+    if (bytes == 0 || bytes % FAKE_CUDA_GRANULARITY != 0)
+        return CUDA_INVALID_VALUE;
+    state.ranges++;
+    *address = (uintptr_t)calloc(1, bytes);
+    return CUDA_OK;
+}
+
+int cuMemAddressFree(uint64_t address, size_t bytes)
+{
+    (void)bytes;
+    state.ranges--;
+    state.waits += state.serving;
+    free((void *)(uintptr_t)address);
+    CALL;
+    return CUDA_OK;
+}
+
+int cuMemCreate(unsigned long long *handle, size_t bytes, const struct cuda_memory_kind *kind,
+                unsigned long long flags)
+{
+    CALL_INSIDE;
+    if (kind->where.type != CUDA_LOCATION_DEVICE || flags != 0)
+        return CUDA_INVALID_VALUE;
+    if (bytes > state.memory - state.mapped)
+        return CUDA_OUT_OF_MEMORY;
+    state.handles++;
+    *handle = bytes;
+    return CUDA_OK;
+}
+
+int cuMemRelease(unsigned long long handle)
+{
+    (void)handle;
+    state.handles--;
+    CALL;
+    return CUDA_OK;
+}
+
+int cuMemMap(uint64_t address, size_t bytes, size_t offset, unsigned long long handle,
+             unsigned long long flags)
+{
+    (void)address, (void)flags;
+    CALL_INSIDE;
+    if (offset != 0 || handle != bytes)
+        return CUDA_INVALID_VALUE;
+    state.mappings++;
+    state.mapped += bytes;
+    return CUDA_OK;
+}
+
+int cuMemSetAccess(uint64_t address, size_t bytes, const struct cuda_access *access, size_t number)
+{
+    (void)address, (void)bytes;
+    CALL_INSIDE;
+    if (number != 1 || access->flags != CUDA_ACCESS_READ_WRITE)
+        return CUDA_INVALID_VALUE;
+    return CUDA_OK;
+}
+
+int cuMemUnmap(uint64_t address, size_t bytes)
+{
+    (void)address;
+    state.mappings--;
+    state.mapped -= bytes;
+    state.waits += state.serving;
+    CALL;
     return CUDA_OK;
 }
 

@@ -10,15 +10,21 @@ struct fake_cuda {
     long fail_at;    /* this one fails; 0: none */
     int fail_with;   /* with this result */
     char failed[64]; /* its name */
+    bool giving;     /* set by the test while it gives things back */
+    bool failed_giving;
     int devices;
     int major; /* compute capability */
     size_t memory;
     bool serving; /* the service kernel has not ended */
     /* what has been taken and not been given back */
     long contexts, pushed, memories, streams, events, modules;
+    long ranges, handles, mappings; /* of virtual memory */
+    size_t mapped;                  /* bytes */
     long launches;
     long waits; /* calls that would wait for the running service for ever */
 };
+
+#define FAKE_CUDA_GRANULARITY 4096
 
 /* The name of the function in the library that gives its state. */
 #define FAKE_CUDA_STATE "fake_cuda_state"

@@ -2,9 +2,10 @@
  * Growable arrays, as kernels use them: nothing lost, doubled or torn, whatever the element's
  * size, the grid, the way of pushing, and wherever memory ends.
  *
- *     test_array --device 0 [--watched]
+ *     test_array --device 0 [--verbose] [--watched]
  *
- * --watched: by a tool that makes everything slow and runs one kernel at a time.
+ * --verbose: tells part by part what it does. --watched: by a tool that makes everything slow and
+ * runs one kernel at a time.
  */
 #include "array_trial.h"
 #include "base/random.h"
@@ -39,6 +40,7 @@ static void try_size(struct bed *bed, enum gpu_array_mode mode, uint32_t element
                                              .page = mode == GPU_ARRAY_FLAT || way % 2 ? 0 : 16,
                                              .ahead = way % 3,
                                              .most = items * trial.each + 100});
+        progress_case("%s, %u bytes, way %u", mode ? "chunked" : "flat", element, way);
         gpu_address marks = trial_marks(bed->gpu, &trial);
         trial_run(bed->gpu, &trial, array, marks);
         trial_check(bed->gpu, &trial, 1, array, true);
@@ -71,6 +73,10 @@ static void try_capacity(struct bed *bed, const struct trial *trial,
     if (options->mode == GPU_ARRAY_CHUNKED)
         room = (room + page - 1) / page * page;
     stored = outputs < room ? outputs : room;
+    progress_case("%s, way %u, %u items of %u, %u blocks of %u, %u bytes, capacity %llu, page %llu",
+                  options->mode ? "chunked" : "flat", trial->way, trial->items, trial->each,
+                  trial->blocks, trial->threads, options->element, (unsigned long long)room,
+                  (unsigned long long)page);
     struct gpu_array *array = make(bed, options);
     gpu_address marks = trial_marks(bed->gpu, trial);
     trial_run(bed->gpu, trial, array, marks);
@@ -116,6 +122,16 @@ static void test_every_capacity(struct bed *bed, uint64_t seed)
     }
 }
 
+/* Pages are installed one after the other, about a microsecond each on a device: of an array of
+ * so many elements they have at least two to the power of this. */
+static unsigned least_page(uint64_t elements)
+{
+    unsigned power = 0;
+    while (elements >> power > 16384)
+        power++;
+    return power;
+}
+
 static void test_random_capacities(struct bed *bed, unsigned rounds)
 {
     struct random random;
@@ -130,11 +146,12 @@ static void test_random_capacities(struct bed *bed, unsigned rounds)
                               .blocks = 1 + (unsigned)random_below(&random, 40),
                               .threads = 1 + (unsigned)random_below(&random, 256)};
         uint64_t outputs = trial_outputs(&trial);
+        unsigned least = least_page(outputs);
         struct gpu_array_options options = {
             .mode = random_below(&random, 2),
             .element = 1 + (uint32_t)random_below(&random, 24),
             .capacity = random_below(&random, outputs + 10),
-            .page = UINT64_C(1) << random_below(&random, 12),
+            .page = UINT64_C(1) << (least + random_below(&random, 12 - least)),
             .ahead = (uint32_t)random_below(&random, 3),
             .most = outputs * 2 + 10000,
         };
@@ -177,6 +194,7 @@ static void try_grid(struct bed *bed, unsigned blocks, enum gpu_array_mode mode)
                           .each = 1 + (blocks % ARRAY_RESUME > ARRAY_PUSH_BLOCK),
                           .blocks = blocks,
                           .threads = 32};
+    progress_case("%s, way %u, %u blocks", mode ? "chunked" : "flat", trial.way, blocks);
     struct gpu_array *array =
         make(bed, &(struct gpu_array_options){.mode = mode,
                                               .element = 8,
@@ -216,6 +234,8 @@ static void try_two(struct bed *bed, enum gpu_array_mode mode, uint64_t capacity
     uint64_t outputs = trial_outputs(&trials[0]) + trial_outputs(&trials[1]);
     uint64_t room = mode == GPU_ARRAY_FLAT ? capacity : (capacity + 31) / 32 * 32;
     uint64_t stored = outputs < room ? outputs : room;
+    progress_case("%s, way %u, capacity %llu", mode ? "chunked" : "flat", way,
+                  (unsigned long long)capacity);
     struct gpu_array *array = make(bed, &(struct gpu_array_options){.mode = mode,
                                                                     .element = 12,
                                                                     .capacity = capacity,
@@ -257,6 +277,8 @@ static void try_pool(struct bed *bed, uint64_t chunks, unsigned way, bool at_onc
     };
     struct gpu_array *arrays[ARRAYS];
     struct gpu_pool *pool = NULL;
+    progress_case("way %u, %llu chunks, %s", way, (unsigned long long)chunks,
+                  at_once ? "at once" : "one after the other");
     DO(gpu_pool_create(
         &pool, bed->gpu,
         &(struct gpu_pool_options){.chunk_bytes = 512, .chunks = chunks, .most = 400}, &error));
@@ -310,6 +332,7 @@ static void try_halfway(struct bed *bed, bool same, bool written)
     struct trial trial = {
         .way = ARRAY_RESERVE_BLOCK, .items = 100, .each = 2, .blocks = 3, .threads = 64};
     uint64_t outputs = trial_outputs(&trial), taken = 0, chunks = 0, entry = 0;
+    progress_case("%s array, page %swritten", same ? "the same" : "another", written ? "" : "not ");
     DO(gpu_pool_create(&pool, bed->gpu,
                        &(struct gpu_pool_options){.chunk_bytes = 256, .chunks = 20, .most = 20},
                        &error));
@@ -351,6 +374,7 @@ static void try_tree(struct bed *bed, enum gpu_array_mode mode, uint32_t end, un
     struct gpu_array *queues[2];
     uint64_t zero[3] = {0}, got[2];
     uint32_t root = 0;
+    progress_case("%s, up to %u, %u blocks", mode ? "chunked" : "flat", end, blocks);
     for (unsigned i = 0; i < 2; i++) {
         queues[i] = make(bed, &(struct gpu_array_options){.mode = mode,
                                                           .element = 4,
@@ -392,6 +416,7 @@ static void test_refill(struct bed *bed, enum gpu_array_mode mode, uint64_t capa
 {
     enum { THREADS = 96, EACH = 3, ROUNDS = 4, OUTPUTS = THREADS * EACH };
     uint32_t numbers[OUTPUTS], seen[THREADS] = {0};
+    progress_case("%s, capacity %llu", mode ? "chunked" : "flat", (unsigned long long)capacity);
     struct gpu_array *array =
         make(bed, &(struct gpu_array_options){
                       .mode = mode, .element = 4, .capacity = capacity, .page = 8, .most = 1000});
@@ -457,6 +482,7 @@ static void test_watch(struct bed *bed, uint64_t ahead)
                           .blocks = 8,
                           .threads = 128};
     uint64_t outputs = trial_outputs(&trial), capacity = 0;
+    progress_case("%llu ahead", (unsigned long long)ahead);
     struct gpu_array *array = make(
         bed, &(struct gpu_array_options){.element = 8, .page = 512, .most = outputs + outputs / 4});
     gpu_address marks = trial_marks(bed->gpu, &trial);
@@ -490,6 +516,8 @@ static void try_desk(struct bed *bed, uint64_t limit, uint64_t granted, unsigned
     struct trial trial = {
         .way = way, .items = 400, .each = way_pushes(way) ? 1 : 2, .blocks = 3, .threads = 64};
     uint64_t outputs = trial_outputs(&trial), stored = outputs < granted ? outputs : granted;
+    progress_case("way %u, limit %llu, granted %llu", way, (unsigned long long)limit,
+                  (unsigned long long)granted);
     struct gpu_array *array = make(
         bed,
         &(struct gpu_array_options){.element = 4, .capacity = granted, .page = 16, .most = 2000});
@@ -526,32 +554,63 @@ static void test_desk(struct bed *bed)
     }
 }
 
+static void test_memory_ends(struct bed *bed, unsigned few)
+{
+    progress_part("every capacity");
+    test_every_capacity(bed, 0);
+    if (bed->emulated)
+        test_every_capacity(bed, 77);
+    progress_part("random capacities");
+    test_random_capacities(bed, scaled(1500) / few + 2);
+    progress_part("end of the table");
+    test_most(bed, ARRAY_PUSH);
+    test_most(bed, ARRAY_RESERVE_WARP);
+}
+
+static void test_at_once(struct bed *bed, unsigned few)
+{
+    progress_part("two kernels");
+    if (!bed->watched)
+        test_two(bed, scaled(400));
+    progress_part("shared pools");
+    test_pool(bed, scaled(400) / few + 2);
+    progress_part("stopped half way");
+    test_halfway(bed);
+}
+
+static void test_growing(struct bed *bed)
+{
+    progress_part("granted by the host");
+    test_desk(bed);
+    gpu_emulator_seed(bed->gpu, 0);
+    progress_part("watched by the host");
+    test_watch(bed, 1000);
+    test_watch(bed, 100000);
+    test_watch(bed, UINT64_MAX);
+}
+
 int main(int argc, char **argv)
 {
     int device = device_wanted(argc, argv);
+    progress_open(argc, argv, device);
+    progress_part("opening");
     struct bed bed = {.gpu = device_open(device), .emulated = device < 0};
-    bed.watched = argc > 1 && strcmp(argv[argc - 1], "--watched") == 0;
+    for (int i = 1; i < argc; i++)
+        bed.watched |= strcmp(argv[i], "--watched") == 0;
     unsigned few = bed.watched ? 20 : bed.emulated ? 1 : 5; /* larger ones on a device */
+    progress_part("sizes");
     test_sizes(&bed);
-    test_every_capacity(&bed, 0);
-    if (bed.emulated)
-        test_every_capacity(&bed, 77);
-    test_random_capacities(&bed, scaled(1500) / few + 2);
-    test_most(&bed, ARRAY_PUSH);
-    test_most(&bed, ARRAY_RESERVE_WARP);
+    test_memory_ends(&bed, few);
     gpu_emulator_seed(bed.gpu, 0);
+    progress_part("grids");
     test_grids(&bed);
-    if (!bed.watched)
-        test_two(&bed, scaled(400));
-    test_pool(&bed, scaled(400) / few + 2);
-    test_halfway(&bed);
+    test_at_once(&bed, few);
+    progress_part("refilled");
     test_refills(&bed);
+    progress_part("queues");
     test_tree(&bed);
-    test_desk(&bed);
-    gpu_emulator_seed(bed.gpu, 0);
-    test_watch(&bed, 1000);
-    test_watch(&bed, 100000);
-    test_watch(&bed, UINT64_MAX);
+    test_growing(&bed);
+    progress_close();
     gpu_close(bed.gpu);
     return test_done();
 }

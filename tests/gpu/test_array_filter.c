@@ -2,7 +2,7 @@
  * The kernels that use a growable array in earnest: the filter (and its twin into plain memory),
  * the reads, and the example of the documentation.
  *
- *     test_array_filter --device 0 [--watched]
+ *     test_array_filter --device 0 [--verbose] [--watched]
  */
 #include "array_example.h"
 #include "array_trial.h"
@@ -17,11 +17,20 @@ struct bed {
 
 /* ---- the filter */
 
+#define SHUFFLED_MOST 200000 /* beyond, moving numbers about takes longer than all the rest */
+#define FAR           UINT64_C(2654435761) /* a prime, larger than any count here */
+
 /* Numbers 0 .. count - 1 in another order, so that each output is known and there once. */
 static uint32_t *shuffled_numbers(uint64_t count, struct random *random)
 {
     uint32_t *numbers = malloc((count + 1) * sizeof *numbers);
-    REQUIRE(numbers != NULL);
+    REQUIRE(numbers != NULL && count < FAR);
+    if (count > SHUFFLED_MOST) {
+        uint64_t x = random_below(random, count);
+        for (uint64_t i = 0; i < count; i++, x = (x + FAR) % count)
+            numbers[i] = (uint32_t)x;
+        return numbers;
+    }
     for (uint64_t i = 0; i < count; i++) {
         uint64_t k = random_below(random, i + 1);
         numbers[i] = numbers[k];
@@ -40,11 +49,13 @@ struct filter_case {
 static void check_kept(const struct filter_case *c, const uint32_t *kept, uint64_t size,
                        uint64_t expected)
 {
-    unsigned char *seen = calloc(c->below + 1, 1);
-    uint64_t wrong = 0;
+    uint64_t *seen = calloc(c->below / 64 + 1, sizeof *seen), wrong = 0;
     for (uint64_t i = 0; i < size; i++) {
-        wrong += kept[i] >= c->below || seen[kept[i]];
-        seen[kept[i] < c->below ? kept[i] : c->below] = 1;
+        uint64_t bit = UINT64_C(1) << kept[i] % 64;
+        bool good = kept[i] < c->below && !(seen[kept[i] / 64] & bit);
+        if (good)
+            seen[kept[i] / 64] |= bit;
+        wrong += !good;
     }
     CHECK_MSG(wrong == 0 && size == expected, "%llu of %llu kept, %llu wrong",
               (unsigned long long)size, (unsigned long long)expected, (unsigned long long)wrong);
@@ -117,6 +128,10 @@ static void test_filter(struct bed *bed, uint64_t count, uint32_t below, unsigne
                         struct random *random)
 {
     struct filter_case c = {.count = count, .below = below, .blocks = blocks};
+    unsigned least = 0;
+    while (count >> least > 16384) /* a page takes a microsecond to install */
+        least++;
+    progress_case("%llu numbers below %u, %u blocks", (unsigned long long)count, below, blocks);
     uint32_t *numbers = shuffled_numbers(count, random);
     size_t bytes = count * sizeof *numbers;
     DO(gpu_alloc(bed->gpu, &c.from, bytes + 16, &error));
@@ -125,7 +140,8 @@ static void test_filter(struct bed *bed, uint64_t count, uint32_t below, unsigne
     struct gpu_array_options options = {.element = sizeof(uint32_t),
                                         .most = count + 5000,
                                         .capacity = random_below(random, count + 1),
-                                        .page = UINT64_C(1) << random_below(random, 15)};
+                                        .page = UINT64_C(1)
+                                                << (least + random_below(random, 15 - least))};
     gpu_emulator_seed(bed->gpu, random_below(random, 3));
     try_filter(bed, &c, &options);
     options.mode = GPU_ARRAY_CHUNKED;
@@ -182,6 +198,7 @@ static void test_reads(struct bed *bed, enum gpu_array_mode mode, uint64_t count
 {
     struct random random;
     random_seed(&random, count);
+    progress_case("%s, %llu elements", mode ? "chunked" : "flat", (unsigned long long)count);
     struct array_read_arguments arguments = {.count = count};
     struct gpu_array *array = NULL;
     gpu_address plain;
@@ -240,16 +257,23 @@ static void test_example(struct bed *bed, uint32_t count)
 int main(int argc, char **argv)
 {
     int device = device_wanted(argc, argv);
+    progress_open(argc, argv, device);
+    progress_part("opening");
     struct bed bed = {.gpu = device_open(device), .emulated = device < 0};
-    bed.watched = argc > 1 && strcmp(argv[argc - 1], "--watched") == 0;
+    for (int i = 1; i < argc; i++)
+        bed.watched |= strcmp(argv[i], "--watched") == 0;
+    progress_part("filter");
     test_filters(&bed);
+    progress_part("reads");
     for (unsigned mode = 0; mode < 2; mode++) {
         gpu_emulator_seed(bed.gpu, mode);
         test_reads(&bed, mode, 5);
         test_reads(&bed, mode, 10000);
     }
+    progress_part("example");
     test_example(&bed, 1);
     test_example(&bed, 500);
+    progress_close();
     gpu_close(bed.gpu);
     return test_done();
 }

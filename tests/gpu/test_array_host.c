@@ -2,7 +2,7 @@
  * Growable arrays, as the host uses them: appending, reading, shrinking, what is refused, and what
  * happens when memory is short or an allocation fails.
  *
- *     test_array_host --device 0 [--watched]
+ *     test_array_host --device 0 [--verbose] [--watched]
  */
 #include "alloc/failing.h"
 #include "array_trial.h"
@@ -83,6 +83,7 @@ static void test_model(struct gpu *gpu, unsigned rounds)
     random_seed(&random, 3);
     for (unsigned round = 0; round < rounds; round++) {
         struct gpu_pool *pool = NULL;
+        progress_case("round %u", round);
         if (round % 2)
             DO(gpu_pool_create(
                 &pool, gpu, &(struct gpu_pool_options){.chunk_bytes = 1024, .most = 9999}, &error));
@@ -171,34 +172,34 @@ static void test_refused(struct gpu *gpu)
 /* Memory for an array is taken when it grows, and comes back when it shrinks and ends. */
 static void test_memory(struct gpu *gpu, enum gpu_array_mode mode)
 {
-    struct gpu_info before, grown, shrunk, after;
+    struct gpu_info at_first, grown, shrunk, after;
     const uint64_t count = 3 << 20;
     struct gpu_array *array = NULL;
-    gpu_get_info(gpu, &before);
+    gpu_get_info(gpu, &at_first);
     DO(gpu_array_create(&array, gpu,
                         &(struct gpu_array_options){.mode = mode, .element = 16, .page = 4096},
                         &error));
     REQUIRE(array != NULL);
     DO(gpu_array_reserve(array, count, &error));
     gpu_get_info(gpu, &grown);
-    CHECK(before.memory_free - grown.memory_free >= count * 16);
+    CHECK(at_first.memory_free - grown.memory_free >= count * 16);
     DO(gpu_array_shrink(array, &error));
     gpu_get_info(gpu, &shrunk);
     CHECK(shrunk.memory_free - grown.memory_free >= count * 16);
     gpu_array_destroy(array);
     gpu_get_info(gpu, &after);
-    CHECK(!before.emulated || after.memory_free == before.memory_free);
+    CHECK(!at_first.emulated || after.memory_free == at_first.memory_free);
 }
 
 /* A range maps and moves nothing; given back while a service runs, it stays until that ends. */
 static void test_range(struct gpu *gpu)
 {
     struct selftest_service_arguments arguments;
-    struct gpu_info before, during, after;
+    struct gpu_info at_first, during, after;
     struct gpu_range *range = NULL;
     uint64_t number = 7, back = 0;
     void *desk;
-    gpu_get_info(gpu, &before);
+    gpu_get_info(gpu, &at_first);
     DO(gpu_map(gpu, &desk, &arguments.desk, sizeof(struct selftest_desk), &error));
     DO(gpu_range_create(&range, gpu, UINT64_C(64) << 20, &error));
     REQUIRE(range != NULL);
@@ -212,6 +213,7 @@ static void test_range(struct gpu *gpu)
                                        .service = true},
                   &error));
     for (uint64_t bytes = 1; bytes <= 40 << 20; bytes = bytes * 5 + 100000) {
+        progress_case("growing to %llu bytes beside a service", (unsigned long long)bytes);
         DO(gpu_range_grow(range, bytes, &error));
         DO(gpu_write(gpu, address + (bytes - 1) / 8 * 8, &number, sizeof number, &error));
         DO(gpu_read(gpu, &back, address + (bytes - 1) / 8 * 8, sizeof back, &error));
@@ -222,15 +224,16 @@ static void test_range(struct gpu *gpu)
     CHECK(gpu_range_grow(range, UINT64_C(65) << 20, NULL) == GORDIAN_INPUT);
     DO(gpu_read(gpu, &back, address, sizeof back, &error));
     CHECK(back == 7);
+    progress_case("giving back beside a service");
     gpu_range_destroy(range);
     gpu_get_info(gpu, &during);
-    CHECK(before.memory_free - during.memory_free >= 8 << 20);
+    CHECK(at_first.memory_free - during.memory_free >= 8 << 20);
     __atomic_store_n(&((struct selftest_desk *)desk)->stop, 1, __ATOMIC_RELEASE);
     DO(gpu_wait_service(gpu, &error));
     gpu_unmap(gpu, desk);
     gpu_get_info(gpu, &after);
     CHECK(after.memory_free > during.memory_free);
-    CHECK(!before.emulated || after.memory_free == before.memory_free);
+    CHECK(!at_first.emulated || after.memory_free == at_first.memory_free);
 }
 
 /* An array that cannot hold everything is emptied on the way, and nothing is lost. */
@@ -240,6 +243,8 @@ static void test_drain(struct gpu *gpu, const struct gpu_array_options *options,
     uint64_t outputs = trial_outputs(&trial), drained = 0;
     unsigned char *all = malloc(outputs * options->element);
     struct gpu_array *array = NULL;
+    progress_case("%s, way %u, at most %llu", options->mode ? "chunked" : "flat", way,
+                  (unsigned long long)options->most);
     DO(gpu_array_create(&array, gpu, options, &error));
     gpu_address marks = trial_marks(gpu, &trial);
     struct array_fill_arguments arguments = trial_arguments(&trial, array, marks);
@@ -315,10 +320,10 @@ static void use_array(struct gpu *gpu, struct gpu_pool *pool, enum gpu_array_mod
     for (uint32_t i = 0; i < 50; i++)
         numbers[i] = i + 7;
     struct gpu_array_options options = {
-        .mode = mode, .element = 4, .most = 1000, .page = 8, .pool = pool};
+        .mode = mode, .element = 4, .most = 1000, .page = 4, .pool = pool};
     AGAIN(gpu_array_create(&array, gpu, &options, NULL));
     AGAIN(gpu_array_append(array, numbers, 30, NULL));
-    AGAIN(gpu_array_reserve(array, 500, NULL));
+    AGAIN(gpu_array_reserve(array, 300, NULL));
     AGAIN(gpu_array_append(array, numbers, 50, NULL));
     AGAIN(gpu_array_shrink(array, NULL));
     AGAIN(gpu_array_read(array, back, 0, 80, NULL));
@@ -365,23 +370,41 @@ static void test_every_allocation(void)
     }
 }
 
+static void test_on_device(struct gpu *gpu, bool watched)
+{
+    progress_part("refused");
+    test_refused(gpu);
+    progress_part("model");
+    test_model(gpu, watched ? 2 : scaled(400));
+    progress_part("memory");
+    test_memory(gpu, GPU_ARRAY_FLAT);
+    test_memory(gpu, GPU_ARRAY_CHUNKED);
+    progress_part("drained");
+    test_drains(gpu);
+    progress_part("ranges");
+    if (!watched)
+        test_range(gpu);
+}
+
 int main(int argc, char **argv)
 {
     int device = device_wanted(argc, argv);
-    bool watched = argc > 1 && strcmp(argv[argc - 1], "--watched") == 0;
+    bool watched = false;
+    for (int i = 1; i < argc; i++)
+        watched |= strcmp(argv[i], "--watched") == 0;
+    progress_open(argc, argv, device);
+    progress_part("opening");
     struct gpu *gpu = device_open(device);
-    test_refused(gpu);
-    test_model(gpu, watched ? 2 : scaled(400));
-    test_memory(gpu, GPU_ARRAY_FLAT);
-    test_memory(gpu, GPU_ARRAY_CHUNKED);
-    test_drains(gpu);
-    if (!watched)
-        test_range(gpu);
+    test_on_device(gpu, watched);
+    progress_part("closing");
     gpu_close(gpu);
     if (device < 0) {
+        progress_part("no memory");
         test_no_memory(GPU_ARRAY_FLAT);
         test_no_memory(GPU_ARRAY_CHUNKED);
+        progress_part("every allocation");
         test_every_allocation();
     }
+    progress_close();
     return test_done();
 }

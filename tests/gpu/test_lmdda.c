@@ -4,9 +4,9 @@
  *     test_lmdda [--device N] [--watched] [--bench] [--events COUNT] [SEED]
  * GORDIAN_TEST_SCALE=PERCENT
  *
- * On the emulator, or on device N. First the products and transposes against plain loops, then
- * random multi-unit systems: after every event the outcome, the matrices, who is deadlocked and
- * what would deadlock are compared. --bench measures recomputations and prints a table.
+ * On the emulator, or on device N. Random multi-unit systems: after every event the outcome, the
+ * matrices, who is deadlocked and what would deadlock are compared. --bench measures recomputations
+ * and prints a table.
  */
 #include "base/bits.h"
 #include "base/clock.h"
@@ -36,140 +36,6 @@ static void must(gordian_status status, const gordian_error *error)
 static uint32_t below(uint32_t bound)
 {
     return (uint32_t)random_below(&randomness, bound);
-}
-
-/* ------------------------------------------------------------------ products and transposes */
-
-/* A bit matrix here and on the device. */
-struct bits {
-    uint32_t rows, columns, stride; /* words */
-    uint32_t *words;
-    gpu_address device;
-};
-
-static struct bits bits_make(uint32_t rows, uint32_t columns, unsigned percent)
-{
-    gordian_error error = {0};
-    struct bits bits = {.rows = rows, .columns = columns, .stride = hop_stride(columns)};
-    bits.words = calloc((size_t)rows * bits.stride, sizeof *bits.words);
-    REQUIRE(bits.words != NULL);
-    for (uint32_t r = 0; r < rows && percent; r++)
-        for (uint32_t c = 0; c < columns; c++)
-            if (random_chance(&randomness, percent))
-                bits.words[(size_t)r * bits.stride + c / 32] |= 1u << c % 32;
-    size_t bytes = (size_t)rows * bits.stride * sizeof *bits.words;
-    must(gpu_alloc(gpu, &bits.device, bytes, &error), &error);
-    must(gpu_write(gpu, bits.device, bits.words, bytes, &error), &error);
-    return bits;
-}
-
-static void bits_free(struct bits *bits)
-{
-    gpu_free(gpu, bits->device);
-    free(bits->words);
-}
-
-static bool bit_at(const struct bits *bits, uint32_t row, uint32_t column)
-{
-    return bits->words[(size_t)row * bits->stride + column / 32] >> column % 32 & 1;
-}
-
-static void bits_check(const struct bits *expected, const char *what)
-{
-    gordian_error error = {0};
-    size_t count = (size_t)expected->rows * expected->stride;
-    uint32_t *words = malloc(count * sizeof *words);
-    REQUIRE(words != NULL);
-    must(gpu_wait(gpu, &error), &error);
-    must(gpu_read(gpu, words, expected->device, count * sizeof *words, &error), &error);
-    CHECK_MSG(memcmp(words, expected->words, count * sizeof *words) == 0, "%s %u x %u", what,
-              expected->rows, expected->columns);
-    free(words);
-}
-
-static bool rows_meet(const struct bits *one, uint32_t row, const struct bits *other,
-                      uint32_t other_row)
-{
-    for (uint32_t i = 0; i < one->stride; i++)
-        if (one->words[(size_t)row * one->stride + i] &
-            other->words[(size_t)other_row * other->stride + i])
-            return true;
-    return false;
-}
-
-static void test_product(uint32_t rows, uint32_t inner, uint32_t columns, unsigned percent,
-                         bool tensor)
-{
-    gordian_error error = {0};
-    struct bits left = bits_make(rows, inner, percent);
-    struct bits right = bits_make(columns, inner, percent); /* transposed */
-    struct bits out = bits_make(rows, columns, percent / 4);
-    struct bits changed = bits_make(1, 32, 0);
-    struct bool_product_arguments product = {.left = left.device,
-                                             .right = right.device,
-                                             .out = out.device,
-                                             .changed = changed.device,
-                                             .left_stride = left.stride,
-                                             .right_stride = right.stride,
-                                             .out_stride = out.stride,
-                                             .rows = rows,
-                                             .columns = columns,
-                                             .inner_words = (inner + 127) / 128 * 4,
-                                             .tensor = tensor};
-    must(hop_product(gpu, &product, &error), &error);
-    for (uint32_t r = 0; r < rows; r++)
-        for (uint32_t c = 0; c < columns; c++)
-            if (!bit_at(&out, r, c) && rows_meet(&left, r, &right, c)) {
-                out.words[(size_t)r * out.stride + c / 32] |= 1u << c % 32;
-                changed.words[0] = 1;
-            }
-    bits_check(&out, tensor ? "product (tensor)" : "product (words)");
-    bits_check(&changed, "product: changed");
-    bits_free(&left);
-    bits_free(&right);
-    bits_free(&out);
-    bits_free(&changed);
-}
-
-static void test_transpose(uint32_t rows, uint32_t columns, unsigned percent)
-{
-    gordian_error error = {0};
-    struct bits in = bits_make(rows, columns, percent);
-    struct bits out = bits_make(columns, rows, 0);
-    struct bit_transpose_arguments transpose = {.in = in.device,
-                                                .out = out.device,
-                                                .in_stride = in.stride,
-                                                .out_stride = out.stride,
-                                                .rows = rows,
-                                                .columns = columns};
-    must(hop_transpose(gpu, &transpose, &error), &error);
-    for (uint32_t r = 0; r < rows; r++)
-        for (uint32_t c = 0; c < columns; c++)
-            if (bit_at(&in, r, c))
-                out.words[(size_t)c * out.stride + r / 32] |= 1u << r % 32;
-    bits_check(&out, "transpose");
-    bits_free(&in);
-    bits_free(&out);
-}
-
-static void test_steps(void)
-{
-    static const uint32_t edges[] = {1, 31, 32, 33, 127, 128, 129, 255, 257, 300};
-    static const unsigned percents[] = {0, 1, 3, 30, 100};
-    const size_t edge_count = sizeof edges / sizeof *edges;
-    unsigned rounds = 1 + 30 * scale / 100;
-    for (unsigned i = 0; i < rounds; i++) {
-        uint32_t sizes[3];
-        for (int j = 0; j < 3; j++)
-            sizes[j] = below(2) ? edges[below((uint32_t)edge_count)] : 1 + below(300);
-        unsigned percent = percents[below(5)];
-        test_product(sizes[0], sizes[1], sizes[2], percent, i % 2);
-        test_transpose(sizes[0], sizes[1], percent);
-    }
-    if (!small) { /* several steps of the inner size, several tiles */
-        test_product(1000, 3000, 1500, 1, true);
-        test_product(1000, 3000, 1500, 1, false);
-    }
 }
 
 /* ------------------------------------------------------------------ an engine of its own */
@@ -639,51 +505,6 @@ static void test_memory(void)
 
 /* ------------------------------------------------------------------ measuring */
 
-static double time_product(uint32_t size, bool tensor)
-{
-    gordian_error error = {0};
-    struct bits left = bits_make(size, size, 0), right = bits_make(size, size, 0);
-    struct bits out = bits_make(size, size, 0);
-    size_t words = (size_t)size * left.stride;
-    must(gpu_fill32(gpu, left.device, 0x01010101, words, &error), &error);
-    must(gpu_fill32(gpu, right.device, 0x02020202, words, &error), &error); /* they never meet */
-    struct bool_product_arguments product = {.left = left.device,
-                                             .right = right.device,
-                                             .out = out.device,
-                                             .left_stride = left.stride,
-                                             .right_stride = left.stride,
-                                             .out_stride = left.stride,
-                                             .rows = size,
-                                             .columns = size,
-                                             .inner_words = size / 32,
-                                             .tensor = tensor};
-    double best = 0;
-    for (int i = 0; i < 3; i++) {
-        double microseconds = 0;
-        must(gpu_timer_start(gpu, &error), &error);
-        must(hop_product(gpu, &product, &error), &error);
-        must(gpu_timer_stop(gpu, &microseconds, &error), &error);
-        if (i == 0 || microseconds < best)
-            best = microseconds;
-    }
-    bits_free(&left);
-    bits_free(&right);
-    bits_free(&out);
-    return best;
-}
-
-static void bench_products(const uint32_t *sizes, size_t count)
-{
-    printf("\n| boolean product | tensor, us | Tbitop/s | words, us | Tbitop/s "
-           "|\n|---|---|---|---|---|\n");
-    for (size_t i = 0; i < count; i++) {
-        double work = 2.0 * sizes[i] * sizes[i] * sizes[i] / 1e6;
-        double tensor = time_product(sizes[i], true), words = time_product(sizes[i], false);
-        printf("| %u | %.1f | %.0f | %.1f | %.0f |\n", sizes[i], tensor, work / tensor, words,
-               work / words);
-    }
-}
-
 static void bench_chains(const uint32_t *sizes, size_t count)
 {
     printf("\n| reachability after a release, chain | tensor, us | words, us | with transfers and "
@@ -739,7 +560,6 @@ int main(int argc, char **argv)
         must(gpu_open(&gpu, (unsigned)device, NULL, &error), &error);
     gpu_get_info(gpu, &info);
     small |= info.emulated;
-    test_steps();
     test_chains();
     test_systems();
     test_failure();
@@ -751,7 +571,6 @@ int main(int argc, char **argv)
             test_chain_events(65536);
         size_t count = info.emulated ? 1 : sizeof sizes / sizeof *sizes;
         printf("%s\n", info.name);
-        bench_products(sizes, count);
         bench_chains(sizes, count);
     }
     gpu_close(gpu);

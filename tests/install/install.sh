@@ -39,11 +39,20 @@ same()
     diff -u "$expected" "$work/output" >&2 || fault "output differs: $*"
 }
 
+# The library of `gordian run`, where there is one.
+run_library=
+if [ -e "$build/src/run/libgordian-run.so" ]; then
+    run_library=$lib/gordian/libgordian-run.so
+fi
+
 check_files()
 {
+    expected=0
     for file in \
+        $run_library \
         "$root$prefix/bin/gordian" \
         "$include/gordian/gordian.h" \
+        "$include/gordian/run.h" \
         "$lib/libgordian.a" \
         "$lib/libgordian.so" \
         "$lib/libgordian.so.0" \
@@ -51,16 +60,20 @@ check_files()
         "$lib/pkgconfig/gordian.pc" \
         "$share/bash-completion/completions/gordian" \
         "$share/man/man1/gordian.1" \
+        "$share/man/man1/gordian-avoid.1" \
         "$share/man/man1/gordian-bench.1" \
         "$share/man/man1/gordian-check.1" \
         "$share/man/man1/gordian-detect.1" \
         "$share/man/man1/gordian-gen.1" \
-        "$share/man/man1/gordian-info.1"; do
+        "$share/man/man1/gordian-info.1" \
+        "$share/man/man1/gordian-run.1"; do
         test -s "$file" || fault "${file#"$root"} was not installed"
+        test -h "$file" || expected=$((expected + 1))
     done
     # Nothing else: what is not meant for users stays at home.
     count=$(find "$root" -type f | wc -l)
-    test "$count" -eq 12 || fault "$count files instead of 12: $(cd "$root" && find . -type f)"
+    test "$count" -eq "$expected" ||
+        fault "$count files instead of $expected: $(cd "$root" && find . -type f)"
 }
 
 # The functions that the header declares, sorted.
@@ -102,12 +115,15 @@ check_header()
     fi
 }
 
+# check_example NAME COMPILER...
 check_example()
 {
-    cp "$source/examples/philosophers.c" "$source/examples/Makefile" "$work"
-    expected=$source/examples/philosophers.expected
+    name=$1
+    shift
+    cp "$source/examples/$name.c" "$source/examples/Makefile" "$work"
+    expected=$source/examples/$name.expected
 
-    "$@" -I"$include" -o "$work/static" "$work/philosophers.c" "$lib/libgordian.a" -lm
+    "$@" -pthread -I"$include" -o "$work/static" "$work/$name.c" "$lib/libgordian.a" -lm
     same "$expected" "$work/static"
 
     if is_here pkg-config && is_here make; then
@@ -115,24 +131,31 @@ check_example()
         export PKG_CONFIG_ALLOW_SYSTEM_CFLAGS=1 PKG_CONFIG_ALLOW_SYSTEM_LIBS=1
         test "$(pkg-config --modversion gordian)" = "$version" || fault "pkg-config --modversion"
         unset MAKEFLAGS MAKELEVEL
-        make -s -C "$work" CC="$*" philosophers
+        make -s -C "$work" CC="$*" "$name"
     else
-        "$@" -I"$include" -o "$work/philosophers" "$work/philosophers.c" -L"$lib" -lgordian
+        "$@" -pthread -I"$include" -o "$work/$name" "$work/$name.c" -L"$lib" -lgordian
     fi
-    same "$expected" env LD_LIBRARY_PATH="$lib" "$work/philosophers"
+    same "$expected" env LD_LIBRARY_PATH="$lib" "$work/$name"
 }
 
 check_program()
 {
     echo "gordian $version" >"$work/version"
     same "$work/version" "$root$prefix/bin/gordian" --version
+    # Installed anywhere, the command finds its library.
+    if [ -n "$run_library" ]; then
+        "$root$prefix/bin/gordian" run --quiet --on-unwatchable=stop -- sh -c 'exit 7' && status=0 ||
+            status=$?
+        test "$status" -eq 7 || fault "gordian run: exit status $status instead of 7"
+    fi
 }
 
 DESTDIR=$root meson install -C "$build" --no-rebuild --quiet
 check_files
 check_symbols
 check_header "$@"
-check_example "$@"
+check_example philosophers "$@"
+check_example pool "$@"
 check_program
 
 echo "$faults faults"

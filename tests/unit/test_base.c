@@ -380,10 +380,13 @@ static void json_lines(void)
     json_open(&json, "open", '[');
     json_end(&json);
     json_begin(&json, &out);
+    json_name_u64(&json, "a\"b", 3);
+    json_name_u64(&json, "\xff", 0);
     json_end(&json);
     CHECK(collected(&out, "{\"op\":\"request\",\"seq\":18446744073709551615,\"low\":-5,"
                           "\"names\":[\"p0\",7,{\"yes\":true},[]],\"ratio\":0.125,\"nan\":null,"
-                          "\"inf\":null,\"none\":null,\"left\":{\"open\":[]}}\n{}\n"));
+                          "\"inf\":null,\"none\":null,\"left\":{\"open\":[]}}\n"
+                          "{\"a\\\"b\":3,\"\xef\xbf\xbd\":0}\n"));
     output_close(&out);
 }
 

@@ -1,8 +1,8 @@
-/* The closure of a square bit matrix by node hopping (lmdda.h). */
-#include "gpu/kernels/hop_rounds.h"
+/* The closure of a square bit matrix (lmdda.h). */
+#include "gpu/kernels/closure_tiles.h"
 
 KERNEL_BOUNDED(bit_closure, struct bit_closure_arguments, BOOL_TILE_THREADS, 1)
 {
     struct bit_closure_arguments closure = a;
-    hop_rounds(&closure);
+    closure_steps(&closure);
 }

@@ -2,21 +2,10 @@
  * of a row at a time; inside, a warp turns 32 x 32 bits over in its registers. */
 #include "gpu/kernel.h"
 #include "gpu/kernels/bit_transpose.h"
+#include "gpu/kernels/turn_over.h"
 
 #define TILE_WORDS (BIT_TRANSPOSE_TILE / 32)
 #define PADDED     (TILE_WORDS + 1) /* so that a column of words falls into different banks */
-
-/* Lane i has row i; afterwards it has column i. */
-DEVICE uint32_t turn_over(uint32_t row)
-{
-    uint32_t low = 0x0000ffff; /* the columns that stay with the lower lanes */
-    for (uint32_t distance = 16; distance; distance /= 2, low ^= low << distance) {
-        uint32_t other = warp_shuffle_xor(WARP_ALL, row, distance);
-        row = LANE & distance ? (row & ~low) | (other & ~low) >> distance
-                              : (row & low) | (other & low) << distance;
-    }
-    return row;
-}
 
 DEVICE void load_rows(const struct bit_transpose_arguments *t, uint32_t row, uint32_t column,
                       uint32_t *tile)

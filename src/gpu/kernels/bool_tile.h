@@ -62,6 +62,14 @@ DEVICE void wait_stage(void)
     block_barrier();
 }
 
+/* Until everything this thread has asked for is there. */
+DEVICE void wait_all(void)
+{
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+    asm volatile("cp.async.wait_all;" ::: "memory");
+#endif
+}
+
 /* BOOL_TILE rows from `row` on, the words of step `step`. */
 DEVICE void load_piece(uint4 *to, uint64_t matrix, uint32_t stride, uint32_t row, uint32_t rows,
                        uint32_t step, uint32_t inner_words)
@@ -78,10 +86,11 @@ DEVICE void load_piece(uint4 *to, uint64_t matrix, uint32_t stride, uint32_t row
 
 /* ---- putting a word of the product in its place */
 
-/* Where a word of the product goes; NULL: it is outside. */
-DEVICE uint32_t *place_of(const struct bool_product_arguments *product, uint32_t row, uint32_t word)
+/* Where a word of the product goes; NULL: it is outside, or nothing of it is set. */
+DEVICE uint32_t *place_of(const struct bool_product_arguments *product, uint32_t row, uint32_t word,
+                          uint32_t bits)
 {
-    if (row >= product->rows || word * 32 >= product->columns)
+    if (bits == 0 || row >= product->rows || word * 32 >= product->columns)
         return 0;
     return GPU_POINTER(uint32_t, product->out) + (uint64_t)row * product->out_stride + word;
 }
@@ -92,6 +101,13 @@ DEVICE bool put_bits(uint32_t *out, uint32_t before, uint32_t bits)
         return false;
     *out = before | bits;
     return true;
+}
+
+DEVICE bool put_word(const struct bool_product_arguments *product, uint32_t row, uint32_t word,
+                     uint32_t bits)
+{
+    uint32_t *out = place_of(product, row, word, bits);
+    return put_bits(out, out ? *out : 0, bits);
 }
 
 /* ---- with words */
@@ -139,10 +155,8 @@ DEVICE bool tile_by_words(const struct bool_product_arguments *product, uint32_t
     }
     bool changed = false;
     uint32_t first = column / 32 + THREAD_INDEX / BOOL_TILE * BOOL_WORDS_EACH;
-    for (uint32_t word = 0; word < BOOL_WORDS_EACH; word++) {
-        uint32_t *out = place_of(product, row + THREAD_INDEX % BOOL_TILE, first + word);
-        changed |= put_bits(out, out ? *out : 0, found[word]);
-    }
+    for (uint32_t word = 0; word < BOOL_WORDS_EACH; word++)
+        changed |= put_word(product, row + THREAD_INDEX % BOOL_TILE, first + word, found[word]);
     return changed;
 }
 
@@ -226,37 +240,27 @@ DEVICE uint32_t gather_word(int counts[BOOL_UNITS_ACROSS][4], int first, int hal
     return bits | warp_shuffle_xor(WARP_ALL, bits, 2);
 }
 
-/* The words of the product that a lane is going to put: those of two lanes of the four that
- * have a row. They are read at the start, while the factors are on their way; nobody else writes
- * this tile. */
-struct bool_words {
-    uint32_t *out[2 * BOOL_UNITS_DOWN];
-    uint32_t before[2 * BOOL_UNITS_DOWN];
-};
-
-DEVICE void read_words(struct bool_words *words, const struct bool_product_arguments *product,
-                       uint32_t row, uint32_t column)
+/* All words are read before any is written: the reads take as long as one. */
+DEVICE bool put_units(const struct bool_product_arguments *product, uint32_t row, uint32_t column,
+                      int counts[BOOL_UNITS_DOWN][BOOL_UNITS_ACROSS][4])
 {
     uint32_t warp = THREAD_INDEX / WARP_SIZE, part = LANE % 4;
+    uint32_t bits[2 * BOOL_UNITS_DOWN], before[2 * BOOL_UNITS_DOWN];
+    uint32_t *out[2 * BOOL_UNITS_DOWN];
     row += warp / 2 * BOOL_ROWS_EACH + LANE / 4;
     column += warp % 2 * 64;
     BOOL_UNROLL
     for (int i = 0; i < 2 * BOOL_UNITS_DOWN; i++) {
-        words->out[i] = part < 2 ? place_of(product, row + (uint32_t)i * 8, column / 32 + part) : 0;
-        words->before[i] = words->out[i] ? *words->out[i] : 0;
-    }
-}
-
-DEVICE bool put_units(const struct bool_words *words,
-                      int counts[BOOL_UNITS_DOWN][BOOL_UNITS_ACROSS][4])
-{
-    bool changed = false;
-    BOOL_UNROLL
-    for (int i = 0; i < 2 * BOOL_UNITS_DOWN; i++) {
         uint32_t first = gather_word(counts[i / 2], 0, i % 2);
         uint32_t second = gather_word(counts[i / 2], 4, i % 2);
-        changed |= put_bits(words->out[i], words->before[i], LANE % 4 == 0 ? first : second);
+        bits[i] = part == 0 ? first : part == 1 ? second : 0;
+        out[i] = place_of(product, row + (uint32_t)i * 8, column / 32 + part, bits[i]);
+        before[i] = out[i] ? *out[i] : 0;
     }
+    bool changed = false;
+    BOOL_UNROLL
+    for (int i = 0; i < 2 * BOOL_UNITS_DOWN; i++)
+        changed |= put_bits(out[i], before[i], bits[i]);
     return changed;
 }
 
@@ -278,9 +282,7 @@ DEVICE bool tile_by_units(const struct bool_product_arguments *product, uint32_t
 {
     int counts[BOOL_UNITS_DOWN][BOOL_UNITS_ACROSS][4] = {{{0}}};
     uint32_t steps = (product->inner_words + BOOL_STEP_WORDS - 1) / BOOL_STEP_WORDS;
-    struct bool_words words;
     load_stage(product, row, column, 0, steps, left, right);
-    read_words(&words, product, row, column);
     for (uint32_t step = 0; step < steps; step++) {
         load_stage(product, row, column, step + 1, steps, left, right);
         wait_stage();
@@ -288,7 +290,7 @@ DEVICE bool tile_by_units(const struct bool_product_arguments *product, uint32_t
         combine_units(left + stage, right + stage, counts);
         block_barrier();
     }
-    return put_units(&words, counts);
+    return put_units(product, row, column, counts);
 }
 
 #endif

@@ -72,30 +72,26 @@ struct lmdda_join_arguments {
 
 struct lmdda_hop_arguments {
     struct lmdda_state state;
-    uint64_t paths;            /* slots x slots: one leads to the other */
-    uint64_t paths_transposed; /* the same the other way; 0 where not wanted */
-    uint64_t held;             /* slots x processes: who holds the slot's resource, then RP's row */
-    uint64_t held_transposed;  /* processes x slots; 0 where not wanted */
-    uint64_t changed;          /* small only: a word for every round, LMDDA_ROUNDS of them */
-    uint64_t barrier;          /* small only: struct grid_barrier */
-    uint32_t slot_stride;      /* of paths and both transposed ones, in words */
+    uint64_t paths;       /* slots x slots: one leads to the other */
+    uint64_t held;        /* slots x processes: who holds the slot's resource, then RP's row */
+    uint64_t barrier;     /* small only: struct grid_barrier */
+    uint32_t slot_stride; /* of paths, in words */
     uint32_t slot_count;
     uint32_t process_count, resource_count;
     uint32_t tensor;
     uint32_t reserved;
 };
 
-#define LMDDA_ROUNDS 32u
-
-/* The closure of a square bit matrix by node hopping, paths |= paths . paths until nothing changes;
- * one cooperative launch. `transposed` is the transpose of `paths` before and after. */
+/* The closure of a square bit matrix: paths of any length; one cooperative launch. `held` |= paths
+ * . held comes with it. Bits beyond `size` and `columns`, up to the next 128, are zero. */
 struct bit_closure_arguments {
-    uint64_t paths, transposed;
-    uint64_t changed;                   /* LMDDA_ROUNDS words */
-    uint64_t barrier;                   /* struct grid_barrier */
-    uint32_t stride, transposed_stride; /* in words */
-    uint32_t size;
+    uint64_t paths;               /* size x size */
+    uint64_t held;                /* size x columns; 0 where there are none */
+    uint64_t barrier;             /* struct grid_barrier */
+    uint32_t stride, held_stride; /* in words */
+    uint32_t size, columns;
     uint32_t tensor;
+    uint32_t reserved;
 };
 
 #endif

@@ -1,14 +1,14 @@
 /*
- * LMDDA: RP made anew, in four steps.
+ * LMDDA: RP made anew, in three steps.
  *
  *     relation   paths[i][j]: a holder of slot i's resource waits for slot j's; held[i]: its
- * holders closure    paths becomes reachability among slots held       held |= paths . held: RP of
- * the resources with slots rows       RP[q] = q's holders, and the held rows of what they wait for
+ * holders closure    paths becomes reachability among slots, and with it held RP of their resources
+ *     rows       RP[q] = q's holders, and the held rows of what they wait for
  *
  * A large system takes them one after another; a small one all in one launch, where the steps are
  * so short that launching them would take longer.
  */
-#include "gpu/kernels/hop_rounds.h"
+#include "gpu/kernels/closure_tiles.h"
 
 DEVICE uint32_t *row_of(uint64_t matrix, uint32_t stride, uint32_t row)
 {
@@ -38,34 +38,12 @@ DEVICE uint32_t row_words(uint32_t bits)
 
 /* ---- relation */
 
-/* Rows of these matrices that bits are going to be added to. */
-DEVICE void clear_rows(uint64_t matrix, uint32_t stride, uint32_t rows, uint32_t words)
+/* `process` holds the resource of the slot whose row of paths this is. */
+DEVICE void relate(const struct lmdda_hop_arguments *hop, uint32_t *paths, uint32_t process)
 {
-    for (uint32_t r = this_warp(); matrix && r < rows; r += all_warps())
-        for (uint32_t i = LANE; i < words; i += WARP_SIZE)
-            row_of(matrix, stride, r)[i] = 0;
-}
-
-DEVICE void clear_relation(const struct lmdda_hop_arguments *hop)
-{
-    uint32_t words = row_words(hop->slot_count);
-    clear_rows(hop->paths, hop->slot_stride, hop->slot_count, words);
-    clear_rows(hop->paths_transposed, hop->slot_stride, hop->slot_count, words);
-    clear_rows(hop->held_transposed, hop->slot_stride, hop->process_count, words);
-}
-
-/* `process` holds the resource of `slot`. */
-DEVICE void relate(const struct lmdda_hop_arguments *hop, uint32_t slot, uint32_t process)
-{
-    if (hop->held_transposed)
-        add_bit(row_of(hop->held_transposed, hop->slot_stride, process), slot);
     uint32_t wanted = GPU_POINTER(const uint32_t, hop->state.waits)[process];
-    if (wanted == LMDDA_NONE)
-        return;
-    uint32_t next = GPU_POINTER(const uint32_t, hop->state.slots)[wanted];
-    add_bit(row_of(hop->paths, hop->slot_stride, slot), next);
-    if (hop->paths_transposed)
-        add_bit(row_of(hop->paths_transposed, hop->slot_stride, next), slot);
+    if (wanted != LMDDA_NONE)
+        add_bit(paths, GPU_POINTER(const uint32_t, hop->state.slots)[wanted]);
 }
 
 /* A warp a slot, a word of holders a lane. */
@@ -77,19 +55,17 @@ DEVICE void find_relation(const struct lmdda_hop_arguments *hop)
         uint32_t resource = GPU_POINTER(const uint32_t, s->resources)[slot];
         const uint32_t *holders = row_of(s->grants, s->stride, resource);
         uint32_t *held = row_of(hop->held, s->stride, slot);
+        uint32_t *paths = row_of(hop->paths, hop->slot_stride, slot);
+        for (uint32_t i = LANE; i < row_words(hop->slot_count); i += WARP_SIZE)
+            paths[i] = 0;
+        warp_barrier(WARP_ALL);
         for (uint32_t i = LANE; i < words; i += WARP_SIZE) {
             uint32_t bits = holders[i];
             held[i] = bits;
             for (; bits; bits &= bits - 1)
-                relate(hop, slot, i * 32 + find_first32(bits));
+                relate(hop, paths, i * 32 + find_first32(bits));
         }
     }
-}
-
-KERNEL(lmdda_clear, struct lmdda_hop_arguments)
-{
-    struct lmdda_hop_arguments hop = a;
-    clear_relation(&hop);
 }
 
 KERNEL(lmdda_relation, struct lmdda_hop_arguments)
@@ -166,45 +142,21 @@ KERNEL(lmdda_rows, struct lmdda_hop_arguments)
 
 /* ---- all of it */
 
-/* held |= paths . held */
-DEVICE void extend_held(const struct lmdda_hop_arguments *hop)
-{
-    struct bool_product_arguments product;
-    product.left = hop->paths;
-    product.right = hop->held_transposed;
-    product.out = hop->held;
-    product.changed = 0;
-    product.left_stride = product.right_stride = hop->slot_stride;
-    product.out_stride = hop->state.stride;
-    product.rows = hop->slot_count;
-    product.columns = hop->process_count;
-    product.inner_words = row_words(hop->slot_count);
-    product.tensor = hop->tensor;
-    uint32_t across = BOOL_TILES(product.columns), tiles = BOOL_TILES(product.rows) * across;
-    for (uint32_t i = BLOCK_INDEX; i < tiles; i += GRID_SIZE)
-        bool_tile(&product, i / across * BOOL_TILE, i % across * BOOL_TILE);
-}
-
 KERNEL_BOUNDED(lmdda_small, struct lmdda_hop_arguments, BOOL_TILE_THREADS, 1)
 {
     struct lmdda_hop_arguments hop = a;
-    struct grid_barrier *barrier = GPU_POINTER(struct grid_barrier, hop.barrier);
-    clear_relation(&hop);
-    if (BLOCK_INDEX == 0 && THREAD_INDEX < LMDDA_ROUNDS)
-        GPU_POINTER(uint32_t, hop.changed)[THREAD_INDEX] = 0;
-    grid_barrier(barrier);
-    find_relation(&hop);
-    grid_barrier(barrier);
     struct bit_closure_arguments closure;
     closure.paths = hop.paths;
-    closure.transposed = hop.paths_transposed;
-    closure.changed = hop.changed;
+    closure.held = hop.held;
     closure.barrier = hop.barrier;
-    closure.stride = closure.transposed_stride = hop.slot_stride;
+    closure.stride = hop.slot_stride;
+    closure.held_stride = hop.state.stride;
     closure.size = hop.slot_count;
+    closure.columns = hop.process_count;
     closure.tensor = hop.tensor;
-    hop_rounds(&closure);
-    extend_held(&hop);
-    grid_barrier(barrier);
+    closure.reserved = 0;
+    find_relation(&hop);
+    grid_barrier(GPU_POINTER(struct grid_barrier, hop.barrier));
+    closure_steps(&closure);
     make_rows(&hop);
 }

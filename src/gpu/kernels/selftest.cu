@@ -112,7 +112,9 @@ KERNEL(selftest_atomics, struct selftest_atomics_arguments)
     *(volatile uint32_t *)&cells->guarded += 1;
     fence_device();
     atomic_exchange32(&cells->lock, 0);
-    if (bits_right(i + 1) && device_ns() != 0)
+    bool seen = load_relaxed32(&cells->or32) >> bit & 1;
+    seen = seen && (load_relaxed64(&cells->or64) >> (bit + 16) & 1);
+    if (bits_right(i + 1) && device_ns() != 0 && seen)
         atomic_add32(&cells->bits, 1);
 }
 

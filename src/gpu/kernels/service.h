@@ -144,6 +144,8 @@ DEVICE struct service_command service_take(struct service_leader *leader,
     if (leader->waiting == 0)
         service_fetch(leader, service);
     command.operation = warp_shuffle(WARP_ALL, leader->word, leader->next_lane);
+    if (command.operation == SERVICE_TRAP)
+        trap();
     command.a = warp_shuffle(WARP_ALL, leader->word, leader->next_lane + 1);
     command.b = warp_shuffle(WARP_ALL, leader->word, leader->next_lane + 2);
     command.c = warp_shuffle(WARP_ALL, leader->word, leader->next_lane + 3);

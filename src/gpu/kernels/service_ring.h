@@ -10,9 +10,10 @@
 
 #include <stdint.h>
 
-#define SERVICE_SLOTS 4096u /* a power of two */
-#define SERVICE_WORDS 4u    /* of a command: operation, and three operands */
-#define SERVICE_STOP  0u    /* the operation every service kernel knows: end */
+#define SERVICE_SLOTS 4096u       /* a power of two */
+#define SERVICE_WORDS 4u          /* of a command: operation, and three operands */
+#define SERVICE_STOP  0u          /* the operation every service kernel knows: end */
+#define SERVICE_TRAP  0xffffffffu /* and this, for tests: fail */
 
 /* In mapped host memory. */
 struct service_ring {

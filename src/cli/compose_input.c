@@ -1,0 +1,175 @@
+/* The texts that `gordian compose` reads: the file, what it imports, and what is wrong with it. */
+#include "cli/compose.h"
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "cli/input.h"
+#include "compose/treo.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+enum compose_format compose_format_of(const char *path)
+{
+    static const struct {
+        const char *ending;
+        enum compose_format format;
+    } formats[] = {
+        {".aut", FORMAT_AUT}, {".ca", FORMAT_CA}, {".dot", FORMAT_DOT}, {".treo", FORMAT_TREO}};
+    size_t length = strlen(path);
+    for (size_t i = 0; i < sizeof formats / sizeof *formats; i++) {
+        size_t tail = strlen(formats[i].ending);
+        if (length > tail && strcmp(path + length - tail, formats[i].ending) == 0)
+            return formats[i].format;
+    }
+    return FORMAT_NONE;
+}
+
+/* ------------------------------------------------------------------ what is wrong */
+
+/* The line itself, and a caret below the place. */
+static void show_line(const struct fault *fault)
+{
+    if (!fault->line[0])
+        return;
+    fputs("    ", stderr);
+    print_safely(stderr, fault->line);
+    fprintf(stderr, "\n    %*s^\n", (int)fault->caret, "");
+}
+
+static int say_fault(struct compose *compose, const char *path, const struct fault *fault,
+                     const gordian_error *error)
+{
+    int code = cli_fail(compose->cli, fault->file[0] ? fault->file : path, error);
+    if (error->line)
+        show_line(fault);
+    return code;
+}
+
+/* ------------------------------------------------------------------ imports */
+
+static ptrdiff_t read_fd(void *context, char *buffer, size_t size)
+{
+    const int *fd = context;
+    for (;;) {
+        ssize_t count = read(*fd, buffer, size);
+        if (count >= 0 || errno != EINTR)
+            return count;
+    }
+}
+
+/* One place to look for what is imported; GORDIAN_END: it is not there. */
+static gordian_status open_import(const char *folder, size_t length, const char *path,
+                                  struct text *text, gordian_error *error)
+{
+    char whole[1024];
+    if (snprintf(whole, sizeof whole, "%.*s%s", (int)length, folder, path) >= (int)sizeof whole)
+        return GORDIAN_END;
+    int fd = open(whole, O_RDONLY | O_CLOEXEC);
+    if (fd < 0 && (errno == ENOENT || errno == ENOTDIR))
+        return GORDIAN_END;
+    if (fd < 0)
+        return fail(error, GORDIAN_INPUT, "cannot read '%.200s': %s", whole, strerror(errno));
+    gordian_source source = {read_fd, &fd};
+    gordian_status status = text_read(text, whole, &source, NULL, error);
+    close(fd);
+    return status;
+}
+
+/* Beside the file that imports, then in the folders of --import, which ':' separates. */
+static gordian_status find_import(void *context, const char *from, const char *path,
+                                  struct text *text, gordian_error *error)
+{
+    const struct compose *compose = context;
+    const char *slash = strrchr(from, '/');
+    gordian_status status =
+        open_import(from, slash ? (size_t)(slash - from) + 1 : 0, path, text, error);
+    for (const char *folder = compose->folder; folder && status == GORDIAN_END;) {
+        char name[700];
+        size_t length = strcspn(folder, ":");
+        snprintf(name, sizeof name, "%.*s/", (int)(length < 690 ? length : 690), folder);
+        status = open_import(name, strlen(name), path, text, error);
+        folder = folder[length] ? folder + length + 1 : NULL;
+    }
+    return status;
+}
+
+/* ------------------------------------------------------------------ subjects */
+
+static gordian_status read_subject(struct compose *compose, struct subject *subject,
+                                   const struct text *text, const char *main, const char *data,
+                                   struct fault *fault, gordian_error *error)
+{
+    bool cut = false;
+    gordian_status status;
+    struct treo_options options = {
+        .main = main, .data = data, .import = find_import, .context = compose};
+    switch (subject->format) {
+    case FORMAT_AUT:
+        status = aut_read(&subject->graph, text, &cut, NULL, fault, error);
+        if (cut && !compose->cli->quiet)
+            cli_say(compose->cli, "%s: the end is missing; taking what there is", subject->path);
+        return status;
+    case FORMAT_CA:
+        return ca_read(&subject->circuit, text, data, NULL, fault, error);
+    default:
+        return treo_read(&subject->circuit, text, &options, fault, error);
+    }
+}
+
+/* Opens, reads, parses. `fault` and `error` say what is wrong if the code is EXIT_MISUSE and
+ * error->status is set; otherwise it has been said. */
+static int read_path(struct compose *compose, struct subject *subject, const char *path,
+                     const char *main, const char *data, struct fault *fault, gordian_error *error)
+{
+    struct input input;
+    struct text text;
+    *subject = (struct subject){.path = path, .format = compose_format_of(path)};
+    int code = input_open(&input, compose->cli, path);
+    if (code != EXIT_NOTHING)
+        return code;
+    subject->path = input.name;
+    gordian_status status = text_read(&text, input.name, &input.source, NULL, error);
+    input_close(&input);
+    if (status != GORDIAN_OK)
+        return EXIT_MISUSE;
+    status = read_subject(compose, subject, &text, main, data, fault, error);
+    text_free(&text);
+    return status == GORDIAN_OK ? EXIT_NOTHING : EXIT_MISUSE;
+}
+
+bool subject_try(struct compose *compose, struct subject *subject, const char *path,
+                 const char *main, const char *data)
+{
+    struct fault fault = {{0}, {0}, 0};
+    gordian_error error = {0};
+    return read_path(compose, subject, path, main, data, &fault, &error) == EXIT_NOTHING;
+}
+
+int subject_read(struct compose *compose, struct subject *subject, const char *path,
+                 const char *main, const char *data)
+{
+    struct fault fault = {{0}, {0}, 0};
+    gordian_error error = {0};
+    enum compose_format format = compose_format_of(path);
+    if (format == FORMAT_DOT)
+        return cli_misuse(compose->cli, "'%.200s': pictures are written, not read", path);
+    if (main && (format == FORMAT_AUT || format == FORMAT_CA))
+        return cli_misuse(compose->cli, "'%.200s' has no components: --main is for .treo", path);
+    if (data && format == FORMAT_AUT)
+        return cli_misuse(compose->cli, "'%.200s' is composed already: --data is too late", path);
+    int code = read_path(compose, subject, path, main, data, &fault, &error);
+    if (code == EXIT_NOTHING || error.status == GORDIAN_OK)
+        return code;
+    return say_fault(compose, subject->path, &fault, &error);
+}
+
+void subject_free(struct subject *subject)
+{
+    circuit_free(subject->circuit);
+    graph_free(subject->graph);
+    *subject = (struct subject){0};
+}

@@ -1,0 +1,143 @@
+#!/bin/sh
+# The options of `gordian run`, end to end.
+#
+#     modes.sh GORDIAN PROGRAM LIBRARY
+set -u
+
+gordian=$(realpath "$1")
+program=$(realpath "$2")
+library=$(realpath "$3")
+LC_ALL=C.UTF-8
+export LC_ALL
+work=$(mktemp -d) || exit 1
+trap 'rm -rf "$work"' EXIT
+cd "$work" || exit 1
+ulimit -c 0
+failed=0
+passed=0
+
+check()
+{
+    what=$1
+    shift
+    if "$@" >check.out 2>&1; then
+        passed=$((passed + 1))
+    else
+        failed=$((failed + 1))
+        echo "failed: $what"
+        sed 's/^/    /' check.out stderr
+    fi
+}
+
+# run EXPECTED-STATUS ARGUMENT...: output in the files stdout and stderr.
+run()
+{
+    expected=$1
+    shift
+    timeout 20 "$gordian" run "$@" >stdout 2>stderr
+    status=$?
+    check "exit status $status instead of $expected: run $*" test $status -eq "$expected"
+}
+
+says()
+{
+    check "says '$1'" grep -q -- "$1" stderr
+}
+
+silent()
+{
+    check "says nothing" test ! -s stderr
+}
+
+# What then.
+run 86 "$program" deadlock
+says '^gordian: deadlock 1: 2 threads wait for each other'
+says 'The program ends here'
+says '^gordian run: 1 deadlock; watched'
+run 86 --on-deadlock=break "$program" deadlock
+says 'returns EDEADLK'
+says '1 deadlock, 1 broken'
+timeout 2 "$gordian" run --on-deadlock=report "$program" deadlock >stdout 2>stderr
+check "report goes on" test $? -eq 124
+says '^gordian: deadlock 1'
+
+# Potential ones: told once, counted, and no reason for another exit status.
+run 0 "$program" orders 4
+says '^gordian: potential deadlock 1: two locks are taken in both orders'
+says '^gordian run: potential deadlock 1 came [2-9]'
+says '^gordian run: 1 potential deadlock; watched 2 locks'
+run 0 --no-potential "$program" orders 4
+says '^gordian run: no deadlock; watched 2 locks'
+run 0 --quiet --no-potential "$program" orders 4
+silent
+run 0 "$program" again
+says '^gordian: potential deadlock 1 again, in process'
+says '^gordian run: potential deadlock 1 came 2 times'
+
+# Suppressions: counted, and they take nothing else.
+printf 'potential forwards backwards\n' >list
+run 0 --suppress list "$program" orders 4
+says '^gordian run: list:1 suppressed'
+check "the report is left out" test "$(grep -c '^gordian:' stderr)" -eq 0
+printf 'potential forwards nothing_else\npotential nowhere.c:*\n' >list
+run 0 --suppress list "$program" orders 1
+says '^gordian: potential deadlock 1:'
+printf 'any forwards backwards\n' >list
+run 86 --suppress list "$program" deadlock
+says '^gordian: deadlock 1:'
+
+# A stall is no deadlock.
+run 0 --stall 0.3 "$program" slow
+says '^gordian: stall 1: forwards has waited'
+says '^gordian run: 1 stall'
+
+# Files.
+run 86 --quiet --json r.json --dot g.dot --svg g.svg --trace t.trace --output text "$program" deadlock
+silent
+check "text in a file" grep -q '^gordian: deadlock 1' text
+check "JSON" grep -q '"report":"deadlock","number":1' r.json
+check "DOT" grep -q '^digraph' g.dot
+check "SVG" grep -q '^</svg>' g.svg
+"$gordian" detect t.trace >/dev/null
+check "the trace replays" test $? -eq 1
+run 4 --svg "$work/no/such/folder.svg" "$program" deadlock
+check "not run at all" test ! -s stdout
+
+# A hook sees the program while it hangs.
+run 86 --quiet --exec "cat /proc/\$GORDIAN_REPORT_PID/stat >hook; cat >hook.json" "$program" deadlock
+check "the hook's process" grep -q '(modes' hook
+check "the hook's report" grep -q '"report":"deadlock"' hook.json
+
+# Children, and programs that are executed.
+run 86 "$program" fork
+says '^gordian: deadlock 1'
+run 86 "$program" exec "$program" deadlock
+says '^gordian: deadlock 1'
+timeout 2 "$gordian" run --no-follow "$program" exec "$program" deadlock >stdout 2>stderr
+check "not followed" test $? -eq 124
+
+# The status of a running program, from outside and by a signal.
+rm -f stdout
+timeout 20 "$gordian" run --on-deadlock=report "$program" slow >stdout 2>stderr &
+until grep -q slow stdout 2>/dev/null; do sleep 0.05; done
+sleep 0.3
+pid=$(pgrep -P "$(pgrep -P $!)" modes 2>/dev/null || pgrep -n modes)
+"$gordian" run --status "$pid" --json status.json >status 2>status.err
+check "status" grep -q 'forwards ── waits for ─▶ first ── held by ─▶ main' status
+check "status as JSON" grep -q '"report":"status"' status.json
+kill -USR2 "$pid"
+wait $!
+check "the program goes on" test $? -eq 0
+says '^gordian: status: 1 of 2 threads wait'
+
+# Without the command, as a service would.
+LD_PRELOAD=$library GORDIAN_TOOL=$gordian GORDIAN_JSON=$work/service.json timeout 20 "$program" deadlock \
+    >stdout 2>stderr
+check "as a service: $?" test -s service.json
+says '^gordian: deadlock: 2 threads'
+LD_PRELOAD=$library GORDIAN_RUN=0 timeout 2 "$program" deadlock >stdout 2>stderr
+check "switched off" test $? -eq 124
+silent
+
+echo "$passed passed, $failed failed"
+[ $failed -eq 0 ] && [ $passed -gt 0 ]
