@@ -107,6 +107,8 @@ gordian_status bench_plot(const struct bench *bench, const char *path);
 /* The benches. */
 gordian_status bench_detect(struct bench *bench);
 gordian_status bench_avoid(struct bench *bench);
+gordian_status bench_compose(struct bench *bench);
+gordian_status bench_array(struct bench *bench);
 gordian_status bench_of_run(struct bench *bench);
 
 #endif

@@ -536,7 +536,7 @@ typedef enum gordian_reason {
     GORDIAN_ON_TRIAL,      /* its last grant must be committed or cancelled first */
     GORDIAN_NO_TRIAL,      /* nothing to commit */
     GORDIAN_TOO_MANY,      /* units would overflow */
-    GORDIAN_OUT_OF_TURN,   /* not an error: what is free is kept for one that was passed too often */
+    GORDIAN_OUT_OF_TURN,   /* not an error: kept for one that was passed too often */
 } gordian_reason;
 
 /* Units that somebody lacks. */
@@ -554,7 +554,7 @@ typedef enum gordian_detail {
 /* An answer and its lists, which belong to it: valid until it is used for another call or freed.
  * Initialise it once, use it for any number of calls, free it once. Every function that takes one
  * takes NULL. Without memory for the lists the call has taken effect all the same, and
- * `incomplete` is set. */
+ * `incomplete` is set. The lists come from the allocator of the bank it was first used with. */
 typedef struct gordian_answer {
     gordian_detail detail;
     gordian_verdict verdict;
@@ -628,8 +628,8 @@ GORDIAN_API gordian_status gordian_bank_cancel(gordian_bank *bank, uint32_t proc
                                                gordian_answer *answer, gordian_error *error);
 
 /* In two steps: `try` is a request that never waits, and whose grant is on trial until it is
- * committed (the units stay) or cancelled (they go back), so that the caller can see first whether
- * what the units stand for can really be had. */
+ * committed (GORDIAN_LENT: the units stay) or cancelled (they go back), so that the caller can see
+ * first whether what the units stand for can really be had. */
 GORDIAN_API gordian_status gordian_bank_try(gordian_bank *bank, uint32_t process,
                                             const gordian_want *wants, size_t count,
                                             gordian_answer *answer, gordian_error *error);

@@ -160,8 +160,8 @@ void answer_give(gordian_bank *bank, gordian_answer *answer, gordian_verdict ver
         return;
     if (verdict == GORDIAN_LENT)
         give_sequence(bank, answer);
-    else if (verdict == GORDIAN_SHORTAGE)
+    else if (change && verdict == GORDIAN_SHORTAGE)
         give_shortage(bank, answer, change);
-    else if (verdict == GORDIAN_UNSAFE)
+    else if (change && verdict == GORDIAN_UNSAFE)
         give_stuck(bank, answer, change);
 }

@@ -193,6 +193,7 @@ static bool cuda_safe(void *engine, const struct ledger_change *change)
         }
         fall_back(e, &trouble);
     }
+    search_forget_all(&e->spare); /* it is not told of what changes */
     return search_run(&e->spare, change, NULL, 0);
 }
 
@@ -226,9 +227,14 @@ static void cuda_sequence(void *engine, uint32_t *processes)
             return;
         fall_back(e, &trouble);
     }
+    search_forget_all(&e->spare);
     search_run(&e->spare, NULL, NULL, 0);
     if (e->spare.done_count > 0)
         memcpy(processes, e->spare.done, e->spare.done_count * sizeof *processes);
+    processes += e->spare.done_count;
+    for (uint32_t i = 0; i < e->ledger->process_limit; i++) /* who holds nothing was left out */
+        if (ledger_is_process(e->ledger, i) && e->ledger->rows[i].holding == 0)
+            *processes++ = i;
 }
 
 const struct avoid_engine avoid_cuda = {

@@ -71,13 +71,13 @@ static uint32_t meld(struct search_node *nodes, uint32_t a, uint32_t b)
     return a;
 }
 
-/* The heap without its top: its children melded in pairs, then the pairs into one. */
-static uint32_t without_top(struct search_node *nodes, uint32_t top)
+/* One heap of a list of heaps: melded in pairs, then the pairs into one. */
+static uint32_t meld_all(struct search_node *nodes, uint32_t list)
 {
     uint32_t pairs = NONE;
-    for (uint32_t at = nodes[top].child; at != NONE;) {
-        uint32_t first = at, second = nodes[at].next;
-        at = second == NONE ? NONE : nodes[second].next;
+    while (list != NONE) {
+        uint32_t first = list, second = nodes[list].next;
+        list = second == NONE ? NONE : nodes[second].next;
         if (second != NONE)
             first = meld(nodes, first, second);
         nodes[first].next = pairs;
@@ -102,16 +102,32 @@ static void wait_in_heap(struct search *search, uint32_t process)
     search->wake_at[node->resource] = search->nodes[*heap].need;
 }
 
-/* Nobody needs as much as SEARCH_NEVER and waits: a need is never above the total, so it would
+/* Makes all those ready who have enough of the resource now. They are the upper part of the heap:
+ * each is followed by those below it, and where one has not enough, none below it has.
+ *
+ * Nobody needs as much as SEARCH_NEVER and waits: a need is never above the total, so it would
  * have to be free to the last unit, and then nobody has to wait. */
 static void wake(struct search *search, uint32_t resource)
 {
-    uint32_t *heap = &search->heaps[resource];
-    while (*heap != NONE && search->nodes[*heap].need <= search->work[resource]) {
-        search->ready[search->ready_count++] = *heap;
-        *heap = without_top(search->nodes, *heap);
-    }
-    search->wake_at[resource] = *heap == NONE ? SEARCH_NEVER : search->nodes[*heap].need;
+    struct search_node *nodes = search->nodes;
+    uint32_t *heap = &search->heaps[resource], from = search->ready_count, rest = NONE;
+    uint64_t work = search->work[resource];
+    if (*heap == NONE || nodes[*heap].need > work)
+        return;
+    search->ready[search->ready_count++] = *heap;
+    for (uint32_t k = from; k < search->ready_count; k++)
+        for (uint32_t child = nodes[search->ready[k]].child; child != NONE;) {
+            uint32_t next = nodes[child].next;
+            if (nodes[child].need <= work) {
+                search->ready[search->ready_count++] = child;
+            } else {
+                nodes[child].next = rest;
+                rest = child;
+            }
+            child = next;
+        }
+    *heap = meld_all(nodes, rest);
+    search->wake_at[resource] = *heap == NONE ? SEARCH_NEVER : nodes[*heap].need;
 }
 
 /* ---- processes */

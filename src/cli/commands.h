@@ -8,6 +8,7 @@ extern const struct command command_run;
 extern const struct command command_detect;
 extern const struct command command_check;
 extern const struct command command_avoid;
+extern const struct command command_compose;
 extern const struct command command_gen;
 extern const struct command command_bench;
 extern const struct command command_info;

@@ -77,16 +77,12 @@ static int code_for(const struct compose *compose, const struct composed *compos
 
 /* ------------------------------------------------------------------ one subject */
 
-static gordian_status write_result(struct compose *compose, const struct composed *composed,
-                                   struct product_file *to, gordian_error *error)
+static gordian_status write_result(const struct composed *composed, struct product_file *to,
+                                   gordian_error *error)
 {
     const struct graph *graph = composed_graph(composed);
     const struct circuit *circuit = composed->subject->circuit;
-    if (!to->out)
-        return GORDIAN_OK;
-    if (compose->circuit)
-        return product_file_circuit(to, circuit, error);
-    if (graph)
+    if (to->out && graph)
         return product_file_graph(to, graph, circuit ? circuit->title : composed->subject->path,
                                   error);
     return GORDIAN_OK; /* it went there while it was made */
@@ -112,6 +108,18 @@ static void drop_data(struct compose *compose, struct subject *subject, const ch
     *subject = lean;
 }
 
+/* --circuit: nothing is composed. */
+static int write_circuit(struct compose *compose, const struct subject *subject,
+                         struct product_file *to)
+{
+    gordian_error error = {0};
+    int code = EXIT_NOTHING;
+    gordian_status status = product_file_circuit(to, subject->circuit, &error);
+    if (status != GORDIAN_OK && !to->out->failure)
+        code = cli_fail(compose->cli, subject->path, &error);
+    return product_file_close(to, compose, code);
+}
+
 static int compose_one(struct compose *compose, const char *path)
 {
     struct subject subject;
@@ -130,11 +138,16 @@ static int compose_one(struct compose *compose, const char *path)
         subject_free(&subject);
         return code;
     }
+    if (compose->circuit) {
+        code = write_circuit(compose, &subject, &to);
+        subject_free(&subject);
+        return code;
+    }
     drop_data(compose, &subject, path, &dropped);
     gordian_status status = compose_subject(compose, &subject, &to, &composed, &error);
     composed.one_datum = dropped;
     if (status == GORDIAN_OK)
-        status = write_result(compose, &composed, &to, &error);
+        status = write_result(&composed, &to, &error);
     if (status == GORDIAN_OK)
         status = report(compose, &composed, &error);
     if (status == GORDIAN_OK) {
@@ -205,7 +218,7 @@ static int compose_main(struct cli *cli, int argc, char **argv)
          OPTION_TEXT, &c.main, NULL},
         {"data", 'd', "LIST", "the data values: '0,1' (default: those the text\nmentions, or 0)",
          OPTION_TEXT, &c.data, NULL},
-        {"import", 'I', "FOLDERS", "where to look for imported files, ':' between", OPTION_TEXT,
+        {"include", 'I', "FOLDERS", "where to look for imported files, ':' between", OPTION_TEXT,
          &c.folder, NULL},
         {"hide", 0, NULL, "hide all names but the ports of the main component", OPTION_FLAG,
          &c.hide, NULL},

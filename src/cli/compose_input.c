@@ -79,7 +79,7 @@ static gordian_status open_import(const char *folder, size_t length, const char 
     return status;
 }
 
-/* Beside the file that imports, then in the folders of --import, which ':' separates. */
+/* Beside the file that imports, then in the folders of --include, which ':' separates. */
 static gordian_status find_import(void *context, const char *from, const char *path,
                                   struct text *text, gordian_error *error)
 {

@@ -11,18 +11,27 @@
 
 /* ------------------------------------------------------------------ ctrl-C and progress */
 
-static volatile sig_atomic_t interrupt_seen;
+/* Signals that come so close to each other, a whole group's and one's own, are one. */
+#define SAME_INTERRUPT UINT64_C(500000000)
 
-static void on_interrupt(int number)
-{
-    (void)number;
-    interrupt_seen = 1;
-}
+static volatile sig_atomic_t interrupt_seen;
+static volatile uint64_t interrupt_time; /* of the first one */
 
 /* The first one stops the engine, which then tells what it knows; a second one ends the program. */
+static void on_interrupt(int number)
+{
+    if (!interrupt_seen) {
+        interrupt_time = clock_ns();
+        interrupt_seen = 1;
+    } else if (clock_ns() - interrupt_time > SAME_INTERRUPT) {
+        signal(number, SIG_DFL);
+        raise(number);
+    }
+}
+
 static void catch_interrupt(struct sigaction *before)
 {
-    struct sigaction action = {.sa_handler = on_interrupt, .sa_flags = (int)SA_RESETHAND};
+    struct sigaction action = {.sa_handler = on_interrupt, .sa_flags = SA_RESTART};
     interrupt_seen = 0;
     sigaction(SIGINT, NULL, before);
     if (before->sa_handler != SIG_IGN)
@@ -176,9 +185,7 @@ static gordian_status run_engine(struct compose *compose, const struct circuit *
     }
     struct sigaction before;
     catch_interrupt(&before);
-    uint64_t start = clock_ns();
     status = engine->run(circuit, options, sink, &composed->result, error);
-    composed->seconds = (double)(clock_ns() - start) / 1e9;
     sigaction(SIGINT, &before, NULL);
     progress_clear(&compose->cli->progress);
     return status;
@@ -191,7 +198,7 @@ static gordian_status run_into(struct compose *compose, const struct circuit *ci
 {
     struct graph_sink graph;
     if (!compose_needs_graph(compose)) {
-        if (!to || !to->out || compose->circuit)
+        if (!to || !to->out)
             return run_engine(compose, circuit, options, NULL, composed, error);
         product_file_stream(to);
         gordian_status status = run_engine(compose, circuit, options, &to->sink, composed, error);
@@ -223,8 +230,8 @@ static gordian_status explain_circuit(struct compose *compose, const struct circ
     gordian_status status = order && stages ? GORDIAN_OK : fail_memory(error);
     if (status == GORDIAN_OK && !given)
         status = compose_order(circuit, order, &memory, error);
-    if (status == GORDIAN_OK)
-        status = compose_explain(circuit, given ? given : order, most, stages, &memory, error);
+    for (size_t i = 0; i < circuit->factor_count && status == GORDIAN_OK; i++)
+        stages[i] = (struct compose_stage){given ? given[i] : order[i], UINT64_MAX, UINT64_MAX, 0};
     if (status == GORDIAN_OK && !compose->dot)
         status = (compose->cli->json ? &compose_json : &compose_text)
                      ->explain(compose, circuit, stages, error);
@@ -243,6 +250,9 @@ static gordian_status run_circuit(struct compose *compose, struct composed *comp
     uint32_t *order = NULL;
     struct compose_options options;
     gordian_status status = GORDIAN_OK;
+    if (compose->full && !circuit->whole_fits)
+        return fail(error, GORDIAN_INPUT,
+                    "--full: there are more than 2^64 combinations of the automata's states");
     compose_options_init(&options);
     options.full = compose->full;
     options.count_transitions = composed->counted = !compose->quick;
@@ -333,11 +343,13 @@ gordian_status compose_subject(struct compose *compose, const struct subject *su
                                gordian_error *error)
 {
     *composed = (struct composed){.subject = subject};
+    uint64_t start = clock_ns();
     meter_open(&composed->meter, NULL, compose->max_memory);
     gordian_status status = subject->circuit ? run_circuit(compose, composed, to, error)
                                              : graph_summarise(composed, subject->graph, error);
     if (status == GORDIAN_OK && compose_needs_graph(compose))
         status = operate(compose, composed, error);
+    composed->seconds = (double)(clock_ns() - start) / 1e9;
     if (status == GORDIAN_MEMORY && composed->meter.refused)
         return fail(error, GORDIAN_MEMORY,
                     "the product as a graph, which this needs, takes more than --max-memory");

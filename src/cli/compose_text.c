@@ -257,8 +257,8 @@ static void write_engine(struct compose *compose, const struct composed *compose
     struct output *out = &compose->cli->out;
     const struct compose_result *result = &composed->result;
     output_format(out, " (%s", result->engine);
-    if (composed->subject->circuit)
-        output_format(out, ", %.3f s", composed->seconds);
+    if (composed->seconds >= 1 || compose->cli->verbose)
+        output_format(out, ", %.3g s", composed->seconds);
     if (compose->cli->verbose && result->memory)
         output_format(out, ", %.3g MB", (double)result->memory / 1e6);
     if (compose->cli->verbose && composed->seconds > 0)

@@ -1,4 +1,4 @@
-/* gordian gen: traces and snapshots of any size from a seed (the generator is in src/gen). */
+/* gordian gen: traces, snapshots and circuits of any size from a seed (the generator is in src/gen). */
 #include "gen/gen.h"
 
 #include "cli/commands.h"
@@ -90,8 +90,8 @@ static int gen_main(struct cli *cli, int argc, char **argv)
 const struct command command_gen = {
     .name = "gen",
     .operands = "KIND",
-    .summary = "make traces and snapshots of any size from a seed",
-    .about = "Writes a trace or a snapshot of the given KIND to standard output: the same\n"
+    .summary = "make traces, snapshots and circuits of any size from a seed",
+    .about = "Writes a trace, snapshot or circuit of the given KIND to standard output: the same\n"
              "bytes on every machine for the same seed. 'gordian gen --list' shows the kinds.\n",
     .run = gen_main,
 };

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 static const struct command *const commands[] = {
-    &command_run, &command_detect, &command_check, &command_avoid,
+    &command_run, &command_detect, &command_check, &command_avoid, &command_compose,
     &command_gen, &command_bench,  &command_info,  NULL,
 };
 

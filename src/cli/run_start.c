@@ -322,6 +322,10 @@ static void tell_totals(const struct start *start, const struct session_totals *
                  (unsigned long long)tally->suppressed);
     if (tally->broken)
         snprintf(broken, sizeof broken, ", %llu broken", (unsigned long long)tally->broken);
+    if (tally->processes == 0 && tally->deadlocks == 0) {
+        cli_say(start->cli, "nothing was watched: the library did not start in the program");
+        return;
+    }
     cli_say(start->cli, "%s%s%s; watched %llu lock%s, %llu thread%s, %llu process%s", found,
             suppressed, broken, (unsigned long long)tally->locks, plural(tally->locks),
             (unsigned long long)tally->threads, plural(tally->threads),

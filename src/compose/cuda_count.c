@@ -15,16 +15,15 @@ gordian_status compose_device_count(struct compose_device *device, bool joint,
                                     struct compose_counts *counts, gordian_error *error)
 {
     uint64_t items = device_items(device);
-    gordian_status status =
-        gpu_zero(device->gpu, CONTROL(device, counts), sizeof *counts, error);
+    gordian_status status = gpu_zero(device->gpu, CONTROL(device, counts), sizeof *counts, error);
     for (uint64_t first = 0; first < items && status == GORDIAN_OK; first += SLICE) {
-        struct compose_survey_arguments arguments = {
-            .firings = device->view,
-            .set = device->set,
-            .first = first,
-            .last = items - first < SLICE ? items : first + SLICE,
-            .counts = CONTROL(device, counts),
-            .joint = joint};
+        struct compose_survey_arguments arguments = {.firings = device->view,
+                                                     .set = device->set,
+                                                     .first = first,
+                                                     .last = items - first < SLICE ? items
+                                                                                   : first + SLICE,
+                                                     .counts = CONTROL(device, counts),
+                                                     .joint = joint};
         uint64_t states = arguments.last - first;
         status = device_launch(device, "compose_survey",
                                device->set.kind == COMPOSE_BITMAP ? states * 64 : states,
@@ -106,8 +105,8 @@ gordian_status device_dead(struct compose_device *device, uint64_t below, uint64
     if (status == GORDIAN_OK)
         status = look_for_dead(device, limit, out, enough, &found, error);
     if (status == GORDIAN_OK)
-        status = gpu_read(device->gpu, all, out, (found < enough ? found : enough) * sizeof *all,
-                          error);
+        status =
+            gpu_read(device->gpu, all, out, (found < enough ? found : enough) * sizeof *all, error);
     if (status == GORDIAN_OK) {
         qsort(all, found < enough ? found : enough, sizeof *all, compare_words);
         memcpy(first, all, (found < room ? found : room) * sizeof *all);
@@ -149,13 +148,14 @@ static gordian_status ask(struct ways *ways, uint32_t count, uint32_t mark, gord
                                                    .mark = mark};
     if (count == 0)
         return GORDIAN_OK;
-    gordian_status status = gpu_write(device->gpu, ways->states, ways->asked,
-                                      count * sizeof *ways->asked, error);
+    gordian_status status =
+        gpu_write(device->gpu, ways->states, ways->asked, count * sizeof *ways->asked, error);
     if (status == GORDIAN_OK)
-        status = device_launch(device, "compose_distance", count, &arguments, sizeof arguments,
-                               error);
+        status =
+            device_launch(device, "compose_distance", count, &arguments, sizeof arguments, error);
     if (status == GORDIAN_OK)
-        status = gpu_read(device->gpu, ways->told, ways->answers, count * sizeof *ways->told, error);
+        status =
+            gpu_read(device->gpu, ways->told, ways->answers, count * sizeof *ways->told, error);
     return status;
 }
 
@@ -297,8 +297,7 @@ static gordian_status ways_open(struct ways *ways, struct compose_device *device
 {
     size_t words = device->packed->circuit->label_words;
     *ways = (struct ways){.device = device};
-    ways->places =
-        device->set.kind == COMPOSE_LIST ? device->set.slots : device->set.words * 64;
+    ways->places = device->set.kind == COMPOSE_LIST ? device->set.slots : device->set.words * 64;
     ways->asked = memory_alloc(&device->memory, BATCH * sizeof *ways->asked);
     ways->told = memory_alloc(&device->memory, BATCH * sizeof *ways->told);
     ways->chosen =
@@ -331,8 +330,7 @@ static gordian_status number_of(struct compose_device *device, struct ways *ways
     *number = full ? packed_number(device->packed, state) : 0;
     if (full)
         return GORDIAN_OK;
-    gordian_status status =
-        gpu_write(device->gpu, ways->states, &state, sizeof state, error);
+    gordian_status status = gpu_write(device->gpu, ways->states, &state, sizeof state, error);
     if (status == GORDIAN_OK)
         status = gpu_zero(device->gpu, CONTROL(device, taken), sizeof *number, error);
     if (status == GORDIAN_OK)

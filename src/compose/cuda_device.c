@@ -90,8 +90,8 @@ static struct compose_word_firing word_firing(const struct compose_firing *firin
     struct compose_word_firing word = {.mask = firing->mask >> 6,
                                        .value = firing->value >> 6,
                                        .flip = firing->flip >> 6,
-                                       .shift = (int32_t)(to & low) -
-                                                (int32_t)(firing->value & low)};
+                                       .shift =
+                                           (int32_t)(to & low) - (int32_t)(firing->value & low)};
     for (uint64_t state = 0; state < 64; state++)
         if ((state & firing->mask & low) == (firing->value & low))
             word.pattern |= UINT64_C(1) << state;
@@ -208,8 +208,7 @@ void device_forget(struct compose_device *device)
     struct compose_set *set = &device->set;
     device_free(device, &set->bitmap, set->words * sizeof(uint64_t));
     device_free(device, &device->waiting, set->words * sizeof(uint64_t));
-    device_free(device, &set->directory,
-                (set->words / COMPOSE_STRIDE + 2) * sizeof(uint64_t));
+    device_free(device, &set->directory, (set->words / COMPOSE_STRIDE + 2) * sizeof(uint64_t));
     device_free(device, &set->table, set->slots * sizeof(uint64_t));
     if (device->list) {
         device->held -= gpu_range_mapped(device->list);

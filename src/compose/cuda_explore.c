@@ -62,8 +62,7 @@ static gordian_status mark(struct compose_device *device, gpu_address list, uint
 static gordian_status run_passes(struct compose_device *device, bool *over, gordian_error *error)
 {
     uint64_t found[CUDA_PASSES];
-    gordian_status status =
-        gpu_zero(device->gpu, CONTROL(device, found), sizeof found, error);
+    gordian_status status = gpu_zero(device->gpu, CONTROL(device, found), sizeof found, error);
     for (uint32_t pass = 0; pass < CUDA_PASSES && status == GORDIAN_OK; pass++) {
         struct compose_pass_arguments arguments = {.visited = device->set.bitmap,
                                                    .waiting = device->waiting,
@@ -129,8 +128,7 @@ static gordian_status grow_list(struct compose_device *device, uint64_t room, go
 }
 
 /* An empty table of that many slots in place of the one there is. */
-static gordian_status new_table(struct compose_device *device, uint64_t slots,
-                                gordian_error *error)
+static gordian_status new_table(struct compose_device *device, uint64_t slots, gordian_error *error)
 {
     struct compose_set *set = &device->set;
     gpu_address table;
@@ -153,8 +151,7 @@ static gordian_status refill_table(struct compose_device *device, uint64_t count
                                                 .table = set->table,
                                                 .slots = set->slots,
                                                 .tally = CONTROL(device, tally)};
-    gordian_status status =
-        gpu_fill32(device->gpu, set->table, UINT32_MAX, set->slots * 2, error);
+    gordian_status status = gpu_fill32(device->gpu, set->table, UINT32_MAX, set->slots * 2, error);
     if (status == GORDIAN_OK)
         status = write_tally(device, count, error);
     if (status == GORDIAN_OK && count)
@@ -238,8 +235,8 @@ static gordian_status seed_bitmap(struct compose_device *device, gpu_address buf
     struct compose_tally tally;
     uint64_t count;
     gordian_status status = write_tally(device, 0, error);
-    for (uint64_t first = 0;
-         first < device->packed->circuit->initial && status == GORDIAN_OK; first += count) {
+    for (uint64_t first = 0; first < device->packed->circuit->initial && status == GORDIAN_OK;
+         first += count) {
         status = send_seeds(device, first, buffer, &count, error);
         if (status == GORDIAN_OK)
             status = mark(device, buffer, count, 0, device->set.bitmap, device->waiting, error);
@@ -256,8 +253,8 @@ static gordian_status seed_table(struct compose_device *device, gpu_address buff
 {
     uint64_t count = 0;
     gordian_status status = GORDIAN_OK;
-    for (uint64_t first = 0; first < device->packed->circuit->initial &&
-                             status == GORDIAN_OK && device->stop == COMPOSE_COMPLETE;
+    for (uint64_t first = 0; first < device->packed->circuit->initial && status == GORDIAN_OK &&
+                             device->stop == COMPOSE_COMPLETE;
          first += count) {
         bool again = true;
         status = send_seeds(device, first, buffer, &count, error);
@@ -271,8 +268,8 @@ static gordian_status seed_table(struct compose_device *device, gpu_address buff
                                                         .slots = device->set.slots,
                                                         .tally = CONTROL(device, tally),
                                                         .extend = 1};
-            status = device_launch(device, "compose_enter", count, &arguments, sizeof arguments,
-                                   error);
+            status =
+                device_launch(device, "compose_enter", count, &arguments, sizeof arguments, error);
             if (status == GORDIAN_OK)
                 status = settle(device, before, &again, error);
         }
@@ -309,8 +306,8 @@ static bool dense_enough(const struct compose_device *device)
 {
     uint64_t limit = device->options->max_states;
     uint64_t numbers = UINT64_C(1) << device->packed->bits;
-    return (limit == 0 || limit >= numbers) &&
-           device->set.count > numbers / device->tuning.share && bitmap_fits(device);
+    return (limit == 0 || limit >= numbers) && device->set.count > numbers / device->tuning.share &&
+           bitmap_fits(device);
 }
 
 /* From the table into a bitmap; states from `first` on have not fired yet. */
@@ -395,8 +392,7 @@ gordian_status compose_device_explore(struct compose_device *device, uint64_t *s
     device_forget(device);
     device->stop = COMPOSE_COMPLETE;
     device->progress = (struct compose_progress){.pass = 1};
-    gordian_status status =
-        device_alloc(device, &buffer, SEED_STATES * sizeof(uint64_t), error);
+    gordian_status status = device_alloc(device, &buffer, SEED_STATES * sizeof(uint64_t), error);
     if (status == GORDIAN_OK)
         status = explore_from(device, buffer, error);
     device_free(device, &buffer, SEED_STATES * sizeof(uint64_t));

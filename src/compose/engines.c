@@ -9,7 +9,12 @@
 
 /* The best come first: `auto` is the first that can. */
 const struct compose_engine *const compose_engines[] = {
+#ifdef GORDIAN_MPI
+    &compose_mpi, /* a part of gordian-mpi only */
+#endif
+    &compose_cpu,
     &compose_dense,
+    &compose_cuda,
     NULL,
 };
 

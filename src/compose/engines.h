@@ -6,6 +6,8 @@
 
 extern const struct compose_engine compose_dense; /* dense.c: the oracle */
 extern const struct compose_engine compose_cpu;   /* cpu.c */
+extern const struct compose_engine compose_cuda;  /* cuda.c */
+extern const struct compose_engine compose_mpi;   /* mpi.c, in gordian-mpi */
 
 /* Fills result->order: the options' own, which must be a permutation of the factors (GORDIAN_INPUT
  * otherwise), or a chosen one. */

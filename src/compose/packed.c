@@ -38,10 +38,10 @@ static gordian_status lay_out(struct packed *packed, gordian_error *error)
         bits += width_of(factor_shape(circuit, f)->state_count);
     }
     packed->shift[circuit->factor_count] = packed->bits = (uint32_t)bits;
-    return bits <= PACKED_BITS
-               ? GORDIAN_OK
-               : fail(error, GORDIAN_UNAVAILABLE, "a state takes %llu bits: at most %u are possible",
-                      (unsigned long long)bits, PACKED_BITS);
+    return bits <= PACKED_BITS ? GORDIAN_OK
+                               : fail(error, GORDIAN_UNAVAILABLE,
+                                      "a state takes %llu bits: at most %u are possible",
+                                      (unsigned long long)bits, PACKED_BITS);
 }
 
 gordian_status packed_open(struct packed **out, const struct circuit *circuit,
@@ -98,8 +98,8 @@ uint64_t packed_number(const struct packed *packed, uint64_t state)
 {
     uint64_t number = 0;
     for (uint32_t f = (uint32_t)packed->circuit->factor_count; f-- > 0;)
-        number = number * factor_shape(packed->circuit, f)->state_count +
-                 packed_local(packed, state, f);
+        number =
+            number * factor_shape(packed->circuit, f)->state_count + packed_local(packed, state, f);
     return number;
 }
 

@@ -30,8 +30,8 @@ static gordian_status pack_firings(struct packed *packed, const struct firings *
         return fail(error, GORDIAN_UNAVAILABLE, "more than %u indivisible firings",
                     PACKED_FIRINGS_MAX);
     packed->firings = memory_zeroed(&packed->memory, (n + 1) * sizeof *packed->firings);
-    packed->labels = memory_zeroed(
-        &packed->memory, (n * packed->circuit->label_words + 1) * sizeof *packed->labels);
+    packed->labels = memory_zeroed(&packed->memory,
+                                   (n * packed->circuit->label_words + 1) * sizeof *packed->labels);
     packed->movers =
         memory_zeroed(&packed->memory, (n * packed_mover_words(packed) + 1) * sizeof(uint64_t));
     if (!packed->firings || !packed->labels || !packed->movers)

@@ -9,8 +9,8 @@ gordian_status packed_row_open(struct packed_row *row, const struct packed *pack
                                gordian_error *error)
 {
     *row = (struct packed_row){.packed = packed};
-    row->locals = memory_alloc(&packed->memory,
-                               (packed->circuit->factor_count + 1) * sizeof *row->locals);
+    row->locals =
+        memory_alloc(&packed->memory, (packed->circuit->factor_count + 1) * sizeof *row->locals);
     return row->locals ? GORDIAN_OK : fail_memory(error);
 }
 

@@ -63,6 +63,18 @@ void job_allocate(struct cuda_job *job, const struct job_layout *layout)
     }
 }
 
+gpu_address job_allocate_more(struct cuda_job *job, size_t bytes)
+{
+    if (job->status != GORDIAN_OK)
+        return 0;
+    gpu_address *array = &job->arrays[job->array_count];
+    job->status = gpu_alloc(job->gpu, array, bytes ? bytes : sizeof(uint64_t), job->error);
+    if (job->status != GORDIAN_OK)
+        return 0;
+    job->array_count++;
+    return *array;
+}
+
 void job_free(struct cuda_job *job)
 {
     while (job->array_count > 0)

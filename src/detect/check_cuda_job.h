@@ -37,6 +37,8 @@ size_t job_flags_size(uint64_t count);
 uint64_t job_layout_bytes(const struct job_layout *layout);
 
 void job_allocate(struct cuda_job *job, const struct job_layout *layout);
+/* One more array, whose size was not known before; 0: failed. */
+gpu_address job_allocate_more(struct cuda_job *job, size_t bytes);
 void job_free(struct cuda_job *job);
 
 /* Memory: from here, to there, timed. */

@@ -14,11 +14,12 @@ struct single {
 };
 
 enum {
-    NUMBERS = 15, /* arrays of a number for every process, and after them */
+    NUMBERS = 9, /* arrays of a number for every process, and after them */
     HOLDER = NUMBERS,
     BYTES, /* three arrays of a byte for every process */
     TILES = BYTES + 3,
     ARRAYS,
+    PIECE_NUMBERS = 6, /* arrays of a number for every piece of a cycle: made when that is known */
 };
 
 static size_t max_count(const gordian_snapshot *snapshot)
@@ -52,12 +53,6 @@ static void name_arrays(struct single *single)
     single->chases.list[0] = arrays[6];
     single->chases.list[1] = arrays[7];
     single->chases.jump[1] = arrays[8];
-    single->smallest_at = arrays[9];
-    single->start = arrays[10];
-    single->smallest[0] = arrays[11];
-    single->smallest[1] = arrays[12];
-    single->length[0] = arrays[13];
-    single->length[1] = arrays[14];
     single->chases.jump[0] = arrays[HOLDER];
     single->chases.state = arrays[BYTES];
     single->chases.entered = arrays[BYTES + 1];
@@ -84,6 +79,26 @@ static uint32_t find_dead(struct single *single)
     RUN(single, "cycles_follow", (count + CYCLES_EACH - 1) / CYCLES_EACH, follow);
     job_follow_chases(chases);
     return job_select(single->job, chases->flags, 1, 0, chases->list[1], count);
+}
+
+/* Lists the pieces of cycles in list[0]: how many. */
+static uint32_t find_pieces(struct single *single)
+{
+    return job_select(single->job, single->chases.state, CYCLES_CIRCLE, 0, single->chases.list[0],
+                      single->count);
+}
+
+/* There are few pieces where cycles are long, and none where nobody is dead, so their arrays are no
+ * larger than they have to be. */
+static void make_piece_arrays(struct single *single, uint32_t pieces)
+{
+    const size_t each = ((size_t)pieces * sizeof(uint32_t) + 255) & ~(size_t)255;
+    gpu_address arrays = job_allocate_more(single->job, each * PIECE_NUMBERS);
+    gpu_address *const names[PIECE_NUMBERS] = {&single->smallest_at, &single->start,
+                                               &single->smallest[0], &single->smallest[1],
+                                               &single->length[0],   &single->length[1]};
+    for (unsigned i = 0; i < PIECE_NUMBERS; i++)
+        *names[i] = arrays + i * each;
 }
 
 static void list_dead(struct single *single, uint32_t count)
@@ -142,13 +157,12 @@ static unsigned double_pieces(struct single *single, const char *kernel, const g
     return now;
 }
 
-/* Writes all cycles into list[1] and into[]; how many there are. *starts: where each starts,
- * *total: processes in all. */
-static uint32_t find_cycles(struct single *single, gpu_address *starts, uint32_t *total)
+/* Writes all cycles into list[1] and into[], from `count` pieces; how many there are. *starts:
+ * where each starts, *total: processes in all. */
+static uint32_t find_cycles(struct single *single, uint32_t count, gpu_address *starts,
+                            uint32_t *total)
 {
     struct cuda_job *job = single->job;
-    uint32_t count = job_select(job, single->chases.state, CYCLES_CIRCLE, 0, single->chases.list[0],
-                                single->count);
     struct cycles_piece_arguments piece = piece_arguments(single, count);
     struct cycles_jump_arguments place = {.list = piece.list, .place = piece.place, .count = count};
     RUN(single, "cycles_place", count, place);
@@ -214,11 +228,14 @@ void job_check_single(struct cuda_job *job)
     uint32_t total = 0;
     gpu_address starts = 0;
     job_begin(job);
-    uint32_t dead = find_dead(&single);
+    uint32_t dead = find_dead(&single), pieces = dead ? find_pieces(&single) : 0, cycles = 0;
     job_end(job);
     list_dead(&single, dead);
-    job_begin(job);
-    uint32_t cycles = dead ? find_cycles(&single, &starts, &total) : 0;
-    job_end(job);
+    if (dead > 0) {
+        make_piece_arrays(&single, pieces);
+        job_begin(job);
+        cycles = find_cycles(&single, pieces, &starts, &total);
+        job_end(job);
+    }
     list_cycles(&single, starts, cycles, total);
 }

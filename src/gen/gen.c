@@ -46,6 +46,16 @@ const struct gen_kind gen_kinds[] = {
     {"bank-textbook",
      "for avoidance: the example of the textbooks, five processes and three resources", "", "P",
      "R", 5, 3, 0, 1, NULL, true, bank_textbook},
+    {"circuit", "for composition: automata drawn at random on names that neighbours share",
+     "processes resources", "", "x", 12, 0, 0, 1, NULL, false, NULL, circuit_random},
+    {"circuit-chain", "for composition: buffers in a row", "processes", "", "", 10, 0, 0, 1, NULL,
+     false, NULL, circuit_chain},
+    {"circuit-apart", "for composition: buffers that share nothing", "processes", "", "", 8, 0, 0,
+     1, NULL, false, NULL, circuit_apart},
+    {"circuit-ring", "for composition: a ring of buffers, units of them full", "processes units",
+     "", "", 10, 0, 0, 5, NULL, false, NULL, circuit_ring},
+    {"circuit-dining", "for composition: dining philosophers, who can deadlock", "processes", "",
+     "", 5, 0, 0, 1, NULL, false, NULL, circuit_dining},
     {NULL, NULL, NULL, NULL, NULL, 0, 0, 0, 0, NULL, false, NULL},
 };
 
@@ -181,6 +191,8 @@ gordian_status gen_stream(const struct gen_options *options, struct gen_sink *si
     gordian_status status = resolve(options, &resolved, &kind, error);
     if (status != GORDIAN_OK)
         return status;
+    if (!kind->stream)
+        return fail(error, GORDIAN_INPUT, "kind '%s' is a circuit: it has no events", kind->name);
     if (kind->claims && !sink->claim)
         return fail(error, GORDIAN_INPUT, "kind '%s' has claims, which have no place here",
                     kind->name);
@@ -282,6 +294,8 @@ gordian_status gen_write(const struct gen_options *options, struct output *out,
     gordian_status status = resolve(options, &resolved, &text.kind, error);
     if (status != GORDIAN_OK)
         return status;
+    if (text.kind->write)
+        return text.kind->write(&resolved, out, error);
     struct gen_sink sink = {&text, text_begin, text_event, text_claim};
     return text.kind->stream(&resolved, &sink, error);
 }

@@ -1,5 +1,5 @@
 /*
- * Traces and snapshots of any size from a seed: the same bytes on every machine.
+ * Traces, snapshots and circuits of any size from a seed: the same bytes on every machine.
  *
  * A generator is a stream of declarations and events into a sink. Two sinks come with it:
  * text (gen_write, the trace format) and memory (gen_events). Memory is bounded by the state of
@@ -64,6 +64,9 @@ struct gen_kind {
     /* Streams, given options that have been checked and have no defaults left. */
     gordian_status (*stream)(const struct gen_options *options, struct gen_sink *sink,
                              gordian_error *error);
+    /* Kinds that are texts and no streams of events: circuits. `stream` is NULL then. */
+    gordian_status (*write)(const struct gen_options *options, struct output *out,
+                            gordian_error *error);
 };
 
 /* All kinds; name NULL at the end. */

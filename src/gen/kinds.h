@@ -8,6 +8,11 @@
 typedef gordian_status gen_streamer(const struct gen_options *options, struct gen_sink *sink,
                                     gordian_error *error);
 
+typedef gordian_status gen_writer(const struct gen_options *options, struct output *out,
+                                  gordian_error *error);
+
+/* circuit.c */
+gen_writer circuit_random, circuit_chain, circuit_apart, circuit_ring, circuit_dining;
 /* shape.c */
 gen_streamer shape_chain, shape_chains, shape_forest, shape_hot;
 /* bank.c */

@@ -38,6 +38,15 @@ void arena_close(struct arena *arena)
     *arena = (struct arena){NULL, 0, 0};
 }
 
+#define KEEP ((size_t)1 << 20)
+
+void arena_reset(struct arena *arena)
+{
+    if (arena->used > KEEP)
+        madvise(arena->base + KEEP, arena->used - KEEP, MADV_DONTNEED);
+    arena->used = 0;
+}
+
 void *arena_take(struct arena *arena, size_t size)
 {
     size = (size + 15) & ~(size_t)15;

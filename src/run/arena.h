@@ -18,7 +18,9 @@ struct arena {
 
 bool arena_open(struct arena *arena);
 void arena_close(struct arena *arena);
-void *arena_take(struct arena *arena, size_t size); /* zeroed; NULL: full */
+/* Empty again; what was much is given back. */
+void arena_reset(struct arena *arena);
+void *arena_take(struct arena *arena, size_t size); /* not zeroed; NULL: full */
 /* For libgordian. */
 gordian_allocator arena_allocator(struct arena *arena);
 

@@ -1,5 +1,5 @@
-/* mtx_ and cnd_: libc's own call its mutexes and conditions directly, past pthread_'s names. A mtx_t
- * is a pthread_mutex_t, a cnd_t a pthread_cond_t; only the answers differ. */
+/* mtx_ and cnd_: libc's own call its mutexes and conditions directly, past pthread_'s names. A
+ * mtx_t is a pthread_mutex_t, a cnd_t a pthread_cond_t; only the answers differ. */
 #include "run/condition.h"
 #include "run/export.h"
 #include "run/judge.h"
@@ -43,8 +43,8 @@ EXPORT2(mtx_trylock, V_2_34, V_2_28);
 
 WRAPPER(int, mtx_timedlock, (mtx_t *restrict mtx, const struct timespec *restrict until))
 {
-    return c11_answer(mutex_lock_until((pthread_mutex_t *)mtx, CLOCK_REALTIME, until, SITE_HERE,
-                                       THROUGH_C11));
+    return c11_answer(
+        mutex_lock_until((pthread_mutex_t *)mtx, CLOCK_REALTIME, until, SITE_HERE, THROUGH_C11));
 }
 EXPORT2(mtx_timedlock, V_2_34, V_2_28);
 
@@ -86,6 +86,20 @@ WRAPPER(int, cnd_timedwait,
     return condition_wait(&call, SITE_HERE);
 }
 EXPORT2(cnd_timedwait, V_2_34, V_2_28);
+
+WRAPPER(int, cnd_signal, (cnd_t * condition))
+{
+    condition_signalled(condition);
+    return real.cnd_signal(condition);
+}
+EXPORT2(cnd_signal, V_2_34, V_2_28);
+
+WRAPPER(int, cnd_broadcast, (cnd_t * condition))
+{
+    condition_signalled(condition);
+    return real.cnd_broadcast(condition);
+}
+EXPORT2(cnd_broadcast, V_2_34, V_2_28);
 
 WRAPPER(int, cnd_init, (cnd_t * condition))
 {

@@ -104,7 +104,8 @@ enum owner owner_of(uintptr_t lock, uint32_t tid, bool shared, struct thread **t
         return OWNER_NONE;
     struct thread *t = table_by_tid(tid);
     bool known = t && thread_is_live(t) && (t->tid == tid || t->fork_tid == tid);
-    /* Numbers come back: this thread, or one before it that ended holding the lock, or is about to? */
+    /* Numbers come back: this thread, or one before it that ended holding the lock, or is about to?
+     */
     bool has = known && !t->ending && units_held(t, lock, INCIDENT_EXCLUSIVE, NULL);
     if (!has && orphans_find(lock, tid, &orphan))
         return OWNER_GONE;
@@ -121,8 +122,7 @@ enum owner owner_of(uintptr_t lock, uint32_t tid, bool shared, struct thread **t
     return maps_find(lock, &region) && !region.shared ? OWNER_GONE : OWNER_RUNNING;
 }
 
-uint32_t units_held(const struct thread *t, uintptr_t lock, uint32_t mode,
-                    const struct held **hold)
+uint32_t units_held(const struct thread *t, uintptr_t lock, uint32_t mode, const struct held **hold)
 {
     uint32_t room = __atomic_load_n(&t->room, __ATOMIC_ACQUIRE);
     uint32_t count = __atomic_load_n(&t->count, __ATOMIC_RELAXED), units = 0;
@@ -145,8 +145,8 @@ static bool runs(struct thread *t)
     return thread_is_live(t) && (!look_at(t, &look) || (look.flags & INCIDENT_TIMED));
 }
 
-/* Is the futex a thread sleeps on a part of what it says it waits for? A handler that runs on top of the
- * wait may sleep elsewhere. What a join sleeps on is libc's own. */
+/* Is the futex a thread sleeps on a part of what it says it waits for? A handler that runs on top
+ * of the wait may sleep elsewhere. What a join sleeps on is libc's own. */
 static bool is_its_wait(const struct thread *t, uintptr_t address)
 {
     static const uint8_t sizes[] = {
@@ -164,8 +164,8 @@ static bool is_its_wait(const struct thread *t, uintptr_t address)
     return kind < sizeof sizes && address - t->wait.lock < sizes[kind];
 }
 
-/* Somebody just woken, whose processor has not got the message yet, still seems to sit in its system
- * call; its state tells. */
+/* Somebody just woken, whose processor has not got the message yet, still seems to sit in its
+ * system call; its state tells. */
 static enum sleep is_left_alone(const struct thread *t)
 {
     char path[64], text[512];
@@ -204,36 +204,61 @@ enum sleep is_asleep(const struct thread *t, uintptr_t *address)
     return number == SYS_futex && is_its_wait(t, first) ? is_left_alone(t) : SLEEP_NO;
 }
 
+/* The mutex a woken thread wants back belongs to one who is on its way into a wait with it, as the
+ * one who looks may be: it will be given back at once. */
+static bool gets_it_back(const struct thread *t, uintptr_t address)
+{
+    uintptr_t outer = t->wait.outer;
+    union lock_copy copy;
+    if (!outer || address - outer >= sizeof(pthread_mutex_t) ||
+        !lock_copy(outer, INCIDENT_MUTEX, &copy))
+        return false;
+    struct thread *owner = table_by_tid(mutex_owner(&copy.mutex));
+    struct look look;
+    return owner && look_at(owner, &look) && look.kind == INCIDENT_CONDITION && look.outer == outer;
+}
+
+/* Woken, but has not said so yet. Only waits that others end without leaving a mark are worth
+ * asking the kernel about; whoever waits for an owner, or for a thread that lives, does so. */
 static bool awake(struct thread *t)
 {
-    return thread_is_live(t) && t != self && t->wait.kind != INCIDENT_SPIN &&
-           is_asleep(t, NULL) == SLEEP_NO;
+    uintptr_t address = 0;
+    uint32_t kind = t->wait.kind;
+    if (t == self ||
+        (kind != INCIDENT_CONDITION && kind != INCIDENT_SEMAPHORE && kind != INCIDENT_BARRIER))
+        return false;
+    return thread_is_live(t) && (is_asleep(t, &address) == SLEEP_NO || gets_it_back(t, address));
+}
+
+/* Whoever joins the thread that is about to end goes on. */
+static bool joins(struct thread *t, const struct thread *ending)
+{
+    struct look look;
+    return ending && thread_is_live(t) && look_at(t, &look) && look.kind == INCIDENT_THREAD_END &&
+           look.lock == ending->handle;
 }
 
 bool somebody_runs(const struct thread *ending)
 {
-    uint32_t limit = atomic_load(&watch.thread_limit);
-    uint32_t hint = atomic_load_explicit(&watch.running_hint, memory_order_relaxed);
+    uint32_t limit = atomic_load(&watch.thread_limit), nobody = 0;
+    uint32_t *hint = self ? &self->running_hint : &nobody;
     for (uint32_t i = 0; i < limit; i++) {
-        uint32_t at = (hint + i) % limit;
+        uint32_t at = (*hint + i) % limit;
         struct thread *t = &watch.threads[at];
-        if (t != ending && runs(t)) {
-            atomic_store_explicit(&watch.running_hint, at, memory_order_relaxed);
+        if (t != ending && (runs(t) || joins(t, ending))) {
+            *hint = at;
             return true;
         }
     }
-    uint32_t tasks = table_tasks();
-    if (tasks != atomic_load(&watch.live) + atomic_load(&watch.helpers))
-        return true;
     for (uint32_t i = 0; i < limit; i++) {
-        uint32_t at = (hint + i) % limit;
+        uint32_t at = (*hint + i) % limit;
         struct thread *t = &watch.threads[at];
         if (t != ending && awake(t)) {
-            atomic_store_explicit(&watch.running_hint, at, memory_order_relaxed);
+            *hint = at;
             return true;
         }
     }
-    return false;
+    return table_tasks() != atomic_load(&watch.live) + atomic_load(&watch.helpers);
 }
 
 /* Does somebody who runs, or somebody who waits, hold some of it? */
@@ -288,7 +313,8 @@ static enum ahead whom(const struct look *look, struct thread **next)
         if (rwlock_writer(rwlock))
             return behind_owner(look, rwlock_writer(rwlock), rwlock_is_shared(rwlock), next);
         /* A writer waits for all readers: one who waits may be enough. */
-        return some_hold(look->lock, INCIDENT_READ, false) || orphans_any() ? AHEAD_MANY : AHEAD_RUNS;
+        return some_hold(look->lock, INCIDENT_READ, false) || orphans_any() ? AHEAD_MANY
+                                                                            : AHEAD_RUNS;
     case INCIDENT_SPIN:
         return some_hold(look->lock, INCIDENT_EXCLUSIVE, true) ? AHEAD_RUNS : AHEAD_MANY;
     case INCIDENT_SEMAPHORE:
@@ -302,6 +328,8 @@ static enum ahead whom(const struct look *look, struct thread **next)
         *next = table_by_handle(look->lock);
         return *next ? AHEAD_ONE : AHEAD_RUNS;
     default: /* conditions, barriers: anybody may come */
+        if (look->thread == self && look->kind == INCIDENT_CONDITION && self->woke_somebody)
+            return AHEAD_RUNS;
         return somebody_runs(NULL) ? AHEAD_RUNS : AHEAD_MANY;
     }
 }

@@ -20,12 +20,12 @@ bool look_at(struct thread *t, struct look *look);
 /* Is it the very same wait still? */
 bool look_holds(const struct look *look);
 
-/* Somebody woken from a condition may be waiting for the mutex it takes back: then that is what it waits
- * for. Asks the kernel, unless nobody waits for the mutex. */
+/* Somebody woken from a condition may be waiting for the mutex it takes back: then that is what it
+ * waits for. Asks the kernel, unless nobody waits for the mutex. */
 bool look_retakes(struct look *look);
 
-/* A copy of a lock that somebody else waits for. It may be freed at any moment: the kernel copies, and
- * says so when there is nothing there. */
+/* A copy of a lock that somebody else waits for. It may be freed at any moment: the kernel copies,
+ * and says so when there is nothing there. */
 union lock_copy {
     pthread_mutex_t mutex;
     pthread_rwlock_t rwlock;
@@ -50,8 +50,8 @@ enum owner owner_of(uintptr_t lock, uint32_t tid, bool shared, struct thread **t
 uint32_t units_held(const struct thread *t, uintptr_t lock, uint32_t mode,
                     const struct held **hold);
 
-/* Is there a thread that could act? Known threads first; if all of them wait without end, the kernel
- * is asked for threads unknown to us, and for known ones that have been woken but have not
+/* Is there a thread that could act? Known threads first; if all of them wait without end, the
+ * kernel is asked for threads unknown to us, and for known ones that have been woken but have not
  * got round to saying so. `ending`: the calling thread, which does not count any more. */
 bool somebody_runs(const struct thread *ending);
 
@@ -61,7 +61,8 @@ enum sleep is_asleep(const struct thread *t, uintptr_t *address);
 
 /* Follows who waits for whom. */
 enum trail {
-    TRAIL_RUNS,  /* ends at somebody who runs: no deadlock. If it blocks later it will look itself. */
+    TRAIL_RUNS,  /* ends at somebody who runs: no deadlock. If it blocks later it will look itself.
+                  */
     TRAIL_WAKES, /* ends at somebody on a condition, who may wake and block without looking, or at
                     somebody unknown, who may be about to end */
     TRAIL_STUCK, /* may be a deadlock */

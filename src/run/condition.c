@@ -1,6 +1,7 @@
 /* pthread_cond_*. */
 #include "run/condition.h"
 
+#include "run/chain.h"
 #include "run/export.h"
 #include "run/judge.h"
 #include "run/locks.h"
@@ -44,6 +45,22 @@ static void give_back(struct thread *t, void *mutex, struct waiter *waiter)
     held_drop(t, i);
 }
 
+/* Somebody whom this thread has signalled while it had the mutex is awake, and waits for it: nobody
+ * else need be asked whether somebody runs. That is how turns are handed over. */
+static bool woke_somebody(const struct thread *t, const struct waiter *waiter, const void *mutex)
+{
+    if (!t->signalled || !waiter->held || waiter->hold.sequence > t->signalled_at)
+        return false;
+    uint32_t limit = atomic_load(&watch.thread_limit);
+    for (uint32_t i = 0; i < limit; i++) {
+        struct look look;
+        if (&watch.threads[i] != t && look_at(&watch.threads[i], &look) &&
+            look.lock == t->signalled && look.outer == (uintptr_t)mutex)
+            return true;
+    }
+    return false;
+}
+
 __attribute__((noinline)) int condition_wait(const struct condition_wait *call, struct site site)
 {
     struct thread *t = thread_enter_slow();
@@ -52,6 +69,8 @@ __attribute__((noinline)) int condition_wait(const struct condition_wait *call, 
     struct waiter waiter;
     int result;
     give_back(t, call->mutex, &waiter);
+    t->woke_somebody = woke_somebody(t, &waiter, call->mutex);
+    t->signalled = 0;
     wait_fill(t, call->condition, INCIDENT_CONDITION, INCIDENT_SIGNAL,
               (call->until ? (uint32_t)INCIDENT_TIMED : 0) | call->through, site);
     t->wait.outer = (uintptr_t)call->mutex;
@@ -104,8 +123,30 @@ WRAPPER(int, pthread_cond_clockwait,
 }
 EXPORT2(pthread_cond_clockwait, V_2_34, V_2_30);
 
-WRAPPER(int, pthread_cond_init,
-        (pthread_cond_t * condition, const pthread_condattr_t *attributes))
+void condition_signalled(const void *condition)
+{
+    struct thread *t = thread_enter();
+    if (t) {
+        t->signalled = (uintptr_t)condition;
+        t->signalled_at = t->sequence;
+    }
+}
+
+WRAPPER(int, pthread_cond_signal, (pthread_cond_t * condition))
+{
+    condition_signalled(condition);
+    return real.pthread_cond_signal(condition);
+}
+EXPORT(pthread_cond_signal, V_COND);
+
+WRAPPER(int, pthread_cond_broadcast, (pthread_cond_t * condition))
+{
+    condition_signalled(condition);
+    return real.pthread_cond_broadcast(condition);
+}
+EXPORT(pthread_cond_broadcast, V_COND);
+
+WRAPPER(int, pthread_cond_init, (pthread_cond_t * condition, const pthread_condattr_t *attributes))
 {
     struct thread *t = thread_enter();
     if (t)
@@ -130,9 +171,8 @@ EXPORT(pthread_cond_destroy, V_COND);
  * the new functions inside libc, so the wait is watched here. */
 static int oldest_wait(const struct condition_wait *call)
 {
-    return call->until
-               ? real.oldest_cond_timedwait(call->condition, call->mutex, call->until)
-               : real.oldest_cond_wait(call->condition, call->mutex);
+    return call->until ? real.oldest_cond_timedwait(call->condition, call->mutex, call->until)
+                       : real.oldest_cond_wait(call->condition, call->mutex);
 }
 
 WRAPPER(int, oldest_cond_wait, (pthread_cond_t * condition, pthread_mutex_t *mutex))

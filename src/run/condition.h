@@ -19,6 +19,9 @@ struct condition_wait {
 /* The answer is the real one's. */
 int condition_wait(const struct condition_wait *call, struct site site);
 
+/* This thread is about to signal one. */
+void condition_signalled(const void *condition);
+
 static inline bool condition_is_shared(const pthread_cond_t *condition)
 {
     return condition->__data.__wrefs & 1;

@@ -62,7 +62,8 @@ static struct thread *thread_prepare(struct thread *creator, const pthread_attr_
 }
 
 WRAPPER(int, pthread_create,
-        (pthread_t * handle, const pthread_attr_t *attributes, void *(*run)(void *), void *argument))
+        (pthread_t * handle, const pthread_attr_t *attributes, void *(*run)(void *),
+         void *argument))
 {
     struct thread *creator = thread_enter();
     struct thread *t = creator ? thread_prepare(creator, attributes, SITE_HERE) : NULL;
@@ -169,7 +170,10 @@ EXPORT2(pthread_join, V_2_34, V_OLDEST);
 
 WRAPPER(int, pthread_timedjoin_np, (pthread_t thread, void **value, const struct timespec *until))
 {
-    struct join join = {.thread = thread, .value = value, .until = until, .join = real_join_timed,
+    struct join join = {.thread = thread,
+                        .value = value,
+                        .until = until,
+                        .join = real_join_timed,
                         .deadlock = EDEADLK};
     return join_thread(&join, SITE_HERE);
 }
@@ -178,16 +182,23 @@ EXPORT2(pthread_timedjoin_np, V_2_34, V_TIMED);
 WRAPPER(int, pthread_clockjoin_np,
         (pthread_t thread, void **value, clockid_t clock, const struct timespec *until))
 {
-    struct join join = {.thread = thread, .value = value, .clock = clock, .until = until,
-                        .join = real_join_clock, .deadlock = EDEADLK};
+    struct join join = {.thread = thread,
+                        .value = value,
+                        .clock = clock,
+                        .until = until,
+                        .join = real_join_clock,
+                        .deadlock = EDEADLK};
     return join_thread(&join, SITE_HERE);
 }
 EXPORT2(pthread_clockjoin_np, V_2_34, V_2_31);
 
 WRAPPER(int, thrd_join, (thrd_t thread, int *status))
 {
-    struct join join = {.thread = thread, .status = status, .join = real_join_c11,
-                        .through = THROUGH_C11, .deadlock = thrd_error};
+    struct join join = {.thread = thread,
+                        .status = status,
+                        .join = real_join_c11,
+                        .through = THROUGH_C11,
+                        .deadlock = thrd_error};
     return join_thread(&join, SITE_HERE);
 }
 EXPORT2(thrd_join, V_2_34, V_2_28);

@@ -5,9 +5,9 @@
 #include "run/locks.h"
 #include "run/maps.h"
 #include "run/mutex.h"
-#include "run/text.h"
 #include "run/rwlock.h"
 #include "run/sys.h"
+#include "run/text.h"
 
 #include <elf.h>
 #include <string.h>
@@ -176,13 +176,12 @@ uint32_t draft_stranger(struct draft *draft, uint32_t tid, const char *name, uin
 static void describe_mutex(struct incident_lock *lock, const pthread_mutex_t *mutex)
 {
     uint32_t kind = mutex_kind(mutex), type = kind & KIND_TYPE;
-    lock->flags |= (kind & KIND_ROBUST ? INCIDENT_ROBUST : 0) |
-                   (kind & KIND_INHERIT ? INCIDENT_INHERIT : 0) |
-                   (kind & KIND_PROTECT ? INCIDENT_PROTECT : 0) |
-                   (kind & KIND_SHARED ? INCIDENT_SHARED : 0) |
-                   (type == PTHREAD_MUTEX_RECURSIVE_NP ? INCIDENT_RECURSIVE : 0) |
-                   (type == PTHREAD_MUTEX_ERRORCHECK_NP ? INCIDENT_ERRORCHECK : 0) |
-                   (type == PTHREAD_MUTEX_ADAPTIVE_NP ? INCIDENT_ADAPTIVE : 0);
+    lock->flags |=
+        (kind & KIND_ROBUST ? INCIDENT_ROBUST : 0) | (kind & KIND_INHERIT ? INCIDENT_INHERIT : 0) |
+        (kind & KIND_PROTECT ? INCIDENT_PROTECT : 0) | (kind & KIND_SHARED ? INCIDENT_SHARED : 0) |
+        (type == PTHREAD_MUTEX_RECURSIVE_NP ? INCIDENT_RECURSIVE : 0) |
+        (type == PTHREAD_MUTEX_ERRORCHECK_NP ? INCIDENT_ERRORCHECK : 0) |
+        (type == PTHREAD_MUTEX_ADAPTIVE_NP ? INCIDENT_ADAPTIVE : 0);
     lock->owner_tid = mutex_owner(mutex);
 }
 
@@ -234,8 +233,7 @@ uint32_t draft_lock(struct draft *draft, uintptr_t address, uint32_t kind, uint3
             draft->locks[i].flags |= through ? (uint32_t)INCIDENT_C11 : 0;
             return (uint32_t)i;
         }
-    if (!grow(draft, &draft->locks, &draft->lock_room, draft->lock_count + 1,
-              sizeof *draft->locks))
+    if (!grow(draft, &draft->locks, &draft->lock_room, draft->lock_count + 1, sizeof *draft->locks))
         return INCIDENT_NONE;
     struct lock_info info;
     struct incident_lock lock = {.address = address, .kind = kind, .target = INCIDENT_NONE};
@@ -261,8 +259,7 @@ uint32_t draft_lock(struct draft *draft, uintptr_t address, uint32_t kind, uint3
 
 uint32_t draft_edge(struct draft *draft, const struct incident_edge *edge)
 {
-    if (!grow(draft, &draft->edges, &draft->edge_room, draft->edge_count + 1,
-              sizeof *draft->edges))
+    if (!grow(draft, &draft->edges, &draft->edge_room, draft->edge_count + 1, sizeof *draft->edges))
         return INCIDENT_NONE;
     draft->edges[draft->edge_count] = *edge;
     return (uint32_t)draft->edge_count++;
@@ -281,8 +278,8 @@ uint32_t draft_wait(struct draft *draft, const struct look *look, uint32_t flags
         .units = 1,
         .frames = draft_frames(draft, t->wait.frame, t->wait.frames),
         .count = t->wait.frames,
-        .outer = look->outer ? draft_lock(draft, look->outer, INCIDENT_MUTEX, through)
-                             : INCIDENT_NONE,
+        .outer =
+            look->outer ? draft_lock(draft, look->outer, INCIDENT_MUTEX, through) : INCIDENT_NONE,
     };
     if (draft->failed)
         return INCIDENT_NONE;
@@ -307,8 +304,8 @@ uint32_t draft_hold(struct draft *draft, uint32_t thread, const struct held *hol
         .mode = hold->mode,
         .flags = flags | (hold->flags & INCIDENT_TRIED),
         .units = hold->units,
-        .frames = draft_frames(draft, hold->frame, frames < INCIDENT_FRAMES ? frames
-                                                                            : INCIDENT_FRAMES),
+        .frames =
+            draft_frames(draft, hold->frame, frames < INCIDENT_FRAMES ? frames : INCIDENT_FRAMES),
         .count = frames < INCIDENT_FRAMES ? frames : INCIDENT_FRAMES,
         .outer = INCIDENT_NONE,
     };

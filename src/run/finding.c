@@ -188,13 +188,13 @@ static void draw_could(struct draft *draft, const struct view *view, const gordi
             const struct look *other = &view->looks[part->processes[k]];
             if (other->lock == look->lock)
                 continue;
-            struct incident_edge edge = {
-                .thread = draft_thread(draft, other->thread, INCIDENT_STUCK),
-                .lock = draft_lock(draft, look->lock, look->kind, 0),
-                .mode = look->mode,
-                .flags = INCIDENT_WITNESS | INCIDENT_COULD,
-                .units = 1,
-                .outer = INCIDENT_NONE};
+            struct incident_edge edge = {.thread =
+                                             draft_thread(draft, other->thread, INCIDENT_STUCK),
+                                         .lock = draft_lock(draft, look->lock, look->kind, 0),
+                                         .mode = look->mode,
+                                         .flags = INCIDENT_WITNESS | INCIDENT_COULD,
+                                         .units = 1,
+                                         .outer = INCIDENT_NONE};
             draft_edge(draft, &edge);
             named++;
         }
@@ -241,8 +241,7 @@ static void draw_rest(struct draft *draft, const struct view *view)
 /* Can this wait be answered with EDEADLK? */
 static bool can_break(const struct thread *t)
 {
-    return t && t == self && t->wait.kind != INCIDENT_CONDITION &&
-           t->wait.kind != INCIDENT_BARRIER;
+    return t && t == self && t->wait.kind != INCIDENT_CONDITION && t->wait.kind != INCIDENT_BARRIER;
 }
 
 /* The action first: the incident says what will happen. */
@@ -300,9 +299,9 @@ static void draw_orphan(struct draft *draft, const struct orphan *orphan)
     uint32_t owner = draft_stranger(draft, orphan->tid, orphan->name, INCIDENT_ENDED);
     draft_hold(draft, owner, &orphan->held, INCIDENT_WITNESS);
     if (orphan->forked)
-        draft->header.note =
-            draft_string(draft, "the owner is a thread of the parent process: it held the lock when "
-                                "the process forked, and does not exist in the child");
+        draft->header.note = draft_string(
+            draft, "the owner is a thread of the parent process: it held the lock when "
+                   "the process forked, and does not exist in the child");
 }
 
 /* Nothing is known but its number. */
@@ -353,17 +352,9 @@ void finding_gone(const struct view *view, struct thread *t, struct notice *noti
 /* Caught signals but for those that only the thread's own mistakes raise, and libc's own two. */
 bool finding_handlers(void)
 {
-    char status[4096];
-    if (read_small("/proc/self/status", status, sizeof status) <= 0)
+    uint64_t caught;
+    if (!read_line_hex("/proc/self/status", "SigCgt:", &caught))
         return true;
-    const char *line = strstr(status, "\nSigCgt:");
-    if (!line)
-        return true;
-    uint64_t caught = 0;
-    for (line += strlen("\nSigCgt:"); *line == '\t' || *line == ' '; line++)
-        ;
-    for (; (*line >= '0' && *line <= '9') || (*line >= 'a' && *line <= 'f'); line++)
-        caught = caught << 4 | (uint64_t)(*line <= '9' ? *line - '0' : *line - 'a' + 10);
     static const int own[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS, 32, 33};
     for (size_t i = 0; i < sizeof own / sizeof *own; i++)
         caught &= ~((uint64_t)1 << (own[i] - 1));

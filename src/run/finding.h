@@ -6,9 +6,9 @@
 
 /* An incident that has been written and is to be told. */
 struct notice {
-    int fd;        /* -1: could not be written */
-    bool again;    /* told before: only do what is to be done */
-    bool ignored;  /* the reporter was told to say nothing about it */
+    int fd;          /* -1: could not be written */
+    bool again;      /* told before: only do what is to be done */
+    bool ignored;    /* the reporter was told to say nothing about it */
     uint32_t kind;   /* enum incident_kind */
     uint32_t action; /* enum incident_action */
     uint32_t number;

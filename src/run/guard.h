@@ -38,8 +38,8 @@ static inline void guard_unlock(struct guard *guard)
         syscall(SYS_futex, &guard->word, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
 }
 
-/* The same by a thread that works on something for longer: with signals blocked, since a handler could
- * leave by a jump, and `inside`. `t` may be NULL. */
+/* The same by a thread that works on something for longer: with signals blocked, since a handler
+ * could leave by a jump, and `inside`. `t` may be NULL. */
 static inline void guard_enter(struct thread *t, struct guard *guard, sigset_t *old)
 {
     sigset_t all;

@@ -70,7 +70,6 @@ void held_drop(struct thread *t, uint32_t i)
     for (; i < last; i++) {
         struct held *h = &t->held[i];
         memcpy(h, h + 1, offsetof(struct held, frame) + h[1].frames * sizeof *h->frame);
-        h->order = h[1].order;
         h->below = i ? h[-1].chain : 0;
         h->chain = mix(h->below, h->lock + h->mode);
     }

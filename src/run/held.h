@@ -40,8 +40,9 @@ walk(const struct thread *t, uintptr_t *frames, uint32_t most, struct site site)
 
 /* Room for one more, in a larger array; false: there is none, or the watcher is off. */
 bool held_grow(struct thread *t);
-/* A hold that is not the one this place held last, or whose frames a signal handler has overwritten:
- * hashes, counts, and looks at the lock order. Returns 0, so that it can be the last call. */
+/* A hold that is not the one this place held last, or whose frames a signal handler has
+ * overwritten: hashes, counts, and looks at the lock order. Returns 0, so that it can be the last
+ * call. */
 int held_new(struct thread *t, uint32_t place, uintptr_t lock, struct site site);
 /* Takes out place `i`. */
 void held_drop(struct thread *t, uint32_t i);
@@ -50,8 +51,8 @@ uint32_t held_find(const struct thread *t, uintptr_t lock);
 /* Somebody gives back what he does not hold: noted, so that the lock is never judged by holds. */
 void held_stray(struct thread *t, uintptr_t lock);
 
-static inline __attribute__((always_inline)) uint64_t
-held_what(uint32_t kind, uint32_t mode, uint32_t flags, uint32_t frames)
+static inline __attribute__((always_inline)) uint64_t held_what(uint32_t kind, uint32_t mode,
+                                                                uint32_t flags, uint32_t frames)
 {
     return 1 | (uint64_t)kind << 32 | (uint64_t)mode << 40 | (uint64_t)flags << 48 |
            (uint64_t)frames << 56;
@@ -64,8 +65,9 @@ static inline __attribute__((always_inline)) struct held *hold_place(struct thre
 }
 
 /* Notes that this thread now holds the lock, at `h` (hold_place), where the frames have been left
- * already. The place is claimed before it is filled: a signal handler that locks in between uses the
- * next one. One that came earlier, between walk and claim, has left its own frames. Returns 0. */
+ * already. The place is claimed before it is filled: a signal handler that locks in between uses
+ * the next one. One that came earlier, between walk and claim, has left its own frames. Returns 0.
+ */
 static inline __attribute__((always_inline)) int
 hold_at(struct thread *t, struct held *h, const void *lock, uint64_t what, struct site site)
 {
@@ -73,10 +75,11 @@ hold_at(struct thread *t, struct held *h, const void *lock, uint64_t what, struc
     t->count = i + 1;
     atomic_signal_fence(memory_order_seq_cst);
     h->what = what;
+    h->sequence = ++t->sequence;
     if (likely(h->lock == (uintptr_t)lock) && likely(h->frame[0] == site.caller || !watch.sites) &&
-        likely(i == 0 || (h->below == h[-1].chain &&
-                          h->order == atomic_load_explicit(&watch.order_epoch,
-                                                           memory_order_relaxed))))
+        likely(i == 0 ||
+               (h->below == h[-1].chain &&
+                h->order == atomic_load_explicit(&watch.order_epoch, memory_order_relaxed))))
         return 0;
     return held_new(t, i, (uintptr_t)lock, site);
 }
@@ -160,8 +163,8 @@ static inline __attribute__((always_inline)) bool is_waiting(const struct thread
     return atomic_load_explicit(&t->generation, memory_order_relaxed) & 1;
 }
 
-/* Fills the slot but for the registers; see WAIT_BEGIN. A thread has one slot: a signal handler that
- * interrupts a wait passes through (thread_enter). */
+/* Fills the slot but for the registers; see WAIT_BEGIN. A thread has one slot: a signal handler
+ * that interrupts a wait passes through (thread_enter). */
 void wait_fill(struct thread *t, const void *lock, uint32_t kind, uint32_t mode, uint32_t flags,
                struct site site);
 void wait_publish(struct thread *t);

@@ -179,8 +179,7 @@ struct incident_lock {
     uint32_t zero;
 };
 
-/* ------------------------------------------------------------------ who holds and waits for what
- */
+/* ------------------------------------------------------------------ holds and waits */
 
 enum incident_mode {
     INCIDENT_EXCLUSIVE = 1, /* mutex, spin lock, rwlock for writing */

@@ -53,8 +53,8 @@ static size_t members(const struct view *view, const gordian_part *part, struct 
     return count;
 }
 
-/* Every one of them still in the same wait, and asleep. Somebody who has just said that he will wait
- * may need a moment to get there; if he does not, he does not wait. */
+/* Every one of them still in the same wait, and asleep. Somebody who has just said that he will
+ * wait may need a moment to get there; if he does not, he does not wait. */
 static bool settled(const struct look *looks, size_t count)
 {
     uint64_t give_up = sys_now() + 2000000000u, pause = 50000;
@@ -95,8 +95,9 @@ static bool same_part(const struct view *view, const gordian_part *part, const s
     return found == count && part->process_count == count;
 }
 
-/* Handlers of signals could still wake somebody. Where all wait on conditions only, that is how some
- * programs idle; but a lock held by one of them and wanted by another nobody's handler gives back. */
+/* Handlers of signals could still wake somebody. Where all wait on conditions only, that is how
+ * some programs idle; but a lock held by one of them and wanted by another nobody's handler gives
+ * back. */
 static bool may_be_idle(const struct view *view, const gordian_part *part)
 {
     bool anybody = false;
@@ -149,9 +150,9 @@ static bool confirm_gone(struct view *view, struct arena *arena, const struct th
 /* Judges a wait, or, when a thread ends (`t` NULL), everybody's. */
 static bool find(struct thread *t, struct thread *ending, struct notice *notice)
 {
-    struct arena arena;
+    static struct arena arena; /* the guard's */
     struct view view;
-    if (!arena_open(&arena))
+    if (!arena.base && !arena_open(&arena))
         return false;
     bool found = false;
     if (view_take(&view, &arena, ending) && view.report.deadlocked_count) {
@@ -162,7 +163,7 @@ static bool find(struct thread *t, struct thread *ending, struct notice *notice)
         else if (found)
             finding_gone(&view, t, notice);
     }
-    arena_close(&arena);
+    arena_reset(&arena);
     return found;
 }
 
@@ -171,8 +172,8 @@ static void forget(void *notice)
     finding_forget(notice);
 }
 
-/* One who has been cancelled and is about to reach a cancellation point does not wait. There is no way to
- * ask but to act on it, as the wait itself would at once. */
+/* One who has been cancelled and is about to reach a cancellation point does not wait. There is no
+ * way to ask but to act on it, as the wait itself would at once. */
 static void end_if_cancelled(const struct thread *t, struct notice *notice)
 {
     if (t->wait.kind != INCIDENT_SEMAPHORE && t->wait.kind != INCIDENT_CONDITION &&

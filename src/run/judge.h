@@ -12,8 +12,9 @@ enum judgement {
     JUDGE_BREAK, /* do not wait: answer EDEADLK */
 };
 
-/* This thread has published its wait and is about to block, for the `look`-th time. Tells (and may end the program, as
- * set) when that closes a deadlock, or when the owner is gone. Cheap unless everybody ahead waits. */
+/* This thread has published its wait and is about to block, for the `look`-th time. Tells (and may
+ * end the program, as set) when that closes a deadlock, or when the owner is gone. Cheap unless
+ * everybody ahead waits. */
 enum judgement judge_wait(struct thread *t, uint32_t look);
 
 /* This thread is about to end: whoever waits for what it holds, and those who could only have

@@ -4,8 +4,8 @@
 
 #include "run/finding.h"
 
-/* Hands the incident over and waits for the answer, a bounded time; closes the file. Where there is no
- * reporter, or it fails, the library reports by itself. */
+/* Hands the incident over and waits for the answer, a bounded time; closes the file. Where there is
+ * no reporter, or it fails, the library reports by itself. */
 enum incident_answer launch_report(struct notice *notice);
 
 /* The report of last resort, from the written incident: numbers only. */

@@ -129,7 +129,8 @@ void lock_born(struct thread *t, const void *lock, uint32_t kind, uint32_t units
 {
     uintptr_t address = (uintptr_t)lock;
     t->inside++;
-    uint32_t i = held_find(t, address); /* initialised while held: that is how some survive a fork */
+    uint32_t i =
+        held_find(t, address); /* initialised while held: that is how some survive a fork */
     if (i != UINT32_MAX)
         held_drop(t, i);
     guard_lock(&guard);

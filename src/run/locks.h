@@ -1,6 +1,6 @@
 /* What is known of locks beyond what they say themselves: where they were initialised, their names,
- * a semaphore's first value, who ended holding one. Locks that were never initialised by a call (static
- * ones, C++'s std::mutex) have an entry only when there is something to say. */
+ * a semaphore's first value, who ended holding one. Locks that were never initialised by a call
+ * (static ones, C++'s std::mutex) have an entry only when there is something to say. */
 #ifndef GORDIAN_RUN_LOCKS_H
 #define GORDIAN_RUN_LOCKS_H
 

@@ -77,6 +77,26 @@ bool maps_find(uintptr_t address, struct region *region)
     return found;
 }
 
+bool read_line_hex(const char *path, const char *word, uint64_t *value)
+{
+    struct stream stream = {.fd = sys_open(path, O_RDONLY)};
+    if (stream.fd < 0)
+        return false;
+    size_t matched = 0;
+    bool start = true;
+    int c = 0;
+    while (word[matched] && (c = next(&stream)) >= 0) {
+        matched = (start || matched) && c == word[matched] ? matched + 1 : 0;
+        start = c == '\n';
+    }
+    bool found = !word[matched];
+    /* Blanks, then the number: a blank ends an empty one. */
+    for (c = ' ', *value = 0; found && (c == ' ' || c == '\t') && *value == 0;)
+        c = hex(&stream, value);
+    sys_close(stream.fd);
+    return found;
+}
+
 long read_small(const char *path, char *buffer, size_t room)
 {
     int fd = sys_open(path, O_RDONLY);

@@ -32,8 +32,8 @@ static bool libc_refuses(const struct thread *t, const pthread_mutex_t *mutex)
            mutex_owner(mutex) == t->tid;
 }
 
-/* Waits a little and looks again while somebody ahead may still move without saying so. Mutexes with
- * priority inheritance take no other clock: those look once. */
+/* Waits a little and looks again while somebody ahead may still move without saying so. Mutexes
+ * with priority inheritance take no other clock: those look once. */
 static int wait_for(struct thread *t, pthread_mutex_t *mutex)
 {
     for (uint32_t look = 0;; look++) {
@@ -118,7 +118,7 @@ __attribute__((noinline)) int mutex_lock_until(pthread_mutex_t *mutex, clockid_t
     /* A wait that ends by itself closes no deadlock, but others see what is waited for. */
     WAIT_BEGIN(t, mutex, INCIDENT_MUTEX, INCIDENT_EXCLUSIVE, INCIDENT_TIMED | through, site);
     result = clock == CLOCK_REALTIME ? real.pthread_mutex_timedlock(mutex, until)
-                                         : real.pthread_mutex_clocklock(mutex, clock, until);
+                                     : real.pthread_mutex_clocklock(mutex, clock, until);
     wait_end(t);
     return taken(t, mutex, result, INCIDENT_TRIED | through, site);
 }

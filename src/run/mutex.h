@@ -25,7 +25,8 @@ static inline uint32_t mutex_kind(const pthread_mutex_t *mutex)
     return (uint32_t)__atomic_load_n(&mutex->__data.__kind, __ATOMIC_RELAXED);
 }
 
-/* The tid of who has it, or 0: nobody, or about to change hands, or it needs nobody to come free. */
+/* The tid of who has it, or 0: nobody, or about to change hands, or it needs nobody to come free.
+ */
 static inline uint32_t mutex_owner(const pthread_mutex_t *mutex)
 {
     uint32_t word = (uint32_t)__atomic_load_n(&mutex->__data.__lock, __ATOMIC_ACQUIRE);
@@ -77,16 +78,16 @@ static inline __attribute__((always_inline)) bool mutex_give(pthread_mutex_t *mu
     return false;
 }
 
-/* Shared with C11's mtx_ functions: `through` is 0 or THROUGH_C11. Answers as pthread_mutex_lock and
- * its kin. */
+/* Shared with C11's mtx_ functions: `through` is 0 or THROUGH_C11. Answers as pthread_mutex_lock
+ * and its kin. */
 int mutex_lock_slow(pthread_mutex_t *mutex, struct site site, uint32_t through);
 int mutex_trylock_as(pthread_mutex_t *mutex, struct site site, uint32_t through);
 int mutex_unlock_slow(pthread_mutex_t *mutex);
 int mutex_lock_until(pthread_mutex_t *mutex, clockid_t clock, const struct timespec *until,
                      struct site site, uint32_t through);
 
-/* The undisturbed case costs no call. The frames are walked before the lock is taken: loads behind an
- * acquire have to wait for it. */
+/* The undisturbed case costs no call. The frames are walked before the lock is taken: loads behind
+ * an acquire have to wait for it. */
 static inline __attribute__((always_inline)) int mutex_lock_as(pthread_mutex_t *mutex,
                                                                uint32_t through, struct site site)
 {

@@ -65,7 +65,8 @@ static uint32_t draw_thread(struct draft *draft, const struct order *order, uint
     return draft_stranger(draft, order->tid[who], who == 0 ? order->name : "", INCIDENT_ENDED);
 }
 
-/* Each order's taken lock is the next one's held one: use[i] is what orders[i] holds of orders[i-1]. */
+/* Each order's taken lock is the next one's held one: use[i] is what orders[i] holds of
+ * orders[i-1]. */
 static bool draw(struct draft *draft, const struct order_cycle *cycle)
 {
     for (uint32_t i = 0; i < cycle->count; i++) {
@@ -80,10 +81,17 @@ static bool draw(struct draft *draft, const struct order_cycle *cycle)
         struct incident_order *drawn = draft_order(draft);
         if (!drawn)
             return false;
-        *drawn = (struct incident_order){thread,      held_lock,    taken_lock,
-                                         use->mode,   order->mode,  held_frames,
-                                         use->frames, taken_frames, order->frames,
-                                         0,           1};
+        *drawn = (struct incident_order){thread,
+                                         held_lock,
+                                         taken_lock,
+                                         use->mode,
+                                         order->mode,
+                                         held_frames,
+                                         use->frames,
+                                         taken_frames,
+                                         order->frames,
+                                         0,
+                                         1};
     }
     return true;
 }
@@ -192,12 +200,12 @@ void order_unwind(struct thread *t, uintptr_t frame)
 
 /* ------------------------------------------------------------------ memory that goes */
 
-/* A lock in memory that is freed is no lock any more, and what comes there next is another one. C++'s
- * mutexes are never destroyed by a call: this is all there is to see of their end. */
+/* A lock in memory that is freed is no lock any more, and what comes there next is another one.
+ * C++'s mutexes are never destroyed by a call: this is all there is to see of their end. */
 static inline void forget_block(void *block)
 {
-    if (block && watch.potential && atomic_load_explicit(&watch.state, memory_order_relaxed) == WATCH_ON &&
-        graph_any())
+    if (block && watch.potential &&
+        atomic_load_explicit(&watch.state, memory_order_relaxed) == WATCH_ON && graph_any())
         order_forget((uintptr_t)block, real.malloc_usable_size(block));
 }
 

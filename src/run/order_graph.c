@@ -19,9 +19,9 @@
 static struct node *nodes;
 static struct order *orders;
 static struct use *uses;
-static uint32_t *pages;          /* nodes by page, index + 1 */
-static uint32_t *keys;           /* orders by key, index + 1 */
-static _Atomic uint8_t *filter;  /* by page: may there be a node? */
+static uint32_t *pages;         /* nodes by page, index + 1 */
+static uint32_t *keys;          /* orders by key, index + 1 */
+static _Atomic uint8_t *filter; /* by page: may there be a node? */
 static uint32_t node_count, order_count, use_count, free_nodes, searches;
 static _Atomic uint32_t live_nodes;
 static uint32_t *queue; /* of the search; then the path */
@@ -156,8 +156,7 @@ uintptr_t graph_lowest(uintptr_t low, uintptr_t high)
 {
     uintptr_t lowest = UINTPTR_MAX;
     for (uint32_t i = 0; i < node_count; i++)
-        if (nodes[i].live && nodes[i].lock >= low && nodes[i].lock < high &&
-            nodes[i].lock < lowest)
+        if (nodes[i].live && nodes[i].lock >= low && nodes[i].lock < high && nodes[i].lock < lowest)
             lowest = nodes[i].lock;
     return lowest;
 }
@@ -374,8 +373,7 @@ static bool step(struct order_cycle *path, uint32_t index)
     const struct use *use = &uses[index];
     const struct order *order = &orders[use->order];
     const struct order *last = &orders[path->orders[path->count - 1]];
-    if (path->count == DEEPEST || !order_is_whole(order) ||
-        nodes[order->node].mark != searches ||
+    if (path->count == DEEPEST || !order_is_whole(order) || nodes[order->node].mark != searches ||
         !in_the_way(&nodes[use->node], last->mode, use->mode))
         return false;
     for (uint32_t i = 0; i < path->count; i++)

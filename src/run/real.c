@@ -18,14 +18,14 @@ static const struct symbol symbols[] = {
     REAL_FUNCTIONS(REAL)
 #undef REAL
 #if defined(__x86_64__)
-    {"pthread_cond_wait", V_OLDEST, offsetof(struct real, oldest_cond_wait)},
+        {"pthread_cond_wait", V_OLDEST, offsetof(struct real, oldest_cond_wait)},
     {"pthread_cond_timedwait", V_OLDEST, offsetof(struct real, oldest_cond_timedwait)},
 #endif
 };
 
 /* The next one in the order of lookup, which need not be libc's: an allocator's, another tool's. A
- * lookup by version would pass these by; it is needed only where an old version differs. The lookup of
- * a symbol that is there allocates nothing; that of a missing one may call calloc, which may
+ * lookup by version would pass these by; it is needed only where an old version differs. The lookup
+ * of a symbol that is there allocates nothing; that of a missing one may call calloc, which may
  * lock. So the mutex functions come first in the list, and are all there. */
 static void *find(const struct symbol *symbol)
 {

@@ -21,7 +21,6 @@
     REAL(pthread_mutex_destroy)                                                                    \
     REAL(pthread_mutex_timedlock)                                                                  \
     REAL(pthread_mutex_clocklock)                                                                  \
-    REAL(pthread_mutex_consistent)                                                                 \
     REAL(pthread_rwlock_init)                                                                      \
     REAL(pthread_rwlock_destroy)                                                                   \
     REAL(pthread_rwlock_rdlock)                                                                    \
@@ -43,10 +42,11 @@
     REAL(pthread_cond_wait)                                                                        \
     REAL(pthread_cond_timedwait)                                                                   \
     REAL(pthread_cond_clockwait)                                                                   \
+    REAL(pthread_cond_signal)                                                                      \
+    REAL(pthread_cond_broadcast)                                                                   \
     REAL(sem_init)                                                                                 \
     REAL(sem_destroy)                                                                              \
     REAL(sem_open)                                                                                 \
-    REAL(sem_close)                                                                                \
     REAL(sem_wait)                                                                                 \
     REAL(sem_trywait)                                                                              \
     REAL(sem_timedwait)                                                                            \
@@ -57,19 +57,16 @@
     REAL(pthread_barrier_wait)                                                                     \
     REAL(pthread_create)                                                                           \
     REAL(pthread_join)                                                                             \
-    REAL(pthread_tryjoin_np)                                                                       \
     REAL(pthread_timedjoin_np)                                                                     \
     REAL(pthread_clockjoin_np)                                                                     \
     REAL(mtx_init)                                                                                 \
     REAL(mtx_destroy)                                                                              \
-    REAL(mtx_lock)                                                                                 \
-    REAL(mtx_trylock)                                                                              \
-    REAL(mtx_timedlock)                                                                            \
-    REAL(mtx_unlock)                                                                               \
     REAL(cnd_init)                                                                                 \
     REAL(cnd_destroy)                                                                              \
     REAL(cnd_wait)                                                                                 \
     REAL(cnd_timedwait)                                                                            \
+    REAL(cnd_signal)                                                                               \
+    REAL(cnd_broadcast)                                                                            \
     REAL(thrd_create)                                                                              \
     REAL(thrd_join)                                                                                \
     REAL(sigaction)                                                                                \
@@ -94,8 +91,8 @@ struct real {
 extern struct real real;
 #pragma GCC visibility pop
 
-/* Fills `real`; safe to call again, from several threads. A wrapper called before that happened calls
- * it. False: this libc lacks one (it would be a different libc). */
+/* Fills `real`; safe to call again, from several threads. A wrapper called before that happened
+ * calls it. False: this libc lacks one (it would be a different libc). */
 bool real_resolve(void);
 
 #endif

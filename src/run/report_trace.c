@@ -94,17 +94,20 @@ static void lock_word(const struct writer *writer, uint32_t lock)
     unique_word(writer, lock, lock_name, writer->odd_locks);
 }
 
-/* Those that come from the program may have blanks; "end of NAME" has them always, and cannot be
- * mistaken for another unless that one is odd too. */
+/* "end of NAME" has blanks always, but only matters where a lock is called "end-of-NAME". */
+static bool is_odd_lock(const struct report_lock *lock)
+{
+    return lock->raw.kind != INCIDENT_THREAD_END &&
+           (is_odd(lock->name) || strncmp(lock->name, "end-of-", 7) == 0);
+}
+
 static void find_odd(struct writer *writer)
 {
     const struct report *report = writer->report;
-    for (uint32_t i = 0; i < report->thread_count; i++)
-        writer->odd_threads = writer->odd_threads || is_odd(report->threads[i].name);
-    for (uint32_t i = 0; i < report->lock_count; i++)
-        writer->odd_locks =
-            writer->odd_locks ||
-            (report->locks[i].raw.kind != INCIDENT_THREAD_END && is_odd(report->locks[i].name));
+    for (uint32_t i = 0; i < report->thread_count && !writer->odd_threads; i++)
+        writer->odd_threads = is_odd(report->threads[i].name);
+    for (uint32_t i = 0; i < report->lock_count && !writer->odd_locks; i++)
+        writer->odd_locks = is_odd_lock(&report->locks[i]);
 }
 
 /* ------------------------------------------------------------------ units */

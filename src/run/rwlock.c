@@ -157,8 +157,7 @@ WRAPPER(int, pthread_rwlock_unlock, (pthread_rwlock_t * lock))
 }
 EXPORT2(pthread_rwlock_unlock, V_2_34, V_OLDEST);
 
-WRAPPER(int, pthread_rwlock_init,
-        (pthread_rwlock_t * lock, const pthread_rwlockattr_t *attributes))
+WRAPPER(int, pthread_rwlock_init, (pthread_rwlock_t * lock, const pthread_rwlockattr_t *attributes))
 {
     struct thread *t = thread_enter();
     if (t)

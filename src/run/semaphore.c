@@ -101,8 +101,8 @@ WRAPPER(int, sem_clockwait, (sem_t * sem, clockid_t clock, const struct timespec
 }
 EXPORT2(sem_clockwait, V_2_34, V_2_30);
 
-/* A post from a signal handler counts as one by a stranger, whatever its thread holds: the handler may
- * run at any time. sem_post must work in handlers: nothing here waits. */
+/* A post from a signal handler counts as one by a stranger, whatever its thread holds: the handler
+ * may run at any time. sem_post must work in handlers: nothing here waits. */
 WRAPPER(int, sem_post, (sem_t * sem))
 {
     struct thread *t = thread_enter();
@@ -162,10 +162,3 @@ WRAPPER(sem_t *, sem_open, (const char *name, int flags, ...))
     return sem;
 }
 EXPORT2(sem_open, V_2_34, V_OLDEST);
-
-WRAPPER(int, sem_close, (sem_t * sem))
-{
-    thread_enter();
-    return real.sem_close(sem);
-}
-EXPORT2(sem_close, V_2_34, V_OLDEST);

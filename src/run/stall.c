@@ -1,4 +1,5 @@
-/* One thread of our own, made when the first wait comes that may take long, and only if asked for. */
+/* One thread of our own, made when the first wait comes that may take long, and only if asked for.
+ */
 #include "run/stall.h"
 
 #include "run/finding.h"

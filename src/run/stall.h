@@ -2,7 +2,8 @@
 #ifndef GORDIAN_RUN_STALL_H
 #define GORDIAN_RUN_STALL_H
 
-/* A thread is about to wait: sees to it that somebody watches the clock. Nothing unless asked for. */
+/* A thread is about to wait: sees to it that somebody watches the clock. Nothing unless asked for.
+ */
 void stall_wake(void);
 void stall_fork(void);
 

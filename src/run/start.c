@@ -106,6 +106,7 @@ static void in_child(void)
     judge_fork();
     order_fork();
     stall_fork();
+    __atomic_fetch_add(&watch.tally->processes, 1, __ATOMIC_RELAXED);
 }
 
 static void map_tally(const char *path)

@@ -70,8 +70,7 @@ static inline uint64_t sys_ticks(void)
 
 static inline void sys_sleep(uint64_t nanoseconds)
 {
-    struct timespec time = {(time_t)(nanoseconds / 1000000000u),
-                            (long)(nanoseconds % 1000000000u)};
+    struct timespec time = {(time_t)(nanoseconds / 1000000000u), (long)(nanoseconds % 1000000000u)};
     syscall(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0, &time, NULL);
 }
 

@@ -90,8 +90,9 @@ struct thread *table_reserve(void)
         t->room = HELD_FIRST;
     }
     t->index = (uint32_t)(t - watch.threads);
-    t->count = t->inside = t->exits = t->ending = t->fork_tid = t->is_main = t->create_frames = 0;
-    t->stack_low = t->stack_high = 0;
+    t->count = t->inside = t->exits = t->ending = t->running_hint = t->fork_tid = t->is_main =
+        t->create_frames = 0;
+    t->stack_low = t->stack_high = t->signalled = 0;
     atomic_store(&t->lowest_lock, UINTPTR_MAX);
     t->start = NULL;
     t->start_c11 = NULL;
@@ -223,6 +224,8 @@ static void thread_exits(void *record)
     t->count = 0;
     order_forget(t->stack_low, t->stack_high - t->stack_low);
     atomic_fetch_sub(&watch.live, 1);
+    if (t->is_main)
+        atomic_fetch_add(&watch.helpers, 1); /* the kernel lists the first thread to the end */
     table_release(t);
     errno = saved;
 }

@@ -21,11 +21,12 @@ void table_adopt(struct thread *t);
 /* The calling thread is our own: it is never watched. */
 void thread_stay_aside(void);
 
-/* The thread of this process with that number, or one that had it before a fork; NULL: none known. */
+/* The thread of this process with that number, or one that had it before a fork; NULL: none known.
+ */
 static inline struct thread *table_by_tid(uint32_t tid)
 {
-    uint32_t index = tid < TID_LIMIT ? atomic_load_explicit(&watch.by_tid[tid], memory_order_acquire)
-                                     : 0;
+    uint32_t index =
+        tid < TID_LIMIT ? atomic_load_explicit(&watch.by_tid[tid], memory_order_acquire) : 0;
     return index ? &watch.threads[index - 1] : NULL;
 }
 

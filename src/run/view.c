@@ -31,7 +31,8 @@ static bool add_resource(struct view *view, uintptr_t lock, uint32_t kind, uint3
                      view->resource_count + 1, sizeof *view->resources) ||
         gordian_snapshot_add_resource(view->snapshot, units, id, NULL) != GORDIAN_OK)
         return false;
-    view->resources[view->resource_count++] = (struct resource){lock, (uint8_t)kind, (uint8_t)mode, false};
+    view->resources[view->resource_count++] =
+        (struct resource){lock, (uint8_t)kind, (uint8_t)mode, false};
     return true;
 }
 
@@ -97,8 +98,9 @@ static bool counts(const struct thread *t)
     return thread_is_live(t) && !t->ending;
 }
 
-/* Held in units by threads. Runners' units are as good as free. Where any unit will do (a semaphore), one
- * runner is enough and there is nothing to judge; who wants them all (a writer) waits for the rest. */
+/* Held in units by threads. Runners' units are as good as free. Where any unit will do (a
+ * semaphore), one runner is enough and there is nothing to judge; who wants them all (a writer)
+ * waits for the rest. */
 static bool shared_out(struct view *view, struct known *known, uint32_t mode, uint64_t expected,
                        uint64_t gone)
 {
@@ -283,6 +285,7 @@ static bool gather(struct view *view)
     view->looks = arena_take(view->arena, (view->record_count + 1) * sizeof *view->looks);
     if (!view->process_of || !view->looks)
         return false;
+    memset(view->process_of, 0, (view->record_count + 1) * sizeof *view->process_of);
     for (uint32_t i = 0; i < view->record_count; i++) {
         struct look *look = &view->looks[view->count];
         struct thread *t = &watch.threads[i];

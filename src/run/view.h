@@ -30,7 +30,8 @@ struct view {
     uint32_t anybody; /* the resource of all who wait for anybody, or none */
 };
 
-/* Looks at everybody and lets the engine judge. False: out of memory. The view lives in the arena. */
+/* Looks at everybody and lets the engine judge. False: out of memory. The view lives in the arena.
+ */
 bool view_take(struct view *view, struct arena *arena, const struct thread *ending);
 
 /* The process of a thread; GORDIAN_NONE: it runs. */

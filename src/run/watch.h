@@ -13,10 +13,10 @@
  *                 plain.c is the report of last resort.
  *   lock orders   order.c remembers which locks were taken under which (potential deadlocks).
  *
- * Rules of this folder. No libc function that may allocate, lock or be a cancellation point: sys.h has
- * the system calls. No pthread lock: guard.h. Memory comes from mmap (arena.h). `inside` is set in a
- * thread's record while it works here, so that a signal handler that locks passes through. Whatever
- * goes wrong, the program goes on as if nobody watched.
+ * Rules of this folder. No libc function that may allocate, lock or be a cancellation point: sys.h
+ * has the system calls. No pthread lock: guard.h. Memory comes from mmap (arena.h). `inside` is set
+ * in a thread's record while it works here, so that a signal handler that locks passes through.
+ * Whatever goes wrong, the program goes on as if nobody watched.
  */
 #ifndef GORDIAN_RUN_WATCH_H
 #define GORDIAN_RUN_WATCH_H
@@ -50,8 +50,9 @@ struct held {
         };
         uint64_t what; /* all five, to be stored at once */
     };
+    uint32_t order;    /* watch.order_epoch when its order was last looked at */
+    uint32_t sequence; /* which of this thread's locks it was */
     uintptr_t frame[INCIDENT_FRAMES];
-    uint32_t order; /* watch.order_epoch when its order was last looked at */
 } __attribute__((aligned(64)));
 
 /* What a thread waits for. Only its thread writes it, while `generation` is even. */
@@ -78,10 +79,16 @@ struct thread {
     uint32_t count;
     uint32_t room;
     uint32_t tid;
-    uint32_t inside; /* working here: a signal handler's calls pass through */
+    uint32_t sequence; /* locks taken so far */
+    uint32_t inside;   /* working here: a signal handler's calls pass through */
     uintptr_t stack_low, stack_high;
     struct order_cache *orders;
     _Atomic uintptr_t lowest_lock; /* on its own stack, with an order; UINTPTR_MAX: none */
+
+    /* The condition it signalled last, and how many locks it had taken by then. */
+    uintptr_t signalled;
+    uint32_t signalled_at;
+    bool woke_somebody; /* it still has the mutex that one needs to go on */
 
     /* Waiting while odd; each wait has its own number. */
     _Atomic uint64_t generation;
@@ -91,10 +98,11 @@ struct thread {
     uint32_t index;         /* in the table; also the next free one while free */
     uint32_t fork_tid;      /* its number in the parent, whose marks it may have on locks */
     uint32_t exits;         /* how often its destructor came by */
+    uint32_t running_hint;  /* whom it last found running when it looked around */
     uint32_t ending;        /* past its last destructor: will never lock or unlock again */
     uint32_t is_main;
     uint32_t create_frames;
-    uint64_t serial; /* threads seen before it */
+    uint64_t serial;  /* threads seen before it */
     uintptr_t handle; /* pthread_t */
     void *(*start)(void *);
     int (*start_c11)(void *);
@@ -112,7 +120,7 @@ enum watch_state { WATCH_NEW, WATCH_STARTING, WATCH_ON, WATCH_OFF };
 struct watch {
     _Atomic uint32_t state;
     /* settings */
-    uint32_t sites; /* frames to remember, 0: none */
+    uint32_t sites;       /* frames to remember, 0: none */
     uint32_t on_deadlock; /* enum incident_action */
     bool potential;
     bool quiet;
@@ -132,7 +140,6 @@ struct watch {
     _Atomic uint32_t thread_limit; /* records ever used */
     _Atomic uint32_t live;
     _Atomic uint32_t helpers; /* threads of our own */
-    _Atomic uint32_t running_hint;
     _Atomic uint64_t threads_seen;
     _Atomic uint32_t *by_tid; /* index + 1; 0: none */
 
@@ -146,8 +153,8 @@ extern struct watch watch;
 #pragma GCC visibility pop
 extern __thread struct thread *self __attribute__((tls_model("initial-exec")));
 
-/* The same as thread_enter, as a call: for functions that may be left by a jump (a cancellation), where
- * the compiler fears for inlined variables. */
+/* The same as thread_enter, as a call: for functions that may be left by a jump (a cancellation),
+ * where the compiler fears for inlined variables. */
 struct thread *thread_enter_slow(void);
 
 /* The record of this thread, made if it has none yet; NULL: not watched, pass through. Also NULL
@@ -155,8 +162,8 @@ struct thread *thread_enter_slow(void);
 static inline __attribute__((always_inline)) struct thread *thread_enter(void)
 {
     struct thread *t = self;
-    bool plain = t && !t->inside &&
-                 !(atomic_load_explicit(&t->generation, memory_order_relaxed) & 1);
+    bool plain =
+        t && !t->inside && !(atomic_load_explicit(&t->generation, memory_order_relaxed) & 1);
     return likely(plain) ? t : thread_enter_slow();
 }
 
@@ -174,7 +181,8 @@ static inline void inside_leave(struct thread *t)
 /* Switches the watcher off for good, with one message. The program goes on. */
 void watch_off(const char *why);
 
-/* Notices of the library itself, on stderr, unless GORDIAN_QUIET: that it is not watching, and others. */
+/* Notices of the library itself, on stderr, unless GORDIAN_QUIET: that it is not watching, and
+ * others. */
 void watch_say(const char *text);
 void watch_note(const char *text);
 

@@ -1,5 +1,6 @@
-/* From 0 to 1 and back, inline: false if the word is something else. On aarch64 the compiler would call a helper that chooses between the
- * two instruction sets, and save and restore registers around the call at every lock. */
+/* From 0 to 1 and back, inline: false if the word is something else. On aarch64 the compiler would
+ * call a helper that chooses between the two instruction sets, and save and restore registers
+ * around the call at every lock. */
 #ifndef GORDIAN_RUN_WORD_H
 #define GORDIAN_RUN_WORD_H
 

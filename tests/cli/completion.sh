@@ -38,7 +38,7 @@ expect() {
 }
 
 expect "detect" de
-expect "run detect check avoid gen bench info help" ""
+expect "run detect check avoid compose gen bench info help" ""
 expect "detect" help de
 expect "--recover" detect --r
 expect "--json --engine --quiet --verbose --color --help --version" info --
@@ -56,6 +56,12 @@ expect "--patience --plan" avoid --p
 expect "dense" avoid --engine d
 expect "" avoid --engine s
 expect "" avoid --plan --workers ""
+expect "first.trace" compose --hide f
+expect "first.trace" compose --include f
+expect "text" compose --order ""
+expect "--deadlocks --dot" compose --d
+expect "dense" compose --engine d
+expect "" compose --trace --main ""
 expect "report abort break" run --on-deadlock ""
 expect "stop" run --on-unwatchable s
 expect "first.trace" run --suppress f

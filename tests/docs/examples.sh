@@ -24,6 +24,18 @@ request restock  stock
 request checkout stock
 request restock  orders
 END
+cat >"$work/peers.treo" <<'END'
+main() {
+    fifofull<0>(ask1, got2)  fifofull<0>(ask2, got1)
+    fifo1(got1, ready1)      fifo1(got2, ready2)
+    syncdrain(ready1, done2) syncdrain(ready2, done1)
+    fifo1(ready1, done1)     fifo1(ready2, done2)
+}
+END
+cat >"$work/chain.treo" <<'END'
+chain<k:int>(a[0]?, b!) { { fifo1(a[i], a[i+1]) | i:<0..k-1> } sync(a[k], b) }
+main(a[0]?, a[3]!) { fifo1(a[i], a[i+1]) | i:<0..2> }
+END
 cat >"$work/jobs.trace" <<'END'
 resource gpu 3
 process ann gpu=2

@@ -26,8 +26,8 @@ static unsigned char byte_of(uint64_t element, uint32_t at)
 static void model_append(struct model *model, uint64_t count)
 {
     uint64_t bytes = (model->size + count) * model->element;
-    if (bytes > model->room) {
-        model->room = bytes * 2;
+    if (bytes > model->room || !model->content) {
+        model->room = bytes * 2 + 1;
         model->content = realloc(model->content, model->room);
         REQUIRE(model->content != NULL);
     }

@@ -99,7 +99,7 @@ int main(int argc, char **argv)
     REQUIRE(argc > 1);
     struct random random;
     random_seed(&random, 1);
-    int rounds = scale() * 2;
+    int rounds = scale();
     unsigned long taken = 0;
     for (unsigned kind = INCIDENT_DEADLOCK; kind <= INCIDENT_SUMMARY; kind++) {
         make_incident(argv[1], kind);

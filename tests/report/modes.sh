@@ -1,12 +1,14 @@
 #!/bin/sh
 # The options of `gordian run`, end to end.
 #
-#     modes.sh GORDIAN PROGRAM LIBRARY
+#     modes.sh GORDIAN PROGRAM LIBRARY [STATIC-PROGRAM [SANITIZED-PROGRAM]]
 set -u
 
 gordian=$(realpath "$1")
 program=$(realpath "$2")
 library=$(realpath "$3")
+static=${4:+$(realpath "$4")}
+sanitized=${5:+$(realpath "$5")}
 LC_ALL=C.UTF-8
 export LC_ALL
 work=$(mktemp -d) || exit 1
@@ -119,7 +121,10 @@ check "not followed" test $? -eq 124
 # The status of a running program, from outside and by a signal.
 rm -f stdout
 timeout 20 "$gordian" run --on-deadlock=report "$program" slow >stdout 2>stderr &
-until grep -q slow stdout 2>/dev/null; do sleep 0.05; done
+for _ in $(seq 200); do
+    grep -q slow stdout 2>/dev/null && break
+    sleep 0.05
+done
 sleep 0.3
 pid=$(pgrep -P "$(pgrep -P $!)" modes 2>/dev/null || pgrep -n modes)
 "$gordian" run --status "$pid" --json status.json >status 2>status.err
@@ -138,6 +143,28 @@ says '^gordian: deadlock: 2 threads'
 LD_PRELOAD=$library GORDIAN_RUN=0 timeout 2 "$program" deadlock >stdout 2>stderr
 check "switched off" test $? -eq 124
 silent
+
+# What cannot be watched runs all the same, or not, as told; a script is as good as its interpreter.
+if [ -n "$static" ]; then
+    run 0 "$static" orders 1
+    says "cannot watch '$static': it is statically linked; it runs unwatched"
+    run 3 --on-unwatchable=stop "$static" orders 1
+    printf '#!%s orders\n' "$static" >script
+    chmod +x script
+    run 3 --on-unwatchable=stop ./script
+    says "$static is statically linked"
+    run 0 --quiet "$static" orders 1
+    silent
+fi
+if [ -n "$sanitized" ]; then
+    run 3 --on-unwatchable=stop "$sanitized" mutex 1000
+    says 'ThreadSanitizer inside'
+fi
+if command -v python3 >/dev/null; then
+    printf '#!/usr/bin/env python3\nprint("watched")\n' >script
+    run 0 --on-unwatchable=stop ./script
+    check "a script is watched" grep -q watched stdout
+fi
 
 echo "$passed passed, $failed failed"
 [ $failed -eq 0 ] && [ $passed -gt 0 ]

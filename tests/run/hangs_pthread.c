@@ -2,8 +2,8 @@
  *
  *     hangs_pthread NAME [good]
  *
- * Each forms its deadlock for sure: the threads meet before the fatal step. Written right, each ends
- * by itself and prints "done". */
+ * Each forms its deadlock for sure: the threads meet before the fatal step. Written right, each
+ * ends by itself and prints "done". */
 #include <errno.h>
 #include <pthread.h>
 #include <semaphore.h>
@@ -98,7 +98,7 @@ static void semaphore_abba(void)
     both(semaphore_one, semaphore_two);
 }
 
-/* ------------------------------------------------------------------ a condition under an outer lock */
+/* ------------------------------------------------------------------ a condition under a lock */
 
 static pthread_cond_t condition = PTHREAD_COND_INITIALIZER;
 static bool ready;

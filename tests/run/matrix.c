@@ -39,8 +39,8 @@ void at_once(void *(*one)(void *), void *(*two)(void *))
     finish(second);
 }
 
-static const struct matrix_case *const lists[] = {matrix_deadlocks, matrix_gone,
-                                                  matrix_potentials, matrix_quiet};
+static const struct matrix_case *const lists[] = {matrix_deadlocks, matrix_gone, matrix_potentials,
+                                                  matrix_quiet};
 
 int main(int count, char **arguments)
 {

@@ -1,5 +1,5 @@
-/* Cases that must be reported, and cases that must not. Each is a small program of its own, run under
- * the preloaded library by matrix.sh, which knows from the list what to expect:
+/* Cases that must be reported, and cases that must not. Each is a small program of its own, run
+ * under the preloaded library by matrix.sh, which knows from the list what to expect:
  *
  *     deadlock    reported as actual, ends with status 86
  *     gone        reported as an owner that is gone, ends with status 86

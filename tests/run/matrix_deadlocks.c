@@ -191,7 +191,7 @@ static void twice_semaphore(void)
     sem_wait(&semaphore);
 }
 
-/* ------------------------------------------------------------------ semaphores with several units */
+/* ------------------------------------------------------------------ several units */
 
 static sem_t pool, other_pool;
 
@@ -305,7 +305,8 @@ static void condition_retakes(void)
         pause();
 }
 
-/* With a handler that could signal something, but a lock between the two that it cannot give back. */
+/* With a handler that could signal something, but a lock between the two that it cannot give back.
+ */
 static void on_signal(int number)
 {
     (void)number;
@@ -447,8 +448,8 @@ static void gone_by_fork(void)
 /* A process that shared it has died. */
 static void gone_process(void)
 {
-    pthread_mutex_t *shared = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
-                                   -1, 0);
+    pthread_mutex_t *shared =
+        mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     pthread_mutexattr_t attributes;
     pthread_mutexattr_init(&attributes);
     pthread_mutexattr_setpshared(&attributes, PTHREAD_PROCESS_SHARED);

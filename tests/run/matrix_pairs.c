@@ -81,11 +81,16 @@ static int lock_semaphore(union lock *lock)
 }
 
 static const struct kind kinds[] = {
-    {"normal", init_normal, lock_mutex},         {"recursive", init_recursive, lock_mutex},
-    {"errorcheck", init_errorcheck, lock_mutex}, {"adaptive", init_adaptive, lock_mutex},
-    {"robust", init_robust, lock_mutex},         {"inherit", init_inherit, lock_mutex},
-    {"shared", init_shared, lock_mutex},         {"write", init_rwlock, lock_write},
-    {"spin", init_spin, lock_spin},              {"semaphore", init_semaphore, lock_semaphore},
+    {"normal", init_normal, lock_mutex},
+    {"recursive", init_recursive, lock_mutex},
+    {"errorcheck", init_errorcheck, lock_mutex},
+    {"adaptive", init_adaptive, lock_mutex},
+    {"robust", init_robust, lock_mutex},
+    {"inherit", init_inherit, lock_mutex},
+    {"shared", init_shared, lock_mutex},
+    {"write", init_rwlock, lock_write},
+    {"spin", init_spin, lock_spin},
+    {"semaphore", init_semaphore, lock_semaphore},
 };
 
 #define KINDS (sizeof kinds / sizeof *kinds)

@@ -41,7 +41,7 @@ static struct timespec soon(void)
     return time;
 }
 
-/* ------------------------------------------------------------------ waits that end by themselves */
+/* ------------------------------------------------------------------ waits with an end */
 
 static void *timed(void *argument)
 {
@@ -246,8 +246,8 @@ static void unmapped(void)
 {
     void *place = NULL;
     for (int i = 0; i < 2; i++) {
-        struct pair *pair = mmap(place, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
-                                 -1, 0);
+        struct pair *pair =
+            mmap(place, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         place = pair;
         finish(go(i ? backwards : forwards, pair));
         munmap(pair, 4096);
@@ -283,7 +283,7 @@ static void thread_stack_gone(void)
     finish(go(own_stack, (void *)(uintptr_t)backwards));
 }
 
-/* ------------------------------------------------------------------ kinds that answer by themselves */
+/* ------------------------------------------------------------------ kinds that answer */
 
 static void typed(pthread_mutex_t *lock, int type, int robust)
 {
@@ -529,7 +529,7 @@ static void fork_holding(void)
         puts("fork: the child failed");
 }
 
-/* ------------------------------------------------------------------ at random, in the right order */
+/* ------------------------------------------------------------------ at random, in order */
 
 #define LOCKS 12
 

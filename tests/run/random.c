@@ -2,11 +2,11 @@
  *
  *     random SEED STEPS
  *
- * Run under the preloaded library with GORDIAN_ON_DEADLOCK=break. A controller tells workers, one at a
- * time, what to lock and unlock, and keeps who holds what and who waits. When a lock cannot be had, the
- * model follows every wait to its holders: if nobody who runs is reached (for a writer: for one of
- * the readers), the call must answer EDEADLK; otherwise it must block. The controller itself uses no
- * lock, so that it always counts as running and never as stuck. */
+ * Run under the preloaded library with GORDIAN_ON_DEADLOCK=break. A controller tells workers, one
+ * at a time, what to lock and unlock, and keeps who holds what and who waits. When a lock cannot be
+ * had, the model follows every wait to its holders: if nobody who runs is reached (for a writer:
+ * for one of the readers), the call must answer EDEADLK; otherwise it must block. The controller
+ * itself uses no lock, so that it always counts as running and never as stuck. */
 #include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -167,8 +167,8 @@ static bool can_go(int index)
            !held_by_other(&locks[workers[index].lock], index, workers[index].reading);
 }
 
-/* Those whose wait may have ended go on, one after the other: which of several that wait for one lock
- * comes first is up to the libc. */
+/* Those whose wait may have ended go on, one after the other: which of several that wait for one
+ * lock comes first is up to the libc. */
 static void see_who_goes_on(void)
 {
     for (int polls = 0; polls < 60000; polls++) {

@@ -5,6 +5,7 @@
 
 #include <gordian/gordian.h>
 #include <pthread.h>
+#include <sched.h>
 #include <string.h>
 
 static gordian_bank *open_bank(const char *engine, uint32_t patience)
@@ -277,8 +278,14 @@ static void *acquire(void *context)
 static void start(struct thread *thread)
 {
     REQUIRE(pthread_create(&thread->thread, NULL, acquire, thread) == 0);
-    while (!gordian_bank_is_waiting(thread->bank, thread->process)) {
-    }
+}
+
+/* For one who waits until somebody does something about it. */
+static void start_and_see_it_wait(struct thread *thread)
+{
+    start(thread);
+    while (!gordian_bank_is_waiting(thread->bank, thread->process))
+        sched_yield();
 }
 
 static gordian_verdict end(struct thread *thread)
@@ -306,13 +313,13 @@ static void test_sleepers(const char *engine)
     join(bank, r, 2);
     CHECK(ask(bank, p, r, 2, &answer) == GORDIAN_LENT);
 
-    start(&thread); /* served by a release */
+    start_and_see_it_wait(&thread); /* served by a release */
     CHECK(give(bank, p, r, 2, &answer) == 1 && answer.served[0] == q);
     CHECK(end(&thread) == GORDIAN_LENT && gordian_bank_held(bank, q, r) == 1);
 
     give(bank, q, r, 1, &answer); /* cancelled by another */
     ask(bank, p, r, 2, &answer);
-    start(&thread);
+    start_and_see_it_wait(&thread);
     gordian_bank_cancel(bank, q, &answer, NULL);
     CHECK(answer.verdict == GORDIAN_WITHDRAWN);
     CHECK(end(&thread) == GORDIAN_WITHDRAWN);
@@ -323,7 +330,7 @@ static void test_sleepers(const char *engine)
     CHECK(end(&thread) == GORDIAN_SHORTAGE && clock_ns() - before >= 20000000);
     CHECK(!gordian_bank_is_waiting(bank, q));
     thread.timeout_ns = UINT64_MAX - 1; /* practically no limit, and no overflow */
-    start(&thread);
+    start_and_see_it_wait(&thread);
     gordian_bank_exit(bank, q, &answer, NULL); /* ended by another */
     CHECK(end(&thread) == GORDIAN_WITHDRAWN);
     gordian_bank_close(bank);

@@ -79,7 +79,7 @@ DEVICE void fill_whole(const fill *a, uint32_t tile)
 {
     uint32_t first = tile * BLOCK_SIZE, left = a->items - first;
     uint32_t n = (left < BLOCK_SIZE ? left : BLOCK_SIZE) * a->each;
-    uint32_t *mark = GPU_POINTER(uint32_t, a->marks) + tile;
+    uint32_t *mark = a->marks ? GPU_POINTER(uint32_t, a->marks) + tile : NULL;
     struct garray_part part;
     if (a->way == ARRAY_RESUME_WHOLE) {
         if (garray_finished(mark))

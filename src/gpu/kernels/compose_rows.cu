@@ -7,8 +7,8 @@ DEVICE void gather_entry(const struct compose_gather_arguments *a, uint64_t entr
     const uint64_t *bitmap = GPU_POINTER(const uint64_t, a->set.bitmap);
     const uint64_t *directory = GPU_POINTER(const uint64_t, a->set.directory);
     uint64_t *out = GPU_POINTER(uint64_t, a->out) + (directory[entry] - directory[a->first]);
-    for (uint64_t w = entry * COMPOSE_STRIDE;
-         w < (entry + 1) * COMPOSE_STRIDE && w < a->set.words; w++)
+    for (uint64_t w = entry * COMPOSE_STRIDE; w < (entry + 1) * COMPOSE_STRIDE && w < a->set.words;
+         w++)
         for (uint64_t bits = bitmap[w]; bits; bits &= bits - 1)
             *out++ = w * 64 + find_first64(bits);
 }

@@ -33,13 +33,6 @@ DEVICE bool compose_in_bitmap(const struct compose_set *set, uint64_t state)
     return GPU_POINTER(const uint64_t, set->bitmap)[state / 64] >> state % 64 & 1;
 }
 
-DEVICE bool compose_contains(const struct compose_set *set, uint64_t state)
-{
-    if (set->kind == COMPOSE_BITMAP)
-        return compose_in_bitmap(set, state);
-    return set->kind == COMPOSE_ALL || compose_slot(set, state) != COMPOSE_MISSING;
-}
-
 /* State `number` of all combinations. */
 DEVICE uint64_t compose_of_number(const struct compose_set *set, uint64_t number)
 {
@@ -63,6 +56,15 @@ DEVICE uint64_t compose_number(const struct compose_set *set, uint64_t state)
         state &= ((uint64_t)1 << radices[r].shift) - 1;
     }
     return number;
+}
+
+DEVICE bool compose_contains(const struct compose_set *set, uint64_t state)
+{
+    if (set->kind == COMPOSE_BITMAP)
+        return compose_in_bitmap(set, state);
+    if (set->kind == COMPOSE_LIST)
+        return compose_slot(set, state) != COMPOSE_MISSING;
+    return compose_number(set, state) < set->count;
 }
 
 DEVICE uint64_t compose_rank_in_bitmap(const struct compose_set *set, uint64_t state)

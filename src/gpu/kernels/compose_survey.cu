@@ -79,8 +79,7 @@ KERNEL(compose_survey, struct compose_survey_arguments)
     const uint64_t *list = GPU_POINTER(const uint64_t, a.set.list);
     if (a.set.kind == COMPOSE_BITMAP) {
         /* Half a word's states to a thread's turn: a warp stays among neighbours. */
-        for (uint64_t i = a.first * 64 + compose_thread(); i < a.last * 64;
-             i += compose_threads())
+        for (uint64_t i = a.first * 64 + compose_thread(); i < a.last * 64; i += compose_threads())
             if (bitmap[i / 64] >> i % 64 & 1)
                 survey_state(&a, i, &sums);
     } else {
@@ -107,8 +106,7 @@ KERNEL(compose_dead, struct compose_dead_arguments)
     const uint64_t *bitmap = GPU_POINTER(const uint64_t, a.set.bitmap);
     const uint64_t *list = GPU_POINTER(const uint64_t, a.set.list);
     if (a.set.kind == COMPOSE_BITMAP) {
-        for (uint64_t i = a.first * 64 + compose_thread(); i < a.last * 64;
-             i += compose_threads())
+        for (uint64_t i = a.first * 64 + compose_thread(); i < a.last * 64; i += compose_threads())
             if (bitmap[i / 64] >> i % 64 & 1)
                 tell_dead(&a, i);
     } else {

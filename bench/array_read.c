@@ -1,0 +1,125 @@
+/* Reading every element of a growable array, one after the other and all about, beside plain
+ * memory with the same content. */
+#include "array.h"
+
+#include "base/error.h"
+#include "gpu/kernels/array_read.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+struct reading {
+    struct array_world *world;
+    struct array_read_arguments arguments;
+    const char *kernel;
+    uint64_t sum; /* of the last run */
+};
+
+static gordian_status run_reading(void *context, double *ns, gordian_error *error)
+{
+    struct reading *reading = context;
+    const struct array_bench *array = reading->world->array;
+    struct gpu_launch launch = {.kernel = reading->kernel,
+                                .threads = ARRAY_BENCH_THREADS,
+                                .arguments = &reading->arguments,
+                                .arguments_size = sizeof reading->arguments};
+    gordian_status status =
+        array_blocks(array, reading->kernel, launch.threads,
+                     reading->arguments.count / ARRAY_BENCH_THREADS, &launch.blocks);
+    if (status == GORDIAN_OK)
+        status = gpu_zero(array->gpu, reading->arguments.sum, sizeof(uint64_t), error);
+    if (status == GORDIAN_OK)
+        status = array_time(array, &launch, ns, error);
+    if (status == GORDIAN_OK)
+        status =
+            gpu_read(array->gpu, &reading->sum, reading->arguments.sum, sizeof(uint64_t), error);
+    return status;
+}
+
+/* One way of reading one array. */
+static gordian_status read_row(struct array_world *world, struct gpu_array *from, const char *mode,
+                               bool at_random)
+{
+    const struct array_bench *array = world->array;
+    struct reading readings[2];
+    struct bench_side sides[2];
+    for (unsigned i = 0; i < 2; i++) {
+        readings[i] = (struct reading){
+            .world = world,
+            .arguments = {.from = gpu_array_view(from),
+                          .plain = i ? 0 : world->plain,
+                          .count = world->expected.count,
+                          .sum = world->answer},
+            .kernel = at_random ? "array_read_random" : "array_read",
+        };
+        sides[i] = (struct bench_side){&readings[i], run_reading, 0, 0};
+    }
+    struct bench_effort effort = array_effort(array, 0.5);
+    gordian_status status = bench_measure(array->bench, sides, 2, &effort);
+    if (status == GORDIAN_OK && (readings[0].sum != readings[1].sum ||
+                                 (!at_random && readings[0].sum != world->expected.sum)))
+        status = fail(array->bench->error, GORDIAN_INPUT,
+                      "array: reading %s gives %" PRIu64 ", plain memory %" PRIu64, mode,
+                      readings[1].sum, readings[0].sum);
+    if (status != GORDIAN_OK)
+        return status;
+    struct bench_row row = bench_row("us", "array/read%s-%" PRIu64 "/%s",
+                                     at_random ? "-random" : "", world->count, mode);
+    array_fill(array, &row, &sides[1], at_random ? 0 : world->expected.count * sizeof(uint32_t));
+    array_cost(array, &row, "plain", &sides[0], 1.2);
+    row.plot = at_random ? "Read all about (us)" : "Read one after the other (us)";
+    row.x = (double)world->count;
+    snprintf(row.series, sizeof row.series, "%s", mode);
+    snprintf(row.baseline_series, sizeof row.baseline_series, "plain");
+    return bench_add(array->bench, &row);
+}
+
+/* Fills the array once, and plain memory with the same in the same order. */
+static gordian_status fill(struct array_world *world, struct gpu_array *from, enum array_way way)
+{
+    struct array_side side = {.world = world, .way = way};
+    double ns;
+    gordian_status status = array_filter_run(&side, &ns, world->array->bench->error);
+    if (status == GORDIAN_OK)
+        status = gpu_array_flatten(from, world->plain, 0, world->expected.count,
+                                   world->array->bench->error);
+    return status;
+}
+
+static gordian_status mode_rows(struct array_world *world, struct gpu_array *from,
+                                enum array_way way, const char *mode)
+{
+    gordian_status status = fill(world, from, way);
+    if (status == GORDIAN_OK)
+        status = read_row(world, from, mode, false);
+    return status == GORDIAN_OK ? read_row(world, from, mode, true) : status;
+}
+
+gordian_status array_read_rows(const struct array_bench *array)
+{
+    static const struct {
+        uint64_t count;
+        bool tiny, quick;
+    } sizes[] = {{10000, true, false},
+                 {1000000, false, false},
+                 {10000000, false, false},
+                 {100000000, false, true}};
+    gordian_status status = GORDIAN_OK;
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes && status == GORDIAN_OK; i++) {
+        struct array_world world;
+        if (!array_takes(array, sizes[i].tiny, sizes[i].quick))
+            continue;
+        bench_progress(array->bench, "reading %" PRIu64 " elements", sizes[i].count);
+        status = array_world_open(&world, array, sizes[i].count, sizeof(uint32_t));
+        if (status == GORDIAN_OK)
+            status = array_world_chunked(&world, array_chunk_bytes(array, 4), ARRAY_AHEAD);
+        if (status == GORDIAN_OK)
+            status = array_world_flat(&world, false);
+        if (status == GORDIAN_OK)
+            status = mode_rows(&world, world.chunked, ARRAY_WAY_CHUNKED, "chunked");
+        if (status == GORDIAN_OK)
+            status = mode_rows(&world, world.flat, ARRAY_WAY_FLAT, "flat");
+        array_world_close(&world);
+    }
+    return status;
+}

@@ -1,0 +1,66 @@
+/* `gordian bench compose`: what its files share. */
+#ifndef GORDIAN_BENCH_COMPOSE_H
+#define GORDIAN_BENCH_COMPOSE_H
+
+#include "compose/engine.h"
+#include "harness.h"
+
+struct compose_bench {
+    struct bench *bench;
+    bool dense, cpu, cuda; /* rows of these engines are wanted, and they are here */
+    unsigned cores;
+};
+
+/* ---- circuits (compose_circuits.c): closed, the caller's to free */
+
+/* A kind of `gordian gen` (circuit-chain, ..) of that size, over one datum unless `data` says. */
+gordian_status bench_circuit(struct circuit **out, const char *kind, uint32_t size, uint64_t seed,
+                             const char *data, gordian_error *error);
+/* The thesis's two: pairs of FIFO1s composed to four states each, which share nothing. */
+gordian_status bench_paper_circuit(struct circuit **out, gordian_error *error);
+
+/* ---- one run of an engine: a bench_side's run */
+struct compose_side {
+    const struct compose_engine *engine;
+    const struct circuit *circuit;
+    struct compose_options options;
+    unsigned repeat; /* as many runs are one sample; 0: one */
+    /* what must come out; 0: whatever does */
+    uint64_t states, transitions;
+    /* what came out */
+    struct compose_result result;
+};
+
+struct compose_side compose_side_of(const struct compose_engine *engine,
+                                    const struct circuit *circuit);
+gordian_status compose_side_run(void *side, double *ns, gordian_error *error);
+void compose_side_free(struct compose_side *side);
+/* The engine of that name, or NULL. */
+const struct compose_engine *compose_engine_named(const char *name);
+
+/* Runs a program in the folder; what it prints, as far as it fits (compose_child.c). False: it
+ * could not be run, or failed. */
+bool compose_child(const char *folder, const char *const *words, char *text, size_t size);
+
+/* ---- SPIN (compose_spin.c): the same chain as a Promela model */
+struct spin {
+    char folder[64]; /* of the files it makes; "": none */
+    uint64_t states; /* the last run's */
+    double bytes;    /* all the memory it took */
+    const char *why; /* it cannot be had */
+};
+/* Writes the model of a chain of `size` buffers, and compiles its verifier. False: spin->why. */
+bool spin_open(struct spin *spin, uint32_t size);
+/* Runs it: the time it says it took. */
+gordian_status spin_run(void *spin, double *ns, gordian_error *error);
+void spin_close(struct spin *spin);
+
+/* ---- rows: each adds its own */
+gordian_status compose_reach_rows(const struct compose_bench *compose); /* compose_reach.c */
+gordian_status compose_paper_rows(const struct compose_bench *compose); /* compose_paper.c */
+gordian_status compose_scale_rows(const struct compose_bench *compose); /* compose_scale.c */
+gordian_status compose_graph_rows(const struct compose_bench *compose); /* compose_scale.c */
+gordian_status compose_mpi_rows(const struct compose_bench *compose);   /* compose_mpi.c */
+gordian_status compose_gpu_rows(const struct compose_bench *compose);   /* compose_gpu.c */
+
+#endif

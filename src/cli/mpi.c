@@ -1,0 +1,45 @@
+/*
+ * gordian-mpi: the same commands, under mpirun. Rank 0 is the gordian everybody knows, with the
+ * engine `mpi` for composition; the other ranks work for it.
+ */
+#include "compose/mpi.h"
+
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define EXIT_BROKEN 4
+
+/* main.c, under another name. */
+int gordian_main(int argc, char **argv);
+
+/* Somebody cannot be reached, or MPI itself fails: nobody is left waiting. */
+static void on_error(MPI_Comm *comm, int *code, ...)
+{
+    char text[MPI_MAX_ERROR_STRING] = "";
+    int length, rank = -1;
+    MPI_Error_string(*code, text, &length);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    fprintf(stderr, "gordian-mpi: rank %d: %s: the run ends\n", rank, text);
+    MPI_Abort(*comm, EXIT_BROKEN);
+}
+
+int main(int argc, char **argv)
+{
+    MPI_Errhandler handler;
+    gordian_error error = {0};
+    int rank, code = 0;
+    MPI_Init(&argc, &argv);
+    MPI_Comm_create_errhandler(on_error, &handler);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, handler);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    if (rank == 0) {
+        code = gordian_main(argc, argv);
+        mpi_dismiss();
+    } else {
+        mpi_serve(&error);
+    }
+    MPI_Errhandler_free(&handler);
+    MPI_Finalize();
+    return code;
+}

@@ -1,0 +1,102 @@
+/*
+ * The inside of the `cpu` engine.
+ *
+ * States are found by indivisible firings alone and kept in one of two ways:
+ *
+ *   a hash table of packed states (cpu_hash.c), for any circuit. Each thread owns a part of the
+ *   states and nobody else touches it: what a thread finds for others goes into their boxes, which
+ *   are emptied when all meet.
+ *
+ *   a bitmap (grid.h, cpu_bitmap.c), one bit for every combination of local states, where there is
+ *   memory for that. The threads go over it again and again; each looks at words of 64 neighbouring
+ *   states at a time and fires whole words: a mask picks the states of the word in which a firing
+ *   can happen, a shift moves them to where it leads.
+ *
+ * It starts with the bitmap where that is small; otherwise with the table, and turns to the bitmap
+ * as soon as the states found would fill it well enough.
+ *
+ * Then the states are counted through (cpu_count.c), numbered by rank (space.h), delivered
+ * (cpu_rows.c), and the ways to deadlocks are searched for (cpu_trace.c).
+ */
+#ifndef GORDIAN_COMPOSE_CPU_H
+#define GORDIAN_COMPOSE_CPU_H
+
+#include "compose/engines.h"
+#include "compose/meter.h"
+#include "compose/scene.h"
+#include "compose/space.h"
+#include "compose/team.h"
+
+#include <stdatomic.h>
+
+struct table;
+
+struct cpu {
+    const struct circuit *circuit;
+    const struct compose_options *options;
+    struct compose_result *result;
+    struct meter meter;
+    struct team *team;
+    struct firings firings;
+    struct packing packing;
+    struct grid grid; /* words 0: there is none */
+    struct table *table;
+    struct space space; /* the states found */
+    struct scene *scenes; /* one a thread */
+    unsigned scene_count;
+
+    _Atomic uint64_t states, transitions, waiting, written;
+    _Atomic bool halt;      /* whoever sees it stops */
+    _Atomic uint32_t reason; /* enum compose_stop */
+    unsigned pass;
+};
+
+/* Makes everybody stop, for the first reason given. */
+void cpu_halt(struct cpu *cpu, enum compose_stop reason);
+static inline bool cpu_halted(struct cpu *cpu)
+{
+    return atomic_load_explicit(&cpu->halt, memory_order_relaxed);
+}
+/* Runs a piece of work on all threads, progress reported meanwhile. */
+void cpu_work(struct cpu *cpu, void (*work)(void *context, unsigned member), void *context);
+/* For long work on the caller's own thread: reports progress; true: go on. */
+bool cpu_report(struct cpu *cpu);
+
+/* cpu_hash.c: finds states with the table. It ends with everything found, with the reason to stop
+ * in cpu->reason, or with cpu->space a bitmap for cpu_bitmap to go on from. */
+gordian_status cpu_hash(struct cpu *cpu, gordian_error *error);
+/* The table's states as a sorted space; the table is gone then. */
+gordian_status cpu_sort(struct cpu *cpu, gordian_error *error);
+void table_free(struct cpu *cpu);
+/* Calls `each` for the states of one part. There are as many parts as threads. */
+void table_each(const struct table *table, unsigned part,
+                void (*each)(void *context, const uint64_t *state), void *context);
+
+/* cpu_bitmap.c: an empty bitmap in cpu->space; from there all states. */
+bool cpu_bitmap_open(struct cpu *cpu);
+void cpu_bitmap_put(struct cpu *cpu, uint64_t state, bool done);
+gordian_status cpu_bitmap(struct cpu *cpu, gordian_error *error);
+
+/* cpu_count.c: transitions and deadlocks of everything found, or, with `space` full, of all
+ * combinations. `deadlocks`: the packed states of the first max_deadlocks of them, ascending; its
+ * states are the caller's. */
+struct deadlock_list {
+    uint64_t *states; /* packed */
+    size_t count, room; /* room in words */
+    size_t wanted;      /* max_deadlocks */
+    uint64_t all;
+};
+gordian_status cpu_count(struct cpu *cpu, struct deadlock_list *deadlocks, gordian_error *error);
+gordian_status cpu_count_full(struct cpu *cpu, gordian_error *error);
+
+/* cpu_rows.c */
+gordian_status cpu_deliver(struct cpu *cpu, const struct space *space,
+                           const struct compose_sink *sink, gordian_error *error);
+/* Transitions among the states of a space that is not closed under them. */
+gordian_status cpu_count_among(struct cpu *cpu, const struct space *space, gordian_error *error);
+
+/* cpu_trace.c: fills result->found. `numbers`: where the deadlocks' numbers come from. */
+gordian_status cpu_trace(struct cpu *cpu, const struct deadlock_list *deadlocks,
+                         const struct space *numbers, gordian_error *error);
+
+#endif

@@ -1,0 +1,202 @@
+/* The cuda engine as the table of engines sees it (cuda.h). */
+#include "compose/cuda.h"
+
+#include "base/error.h"
+#include "compose/cuda_parts.h"
+#include "compose/engines.h"
+#include "detect/cuda.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static bool cuda_available(const char **why)
+{
+    return detect_available(&detect_cuda, why);
+}
+
+static bool cuda_supports(const struct circuit *circuit, const struct compose_options *options,
+                          const char **why)
+{
+    /* The reason has to live somewhere after this returns; a thread asks for itself. */
+    static _Thread_local char reason[256];
+    struct packed *packed;
+    gordian_error error = {0};
+    gordian_status status = packed_open(&packed, circuit, options->allocator, &error);
+    packed_free(packed);
+    if (status != GORDIAN_UNAVAILABLE)
+        return true; /* out of memory shows when it runs */
+    snprintf(reason, sizeof reason, "%.240s", error.message);
+    *why = reason;
+    return false;
+}
+
+/* ------------------------------------------------------------------ counting */
+
+static uint64_t joint_total(const struct compose_counts *counts, bool *overflow)
+{
+    uint64_t carry = counts->low >> 32;
+    *overflow = counts->overflow || (counts->high + carry) >> 32;
+    return *overflow ? UINT64_MAX : counts->low + (counts->high << 32);
+}
+
+/* Counts into the result, and leaves how many states are stuck. */
+static gordian_status count(struct compose_device *device, struct compose_result *result,
+                            uint64_t *stuck, gordian_error *error)
+{
+    const struct compose_options *options = device->options;
+    struct compose_counts counts = {0};
+    bool overflow = false, joint = options->count_transitions && !options->indivisible;
+    gordian_status status = compose_device_count(device, joint, &counts, error);
+    if (status != GORDIAN_OK)
+        return status;
+    result->states = device->set.count;
+    if (options->count_transitions)
+        result->transitions = joint ? joint_total(&counts, &overflow) : counts.firings;
+    if (overflow)
+        snprintf(result->note, sizeof result->note,
+                 "there are more than 2^64 transitions: their number is not exact");
+    device->progress.transitions = result->transitions;
+    *stuck = counts.deadlocks;
+    return GORDIAN_OK;
+}
+
+/* All combinations; deadlocks are those that can be reached. The set is all of them again in the
+ * end. */
+static gordian_status run_full(struct compose_device *device, struct compose_result *result,
+                               gordian_error *error)
+{
+    uint64_t most = device->options->max_states, stuck = 0, states;
+    gordian_status status = compose_device_take_all(device, most, error);
+    if (status == GORDIAN_OK)
+        status = count(device, result, &stuck, error);
+    if (status != GORDIAN_OK || stuck == 0)
+        return status;
+    enum compose_stop stop = device->stop;
+    struct compose_options plain = *device->options;
+    const struct compose_options *own = device->options;
+    uint64_t below = stop == COMPOSE_STATES ? packed_of_number(device->packed, most) : UINT64_MAX;
+    plain.max_states = 0;
+    device->options = &plain;
+    status = compose_device_explore(device, &states, error);
+    if (status == GORDIAN_OK)
+        status = device_dead(device, below, NULL, 0, &result->deadlocks, error);
+    if (status == GORDIAN_OK)
+        status = device_describe(device, result->deadlocks, true, below, result, error);
+    device->options = own;
+    enum compose_stop reaching = device->stop;
+    if (status == GORDIAN_OK)
+        status = compose_device_take_all(device, most, error);
+    device->stop = reaching != COMPOSE_COMPLETE ? reaching : stop;
+    return status;
+}
+
+static gordian_status run_reachable(struct compose_device *device, struct compose_result *result,
+                                    gordian_error *error)
+{
+    uint64_t states;
+    gordian_status status = compose_device_explore(device, &states, error);
+    if (status == GORDIAN_OK)
+        status = count(device, result, &result->deadlocks, error);
+    if (status == GORDIAN_OK)
+        status = device_describe(device, result->deadlocks, false, UINT64_MAX, result, error);
+    return status;
+}
+
+/* ------------------------------------------------------------------ running */
+
+static gordian_status run_on(struct gpu *gpu, const struct compose_tuning *tuning,
+                             const struct circuit *circuit, const struct compose_options *options,
+                             const struct compose_sink *sink, struct compose_result *result,
+                             bool *delivering, gordian_error *error)
+{
+    struct compose_device *device;
+    gordian_status status = compose_device_open(&device, gpu, tuning, circuit, options, error);
+    if (status != GORDIAN_OK)
+        return status;
+    status = options->full ? run_full(device, result, error) : run_reachable(device, result, error);
+    if (status == GORDIAN_OK && sink) {
+        *delivering = true;
+        status = device_deliver(device, result->states,
+                                options->count_transitions ? result->transitions : UINT64_MAX, sink,
+                                error);
+    }
+    result->stop = device->stop;
+    result->memory = device->most;
+    compose_device_close(device);
+    return status;
+}
+
+static gordian_status begin_result(const struct circuit *circuit,
+                                   const struct compose_options *options,
+                                   struct compose_result *result, gordian_error *error)
+{
+    *result = (struct compose_result){.allocator = memory_allocator(options->allocator),
+                                      .engine = compose_cuda.name};
+    return compose_take_order(circuit, options, result, error);
+}
+
+gordian_status compose_cuda_on(struct gpu *gpu, const struct compose_tuning *tuning,
+                               const struct circuit *circuit, const struct compose_options *options,
+                               const struct compose_sink *sink, struct compose_result *result,
+                               gordian_error *error)
+{
+    bool delivering = false;
+    gordian_status status = begin_result(circuit, options, result, error);
+    if (status == GORDIAN_OK)
+        status = run_on(gpu, tuning, circuit, options, sink, result, &delivering, error);
+    if (status != GORDIAN_OK)
+        compose_result_free(result);
+    return status;
+}
+
+/* The device failed before anything was delivered: the CPU does it. */
+static gordian_status fall_back(const struct circuit *circuit,
+                                const struct compose_options *options,
+                                const struct compose_sink *sink, struct compose_result *result,
+                                const gordian_error *trouble, gordian_error *error)
+{
+    const struct compose_engine *engine;
+    gordian_status status = compose_choose("cpu", circuit, options, &engine, error);
+    if (status == GORDIAN_OK)
+        status = engine->run(circuit, options, sink, result, error);
+    if (status == GORDIAN_OK)
+        snprintf(result->note, sizeof result->note, "%s, the CPU did it: %.120s",
+                 trouble->status == GORDIAN_MEMORY ? "the device has too little memory"
+                                                   : "the device failed",
+                 trouble->message);
+    return status;
+}
+
+static gordian_status cuda_run(const struct circuit *circuit, const struct compose_options *options,
+                               const struct compose_sink *sink, struct compose_result *result,
+                               gordian_error *error)
+{
+    gordian_allocator memory = memory_allocator(options->allocator);
+    gordian_error trouble = {0};
+    struct gpu *gpu = NULL;
+    bool delivering = false;
+    gordian_status status = begin_result(circuit, options, result, error);
+    if (status != GORDIAN_OK)
+        return status;
+    status = cuda_open_device(&gpu, &memory, &trouble);
+    if (status == GORDIAN_OK)
+        status = run_on(gpu, NULL, circuit, options, sink, result, &delivering, &trouble);
+    if (gpu)
+        gpu_close(gpu);
+    if (status == GORDIAN_OK)
+        return GORDIAN_OK;
+    compose_result_free(result);
+    if (!delivering && (status == GORDIAN_IO || status == GORDIAN_MEMORY))
+        return fall_back(circuit, options, sink, result, &trouble, error);
+    if (error)
+        *error = trouble;
+    return status;
+}
+
+const struct compose_engine compose_cuda = {
+    .name = "cuda",
+    .summary = "reachable states and product on an NVIDIA GPU, states of up to 62 bits",
+    .available = cuda_available,
+    .supports = cuda_supports,
+    .run = cuda_run,
+};

@@ -1,0 +1,240 @@
+/* The mpi engine: rank 0's side of a run, and the others' (mpi.h). */
+#include "compose/mpi.h"
+
+#include "base/error.h"
+#include "compose/engines.h"
+#include "compose/mpi_parts.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static bool mpi_supports(const struct circuit *circuit, const struct compose_options *options,
+                         const char **why)
+{
+    static _Thread_local char reason[256]; /* has to live on after this returns */
+    struct packed *packed;
+    gordian_error error = {0};
+    gordian_status status = packed_open(&packed, circuit, options->allocator, &error);
+    packed_free(packed);
+    if (status != GORDIAN_UNAVAILABLE)
+        return true;
+    snprintf(reason, sizeof reason, "%.240s", error.message);
+    *why = reason;
+    return false;
+}
+
+/* ------------------------------------------------------------------ what all do */
+
+/* Explores or counts; what comes out is told to rank 0. The same calls in the same order on every
+ * rank: whatever is decided on the way is decided by rank 0 and told. */
+struct share {
+    struct job job;
+    struct mpi_sums sums;
+    struct mpi_states all; /* rank 0, if it was asked for */
+    enum compose_stop stop;
+};
+
+static gordian_status do_share(struct share *share, const struct packed *packed,
+                               struct mpi_order *order, mpi_watch *watch, void *context,
+                               gordian_error *error)
+{
+    *share = (struct share){0};
+    MPI_Bcast(order, sizeof *order, MPI_BYTE, 0, MPI_COMM_WORLD);
+    if (order->command == MPI_COMMAND_END)
+        return GORDIAN_END;
+    gordian_status status = job_open(&share->job, packed, order, error);
+    if (status != GORDIAN_OK)
+        return status;
+    if (order->command == MPI_COMMAND_EXPLORE)
+        status = job_explore(&share->job, watch, context, &share->stop, error);
+    if (status != GORDIAN_OK) {
+        job_close(&share->job);
+        return status;
+    }
+    job_count(&share->job, &share->sums);
+    /* Rank 0 knows whether it needs the states themselves. */
+    int gather = order->max_dead && share->sums.stuck;
+    gather |= order->command == MPI_COMMAND_EXPLORE && share->stop != COMPOSE_COMPLETE;
+    gather |= order->gather != 0;
+    gather &= order->command == MPI_COMMAND_EXPLORE;
+    MPI_Bcast(&gather, 1, MPI_INT, 0, MPI_COMM_WORLD);
+    if (gather)
+        status = job_gather(&share->job, &share->all, error);
+    if (status != GORDIAN_OK)
+        job_close(&share->job);
+    return status;
+}
+
+static void share_close(struct share *share)
+{
+    mpi_states_free(&share->all);
+    job_close(&share->job);
+}
+
+gordian_status mpi_serve(gordian_error *error)
+{
+    for (;;) {
+        struct share share;
+        struct mpi_order order;
+        gordian_status status = do_share(&share, NULL, &order, NULL, NULL, error);
+        if (status == GORDIAN_END)
+            return GORDIAN_OK;
+        if (status == GORDIAN_OK)
+            share_close(&share);
+        /* Out of memory: rank 0 failed with us, and says so. */
+    }
+}
+
+void mpi_dismiss(void)
+{
+    struct mpi_order order = {.command = MPI_COMMAND_END};
+    MPI_Bcast(&order, sizeof order, MPI_BYTE, 0, MPI_COMM_WORLD);
+}
+
+/* ------------------------------------------------------------------ rank 0 */
+
+struct run {
+    const struct compose_options *options;
+    const struct compose_sink *sink;
+    struct compose_result *result;
+    struct packed *packed;
+};
+
+static bool watch_run(void *context, uint64_t states, uint64_t memory)
+{
+    struct run *run = context;
+    struct compose_progress progress = {.states = states, .memory = memory, .pass = 1};
+    return !run->options->go_on || run->options->go_on(run->options->context, &progress);
+}
+
+static struct mpi_order order_of(const struct run *run, enum mpi_command command)
+{
+    const struct packed *packed = run->packed;
+    const struct circuit *circuit = packed->circuit;
+    const struct compose_options *options = run->options;
+    struct mpi_order order = {.command = command,
+                              .firing_count = packed->firing_count,
+                              .singles = packed->singles,
+                              .part_count = packed->part_count,
+                              .whole = circuit->whole,
+                              .initial = circuit->initial,
+                              .joint = options->count_transitions && !options->indivisible,
+                              .max_states = options->full ? 0 : options->max_states,
+                              .max_memory = options->max_memory,
+                              .max_dead = options->max_deadlocks,
+                              .gather = run->sink != NULL};
+    for (uint32_t f = 0; f < circuit->factor_count; f++)
+        order.radix_count += factor_shape(circuit, f)->state_count > 1;
+    return order;
+}
+
+static void take_sums(const struct run *run, const struct mpi_sums *sums)
+{
+    const struct compose_options *options = run->options;
+    struct compose_result *result = run->result;
+    result->states = sums->states;
+    result->memory = sums->memory;
+    if (!options->count_transitions)
+        return;
+    bool overflow = sums->overflow || (sums->high + (sums->low >> 32)) >> 32;
+    result->transitions = options->indivisible ? sums->firings
+                          : overflow           ? UINT64_MAX
+                                               : sums->low + (sums->high << 32);
+    if (overflow && !options->indivisible)
+        snprintf(result->note, sizeof result->note,
+                 "there are more than 2^64 transitions: their number is not exact");
+}
+
+static gordian_status run_reachable(struct run *run, gordian_error *error)
+{
+    struct share share;
+    struct mpi_order order = order_of(run, MPI_COMMAND_EXPLORE);
+    gordian_status status = do_share(&share, run->packed, &order, watch_run, run, error);
+    if (status != GORDIAN_OK)
+        return status;
+    take_sums(run, &share.sums);
+    run->result->stop = share.stop;
+    run->result->deadlocks = share.sums.stuck;
+    const struct mpi_states *all = &share.all;
+    if (share.stop != COMPOSE_COMPLETE && run->options->count_transitions)
+        run->result->transitions =
+            mpi_count_within(run->packed, all, 0, !run->options->indivisible);
+    if (all->words && run->options->max_deadlocks && share.sums.stuck)
+        status =
+            mpi_describe(run->packed, all, run->options, false, UINT64_MAX, run->result, error);
+    if (status == GORDIAN_OK && run->sink)
+        status = mpi_deliver(run->packed, all, run->options, run->sink, run->result, error);
+    share_close(&share);
+    return status;
+}
+
+/* Deadlocks of the full product are those that can be reached. */
+static gordian_status find_deadlocks(struct run *run, uint64_t below, gordian_error *error)
+{
+    struct share share;
+    struct mpi_order order = order_of(run, MPI_COMMAND_EXPLORE);
+    order.joint = 0;
+    order.gather = 1;
+    gordian_status status = do_share(&share, run->packed, &order, watch_run, run, error);
+    if (status != GORDIAN_OK)
+        return status;
+    if (share.stop != COMPOSE_COMPLETE)
+        run->result->stop = share.stop;
+    status = mpi_describe(run->packed, &share.all, run->options, true, below, run->result, error);
+    share_close(&share);
+    return status;
+}
+
+static gordian_status run_full(struct run *run, gordian_error *error)
+{
+    const struct circuit *circuit = run->packed->circuit;
+    uint64_t most = run->options->max_states, below = UINT64_MAX;
+    struct share share;
+    struct mpi_order order = order_of(run, MPI_COMMAND_FULL);
+    if (!circuit->whole_fits)
+        return fail(error, GORDIAN_INPUT, "the number of all states does not fit 64 bits");
+    bool cut = most && most < circuit->whole;
+    if (cut) {
+        order.whole = most;
+        below = packed_of_number(run->packed, most);
+        run->result->stop = COMPOSE_STATES;
+    }
+    gordian_status status = do_share(&share, run->packed, &order, watch_run, run, error);
+    if (status != GORDIAN_OK)
+        return status;
+    take_sums(run, &share.sums);
+    if (cut && run->options->count_transitions)
+        run->result->transitions =
+            mpi_count_within(run->packed, NULL, most, !run->options->indivisible);
+    if (share.sums.stuck)
+        status = find_deadlocks(run, below, error);
+    if (status == GORDIAN_OK && run->sink)
+        status = mpi_deliver(run->packed, NULL, run->options, run->sink, run->result, error);
+    share_close(&share);
+    return status;
+}
+
+static gordian_status mpi_run(const struct circuit *circuit, const struct compose_options *options,
+                              const struct compose_sink *sink, struct compose_result *result,
+                              gordian_error *error)
+{
+    struct run run = {.options = options, .sink = sink, .result = result};
+    *result = (struct compose_result){.allocator = memory_allocator(options->allocator),
+                                      .engine = compose_mpi.name};
+    gordian_status status = compose_take_order(circuit, options, result, error);
+    if (status == GORDIAN_OK)
+        status = packed_open(&run.packed, circuit, options->allocator, error);
+    if (status == GORDIAN_OK)
+        status = options->full ? run_full(&run, error) : run_reachable(&run, error);
+    packed_free(run.packed);
+    if (status != GORDIAN_OK)
+        compose_result_free(result);
+    return status;
+}
+
+const struct compose_engine compose_mpi = {
+    .name = "mpi",
+    .summary = "reachable states and product over the ranks of an MPI job",
+    .supports = mpi_supports,
+    .run = mpi_run,
+};

@@ -1,0 +1,94 @@
+#!/bin/sh
+# Composition under mpirun: the same answers with 1, 2, 3 and 4 ranks, and no hang when one dies.
+#
+#     mpi.sh TEST_PROGRAM GORDIAN GORDIAN_MPI CIRCUITS_FOLDER
+set -u
+
+test_program=$1
+gordian=$2
+gordian_mpi=$3
+circuits=$4
+
+if ! command -v mpirun >/dev/null; then
+    echo "no mpirun here"
+    exit 77
+fi
+# Root, in a container, with more ranks than cores: fine for a test.
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+export OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_mpi_yield_when_idle=1
+export OMPI_MCA_btl_vader_single_copy_mechanism=none
+export PRTE_ALLOW_RUN_AS_ROOT=1 PRTE_ALLOW_RUN_AS_ROOT_CONFIRM=1
+export PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe
+export HWLOC_COMPONENTS=-gl # no graphics to look for
+
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+failed=0
+
+complain()
+{
+    echo "mpi.sh: $*" >&2
+    failed=1
+}
+
+# same RANKS FILE [OPTION...]: the same result file, counts and exit status as without MPI.
+same()
+{
+    ranks=$1
+    file=$2
+    shift 2
+    "$gordian" compose "$circuits/$file" --json --engine cpu -o "$folder/one.aut" "$@" \
+        >"$folder/one" 2>"$folder/one.err"
+    one=$?
+    timeout 100 mpirun -n "$ranks" "$gordian_mpi" compose "$circuits/$file" --json \
+        -o "$folder/many.aut" "$@" >"$folder/many" 2>"$folder/many.err"
+    many=$?
+    [ "$one" = "$many" ] || complain "$file, $ranks ranks: exit status $many, not $one"
+    grep -q '"engine":"mpi"' "$folder/many" || complain "$file, $ranks ranks: not by mpi"
+    for f in one many; do
+        sed 's/"engine":"[a-z]*"//; s/"seconds":[0-9.e-]*//; s/"note":"[^"]*",*//' \
+            "$folder/$f" >"$folder/$f.cut"
+    done
+    cmp -s "$folder/one.cut" "$folder/many.cut" || {
+        complain "$file, $ranks ranks: another answer"
+        diff "$folder/one.cut" "$folder/many.cut" >&2
+        cat "$folder/many.err" >&2
+    }
+    cmp -s "$folder/one.aut" "$folder/many.aut" ||
+        complain "$file, $ranks ranks: another product"
+}
+
+for ranks in 1 2 3 4; do
+    timeout 300 mpirun -n "$ranks" "$test_program" || complain "$ranks ranks: status $?"
+    same "$ranks" philosophers.treo --main 'table<4>'
+    same "$ranks" chain.treo --main 'chain<12>'
+done
+same 2 ring.treo --full
+same 3 chain.treo --main 'chain<4>' --data 0,1
+
+# A rank that is killed ends the run: with a message, and soon.
+timeout 60 mpirun -n 3 "$gordian_mpi" compose "$circuits/chain.treo" --main 'chain<40>' \
+    --deadlocks >"$folder/out" 2>"$folder/err" &
+runner=$!
+victim=
+for _ in $(seq 100); do
+    sleep 0.1
+    # The last of the ranks; mpirun may be a child of timeout's.
+    victim=$(ps -eo pid,args | awk -v program="$gordian_mpi" \
+        '$2 == program && /chain<40>/ { pid = $1 } END { print pid }')
+    [ -n "$victim" ] && break
+done
+if [ -z "$victim" ]; then
+    complain "no rank to kill"
+    kill "$runner"
+else
+    sleep 1
+    kill -9 "$victim"
+fi
+wait "$runner"
+status=$?
+[ "$status" -ne 0 ] || complain "a rank died, and the run ended well"
+[ "$status" -ne 124 ] || complain "a rank died, and the run went on for ever"
+[ -s "$folder/err" ] || complain "a rank died, and nobody said so"
+
+exit "$failed"

@@ -1,0 +1,333 @@
+/* Engines against each other and against the plain product, on many random circuits: the same
+ * states, transitions, numbers, deadlocks and ways to them. */
+#include "random_circuit.h"
+
+#include "compose/engine.h"
+#include "compose/operations.h"
+
+/* A way to run an engine. */
+struct way {
+    const char *engine;
+    unsigned threads;
+    bool table; /* states in a hash table: an exact limit makes it so */
+};
+
+static const struct way ways[] = {
+    {"dense", 0, false}, {"cpu", 1, false}, {"cpu", 2, false}, {"cpu", 1, true}, {"cpu", 3, true},
+};
+
+struct answer {
+    struct compose_result result;
+    struct graph *graph;
+};
+
+static bool run(const struct way *way, const struct circuit *circuit,
+                struct compose_options options, struct answer *answer)
+{
+    struct graph_sink sink;
+    const struct compose_engine *engine;
+    gordian_error error = {0};
+    options.threads = way->threads;
+    if (way->table && !options.full)
+        options.max_states = UINT64_MAX;
+    if (compose_choose(way->engine, circuit, &options, &engine, &error) != GORDIAN_OK)
+        return false;
+    REQUIRE(graph_sink_open(&sink, NULL, &error) == GORDIAN_OK);
+    gordian_status status = engine->run(circuit, &options, &sink.sink, &answer->result, &error);
+    CHECK_MSG(status == GORDIAN_OK, "%s: %s", way->engine, error.message);
+    if (status != GORDIAN_OK) {
+        graph_sink_abandon(&sink);
+        return false;
+    }
+    REQUIRE(graph_sink_close(&sink, &answer->graph, &error) == GORDIAN_OK);
+    return true;
+}
+
+static void release(struct answer *answer)
+{
+    compose_result_free(&answer->result);
+    graph_free(answer->graph);
+}
+
+/* Distances from the initial states. */
+static uint32_t *distances(const struct graph *graph)
+{
+    uint32_t *distance = malloc(graph->state_count * sizeof *distance), found = 0;
+    uint32_t *queue = malloc(graph->state_count * sizeof *queue);
+    memset(distance, 0xff, graph->state_count * sizeof *distance);
+    for (size_t i = 0; i < graph->initial_count; i++) {
+        distance[graph->initial[i]] = 0;
+        queue[found++] = graph->initial[i];
+    }
+    for (uint32_t at = 0; at < found; at++) {
+        for (size_t i = graph->first[queue[at]]; i < graph->first[queue[at] + 1]; i++) {
+            uint32_t to = graph->arcs[i].to;
+            if (distance[to] == GORDIAN_NONE) {
+                distance[to] = distance[queue[at]] + 1;
+                queue[found++] = to;
+            }
+        }
+    }
+    free(queue);
+    return distance;
+}
+
+/* Every reachable deadlock is there, in order, each with a way as short as can be. */
+static void check_deadlocks(const struct circuit *circuit, const struct graph *plain,
+                            const struct compose_result *result, const char *what)
+{
+    uint32_t *distance = distances(plain);
+    size_t at = 0;
+    for (uint32_t s = 0; s < plain->state_count; s++) {
+        if (!graph_is_deadlock(plain, s) || distance[s] == GORDIAN_NONE)
+            continue;
+        const char *why = "";
+        CHECK_MSG(at < result->found_count && result->found[at].number == s &&
+                      result->found[at].step_count == distance[s] &&
+                      compose_check_deadlock(circuit, &result->found[at], &why),
+                  "%s: deadlock %zu, state %u: %s", what, at, s, why);
+        at++;
+    }
+    CHECK_MSG(result->deadlocks == at && result->found_count == at, "%s: %zu deadlocks", what, at);
+    free(distance);
+}
+
+static void check_same_ways(const struct compose_result *one, const struct compose_result *other,
+                            size_t words)
+{
+    CHECK(one->found_count == other->found_count);
+    for (size_t i = 0; i < one->found_count && i < other->found_count; i++)
+        CHECK(one->found[i].step_count == other->found[i].step_count &&
+              memcmp(one->found[i].labels, other->found[i].labels,
+                     one->found[i].step_count * words * sizeof(uint64_t)) == 0);
+}
+
+/* All ways to run it give the plain product. Returns how many ran. */
+static unsigned check_circuit(const struct circuit *circuit, bool full, const char *what)
+{
+    struct graph *plain = NULL;
+    struct answer answers[sizeof ways / sizeof *ways];
+    struct compose_options options;
+    unsigned ran = 0;
+    gordian_error error = {0};
+    gordian_status status = plain_product(&plain, circuit, full, NULL, &error);
+    CHECK_MSG(status == GORDIAN_OK, "%s: %s", what, error.message);
+    if (status != GORDIAN_OK)
+        return 0;
+    compose_options_init(&options);
+    options.full = full;
+    options.max_deadlocks = UINT32_MAX;
+    for (size_t w = 0; w < sizeof ways / sizeof *ways; w++) {
+        struct answer *answer = &answers[ran];
+        uint32_t state;
+        if (!run(&ways[w], circuit, options, answer))
+            continue;
+        const struct compose_result *result = &answer->result;
+        CHECK_MSG(graph_same(plain, answer->graph, &state), "%s, %s: state %u differs", what,
+                  ways[w].engine, state);
+        CHECK_MSG(result->states == plain->state_count && result->transitions == plain->arc_count &&
+                      result->stop == COMPOSE_COMPLETE &&
+                      strcmp(result->engine, ways[w].engine) == 0,
+                  "%s, %s, %u threads: %llu/%llu, not %u/%zu", what, ways[w].engine,
+                  ways[w].threads, (unsigned long long)result->states,
+                  (unsigned long long)result->transitions, plain->state_count, plain->arc_count);
+        check_deadlocks(circuit, plain, result, what);
+        if (ran > 0)
+            check_same_ways(&answers[0].result, result, circuit->label_words);
+        ran++;
+    }
+    for (unsigned i = 0; i < ran; i++)
+        release(&answers[i]);
+    graph_free(plain);
+    return ran;
+}
+
+/* Indivisible transitions, and the same without a sink, and without counting. */
+static void check_indivisible(const struct circuit *circuit)
+{
+    struct compose_options options;
+    struct answer first = {0};
+    compose_options_init(&options);
+    options.indivisible = true;
+    for (size_t w = 0; w < sizeof ways / sizeof *ways; w++) {
+        struct answer answer = {0};
+        uint32_t state;
+        if (!run(&ways[w], circuit, options, &answer))
+            continue;
+        CHECK(answer.result.transitions == answer.graph->arc_count);
+        if (first.graph) {
+            CHECK_MSG(graph_same(first.graph, answer.graph, &state), "state %u", state);
+            release(&answer);
+        } else {
+            first = answer;
+        }
+    }
+    const struct compose_engine *engine;
+    struct compose_result counted;
+    REQUIRE(compose_choose("cpu", circuit, &options, &engine, NULL) == GORDIAN_OK);
+    options.count_transitions = false;
+    REQUIRE(engine->run(circuit, &options, NULL, &counted, NULL) == GORDIAN_OK);
+    CHECK(counted.states == first.result.states && counted.transitions == 0 &&
+          counted.deadlocks == first.result.deadlocks);
+    compose_result_free(&counted);
+    release(&first);
+}
+
+static void check_random(void)
+{
+    struct random random;
+    unsigned long deadlocked = 0, full = 0, rounds = scaled(2400);
+    random_seed(&random, 20);
+    for (unsigned long round = 0; round < rounds; round++) {
+        char what[40];
+        snprintf(what, sizeof what, "circuit %lu", round);
+        uint32_t factors = 1 + (uint32_t)random_below(&random, 12);
+        struct circuit *circuit = round % 3 == 2 ? random_network(&random, factors)
+                                                 : random_circuit(&random, factors, 2000);
+        if (!circuit || !circuit->whole_fits || circuit->whole > 4000) {
+            circuit_free(circuit);
+            continue;
+        }
+        check_circuit(circuit, false, what);
+        if (circuit->whole <= 300) {
+            check_circuit(circuit, true, what);
+            full++;
+        }
+        if (round % 4 == 0)
+            check_indivisible(circuit);
+        deadlocked++;
+        circuit_free(circuit);
+    }
+    CHECK_MSG(deadlocked > rounds / 2, "%lu circuits, %lu full", deadlocked, full);
+}
+
+/* ------------------------------------------------------------------ laws of the product */
+
+static struct circuit *reordered(const struct circuit *circuit, struct random *random)
+{
+    /* The same factors in another order: composed in the order of the text, so another product. */
+    struct circuit *other = NULL;
+    uint32_t *order = malloc(circuit->factor_count * sizeof *order);
+    gordian_allocator memory = memory_allocator(NULL);
+    REQUIRE(circuit_new(&other, "again", &memory, NULL) == GORDIAN_OK);
+    for (uint32_t f = 0; f < circuit->factor_count; f++)
+        order[f] = f;
+    for (uint32_t f = (uint32_t)circuit->factor_count; f > 1; f--) {
+        uint32_t k = (uint32_t)random_below(random, f), kept = order[f - 1];
+        order[f - 1] = order[k];
+        order[k] = kept;
+    }
+    for (uint32_t n = 0; n < circuit->name_count; n++) {
+        uint32_t name;
+        const char *text = names_text(&circuit->names, n);
+        REQUIRE(circuit_name(other, text, strlen(text), &name, NULL) == GORDIAN_OK);
+    }
+    for (size_t i = 0; i < circuit->factor_count; i++) {
+        const struct factor *factor = &circuit->factors[order[i]];
+        const struct shape *shape = &circuit->shapes[factor->shape];
+        struct automaton *copy = NULL;
+        uint32_t number;
+        REQUIRE(automaton_new(&copy, "copy", &memory, NULL) == GORDIAN_OK);
+        for (uint32_t p = 0; p < shape->port_count; p++) {
+            char name[20];
+            snprintf(name, sizeof name, "p%u", p);
+            REQUIRE(automaton_port(copy, name, PORT_MIXED, &number, NULL) == GORDIAN_OK);
+        }
+        for (uint32_t s = 0; s < shape->state_count; s++)
+            REQUIRE(automaton_state(copy, NULL, s < shape->initial_count, &number, NULL) ==
+                    GORDIAN_OK);
+        uint32_t guard = guard_add(&copy->guards, GUARD_TRUE, GUARD_NONE, GUARD_NONE, 0);
+        for (uint32_t s = 0; s < shape->state_count; s++)
+            for (size_t t = shape->first[s]; t < shape->first[s + 1]; t++)
+                REQUIRE(automaton_transition(copy, s, shape->to[t],
+                                             shape->labels + t * shape->label_words, guard,
+                                             NULL) == GORDIAN_OK);
+        REQUIRE(circuit_automaton(other, copy, &number, NULL) == GORDIAN_OK);
+        REQUIRE(circuit_factor(other, number, factor->names, NULL, NULL) == GORDIAN_OK);
+    }
+    REQUIRE(circuit_close(other, NULL) == GORDIAN_OK);
+    free(order);
+    return other;
+}
+
+/* Commutative: factors in another order give the same up to the numbers of states. Associative: an
+ * order of composition, which says how `dense` brackets and orders, gives the same altogether. */
+static void check_laws(void)
+{
+    struct random random;
+    random_seed(&random, 21);
+    for (unsigned long round = 0; round < scaled(300); round++) {
+        struct circuit *circuit =
+            random_circuit(&random, 2 + (uint32_t)random_below(&random, 6), 200);
+        struct circuit *other = reordered(circuit, &random);
+        struct answer one = {0}, another = {0}, third = {0};
+        struct compose_options options;
+        const struct way dense = {"dense", 0, false}, cpu = {"cpu", 2, false};
+        bool same = false;
+        compose_options_init(&options);
+        REQUIRE(run(&cpu, circuit, options, &one) && run(&dense, other, options, &another));
+        REQUIRE(graph_isomorphic(one.graph, another.graph, &same, NULL) == GORDIAN_OK);
+        CHECK_MSG(same, "circuit %lu", round);
+        uint32_t *order = malloc(circuit->factor_count * sizeof *order), state;
+        for (uint32_t f = 0; f < circuit->factor_count; f++)
+            order[f] = (uint32_t)circuit->factor_count - 1 - f;
+        options.order = order;
+        REQUIRE(run(&dense, circuit, options, &third));
+        CHECK(graph_same(one.graph, third.graph, &state));
+        CHECK(memcmp(third.result.order, order, circuit->factor_count * sizeof *order) == 0);
+        free(order);
+        release(&one);
+        release(&another);
+        release(&third);
+        circuit_free(circuit);
+        circuit_free(other);
+    }
+}
+
+/* ------------------------------------------------------------------ wide states */
+
+/* Rings too long for a word of state, and for one of names: C(n, k) states. */
+static void check_wide(void)
+{
+    static const struct {
+        unsigned n, full;
+    } rings[] = {{40, 2}, {63, 2}, {64, 2}, {70, 3}, {130, 2}};
+    for (size_t r = 0; r < sizeof rings / sizeof *rings; r++) {
+        char source[8000] = "main() { ";
+        unsigned n = rings[r].n, full = rings[r].full;
+        for (unsigned i = 0; i < n; i++)
+            snprintf(source + strlen(source), sizeof source - strlen(source), "%s(x%u,x%u) ",
+                     i * full % n < full ? "fifofull<0>" : "fifo1", i, (i + 1) % n);
+        strcat(source, "}");
+        struct circuit *circuit = read_circuit(source, NULL, NULL);
+        REQUIRE(circuit);
+        unsigned long states = 1, tokens = 0;
+        for (unsigned i = 0; i < n; i++)
+            tokens += i * full % n < full;
+        for (unsigned i = 0; i < tokens; i++)
+            states = states * (n - i) / (i + 1);
+        for (size_t w = 0; w < sizeof ways / sizeof *ways; w++) {
+            struct answer answer = {0};
+            struct compose_options options;
+            compose_options_init(&options);
+            if (!run(&ways[w], circuit, options, &answer))
+                continue;
+            CHECK_MSG(answer.result.states == states && answer.graph->state_count == states &&
+                          answer.result.transitions == answer.graph->arc_count &&
+                          answer.result.deadlocks == 0,
+                      "ring %u/%lu: %llu/%llu, %zu arcs", n, tokens,
+                      (unsigned long long)answer.result.states,
+                      (unsigned long long)answer.result.transitions, answer.graph->arc_count);
+            release(&answer);
+        }
+        circuit_free(circuit);
+    }
+}
+
+int main(void)
+{
+    check_random();
+    check_laws();
+    check_wide();
+    return test_done();
+}

@@ -1,0 +1,132 @@
+/* Composition over MPI against the plainest engine. Run by mpirun with any number of ranks: rank 0
+ * compares, the others work. */
+#include "compose/agree.h"
+#include "compose/mpi.h"
+
+#include <mpi.h>
+
+static gordian_status over_mpi(const struct circuit *circuit, const struct compose_options *options,
+                               const struct compose_sink *sink, struct compose_result *result,
+                               const void *tuning, gordian_error *error)
+{
+    (void)tuning;
+    return compose_mpi.run(circuit, options, sink, result, error);
+}
+
+static void compare_ways(const struct circuit *circuit, struct random *random)
+{
+    struct compose_options options;
+    compose_options_init(&options);
+    options.max_deadlocks = (uint32_t)random_below(random, 4);
+    compare(over_mpi, circuit, &options, NULL);
+    options.indivisible = true;
+    compare(over_mpi, circuit, &options, NULL);
+    options.indivisible = random_below(random, 2);
+    options.full = true;
+    compare(over_mpi, circuit, &options, NULL);
+    options.max_states = 1 + random_below(random, 40);
+    compare(over_mpi, circuit, &options, NULL);
+}
+
+static void test_references(struct random *random)
+{
+    for (size_t i = 0; i < sizeof references / sizeof *references; i++) {
+        const struct reference *r = &references[i];
+        struct circuit *circuit = read_circuit(library, r->main, r->data);
+        struct compose_options options;
+        REQUIRE(circuit);
+        compose_options_init(&options);
+        struct outcome outcome = run(over_mpi, circuit, &options, NULL);
+        CHECK_MSG(outcome.result.states == r->states &&
+                      outcome.result.transitions == r->transitions &&
+                      outcome.result.deadlocks == r->deadlocks,
+                  "%s", r->main);
+        outcome_free(&outcome);
+        if (r->states <= 128)
+            compare_ways(circuit, random);
+        circuit_free(circuit);
+    }
+}
+
+static void test_random(struct random *random, unsigned rounds)
+{
+    for (unsigned i = 0; i < rounds; i++) {
+        struct circuit *circuit = random_circuit(random);
+        if (circuit->whole <= 4096)
+            compare_ways(circuit, random);
+        circuit_free(circuit);
+    }
+}
+
+/* Large enough that all ranks have states, and batches fill. */
+static void test_large(void)
+{
+    struct circuit *circuit =
+        read_circuit("main(a[0]?,a[18]!) { fifo1(a[i],a[i+1]) | i:<0..17> }", NULL, NULL);
+    struct compose_options options;
+    struct compose_result result;
+    gordian_error error = {0};
+    REQUIRE(circuit);
+    compose_options_init(&options);
+    REQUIRE(compose_mpi.run(circuit, &options, NULL, &result, &error) == GORDIAN_OK);
+    CHECK(result.states == 262144 && result.deadlocks == 0);
+    CHECK_MSG(result.transitions == 13052878, "%llu", (unsigned long long)result.transitions);
+    compose_result_free(&result);
+    circuit_free(circuit);
+}
+
+static bool stop_now(void *context, const struct compose_progress *progress)
+{
+    (void)context;
+    (void)progress;
+    return false;
+}
+
+/* Stopped on the way: everybody comes back, and the next run is not disturbed. */
+static void test_stop(void)
+{
+    struct circuit *circuit =
+        read_circuit("main(a[0]?,a[30]!) { fifo1(a[i],a[i+1]) | i:<0..29> }", NULL, NULL);
+    struct compose_options options;
+    struct compose_result result;
+    gordian_error error = {0};
+    REQUIRE(circuit);
+    compose_options_init(&options);
+    options.go_on = stop_now;
+    options.count_transitions = false;
+    options.max_deadlocks = 0;
+    REQUIRE(compose_mpi.run(circuit, &options, NULL, &result, &error) == GORDIAN_OK);
+    CHECK(result.stop == COMPOSE_STOPPED && result.states > 0 && result.states < 1u << 30);
+    compose_result_free(&result);
+    options.go_on = NULL;
+    options.max_states = 100000;
+    REQUIRE(compose_mpi.run(circuit, &options, NULL, &result, &error) == GORDIAN_OK);
+    CHECK(result.stop == COMPOSE_STATES && result.states > 100000 && result.states < 1u << 30);
+    compose_result_free(&result);
+    circuit_free(circuit);
+}
+
+int main(int argc, char **argv)
+{
+    const char *scale = getenv("GORDIAN_TEST_SCALE");
+    unsigned rounds = 200 * (scale ? (unsigned)atoi(scale) : 100) / 100;
+    gordian_error error = {0};
+    int rank, code = 0;
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    if (rank != 0) {
+        mpi_serve(&error);
+    } else {
+        struct random random;
+        random_seed(&random, 11);
+        test_references(&random);
+        test_random(&random, rounds);
+        test_large();
+        test_stop();
+        test_references(&random);
+        mpi_dismiss();
+        code = test_done();
+    }
+    MPI_Finalize();
+    return code;
+}

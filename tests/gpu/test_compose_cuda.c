@@ -1,0 +1,171 @@
+/* Constraint automata on the device against the plainest engine, number by number. */
+#include "compose/agree.h"
+#include "compose/cuda.h"
+#include "device.h"
+
+#include <string.h>
+
+static struct gpu *gpu;
+
+static gordian_status on_device(const struct circuit *circuit,
+                                const struct compose_options *options,
+                                const struct compose_sink *sink, struct compose_result *result,
+                                const void *tuning, gordian_error *error)
+{
+    return compose_cuda_on(gpu, tuning, circuit, options, sink, result, error);
+}
+
+/* In a bitmap; from a table into a bitmap; in a table that grows; rows in many blocks. */
+static const struct compose_tuning tunings[] = {
+    {.direct_bits = 20},
+    {.direct_bits = 1, .share = 64, .slots = 16, .block_states = 1, .block_transitions = 4},
+    {.no_bitmap = true, .slots = 4, .block_states = 512, .block_transitions = 1},
+};
+
+/* Without a sink only counts come. */
+static void counts_only(const struct circuit *circuit, const struct compose_options *options,
+                        const struct compose_tuning *tuning)
+{
+    struct compose_result with = {0}, without = {0};
+    struct compose_options bare = *options;
+    bare.count_transitions = false;
+    DO(compose_cuda_on(gpu, tuning, circuit, options, NULL, &with, &error));
+    DO(compose_cuda_on(gpu, tuning, circuit, &bare, NULL, &without, &error));
+    CHECK(with.states == without.states && with.deadlocks == without.deadlocks);
+    CHECK(without.transitions == 0);
+    compose_result_free(&with);
+    compose_result_free(&without);
+}
+
+static void compare_ways(const struct circuit *circuit, struct random *random)
+{
+    for (size_t t = 0; t < sizeof tunings / sizeof *tunings; t++) {
+        struct compose_options options;
+        compose_options_init(&options);
+        options.max_deadlocks = (uint32_t)random_below(random, 4);
+        compare(on_device, circuit, &options, &tunings[t]);
+        options.indivisible = true;
+        compare(on_device, circuit, &options, &tunings[t]);
+        options.indivisible = random_below(random, 2);
+        options.full = true;
+        compare(on_device, circuit, &options, &tunings[t]);
+        counts_only(circuit, &options, &tunings[t]);
+        options.max_states = 1 + random_below(random, 40);
+        compare(on_device, circuit, &options, &tunings[t]);
+    }
+}
+
+/* ------------------------------------------------------------------ tests */
+
+static void test_references(struct random *random)
+{
+    for (size_t i = 0; i < sizeof references / sizeof *references; i++) {
+        const struct reference *r = &references[i];
+        struct circuit *circuit = read_circuit(library, r->main, r->data);
+        REQUIRE(circuit);
+        struct compose_options options;
+        compose_options_init(&options);
+        for (size_t t = 0; t < sizeof tunings / sizeof *tunings; t++) {
+            struct outcome outcome = run(on_device, circuit, &options, &tunings[t]);
+            CHECK_MSG(outcome.result.states == r->states &&
+                          outcome.result.transitions == r->transitions &&
+                          outcome.result.deadlocks == r->deadlocks,
+                      "%s: %llu states, %llu transitions, %llu deadlocks", r->main,
+                      (unsigned long long)outcome.result.states,
+                      (unsigned long long)outcome.result.transitions,
+                      (unsigned long long)outcome.result.deadlocks);
+            outcome_free(&outcome);
+        }
+        if (r->states <= 128)
+            compare_ways(circuit, random);
+        circuit_free(circuit);
+    }
+}
+
+static void test_random(struct random *random, unsigned rounds)
+{
+    unsigned compared = 0;
+    for (unsigned i = 0; i < rounds; i++) {
+        struct circuit *circuit = random_circuit(random);
+        const char *why = "";
+        struct compose_options options;
+        compose_options_init(&options);
+        if (circuit->whole <= 512 && compose_dense.supports(circuit, &options, &why)) {
+            gpu_emulator_seed(gpu, i % 3 ? i : 0);
+            compare_ways(circuit, random);
+            compared++;
+        }
+        circuit_free(circuit);
+    }
+    gpu_emulator_seed(gpu, 0);
+    CHECK(compared * 4 > rounds);
+}
+
+/* A stopped run keeps no more than it was allowed, and what it has is consistent. */
+static void test_limits(void)
+{
+    struct circuit *circuit = read_circuit(library, "chain9", NULL);
+    REQUIRE(circuit);
+    for (uint64_t limit = 1; limit < 600; limit += 97) {
+        struct compose_options options;
+        compose_options_init(&options);
+        options.max_states = limit;
+        struct outcome outcome = run(on_device, circuit, &options, &tunings[2]);
+        uint64_t expected = limit < 512 ? limit : 512;
+        CHECK(outcome.result.states == expected);
+        CHECK((outcome.result.stop == COMPOSE_STATES) == (limit < 512));
+        REQUIRE(outcome.graph);
+        CHECK(outcome.graph->state_count == expected);
+        CHECK(outcome.graph->arc_count == outcome.result.transitions);
+        outcome_free(&outcome);
+    }
+    circuit_free(circuit);
+}
+
+static bool stop_at_once(void *context, const struct compose_progress *progress)
+{
+    (void)progress;
+    return ++*(unsigned *)context < 3;
+}
+
+static void test_stop(void)
+{
+    struct circuit *circuit = read_circuit(library, "chain9", NULL);
+    struct compose_result result;
+    struct compose_options options;
+    gordian_error error = {0};
+    unsigned calls = 0;
+    REQUIRE(circuit);
+    compose_options_init(&options);
+    options.go_on = stop_at_once;
+    options.context = &calls;
+    DO(compose_cuda_on(gpu, &tunings[2], circuit, &options, NULL, &result, &error));
+    CHECK(result.stop == COMPOSE_STOPPED && result.states > 0 && result.states < 512);
+    compose_result_free(&result);
+
+    /* Little memory: what fits is found. */
+    compose_options_init(&options);
+    options.max_memory = 1 << 15;
+    gordian_status status =
+        compose_cuda_on(gpu, &(struct compose_tuning){.no_bitmap = true, .slots = 64}, circuit,
+                        &options, NULL, &result, &error);
+    CHECK(status == GORDIAN_MEMORY || (status == GORDIAN_OK && result.memory <= 1 << 15));
+    compose_result_free(&result);
+    circuit_free(circuit);
+}
+
+int main(int argc, char **argv)
+{
+    const char *scale = getenv("GORDIAN_TEST_SCALE");
+    unsigned rounds = 120 * (scale ? (unsigned)atoi(scale) : 100) / 100;
+    int wanted = device_wanted(argc, argv);
+    struct random random;
+    random_seed(&random, 7);
+    gpu = device_open(wanted);
+    test_references(&random);
+    test_random(&random, wanted < 0 ? rounds : 10 * rounds);
+    test_limits();
+    test_stop();
+    gpu_close(gpu);
+    return test_done();
+}
