@@ -98,6 +98,8 @@ static gordian_status count_kept(const struct array_side *side, uint64_t *size,
     return status;
 }
 
+#define WATCH_BYTES (UINT64_C(256) << 20)
+
 /* The host's thread maps a piece ahead before the kernel starts, and more while it runs; whatever
  * it came too late for takes further launches. */
 static gordian_status run_watched(struct array_side *side, double *ns, gordian_error *error)
@@ -105,7 +107,7 @@ static gordian_status run_watched(struct array_side *side, double *ns, gordian_e
     struct array_world *world = side->world;
     union arguments arguments;
     struct gpu_launch launch;
-    uint64_t ahead = (world->array->info.emulated ? UINT64_C(4096) : UINT64_C(256) << 20) / 4;
+    uint64_t ahead = (world->array->info.emulated ? 4096 : WATCH_BYTES) / world->element;
     gordian_status status = gpu_array_watch(world->flat, ahead, error);
     if (status == GORDIAN_OK)
         status = fill_launch(side, &arguments, &launch);
@@ -215,7 +217,7 @@ static gordian_status one_row(struct array_side *context, const char *name, cons
     struct bench_row row = way_row(context->world, name, &side);
     snprintf(row.note, sizeof row.note, "%s", note);
     if (context->way == ARRAY_WAY_WATCHED)
-        snprintf(row.note, sizeof row.note, "%s, %u launches", note, context->launches);
+        snprintf(row.note, sizeof row.note, "%s; launches: %u", note, context->launches);
     return bench_add(array->bench, &row);
 }
 
@@ -232,7 +234,8 @@ static gordian_status other_rows(struct array_world *world)
     if (status == GORDIAN_OK)
         status = array_world_flat(world, true);
     if (status == GORDIAN_OK)
-        status = one_row(&watched, "flat-watched", "the host's time, until all is there");
+        status = one_row(&watched, "flat-watched",
+                         "the host's time until all is there, 256 MiB mapped before");
     return status;
 }
 

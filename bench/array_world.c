@@ -52,8 +52,9 @@ gordian_status array_check_answer(const struct array_world *world, const char *w
         return GORDIAN_OK;
     return fail(error, GORDIAN_INPUT,
                 "array: of %" PRIu64 " elements %s keeps %" PRIu64 ", sum %" PRIu64
-                "; it should be %" PRIu64 ", sum %" PRIu64,
-                world->count, who, answer->count, answer->sum, expected->count, expected->sum);
+                ", hash %" PRIx64 "; it should be %" PRIu64 ", sum %" PRIu64 ", hash %" PRIx64,
+                world->count, who, answer->count, answer->sum, answer->hash, expected->count,
+                expected->sum, expected->hash);
 }
 
 gordian_status array_check(const struct array_world *world, const char *who,

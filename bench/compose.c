@@ -23,7 +23,7 @@ gordian_status bench_compose(struct bench *bench)
 {
     static gordian_status (*const parts[])(const struct compose_bench *) = {
         compose_paper_rows, compose_reach_rows, compose_scale_rows,
-        compose_graph_rows, compose_mpi_rows,
+        compose_graph_rows, compose_gpu_rows,   compose_mpi_rows,
     };
     struct compose_bench compose = {.bench = bench};
     struct machine machine;

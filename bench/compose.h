@@ -25,6 +25,7 @@ struct compose_side {
     const struct circuit *circuit;
     struct compose_options options;
     unsigned repeat; /* as many runs are one sample; 0: one */
+    bool alone;      /* all work is done by the thread that asks */
     /* what must come out; 0: whatever does */
     uint64_t states, transitions;
     /* what came out */

@@ -111,17 +111,18 @@ static gordian_status check_side(const struct compose_side *side, gordian_error 
     return GORDIAN_OK;
 }
 
-/* Threads work for it: the clock on the wall counts. */
+/* Where threads work for it the clock on the wall counts. */
 gordian_status compose_side_run(void *context, double *ns, gordian_error *error)
 {
     struct compose_side *side = context;
     gordian_status status = GORDIAN_OK;
-    uint64_t start = clock_ns();
+    uint64_t (*now)(void) = side->alone ? work_ns : clock_ns;
+    uint64_t start = now();
     for (unsigned i = 0; i < (side->repeat ? side->repeat : 1) && status == GORDIAN_OK; i++) {
         compose_result_free(&side->result);
         status = side->engine->run(side->circuit, &side->options, NULL, &side->result, error);
     }
-    *ns = (double)(clock_ns() - start);
+    *ns = (double)(now() - start);
     return status == GORDIAN_OK ? check_side(side, error) : status;
 }
 

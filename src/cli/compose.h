@@ -22,7 +22,7 @@
 /* Without it one is, the nearest of so many. */
 #define COMPOSE_NEAREST 16u
 /* --explain builds the parts in between up to this many states. */
-#define COMPOSE_EXPLAINED 1000000u
+#define COMPOSE_EXPLAINED 50000u
 
 enum compose_format {
     FORMAT_NONE,

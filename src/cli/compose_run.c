@@ -230,8 +230,8 @@ static gordian_status explain_circuit(struct compose *compose, const struct circ
     gordian_status status = order && stages ? GORDIAN_OK : fail_memory(error);
     if (status == GORDIAN_OK && !given)
         status = compose_order(circuit, order, &memory, error);
-    for (size_t i = 0; i < circuit->factor_count && status == GORDIAN_OK; i++)
-        stages[i] = (struct compose_stage){given ? given[i] : order[i], UINT64_MAX, UINT64_MAX, 0};
+    if (status == GORDIAN_OK)
+        status = compose_explain(circuit, given ? given : order, most, stages, &memory, error);
     if (status == GORDIAN_OK && !compose->dot)
         status = (compose->cli->json ? &compose_json : &compose_text)
                      ->explain(compose, circuit, stages, error);
@@ -350,9 +350,9 @@ gordian_status compose_subject(struct compose *compose, const struct subject *su
     if (status == GORDIAN_OK && compose_needs_graph(compose))
         status = operate(compose, composed, error);
     composed->seconds = (double)(clock_ns() - start) / 1e9;
-    if (status == GORDIAN_MEMORY && composed->meter.refused)
-        return fail(error, GORDIAN_MEMORY,
-                    "the product as a graph, which this needs, takes more than --max-memory");
+    if (status == GORDIAN_MEMORY && compose->max_memory)
+        return fail(error, GORDIAN_MEMORY, "this takes more memory than --max-memory allows%s",
+                    compose_needs_graph(compose) ? ": it needs the product as a graph" : "");
     return status;
 }
 

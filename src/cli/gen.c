@@ -91,7 +91,8 @@ const struct command command_gen = {
     .name = "gen",
     .operands = "KIND",
     .summary = "make traces, snapshots and circuits of any size from a seed",
-    .about = "Writes a trace, snapshot or circuit of the given KIND to standard output: the same\n"
-             "bytes on every machine for the same seed. 'gordian gen --list' shows the kinds.\n",
+    .about = "Writes a trace, a snapshot or a circuit of the given KIND to standard output: the\n"
+             "same bytes on every machine for the same seed. 'gordian gen --list' shows the\n"
+             "kinds.\n",
     .run = gen_main,
 };

@@ -105,14 +105,17 @@ static gordian_status count_full(struct cpu *cpu, const struct space *full, gord
 
 /* Counting and what needs numbers. `full`: the whole product, or NULL. */
 static gordian_status finish(struct cpu *cpu, const struct space *full,
-                             const struct compose_sink *sink, struct deadlock_list *deadlocks,
-                             gordian_error *error)
+                             const struct compose_sink *sink, gordian_error *error)
 {
     struct compose_result *result = cpu->result;
     bool stopped = cpu_halted(cpu);
+    size_t described = 0;
     atomic_store(&cpu->halt, false); /* what was found is looked at all the same */
-    gordian_status status = cpu_count(cpu, deadlocks, error);
-    if (status == GORDIAN_OK && (sink || deadlocks->count > 0 || (stopped && !full)))
+    gordian_status status = cpu_count(cpu, &result->deadlocks, error);
+    described = (size_t)(result->deadlocks < cpu->options->max_deadlocks
+                             ? result->deadlocks
+                             : cpu->options->max_deadlocks);
+    if (status == GORDIAN_OK && (sink || described > 0 || (stopped && !full)))
         status = number_states(cpu, error);
     if (status == GORDIAN_OK && stopped && !full && cpu->options->count_transitions)
         status = cpu_count_among(cpu, &cpu->space, error);
@@ -122,10 +125,9 @@ static gordian_status finish(struct cpu *cpu, const struct space *full,
         return status;
     result->states = atomic_load(&cpu->states);
     result->transitions = cpu->options->count_transitions ? atomic_load(&cpu->transitions) : 0;
-    result->deadlocks = deadlocks->all;
     atomic_store(&cpu->transitions, result->transitions);
-    if (deadlocks->count > 0)
-        status = cpu_trace(cpu, deadlocks, full ? full : &cpu->space, error);
+    if (described > 0)
+        status = cpu_trace(cpu, described, full ? full : &cpu->space, error);
     cpu->pass = 2;
     if (status == GORDIAN_OK && sink)
         status = cpu_deliver(cpu, full ? full : &cpu->space, sink, error);
@@ -136,7 +138,6 @@ static gordian_status compose(struct cpu *cpu, const struct compose_sink *sink,
                               gordian_error *error)
 {
     struct space full = {0};
-    struct deadlock_list deadlocks = {0};
     const gordian_allocator *memory = &cpu->meter.memory;
     gordian_status status = GORDIAN_OK;
     if (cpu->options->full)
@@ -144,8 +145,7 @@ static gordian_status compose(struct cpu *cpu, const struct compose_sink *sink,
     if (status == GORDIAN_OK)
         status = find_states(cpu, error);
     if (status == GORDIAN_OK)
-        status = finish(cpu, full.kind == SPACE_FULL ? &full : NULL, sink, &deadlocks, error);
-    memory_free(memory, deadlocks.states);
+        status = finish(cpu, full.kind == SPACE_FULL ? &full : NULL, sink, error);
     space_close(&full);
     return status;
 }

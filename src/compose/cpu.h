@@ -77,16 +77,8 @@ bool cpu_bitmap_open(struct cpu *cpu);
 void cpu_bitmap_put(struct cpu *cpu, uint64_t state, bool done);
 gordian_status cpu_bitmap(struct cpu *cpu, gordian_error *error);
 
-/* cpu_count.c: transitions and deadlocks of everything found, or, with `space` full, of all
- * combinations. `deadlocks`: the packed states of the first max_deadlocks of them, ascending; its
- * states are the caller's. */
-struct deadlock_list {
-    uint64_t *states; /* packed */
-    size_t count, room; /* room in words */
-    size_t wanted;      /* max_deadlocks */
-    uint64_t all;
-};
-gordian_status cpu_count(struct cpu *cpu, struct deadlock_list *deadlocks, gordian_error *error);
+/* cpu_count.c: transitions and deadlocks of everything found; transitions of all combinations. */
+gordian_status cpu_count(struct cpu *cpu, uint64_t *deadlocks, gordian_error *error);
 gordian_status cpu_count_full(struct cpu *cpu, gordian_error *error);
 
 /* cpu_rows.c */
@@ -95,8 +87,9 @@ gordian_status cpu_deliver(struct cpu *cpu, const struct space *space,
 /* Transitions among the states of a space that is not closed under them. */
 gordian_status cpu_count_among(struct cpu *cpu, const struct space *space, gordian_error *error);
 
-/* cpu_trace.c: fills result->found. `numbers`: where the deadlocks' numbers come from. */
-gordian_status cpu_trace(struct cpu *cpu, const struct deadlock_list *deadlocks,
-                         const struct space *numbers, gordian_error *error);
+/* cpu_trace.c: fills result->found with the nearest `wanted` deadlocks, of which there are that
+ * many. `numbers`: where their numbers come from. */
+gordian_status cpu_trace(struct cpu *cpu, size_t wanted, const struct space *numbers,
+                         gordian_error *error);
 
 #endif

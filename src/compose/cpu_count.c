@@ -15,7 +15,7 @@ struct counting {
     struct wide_firing *firings;
     size_t firing_count;
     bool full; /* all places of the grid */
-    struct deadlock_list *lists; /* one a thread; NULL: deadlocks are not wanted */
+    _Atomic uint64_t deadlocks;
     _Atomic uint64_t next;       /* block to take */
     _Atomic bool saturated, memory;
 };
@@ -25,32 +25,6 @@ static void add(struct counting *counting, uint64_t count)
     uint64_t before = atomic_fetch_add(&counting->cpu->transitions, count);
     if (count == UINT64_MAX || before + count < before)
         atomic_store(&counting->saturated, true);
-}
-
-/* ------------------------------------------------------------------ deadlocks */
-
-/* Keeps the smallest ones: twice as many as wanted, then the better half. */
-static void keep_best(struct deadlock_list *list, size_t words)
-{
-    sort_states(list->states, list->count, words);
-    if (list->count > list->wanted)
-        list->count = list->wanted;
-}
-
-static bool add_deadlock(struct counting *counting, unsigned member, const uint64_t *state)
-{
-    struct deadlock_list *list = &counting->lists[member];
-    size_t words = counting->cpu->packing.words;
-    list->all++;
-    if (list->wanted == 0)
-        return true;
-    if (list->count == 2 * list->wanted)
-        keep_best(list, words);
-    if (!memory_grow(&counting->cpu->meter.memory, &list->states, &list->room,
-                     (list->count + 1) * words, sizeof *list->states))
-        return false;
-    memcpy(list->states + list->count++ * words, state, words * sizeof *state);
-    return true;
 }
 
 /* ------------------------------------------------------------------ one state */
@@ -63,8 +37,8 @@ static bool count_state(struct counting *counting, unsigned member, const uint64
     uint64_t joint = 0;
     if (!scene_look(scene, state))
         return false;
-    if (counting->lists && scene->count == 0 && !add_deadlock(counting, member, state))
-        return false;
+    if (scene->count == 0)
+        atomic_fetch_add_explicit(&counting->deadlocks, 1, memory_order_relaxed);
     if (options->indivisible || !options->count_transitions)
         joint = scene->count;
     else if (!scene_count(scene, &joint))
@@ -135,11 +109,10 @@ static bool count_word(struct counting *counting, unsigned member, uint64_t base
     bool saturated = false;
     uint64_t pairs = count_enabled(counting, base, states, planes, &plane_count, &most, &any,
                                    &rivals);
-    for (uint64_t stuck = counting->lists ? states & ~any : 0; stuck; stuck &= stuck - 1) {
-        uint64_t state = base | (uint64_t)__builtin_ctzll(stuck);
-        if (!add_deadlock(counting, member, &state))
-            return false;
-    }
+    if (states & ~any)
+        atomic_fetch_add_explicit(&counting->deadlocks,
+                                  (uint64_t)__builtin_popcountll(states & ~any),
+                                  memory_order_relaxed);
     if (!options->count_transitions)
         return true;
     if (options->indivisible)
@@ -313,44 +286,11 @@ gordian_status cpu_count_full(struct cpu *cpu, gordian_error *error)
     return count_with(cpu, &counting, cpu->grid.words ? count_blocks : count_all, error);
 }
 
-/* The lists of all threads as one. */
-static gordian_status unite(struct cpu *cpu, struct deadlock_list *lists,
-                            struct deadlock_list *out, gordian_error *error)
+gordian_status cpu_count(struct cpu *cpu, uint64_t *deadlocks, gordian_error *error)
 {
-    size_t words = cpu->packing.words, count = 0;
-    for (unsigned m = 0; m < team_size(cpu->team); m++)
-        count += lists[m].count;
-    out->states = memory_alloc(&cpu->meter.memory, count * words * sizeof *out->states);
-    if (!out->states)
-        return fail_memory(error);
-    for (unsigned m = 0; m < team_size(cpu->team); m++) {
-        if (lists[m].count > 0)
-            memcpy(out->states + out->count * words, lists[m].states,
-                   lists[m].count * words * sizeof *out->states);
-        out->count += lists[m].count;
-        out->all += lists[m].all;
-    }
-    keep_best(out, words);
-    return GORDIAN_OK;
-}
-
-gordian_status cpu_count(struct cpu *cpu, struct deadlock_list *deadlocks, gordian_error *error)
-{
-    const gordian_allocator *memory = &cpu->meter.memory;
     struct counting counting = {.cpu = cpu};
-    unsigned members = team_size(cpu->team);
-    counting.lists = memory_zeroed(memory, members * sizeof *counting.lists);
-    if (!counting.lists)
-        return fail_memory(error);
-    *deadlocks = (struct deadlock_list){.wanted = cpu->options->max_deadlocks};
-    for (unsigned m = 0; m < members; m++)
-        counting.lists[m].wanted = deadlocks->wanted;
     gordian_status status =
         count_with(cpu, &counting, cpu->table ? count_part : count_blocks, error);
-    if (status == GORDIAN_OK)
-        status = unite(cpu, counting.lists, deadlocks, error);
-    for (unsigned m = 0; m < members; m++)
-        memory_free(memory, counting.lists[m].states);
-    memory_free(memory, counting.lists);
+    *deadlocks = atomic_load(&counting.deadlocks);
     return status;
 }

@@ -14,9 +14,8 @@ struct tracing {
     uint64_t *level, *next;    /* numbers */
     size_t level_count, next_count, level_room, next_room;
     uint64_t from;
-    uint64_t wanted; /* deadlocks not reached yet */
-    const uint64_t *targets;
-    size_t target_count;
+    uint64_t *found; /* deadlocks, nearest first */
+    size_t found_count, wanted;
     uint64_t *state;
     uint32_t *locals;
     uint64_t steps;
@@ -26,21 +25,6 @@ struct tracing {
     uint64_t *label;
     bool has_label;
 };
-
-static bool is_target(const struct tracing *tracing, uint64_t number)
-{
-    size_t low = 0, high = tracing->target_count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (tracing->targets[middle] == number)
-            return true;
-        if (tracing->targets[middle] < number)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return false;
-}
 
 static bool reach(struct tracing *tracing, uint64_t number, uint64_t before)
 {
@@ -53,8 +37,6 @@ static bool reach(struct tracing *tracing, uint64_t number, uint64_t before)
     }
     tracing->before[number] = before;
     tracing->next[tracing->next_count++] = number;
-    if (is_target(tracing, number))
-        tracing->wanted--;
     return true;
 }
 
@@ -77,15 +59,16 @@ static bool step(void *context, const struct scene *scene)
     uint64_t number = space_number(tracing->space, scene->to);
     if (++tracing->steps % 65536 == 0 && !cpu_report(tracing->cpu))
         return false;
-    return number == UINT64_MAX || (reach(tracing, number, tracing->from + 1) && tracing->wanted);
+    return number == UINT64_MAX || reach(tracing, number, tracing->from + 1);
 }
 
-/* The states after those of the level. */
-static bool advance(struct tracing *tracing)
+/* Goes through the states of the level: to see which are deadlocks, or to fire all that can happen
+ * in them. False: out of memory or stopped. */
+static bool go_through(struct tracing *tracing, bool fire)
 {
     struct scene *scene = &tracing->cpu->scenes[0];
     struct space_walk walk;
-    for (size_t i = 0; i < tracing->level_count && tracing->wanted; i++) {
+    for (size_t i = 0; i < tracing->level_count && tracing->found_count < tracing->wanted; i++) {
         bool memory;
         tracing->from = tracing->level[i];
         space_seek(&walk, tracing->space, tracing->from, tracing->state, tracing->locals);
@@ -93,19 +76,21 @@ static bool advance(struct tracing *tracing)
             tracing->failed = true;
             return false;
         }
-        if (!scene_each(scene, tracing->state, false, step, tracing, &memory)) {
+        if (!fire && scene->count == 0)
+            tracing->found[tracing->found_count++] = tracing->from;
+        if (fire && !scene_each(scene, tracing->state, false, step, tracing, &memory)) {
             tracing->failed |= memory;
-            return !tracing->failed && !cpu_halted(tracing->cpu) && !tracing->wanted;
+            return false;
         }
     }
     return true;
 }
 
-/* Level after level until every deadlock wanted is reached. */
+/* Level after level until enough deadlocks are found. */
 static void search(struct tracing *tracing)
 {
     reach_initial(tracing);
-    while (tracing->wanted && tracing->next_count > 0 && !tracing->failed) {
+    while (tracing->next_count > 0 && tracing->found_count < tracing->wanted && !tracing->failed) {
         uint64_t *kept = tracing->level;
         size_t room = tracing->level_room;
         tracing->level = tracing->next;
@@ -115,7 +100,7 @@ static void search(struct tracing *tracing)
         tracing->next_room = room;
         tracing->next_count = 0;
         sort_states(tracing->level, tracing->level_count, 1);
-        if (!advance(tracing))
+        if (!go_through(tracing, false) || !go_through(tracing, true))
             return;
     }
 }
@@ -150,22 +135,24 @@ static bool find_label(struct tracing *tracing, uint64_t from, uint64_t to, uint
            scene_each(scene, tracing->state, false, compare_label, tracing, &memory);
 }
 
-static gordian_status describe(struct tracing *tracing, uint64_t number, const uint64_t *state,
+static gordian_status describe(struct tracing *tracing, uint64_t number,
                                const struct space *numbers, struct compose_deadlock *deadlock,
                                gordian_error *error)
 {
     struct cpu *cpu = tracing->cpu;
     const gordian_allocator *memory = &cpu->result->allocator;
-    size_t words = cpu->circuit->label_words, steps = 0;
+    size_t words = cpu->circuit->label_words, steps = 0, factors = cpu->circuit->factor_count;
+    struct space_walk walk;
     for (uint64_t n = number; tracing->before[n] != n + 1; n = tracing->before[n] - 1)
         steps++;
-    *deadlock = (struct compose_deadlock){.number = space_number(numbers, state),
+    space_seek(&walk, tracing->space, number, tracing->state, tracing->locals);
+    *deadlock = (struct compose_deadlock){.number = space_number(numbers, tracing->state),
                                           .step_count = steps};
-    deadlock->state = memory_alloc(memory, cpu->circuit->factor_count * sizeof(uint32_t));
+    deadlock->state = memory_alloc(memory, factors * sizeof(uint32_t));
     deadlock->labels = memory_alloc(memory, steps * words * sizeof(uint64_t));
     bool fine = deadlock->state && deadlock->labels;
     if (fine)
-        unpack(&cpu->packing, state, deadlock->state);
+        memcpy(deadlock->state, tracing->locals, factors * sizeof(uint32_t));
     for (uint64_t n = number; fine && steps > 0; n = tracing->before[n] - 1)
         fine = find_label(tracing, tracing->before[n] - 1, n, deadlock->labels + --steps * words);
     if (fine)
@@ -175,48 +162,27 @@ static gordian_status describe(struct tracing *tracing, uint64_t number, const u
     return fail_memory(error);
 }
 
-static gordian_status describe_all(struct tracing *tracing, const struct deadlock_list *deadlocks,
-                                   const struct space *numbers, gordian_error *error)
-{
-    struct compose_result *result = tracing->cpu->result;
-    gordian_status status = GORDIAN_OK;
-    result->found = memory_alloc(&result->allocator, deadlocks->count * sizeof *result->found);
-    if (!result->found)
-        return fail_memory(error);
-    for (size_t i = 0; i < deadlocks->count && status == GORDIAN_OK; i++) {
-        if (!tracing->before[tracing->targets[i]])
-            continue; /* the search was stopped */
-        status = describe(tracing, tracing->targets[i],
-                          deadlocks->states + i * tracing->cpu->packing.words, numbers,
-                          &result->found[result->found_count], error);
-        result->found_count += status == GORDIAN_OK;
-    }
-    return status;
-}
-
-gordian_status cpu_trace(struct cpu *cpu, const struct deadlock_list *deadlocks,
-                         const struct space *numbers, gordian_error *error)
+gordian_status cpu_trace(struct cpu *cpu, size_t wanted, const struct space *numbers,
+                         gordian_error *error)
 {
     const gordian_allocator *memory = &cpu->meter.memory;
-    struct tracing tracing = {.cpu = cpu, .space = &cpu->space, .wanted = deadlocks->count};
-    uint64_t *targets = memory_alloc(memory, deadlocks->count * sizeof *targets);
+    struct compose_result *result = cpu->result;
+    struct tracing tracing = {.cpu = cpu, .space = &cpu->space, .wanted = wanted};
+    tracing.found = memory_alloc(memory, wanted * sizeof *tracing.found);
     tracing.before = memory_zeroed(memory, cpu->space.count * sizeof *tracing.before);
     tracing.state = memory_alloc(memory, cpu->packing.words * sizeof *tracing.state);
     tracing.locals = memory_alloc(memory, cpu->circuit->factor_count * sizeof *tracing.locals);
-    gordian_status status = targets && tracing.before && tracing.state && tracing.locals
-                                ? GORDIAN_OK
-                                : fail_memory(error);
-    if (status == GORDIAN_OK) {
-        for (size_t i = 0; i < deadlocks->count; i++)
-            targets[i] = space_number(&cpu->space, deadlocks->states + i * cpu->packing.words);
-        tracing.targets = targets;
-        tracing.target_count = deadlocks->count;
+    result->found = memory_alloc(&result->allocator, wanted * sizeof *result->found);
+    bool fine =
+        tracing.found && tracing.before && tracing.state && tracing.locals && result->found;
+    if (fine)
         search(&tracing);
-        status = tracing.failed ? fail_memory(error) : GORDIAN_OK;
+    gordian_status status = fine && !tracing.failed ? GORDIAN_OK : fail_memory(error);
+    for (size_t i = 0; i < tracing.found_count && status == GORDIAN_OK; i++) {
+        status = describe(&tracing, tracing.found[i], numbers, &result->found[i], error);
+        result->found_count += status == GORDIAN_OK;
     }
-    if (status == GORDIAN_OK)
-        status = describe_all(&tracing, deadlocks, numbers, error);
-    memory_free(memory, targets);
+    memory_free(memory, tracing.found);
     memory_free(memory, tracing.before);
     memory_free(memory, tracing.level);
     memory_free(memory, tracing.next);

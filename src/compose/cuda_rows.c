@@ -27,7 +27,8 @@ struct writer {
     uint64_t units;
     uint64_t *directory; /* the host's copy; bitmap only */
     uint64_t state_room, room;
-    bool copied; /* to the host */
+    bool copied;     /* to the host */
+    double per_unit; /* transitions of a unit of the last block; 0: not known */
     uint64_t written;
 };
 
@@ -197,6 +198,13 @@ static gordian_status writer_open(struct writer *writer, struct compose_device *
         status = number_list(writer, error);
     else
         writer->units = device->set.count;
+    if (!copied && !device->info.emulated) { /* no pinned memory: larger ones cost nothing */
+        const uint64_t rows = UINT64_C(1) << 20, transitions = UINT64_C(1) << 27;
+        if (device_fits(device, 32 * rows + transitions * 8 * (1 + label_words(writer)))) {
+            writer->state_room = rows;
+            writer->room = transitions;
+        }
+    }
     if (writer->state_room < COMPOSE_STRIDE * 64)
         writer->state_room = COMPOSE_STRIDE * 64;
     if (status == GORDIAN_OK)
@@ -208,13 +216,16 @@ static gordian_status writer_open(struct writer *writer, struct compose_device *
 
 /* ------------------------------------------------------------------ a block */
 
-/* Which units come next: as many as there is room for, `most` at most. */
+/* Which units come next: as many as there is room for, to judge by the last block, and `most` at
+ * most. */
 static void lay_block(const struct writer *writer, struct block *block, uint64_t from,
                       uint64_t most)
 {
     uint64_t left = writer->units - from, room = writer->state_room;
     if (writer->directory)
         room /= COMPOSE_STRIDE * 64;
+    if (writer->per_unit * (double)room > 0.8 * (double)writer->room)
+        room = (uint64_t)(0.8 * (double)writer->room / writer->per_unit) + 1;
     if (left > room)
         left = room;
     if (left > most)
@@ -298,12 +309,13 @@ static gordian_status finish(struct writer *writer, int which, gordian_error *er
     while (status == GORDIAN_OK && block->count) {
         uint64_t taken = 0, units = block->to - block->from;
         status = gpu_read(device->gpu, &taken, CONTROL(device, taken), sizeof taken, error);
+        writer->per_unit = (double)taken / (double)units;
         if (status != GORDIAN_OK || taken <= writer->room) {
             writer->written += taken;
             return status;
         }
         if (units > 1) {
-            lay_block(writer, block, block->from, units / 2);
+            lay_block(writer, block, block->from, units - 1);
         } else {
             struct block kept = *block;
             free_blocks(writer);

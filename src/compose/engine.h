@@ -37,7 +37,7 @@ struct compose_options {
     bool count_transitions; /* false: states and deadlocks only (result->transitions stays 0) */
     uint64_t max_states;    /* stop when there are more; 0: no limit */
     uint64_t max_memory;    /* bytes the engine may hold; 0: no limit */
-    uint32_t max_deadlocks; /* describe this many, in order of their numbers; all are counted */
+    uint32_t max_deadlocks; /* describe this many, the nearest first; all are counted */
     unsigned threads;       /* 0: as many as the machine has cores */
     const uint32_t *order; /* the order to compose in: a permutation of the factors; NULL: choose */
     /* Called now and then (at least ten times a second, always on the thread that called run);
@@ -57,7 +57,10 @@ enum compose_stop {
     COMPOSE_STOPPED, /* go_on said so */
 };
 
-/* A state nothing leads out of, and a shortest way there from an initial state. */
+/* A state that can be reached and that nothing leads out of, and a shortest way there from an
+ * initial state. Those described are ordered by (step_count, number). Of several shortest ways all
+ * engines give the same: from the end back, always the smallest state one step nearer, and of
+ * several labels the smallest. */
 struct compose_deadlock {
     uint64_t number;
     uint32_t *state; /* local states, one a factor */

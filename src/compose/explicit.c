@@ -205,23 +205,38 @@ static gordian_status describe(const struct finishing *finishing, uint32_t state
     return GORDIAN_OK;
 }
 
+static int compare_numbers(const void *left, const void *right)
+{
+    uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
+    return (a > b) - (a < b);
+}
+
+/* The nearest ones: the order of discovery is that of the levels, but within a level it is not that
+ * of the numbers. */
 static gordian_status describe_all(struct finishing *finishing, gordian_error *error)
 {
     struct compose_result *result = finishing->result;
+    const uint32_t *queue = finishing->queue;
     uint64_t most = finishing->options->max_deadlocks;
     size_t wanted = (size_t)(result->deadlocks < most ? result->deadlocks : most);
+    gordian_status status = GORDIAN_OK;
     if (wanted == 0)
         return GORDIAN_OK;
     result->found = memory_alloc(&result->allocator, wanted * sizeof *result->found);
     if (!result->found)
         return fail_memory(error);
-    gordian_status status = GORDIAN_OK;
-    for (uint32_t s = 0; result->found_count < wanted && status == GORDIAN_OK; s++) {
-        if (finishing->rank[s] == GORDIAN_NONE || finishing->level[s] == GORDIAN_NONE ||
-            finishing->first[s] != finishing->first[s + 1])
-            continue;
-        status = describe(finishing, s, &result->found[result->found_count], error);
-        result->found_count += status == GORDIAN_OK;
+    for (uint32_t at = 0, end; result->found_count < wanted && status == GORDIAN_OK; at = end) {
+        uint32_t level = finishing->level[queue[at]];
+        for (end = at; end < finishing->found && finishing->level[queue[end]] == level;)
+            end++;
+        qsort(finishing->queue + at, end - at, sizeof *queue, compare_numbers);
+        for (uint32_t i = at; i < end && result->found_count < wanted && status == GORDIAN_OK; i++) {
+            uint32_t s = queue[i];
+            if (finishing->rank[s] == GORDIAN_NONE || finishing->first[s] != finishing->first[s + 1])
+                continue;
+            status = describe(finishing, s, &result->found[result->found_count], error);
+            result->found_count += status == GORDIAN_OK;
+        }
     }
     return status;
 }

@@ -77,7 +77,7 @@
     REAL(munmap)
 
 struct real {
-#define REAL(name) __typeof__(name) *name;
+#define REAL(name) __typeof__(name) *(name);
     REAL_FUNCTIONS(REAL)
 #undef REAL
 #if defined(__x86_64__)

@@ -148,7 +148,7 @@ WRAPPER(sem_t *, sem_open, (const char *name, int flags, ...))
     if (flags & O_CREAT) {
         va_list more;
         va_start(more, flags);
-        mode = va_arg(more, mode_t);
+        mode = va_arg(more, mode_t); /* NOLINT(clang-analyzer-valist.Uninitialized): it is */
         value = va_arg(more, unsigned);
         va_end(more);
     }

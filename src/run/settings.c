@@ -7,8 +7,6 @@
 
 #include <string.h>
 
-extern char **environ;
-
 static char *none[] = {NULL};
 
 static bool is_variable(const char *entry, const char *name)

@@ -59,7 +59,7 @@ expect "" avoid --plan --workers ""
 expect "first.trace" compose --hide f
 expect "first.trace" compose --include f
 expect "text" compose --order ""
-expect "--deadlocks --dot" compose --d
+expect "--data --deadlocks --dot" compose --d
 expect "dense" compose --engine d
 expect "" compose --trace --main ""
 expect "report abort break" run --on-deadlock ""

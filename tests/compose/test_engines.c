@@ -72,23 +72,26 @@ static uint32_t *distances(const struct graph *graph)
     return distance;
 }
 
-/* Every reachable deadlock is there, in order, each with a way as short as can be. */
+/* Every reachable deadlock is there, the nearest first, each with a way as short as can be. */
 static void check_deadlocks(const struct circuit *circuit, const struct graph *plain,
                             const struct compose_result *result, const char *what)
 {
     uint32_t *distance = distances(plain);
-    size_t at = 0;
-    for (uint32_t s = 0; s < plain->state_count; s++) {
-        if (!graph_is_deadlock(plain, s) || distance[s] == GORDIAN_NONE)
-            continue;
+    size_t count = 0;
+    for (uint32_t s = 0; s < plain->state_count; s++)
+        count += graph_is_deadlock(plain, s) && distance[s] != GORDIAN_NONE;
+    CHECK_MSG(result->deadlocks == count && result->found_count == count, "%s: %zu deadlocks", what,
+              count);
+    for (size_t i = 0; i < result->found_count; i++) {
+        const struct compose_deadlock *found = &result->found[i], *before = found - 1;
         const char *why = "";
-        CHECK_MSG(at < result->found_count && result->found[at].number == s &&
-                      result->found[at].step_count == distance[s] &&
-                      compose_check_deadlock(circuit, &result->found[at], &why),
-                  "%s: deadlock %zu, state %u: %s", what, at, s, why);
-        at++;
+        CHECK_MSG(graph_is_deadlock(plain, (uint32_t)found->number) &&
+                      found->step_count == distance[found->number] &&
+                      compose_check_deadlock(circuit, found, &why),
+                  "%s: deadlock %zu: %s", what, i, why);
+        CHECK(i == 0 || before->step_count < found->step_count ||
+              (before->step_count == found->step_count && before->number < found->number));
     }
-    CHECK_MSG(result->deadlocks == at && result->found_count == at, "%s: %zu deadlocks", what, at);
     free(distance);
 }
 
@@ -111,9 +114,9 @@ static unsigned check_circuit(const struct circuit *circuit, bool full, const ch
     unsigned ran = 0;
     gordian_error error = {0};
     gordian_status status = plain_product(&plain, circuit, full, NULL, &error);
-    CHECK_MSG(status == GORDIAN_OK, "%s: %s", what, error.message);
+    CHECK_MSG(status == GORDIAN_OK || status == GORDIAN_INPUT, "%s: %s", what, error.message);
     if (status != GORDIAN_OK)
-        return 0;
+        return 0; /* too large for the oracle */
     compose_options_init(&options);
     options.full = full;
     options.max_deadlocks = UINT32_MAX;
@@ -176,29 +179,32 @@ static void check_indivisible(const struct circuit *circuit)
 static void check_random(void)
 {
     struct random random;
-    unsigned long deadlocked = 0, full = 0, rounds = scaled(2400);
+    unsigned long checked = 0, full = 0, rounds = scaled(2600);
     random_seed(&random, 20);
     for (unsigned long round = 0; round < rounds; round++) {
         char what[40];
         snprintf(what, sizeof what, "circuit %lu", round);
         uint32_t factors = 1 + (uint32_t)random_below(&random, 12);
         struct circuit *circuit = round % 3 == 2 ? random_network(&random, factors)
-                                                 : random_circuit(&random, factors, 2000);
-        if (!circuit || !circuit->whole_fits || circuit->whole > 4000) {
+                                                 : random_circuit(&random, factors,
+                                                                  round % 16 == 0 ? 4000 : 200);
+        if (!circuit || !circuit->whole_fits ||
+            circuit->whole > (round % 16 == 0 ? 4000 : 400)) { /* too long for so many */
             circuit_free(circuit);
+            round--;
             continue;
         }
-        check_circuit(circuit, false, what);
+        checked += check_circuit(circuit, false, what) == sizeof ways / sizeof *ways;
         if (circuit->whole <= 300) {
             check_circuit(circuit, true, what);
             full++;
         }
         if (round % 4 == 0)
             check_indivisible(circuit);
-        deadlocked++;
         circuit_free(circuit);
     }
-    CHECK_MSG(deadlocked > rounds / 2, "%lu circuits, %lu full", deadlocked, full);
+    CHECK_MSG(checked >= rounds * 9 / 10 && full >= rounds / 4, "%lu circuits, %lu in full",
+              checked, full);
 }
 
 /* ------------------------------------------------------------------ laws of the product */
@@ -291,7 +297,7 @@ static void check_wide(void)
 {
     static const struct {
         unsigned n, full;
-    } rings[] = {{40, 2}, {63, 2}, {64, 2}, {70, 3}, {130, 2}};
+    } rings[] = {{20, 3}, {63, 1}, {64, 2}, {70, 2}, {130, 1}};
     for (size_t r = 0; r < sizeof rings / sizeof *rings; r++) {
         char source[8000] = "main() { ";
         unsigned n = rings[r].n, full = rings[r].full;

@@ -139,7 +139,8 @@ static void test_stop(void)
     compose_options_init(&options);
     options.go_on = stop_at_once;
     options.context = &calls;
-    DO(compose_cuda_on(gpu, &tunings[2], circuit, &options, NULL, &result, &error));
+    REQUIRE(compose_cuda_on(gpu, &tunings[2], circuit, &options, NULL, &result, &error) ==
+            GORDIAN_OK);
     CHECK(result.stop == COMPOSE_STOPPED && result.states > 0 && result.states < 512);
     compose_result_free(&result);
 
