@@ -127,7 +127,7 @@ gordian_status compose_mpi_rows(const struct compose_bench *compose)
 {
     static const char *const version[] = {"mpirun", "--version", NULL};
     struct bench *bench = compose->bench;
-    uint32_t size = bench->options->quick ? 20 : 24;
+    uint32_t size = bench->options->quick ? 22 : 26;
     struct ranks ranks = {.states = UINT64_C(1) << size};
     char text[256];
     const char *only = bench->options->engine;

@@ -43,7 +43,7 @@ static gordian_status report(struct compose *compose, const struct composed *com
         status = reporter->statistics(compose, composed, error);
     if (status == GORDIAN_OK)
         status = report_deadlocks(compose, composed, reporter, error);
-    if (status == GORDIAN_OK && compose->livelock)
+    if (status == GORDIAN_OK && compose->livelock && composed_graph(composed))
         status = reporter->livelock(compose, composed, error);
     if (status == GORDIAN_OK && (compose->cli->json || !compose->cli->quiet))
         status = reporter->summary(compose, composed, error);
@@ -62,8 +62,9 @@ static void say_notes(struct compose *compose, const struct composed *composed)
     if (result->note[0] && !compose->cli->quiet)
         cli_say(compose->cli, "engine '%s': %s", result->engine, result->note);
     if (result->stop != COMPOSE_COMPLETE)
-        cli_say(compose->cli, "stopped: %s; what is told is what was found until then",
-                why[result->stop]);
+        cli_say(compose->cli, "stopped: %s; what is told is what was found until then%s",
+                why[result->stop],
+                compose_needs_graph(compose) ? ", and nothing is hidden or minimised" : "");
     if (composed->one_datum && !compose->cli->quiet)
         cli_say(compose->cli, "the data make no difference here: composed with one of them");
 }

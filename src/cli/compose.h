@@ -19,8 +19,6 @@
 
 /* Deadlocks that --trace describes at most. */
 #define COMPOSE_TRACES 10000u
-/* Without it one is, the nearest of so many. */
-#define COMPOSE_NEAREST 16u
 /* --explain builds the parts in between up to this many states. */
 #define COMPOSE_EXPLAINED 50000u
 

@@ -209,8 +209,8 @@ static gordian_status run_into(struct compose *compose, const struct circuit *ci
     if (status != GORDIAN_OK)
         return status;
     status = run_engine(compose, circuit, options, &graph.sink, composed, error);
-    if (status != GORDIAN_OK) {
-        graph_sink_abandon(&graph);
+    if (status != GORDIAN_OK || composed->result.stop != COMPOSE_COMPLETE) {
+        graph_sink_abandon(&graph); /* a part of the product would only mislead */
         return status;
     }
     return graph_sink_close(&graph, &composed->product, error);
@@ -258,7 +258,7 @@ static gordian_status run_circuit(struct compose *compose, struct composed *comp
     options.count_transitions = composed->counted = !compose->quick;
     options.max_states = compose->max_states;
     options.max_memory = compose->max_memory;
-    options.max_deadlocks = compose->trace ? COMPOSE_TRACES : COMPOSE_NEAREST;
+    options.max_deadlocks = compose->trace ? COMPOSE_TRACES : 1;
     options.threads = compose->threads;
     options.go_on = go_on;
     options.context = compose;
@@ -347,7 +347,8 @@ gordian_status compose_subject(struct compose *compose, const struct subject *su
     meter_open(&composed->meter, NULL, compose->max_memory);
     gordian_status status = subject->circuit ? run_circuit(compose, composed, to, error)
                                              : graph_summarise(composed, subject->graph, error);
-    if (status == GORDIAN_OK && compose_needs_graph(compose))
+    if (status == GORDIAN_OK && compose_needs_graph(compose) &&
+        composed->result.stop == COMPOSE_COMPLETE)
         status = operate(compose, composed, error);
     composed->seconds = (double)(clock_ns() - start) / 1e9;
     if (status == GORDIAN_MEMORY && compose->max_memory)
@@ -374,11 +375,7 @@ void composed_free(struct composed *composed)
 
 const struct compose_deadlock *composed_nearest(const struct composed *composed)
 {
-    const struct compose_deadlock *nearest = NULL;
-    for (size_t i = 0; i < composed->result.found_count; i++)
-        if (!nearest || composed->result.found[i].step_count < nearest->step_count)
-            nearest = &composed->result.found[i];
-    return nearest;
+    return composed->result.found_count ? &composed->result.found[0] : NULL;
 }
 
 /* ------------------------------------------------------------------ traces */

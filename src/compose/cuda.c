@@ -79,7 +79,8 @@ static gordian_status run_full(struct compose_device *device, struct compose_res
     device->options = &plain;
     status = compose_device_explore(device, &states, error);
     if (status == GORDIAN_OK)
-        status = device_dead(device, below, NULL, 0, &result->deadlocks, error);
+        status = device_dead(device, &(struct dead_question){.below = below}, NULL, 0,
+                             &result->deadlocks, error);
     if (status == GORDIAN_OK)
         status = device_describe(device, result->deadlocks, true, below, result, error);
     device->options = own;

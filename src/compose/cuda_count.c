@@ -47,14 +47,18 @@ static int compare_words(const void *left, const void *right)
 }
 
 /* One look over the set: how many below the limit, and `room` of them in any order. */
-static gordian_status look_for_dead(struct compose_device *device, uint64_t limit, gpu_address out,
-                                    uint64_t room, uint64_t *count, gordian_error *error)
+static gordian_status look_for_dead(struct compose_device *device,
+                                    const struct dead_question *question, uint64_t limit,
+                                    gpu_address out, uint64_t room, uint64_t *count,
+                                    gordian_error *error)
 {
     uint64_t items = device_items(device);
     struct compose_dead_arguments arguments = {.firings = device->view,
                                                .set = device->set,
                                                .last = items,
                                                .limit = limit,
+                                               .distances = question->distances,
+                                               .distance = question->distance,
                                                .out = out,
                                                .room = room,
                                                .count = CONTROL(device, dead)};
@@ -69,14 +73,15 @@ static gordian_status look_for_dead(struct compose_device *device, uint64_t limi
 }
 
 /* A limit below which there are at least `wanted` and at most `room`, or all there are. */
-static gordian_status narrow_down(struct compose_device *device, uint64_t below, size_t wanted,
+static gordian_status narrow_down(struct compose_device *device,
+                                  const struct dead_question *question, size_t wanted,
                                   uint64_t room, uint64_t *limit, gordian_error *error)
 {
-    uint64_t low = 0, high = below, count;
+    uint64_t low = 0, high = question->below, count;
     gordian_status status = GORDIAN_OK;
     while (status == GORDIAN_OK && high - low > 1) {
         uint64_t middle = low + (high - low) / 2;
-        status = look_for_dead(device, middle, 0, 0, &count, error);
+        status = look_for_dead(device, question, middle, 0, 0, &count, error);
         if (count < wanted)
             low = middle;
         else
@@ -88,27 +93,28 @@ static gordian_status narrow_down(struct compose_device *device, uint64_t below,
     return status;
 }
 
-gordian_status device_dead(struct compose_device *device, uint64_t below, uint64_t *first,
-                           size_t room, uint64_t *count, gordian_error *error)
+gordian_status device_dead(struct compose_device *device, const struct dead_question *question,
+                           uint64_t *first, size_t room, uint64_t *count, gordian_error *error)
 {
-    uint64_t enough = room < BATCH ? BATCH : room, limit = below, found;
+    uint64_t enough = room < BATCH ? BATCH : room, limit = question->below, found = 0;
     gpu_address out;
-    gordian_status status = look_for_dead(device, below, 0, 0, count, error);
-    if (status != GORDIAN_OK || !first || room == 0)
+    gordian_status status = look_for_dead(device, question, limit, 0, 0, count, error);
+    if (status != GORDIAN_OK || !first || room == 0 || *count == 0)
         return status;
     uint64_t *all = memory_alloc(&device->memory, enough * sizeof *all);
     if (!all)
         return fail_memory(error);
     status = device_alloc(device, &out, enough * sizeof *all, error);
     if (status == GORDIAN_OK && *count > enough)
-        status = narrow_down(device, below, room, enough, &limit, error);
+        status = narrow_down(device, question, room, enough, &limit, error);
     if (status == GORDIAN_OK)
-        status = look_for_dead(device, limit, out, enough, &found, error);
+        status = look_for_dead(device, question, limit, out, enough, &found, error);
+    if (found > enough)
+        found = enough;
     if (status == GORDIAN_OK)
-        status =
-            gpu_read(device->gpu, all, out, (found < enough ? found : enough) * sizeof *all, error);
+        status = gpu_read(device->gpu, all, out, found * sizeof *all, error);
     if (status == GORDIAN_OK) {
-        qsort(all, found < enough ? found : enough, sizeof *all, compare_words);
+        qsort(all, found, sizeof *all, compare_words);
         memcpy(first, all, (found < room ? found : room) * sizeof *all);
     }
     device_free(device, &out, enough * sizeof *all);
@@ -188,29 +194,6 @@ static gordian_status step(struct ways *ways, uint32_t now, bool *changed, gordi
     if (status == GORDIAN_OK)
         status = gpu_read(device->gpu, &flag, CONTROL(device, changed), sizeof flag, error);
     *changed = flag != 0;
-    return status;
-}
-
-/* Until all of the targets have a distance, or there is nothing more to reach. */
-static gordian_status measure(struct ways *ways, const uint64_t *targets, size_t count,
-                              uint32_t *distances, gordian_error *error)
-{
-    bool changed = true;
-    gordian_status status = mark_initial(ways, error);
-    for (uint32_t now = 1; status == GORDIAN_OK; now++) {
-        size_t missing = 0;
-        for (size_t base = 0; base < count && status == GORDIAN_OK; base += BATCH) {
-            size_t some = count - base < BATCH ? count - base : BATCH;
-            memcpy(ways->asked, targets + base, some * sizeof *targets);
-            status = ask(ways, (uint32_t)some, 0, error);
-            memcpy(distances + base, ways->told, some * sizeof *distances);
-            for (size_t i = 0; i < some; i++)
-                missing += ways->told[i] == 0;
-        }
-        if (status != GORDIAN_OK || missing == 0 || !changed || !device_goes_on(ways->device))
-            break;
-        status = step(ways, now, &changed, error);
-    }
     return status;
 }
 
@@ -360,25 +343,32 @@ static gordian_status describe_one(struct ways *ways, uint64_t state, uint32_t d
     return status == GORDIAN_OK ? trace(ways, state, distance, deadlock, error) : status;
 }
 
-static gordian_status describe_all(struct ways *ways, const uint64_t *states, size_t count,
-                                   bool full, struct compose_result *result, gordian_error *error)
+/* Distance by distance until enough are found, or there is nothing more to reach; in a run that was
+ * stopped some may be known only by ways that were cut off. */
+static gordian_status describe_all(struct ways *ways, uint64_t *states, size_t wanted, bool full,
+                                   uint64_t below, struct compose_result *result,
+                                   gordian_error *error)
 {
-    uint32_t *distances = memory_zeroed(&ways->device->memory, count * sizeof *distances);
-    if (!distances)
-        return fail_memory(error);
-    gordian_status status = measure(ways, states, count, distances, error);
-    /* In a run that was stopped some are known only by ways that were cut off. */
-    for (size_t i = 0; i < count && status == GORDIAN_OK; i++)
-        if (distances[i])
-            status = describe_one(ways, states[i], distances[i], full, result, error);
-    memory_free(&ways->device->memory, distances);
+    bool changed = true;
+    gordian_status status = mark_initial(ways, error);
+    for (uint32_t now = 1; status == GORDIAN_OK && changed; now++) {
+        struct dead_question question = {below, ways->distances, now};
+        size_t left = wanted - result->found_count;
+        uint64_t count = 0;
+        status = device_dead(ways->device, &question, states, left, &count, error);
+        for (size_t i = 0; i < left && i < count && status == GORDIAN_OK; i++)
+            status = describe_one(ways, states[i], now, full, result, error);
+        if (status != GORDIAN_OK || result->found_count == wanted || !device_goes_on(ways->device))
+            break;
+        status = step(ways, now, &changed, error);
+    }
     return status;
 }
 
 gordian_status device_describe(struct compose_device *device, uint64_t deadlocks, bool full,
                                uint64_t below, struct compose_result *result, gordian_error *error)
 {
-    uint64_t most = device->options->max_deadlocks, count;
+    uint64_t most = device->options->max_deadlocks;
     size_t wanted = (size_t)(deadlocks < most ? deadlocks : most);
     struct ways ways = {.device = device};
     if (wanted == 0)
@@ -387,11 +377,9 @@ gordian_status device_describe(struct compose_device *device, uint64_t deadlocks
     result->found = memory_zeroed(&result->allocator, wanted * sizeof *result->found);
     gordian_status status = states && result->found ? GORDIAN_OK : fail_memory(error);
     if (status == GORDIAN_OK)
-        status = device_dead(device, below, states, wanted, &count, error);
-    if (status == GORDIAN_OK)
         status = ways_open(&ways, device, error);
     if (status == GORDIAN_OK)
-        status = describe_all(&ways, states, wanted, full, result, error);
+        status = describe_all(&ways, states, wanted, full, below, result, error);
     ways_close(&ways);
     memory_free(&device->memory, states);
     return status;

@@ -83,21 +83,6 @@ bool device_goes_on(struct compose_device *device)
 
 /* ------------------------------------------------------------------ the circuit there */
 
-/* How a firing looks to a word of 64 neighbouring states. */
-static struct compose_word_firing word_firing(const struct compose_firing *firing)
-{
-    uint64_t low = 63, to = firing->value ^ firing->flip;
-    struct compose_word_firing word = {.mask = firing->mask >> 6,
-                                       .value = firing->value >> 6,
-                                       .flip = firing->flip >> 6,
-                                       .shift =
-                                           (int32_t)(to & low) - (int32_t)(firing->value & low)};
-    for (uint64_t state = 0; state < 64; state++)
-        if ((state & firing->mask & low) == (firing->value & low))
-            word.pattern |= UINT64_C(1) << state;
-    return word;
-}
-
 static gordian_status send_word_firings(struct compose_device *device, gordian_error *error)
 {
     const struct packed *packed = device->packed;
@@ -106,7 +91,7 @@ static gordian_status send_word_firings(struct compose_device *device, gordian_e
     if (!words)
         return fail_memory(error);
     for (size_t i = 0; i < count; i++)
-        words[i] = word_firing(&packed->firings[i]);
+        words[i] = packed_word_firing(&packed->firings[i]);
     gordian_status status =
         device_upload(device, &device->word_firings, words, count * sizeof *words, error);
     memory_free(&device->memory, words);

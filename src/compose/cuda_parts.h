@@ -63,10 +63,15 @@ uint64_t device_items(const struct compose_device *device);
  * combinations. */
 gordian_status device_describe(struct compose_device *device, uint64_t deadlocks, bool full,
                                uint64_t below, struct compose_result *result, gordian_error *error);
-/* How many states without a firing the set has below a packed number; *first, if not NULL, gets
- * the lowest ones, in order: `room` at most. */
-gordian_status device_dead(struct compose_device *device, uint64_t below, uint64_t *first,
-                           size_t room, uint64_t *count, gordian_error *error);
+/* Which states without a firing are asked about. */
+struct dead_question {
+    uint64_t below;        /* packed numbers below this */
+    gpu_address distances; /* 0: at any distance, otherwise at this one: */
+    uint32_t distance;
+};
+/* How many the set has; `first`, if not NULL, gets the lowest ones, in order: `room` at most. */
+gordian_status device_dead(struct compose_device *device, const struct dead_question *question,
+                           uint64_t *first, size_t room, uint64_t *count, gordian_error *error);
 
 /* Hands the product to the sink. */
 gordian_status device_deliver(struct compose_device *device, uint64_t states, uint64_t transitions,

@@ -53,7 +53,7 @@ static gordian_status do_share(struct share *share, const struct packed *packed,
     }
     job_count(&share->job, &share->sums);
     /* Rank 0 knows whether it needs the states themselves. */
-    int gather = order->max_dead && share->sums.stuck;
+    int gather = order->max_dead && share->sums.counts.deadlocks;
     gather |= order->command == MPI_COMMAND_EXPLORE && share->stop != COMPOSE_COMPLETE;
     gather |= order->gather != 0;
     gather &= order->command == MPI_COMMAND_EXPLORE;
@@ -132,14 +132,15 @@ static void take_sums(const struct run *run, const struct mpi_sums *sums)
 {
     const struct compose_options *options = run->options;
     struct compose_result *result = run->result;
-    result->states = sums->states;
+    const struct compose_counts *counts = &sums->counts;
+    result->states = counts->states;
     result->memory = sums->memory;
     if (!options->count_transitions)
         return;
-    bool overflow = sums->overflow || (sums->high + (sums->low >> 32)) >> 32;
-    result->transitions = options->indivisible ? sums->firings
+    bool overflow = counts->overflow || (counts->high + (counts->low >> 32)) >> 32;
+    result->transitions = options->indivisible ? counts->firings
                           : overflow           ? UINT64_MAX
-                                               : sums->low + (sums->high << 32);
+                                               : counts->low + (counts->high << 32);
     if (overflow && !options->indivisible)
         snprintf(result->note, sizeof result->note,
                  "there are more than 2^64 transitions: their number is not exact");
@@ -154,12 +155,12 @@ static gordian_status run_reachable(struct run *run, gordian_error *error)
         return status;
     take_sums(run, &share.sums);
     run->result->stop = share.stop;
-    run->result->deadlocks = share.sums.stuck;
+    run->result->deadlocks = share.sums.counts.deadlocks;
     const struct mpi_states *all = &share.all;
     if (share.stop != COMPOSE_COMPLETE && run->options->count_transitions)
         run->result->transitions =
             mpi_count_within(run->packed, all, 0, !run->options->indivisible);
-    if (all->words && run->options->max_deadlocks && share.sums.stuck)
+    if (all->words && run->options->max_deadlocks && share.sums.counts.deadlocks)
         status =
             mpi_describe(run->packed, all, run->options, false, UINT64_MAX, run->result, error);
     if (status == GORDIAN_OK && run->sink)
@@ -206,7 +207,7 @@ static gordian_status run_full(struct run *run, gordian_error *error)
     if (cut && run->options->count_transitions)
         run->result->transitions =
             mpi_count_within(run->packed, NULL, most, !run->options->indivisible);
-    if (share.sums.stuck)
+    if (share.sums.counts.deadlocks)
         status = find_deadlocks(run, below, error);
     if (status == GORDIAN_OK && run->sink)
         status = mpi_deliver(run->packed, NULL, run->options, run->sink, run->result, error);

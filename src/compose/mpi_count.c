@@ -5,65 +5,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PLANES 8u /* bits of a count of enabled firings */
-
 /* ------------------------------------------------------------------ sums */
 
-/* The joint transitions of one state. */
-static void add_ways(struct mpi_sums *sums, uint64_t ways, uint64_t states)
-{
-    sums->overflow += ways >= UINT64_MAX / 2;
-    sums->low += (ways & UINT32_MAX) * states;
-    sums->high += (ways >> 32) * states;
-}
-
-/* With no firings that clash, a state in which n are enabled has 2^n - 1 joint transitions.
- * `planes`: bit p of that n, for each of the states. */
-static void add_free(struct mpi_sums *sums, uint64_t states, const uint64_t planes[PLANES])
-{
-    uint32_t most = 0;
-    for (uint32_t p = 0; p < PLANES; p++)
-        most |= (uint32_t)((planes[p] & states) != 0) << p;
-    most |= most >> 1;
-    most |= most >> 2;
-    most |= most >> 4;
-    for (uint32_t n = 1; n <= most; n++) {
-        uint64_t those = states;
-        for (uint32_t p = 0; p < PLANES; p++)
-            those &= n >> p & 1 ? planes[p] : ~planes[p];
-        if (those)
-            add_ways(sums, n < 63 ? (UINT64_C(1) << n) - 1 : UINT64_MAX,
-                     (uint64_t)__builtin_popcountll(those));
-    }
-}
-
-/* 64 neighbouring states at once. */
+/* 64 neighbouring states at once; joint firings that clash are counted state by state. */
 static void count_word(const struct job *job, uint64_t word, uint64_t states, struct mpi_sums *sums)
 {
-    uint64_t any = 0, planes[PLANES] = {0};
-    sums->states += (uint64_t)__builtin_popcountll(states);
-    for (size_t i = 0; i < job->order.firing_count; i++) {
-        const struct compose_word_firing *firing = &job->moves[i].word;
-        uint64_t enabled = states & firing->pattern;
-        if ((word & firing->mask) != firing->value || !enabled)
-            continue;
-        any |= enabled;
-        sums->firings += (uint64_t)__builtin_popcountll(enabled);
-        for (uint32_t p = 0; p < PLANES && enabled; p++) { /* one more for each */
-            uint64_t carry = planes[p] & enabled;
-            planes[p] ^= enabled;
-            enabled = carry;
-        }
-    }
-    sums->stuck += (uint64_t)__builtin_popcountll(states & ~any);
-    if (!job->order.joint)
+    uint32_t count = (uint32_t)job->order.firing_count;
+    bool free = job->order.part_count == 0 && count < 1u << COMPOSE_PLANES;
+    uint64_t any = compose_count_word(&sums->counts, job->moves, count, job->order.joint && free,
+                                      word, states);
+    if (!job->order.joint || free)
         return;
-    if (job->order.part_count == 0 && job->order.firing_count < 1u << PLANES) {
-        add_free(sums, any, planes);
-        return;
-    }
     for (; any; any &= any - 1)
-        add_ways(sums, job_ways(job, word << 6 | (uint64_t)__builtin_ctzll(any)) - 1, 1);
+        compose_count_ways(&sums->counts,
+                           job_ways(job, word << 6 | (uint64_t)__builtin_ctzll(any)) - 1, 1);
 }
 
 static bool is_own(const struct job *job, const struct cell *cell)

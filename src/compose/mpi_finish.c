@@ -2,6 +2,7 @@
 #include "base/error.h"
 #include "compose/mpi_parts.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 /* ------------------------------------------------------------------ distances */
@@ -27,26 +28,6 @@ static void reach(struct ways *ways, uint64_t state, uint32_t distance)
         return;
     ways->distances[rank] = distance;
     ways->queue[ways->count++] = state;
-}
-
-/* Until all targets are reached, or everything is. */
-static void measure(struct ways *ways, const uint64_t *targets, size_t target_count)
-{
-    const struct packed *packed = ways->packed;
-    size_t left = 0;
-    for (uint64_t i = 0; i < packed->circuit->initial; i++)
-        reach(ways, packed_initial(packed, i), 1);
-    for (uint64_t at = 0; at < ways->count; at++) {
-        uint64_t state = ways->queue[at];
-        struct compose_walk walk;
-        while (left < target_count && ways->distances[mpi_states_rank(ways->all, targets[left])])
-            left++;
-        if (left == target_count)
-            return;
-        compose_walk_begin(&walk, packed->firings, (uint32_t)packed->firing_count, state);
-        while (compose_walk_next(&walk))
-            reach(ways, walk.to, ways->distances[mpi_states_rank(ways->all, state)] + 1);
-    }
 }
 
 /* Of those before at the right distance the lowest, of its labels the first. */
@@ -96,36 +77,62 @@ static gordian_status describe_one(struct ways *ways, uint64_t state, bool full,
     return GORDIAN_OK;
 }
 
-/* The lowest stuck states: `room` at most, *count in all. */
-static size_t find_stuck(const struct packed *packed, const struct mpi_states *all, uint64_t below,
-                         uint64_t *states, size_t room, uint64_t *count)
+static bool is_stuck(const struct packed *packed, uint64_t state)
 {
-    size_t taken = 0;
-    *count = 0;
+    return compose_enabled_count(packed->firings, (uint32_t)packed->firing_count, state) == 0;
+}
+
+static uint64_t count_stuck(const struct packed *packed, const struct mpi_states *all,
+                            uint64_t below)
+{
+    uint64_t count = 0;
     for (size_t i = 0; i < all->count; i++)
         for (uint64_t bits = all->words[i].visited; bits; bits &= bits - 1) {
             uint64_t state = all->words[i].word << 6 | (uint64_t)__builtin_ctzll(bits);
-            if (state >= below ||
-                compose_enabled_count(packed->firings, (uint32_t)packed->firing_count, state))
-                continue;
-            ++*count;
-            if (taken < room)
-                states[taken++] = state;
+            count += state < below && is_stuck(packed, state);
         }
-    return taken;
+    return count;
 }
 
-static gordian_status describe_all(struct ways *ways, uint64_t *states, size_t wanted, bool full,
-                                   uint64_t below, struct compose_result *result,
-                                   gordian_error *error)
+static int compare_states(const void *left, const void *right)
 {
-    uint64_t count;
+    const uint64_t *one = left, *other = right;
+    return *one < *other ? -1 : *one > *other;
+}
+
+/* What the states of queue[first .. last), all at one distance, lead to. */
+static void step(struct ways *ways, uint64_t first, uint64_t last, uint32_t distance)
+{
+    const struct packed *packed = ways->packed;
+    for (uint64_t i = first; i < last; i++) {
+        struct compose_walk walk;
+        compose_walk_begin(&walk, packed->firings, (uint32_t)packed->firing_count, ways->queue[i]);
+        while (compose_walk_next(&walk))
+            reach(ways, walk.to, distance + 1);
+    }
+}
+
+/* Distance by distance until enough are found, or everything is reached. */
+static gordian_status describe_all(struct ways *ways, size_t wanted, bool full, uint64_t below,
+                                   struct compose_result *result, gordian_error *error)
+{
+    const struct packed *packed = ways->packed;
     gordian_status status = GORDIAN_OK;
-    size_t taken = find_stuck(ways->packed, ways->all, below, states, wanted, &count);
-    measure(ways, states, taken);
-    for (size_t i = 0; i < taken && status == GORDIAN_OK; i++)
-        if (ways->distances[mpi_states_rank(ways->all, states[i])])
-            status = describe_one(ways, states[i], full, result, error);
+    for (uint64_t i = 0; i < packed->circuit->initial; i++)
+        reach(ways, packed_initial(packed, i), 1);
+    uint64_t first = 0;
+    for (uint32_t distance = 1; first < ways->count && status == GORDIAN_OK; distance++) {
+        uint64_t last = ways->count;
+        qsort(ways->queue + first, last - first, sizeof *ways->queue, compare_states);
+        for (uint64_t i = first; i < last && result->found_count < wanted && status == GORDIAN_OK;
+             i++)
+            if (ways->queue[i] < below && is_stuck(packed, ways->queue[i]))
+                status = describe_one(ways, ways->queue[i], full, result, error);
+        if (result->found_count == wanted)
+            break;
+        step(ways, first, last, distance);
+        first = last;
+    }
     return status;
 }
 
@@ -136,24 +143,21 @@ gordian_status mpi_describe(const struct packed *packed, const struct mpi_states
     const gordian_allocator *memory = &packed->memory;
     size_t words = packed->circuit->label_words;
     struct ways ways = {.packed = packed, .all = all};
-    find_stuck(packed, all, below, NULL, 0, &result->deadlocks);
+    result->deadlocks = count_stuck(packed, all, below);
     uint64_t most = options->max_deadlocks;
     size_t wanted = (size_t)(result->deadlocks < most ? result->deadlocks : most);
     if (wanted == 0)
         return GORDIAN_OK;
-    uint64_t *states = memory_alloc(memory, wanted * sizeof *states);
     ways.distances = memory_zeroed(memory, (all->states + 1) * sizeof *ways.distances);
     ways.queue = memory_alloc(memory, (all->states + 1) * sizeof *ways.queue);
     ways.label = memory_alloc(memory, (words + 1) * sizeof *ways.label);
     ways.best_label = memory_alloc(memory, (words + 1) * sizeof *ways.label);
     result->found = memory_zeroed(&result->allocator, wanted * sizeof *result->found);
     gordian_status status = GORDIAN_OK;
-    if (!states || !ways.distances || !ways.queue || !ways.label || !ways.best_label ||
-        !result->found)
+    if (!ways.distances || !ways.queue || !ways.label || !ways.best_label || !result->found)
         status = fail_memory(error);
     else
-        status = describe_all(&ways, states, wanted, full, below, result, error);
-    memory_free(memory, states);
+        status = describe_all(&ways, wanted, full, below, result, error);
     memory_free(memory, ways.distances);
     memory_free(memory, ways.queue);
     memory_free(memory, ways.label);

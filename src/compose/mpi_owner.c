@@ -11,9 +11,16 @@
 
 #include <string.h>
 
-#define WALKS      64u /* random walks */
-#define WALK_STEPS 64u /* looked at of each */
-#define TRIES      24u
+#define WALKS   64u /* random walks */
+#define STEPS   16u /* looked at of each */
+#define SAMPLES (WALKS * STEPS)
+#define TRIES   24u
+
+/* A state met on a walk, and what fired there. */
+struct sample {
+    uint64_t state;
+    size_t firing;
+};
 
 static uint32_t local_of(const struct job *job, size_t r, uint64_t state)
 {
@@ -56,7 +63,7 @@ static void set_changes(struct job *job)
         const struct compose_firing *firing = &job->firings[i];
         uint32_t from = job_owner(job, firing->value);
         uint32_t to = job_owner(job, firing->value ^ firing->flip);
-        job->moves[i].owner_change = (to + ranks - from) % ranks;
+        job->changes[i] = (to + ranks - from) % ranks;
     }
 }
 
@@ -74,48 +81,56 @@ static size_t some_firing(const struct job *job, uint64_t state, uint64_t n)
     return i;
 }
 
-/* What the weights cost, as far as walks tell: the share of the busiest rank, and what crosses. */
-static double cost_of(const struct job *job)
+/* States well into random walks; how many there are. */
+static size_t walk_about(const struct job *job, struct sample samples[SAMPLES])
 {
     struct random random;
-    uint64_t met = 0, fired = 0, crossing = 0, shares[256] = {0}, most = 0;
+    size_t met = 0;
     random_seed(&random, 1);
     for (uint32_t walk = 0; walk < WALKS; walk++) {
         uint64_t state = job_initial(job, random_below(&random, job->order.initial));
-        uint64_t lead = random_below(&random, 64 * (job->order.radix_count + 1));
-        for (uint64_t s = 0; s < lead + WALK_STEPS; s++) {
-            size_t i = some_firing(job, state, random_next(&random));
-            if (i == SIZE_MAX)
+        uint64_t lead = random_below(&random, 32 * (job->order.radix_count + 1));
+        for (uint64_t s = 0; s < lead + STEPS; s++) {
+            size_t firing = some_firing(job, state, random_next(&random));
+            if (firing == SIZE_MAX)
                 break;
-            if (s >= lead) {
-                met++;
-                shares[job_owner(job, state) % 256]++;
-                fired++;
-                crossing += job->moves[i].owner_change != 0;
-            }
-            state ^= job->firings[i].flip;
+            if (s >= lead)
+                samples[met++] = (struct sample){state, firing};
+            state ^= job->firings[firing].flip;
         }
+    }
+    return met;
+}
+
+/* What the weights cost, as far as the samples tell: the share of the busiest rank, and what
+ * crosses. Ranks beyond 256 are taken together. */
+static double cost_of(const struct job *job, const struct sample *samples, size_t met)
+{
+    uint64_t crossing = 0, shares[256] = {0}, most = 0;
+    for (size_t i = 0; i < met; i++) {
+        shares[job_owner(job, samples[i].state) % 256]++;
+        crossing += job->changes[samples[i].firing] != 0;
     }
     for (size_t r = 0; r < 256; r++)
         most = shares[r] > most ? shares[r] : most;
-    if (met == 0)
-        return 0;
-    return (double)most / (double)met * (double)job->ranks * (1 + (double)crossing / (double)fired);
+    return (double)most * (double)job->ranks * (double)(met + crossing);
 }
 
 void job_choose_owners(struct job *job)
 {
     struct random random;
+    struct sample samples[SAMPLES];
     uint32_t best = 0;
     double lowest = 0;
     if (job->ranks == 1 || job->order.firing_count == 0)
         return;
+    size_t met = walk_about(job, samples);
     /* Once to find out, once more to have the best again. */
     random_seed(&random, 2);
     for (uint32_t try = 0; try < TRIES; try++) {
         set_weights(job, try, &random);
         set_changes(job);
-        double cost = cost_of(job);
+        double cost = cost_of(job, samples, met);
         if (try == 0 || cost < lowest) {
             best = try;
             lowest = cost;

@@ -56,13 +56,6 @@ struct mpi_radix {
     uint32_t shift, states, initial, unused;
 };
 
-/* A firing as it looks to a word, and whose the states are that it leads to. */
-struct mpi_firing {
-    struct compose_word_firing word;
-    uint32_t owner_change; /* added to the owner, modulo the ranks */
-    uint32_t unused;
-};
-
 /* What a rank works on; every rank has the same but for its own states. */
 struct job {
     gordian_allocator memory;
@@ -72,7 +65,8 @@ struct job {
     uint32_t *ends;
     struct mpi_radix *radices;
     uint32_t *weights; /* of radix r: what one more of its local state adds to the owner */
-    struct mpi_firing *moves;
+    struct compose_word_firing *moves; /* the firings, as words see them */
+    uint32_t *changes;                 /* of the owner by a firing, modulo the ranks */
 
     struct cells cells;
     uint64_t *stack; /* words of one's own that wait */
@@ -92,7 +86,7 @@ uint64_t job_ways(const struct job *job, uint64_t state);
 /* Adds states of one's own; those that are new wait. */
 void job_add(struct job *job, uint64_t word, uint64_t states);
 
-/* Sets weights and owner_change of all firings (mpi_owner.c); every rank comes to the same. */
+/* Sets the weights and changes (mpi_owner.c); every rank comes to the same. */
 void job_choose_owners(struct job *job);
 
 /* ------------------------------------------------------------------ talking (mpi_talk.c) */
@@ -107,7 +101,8 @@ gordian_status job_explore(struct job *job, mpi_watch *watch, void *context,
 /* ------------------------------------------------------------------ counting (mpi_count.c) */
 
 struct mpi_sums {
-    uint64_t states, firings, low, high, stuck, overflow, memory;
+    struct compose_counts counts;
+    uint64_t memory;
 };
 
 /* Over one's own states, or one's block of all numbers, summed up on rank 0. */

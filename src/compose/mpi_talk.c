@@ -252,12 +252,12 @@ static void fire_word(struct talk *talk, uint64_t word)
     uint32_t me = (uint32_t)job->rank, ranks = (uint32_t)job->ranks;
     cell->waiting = 0;
     for (size_t i = 0; i < job->order.firing_count; i++) {
-        const struct compose_word_firing *firing = &job->moves[i].word;
+        const struct compose_word_firing *firing = &job->moves[i];
         uint64_t moved = waiting & firing->pattern;
         if ((word & firing->mask) != firing->value || !moved)
             continue;
         moved = firing->shift >= 0 ? moved << firing->shift : moved >> -firing->shift;
-        uint32_t owner = me + job->moves[i].owner_change;
+        uint32_t owner = me + job->changes[i];
         if (owner >= ranks)
             owner -= ranks;
         if (owner == me)

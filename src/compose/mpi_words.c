@@ -72,6 +72,7 @@ void job_close(struct job *job)
     memory_free(&job->memory, job->radices);
     memory_free(&job->memory, job->weights);
     memory_free(&job->memory, job->moves);
+    memory_free(&job->memory, job->changes);
     memory_free(&job->memory, job->stack);
     cells_free(&job->cells);
 }
@@ -84,7 +85,8 @@ static bool make_room(struct job *job)
     job->radices = memory_zeroed(&job->memory, (order->radix_count + 1) * sizeof *job->radices);
     job->weights = memory_zeroed(&job->memory, (order->radix_count + 1) * sizeof *job->weights);
     job->moves = memory_zeroed(&job->memory, (order->firing_count + 1) * sizeof *job->moves);
-    return job->firings && job->ends && job->radices && job->weights && job->moves;
+    job->changes = memory_zeroed(&job->memory, (order->firing_count + 1) * sizeof *job->changes);
+    return job->firings && job->ends && job->radices && job->weights && job->moves && job->changes;
 }
 
 static void fill_from(struct job *job, const struct packed *packed)
@@ -98,20 +100,6 @@ static void fill_from(struct job *job, const struct packed *packed)
             job->radices[r++] = (struct mpi_radix){
                 .shift = packed->shift[f], .states = shape->state_count, shape->initial_count};
     }
-}
-
-/* How a firing looks to a word of 64 neighbouring states. */
-static struct compose_word_firing word_firing(const struct compose_firing *firing)
-{
-    uint64_t to = firing->value ^ firing->flip;
-    struct compose_word_firing word = {.mask = firing->mask >> 6,
-                                       .value = firing->value >> 6,
-                                       .flip = firing->flip >> 6,
-                                       .shift = (int32_t)(to & 63) - (int32_t)(firing->value & 63)};
-    for (uint64_t state = 0; state < 64; state++)
-        if ((state & firing->mask) == (firing->value & 63))
-            word.pattern |= UINT64_C(1) << state;
-    return word;
 }
 
 gordian_status job_open(struct job *job, const struct packed *packed, const struct mpi_order *order,
@@ -137,7 +125,7 @@ gordian_status job_open(struct job *job, const struct packed *packed, const stru
     MPI_Bcast(job->radices, (int)(order->radix_count * sizeof *job->radices), MPI_BYTE, 0,
               MPI_COMM_WORLD);
     for (size_t i = 0; i < order->firing_count; i++)
-        job->moves[i].word = word_firing(&job->firings[i]);
+        job->moves[i] = packed_word_firing(&job->firings[i]);
     job_choose_owners(job);
     return GORDIAN_OK;
 }

@@ -114,6 +114,20 @@ uint64_t packed_initial(const struct packed *packed, uint64_t i)
     return state;
 }
 
+struct compose_word_firing packed_word_firing(const struct compose_firing *firing)
+{
+    uint64_t low = 63, to = firing->value ^ firing->flip;
+    struct compose_word_firing word = {.mask = firing->mask >> 6,
+                                       .value = firing->value >> 6,
+                                       .flip = firing->flip >> 6,
+                                       .shift =
+                                           (int32_t)(to & low) - (int32_t)(firing->value & low)};
+    for (uint64_t state = 0; state < 64; state++)
+        if ((state & firing->mask & low) == (firing->value & low))
+            word.pattern |= UINT64_C(1) << state;
+    return word;
+}
+
 /* ------------------------------------------------------------------ labels */
 
 void packed_label(const struct packed *packed, const uint32_t *chosen, uint32_t count,

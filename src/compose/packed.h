@@ -65,10 +65,8 @@ uint64_t packed_number(const struct packed *packed, uint64_t state);
 /* Initial state i, in ascending order; circuit->initial of them. */
 uint64_t packed_initial(const struct packed *packed, uint64_t i);
 
-static inline uint64_t packed_ways(const struct packed *packed, uint64_t state)
-{
-    return compose_ways(packed->firings, packed->singles, packed->ends, packed->part_count, state);
-}
+/* How a firing looks to a word of 64 neighbouring states. */
+struct compose_word_firing packed_word_firing(const struct compose_firing *firing);
 
 /* The label of the joint firing a walk is at; label_words words. */
 void packed_walk_label(const struct packed *packed, const struct compose_walk *walk,

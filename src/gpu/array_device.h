@@ -33,6 +33,8 @@
  *
  * Reading: elements that this thread may see, stored by an earlier kernel or before a barrier.
  *   GARRAY_AT(type, array, i)               a pointer to element i, i < garray_size(array)
+ *   GARRAY_AT_FLAT, GARRAY_AT_CHUNKED       the same, where the mode is known: a loop that reads
+ *                                           much asks garray_is_flat(array) once, outside
  *   garray_size(array)                      elements stored, or being stored
  *   garray_clear(array)                     by one thread, while nobody else uses it
  *
@@ -76,8 +78,10 @@ struct garray_part {
     ((type *)garray_push_warp(array, mask, wants, sizeof(type)))
 #define GARRAY_PUSH_BLOCK(type, array, wants)                                                      \
     ((type *)garray_push_block(array, wants, sizeof(type)))
-#define GARRAY_SLOT(type, array, i) ((type *)garray_slot(array, i, sizeof(type)))
-#define GARRAY_AT(type, array, i)   ((const type *)garray_at(array, i, sizeof(type)))
+#define GARRAY_SLOT(type, array, i)       ((type *)garray_slot(array, i, sizeof(type)))
+#define GARRAY_AT(type, array, i)         ((const type *)garray_at(array, i, sizeof(type)))
+#define GARRAY_AT_FLAT(type, array, i)    ((const type *)garray_at_flat(array, i, sizeof(type)))
+#define GARRAY_AT_CHUNKED(type, array, i) ((const type *)garray_at_chunked(array, i, sizeof(type)))
 
 #define GARRAY_CONTROL(array) GPU_POINTER(struct garray_control, (array)->control)
 
@@ -334,14 +338,29 @@ DEVICE struct garray_span garray_span_near(const struct garray *array, struct ga
     return span;
 }
 
-DEVICE const void *garray_at(const struct garray *array, uint64_t i, uint64_t bytes)
+DEVICE bool garray_is_flat(const struct garray *array)
+{
+    return array->pages == 0;
+}
+
+DEVICE const void *garray_at_flat(const struct garray *array, uint64_t i, uint64_t bytes)
 {
     garray_check_element(array, bytes);
-    if (!array->pages)
-        return GPU_POINTER(const char, array->base) + i * bytes;
+    return GPU_POINTER(const char, array->base) + i * bytes;
+}
+
+DEVICE const void *garray_at_chunked(const struct garray *array, uint64_t i, uint64_t bytes)
+{
+    garray_check_element(array, bytes);
     uint64_t inside = i & ((UINT64_C(1) << array->shift) - 1);
     uint64_t page = GPU_POINTER(const uint64_t, array->pages)[i >> array->shift];
     return GPU_POINTER(const char, page) + inside * bytes;
+}
+
+DEVICE const void *garray_at(const struct garray *array, uint64_t i, uint64_t bytes)
+{
+    return garray_is_flat(array) ? garray_at_flat(array, i, bytes)
+                                 : garray_at_chunked(array, i, bytes);
 }
 
 /* ---- pushing */

@@ -218,16 +218,46 @@ static bool gets_it_back(const struct thread *t, uintptr_t address)
     return owner && look_at(owner, &look) && look.kind == INCIDENT_CONDITION && look.outer == outer;
 }
 
+bool relies_on(struct thread *t)
+{
+    uint64_t own = self ? self->serial : UINT64_MAX; /* one who ends will not look again */
+    if (t->serial < own)
+        return false;
+    uint32_t looking = LOOKING;
+    return atomic_compare_exchange_strong(&t->looking, &looking, LOOKING_AGAIN) ||
+           looking == LOOKING_AGAIN;
+}
+
+bool on_its_way(const struct thread *t)
+{
+    char path[64];
+    uint64_t slept;
+    text_join(path, sizeof path, "/proc/self/task/", t->tid, "/status");
+    return read_line_number(path, "voluntary_ctxt_switches:", &slept) &&
+           (uint32_t)slept == t->slept;
+}
+
 /* Woken, but has not said so yet. Only waits that others end without leaving a mark are worth
  * asking the kernel about; whoever waits for an owner, or for a thread that lives, does so. */
 static bool awake(struct thread *t)
 {
+    struct look look;
     uintptr_t address = 0;
-    uint32_t kind = t->wait.kind;
-    if (t == self ||
-        (kind != INCIDENT_CONDITION && kind != INCIDENT_SEMAPHORE && kind != INCIDENT_BARRIER))
+    union lock_copy copy;
+    int value = 0;
+    if (t == self || !look_at(t, &look) ||
+        (look.kind != INCIDENT_CONDITION && look.kind != INCIDENT_SEMAPHORE &&
+         look.kind != INCIDENT_BARRIER))
         return false;
-    return thread_is_live(t) && (is_asleep(t, &address) == SLEEP_NO || gets_it_back(t, address));
+    if (look.kind == INCIDENT_SEMAPHORE && lock_copy(look.lock, look.kind, &copy) &&
+        sem_getvalue(&copy.semaphore, &value) == 0 && value > 0)
+        return true;
+    if (atomic_load(&t->looking) != LOOKING_DONE)
+        return relies_on(t);
+    enum sleep sleep = is_asleep(t, &address);
+    if (sleep == SLEEP_YES)
+        return gets_it_back(t, address);
+    return sleep == SLEEP_NO && (!look_holds(&look) || !on_its_way(t));
 }
 
 /* Whoever joins the thread that is about to end goes on. */

@@ -59,6 +59,15 @@ bool somebody_runs(const struct thread *ending);
 enum sleep { SLEEP_YES, SLEEP_NO, SLEEP_UNKNOWN };
 enum sleep is_asleep(const struct thread *t, uintptr_t *address);
 
+/* Threads that begin to wait at the same time. Each has announced its wait and looks around;
+ * whoever looks last must see all the others asleep. But one that is still looking is not asleep,
+ * and each might take the other for one who runs. So of two that see each other looking the younger
+ * is the one who looks last: the older one relies on it, asking it to look once more if it has
+ * begun already, and the younger one waits until the older sleeps. */
+bool relies_on(struct thread *t);
+/* Still on its way from looking to sleeping? */
+bool on_its_way(const struct thread *t);
+
 /* Follows who waits for whom. */
 enum trail {
     TRAIL_RUNS,  /* ends at somebody who runs: no deadlock. If it blocks later it will look itself.

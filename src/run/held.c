@@ -104,6 +104,8 @@ void wait_fill(struct thread *t, const void *lock, uint32_t kind, uint32_t mode,
 void wait_publish(struct thread *t)
 {
     uint64_t generation = atomic_load_explicit(&t->generation, memory_order_relaxed);
+    bool looks = !(t->wait.flags & INCIDENT_TIMED);
+    atomic_store_explicit(&t->looking, looks ? LOOKING : LOOKING_DONE, memory_order_relaxed);
     atomic_store_explicit(&t->generation, generation + 1, memory_order_release);
     atomic_thread_fence(memory_order_seq_cst);
 }

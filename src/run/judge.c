@@ -7,8 +7,10 @@
 #include "run/sys.h"
 #include "run/view.h"
 
+#include <pthread.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/resource.h>
 
 static struct guard guard;
 
@@ -53,31 +55,41 @@ static size_t members(const struct view *view, const gordian_part *part, struct 
     return count;
 }
 
+enum verdict {
+    VERDICT_NOTHING,
+    VERDICT_AGAIN, /* something moved, or somebody has not got to sleep yet: look again */
+    VERDICT_FOUND,
+};
+
+#define PATIENCE_NS 2000000u /* with the guard held */
+
 /* Every one of them still in the same wait, and asleep. Somebody who has just said that he will
- * wait may need a moment to get there; if he does not, he does not wait. */
-static bool settled(const struct look *looks, size_t count)
+ * wait may need a moment to get there. */
+static enum verdict settled(const struct look *looks, size_t count)
 {
-    uint64_t give_up = sys_now() + 2000000000u, pause = 50000;
+    uint64_t give_up = sys_now() + PATIENCE_NS;
     for (size_t i = 0; i < count; i++) {
-        const struct look *look = &looks[i];
-        if (look->thread == self || look->kind == INCIDENT_SPIN)
-            continue;
-        for (;;) {
-            if (!look_holds(look))
-                return false;
-            enum sleep sleep = is_asleep(look->thread, NULL);
-            if (sleep == SLEEP_YES)
-                break;
-            if (sleep == SLEEP_UNKNOWN &&
-                (look->kind == INCIDENT_MUTEX || look->kind == INCIDENT_RWLOCK))
-                break; /* the owner's mark alone says enough */
-            if (sleep == SLEEP_UNKNOWN || sys_now() > give_up)
-                return false;
-            sys_sleep(pause);
-            pause = pause < 2000000 ? pause * 2 : pause;
+        struct thread *t = looks[i].thread;
+        uint32_t kind = looks[i].kind;
+        enum sleep sleep = SLEEP_NO;
+        while (t != self && sleep != SLEEP_YES) {
+            if (!look_holds(&looks[i]))
+                return VERDICT_AGAIN;
+            if (atomic_load(&t->looking) != LOOKING_DONE)
+                return relies_on(t) ? VERDICT_NOTHING : VERDICT_AGAIN;
+            sleep = kind == INCIDENT_SPIN ? SLEEP_YES : is_asleep(t, NULL);
+            if (sleep == SLEEP_UNKNOWN) {
+                if (kind != INCIDENT_MUTEX && kind != INCIDENT_RWLOCK)
+                    return VERDICT_NOTHING;
+                sleep = SLEEP_YES; /* the owner's mark alone says enough */
+            }
+            if (sleep == SLEEP_NO && sys_now() > give_up)
+                return VERDICT_AGAIN;
+            if (sleep == SLEEP_NO)
+                sys_sleep(50000);
         }
     }
-    return true;
+    return VERDICT_FOUND;
 }
 
 /* All of them seen again, in the same waits, in one part. */
@@ -113,21 +125,27 @@ static bool may_be_idle(const struct view *view, const gordian_part *part)
     return anybody && finding_handlers();
 }
 
-/* Looks, lets things settle, looks again. The view of the second look is left in *view. */
-static const gordian_part *confirm(struct view *view, struct arena *arena, const struct thread *t,
-                                   const struct thread *ending)
+/* Looks, lets things settle, looks again. The view of the second look is left in *view, the part
+ * that was found in *part. */
+static enum verdict confirm(struct view *view, struct arena *arena, const struct thread *t,
+                            const struct thread *ending, const gordian_part **part)
 {
-    const gordian_part *part = find_part(view, t);
-    if (!part || may_be_idle(view, part))
-        return NULL;
-    struct look *looks = arena_take(arena, part->process_count * sizeof *looks);
+    *part = find_part(view, t);
+    if (!*part || may_be_idle(view, *part))
+        return VERDICT_NOTHING;
+    struct look *looks = arena_take(arena, (*part)->process_count * sizeof *looks);
     if (!looks)
-        return NULL;
-    size_t count = members(view, part, looks);
-    if (!settled(looks, count) || !view_take(view, arena, ending))
-        return NULL;
-    part = find_part(view, t);
-    return part && same_part(view, part, looks, count) && settled(looks, count) ? part : NULL;
+        return VERDICT_NOTHING;
+    size_t count = members(view, *part, looks);
+    enum verdict verdict = settled(looks, count);
+    if (verdict != VERDICT_FOUND)
+        return verdict;
+    if (!view_take(view, arena, ending))
+        return VERDICT_NOTHING;
+    *part = find_part(view, t);
+    if (!*part || !same_part(view, *part, looks, count))
+        return VERDICT_AGAIN;
+    return settled(looks, count);
 }
 
 /* Waits for something whose owner is gone, itself and not behind others. */
@@ -148,28 +166,51 @@ static bool confirm_gone(struct view *view, struct arena *arena, const struct th
 /* ------------------------------------------------------------------ in and out */
 
 /* Judges a wait, or, when a thread ends (`t` NULL), everybody's. */
-static bool find(struct thread *t, struct thread *ending, struct notice *notice)
+static enum verdict find_once(struct thread *t, struct thread *ending, struct notice *notice)
 {
     static struct arena arena; /* the guard's */
     struct view view;
     if (!arena.base && !arena_open(&arena))
-        return false;
-    bool found = false;
+        return VERDICT_NOTHING;
+    const gordian_part *part = NULL;
+    enum verdict verdict = VERDICT_NOTHING;
     if (view_take(&view, &arena, ending) && view.report.deadlocked_count) {
-        const gordian_part *part = confirm(&view, &arena, t, ending);
-        found = part || (t && confirm_gone(&view, &arena, t));
-        if (part)
+        verdict = confirm(&view, &arena, t, ending, &part);
+        if (verdict == VERDICT_FOUND) {
             finding_deadlock(&view, part, t, notice);
-        else if (found)
+        } else if (verdict == VERDICT_NOTHING && t && confirm_gone(&view, &arena, t)) {
             finding_gone(&view, t, notice);
+            verdict = VERDICT_FOUND;
+        }
     }
     arena_reset(&arena);
-    return found;
+    return verdict;
 }
 
+#define GIVE_UP_NS 10000000000u
+
+/* Until things have settled, one way or the other. `by`: the calling thread. */
+static bool find(struct thread *by, struct thread *t, struct thread *ending, struct notice *notice)
+{
+    uint64_t give_up = sys_now() + GIVE_UP_NS, pause = 50000;
+    for (;;) {
+        sigset_t old;
+        guard_enter(by, &guard, &old);
+        enum verdict verdict = find_once(t, ending, notice);
+        guard_leave(by, &guard, &old);
+        if (verdict != VERDICT_AGAIN || sys_now() > give_up)
+            return verdict == VERDICT_FOUND;
+        sys_sleep(pause);
+        pause = pause < 2000000 ? pause * 2 : pause;
+    }
+}
+
+/* Cancelled after all: its wait is over before it began. */
 static void forget(void *notice)
 {
     finding_forget(notice);
+    if (self)
+        atomic_store(&self->looking, LOOKING_DONE);
 }
 
 /* One who has been cancelled and is about to reach a cancellation point does not wait. There is no
@@ -187,11 +228,7 @@ static void end_if_cancelled(const struct thread *t, struct notice *notice)
 static __attribute__((noinline)) enum judgement judge_fully(struct thread *t)
 {
     struct notice notice;
-    sigset_t old;
-    guard_enter(t, &guard, &old);
-    bool found = find(t, NULL, &notice);
-    guard_leave(t, &guard, &old);
-    if (!found)
+    if (!find(t, t, NULL, &notice))
         return JUDGE_WAIT;
     end_if_cancelled(t, &notice);
     return finding_tell(t, &notice) ? JUDGE_BREAK : JUDGE_WAIT;
@@ -199,21 +236,45 @@ static __attribute__((noinline)) enum judgement judge_fully(struct thread *t)
 
 #define MOST_LOOKS 4
 
-enum judgement judge_wait(struct thread *t, uint32_t look)
+static enum judgement look_once(struct thread *t, uint32_t look)
 {
-    if (atomic_load_explicit(&watch.state, memory_order_relaxed) != WATCH_ON)
-        return JUDGE_WAIT;
-    int saved = errno;
-    if (watch.stall_ns)
-        stall_wake();
     t->inside++;
     enum trail trail = follow(t);
     inside_leave(t);
-    enum judgement judgement = JUDGE_WAIT;
     if (trail == TRAIL_STUCK)
-        judgement = judge_fully(t);
-    else if (trail == TRAIL_WAKES && look < MOST_LOOKS)
-        judgement = JUDGE_AGAIN;
+        return judge_fully(t);
+    return trail == TRAIL_WAKES && look < MOST_LOOKS ? JUDGE_AGAIN : JUDGE_WAIT;
+}
+
+/* How often it has slept so far: others tell by it whether it has slept since. */
+static void note_sleeps(struct thread *t)
+{
+    struct rusage usage;
+    if (t->wait.kind == INCIDENT_CONDITION || t->wait.kind == INCIDENT_SEMAPHORE ||
+        t->wait.kind == INCIDENT_BARRIER)
+        t->slept = getrusage(RUSAGE_THREAD, &usage) == 0 ? (uint32_t)usage.ru_nvcsw : 0;
+}
+
+/* wait_publish has set `looking`, so that nobody sees the wait without it. */
+enum judgement judge_wait(struct thread *t, uint32_t look)
+{
+    int saved = errno;
+    enum judgement judgement = JUDGE_WAIT;
+    uint32_t state = LOOKING_AGAIN;
+    if (watch.stall_ns)
+        stall_wake();
+    if (look > 0)
+        atomic_store(&t->looking, LOOKING);
+    while (state == LOOKING_AGAIN && judgement == JUDGE_WAIT &&
+           atomic_load_explicit(&watch.state, memory_order_relaxed) == WATCH_ON) {
+        judgement = look_once(t, look);
+        note_sleeps(t);
+        state = atomic_exchange(&t->looking, LOOKING_DONE);
+        if (state == LOOKING_AGAIN && judgement == JUDGE_WAIT)
+            atomic_store(&t->looking, LOOKING);
+    }
+    if (state != LOOKING)
+        atomic_store(&t->looking, LOOKING_DONE);
     errno = saved;
     return judgement;
 }
@@ -229,11 +290,7 @@ static void judge_orphans(struct thread *t)
             held_find(t, look.lock) == UINT32_MAX)
             continue;
         struct notice notice;
-        sigset_t old;
-        guard_enter(t, &guard, &old);
-        bool found = find(other, t, &notice);
-        guard_leave(t, &guard, &old);
-        if (found)
+        if (find(t, other, t, &notice))
             finding_tell(t, &notice);
     }
 }
@@ -247,10 +304,6 @@ void judge_end(struct thread *t)
     if (atomic_load(&watch.live) < 2 || somebody_runs(t))
         return;
     struct notice notice;
-    sigset_t old;
-    guard_enter(t, &guard, &old);
-    bool found = find(NULL, t, &notice);
-    guard_leave(t, &guard, &old);
-    if (found)
+    if (find(t, NULL, t, &notice))
         finding_tell(t, &notice);
 }

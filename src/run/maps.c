@@ -77,7 +77,7 @@ bool maps_find(uintptr_t address, struct region *region)
     return found;
 }
 
-bool read_line_hex(const char *path, const char *word, uint64_t *value)
+static bool read_line(const char *path, const char *word, unsigned base, uint64_t *value)
 {
     struct stream stream = {.fd = sys_open(path, O_RDONLY)};
     if (stream.fd < 0)
@@ -90,11 +90,26 @@ bool read_line_hex(const char *path, const char *word, uint64_t *value)
         start = c == '\n';
     }
     bool found = !word[matched];
-    /* Blanks, then the number: a blank ends an empty one. */
-    for (c = ' ', *value = 0; found && (c == ' ' || c == '\t') && *value == 0;)
-        c = hex(&stream, value);
+    while (found && ((c = next(&stream)) == ' ' || c == '\t'))
+        ;
+    for (*value = 0; found; c = next(&stream)) {
+        unsigned digit = c >= '0' && c <= '9' ? (unsigned)c - '0' : (unsigned)c - 'a' + 10;
+        if (digit >= base)
+            break;
+        *value = *value * base + digit;
+    }
     sys_close(stream.fd);
     return found;
+}
+
+bool read_line_hex(const char *path, const char *word, uint64_t *value)
+{
+    return read_line(path, word, 16, value);
+}
+
+bool read_line_number(const char *path, const char *word, uint64_t *value)
+{
+    return read_line(path, word, 10, value);
 }
 
 long read_small(const char *path, char *buffer, size_t room)

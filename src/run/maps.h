@@ -17,9 +17,10 @@ struct region {
 /* The mapping an address lies in; false: none, or it cannot be told. */
 bool maps_find(uintptr_t address, struct region *region);
 
-/* The number in base 16 behind a word at the start of a line of a file ("SigCgt:"); false: no such
- * line. */
+/* The number behind a word at the start of a line of a file ("SigCgt:"), in base 16 or 10; false:
+ * no such line. */
 bool read_line_hex(const char *path, const char *word, uint64_t *value);
+bool read_line_number(const char *path, const char *word, uint64_t *value);
 
 /* A small file under /proc as text, cut to the room; -1: cannot be read. */
 long read_small(const char *path, char *buffer, size_t room);

@@ -97,6 +97,7 @@ struct thread *table_reserve(void)
     t->start = NULL;
     t->start_c11 = NULL;
     wait_end(t);
+    atomic_store(&t->looking, LOOKING_DONE);
     atomic_store(&t->state, THREAD_RESERVED);
     return t;
 }
@@ -256,6 +257,7 @@ void table_fork(void)
     atomic_store(&watch.helpers, 0);
     if (!me)
         return;
+    atomic_store(&me->looking, LOOKING_DONE);
     me->fork_tid = me->tid;
     if (me->tid < TID_LIMIT)
         atomic_store(&watch.by_tid[me->tid], me->index + 1); /* its marks on locks are its own */

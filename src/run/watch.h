@@ -69,6 +69,10 @@ struct wait {
     uintptr_t registers[INCIDENT_REGISTERS];
 };
 
+/* A thread that waits looks around first. Another that does so at the same time may rely on it to
+ * look again: chain.h tells how. */
+enum looking { LOOKING_DONE, LOOKING, LOOKING_AGAIN };
+
 enum thread_state { THREAD_FREE, THREAD_RESERVED, THREAD_LIVE };
 
 struct order_cache;
@@ -92,6 +96,8 @@ struct thread {
 
     /* Waiting while odd; each wait has its own number. */
     _Atomic uint64_t generation;
+    _Atomic uint32_t looking; /* enum looking: where it is between saying so and doing so */
+    uint32_t slept;           /* how often it had slept when it had done looking */
     struct wait wait;
 
     _Atomic uint32_t state; /* enum thread_state */

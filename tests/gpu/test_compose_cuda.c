@@ -1,4 +1,5 @@
 /* Constraint automata on the device against the plainest engine, number by number. */
+#include "../alloc/failing.h"
 #include "compose/agree.h"
 #include "compose/cuda.h"
 #include "device.h"
@@ -155,6 +156,67 @@ static void test_stop(void)
     circuit_free(circuit);
 }
 
+/* Every allocation of the host's fails once. */
+static void test_allocations(const char *main, const struct compose_tuning *tuning)
+{
+    struct circuit *circuit = read_circuit(library, main, NULL);
+    struct failing failing = {0};
+    gordian_allocator allocator = {failing_resize, &failing};
+    struct compose_options options;
+    struct compose_result result;
+    gordian_error error = {0};
+    REQUIRE(circuit);
+    compose_options_init(&options);
+    options.allocator = &allocator;
+    for (size_t n = 1;; n++) {
+        struct graph_sink sink;
+        REQUIRE(graph_sink_open(&sink, NULL, &error) == GORDIAN_OK);
+        failing = (struct failing){.fail_at = n};
+        gordian_status status =
+            compose_cuda_on(gpu, tuning, circuit, &options, &sink.sink, &result, &error);
+        bool failed = failing.failures > 0;
+        CHECK_MSG(status == (failed ? GORDIAN_MEMORY : GORDIAN_OK), "allocation %zu: status %d", n,
+                  (int)status);
+        compose_result_free(&result);
+        CHECK_MSG(failing.live_blocks == 0, "allocation %zu: %zu blocks leaked", n,
+                  failing.live_blocks);
+        graph_sink_abandon(&sink);
+        if (!failed)
+            break;
+    }
+    circuit_free(circuit);
+}
+
+/* The device fails at its first launch, at its second, ...: the CPU gives the same answer. */
+static void test_failures(void)
+{
+    struct circuit *circuit = read_circuit(library, "stuck", NULL);
+    struct compose_options options;
+    unsigned fallen = 0;
+    REQUIRE(circuit);
+    compose_options_init(&options);
+    setenv("GORDIAN_EMULATE_GPU", "1", 1);
+    for (unsigned launches = 0; launches < 200; launches++) {
+        struct compose_result result;
+        gordian_error error = {0};
+        char text[16];
+        snprintf(text, sizeof text, "%u", launches);
+        setenv("GORDIAN_GPU_FAIL_AFTER", text, 1);
+        REQUIRE(compose_cuda.run(circuit, &options, NULL, &result, &error) == GORDIAN_OK);
+        bool fell = strcmp(result.engine, "cpu") == 0;
+        CHECK(result.states == 1 && result.deadlocks == 1 && result.found_count == 1);
+        CHECK(fell == (result.note[0] != '\0'));
+        compose_result_free(&result);
+        fallen += fell;
+        if (!fell)
+            break;
+    }
+    CHECK(fallen > 3 && fallen < 200);
+    unsetenv("GORDIAN_GPU_FAIL_AFTER");
+    unsetenv("GORDIAN_EMULATE_GPU");
+    circuit_free(circuit);
+}
+
 int main(int argc, char **argv)
 {
     const char *scale = getenv("GORDIAN_TEST_SCALE");
@@ -167,6 +229,11 @@ int main(int argc, char **argv)
     test_random(&random, wanted < 0 ? rounds : 10 * rounds);
     test_limits();
     test_stop();
+    test_allocations("chain4", &tunings[0]);
+    test_allocations("chain4", &tunings[1]);
+    test_allocations("stuck", &tunings[2]);
+    if (wanted < 0)
+        test_failures();
     gpu_close(gpu);
     return test_done();
 }

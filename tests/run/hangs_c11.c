@@ -13,7 +13,7 @@ static mtx_t a, b;
 
 static void meet(void)
 {
-    thrd_sleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
+    thrd_sleep(&(struct timespec){.tv_nsec = 100000000}, NULL);
 }
 
 static void start(thrd_t *thread, int (*run)(void *))

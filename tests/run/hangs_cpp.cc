@@ -14,7 +14,7 @@ static std::mutex a, b;
 
 static void meet()
 {
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
 }
 
 static void both(void (*one)(), void (*two)())

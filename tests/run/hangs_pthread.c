@@ -21,7 +21,7 @@ static sem_t here; /* posted by whoever has reached the place where the other ma
 
 static void meet(void)
 {
-    usleep(20000);
+    usleep(100000);
 }
 
 static void start(pthread_t *thread, void *(*run)(void *))

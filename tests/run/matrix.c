@@ -23,7 +23,7 @@ void finish(pthread_t thread)
 
 void settle(void)
 {
-    usleep(20000);
+    usleep(50000);
 }
 
 void in_turn(void *(*one)(void *), void *(*two)(void *))

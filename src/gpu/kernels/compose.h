@@ -51,14 +51,6 @@ struct compose_firings {
 
 /* ------------------------------------------------------------------ exploring */
 
-/* A firing as it looks to a word of 64 neighbouring states: whether it concerns the word, which of
- * its states, and how far they move, within the word and by words. */
-struct compose_word_firing {
-    uint64_t mask, value, flip; /* of the word's number */
-    uint64_t pattern;           /* states of the word in which it is enabled */
-    int32_t shift, unused;      /* of the moved states within the word, upwards */
-};
-
 /* compose_pass: every word with states that wait has them fire. Waiting states are taken and new
  * ones put back in place, so that a pass carries on what it finds itself where it comes by later;
  * a pass that finds nothing leaves nothing waiting. */
@@ -106,14 +98,6 @@ struct compose_enter_arguments {
 
 /* ------------------------------------------------------------------ counting */
 
-struct compose_counts {
-    uint64_t states;
-    uint64_t firings;   /* indivisible transitions */
-    uint64_t low, high; /* joint ones: low + high * 2^32 */
-    uint64_t deadlocks;
-    uint64_t overflow; /* states with 2^63 joint ones or more */
-};
-
 /* compose_survey: adds up over items first .. last-1 of the set: words of a bitmap, states of a
  * list, numbers of all. Without joint transitions if `joint` is 0; those within the set only,
  * unless it is closed. */
@@ -121,18 +105,24 @@ struct compose_survey_arguments {
     struct compose_firings firings;
     struct compose_set set;
     uint64_t first, last;
-    uint64_t counts; /* struct compose_counts, one: added to */
-    uint32_t joint, unused;
+    uint64_t counts;       /* struct compose_counts, one: added to */
+    uint64_t word_firings; /* struct compose_word_firing */
+    uint32_t joint;
+    uint32_t by_words; /* 1: 64 states at once, of a bitmap; `joint` then needs firings that
+                          do not clash */
 };
 
-/* compose_dead: the states below `limit` from which nothing leads on, in any order. */
+/* compose_dead: the states below `limit` from which nothing leads on, in any order; with distances
+ * (below) only those at `distance`. */
 struct compose_dead_arguments {
     struct compose_firings firings;
     struct compose_set set;
     uint64_t first, last; /* items, as above */
     uint64_t limit;
+    uint64_t distances; /* uint32_t; 0: of no interest */
     uint64_t out, room; /* uint64_t */
     uint64_t count;     /* uint64_t: how many there are */
+    uint32_t distance, unused;
 };
 
 /* compose_below: how many states of a list are below each of the targets. */

@@ -2,14 +2,6 @@
 #include "gpu/kernel.h"
 #include "gpu/kernels/compose_set.h"
 
-/* Where the state's distance stands; COMPOSE_MISSING: the set does not have it. */
-DEVICE uint64_t place_of(const struct compose_set *set, uint64_t state)
-{
-    if (set->kind == COMPOSE_LIST)
-        return compose_slot(set, state);
-    return compose_in_bitmap(set, state) ? state : COMPOSE_MISSING;
-}
-
 /* Every thread that writes a distance in this launch writes the same one: no need for atomics. */
 DEVICE_APART void step_from(const struct compose_step_arguments *a, uint64_t state)
 {
@@ -19,7 +11,7 @@ DEVICE_APART void step_from(const struct compose_step_arguments *a, uint64_t sta
     compose_walk_begin(&walk, GPU_POINTER(const struct compose_firing, a->firings.firings),
                        a->firings.count, state);
     while (compose_walk_next(&walk)) {
-        uint64_t place = place_of(&a->set, walk.to);
+        uint64_t place = compose_place(&a->set, walk.to);
         if (place == COMPOSE_MISSING || distances[place])
             continue;
         distances[place] = a->now + 1;
@@ -44,7 +36,7 @@ KERNEL(compose_distance, struct compose_distance_arguments)
 {
     uint32_t *distances = GPU_POINTER(uint32_t, a.distances);
     for (uint64_t i = compose_thread(); i < a.count; i += compose_threads()) {
-        uint64_t place = place_of(&a.set, GPU_POINTER(const uint64_t, a.states)[i]);
+        uint64_t place = compose_place(&a.set, GPU_POINTER(const uint64_t, a.states)[i]);
         if (place != COMPOSE_MISSING && a.mark)
             distances[place] = a.mark;
         if (a.out)

@@ -67,6 +67,14 @@ DEVICE bool compose_contains(const struct compose_set *set, uint64_t state)
     return compose_number(set, state) < set->count;
 }
 
+/* Where the state's distance stands; COMPOSE_MISSING: the set does not have it. */
+DEVICE uint64_t compose_place(const struct compose_set *set, uint64_t state)
+{
+    if (set->kind == COMPOSE_LIST)
+        return compose_slot(set, state);
+    return compose_in_bitmap(set, state) ? state : COMPOSE_MISSING;
+}
+
 DEVICE uint64_t compose_rank_in_bitmap(const struct compose_set *set, uint64_t state)
 {
     const uint64_t *bitmap = GPU_POINTER(const uint64_t, set->bitmap);

@@ -2,11 +2,6 @@
 #include "gpu/kernel.h"
 #include "gpu/kernels/compose_set.h"
 
-/* What a thread has counted. */
-struct survey_sums {
-    uint64_t states, firings, low, high, deadlocks, overflow;
-};
-
 /* Joint transitions that stay within the set. */
 DEVICE_APART uint64_t joint_within(const struct compose_firings *f, const struct compose_set *set,
                                    uint64_t state)
@@ -36,7 +31,7 @@ DEVICE uint32_t firings_within(const struct compose_firings *f, const struct com
 }
 
 DEVICE void survey_state(const struct compose_survey_arguments *a, uint64_t state,
-                         struct survey_sums *sums)
+                         struct compose_counts *sums)
 {
     const struct compose_firings *f = &a->firings;
     uint32_t enabled;
@@ -54,12 +49,10 @@ DEVICE void survey_state(const struct compose_survey_arguments *a, uint64_t stat
         ways = compose_ways(GPU_POINTER(const struct compose_firing, f->firings), f->singles,
                             GPU_POINTER(const uint32_t, f->ends), f->parts, state) -
                1;
-    sums->overflow += ways >= UINT64_MAX / 2;
-    sums->low += ways & 0xffffffffu;
-    sums->high += ways >> 32;
+    compose_count_ways(sums, ways, 1);
 }
 
-DEVICE void add_sums(struct compose_counts *counts, const struct survey_sums *sums)
+DEVICE void add_sums(struct compose_counts *counts, const struct compose_counts *sums)
 {
     uint64_t *to[6] = {&counts->states, &counts->firings,   &counts->low,
                        &counts->high,   &counts->deadlocks, &counts->overflow};
@@ -74,10 +67,16 @@ DEVICE void add_sums(struct compose_counts *counts, const struct survey_sums *su
 
 KERNEL(compose_survey, struct compose_survey_arguments)
 {
-    struct survey_sums sums = {0, 0, 0, 0, 0, 0};
+    struct compose_counts sums = {0, 0, 0, 0, 0, 0};
     const uint64_t *bitmap = GPU_POINTER(const uint64_t, a.set.bitmap);
     const uint64_t *list = GPU_POINTER(const uint64_t, a.set.list);
-    if (a.set.kind == COMPOSE_BITMAP) {
+    if (a.by_words) {
+        for (uint64_t i = a.first + compose_thread(); i < a.last; i += compose_threads())
+            if (bitmap[i])
+                compose_count_word(&sums,
+                                   GPU_POINTER(const struct compose_word_firing, a.word_firings),
+                                   a.firings.count, a.joint != 0, i, bitmap[i]);
+    } else if (a.set.kind == COMPOSE_BITMAP) {
         /* Half a word's states to a thread's turn: a warp stays among neighbours. */
         for (uint64_t i = a.first * 64 + compose_thread(); i < a.last * 64; i += compose_threads())
             if (bitmap[i / 64] >> i % 64 & 1)
@@ -95,6 +94,9 @@ DEVICE void tell_dead(const struct compose_dead_arguments *a, uint64_t state)
     const struct compose_firing *firings =
         GPU_POINTER(const struct compose_firing, a->firings.firings);
     if (state >= a->limit || compose_enabled_count(firings, a->firings.count, state))
+        return;
+    if (a->distances &&
+        GPU_POINTER(const uint32_t, a->distances)[compose_place(&a->set, state)] != a->distance)
         return;
     uint64_t at = atomic_add64(GPU_POINTER(uint64_t, a->count), 1);
     if (at < a->room)

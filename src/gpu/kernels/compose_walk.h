@@ -13,9 +13,11 @@
 #include <stdint.h>
 
 #ifdef __CUDACC__
-#define COMPOSE_INLINE static __device__ __forceinline__
+#define COMPOSE_INLINE      static __device__ __forceinline__
+#define COMPOSE_POPCOUNT(x) ((uint64_t)__popcll(x))
 #else
-#define COMPOSE_INLINE static inline
+#define COMPOSE_INLINE      static inline
+#define COMPOSE_POPCOUNT(x) ((uint64_t)__builtin_popcountll(x))
 #endif
 
 /* Enabled in x if (x & mask) == value; leads to x ^ flip. */
@@ -133,6 +135,83 @@ COMPOSE_INLINE uint32_t compose_enabled_count(const struct compose_firing *firin
     for (uint32_t f = 0; f < count; f++)
         enabled += compose_enabled(&firings[f], state);
     return enabled;
+}
+
+/* ------------------------------------------------------------------ 64 states at once */
+
+/* A firing as it looks to a word of 64 neighbouring states: whether it concerns the word, which of
+ * its states, and how far they move, within the word and by words. */
+struct compose_word_firing {
+    uint64_t mask, value, flip; /* of the word's number */
+    uint64_t pattern;           /* states of the word in which it is enabled */
+    int32_t shift, unused;      /* of the moved states within the word, upwards */
+};
+
+#define COMPOSE_PLANES 8u /* bits of a count of enabled firings */
+
+struct compose_counts {
+    uint64_t states;
+    uint64_t firings;   /* indivisible transitions */
+    uint64_t low, high; /* joint ones: low + high * 2^32 */
+    uint64_t deadlocks;
+    uint64_t overflow; /* states with 2^63 joint ones or more */
+};
+
+/* `states` states with that many joint transitions each. */
+COMPOSE_INLINE void compose_count_ways(struct compose_counts *counts, uint64_t ways,
+                                       uint64_t states)
+{
+    counts->overflow += ways >= UINT64_MAX / 2;
+    counts->low += (ways & 0xffffffffu) * states;
+    counts->high += (ways >> 32) * states;
+}
+
+/* With no firings that clash, a state in which n are enabled has 2^n - 1 joint transitions.
+ * `planes`: bit p of that n, for each of the states. */
+COMPOSE_INLINE void compose_count_free(struct compose_counts *counts, uint64_t states,
+                                       const uint64_t *planes)
+{
+    uint32_t most = 0;
+    for (uint32_t p = 0; p < COMPOSE_PLANES; p++)
+        most |= (uint32_t)((planes[p] & states) != 0) << p;
+    most |= most >> 1;
+    most |= most >> 2;
+    most |= most >> 4;
+    for (uint32_t n = 1; n <= most; n++) {
+        uint64_t those = states;
+        for (uint32_t p = 0; p < COMPOSE_PLANES; p++)
+            those &= n >> p & 1 ? planes[p] : ~planes[p];
+        if (those)
+            compose_count_ways(counts, n < 63 ? ((uint64_t)1 << n) - 1 : UINT64_MAX,
+                               COMPOSE_POPCOUNT(those));
+    }
+}
+
+/* Counts all but the joint transitions of `states` in word `word`, and those too if `joint` is set
+ * and no firings clash and there are fewer than 2^COMPOSE_PLANES. The states with any firing. */
+COMPOSE_INLINE uint64_t compose_count_word(struct compose_counts *counts,
+                                           const struct compose_word_firing *firings,
+                                           uint32_t firing_count, bool joint, uint64_t word,
+                                           uint64_t states)
+{
+    uint64_t any = 0, planes[COMPOSE_PLANES] = {0};
+    for (uint32_t i = 0; i < firing_count; i++) {
+        uint64_t enabled = states & firings[i].pattern;
+        if ((word & firings[i].mask) != firings[i].value || !enabled)
+            continue;
+        any |= enabled;
+        counts->firings += COMPOSE_POPCOUNT(enabled);
+        for (uint32_t p = 0; p < COMPOSE_PLANES; p++) { /* one more for each */
+            uint64_t carry = planes[p] & enabled;
+            planes[p] ^= enabled;
+            enabled = carry;
+        }
+    }
+    counts->states += COMPOSE_POPCOUNT(states);
+    counts->deadlocks += COMPOSE_POPCOUNT(states & ~any);
+    if (joint)
+        compose_count_free(counts, any, planes);
+    return any;
 }
 
 #endif

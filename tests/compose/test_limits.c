@@ -1,0 +1,371 @@
+/* Limits, stopping, sinks that fail, memory that runs out, firings too many to list. */
+#include "../alloc/failing.h"
+#include "random_circuit.h"
+
+#include "compose/engine.h"
+#include "compose/operations.h"
+#include "compose/scene.h"
+
+static const char source[] =
+    "chain<k:int>(a[0]?,a[k]!) { fifo1(a[i],a[i+1]) | i:<0..k-1> }\n"
+    "ring<k:int>() { fifofull<0>(a[0],a[1]) { fifo1(a[i],a[(i+1) % k]) | i:<1..k-1> } }\n"
+    "stuck(a?) { fifo1(a,b) fifo1(b,c) fifo1(c,d) fifo1(d,e) syncdrain(e,f) fifo1(f,f) }\n";
+
+static const struct compose_engine *engine_of(const char *name, const struct circuit *circuit)
+{
+    struct compose_options options;
+    const struct compose_engine *engine = NULL;
+    compose_options_init(&options);
+    REQUIRE(compose_choose(name, circuit, &options, &engine, NULL) == GORDIAN_OK);
+    return engine;
+}
+
+/* ------------------------------------------------------------------ states */
+
+static void check_states(const char *name, const char *main, uint64_t whole)
+{
+    struct circuit *circuit = read_circuit(source, main, NULL);
+    const struct compose_engine *engine = engine_of(name, circuit);
+    struct compose_result all;
+    struct compose_options defaults;
+    compose_options_init(&defaults);
+    REQUIRE(engine->run(circuit, &defaults, NULL, &all, NULL) == GORDIAN_OK);
+    CHECK(all.states == whole && all.stop == COMPOSE_COMPLETE);
+    for (uint64_t most = 1; most <= whole + 1; most += 1 + most / 3) {
+        struct compose_options options;
+        struct compose_result result;
+        struct graph_sink sink;
+        struct graph *graph = NULL;
+        compose_options_init(&options);
+        options.max_states = most;
+        options.threads = 2;
+        REQUIRE(graph_sink_open(&sink, NULL, NULL) == GORDIAN_OK);
+        REQUIRE(engine->run(circuit, &options, &sink.sink, &result, NULL) == GORDIAN_OK);
+        REQUIRE(graph_sink_close(&sink, &graph, NULL) == GORDIAN_OK);
+        CHECK_MSG(result.stop == (most < whole ? COMPOSE_STATES : COMPOSE_COMPLETE),
+                  "%s %s, most %llu", name, main, (unsigned long long)most);
+        CHECK_MSG(result.states == (most < whole ? most : whole) &&
+                      graph->state_count == result.states &&
+                      graph->arc_count == result.transitions &&
+                      result.transitions <= all.transitions,
+                  "%s %s, most %llu: %llu/%llu, graph %u/%zu", name, main,
+                  (unsigned long long)most, (unsigned long long)result.states,
+                  (unsigned long long)result.transitions, graph->state_count, graph->arc_count);
+        /* a state whose steps lead outside is not a deadlock */
+        CHECK(result.deadlocks <= all.deadlocks &&
+              (most < whole || result.deadlocks == all.deadlocks));
+        graph_free(graph);
+        compose_result_free(&result);
+    }
+    compose_result_free(&all);
+    circuit_free(circuit);
+}
+
+/* The whole product, cut off. */
+static void check_full(const char *name)
+{
+    struct circuit *circuit = read_circuit(source, "ring<6>", NULL);
+    const struct compose_engine *engine = engine_of(name, circuit);
+    for (uint64_t most = 0; most <= 65; most += 13) {
+        struct compose_options options;
+        struct compose_result result;
+        compose_options_init(&options);
+        options.full = true;
+        options.max_states = most;
+        REQUIRE(engine->run(circuit, &options, NULL, &result, NULL) == GORDIAN_OK);
+        CHECK(result.states == (most && most < 64 ? most : 64));
+        CHECK(result.stop == (most && most < 64 ? COMPOSE_STATES : COMPOSE_COMPLETE));
+        compose_result_free(&result);
+    }
+    circuit_free(circuit);
+}
+
+/* ------------------------------------------------------------------ memory */
+
+static void check_memory(void)
+{
+    struct circuit *circuit = read_circuit(source, "ring<40>", NULL);
+    const struct compose_engine *engine = engine_of("cpu", circuit);
+    bool complete = false;
+    for (uint64_t most = 1000; !complete && most < 100000000; most += most / 2) {
+        struct compose_options options;
+        struct compose_result result;
+        gordian_error error = {0};
+        compose_options_init(&options);
+        options.max_memory = most;
+        REQUIRE(engine->run(circuit, &options, NULL, &result, &error) == GORDIAN_OK);
+        CHECK(result.memory <= most);
+        CHECK(result.stop == COMPOSE_MEMORY || result.stop == COMPOSE_COMPLETE);
+        complete = result.stop == COMPOSE_COMPLETE;
+        CHECK(!complete || result.states == 40);
+        compose_result_free(&result);
+    }
+    CHECK(complete);
+    circuit_free(circuit);
+}
+
+/* ------------------------------------------------------------------ stopping */
+
+struct watching {
+    unsigned calls, stop_at;
+    uint64_t states;
+};
+
+static bool go_on(void *context, const struct compose_progress *progress)
+{
+    struct watching *watching = context;
+    watching->states = progress->states;
+    return ++watching->calls < watching->stop_at;
+}
+
+static void check_stopping(void)
+{
+    struct circuit *circuit = read_circuit(source, "chain<34>", NULL);
+    const struct compose_engine *engine = engine_of("cpu", circuit);
+    struct watching watching = {.stop_at = 3};
+    struct compose_options options;
+    struct compose_result result;
+    compose_options_init(&options);
+    options.go_on = go_on;
+    options.context = &watching;
+    options.max_memory = 1 << 28;
+    REQUIRE(engine->run(circuit, &options, NULL, &result, NULL) == GORDIAN_OK);
+    CHECK_MSG(result.stop == COMPOSE_STOPPED || result.stop == COMPOSE_MEMORY, "%d", result.stop);
+    CHECK(watching.calls >= 3 && result.states > 0);
+    compose_result_free(&result);
+    circuit_free(circuit);
+}
+
+/* ------------------------------------------------------------------ sinks that fail */
+
+struct brittle {
+    uint64_t rows, break_at;
+};
+
+static gordian_status begin(void *context, const struct circuit *circuit, uint64_t states,
+                            uint64_t transitions, gordian_error *error)
+{
+    const struct brittle *brittle = context;
+    (void)circuit;
+    (void)states;
+    (void)transitions;
+    (void)error;
+    return brittle->break_at == 0 ? GORDIAN_IO : GORDIAN_OK;
+}
+
+static gordian_status row(void *context, const struct compose_row *here, gordian_error *error)
+{
+    struct brittle *brittle = context;
+    (void)error;
+    CHECK(here->number == brittle->rows);
+    return ++brittle->rows == brittle->break_at ? GORDIAN_IO : GORDIAN_OK;
+}
+
+static void check_sinks(const char *name)
+{
+    struct circuit *circuit = read_circuit(source, "chain<12>", NULL);
+    const struct compose_engine *engine = engine_of(name, circuit);
+    static const uint64_t places[] = {0, 1, 2, 100, 4095, 4096, 5000};
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+        struct brittle brittle = {.break_at = places[i]};
+        struct compose_sink sink = {&brittle, begin, row};
+        struct compose_options options;
+        struct compose_result result;
+        compose_options_init(&options);
+        gordian_status status = engine->run(circuit, &options, &sink, &result, NULL);
+        CHECK(status == (places[i] <= 4096 ? GORDIAN_IO : GORDIAN_OK));
+        CHECK(status != GORDIAN_OK || brittle.rows == 4096);
+        compose_result_free(&result);
+    }
+    circuit_free(circuit);
+}
+
+/* ------------------------------------------------------------------ every allocation fails once */
+
+/* Runs the engine with an allocator that fails at its n-th call, for every n: it either says so or
+ * stops, and leaks nothing. */
+static void check_allocations(const char *name, const char *main, uint64_t max_states, bool full)
+{
+    struct circuit *circuit = read_circuit(source, main, NULL);
+    const struct compose_engine *engine = engine_of(name, circuit);
+    for (size_t at = 1;; at++) {
+        struct failing failing = {.fail_at = at};
+        gordian_allocator allocator = {failing_resize, &failing};
+        struct compose_options options;
+        struct compose_result result;
+        struct graph_sink sink;
+        struct graph *graph = NULL;
+        gordian_error error = {0};
+        compose_options_init(&options);
+        options.allocator = &allocator;
+        options.threads = 2;
+        options.max_states = max_states;
+        options.full = full;
+        REQUIRE(graph_sink_open(&sink, NULL, NULL) == GORDIAN_OK);
+        gordian_status status = engine->run(circuit, &options, &sink.sink, &result, &error);
+        CHECK_MSG(status == GORDIAN_OK || status == GORDIAN_MEMORY, "%s: %d", name, status);
+        CHECK(status != GORDIAN_OK || failing.failures == 0 || result.stop == COMPOSE_MEMORY ||
+              result.states > 0);
+        if (status == GORDIAN_OK && result.states > 0)
+            REQUIRE(graph_sink_close(&sink, &graph, NULL) == GORDIAN_OK);
+        else
+            graph_sink_abandon(&sink);
+        graph_free(graph);
+        compose_result_free(&result);
+        CHECK_MSG(failing.live_blocks == 0, "%s: %zu blocks leaked at %zu", name,
+                  failing.live_blocks, at);
+        if (failing.failures == 0)
+            break;
+    }
+    circuit_free(circuit);
+}
+
+static void use_graph(const struct graph *graph, const struct hiding *hiding, unsigned what,
+                      gordian_status *status)
+{
+    struct graph *out = NULL;
+    struct difference difference = {0};
+    struct livelock livelock = {0};
+    bool equal;
+    switch (what) {
+    case 0:
+        *status = graph_hide(&out, graph, hiding, NULL);
+        break;
+    case 1:
+        *status = graph_rename(&out, graph, hiding, NULL);
+        break;
+    case 2:
+        *status = graph_minimise(&out, graph, NULL);
+        break;
+    case 3:
+        *status = graph_livelock(graph, hiding, &livelock, NULL);
+        if (*status == GORDIAN_OK)
+            livelock_free(&livelock);
+        break;
+    default:
+        *status = graph_hide(&out, graph, hiding, NULL);
+        if (*status == GORDIAN_OK)
+            *status = graph_equal(graph, out, &equal, &difference, NULL);
+        if (*status == GORDIAN_OK)
+            difference_free(&difference);
+        break;
+    }
+    graph_free(out);
+}
+
+static void check_operations(void)
+{
+    struct circuit *circuit = read_circuit(source, "ring<5>", NULL);
+    struct hiding inner = hide_inner(circuit);
+    for (unsigned what = 0; what < 5; what++) {
+        for (size_t at = 1;; at++) {
+            struct failing failing = {0};
+            gordian_allocator allocator = {failing_resize, &failing};
+            struct graph *graph = NULL;
+            gordian_status status;
+            REQUIRE(plain_product(&graph, circuit, false, &allocator, NULL) == GORDIAN_OK);
+            failing.fail_at = failing.calls + at;
+            use_graph(graph, &inner, what, &status);
+            CHECK(status == (failing.failures ? GORDIAN_MEMORY : GORDIAN_OK));
+            graph_free(graph);
+            CHECK_MSG(failing.live_blocks == 0, "operation %u at %zu", what, at);
+            if (failing.failures == 0)
+                break;
+        }
+    }
+    circuit_free(circuit);
+}
+
+/* ------------------------------------------------------------------ firings one state at a time */
+
+struct steps {
+    struct graph *graph;
+    uint64_t sum, count;
+};
+
+static bool add_up(void *context, const struct scene *scene)
+{
+    struct steps *steps = context;
+    uint64_t hash = 1;
+    for (size_t w = 0; w < scene->packing->words; w++)
+        hash = (hash ^ scene->to[w]) * 0x9e3779b97f4a7c15u;
+    for (size_t w = 0; w < scene->packing->circuit->label_words; w++)
+        hash = (hash ^ scene->label[w]) * 0xff51afd7ed558ccdu;
+    steps->sum += hash ^ hash >> 31;
+    steps->count++;
+    return true;
+}
+
+/* Listed firings and those sought state by state are the same, and as many as are counted. */
+static void check_sought(void)
+{
+    struct random random;
+    gordian_allocator memory = memory_allocator(NULL);
+    random_seed(&random, 40);
+    for (unsigned long round = 0; round < scaled(400); round++) {
+        struct circuit *circuit =
+            round % 2 ? random_network(&random, 1 + (uint32_t)random_below(&random, 10))
+                      : random_circuit(&random, 1 + (uint32_t)random_below(&random, 12), 100000);
+        struct firings listed, none = {.memory = memory, .circuit = circuit};
+        struct packing packings[2];
+        struct scene scenes[2];
+        REQUIRE(circuit);
+        REQUIRE(firings_open(&listed, circuit, &memory, NULL) == GORDIAN_OK && listed.complete);
+        for (int i = 0; i < 2; i++) {
+            REQUIRE(packing_open(&packings[i], circuit, i ? &none : &listed, &memory, NULL) ==
+                    GORDIAN_OK);
+            REQUIRE(scene_open(&scenes[i], &packings[i], &memory, NULL) == GORDIAN_OK);
+        }
+        uint32_t *locals = malloc(circuit->factor_count * sizeof *locals);
+        uint64_t state[8];
+        for (int sample = 0; sample < 10; sample++) {
+            struct steps steps[2] = {{0}};
+            uint64_t counts[2];
+            bool short_of_memory;
+            for (uint32_t f = 0; f < circuit->factor_count; f++)
+                locals[f] = (uint32_t)random_below(&random, factor_shape(circuit, f)->state_count);
+            for (int i = 0; i < 2; i++) {
+                pack(&packings[i], locals, state);
+                CHECK(scene_look(&scenes[i], state) && scene_count(&scenes[i], &counts[i]));
+                if (counts[i] < 100000)
+                    CHECK(scene_each(&scenes[i], state, false, add_up, &steps[i],
+                                     &short_of_memory) &&
+                          counts[i] == steps[i].count);
+            }
+            CHECK_MSG(scenes[0].count == scenes[1].count && counts[0] == counts[1] &&
+                          steps[0].sum == steps[1].sum,
+                      "circuit %lu: %llu and %llu", round, (unsigned long long)counts[0],
+                      (unsigned long long)counts[1]);
+        }
+        free(locals);
+        for (int i = 0; i < 2; i++) {
+            scene_close(&scenes[i]);
+            packing_close(&packings[i]);
+        }
+        firings_free(&listed);
+        circuit_free(circuit);
+    }
+}
+
+int main(void)
+{
+    check_states("cpu", "chain<6>", 64);
+    check_states("dense", "chain<6>", 64);
+    check_states("cpu", "ring<70>", 70);
+    check_states("cpu", "stuck", 16);
+    check_full("cpu");
+    check_full("dense");
+    check_memory();
+    check_stopping();
+    check_sinks("cpu");
+    check_sinks("dense");
+    check_allocations("cpu", "chain<3>", 0, false);
+    check_allocations("cpu", "chain<13>", 0, false);
+    check_allocations("cpu", "stuck", 0, false);
+    check_allocations("cpu", "stuck", 100, false);
+    check_allocations("cpu", "stuck", 0, true);
+    check_allocations("dense", "stuck", 0, false);
+    check_operations();
+    check_sought();
+    return test_done();
+}
