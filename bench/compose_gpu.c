@@ -40,7 +40,7 @@ static gordian_status run_side(void *context, double *ns, gordian_error *error)
     case COUNT:
     case COUNT_ALL:
         status = compose_device_count(side->device, true, &counts, error);
-        side->did = counts.low + (counts.high << 32);
+        side->did = compose_joint_total(&counts);
         break;
     case WRITE:
         status = compose_device_write(side->device, &side->did, error);

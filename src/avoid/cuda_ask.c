@@ -5,6 +5,8 @@
 
 #include <string.h>
 
+#define LEAST_THREADS 256u /* of a block, on a device */
+
 /* ------------------------------------------------------------------ wants */
 
 /* A loan: less is needed, less is free. How many wants. */
@@ -119,24 +121,36 @@ static gordian_status resident_blocks(struct banker *b, const struct gpu_launch 
     return GORDIAN_OK;
 }
 
-/* A thread a resource is best for a search; rounds have a warp a process. */
+/* 16 bytes of a row a thread is best for a search; rounds have a warp a process. */
 static unsigned threads_for(const struct banker *b, uint32_t resources)
 {
-    const unsigned least = b->info.emulated ? 32 : 256,
+    const unsigned least = b->info.emulated ? 32 : LEAST_THREADS,
                    most = b->info.emulated ? 64 : BANKER_THREADS;
-    unsigned threads = (resources + 31) / 32 * 32;
+    unsigned threads = ((resources + BANKER_SPAN - 1) / BANKER_SPAN + 31) / 32 * 32 + 32;
     if (b->tuning.threads)
         return b->tuning.threads;
     return threads < least ? least : threads > most ? most : threads;
 }
 
-/* Counts of 16 bits in shared memory, where they fit. */
-static size_t shared_for(const struct banker *b, const struct banker_arguments *arguments)
+/* In shared memory, as far as it fits: counts, and windows of the orders. */
+static size_t shared_for(const struct banker *b, struct banker_arguments *arguments,
+                         unsigned threads)
 {
+    static const uint32_t windows[] = {BANKER_WINDOW_MOST, BANKER_WINDOW_LEAST};
     const size_t reserve = 4096; /* the kernel's own */
-    size_t bytes = ((size_t)arguments->processes + 1) / 2 * sizeof(uint32_t);
-    bool fits = arguments->resources <= BANKER_SMALL && bytes + reserve <= b->info.shared_most;
-    return fits && !b->tuning.large_counts ? (bytes + 15) / 16 * 16 : 0;
+    const size_t room = b->info.shared_most - reserve, unit = banker_unit(b->parts.wide);
+    const size_t small = ((size_t)arguments->processes + 7) / 8 * 16, counts = 2 * small;
+    const bool fits = !b->tuning.large_counts;
+    for (size_t i = b->tuning.small_window; i < 2 && fits && !b->tuning.no_windows; i++) {
+        size_t bytes = counts + threads * BANKER_NEAR_BYTES(windows[i], unit);
+        if (bytes > room)
+            continue;
+        arguments->window = windows[i];
+        arguments->small_bytes = (uint32_t)counts;
+        return bytes;
+    }
+    arguments->small_counts = arguments->resources <= BANKER_SMALL && small <= room && fits;
+    return arguments->small_counts ? small : 0;
 }
 
 static gordian_status choose_blocks(struct banker *b, const struct banker_arguments *arguments,
@@ -162,9 +176,10 @@ static gordian_status choose_blocks(struct banker *b, const struct banker_argume
 static gordian_status ask(struct banker *b, struct banker_arguments *arguments,
                           gordian_error *error)
 {
+    const unsigned threads = threads_for(b, arguments->resources);
     struct gpu_launch launch = {.kernel = b->parts.wide ? "banker_judge64" : "banker_judge32",
-                                .threads = threads_for(b, arguments->resources),
-                                .shared = shared_for(b, arguments),
+                                .threads = threads,
+                                .shared = shared_for(b, arguments, threads),
                                 .cooperative = true,
                                 .arguments = arguments,
                                 .arguments_size = sizeof *arguments};
@@ -173,7 +188,6 @@ static gordian_status ask(struct banker *b, struct banker_arguments *arguments,
         status = banker_reserve_team(b, launch.blocks, error);
     if (status)
         return status;
-    arguments->small_counts = launch.shared > 0;
     arguments->pass_cells = b->tuning.pass_cells * launch.blocks;
     if (arguments->request_count) {
         arguments->own_rows = b->team.own_rows;

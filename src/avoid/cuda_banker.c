@@ -7,11 +7,10 @@
 #include <inttypes.h>
 #include <string.h>
 
-#define LINE         32u  /* units: rows are whole lines of 128 bytes at least */
-#define SORT_BLOCKS  256u /* that make orders at once */
-#define SORT_THREADS 1024u
-#define ROWS_BYTES   (1u << 20) /* sent at once */
-#define LEAST_ROOM   8u
+#define LINE        32u        /* units: rows are whole lines of 128 bytes at least */
+#define SORT_BLOCKS 256u       /* that make orders at once */
+#define ROWS_BYTES  (1u << 20) /* sent at once */
+#define LEAST_ROOM  8u
 
 /* ------------------------------------------------------------------ device memory */
 
@@ -225,6 +224,12 @@ static uint32_t more_room(uint32_t room, uint32_t wanted)
     return wanted > doubled ? wanted : doubled;
 }
 
+/* Orders start where 16 bytes can be moved at once. */
+static uint32_t even_room(uint32_t processes)
+{
+    return (processes + BANKER_ROOM_STEP - 1) / BANKER_ROOM_STEP * BANKER_ROOM_STEP;
+}
+
 static bool totals_are_wide(const struct banker *b)
 {
     if (b->tuning.wide || b->needs_wide)
@@ -241,13 +246,13 @@ static gordian_status choose_room(struct banker *b, uint32_t process_limit, uint
                                   struct banker_parts *larger, gordian_error *error)
 {
     gpu_get_info(b->gpu, &b->info);
-    *larger =
-        (struct banker_parts){.process_room = more_room(b->parts.process_room, process_limit),
-                              .resource_room = more_room(b->parts.resource_room, resource_limit),
-                              .wide = totals_are_wide(b)};
+    *larger = (struct banker_parts){
+        .process_room = even_room(more_room(b->parts.process_room, process_limit)),
+        .resource_room = more_room(b->parts.resource_room, resource_limit),
+        .wide = totals_are_wide(b)};
     if (banker_bytes(larger->process_room, larger->resource_room, larger->wide) >
         b->info.memory_free) {
-        larger->process_room = process_limit;
+        larger->process_room = even_room(process_limit);
         larger->resource_room = resource_limit;
     }
     larger->stride = row_stride(larger->resource_room);
@@ -463,7 +468,7 @@ static gordian_status make_orders(struct banker *b, gordian_error *error)
     unsigned blocks = sort_blocks(parts->resource_room);
     struct gpu_launch launch = {.kernel = parts->wide ? "banker_sort64" : "banker_sort32",
                                 .blocks = b->info.emulated && blocks > 3 ? 3 : blocks,
-                                .threads = b->info.emulated ? 32 : SORT_THREADS,
+                                .threads = b->info.emulated ? 32 : BANKER_SORT_THREADS,
                                 .arguments = &arguments,
                                 .arguments_size = sizeof arguments};
     return gpu_launch(b->gpu, &launch, error);

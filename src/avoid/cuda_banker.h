@@ -63,6 +63,8 @@ struct banker_tuning {
     unsigned blocks, threads;
     bool wide;         /* 64 bits, whatever the totals are */
     bool large_counts; /* counts in device memory, as if they did not fit */
+    bool no_windows;   /* orders read from device memory, likewise */
+    bool small_window; /* the shorter ones, likewise */
 };
 struct banker_tuning banker_tuning(const struct banker *banker);
 void banker_tune(struct banker *banker, struct banker_tuning tuning);

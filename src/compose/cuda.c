@@ -32,27 +32,20 @@ static bool cuda_supports(const struct circuit *circuit, const struct compose_op
 
 /* ------------------------------------------------------------------ counting */
 
-static uint64_t joint_total(const struct compose_counts *counts, bool *overflow)
-{
-    uint64_t carry = counts->low >> 32;
-    *overflow = counts->overflow || (counts->high + carry) >> 32;
-    return *overflow ? UINT64_MAX : counts->low + (counts->high << 32);
-}
-
 /* Counts into the result, and leaves how many states are stuck. */
 static gordian_status count(struct compose_device *device, struct compose_result *result,
                             uint64_t *stuck, gordian_error *error)
 {
     const struct compose_options *options = device->options;
     struct compose_counts counts = {0};
-    bool overflow = false, joint = options->count_transitions && !options->indivisible;
+    bool joint = options->count_transitions && !options->indivisible;
     gordian_status status = compose_device_count(device, joint, &counts, error);
     if (status != GORDIAN_OK)
         return status;
     result->states = device->set.count;
     if (options->count_transitions)
-        result->transitions = joint ? joint_total(&counts, &overflow) : counts.firings;
-    if (overflow)
+        result->transitions = joint ? compose_joint_total(&counts) : counts.firings;
+    if (result->transitions == UINT64_MAX)
         snprintf(result->note, sizeof result->note,
                  "there are more than 2^64 transitions: their number is not exact");
     device->progress.transitions = result->transitions;

@@ -30,7 +30,7 @@ gordian_status compose_device_count(struct compose_device *device, bool joint,
                                &arguments, sizeof arguments, error);
         if (status == GORDIAN_OK)
             status = gpu_read(device->gpu, counts, CONTROL(device, counts), sizeof *counts, error);
-        device->progress.transitions = counts->low + (counts->high << 32);
+        device->progress.transitions = compose_joint_total(counts);
         /* What is known so far is told even if it is stopped: the states are all there. */
         if (status == GORDIAN_OK && items > SLICE && !device_goes_on(device))
             break;

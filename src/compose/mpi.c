@@ -137,11 +137,8 @@ static void take_sums(const struct run *run, const struct mpi_sums *sums)
     result->memory = sums->memory;
     if (!options->count_transitions)
         return;
-    bool overflow = counts->overflow || (counts->high + (counts->low >> 32)) >> 32;
-    result->transitions = options->indivisible ? counts->firings
-                          : overflow           ? UINT64_MAX
-                                               : counts->low + (counts->high << 32);
-    if (overflow && !options->indivisible)
+    result->transitions = options->indivisible ? counts->firings : compose_joint_total(counts);
+    if (result->transitions == UINT64_MAX)
         snprintf(result->note, sizeof result->note,
                  "there are more than 2^64 transitions: their number is not exact");
 }

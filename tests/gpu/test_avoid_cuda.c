@@ -121,6 +121,8 @@ static struct banker_tuning some_tuning(struct world *world, struct banker_tunin
     usual.threads = threads[random_below(random, 3)];
     usual.blocks = blocks[random_below(random, 4)];
     usual.large_counts = random_chance(random, 30);
+    usual.no_windows = random_chance(random, 20);
+    usual.small_window = random_chance(random, 50);
     return usual;
 }
 

@@ -12,11 +12,23 @@
 
 #include <stdint.h>
 
-#define BANKER_COLUMN_BYTES 80u /* of a struct column, the wider kind */
 #define BANKER_NONE         UINT32_MAX
-#define BANKER_THREADS      1024u  /* the most of a block */
+#define BANKER_THREADS      544u   /* the most of a block: 1024 resources, and a warp */
+#define BANKER_SORT_THREADS 1024u  /* the same, of one that sorts */
 #define BANKER_SMALL        65534u /* up to so many resources a count of them fits 16 bits */
-#define BANKER_PAD          2u /* entries behind the last order, so that looking ahead is harmless */
+#define BANKER_SPAN         2u     /* resources that a thread looks after in a search */
+#define BANKER_COLUMN_BYTES 48u    /* a resource's part of struct columns, the wider kind */
+
+/* In shared memory a search has the next entries of each order, if there is room: so many, the most
+ * and the least, and 16 bytes between; and two of what a process holds. In bytes, for a thread: */
+#define BANKER_WINDOW_MOST  16u
+#define BANKER_WINDOW_LEAST 8u
+#define BANKER_NEAR_BYTES(window, unit)                                                            \
+    (BANKER_SPAN * ((window)*2 * (unit) + 16) + BANKER_SPAN * (unit))
+
+#define BANKER_ROOM_STEP 8u /* the room for processes is a multiple of this: lines of orders */
+/* Entries behind the last order, so that looking ahead is harmless. */
+#define BANKER_PAD (2 * BANKER_WINDOW_MOST)
 
 /* A cell that has changed since the last launch, as it is now. The list is sorted by resource. */
 struct banker_change {
@@ -77,6 +89,8 @@ struct banker_arguments {
     uint32_t group_count;               /* resources with changes */
     uint32_t stop;                      /* at the process in question */
     uint32_t small_counts;              /* counts are in shared memory, 16 bits each */
+    uint32_t window;                    /* they are, 32 bits each, and windows so long */
+    uint32_t small_bytes;               /* of those counts */
     uint32_t pass_cells;   /* the grid looks at so many cells while a search frees one process */
     uint32_t search_below; /* a round that frees fewer is followed by a search */
     uint32_t search_most;  /* and that gives way to a round when it frees more at once */

@@ -77,23 +77,27 @@ DEVICE void set_up(const banker *a)
 /* Everything in shared memory that a search needs. */
 DEVICE void prepare_search(const banker *a, struct search *s)
 {
-    SHARED(uint32_t, ring, 2 * RING);
-    SHARED(uint32_t, freed, 3);
+    SHARED(uint4, record_words, 3 * RECORD / 4);
+    uint32_t *records = (uint32_t *)(void *)record_words;
     SHARED(uint32_t, own_short, 1);
     SHARED_DYNAMIC(uint32_t, small_counts);
     s->a = a;
-    s->ring = ring;
-    s->freed = freed;
+    s->now = records;
+    s->then = records + RECORD;
+    s->spare = records + 2 * RECORD;
     s->own_short = own_short;
     s->small_counts = small_counts;
-    s->columns = GPU_POINTER(struct column, a->columns) + (uint64_t)BLOCK_INDEX * a->stride;
+    s->ahead = (span *)(void *)(small_counts + a->small_bytes / 4);
+    s->windows = (entry *)(void *)(s->ahead + BLOCK_SIZE);
+    s->columns =
+        GPU_POINTER(struct columns, a->columns) + (uint64_t)BLOCK_INDEX * (a->stride / SPAN);
 }
 
 /* Goes on from a round in which list[given..finished) were found. */
 DEVICE void lead_search(const banker *a, uint32_t round, uint32_t given, uint32_t finished)
 {
     struct search s;
-    struct column home = {0};
+    struct columns home;
     unit *work = GPU_POINTER(unit, a->work);
     prepare_search(a, &s);
     bool apart = a->process != BANKER_NONE && finish_round(a)[a->process] == BANKER_NONE;
@@ -109,10 +113,7 @@ DEVICE void lead_search(const banker *a, uint32_t round, uint32_t given, uint32_
     uint32_t left = a->processes - finished;
     uint32_t most = GRID_SIZE > 1 ? a->search_most + left / 16 : BANKER_NONE;
     bool fits = run_search(&s, &home, most, a->stop != 0);
-    if (THREAD_INDEX < a->resources)
-        work[THREAD_INDEX] = home.work;
-    for (uint32_t i = BLOCK_SIZE + THREAD_INDEX; i < a->resources; i += BLOCK_SIZE)
-        work[i] = s.columns[i].work;
+    put_work(&s, &home, work);
     if (THREAD_INDEX == 0) {
         CONTROL->given = s.head;
         CONTROL->finished = s.head + s.count;
@@ -204,7 +205,7 @@ DEVICE bool judge_request(const banker *a, struct search *s, struct banker_reque
 {
     unit *own = GPU_POINTER(unit, a->own_rows) + BLOCK_INDEX * a->stride;
     unit *start = GPU_POINTER(unit, a->start_rows) + BLOCK_INDEX * a->stride;
-    struct column home = {0};
+    struct columns home;
     if (finish_round(a)[request.process] != BANKER_NONE)
         return true;
     set_up_request(a, request, own, start);

@@ -84,7 +84,7 @@ DEVICE void merge_runs(const entry *from, entry *to, uint32_t count, uint32_t le
 }
 
 /* One block makes the order of one resource at a time. */
-KERNEL_BOUNDED(BANKER_KERNEL(sort), struct banker_sort_arguments, BANKER_THREADS, 1)
+KERNEL_BOUNDED(BANKER_KERNEL(sort), struct banker_sort_arguments, BANKER_SORT_THREADS, 1)
 {
     uint32_t passes = 0;
     for (uint64_t length = TILE; length < a.process_room; length *= 2)

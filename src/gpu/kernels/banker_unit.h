@@ -4,6 +4,9 @@
 #define GORDIAN_GPU_KERNELS_BANKER_UNIT_H
 
 #include "gpu/kernel.h"
+#include "gpu/kernels/banker.h"
+
+#define SPAN BANKER_SPAN
 
 #if UNIT_BITS == 32
 
@@ -39,6 +42,14 @@ DEVICE bool entry_less(entry x, entry y)
 DEVICE uint32_t exceeding(group need, group work)
 {
     return (uint32_t)(need.x > work.x) + (need.y > work.y) + (need.z > work.z) + (need.w > work.w);
+}
+
+typedef uint64_t span; /* SPAN units of a row */
+
+DEVICE void add_span(unit *to, span x)
+{
+    to[0] += (unit)x;
+    to[1] += (unit)(x >> 32);
 }
 
 #else
@@ -77,6 +88,14 @@ DEVICE bool entry_less(entry x, entry y)
 DEVICE uint32_t exceeding(group need, group work)
 {
     return (uint32_t)(need.x > work.x) + (need.y > work.y);
+}
+
+typedef ulonglong2 span;
+
+DEVICE void add_span(unit *to, span x)
+{
+    to[0] += x.x;
+    to[1] += x.y;
 }
 
 #endif

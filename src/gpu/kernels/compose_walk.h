@@ -147,12 +147,13 @@ struct compose_word_firing {
     int32_t shift, unused;      /* of the moved states within the word, upwards */
 };
 
-#define COMPOSE_PLANES 8u /* bits of a count of enabled firings */
+#define COMPOSE_PLANES 8u  /* bits of a count of enabled firings */
+#define COMPOSE_SPLIT  20u /* so that neither half of a sum over any number of states overflows */
 
 struct compose_counts {
     uint64_t states;
     uint64_t firings;   /* indivisible transitions */
-    uint64_t low, high; /* joint ones: low + high * 2^32 */
+    uint64_t low, high; /* joint ones: low + high * 2^COMPOSE_SPLIT */
     uint64_t deadlocks;
     uint64_t overflow; /* states with 2^63 joint ones or more */
 };
@@ -162,8 +163,17 @@ COMPOSE_INLINE void compose_count_ways(struct compose_counts *counts, uint64_t w
                                        uint64_t states)
 {
     counts->overflow += ways >= UINT64_MAX / 2;
-    counts->low += (ways & 0xffffffffu) * states;
-    counts->high += (ways >> 32) * states;
+    counts->low += (ways & ((1u << COMPOSE_SPLIT) - 1)) * states;
+    counts->high += (ways >> COMPOSE_SPLIT) * states;
+}
+
+/* All joint transitions; UINT64_MAX: more than fit. */
+COMPOSE_INLINE uint64_t compose_joint_total(const struct compose_counts *counts)
+{
+    uint64_t high = counts->high + (counts->low >> COMPOSE_SPLIT);
+    if (counts->overflow || high >> (64 - COMPOSE_SPLIT))
+        return UINT64_MAX;
+    return counts->low + (counts->high << COMPOSE_SPLIT);
 }
 
 /* With no firings that clash, a state in which n are enabled has 2^n - 1 joint transitions.
