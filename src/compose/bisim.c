@@ -20,8 +20,8 @@
 
 struct interval {
     size_t begin, end;
-    size_t marked; /* begin .. marked-1 are marked */
-    uint32_t bunch;  /* of a slice */
+    size_t marked;  /* begin .. marked-1 are marked */
+    uint32_t bunch; /* of a slice */
     bool touched;
 };
 
@@ -41,7 +41,7 @@ struct bunch {
 struct refining {
     gordian_allocator memory;
     const struct graph *graph;
-    uint32_t *source;    /* of every arc */
+    uint32_t *source;          /* of every arc */
     size_t *into, *into_first; /* arcs into a state */
     struct sets blocks, slices;
     struct bunch *bunches;
@@ -263,8 +263,7 @@ static bool count_arcs(struct refining *refining, size_t begin, size_t end, size
 }
 
 /* Splits a block in up to three: arcs in the bunch split off only, in the rest only, in both. */
-static bool split_in_three(struct refining *refining, uint32_t block, const size_t *rest,
-                           bool arcs)
+static bool split_in_three(struct refining *refining, uint32_t block, const size_t *rest, bool arcs)
 {
     struct sets *blocks = &refining->blocks;
     uint32_t other, with = block;
@@ -539,8 +538,8 @@ static gordian_status write_quotient(struct graph *result, const struct graph *g
             continue;
         status = graph_state(result, error);
         for (size_t i = graph->first[s]; i < graph->first[s + 1] && status == GORDIAN_OK; i++)
-            status = graph_arc(result, graph->arcs[i].label, chosen[class_of[graph->arcs[i].to]],
-                               error);
+            status =
+                graph_arc(result, graph->arcs[i].label, chosen[class_of[graph->arcs[i].to]], error);
     }
     for (size_t i = 0; i < graph->initial_count && status == GORDIAN_OK; i++)
         status = graph_initial(result, chosen[class_of[graph->initial[i]]], error);

@@ -79,8 +79,7 @@ gordian_status components_find(struct components *parts, const struct graph *gra
 {
     const gordian_allocator *memory = &graph->memory;
     size_t states = graph->state_count;
-    struct search search = {
-        .graph = graph, .counts = counts, .context = context, .parts = parts};
+    struct search search = {.graph = graph, .counts = counts, .context = context, .parts = parts};
     *parts = (struct components){.memory = *memory};
     parts->of = memory_alloc(memory, states * sizeof(uint32_t));
     parts->members = memory_alloc(memory, states * sizeof(uint32_t));

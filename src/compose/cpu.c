@@ -65,8 +65,8 @@ static gordian_status find_states(struct cpu *cpu, gordian_error *error)
     bool exact = cpu->options->max_states && !cpu->options->full;
     gordian_status status = GORDIAN_OK;
     if (words && words <= SMALL_GRID && !exact) {
-        uint32_t *locals = memory_alloc(&cpu->meter.memory,
-                                        cpu->circuit->factor_count * sizeof *locals);
+        uint32_t *locals =
+            memory_alloc(&cpu->meter.memory, cpu->circuit->factor_count * sizeof *locals);
         if (!locals)
             return fail_memory(error);
         start_bitmap(cpu, locals);
@@ -112,9 +112,9 @@ static gordian_status finish(struct cpu *cpu, const struct space *full,
     size_t described = 0;
     atomic_store(&cpu->halt, false); /* what was found is looked at all the same */
     gordian_status status = cpu_count(cpu, &result->deadlocks, error);
-    described = (size_t)(result->deadlocks < cpu->options->max_deadlocks
-                             ? result->deadlocks
-                             : cpu->options->max_deadlocks);
+    described =
+        (size_t)(result->deadlocks < cpu->options->max_deadlocks ? result->deadlocks
+                                                                 : cpu->options->max_deadlocks);
     if (status == GORDIAN_OK && (sink || described > 0 || (stopped && !full)))
         status = number_states(cpu, error);
     if (status == GORDIAN_OK && stopped && !full && cpu->options->count_transitions)

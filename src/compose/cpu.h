@@ -41,12 +41,12 @@ struct cpu {
     struct packing packing;
     struct grid grid; /* words 0: there is none */
     struct table *table;
-    struct space space; /* the states found */
+    struct space space;   /* the states found */
     struct scene *scenes; /* one a thread */
     unsigned scene_count;
 
     _Atomic uint64_t states, transitions, waiting, written;
-    _Atomic bool halt;      /* whoever sees it stops */
+    _Atomic bool halt;       /* whoever sees it stops */
     _Atomic uint32_t reason; /* enum compose_stop */
     unsigned pass;
 };

@@ -96,8 +96,7 @@ static uint64_t fire_word(const struct sweeping *sweeping, uint64_t word, uint64
         reached &= ~atomic_load_explicit(&space->seen[reached ? to : word], memory_order_relaxed);
         if (!reached)
             continue;
-        uint64_t before =
-            atomic_fetch_or_explicit(&space->seen[to], reached, memory_order_relaxed);
+        uint64_t before = atomic_fetch_or_explicit(&space->seen[to], reached, memory_order_relaxed);
         reached &= ~before;
         if (!reached)
             continue;
@@ -169,8 +168,7 @@ static void sweep(void *context, unsigned member)
         while ((group = atomic_fetch_add_explicit(&sweeping->next, 1, memory_order_relaxed)) <
                    sweeping->groups &&
                !cpu_halted(sweeping->cpu))
-            sweep_group(sweeping,
-                        sweeping->backwards ? sweeping->groups - 1 - group : group);
+            sweep_group(sweeping, sweeping->backwards ? sweeping->groups - 1 - group : group);
         team_meet(team);
         if (member == 0)
             decide(sweeping);

@@ -16,7 +16,7 @@ struct counting {
     size_t firing_count;
     bool full; /* all places of the grid */
     _Atomic uint64_t deadlocks;
-    _Atomic uint64_t next;       /* block to take */
+    _Atomic uint64_t next; /* block to take */
     _Atomic bool saturated, memory;
 };
 
@@ -29,12 +29,24 @@ static void add(struct counting *counting, uint64_t count)
 
 /* ------------------------------------------------------------------ one state */
 
+/* Can any of the listed firings happen? False if they are not listed. */
+static bool has_firing(const struct packing *packing, const uint64_t *state)
+{
+    for (size_t i = 0; i < packing->firings->count; i++)
+        if (patches_fit(packing->patches + packing->first[i],
+                        packing->first[i + 1] - packing->first[i], state))
+            return true;
+    return false;
+}
+
 static bool count_state(struct counting *counting, unsigned member, const uint64_t *state,
                         uint64_t *total)
 {
     struct scene *scene = &counting->cpu->scenes[member];
     const struct compose_options *options = counting->cpu->options;
     uint64_t joint = 0;
+    if (!options->count_transitions && has_firing(&counting->cpu->packing, state))
+        return true;
     if (!scene_look(scene, state))
         return false;
     if (scene->count == 0)
@@ -53,8 +65,8 @@ static bool count_state(struct counting *counting, unsigned member, const uint64
 /* ------------------------------------------------------------------ one word */
 
 /* Adds up 2^count - 1 over the states of `mask`. */
-static uint64_t sum_planes(const uint64_t *planes, size_t plane_count, uint64_t mask,
-                           size_t most, bool *saturated)
+static uint64_t sum_planes(const uint64_t *planes, size_t plane_count, uint64_t mask, size_t most,
+                           bool *saturated)
 {
     uint64_t sum = 0;
     for (size_t count = 1; count <= most && count >> plane_count == 0; count++) {
@@ -107,8 +119,8 @@ static bool count_word(struct counting *counting, unsigned member, uint64_t base
     uint64_t planes[PLANES], any = 0, rivals = 0, sum;
     size_t plane_count = 0, most = 0;
     bool saturated = false;
-    uint64_t pairs = count_enabled(counting, base, states, planes, &plane_count, &most, &any,
-                                   &rivals);
+    uint64_t pairs =
+        count_enabled(counting, base, states, planes, &plane_count, &most, &any, &rivals);
     if (states & ~any)
         atomic_fetch_add_explicit(&counting->deadlocks,
                                   (uint64_t)__builtin_popcountll(states & ~any),
@@ -151,8 +163,8 @@ static uint64_t valid_places(const struct counting *counting, uint64_t base)
         uint64_t state = base | p;
         bool valid = true;
         for (uint32_t f = 0; f < factors && valid; f++)
-            valid = packed_local(packing, &state, f) <
-                    factor_shape(packing->circuit, f)->state_count;
+            valid =
+                packed_local(packing, &state, f) < factor_shape(packing->circuit, f)->state_count;
         /* bits above the last field */
         uint32_t last = (uint32_t)packing->circuit->factor_count;
         unsigned used = last ? packing->fields[last - 1].shift + packing->fields[last - 1].bits : 0;
@@ -233,8 +245,8 @@ static void count_all(void *context, unsigned member)
     uint64_t first = share * member;
     uint64_t last = member + 1 == team_size(cpu->team) ? count : first + share;
     uint64_t *state = memory_alloc(&cpu->meter.memory, cpu->packing.words * sizeof *state);
-    uint32_t *locals = memory_alloc(&cpu->meter.memory,
-                                    cpu->circuit->factor_count * sizeof *locals);
+    uint32_t *locals =
+        memory_alloc(&cpu->meter.memory, cpu->circuit->factor_count * sizeof *locals);
     struct space all;
     bool fine = state && locals &&
                 space_full(&all, &cpu->packing, 0, &cpu->meter.memory, NULL) == GORDIAN_OK;
@@ -255,8 +267,7 @@ static void count_all(void *context, unsigned member)
 }
 
 static gordian_status count_with(struct cpu *cpu, struct counting *counting,
-                                 void (*work)(void *context, unsigned member),
-                                 gordian_error *error)
+                                 void (*work)(void *context, unsigned member), gordian_error *error)
 {
     const gordian_allocator *memory = &cpu->meter.memory;
     if (work == count_blocks) {

@@ -8,6 +8,7 @@
 
 #include <string.h>
 
+#define SHORT_LIST 1024 /* so many firings are tried one after another */
 #define BOX_ENOUGH 4096 /* states in a box, or looked at, before they meet */
 
 /* An array of states. */
@@ -29,7 +30,7 @@ struct table {
     size_t words; /* of a state */
     unsigned part_count;
     struct part *parts;
-    bool no_bitmap; /* there was no memory for one */
+    bool no_bitmap;   /* there was no memory for one */
     bool leave, turn; /* decided at the meeting: end; because a bitmap would be better */
 };
 
@@ -130,12 +131,22 @@ static unsigned owner_of(const struct table *table, uint64_t hash)
     return (unsigned)((hash >> 32) * table->part_count >> 32);
 }
 
+/* A state that has been found: into its owner's part, or the box for it. */
+static void found(struct table *table, unsigned member, const uint64_t *state, uint64_t hash)
+{
+    unsigned owner = owner_of(table, hash);
+    struct part *mine = &table->parts[member];
+    if (owner == member)
+        insert(table, mine, state, hash);
+    else if (!push(table, &mine->boxes[owner], state))
+        cpu_halt(table->cpu, COMPOSE_MEMORY);
+}
+
 /* Everything an indivisible firing leads to from the state. */
 static void look_at(struct table *table, unsigned member, const uint64_t *state, uint64_t *to)
 {
     struct cpu *cpu = table->cpu;
     struct scene *scene = &cpu->scenes[member];
-    struct part *mine = &table->parts[member];
     size_t words = table->words;
     if (!scene_look(scene, state)) {
         cpu_halt(cpu, COMPOSE_MEMORY);
@@ -144,23 +155,53 @@ static void look_at(struct table *table, unsigned member, const uint64_t *state,
     for (size_t i = 0; i < scene->count; i++) {
         memcpy(to, state, words * sizeof *to);
         patches_flip(scene->enabled[i].patches, scene->enabled[i].patch_count, to);
-        uint64_t hash = hash_state(to, words);
-        unsigned owner = owner_of(table, hash);
-        if (owner == member)
-            insert(table, mine, to, hash);
-        else if (!push(table, &mine->boxes[owner], to))
-            cpu_halt(cpu, COMPOSE_MEMORY);
+        found(table, member, to, hash_state(to, words));
+    }
+}
+
+/* Starts fetching what insert will look at. */
+static inline void expect(const struct part *part, uint64_t hash, size_t words)
+{
+    if (part->slot_count)
+        __builtin_prefetch(part->slots + (hash & (part->slot_count - 1)) * words, 1);
+}
+
+#define AHEAD 64 /* states found before they are inserted, so that their slots can be fetched */
+
+/* The same for states of one word, whose firings are one patch each, and listed. */
+static void look_at_word(struct table *table, unsigned member, uint64_t state)
+{
+    const struct packing *packing = &table->cpu->packing;
+    const struct part *mine = &table->parts[member];
+    uint64_t to[AHEAD], hash[AHEAD];
+    size_t count = packing->firings->count, i = 0;
+    while (i < count) {
+        size_t ready = 0;
+        for (; i < count && ready < AHEAD; i++) {
+            const struct patch *patch = &packing->patches[i];
+            if ((state & patch->mask) != patch->value)
+                continue;
+            to[ready] = state ^ patch->flip;
+            hash[ready] = hash_state(&to[ready], 1);
+            expect(mine, hash[ready++], 1);
+        }
+        for (size_t k = 0; k < ready; k++)
+            found(table, member, &to[k], hash[k]);
     }
 }
 
 static void empty_boxes(struct table *table, unsigned member)
 {
+    struct part *mine = &table->parts[member];
     size_t words = table->words;
     for (unsigned from = 0; from < table->part_count; from++) {
         struct states *box = &table->parts[from].boxes[member];
-        for (size_t i = 0; i < box->count; i += words)
-            insert(table, &table->parts[member], box->list + i,
-                   hash_state(box->list + i, words));
+        for (size_t i = 0; i < box->count; i += words) {
+            size_t later = i + 8 * words;
+            if (later < box->count)
+                expect(mine, hash_state(box->list + later, words), words);
+            insert(table, mine, box->list + i, hash_state(box->list + i, words));
+        }
         box->count = 0;
     }
 }
@@ -188,13 +229,18 @@ static void find(void *context, unsigned member)
     struct part *mine = &table->parts[member];
     size_t words = table->words;
     uint64_t *state = mine->boxes[member].list, *to = state + words; /* its own box is free */
+    bool short_list =
+        words == 1 && table->cpu->firings.complete && table->cpu->firings.count <= SHORT_LIST;
     do {
         size_t looked = 0, boxed = 0;
         while (mine->waiting.count > 0 && looked < BOX_ENOUGH && boxed < BOX_ENOUGH &&
                !cpu_halted(table->cpu)) {
             mine->waiting.count -= words;
             memcpy(state, mine->waiting.list + mine->waiting.count, words * sizeof *state);
-            look_at(table, member, state, to);
+            if (short_list)
+                look_at_word(table, member, *state);
+            else
+                look_at(table, member, state, to);
             looked++;
             boxed = 0;
             for (unsigned p = 0; p < table->part_count; p++)

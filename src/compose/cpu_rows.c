@@ -151,15 +151,14 @@ static bool make_rows(const struct delivering *delivering, unsigned member, stru
         bool short_of_memory;
         if (!scene_look(scene, state))
             return false;
-        if (!scene_each(scene, state, cpu->options->indivisible, take, &taking,
-                        &short_of_memory) &&
+        if (!scene_each(scene, state, cpu->options->indivisible, take, &taking, &short_of_memory) &&
             (short_of_memory || taking.failed))
             return false;
         if (delivering->keep) {
             if (!memory_grow(memory, &page->ends, &page->end_room, page->count + 1,
                              sizeof *page->ends) ||
-                !memory_grow(memory, &page->locals, &page->local_room,
-                             (page->count + 1) * factors, sizeof *page->locals) ||
+                !memory_grow(memory, &page->locals, &page->local_room, (page->count + 1) * factors,
+                             sizeof *page->locals) ||
                 !sort_row(page, start, cpu->circuit, memory))
                 return false;
             memcpy(page->locals + page->count * factors, locals, factors * sizeof *locals);
@@ -190,10 +189,9 @@ static void make_page(void *context, unsigned member)
         if (page->first >= delivering->space->count || (!delivering->keep && cpu_halted(cpu)))
             break;
         uint64_t left = delivering->space->count - page->first;
-        page->failed =
-            !make_rows(delivering, member, page, page->first,
-                       left < delivering->page_states ? left : delivering->page_states, state,
-                       locals);
+        page->failed = !make_rows(delivering, member, page, page->first,
+                                  left < delivering->page_states ? left : delivering->page_states,
+                                  state, locals);
         if (delivering->keep)
             break;
     }
@@ -254,8 +252,7 @@ static gordian_status hand_over_set(struct delivering *delivering, unsigned set,
     gordian_status status = GORDIAN_OK;
     for (unsigned m = 0; m < members && status == GORDIAN_OK; m++) {
         const struct page *page = &delivering->pages[set * members + m];
-        status = page->failed ? fail_memory(error)
-                              : hand_over(delivering->cpu, page, sink, error);
+        status = page->failed ? fail_memory(error) : hand_over(delivering->cpu, page, sink, error);
     }
     return status;
 }
@@ -299,8 +296,8 @@ gordian_status cpu_deliver(struct cpu *cpu, const struct space *space,
     struct delivering delivering = {.cpu = cpu, .space = space, .keep = true};
     uint64_t counted = atomic_load(&cpu->transitions);
     delivering.page_states = page_size(cpu, space);
-    delivering.pages = memory_zeroed(&cpu->meter.memory,
-                                     2 * team_size(cpu->team) * sizeof *delivering.pages);
+    delivering.pages =
+        memory_zeroed(&cpu->meter.memory, 2 * team_size(cpu->team) * sizeof *delivering.pages);
     gordian_status status = delivering.pages ? GORDIAN_OK : fail_memory(error);
     if (status == GORDIAN_OK)
         status = sink->begin(sink->context, cpu->circuit, space->count,
@@ -315,8 +312,8 @@ gordian_status cpu_deliver(struct cpu *cpu, const struct space *space,
 gordian_status cpu_count_among(struct cpu *cpu, const struct space *space, gordian_error *error)
 {
     struct delivering delivering = {.cpu = cpu, .space = space, .page_states = 64};
-    delivering.pages = memory_zeroed(&cpu->meter.memory,
-                                     2 * team_size(cpu->team) * sizeof *delivering.pages);
+    delivering.pages =
+        memory_zeroed(&cpu->meter.memory, 2 * team_size(cpu->team) * sizeof *delivering.pages);
     if (!delivering.pages)
         return fail_memory(error);
     atomic_store(&cpu->transitions, 0);

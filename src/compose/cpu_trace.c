@@ -113,9 +113,8 @@ static bool compare_label(void *context, const struct scene *scene)
     const struct circuit *circuit = tracing->cpu->circuit;
     if (space_number(tracing->space, scene->to) != tracing->to)
         return true;
-    if (!tracing->has_label ||
-        label_compare(scene->label, tracing->label, circuit->label_words, circuit->name_count,
-                      circuit->value_bits) < 0)
+    if (!tracing->has_label || label_compare(scene->label, tracing->label, circuit->label_words,
+                                             circuit->name_count, circuit->value_bits) < 0)
         memcpy(tracing->label, scene->label, circuit->label_words * sizeof *scene->label);
     tracing->has_label = true;
     return true;
@@ -173,8 +172,7 @@ gordian_status cpu_trace(struct cpu *cpu, size_t wanted, const struct space *num
     tracing.state = memory_alloc(memory, cpu->packing.words * sizeof *tracing.state);
     tracing.locals = memory_alloc(memory, cpu->circuit->factor_count * sizeof *tracing.locals);
     result->found = memory_alloc(&result->allocator, wanted * sizeof *result->found);
-    bool fine =
-        tracing.found && tracing.before && tracing.state && tracing.locals && result->found;
+    bool fine = tracing.found && tracing.before && tracing.state && tracing.locals && result->found;
     if (fine)
         search(&tracing);
     gordian_status status = fine && !tracing.failed ? GORDIAN_OK : fail_memory(error);

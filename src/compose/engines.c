@@ -12,10 +12,7 @@ const struct compose_engine *const compose_engines[] = {
 #ifdef GORDIAN_MPI
     &compose_mpi, /* a part of gordian-mpi only */
 #endif
-    &compose_cpu,
-    &compose_dense,
-    &compose_cuda,
-    NULL,
+    &compose_cpu, &compose_dense, &compose_cuda, NULL,
 };
 
 static bool usable(const struct compose_engine *engine, const struct circuit *circuit,
@@ -59,8 +56,9 @@ gordian_status compose_take_order(const struct circuit *circuit,
         return fail_memory(error);
     if (options->order)
         memcpy(result->order, options->order, count * sizeof *result->order);
-    gordian_status status =
-        options->order ? GORDIAN_OK : compose_order(circuit, result->order, &result->allocator, error);
+    gordian_status status = options->order
+                                ? GORDIAN_OK
+                                : compose_order(circuit, result->order, &result->allocator, error);
     if (status != GORDIAN_OK) {
         memory_free(&result->allocator, result->order);
         result->order = NULL;

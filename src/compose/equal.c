@@ -29,8 +29,8 @@ static gordian_status append(struct graph *both, const struct graph *graph, uint
     for (uint32_t s = 0; s < graph->state_count && status == GORDIAN_OK; s++) {
         status = graph_state(both, error);
         for (size_t i = graph->first[s]; i < graph->first[s + 1] && status == GORDIAN_OK; i++)
-            status = graph_arc(both, new_of[graph->arcs[i].label], offset + graph->arcs[i].to,
-                               error);
+            status =
+                graph_arc(both, new_of[graph->arcs[i].label], offset + graph->arcs[i].to, error);
     }
     for (size_t i = 0; i < graph->initial_count && status == GORDIAN_OK; i++)
         status = graph_initial(both, offset + graph->initial[i], error);
@@ -39,8 +39,8 @@ static gordian_status append(struct graph *both, const struct graph *graph, uint
 }
 
 /* Both graphs side by side. The first left->initial_count initial states are the left one's. */
-static gordian_status unite(struct graph **out, const struct graph *left,
-                            const struct graph *right, gordian_error *error)
+static gordian_status unite(struct graph **out, const struct graph *left, const struct graph *right,
+                            gordian_error *error)
 {
     *out = NULL;
     if (left->state_count > GRAPH_STATES_MAX - right->state_count)
@@ -149,8 +149,8 @@ static uint32_t best_answer(const struct rounds *rounds, const struct graph_arc 
     for (size_t i = graph->first[state]; i < graph->first[state + 1]; i++) {
         if (graph->arcs[i].label != arc->label)
             continue;
-        size_t mine = graph->arcs[i].to == arc->to ? SIZE_MAX
-                                                   : round_of(rounds, arc->to, graph->arcs[i].to);
+        size_t mine =
+            graph->arcs[i].to == arc->to ? SIZE_MAX : round_of(rounds, arc->to, graph->arcs[i].to);
         if (best == GORDIAN_NONE || mine > *round) {
             best = graph->arcs[i].to;
             *round = mine;

@@ -9,25 +9,26 @@
 struct part {
     struct circuit circuit;
     const struct circuit *whole;
+    gordian_allocator memory;
     uint32_t *inside; /* by name: how many in the part have it */
     uint32_t open;
 };
 
 static void part_free(struct part *part)
 {
-    memory_free(&part->whole->memory, part->circuit.factors);
-    memory_free(&part->whole->memory, part->circuit.users_first);
-    memory_free(&part->whole->memory, part->circuit.users);
-    memory_free(&part->whole->memory, part->inside);
+    memory_free(&part->memory, part->circuit.factors);
+    memory_free(&part->memory, part->circuit.users_first);
+    memory_free(&part->memory, part->circuit.users);
+    memory_free(&part->memory, part->inside);
 }
 
 /* Room for as many factors as the whole has. */
 static gordian_status part_make(struct part *part, const struct circuit *whole,
-                                gordian_error *error)
+                                const gordian_allocator *wanted, gordian_error *error)
 {
-    const gordian_allocator *memory = &whole->memory;
     struct circuit *circuit = &part->circuit;
-    *part = (struct part){.circuit = *whole, .whole = whole};
+    *part = (struct part){.circuit = *whole, .whole = whole, .memory = memory_allocator(wanted)};
+    const gordian_allocator *memory = &part->memory;
     circuit->factor_count = 0;
     circuit->factors = memory_alloc(memory, (whole->factor_count + 1) * sizeof *circuit->factors);
     circuit->users_first =
@@ -115,7 +116,7 @@ gordian_status compose_explain(const struct circuit *circuit, const uint32_t *or
 {
     struct part part;
     bool fits = true;
-    gordian_status status = part_make(&part, circuit, error);
+    gordian_status status = part_make(&part, circuit, memory, error);
     if (status != GORDIAN_OK)
         return status;
     for (size_t i = 0; i < circuit->factor_count && status == GORDIAN_OK; i++) {

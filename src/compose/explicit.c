@@ -82,8 +82,7 @@ static int compare_steps(const void *left, const void *right)
 static gordian_status sort_steps(struct finishing *finishing, gordian_error *error)
 {
     struct explicit_product *product = finishing->product;
-    struct sortable *sorted =
-        memory_alloc(finishing->memory, product->step_count * sizeof *sorted);
+    struct sortable *sorted = memory_alloc(finishing->memory, product->step_count * sizeof *sorted);
     if (!sorted)
         return fail_memory(error);
     for (size_t i = 0; i < product->step_count; i++)
@@ -230,9 +229,11 @@ static gordian_status describe_all(struct finishing *finishing, gordian_error *e
         for (end = at; end < finishing->found && finishing->level[queue[end]] == level;)
             end++;
         qsort(finishing->queue + at, end - at, sizeof *queue, compare_numbers);
-        for (uint32_t i = at; i < end && result->found_count < wanted && status == GORDIAN_OK; i++) {
+        for (uint32_t i = at; i < end && result->found_count < wanted && status == GORDIAN_OK;
+             i++) {
             uint32_t s = queue[i];
-            if (finishing->rank[s] == GORDIAN_NONE || finishing->first[s] != finishing->first[s + 1])
+            if (finishing->rank[s] == GORDIAN_NONE ||
+                finishing->first[s] != finishing->first[s + 1])
                 continue;
             status = describe(finishing, s, &result->found[result->found_count], error);
             result->found_count += status == GORDIAN_OK;
@@ -269,15 +270,14 @@ static gordian_status deliver(const struct finishing *finishing, const struct co
     for (uint32_t s = 0; s < product->state_count; s++)
         if (finishing->first[s + 1] - finishing->first[s] > most)
             most = finishing->first[s + 1] - finishing->first[s];
-    uint64_t *labels = memory_alloc(finishing->memory,
-                                    most * product->circuit->label_words * sizeof *labels);
+    uint64_t *labels =
+        memory_alloc(finishing->memory, most * product->circuit->label_words * sizeof *labels);
     uint64_t *to = memory_alloc(finishing->memory, most * sizeof *to);
     gordian_status status = labels && to ? GORDIAN_OK : fail_memory(error);
     if (status == GORDIAN_OK)
         status = sink->begin(sink->context, product->circuit, finishing->result->states,
-                             finishing->options->count_transitions
-                                 ? finishing->result->transitions
-                                 : UINT64_MAX,
+                             finishing->options->count_transitions ? finishing->result->transitions
+                                                                   : UINT64_MAX,
                              error);
     for (uint32_t s = 0; s < product->state_count && status == GORDIAN_OK; s++)
         if (finishing->rank[s] != GORDIAN_NONE)

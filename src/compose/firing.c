@@ -142,7 +142,8 @@ static bool ask(struct seeker *seeker, uint32_t factor, size_t answered)
     return true;
 }
 
-/* The next transition of the last one asked that fits; false: it has none left, and is dismissed. */
+/* The next transition of the last one asked that fits; false: it has none left, and is dismissed.
+ */
 static bool advance(struct seeker *seeker, bool settled, uint64_t *work)
 {
     size_t which = seeker->count - 1;
@@ -175,9 +176,8 @@ static gordian_status tell(struct seeker *seeker, firing_found *found, void *con
     for (size_t i = 0; i < seeker->count; i++) {
         const struct asked *asked = &seeker->asked[i];
         const struct shape *shape = factor_shape(seeker->circuit, asked->factor);
-        seeker->moves[i] =
-            (struct firing_move){asked->factor, asked->state,
-                                                 shape->to[asked->transition], asked->transition};
+        seeker->moves[i] = (struct firing_move){asked->factor, asked->state,
+                                                shape->to[asked->transition], asked->transition};
     }
     return found(context, seeker->moves, seeker->count, error);
 }

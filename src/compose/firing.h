@@ -27,11 +27,11 @@ struct firings {
     size_t *first; /* count + 1 */
     struct firing_move *moves;
     size_t move_count, move_room;
-    uint64_t *labels;      /* label_words words each */
-    size_t *bucket_of;     /* by factor: where its local states begin among the buckets */
-    size_t *bucket;        /* of the lowest moving factor and its state: firings bucket[b] ..
-                              bucket[b+1]-1 */
-    bool complete;         /* false: there are too many, and nothing is listed */
+    uint64_t *labels;  /* label_words words each */
+    size_t *bucket_of; /* by factor: where its local states begin among the buckets */
+    size_t *bucket;    /* of the lowest moving factor and its state: firings bucket[b] ..
+                          bucket[b+1]-1 */
+    bool complete;     /* false: there are too many, and nothing is listed */
 };
 
 #define FIRINGS_MOVES_MAX ((size_t)1 << 22)

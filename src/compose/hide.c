@@ -154,9 +154,8 @@ static bool collect(struct hider *hider, uint32_t c)
         for (size_t i = graph->first[s]; i < graph->first[s + 1]; i++) {
             const struct graph_arc *arc = &graph->arcs[i];
             uint32_t label = hider->new_of[arc->label];
-            bool fine = label == LABEL_TAU
-                            ? take_over(hider, c, hider->parts.of[arc->to])
-                            : add_step(hider, (struct graph_arc){label, arc->to});
+            bool fine = label == LABEL_TAU ? take_over(hider, c, hider->parts.of[arc->to])
+                                           : add_step(hider, (struct graph_arc){label, arc->to});
             if (!fine)
                 return false;
         }

@@ -11,7 +11,8 @@
 #include "compose/circuit.h"
 #include "compose/graph.h"
 
-/* Which names are hidden: asked once for every name of every label. `name` is not NUL-terminated. */
+/* Which names are hidden: asked once for every name of every label. `name` is not NUL-terminated.
+ */
 struct hiding {
     bool (*hides)(void *context, const char *name, size_t length);
     void *context;
@@ -28,7 +29,8 @@ struct hiding hide_inner(const struct circuit *circuit);
 gordian_status graph_hide(struct graph **out, const struct graph *graph,
                           const struct hiding *hiding, gordian_error *error);
 
-/* Strikes the hidden names out of the labels and keeps the steps that nothing is left of, as tau. */
+/* Strikes the hidden names out of the labels and keeps the steps that nothing is left of, as tau.
+ */
 gordian_status graph_rename(struct graph **out, const struct graph *graph,
                             const struct hiding *hiding, gordian_error *error);
 
@@ -65,9 +67,9 @@ void difference_free(struct difference *difference);
 /* Cycles of hidden steps: the circuit is busy for ever and shows nothing. */
 struct livelock {
     gordian_allocator memory;
-    uint64_t states;   /* on such cycles, and reachable */
-    uint32_t state;    /* the nearest of them */
-    size_t *path;      /* arcs of the graph, from an initial state to it: a shortest one */
+    uint64_t states; /* on such cycles, and reachable */
+    uint32_t state;  /* the nearest of them */
+    size_t *path;    /* arcs of the graph, from an initial state to it: a shortest one */
     size_t path_count;
     size_t *cycle; /* arcs, from it back to it, all hidden: a shortest one */
     size_t cycle_count;

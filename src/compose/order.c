@@ -30,10 +30,10 @@ bool compose_order_valid(const struct circuit *circuit, const uint32_t *order, s
 /* The part composed so far, seen from outside. */
 struct ordering {
     const struct circuit *circuit;
-    uint8_t *placed;    /* by factor: 1 in the part, 2 beside it: shares a name */
-    uint32_t *outside;  /* by name: how many of those who have it are not in the part */
-    uint8_t *known;     /* by name: the part has it */
-    uint32_t *beside;   /* factors that share a name with the part and are not in it */
+    uint8_t *placed;   /* by factor: 1 in the part, 2 beside it: shares a name */
+    uint32_t *outside; /* by name: how many of those who have it are not in the part */
+    uint8_t *known;    /* by name: the part has it */
+    uint32_t *beside;  /* factors that share a name with the part and are not in it */
     size_t beside_count;
 };
 
@@ -65,8 +65,8 @@ static uint32_t choose(const struct ordering *ordering)
         uint32_t factor = ordering->beside[i], shared;
         int64_t mine = gain(ordering, factor, &shared);
         if (best == GORDIAN_NONE || mine > best_gain ||
-            (mine == best_gain && (shared > best_shared ||
-                                   (shared == best_shared && factor < best)))) {
+            (mine == best_gain &&
+             (shared > best_shared || (shared == best_shared && factor < best)))) {
             best = factor;
             best_gain = mine;
             best_shared = shared;
@@ -111,14 +111,12 @@ gordian_status compose_order(const struct circuit *circuit, uint32_t *order,
     ordering.known = memory_zeroed(&memory, names);
     ordering.outside = memory_alloc(&memory, names * sizeof(uint32_t));
     ordering.beside = memory_alloc(&memory, factors * sizeof(uint32_t));
-    gordian_status status =
-        ordering.placed && ordering.known && ordering.outside && ordering.beside
-            ? GORDIAN_OK
-            : fail_memory(error);
+    gordian_status status = ordering.placed && ordering.known && ordering.outside && ordering.beside
+                                ? GORDIAN_OK
+                                : fail_memory(error);
     if (status == GORDIAN_OK) {
         for (size_t n = 0; n < names; n++)
-            ordering.outside[n] =
-                (uint32_t)(circuit->users_first[n + 1] - circuit->users_first[n]);
+            ordering.outside[n] = (uint32_t)(circuit->users_first[n + 1] - circuit->users_first[n]);
         uint32_t lowest = 0;
         for (size_t i = 0; i < factors; i++) {
             uint32_t next = choose(&ordering);

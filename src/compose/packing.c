@@ -114,8 +114,7 @@ static bool find_rivals(struct packing *packing)
         next[b] += next[b - 1];
     for (size_t i = 0; fine && i < firings->count; i++)
         for (size_t m = firings->first[i]; m < firings->first[i + 1]; m++)
-            list[next[firings->bucket_of[firings->moves[m].factor] + firings->moves[m].from]++] =
-                i;
+            list[next[firings->bucket_of[firings->moves[m].factor] + firings->moves[m].from]++] = i;
     for (size_t b = 0; fine && b < buckets; b++)
         compare_rivals(packing, list + start[b], start[b + 1] - start[b]);
     memory_free(memory, start);

@@ -154,8 +154,7 @@ static bool compare_enabled(struct scene *scene)
         links += scene->enabled[i].move_count;
     if (!memory_grow(&scene->memory, &scene->apart, &scene->apart_room, count * words + 1,
                      sizeof *scene->apart) ||
-        !memory_grow(&scene->memory, &scene->work, &scene->work_room, links,
-                     sizeof *scene->work))
+        !memory_grow(&scene->memory, &scene->work, &scene->work_room, links, sizeof *scene->work))
         return false;
     memset(scene->apart, 0, count * words * sizeof *scene->apart);
     scene->row_words = words;
@@ -278,16 +277,16 @@ static uint64_t count_sets(const struct scene *scene, uint64_t *set, uint64_t *w
         if (arcs == size * (size - 1)) { /* each in the way of each other */
             result = multiply_saturated(result, size + 1);
         } else if (most <= 2) {
-            result = multiply_saturated(result, arcs == 2 * size ? count_cycle(size)
-                                                                 : count_path(size));
+            result =
+                multiply_saturated(result, arcs == 2 * size ? count_cycle(size) : count_path(size));
         } else {
             bits_clear(part, hub);
             memcpy(without, part, words * sizeof *part);
             for (size_t w = 0; w < words; w++)
                 part[w] &= ~scene->apart[hub * words + w];
             uint64_t with = count_sets(scene, part, deeper);
-            result = multiply_saturated(result,
-                                        add_saturated(with, count_sets(scene, without, deeper)));
+            result =
+                multiply_saturated(result, add_saturated(with, count_sets(scene, without, deeper)));
         }
     }
     return result;
@@ -303,8 +302,8 @@ bool scene_count(struct scene *scene, uint64_t *count)
     if (!compare_enabled(scene))
         return false;
     size_t words = scene->row_words;
-    if (!memory_grow(&scene->memory, &scene->work, &scene->work_room,
-                     (2 * enabled + 3) * words + 1, sizeof *scene->work))
+    if (!memory_grow(&scene->memory, &scene->work, &scene->work_room, (2 * enabled + 3) * words + 1,
+                     sizeof *scene->work))
         return false;
     uint64_t *all = scene->work;
     memset(all, 0, words * sizeof *all);
@@ -336,8 +335,7 @@ static bool choose(struct scene *scene, size_t from, const uint64_t *free_ones, 
         fire(scene, i);
         for (size_t w = 0; w < words; w++)
             work[w] = free_ones[w] & ~scene->apart[i * words + w];
-        bool more =
-            take(context, scene) && choose(scene, i + 1, work, work + words, take, context);
+        bool more = take(context, scene) && choose(scene, i + 1, work, work + words, take, context);
         fire(scene, i);
         if (!more)
             return false;
@@ -346,8 +344,7 @@ static bool choose(struct scene *scene, size_t from, const uint64_t *free_ones, 
 }
 
 bool scene_each(struct scene *scene, const uint64_t *state, bool indivisible,
-                bool (*take)(void *context, const struct scene *scene), void *context,
-                bool *memory)
+                bool (*take)(void *context, const struct scene *scene), void *context, bool *memory)
 {
     *memory = false;
     memcpy(scene->to, state, scene->packing->words * sizeof *state);
@@ -365,8 +362,8 @@ bool scene_each(struct scene *scene, const uint64_t *state, bool indivisible,
     if (!compare_enabled(scene))
         return false;
     size_t words = scene->row_words;
-    if (!memory_grow(&scene->memory, &scene->work, &scene->work_room,
-                     (scene->count + 2) * words, sizeof *scene->work))
+    if (!memory_grow(&scene->memory, &scene->work, &scene->work_room, (scene->count + 2) * words,
+                     sizeof *scene->work))
         return false;
     *memory = false;
     memset(scene->work, 0, words * sizeof *scene->work);

@@ -27,9 +27,8 @@ gordian_status grid_open(struct grid *grid, const struct packing *packing,
         if (low == field.bits)
             continue; /* all of it within the word */
         uint64_t size = ((states - 1) >> low) + 1;
-        grid->digits[grid->digit_count++] =
-            (struct grid_digit){(uint8_t)(field.shift + low),
-                                (UINT64_C(1) << (field.bits - low)) - 1, size, weight};
+        grid->digits[grid->digit_count++] = (struct grid_digit){
+            (uint8_t)(field.shift + low), (UINT64_C(1) << (field.bits - low)) - 1, size, weight};
         if (__builtin_mul_overflow(weight, size, &weight))
             weight = UINT64_MAX;
     }

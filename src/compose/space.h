@@ -80,12 +80,12 @@ struct space {
     uint64_t count;
     uint64_t *strides; /* full: by factor */
     const struct grid *grid;
-    _Atomic uint64_t *seen; /* bitmap */
-    uint64_t *done;         /* seen and looked at */
+    _Atomic uint64_t *seen;  /* bitmap */
+    uint64_t *done;          /* seen and looked at */
     _Atomic uint64_t *dirty; /* a bit for every block that may have states not looked at */
-    uint64_t *block_rank;   /* states before a block */
-    uint16_t *word_rank;    /* states of the block before a word */
-    uint64_t *states;       /* sorted */
+    uint64_t *block_rank;    /* states before a block */
+    uint16_t *word_rank;     /* states of the block before a word */
+    uint64_t *states;        /* sorted */
 };
 
 void space_close(struct space *space);

@@ -13,8 +13,7 @@ struct wide_firing {
 };
 
 /* One for every listed firing; `wide` has room for them. */
-void wide_firings(struct wide_firing *wide, const struct packing *packing,
-                  const struct grid *grid);
+void wide_firings(struct wide_firing *wide, const struct packing *packing, const struct grid *grid);
 
 static inline bool wide_fits(const struct wide_firing *firing, uint64_t base)
 {

@@ -18,7 +18,8 @@ static inline struct automaton *random_automaton(struct random *random, uint32_t
 {
     gordian_allocator memory = memory_allocator(NULL);
     struct automaton *automaton = NULL;
-    uint32_t states = 1 + (uint32_t)random_below(random, random_chance(random, 10) ? 9 : 3), ignored;
+    uint32_t states = 1 + (uint32_t)random_below(random, random_chance(random, 10) ? 9 : 3),
+             ignored;
     REQUIRE(automaton_new(&automaton, "random", &memory, NULL) == GORDIAN_OK);
     for (uint32_t p = 0; p < ports; p++) {
         char name[20];
@@ -80,10 +81,9 @@ static inline struct circuit *random_circuit(struct random *random, uint32_t fac
 static inline struct circuit *random_network(struct random *random, uint32_t factors)
 {
     static const char *const kinds[] = {
-        "sync(%s,%s) ",          "lossysync(%s,%s) ",       "syncdrain(%s,%s) ",
-        "asyncdrain(%s,%s) ",    "fifo1(%s,%s) ",           "fifo1(%s,%s) ",
-        "fifofull<0>(%s,%s) ",   "shiftlossyfifo1(%s,%s) ", "syncspout(%s,%s) ",
-        "asyncspout(%s,%s) ",    "variable(%s,%s) ",        "fifo1(%s,%s) ",
+        "sync(%s,%s) ",      "lossysync(%s,%s) ",  "syncdrain(%s,%s) ",   "asyncdrain(%s,%s) ",
+        "fifo1(%s,%s) ",     "fifo1(%s,%s) ",      "fifofull<0>(%s,%s) ", "shiftlossyfifo1(%s,%s) ",
+        "syncspout(%s,%s) ", "asyncspout(%s,%s) ", "variable(%s,%s) ",    "fifo1(%s,%s) ",
     };
     static const char *const domains[] = {NULL, "0,1", "0,x,y"};
     char source[4000] = "main() { ", names[12][4];
@@ -97,8 +97,7 @@ static inline struct circuit *random_network(struct random *random, uint32_t fac
         while (to == from);
         size_t used = strlen(source);
         snprintf(source + used, sizeof source - used,
-                 kinds[random_below(random, sizeof kinds / sizeof *kinds)], names[from],
-                 names[to]);
+                 kinds[random_below(random, sizeof kinds / sizeof *kinds)], names[from], names[to]);
     }
     strcat(source, "}");
     return read_circuit(source, NULL, domains[random_below(random, 3)]);

@@ -65,13 +65,12 @@ static void check_engine(const struct compose_engine *engine, const struct circu
         return;
     }
     REQUIRE(graph_sink_close(&sink, &graph, &error) == GORDIAN_OK);
-    CHECK_MSG(result.states == expected->states && result.transitions == expected->transitions &&
-                  result.deadlocks == expected->deadlocks &&
-                  graph->state_count == expected->states &&
-                  graph->arc_count == expected->transitions,
-              "%s, %s: %llu/%llu, %llu deadlocks", what, engine->name,
-              (unsigned long long)result.states, (unsigned long long)result.transitions,
-              (unsigned long long)result.deadlocks);
+    CHECK_MSG(
+        result.states == expected->states && result.transitions == expected->transitions &&
+            result.deadlocks == expected->deadlocks && graph->state_count == expected->states &&
+            graph->arc_count == expected->transitions,
+        "%s, %s: %llu/%llu, %llu deadlocks", what, engine->name, (unsigned long long)result.states,
+        (unsigned long long)result.transitions, (unsigned long long)result.deadlocks);
     CHECK(result.found_count == (expected->deadlocks > 0));
     for (size_t i = 0; i < result.found_count; i++)
         CHECK_MSG(compose_check_deadlock(circuit, &result.found[i], &why), "%s: %s", what, why);

@@ -58,7 +58,8 @@ struct joint {
     const struct circuit *circuit;
     uint64_t weights[16], to;
     uint32_t locals[16];
-    uint64_t label[16], mask[16]; /* of the factors settled */
+    uint64_t label[16], mask[16];        /* of the factors settled */
+    uint64_t *labels[16], masks[16][16]; /* of each factor */
     struct output text;
     struct graph *graph;
     const uint32_t *number; /* of every combination; NULL: not known yet */
@@ -97,15 +98,14 @@ static void settle(struct joint *joint, uint32_t f)
     }
     const struct shape *shape = factor_shape(circuit, f);
     size_t words = circuit->label_words, last = shape->first[joint->locals[f] + 1];
-    uint64_t kept[16], kept_mask[16], mine[16], mask[16], to = joint->to;
+    static const uint64_t idle[16];
+    uint64_t kept[16], kept_mask[16], to = joint->to;
+    const uint64_t *mask = joint->masks[f];
     memcpy(kept, joint->label, sizeof kept);
     memcpy(kept_mask, joint->mask, sizeof kept_mask);
-    factor_mask(circuit, f, mask);
     for (size_t t = shape->first[joint->locals[f]]; t <= last; t++) { /* the last is idling */
         bool agree = true;
-        memset(mine, 0, sizeof mine);
-        if (t < last)
-            factor_label(circuit, f, t, mine);
+        const uint64_t *mine = t < last ? joint->labels[f] + t * words : idle;
         for (size_t w = 0; w < words; w++) {
             agree &= ((mine[w] ^ kept[w]) & mask[w] & kept_mask[w]) == 0;
             joint->label[w] = kept[w] | mine[w];
@@ -145,8 +145,14 @@ static struct graph *naive_product(const struct circuit *circuit, bool full)
     REQUIRE(circuit->factor_count <= 16 && circuit->label_words <= 16);
     REQUIRE(output_open(&joint.text, -1) && graph_new(&joint.graph, &memory, NULL) == GORDIAN_OK);
     for (uint32_t f = 0; f < circuit->factor_count; f++) {
+        const struct shape *shape = factor_shape(circuit, f);
         joint.weights[f] = weight;
-        weight *= factor_shape(circuit, f)->state_count;
+        weight *= shape->state_count;
+        joint.labels[f] =
+            malloc((shape->transition_count + 1) * circuit->label_words * sizeof(uint64_t));
+        for (size_t t = 0; t < shape->transition_count; t++)
+            factor_label(circuit, f, t, joint.labels[f] + t * circuit->label_words);
+        factor_mask(circuit, f, joint.masks[f]);
     }
     for (uint64_t s = 0; s < whole; s++)
         if (full || look(&joint, s)) {
@@ -170,6 +176,8 @@ static struct graph *naive_product(const struct circuit *circuit, bool full)
     }
     REQUIRE(graph_finish(joint.graph, NULL) == GORDIAN_OK);
     output_close(&joint.text);
+    for (uint32_t f = 0; f < circuit->factor_count; f++)
+        free(joint.labels[f]);
     free(joint.reached);
     free(joint.seen);
     free(number);
@@ -313,9 +321,9 @@ static void check_random(void)
         char what[40];
         snprintf(what, sizeof what, "circuit %lu", round);
         uint32_t factors = 1 + (uint32_t)random_below(&random, 12);
-        struct circuit *circuit = round % 3 == 2 ? random_network(&random, factors)
-                                                 : random_circuit(&random, factors,
-                                                                  round % 16 == 0 ? 1500 : 150);
+        struct circuit *circuit =
+            round % 3 == 2 ? random_network(&random, factors)
+                           : random_circuit(&random, factors, round % 16 == 0 ? 1500 : 150);
         if (!circuit || !circuit->whole_fits ||
             circuit->whole > (round % 16 == 0 ? 1500 : 300)) { /* too long for so many */
             circuit_free(circuit);

@@ -44,13 +44,12 @@ static void check_states(const char *name, const char *main, uint64_t whole)
         REQUIRE(graph_sink_close(&sink, &graph, NULL) == GORDIAN_OK);
         CHECK_MSG(result.stop == (most < whole ? COMPOSE_STATES : COMPOSE_COMPLETE),
                   "%s %s, most %llu", name, main, (unsigned long long)most);
-        CHECK_MSG(result.states == (most < whole ? most : whole) &&
-                      graph->state_count == result.states &&
-                      graph->arc_count == result.transitions &&
-                      result.transitions <= all.transitions,
-                  "%s %s, most %llu: %llu/%llu, graph %u/%zu", name, main,
-                  (unsigned long long)most, (unsigned long long)result.states,
-                  (unsigned long long)result.transitions, graph->state_count, graph->arc_count);
+        CHECK_MSG(
+            result.states == (most < whole ? most : whole) && graph->state_count == result.states &&
+                graph->arc_count == result.transitions && result.transitions <= all.transitions,
+            "%s %s, most %llu: %llu/%llu, graph %u/%zu", name, main, (unsigned long long)most,
+            (unsigned long long)result.states, (unsigned long long)result.transitions,
+            graph->state_count, graph->arc_count);
         /* a state whose steps lead outside is not a deadlock */
         CHECK(result.deadlocks <= all.deadlocks &&
               (most < whole || result.deadlocks == all.deadlocks));
@@ -328,9 +327,9 @@ static void check_sought(void)
                 pack(&packings[i], locals, state);
                 CHECK(scene_look(&scenes[i], state) && scene_count(&scenes[i], &counts[i]));
                 if (counts[i] < 100000)
-                    CHECK(scene_each(&scenes[i], state, false, add_up, &steps[i],
-                                     &short_of_memory) &&
-                          counts[i] == steps[i].count);
+                    CHECK(
+                        scene_each(&scenes[i], state, false, add_up, &steps[i], &short_of_memory) &&
+                        counts[i] == steps[i].count);
             }
             CHECK_MSG(scenes[0].count == scenes[1].count && counts[0] == counts[1] &&
                           steps[0].sum == steps[1].sum,

@@ -19,7 +19,8 @@ static const struct hiding capitals = {hides_capitals, NULL};
 /* Labels of one to three names, some of them capital, and tau. */
 static struct graph *random_graph(struct random *random, uint32_t states, bool deterministic)
 {
-    static const char *const texts[] = {"tau", "A", "A|B", "B|x", "x", "A|x", "x|y", "y", "x=1|y=0"};
+    static const char *const texts[] = {"tau", "A",   "A|B", "B|x",    "x",
+                                        "A|x", "x|y", "y",   "x=1|y=0"};
     gordian_allocator memory = memory_allocator(NULL);
     struct graph *graph = NULL;
     uint32_t labels = 1 + (uint32_t)random_below(random, 9);
@@ -246,10 +247,9 @@ static bool equal_plainly(const struct graph *left, const struct graph *right)
     bool *alike = bisimilar(both);
     for (size_t i = 0; i < right->initial_count; i++)
         others[i] = left->state_count + right->initial[i];
-    bool equal = related(alike, n, left->initial, left->initial_count, others,
-                         right->initial_count) &&
-                 related(alike, n, others, right->initial_count, left->initial,
-                         left->initial_count);
+    bool equal =
+        related(alike, n, left->initial, left->initial_count, others, right->initial_count) &&
+        related(alike, n, others, right->initial_count, left->initial, left->initial_count);
     free(alike);
     free(others);
     graph_free(both);
@@ -348,11 +348,10 @@ static void check_graphs(void)
     random_seed(&random, 30);
     for (unsigned long round = 0; round < scaled(3000); round++) {
         bool deterministic = round % 3 == 0;
-        struct graph *graph =
-            random_graph(&random, 1 + (uint32_t)random_below(&random, round % 10 ? 12 : 40),
-                         deterministic);
-        struct graph *other = random_graph(&random, 1 + (uint32_t)random_below(&random, 5),
-                                           deterministic);
+        struct graph *graph = random_graph(
+            &random, 1 + (uint32_t)random_below(&random, round % 10 ? 12 : 40), deterministic);
+        struct graph *other =
+            random_graph(&random, 1 + (uint32_t)random_below(&random, 5), deterministic);
         struct graph *hidden = NULL, *minimal = NULL, *again = NULL;
         struct graph *plain = hide_plainly(graph);
         uint32_t state;

@@ -13,7 +13,8 @@
  * then there is the way to memory for the row it holds. So the rest is kept short: few warps with
  * several columns a lane, and one vote in which a warp that has nothing to do finds that out; the
  * next entries of every order in a *window* in shared memory, filled again from behind while others
- * are waited for; counts in shared memory, where they fit.
+ * are waited for; counts in shared memory, where they fit. And who is freed next is guessed, a
+ * level before: its row is on its way by then, and only a wrong guess has to wait for another.
  */
 #ifndef GORDIAN_GPU_KERNELS_BANKER_SEARCH_H
 #define GORDIAN_GPU_KERNELS_BANKER_SEARCH_H
@@ -39,8 +40,7 @@ enum {
 
 #define LATER 8u /* so many ranks after the guess rows are fetched */
 
-#define OWN_FITS 0x80000000u /* in the number of a record: the process in question is among them   \
-                              */
+#define OWN_FITS 0x80000000u /* in a record's number: the process in question is among them */
 
 /* A window's slot is an entry's rank modulo its length. It is filled by halves: at the start of a
  * level at least a half is there, from the pointer on. `window` below is its length, a constant in
