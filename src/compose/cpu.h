@@ -68,8 +68,9 @@ gordian_status cpu_hash(struct cpu *cpu, gordian_error *error);
 /* The table's states as a sorted space; the table is gone then. */
 gordian_status cpu_sort(struct cpu *cpu, gordian_error *error);
 void table_free(struct cpu *cpu);
-/* Calls `each` for the states of one part. There are as many parts as threads. */
-void table_each(const struct table *table, unsigned part,
+/* Calls `each` for the states of one part, each in `state`, which has room for one. There are as
+ * many parts as threads. */
+void table_each(const struct table *table, unsigned part, uint64_t *state,
                 void (*each)(void *context, const uint64_t *state), void *context);
 
 /* cpu_bitmap.c: an empty bitmap in cpu->space; from there all states. */

@@ -228,10 +228,14 @@ static void count_one(void *context, const uint64_t *state)
 static void count_part(void *context, unsigned member)
 {
     struct counting *counting = context;
+    struct cpu *cpu = counting->cpu;
     struct part_context part = {.counting = counting, .member = member};
-    table_each(counting->cpu->table, member, count_one, &part);
-    if (part.failed)
+    uint64_t *state = memory_alloc(&cpu->meter.memory, cpu->packing.words * sizeof *state);
+    if (state)
+        table_each(cpu->table, member, state, count_one, &part);
+    if (!state || part.failed)
         atomic_store(&counting->memory, true);
+    memory_free(&cpu->meter.memory, state);
     add(counting, part.total);
 }
 

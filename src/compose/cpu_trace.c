@@ -10,8 +10,11 @@
 struct tracing {
     struct cpu *cpu;
     const struct space *space; /* the states found, ranked */
-    uint64_t *before;          /* by number: 1 + the one it was reached from; 0: not reached */
-    uint64_t *level, *next;    /* numbers */
+    /* By number: 1 + the one it was reached from; 0: not reached. Where 32 bits are enough they are
+     * all there is. */
+    uint32_t *narrow;
+    uint64_t *wide;
+    uint64_t *level, *next; /* numbers */
     size_t level_count, next_count, level_room, next_room;
     uint64_t from;
     uint64_t *found; /* deadlocks, nearest first */
@@ -26,16 +29,24 @@ struct tracing {
     bool has_label;
 };
 
-static bool reach(struct tracing *tracing, uint64_t number, uint64_t before)
+static uint64_t before(const struct tracing *tracing, uint64_t number)
 {
-    if (tracing->before[number])
+    return tracing->wide ? tracing->wide[number] : tracing->narrow[number];
+}
+
+static bool reach(struct tracing *tracing, uint64_t number, uint64_t from)
+{
+    if (before(tracing, number))
         return true;
     if (!memory_grow(&tracing->cpu->meter.memory, &tracing->next, &tracing->next_room,
                      tracing->next_count + 1, sizeof *tracing->next)) {
         tracing->failed = true;
         return false;
     }
-    tracing->before[number] = before;
+    if (tracing->wide)
+        tracing->wide[number] = from;
+    else
+        tracing->narrow[number] = (uint32_t)from;
     tracing->next[tracing->next_count++] = number;
     return true;
 }
@@ -142,7 +153,7 @@ static gordian_status describe(struct tracing *tracing, uint64_t number,
     const gordian_allocator *memory = &cpu->result->allocator;
     size_t words = cpu->circuit->label_words, steps = 0, factors = cpu->circuit->factor_count;
     struct space_walk walk;
-    for (uint64_t n = number; tracing->before[n] != n + 1; n = tracing->before[n] - 1)
+    for (uint64_t n = number; before(tracing, n) != n + 1; n = before(tracing, n) - 1)
         steps++;
     space_seek(&walk, tracing->space, number, tracing->state, tracing->locals);
     *deadlock = (struct compose_deadlock){.number = space_number(numbers, tracing->state),
@@ -152,8 +163,8 @@ static gordian_status describe(struct tracing *tracing, uint64_t number,
     bool fine = deadlock->state && deadlock->labels;
     if (fine)
         memcpy(deadlock->state, tracing->locals, factors * sizeof(uint32_t));
-    for (uint64_t n = number; fine && steps > 0; n = tracing->before[n] - 1)
-        fine = find_label(tracing, tracing->before[n] - 1, n, deadlock->labels + --steps * words);
+    for (uint64_t n = number; fine && steps > 0; n = before(tracing, n) - 1)
+        fine = find_label(tracing, before(tracing, n) - 1, n, deadlock->labels + --steps * words);
     if (fine)
         return GORDIAN_OK;
     memory_free(memory, deadlock->state);
@@ -168,11 +179,15 @@ gordian_status cpu_trace(struct cpu *cpu, size_t wanted, const struct space *num
     struct compose_result *result = cpu->result;
     struct tracing tracing = {.cpu = cpu, .space = &cpu->space, .wanted = wanted};
     tracing.found = memory_alloc(memory, wanted * sizeof *tracing.found);
-    tracing.before = memory_zeroed(memory, cpu->space.count * sizeof *tracing.before);
+    if (cpu->space.count < UINT32_MAX)
+        tracing.narrow = memory_zeroed(memory, cpu->space.count * sizeof *tracing.narrow);
+    else
+        tracing.wide = memory_zeroed(memory, cpu->space.count * sizeof *tracing.wide);
     tracing.state = memory_alloc(memory, cpu->packing.words * sizeof *tracing.state);
     tracing.locals = memory_alloc(memory, cpu->circuit->factor_count * sizeof *tracing.locals);
     result->found = memory_alloc(&result->allocator, wanted * sizeof *result->found);
-    bool fine = tracing.found && tracing.before && tracing.state && tracing.locals && result->found;
+    bool fine = tracing.found && (tracing.narrow || tracing.wide) && tracing.state &&
+                tracing.locals && result->found;
     if (fine)
         search(&tracing);
     gordian_status status = fine && !tracing.failed ? GORDIAN_OK : fail_memory(error);
@@ -181,7 +196,8 @@ gordian_status cpu_trace(struct cpu *cpu, size_t wanted, const struct space *num
         result->found_count += status == GORDIAN_OK;
     }
     memory_free(memory, tracing.found);
-    memory_free(memory, tracing.before);
+    memory_free(memory, tracing.narrow);
+    memory_free(memory, tracing.wide);
     memory_free(memory, tracing.level);
     memory_free(memory, tracing.next);
     memory_free(memory, tracing.state);

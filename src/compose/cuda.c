@@ -32,19 +32,39 @@ static bool cuda_supports(const struct circuit *circuit, const struct compose_op
 
 /* ------------------------------------------------------------------ counting */
 
+/* In a set that is not closed joint firings have to be looked at one by one: are there too many for
+ * that? */
+static gordian_status too_many(struct compose_device *device, bool *many, gordian_error *error)
+{
+    struct compose_counts counts = {0};
+    uint64_t most = UINT64_C(1) << (device->info.emulated ? 24 : 36);
+    device->set.closed = 1;
+    gordian_status status = compose_device_count(device, true, &counts, error);
+    device->set.closed = 0;
+    *many = compose_joint_total(&counts) > most;
+    return status;
+}
+
 /* Counts into the result, and leaves how many states are stuck. */
 static gordian_status count(struct compose_device *device, struct compose_result *result,
                             uint64_t *stuck, gordian_error *error)
 {
     const struct compose_options *options = device->options;
     struct compose_counts counts = {0};
-    bool joint = options->count_transitions && !options->indivisible;
-    gordian_status status = compose_device_count(device, joint, &counts, error);
+    bool joint = options->count_transitions && !options->indivisible, many = false;
+    gordian_status status = GORDIAN_OK;
+    if (joint && !device->set.closed)
+        status = too_many(device, &many, error);
+    if (status == GORDIAN_OK)
+        status = compose_device_count(device, joint && !many, &counts, error);
     if (status != GORDIAN_OK)
         return status;
     result->states = device->set.count;
-    if (options->count_transitions)
+    if (options->count_transitions && !many)
         result->transitions = joint ? compose_joint_total(&counts) : counts.firings;
+    if (many)
+        snprintf(result->note, sizeof result->note,
+                 "stopped with too many transitions to count those among the states found");
     if (result->transitions == UINT64_MAX)
         snprintf(result->note, sizeof result->note,
                  "there are more than 2^64 transitions: their number is not exact");

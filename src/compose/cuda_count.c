@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -136,7 +137,7 @@ struct ways {
     /* The way back at hand. */
     uint32_t wanted; /* distance of the one before */
     uint64_t *best_label, *label;
-    uint64_t best;
+    uint64_t best, considered;
     bool found;
     uint32_t *chosen; /* COMPOSE_DEPTH + 1 numbers for each state asked about: how many, which */
     gordian_status status;
@@ -178,7 +179,8 @@ static gordian_status mark_initial(struct ways *ways, gordian_error *error)
     return status;
 }
 
-static gordian_status step(struct ways *ways, uint32_t now, bool *changed, gordian_error *error)
+static gordian_status step(struct ways *ways, uint32_t now, bool *changed, bool *many,
+                           gordian_error *error)
 {
     struct compose_device *device = ways->device;
     struct compose_step_arguments arguments = {.firings = device->view,
@@ -193,7 +195,8 @@ static gordian_status step(struct ways *ways, uint32_t now, bool *changed, gordi
                                error);
     if (status == GORDIAN_OK)
         status = gpu_read(device->gpu, &flag, CONTROL(device, changed), sizeof flag, error);
-    *changed = flag != 0;
+    *changed = (flag & COMPOSE_CHANGED) != 0;
+    *many = (flag & COMPOSE_TOO_MANY) != 0;
     return status;
 }
 
@@ -228,6 +231,8 @@ static void look_at_answers(struct ways *ways)
 static bool consider(void *context, uint64_t from, const uint32_t *chosen, uint32_t count)
 {
     struct ways *ways = context;
+    if (++ways->considered > COMPOSE_WALK_MOST && ways->found)
+        return false; /* a shortest way as good as any */
     if (ways->found && from > ways->best)
         return true;
     uint32_t *kept = ways->chosen + ways->waiting * (COMPOSE_DEPTH + 1);
@@ -247,6 +252,7 @@ static gordian_status trace(struct ways *ways, uint64_t state, uint32_t distance
     for (size_t i = deadlock->step_count; i-- > 0;) {
         ways->wanted = --distance;
         ways->found = false;
+        ways->considered = 0;
         ways->status = GORDIAN_OK;
         ways->error = error;
         packed_walk_back(ways->device->packed, state, consider, ways);
@@ -349,7 +355,7 @@ static gordian_status describe_all(struct ways *ways, uint64_t *states, size_t w
                                    uint64_t below, struct compose_result *result,
                                    gordian_error *error)
 {
-    bool changed = true;
+    bool changed = true, many = false;
     gordian_status status = mark_initial(ways, error);
     for (uint32_t now = 1; status == GORDIAN_OK && changed; now++) {
         struct dead_question question = {below, ways->distances, now};
@@ -360,7 +366,11 @@ static gordian_status describe_all(struct ways *ways, uint64_t *states, size_t w
             status = describe_one(ways, states[i], now, full, result, error);
         if (status != GORDIAN_OK || result->found_count == wanted || !device_goes_on(ways->device))
             break;
-        status = step(ways, now, &changed, error);
+        status = step(ways, now, &changed, &many, error);
+        if (many) {
+            snprintf(result->note, sizeof result->note, "%s", COMPOSE_WAYS_LEFT_OUT);
+            break;
+        }
     }
     return status;
 }

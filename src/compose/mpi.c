@@ -143,6 +143,22 @@ static void take_sums(const struct run *run, const struct mpi_sums *sums)
                  "there are more than 2^64 transitions: their number is not exact");
 }
 
+/* Not all that follows is among the states: one by one, unless there are too many. */
+static void count_within(const struct run *run, const struct mpi_states *all, uint64_t numbers)
+{
+    struct compose_result *result = run->result;
+    const uint64_t most = UINT64_C(1) << 30;
+    if (!run->options->count_transitions)
+        return;
+    if (!run->options->indivisible && result->transitions > most) {
+        result->transitions = 0;
+        snprintf(result->note, sizeof result->note,
+                 "stopped with too many transitions to count those among the states found");
+        return;
+    }
+    result->transitions = mpi_count_within(run->packed, all, numbers, !run->options->indivisible);
+}
+
 static gordian_status run_reachable(struct run *run, gordian_error *error)
 {
     struct share share;
@@ -154,9 +170,8 @@ static gordian_status run_reachable(struct run *run, gordian_error *error)
     run->result->stop = share.stop;
     run->result->deadlocks = share.sums.counts.deadlocks;
     const struct mpi_states *all = &share.all;
-    if (share.stop != COMPOSE_COMPLETE && run->options->count_transitions)
-        run->result->transitions =
-            mpi_count_within(run->packed, all, 0, !run->options->indivisible);
+    if (share.stop != COMPOSE_COMPLETE)
+        count_within(run, all, 0);
     if (all->words && run->options->max_deadlocks && share.sums.counts.deadlocks)
         status =
             mpi_describe(run->packed, all, run->options, false, UINT64_MAX, run->result, error);
@@ -201,9 +216,8 @@ static gordian_status run_full(struct run *run, gordian_error *error)
     if (status != GORDIAN_OK)
         return status;
     take_sums(run, &share.sums);
-    if (cut && run->options->count_transitions)
-        run->result->transitions =
-            mpi_count_within(run->packed, NULL, most, !run->options->indivisible);
+    if (cut)
+        count_within(run, NULL, most);
     if (share.sums.counts.deadlocks)
         status = find_deadlocks(run, below, error);
     if (status == GORDIAN_OK && run->sink)

@@ -21,16 +21,11 @@ static void count_word(const struct job *job, uint64_t word, uint64_t states, st
                            job_ways(job, word << 6 | (uint64_t)__builtin_ctzll(any)) - 1, 1);
 }
 
-static bool is_own(const struct job *job, const struct cell *cell)
-{
-    return cell->word && job_owner(job, (cell->word - 1) << 6) == (uint32_t)job->rank;
-}
-
 static void count_own(const struct job *job, struct mpi_sums *sums)
 {
     for (uint64_t i = 0; i < job->cells.slots; i++) {
         const struct cell *cell = &job->cells.table[i];
-        if (is_own(job, cell))
+        if (cell->word)
             count_word(job, cell->word - 1, cell->visited, sums);
     }
 }
@@ -71,7 +66,7 @@ void job_count(const struct job *job, struct mpi_sums *sums)
         count_block(job, &own);
     else
         count_own(job, &own);
-    own.memory = job->cells.slots * sizeof(struct cell) + job->stack_room * sizeof(uint64_t);
+    own.memory = job->cells.slots * sizeof(struct cell) + job->queue_room * sizeof(uint64_t);
     MPI_Reduce(&own, sums, sizeof own / sizeof(uint64_t), MPI_UINT64_T, MPI_SUM, 0, MPI_COMM_WORLD);
 }
 
@@ -88,7 +83,7 @@ static size_t pack_own(struct job *job)
 {
     size_t count = 0;
     for (uint64_t i = 0; i < job->cells.slots; i++)
-        if (is_own(job, &job->cells.table[i])) {
+        if (job->cells.table[i].word) {
             struct cell cell = job->cells.table[i];
             cell.word--;
             job->cells.table[count++] = cell;

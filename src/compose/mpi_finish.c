@@ -2,6 +2,7 @@
 #include "base/error.h"
 #include "compose/mpi_parts.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,6 +18,7 @@ struct ways {
     /* The way back at hand. */
     uint32_t wanted;
     bool found;
+    uint64_t considered;
     uint64_t best;
     uint64_t *label, *best_label;
 };
@@ -35,6 +37,8 @@ static bool consider(void *context, uint64_t from, const uint32_t *chosen, uint3
 {
     struct ways *ways = context;
     const struct circuit *circuit = ways->packed->circuit;
+    if (++ways->considered > COMPOSE_WALK_MOST && ways->found)
+        return false; /* a shortest way as good as any */
     uint64_t rank = mpi_states_rank(ways->all, from);
     if (rank == UINT64_MAX || ways->distances[rank] != ways->wanted ||
         (ways->found && from > ways->best))
@@ -70,6 +74,7 @@ static gordian_status describe_one(struct ways *ways, uint64_t state, bool full,
     for (size_t i = deadlock->step_count; i-- > 0;) {
         ways->wanted = --distance;
         ways->found = false;
+        ways->considered = 0;
         packed_walk_back(ways->packed, state, consider, ways);
         memcpy(deadlock->labels + i * words, ways->best_label, words * sizeof(uint64_t));
         state = ways->best;
@@ -100,16 +105,20 @@ static int compare_states(const void *left, const void *right)
     return *one < *other ? -1 : *one > *other;
 }
 
-/* What the states of queue[first .. last), all at one distance, lead to. */
-static void step(struct ways *ways, uint64_t first, uint64_t last, uint32_t distance)
+/* What the states of queue[first .. last), all at one distance, lead to. False: too many ways. */
+static bool step(struct ways *ways, uint64_t first, uint64_t last, uint32_t distance)
 {
     const struct packed *packed = ways->packed;
     for (uint64_t i = first; i < last; i++) {
         struct compose_walk walk;
+        if (compose_ways(packed->firings, packed->singles, packed->ends, packed->part_count,
+                         ways->queue[i]) > COMPOSE_WALK_MOST)
+            return false;
         compose_walk_begin(&walk, packed->firings, (uint32_t)packed->firing_count, ways->queue[i]);
         while (compose_walk_next(&walk))
             reach(ways, walk.to, distance + 1);
     }
+    return true;
 }
 
 /* Distance by distance until enough are found, or everything is reached. */
@@ -130,7 +139,10 @@ static gordian_status describe_all(struct ways *ways, size_t wanted, bool full, 
                 status = describe_one(ways, ways->queue[i], full, result, error);
         if (result->found_count == wanted)
             break;
-        step(ways, first, last, distance);
+        if (!step(ways, first, last, distance)) {
+            snprintf(result->note, sizeof result->note, "%s", COMPOSE_WAYS_LEFT_OUT);
+            break;
+        }
         first = last;
     }
     return status;

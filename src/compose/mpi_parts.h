@@ -10,8 +10,7 @@
 
 /* ------------------------------------------------------------------ words (mpi_words.c) */
 
-/* 64 neighbouring states. Of a word of one's own: those found, and those that have not fired yet;
- * of somebody else's: those that were sent there. */
+/* 64 neighbouring states: those found, and those that have not fired yet. */
 struct cell {
     uint64_t word; /* + 1; 0: free */
     uint64_t visited, waiting;
@@ -27,7 +26,7 @@ struct cells {
 
 /* The word's cell, new if need be; NULL: no memory. Any of it moves when a new one comes. */
 struct cell *cells_at(struct cells *cells, uint64_t word);
-const struct cell *cells_find(const struct cells *cells, uint64_t word); /* or NULL */
+uint64_t hash_word(uint64_t word);
 void cells_free(struct cells *cells);
 
 /* ------------------------------------------------------------------ the job */
@@ -69,8 +68,10 @@ struct job {
     uint32_t *changes;                 /* of the owner by a firing, modulo the ranks */
 
     struct cells cells;
-    uint64_t *stack; /* words of one's own that wait */
-    size_t stack_count, stack_room;
+    /* Words of one's own that wait, first come first served: the longer a word waits, the more of
+     * its states fire at once. */
+    uint64_t *queue;
+    size_t queue_first, queue_last, queue_room;
     uint64_t states; /* of one's own */
     bool no_memory, stopped;
 };

@@ -12,6 +12,7 @@
 #define BATCH 2048u /* words of a message */
 #define SENDS 8u    /* under way to one rank at most */
 #define WORDS 256u  /* worked on between looks at the mail */
+#define SENT  8192u /* words of others' that are remembered; a power of two */
 
 enum tag {
     TAG_STATES = 1, /* (word, states) pairs */
@@ -35,6 +36,7 @@ struct talk {
     struct job *job;
     struct outbox *boxes;    /* by rank */
     struct pair *inbox;      /* BATCH */
+    struct pair *sent_to;    /* SENT: what was sent of late, so as not to send it again */
     uint64_t sent, received; /* batches of states */
     /* The rest comes unasked, so it is not counted with them, but cleared away in the end. */
     uint64_t status_count; /* sent, or on rank 0 received */
@@ -61,6 +63,7 @@ static void talk_close(struct talk *talk)
         memory_free(memory, talk->boxes[r].batches);
     memory_free(memory, talk->boxes);
     memory_free(memory, talk->inbox);
+    memory_free(memory, talk->sent_to);
     memory_free(memory, talk->known);
 }
 
@@ -72,8 +75,9 @@ static gordian_status talk_open(struct talk *talk, struct job *job, gordian_erro
         .job = job, .status_request = MPI_REQUEST_NULL, .wave_before = {UINT64_MAX, UINT64_MAX}};
     talk->boxes = memory_zeroed(memory, ranks * sizeof *talk->boxes);
     talk->inbox = memory_alloc(memory, BATCH * sizeof *talk->inbox);
+    talk->sent_to = memory_zeroed(memory, SENT * sizeof *talk->sent_to);
     talk->known = memory_zeroed(memory, 2 * ranks * sizeof *talk->known);
-    int fine = talk->boxes && talk->inbox && talk->known, all;
+    int fine = talk->boxes && talk->inbox && talk->sent_to && talk->known, all;
     for (size_t r = 0; r < ranks && fine; r++) {
         talk->boxes[r].batches = memory_alloc(memory, SENDS * BATCH * sizeof(struct pair));
         fine = talk->boxes[r].batches != NULL;
@@ -189,7 +193,7 @@ static void stop_all(struct talk *talk, enum compose_stop why)
 
 static uint64_t bytes_held(const struct job *job)
 {
-    return job->cells.slots * sizeof(struct cell) + job->stack_room * sizeof(uint64_t);
+    return job->cells.slots * sizeof(struct cell) + job->queue_room * sizeof(uint64_t);
 }
 
 /* What the others should know, every now and then: rank 0 looks at the sums. */
@@ -230,16 +234,14 @@ static void report(struct talk *talk)
 
 /* ------------------------------------------------------------------ work */
 
-/* States of somebody else's: sent once. */
+/* States of somebody else's; those sent of late are not sent again. */
 static void pass_on(struct talk *talk, uint32_t rank, uint64_t word, uint64_t states)
 {
-    struct cell *cell = cells_at(&talk->job->cells, word);
-    if (!cell) {
-        talk->job->no_memory = true;
-        return;
-    }
-    states &= ~cell->visited;
-    cell->visited |= states;
+    struct pair *sent = &talk->sent_to[hash_word(word) & (SENT - 1)];
+    if (sent->word != word)
+        *sent = (struct pair){.word = word};
+    states &= ~sent->states;
+    sent->states |= states;
     if (states)
         post(talk, rank, word, states);
 }
@@ -267,13 +269,23 @@ static void fire_word(struct talk *talk, uint64_t word)
     }
 }
 
+static bool has_work(const struct job *job)
+{
+    return job->queue_first < job->queue_last;
+}
+
 static void work(struct talk *talk)
 {
     struct job *job = talk->job;
-    for (unsigned i = 0; i < WORDS && job->stack_count && !job->stopped && !job->no_memory; i++)
-        fire_word(talk, job->stack[--job->stack_count]);
+    for (unsigned i = 0; i < WORDS && has_work(job) && !job->stopped && !job->no_memory; i++)
+        fire_word(talk, job->queue[job->queue_first++]);
     if (job->stopped)
-        job->stack_count = 0;
+        job->queue_first = job->queue_last;
+    if (job->queue_first >= job->queue_last - job->queue_first) { /* half of it is done */
+        job->queue_last -= job->queue_first;
+        memmove(job->queue, job->queue + job->queue_first, job->queue_last * sizeof *job->queue);
+        job->queue_first = 0;
+    }
 }
 
 /* Joins the next count, or looks at the one under way; true: all is over. */
@@ -337,14 +349,14 @@ gordian_status job_explore(struct job *job, mpi_watch *watch, void *context,
     for (bool over = false; !over;) {
         take_mail(&talk);
         report(&talk);
-        if (job->stack_count) {
+        if (has_work(job)) {
             work(&talk);
             continue;
         }
         for (int r = 0; r < job->ranks; r++)
             if (!job->stopped)
                 send_batch(&talk, r);
-        if (job->stack_count == 0)
+        if (!has_work(job))
             over = count_up(&talk);
     }
     for (int r = 0; r < job->ranks; r++)

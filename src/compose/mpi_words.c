@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-static uint64_t hash_word(uint64_t word)
+uint64_t hash_word(uint64_t word)
 {
     word = (word ^ word >> 31) * 0x9e3779b97f4a7c15u;
     return word ^ word >> 32;
@@ -50,12 +50,6 @@ struct cell *cells_at(struct cells *cells, uint64_t word)
     return cell;
 }
 
-const struct cell *cells_find(const struct cells *cells, uint64_t word)
-{
-    struct cell *cell = cells->slots ? place_of(cells, word) : NULL;
-    return cell && cell->word ? cell : NULL;
-}
-
 void cells_free(struct cells *cells)
 {
     if (cells->table)
@@ -73,7 +67,7 @@ void job_close(struct job *job)
     memory_free(&job->memory, job->weights);
     memory_free(&job->memory, job->moves);
     memory_free(&job->memory, job->changes);
-    memory_free(&job->memory, job->stack);
+    memory_free(&job->memory, job->queue);
     cells_free(&job->cells);
 }
 
@@ -162,8 +156,8 @@ uint64_t job_ways(const struct job *job, uint64_t state)
 void job_add(struct job *job, uint64_t word, uint64_t states)
 {
     struct cell *cell = cells_at(&job->cells, word);
-    if (!cell || !memory_grow(&job->memory, &job->stack, &job->stack_room, job->stack_count + 1,
-                              sizeof *job->stack)) {
+    if (!cell || !memory_grow(&job->memory, &job->queue, &job->queue_room, job->queue_last + 1,
+                              sizeof *job->queue)) {
         job->no_memory = true;
         return;
     }
@@ -171,7 +165,7 @@ void job_add(struct job *job, uint64_t word, uint64_t states)
     if (!fresh)
         return;
     if (!cell->waiting)
-        job->stack[job->stack_count++] = word;
+        job->queue[job->queue_last++] = word;
     cell->visited |= fresh;
     cell->waiting |= fresh;
     job->states += (uint64_t)__builtin_popcountll(fresh);

@@ -80,6 +80,10 @@ void packed_walk_back(const struct packed *packed, uint64_t state, packed_before
 void packed_label(const struct packed *packed, const uint32_t *chosen, uint32_t count,
                   uint64_t *label);
 
+/* A result's note where a state on the way has more than COMPOSE_WALK_MOST joint firings. */
+#define COMPOSE_WAYS_LEFT_OUT                                                                      \
+    "ways to deadlocks are left out: a state on the way can fire in too many ways at once"
+
 /* One row of the product being put together: transitions in any order, then sorted as sinks want
  * them. */
 struct packed_row {

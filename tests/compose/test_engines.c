@@ -54,12 +54,14 @@ static void release(struct answer *answer)
 
 /* All factors at once: each takes a transition or idles, and all agree on every name. The plain
  * product, two at a time, takes too long where many factors are not joined yet. */
+#define MOST 64 /* factors: the nodes of a network are some, too */
+
 struct joint {
     const struct circuit *circuit;
-    uint64_t weights[16], to;
-    uint32_t locals[16];
-    uint64_t label[16], mask[16];        /* of the factors settled */
-    uint64_t *labels[16], masks[16][16]; /* of each factor */
+    uint64_t weights[MOST], to;
+    uint32_t locals[MOST];
+    uint64_t label[16], mask[16];            /* of the factors settled */
+    uint64_t *labels[MOST], masks[MOST][16]; /* of each factor */
     struct output text;
     struct graph *graph;
     const uint32_t *number; /* of every combination; NULL: not known yet */
@@ -142,7 +144,7 @@ static struct graph *naive_product(const struct circuit *circuit, bool full)
     joint = (struct joint){.circuit = circuit};
     joint.reached = malloc(whole * sizeof *joint.reached);
     joint.seen = calloc(whole, 1);
-    REQUIRE(circuit->factor_count <= 16 && circuit->label_words <= 16);
+    REQUIRE(circuit->factor_count <= MOST && circuit->label_words <= 16);
     REQUIRE(output_open(&joint.text, -1) && graph_new(&joint.graph, &memory, NULL) == GORDIAN_OK);
     for (uint32_t f = 0; f < circuit->factor_count; f++) {
         const struct shape *shape = factor_shape(circuit, f);

@@ -156,6 +156,40 @@ static void test_stop(void)
     circuit_free(circuit);
 }
 
+/* A device with little memory: what fits is found and is consistent, or it says so. */
+static void test_small_devices(void)
+{
+    struct circuit *circuit = read_circuit(library, "chain9", NULL);
+    unsigned complete = 0, stopped = 0, refused = 0;
+    REQUIRE(circuit);
+    for (uint64_t bytes = 1 << 10; bytes <= 1 << 24; bytes *= 2) {
+        struct compose_tuning tuning = {.no_bitmap = true, .slots = 16, .block_transitions = 64};
+        struct compose_options options;
+        struct compose_result result;
+        gordian_error error = {0};
+        struct gpu *small = device_open(-1);
+        gpu_emulator_memory(small, bytes);
+        compose_options_init(&options);
+        gordian_status status =
+            compose_cuda_on(small, &tuning, circuit, &options, NULL, &result, &error);
+        CHECK_MSG(status == GORDIAN_OK || status == GORDIAN_MEMORY, "%s", error.message);
+        if (status == GORDIAN_OK) {
+            CHECK((result.stop == COMPOSE_COMPLETE) == (result.states == 512));
+            CHECK(result.stop == COMPOSE_COMPLETE || result.stop == COMPOSE_MEMORY);
+            CHECK(result.states > 0 && result.states <= 512 && result.memory <= bytes);
+            CHECK(result.stop != COMPOSE_COMPLETE || result.transitions == 4244);
+            complete += result.stop == COMPOSE_COMPLETE;
+            stopped += result.stop == COMPOSE_MEMORY;
+        }
+        refused += status != GORDIAN_OK;
+        compose_result_free(&result);
+        gpu_close(small);
+    }
+    CHECK_MSG(complete > 0 && stopped + refused > 0, "%u complete, %u stopped, %u refused",
+              complete, stopped, refused);
+    circuit_free(circuit);
+}
+
 /* Every allocation of the host's fails once. */
 static void test_allocations(const char *main, const struct compose_tuning *tuning)
 {
@@ -232,8 +266,10 @@ int main(int argc, char **argv)
     test_allocations("chain4", &tunings[0]);
     test_allocations("chain4", &tunings[1]);
     test_allocations("stuck", &tunings[2]);
-    if (wanted < 0)
+    if (wanted < 0) {
         test_failures();
+        test_small_devices();
+    }
     gpu_close(gpu);
     return test_done();
 }

@@ -134,6 +134,10 @@ struct compose_below_arguments {
 
 /* ------------------------------------------------------------------ distances */
 
+#define COMPOSE_CHANGED   1u /* there is a state at now + 1 */
+#define COMPOSE_TOO_MANY  2u /* a state has more than COMPOSE_WALK_MOST joint firings */
+#define COMPOSE_WALK_MOST ((uint64_t)1 << 26)
+
 /* compose_step: states at distance `now` (1: initial, 0: not reached) have all they lead to by a
  * joint firing at distance now + 1 unless those are nearer. One distance for each bit of the bitmap
  * or slot of the table. */
@@ -141,7 +145,7 @@ struct compose_step_arguments {
     struct compose_firings firings;
     struct compose_set set;
     uint64_t distances; /* uint32_t */
-    uint64_t changed;   /* uint32_t: set to 1 if there is one at now + 1 */
+    uint64_t changed;   /* uint32_t: COMPOSE_CHANGED, COMPOSE_TOO_MANY are set in it */
     uint32_t now, unused;
 };
 

@@ -6,8 +6,14 @@
 DEVICE_APART void step_from(const struct compose_step_arguments *a, uint64_t state)
 {
     volatile uint32_t *distances = GPU_POINTER(uint32_t, a->distances);
+    const struct compose_firings *f = &a->firings;
     struct compose_walk walk;
     bool changed = false;
+    if (compose_ways(GPU_POINTER(const struct compose_firing, f->firings), f->singles,
+                     GPU_POINTER(const uint32_t, f->ends), f->parts, state) > COMPOSE_WALK_MOST) {
+        atomic_or32(GPU_POINTER(uint32_t, a->changed), COMPOSE_TOO_MANY);
+        return;
+    }
     compose_walk_begin(&walk, GPU_POINTER(const struct compose_firing, a->firings.firings),
                        a->firings.count, state);
     while (compose_walk_next(&walk)) {
@@ -18,7 +24,7 @@ DEVICE_APART void step_from(const struct compose_step_arguments *a, uint64_t sta
         changed = true;
     }
     if (changed)
-        atomic_or32(GPU_POINTER(uint32_t, a->changed), 1);
+        atomic_or32(GPU_POINTER(uint32_t, a->changed), COMPOSE_CHANGED);
 }
 
 KERNEL(compose_step, struct compose_step_arguments)
