@@ -58,6 +58,7 @@ static void release(struct answer *answer)
 
 struct joint {
     const struct circuit *circuit;
+    uint32_t order[MOST]; /* in which they are asked: those that share names one after another */
     uint64_t weights[MOST], to;
     uint32_t locals[MOST];
     uint64_t label[16], mask[16];            /* of the factors settled */
@@ -91,13 +92,14 @@ static void take_joint(struct joint *joint)
     REQUIRE(graph_arc(joint->graph, label, joint->number[joint->to], NULL) == GORDIAN_OK);
 }
 
-static void settle(struct joint *joint, uint32_t f)
+static void settle(struct joint *joint, uint32_t at)
 {
     const struct circuit *circuit = joint->circuit;
-    if (f == circuit->factor_count) {
+    if (at == circuit->factor_count) {
         take_joint(joint);
         return;
     }
+    uint32_t f = joint->order[at];
     const struct shape *shape = factor_shape(circuit, f);
     size_t words = circuit->label_words, last = shape->first[joint->locals[f] + 1];
     static const uint64_t idle[16];
@@ -115,7 +117,7 @@ static void settle(struct joint *joint, uint32_t f)
         }
         joint->to = to + (t < last ? shape->to[t] : joint->locals[f]) * joint->weights[f];
         if (agree)
-            settle(joint, f + 1);
+            settle(joint, at + 1);
     }
     memcpy(joint->label, kept, sizeof kept);
     memcpy(joint->mask, kept_mask, sizeof kept_mask);
@@ -145,6 +147,7 @@ static struct graph *naive_product(const struct circuit *circuit, bool full)
     joint.reached = malloc(whole * sizeof *joint.reached);
     joint.seen = calloc(whole, 1);
     REQUIRE(circuit->factor_count <= MOST && circuit->label_words <= 16);
+    REQUIRE(compose_order(circuit, joint.order, NULL, NULL) == GORDIAN_OK);
     REQUIRE(output_open(&joint.text, -1) && graph_new(&joint.graph, &memory, NULL) == GORDIAN_OK);
     for (uint32_t f = 0; f < circuit->factor_count; f++) {
         const struct shape *shape = factor_shape(circuit, f);
@@ -326,7 +329,7 @@ static void check_random(void)
         struct circuit *circuit =
             round % 3 == 2 ? random_network(&random, factors)
                            : random_circuit(&random, factors, round % 16 == 0 ? 1500 : 150);
-        if (!circuit || !circuit->whole_fits ||
+        if (!circuit || !circuit->whole_fits || circuit->factor_count > 16 ||
             circuit->whole > (round % 16 == 0 ? 1500 : 300)) { /* too long for so many */
             circuit_free(circuit);
             round--;

@@ -446,6 +446,7 @@ DEVICE uint32_t open_columns(const struct search *s, struct columns *c, uint32_t
         }
     }
     if (window) {
+        copies_wait(); /* a search before may have left some under way */
         fill_windows(s, c, SPAN * index, window);
         copies_wait();
     }
