@@ -151,24 +151,31 @@ static bool count_word(struct counting *counting, unsigned member, uint64_t base
     return true;
 }
 
-/* The states of a word that exist at all. */
-static uint64_t valid_places(const struct counting *counting, uint64_t base)
+/* The fields that reach into a word: which of its states exist depends on them alone. */
+static uint64_t low_fields(const struct packing *packing)
 {
-    const struct packing *packing = &counting->cpu->packing;
+    uint64_t mask = 63;
+    for (uint32_t f = 0; f < packing->circuit->factor_count; f++)
+        if (packing->fields[f].shift < 6)
+            mask |= ((UINT64_C(1) << packing->fields[f].bits) - 1) << packing->fields[f].shift;
+    return mask;
+}
+
+/* The states of a word that exist at all. */
+static uint64_t valid_places(const struct packing *packing, uint64_t base)
+{
     uint64_t places = 0;
-    uint32_t factors = 0;
-    while (factors < packing->circuit->factor_count && packing->fields[factors].shift < 6)
-        factors++;
+    uint32_t factors = (uint32_t)packing->circuit->factor_count;
+    struct packed_field last =
+        factors ? packing->fields[factors - 1] : (struct packed_field){0, 0, 0};
+    unsigned used = last.shift + last.bits;
     for (uint64_t p = 0; p < 64; p++) {
         uint64_t state = base | p;
-        bool valid = true;
-        for (uint32_t f = 0; f < factors && valid; f++)
+        bool valid = used >= 6 || p >> used == 0;
+        for (uint32_t f = 0; f < factors && packing->fields[f].shift < 6 && valid; f++)
             valid =
                 packed_local(packing, &state, f) < factor_shape(packing->circuit, f)->state_count;
-        /* bits above the last field */
-        uint32_t last = (uint32_t)packing->circuit->factor_count;
-        unsigned used = last ? packing->fields[last - 1].shift + packing->fields[last - 1].bits : 0;
-        places |= (uint64_t)(valid && (used >= 6 || p >> used == 0)) << p;
+        places |= (uint64_t)valid << p;
     }
     return places;
 }
@@ -179,6 +186,7 @@ static void count_blocks(void *context, unsigned member)
     struct cpu *cpu = counting->cpu;
     const struct grid *grid = &cpu->grid;
     uint64_t block, total = 0, low = UINT64_MAX, places = 0;
+    uint64_t low_mask = low_fields(&cpu->packing);
     while ((block = atomic_fetch_add_explicit(&counting->next, 1, memory_order_relaxed)) <
            (grid->words + GRID_BLOCK - 1) / GRID_BLOCK) {
         uint64_t word = block * GRID_BLOCK, last = word + GRID_BLOCK;
@@ -186,11 +194,10 @@ static void count_blocks(void *context, unsigned member)
         last = last < grid->words ? last : grid->words;
         for (; word < last; word++, base = grid_next(grid, base)) {
             uint64_t states = counting->full ? 0 : cpu->space.seen[word];
-            if (counting->full) { /* depends on what shares a field with the word only */
-                uint64_t lowest = base & 0xffffffff;
-                if (lowest != low)
-                    places = valid_places(counting, base);
-                low = lowest;
+            if (counting->full) {
+                if ((base & low_mask) != low)
+                    places = valid_places(&cpu->packing, base);
+                low = base & low_mask;
                 states = places;
             }
             if (states && !count_word(counting, member, base, states, &total)) {

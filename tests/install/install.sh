@@ -44,12 +44,18 @@ run_library=
 if [ -e "$build/src/run/libgordian-run.so" ]; then
     run_library=$lib/gordian/libgordian-run.so
 fi
+# The command over MPI, where there is one.
+mpi_command=
+if [ -e "$build/gordian-mpi" ]; then
+    mpi_command=$root$prefix/bin/gordian-mpi
+fi
 
 check_files()
 {
     expected=0
     for file in \
         $run_library \
+        $mpi_command \
         "$root$prefix/bin/gordian" \
         "$include/gordian/gordian.h" \
         "$include/gordian/run.h" \
@@ -63,6 +69,7 @@ check_files()
         "$share/man/man1/gordian-avoid.1" \
         "$share/man/man1/gordian-bench.1" \
         "$share/man/man1/gordian-check.1" \
+        "$share/man/man1/gordian-compose.1" \
         "$share/man/man1/gordian-detect.1" \
         "$share/man/man1/gordian-gen.1" \
         "$share/man/man1/gordian-info.1" \
