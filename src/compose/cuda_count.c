@@ -47,42 +47,45 @@ static int compare_words(const void *left, const void *right)
     return *one < *other ? -1 : *one > *other;
 }
 
-/* One look over the set: how many below the limit, and `room` of them in any order. */
+/* One look over the set: how many below the limit, and as many of them as `found` has room for, in
+ * any order. */
 static gordian_status look_for_dead(struct compose_device *device,
                                     const struct dead_question *question, uint64_t limit,
-                                    gpu_address out, uint64_t room, uint64_t *count,
-                                    gordian_error *error)
+                                    struct gpu_array *found, uint64_t *count, gordian_error *error)
 {
     uint64_t items = device_items(device);
+    struct gpu_array_count stored = {0, 0};
+    gordian_status status = gpu_array_clear(found, error);
+    if (status == GORDIAN_OK)
+        status = gpu_array_settle(found, &stored, error); /* what the look before refused */
     struct compose_dead_arguments arguments = {.firings = device->view,
                                                .set = device->set,
                                                .last = items,
                                                .limit = limit,
                                                .distances = question->distances,
                                                .distance = question->distance,
-                                               .out = out,
-                                               .room = room,
-                                               .count = CONTROL(device, dead)};
-    gordian_status status = gpu_zero(device->gpu, CONTROL(device, dead), sizeof *count, error);
+                                               .out = gpu_array_view(found)};
     if (status == GORDIAN_OK)
         status = device_launch(device, "compose_dead",
                                device->set.kind == COMPOSE_BITMAP ? items * 64 : items, &arguments,
                                sizeof arguments, error);
     if (status == GORDIAN_OK)
-        status = gpu_read(device->gpu, count, CONTROL(device, dead), sizeof *count, error);
+        status = gpu_array_settle(found, &stored, error);
+    *count = stored.size + stored.refused;
     return status;
 }
 
 /* A limit below which there are at least `wanted` and at most `room`, or all there are. */
 static gordian_status narrow_down(struct compose_device *device,
                                   const struct dead_question *question, size_t wanted,
-                                  uint64_t room, uint64_t *limit, gordian_error *error)
+                                  uint64_t room, struct gpu_array *found, uint64_t *limit,
+                                  gordian_error *error)
 {
     uint64_t low = 0, high = question->below, count;
     gordian_status status = GORDIAN_OK;
     while (status == GORDIAN_OK && high - low > 1) {
         uint64_t middle = low + (high - low) / 2;
-        status = look_for_dead(device, question, middle, 0, 0, &count, error);
+        status = look_for_dead(device, question, middle, found, &count, error);
         if (count < wanted)
             low = middle;
         else
@@ -94,32 +97,53 @@ static gordian_status narrow_down(struct compose_device *device,
     return status;
 }
 
-gordian_status device_dead(struct compose_device *device, const struct dead_question *question,
-                           uint64_t *first, size_t room, uint64_t *count, gordian_error *error)
+/* The first `room` of those in `found`, sorted, after a look with fewer than `enough`. */
+static gordian_status read_dead(struct compose_device *device, const struct dead_question *question,
+                                struct gpu_array *found, uint64_t *first, size_t room,
+                                uint64_t enough, uint64_t count, gordian_error *error)
 {
-    uint64_t enough = room < BATCH ? BATCH : room, limit = question->below, found = 0;
-    gpu_address out;
-    gordian_status status = look_for_dead(device, question, limit, 0, 0, count, error);
-    if (status != GORDIAN_OK || !first || room == 0 || *count == 0)
-        return status;
+    uint64_t limit = question->below, there = count;
+    gordian_status status = GORDIAN_OK;
     uint64_t *all = memory_alloc(&device->memory, enough * sizeof *all);
     if (!all)
         return fail_memory(error);
-    status = device_alloc(device, &out, enough * sizeof *all, error);
-    if (status == GORDIAN_OK && *count > enough)
-        status = narrow_down(device, question, room, enough, &limit, error);
-    if (status == GORDIAN_OK)
-        status = look_for_dead(device, question, limit, out, enough, &found, error);
-    if (found > enough)
-        found = enough;
-    if (status == GORDIAN_OK)
-        status = gpu_read(device->gpu, all, out, found * sizeof *all, error);
-    if (status == GORDIAN_OK) {
-        qsort(all, found, sizeof *all, compare_words);
-        memcpy(first, all, (found < room ? found : room) * sizeof *all);
+    if (count > enough) {
+        status = narrow_down(device, question, room, enough, found, &limit, error);
+        if (status == GORDIAN_OK)
+            status = look_for_dead(device, question, limit, found, &there, error);
     }
-    device_free(device, &out, enough * sizeof *all);
+    if (there > enough)
+        there = enough;
+    if (status == GORDIAN_OK)
+        status = gpu_array_read(found, all, 0, there, error);
+    if (status == GORDIAN_OK) {
+        qsort(all, there, sizeof *all, compare_words);
+        memcpy(first, all, (there < room ? there : room) * sizeof *all);
+    }
     memory_free(&device->memory, all);
+    return status;
+}
+
+gordian_status device_dead(struct compose_device *device, const struct dead_question *question,
+                           uint64_t *first, size_t room, uint64_t *count, gordian_error *error)
+{
+    uint64_t enough = room < BATCH ? BATCH : room;
+    struct gpu_array *found = NULL;
+    const struct gpu_array_options options = {.mode = GPU_ARRAY_FLAT,
+                                              .element = sizeof *first,
+                                              .most = enough,
+                                              .capacity = first && room ? enough : 0};
+    uint64_t bytes = options.capacity * sizeof *first;
+    gordian_status status = device_take(device, bytes, error);
+    if (status != GORDIAN_OK)
+        return status;
+    status = gpu_array_create(&found, device->gpu, &options, error);
+    if (status == GORDIAN_OK)
+        status = look_for_dead(device, question, question->below, found, count, error);
+    if (status == GORDIAN_OK && bytes && *count)
+        status = read_dead(device, question, found, first, room, enough, *count, error);
+    gpu_array_destroy(found);
+    device_give(device, bytes);
     return status;
 }
 

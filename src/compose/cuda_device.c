@@ -15,23 +15,36 @@ bool device_fits(const struct compose_device *device, uint64_t bytes)
     return bytes <= info.memory_free && (limit == 0 || device->held + bytes <= limit);
 }
 
-gordian_status device_alloc(struct compose_device *device, gpu_address *out, uint64_t bytes,
-                            gordian_error *error)
+gordian_status device_take(struct compose_device *device, uint64_t bytes, gordian_error *error)
 {
     uint64_t limit = device->options->max_memory;
-    *out = 0;
     if (limit && device->held + bytes > limit)
         return fail(error, GORDIAN_MEMORY, "more than the %llu bytes allowed",
                     (unsigned long long)limit);
-    gordian_status status = gpu_alloc(device->gpu, out, bytes, error);
-    if (status != GORDIAN_OK) {
-        *out = 0;
-        return status;
-    }
     device->held += bytes;
     if (device->held > device->most)
         device->most = device->held;
     return GORDIAN_OK;
+}
+
+void device_give(struct compose_device *device, uint64_t bytes)
+{
+    device->held -= bytes;
+}
+
+gordian_status device_alloc(struct compose_device *device, gpu_address *out, uint64_t bytes,
+                            gordian_error *error)
+{
+    *out = 0;
+    gordian_status status = device_take(device, bytes, error);
+    if (status != GORDIAN_OK)
+        return status;
+    status = gpu_alloc(device->gpu, out, bytes, error);
+    if (status != GORDIAN_OK) {
+        *out = 0;
+        device_give(device, bytes);
+    }
+    return status;
 }
 
 void device_free(struct compose_device *device, gpu_address *address, uint64_t bytes)
@@ -40,7 +53,7 @@ void device_free(struct compose_device *device, gpu_address *address, uint64_t b
         return;
     gpu_free(device->gpu, *address);
     *address = 0;
-    device->held -= bytes;
+    device_give(device, bytes);
 }
 
 gordian_status device_upload(struct compose_device *device, gpu_address *out, const void *from,

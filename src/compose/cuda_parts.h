@@ -3,6 +3,7 @@
 #define GORDIAN_COMPOSE_CUDA_PARTS_H
 
 #include "compose/cuda.h"
+#include "gpu/array.h"
 
 #define CUDA_PASSES 16u /* launched before the outcome is looked at */
 
@@ -11,7 +12,6 @@ struct compose_control {
     struct compose_tally tally;
     struct compose_counts counts;
     uint64_t found[CUDA_PASSES];
-    uint64_t dead;
     uint64_t taken;
     uint32_t changed, unused;
 };
@@ -36,6 +36,9 @@ struct compose_device {
     struct compose_progress progress;
 };
 
+/* Counts bytes against the limit of the options. GORDIAN_MEMORY: over it. */
+gordian_status device_take(struct compose_device *device, uint64_t bytes, gordian_error *error);
+void device_give(struct compose_device *device, uint64_t bytes);
 /* Device memory within the limit of the options. GORDIAN_MEMORY: over it, or none left. */
 gordian_status device_alloc(struct compose_device *device, gpu_address *out, uint64_t bytes,
                             gordian_error *error);

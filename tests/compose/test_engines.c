@@ -431,6 +431,42 @@ static void check_laws(void)
     }
 }
 
+/* ------------------------------------------------------------------ large factors */
+
+/* A factor of so many states that they do not fit into one word of a bitmap, before, between and
+ * after others. */
+static void check_large(void)
+{
+    static const char *const mains[] = {
+        "main(a?,d!) { count(a,b) fifo1(b,d) }",
+        "main(a?,d!) { fifo1(b,d) count(a,b) }",
+        "main(a?,d!) { fifo1(b,c) count(a,b) shiftlossyfifo1(c,d) }",
+    };
+    static const unsigned sizes[] = {63, 64, 65, 100, 300};
+    static char source[20000];
+    for (size_t m = 0; m < sizeof mains / sizeof *mains; m++) {
+        for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+            unsigned n = sizes[i];
+            strcpy(source, "count(a?,b!) { #CA\n");
+            for (unsigned s = 0; s < n; s++) {
+                size_t used = strlen(source);
+                snprintf(source + used, sizeof source - used, "s%u%s -> s%u : {a}\n", s,
+                         s == 0 ? "*" : "", (s + 1) % n);
+                used = strlen(source);
+                if (s % 7 == 0)
+                    snprintf(source + used, sizeof source - used, "s%u -> s%u : {b}\n", s,
+                             3 * s % n);
+            }
+            snprintf(source + strlen(source), sizeof source - strlen(source), "}\n%s\n", mains[m]);
+            struct circuit *circuit = read_circuit(source, NULL, NULL);
+            REQUIRE(circuit);
+            CHECK(check_circuit(circuit, false, mains[m]) == sizeof ways / sizeof *ways);
+            check_circuit(circuit, true, mains[m]);
+            circuit_free(circuit);
+        }
+    }
+}
+
 /* ------------------------------------------------------------------ wide states */
 
 /* Rings too long for a word of state, and for one of names: C(n, k) states. */
@@ -475,6 +511,7 @@ int main(void)
 {
     check_random();
     check_laws();
+    check_large();
     check_wide();
     return test_done();
 }

@@ -8,6 +8,7 @@
 #ifndef GORDIAN_GPU_KERNELS_COMPOSE_H
 #define GORDIAN_GPU_KERNELS_COMPOSE_H
 
+#include "gpu/array_layout.h"
 #include "gpu/kernels/compose_walk.h"
 
 #define COMPOSE_THREADS 256u
@@ -120,8 +121,7 @@ struct compose_dead_arguments {
     uint64_t first, last; /* items, as above */
     uint64_t limit;
     uint64_t distances; /* uint32_t; 0: of no interest */
-    uint64_t out, room; /* uint64_t */
-    uint64_t count;     /* uint64_t: how many there are */
+    struct garray out;  /* of uint64_t; what it refuses is counted all the same */
     uint32_t distance, unused;
 };
 

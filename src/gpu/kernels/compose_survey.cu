@@ -1,4 +1,5 @@
 /* Counting states, transitions and deadlocks of a set. */
+#include "gpu/array_device.h"
 #include "gpu/kernel.h"
 #include "gpu/kernels/compose_set.h"
 
@@ -98,9 +99,9 @@ DEVICE void tell_dead(const struct compose_dead_arguments *a, uint64_t state)
     if (a->distances &&
         GPU_POINTER(const uint32_t, a->distances)[compose_place(&a->set, state)] != a->distance)
         return;
-    uint64_t at = atomic_add64(GPU_POINTER(uint64_t, a->count), 1);
-    if (at < a->room)
-        GPU_POINTER(uint64_t, a->out)[at] = state;
+    uint64_t *place = GARRAY_PUSH(uint64_t, &a->out);
+    if (place)
+        *place = state;
 }
 
 KERNEL(compose_dead, struct compose_dead_arguments)
