@@ -7,9 +7,9 @@
  * the last one looked at.
  *
  * So that nobody can answer from an order it has kept: of resource 0 there is one unit more, which
- * the last of the chain asks for. Process 0 needs all three of the free ones, process 1 needs one
- * and holds one. Before, 0 could finish first, and whoever looks by id has it first; with the unit
- * gone 1 has to finish before it, so an order with 0 in front is no good any more and another
+ * the last of the chain asks for. Processes 0 and 1 hold one each; 0 needs all three of the free
+ * ones, 1 needs one. Before, 0 could finish first, and whoever looks by id has it first; with the
+ * unit gone 1 has to finish before it, so an order with 0 in front is no good any more and another
  * one has to be found. The request is safe.
  */
 #include "avoid.h"
@@ -69,11 +69,11 @@ static bool add_all(struct builder *b)
     for (uint32_t j = 0; j < b->resources; j++) {
         if (!ledger_reserve_resource(b->ledger, 0))
             return false;
-        ledger_add_resource(b->ledger, NULL, 0, j == 0 ? each + 2 : each);
+        ledger_add_resource(b->ledger, NULL, 0, j == 0 ? each + 3 : each);
     }
-    for (uint64_t held = 0; held < BESIDE; held++) {
-        b->wants[0] = (gordian_want){.resource = 0, .units = held ? 2 : 3};
-        if (!add_process(b, 1, held))
+    for (uint32_t beside = 0; beside < BESIDE; beside++) {
+        b->wants[0] = (gordian_want){.resource = 0, .units = beside ? 2 : 4};
+        if (!add_process(b, 1, 1))
             return false;
     }
     for (uint32_t turn = b->length; turn-- > 0;) {
