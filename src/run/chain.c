@@ -245,9 +245,12 @@ static bool awake(struct thread *t)
     uintptr_t address = 0;
     union lock_copy copy;
     int value = 0;
-    if (t == self || !look_at(t, &look) ||
-        (look.kind != INCIDENT_CONDITION && look.kind != INCIDENT_SEMAPHORE &&
-         look.kind != INCIDENT_BARRIER))
+    if (t == self)
+        return false;
+    if (runs(t) || !look_at(t, &look)) /* by now, that is */
+        return thread_is_live(t);
+    if (look.kind != INCIDENT_CONDITION && look.kind != INCIDENT_SEMAPHORE &&
+        look.kind != INCIDENT_BARRIER)
         return false;
     if (look.kind == INCIDENT_SEMAPHORE && lock_copy(look.lock, look.kind, &copy) &&
         sem_getvalue(&copy.semaphore, &value) == 0 && value > 0)
@@ -268,8 +271,22 @@ static bool joins(struct thread *t, const struct thread *ending)
            look.lock == ending->handle;
 }
 
+/* Changes whenever anybody begins or ends a wait. */
+static uint64_t moves(void)
+{
+    uint32_t limit = atomic_load(&watch.thread_limit);
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < limit; i++)
+        sum += atomic_load(&watch.threads[i].generation);
+    return sum;
+}
+
+/* Threads are looked at one after another: one found waiting may be woken by one who is then found
+ * waiting too. So whoever has moved in the meantime counts as running; he looks for himself when he
+ * waits. */
 bool somebody_runs(const struct thread *ending)
 {
+    uint64_t seen = atomic_load(&watch.threads_seen), before = moves();
     uint32_t limit = atomic_load(&watch.thread_limit), nobody = 0;
     uint32_t *hint = self ? &self->running_hint : &nobody;
     for (uint32_t i = 0; i < limit; i++) {
@@ -288,7 +305,9 @@ bool somebody_runs(const struct thread *ending)
             return true;
         }
     }
-    return table_tasks() != atomic_load(&watch.live) + atomic_load(&watch.helpers);
+    /* Nobody whom the table does not have, nor one who came into it after he was looked for. */
+    return table_tasks() != atomic_load(&watch.live) + atomic_load(&watch.helpers) ||
+           atomic_load(&watch.threads_seen) != seen || moves() != before;
 }
 
 /* Does somebody who runs, or somebody who waits, hold some of it? */

@@ -125,6 +125,15 @@ static bool may_be_idle(const struct view *view, const gordian_part *part)
     return anybody && finding_handlers();
 }
 
+/* Those found stuck have settled; and, where the view says that nobody else runs, so have all
+ * others: one who has been given what he waited for without ever falling asleep for it looks as if
+ * he were on his way to bed. */
+static enum verdict all_settled(const struct view *view, const struct look *looks, size_t count)
+{
+    enum verdict verdict = settled(looks, count);
+    return verdict == VERDICT_FOUND && view->asked ? settled(view->looks, view->count) : verdict;
+}
+
 /* Looks, lets things settle, looks again. The view of the second look is left in *view, the part
  * that was found in *part. */
 static enum verdict confirm(struct view *view, struct arena *arena, const struct thread *t,
@@ -137,7 +146,7 @@ static enum verdict confirm(struct view *view, struct arena *arena, const struct
     if (!looks)
         return VERDICT_NOTHING;
     size_t count = members(view, *part, looks);
-    enum verdict verdict = settled(looks, count);
+    enum verdict verdict = all_settled(view, looks, count);
     if (verdict != VERDICT_FOUND)
         return verdict;
     if (!view_take(view, arena, ending))
@@ -145,7 +154,7 @@ static enum verdict confirm(struct view *view, struct arena *arena, const struct
     *part = find_part(view, t);
     if (!*part || !same_part(view, *part, looks, count))
         return VERDICT_AGAIN;
-    return settled(looks, count);
+    return all_settled(view, looks, count);
 }
 
 /* Waits for something whose owner is gone, itself and not behind others. */

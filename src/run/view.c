@@ -185,11 +185,12 @@ static bool know_rwlock(struct view *view, struct known *known, const pthread_rw
 
 /* As a lock, by who holds its units. A thread that has all of them itself, or units that nobody has
  * given back so far, may mean that somebody else is to post: then nobody at all may run. */
-static bool know_semaphore(struct view *view, struct known *known, sem_t *semaphore)
+static bool know_semaphore(struct view *view, struct known *known)
 {
     struct lock_info info;
+    union lock_copy copy;
     int value = 1;
-    if (!semaphore_is_lock(known->lock, &info) || sem_getvalue(semaphore, &value) != 0 || value > 0)
+    if (!semaphore_is_lock(known->lock, &info))
         return true;
     if (!(info.flags & LOCK_POSTED) && somebody_acts(view))
         return true;
@@ -197,6 +198,10 @@ static bool know_semaphore(struct view *view, struct known *known, sem_t *semaph
         if (units_held(view->looks[p].thread, known->lock, INCIDENT_UNIT, NULL) == info.units &&
             somebody_acts(view))
             return true;
+    /* Read last: somebody may have posted and then gone to sleep, while the others were asked. */
+    if (!lock_copy(known->lock, known->kind, &copy) || sem_getvalue(&copy.semaphore, &value) != 0 ||
+        value > 0 || !semaphore_is_lock(known->lock, &info))
+        return true;
     return shared_out(view, known, INCIDENT_UNIT, info.units, 0);
 }
 
@@ -243,7 +248,7 @@ static bool know(struct view *view, const struct look *look, struct known *known
     case INCIDENT_SPIN:
         return know_spin(view, known);
     case INCIDENT_SEMAPHORE:
-        return know_semaphore(view, known, &copy.semaphore);
+        return know_semaphore(view, known);
     default:
         return true;
     }
