@@ -1,4 +1,5 @@
-/* gordian gen: traces, snapshots and circuits of any size from a seed (the generator is in src/gen). */
+/* gordian gen: traces, snapshots and circuits of any size from a seed (the generator is in
+ * src/gen). */
 #include "gen/gen.h"
 
 #include "cli/commands.h"

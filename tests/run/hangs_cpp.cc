@@ -121,9 +121,9 @@ int main(int count, char **arguments)
         const char *name;
         void (*run)();
     } hangs[] = {
-        {"mutex-abba", mutex_abba},         {"condition-outer", condition_outer},
-        {"join-locked", join_locked},       {"rwlock-upgrade", rwlock_upgrade},
-        {"self-relock", self_relock},       {"owner-gone", owner_gone},
+        {"mutex-abba", mutex_abba},   {"condition-outer", condition_outer},
+        {"join-locked", join_locked}, {"rwlock-upgrade", rwlock_upgrade},
+        {"self-relock", self_relock}, {"owner-gone", owner_gone},
     };
     good = count > 2 && std::strcmp(arguments[2], "good") == 0;
     for (const auto &hang : hangs)
