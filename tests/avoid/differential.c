@@ -7,7 +7,11 @@
  * Many banks, each with its own seed, size and temper; a disagreement ends its bank, is made as
  * short as it gets, and printed.
  */
+#include "avoid/cuda.h"
+#include "base/memory.h"
+#include "detect/cuda.h"
 #include "duel.h"
+#include "gpu/gpu.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -316,6 +320,19 @@ static void choose_engines(struct settings *settings)
             settings->chosen[settings->chosen_count++] = avoid_engines[i];
 }
 
+/* Holding the device keeps its context alive: made anew for every bank, it would take longer than
+   the bank's questions. NULL: no GPU is compared. */
+static struct gpu *hold_device(const struct settings *settings)
+{
+    struct gpu *gpu = NULL;
+    gordian_allocator memory = memory_allocator(NULL);
+    for (size_t i = 0; i < settings->chosen_count; i++)
+        if (settings->chosen[i] == &avoid_cuda &&
+            cuda_open_device(&gpu, &memory, NULL) != GORDIAN_OK)
+            return NULL;
+    return gpu;
+}
+
 static void print_tally(const struct settings *settings, const struct tally *tally)
 {
     const struct duel *sum = &tally->sum;
@@ -355,12 +372,15 @@ int main(int argc, char **argv)
         fputs("no such engine here\n", stderr);
         return 2;
     }
+    struct gpu *held = hold_device(&settings);
     struct tally tally = {0};
     uint64_t number = settings.only == UINT64_MAX ? 0 : settings.only;
     do {
         run_bank(&settings, &tally, number++);
     } while (tally.sum.requests < settings.requests && tally.failed < FAILURES_MAX &&
              settings.only == UINT64_MAX);
+    if (held)
+        gpu_close(held);
     print_tally(&settings, &tally);
     if (settings.only == UINT64_MAX && !settings.processes && settings.requests >= 1000 &&
         tally.failed == 0 && !saw_everything(&tally.sum)) {
