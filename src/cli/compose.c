@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "cli/commands.h"
+#include "compose/join.h"
 
 #include <string.h>
 
@@ -89,24 +90,20 @@ static gordian_status write_result(const struct composed *composed, struct produ
     return GORDIAN_OK; /* it went there while it was made */
 }
 
-/* With --quick, a circuit whose data make no difference is read again with one datum only. */
-static void drop_data(struct compose *compose, struct subject *subject, const char *path,
-                      bool *dropped)
+/* With --quick, a circuit whose data make no difference is composed with one datum only. */
+static bool drop_data(const struct compose *compose, struct subject *subject)
 {
-    struct subject lean;
-    const struct circuit *circuit = subject->circuit;
+    struct circuit *lean, *circuit = subject->circuit;
     if (!compose->quick || !circuit || circuit->data.domain_size < 2 ||
-        !circuit_is_routing(circuit) || strcmp(path, "-") == 0)
-        return;
-    bool quiet = compose->cli->quiet;
+        !circuit_is_routing(circuit))
+        return false;
     const char *first = data_text(&circuit->data, circuit->data.domain[0]);
-    compose->cli->quiet = true;
-    *dropped = subject_try(compose, &lean, path, compose->main, first);
-    compose->cli->quiet = quiet;
-    if (!*dropped)
-        return;
-    subject_free(subject);
-    *subject = lean;
+    struct joint alone = {.circuit = circuit};
+    if (circuits_join(&lean, &alone, 1, first, NULL, NULL) != GORDIAN_OK)
+        return false;
+    circuit_free(circuit);
+    subject->circuit = lean;
+    return true;
 }
 
 /* --circuit: nothing is composed. */
@@ -121,18 +118,18 @@ static int write_circuit(struct compose *compose, const struct subject *subject,
     return product_file_close(to, compose, code);
 }
 
-static int compose_one(struct compose *compose, const char *path)
+static int compose_all(struct compose *compose, char **paths, size_t count)
 {
     struct subject subject;
     struct composed composed = {0};
     struct product_file to;
     gordian_error error = {0};
-    bool dropped = false;
-    int code = subject_read(compose, &subject, path, compose->main, compose->data);
+    int code = subjects_read(compose, &subject, paths, count);
     if (code != EXIT_NOTHING)
         return code;
     if (!subject.circuit && compose->circuit)
-        code = cli_misuse(compose->cli, "'%.200s' is a graph: there is no circuit to show", path);
+        code =
+            cli_misuse(compose->cli, "'%.200s' is a graph: there is no circuit to show", paths[0]);
     if (code == EXIT_NOTHING)
         code = product_file_open(&to, compose);
     if (code != EXIT_NOTHING) {
@@ -144,7 +141,7 @@ static int compose_one(struct compose *compose, const char *path)
         subject_free(&subject);
         return code;
     }
-    drop_data(compose, &subject, path, &dropped);
+    bool dropped = drop_data(compose, &subject);
     gordian_status status = compose_subject(compose, &subject, &to, &composed, &error);
     composed.one_datum = dropped;
     if (status == GORDIAN_OK)
@@ -204,11 +201,9 @@ static int dispatch(struct compose *compose, int operands, char **argv)
         return cli_misuse(cli, "no FILE ('-' is standard input)");
     if (compose->equal && operands != 2)
         return cli_misuse(cli, "--equal needs two FILEs");
-    if (!compose->equal && operands != 1)
-        return cli_misuse(cli, "one FILE at a time: '%.200s' is one too many", argv[1]);
     compose->style = style_of(cli);
     return compose->equal ? compose_equal(compose, argv[0], argv[1])
-                          : compose_one(compose, argv[0]);
+                          : compose_all(compose, argv, (size_t)operands);
 }
 
 static int compose_main(struct cli *cli, int argc, char **argv)
@@ -261,10 +256,11 @@ static int compose_main(struct cli *cli, int argc, char **argv)
 
 const struct command command_compose = {
     .name = "compose",
-    .operands = "FILE",
+    .operands = "FILE...",
     .summary = "compose constraint automata (Reo circuits); find their deadlocks",
     .about = "Reads a circuit (.treo, or automata as .ca) or a graph (.aut), composes it, and\n"
-             "tells its size and its deadlocks, with the shortest way into the nearest. With\n"
+             "tells its size and its deadlocks, with the shortest way into the nearest. Several\n"
+             "circuits are composed together: they share the names they have in common. With\n"
              "--equal A B compares two of them.\n",
     .run = compose_main,
 };

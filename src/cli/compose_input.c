@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "cli/input.h"
+#include "compose/join.h"
 #include "compose/treo.h"
 
 #include <errno.h>
@@ -141,14 +142,6 @@ static int read_path(struct compose *compose, struct subject *subject, const cha
     return status == GORDIAN_OK ? EXIT_NOTHING : EXIT_MISUSE;
 }
 
-bool subject_try(struct compose *compose, struct subject *subject, const char *path,
-                 const char *main, const char *data)
-{
-    struct fault fault = {{0}, {0}, 0};
-    gordian_error error = {0};
-    return read_path(compose, subject, path, main, data, &fault, &error) == EXIT_NOTHING;
-}
-
 int subject_read(struct compose *compose, struct subject *subject, const char *path,
                  const char *main, const char *data)
 {
@@ -165,6 +158,68 @@ int subject_read(struct compose *compose, struct subject *subject, const char *p
     if (code == EXIT_NOTHING || error.status == GORDIAN_OK)
         return code;
     return say_fault(compose, subject->path, &fault, &error);
+}
+
+/* ------------------------------------------------------------------ several at once */
+
+/* What cannot be composed with others; 0: nothing. */
+static int check_together(struct compose *compose, char **paths, size_t count)
+{
+    size_t texts = 0;
+    for (size_t i = 0; i < count; i++) {
+        enum compose_format format = compose_format_of(paths[i]);
+        texts += format != FORMAT_CA;
+        if (format == FORMAT_AUT)
+            return cli_misuse(compose->cli,
+                              "'%.200s' is composed already: only circuits (.treo, .ca) can be "
+                              "composed with others",
+                              paths[i]);
+    }
+    if (compose->main && texts != 1)
+        return cli_misuse(compose->cli, "--main is for one .treo, here are %zu", texts);
+    return EXIT_NOTHING;
+}
+
+static int join(struct compose *compose, struct subject *subject, const struct subject *parts,
+                size_t count)
+{
+    gordian_error error = {0};
+    gordian_allocator memory = memory_allocator(NULL);
+    struct joint *joints = memory_zeroed(&memory, count * sizeof *joints);
+    gordian_status status = joints ? GORDIAN_OK : fail_memory(&error);
+    for (size_t i = 0; i < count && joints; i++)
+        joints[i] = (struct joint){parts[i].circuit, parts[i].format != FORMAT_CA};
+    if (status == GORDIAN_OK)
+        status = circuits_join(&subject->circuit, joints, count, compose->data, NULL, &error);
+    memory_free(&memory, joints);
+    return status == GORDIAN_OK ? EXIT_NOTHING : cli_fail(compose->cli, NULL, &error);
+}
+
+int subjects_read(struct compose *compose, struct subject *subject, char **paths, size_t count)
+{
+    if (count == 1)
+        return subject_read(compose, subject, paths[0], compose->main, compose->data);
+    gordian_allocator memory = memory_allocator(NULL);
+    *subject = (struct subject){.path = "the files together", .format = FORMAT_CA};
+    int code = check_together(compose, paths, count);
+    if (code != EXIT_NOTHING)
+        return code;
+    struct subject *parts = memory_zeroed(&memory, count * sizeof *parts);
+    if (!parts) {
+        gordian_error error = {0};
+        fail_memory(&error);
+        return cli_fail(compose->cli, NULL, &error);
+    }
+    for (size_t i = 0; i < count && code == EXIT_NOTHING; i++)
+        code = subject_read(compose, &parts[i], paths[i],
+                            compose_format_of(paths[i]) == FORMAT_CA ? NULL : compose->main,
+                            compose->data);
+    if (code == EXIT_NOTHING)
+        code = join(compose, subject, parts, count);
+    for (size_t i = 0; i < count; i++)
+        subject_free(&parts[i]);
+    memory_free(&memory, parts);
+    return code;
 }
 
 void subject_free(struct subject *subject)

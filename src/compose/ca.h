@@ -30,6 +30,13 @@ gordian_status ca_read(struct circuit **out, const struct text *text, const char
 gordian_status ca_write_circuit(const struct circuit *circuit, struct output *out,
                                 gordian_error *error);
 
+/* The same without the line that says what the data are, with names of its own for some
+ * (renamed[name], or NULL) and its tables numbered from `first_function`: so that several circuits
+ * can be written into one text (join.h). */
+gordian_status ca_write_factors(const struct circuit *circuit, char *const *renamed,
+                                size_t first_function, struct output *out, gordian_error *error);
+void ca_write_datum(const char *text, struct output *out);
+
 /* A sink that writes the product as one automaton without cells. The output must outlive it; a
  * failing write shows in out->failure and ends the run with GORDIAN_IO. */
 struct ca_sink {

@@ -6,6 +6,14 @@
 #include <stdio.h>
 #include <string.h>
 
+/* What is written, and what its things are called there. */
+struct writing {
+    const struct circuit *circuit;
+    struct output *out;
+    char *const *renamed;  /* by name: another one, or NULL; NULL: none has */
+    size_t first_function; /* the number of the first table */
+};
+
 /* ------------------------------------------------------------------ names and data */
 
 static bool is_word(const char *text)
@@ -32,6 +40,12 @@ static void write_name(struct output *out, const char *text)
     output_text(out, text);
     if (!word)
         output_char(out, '`');
+}
+
+static void write_port(const struct writing *w, uint32_t name)
+{
+    bool other = w->renamed && w->renamed[name];
+    write_name(w->out, other ? w->renamed[name] : names_text(&w->circuit->names, name));
 }
 
 static void write_datum(struct output *out, const char *text)
@@ -69,16 +83,17 @@ static const char *builtin_name(uint8_t kind)
 }
 
 /* Rows as [[a,b],c]; a predicate's end in true. */
-static void write_tables(const struct circuit *circuit, struct output *out)
+static void write_tables(const struct writing *w)
 {
-    const struct data *data = &circuit->data;
+    struct output *out = w->out;
+    const struct data *data = &w->circuit->data;
     for (size_t f = 0; f < data->function_count; f++) {
         const struct function *function = &data->functions[f];
         bool table = function->kind == FUNCTION_TABLE;
         size_t width = (size_t)function->arity + table;
         if (builtin_name(function->kind))
             continue;
-        output_format(out, "define f%zu = {", f);
+        output_format(out, "define f%zu = {", w->first_function + f);
         for (uint32_t r = 0; r < function->row_count; r++) {
             output_text(out, r ? " [[" : "[[");
             for (uint32_t i = 0; i < function->arity; i++) {
@@ -98,7 +113,7 @@ static void write_tables(const struct circuit *circuit, struct output *out)
 /* ------------------------------------------------------------------ guards */
 
 struct guard_writer {
-    const struct circuit *circuit;
+    const struct writing *writing;
     const struct automaton *automaton;
     const uint32_t *names; /* of the ports */
     struct output *out;
@@ -109,11 +124,11 @@ static void write_node(const struct guard_writer *writer, uint32_t number);
 static void write_application(const struct guard_writer *writer, const struct guard_node *node)
 {
     const struct guard_node *nodes = writer->automaton->guards.nodes;
-    const char *builtin = builtin_name(writer->circuit->data.functions[node->symbol].kind);
+    const char *builtin = builtin_name(writer->writing->circuit->data.functions[node->symbol].kind);
     if (builtin)
         output_text(writer->out, builtin);
     else
-        output_format(writer->out, "f%u", node->symbol);
+        output_format(writer->out, "f%zu", writer->writing->first_function + node->symbol);
     for (uint32_t list = node->left; list != GUARD_NONE; list = nodes[list].right) {
         output_char(writer->out, list == node->left ? '(' : ',');
         write_node(writer, nodes[list].left);
@@ -164,7 +179,7 @@ static void write_node(const struct guard_writer *writer, uint32_t number)
         write_application(writer, node);
         break;
     case TERM_PORT:
-        write_name(out, names_text(&writer->circuit->names, writer->names[node->symbol]));
+        write_port(writer->writing, writer->names[node->symbol]);
         break;
     case TERM_NOW:
     case TERM_NEXT:
@@ -174,7 +189,7 @@ static void write_node(const struct guard_writer *writer, uint32_t number)
             output_char(out, '\'');
         break;
     case TERM_CONSTANT:
-        write_datum(out, data_text(&writer->circuit->data, node->symbol));
+        write_datum(out, data_text(&writer->writing->circuit->data, node->symbol));
         break;
     case TERM_NULL:
     case TERM_LIST:
@@ -210,33 +225,35 @@ static void write_state(struct output *out, const struct automaton *automaton, u
         output_u64(out, state);
 }
 
-static void write_head(const struct circuit *circuit, const struct factor *factor,
-                       const struct shape *shape, bool merged, struct output *out)
+static void write_head(const struct writing *w, const struct factor *factor,
+                       const struct shape *shape, bool merged)
 {
+    struct output *out = w->out;
     output_text(out, "automaton ");
     write_datum(out, factor->title ? factor->title : shape->automaton->title);
     output_text(out, " (");
     for (uint32_t p = 0; p < shape->port_count; p++) {
         if (p > 0)
             output_text(out, ", ");
-        write_name(out, names_text(&circuit->names, factor->names[p]));
+        write_port(w, factor->names[p]);
         output_text(out, merged ? "" : way_mark(shape->automaton->ports[p].way));
     }
     output_text(out, ") {\n");
 }
 
 /* As it was written. */
-static void write_symbolic(const struct circuit *circuit, const struct factor *factor,
-                           const struct automaton *automaton, struct output *out)
+static void write_symbolic(const struct writing *w, const struct factor *factor,
+                           const struct automaton *automaton)
 {
-    struct guard_writer writer = {circuit, automaton, factor->names, out};
+    struct output *out = w->out;
+    struct guard_writer writer = {w, automaton, factor->names, out};
     size_t words = automaton_words(automaton);
     for (size_t c = 0; c < automaton->cell_count; c++) {
         output_text(out, "    memory ");
         write_name(out, automaton->cells[c].name);
         if (automaton->cells[c].initial != GORDIAN_NONE) {
             output_text(out, " = ");
-            write_datum(out, data_text(&circuit->data, automaton->cells[c].initial));
+            write_datum(out, data_text(&w->circuit->data, automaton->cells[c].initial));
         }
         output_char(out, '\n');
     }
@@ -260,7 +277,7 @@ static void write_symbolic(const struct circuit *circuit, const struct factor *f
                 continue;
             output_text(out, any ? ", " : "");
             any = true;
-            write_name(out, names_text(&circuit->names, factor->names[p]));
+            write_port(w, factor->names[p]);
         }
         output_text(out, "} ");
         write_guard(&writer, transition->guard);
@@ -269,8 +286,10 @@ static void write_symbolic(const struct circuit *circuit, const struct factor *f
 }
 
 /* {a, b} a = 0, b = 1, for a label of the circuit */
-static void write_label(const struct circuit *circuit, const uint64_t *label, struct output *out)
+static void write_label(const struct writing *w, const uint64_t *label)
 {
+    const struct circuit *circuit = w->circuit;
+    struct output *out = w->out;
     bool any = false;
     output_char(out, '{');
     for (uint32_t n = 0; n < circuit->name_count; n++) {
@@ -278,7 +297,7 @@ static void write_label(const struct circuit *circuit, const uint64_t *label, st
             continue;
         output_text(out, any ? ", " : "");
         any = true;
-        write_name(out, names_text(&circuit->names, n));
+        write_port(w, n);
     }
     output_char(out, '}');
     any = false;
@@ -287,7 +306,7 @@ static void write_label(const struct circuit *circuit, const uint64_t *label, st
             continue;
         output_text(out, any ? ", " : " ");
         any = true;
-        write_name(out, names_text(&circuit->names, n));
+        write_port(w, n);
         output_text(out, " = ");
         write_datum(out, data_value_text(&circuit->data, 1 + label_datum(circuit, label, n)));
     }
@@ -295,8 +314,10 @@ static void write_label(const struct circuit *circuit, const uint64_t *label, st
 }
 
 /* Ports that are the same name: only the unfolded automaton says what that leaves. */
-static bool write_unfolded(const struct circuit *circuit, uint32_t factor, struct output *out)
+static bool write_unfolded(const struct writing *w, uint32_t factor)
 {
+    const struct circuit *circuit = w->circuit;
+    struct output *out = w->out;
     const struct shape *shape = factor_shape(circuit, factor);
     uint64_t *label = memory_alloc(&circuit->memory, circuit->label_words * sizeof *label);
     if (!label)
@@ -307,32 +328,52 @@ static bool write_unfolded(const struct circuit *circuit, uint32_t factor, struc
         for (size_t t = shape->first[s]; t < shape->first[s + 1]; t++) {
             factor_label(circuit, factor, t, label);
             output_format(out, "    %u -> %u : ", s, shape->to[t]);
-            write_label(circuit, label, out);
+            write_label(w, label);
         }
     }
     memory_free(&circuit->memory, label);
     return true;
 }
 
-gordian_status ca_write_circuit(const struct circuit *circuit, struct output *out,
-                                gordian_error *error)
+static gordian_status write_factors(const struct writing *w, gordian_error *error)
 {
-    write_data(circuit, out);
-    write_tables(circuit, out);
+    const struct circuit *circuit = w->circuit;
+    struct output *out = w->out;
+    write_tables(w);
     for (uint32_t f = 0; f < circuit->factor_count; f++) {
         const struct shape *shape = factor_shape(circuit, f);
         const struct factor *factor = &circuit->factors[f];
         bool merged = shape->port_count != shape->automaton->port_count;
-        write_head(circuit, factor, shape, merged, out);
+        write_head(w, factor, shape, merged);
         if (!merged)
-            write_symbolic(circuit, factor, shape->automaton, out);
-        else if (!write_unfolded(circuit, f, out))
+            write_symbolic(w, factor, shape->automaton);
+        else if (!write_unfolded(w, f))
             return fail_memory(error);
         output_text(out, "}\n");
     }
     if (out->failure)
         return fail(error, GORDIAN_IO, "writing failed: %s", strerror(out->failure));
     return GORDIAN_OK;
+}
+
+gordian_status ca_write_circuit(const struct circuit *circuit, struct output *out,
+                                gordian_error *error)
+{
+    struct writing w = {.circuit = circuit, .out = out};
+    write_data(circuit, out);
+    return write_factors(&w, error);
+}
+
+gordian_status ca_write_factors(const struct circuit *circuit, char *const *renamed,
+                                size_t first_function, struct output *out, gordian_error *error)
+{
+    struct writing w = {circuit, out, renamed, first_function};
+    return write_factors(&w, error);
+}
+
+void ca_write_datum(const char *text, struct output *out)
+{
+    write_datum(out, text);
 }
 
 /* ------------------------------------------------------------------ a product */
@@ -361,12 +402,13 @@ static gordian_status take_row(void *context, const struct compose_row *row, gor
 {
     struct ca_sink *sink = context;
     struct output *out = sink->out;
+    struct writing w = {.circuit = sink->circuit, .out = out};
     if (row->initial)
         output_format(out, "    %llu : initial\n", (unsigned long long)row->number);
     for (size_t i = 0; i < row->count; i++) {
         output_format(out, "    %llu -> %llu : ", (unsigned long long)row->number,
                       (unsigned long long)row->to[i]);
-        write_label(sink->circuit, row->labels + i * sink->circuit->label_words, out);
+        write_label(&w, row->labels + i * sink->circuit->label_words);
     }
     if (out->failure)
         return fail(error, GORDIAN_IO, "writing failed: %s", strerror(out->failure));

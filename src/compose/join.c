@@ -1,0 +1,187 @@
+/* Joins circuits by way of their text: what one circuit is, its .ca text says completely, and the
+ * reader already knows how to share names and to put data together. */
+#include "compose/join.h"
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "base/output.h"
+#include "compose/ca.h"
+
+#include <stdio.h>
+#include <string.h>
+
+struct joining {
+    const struct joint *joints;
+    size_t count;
+    gordian_allocator memory;
+    gordian_error *error;
+    struct output text;
+};
+
+/* ------------------------------------------------------------------ names */
+
+static bool elsewhere(const struct joining *joining, size_t own, const char *name)
+{
+    for (size_t k = 0; k < joining->count; k++)
+        if (k != own &&
+            names_find(&joining->joints[k].circuit->names, name, strlen(name)) != GORDIAN_NONE)
+            return true;
+    return false;
+}
+
+/* name@3, and so on until nobody has it; NULL: no memory, or it would be too long. */
+static char *fresh_name(const struct joining *joining, size_t own, const char *name)
+{
+    char fresh[GORDIAN_NAME_MAX + 1];
+    const struct names *names = &joining->joints[own].circuit->names;
+    size_t length = (size_t)snprintf(fresh, sizeof fresh, "%s@%zu", name, own + 1);
+    while (length < sizeof fresh &&
+           (elsewhere(joining, own, fresh) || names_find(names, fresh, length) != GORDIAN_NONE))
+        length += (size_t)snprintf(fresh + length, sizeof fresh - length, "@");
+    if (length >= sizeof fresh) {
+        fail(joining->error, GORDIAN_INPUT,
+             "'%.100s' is inside of several files and too long to tell them apart", name);
+        return NULL;
+    }
+    char *copy = memory_alloc(&joining->memory, length + 1);
+    if (!copy) {
+        fail_memory(joining->error);
+        return NULL;
+    }
+    return memcpy(copy, fresh, length + 1);
+}
+
+static void free_names(const struct joining *joining, char **renamed, uint32_t count)
+{
+    for (uint32_t n = 0; renamed && n < count; n++)
+        memory_free(&joining->memory, renamed[n]);
+    memory_free(&joining->memory, renamed);
+}
+
+static gordian_status rename_inside(struct joining *joining, size_t own, char **renamed)
+{
+    const struct circuit *circuit = joining->joints[own].circuit;
+    for (uint32_t n = 0; joining->joints[own].own_inside && n < circuit->name_count; n++) {
+        const char *name = names_text(&circuit->names, n);
+        if (circuit->boundary[n] || !elsewhere(joining, own, name))
+            continue;
+        renamed[n] = fresh_name(joining, own, name);
+        if (!renamed[n])
+            return joining->error->status;
+    }
+    return GORDIAN_OK;
+}
+
+/* ------------------------------------------------------------------ the text */
+
+static bool is_datum_of(const struct circuit *circuit, const char *text)
+{
+    for (uint32_t d = 0; d < circuit->data.domain_size; d++)
+        if (strcmp(data_text(&circuit->data, circuit->data.domain[d]), text) == 0)
+            return true;
+    return false;
+}
+
+/* Every datum of every circuit, once. */
+static void write_data(struct joining *joining)
+{
+    output_text(&joining->text, "data");
+    for (size_t k = 0; k < joining->count; k++) {
+        const struct data *data = &joining->joints[k].circuit->data;
+        for (uint32_t d = 0; d < data->domain_size; d++) {
+            const char *text = data_text(data, data->domain[d]);
+            bool known = false;
+            for (size_t before = 0; before < k && !known; before++)
+                known = is_datum_of(joining->joints[before].circuit, text);
+            if (known)
+                continue;
+            output_char(&joining->text, ' ');
+            ca_write_datum(text, &joining->text);
+        }
+    }
+    output_char(&joining->text, '\n');
+}
+
+static gordian_status write_joint(struct joining *joining, size_t k, size_t first_function)
+{
+    const struct circuit *circuit = joining->joints[k].circuit;
+    char **renamed = memory_zeroed(&joining->memory, (circuit->name_count + 1) * sizeof *renamed);
+    if (!renamed)
+        return fail_memory(joining->error);
+    gordian_status status = rename_inside(joining, k, renamed);
+    if (status == GORDIAN_OK)
+        status = ca_write_factors(circuit, renamed, first_function, &joining->text, joining->error);
+    free_names(joining, renamed, circuit->name_count);
+    return status;
+}
+
+static gordian_status write_all(struct joining *joining)
+{
+    size_t functions = 0;
+    write_data(joining);
+    for (size_t k = 0; k < joining->count; k++) {
+        gordian_status status = write_joint(joining, k, functions);
+        if (status != GORDIAN_OK)
+            return status;
+        functions += joining->joints[k].circuit->data.function_count;
+    }
+    return joining->text.failure ? fail_memory(joining->error) : GORDIAN_OK;
+}
+
+/* ------------------------------------------------------------------ the circuit */
+
+/* The ports of the whole: a name that only one circuit has is what it was there. (The reader goes
+ * by how many automata have it, but a port may lead to several.) */
+static void find_ports(const struct joining *joining, struct circuit *circuit)
+{
+    for (uint32_t n = 0; n < circuit->name_count; n++) {
+        const char *name = names_text(&circuit->names, n);
+        size_t having = 0;
+        circuit->boundary[n] = 0;
+        circuit->ways[n] = PORT_UNKNOWN;
+        for (size_t k = 0; k < joining->count; k++) {
+            const struct circuit *part = joining->joints[k].circuit;
+            uint32_t there = names_find(&part->names, name, strlen(name));
+            if (there == GORDIAN_NONE)
+                continue;
+            circuit->boundary[n] = ++having == 1 && part->boundary[there];
+            circuit->ways[n] = circuit->boundary[n] ? part->ways[there] : PORT_UNKNOWN;
+        }
+    }
+}
+
+gordian_status circuits_join(struct circuit **out, const struct joint *joints, size_t count,
+                             const char *data, const gordian_allocator *memory,
+                             gordian_error *error)
+{
+    gordian_error ignored = {0};
+    struct joining joining = {.joints = joints,
+                              .count = count,
+                              .memory = memory_allocator(memory),
+                              .error = error ? error : &ignored};
+    struct text text = {0};
+    *out = NULL;
+    if (!output_open(&joining.text, -1))
+        return fail_memory(error);
+    gordian_status status = write_all(&joining);
+    if (status == GORDIAN_OK)
+        status = text_copy(&text, "the files together", joining.text.buffer, joining.text.used,
+                           &joining.memory, joining.error);
+    output_close(&joining.text);
+    if (status != GORDIAN_OK)
+        return status;
+    status = ca_read(out, &text, data, &joining.memory, NULL, joining.error);
+    text_free(&text);
+    if (status == GORDIAN_OK) {
+        find_ports(&joining, *out);
+        if (count == 1)
+            status = circuit_title(*out, joints[0].circuit->title, joining.error);
+    }
+    if (status != GORDIAN_OK) {
+        circuit_free(*out);
+        *out = NULL;
+    }
+    if (status != GORDIAN_OK && joining.error->line)
+        joining.error->line = joining.error->column = 0; /* no place of the user's */
+    return status;
+}
