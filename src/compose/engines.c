@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-/* The best come first: `auto` is the first that can. */
+/* The best come first: `auto` is the first that can, but for a GPU (auto_run). */
 const struct compose_engine *const compose_engines[] = {
 #ifdef GORDIAN_MPI
     &compose_mpi, /* a part of gordian-mpi only */
@@ -22,6 +22,56 @@ static bool usable(const struct compose_engine *engine, const struct circuit *ci
            (!engine->supports || engine->supports(circuit, options, why));
 }
 
+/* ------------------------------------------------------------------ a GPU or not */
+
+/* Starting a GPU takes 0.3 s, in which two cores find some hundred million states of a bitmap and
+ * a few hundred thousand of a hash table (docs/performance.md). How many can be reached nobody
+ * knows beforehand: where all combinations together are more than a bitmap of the CPU's from the
+ * start, the CPU looks at the first so many, and if there are more, the GPU does it all. */
+#define MANY_COMBINATIONS (UINT64_C(1) << 26)
+#define FIRST_STATES      (UINT64_C(1) << 16)
+
+static bool more_states(const struct circuit *circuit, const struct compose_options *options,
+                        bool *more, gordian_status *status, gordian_error *error)
+{
+    struct compose_options first = *options;
+    struct compose_result result;
+    first.max_states = FIRST_STATES;
+    first.count_transitions = false;
+    first.max_deadlocks = 0;
+    *status = compose_cpu.run(circuit, &first, NULL, &result, error);
+    if (*status != GORDIAN_OK)
+        return false;
+    *more = result.stop == COMPOSE_STATES;
+    compose_result_free(&result);
+    return true;
+}
+
+static gordian_status auto_run(const struct circuit *circuit, const struct compose_options *options,
+                               const struct compose_sink *sink, struct compose_result *result,
+                               gordian_error *error)
+{
+    gordian_status status;
+    bool more = false;
+    if (!more_states(circuit, options, &more, &status, error))
+        return status;
+    return (more ? &compose_cuda : &compose_cpu)->run(circuit, options, sink, result, error);
+}
+
+static const struct compose_engine cpu_then_cuda = {
+    .name = "auto",
+    .summary = "the CPU for few states, the GPU for many",
+    .run = auto_run,
+};
+
+static bool may_pay_on_gpu(const struct circuit *circuit, const struct compose_options *options)
+{
+    const char *why;
+    bool many = !circuit->whole_fits || circuit->whole > MANY_COMBINATIONS;
+    bool limited = options->max_states > 0 && options->max_states <= FIRST_STATES;
+    return many && !limited && !options->full && usable(&compose_cuda, circuit, options, &why);
+}
+
 gordian_status compose_choose(const char *name, const struct circuit *circuit,
                               const struct compose_options *options,
                               const struct compose_engine **engine, gordian_error *error)
@@ -34,7 +84,8 @@ gordian_status compose_choose(const char *name, const struct circuit *circuit,
             continue;
         if (!usable(compose_engines[i], circuit, options, &why))
             return fail(error, GORDIAN_UNAVAILABLE, "engine '%s' is not available: %s", name, why);
-        *engine = compose_engines[i];
+        bool either = any && compose_engines[i] == &compose_cpu && may_pay_on_gpu(circuit, options);
+        *engine = either ? &cpu_then_cuda : compose_engines[i];
         return GORDIAN_OK;
     }
     if (any)
