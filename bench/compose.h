@@ -45,10 +45,10 @@ bool compose_child(const char *folder, const char *const *words, char *text, siz
 
 /* ---- SPIN (compose_spin.c): the same chain as a Promela model */
 struct spin {
-    char folder[64]; /* of the files it makes; "": none */
-    uint64_t states; /* the last run's */
-    double bytes;    /* all the memory it took */
-    const char *why; /* it cannot be had */
+    char folder[512]; /* of the files it makes; "": none */
+    uint64_t states;  /* the last run's */
+    double bytes;     /* all the memory it took */
+    const char *why;  /* it cannot be had */
 };
 /* Writes the model of a chain of `size` buffers, and compiles its verifier. False: spin->why. */
 bool spin_open(struct spin *spin, uint32_t size);

@@ -1,6 +1,7 @@
 /* Ranks: `gordian-mpi compose` under mpirun, on this machine. */
 #define _GNU_SOURCE
 #include "base/error.h"
+#include "base/machine.h"
 #include "compose.h"
 #include "gen/gen.h"
 
@@ -14,7 +15,7 @@
 
 struct ranks {
     char program[PATH_MAX];
-    char file[64];
+    char file[512];
     char count[12];
     uint64_t states; /* that must come out */
 };
@@ -61,7 +62,7 @@ static gordian_status write_chain(struct ranks *ranks, uint32_t size, gordian_er
 {
     struct gen_options options;
     struct output out;
-    snprintf(ranks->file, sizeof ranks->file, "/tmp/gordian-mpi-XXXXXX.treo");
+    snprintf(ranks->file, sizeof ranks->file, "%s/gordian-mpi-XXXXXX.treo", machine_temporary());
     int fd = mkostemps(ranks->file, 5, O_CLOEXEC);
     if (fd < 0 || !output_open(&out, fd))
         return fail(error, GORDIAN_IO, "cannot write '%s': %s", ranks->file, strerror(errno));

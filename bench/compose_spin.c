@@ -2,6 +2,7 @@
  * everything at once for each indivisible firing, breadth first, no reduction (the states are what
  * is counted), the verifier compiled like everything else. */
 #include "base/error.h"
+#include "base/machine.h"
 #include "compose.h"
 
 #include <stdio.h>
@@ -12,7 +13,7 @@
 
 static bool write_model(const char *folder, uint32_t size)
 {
-    char path[96];
+    char path[600];
     snprintf(path, sizeof path, "%s/chain.pml", folder);
     FILE *model = fopen(path, "we");
     if (!model)
@@ -43,14 +44,12 @@ bool spin_open(struct spin *spin, uint32_t size)
         "cc", "-O3", "-w",    "-DSAFETY", "-DNOREDUCE", "-DBFS", "-DMEMLIM=16000",
         "-o", "pan", "pan.c", NULL};
     char output[512];
-    const char *temporary = getenv("TMPDIR");
     *spin = (struct spin){.why = "cannot make a folder for it"};
     if (size > 30) {
         spin->why = "too long a chain for its words";
         return false;
     }
-    snprintf(spin->folder, sizeof spin->folder, "%.40s/gordian-spin-XXXXXX",
-             temporary && *temporary ? temporary : "/tmp");
+    snprintf(spin->folder, sizeof spin->folder, "%s/gordian-spin-XXXXXX", machine_temporary());
     if (!mkdtemp(spin->folder)) {
         spin->folder[0] = '\0';
         return false;

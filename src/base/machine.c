@@ -86,3 +86,9 @@ void machine_describe(struct machine *machine)
     if (pages > 0 && size > 0)
         machine->memory = (uint64_t)pages * (uint64_t)size;
 }
+
+const char *machine_temporary(void)
+{
+    const char *folder = getenv("TMPDIR");
+    return folder && folder[0] == '/' ? folder : "/tmp";
+}

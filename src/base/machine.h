@@ -13,4 +13,7 @@ struct machine {
 
 void machine_describe(struct machine *machine);
 
+/* The folder for temporary files: TMPDIR if it is an absolute path, /tmp otherwise. */
+const char *machine_temporary(void);
+
 #endif

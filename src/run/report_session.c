@@ -1,5 +1,6 @@
 #include "run/report_session.h"
 
+#include "base/machine.h"
 #include "base/memory.h"
 
 #include <errno.h>
@@ -46,8 +47,7 @@ static bool create_files(const char *folder)
 
 bool session_create(char *folder, size_t size)
 {
-    const char *where = getenv("TMPDIR");
-    snprintf(folder, size, "%s/gordian-run-XXXXXX", where && *where == '/' ? where : "/tmp");
+    snprintf(folder, size, "%s/gordian-run-XXXXXX", machine_temporary());
     if (!mkdtemp(folder))
         return false;
     if (create_files(folder))

@@ -1,4 +1,5 @@
 /* .ca, .aut and .dot: what is written is read back as the same. */
+#include "base/machine.h"
 #include "base/memory.h"
 #include "base/output.h"
 #include "base/random.h"
@@ -250,7 +251,8 @@ static size_t slurp(const char *path, char *buffer, size_t size)
 static void check_in_place(void)
 {
     static char bytes[4 << 20];
-    char path[] = "/tmp/gordian-test-XXXXXX";
+    char path[512];
+    snprintf(path, sizeof path, "%s/gordian-test-XXXXXX", machine_temporary());
     struct circuit *circuit =
         read_circuit("main() { fifo1(a[i],b[i]) | i:<1..8> }", NULL, NULL); /* 65280 transitions */
     struct graph *expected = product_of(circuit);

@@ -7,6 +7,7 @@
  * Many systems, each with its own seed, size and temper; a disagreement ends its system, is made as
  * short as it gets and written out as a trace.
  */
+#include "base/machine.h"
 #include "duel.h"
 
 #include <errno.h>
@@ -108,9 +109,8 @@ static bool shrink(const struct duel_options *options, struct script *script, ch
 
 static void write_trace(const struct script *script, const char *message)
 {
-    const char *folder = getenv("TMPDIR");
     char path[512];
-    snprintf(path, sizeof path, "%s/gordian-differential-XXXXXX", folder ? folder : "/tmp");
+    snprintf(path, sizeof path, "%s/gordian-differential-XXXXXX", machine_temporary());
     int fd = mkstemp(path);
     FILE *out = fd < 0 ? NULL : fdopen(fd, "w");
     if (!out) {

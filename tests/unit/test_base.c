@@ -1,5 +1,6 @@
 /* The base: names, random numbers, output, JSON, the text reader. */
 #include "base/json.h"
+#include "base/machine.h"
 #include "base/memory.h"
 #include "base/names.h"
 #include "base/output.h"
@@ -305,7 +306,8 @@ static void output_in_memory(void)
 
 static void output_to_file(void)
 {
-    char path[] = "/tmp/gordian-test-XXXXXX";
+    char path[512];
+    snprintf(path, sizeof path, "%s/gordian-test-XXXXXX", machine_temporary());
     int fd = mkstemp(path);
     REQUIRE(fd >= 0);
     unlink(path);
