@@ -104,20 +104,6 @@ static uint32_t above(uint32_t limit, uint32_t id)
     return id < limit ? limit : id + 1;
 }
 
-static gordian_status check_name(const struct names *names, const char *name, const char *kind,
-                                 gordian_error *error)
-{
-    const char *why;
-    if (!name)
-        return GORDIAN_OK;
-    size_t length = strlen(name);
-    if (!names_valid(name, length, &why))
-        return fail(error, GORDIAN_INPUT, "not a name for a %s: %s", kind, why);
-    if (names_find(names, name, length) != NONE)
-        return fail(error, GORDIAN_INPUT, "there is a %s '%s' already", kind, name);
-    return GORDIAN_OK;
-}
-
 /* ---- resources */
 
 gordian_status gordian_bank_add_resource(gordian_bank *bank, const char *name, uint64_t units,
@@ -126,7 +112,7 @@ gordian_status gordian_bank_add_resource(gordian_bank *bank, const char *name, u
     struct ledger *ledger = &bank->ledger;
     size_t length = name ? strlen(name) : 0;
     bank_lock(bank);
-    gordian_status status = check_name(&ledger->resource_names, name, "resource", error);
+    gordian_status status = names_check(&ledger->resource_names, name, "resource", error);
     if (!status && !ledger_reserve_resource(ledger, length))
         status = fail_memory(error);
     if (!status)
@@ -251,7 +237,7 @@ gordian_status gordian_bank_add_process(gordian_bank *bank, const char *name,
     struct objection objection = {GORDIAN_NO_REASON, 0};
     bank_lock(bank);
     answer_begin(bank, answer);
-    gordian_status status = check_name(&bank->ledger.process_names, name, "process", error);
+    gordian_status status = names_check(&bank->ledger.process_names, name, "process", error);
     if (!status)
         status = bank_take_wants(bank, NONE, claims, count, WANTS_TOTAL, &objection, error);
     if (!status && objection.reason != GORDIAN_NO_REASON) {

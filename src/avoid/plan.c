@@ -38,21 +38,6 @@ void gordian_plan_close(gordian_plan *plan)
 
 /* ------------------------------------------------------------------ names */
 
-/* Is `name`, if there is one, a name and new? */
-static gordian_status check_name(const struct names *names, const char *kind, const char *name,
-                                 gordian_error *error)
-{
-    const char *why;
-    if (!name)
-        return GORDIAN_OK;
-    size_t length = strlen(name);
-    if (!names_valid(name, length, &why))
-        return fail(error, GORDIAN_INPUT, "not a name for a %s: %s", kind, why);
-    if (names_find(names, name, length) != GORDIAN_NONE)
-        return fail(error, GORDIAN_INPUT, "there is a %s named '%.80s' already", kind, name);
-    return GORDIAN_OK;
-}
-
 static bool put_name(struct names *names, uint32_t id, const char *name)
 {
     return !name || names_put(names, id, name, strlen(name));
@@ -84,7 +69,7 @@ gordian_status gordian_plan_add_resource(gordian_plan *plan, const char *name, u
                                          uint32_t *id, gordian_error *error)
 {
     uint32_t resource = plan->resource_count;
-    gordian_status status = check_name(&plan->resource_names, "resource", name, error);
+    gordian_status status = names_check(&plan->resource_names, name, "resource", error);
     if (status)
         return status;
     if (resource == PLAN_NONE - 1)
@@ -247,7 +232,7 @@ gordian_status gordian_plan_add_process(gordian_plan *plan, const char *name,
 {
     uint32_t process = plan->process_count;
     size_t sorted;
-    gordian_status status = check_name(&plan->process_names, "process", name, error);
+    gordian_status status = names_check(&plan->process_names, name, "process", error);
     if (!status)
         status = prepare_claims(plan, PLAN_NONE, claims, count, &sorted, error);
     if (status)

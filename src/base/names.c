@@ -1,5 +1,6 @@
 #include "base/names.h"
 
+#include "base/error.h"
 #include "base/memory.h"
 
 #include <string.h>
@@ -351,4 +352,18 @@ bool names_valid(const char *name, size_t length, const char **why)
         }
     }
     return !*why;
+}
+
+gordian_status names_check(const struct names *names, const char *name, const char *kind,
+                           gordian_error *error)
+{
+    const char *why;
+    if (!name)
+        return GORDIAN_OK;
+    size_t length = strlen(name);
+    if (!names_valid(name, length, &why))
+        return fail(error, GORDIAN_INPUT, "not a name for a %s: %s", kind, why);
+    if (names_find(names, name, length) != GORDIAN_NONE)
+        return fail(error, GORDIAN_INPUT, "there is a %s '%s' already", kind, name);
+    return GORDIAN_OK;
 }

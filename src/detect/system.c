@@ -115,27 +115,13 @@ gordian_status gordian_reserve(gordian_system *system, uint32_t processes, uint3
     return prepare(system, system->graph.model, processes, resources, error);
 }
 
-static gordian_status check_name(const struct names *names, const char *name, const char *kind,
-                                 gordian_error *error)
-{
-    const char *why;
-    if (!name)
-        return GORDIAN_OK;
-    size_t length = strlen(name);
-    if (!names_valid(name, length, &why))
-        return fail(error, GORDIAN_INPUT, "not a name for a %s: %s", kind, why);
-    if (names_find(names, name, length) != NONE)
-        return fail(error, GORDIAN_INPUT, "there is a %s '%s' already", kind, name);
-    return GORDIAN_OK;
-}
-
 gordian_status gordian_add_resource(gordian_system *system, const char *name, uint64_t units,
                                     uint32_t *id, gordian_error *error)
 {
     struct rag *graph = &system->graph;
     if (units == 0)
         return fail(error, GORDIAN_INPUT, "a resource needs at least one unit");
-    gordian_status status = check_name(&graph->resource_names, name, "resource", error);
+    gordian_status status = names_check(&graph->resource_names, name, "resource", error);
     if (status)
         return status;
     gordian_model model = graph->model;
@@ -158,7 +144,7 @@ gordian_status gordian_add_process(gordian_system *system, const char *name, uin
                                    gordian_error *error)
 {
     struct rag *graph = &system->graph;
-    gordian_status status = check_name(&graph->process_names, name, "process", error);
+    gordian_status status = names_check(&graph->process_names, name, "process", error);
     if (status)
         return status;
     size_t length = name ? strlen(name) : 0;
