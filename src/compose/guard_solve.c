@@ -376,19 +376,28 @@ static bool make_arrays(struct solver *solver, void **block)
     return true;
 }
 
-gordian_status guard_solve(const struct guard_question *question, gordian_error *error)
+static bool open_solver(struct solver *solver, const struct guard_question *question, void **block,
+                        gordian_error *error)
 {
     static const struct guard_node always = {.kind = GUARD_TRUE};
-    struct solver solver = {
+    *solver = (struct solver){
         .question = question,
         .nodes = question->guards->count > 0 ? question->guards->nodes : &always,
         .variables = question->ports + question->cells,
         .error = error,
     };
+    if (!make_arrays(solver, block))
+        return false;
+    prepare(solver);
+    return true;
+}
+
+gordian_status guard_solve(const struct guard_question *question, gordian_error *error)
+{
+    struct solver solver;
     void *block;
-    if (!make_arrays(&solver, &block))
+    if (!open_solver(&solver, question, &block, error))
         return fail_memory(error);
-    prepare(&solver);
     gordian_status status =
         push_literal(&solver, &solver.pending, &solver.pending_count, &solver.pending_room,
                      (struct literal){question->guard, true});
@@ -439,17 +448,10 @@ static gordian_status try_all(struct solver *solver, uint32_t from)
 
 gordian_status guard_enumerate(const struct guard_question *question, gordian_error *error)
 {
-    static const struct guard_node always = {.kind = GUARD_TRUE};
-    struct solver solver = {
-        .question = question,
-        .nodes = question->guards->count > 0 ? question->guards->nodes : &always,
-        .variables = question->ports + question->cells,
-        .error = error,
-    };
+    struct solver solver;
     void *block;
-    if (!make_arrays(&solver, &block))
+    if (!open_solver(&solver, question, &block, error))
         return fail_memory(error);
-    prepare(&solver);
     gordian_status status = try_all(&solver, 0);
     memory_free(&question->guards->memory, block);
     return status;
