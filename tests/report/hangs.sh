@@ -12,27 +12,8 @@ gordian=$(realpath "$1")
 program=$(realpath "$2")
 expected=$(realpath "$3")
 update=${4:-}
-LC_ALL=C.UTF-8
-export LC_ALL
-work=$(mktemp -d) || exit 1
-trap 'rm -rf "$work"' EXIT
-cd "$work" || exit 1
-ulimit -c 0
-failed=0
-passed=0
-
-check()
-{
-    what=$1
-    shift
-    if "$@" >check.out 2>&1; then
-        passed=$((passed + 1))
-    else
-        failed=$((failed + 1))
-        echo "failed: $what"
-        sed 's/^/    /' check.out
-    fi
-}
+# shellcheck source=tests/shell.sh
+. "$(dirname "$0")/../shell.sh"
 
 # Without what differs from run to run, or from compiler to compiler.
 steady()
@@ -85,5 +66,4 @@ for hang in $("$program"); do
     check "$hang written right: exit status $status" test $status -eq 0
     check "$hang written right: nothing is said" test ! -s stderr
 done
-echo "$passed passed, $failed failed"
-[ $failed -eq 0 ] && [ $passed -gt 0 ]
+finish

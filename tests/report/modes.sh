@@ -9,27 +9,8 @@ program=$(realpath "$2")
 library=$(realpath "$3")
 static=${4:+$(realpath "$4")}
 sanitized=${5:+$(realpath "$5")}
-LC_ALL=C.UTF-8
-export LC_ALL
-work=$(mktemp -d) || exit 1
-trap 'rm -rf "$work"' EXIT
-cd "$work" || exit 1
-ulimit -c 0
-failed=0
-passed=0
-
-check()
-{
-    what=$1
-    shift
-    if "$@" >check.out 2>&1; then
-        passed=$((passed + 1))
-    else
-        failed=$((failed + 1))
-        echo "failed: $what"
-        sed 's/^/    /' check.out stderr
-    fi
-}
+# shellcheck source=tests/shell.sh
+. "$(dirname "$0")/../shell.sh"
 
 # run EXPECTED-STATUS ARGUMENT...: output in the files stdout and stderr.
 run()
@@ -166,5 +147,4 @@ if command -v python3 >/dev/null; then
     check "a script is watched" grep -q watched stdout
 fi
 
-echo "$passed passed, $failed failed"
-[ $failed -eq 0 ] && [ $passed -gt 0 ]
+finish

@@ -10,26 +10,9 @@ gordian=$(realpath "$1")
 writer=$(realpath "$2")
 update=${3:-}
 : "${ASAN_OPTIONS=detect_leaks=0}"
-LC_ALL=C.UTF-8
-export ASAN_OPTIONS LC_ALL
-work=$(mktemp -d) || exit 1
-trap 'rm -rf "$work"' EXIT
-cd "$work" || exit 1
-failed=0
-passed=0
-
-check()
-{
-    what=$1
-    shift
-    if "$@" >check.out 2>&1; then
-        passed=$((passed + 1))
-    else
-        failed=$((failed + 1))
-        echo "failed: $what"
-        sed 's/^/    /' check.out
-    fi
-}
+export ASAN_OPTIONS
+# shellcheck source=tests/shell.sh
+. "$(dirname "$0")/../shell.sh"
 
 # Numbers that differ from run to run, and the frame in which the writer stops.
 steady()
@@ -133,5 +116,4 @@ report 3-potential >out 2>&1
 check "again, in one line" grep -q '^gordian: potential deadlock 1 again, in process' out
 check "and only one" test "$(wc -l <out)" -eq 1
 
-echo "$passed passed, $failed failed"
-[ $failed -eq 0 ]
+finish
