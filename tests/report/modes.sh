@@ -141,6 +141,19 @@ if [ -n "$sanitized" ]; then
     run 3 --on-unwatchable=stop "$sanitized" mutex 1000
     says 'ThreadSanitizer inside'
 fi
+cp "$program" foreign
+printf '\002\000' | dd of=foreign bs=1 seek=18 conv=notrunc 2>/dev/null # a SPARC's
+run 3 --on-unwatchable=stop ./foreign orders 1
+says "'./foreign': it is for another processor, and this gordian for "
+if [ "$(id -u)" -eq 0 ]; then # somebody else's, with his rights
+    cp "$program" raised
+    chown 65534 raised
+    chmod u+s raised
+    run 3 --on-unwatchable=stop ./raised orders 1
+else
+    run 3 --on-unwatchable=stop "$(command -v su)" --version
+fi
+says 'runs with raised privileges'
 if command -v python3 >/dev/null; then
     printf '#!/usr/bin/env python3\nprint("watched")\n' >script
     run 0 --on-unwatchable=stop ./script
