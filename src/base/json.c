@@ -151,6 +151,11 @@ void json_key_number(struct json *json, const char *key, double value)
         json_key_null(json, key);
 }
 
+void json_key_json(struct json *json, const char *key, const char *value)
+{
+    output_text(element(json, key), *value ? value : "null");
+}
+
 void json_key_null(struct json *json, const char *key)
 {
     output_text(element(json, key), "null");

@@ -37,6 +37,8 @@ void json_key_bool(struct json *json, const char *key, bool value);
 void json_key_number(struct json *json, const char *key,
                      double value); /* %.6g; null if not finite */
 void json_key_null(struct json *json, const char *key);
+void json_key_json(struct json *json, const char *key,
+                   const char *value); /* that is JSON already; "" is null */
 /* Elements of an array. */
 void json_text(struct json *json, const char *value);
 void json_u64(struct json *json, uint64_t value);

@@ -335,6 +335,37 @@ void rag_ungrant(struct rag *rag, uint32_t process, uint32_t resource, uint64_t 
         ungrant_one(rag, process, resource);
 }
 
+void rag_put_hold(struct rag *rag, uint32_t process, uint32_t resource, uint64_t units, bool pooled)
+{
+    struct rag_resource_more *more = &rag->resources_more[resource];
+    if (!(more->flags & RAG_ONE))
+        more->free -= units;
+    if (pooled) {
+        add_pooled_hold(rag, process, resource, units);
+    } else {
+        more->held_units = units;
+        grant_one(rag, process, resource);
+    }
+}
+
+void rag_order_holders(struct rag *rag, uint32_t resource, const uint32_t *processes, size_t count,
+                       uint32_t *refs)
+{
+    uint32_t *first = &rag->resources_more[resource].holders;
+    for (uint32_t ref = *first; ref != NONE; ref = rag->holds[ref & ~RAG_POOLED].holders_next)
+        refs[rag->holds[ref & ~RAG_POOLED].process] = ref;
+    *first = NONE;
+    for (size_t i = count; i-- > 0;) {
+        uint32_t ref = refs[processes[i]];
+        struct rag_hold *hold = &rag->holds[ref & ~RAG_POOLED];
+        hold->holders_next = *first;
+        hold->holders_prev = NONE;
+        if (*first != NONE)
+            rag->holds[*first & ~RAG_POOLED].holders_prev = ref;
+        *first = ref;
+    }
+}
+
 /* ---- wait edges */
 
 void rag_block(struct rag *rag, uint32_t process, const gordian_want *wants, size_t count)

@@ -152,6 +152,14 @@ void rag_ungrant(struct rag *rag, uint32_t process, uint32_t resource, uint64_t 
 void rag_block(struct rag *rag, uint32_t process, const gordian_want *wants, size_t count);
 void rag_unblock(struct rag *rag, uint32_t process); /* leaves all queues */
 
+/* For a graph read back from an image (detect/image.c), after rag_reserve_grant: a hold edge in the
+ * pool or embedded as it was, and the order of the pooled ones of a resource, by their processes
+ * (`refs`: by process, for the time of the call). */
+void rag_put_hold(struct rag *rag, uint32_t process, uint32_t resource, uint64_t units,
+                  bool pooled);
+void rag_order_holders(struct rag *rag, uint32_t resource, const uint32_t *processes, size_t count,
+                       uint32_t *refs);
+
 /* Can the whole pending request of `process` be served from what is free? */
 bool rag_fits(const struct rag *rag, uint32_t process);
 /* Units of `resource` that `process` holds. */
