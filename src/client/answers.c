@@ -1,0 +1,491 @@
+/* What the service says, frame by frame. */
+#include "base/clock.h"
+#include "base/error.h"
+#include "client/client.h"
+
+#include <stdio.h>
+
+static gordian_status broken(gordian_client *client)
+{
+    link_fail(client, GORDIAN_IO, "%.200s: an answer that is not part of the protocol",
+              client->address.text);
+    return GORDIAN_OK; /* link_step tells */
+}
+
+/* ------------------------------------------------------------------ commands */
+
+static struct command *first_command(gordian_client *client)
+{
+    return fifo_count(&client->commands) ? fifo_front(&client->commands) : NULL;
+}
+
+/* The first command is answered: its bytes will not be needed again. */
+static void drop_command(gordian_client *client)
+{
+    size_t size = first_command(client)->size;
+    fifo_take(&client->out, size);
+    client->sealed -= size;
+    client->sent -= size < client->sent ? size : client->sent; /* or answered before it was sent */
+    fifo_take(&client->commands, sizeof(struct command));
+    client->owed_since = clock_ns();
+}
+
+static void end_call(gordian_client *client, struct call *call, gordian_status status)
+{
+    if (!call)
+        return;
+    call->done = true;
+    call->status = status;
+    client->halt = true;
+}
+
+/* Ends the first command, which must be one of `kind`, with GORDIAN_OK; NULL: it is not. */
+static struct call *expected(gordian_client *client, uint8_t kind, bool *good)
+{
+    struct command *command = first_command(client);
+    *good = command && command->kind == kind;
+    return *good ? command->call : NULL;
+}
+
+/* ------------------------------------------------------------------ events */
+
+static void tell_event(gordian_client *client, const struct sent_event *event,
+                       const gordian_reply *reply)
+{
+    if (!event->answered)
+        return;
+    client->calling = true;
+    event->answered(event->context, reply);
+    client->calling = false;
+}
+
+static bool is_request(uint8_t op)
+{
+    return op == GORDIAN_REQUEST || op == GORDIAN_WAIT;
+}
+
+/* Was it turned down: GORDIAN_REFUSED, GORDIAN_DECLINED? */
+static bool is_refused(const struct wire_result *result)
+{
+    return result->outcome == GORDIAN_REFUSED;
+}
+
+static bool does_wait(const gordian_client *client, uint8_t op, const struct wire_result *result)
+{
+    if (!is_request(op) || is_refused(result) || result->outcome == WIRE_DUPLICATE)
+        return false;
+    if (client->avoids)
+        return result->reason & WIRE_WAITS;
+    return result->outcome == GORDIAN_BLOCKED || result->outcome == GORDIAN_DEADLOCK ||
+           result->outcome == GORDIAN_DOOMED;
+}
+
+static void note_served(gordian_client *client, uint32_t process)
+{
+    events_set_waiting(client, process, false);
+    if (process == client->watched)
+        client->watched_granted = true;
+}
+
+/* A process that gave up or ended waits no more. */
+static void note_end(gordian_client *client, const struct sent_event *event,
+                     const struct wire_result *result)
+{
+    if ((event->op == GORDIAN_CANCEL || event->op == GORDIAN_EXIT) && !is_refused(result))
+        events_set_waiting(client, event->process, false);
+}
+
+/* The served of one result, into client->served; false: malformed, or *memory: none left. */
+static bool gather_served(gordian_client *client, struct wire_results *results, uint32_t count,
+                          bool *memory)
+{
+    *memory = true;
+    if (count > client->served_room &&
+        !memory_grow(&client->memory, &client->served, &client->served_room, count,
+                     sizeof *client->served)) {
+        *memory = false;
+        return false;
+    }
+    for (uint32_t i = 0; i < count; i++)
+        if (!wire_next_served(results, &client->served[i]))
+            return false;
+    return true;
+}
+
+static void settle_event(gordian_client *client, const struct wire_result *result, uint64_t number)
+{
+    struct sent_event event = *(struct sent_event *)fifo_front(&client->events);
+    gordian_reply reply = {
+        .outcome = result->outcome,
+        .refusal = is_refused(result) ? result->reason : result->reason & (uint8_t)~WIRE_WAITS,
+        .waits = does_wait(client, event.op, result),
+        .number = number,
+        .served = client->served,
+        .served_count = result->served,
+    };
+    fifo_take(&client->events, sizeof event);
+    client->first_number = number + 1;
+    client->rewinding_since = 0;
+    client->pause_ms = 0;
+    if (reply.waits)
+        events_set_waiting(client, event.process, true);
+    else
+        note_end(client, &event, result);
+    for (uint32_t i = 0; i < result->served; i++)
+        note_served(client, client->served[i]);
+    tell_event(client, &event, &reply);
+}
+
+/* Results of events that have an answer already (sent again with others) are passed over. */
+static gordian_status take_results(gordian_client *client, const struct wire_frame *frame,
+                                   gordian_error *error)
+{
+    struct wire_results results;
+    struct wire_result result;
+    if (!wire_get_results(frame, &results))
+        return broken(client);
+    uint64_t number = results.first;
+    for (uint32_t left = results.count; left > 0; left--, number++) {
+        struct command *command = first_command(client);
+        bool memory = true;
+        if (!wire_next_result(&results, &result) ||
+            !gather_served(client, &results, result.served, &memory))
+            return memory ? broken(client) : fail_memory(error);
+        if (number < client->first_number)
+            continue;
+        if (!command || command->kind != WIRE_EVENTS || number != client->first_number ||
+            command->events == 0)
+            return broken(client);
+        if (result.outcome == WIRE_NOT_TAKEN) {
+            link_rewind(client, 0);
+            return GORDIAN_OK;
+        }
+        command->events--;
+        settle_event(client, &result, number);
+        if (client->state == LINK_FAILED)
+            return GORDIAN_OK;
+    }
+    struct command *command = first_command(client);
+    if (!command || command->kind != WIRE_EVENTS || command->events > 0)
+        return broken(client);
+    drop_command(client);
+    return GORDIAN_OK;
+}
+
+static gordian_status take_granted(gordian_client *client, const struct wire_frame *frame)
+{
+    uint32_t process;
+    if (!wire_get_u32(frame, &process))
+        return broken(client);
+    note_served(client, process);
+    if (process == client->watched)
+        client->halt = true;
+    if (client->granted) {
+        client->calling = true;
+        client->granted(client->context, process);
+        client->calling = false;
+    }
+    return GORDIAN_OK;
+}
+
+static gordian_status take_notice(gordian_client *client, const struct wire_frame *frame,
+                                  gordian_notice notice)
+{
+    if (client->notice) {
+        client->calling = true;
+        client->notice(client->context, notice, (const char *)frame->body, frame->size);
+        client->calling = false;
+    }
+    return GORDIAN_OK;
+}
+
+/* ------------------------------------------------------------------ other answers */
+
+static gordian_status take_declared(gordian_client *client, const struct wire_frame *frame)
+{
+    bool good;
+    struct call *call = expected(client, WIRE_DECLARE, &good);
+    struct wire_list ids;
+    if (!good || !wire_get_declared(frame, &ids) || (call && ids.left != call->id_count))
+        return broken(client);
+    for (size_t i = 0; call && i < call->id_count; i++)
+        if (!wire_next_id(&ids, &call->ids[i]))
+            return broken(client);
+    drop_command(client);
+    end_call(client, call, GORDIAN_OK);
+    return GORDIAN_OK;
+}
+
+static gordian_status read_state(gordian_client *client, const struct wire_frame *frame,
+                                 gordian_process_state *state, bool *good, gordian_error *error)
+{
+    struct wire_state from;
+    struct wire_list wants;
+    *good = wire_get_stated(frame, &from, &wants);
+    if (!*good)
+        return GORDIAN_OK;
+    size_t count = from.held_count + from.wanted_count;
+    if (!memory_grow(&client->memory, &client->wants, &client->want_room, count,
+                     sizeof *client->wants))
+        return fail_memory(error);
+    for (size_t i = 0; i < count && *good; i++)
+        *good = wire_next_want(&wants, &client->wants[i]);
+    *state = (gordian_process_state){
+        .known = from.flags & WIRE_KNOWN,
+        .waiting = from.flags & WIRE_IS_WAITING,
+        .deadlocked = from.flags & WIRE_IS_DEADLOCKED,
+        .waiting_ms = from.since_ms,
+        .held = client->wants,
+        .wanted = count ? client->wants + from.held_count : client->wants,
+        .held_count = from.held_count,
+        .wanted_count = from.wanted_count,
+    };
+    if (*good)
+        events_set_waiting(client, from.process, state->waiting);
+    return GORDIAN_OK;
+}
+
+static gordian_status take_state(gordian_client *client, const struct wire_frame *frame,
+                                 gordian_error *error)
+{
+    bool good;
+    gordian_process_state unwanted;
+    struct call *call = expected(client, WIRE_STATE, &good);
+    if (!good)
+        return broken(client);
+    gordian_status status = read_state(client, frame, call ? call->state : &unwanted, &good, error);
+    if (status != GORDIAN_OK)
+        return status;
+    if (!good)
+        return broken(client);
+    drop_command(client);
+    end_call(client, call, GORDIAN_OK);
+    return GORDIAN_OK;
+}
+
+static gordian_status take_asked(gordian_client *client, const struct wire_frame *frame)
+{
+    bool good;
+    struct wire_asked asked;
+    struct call *call = expected(client, WIRE_ASK, &good);
+    if (!good || !wire_get_asked(frame, &asked))
+        return broken(client);
+    if (call)
+        call->asked = asked;
+    drop_command(client);
+    end_call(client, call, GORDIAN_OK);
+    return GORDIAN_OK;
+}
+
+/* The answer to USE and OPEN says what kind of system it is. */
+static void note_kind(gordian_client *client, const struct wire_frame *frame)
+{
+    client->avoids = frame->size > 0 && frame->body[0] == WIRE_AVOID;
+}
+
+/* DONE and PONG say nothing but that. */
+static gordian_status take_done(gordian_client *client, const struct wire_frame *frame)
+{
+    struct command *command = first_command(client);
+    if (!command || (frame->kind == WIRE_PONG) != (command->kind == WIRE_PING) ||
+        command->kind == WIRE_EVENTS || command->kind == WIRE_DECLARE ||
+        command->kind == WIRE_STATE || command->kind == WIRE_ASK)
+        return broken(client);
+    if (command->kind == WIRE_USE || command->kind == WIRE_OPEN)
+        note_kind(client, frame);
+    struct call *call = command->call;
+    drop_command(client);
+    end_call(client, call, GORDIAN_OK);
+    return GORDIAN_OK;
+}
+
+/* ------------------------------------------------------------------ errors */
+
+static gordian_status status_of(unsigned code)
+{
+    switch (code) {
+    case WIRE_NO_MEMORY:
+        return GORDIAN_MEMORY;
+    case WIRE_NOT_KEPT:
+    case WIRE_TAKEN_OVER:
+    case WIRE_TOO_SLOW:
+    case WIRE_STOPPING:
+    case WIRE_MALFORMED:
+        return GORDIAN_IO;
+    case WIRE_NOT_AVAILABLE:
+    case WIRE_NO_SESSION:
+        return GORDIAN_UNAVAILABLE;
+    default:
+        return GORDIAN_INPUT;
+    }
+}
+
+/* Some say only that this is not the moment: connecting again may help. */
+static gordian_status take_fatal(gordian_client *client, const struct wire_error *from,
+                                 const char *text)
+{
+    if (from->code == WIRE_STOPPING || from->code == WIRE_TOO_SLOW || from->code == WIRE_NOT_KEPT ||
+        from->code == WIRE_NO_MEMORY)
+        link_break(client, text);
+    else
+        link_fail(client, status_of(from->code), "%.200s: %.150s", client->address.text, text);
+    return GORDIAN_OK;
+}
+
+static bool may_try_again(const struct wire_error *from)
+{
+    return from->code == WIRE_NOT_KEPT || from->code == WIRE_NO_MEMORY ||
+           from->code == WIRE_QUOTA || from->code == WIRE_GAP;
+}
+
+static gordian_status take_error(gordian_client *client, const struct wire_frame *frame)
+{
+    struct wire_error from;
+    char text[200];
+    if (!wire_get_error(frame, &from))
+        return broken(client);
+    snprintf(text, sizeof text, "%.*s", (int)(from.text.length < 190 ? from.text.length : 190),
+             from.text.text);
+    struct command *command = first_command(client);
+    if (from.fatal || !command || client->state == LINK_GREETING)
+        return take_fatal(client, &from, text);
+    if (command->kind == WIRE_EVENTS) {
+        if (!may_try_again(&from))
+            return take_fatal(client, &from, text);
+        link_rewind(client, from.retry_ms);
+        return GORDIAN_OK;
+    }
+    struct call *call = command->call;
+    drop_command(client);
+    if (call)
+        fail(call->error, status_of(from.code), "%s", text);
+    end_call(client, call, status_of(from.code));
+    return GORDIAN_OK;
+}
+
+/* ------------------------------------------------------------------ the greeting */
+
+static gordian_status take_welcome(gordian_client *client, const struct wire_frame *frame)
+{
+    struct wire_welcome welcome;
+    if (client->state != LINK_GREETING || client->greetings != 3 ||
+        !wire_get_welcome(frame, &welcome))
+        return broken(client);
+    bool resumed = client->has_session;
+    if (resumed && memcmp(client->session, welcome.session, sizeof client->session) != 0) {
+        link_fail(client, GORDIAN_UNAVAILABLE, "the session has ended");
+        return GORDIAN_OK;
+    }
+    memcpy(client->session, welcome.session, sizeof client->session);
+    client->has_session = true;
+    client->durability = welcome.durability;
+    client->frame_max = welcome.frame_max < WIRE_FRAME_MAX ? welcome.frame_max : WIRE_FRAME_MAX;
+    snprintf(client->server, sizeof client->server, "%.*s",
+             (int)(welcome.server.length < 60 ? welcome.server.length : 60), welcome.server.text);
+    if (client->epoch == 0) {
+        client->last_applied = welcome.last;
+        client->next_number = client->first_number = welcome.last + 1;
+    } else if (welcome.last + 1 < client->first_number) {
+        link_fail(client, GORDIAN_IO, "the service has lost events that it had acknowledged");
+        return GORDIAN_OK;
+    }
+    client->greetings--;
+    return GORDIAN_OK;
+}
+
+static void come_up(gordian_client *client)
+{
+    bool again = client->epoch++ > 0;
+    client->state = LINK_UP;
+    client->sent = 0;
+    client->pause_ms = 0;
+    client->owed_since = client->said_at = clock_ns();
+    if (again && client->link) {
+        client->calling = true;
+        client->link(client->context, true, "");
+        client->calling = false;
+    }
+}
+
+static gordian_status take_greeting(gordian_client *client, const struct wire_frame *frame)
+{
+    if (frame->kind != WIRE_DONE || client->greetings == 0 || client->greetings == 3)
+        return broken(client);
+    if (client->greetings == 2)
+        note_kind(client, frame);
+    if (--client->greetings == 0)
+        come_up(client);
+    return GORDIAN_OK;
+}
+
+/* ------------------------------------------------------------------ all of them */
+
+static gordian_status take_answer(gordian_client *client, const struct wire_frame *frame,
+                                  gordian_error *error)
+{
+    switch (frame->kind) {
+    case WIRE_DECLARED:
+        return take_declared(client, frame);
+    case WIRE_RESULTS:
+        return take_results(client, frame, error);
+    case WIRE_STATED:
+        return take_state(client, frame, error);
+    case WIRE_ASKED:
+        return take_asked(client, frame);
+    case WIRE_PONG:
+    case WIRE_DONE:
+        return take_done(client, frame);
+    default:
+        return broken(client);
+    }
+}
+
+gordian_status answer_take(gordian_client *client, const struct wire_frame *frame,
+                           gordian_error *error)
+{
+    switch (frame->kind) {
+    case WIRE_WELCOME:
+        return take_welcome(client, frame);
+    case WIRE_GRANTED:
+        return take_granted(client, frame);
+    case WIRE_INCIDENT:
+        return take_notice(client, frame, GORDIAN_NOTICE_DEADLOCK);
+    case WIRE_EVENT:
+        return take_notice(client, frame, GORDIAN_NOTICE_EVENT);
+    default:
+        break;
+    }
+    struct wire_error from;
+    bool fatal = frame->kind == WIRE_ERROR && wire_get_error(frame, &from) && from.fatal;
+    if (client->rewinding && !fatal) {
+        link_passed(client);
+        return GORDIAN_OK;
+    }
+    if (frame->kind == WIRE_ERROR)
+        return take_error(client, frame);
+    if (client->state == LINK_GREETING)
+        return take_greeting(client, frame);
+    return take_answer(client, frame, error);
+}
+
+void answers_give_up(gordian_client *client, gordian_status status, const char *message)
+{
+    struct fifo events = client->events, commands = client->commands;
+    client->events = client->commands = (struct fifo){0};
+    fifo_clear(&client->out);
+    client->sent = client->sealed = 0;
+    client->open_events = 0;
+    uint64_t number = client->first_number;
+    for (; fifo_count(&commands) > 0; fifo_take(&commands, sizeof(struct command))) {
+        struct call *call = ((struct command *)fifo_front(&commands))->call;
+        if (call)
+            fail(call->error, status, "%s", message);
+        end_call(client, call, status);
+    }
+    for (; fifo_count(&events) > 0; fifo_take(&events, sizeof(struct sent_event))) {
+        gordian_reply reply = {.status = status, .number = number++, .message = message};
+        tell_event(client, fifo_front(&events), &reply);
+    }
+    fifo_free(&client->memory, &events);
+    fifo_free(&client->memory, &commands);
+}

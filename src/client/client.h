@@ -1,0 +1,175 @@
+/*
+ * The inside of a client of the service (the outside is gordian/client.h).
+ *
+ *     client.c   opening, closing, options
+ *     link.c     the connection: connecting, greeting, reading, writing, connecting again
+ *     answers.c  what the service says, frame by frame
+ *     events.c   queueing events; requests that wait for their grant
+ *     calls.c    everything that sends one command and waits for its answer
+ *
+ * Everything that has no answer yet stays in `out`, as the bytes that were or will be sent, with
+ * one `struct command` a frame beside it and one `struct sent_event` an event. Answers come in
+ * order, and take from the front of all three. So connecting again is: greet, and send `out` from
+ * its start. The service knows the numbers of events it has applied; every other command may be
+ * given twice without harm, or is only sent when nothing else is under way.
+ *
+ * When the service could not take an event (its journal cannot be written, a quota is used up) it
+ * takes none behind it either: the client lets the answers to what it has sent come in, passes over
+ * them, and after a while sends everything again (`rewinding`).
+ */
+#ifndef GORDIAN_CLIENT_CLIENT_H
+#define GORDIAN_CLIENT_CLIENT_H
+
+#include "client/address.h"
+#include "client/fifo.h"
+#include "wire/wire.h"
+
+#include <gordian/client.h>
+
+enum link_state {
+    LINK_DOWN,       /* no connection; the next attempt is at `retry_at` */
+    LINK_CONNECTING, /* the socket becomes writable when it is through */
+    LINK_GREETING,   /* hello was said, the answer is not here yet */
+    LINK_UP,
+    LINK_FAILED, /* for good: `failure` says why */
+};
+
+/* A command without an answer yet. */
+struct command {
+    struct call *call; /* who waits for it; NULL: nobody */
+    uint32_t size;     /* of its frame */
+    uint32_t events;   /* EVENTS: how many of its events have no answer */
+    uint8_t kind;      /* enum wire_kind */
+};
+
+struct sent_event {
+    gordian_reply_function *answered;
+    void *context;
+    uint32_t process;
+    uint8_t op;
+};
+
+/* One who waits for the answer to a command. */
+struct call {
+    bool done;
+    gordian_status status;
+    gordian_error *error;
+    uint32_t *ids; /* DECLARE: where to put them */
+    size_t id_count;
+    struct wire_asked asked;
+    gordian_process_state *state; /* STATE */
+};
+
+struct gordian_client {
+    gordian_allocator memory;
+    struct address address;
+    size_t place; /* of the address: which one is being tried */
+    char *name, *token, *system;
+    bool keep;
+    uint32_t lease_ms, timeout_ms, window;
+    gordian_granted_function *granted;
+    gordian_notice_function *notice;
+    gordian_link_function *link;
+    void *context;
+
+    enum link_state state;
+    int fd; /* -1: none */
+    gordian_error failure;
+    uint64_t retry_at;   /* ns: DOWN, or rewinding */
+    uint64_t down_since; /* ns: not UP since */
+    uint64_t heard_at, said_at;
+    uint64_t owed_since; /* ns: when there was first something to be answered */
+    uint32_t pause_ms;   /* before the next attempt */
+    uint32_t epoch;      /* how often it was connected */
+
+    /* what the service told us */
+    uint8_t session[GORDIAN_SESSION_SIZE];
+    bool has_session;
+    uint64_t last_applied;
+    uint8_t durability;
+    bool avoids; /* the system in use: verdicts instead of outcomes */
+    uint32_t frame_max;
+    char server[64];
+
+    /* sending */
+    struct fifo greeting;
+    unsigned greetings; /* answers to it still to come */
+    struct fifo out;
+    size_t sent;           /* bytes of `out` that were sent */
+    size_t sealed;         /* bytes of `out` that may be sent: whole frames */
+    struct fifo commands;  /* of struct command */
+    struct fifo events;    /* of struct sent_event */
+    uint32_t open_events;  /* in the EVENTS frame behind `sealed`; 0: there is none */
+    uint64_t next_number;  /* of the next event queued */
+    uint64_t first_number; /* of the first event without an answer */
+    uint8_t mask;          /* subscriptions */
+    bool rewinding;        /* see above */
+    size_t passing_over;   /* answers to pass over until then */
+    size_t finish;         /* rewinding: bytes of `out` to send to their frame's end */
+    uint64_t rewinding_since;
+
+    /* receiving */
+    struct fifo in;
+    bool calling; /* a callback is running */
+    bool halt;    /* somebody has what it waits for: leave the rest for the next call */
+    uint32_t *served;
+    size_t served_room;
+    gordian_want *wants; /* of the last state asked for */
+    size_t want_room;
+
+    uint64_t *waiting; /* by process: its request waits, as far as we were told */
+    size_t waiting_room;
+    uint32_t watched; /* process that somebody waits for to be granted, or GORDIAN_NONE */
+    bool watched_granted;
+};
+
+/* ---- link.c */
+
+/* Starts connecting; what becomes of it shows in `state`. */
+void link_start(gordian_client *client);
+/* Does what can be done without waiting. GORDIAN_MEMORY: try again; anything else is final. */
+gordian_status link_step(gordian_client *client, gordian_error *error);
+/* Waits until there is something to do, or `until` (ns; UINT64_MAX: no limit), and does it.
+ * GORDIAN_END: the time is up. */
+gordian_status link_wait(gordian_client *client, uint64_t until, gordian_error *error);
+/* The connection is of no use any more: connects again if the session allows it. */
+void link_break(gordian_client *client, const char *why);
+/* The end: tells everybody who waits for something. */
+void link_fail(gordian_client *client, gordian_status status, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+/* Everything sent so far will be sent again. */
+void link_rewind(gordian_client *client, uint32_t retry_ms);
+/* An answer was passed over. */
+void link_passed(gordian_client *client);
+/* Ms from now as a time for link_wait; GORDIAN_FOREVER: no limit. */
+uint64_t link_deadline(uint32_t timeout_ms);
+
+/* ---- answers.c */
+
+/* Takes one frame; GORDIAN_MEMORY: nothing was done, give it again. Anything but OK: final. */
+gordian_status answer_take(gordian_client *client, const struct wire_frame *frame,
+                           gordian_error *error);
+/* Tells everybody that there will be no answer any more. */
+void answers_give_up(gordian_client *client, gordian_status status, const char *message);
+
+/* ---- events.c */
+
+/* Ends the open EVENTS frame: it may be sent. */
+void events_seal(gordian_client *client);
+static inline bool events_is_waiting(const gordian_client *client, uint32_t process)
+{
+    return process / 64 < client->waiting_room &&
+           (client->waiting[process / 64] >> (process % 64) & 1);
+}
+void events_set_waiting(gordian_client *client, uint32_t process, bool waits);
+
+/* ---- calls.c */
+
+/* Puts a frame behind everything queued: `size` bytes from wire_put_*, written by the caller at the
+ * address given. NULL: out of memory. */
+void *call_reserve(gordian_client *client, size_t size);
+void call_queue(gordian_client *client, uint8_t kind, size_t size, struct call *call);
+/* Is this a moment at which something may wait? */
+gordian_status call_allowed(const gordian_client *client, gordian_error *error);
+
+#endif

@@ -1,0 +1,712 @@
+#include "wire/wire.h"
+
+#include <string.h>
+
+#define WANT_SIZE 12
+
+/* ------------------------------------------------------------------ writing */
+
+/* Counts what is written, and writes as long as it fits. */
+struct pen {
+    unsigned char *to;
+    size_t room, used;
+};
+
+static unsigned char *pen_take(struct pen *pen, size_t size)
+{
+    size_t at = pen->used;
+    pen->used += size;
+    return pen->used <= pen->room ? pen->to + at : NULL;
+}
+
+static void pen_bytes(struct pen *pen, const void *bytes, size_t size)
+{
+    unsigned char *to = pen_take(pen, size);
+    if (to && size)
+        memcpy(to, bytes, size);
+}
+
+static void pen_u8(struct pen *pen, uint8_t value)
+{
+    pen_bytes(pen, &value, 1);
+}
+
+static void pen_u16(struct pen *pen, uint16_t value)
+{
+    unsigned char *to = pen_take(pen, 2);
+    if (to)
+        wire_store16(to, value);
+}
+
+static void pen_u32(struct pen *pen, uint32_t value)
+{
+    unsigned char *to = pen_take(pen, 4);
+    if (to)
+        wire_store32(to, value);
+}
+
+static void pen_u64(struct pen *pen, uint64_t value)
+{
+    unsigned char *to = pen_take(pen, 8);
+    if (to)
+        wire_store64(to, value);
+}
+
+/* Longer texts than their length can say are cut: callers check names beforehand. */
+static void pen_text8(struct pen *pen, struct wire_text text)
+{
+    uint8_t length = (uint8_t)(text.length < UINT8_MAX ? text.length : UINT8_MAX);
+    pen_u8(pen, length);
+    pen_bytes(pen, text.text, length);
+}
+
+static void pen_text16(struct pen *pen, struct wire_text text)
+{
+    uint16_t length = (uint16_t)(text.length < UINT16_MAX ? text.length : UINT16_MAX);
+    pen_u16(pen, length);
+    pen_bytes(pen, text.text, length);
+}
+
+static void pen_want(struct pen *pen, uint32_t resource, uint64_t units)
+{
+    pen_u32(pen, resource);
+    pen_u64(pen, units);
+}
+
+static struct pen pen_begin(void *to, size_t room, uint8_t kind)
+{
+    struct pen pen = {.to = to, .room = room};
+    pen_u32(&pen, 0);
+    pen_u8(&pen, kind);
+    return pen;
+}
+
+static size_t pen_end(struct pen *pen)
+{
+    if (pen->used <= pen->room)
+        wire_store32(pen->to, (uint32_t)(pen->used - 4));
+    return pen->used;
+}
+
+/* ------------------------------------------------------------------ reading */
+
+/* What is left of a body. Reading past its end gives zeros and sets `bad`. */
+struct eye {
+    const unsigned char *at, *end;
+    bool bad;
+};
+
+static struct eye eye_of(const struct wire_frame *frame)
+{
+    return (struct eye){.at = frame->body, .end = frame->body + frame->size};
+}
+
+static const unsigned char *eye_take(struct eye *eye, size_t size)
+{
+    if ((size_t)(eye->end - eye->at) < size) {
+        eye->bad = true;
+        return NULL;
+    }
+    const unsigned char *at = eye->at;
+    eye->at += size;
+    return at;
+}
+
+static uint8_t eye_u8(struct eye *eye)
+{
+    const unsigned char *at = eye_take(eye, 1);
+    return at ? *at : 0;
+}
+
+static uint16_t eye_u16(struct eye *eye)
+{
+    const unsigned char *at = eye_take(eye, 2);
+    return at ? wire_load16(at) : 0;
+}
+
+static uint32_t eye_u32(struct eye *eye)
+{
+    const unsigned char *at = eye_take(eye, 4);
+    return at ? wire_load32(at) : 0;
+}
+
+static uint64_t eye_u64(struct eye *eye)
+{
+    const unsigned char *at = eye_take(eye, 8);
+    return at ? wire_load64(at) : 0;
+}
+
+static struct wire_text eye_text(struct eye *eye, size_t length)
+{
+    const unsigned char *at = eye_take(eye, length);
+    return (struct wire_text){at ? (const char *)at : "", at ? length : 0};
+}
+
+/* Everything was read, and nothing was missing. */
+static bool eye_done(const struct eye *eye)
+{
+    return !eye->bad && eye->at == eye->end;
+}
+
+/* ------------------------------------------------------------------ frames */
+
+enum wire_found wire_next(const void *bytes, size_t count, size_t limit, struct wire_frame *frame,
+                          size_t *used)
+{
+    const unsigned char *at = bytes;
+    *used = WIRE_HEAD_SIZE;
+    if (count < 4)
+        return WIRE_PART;
+    size_t size = wire_load32(at);
+    if (size == 0 || size > limit)
+        return WIRE_BROKEN;
+    *used = 4 + size;
+    if (count < *used)
+        return WIRE_PART;
+    *frame = (struct wire_frame){.kind = at[4], .body = at + WIRE_HEAD_SIZE, .size = size - 1};
+    return WIRE_WHOLE;
+}
+
+size_t wire_put_frame(void *to, size_t room, uint8_t kind, const void *body, size_t size)
+{
+    struct pen pen = pen_begin(to, room, kind);
+    pen_bytes(&pen, body, size);
+    return pen_end(&pen);
+}
+
+size_t wire_put_u8(void *to, size_t room, uint8_t kind, uint8_t value)
+{
+    return wire_put_frame(to, room, kind, &value, 1);
+}
+
+size_t wire_put_u32(void *to, size_t room, uint8_t kind, uint32_t value)
+{
+    unsigned char bytes[4];
+    wire_store32(bytes, value);
+    return wire_put_frame(to, room, kind, bytes, sizeof bytes);
+}
+
+size_t wire_put_u64(void *to, size_t room, uint8_t kind, uint64_t value)
+{
+    unsigned char bytes[8];
+    wire_store64(bytes, value);
+    return wire_put_frame(to, room, kind, bytes, sizeof bytes);
+}
+
+bool wire_get_u8(const struct wire_frame *frame, uint8_t *value)
+{
+    struct eye eye = eye_of(frame);
+    *value = eye_u8(&eye);
+    return eye_done(&eye);
+}
+
+bool wire_get_u32(const struct wire_frame *frame, uint32_t *value)
+{
+    struct eye eye = eye_of(frame);
+    *value = eye_u32(&eye);
+    return eye_done(&eye);
+}
+
+bool wire_get_u64(const struct wire_frame *frame, uint64_t *value)
+{
+    struct eye eye = eye_of(frame);
+    *value = eye_u64(&eye);
+    return eye_done(&eye);
+}
+
+/* ------------------------------------------------------------------ hello, systems */
+
+size_t wire_put_hello(void *to, size_t room, const struct wire_hello *hello)
+{
+    struct pen pen = pen_begin(to, room, WIRE_HELLO);
+    pen_bytes(&pen, hello->session, sizeof hello->session);
+    pen_u32(&pen, hello->lease_ms);
+    pen_u8(&pen, hello->flags);
+    pen_text16(&pen, hello->token);
+    pen_text16(&pen, hello->name);
+    return pen_end(&pen);
+}
+
+bool wire_get_hello(const struct wire_frame *frame, struct wire_hello *hello)
+{
+    struct eye eye = eye_of(frame);
+    const unsigned char *session = eye_take(&eye, sizeof hello->session);
+    if (!session)
+        return false;
+    memcpy(hello->session, session, sizeof hello->session);
+    hello->lease_ms = eye_u32(&eye);
+    hello->flags = eye_u8(&eye);
+    hello->token = eye_text(&eye, eye_u16(&eye));
+    hello->name = eye_text(&eye, eye_u16(&eye));
+    return eye_done(&eye);
+}
+
+size_t wire_put_name(void *to, size_t room, uint8_t kind, struct wire_text name)
+{
+    struct pen pen = pen_begin(to, room, kind);
+    pen_text8(&pen, name);
+    return pen_end(&pen);
+}
+
+bool wire_get_name(const struct wire_frame *frame, struct wire_text *name)
+{
+    struct eye eye = eye_of(frame);
+    *name = eye_text(&eye, eye_u8(&eye));
+    return eye_done(&eye);
+}
+
+size_t wire_put_open(void *to, size_t room, const struct wire_open *open)
+{
+    struct pen pen = pen_begin(to, room, WIRE_OPEN);
+    pen_text8(&pen, open->name);
+    pen_u8(&pen, open->kind);
+    pen_text16(&pen, open->options);
+    return pen_end(&pen);
+}
+
+bool wire_get_open(const struct wire_frame *frame, struct wire_open *open)
+{
+    struct eye eye = eye_of(frame);
+    open->name = eye_text(&eye, eye_u8(&eye));
+    open->kind = eye_u8(&eye);
+    open->options = eye_text(&eye, eye_u16(&eye));
+    return eye_done(&eye);
+}
+
+/* ------------------------------------------------------------------ declarations */
+
+size_t wire_put_declare(void *to, size_t room, const struct wire_declaration *declarations,
+                        size_t count)
+{
+    struct pen pen = pen_begin(to, room, WIRE_DECLARE);
+    pen_u32(&pen, (uint32_t)count);
+    for (size_t i = 0; i < count; i++) {
+        const struct wire_declaration *declaration = &declarations[i];
+        pen_u8(&pen, declaration->what);
+        pen_text8(&pen, declaration->name);
+        pen_u64(&pen, declaration->units);
+        pen_u16(&pen, (uint16_t)declaration->claim_count);
+        for (uint16_t j = 0; j < (uint16_t)declaration->claim_count; j++)
+            pen_want(&pen, declaration->claims[j].resource, declaration->claims[j].units);
+    }
+    return pen_end(&pen);
+}
+
+/* The rest of a body as a list of so many elements. */
+static bool take_list(struct eye *eye, struct wire_list *list, uint32_t count)
+{
+    *list = (struct wire_list){.at = eye->at, .end = eye->end, .left = count};
+    return !eye->bad;
+}
+
+/* The list has been read this far. */
+static bool list_went(struct wire_list *list, const struct eye *eye)
+{
+    if (eye->bad)
+        return false;
+    list->left--;
+    list->at = eye->at;
+    if (list->left == 0 && list->at != list->end) { /* something behind the last one */
+        list->left = 1;
+        return false;
+    }
+    return true;
+}
+
+bool wire_get_declare(const struct wire_frame *frame, struct wire_list *list)
+{
+    struct eye eye = eye_of(frame);
+    uint32_t count = eye_u32(&eye);
+    return take_list(&eye, list, count) && (count > 0 || eye_done(&eye));
+}
+
+bool wire_next_declaration(struct wire_list *list, struct wire_declaration *declaration,
+                           gordian_want *claims, size_t room)
+{
+    if (list->left == 0)
+        return false;
+    struct eye eye = {.at = list->at, .end = list->end};
+    declaration->what = eye_u8(&eye);
+    declaration->name = eye_text(&eye, eye_u8(&eye));
+    declaration->units = eye_u64(&eye);
+    declaration->claim_count = eye_u16(&eye);
+    declaration->claims = claims;
+    for (size_t i = 0; i < declaration->claim_count && !eye.bad; i++) {
+        uint32_t resource = eye_u32(&eye);
+        uint64_t units = eye_u64(&eye);
+        if (i < room)
+            claims[i] = (gordian_want){.resource = resource, .units = units};
+    }
+    return (declaration->what == WIRE_PROCESS || declaration->what == WIRE_RESOURCE) &&
+           list_went(list, &eye);
+}
+
+/* ------------------------------------------------------------------ events */
+
+enum event_flags {
+    HAS_TO = 1,
+};
+
+/* How many wants an event has on the wire. */
+static size_t wants_of(const gordian_event *event)
+{
+    if (event->op == GORDIAN_CANCEL || event->op == GORDIAN_EXIT)
+        return 0;
+    return event->wants ? event->want_count : 1;
+}
+
+size_t wire_event_size(const gordian_event *event)
+{
+    return WIRE_EVENT_MIN + (event->to != GORDIAN_NONE ? 4 : 0) + wants_of(event) * WANT_SIZE;
+}
+
+static void pen_event(struct pen *pen, const gordian_event *event)
+{
+    size_t wants = wants_of(event);
+    bool has_to = event->to != GORDIAN_NONE;
+    pen_u8(pen, (uint8_t)event->op);
+    pen_u8(pen, has_to ? HAS_TO : 0);
+    pen_u16(pen, (uint16_t)wants);
+    pen_u32(pen, event->process);
+    if (has_to)
+        pen_u32(pen, event->to);
+    if (!event->wants && wants == 1)
+        pen_want(pen, event->resource, event->units);
+    else
+        for (size_t i = 0; i < (uint16_t)wants; i++)
+            pen_want(pen, event->wants[i].resource, event->wants[i].units);
+}
+
+size_t wire_put_events(void *to, size_t room, uint64_t first, const gordian_event *events,
+                       size_t count)
+{
+    struct pen pen = pen_begin(to, room, WIRE_EVENTS);
+    pen_u64(&pen, first);
+    pen_u32(&pen, (uint32_t)count);
+    for (size_t i = 0; i < count; i++)
+        pen_event(&pen, &events[i]);
+    return pen_end(&pen);
+}
+
+bool wire_get_events(const struct wire_frame *frame, struct wire_events *events)
+{
+    struct eye eye = eye_of(frame);
+    events->first = eye_u64(&eye);
+    uint32_t count = eye_u32(&eye);
+    return take_list(&eye, &events->list, count) && (count > 0 || eye_done(&eye)) &&
+           count <= frame->size / WIRE_EVENT_MIN;
+}
+
+enum got { GOT_ONE, GOT_FULL, GOT_BAD };
+
+/* One event from `at`; *at moves behind it. */
+static inline enum got get_event(const unsigned char **at, const unsigned char *end,
+                                 gordian_event *event, gordian_want *wants, size_t room,
+                                 size_t *wants_used)
+{
+    const unsigned char *p = *at;
+    if (end - p < WIRE_EVENT_MIN)
+        return GOT_BAD;
+    unsigned op = p[0], flags = p[1];
+    size_t count = wire_load16(p + 2);
+    size_t size = WIRE_EVENT_MIN + (flags & HAS_TO ? 4 : 0) + count * WANT_SIZE;
+    if (op < GORDIAN_REQUEST || op > GORDIAN_WAIT || flags > HAS_TO || (size_t)(end - p) < size)
+        return GOT_BAD;
+    *event = (gordian_event){
+        .op = (gordian_op)op,
+        .process = wire_load32(p + 4),
+        .resource = GORDIAN_NONE,
+        .to = GORDIAN_NONE,
+    };
+    *at = p + size;
+    p += WIRE_EVENT_MIN;
+    if (flags & HAS_TO) {
+        event->to = wire_load32(p);
+        p += 4;
+    }
+    if (count == 1) {
+        event->resource = wire_load32(p);
+        event->units = wire_load64(p + 4);
+        return GOT_ONE;
+    }
+    if (count > room) {
+        *at -= size;
+        return GOT_FULL;
+    }
+    for (size_t i = 0; i < count; i++, p += WANT_SIZE)
+        wants[i] = (gordian_want){.resource = wire_load32(p), .units = wire_load64(p + 4)};
+    event->wants = count ? wants : NULL;
+    event->want_count = count;
+    *wants_used += count;
+    return GOT_ONE;
+}
+
+size_t wire_next_events(struct wire_list *list, gordian_event *events, size_t count,
+                        gordian_want *wants, size_t want_room, bool *bad)
+{
+    size_t done = 0, used = 0;
+    const unsigned char *at = list->at;
+    enum got got = GOT_ONE;
+    if (count > list->left)
+        count = list->left;
+    while (done < count && got == GOT_ONE) {
+        got = get_event(&at, list->end, &events[done], wants + used, want_room - used, &used);
+        done += got == GOT_ONE;
+    }
+    list->at = at;
+    list->left -= (uint32_t)done;
+    *bad = got == GOT_BAD || (list->left == 0 && at != list->end);
+    return done;
+}
+
+size_t wire_put_ask(void *to, size_t room, const gordian_event *request)
+{
+    struct pen pen = pen_begin(to, room, WIRE_ASK);
+    pen_event(&pen, request);
+    return pen_end(&pen);
+}
+
+bool wire_get_ask(const struct wire_frame *frame, gordian_event *request, gordian_want *wants,
+                  size_t want_room)
+{
+    const unsigned char *at = frame->body, *end = frame->body + frame->size;
+    size_t used = 0;
+    return get_event(&at, end, request, wants, want_room, &used) == GOT_ONE && at == end;
+}
+
+/* ------------------------------------------------------------------ ids, weights */
+
+size_t wire_put_weigh(void *to, size_t room, const struct wire_weigh *weigh)
+{
+    struct pen pen = pen_begin(to, room, WIRE_WEIGH);
+    pen_u32(&pen, weigh->process);
+    pen_u64(&pen, (uint64_t)weigh->priority);
+    pen_u64(&pen, (uint64_t)weigh->cost);
+    return pen_end(&pen);
+}
+
+bool wire_get_weigh(const struct wire_frame *frame, struct wire_weigh *weigh)
+{
+    struct eye eye = eye_of(frame);
+    weigh->process = eye_u32(&eye);
+    weigh->priority = (int64_t)eye_u64(&eye);
+    weigh->cost = (int64_t)eye_u64(&eye);
+    return eye_done(&eye);
+}
+
+static size_t put_ids(struct pen *pen, const uint32_t *ids, size_t count)
+{
+    pen_u32(pen, (uint32_t)count);
+    for (size_t i = 0; i < count; i++)
+        pen_u32(pen, ids[i]);
+    return pen_end(pen);
+}
+
+static bool get_ids(struct eye *eye, struct wire_list *ids)
+{
+    uint32_t count = eye_u32(eye);
+    return take_list(eye, ids, count) && (size_t)(eye->end - eye->at) == (size_t)count * 4;
+}
+
+size_t wire_put_remove(void *to, size_t room, uint8_t what, const uint32_t *ids, size_t count)
+{
+    struct pen pen = pen_begin(to, room, WIRE_REMOVE);
+    pen_u8(&pen, what);
+    return put_ids(&pen, ids, count);
+}
+
+bool wire_get_remove(const struct wire_frame *frame, uint8_t *what, struct wire_list *ids)
+{
+    struct eye eye = eye_of(frame);
+    *what = eye_u8(&eye);
+    return get_ids(&eye, ids) && (*what == WIRE_PROCESS || *what == WIRE_RESOURCE);
+}
+
+bool wire_next_id(struct wire_list *ids, uint32_t *id)
+{
+    if (ids->left == 0 || ids->end - ids->at < 4)
+        return false;
+    *id = wire_load32(ids->at);
+    ids->at += 4;
+    ids->left--;
+    return true;
+}
+
+size_t wire_put_declared(void *to, size_t room, const uint32_t *ids, size_t count)
+{
+    struct pen pen = pen_begin(to, room, WIRE_DECLARED);
+    return put_ids(&pen, ids, count);
+}
+
+bool wire_get_declared(const struct wire_frame *frame, struct wire_list *ids)
+{
+    struct eye eye = eye_of(frame);
+    return get_ids(&eye, ids);
+}
+
+/* ------------------------------------------------------------------ answers */
+
+size_t wire_put_welcome(void *to, size_t room, const struct wire_welcome *welcome)
+{
+    struct pen pen = pen_begin(to, room, WIRE_WELCOME);
+    pen_u8(&pen, welcome->version);
+    pen_bytes(&pen, welcome->session, sizeof welcome->session);
+    pen_u64(&pen, welcome->last);
+    pen_u8(&pen, welcome->durability);
+    pen_u32(&pen, welcome->frame_max);
+    pen_u32(&pen, welcome->events_a_second);
+    pen_text8(&pen, welcome->server);
+    return pen_end(&pen);
+}
+
+bool wire_get_welcome(const struct wire_frame *frame, struct wire_welcome *welcome)
+{
+    struct eye eye = eye_of(frame);
+    welcome->version = eye_u8(&eye);
+    const unsigned char *session = eye_take(&eye, sizeof welcome->session);
+    if (!session)
+        return false;
+    memcpy(welcome->session, session, sizeof welcome->session);
+    welcome->last = eye_u64(&eye);
+    welcome->durability = eye_u8(&eye);
+    welcome->frame_max = eye_u32(&eye);
+    welcome->events_a_second = eye_u32(&eye);
+    welcome->server = eye_text(&eye, eye_u8(&eye));
+    return eye_done(&eye);
+}
+
+size_t wire_put_results(void *to, size_t room, uint64_t first, const struct wire_result *results,
+                        size_t count, const uint32_t *served)
+{
+    struct pen pen = pen_begin(to, room, WIRE_RESULTS);
+    pen_u64(&pen, first);
+    pen_u32(&pen, (uint32_t)count);
+    for (size_t i = 0; i < count; i++) {
+        uint32_t number = results[i].served;
+        pen_u8(&pen, results[i].outcome);
+        pen_u8(&pen, results[i].reason);
+        pen_u16(&pen, (uint16_t)(number < WIRE_MANY_SERVED ? number : WIRE_MANY_SERVED));
+    }
+    for (size_t i = 0; i < count; i++) {
+        if (results[i].served >= WIRE_MANY_SERVED)
+            pen_u32(&pen, results[i].served);
+        for (uint32_t j = 0; j < results[i].served; j++)
+            pen_u32(&pen, *served++);
+    }
+    return pen_end(&pen);
+}
+
+bool wire_get_results(const struct wire_frame *frame, struct wire_results *results)
+{
+    struct eye eye = eye_of(frame);
+    results->first = eye_u64(&eye);
+    results->count = eye_u32(&eye);
+    results->at = eye.at;
+    results->end = eye.end;
+    if (eye.bad || (size_t)(eye.end - eye.at) / WIRE_RESULT_SIZE < results->count)
+        return false;
+    results->ids = eye.at + (size_t)results->count * WIRE_RESULT_SIZE;
+    return true;
+}
+
+bool wire_next_result(struct wire_results *results, struct wire_result *result)
+{
+    if (results->count == 0)
+        return false;
+    const unsigned char *at = results->at;
+    size_t left = (size_t)(results->end - results->ids) / 4;
+    uint32_t served = wire_load16(at + 2);
+    if (served == WIRE_MANY_SERVED && left > 0) {
+        served = wire_load32(results->ids);
+        results->ids += 4;
+        left--;
+    }
+    if (served > left)
+        return false;
+    *result = (struct wire_result){.outcome = at[0], .reason = at[1], .served = served};
+    results->at = at + WIRE_RESULT_SIZE;
+    results->count--;
+    return true;
+}
+
+bool wire_next_served(struct wire_results *results, uint32_t *process)
+{
+    if (results->end - results->ids < 4)
+        return false;
+    *process = wire_load32(results->ids);
+    results->ids += 4;
+    return true;
+}
+
+size_t wire_put_error(void *to, size_t room, const struct wire_error *error)
+{
+    struct pen pen = pen_begin(to, room, WIRE_ERROR);
+    pen_u16(&pen, error->code);
+    pen_u8(&pen, error->fatal);
+    pen_u32(&pen, error->retry_ms);
+    pen_text16(&pen, error->text);
+    return pen_end(&pen);
+}
+
+bool wire_get_error(const struct wire_frame *frame, struct wire_error *error)
+{
+    struct eye eye = eye_of(frame);
+    error->code = eye_u16(&eye);
+    error->fatal = eye_u8(&eye) != 0;
+    error->retry_ms = eye_u32(&eye);
+    error->text = eye_text(&eye, eye_u16(&eye));
+    return eye_done(&eye);
+}
+
+size_t wire_put_stated(void *to, size_t room, const struct wire_state *state)
+{
+    struct pen pen = pen_begin(to, room, WIRE_STATED);
+    pen_u32(&pen, state->process);
+    pen_u8(&pen, state->flags);
+    pen_u64(&pen, state->since_ms);
+    pen_u32(&pen, (uint32_t)state->held_count);
+    pen_u32(&pen, (uint32_t)state->wanted_count);
+    for (size_t i = 0; i < state->held_count; i++)
+        pen_want(&pen, state->held[i].resource, state->held[i].units);
+    for (size_t i = 0; i < state->wanted_count; i++)
+        pen_want(&pen, state->wanted[i].resource, state->wanted[i].units);
+    return pen_end(&pen);
+}
+
+bool wire_get_stated(const struct wire_frame *frame, struct wire_state *state,
+                     struct wire_list *wants)
+{
+    struct eye eye = eye_of(frame);
+    *state = (struct wire_state){.process = eye_u32(&eye)};
+    state->flags = eye_u8(&eye);
+    state->since_ms = eye_u64(&eye);
+    state->held_count = eye_u32(&eye);
+    state->wanted_count = eye_u32(&eye);
+    uint64_t count = (uint64_t)state->held_count + state->wanted_count;
+    return take_list(&eye, wants, (uint32_t)count) &&
+           (uint64_t)(eye.end - eye.at) == count * WANT_SIZE;
+}
+
+bool wire_next_want(struct wire_list *wants, gordian_want *want)
+{
+    if (wants->left == 0 || wants->end - wants->at < WANT_SIZE)
+        return false;
+    *want = (gordian_want){.resource = wire_load32(wants->at), .units = wire_load64(wants->at + 4)};
+    wants->at += WANT_SIZE;
+    wants->left--;
+    return true;
+}
+
+size_t wire_put_asked(void *to, size_t room, const struct wire_asked *asked)
+{
+    unsigned char body[2] = {asked->outcome, asked->reason};
+    return wire_put_frame(to, room, WIRE_ASKED, body, sizeof body);
+}
+
+bool wire_get_asked(const struct wire_frame *frame, struct wire_asked *asked)
+{
+    struct eye eye = eye_of(frame);
+    asked->outcome = eye_u8(&eye);
+    asked->reason = eye_u8(&eye);
+    return eye_done(&eye);
+}
