@@ -1,0 +1,169 @@
+/* Starting services in folders of their own, and stopping them. */
+#define _GNU_SOURCE
+#include "serve.h"
+
+#include "base/error.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define START_SECONDS 20
+
+static int remove_one(const char *path, const struct stat *about, int kind, struct FTW *where)
+{
+    (void)about;
+    (void)kind;
+    (void)where;
+    return remove(path);
+}
+
+static gordian_status make_folder(struct service_process *process, gordian_error *error)
+{
+    const char *temporary = getenv("TMPDIR");
+    *process = (struct service_process){0};
+    snprintf(process->folder, sizeof process->folder, "%.80s/gordian-bench-XXXXXX",
+             temporary && *temporary ? temporary : "/tmp");
+    if (!mkdtemp(process->folder))
+        return fail(error, GORDIAN_IO, "cannot make a folder: %s", strerror(errno));
+    snprintf(process->socket, sizeof process->socket, "%s/s", process->folder);
+    return GORDIAN_OK;
+}
+
+/* Ends with us, says what it has to say into a file. */
+static _Noreturn void become(const struct service_process *process, const char *const *words)
+{
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    signal(SIGPIPE, SIG_DFL);
+    if (chdir(process->folder) == 0) {
+        int out = open("log", O_WRONLY | O_CREAT | O_TRUNC, 0600);
+        if (out >= 0 && dup2(out, STDOUT_FILENO) >= 0 && dup2(out, STDERR_FILENO) >= 0)
+            execvp(words[0], (char *const *)(uintptr_t)words);
+    }
+    _exit(127);
+}
+
+static bool can_connect(const char *path)
+{
+    struct sockaddr_un to = {.sun_family = AF_UNIX};
+    snprintf(to.sun_path, sizeof to.sun_path, "%.100s", path);
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    bool good = fd >= 0 && connect(fd, (struct sockaddr *)&to, sizeof to) == 0;
+    if (fd >= 0)
+        close(fd);
+    return good;
+}
+
+/* The first line that the service left behind, for a message. */
+static void read_log(const struct service_process *process, char *text, size_t size)
+{
+    char path[256];
+    snprintf(path, sizeof path, "%s/log", process->folder);
+    FILE *file = fopen(path, "r");
+    text[0] = '\0';
+    if (file && fgets(text, (int)size, file))
+        text[strcspn(text, "\n")] = '\0';
+    if (file)
+        fclose(file);
+}
+
+static gordian_status launch(struct service_process *process, const char *const *words,
+                             gordian_error *error)
+{
+    int status = 0;
+    pid_t child = fork();
+    if (child == 0)
+        become(process, words);
+    if (child < 0) {
+        serve_stop(process);
+        return fail(error, GORDIAN_IO, "cannot start %s: %s", words[0], strerror(errno));
+    }
+    process->pid = child;
+    for (int tries = 0; tries < START_SECONDS * 200; tries++) {
+        if (can_connect(process->socket))
+            return GORDIAN_OK;
+        if (waitpid(child, &status, WNOHANG) == child) {
+            char text[200];
+            process->pid = 0;
+            read_log(process, text, sizeof text);
+            serve_stop(process);
+            bool missing =
+                WIFEXITED(status) && (WEXITSTATUS(status) == 127 || WEXITSTATUS(status) == 3);
+            return fail(error, missing ? GORDIAN_UNAVAILABLE : GORDIAN_IO, "%s",
+                        text[0] ? text : "it is not installed");
+        }
+        usleep(5000);
+    }
+    serve_stop(process);
+    return fail(error, GORDIAN_IO, "%s does not come up", words[0]);
+}
+
+gordian_status serve_start(struct service_process *process, const char *durability,
+                           gordian_error *error)
+{
+    char self[PATH_MAX];
+    ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
+    if (length <= 0)
+        return fail(error, GORDIAN_IO, "cannot find myself: %s", strerror(errno));
+    self[length] = '\0';
+    gordian_status status = make_folder(process, error);
+    if (status != GORDIAN_OK)
+        return status;
+    const char *words[] = {self,     "serve", "--socket",     process->socket, "--data", "data",
+                           "--http", "none",  "--durability", durability,      NULL};
+    return launch(process, words, error);
+}
+
+gordian_status serve_start_redis(struct service_process *process, gordian_error *error)
+{
+    gordian_status status = make_folder(process, error);
+    if (status != GORDIAN_OK)
+        return status;
+    const char *words[] = {"redis-server",  "--port",       "0",   "--unixsocket",
+                           process->socket, "--appendonly", "yes", "--appendfsync",
+                           "everysec",      "--save",       "",    "--dir",
+                           process->folder, "--daemonize",  "no",  NULL};
+    return launch(process, words, error);
+}
+
+void serve_stop(struct service_process *process)
+{
+    if (process->pid > 0) {
+        kill(process->pid, SIGTERM);
+        for (int tries = 0; tries < 1000 && waitpid(process->pid, NULL, WNOHANG) == 0; tries++) {
+            usleep(10000);
+            if (tries == 999) {
+                kill(process->pid, SIGKILL);
+                waitpid(process->pid, NULL, 0);
+            }
+        }
+    }
+    if (process->folder[0])
+        nftw(process->folder, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+    *process = (struct service_process){0};
+}
+
+uint64_t serve_memory(const struct service_process *process)
+{
+    char path[64], line[200];
+    uint64_t kilobytes = 0;
+    snprintf(path, sizeof path, "/proc/%d/status", (int)process->pid);
+    FILE *file = fopen(path, "r");
+    while (file && fgets(line, sizeof line, file)) {
+        unsigned long value;
+        if (sscanf(line, "VmRSS: %lu kB", &value) == 1)
+            kilobytes = value;
+    }
+    if (file)
+        fclose(file);
+    return kilobytes * 1024;
+}

@@ -1,0 +1,14 @@
+/* What server.c (the loop) and server_open.c (listeners, recovery) share. */
+#ifndef GORDIAN_SERVE_SERVER_PARTS_H
+#define GORDIAN_SERVE_SERVER_PARTS_H
+
+#include "serve/server.h"
+
+#define SERVER_TICK_MS 100
+#define SERVER_STOP_MS 5000 /* for the last answers to be read */
+
+gordian_status server_add_events(struct server *server, gordian_error *error);
+void server_remove_events(struct server *server);
+void server_snapshot(struct server *server);
+
+#endif

@@ -1,0 +1,169 @@
+/*
+ * Is the write-ahead log whole? When SQLite opens a log it uses the frames up to the last commit
+ * before the first one that does not check, and says nothing about the rest. That is right for
+ * what was being written when the power went, and wrong for damage in the middle. So the log is
+ * read here first, by the published format (sqlite.org/fileformat2.html#walformat):
+ *
+ *     header, 32 bytes: magic, version, page size, checkpoint number, salt 1, salt 2, checksum
+ *     frame, 24 bytes and a page: page number, size after commit or 0, the salts, checksum
+ *
+ * all big-endian; checksums run over everything before them. Frames of an earlier round have other
+ * salts: the log ends where they begin.
+ */
+#include "base/error.h"
+#include "serve/store_parts.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#define HEADER     32
+#define FRAME_HEAD 24
+#define PAGE_MAX   65536
+
+struct wal {
+    int fd;
+    const char *path;
+    bool big_endian; /* words of the checksum */
+    uint32_t page;   /* bytes */
+    uint8_t salts[8];
+    uint32_t sum[2];
+    uint8_t *frame; /* FRAME_HEAD + page */
+};
+
+static uint32_t big_word(const uint8_t *bytes)
+{
+    return (uint32_t)bytes[0] << 24 | (uint32_t)bytes[1] << 16 | (uint32_t)bytes[2] << 8 | bytes[3];
+}
+
+static uint32_t sum_word(const struct wal *wal, const uint8_t *bytes)
+{
+    return wal->big_endian ? big_word(bytes)
+                           : (uint32_t)bytes[3] << 24 | (uint32_t)bytes[2] << 16 |
+                                 (uint32_t)bytes[1] << 8 | bytes[0];
+}
+
+static void add_to_sum(struct wal *wal, const uint8_t *bytes, size_t count)
+{
+    for (size_t i = 0; i + 8 <= count; i += 8) {
+        wal->sum[0] += sum_word(wal, bytes + i) + wal->sum[1];
+        wal->sum[1] += sum_word(wal, bytes + i + 4) + wal->sum[0];
+    }
+}
+
+static bool sum_is(const struct wal *wal, const uint8_t *bytes)
+{
+    return big_word(bytes) == wal->sum[0] && big_word(bytes + 4) == wal->sum[1];
+}
+
+static gordian_status read_at(const struct wal *wal, uint8_t *bytes, size_t count, uint64_t offset,
+                              size_t *got, gordian_error *error)
+{
+    *got = 0;
+    while (*got < count) {
+        ssize_t part = pread(wal->fd, bytes + *got, count - *got, (off_t)(offset + *got));
+        if (part == 0)
+            break;
+        if (part < 0 && errno != EINTR)
+            return fail(error, GORDIAN_IO, "%.200s: %s", wal->path, strerror(errno));
+        *got += part > 0 ? (size_t)part : 0;
+    }
+    return GORDIAN_OK;
+}
+
+/* False: this is no header of a log. */
+static bool take_header(struct wal *wal, const uint8_t *header)
+{
+    uint32_t magic = big_word(header);
+    wal->big_endian = magic & 1;
+    wal->page = big_word(header + 8);
+    memcpy(wal->salts, header + 16, sizeof wal->salts);
+    add_to_sum(wal, header, 24);
+    return (magic & ~1u) == 0x377f0682 && wal->page >= 512 && wal->page <= PAGE_MAX &&
+           (wal->page & (wal->page - 1)) == 0 && sum_is(wal, header + 24);
+}
+
+/* Is the frame that has just been read good? */
+static bool take_frame(struct wal *wal)
+{
+    add_to_sum(wal, wal->frame, 8);
+    add_to_sum(wal, wal->frame + FRAME_HEAD, wal->page);
+    return sum_is(wal, wal->frame + 16);
+}
+
+/* Takes the frame that has just been read, which is of this round, into account. */
+static void judge_frame(struct wal *wal, uint64_t round, bool *good, bool *later,
+                        struct wal_report *report)
+{
+    bool commits = big_word(wal->frame + 4) != 0;
+    if (*good && take_frame(wal)) {
+        if (commits)
+            report->frames = round;
+        return;
+    }
+    *later |= !*good; /* behind the first bad one */
+    *good = false;
+    report->lost_commits += commits;
+}
+
+static gordian_status read_frames(struct wal *wal, struct wal_report *report, gordian_error *error)
+{
+    bool good = true, later = false, whole = true;
+    uint64_t round = 0; /* frames of this round */
+    size_t size = FRAME_HEAD + wal->page, got;
+    for (uint64_t offset = HEADER; whole; offset += size) {
+        gordian_status status = read_at(wal, wal->frame, size, offset, &got, error);
+        if (status)
+            return status;
+        whole = got == size;
+        bool ours = got >= FRAME_HEAD && memcmp(wal->frame + 8, wal->salts, 8) == 0;
+        round += ours;
+        if (ours && whole)
+            judge_frame(wal, round, &good, &later, report);
+        else if (whole)
+            good = false; /* of an earlier round; or nothing is left of it: look on */
+        else if (ours)
+            later |= !good;
+    }
+    report->cut = round - report->frames;
+    report->state = report->cut == 0 ? WAL_WHOLE : later ? WAL_BROKEN : WAL_TORN;
+    return GORDIAN_OK;
+}
+
+static gordian_status check_open(struct wal *wal, struct wal_report *report, gordian_error *error)
+{
+    uint8_t header[HEADER];
+    size_t got;
+    gordian_status status = read_at(wal, header, sizeof header, 0, &got, error);
+    if (status || got < sizeof header)
+        return status; /* shorter than a header: nothing was ever committed to it */
+    if (!take_header(wal, header)) {
+        uint8_t more;
+        status = read_at(wal, &more, 1, HEADER + FRAME_HEAD + 512, &got, error);
+        report->cut = got;
+        report->state = got ? WAL_BROKEN : WAL_TORN; /* without frames it is no loss */
+        return status;
+    }
+    return read_frames(wal, report, error);
+}
+
+gordian_status wal_check(const char *database, struct wal_report *report, gordian_error *error)
+{
+    char path[4096];
+    struct wal wal = {.path = path};
+    gordian_allocator memory = memory_allocator(NULL);
+    *report = (struct wal_report){.state = WAL_WHOLE};
+    if ((size_t)snprintf(path, sizeof path, "%s-wal", database) >= sizeof path)
+        return fail(error, GORDIAN_INPUT, "the name of the folder is too long");
+    wal.fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (wal.fd < 0 && errno == ENOENT)
+        return GORDIAN_OK;
+    if (wal.fd < 0)
+        return fail(error, GORDIAN_IO, "%.200s: %s", path, strerror(errno));
+    wal.frame = memory_alloc(&memory, FRAME_HEAD + PAGE_MAX);
+    gordian_status status = wal.frame ? check_open(&wal, report, error) : fail_memory(error);
+    memory_free(&memory, wal.frame);
+    close(wal.fd);
+    return status;
+}

@@ -1,0 +1,55 @@
+// Chromium without a window, driven by playwright-core; everything the page complains about is an error.
+
+import { createRequire } from 'node:module';
+import { accessSync, constants } from 'node:fs';
+import { delimiter, join } from 'node:path';
+
+export function findChromium() {
+    for (const name of ['chromium', 'chromium-browser', 'google-chrome']) {
+        for (const folder of (process.env.PATH ?? '').split(delimiter)) {
+            try {
+                accessSync(join(folder, name), constants.X_OK);
+                return join(folder, name);
+            } catch {
+                // Not there.
+            }
+        }
+    }
+    return null;
+}
+
+/** `packages`: the folder with node_modules in it. */
+export async function openBrowser(packages) {
+    const { chromium } = createRequire(join(packages, 'package.json'))('playwright-core');
+    // As root, and in containers, there is no sandbox to be had; the only page it opens is ours.
+    const args = ['--no-sandbox', '--disable-dev-shm-usage', '--font-render-hinting=none'];
+    return chromium.launch({ executablePath: findChromium(), args });
+}
+
+/** A page that looks at the service. `problems` fills with everything that went wrong in it. */
+export async function openPage(browser, url, options = {}) {
+    const { expected = [], ...rest } = options;
+    const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, ...rest });
+    const page = await context.newPage();
+    page.setDefaultTimeout(60000);
+    page.problems = [];
+    const note = (text) => {
+        if (!expected.some((pattern) => pattern.test(text))) {
+            page.problems.push(text);
+        }
+    };
+    page.on('pageerror', (error) => note(`error: ${error.stack ?? error}`));
+    page.on('console', (message) => {
+        if (message.type() === 'error' || message.type() === 'warning') {
+            note(`console: ${message.text()} ${message.location().url}`);
+        }
+    });
+    await page.addInitScript(() => {
+        document.addEventListener('securitypolicyviolation', (event) =>
+            console.error(`policy: ${event.violatedDirective} ${event.blockedURI}`),
+        );
+    });
+    await page.goto(url);
+    await page.waitForFunction(() => document.querySelector('#link')?.classList.contains('up'));
+    return page;
+}

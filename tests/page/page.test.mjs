@@ -1,0 +1,658 @@
+// The page in Chromium against the built service. Run by run.sh; GORDIAN is the program, PAGE_WORK the folder
+// the page was built in.
+
+import assert from 'node:assert/strict';
+import { after, test } from 'node:test';
+import { findChromium, openBrowser, openPage } from './browser.mjs';
+import { Service, until } from './service.mjs';
+
+const { GORDIAN, PAGE_WORK } = process.env;
+assert.ok(findChromium(), 'there is no chromium');
+
+/** Everything of the page that a test asks for. */
+const state = (page) =>
+    page.evaluate(() => {
+        const { stage, graph, live, replay, selected, show } = window.gordian;
+        return {
+            nodes: stage.scene.count,
+            links: stage.scene.links.length / 2,
+            dead: graph.dead().map((one) => one.name),
+            liveDead: live.graph.dead().map((one) => one.name),
+            core: [...graph.processes.values()].filter((one) => one.core).map((one) => one.name),
+            position: replay?.position ?? null,
+            events: replay?.events.length ?? null,
+            selected: selected?.name ?? null,
+            show,
+            scale: stage.camera.scale,
+            title: document.title,
+        };
+    });
+
+const when = (page, what, told) => until(async () => what(await state(page)), told);
+
+/** How many pixels of the picture are close to a colour of the palette. */
+const pixels = (page, name) =>
+    page.evaluate((property) => {
+        const canvas = document.querySelector('#graph');
+        const copy = document.createElement('canvas');
+        copy.width = canvas.width;
+        copy.height = canvas.height;
+        const context = copy.getContext('2d', { willReadFrequently: true });
+        context.fillStyle = getComputedStyle(document.documentElement).getPropertyValue(property);
+        context.fillRect(0, 0, 1, 1);
+        const [r, g, b] = context.getImageData(0, 0, 1, 1).data;
+        context.drawImage(canvas, 0, 0);
+        const { data } = context.getImageData(0, 0, copy.width, copy.height);
+        let count = 0;
+        for (let i = 0; i < data.length; i += 4) {
+            if (Math.abs(data[i] - r) + Math.abs(data[i + 1] - g) + Math.abs(data[i + 2] - b) < 24) {
+                count++;
+            }
+        }
+        return count;
+    }, name);
+
+/** A shop: two who will wait for each other, one behind them, others who run. */
+const shop = [
+    'resource orders',
+    'resource stock',
+    'resource ledger',
+    'resource pool 4',
+    'request checkout orders',
+    'request restock stock',
+    'request report ledger',
+    'request import pool=2',
+    'request report pool=2',
+    'request audit orders',
+];
+const almost = ['request checkout stock'];
+const closing = 'request restock orders';
+
+const browser = await openBrowser(PAGE_WORK);
+after(() => browser.close());
+
+/** A service of its own for a test, gone in the end. */
+async function serve(t, options = {}) {
+    const service = await Service.start(GORDIAN, options);
+    t.after(() => service.stop());
+    return service;
+}
+
+test('files come packed, tagged, cached and with a policy', async (t) => {
+    const service = await serve(t);
+    const index = await fetch(service.url);
+    assert.equal(index.status, 200);
+    assert.match(index.headers.get('content-type'), /^text\/html/);
+    assert.equal(index.headers.get('content-encoding'), 'gzip');
+    assert.match(index.headers.get('content-security-policy'), /default-src 'none'.*script-src 'self'/);
+    assert.equal(index.headers.get('x-content-type-options'), 'nosniff');
+    const html = await index.text();
+    assert.doesNotMatch(html, /<style|style=|<script>|javascript:| on[a-z]+=/);
+    const again = await fetch(service.url, { headers: { 'If-None-Match': index.headers.get('etag') } });
+    assert.equal(again.status, 304);
+    const script = /src="\.\/(assets\/index-[^"]+\.js)"/.exec(html)[1];
+    const plain = await fetch(service.url + script, { headers: { 'Accept-Encoding': 'identity' } });
+    assert.equal(plain.headers.get('content-encoding'), null);
+    assert.match(plain.headers.get('cache-control'), /immutable/);
+    const packed = await fetch(service.url + script);
+    assert.equal(packed.headers.get('content-encoding'), 'gzip');
+    assert.equal(await packed.text(), await plain.text());
+    assert.equal((await fetch(service.url + 'assets/nothing.js')).status, 404);
+});
+
+test('the graph, a deadlock, isolation, chains and the replay', async (t) => {
+    const service = await serve(t);
+    const client = await service.client();
+    t.after(() => client.close());
+    await client.send(...shop);
+    const page = await openPage(browser, service.url);
+
+    await t.test('the graph appears, in the picture and in words', async () => {
+        await when(page, (now) => now.nodes === 9 && now.links === 6, 'nine nodes and six edges');
+        assert.equal((await state(page)).title, 'Gordian');
+        await until(
+            async () => (await pixels(page, '--resource')) > 50 && (await pixels(page, '--wait')) > 20,
+            'they are drawn',
+        );
+        assert.equal(await pixels(page, '--dead'), 0);
+        await page.keyboard.press('4');
+        const row = page.locator('#page-list tbody tr', { hasText: 'audit' });
+        assert.equal(await row.locator('td').nth(0).innerText(), 'waits');
+        assert.equal(await row.locator('td').nth(2).innerText(), 'orders');
+        assert.equal(await page.locator('#page-list tbody tr').count(), 5);
+        assert.match(
+            await page.locator('#graph-told').textContent(),
+            /9 nodes and 6 edges shown; nobody is deadlocked/,
+        );
+    });
+
+    await t.test('changes come by themselves', async () => {
+        await client.send(...almost);
+        await when(page, (now) => now.links === 7, 'the new wait');
+        assert.deepEqual((await state(page)).dead, []);
+    });
+
+    await t.test('a deadlock made over the socket stands out within a second', async () => {
+        // On a machine that is busy a second is as much longer as its frames are.
+        const slow = await page.evaluate(async () => {
+            const started = performance.now();
+            for (let i = 0; i < 20; i++) {
+                await new Promise(requestAnimationFrame);
+            }
+            return Math.max(1, (performance.now() - started) / (20 * 16.7));
+        });
+        await page.evaluate(() => {
+            window.seen = 0;
+            new MutationObserver(() => {
+                if (!document.querySelector('#banner').hidden && !window.seen) {
+                    window.seen = Date.now();
+                }
+            }).observe(document.body, { subtree: true, attributes: true, childList: true });
+        });
+        const sent = Date.now();
+        const [answer] = await client.send(closing);
+        assert.equal(answer.result, 'deadlock');
+        await page.waitForFunction(() => window.seen > 0);
+        const took = (await page.evaluate(() => window.seen)) - sent;
+        t.diagnostic(
+            `the banner came after ${took} ms; frames take ${slow.toFixed(2)} times as long as they should`,
+        );
+        assert.ok(took < 1000 * slow, `${took} ms`);
+        const now = await state(page);
+        assert.deepEqual(now.dead.sort(), ['audit', 'checkout', 'restock']);
+        assert.deepEqual(now.core.sort(), ['checkout', 'restock']);
+        assert.match(now.title, /^\(3\) deadlocked/);
+        await until(async () => (await pixels(page, '--dead')) > 200, 'it is drawn in red');
+        assert.match(await page.locator('#banner').innerText(), /3 processes can never run again/);
+        await until(
+            async () =>
+                /restock → orders → checkout → stock → restock/.test(
+                    await page.locator('#banner').innerText(),
+                ),
+            'the cycle is told',
+        );
+        assert.match(
+            await page.locator('#live').textContent(),
+            /Deadlock in default: .*checkout.*can never run again/,
+        );
+        assert.match(await page.locator('#favicon').getAttribute('href'), /knot-dead/);
+        assert.equal(await page.locator('#page-list tr.dead').count(), 3);
+    });
+
+    await t.test('one click isolates it', async () => {
+        await page.getByRole('button', { name: 'Isolate', exact: true }).click();
+        await when(
+            page,
+            (now) => now.show === 'dead' && now.nodes === 5,
+            'only three processes and two resources',
+        );
+        await page.keyboard.press('d');
+        await when(page, (now) => now.show === 'all' && now.nodes === 9, 'everything is back');
+    });
+
+    await t.test('the wait chain of a node', async () => {
+        await page.keyboard.press('/');
+        await page.keyboard.type('audi');
+        await page.keyboard.press('Enter');
+        await when(page, (now) => now.selected === 'audit', 'the search finds it');
+        await page.locator('#page-inspect .chain').waitFor();
+        const chain = (await page.locator('#page-inspect .chain').innerText()).replace(/\s+/g, ' ');
+        assert.match(
+            chain,
+            /audit.*waits for orders, held by checkout.*checkout.*waits for stock, held by restock/,
+        );
+        assert.match(await page.locator('#page-inspect').innerText(), /can ever run again/);
+        await page
+            .locator('#page-inspect')
+            .getByRole('button', { name: 'checkout', exact: true })
+            .first()
+            .click();
+        await when(page, (now) => now.selected === 'checkout', 'a name in the chain leads there');
+        await page.getByRole('button', { name: 'Isolate its chain' }).click();
+        await when(page, (now) => now.show === 'chain' && now.nodes === 5, 'its chain alone');
+        await page.keyboard.press('Escape');
+        await page.keyboard.press('Escape');
+        await when(page, (now) => now.show === 'all' && now.selected === null, 'Escape lets go');
+    });
+
+    await t.test('what if it asked', async () => {
+        await page.evaluate(() => window.gordian.select(window.gordian.graph.find('import'), true));
+        await page.getByLabel('Resource', { exact: true }).fill('ledger');
+        await page.getByRole('button', { name: 'Ask' }).click();
+        await page.getByText('It would wait.', { exact: true }).waitFor();
+        await page.getByLabel('Resource', { exact: true }).fill('orders');
+        await page.getByRole('button', { name: 'Ask' }).click();
+        await page.getByText('It would wait behind a deadlock').waitFor();
+        await page.keyboard.press('Escape');
+        await page.keyboard.press('Escape');
+    });
+
+    await t.test('incidents filter, and the slider replays one', async () => {
+        await page.keyboard.press('3');
+        const items = page.locator('#page-incidents .incidents button');
+        await until(async () => (await items.count()) === 1, 'one incident');
+        assert.match(await items.first().innerText(), /2 processes\s+open/);
+        await page.getByLabel('Process', { exact: true }).fill('import');
+        await until(async () => (await items.count()) === 0, 'none of import');
+        await page.getByLabel('Process', { exact: true }).fill('checkout');
+        await until(async () => (await items.count()) === 1, 'one of checkout');
+        await items.first().click();
+        await page.locator('#replay').waitFor();
+        let now = await state(page);
+        assert.ok(now.events >= 4, `${now.events} events`);
+        assert.equal(now.position, now.events);
+        assert.ok(now.dead.includes('checkout') && now.dead.includes('restock'));
+        // Focus is on the slider: the keyboard drives it.
+        await page.keyboard.press('ArrowLeft');
+        now = await state(page);
+        assert.equal(now.position, now.events - 1);
+        assert.deepEqual(now.dead, [], 'before the last event nobody was deadlocked');
+        const links = now.links;
+        await page.keyboard.press('Home');
+        now = await state(page);
+        assert.equal(now.position, 0);
+        assert.ok(now.links < links);
+        await page.keyboard.press('End');
+        assert.deepEqual((await state(page)).core.sort(), ['checkout', 'restock']);
+        await page.keyboard.press(',');
+        assert.equal((await state(page)).position, now.events - 1);
+        await page.keyboard.press('.');
+        await page.locator('#replay-play').click();
+        await when(page, (late) => late.position === late.events, 'it plays to the end');
+        assert.match(await page.locator('#replay-told').innerText(), /restock: request, closes a deadlock/);
+        assert.match(page.url(), /incident=1/);
+    });
+
+    await t.test('the address leads back to the replay', async () => {
+        const second = await openPage(browser, page.url());
+        await when(second, (now) => now.position !== null && now.position === now.events, 'the replay opens');
+        assert.deepEqual(second.problems, []);
+        await second.context().close();
+        await page.locator('#replay-close').click();
+        await when(page, (now) => now.position === null && now.nodes === 9, 'back to now');
+    });
+
+    await t.test('when it is resolved the alarm ends', async () => {
+        await client.send('cancel restock');
+        await when(page, (now) => now.dead.length === 0 && now.title === 'Gordian', 'nobody is deadlocked');
+        assert.equal(await page.locator('#banner').isHidden(), true);
+        assert.match(await page.locator('#live').textContent(), /No deadlock in default any more/);
+        await page.keyboard.press('3');
+        await page.getByLabel('Process', { exact: true }).fill('');
+        await until(
+            async () => /ended/.test(await page.locator('#page-incidents .incidents').innerText()),
+            'the incident has ended',
+        );
+        await page.getByLabel('not ended yet').check();
+        await until(
+            async () => (await page.locator('#page-incidents .incidents button').count()) === 0,
+            'none is open',
+        );
+    });
+
+    await t.test('rates are drawn', async () => {
+        await page.keyboard.press('Escape');
+        await page.keyboard.press('1');
+        await until(async () => (await page.locator('#page-overview canvas').count()) === 4, 'four charts');
+        const label = await page.locator('#page-overview canvas').first().getAttribute('aria-label');
+        assert.match(label, /^Events over the last .* minutes: now/);
+    });
+
+    assert.deepEqual(page.problems, []);
+});
+
+test('another system, and one that comes later', async (t) => {
+    const service = await serve(t);
+    const client = await service.client();
+    t.after(() => client.close());
+    await client.send(
+        'open jobs detect',
+        'use jobs',
+        'resource gpu 2',
+        'request train gpu=2',
+        'request infer gpu',
+    );
+    const page = await openPage(browser, service.url + '#system=jobs');
+    await when(page, (now) => now.nodes === 3 && now.links === 2, 'the other system');
+    await page.locator('#system').selectOption('default');
+    await when(page, (now) => now.nodes === 0, 'an empty one');
+    assert.match(await page.locator('#notice').innerText(), /Nothing here yet/);
+    await client.send('open late detect', 'use late', 'resource q', 'request p q');
+    await until(
+        async () => (await page.locator('#system option').allInnerTexts()).includes('late'),
+        'it is offered',
+    );
+    await page.locator('#system').selectOption('late');
+    await when(page, (now) => now.nodes === 2 && now.links === 1, 'and shown');
+    assert.deepEqual(page.problems, []);
+});
+
+test('the service goes and comes back', async (t) => {
+    const service = await serve(t);
+    let client = await service.client();
+    await client.send('hello keep=yes', ...shop);
+    const page = await openPage(browser, service.url, { expected: [/ERR_/, /Failed to load/] });
+    await when(page, (now) => now.nodes === 9, 'the graph');
+    await service.restart();
+    client = await service.client();
+    t.after(() => client.close());
+    await client.send('resource late', 'request newcomer late');
+    await page.waitForFunction(() => document.querySelector('#link').classList.contains('up'));
+    await when(page, (now) => now.nodes === 11 && now.links === 7, 'what happened meanwhile');
+    assert.deepEqual(page.problems, []);
+});
+
+test('a token is asked for, and kept out of scripts', async (t) => {
+    const token = 'a-token-of-more-than-sixteen-characters';
+    const service = await serve(t, { token });
+    const context = await browser.newContext();
+    const page = await context.newPage();
+    await page.goto(service.url);
+    await page.locator('#login[open]').waitFor();
+    await page.getByLabel('Token', { exact: true }).fill('wrong-token-of-some-length');
+    await page.getByRole('button', { name: 'Log in' }).click();
+    await page.getByText('That is not the token.').waitFor();
+    await page.getByLabel('Token', { exact: true }).fill(token);
+    await page.keyboard.press('Enter');
+    await page.waitForFunction(() => document.querySelector('#link').classList.contains('up'));
+    assert.equal(await page.locator('#login').isVisible(), false);
+    const cookies = await context.cookies();
+    assert.equal(cookies.length, 1);
+    assert.equal(cookies[0].httpOnly, true);
+    assert.equal(cookies[0].sameSite, 'Strict');
+    assert.equal(await page.evaluate(() => document.cookie), '');
+    await page.reload();
+    await page.waitForFunction(() => document.querySelector('#link').classList.contains('up'));
+    await context.close();
+});
+
+/** Relative luminance and contrast as WCAG 2 defines them. */
+function contrast(a, b) {
+    const light = (colour) => {
+        const [r, g, b2] = colour.map((value) => {
+            const share = value / 255;
+            return share <= 0.04045 ? share / 12.92 : ((share + 0.055) / 1.055) ** 2.4;
+        });
+        return 0.2126 * r + 0.7152 * g + 0.0722 * b2;
+    };
+    const [high, low] = [light(a), light(b)].sort((x, y) => y - x);
+    return (high + 0.05) / (low + 0.05);
+}
+
+test('readable: contrast, names of controls, order of focus, phone width, calm', async (t) => {
+    const service = await serve(t);
+    const client = await service.client();
+    t.after(() => client.close());
+    await client.send(...shop, ...almost, closing);
+
+    for (const scheme of ['light', 'dark']) {
+        await t.test(`contrast of ${scheme}`, async () => {
+            const page = await openPage(browser, service.url, { colorScheme: scheme });
+            const colours = await page.evaluate(() => {
+                const probe = document.createElement('canvas').getContext('2d', { willReadFrequently: true });
+                const style = getComputedStyle(document.documentElement);
+                const read = (name) => {
+                    probe.fillStyle = style.getPropertyValue('--' + name);
+                    probe.fillRect(0, 0, 1, 1);
+                    return [...probe.getImageData(0, 0, 1, 1).data.slice(0, 3)];
+                };
+                const names = [
+                    'paper',
+                    'surface',
+                    'raised',
+                    'ink',
+                    'muted',
+                    'accent',
+                    'dead-text',
+                    'dead-paper',
+                    'wait-text',
+                    'accent-paper',
+                    'dead',
+                    'wait',
+                    'resource',
+                    'busy',
+                ];
+                return Object.fromEntries(names.map((name) => [name, read(name)]));
+            });
+            const text = [
+                ...['paper', 'surface', 'raised'].flatMap((ground) =>
+                    ['ink', 'muted', 'accent', 'dead-text', 'wait-text'].map((ink) => [ink, ground]),
+                ),
+                ['dead-text', 'dead-paper'],
+                ['ink', 'dead-paper'],
+                ['accent', 'accent-paper'],
+                ['ink', 'accent-paper'],
+                ['paper', 'accent'],
+                ['dead-paper', 'dead-text'],
+            ];
+            for (const [ink, ground] of text) {
+                const ratio = contrast(colours[ink], colours[ground]);
+                assert.ok(ratio >= 4.5, `${ink} on ${ground}: ${ratio.toFixed(2)}`);
+            }
+            // Signs need 3 to 1; waiting nodes are told by their dashed lines and words as well.
+            for (const sign of ['dead', 'resource', 'busy']) {
+                assert.ok(contrast(colours[sign], colours.paper) >= 3, sign);
+            }
+            assert.deepEqual(page.problems, []);
+            await page.context().close();
+        });
+    }
+
+    await t.test('every control has a name, and the keyboard reaches all of them', async () => {
+        const page = await openPage(browser, service.url);
+        await page.locator('#banner button').first().waitFor();
+        const nameless = await page.evaluate(() =>
+            [...document.querySelectorAll('button, input, select, canvas, [role=tabpanel]')]
+                .filter((one) => one.checkVisibility())
+                .filter((one) => {
+                    const labels = one.labels?.length
+                        ? [...one.labels].map((label) => label.textContent).join('')
+                        : '';
+                    const by = one.getAttribute('aria-labelledby');
+                    return !(
+                        one.getAttribute('aria-label') ||
+                        labels.trim() ||
+                        (by && document.getElementById(by)) ||
+                        (one.tagName === 'BUTTON' && one.textContent.trim())
+                    );
+                })
+                .map((one) => one.outerHTML.slice(0, 120)),
+        );
+        assert.deepEqual(nameless, []);
+        const order = [];
+        await page.locator('.skip').focus();
+        for (let i = 0; i < 40; i++) {
+            order.push(
+                await page.evaluate(
+                    () =>
+                        document.activeElement.id ||
+                        document.activeElement.textContent.trim() ||
+                        document.activeElement.getAttribute('aria-label'),
+                ),
+            );
+            await page.keyboard.press('Tab');
+        }
+        for (const name of [
+            'system',
+            'find',
+            'theme',
+            'help-open',
+            'Isolate',
+            'Replay',
+            'graph',
+            'All',
+            'Deadlocked',
+            'tab-overview',
+        ]) {
+            assert.ok(order.includes(name), `${name} in ${order.join(' | ')}`);
+        }
+        assert.ok(
+            order.indexOf('find') < order.indexOf('graph') &&
+                order.indexOf('graph') < order.indexOf('tab-overview'),
+        );
+        await page.keyboard.press('Escape');
+        await page.keyboard.press('?');
+        await page.getByRole('heading', { name: 'Keys' }).waitFor();
+        await page.keyboard.press('Escape');
+        assert.equal(await page.locator('#help').isVisible(), false);
+        await page.locator('#graph').focus();
+        const before = (await state(page)).scale;
+        await page.keyboard.press('+');
+        assert.ok((await state(page)).scale > before);
+        await page.keyboard.press(']');
+        await when(
+            page,
+            (now) =>
+                ['checkout', 'restock'].includes(now.selected) || ['orders', 'stock'].includes(now.selected),
+            'the deadlocked come first',
+        );
+        await page.keyboard.press('n');
+        await page.keyboard.press('Enter');
+        assert.equal(await page.evaluate(() => document.activeElement.id), 'page-inspect');
+        await page.context().close();
+    });
+
+    await t.test('light and dark can be chosen, and stay', async () => {
+        const page = await openPage(browser, service.url, { colorScheme: 'light' });
+        const ground = () => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
+        const light = await ground();
+        await page.keyboard.press('t');
+        const dark = await ground();
+        assert.notEqual(light, dark);
+        await page.reload();
+        assert.equal(await ground(), dark);
+        await page.locator('#theme').click();
+        assert.equal(await ground(), light);
+        await page.context().close();
+    });
+
+    await t.test('360 pixels are enough', async () => {
+        const page = await openPage(browser, service.url, {
+            viewport: { width: 360, height: 740 },
+            hasTouch: true,
+            isMobile: true,
+        });
+        await page.locator('#banner button').first().waitFor();
+        for (const tab of ['1', '2', '3', '4']) {
+            await page.keyboard.press(tab);
+            const wide = await page.evaluate(() => document.documentElement.scrollWidth);
+            assert.ok(wide <= 360, `tab ${tab}: ${wide} pixels`);
+        }
+        const small = await page.evaluate(() =>
+            [...document.querySelectorAll('button, select, input')]
+                .filter((one) => one.checkVisibility() && !one.matches('.name, [type=checkbox]'))
+                .map((one) => ({
+                    height: one.getBoundingClientRect().height,
+                    html: one.outerHTML.slice(0, 80),
+                }))
+                .filter((one) => one.height < 30),
+        );
+        assert.deepEqual(small, []);
+        await page.locator('#banner').getByRole('button', { name: 'Replay' }).tap();
+        await page.locator('#replay').waitFor();
+        assert.ok((await page.evaluate(() => document.documentElement.scrollWidth)) <= 360);
+        assert.deepEqual(page.problems, []);
+        await page.context().close();
+    });
+
+    await t.test('nothing moves for those who do not want it', async () => {
+        const frames = async (reducedMotion) => {
+            const page = await openPage(browser, service.url, { reducedMotion });
+            await when(page, (now) => now.dead.length === 3, 'the deadlock');
+            await page.waitForFunction(() => !window.gordian.stage.scene.moving);
+            await page.waitForTimeout(500);
+            const count = await page.evaluate(async () => {
+                const { drawTimes } = window.gordian.stage;
+                drawTimes.clear();
+                for (let i = 0; i < 30; i++) {
+                    await new Promise(requestAnimationFrame);
+                }
+                return drawTimes.size;
+            });
+            await page.context().close();
+            return count;
+        };
+        assert.ok((await frames('no-preference')) >= 15, 'a deadlock moves');
+        assert.ok((await frames('reduce')) <= 3, 'and here it does not');
+    });
+});
+
+test('five thousand nodes stay smooth', async (t) => {
+    const service = await serve(t);
+    const client = await service.client();
+    t.after(() => client.close());
+    const half = 2500;
+    const lines = [];
+    for (let i = 0; i < half; i++) {
+        lines.push(`resource r${i}`);
+    }
+    for (let i = 0; i < half; i++) {
+        lines.push(`request p${i} r${i}`);
+    }
+    // Chains of five, none of them closed.
+    for (let i = 0; i < half; i++) {
+        if (i % 5 !== 4) {
+            lines.push(`request p${i} r${i + 1}`);
+        }
+    }
+    await client.send(...lines);
+    const page = await openPage(browser, service.url);
+    await when(
+        page,
+        (now) => now.nodes === 2 * half && now.links === half + (half / 5) * 4,
+        'five thousand nodes',
+    );
+    // The same shapes drawn by the barest loop there can be are the measure, so that the machine does not matter.
+    const measure = () =>
+        page.evaluate(async () => {
+            const { stage } = window.gordian;
+            const frame = () => new Promise(requestAnimationFrame);
+            const middle = (list) => list.sort((a, b) => a - b)[list.length >> 1];
+            const bare = document.createElement('canvas');
+            bare.width = stage.canvas.width;
+            bare.height = stage.canvas.height;
+            const context = bare.getContext('2d', { alpha: false });
+            const { scene } = stage;
+            const own = [];
+            const baseline = [];
+            for (let i = 0; i < 40; i++) {
+                stage.zoom(i % 2 ? 1.05 : 1 / 1.05);
+                stage.drawTimes.clear();
+                await frame();
+                await frame();
+                own.push(stage.drawTimes.quantile(0.5));
+                const started = performance.now();
+                context.fillStyle = '#fff';
+                context.fillRect(0, 0, bare.width, bare.height);
+                context.beginPath();
+                for (let k = 0; k < scene.links.length; k += 2) {
+                    context.moveTo(scene.x[scene.links[k]], scene.y[scene.links[k]]);
+                    context.lineTo(scene.x[scene.links[k + 1]], scene.y[scene.links[k + 1]]);
+                }
+                context.stroke();
+                context.fillStyle = '#000';
+                for (let k = 0; k < scene.nodes.length; k++) {
+                    context.fillRect(scene.x[k] - 2, scene.y[k] - 2, 4, 4);
+                }
+                baseline.push(performance.now() - started);
+            }
+            return { own: middle(own), baseline: middle(baseline) };
+        });
+    const { own, baseline } = await measure();
+    t.diagnostic(
+        `a frame of 5000 nodes: ${own.toFixed(2)} ms, ${(own / baseline).toFixed(2)} times the barest loop`,
+    );
+    assert.ok(own / baseline < 6, `${own.toFixed(2)} ms against ${baseline.toFixed(2)} ms`);
+    // The page answers while the layout works: the longest time between two turns of its loop.
+    await page.keyboard.press('g');
+    await until(
+        async () => /nodes\s+5000/.test(await page.locator('#overlay').innerText()),
+        'the overlay tells',
+    );
+    // And a deadlock in the midst of them is found, alone.
+    await client.send(`request p4 r0`);
+    await when(page, (now) => now.core.length === 5, 'the deadlock');
+    await page.keyboard.press('d');
+    await when(page, (now) => now.show === 'dead' && now.nodes === 10, 'isolated');
+    assert.deepEqual(page.problems, []);
+});

@@ -1,0 +1,164 @@
+// Takes the pictures of the documents: a shop at work in a real service, until two of its jobs meet.
+//
+//     node screenshots.mjs GORDIAN PAGE-WORK FOLDER
+
+import { join } from 'node:path';
+import { openBrowser, openPage } from './browser.mjs';
+import { Service, until } from './service.mjs';
+
+const [, , gordian, work, folder] = process.argv;
+const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
+
+const tables = [
+    'orders',
+    'stock',
+    'ledger',
+    'customers',
+    'prices',
+    'shipments',
+    'invoices',
+    'returns',
+    'carts',
+    'reviews',
+];
+const jobs = [
+    'checkout',
+    'restock',
+    'report',
+    'import',
+    'invoice',
+    'refund',
+    'audit',
+    'mail',
+    'backup',
+    'index',
+];
+
+let seed = 20261;
+const below = (n) => {
+    seed = (Math.imul(seed, 1103515245) + 12345) >>> 0;
+    return Math.floor((seed / 2 ** 32) * n);
+};
+
+/** Jobs that take tables in order, so that they wait now and then and never for each other. */
+class Work {
+    constructor(client) {
+        this.client = client;
+        this.held = new Map();
+        this.waiting = new Set();
+    }
+
+    async prepare() {
+        const lines = tables.flatMap((name) => [1, 2, 3, 4].map((shard) => `resource ${name}-${shard}`));
+        lines.push('resource connections 24', 'resource gpu 4', 'resource licences 6');
+        await this.client.send(...lines);
+    }
+
+    name(i) {
+        return `${jobs[i % jobs.length]}-${Math.floor(i / jobs.length) + 1}`;
+    }
+
+    async turn() {
+        const lines = [];
+        for (let i = 0; i < 12; i++) {
+            const id = below(46);
+            const name = this.name(id);
+            const held = this.held.get(name) ?? [];
+            const table = id % (tables.length * 4);
+            if (this.waiting.has(name)) {
+                if (below(4) === 0) {
+                    this.waiting.delete(name);
+                    lines.push(`exit ${name}`);
+                    this.held.delete(name);
+                }
+            } else if (held.length > 3 || (held.length > 0 && below(5) === 0)) {
+                lines.push(`exit ${name}`);
+                this.held.delete(name);
+            } else {
+                const last = held.length > 0 ? held[held.length - 1] : Math.max(0, table - 6);
+                const next = last + 1 + below(7);
+                if (next < tables.length * 4) {
+                    const what = `${tables[Math.floor(next / 4)]}-${(next % 4) + 1}`;
+                    lines.push(
+                        held.length === 0 ? `request ${name} connections ${what}` : `request ${name} ${what}`,
+                    );
+                    this.held.set(name, [...held, next]);
+                }
+            }
+        }
+        if (lines.length === 0) {
+            return;
+        }
+        for (const answer of await this.client.send(...lines)) {
+            if (answer.result === 'blocked') {
+                this.waiting.add(answer.process);
+            }
+            for (const name of answer.granted_to ?? []) {
+                this.waiting.delete(name);
+            }
+        }
+    }
+
+    async forSeconds(seconds) {
+        for (const end = Date.now() + seconds * 1000; Date.now() < end;) {
+            await this.turn();
+            await pause(25 + below(60));
+        }
+    }
+}
+
+const service = await Service.start(gordian);
+const browser = await openBrowser(work);
+try {
+    const client = await service.client();
+    const shop = new Work(client);
+    await shop.prepare();
+    const page = await openPage(browser, service.url, { colorScheme: 'light', deviceScaleFactor: 1 });
+    await shop.forSeconds(45);
+    const before = [
+        'resource till',
+        'resource safe',
+        'request cashier till',
+        'request manager safe',
+        'request courier till',
+    ];
+    for (const line of before) {
+        await client.send(line);
+        await shop.forSeconds(0.4);
+    }
+    await client.send('request cashier safe');
+    await shop.forSeconds(0.5);
+    await client.send('request manager till');
+    await client.send('request guard safe');
+    await until(() => page.evaluate(() => window.gordian.graph.dead().length >= 4), 'the deadlock');
+    await pause(5000);
+    const shoot = (target, name) => target.screenshot({ path: join(folder, name) });
+    await shoot(page, 'light.png');
+    await page.emulateMedia({ colorScheme: 'dark' });
+    await page.getByRole('button', { name: 'Isolate', exact: true }).click();
+    await page.evaluate(() => window.gordian.select(window.gordian.graph.find('courier'), true));
+    await pause(2500);
+    await shoot(page, 'dark.png');
+    await page.emulateMedia({ colorScheme: 'light' });
+    await page.keyboard.press('Escape');
+    await page.keyboard.press('Escape');
+    await page.getByRole('button', { name: 'Replay' }).first().click();
+    await page.locator('#replay').waitFor();
+    await pause(2500);
+    await shoot(page, 'replay.png');
+    const phone = await openPage(browser, service.url, {
+        viewport: { width: 360, height: 740 },
+        deviceScaleFactor: 2,
+        isMobile: true,
+        hasTouch: true,
+    });
+    await pause(4000);
+    await shoot(phone, 'phone.png');
+    const problems = [...page.problems, ...phone.problems];
+    if (problems.length > 0) {
+        throw new Error(problems.join('\n'));
+    }
+} finally {
+    await browser.close();
+    await service.stop();
+}

@@ -1,0 +1,61 @@
+/* A service in a thread of the test, as plain as can be: one detecting system, the binary form, and
+ * faults on demand. What a client library must cope with, it does on purpose: it cuts connections
+ * at any byte, answers in pieces, and declines to take events now and then. */
+#ifndef GORDIAN_TESTS_SERVE_FAKE_H
+#define GORDIAN_TESTS_SERVE_FAKE_H
+
+#include "base/random.h"
+
+#include <gordian/gordian.h>
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#define FAKE_CLIENTS 8
+
+struct fake_options {
+    uint64_t seed;
+    unsigned cut_percent; /* of frames: the connection ends before, within or after the answer */
+    unsigned decline_percent; /* of EVENTS frames: not kept, or only a part of it is taken */
+    unsigned part_percent;    /* of answers: sent in pieces */
+    bool forget_sessions;     /* nobody can resume */
+    bool avoids;              /* says that its system is one that avoids */
+    uint32_t mute_after;      /* says nothing more after so many frames; 0: talks on */
+};
+
+struct fake_session {
+    uint8_t id[16];
+    uint64_t last;
+};
+
+struct fake_connection {
+    int fd;
+    struct fake_session *session;
+    unsigned char *in;
+    size_t used;
+    bool started;
+};
+
+struct fake {
+    struct fake_options options;
+    struct random random;
+    int listener, wake[2];
+    pthread_t thread;
+    char uri[128];
+    char folder[100];
+    gordian_system *system;
+    struct fake_session sessions[64];
+    size_t session_count;
+    struct fake_connection connections[FAKE_CLIENTS];
+    uint32_t *owner; /* session by process */
+    size_t owner_room;
+    atomic_ulong frames, cuts, declined, applied, duplicates;
+};
+
+/* Starts it; fake->uri says where. False: it could not. */
+bool fake_start(struct fake *fake, const struct fake_options *options);
+/* Ends the thread; the system stays for questions until fake_free. */
+void fake_stop(struct fake *fake);
+void fake_free(struct fake *fake);
+
+#endif

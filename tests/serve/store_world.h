@@ -1,0 +1,187 @@
+/* A world for the store's tests: a folder of its own, records whose content follows from their
+ * number, and a state that follows from all records: a snapshot is right if the state is. */
+#ifndef GORDIAN_TESTS_STORE_WORLD_H
+#define GORDIAN_TESTS_STORE_WORLD_H
+
+#include "../test.h"
+#include "base/crc.h"
+#include "base/random.h"
+#include "serve/store.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+struct world {
+    char folder[512]; /* removed at the end, with all that is in it */
+    struct store_options options;
+    uint64_t state;    /* of all records up to `number` */
+    uint64_t number;   /* of the last record applied */
+    uint64_t sections; /* loaded */
+    uint64_t records;  /* loaded */
+    bool wrong;        /* something did not follow */
+};
+
+static inline unsigned world_scale(unsigned usual)
+{
+    const char *text = getenv("GORDIAN_TEST_SCALE");
+    unsigned long percent = text ? strtoul(text, NULL, 10) : 100;
+    unsigned long scaled = usual * percent / 100;
+    return scaled ? (unsigned)scaled : 1;
+}
+
+static inline void world_path(const struct world *world, const char *name, char *path, size_t size)
+{
+    snprintf(path, size, "%s/%s", world->folder, name);
+}
+
+/* The folder is flat. */
+static inline void world_remove(const struct world *world)
+{
+    char path[sizeof world->folder + 300];
+    DIR *folder = opendir(world->folder);
+    for (const struct dirent *entry; folder && (entry = readdir(folder));) {
+        world_path(world, entry->d_name, path, sizeof path);
+        if (entry->d_name[0] != '.')
+            unlink(path);
+    }
+    if (folder)
+        closedir(folder);
+    rmdir(world->folder);
+}
+
+static inline void world_make(struct world *world)
+{
+    const char *root = getenv("TMPDIR");
+    *world = (struct world){.state = 1};
+    snprintf(world->folder, sizeof world->folder, "%s/gordian-store-XXXXXX",
+             root && *root ? root : P_tmpdir);
+    REQUIRE(mkdtemp(world->folder) != NULL);
+    store_options_init(&world->options);
+    world->options.folder = world->folder;
+    world->options.retry_ms = 5;
+}
+
+/* The content of a record: up to a few hundred bytes, now and then many more. */
+static inline size_t world_record(uint64_t number, uint8_t *bytes, size_t room)
+{
+    struct random random;
+    random_seed(&random, number);
+    size_t length = (size_t)random_below(&random, number % 1000 == 999 ? room : 90);
+    for (size_t i = 0; i < length; i++)
+        bytes[i] = (uint8_t)random_next(&random);
+    return length;
+}
+
+static inline uint64_t world_time(uint64_t number)
+{
+    return UINT64_C(1700000000000) + number * 3 - number % 7;
+}
+
+static inline void world_apply(struct world *world, uint64_t number, const void *bytes,
+                               size_t length)
+{
+    world->state = world->state * UINT64_C(0x9e3779b97f4a7c15) + crc32c(0, bytes, length);
+    world->number = number;
+}
+
+/* The state after that many records. */
+static inline uint64_t world_state_at(uint64_t number)
+{
+    static uint8_t bytes[70000];
+    struct world model = {.state = 1};
+    for (uint64_t i = 1; i <= number; i++)
+        world_apply(&model, i, bytes, world_record(i, bytes, sizeof bytes));
+    return model.state;
+}
+
+static inline gordian_status world_section(void *context, const char *name, const void *bytes,
+                                           size_t length, gordian_error *error)
+{
+    struct world *world = context;
+    (void)error;
+    world->sections++;
+    if (strcmp(name, "state") == 0 && length == 16) {
+        memcpy(&world->state, bytes, 8);
+        memcpy(&world->number, (const char *)bytes + 8, 8);
+    } else if (strcmp(name, "padding") != 0) {
+        world->wrong = true;
+    }
+    return GORDIAN_OK;
+}
+
+static inline gordian_status world_load_record(void *context, uint64_t number, uint64_t at,
+                                               const void *bytes, size_t length,
+                                               gordian_error *error)
+{
+    static uint8_t expected[70000];
+    struct world *world = context;
+    (void)error;
+    if (number != world->number + 1 || at != world_time(number) ||
+        length != world_record(number, expected, sizeof expected) ||
+        (length && memcmp(bytes, expected, length) != 0))
+        world->wrong = true;
+    world->records++;
+    world_apply(world, number, bytes, length);
+    return GORDIAN_OK;
+}
+
+static const struct store_loader world_loader = {world_section, world_load_record};
+
+/* Opens and loads; checks that all that is there follows. */
+static inline gordian_status world_open(struct world *world, struct store **store,
+                                        struct store_found *found, gordian_error *error)
+{
+    world->state = 1;
+    world->number = world->sections = world->records = 0;
+    world->wrong = false;
+    gordian_status status = store_open(store, &world->options, found, error);
+    if (status)
+        return status;
+    status = store_load(*store, &world_loader, world, error);
+    CHECK_MSG(!status, "%s", error->message);
+    CHECK(!world->wrong);
+    CHECK(world->number == store_last(*store));
+    CHECK(world->state == world_state_at(world->number));
+    return status;
+}
+
+static inline void world_append(struct world *world, struct store *store, unsigned count)
+{
+    static uint8_t bytes[70000];
+    for (unsigned i = 0; i < count; i++) {
+        uint64_t number = world->number + 1;
+        size_t length = world_record(number, bytes, sizeof bytes);
+        CHECK(store_append(store, world_time(number), bytes, length) == number);
+        world_apply(world, number, bytes, length);
+    }
+}
+
+static inline void world_snapshot(struct world *world, struct store *store, size_t padding)
+{
+    gordian_error error = {0};
+    uint64_t both[2] = {world->state, world->number};
+    char *zeros = calloc(1, padding + 1);
+    REQUIRE(zeros && !store_snapshot_begin(store, &error));
+    CHECK(!store_snapshot_section(store, "state", both, sizeof both, &error));
+    if (padding)
+        CHECK(!store_snapshot_section(store, "padding", zeros, padding, &error));
+    store_snapshot_end(store);
+    free(zeros);
+}
+
+/* Waits until the condition holds, which the thread is to bring about; a minute at most. */
+#define WORLD_WAIT(store, condition)                                                               \
+    do {                                                                                           \
+        for (int tries_ = 0; !(condition) && tries_ < 6000; tries_++) {                            \
+            struct pollfd bell_ = {.fd = store_fd(store), .events = POLLIN};                       \
+            poll(&bell_, 1, 10);                                                                   \
+            store_poll(store);                                                                     \
+        }                                                                                          \
+        CHECK(condition);                                                                          \
+    } while (0)
+
+#endif

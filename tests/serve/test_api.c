@@ -1,0 +1,512 @@
+/* The API against the truth. Random events go into a service; every graph it answers must be the
+ * system's own state, every graph a client keeps up to date from the stream must be the graph it
+ * would fetch, and wait chains and deadlocks must be those of the system. No threads: the server,
+ * its clients and the events take turns. */
+#include "test.h"
+
+#include "base/random.h"
+#include "serve/api.h"
+#include "serve/sse.h"
+
+#include <arpa/inet.h>
+#include <event2/event.h>
+#include <jansson.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define PROCESSES 40
+#define RESOURCES 12
+#define PATIENCE  20000000 /* turns */
+
+static struct event_base *base;
+static struct api api;
+static uint16_t port;
+static struct client client;
+static struct random dice;
+static uint64_t now_ms = 1000000;
+
+/* ------------------------------------------------------------------ the world */
+
+static bool always_ready(void *context, const char **why)
+{
+    (void)context;
+    (void)why;
+    return true;
+}
+
+static uint64_t tell_time(void *context)
+{
+    (void)context;
+    return now_ms;
+}
+
+static uint64_t put_record(void *context, uint64_t at, const void *bytes, size_t length)
+{
+    return store_append(context, at, bytes, length);
+}
+
+static gordian_status put_incident(void *context, const struct incident *incident)
+{
+    return store_incident(context, incident);
+}
+
+static uint64_t last_record(void *context)
+{
+    return store_last(context);
+}
+
+static void no_wake(struct client *who)
+{
+    (void)who;
+}
+
+static void open_world(void)
+{
+    gordian_error error;
+    struct store_options keep;
+    struct service_options options;
+    struct httpd_options web = {.handle = api_handle, .context = &api};
+    base = event_base_new();
+    store_options_init(&keep);
+    REQUIRE(store_open(&api.store, &keep, NULL, &error) == GORDIAN_OK);
+    service_options_init(&options);
+    options.journal = (struct service_journal){
+        .context = api.store, .append = put_record, .incident = put_incident, .last = last_record};
+    options.clock = options.steady = tell_time;
+    REQUIRE(service_new(&api.service, &options, &error) == GORDIAN_OK);
+    REQUIRE(auth_open(&api.auth, NULL, &error) == GORDIAN_OK);
+    api.ready = always_ready;
+    web.base = base;
+    httpd_limits_init(&web.limits);
+    web.limits.stream_bytes = 64u << 20;
+    REQUIRE(httpd_open(&api.httpd, &web, &error) == GORDIAN_OK);
+    REQUIRE(httpd_listen(api.httpd, "127.0.0.1:0", &port, &error) == GORDIAN_OK);
+    REQUIRE(sse_open(&api.sse, &api, &error) == GORDIAN_OK);
+    rates_init(&api.rates, api.service);
+    client.wake = no_wake;
+    REQUIRE(service_attach(api.service, &client, SERVICE_WRITE, &error) == GORDIAN_OK);
+}
+
+static void close_world(void)
+{
+    service_detach(&client);
+    sse_close(api.sse);
+    httpd_close(api.httpd);
+    rates_free(&api.rates);
+    service_free(api.service);
+    store_close(api.store);
+    auth_close(api.auth);
+    event_base_free(base);
+}
+
+/* Lines to the service; what it answers is not looked at: the state is. */
+static void feed(const char *text)
+{
+    size_t length = strlen(text), wanted;
+    while (length > 0) {
+        size_t used = service_take(&client, text, length, 1u << 20, &wanted);
+        REQUIRE(used > 0);
+        text += used;
+        length -= used;
+    }
+    client.out.used = 0;
+    store_seal(api.store);
+}
+
+/* ------------------------------------------------------------------ HTTP */
+
+static int dial(const char *request)
+{
+    struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(port)};
+    to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    int fd = socket(AF_INET, SOCK_STREAM, 0);
+    REQUIRE(fd >= 0 && connect(fd, (struct sockaddr *)&to, sizeof to) == 0);
+    REQUIRE(send(fd, request, strlen(request), 0) == (ssize_t)strlen(request));
+    return fd;
+}
+
+struct text {
+    char *bytes;
+    size_t used, room;
+};
+
+/* Takes what has come; false at the end. */
+static bool take(int fd, struct text *text)
+{
+    if (text->room - text->used < 65537) {
+        text->room = text->room * 2 + 200000;
+        text->bytes = realloc(text->bytes, text->room);
+        REQUIRE(text->bytes);
+    }
+    ssize_t count = recv(fd, text->bytes + text->used, 65536, MSG_DONTWAIT);
+    if (count > 0)
+        text->used += (size_t)count;
+    text->bytes[text->used] = '\0';
+    return count != 0;
+}
+
+/* The body of an answer as JSON, and its status. */
+static json_t *get(const char *path, int *status)
+{
+    char request[600];
+    struct text text = {0};
+    snprintf(request, sizeof request, "GET %s HTTP/1.0\r\n\r\n", path);
+    int fd = dial(request);
+    unsigned turn = 0;
+    do {
+        event_base_loop(base, EVLOOP_NONBLOCK);
+    } while (take(fd, &text) && turn++ < PATIENCE);
+    close(fd);
+    const char *body = strstr(text.bytes, "\r\n\r\n");
+    REQUIRE(body && sscanf(text.bytes, "HTTP/1.1 %d", status) == 1);
+    json_t *parsed = json_loads(body + 4, 0, NULL);
+    REQUIRE(parsed);
+    free(text.bytes);
+    return parsed;
+}
+
+/* ------------------------------------------------------------------ a graph as numbers */
+
+/* Units held and waited for: what both sides of every comparison come down to. */
+struct matrix {
+    json_int_t units[2][PROCESSES][RESOURCES]; /* [waits] */
+};
+
+static void read_graph(const json_t *graph, struct matrix *matrix)
+{
+    size_t i;
+    const json_t *edge;
+    memset(matrix, 0, sizeof *matrix);
+    json_array_foreach(json_object_get(graph, "edges"), i, edge)
+    {
+        json_int_t p = json_integer_value(json_object_get(edge, "process"));
+        json_int_t q = json_integer_value(json_object_get(edge, "resource"));
+        REQUIRE(p < PROCESSES && q < RESOURCES);
+        matrix->units[json_is_true(json_object_get(edge, "waits"))][p][q] +=
+            json_integer_value(json_object_get(edge, "units"));
+    }
+}
+
+static void read_truth(struct served *served, struct matrix *matrix)
+{
+    static const enum served_side sides[] = {SERVED_HELD, SERVED_WANTED};
+    const gordian_edge *edges;
+    size_t count;
+    memset(matrix, 0, sizeof *matrix);
+    for (uint32_t p = 0; p < served_process_limit(served); p++)
+        for (size_t side = 0; side < 2; side++) {
+            REQUIRE(served_edges(served, sides[side], p, &edges, &count, NULL) == GORDIAN_OK);
+            for (size_t i = 0; i < count; i++)
+                matrix->units[side][p][edges[i].resource] += (json_int_t)edges[i].units;
+        }
+}
+
+static bool is_same(const struct matrix *left, const struct matrix *right)
+{
+    return memcmp(left, right, sizeof *left) == 0;
+}
+
+/* ------------------------------------------------------------------ a watcher */
+
+struct watcher {
+    int fd;
+    struct text text;
+    size_t parsed;
+    struct matrix matrix;
+    json_int_t seq;
+    bool stale; /* a reset came: fetch */
+    unsigned changes, resets, incidents, skipped, gaps;
+};
+
+static void apply_change(struct watcher *watcher, const json_t *change)
+{
+    size_t i;
+    const json_t *effect;
+    json_int_t from = json_integer_value(json_object_get(change, "from"));
+    if (from < watcher->seq) {
+        watcher->skipped++;
+        return;
+    }
+    if (from > watcher->seq) { /* something was left out: a reset must follow */
+        watcher->gaps += !watcher->stale;
+        watcher->stale = true;
+    }
+    watcher->seq = json_integer_value(json_object_get(change, "seq"));
+    watcher->changes++;
+    const json_t *names = json_object_get(change, "names");
+    json_array_foreach(json_object_get(change, "effects"), i, effect)
+    {
+        const char *what = json_string_value(json_array_get(effect, 0));
+        json_int_t p = json_integer_value(json_array_get(effect, 1));
+        json_int_t q = json_integer_value(json_array_get(effect, 2));
+        json_int_t units = json_integer_value(json_array_get(effect, 3));
+        char id[32];
+        REQUIRE(what && p < PROCESSES && q < RESOURCES);
+        watcher->matrix.units[what[1] == 'w'][p][q] += what[0] == '+' ? units : -units;
+        snprintf(id, sizeof id, "%lld", (long long)p);
+        CHECK(json_is_string(json_object_get(json_object_get(names, "processes"), id)));
+        snprintf(id, sizeof id, "%lld", (long long)q);
+        CHECK(json_is_string(
+            json_object_get(json_object_get(json_object_get(names, "resources"), id), "name")));
+    }
+}
+
+static void apply_event(struct watcher *watcher, const char *text)
+{
+    char kind[32] = "";
+    const char *data = strstr(text, "data: ");
+    if (sscanf(text, "event: %31s", kind) != 1 || !data)
+        return;
+    json_t *body = json_loads(data + 6, JSON_DISABLE_EOF_CHECK, NULL);
+    REQUIRE(body);
+    if (strcmp(kind, "change") == 0) {
+        apply_change(watcher, body);
+    } else if (strcmp(kind, "reset") == 0) {
+        watcher->resets++;
+        watcher->stale = true;
+    } else if (strcmp(kind, "incident") == 0) {
+        watcher->incidents++;
+        CHECK(!json_object_get(body, "replay"));
+    }
+    json_decref(body);
+}
+
+/* Everything that is on its way to the watcher. */
+static void watch(struct watcher *watcher)
+{
+    for (unsigned quiet = 0; quiet < 50;) {
+        size_t before = watcher->text.used;
+        event_base_loop(base, EVLOOP_NONBLOCK);
+        CHECK(take(watcher->fd, &watcher->text));
+        quiet = watcher->text.used == before ? quiet + 1 : 0;
+    }
+    char *start = watcher->text.bytes + watcher->parsed, *end;
+    while ((end = strstr(start, "\n\n"))) {
+        *end = '\0';
+        apply_event(watcher, start);
+        start = end + 2;
+    }
+    watcher->parsed = (size_t)(start - watcher->text.bytes);
+}
+
+/* Fetches the graph, which must be the truth; and what the watcher has put together must be it. */
+static void compare(struct watcher *watcher, const char *system)
+{
+    struct matrix fetched, truth;
+    int status;
+    char path[300];
+    struct served *served = service_find(api.service, system, strlen(system));
+    snprintf(path, sizeof path, "/api/v1/systems/%s/graph?limit=20000", system);
+    json_t *graph = get(path, &status);
+    CHECK(status == 200);
+    read_graph(graph, &fetched);
+    read_truth(served, &truth);
+    CHECK(is_same(&fetched, &truth));
+    CHECK(json_is_false(json_object_get(graph, "truncated")));
+    watch(watcher); /* answering the graph brought it up to date */
+    if (watcher->stale) {
+        watcher->matrix = fetched;
+        watcher->seq = json_integer_value(json_object_get(graph, "seq"));
+        watcher->stale = false;
+    }
+    CHECK(is_same(&watcher->matrix, &truth));
+    CHECK((uint64_t)watcher->seq == served->seq);
+    json_decref(graph);
+}
+
+/* ------------------------------------------------------------------ events */
+
+static void random_line(char *line, size_t size, bool avoid)
+{
+    unsigned p = (unsigned)random_below(&dice, PROCESSES);
+    unsigned q = (unsigned)random_below(&dice, RESOURCES), r = (q + 1) % RESOURCES;
+    unsigned units = 1 + (unsigned)random_below(&dice, 2);
+    switch (random_below(&dice, 10)) {
+    case 0:
+        snprintf(line, size, "cancel p%u\n", p);
+        break;
+    case 1: /* from a bank one is gone after that */
+        snprintf(line, size, "%s p%u\n", avoid ? "cancel" : "exit", p);
+        break;
+    case 2:
+        snprintf(line, size, "request p%u q%u=%u q%u\n", p, q, units, r);
+        break;
+    case 3:
+    case 4:
+    case 5:
+        snprintf(line, size, "release p%u q%u=%u\n", p, q, units);
+        break;
+    default:
+        snprintf(line, size, "request p%u q%u=%u\n", p, q, units);
+    }
+}
+
+static void declare_all(bool avoid)
+{
+    char line[600];
+    for (unsigned q = 0; q < RESOURCES; q++) {
+        snprintf(line, sizeof line, "resource q%u %u\n", q, 1 + q % 4 + 4 * avoid);
+        feed(line);
+    }
+    for (unsigned p = 0; p < PROCESSES; p++) {
+        size_t used = (size_t)snprintf(line, sizeof line, "process p%u", p);
+        for (unsigned q = 0; avoid && q < RESOURCES; q++)
+            used += (size_t)snprintf(line + used, sizeof line - used, " q%u=3", q);
+        snprintf(line + used, sizeof line - used, "\n");
+        feed(line);
+    }
+}
+
+/* ------------------------------------------------------------------ who is deadlocked, and why */
+
+static void check_deadlocked(const char *system)
+{
+    int status;
+    char path[300];
+    const uint32_t *list;
+    bool dead[PROCESSES] = {false};
+    size_t count, i, marked = 0;
+    const json_t *process;
+    struct served *served = service_find(api.service, system, strlen(system));
+    snprintf(path, sizeof path, "/api/v1/systems/%s/graph?only=deadlocked", system);
+    json_t *graph = get(path, &status);
+    REQUIRE(gordian_deadlocked(served->system, &list, &count, NULL) == GORDIAN_OK);
+    for (i = 0; i < count; i++)
+        dead[list[i]] = true;
+    json_array_foreach(json_object_get(graph, "processes"), i, process) marked +=
+        json_is_true(json_object_get(process, "deadlocked"));
+    CHECK_MSG(marked == count && json_array_size(json_object_get(graph, "processes")) == count,
+              "%zu of %zu", marked, count);
+    json_decref(graph);
+    for (uint32_t p = 0; p < PROCESSES; p += 7) {
+        snprintf(path, sizeof path, "/api/v1/systems/%s/chain?process=p%u", system, p);
+        json_t *chain = get(path, &status);
+        CHECK(status == 200);
+        CHECK(json_is_true(json_object_get(chain, "deadlocked")) == dead[p]);
+        const json_t *first = json_array_get(json_object_get(chain, "chain"), 0);
+        CHECK((json_array_size(json_object_get(first, "waits_for")) > 0) ==
+              gordian_is_waiting(served->system, p));
+        json_decref(chain);
+    }
+}
+
+/* ------------------------------------------------------------------ the tests */
+
+static void watch_system(const char *system, bool avoid, unsigned rounds)
+{
+    char line[2000], name[100];
+    struct watcher watcher = {.stale = true};
+    snprintf(line, sizeof line, "open %s %s%s\nuse %s\n", system, avoid ? "avoid" : "detect",
+             avoid ? " queue=yes" : "", system);
+    feed(line);
+    declare_all(avoid);
+    snprintf(name, sizeof name, "GET /api/v1/stream?system=%s HTTP/1.1\r\nHost: localhost\r\n\r\n",
+             system);
+    watcher.fd = dial(name);
+    watch(&watcher);
+    compare(&watcher, system);
+    for (unsigned round = 0; round < rounds; round++) {
+        uint64_t burst = round % 50 == 25 ? 6000 : random_below(&dice, 60);
+        for (uint64_t i = 0; i < burst; i++) {
+            random_line(line, sizeof line, avoid);
+            feed(line);
+        }
+        now_ms += random_below(&dice, 300);
+        if (random_chance(&dice, 80))
+            sse_tick(api.sse, rates_tick(&api.rates));
+        if (random_chance(&dice, 30)) {
+            now_ms += 1000; /* a reset that is due may come */
+            sse_tick(api.sse, rates_tick(&api.rates));
+            compare(&watcher, system);
+        }
+        if (!avoid && random_chance(&dice, 10))
+            check_deadlocked(system);
+    }
+    CHECK_MSG(watcher.changes > rounds / 4 && watcher.resets > 0 && watcher.resets < rounds / 4,
+              "%u changes, %u resets", watcher.changes, watcher.resets);
+    CHECK(watcher.gaps <= watcher.resets);
+    CHECK(avoid || watcher.incidents > 0);
+    close(watcher.fd);
+    free(watcher.text.bytes);
+}
+
+/* The neighbourhood of a node is what a search of our own finds. */
+static void check_around(const char *system, uint32_t start, unsigned depth)
+{
+    struct matrix truth;
+    bool processes[PROCESSES] = {false}, resources[RESOURCES] = {false};
+    struct served *served = service_find(api.service, system, strlen(system));
+    read_truth(served, &truth);
+    processes[start] = true;
+    for (unsigned step = 0; step < depth; step++) {
+        bool more[PROCESSES] = {false}, most[RESOURCES] = {false};
+        for (uint32_t p = 0; p < PROCESSES; p++)
+            for (uint32_t q = 0; q < RESOURCES; q++)
+                if (truth.units[0][p][q] || truth.units[1][p][q]) {
+                    more[p] |= resources[q];
+                    most[q] |= processes[p];
+                }
+        for (uint32_t p = 0; p < PROCESSES; p++)
+            processes[p] |= more[p];
+        for (uint32_t q = 0; q < RESOURCES; q++)
+            resources[q] |= most[q];
+    }
+    char path[200];
+    int status;
+    size_t i, expected = 0;
+    const json_t *node;
+    snprintf(path, sizeof path, "/api/v1/systems/%s/graph?around=p%u&depth=%u", system, start,
+             depth);
+    json_t *graph = get(path, &status);
+    json_array_foreach(json_object_get(graph, "processes"), i, node)
+        CHECK(processes[json_integer_value(json_object_get(node, "id"))]);
+    json_array_foreach(json_object_get(graph, "resources"), i, node)
+        CHECK(resources[json_integer_value(json_object_get(node, "id"))]);
+    for (uint32_t p = 0; p < PROCESSES; p++)
+        expected += processes[p];
+    for (uint32_t q = 0; q < RESOURCES; q++)
+        expected += resources[q];
+    CHECK(json_array_size(json_object_get(graph, "processes")) +
+              json_array_size(json_object_get(graph, "resources")) ==
+          expected);
+    json_decref(graph);
+}
+
+/* The longest wait is the longest wait. */
+static void check_longest(void)
+{
+    for (uint32_t i = 0; i < api.service->system_limit; i++) {
+        const struct served *served = api.service->systems[i];
+        uint64_t oldest = 0;
+        if (!served)
+            continue;
+        rates_tick(&api.rates);
+        rates_tick(&api.rates);
+        for (uint32_t p = 0; p < served_process_limit(served); p++) {
+            uint64_t since = served->processes[p].since;
+            if (since && (!oldest || since < oldest))
+                oldest = since;
+        }
+        const struct rates_system *rates = rates_of(&api.rates, served);
+        CHECK(rates && rates_oldest(rates) == oldest);
+    }
+}
+
+int main(void)
+{
+    const char *scale = getenv("GORDIAN_TEST_SCALE");
+    unsigned rounds = 4u * (scale ? (unsigned)atoi(scale) : 100u);
+    rounds = rounds < 60 ? 60 : rounds;
+    random_seed(&dice, 2026);
+    open_world();
+    watch_system("first", false, rounds);
+    check_longest();
+    for (uint32_t p = 0; p < PROCESSES; p += 3)
+        for (unsigned depth = 0; depth < 5; depth++)
+            check_around("first", p, depth);
+    watch_system("second", true, rounds);
+    check_longest();
+    close_world();
+    return test_done();
+}

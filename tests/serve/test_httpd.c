@@ -1,0 +1,368 @@
+/* The HTTP server by itself: whole and half requests, limits of size, time and number, answers that
+ * nobody reads, streams. The server runs in a thread, clients are plain sockets. Times are limits
+ * for the server's patience, never for its speed: a slow machine only makes the test slower. */
+#include "test.h"
+
+#include "base/clock.h"
+#include "serve/http.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <event2/event.h>
+#include <event2/thread.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define PATIENCE_MS 60000 /* of the test, for what must happen some time */
+#define BIG         (8u << 20)
+
+static struct event_base *base;
+static struct httpd *httpd;
+static uint16_t port;
+static atomic_uint streams_begun, streams_gone;
+static atomic_uint refused, connections; /* the server's figures */
+static struct http_connection *the_stream;
+
+/* ------------------------------------------------------------------ the server */
+
+static void on_gone(void *context)
+{
+    (void)context;
+    the_stream = NULL;
+    streams_gone++;
+}
+
+static void handle(void *context, struct http_connection *connection,
+                   const struct http_request *request, const char *body, size_t length)
+{
+    (void)context;
+    struct output out;
+    if (strcmp(request->path, "/stream") == 0) {
+        if (http_stream_begin(connection, "text/event-stream", on_gone, NULL)) {
+            the_stream = connection;
+            http_stream_write(connection, ": hello\n\n", 9);
+            streams_begun++;
+        }
+        return;
+    }
+    if (strcmp(request->path, "/error") == 0) {
+        http_reply_error(connection, 404, "not \"here\"");
+        return;
+    }
+    if (strcmp(request->path, "/nothing") == 0)
+        return;
+    output_open(&out, -1);
+    if (strcmp(request->path, "/big") == 0) {
+        for (size_t i = 0; i < BIG / 16; i++)
+            output_text(&out, "0123456789abcdef");
+    } else {
+        output_format(&out, "%s %zu ", request->path, length);
+        output_bytes(&out, body, length);
+    }
+    http_reply(connection, 200, "text/plain", "X-Test: yes\r\n", &out);
+}
+
+/* A stream that is written to whether it is read or not. */
+static void on_tick(evutil_socket_t fd, short what, void *context)
+{
+    static char text[4096];
+    (void)fd;
+    (void)what;
+    (void)context;
+    struct httpd_figures figures;
+    httpd_figures(httpd, &figures);
+    refused = (unsigned)figures.refused;
+    connections = figures.connections;
+    memset(text, 'x', sizeof text);
+    if (the_stream)
+        http_stream_write(the_stream, text, sizeof text);
+}
+
+static void *serve(void *context)
+{
+    struct timeval every = {.tv_usec = 1000};
+    struct event *tick = event_new(base, -1, EV_PERSIST, on_tick, NULL);
+    event_add(tick, &every);
+    event_base_dispatch(base);
+    event_free(tick);
+    httpd_close(httpd);
+    return context;
+}
+
+static void start(pthread_t *thread)
+{
+    gordian_error error;
+    struct httpd_options options = {.handle = handle};
+    REQUIRE(evthread_use_pthreads() == 0);
+    base = event_base_new();
+    httpd_limits_init(&options.limits);
+    options.base = base;
+    options.limits.connections = 8;
+    options.limits.streams = 1;
+    options.limits.body_bytes = 1000;
+    options.limits.stream_bytes = 64u << 10;
+    options.limits.request_ms = 400;
+    options.limits.answer_ms = 800;
+    options.limits.idle_ms = 1000;
+    REQUIRE(httpd_open(&httpd, &options, &error) == GORDIAN_OK);
+    CHECK(httpd_listen(httpd, "nonsense", NULL, &error) == GORDIAN_INPUT);
+    CHECK(httpd_listen(httpd, "127.0.0.1:99999", NULL, &error) == GORDIAN_INPUT);
+    CHECK(httpd_listen(httpd, "192.0.2.1:0", NULL, &error) == GORDIAN_IO);
+    REQUIRE(httpd_listen(httpd, "127.0.0.1:0", &port, &error) == GORDIAN_OK && port != 0);
+    REQUIRE(pthread_create(thread, NULL, serve, NULL) == 0);
+}
+
+/* ------------------------------------------------------------------ clients */
+
+static int dial(void)
+{
+    struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(port)};
+    to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    int fd = socket(AF_INET, SOCK_STREAM, 0);
+    REQUIRE(fd >= 0 && connect(fd, (struct sockaddr *)&to, sizeof to) == 0);
+    return fd;
+}
+
+static bool say(int fd, const char *text)
+{
+    size_t length = strlen(text);
+    return send(fd, text, length, MSG_NOSIGNAL) == (ssize_t)length;
+}
+
+/* Reads until the other side ends, or `until` is there. The text, and whether it ended. */
+static const char *hear(int fd, const char *until, bool *ended)
+{
+    static char text[20000];
+    size_t used = 0;
+    struct pollfd poll_for = {.fd = fd, .events = POLLIN};
+    text[0] = '\0';
+    *ended = false;
+    while (used < sizeof text - 1 && !(until && strstr(text, until)) &&
+           poll(&poll_for, 1, PATIENCE_MS) > 0) {
+        ssize_t count = recv(fd, text + used, sizeof text - 1 - used, 0);
+        if (count <= 0) {
+            *ended = true;
+            break;
+        }
+        used += (size_t)count;
+        text[used] = '\0';
+    }
+    return text;
+}
+
+static bool ask(const char *request, const char *expected)
+{
+    bool ended;
+    int fd = dial();
+    CHECK(say(fd, request));
+    const char *text = hear(fd, NULL, &ended);
+    close(fd);
+    CHECK_MSG(ended && strstr(text, expected), "asked '%.60s', expected '%s', got '%.300s'",
+              request, expected, text);
+    return ended && strstr(text, expected);
+}
+
+static void wait_for(atomic_uint *what, unsigned value)
+{
+    uint64_t limit = clock_ns() + PATIENCE_MS * UINT64_C(1000000);
+    while (*what != value && clock_ns() < limit)
+        usleep(1000);
+    CHECK(*what == value);
+}
+
+/* ------------------------------------------------------------------ whole requests */
+
+static void test_requests(void)
+{
+    ask("GET /a HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n", "/a 0 ");
+    ask("GET /a HTTP/1.0\r\n\r\n", "Connection: close\r\n");
+    ask("GET /a HTTP/1.0\r\n\r\n", "X-Test: yes\r\n");
+    ask("POST /b HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\nConnection: close\r\n\r\nabc",
+        "/b 3 abc");
+    ask("GET /error HTTP/1.0\r\n\r\n",
+        "{\"error\":{\"status\":404,\"message\":\"not \\\"here\\\"\"}}");
+    ask("GET /nothing HTTP/1.0\r\n\r\n", "HTTP/1.1 500 ");
+    ask("HEAD /abc HTTP/1.0\r\n\r\n", "Content-Length: 7\r\n");
+    ask("nonsense\r\n\r\n", "HTTP/1.1 400 ");
+    ask("GET / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n", "HTTP/1.1 411 ");
+    ask("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 1001\r\n\r\n", "HTTP/1.1 413 ");
+    ask("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 18446744073709551615\r\n\r\n",
+        "HTTP/1.1 400 ");
+
+    /* No body for HEAD. */
+    bool ended;
+    int fd = dial();
+    say(fd, "HEAD /abc HTTP/1.0\r\n\r\n");
+    CHECK(!strstr(hear(fd, NULL, &ended), "/abc 0") && ended);
+    close(fd);
+}
+
+static void test_keep_alive(void)
+{
+    bool ended;
+    int fd = dial();
+    /* Several at once, then one in pieces. */
+    say(fd, "GET /1 HTTP/1.1\r\nHost: h\r\n\r\nPOST /2 HTTP/1.1\r\nHost: h\r\nContent-Length: 2"
+            "\r\n\r\nxyGET /3 HTTP/1.1\r\nHost: h\r\n\r\n");
+    const char *text = hear(fd, "/3 0 ", &ended);
+    const char *one = strstr(text, "/1 0 "), *two = strstr(text, "/2 2 xy");
+    CHECK(one && two && one < two && strstr(text, "/3 0 ") > two && !ended);
+    const char late[] = "POST /4 HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\nabcde";
+    for (size_t i = 0; late[i]; i++)
+        say(fd, (char[]){late[i], '\0'});
+    CHECK(strstr(hear(fd, "/4 5 abcde", &ended), "/4 5 abcde") && !ended);
+    say(fd, "POST /5 HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\nContent-Length: 1\r\n\r\n");
+    CHECK(strstr(hear(fd, "100 Continue\r\n\r\n", &ended), "HTTP/1.1 100 "));
+    say(fd, "z");
+    CHECK(strstr(hear(fd, "/5 1 z", &ended), "/5 1 z"));
+    /* An idle one ends some time. */
+    hear(fd, NULL, &ended);
+    CHECK(ended);
+    close(fd);
+}
+
+/* ------------------------------------------------------------------ too much, too slow */
+
+static void test_oversized(void)
+{
+    bool ended;
+    static char head[40000];
+    int fd = dial();
+    strcpy(head, "GET / HTTP/1.1\r\nHost: h\r\nX: ");
+    memset(head + strlen(head), 'a', 30000);
+    say(fd, head);
+    CHECK(strstr(hear(fd, NULL, &ended), "HTTP/1.1 431 ") && ended);
+    close(fd);
+    /* The answer arrives although the client sends on and on. */
+    fd = dial();
+    say(fd, "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 100000\r\n\r\n");
+    for (int i = 0; i < 10; i++)
+        send(fd, head, 10000, MSG_NOSIGNAL);
+    CHECK(strstr(hear(fd, "413", &ended), "HTTP/1.1 413 "));
+    close(fd);
+}
+
+/* One byte now and then, for ever: the request's time is limited in all. */
+static void drip(const char *start, const char *status)
+{
+    bool ended = false;
+    int fd = dial();
+    say(fd, start);
+    uint64_t limit = clock_ns() + PATIENCE_MS * UINT64_C(1000000);
+    struct pollfd poll_for = {.fd = fd, .events = POLLIN};
+    while (clock_ns() < limit && poll(&poll_for, 1, 20) == 0)
+        send(fd, "a", 1, MSG_NOSIGNAL);
+    const char *text = hear(fd, NULL, &ended);
+    CHECK_MSG(ended && strstr(text, status), "%s: '%.100s'", start, text);
+    close(fd);
+}
+
+static void test_slow(void)
+{
+    drip("GET /", "HTTP/1.1 408 ");
+    drip("GET / HTTP/1.1\r\nHost: h\r\nX: ", "HTTP/1.1 408 ");
+    drip("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 1000\r\n\r\n", "HTTP/1.1 408 ");
+    bool ended;
+    int fd = dial(); /* says nothing at all */
+    CHECK(strlen(hear(fd, NULL, &ended)) == 0 && ended);
+    close(fd);
+}
+
+/* An answer that is not read, or read very slowly, ends the connection. */
+static void test_unread(void)
+{
+    char text[4096];
+    wait_for(&connections, 0);
+    int fd = dial();
+    wait_for(&connections, 1);
+    say(fd, "GET /big HTTP/1.1\r\nHost: h\r\n\r\n");
+    uint64_t limit = clock_ns() + PATIENCE_MS * UINT64_C(1000000);
+    size_t total = 0;
+    ssize_t count = 1;
+    while (clock_ns() < limit && count > 0) {
+        usleep(20000);
+        count = recv(fd, text, 16, 0);
+        total += count > 0 ? (size_t)count : 0;
+        /* What is in the kernel's buffers keeps coming: stop when the server has given up. */
+        if (connections == 0)
+            break;
+    }
+    while ((count = recv(fd, text, sizeof text, 0)) > 0)
+        total += (size_t)count;
+    CHECK(total < BIG);
+    close(fd);
+    /* And one that is read in full, and another after it on the same connection. */
+    fd = dial();
+    say(fd, "GET /big HTTP/1.1\r\nHost: h\r\n\r\nGET /z HTTP/1.1\r\nHost: h\r\nConnection: close"
+            "\r\n\r\n");
+    total = 0;
+    while ((count = recv(fd, text, sizeof text, 0)) > 0)
+        total += (size_t)count;
+    CHECK(total > BIG && total < BIG + 2000);
+    close(fd);
+}
+
+/* Whoever keeps all connections busy with nothing keeps nobody else out. */
+static void test_crowd(void)
+{
+    int fds[30];
+    for (size_t i = 0; i < 30; i++) {
+        fds[i] = dial();
+        say(fds[i], "GET /slow");
+        if (i % 10 == 9)
+            ask("GET /a HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n", "/a 0 ");
+    }
+    for (size_t i = 0; i < 30; i++)
+        close(fds[i]);
+    uint64_t limit = clock_ns() + PATIENCE_MS * UINT64_C(1000000);
+    while (refused == 0 && clock_ns() < limit)
+        usleep(1000);
+    CHECK(refused > 0 && connections <= 8);
+}
+
+/* ------------------------------------------------------------------ streams */
+
+static void test_streams(void)
+{
+    bool ended;
+    int fd = dial();
+    say(fd, "GET /stream HTTP/1.1\r\nHost: h\r\n\r\n");
+    const char *text = hear(fd, "xxxx", &ended);
+    CHECK(strstr(text, "Content-Type: text/event-stream\r\n") && strstr(text, ": hello\n\n"));
+    CHECK(!strstr(text, "Content-Length"));
+    wait_for(&streams_begun, 1);
+    ask("GET /stream HTTP/1.0\r\n\r\n", "HTTP/1.1 503 ");
+    close(fd); /* the client goes */
+    wait_for(&streams_gone, 1);
+    fd = dial();
+    say(fd, "GET /stream HTTP/1.1\r\nHost: h\r\n\r\n");
+    wait_for(&streams_begun, 2);
+    wait_for(&streams_gone, 2); /* it does not read, and is cut off */
+    close(fd);
+}
+
+int main(void)
+{
+    pthread_t thread;
+    signal(SIGPIPE, SIG_IGN);
+    start(&thread);
+    test_requests();
+    test_keep_alive();
+    test_oversized();
+    test_slow();
+    test_unread();
+    test_crowd();
+    test_streams();
+    int last = dial(); /* open when the server ends */
+    say(last, "GET /");
+    event_base_loopbreak(base);
+    pthread_join(thread, NULL);
+    close(last);
+    event_base_free(base);
+    return test_done();
+}

@@ -1,0 +1,583 @@
+/* The service, driven without sockets: sessions, leases, duplicates, gaps, quotas, notices,
+ * incidents, tokens, what is malformed. */
+#include "service_world.h"
+
+/* ------------------------------------------------------------------ lines */
+
+static void lines_work(void)
+{
+    struct world world;
+    world_open(&world, NULL);
+    struct talker *ann = world_connect(&world);
+    say(ann, "resource a\nresource b 2\n");
+    CHECK(hears(ann)[0] == '\0'); /* a declaration that is taken is not answered */
+    say(ann, "request p a\n");
+    CHECK(strcmp(hears(ann), "{\"seq\":1,\"op\":\"request\",\"process\":\"p\",\"result\":"
+                             "\"granted\"}\n") == 0);
+    say(ann, "request q a\n");
+    CHECK(heard(ann, "\"seq\":2") && heard(ann, "\"blocked\""));
+    say(ann, "release p a\n");
+    CHECK(heard(ann, "\"released\"") && heard(ann, "\"granted_to\":[\"q\"]"));
+    CHECK(!heard(ann, "{\"granted\"")); /* what one does oneself one is not told */
+    say(ann, "release p a\n");
+    CHECK(heard(ann, "\"error\"") && heard(ann, "\"message\""));
+    say(ann, "request new nowhere\n");
+    CHECK(heard(ann, "resource 'nowhere' was never declared"));
+    say(ann, "exit new\n"); /* it did not come into being */
+    CHECK(heard(ann, "process 'new' was never seen"));
+    say(ann, "frobnicate\n");
+    CHECK(heard(ann, "{\"error\":\"unknown word") && heard(ann, "\"line\":9,\"column\":1"));
+    say(ann, "request p\n");
+    CHECK(heard(ann, "\"line\":10") && heard(ann, "expected a resource name"));
+    say(ann, "what-if p a\n");
+    CHECK(heard(ann, "{\"what_if\":\"p\",\"result\":\"blocked\"}"));
+    say(ann, "state q\n");
+    CHECK(heard(ann, "\"holds\":{\"a\":1}"));
+    say(ann, "# nothing\n\n   \n");
+    CHECK(hears(ann)[0] == '\0');
+    say(ann, "resource a\n"); /* the same again is fine, another is not */
+    CHECK(hears(ann)[0] == '\0');
+    say(ann, "resource a 5\n");
+    CHECK(heard(ann, "exists already"));
+    say(ann, "ping\n");
+    CHECK(heard(ann, "{\"pong\":true}"));
+    say(ann, "quit\n");
+    CHECK(heard(ann, "\"ok\":\"quit\"") && ann->client.closing);
+    world_close(&world);
+}
+
+static void lines_come_in_pieces(void)
+{
+    struct world world;
+    world_open(&world, NULL);
+    struct talker *ann = world_connect(&world);
+    const char *text = "resource a\n@1 request p a\n";
+    size_t wanted, length = strlen(text), start = 0;
+    for (size_t end = 1; end <= length; end++) {
+        size_t used = service_take(&ann->client, text + start, end - start, SIZE_MAX, &wanted);
+        CHECK(used == 0 || text[start + used - 1] == '\n');
+        CHECK(wanted == end - start - used + 1);
+        start += used;
+    }
+    CHECK(start == length && heard(ann, "granted"));
+    say(ann, "@1 request p a\n"); /* the same number: not applied again */
+    CHECK(heard(ann, "\"result\":\"duplicate\"") && !heard(ann, "seq"));
+    say(ann, "@1 request other a\n");
+    CHECK(heard(ann, "duplicate") && world.service->systems[0]->process_count == 1);
+    say(ann, "@3 request p a\n");
+    CHECK(heard(ann, "event 2 is missing") && heard(ann, "\"code\":7"));
+    say(ann, "@x request p a\n");
+    CHECK(heard(ann, "number of an event"));
+    say(ann, "@2 release p a\n");
+    CHECK(heard(ann, "released"));
+    world_close(&world);
+}
+
+static void banks_work(void)
+{
+    struct world world;
+    world_open(&world, NULL);
+    struct talker *ann = world_connect(&world), *bob = world_connect(&world);
+    say(ann, "open bank avoid queue=yes patience=3\n");
+    CHECK(heard(ann, "\"ok\":\"open\",\"system\":\"bank\""));
+    say(ann, "resource r 10\nprocess a r=8\nprocess b r=9\nrequest a r=4\n");
+    CHECK(heard(ann, "\"granted\"") && heard(ann, "\"sequence\""));
+    say(ann, "request b r=4\n");
+    CHECK(heard(ann, "\"unsafe\"") && heard(ann, "\"waits\":true") && heard(ann, "\"stuck\""));
+    say(bob, "use bank\nprocess c r=1\nrequest c r=7\n");
+    CHECK(heard(bob, "\"error\""));
+    say(ann, "release a r=4\n");
+    CHECK(heard(ann, "\"granted_to\":[\"b\"]"));
+    say(ann, "exit b\nexit a\n");
+    CHECK(heard(ann, "exited"));
+    CHECK(service_find(world.service, "bank", 4)->process_count == 1);
+    say(ann, "process q z=1\n");
+    CHECK(heard(ann, "resource 'z' was never declared"));
+    say(ann, "resource r 20\n");
+    CHECK(hears(ann)[0] == '\0' && served_units(service_find(world.service, "bank", 4), 0) == 20);
+    /* another configuration is another system */
+    say(bob, "open bank avoid queue=no\n");
+    CHECK(heard(bob, "\"code\":5"));
+    say(bob, "open bank avoid patience=3\n");
+    CHECK(heard(bob, "\"ok\""));
+    say(bob, "open other avoid recover=youngest\n");
+    CHECK(heard(bob, "\"column\":18"));
+    say(bob, "close bank\n");
+    CHECK(heard(bob, "others use"));
+    say(ann, "use default\nclose bank\n");
+    CHECK(heard(ann, "others use"));
+    say(bob, "use default\n");
+    say(ann, "close bank\nuse bank\nclose default\n");
+    CHECK(heard(ann, "\"ok\":\"close\"") && heard(ann, "no system of this name") &&
+          heard(ann, "\"code\":15"));
+    world_close(&world);
+}
+
+/* ------------------------------------------------------------------ sessions */
+
+static void numbers_count(void)
+{
+    struct world world;
+    world_open(&world, NULL);
+    struct talker *ann = world_connect(&world);
+    struct wire_welcome welcome = hello(ann, 60000, 0);
+    CHECK(welcome.version == 1 && welcome.last == 0 && welcome.durability == WIRE_BATCH);
+    uint32_t q = declare(ann, WIRE_RESOURCE, "q", 1), p = declare(ann, WIRE_PROCESS, "p", 0);
+    CHECK(declare(ann, WIRE_PROCESS, "p", 0) == p);
+    CHECK(send_event(ann, 1, GORDIAN_REQUEST, p, q) == GORDIAN_GRANTED);
+    CHECK(send_event(ann, 1, GORDIAN_REQUEST, p, q) == WIRE_DUPLICATE);
+    CHECK(send_event(ann, 2, GORDIAN_RELEASE, p, q) == GORDIAN_RELEASED);
+    gordian_event four[4];
+    for (int i = 0; i < 4; i++)
+        four[i] = (gordian_event){.op = i % 2 ? GORDIAN_REQUEST : GORDIAN_RELEASE,
+                                  .process = p,
+                                  .resource = q,
+                                  .units = 1,
+                                  .to = GORDIAN_NONE};
+    struct wire_frame frame = send_events(ann, 2, four, 4); /* 2 is known, 3 to 5 are not */
+    struct wire_results results;
+    struct wire_result result;
+    unsigned expected[] = {WIRE_DUPLICATE, GORDIAN_GRANTED, GORDIAN_RELEASED, GORDIAN_GRANTED};
+    CHECK(frame.kind == WIRE_RESULTS && wire_get_results(&frame, &results) && results.first == 2);
+    for (int i = 0; i < 4; i++)
+        CHECK(wire_next_result(&results, &result) && result.outcome == expected[i]);
+    frame = send_events(ann, 7, four, 1);
+    CHECK(error_code(&frame) == WIRE_GAP && !ann->client.closing);
+    CHECK(world.service->counters.duplicates == 2);
+    /* the connection is lost; the session goes on */
+    hang_up(ann);
+    ann = world_connect(&world);
+    frame = hello_as(ann, welcome.session, 60000, 0, "");
+    CHECK(frame.kind == WIRE_WELCOME && wire_get_welcome(&frame, &welcome) && welcome.last == 5);
+    CHECK(send_event(ann, 5, GORDIAN_REQUEST, p, q) == WIRE_DUPLICATE);
+    CHECK(send_event(ann, 6, GORDIAN_RELEASE, p, q) == GORDIAN_RELEASED);
+    /* taken over by another connection */
+    struct talker *bob = world_connect(&world);
+    frame = hello_as(bob, welcome.session, 60000, 0, "");
+    CHECK(frame.kind == WIRE_WELCOME && ann->client.closing && ann->woken);
+    uint8_t nobody[WIRE_SESSION_SIZE] = {1};
+    frame = hello_as(bob, nobody, 0, 0, "");
+    CHECK(error_code(&frame) == WIRE_NO_SESSION);
+    world_close(&world);
+}
+
+static void leases_end(void)
+{
+    struct world world;
+    world_open(&world, NULL);
+    struct talker *ann = world_connect(&world), *bob = world_connect(&world);
+    hello(ann, 1000, 0);
+    hello(bob, 0, 0);
+    uint32_t q = declare(ann, WIRE_RESOURCE, "q", 1), p = declare(ann, WIRE_PROCESS, "p", 0);
+    uint32_t b = declare(bob, WIRE_PROCESS, "b", 0);
+    const struct served *served = world.service->systems[0];
+    CHECK(send_event(ann, 1, GORDIAN_REQUEST, p, q) == GORDIAN_GRANTED);
+    CHECK(send_event(bob, 1, GORDIAN_REQUEST, b, q) == GORDIAN_BLOCKED);
+    world_pass(&world, 999);
+    CHECK(!ann->client.closing);
+    CHECK(send_event(ann, 0, GORDIAN_CANCEL, p, 0) == GORDIAN_REFUSED); /* a sign of life */
+    world_pass(&world, 999);
+    CHECK(!ann->client.closing && served->process_count == 2);
+    forget(bob);
+    world_pass(&world, 2); /* silent for longer than its lease */
+    CHECK(ann->client.closing && served->process_count == 1);
+    struct wire_frame frame = next_frame(bob);
+    uint32_t granted = GORDIAN_NONE;
+    CHECK(frame.kind == WIRE_GRANTED && wire_get_u32(&frame, &granted) && granted == b);
+    CHECK(world.service->session_count == 1 && world.service->counters.leases_ended == 1);
+    /* bob's session ends with its connection */
+    hang_up(bob);
+    world_pass(&world, 1);
+    CHECK(served->process_count == 0 && world.service->session_count == 0);
+    CHECK(served_free_units(served, q) == 1 && served->counters.lost == 2);
+    world_close(&world);
+}
+
+static void some_are_kept(void)
+{
+    struct world world;
+    world_open(&world, NULL);
+    struct talker *ann = world_connect(&world);
+    hello(ann, 0, WIRE_KEEP);
+    uint32_t q = declare(ann, WIRE_RESOURCE, "q", 1), p = declare(ann, WIRE_PROCESS, "p", 0);
+    send_event(ann, 1, GORDIAN_REQUEST, p, q);
+    hang_up(ann);
+    world_pass(&world, 1);
+    struct served *served = world.service->systems[0];
+    CHECK(served->process_count == 1 && served_free_units(served, q) == 0);
+    CHECK(served->processes[p].owner == GORDIAN_NONE && world.service->session_count == 0);
+    /* whoever uses it next owns it */
+    struct talker *bob = world_connect(&world);
+    hello(bob, 0, 0);
+    CHECK(declare(bob, WIRE_PROCESS, "p", 0) == p);
+    CHECK(served->processes[p].owner != GORDIAN_NONE);
+    hang_up(bob);
+    world_pass(&world, 1);
+    CHECK(served->process_count == 0);
+    /* or the system keeps */
+    struct talker *eve = world_connect(&world);
+    say(eve, "open keeper detect on-loss=keep\nresource r\nrequest x r\nquit\n");
+    hang_up(eve);
+    world_pass(&world, 1);
+    served = service_find(world.service, "keeper", 6);
+    CHECK(served && served->process_count == 1 && served_free_units(served, 0) == 0);
+    world_close(&world);
+}
+
+/* Dropping takes several turns when there is much to drop. */
+static void many_are_dropped(void)
+{
+    struct world world;
+    world_open(&world, NULL);
+    struct talker *ann = world_connect(&world);
+    char name[32];
+    hello(ann, 0, 0);
+    for (int i = 0; i < 3000; i++) {
+        snprintf(name, sizeof name, "p%d", i);
+        declare(ann, WIRE_PROCESS, name, 0);
+        forget(ann);
+        ann->client.out.used = ann->read = 0;
+    }
+    hang_up(ann);
+    service_tick(world.service);
+    CHECK(world.service->systems[0]->process_count > 0);
+    world_pass(&world, 1);
+    CHECK(world.service->systems[0]->process_count == 0 && world.service->session_count == 0);
+    world_close(&world);
+}
+
+/* ------------------------------------------------------------------ incidents */
+
+static void incidents_are_told(void)
+{
+    struct world world;
+    world_open(&world, NULL);
+    struct talker *ann = world_connect(&world), *bob = world_connect(&world),
+                  *eve = world_connect(&world);
+    say(ann, "resource a\nresource b\nrequest p a\nsubscribe mine\n");
+    say(bob, "request q b\n");
+    say(eve, "subscribe deadlocks\n");
+    say(ann, "request p b\n");
+    forget(ann);
+    forget(eve);
+    say(bob, "request q a\n");
+    CHECK(heard(bob, "\"deadlock\"") && heard(bob, "\"witness\":[\"q\",\"a\",\"p\",\"b\"]"));
+    CHECK(heard(ann, "{\"incident\":{\"id\":1") && heard(eve, "{\"incident\":{\"id\":1"));
+    CHECK(world.note_count == 1 && world.notes[0].id == 1 && !world.notes[0].ended &&
+          world.notes[0].replay && strcmp(world.notes[0].requester, "q") == 0);
+    say(eve, "request late a\n");
+    CHECK(heard(eve, "\"doomed\"") && world.note_count == 1);
+    forget(ann);
+    forget(eve);
+    say(bob, "cancel q\n");
+    CHECK(heard(eve, "\"how\":\"cancelled\"") && heard(ann, "\"how\":\"cancelled\""));
+    CHECK(world.note_count == 2 && world.notes[1].ended == world.now &&
+          strcmp(world.notes[1].how, "cancelled") == 0);
+    say(bob, "request q a\n");
+    CHECK(heard(bob, "\"deadlock\"") && world.notes[2].id == 2);
+    hang_up(bob); /* lost: its process goes, and p gets what it waits for */
+    world_pass(&world, 1);
+    CHECK(strcmp(world.notes[3].how, "lost") == 0);
+    CHECK(heard(ann, "{\"granted\":\"p\"}"));
+    CHECK(world.service->systems[0]->incident_count == 0);
+    world_close(&world);
+}
+
+static void victims_are_chosen(void)
+{
+    struct world world;
+    world_open(&world, NULL);
+    struct talker *ann = world_connect(&world);
+    say(ann, "open auto detect recover=priority\nresource a\nresource b\n"
+             "process p priority=1\nprocess q priority=9\n"
+             "request p a\nrequest q b\nrequest p b\n");
+    say(ann, "request q a\n");
+    CHECK(heard(ann, "\"deadlock\"") && heard(ann, "\"recovered\":[{\"process\":\"p\"") &&
+          heard(ann, "\"granted_to\":[\"q\"]"));
+    CHECK(world.note_count == 2 && strcmp(world.notes[1].how, "recovered") == 0 &&
+          strcmp(world.notes[1].victim, "p") == 0);
+    const struct served *served = service_find(world.service, "auto", 4);
+    CHECK(served->waiting == 0 && served->counters.recovered == 1 && served->incident_count == 0);
+    /* in the binary form whom recovery serves is with the event's result */
+    struct talker *bob = world_connect(&world);
+    hello(bob, 0, 0);
+    unsigned char bytes[64];
+    give(bob, bytes, wire_put_name(bytes, sizeof bytes, WIRE_USE, (struct wire_text){"auto", 4}));
+    uint32_t c = declare(bob, WIRE_RESOURCE, "c", 1), d = declare(bob, WIRE_RESOURCE, "d", 1);
+    uint32_t x = declare(bob, WIRE_PROCESS, "x", 0), y = declare(bob, WIRE_PROCESS, "y", 0);
+    send_event(bob, 1, GORDIAN_REQUEST, x, c);
+    send_event(bob, 2, GORDIAN_REQUEST, y, d);
+    send_event(bob, 3, GORDIAN_REQUEST, x, d);
+    gordian_event last = {
+        .op = GORDIAN_REQUEST, .process = y, .resource = c, .units = 1, .to = GORDIAN_NONE};
+    struct wire_frame frame = send_events(bob, 4, &last, 1);
+    struct wire_results results;
+    struct wire_result result;
+    uint32_t served_id = GORDIAN_NONE;
+    CHECK(wire_get_results(&frame, &results) && wire_next_result(&results, &result));
+    CHECK(result.outcome == GORDIAN_DEADLOCK && result.served == 1 &&
+          wire_next_served(&results, &served_id) && served_id == x);
+    CHECK(next_frame(bob).kind == 0); /* and not told twice */
+    world_close(&world);
+}
+
+static void everything_is_told(void)
+{
+    struct world world;
+    world_open(&world, NULL);
+    struct talker *ann = world_connect(&world), *eve = world_connect(&world);
+    say(ann, "resource a\n");
+    say(eve, "subscribe all\n");
+    forget(eve);
+    say(ann, "request p a\n");
+    CHECK(heard(eve, "{\"event\":{\"system\":\"default\",\"op\":\"request\",\"process\":\"p\","
+                     "\"result\":\"granted\"}}"));
+    say(eve, "subscribe none\n");
+    forget(eve);
+    say(ann, "release p a\n");
+    CHECK(hears(eve)[0] == '\0');
+    say(eve, "subscribe deadlocks,nonsense\n");
+    CHECK(heard(eve, "error"));
+    world_close(&world);
+}
+
+/* ------------------------------------------------------------------ limits */
+
+static void tight(struct service_options *options)
+{
+    options->limits.systems = 2;
+    options->limits.names = 5;
+    options->limits.session_names = 2;
+    options->limits.sessions = 3;
+    options->limits.clients = 4;
+    options->limits.events_a_second = 10;
+    options->limits.lease_max_ms = 5000;
+}
+
+static void quotas_hold(void)
+{
+    struct world world;
+    world_open(&world, tight);
+    struct talker *ann = world_connect(&world);
+    struct wire_welcome welcome = hello(ann, 1000000, 0);
+    CHECK(welcome.events_a_second == 10 && world.service->sessions[0].lease_ms == 5000);
+    uint32_t q = declare(ann, WIRE_RESOURCE, "q", 1), p = declare(ann, WIRE_PROCESS, "p", 0);
+    CHECK(declare(ann, WIRE_PROCESS, "p2", 0) != GORDIAN_NONE);
+    CHECK(declare(ann, WIRE_PROCESS, "p3", 0) == GORDIAN_NONE); /* two a session */
+    CHECK(declare(ann, WIRE_PROCESS, "p2", 0) != GORDIAN_NONE); /* known ones are fine */
+    CHECK(declare(ann, WIRE_RESOURCE, "q2", 1) != GORDIAN_NONE);
+    CHECK(declare(ann, WIRE_RESOURCE, "q3", 1) != GORDIAN_NONE);
+    CHECK(declare(ann, WIRE_RESOURCE, "q4", 1) == GORDIAN_NONE); /* five in all */
+    struct talker *bob = world_connect(&world);
+    say(bob, "open one detect\n");
+    CHECK(heard(bob, "\"ok\""));
+    say(bob, "open two detect\n");
+    CHECK(heard(bob, "\"code\":8"));
+    struct talker *eve = world_connect(&world), *ida = world_connect(&world);
+    struct talker one_more = {0};
+    CHECK(service_attach(world.service, &one_more.client, SERVICE_WRITE, NULL) ==
+          GORDIAN_UNAVAILABLE);
+    hello(bob->client.form == CLIENT_LINES ? eve : bob, 0, 0);
+    say(bob, "hello\n");
+    say(ida, "request z q\n");
+    CHECK(heard(ida, "sessions already"));
+    /* ten events a second: the eleventh has to wait */
+    for (int i = 0; i < 10; i++)
+        CHECK(send_event(ann, 0, i % 2 ? GORDIAN_RELEASE : GORDIAN_REQUEST, p, q) != 0);
+    gordian_event event = {
+        .op = GORDIAN_REQUEST, .process = p, .resource = q, .units = 1, .to = GORDIAN_NONE};
+    unsigned char bytes[64];
+    size_t size = wire_put_events(bytes, sizeof bytes, 0, &event, 1);
+    forget(ann);
+    CHECK(give(ann, bytes, size) == 0 && service_pause_ms(&ann->client) > 0);
+    CHECK(next_frame(ann).kind == 0);
+    world_pass(&world, service_pause_ms(&ann->client));
+    CHECK(give(ann, bytes, size) == size && next_frame(ann).kind == WIRE_RESULTS);
+    CHECK(give(ann, bytes, size) == 0);
+    /* a flood of one does not touch another */
+    say(bob, "use default\n");
+    CHECK(heard(bob, "ok"));
+    world_close(&world);
+}
+
+static void little_memory(struct service_options *options)
+{
+    options->limits.memory = 4 << 20;
+}
+
+static void memory_is_limited(void)
+{
+    struct world world;
+    world_open(&world, little_memory);
+    struct talker *ann = world_connect(&world);
+    char name[300];
+    bool refused = false;
+    for (int i = 0; i < 100000 && !refused; i++) {
+        snprintf(name, sizeof name, "process name-%0200d\n", i);
+        say(ann, "%s", name);
+        refused = heard(ann, "memory is used up");
+    }
+    CHECK(refused && service_memory_used(world.service) < 8 << 20);
+    world_close(&world);
+}
+
+/* ------------------------------------------------------------------ who may what */
+
+static enum service_rights ask_token(void *context, const char *token, size_t length)
+{
+    (void)context;
+    if (length == 5 && memcmp(token, "write", 5) == 0)
+        return SERVICE_WRITE;
+    return length == 4 && memcmp(token, "read", 4) == 0 ? SERVICE_READ : SERVICE_NOTHING;
+}
+
+static void guarded(struct service_options *options)
+{
+    options->authorise = ask_token;
+}
+
+static void tokens_are_asked_for(void)
+{
+    struct world world;
+    world_open(&world, guarded);
+    struct talker *ann = world_connect_as(&world, SERVICE_NOTHING);
+    struct wire_frame frame = hello_as(ann, NULL, 0, 0, "wrong");
+    CHECK(error_code(&frame) == WIRE_NOT_ALLOWED && ann->client.closing);
+    struct talker *bob = world_connect_as(&world, SERVICE_NOTHING);
+    say(bob, "request p q\n");
+    CHECK(heard(bob, "token") && bob->client.closing);
+    struct talker *eve = world_connect_as(&world, SERVICE_NOTHING);
+    say(eve, "systems\n");
+    CHECK(heard(eve, "token") && !heard(eve, "default"));
+    struct talker *ida = world_connect_as(&world, SERVICE_NOTHING);
+    say(ida, "hello token=read\nsystems\n");
+    CHECK(heard(ida, "\"hello\"") && heard(ida, "default"));
+    say(ida, "resource q\n");
+    CHECK(heard(ida, "look only") && world.record_count == 0);
+    struct talker *max = world_connect_as(&world, SERVICE_NOTHING);
+    say(max, "hello token=write\nresource q\nrequest p q\n");
+    CHECK(heard(max, "granted"));
+    /* before HELLO nothing but that */
+    struct talker *kim = world_connect(&world);
+    unsigned char bytes[64];
+    give(kim, WIRE_START, WIRE_START_SIZE);
+    give(kim, bytes, wire_put_u32(bytes, sizeof bytes, WIRE_STATE, 0));
+    frame = next_frame(kim);
+    CHECK(error_code(&frame) == WIRE_NOT_ALLOWED && kim->client.closing);
+    world_close(&world);
+}
+
+/* ------------------------------------------------------------------ what is wrong */
+
+static void nonsense_is_refused(void)
+{
+    struct world world;
+    world_open(&world, NULL);
+    struct talker *ann = world_connect(&world);
+    CHECK(give(ann, "\0", 1) == 0);
+    give(ann, "\0GRX", 4);
+    struct wire_frame frame = next_frame(ann);
+    CHECK(error_code(&frame) == WIRE_MALFORMED && ann->client.closing);
+    hang_up(ann);
+    ann = world_connect(&world);
+    give(ann, "\0GRD\2\0\0\0", 8);
+    frame = next_frame(ann);
+    CHECK(error_code(&frame) == WIRE_BAD_VERSION && ann->client.closing);
+    hang_up(ann);
+    static const struct {
+        const char *bytes;
+        size_t size;
+        unsigned code;
+    } cases[] = {
+        {"\0\0\0\0", 4, WIRE_TOO_LARGE},
+        {"\1\0\x10\0", 4, WIRE_TOO_LARGE},
+        {"\1\0\0\0\x63", 5, WIRE_MALFORMED}, /* no such kind */
+        {"\2\0\0\0\5\1", 6, WIRE_MALFORMED}, /* EVENTS cut short */
+        {"\6\0\0\0\2\xff"
+         "abcd",
+         10, WIRE_MALFORMED},                              /* a name that is longer */
+        {"\5\0\0\0\4\xff\xff\xff\xff", 9, WIRE_MALFORMED}, /* too many declarations */
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        ann = world_connect(&world);
+        hello(ann, 0, 0);
+        forget(ann);
+        give(ann, cases[i].bytes, cases[i].size);
+        frame = next_frame(ann);
+        CHECK_MSG(error_code(&frame) == cases[i].code, "case %zu: %u", i, error_code(&frame));
+        CHECK(ann->client.closing);
+        hang_up(ann);
+        world_pass(&world, 1);
+    }
+    ann = world_connect(&world);
+    say(ann, "ping \1\2\3 \xff\n");
+    CHECK(heard(ann, "pong"));
+    give(ann, "ping\0\n", 6);
+    CHECK(heard(ann, "error"));
+    static char line[(1 << 20) + 10];
+    memset(line, 'x', sizeof line);
+    forget(ann);
+    give(ann, line, sizeof line);
+    CHECK(heard(ann, "above 1 MiB") && ann->client.closing);
+    CHECK(world.service->systems[0]->process_count == 0);
+    world_close(&world);
+}
+
+/* ------------------------------------------------------------------ the journal */
+
+static void nothing_without_the_journal(void)
+{
+    struct world world;
+    world_open(&world, NULL);
+    struct talker *ann = world_connect(&world);
+    hello(ann, 60000, 0);
+    uint32_t q = declare(ann, WIRE_RESOURCE, "q", 1), p = declare(ann, WIRE_PROCESS, "p", 0);
+    world.broken = true;
+    gordian_event event = {
+        .op = GORDIAN_REQUEST, .process = p, .resource = q, .units = 1, .to = GORDIAN_NONE};
+    struct wire_frame frame = send_events(ann, 1, &event, 1);
+    CHECK(error_code(&frame) == WIRE_NOT_KEPT && !ann->client.closing);
+    CHECK(world.service->systems[0]->seq == 0);
+    world.broken = false;
+    CHECK(send_event(ann, 1, GORDIAN_REQUEST, p, q) == GORDIAN_GRANTED);
+    /* no memory for a record that is of something applied: it is kept and tried again */
+    size_t before = world.record_count;
+    world.append_fails = true;
+    CHECK(send_event(ann, 2, GORDIAN_RELEASE, p, q) == GORDIAN_RELEASED);
+    CHECK(world.service->unkept && ann->client.mark == before + 1);
+    frame = send_events(ann, 3, &event, 1);
+    CHECK(error_code(&frame) == WIRE_NOT_KEPT);
+    world.append_fails = false;
+    service_tick(world.service);
+    CHECK(!world.service->unkept && world.record_count == before + 1);
+    CHECK(send_event(ann, 3, GORDIAN_REQUEST, p, q) == GORDIAN_GRANTED);
+    struct world other;
+    world_open(&other, NULL);
+    world_replay(&world, other.service, 0, world.record_count);
+    char *left = world_dump(world.service), *right = world_dump(other.service);
+    CHECK_MSG(strcmp(left, right) == 0, "\n%s\n%s", left, right);
+    free(left);
+    free(right);
+    world_close(&other);
+    world_close(&world);
+}
+
+int main(void)
+{
+    lines_work();
+    lines_come_in_pieces();
+    banks_work();
+    numbers_count();
+    leases_end();
+    some_are_kept();
+    many_are_dropped();
+    incidents_are_told();
+    victims_are_chosen();
+    everything_is_told();
+    quotas_hold();
+    memory_is_limited();
+    tokens_are_asked_for();
+    nonsense_is_refused();
+    nothing_without_the_journal();
+    return test_done();
+}

@@ -1,0 +1,471 @@
+/* The store when nothing goes wrong: batches, levels, snapshots, incidents, figures; and memory
+ * that cannot be had. */
+#include "../alloc/failing.h"
+#include "store_world.h"
+
+#include <sqlite3.h>
+#include <time.h>
+
+static int64_t ask(const struct world *world, const char *sql)
+{
+    char path[600];
+    sqlite3 *db;
+    sqlite3_stmt *statement;
+    int64_t number = -1;
+    world_path(world, STORE_FILE, path, sizeof path);
+    REQUIRE(sqlite3_open_v2(path, &db, SQLITE_OPEN_READONLY, NULL) == SQLITE_OK);
+    sqlite3_busy_timeout(db, 10000);
+    REQUIRE(sqlite3_prepare_v2(db, sql, -1, &statement, NULL) == SQLITE_OK);
+    if (sqlite3_step(statement) == SQLITE_ROW)
+        number = sqlite3_column_int64(statement, 0);
+    sqlite3_finalize(statement);
+    sqlite3_close(db);
+    return number;
+}
+
+/* When nobody else is at the disk, a batch is committed then and there; but not with the other
+ * levels. */
+static void check_inline(struct world *world, struct store *store, enum store_durability durability)
+{
+    struct store_figures figures = {0};
+    for (unsigned i = 0; i < 2000 && figures.inline_commits == 0; i++) {
+        world_append(world, store, 1);
+        store_seal(store);
+        uint64_t last = store_last(store);
+        if (durability != STORE_BATCH)
+            break;
+        WORLD_WAIT(store, store_committed(store) == last);
+        store_figures(store, &figures);
+    }
+    store_figures(store, &figures);
+    CHECK((figures.inline_commits > 0) == (durability == STORE_BATCH));
+}
+
+/* Batches of any size, come back to again and again. */
+static void test_rounds(enum store_durability durability)
+{
+    struct world world;
+    struct store *store;
+    struct store_found found;
+    struct random random;
+    gordian_error error = {0};
+    world_make(&world);
+    world.options.durability = durability;
+    random_seed(&random, durability);
+    uint64_t expected = 0;
+    for (unsigned round = 0; round < 4; round++) {
+        REQUIRE(world_open(&world, &store, &found, &error) == GORDIAN_OK);
+        CHECK(found.last == expected && found.note[0] == '\0' && !found.cut);
+        CHECK(world.number == expected);
+        unsigned turns = world_scale(300);
+        for (unsigned turn = 0; turn < turns; turn++) {
+            world_append(&world, store, (unsigned)random_below(&random, turn % 50 ? 8 : 600));
+            store_seal(store);
+            CHECK(store_committed(store) <= store_last(store));
+        }
+        expected = world.number;
+        CHECK(store_last(store) == expected);
+        WORLD_WAIT(store, store_committed(store) == expected);
+        CHECK(store_healthy(store, NULL));
+        struct store_figures figures;
+        store_figures(store, &figures);
+        CHECK(figures.failures == 0);
+        check_inline(&world, store, durability);
+        if (round % 2) /* sealed or not: closing writes it all */
+            world_append(&world, store, 5);
+        expected = world.number;
+        store_close(store);
+    }
+    world_remove(&world);
+}
+
+/* Snapshots come and go while records do; the journal does not grow for ever. */
+static void test_snapshots(void)
+{
+    struct world world;
+    struct store *store;
+    struct store_found found;
+    struct random random;
+    gordian_error error = {0};
+    uint64_t taken = 0;
+    world_make(&world);
+    world.options.snapshot_bytes = 20000;
+    random_seed(&random, 5);
+    for (unsigned round = 0; round < 6; round++) {
+        uint64_t expected = world.number;
+        REQUIRE(world_open(&world, &store, &found, &error) == GORDIAN_OK);
+        CHECK(world.number == expected);
+        CHECK(round == 0 || world.sections >= 1);
+        for (unsigned turn = 0; turn < world_scale(400); turn++) {
+            world_append(&world, store, (unsigned)random_below(&random, 20));
+            if (turn % 3)
+                store_seal(store);
+            if (store_snapshot_due(store)) { /* between seals, too */
+                world_snapshot(&world, store, turn % 2 ? 0 : 3000000);
+                taken++;
+            }
+            store_seal(store);
+            store_poll(store);
+        }
+        world_append(&world, store, 1);
+        world_snapshot(&world, store, 0);
+        store_seal(store);
+        uint64_t last = world.number;
+        struct store_figures figures;
+        WORLD_WAIT(store, (store_figures(store, &figures), figures.snapshots > 0));
+        /* A snapshot ends in between: the newest one may be an older one. */
+        CHECK(figures.snapshot_at <= last);
+        store_close(store);
+        CHECK(ask(&world, "SELECT count(*) FROM snapshot") <= 2);
+    }
+    CHECK(taken > 0);
+    REQUIRE(world_open(&world, &store, &found, &error) == GORDIAN_OK);
+    CHECK(found.snapshot > 0 && found.last == world.number);
+    world_snapshot(&world, store, 0);
+    WORLD_WAIT(store, ask(&world, "SELECT count(*) FROM journal WHERE first + count - 1 <="
+                                  " (SELECT min(number) FROM snapshot)") == 0);
+    WORLD_WAIT(store, ask(&world, "SELECT count(*) FROM snapshot_part WHERE number NOT IN"
+                                  " (SELECT number FROM snapshot)") == 0);
+    store_close(store);
+    world_remove(&world);
+}
+
+/* A snapshot may be begun, dropped and begun again; nothing of it shows. */
+static void test_dropped_snapshot(void)
+{
+    struct world world;
+    struct store *store;
+    gordian_error error = {0};
+    world_make(&world);
+    REQUIRE(world_open(&world, &store, NULL, &error) == GORDIAN_OK);
+    world_append(&world, store, 10);
+    CHECK(!store_snapshot_begin(store, &error));
+    CHECK(!store_snapshot_section(store, "nonsense", "x", 1, &error));
+    store_snapshot_drop(store);
+    CHECK(!store_snapshot_begin(store, &error));
+    CHECK(!store_snapshot_section(store, "nonsense", "x", 1, &error));
+    store_close(store);
+    REQUIRE(world_open(&world, &store, NULL, &error) == GORDIAN_OK);
+    CHECK(world.sections == 0 && world.number == 10);
+    store_close(store);
+    world_remove(&world);
+}
+
+/* ---- incidents */
+
+#define INCIDENTS 300
+
+struct history {
+    struct incident items[INCIDENTS];
+    char text[INCIDENTS][5][64];
+    size_t count;
+};
+
+static const char *const names[] = {"ann", "bob", "cy", "d\"e\\f", "\xc3\xa9mile"};
+
+static void make_history(struct history *history, struct random *random)
+{
+    static const char *const quoted[] = {"\"ann\"", "\"bob\"", "\"cy\"", "\"d\\\"e\\\\f\"",
+                                         "\"\xc3\xa9mile\""};
+    history->count = INCIDENTS;
+    for (size_t i = 0; i < INCIDENTS; i++) {
+        size_t first = (size_t)random_below(random, 5), second = (size_t)random_below(random, 5);
+        snprintf(history->text[i][0], 64, "[%s,%s]", quoted[first], quoted[second]);
+        snprintf(history->text[i][1], 64, "{\"graph\":{\"n\":%zu},\"events\":[]}", i);
+        uint64_t at = 1000000 + i * 10;
+        history->items[i] = (struct incident){
+            .id = i + 1,
+            .system = i % 3 ? "default" : "other",
+            .at = at,
+            .ended = random_chance(random, 70) ? at + 5 + random_below(random, 1000) : 0,
+            .requester = names[first],
+            .processes = history->text[i][0],
+            .witness = "[\"a\",\"b\"]",
+            .replay = history->text[i][1],
+        };
+        history->items[i].how = history->items[i].ended ? "recovered" : NULL;
+        history->items[i].victim = history->items[i].ended ? names[second] : NULL;
+    }
+}
+
+static bool passes(const struct incident *incident, const struct incidents_filter *filter)
+{
+    char wanted[80] = "";
+    if (filter->process)
+        for (size_t i = 0; i < 5; i++)
+            if (strcmp(names[i], filter->process) == 0)
+                snprintf(wanted, sizeof wanted, "%s", i == 3 ? "\"d\\\"e\\\\f\"" : (char[]){0});
+    if (filter->process && !wanted[0])
+        snprintf(wanted, sizeof wanted, "\"%s\"", filter->process);
+    return (!filter->system || strcmp(filter->system, incident->system) == 0) &&
+           (!filter->process || strstr(incident->processes, wanted)) &&
+           incident->at >= filter->since && (!filter->until || incident->at < filter->until) &&
+           (!filter->open || !incident->ended) && (!filter->ended || incident->ended) &&
+           (!filter->before || incident->id < filter->before);
+}
+
+struct comparison {
+    const struct history *history;
+    const struct incidents_filter *filter;
+    size_t next; /* where to look on in the history */
+    unsigned count;
+};
+
+static bool same(const char *left, const char *right)
+{
+    return left == right || (left && right && strcmp(left, right) == 0);
+}
+
+static gordian_status compare(void *context, const struct incident *incident)
+{
+    struct comparison *comparison = context;
+    const struct history *history = comparison->history;
+    const struct incident *expected = NULL;
+    while (!expected && comparison->next < history->count) {
+        size_t index = comparison->filter->oldest_first ? comparison->next
+                                                        : history->count - 1 - comparison->next;
+        comparison->next++;
+        if (passes(&history->items[index], comparison->filter))
+            expected = &history->items[index];
+    }
+    comparison->count++;
+    CHECK(expected != NULL);
+    if (!expected)
+        return GORDIAN_END;
+    CHECK(incident->id == expected->id && incident->at == expected->at &&
+          incident->ended == expected->ended && same(incident->system, expected->system) &&
+          same(incident->how, expected->how) && same(incident->requester, expected->requester) &&
+          same(incident->victim, expected->victim) &&
+          same(incident->processes, expected->processes) &&
+          same(incident->witness, expected->witness));
+    CHECK(comparison->filter->with_replay ? same(incident->replay, expected->replay)
+                                          : incident->replay == NULL);
+    return GORDIAN_OK;
+}
+
+static unsigned passing(const struct history *history, const struct incidents_filter *filter)
+{
+    unsigned count = 0;
+    for (size_t i = 0; i < history->count; i++)
+        count += passes(&history->items[i], filter);
+    return filter->limit && count > filter->limit ? filter->limit : count;
+}
+
+static void check_queries(struct incidents_db *db, const struct history *history,
+                          struct random *random)
+{
+    gordian_error error = {0};
+    for (unsigned i = 0; i < 200; i++) {
+        struct incidents_filter filter = {
+            .system = random_chance(random, 30) ? "other" : NULL,
+            .process = random_chance(random, 40) ? names[random_below(random, 5)] : NULL,
+            .since = random_chance(random, 30) ? 1000000 + random_below(random, 3000) : 0,
+            .until = random_chance(random, 30) ? 1000000 + random_below(random, 3000) : 0,
+            .open = random_chance(random, 20),
+            .ended = random_chance(random, 20),
+            .before = random_chance(random, 20) ? random_below(random, INCIDENTS) : 0,
+            .limit = random_chance(random, 40) ? (uint32_t)random_below(random, 40) : 0,
+            .oldest_first = random_chance(random, 50),
+            .with_replay = random_chance(random, 50),
+        };
+        struct comparison comparison = {.history = history, .filter = &filter};
+        CHECK(incidents_query(db, &filter, compare, &comparison, &error) == GORDIAN_OK);
+        CHECK_MSG(comparison.count == passing(history, &filter), "%u, not %u", comparison.count,
+                  passing(history, &filter));
+    }
+    struct incidents_filter all = {.with_replay = true, .oldest_first = true};
+    struct comparison one = {.history = history, .filter = &all, .next = 41};
+    CHECK(incidents_get(db, 42, compare, &one, &error) == GORDIAN_OK && one.count == 1);
+    CHECK(incidents_get(db, INCIDENTS + 1, compare, &one, &error) == GORDIAN_END);
+}
+
+/* First that it began, later that it ended, as the service does. */
+static void put_history(struct store *store, const struct history *history)
+{
+    for (size_t i = 0; i < history->count; i++) {
+        struct incident begun = history->items[i];
+        begun.ended = 0;
+        begun.how = begun.victim = NULL;
+        CHECK(store_incident(store, &begun) == GORDIAN_OK);
+        if (i % 7 == 0)
+            store_seal(store);
+        struct incident ended = history->items[i];
+        ended.replay = ended.witness = NULL; /* stay as they were */
+        if (ended.ended)
+            CHECK(store_incident(store, &ended) == GORDIAN_OK);
+    }
+    store_seal(store);
+}
+
+static void test_incidents(void)
+{
+    static struct history history;
+    struct world world;
+    struct store *store;
+    struct random random;
+    struct incidents_db *db;
+    gordian_error error = {0};
+    world_make(&world);
+    world.options.keep_incidents_ms = 0;
+    random_seed(&random, 11);
+    make_history(&history, &random);
+    REQUIRE(world_open(&world, &store, NULL, &error) == GORDIAN_OK);
+    put_history(store, &history);
+    WORLD_WAIT(store, ask(&world, "SELECT count(*) FROM incident") == INCIDENTS);
+    check_queries(store_incidents(store), &history, &random);
+    /* Beside the service, and without it. */
+    for (unsigned i = 0; i < 2; i++) {
+        REQUIRE(incidents_open(&db, world.folder, NULL, &error) == GORDIAN_OK);
+        check_queries(db, &history, &random);
+        incidents_close(db);
+        if (i == 0)
+            store_close(store);
+    }
+    CHECK(ask(&world, "SELECT count(*) FROM incidents") == INCIDENTS);
+    CHECK(ask(&world, "SELECT count(*) FROM open_incidents") ==
+          passing(&history, &(struct incidents_filter){.open = true}));
+    CHECK(ask(&world, "SELECT formed = '1970-01-01T00:16:40.010Z' FROM incidents WHERE id = 2") ==
+          1);
+    CHECK(incidents_open(&db, "/nowhere at all", NULL, &error) == GORDIAN_INPUT && db == NULL);
+    world_remove(&world);
+}
+
+/* Without a folder: incidents in memory, everything committed at once, nothing to load. */
+static void test_in_memory(void)
+{
+    static struct history history;
+    struct world world;
+    struct store *store;
+    struct random random;
+    gordian_error error = {0};
+    world_make(&world);
+    world.options.folder = NULL;
+    random_seed(&random, 12);
+    make_history(&history, &random);
+    REQUIRE(world_open(&world, &store, NULL, &error) == GORDIAN_OK);
+    world_append(&world, store, 100);
+    CHECK(store_committed(store) == 100 && store_last(store) == 100 && store_fd(store) == -1);
+    put_history(store, &history);
+    check_queries(store_incidents(store), &history, &random);
+    CHECK(!store_snapshot_due(store) && store_healthy(store, NULL));
+    store_poll(store);
+    store_close(store);
+    world_remove(&world);
+}
+
+/* Those that ended too long ago go; those that stand never do. */
+static void test_retention(void)
+{
+    struct world world;
+    struct store *store;
+    struct timespec now;
+    gordian_error error = {0};
+    world_make(&world);
+    world.options.keep_incidents_ms = 0;
+    clock_gettime(CLOCK_REALTIME, &now);
+    uint64_t ms = (uint64_t)now.tv_sec * 1000;
+    REQUIRE(world_open(&world, &store, NULL, &error) == GORDIAN_OK);
+    for (uint64_t i = 1; i <= 2000; i++) {
+        struct incident incident = {.id = i, .system = "s", .at = ms - 20000000};
+        incident.ended = i % 4 == 0 ? 0 : i % 4 == 1 ? ms - 10000 : ms - 7200 * 1000;
+        CHECK(store_incident(store, &incident) == GORDIAN_OK);
+    }
+    store_close(store);
+    world.options.keep_incidents_ms = 3600 * 1000;
+    REQUIRE(world_open(&world, &store, NULL, &error) == GORDIAN_OK);
+    struct store_figures figures;
+    WORLD_WAIT(store, (store_figures(store, &figures), figures.incidents_dropped == 1000));
+    CHECK(ask(&world, "SELECT count(*) FROM incident") == 1000);
+    store_keep_incidents(store, 1000);
+    WORLD_WAIT(store, (store_figures(store, &figures), figures.incidents_dropped == 1500));
+    CHECK(ask(&world, "SELECT count(*) FROM incident WHERE ended IS NULL") == 500);
+    store_close(store);
+    world_remove(&world);
+}
+
+/* During a replay an incident that is known stays as it is; one that is not comes back. */
+static gordian_status replay_incident(void *context, uint64_t number, uint64_t at,
+                                      const void *bytes, size_t length, gordian_error *error)
+{
+    struct incident incident = {.id = number, .system = "s", .at = at, .how = "replayed"};
+    (void)bytes, (void)length, (void)error;
+    return number <= 20 ? store_incident(context, &incident) : GORDIAN_OK;
+}
+
+static void test_replayed_incidents(void)
+{
+    struct world world;
+    struct store *store;
+    gordian_error error = {0};
+    const struct store_loader loader = {world_section, replay_incident};
+    world_make(&world);
+    REQUIRE(world_open(&world, &store, NULL, &error) == GORDIAN_OK);
+    world_append(&world, store, 20);
+    for (uint64_t i = 1; i <= 10; i++)
+        CHECK(!store_incident(store, &(struct incident){.id = i, .system = "s", .how = "live"}));
+    store_close(store);
+    REQUIRE(store_open(&store, &world.options, NULL, &error) == GORDIAN_OK);
+    CHECK(store_load(store, &loader, store, &error) == GORDIAN_OK);
+    store_close(store);
+    CHECK(ask(&world, "SELECT count(*) FROM incident WHERE how = 'live'") == 10);
+    CHECK(ask(&world, "SELECT count(*) FROM incident WHERE how = 'replayed'") == 10);
+    world_remove(&world);
+}
+
+/* ---- memory */
+
+/* Everything the store does with the n-th allocation failing: no crash, no leak, and what was
+ * appended is there afterwards. */
+static void test_no_memory(void)
+{
+    for (size_t fail_at = 1; fail_at < 400; fail_at += fail_at < 60 ? 1 : 17) {
+        struct failing failing = {.fail_at = fail_at};
+        gordian_allocator allocator = {failing_resize, &failing};
+        struct world world;
+        struct store *store;
+        gordian_error error = {0};
+        uint8_t bytes[100] = {0};
+        world_make(&world);
+        world.options.allocator = &allocator;
+        world.options.durability = fail_at % 2 ? STORE_BATCH : STORE_FULL;
+        gordian_status status = store_open(&store, &world.options, NULL, &error);
+        CHECK(status == GORDIAN_OK || (status == GORDIAN_MEMORY && store == NULL));
+        uint64_t last = 0;
+        for (unsigned turn = 0; !status && turn < 40; turn++) {
+            uint64_t number = store_append(store, 1, bytes, 90);
+            CHECK(number == 0 || number == last + 1);
+            last = number ? number : last;
+            store_incident(store, &(struct incident){.id = turn + 1, .system = "s"});
+            if (turn == 20 && !store_snapshot_begin(store, &error) &&
+                !store_snapshot_section(store, "padding", bytes, 90, &error))
+                store_snapshot_end(store);
+            store_seal(store);
+            store_poll(store);
+        }
+        if (!status)
+            store_close(store);
+        CHECK_MSG(failing.live_blocks == 0, "%zu blocks", failing.live_blocks);
+        if (!status) {
+            world.options.allocator = NULL;
+            REQUIRE(store_open(&store, &world.options, NULL, &error) == GORDIAN_OK);
+            CHECK(store_last(store) == last);
+            store_close(store);
+        }
+        world_remove(&world);
+    }
+}
+
+int main(void)
+{
+    test_rounds(STORE_NONE);
+    test_rounds(STORE_BATCH);
+    test_rounds(STORE_FULL);
+    test_snapshots();
+    test_dropped_snapshot();
+    test_incidents();
+    test_in_memory();
+    test_retention();
+    test_replayed_incidents();
+    test_no_memory();
+    return test_done();
+}

@@ -1,0 +1,138 @@
+// A deadlock cannot be missed: the banner, the title, the icon of the tab, and words for screen readers.
+
+import type { Incident } from './api';
+import { byId, count, h, icon, replace } from './dom';
+
+export interface AlarmActions {
+    isolate(): void;
+    replay(incident: Incident): void;
+}
+
+export class Alarm {
+    /** Deadlocks that stand, by id. */
+    private readonly open = new Map<number, Incident>();
+    private told = new Set<string>();
+    private dismissed = '';
+    private readonly banner = byId('banner');
+
+    constructor(private readonly actions: AlarmActions) {}
+
+    clear(): void {
+        this.open.clear();
+        this.told.clear();
+        this.dismissed = '';
+    }
+
+    know(incident: Incident): void {
+        if (incident.ended === null) {
+            this.open.set(incident.id, incident);
+        } else {
+            this.open.delete(incident.id);
+        }
+    }
+
+    /** `dead`: names of those who can never run again; `hidden`: the past is looked at, the banner waits. */
+    update(system: string, dead: string[], isolated: boolean, hidden: boolean): void {
+        document.title = dead.length > 0 ? `(${dead.length}) deadlocked · Gordian` : 'Gordian';
+        byId<HTMLLinkElement>('favicon').href = `assets/knot${dead.length > 0 ? '-dead' : ''}.svg`;
+        this.announce(system, dead);
+        const what = [...dead].sort().join('\n');
+        if (dead.length === 0) {
+            this.dismissed = '';
+        }
+        if (dead.length === 0 || what === this.dismissed || hidden) {
+            this.banner.hidden = true;
+            this.banner.dataset.what = '';
+            return;
+        }
+        const standing = [...this.open.values()].filter((one) => one.system === system);
+        const newest = standing.sort((a, b) => b.at - a.at)[0];
+        const key = `${what}|${newest?.id ?? ''}|${isolated}`;
+        if (this.banner.dataset.what !== key) {
+            this.banner.dataset.what = key;
+            this.show(dead, what, newest, isolated);
+        }
+    }
+
+    private show(dead: string[], what: string, newest: Incident | undefined, isolated: boolean): void {
+        const button = (text: string, act: () => void, className = '') =>
+            h('button', { type: 'button', class: className, onclick: act }, text);
+        replace(
+            this.banner,
+            h('strong', {}, `Deadlock: ${count(dead.length, 'process', 'processes')} can never run again`),
+            h('span', { class: 'way' }, wayOf(dead, newest)),
+            h(
+                'span',
+                { class: 'acts' },
+                button(isolated ? 'Show everything' : 'Isolate', () => this.actions.isolate(), 'main'),
+                newest ? button('Replay', () => this.actions.replay(newest)) : null,
+                h(
+                    'button',
+                    {
+                        type: 'button',
+                        class: 'plain',
+                        'aria-label': 'Hide this message',
+                        onclick: () => this.dismiss(what),
+                    },
+                    icon('close'),
+                ),
+            ),
+        );
+        this.banner.hidden = false;
+    }
+
+    private dismiss(what: string): void {
+        this.dismissed = what;
+        this.banner.hidden = true;
+        byId('graph').focus();
+    }
+
+    private announce(system: string, names: string[]): void {
+        const fresh = names.filter((name) => !this.told.has(name));
+        const live = byId('live');
+        if (fresh.length > 0) {
+            const shown =
+                fresh.slice(0, 5).join(', ') + (fresh.length > 5 ? ` and ${fresh.length - 5} more` : '');
+            live.append(h('p', {}, `Deadlock in ${system}: ${shown} can never run again.`));
+        } else if (this.told.size > 0 && names.length === 0) {
+            live.append(h('p', {}, `No deadlock in ${system} any more.`));
+        }
+        this.told = new Set(names);
+        while (live.children.length > 20) {
+            live.firstElementChild?.remove();
+        }
+    }
+}
+
+interface WitnessEdge {
+    process: string;
+    waits?: string;
+    holds?: string;
+}
+
+/** A circle in a witness that is a list of edges: from a wait to a holder who is in it, and on. */
+function circleOf(edges: WitnessEdge[], start: string): string[] {
+    const waits = new Map(edges.flatMap((one) => (one.waits ? [[one.process, one.waits]] : [])));
+    const holds = new Map(edges.flatMap((one) => (one.holds && waits.has(one.process) ? [[one.holds, one.process]] : [])));
+    const way: string[] = [];
+    for (let at: string | undefined = start; at !== undefined && waits.has(at); ) {
+        const seen = way.indexOf(at);
+        if (seen >= 0) {
+            return way.slice(seen);
+        }
+        way.push(at, waits.get(at)!);
+        at = holds.get(waits.get(at)!);
+    }
+    return [];
+}
+
+/** The witness as a line: p → q → p' → q' → p. */
+export function wayOf(dead: string[], incident: Incident | undefined): string {
+    const witness = incident?.witness ?? [];
+    const isCircle = witness.every((one) => typeof one === 'string');
+    const way = isCircle ? (witness as string[]) : circleOf(witness as WitnessEdge[], incident?.requester ?? '');
+    if (way.length > 0) {
+        return (way.length > 9 ? [...way.slice(0, 8), '…'] : [...way, way[0]]).join(' → ');
+    }
+    return dead.slice(0, 8).join(', ') + (dead.length > 8 ? ` and ${dead.length - 8} more` : '');
+}

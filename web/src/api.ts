@@ -1,0 +1,242 @@
+// The service's HTTP interface as the page uses it: types, requests, the stream.
+
+export interface SystemInfo {
+    name: string;
+    kind: 'detect' | 'avoid';
+    engine: string;
+    note?: string | null;
+    processes: number;
+    resources: number;
+    waiting: number;
+    deadlocked: number;
+    events: number;
+    incidents: number;
+}
+
+export interface GraphData {
+    system: string;
+    seq: number;
+    processes: ProcessData[];
+    resources: ResourceData[];
+    edges: EdgeData[];
+    truncated: boolean;
+}
+
+export interface ProcessData {
+    id: number;
+    name: string;
+    waiting?: boolean;
+    deadlocked?: boolean;
+    /** Waits since then: ms since 1970. */
+    since_ms?: number | null;
+    owner?: string | null;
+}
+
+export interface ResourceData {
+    id: number;
+    name: string;
+    units: number;
+    free: number;
+}
+
+export interface EdgeData {
+    process: number;
+    resource: number;
+    units: number;
+    waits: boolean;
+}
+
+/** What an event did to the graph: can be done and undone. */
+export type Effect = ['+w' | '-w' | '+h' | '-h', number, number, number];
+
+export interface Incident {
+    id: number;
+    system: string;
+    at: number;
+    ended: number | null;
+    how: string | null;
+    requester: string;
+    processes: string[];
+    /** A cycle of names, or the edges of the irreducible part. */
+    witness: (string | object)[];
+    victim: string | null;
+}
+
+export interface ReplayEvent {
+    at: number;
+    seq: number;
+    op: string;
+    /** Its id, or its name. */
+    process: number | string;
+    result: string;
+    effects: Effect[];
+}
+
+export interface IncidentDetail extends Incident {
+    replay: { graph: GraphData; events: ReplayEvent[]; names?: Names } | null;
+}
+
+export interface Names {
+    processes?: Record<string, string>;
+    resources?: Record<string, string | { name: string; units: number }>;
+}
+
+/** What the events after `from`, up to `seq`, did. */
+export interface Change {
+    system: string;
+    from?: number;
+    seq: number;
+    effects: Effect[];
+    names?: Names;
+}
+
+export interface Chain {
+    process: string;
+    chain: { process: string; waits_for: { resource: string; holders: string[] }[] }[];
+    deadlocked: boolean;
+    witness?: (string | object)[] | null;
+}
+
+/** One second of the service or of one system. */
+export interface Rate {
+    at: number;
+    events: number;
+    deadlocks: number;
+    waiting: number;
+    p50_us: number;
+    p99_us: number;
+    systems?: SystemRate[];
+}
+
+export interface SystemRate {
+    name: string;
+    events: number;
+    deadlocks: number;
+    waiting: number;
+    deadlocked: number;
+    processes: number;
+    resources: number;
+}
+
+export interface IncidentFilter {
+    system?: string;
+    process?: string;
+    since?: number;
+    until?: number;
+    open?: boolean;
+    limit?: number;
+    before?: number;
+}
+
+export class ApiError extends Error {
+    constructor(
+        readonly status: number,
+        message: string,
+    ) {
+        super(message);
+    }
+}
+
+function query(values: object): string {
+    const parts = new URLSearchParams();
+    for (const [key, value] of Object.entries(values)) {
+        if (value !== undefined && value !== null && value !== '') {
+            parts.set(key, value === true ? '1' : String(value));
+        }
+    }
+    const text = parts.toString();
+    return text ? '?' + text : '';
+}
+
+async function ask<T>(path: string, init?: RequestInit): Promise<T> {
+    let answer: Response;
+    try {
+        answer = await fetch('api/v1/' + path, { credentials: 'same-origin', ...init });
+    } catch {
+        throw new ApiError(0, 'the service does not answer');
+    }
+    const text = await answer.text();
+    let body: unknown = null;
+    try {
+        body = text ? JSON.parse(text) : null;
+    } catch {
+        throw new ApiError(answer.status, `not JSON: ${text.slice(0, 80)}`);
+    }
+    if (!answer.ok) {
+        const said = (body as { error?: { message?: string } } | null)?.error?.message;
+        throw new ApiError(answer.status, said ?? `${answer.status} ${answer.statusText}`);
+    }
+    return body as T;
+}
+
+function post<T>(path: string, body: unknown): Promise<T> {
+    return ask<T>(path, {
+        method: 'POST',
+        headers: { 'Content-Type': 'application/json' },
+        body: JSON.stringify(body),
+    });
+}
+
+const at = (system: string) => 'systems/' + encodeURIComponent(system);
+
+export const api = {
+    systems: async () => (await ask<{ systems: SystemInfo[] }>('systems')).systems,
+    graph: (
+        system: string,
+        options: { around?: string; depth?: number; limit?: number; only?: string } = {},
+    ) => ask<GraphData>(`${at(system)}/graph${query(options)}`),
+    chain: (system: string, process: string) => ask<Chain>(`${at(system)}/chain${query({ process })}`),
+    whatIf: (system: string, process: string, wants: { resource: string; units: number }[]) =>
+        post<{ result: string } & Record<string, unknown>>(`${at(system)}/what-if`, { process, wants }),
+    incidents: (filter: IncidentFilter) =>
+        ask<{ incidents: Incident[]; next?: number | null }>('incidents' + query(filter)),
+    incident: (id: number) => ask<IncidentDetail>('incidents/' + id),
+    rates: async (system: string, seconds: number) =>
+        (await ask<{ rates: Rate[] }>('rates' + query({ system, seconds }))).rates,
+    login: (token: string) => post<unknown>('login', { token }),
+};
+
+export interface StreamHandlers {
+    change(change: Change): void;
+    reset(system: string): void;
+    incident(incident: Incident): void;
+    rates(rate: Rate): void;
+    systems(): void;
+    state(connected: boolean): void;
+}
+
+/** Listens until close() is called; comes back by itself when the connection breaks. */
+export function stream(system: string, handlers: StreamHandlers): { close(): void } {
+    let source: EventSource | null = null;
+    let timer = 0;
+    let closed = false;
+    const open = () => {
+        source = new EventSource('api/v1/stream' + query({ system }));
+        const on = <T>(name: string, take: (body: T) => void) =>
+            source?.addEventListener(name, (event) =>
+                take(JSON.parse((event as MessageEvent<string>).data) as T),
+            );
+        on<Change>('change', (body) => handlers.change(body));
+        on<{ system: string }>('reset', (body) => handlers.reset(body.system));
+        on<Incident>('incident', (body) => handlers.incident(body));
+        on<Rate>('rates', (body) => handlers.rates(body));
+        on<unknown>('systems', () => handlers.systems());
+        source.onopen = () => handlers.state(true);
+        source.onerror = () => {
+            handlers.state(false);
+            // The browser retries by itself unless it gave up.
+            if (source?.readyState === EventSource.CLOSED && !closed) {
+                clearTimeout(timer);
+                timer = window.setTimeout(open, 2000);
+            }
+        };
+    };
+    open();
+    return {
+        close() {
+            closed = true;
+            clearTimeout(timer);
+            source?.close();
+        },
+    };
+}

@@ -1,0 +1,556 @@
+// The page's state and what changes it: which system, which nodes are shown, what is chosen, a replay. Panels
+// and the canvas ask it; it tells them when something has changed.
+
+import { Alarm } from './alarm';
+import { api, ApiError, type Incident, type Rate, type SystemInfo } from './api';
+import { logIn } from './dialogs';
+import { byId, count, duration, h, icon, replace } from './dom';
+import { filterOf, litBy, type Show } from './filters';
+import { keyOf, type Graph, type Node } from './graph';
+import { Live } from './live';
+import { Incidents } from './panels/incidents';
+import { Inspect } from './panels/inspect';
+import { List } from './panels/list';
+import { Moment } from './panels/moment';
+import { Overview } from './panels/overview';
+import { stateWord } from './panels/parts';
+import { ReplayBar } from './panels/replaybar';
+import { history, historySeconds, push, type History } from './rates';
+import { Replay } from './replay';
+import { Tabs } from './tabs';
+import { Scene } from './view/scene';
+import { Stage } from './view/stage';
+
+export class App {
+    readonly live: Live;
+    systems: SystemInfo[] = [];
+    selected: Node | null = null;
+    replay: Replay | null = null;
+    show: Show = 'all';
+    readonly stage: Stage;
+    readonly overview = new Overview(this);
+    readonly inspect = new Inspect(this);
+    readonly incidents = new Incidents(this);
+    readonly list = new List(this);
+    readonly moment = new Moment(this);
+    readonly bar: ReplayBar;
+    private readonly alarm: Alarm;
+    private readonly tabs: Tabs;
+    private whole: Scene; // the live graph, or what connects it; keeps its places
+    private part: Scene | null = null; // a part of the live graph, or the graph of a replay
+    private past: History = history();
+
+    constructor() {
+        this.live = new Live({
+            replaced: (fresh) => this.replaced(fresh),
+            changed: () => this.changed(),
+            incident: (incident) => this.incident(incident),
+            systems: () => void this.loadSystems(),
+            rates: (rate) => this.rate(rate),
+            connected: (up, again) => this.connected(up, again),
+            trouble: (problem) => this.trouble(problem),
+        });
+        this.alarm = new Alarm({
+            isolate: () => this.isolateDead(),
+            replay: (incident) => void this.openIncident(incident.id),
+        });
+        this.whole = new Scene(this.live.graph);
+        this.stage = new Stage(byId<HTMLCanvasElement>('graph'), this.whole, {
+            select: (node) => this.select(node, false),
+            hover: (node, x, y) => this.hover(node, x, y),
+        });
+        this.stage.camera.inset.top = 40;
+        this.bar = new ReplayBar(this);
+        this.tabs = new Tabs(
+            [
+                ['overview', 'Overview', this.overview.element],
+                ['inspect', 'Details', this.inspect.element],
+                ['incidents', 'Deadlocks', this.incidents.element],
+                ['list', 'List', this.list.element],
+                ['moment', 'Replay', this.moment.element],
+            ],
+            (id) => this.tabOpened(id),
+        );
+        this.tabs.show('moment', false);
+        this.tabs.open('overview');
+        this.buildTools();
+        byId<HTMLSelectElement>('system').addEventListener(
+            'change',
+            (event) => void this.use((event.target as HTMLSelectElement).value),
+        );
+        window.setInterval(() => this.tabs.current === 'inspect' && this.inspect.update(), 1000);
+    }
+
+    /** What is looked at: the live graph, or that of a replay. */
+    get graph(): Graph {
+        return this.replay?.graph ?? this.live.graph;
+    }
+
+    get system(): string {
+        return this.live.system;
+    }
+
+    get info(): SystemInfo | null {
+        return this.systems.find((one) => one.name === this.system) ?? null;
+    }
+
+    // ------------------------------------------------------------ systems
+
+    async start(): Promise<void> {
+        const hash = new URLSearchParams(location.hash.slice(1));
+        await this.loadSystems();
+        const wanted = hash.get('system');
+        const first = this.systems.find((one) => one.name === wanted) ?? this.systems[0];
+        if (first) {
+            await this.use(first.name);
+        }
+        const incident = Number(hash.get('incident'));
+        if (incident > 0) {
+            await this.openIncident(incident);
+        }
+    }
+
+    async loadSystems(): Promise<void> {
+        try {
+            this.systems = await api.systems();
+        } catch (problem) {
+            await this.trouble(problem);
+            if (problem instanceof ApiError && problem.status === 401) {
+                await this.loadSystems();
+            }
+            return;
+        }
+        const select = byId<HTMLSelectElement>('system');
+        const names = this.systems.map((one) => one.name).join('\n');
+        if (select.dataset.names !== names) {
+            select.dataset.names = names;
+            replace(select, ...this.systems.map((one) => h('option', { value: one.name }, one.name)));
+            select.value = this.system;
+        }
+        this.overview.update();
+    }
+
+    async use(name: string): Promise<void> {
+        this.closeReplay();
+        this.past = history();
+        this.alarm.clear();
+        await this.live.use(name);
+        byId<HTMLSelectElement>('system').value = name;
+        this.remember();
+        void this.incidents.load();
+        void this.loadOpen();
+        void this.loadRates();
+        this.overview.update();
+    }
+
+    /** The deadlocks that stand already: the banner offers their replay. */
+    private async loadOpen(): Promise<void> {
+        try {
+            const { incidents } = await api.incidents({ system: this.system, open: true, limit: 20 });
+            incidents.forEach((incident) => this.alarm.know(incident));
+            this.raise();
+        } catch {
+            // The list of deadlocks tells what is wrong.
+        }
+    }
+
+    private connected(up: boolean, again: boolean): void {
+        const link = byId('link');
+        link.className = 'link ' + (up ? 'up' : 'down');
+        link.textContent = up ? 'live' : 'no connection';
+        if (!up) {
+            // An event source does not say why: perhaps a token is needed now.
+            api.systems().catch((problem: unknown) => this.trouble(problem));
+        } else if (again) {
+            void this.loadSystems();
+            void this.loadRates();
+            void this.loadOpen();
+            void this.incidents.load();
+        }
+    }
+
+    private incident(incident: Incident): void {
+        this.alarm.know(incident);
+        this.incidents.touched();
+        this.raise();
+    }
+
+    private rate(rate: Rate): void {
+        const own = rate.systems?.find((one) => one.name === this.system);
+        push(this.past, { ...rate, ...own });
+        const info = this.info;
+        if (info && own) {
+            info.events += own.events;
+            info.incidents += own.deadlocks;
+            info.waiting = own.waiting;
+            info.processes = own.processes;
+            info.resources = own.resources;
+            info.deadlocked = own.deadlocked;
+            this.counts();
+        }
+        if (this.tabs.current === 'overview') {
+            this.overview.setRates(this.past);
+            this.overview.update();
+        }
+    }
+
+    private async loadRates(): Promise<void> {
+        try {
+            const rates = await api.rates(this.system, historySeconds);
+            this.past = history();
+            rates.forEach((rate) => push(this.past, rate));
+            this.overview.setRates(this.past);
+        } catch {
+            // The charts fill up as seconds come.
+        }
+    }
+
+    private async trouble(problem: unknown): Promise<void> {
+        if (problem instanceof ApiError && problem.status === 401) {
+            await logIn();
+            if (this.system) {
+                await this.use(this.system);
+            }
+            return;
+        }
+        this.notice(problem instanceof Error ? problem.message : String(problem));
+    }
+
+    // ------------------------------------------------------------ what is shown
+
+    /** The live graph is another one now. */
+    private replaced(fresh: boolean): void {
+        const graph = this.live.graph;
+        if (!this.replay) {
+            this.selected = this.selected ? graph.node(keyOf(this.selected)) : null;
+            this.stage.selected = this.selected;
+        }
+        if (!fresh) {
+            this.whole.setGraph(graph);
+            if (!this.replay) {
+                this.part?.setGraph(graph);
+            }
+        } else {
+            this.show = 'all';
+            this.whole.close();
+            this.whole = new Scene(graph);
+            if (!this.replay) {
+                this.applyShow();
+            }
+        }
+        this.changed();
+    }
+
+    setShow(show: Show): void {
+        this.show = show;
+        this.applyShow();
+        this.raise();
+    }
+
+    /** The whole graph has its own scene and keeps its places; parts get theirs, and a replay has one. */
+    private applyShow(): void {
+        for (const button of byId('filters').querySelectorAll('button')) {
+            button.setAttribute('aria-pressed', String(button.dataset.show === this.show));
+        }
+        const filter = filterOf(this.show, this.graph, this.selected);
+        if (this.replay) {
+            this.part?.setFilter(filter);
+            this.stage.fit();
+        } else {
+            this.part?.close();
+            this.part = this.show === 'all' ? null : new Scene(this.live.graph, filter, this.whole);
+            this.stage.show(this.part ?? this.whole);
+        }
+        this.stage.selected = this.selected;
+        this.light();
+        this.tellPicture();
+    }
+
+    isolateDead(): void {
+        this.setShow(this.show === 'dead' ? 'all' : 'dead');
+    }
+
+    isolateAround(node: Node): void {
+        this.select(node, false);
+        this.setShow('chain');
+    }
+
+    select(node: Node | null, details: boolean): void {
+        this.selected = node;
+        this.stage.selected = node;
+        if (node && this.show !== 'all' && this.stage.scene.slotOf(node) < 0) {
+            this.setShow('all');
+        }
+        this.light();
+        this.stage.invalidate();
+        this.inspect.update();
+        if (node && (details || this.tabs.current === 'overview' || this.tabs.current === 'incidents')) {
+            this.tabs.open('inspect');
+        }
+        this.tellPicture();
+    }
+
+    centre(node: Node): void {
+        if (this.stage.scene.slotOf(node) < 0) {
+            this.setShow('all');
+        }
+        this.stage.centre(node);
+    }
+
+    /** Everything the chosen node waits for, and everybody behind it, stands out. */
+    private light(): void {
+        const scene = this.stage.scene;
+        this.stage.lit = null;
+        if (this.selected && scene.slotOf(this.selected) >= 0) {
+            const slots = [...litBy(this.graph, this.selected)].map((node) => scene.slotOf(node));
+            this.stage.lit = new Set(slots.filter((slot) => slot >= 0));
+        }
+    }
+
+    /** Something that is not loaded: the service is asked for what lies around it. */
+    async lookAround(name: string): Promise<void> {
+        const here = this.graph.find(name);
+        if (!here) {
+            try {
+                await api.graph(this.system, { around: name, depth: 1, limit: 10 });
+            } catch (problem) {
+                await this.trouble(problem);
+                return;
+            }
+            this.closeReplay();
+            await this.live.lookAround(name);
+        }
+        const node = here ?? this.graph.find(name);
+        if (node) {
+            this.select(node, true);
+            this.centre(node);
+        }
+    }
+
+    // ------------------------------------------------------------ the replay
+
+    async openIncident(id: number): Promise<void> {
+        try {
+            this.replay = new Replay(await api.incident(id));
+        } catch (problem) {
+            await this.trouble(problem);
+            return;
+        }
+        this.selected = null;
+        this.stage.selected = null;
+        this.show = 'all';
+        this.part?.close();
+        this.part = new Scene(this.graph, () => true, undefined, this.replay.connections());
+        this.bar.open(this.replay);
+        this.inReplay(true);
+        this.stage.show(this.part);
+        this.applyShow();
+        this.tabs.open('moment');
+        byId('replay-slider').focus({ preventScroll: true });
+    }
+
+    seek(position: number): void {
+        if (this.replay) {
+            this.replay.seek(position);
+            this.bar.update();
+            this.changed();
+        }
+    }
+
+    closeReplay(): void {
+        if (!this.replay) {
+            return;
+        }
+        this.replay = null;
+        this.bar.close();
+        this.selected = null;
+        this.stage.selected = null;
+        this.show = 'all';
+        this.inReplay(false);
+        this.whole.refresh(true);
+        this.applyShow();
+        this.tabs.open('incidents');
+    }
+
+    private inReplay(yes: boolean): void {
+        this.stage.canvas.parentElement?.classList.toggle('past', yes);
+        this.stage.camera.inset.bottom = yes && innerWidth > 820 ? 130 : 0;
+        this.tabs.show('moment', yes);
+        this.list.clear();
+        this.remember();
+        this.changed();
+        this.incidents.show();
+    }
+
+    /** The address keeps what is looked at, so that it can be sent to somebody. */
+    private remember(): void {
+        const hash = new URLSearchParams({ system: this.system });
+        if (this.replay) {
+            hash.set('incident', String(this.replay.incident.id));
+        }
+        window.history.replaceState(null, '', '#' + hash.toString());
+    }
+
+    // ------------------------------------------------------------ telling
+
+    /** The graph has changed: everything that shows it follows. */
+    private changed(): void {
+        if (this.show === 'chain' && !this.replay) {
+            this.part?.setFilter(filterOf(this.show, this.graph, this.selected));
+        }
+        this.stage.scene.refresh();
+        this.light();
+        this.counts();
+        this.raise();
+        this.inspect.update();
+        this.moment.update();
+        if (this.tabs.current === 'list') {
+            this.list.update();
+        }
+        this.tellPicture();
+    }
+
+    private raise(): void {
+        const dead = this.live.graph.dead().map((one) => one.name);
+        this.alarm.update(this.system, dead, this.show === 'dead', this.replay !== null);
+    }
+
+    private counts(): void {
+        const graph = this.graph;
+        const dead = graph.judge();
+        // Of a graph that is not complete only the service knows the numbers.
+        const info = this.replay || !graph.truncated ? null : this.info;
+        const waiting = [...graph.processes.values()].filter((one) => one.waits.size > 0).length;
+        const entry = (name: string, value: number, className = '') =>
+            h(
+                'div',
+                { class: value > 0 ? className : '' },
+                h('dt', {}, name),
+                h('dd', {}, value.toLocaleString('en')),
+            );
+        const stuck = info ? Math.max(info.deadlocked, dead) : dead;
+        replace(
+            byId('counts'),
+            entry('processes', info ? info.processes : graph.processes.size),
+            entry('resources', info ? info.resources : graph.resources.size),
+            entry('waiting', info ? info.waiting : waiting, 'some-wait'),
+            entry('deadlocked', stuck, 'some-dead'),
+        );
+        byId('filters')
+            .querySelector('[data-show=dead]')
+            ?.classList.toggle('alarm', stuck > 0);
+    }
+
+    /** The picture in a sentence, for those who do not see it; and what there is to know about it. */
+    private tellPicture(): void {
+        const scene = this.stage.scene;
+        const dead = this.graph.judge();
+        const stuck = dead === 0 ? 'nobody is' : count(dead, 'process is', 'processes are');
+        const chosen = this.selected ? ` ${this.selected.name} is chosen: ${stateWord(this.selected)}.` : '';
+        byId('graph-told').textContent =
+            `${count(scene.count, 'node')} and ${count(scene.links.length / 2, 'edge')} shown; ${stuck} deadlocked.` +
+            `${chosen} The tab List has the same in words.`;
+        const { graph, around } = this.live;
+        if (this.replay) {
+            this.notice(null);
+        } else if (around !== null) {
+            this.notice(`Only what lies around ${around}.`, () => void this.live.lookAround(null));
+        } else if (graph.truncated) {
+            const loaded = (graph.processes.size + graph.resources.size).toLocaleString('en');
+            const all = this.info
+                ? ` of ${(this.info.processes + this.info.resources).toLocaleString('en')}`
+                : '';
+            this.notice(
+                `${loaded}${all} nodes are loaded, those that matter most; the search finds the rest.`,
+            );
+        } else if (scene.count === 0) {
+            this.notice(emptyText[this.show], this.show === 'all' ? undefined : () => this.setShow('all'));
+        } else {
+            this.notice(null);
+        }
+    }
+
+    private notice(text: string | null, back?: () => void): void {
+        const element = byId('notice');
+        element.hidden = text === null;
+        if (text !== null && element.dataset.text !== text) {
+            const button =
+                back && h('button', { type: 'button', class: 'name', onclick: back }, 'Show everything');
+            replace(element, text, button ? ' ' : null, button);
+        }
+        element.dataset.text = text ?? '';
+    }
+
+    private hover(node: Node | null, x: number, y: number): void {
+        const tip = byId('tip');
+        tip.hidden = !node;
+        if (!node) {
+            return;
+        }
+        let told = stateWord(node);
+        if (node.kind === 'process') {
+            told += node.since !== null && !this.replay ? ` for ${duration(Date.now() - node.since)}` : '';
+            told += `; holds ${node.holds.size}, waits for ${node.waits.size}`;
+        } else {
+            told += `; ${node.units - node.free} of ${count(node.units, 'unit')} in use, ${node.waiters.size} waiting`;
+        }
+        replace(tip, h('b', {}, node.name), told);
+        const { width, height } = this.stage.camera;
+        const below = y + 18 + tip.offsetHeight <= height;
+        tip.style.left = `${Math.max(8, Math.min(x + 16, width - tip.offsetWidth - 8))}px`;
+        tip.style.top = `${Math.max(8, below ? y + 18 : y - tip.offsetHeight - 12)}px`;
+    }
+
+    // ------------------------------------------------------------ tabs and tools
+
+    openTab(id: string): void {
+        this.tabs.open(id);
+    }
+
+    private tabOpened(id: string): void {
+        if (id === 'list') {
+            this.list.update();
+        } else if (id === 'overview') {
+            this.overview.setRates(this.past);
+            this.overview.update();
+        }
+    }
+
+    private buildTools(): void {
+        const shows: [Show, string, string][] = [
+            ['all', 'All', 'Everything'],
+            ['busy', 'Busy', 'What is held or waited for'],
+            ['waiting', 'Waiting', 'Who waits, and for whom'],
+            ['dead', 'Deadlocked', 'Only what is deadlocked'],
+        ];
+        const filter = ([show, text, title]: (typeof shows)[number]) =>
+            h(
+                'button',
+                {
+                    type: 'button',
+                    'data-show': show,
+                    title,
+                    'aria-pressed': String(show === this.show),
+                    onclick: () => this.setShow(show),
+                },
+                text,
+            );
+        replace(byId('filters'), ...shows.map(filter));
+        const tool = (name: 'plus' | 'minus' | 'fit', label: string, act: () => void) =>
+            h('button', { type: 'button', 'aria-label': label, title: label, onclick: act }, icon(name));
+        replace(
+            byId('tools'),
+            tool('plus', 'Closer', () => this.stage.zoom(1.4)),
+            tool('minus', 'Further', () => this.stage.zoom(1 / 1.4)),
+            tool('fit', 'Fit everything', () => this.stage.fit()),
+        );
+    }
+}
+
+const emptyText: Record<Show, string> = {
+    all: 'Nothing here yet: no process and no resource is known to this system.',
+    busy: 'Nobody holds or waits for anything.',
+    waiting: 'Nobody waits.',
+    dead: 'Nobody is deadlocked.',
+    chain: 'It is gone.',
+};

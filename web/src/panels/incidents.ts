@@ -1,0 +1,161 @@
+// The history of deadlocks: filtered, newest first, a click replays one.
+
+import { api, type Incident, type IncidentFilter } from '../api';
+import type { App } from '../app';
+import { count, duration, h, replace } from '../dom';
+
+const pageSize = 50;
+
+export class Incidents {
+    readonly element = h('div', { class: 'page' });
+    private readonly list = h('div', { class: 'incidents', role: 'list' });
+    private readonly told = h('p', { class: 'muted', role: 'status' });
+    private readonly more = h(
+        'button',
+        { type: 'button', onclick: () => void this.load(true) },
+        'Older ones',
+    );
+    private readonly process = h('input', { type: 'search', placeholder: 'any', spellcheck: 'false' });
+    private readonly when = h(
+        'select',
+        {},
+        ...[
+            ['', 'any time'],
+            ['3600', 'last hour'],
+            ['86400', 'last day'],
+            ['604800', 'last week'],
+        ].map(([value, text]) => h('option', { value: value! }, text!)),
+    );
+    private readonly scope = h(
+        'select',
+        {},
+        h('option', { value: 'one' }, 'this system'),
+        h('option', { value: 'all' }, 'all systems'),
+    );
+    private readonly open = h('input', { type: 'checkbox' });
+    private items: Incident[] = [];
+    private next: number | null = null;
+    private turn = 0;
+    private timer = 0;
+
+    constructor(private readonly app: App) {
+        const soon = () => {
+            clearTimeout(this.timer);
+            this.timer = window.setTimeout(() => void this.load(), 200);
+        };
+        this.process.addEventListener('input', soon);
+        for (const control of [this.when, this.scope, this.open]) {
+            control.addEventListener('change', soon);
+        }
+        replace(
+            this.element,
+            h(
+                'form',
+                {
+                    class: 'fields',
+                    'aria-label': 'Filter',
+                    onsubmit: (event: Event) => event.preventDefault(),
+                },
+                h('label', {}, 'Process', this.process),
+                h('label', {}, 'When', this.when),
+                h('label', {}, 'Where', this.scope),
+                h('label', { class: 'check' }, this.open, 'not ended yet'),
+            ),
+            this.told,
+            this.list,
+            this.more,
+        );
+        this.more.hidden = true;
+    }
+
+    async load(older = false): Promise<void> {
+        const turn = ++this.turn;
+        const filter: IncidentFilter = { limit: pageSize };
+        if (this.scope.value === 'one') {
+            filter.system = this.app.system;
+        }
+        if (this.process.value.trim()) {
+            filter.process = this.process.value.trim();
+        }
+        if (this.when.value) {
+            filter.since = Date.now() - Number(this.when.value) * 1000;
+        }
+        if (this.open.checked) {
+            filter.open = true;
+        }
+        if (older && this.next !== null) {
+            filter.before = this.next;
+        }
+        try {
+            const answer = await api.incidents(filter);
+            if (turn === this.turn) {
+                this.items = older ? [...this.items, ...answer.incidents] : answer.incidents;
+                this.next = answer.next ?? null;
+                this.show();
+            }
+        } catch (problem) {
+            this.told.textContent = (problem as Error).message;
+        }
+    }
+
+    /** One came or ended: the list is asked for anew, so that the filters hold. */
+    touched(): void {
+        clearTimeout(this.timer);
+        this.timer = window.setTimeout(() => void this.load(), 300);
+    }
+
+    show(): void {
+        const focus = (document.activeElement as HTMLElement | null)?.dataset.incident;
+        this.told.textContent =
+            this.items.length === 0
+                ? 'No deadlocks here.'
+                : count(this.items.length, 'deadlock') + (this.next !== null ? ', and older ones' : '');
+        replace(this.list, ...this.items.map((item) => h('div', { role: 'listitem' }, this.item(item))));
+        this.more.hidden = this.next === null;
+        if (focus) {
+            this.list.querySelector<HTMLElement>(`[data-incident="${focus}"]`)?.focus();
+        }
+    }
+
+    private item(item: Incident): HTMLElement {
+        const at = new Date(item.at);
+        return h(
+            'button',
+            {
+                type: 'button',
+                class: item.ended === null ? 'open' : '',
+                'data-incident': String(item.id),
+                'aria-current': this.app.replay?.incident.id === item.id ? 'true' : undefined,
+                onclick: () => void this.app.openIncident(item.id),
+            },
+            h(
+                'span',
+                { class: 'line' },
+                h('b', {}, count(item.processes.length, 'process', 'processes')),
+                h(
+                    'span',
+                    { class: 'state ' + (item.ended === null ? 'dead' : '') },
+                    item.ended === null ? 'open' : 'ended',
+                ),
+                h('time', { datetime: at.toISOString() }, stamp(at)),
+            ),
+            h('span', { class: 'who' }, item.processes.join(', ')),
+            h('span', { class: 'how' }, this.ending(item)),
+        );
+    }
+
+    private ending(item: Incident): string {
+        const closed = `closed by ${item.requester}`;
+        if (item.ended === null) {
+            return `${closed}, for ${duration(Date.now() - item.at)}`;
+        }
+        const how = item.how ? `${item.how}` : 'ended';
+        return `${closed}; ${how}${item.victim ? ` (${item.victim})` : ''} after ${duration(item.ended - item.at)}`;
+    }
+}
+
+export function stamp(at: Date): string {
+    const today = new Date().toDateString() === at.toDateString();
+    const time = at.toLocaleTimeString('en-GB');
+    return today ? time : `${at.toLocaleDateString('en-GB', { day: 'numeric', month: 'short' })} ${time}`;
+}

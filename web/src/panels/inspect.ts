@@ -1,0 +1,334 @@
+// One node: what it holds and waits for, since when, its wait chain, and what would happen if it asked.
+
+import { api, type Chain } from '../api';
+import type { App } from '../app';
+import { count, duration, h, replace } from '../dom';
+import type { Node, Process, Resource } from '../graph';
+import { nameButton, nameOf, sign, stateTag, unitsText } from './parts';
+
+export class Inspect {
+    readonly element = h('div', { class: 'page' });
+    private readonly head = h('div', {});
+    private readonly facts = h('dl', { class: 'facts' });
+    private readonly body = h('div', { class: 'page-part' });
+    private readonly chain = h('section', {});
+    private readonly ask = h('section', {});
+    private shown: string | null = null;
+    private asked = 0;
+    private chainFor = '';
+
+    constructor(private readonly app: App) {
+        this.update();
+    }
+
+    update(): void {
+        const node = this.app.selected;
+        if (!node) {
+            this.shown = null;
+            replace(
+                this.element,
+                h(
+                    'p',
+                    { class: 'empty' },
+                    'Choose a process or a resource in the picture, in the list, or with the search (',
+                    h('kbd', {}, '/'),
+                    ').',
+                ),
+            );
+            return;
+        }
+        const key = node.kind + node.id;
+        if (this.shown !== key) {
+            this.shown = key;
+            this.chainFor = '';
+            replace(this.chain);
+            this.offer(node);
+            replace(this.element, this.head, this.facts, this.body, this.chain, this.ask);
+        }
+        this.fill(node);
+    }
+
+    private fill(node: Node): void {
+        replace(
+            this.head,
+            h('div', { class: 'node-head' }, sign(node), h('h2', {}, node.name), stateTag(node)),
+        );
+        this.facts.replaceChildren(
+            ...(node.kind === 'process' ? this.processFacts(node) : this.resourceFacts(node)),
+        );
+        const focus =
+            document.activeElement instanceof HTMLElement ? document.activeElement.dataset.key : undefined;
+        replace(
+            this.body,
+            this.actions(node),
+            ...(node.kind === 'process' ? this.ofProcess(node) : this.ofResource(node)),
+        );
+        if (focus) {
+            this.body.querySelector<HTMLElement>(`[data-key="${CSS.escape(focus)}"]`)?.focus();
+        }
+        if (node.kind === 'process') {
+            void this.follow(node);
+        }
+    }
+
+    private actions(node: Node): HTMLElement {
+        return h(
+            'div',
+            { class: 'acts' },
+            h(
+                'button',
+                { type: 'button', 'data-key': 'centre', onclick: () => this.app.centre(node) },
+                'Show in the picture',
+            ),
+            h(
+                'button',
+                { type: 'button', 'data-key': 'isolate', onclick: () => this.app.isolateAround(node) },
+                'Isolate its chain',
+            ),
+        );
+    }
+
+    private processFacts(process: Process): HTMLElement[] {
+        const facts: HTMLElement[] = [h('dt', {}, 'Kind'), h('dd', {}, 'process')];
+        if (process.waits.size > 0 && process.since !== null && !this.app.replay) {
+            facts.push(h('dt', {}, 'Has waited'), h('dd', {}, duration(Date.now() - process.since)));
+        }
+        if (process.owner) {
+            facts.push(h('dt', {}, 'Owner'), h('dd', {}, process.owner));
+        }
+        return facts;
+    }
+
+    private resourceFacts(resource: Resource): HTMLElement[] {
+        return [
+            h('dt', {}, 'Kind'),
+            h('dd', {}, 'resource'),
+            h('dt', {}, 'Units'),
+            h(
+                'dd',
+                {},
+                `${(resource.units - resource.free).toLocaleString('en')} of ${resource.units.toLocaleString('en')} in use`,
+            ),
+        ];
+    }
+
+    private things(title: string, nodes: [Node | undefined, number][], none: string): HTMLElement {
+        const most = 60;
+        const items = nodes
+            .filter((pair): pair is [Node, number] => pair[0] !== undefined)
+            .slice(0, most)
+            .map(([node, units]) => {
+                const button = nameButton(this.app, node);
+                button.dataset.key = `${title} ${node.id}`;
+                return h('li', {}, sign(node), button, h('span', { class: 'units' }, unitsText(units)));
+            });
+        return h(
+            'section',
+            {},
+            h('h3', {}, title),
+            items.length > 0 ? h('ul', { class: 'things' }, ...items) : h('p', { class: 'muted' }, none),
+            nodes.length > most &&
+                h('p', { class: 'muted' }, `and ${count(nodes.length - most, 'more', 'more')}`),
+        );
+    }
+
+    private ofProcess(process: Process): HTMLElement[] {
+        const { resources } = this.app.graph;
+        return [
+            this.things(
+                'Waits for',
+                [...process.waits].map(([id, units]) => [resources.get(id), units]),
+                'nothing: it runs',
+            ),
+            this.things(
+                'Holds',
+                [...process.holds].map(([id, units]) => [resources.get(id), units]),
+                'nothing',
+            ),
+        ];
+    }
+
+    private ofResource(resource: Resource): HTMLElement[] {
+        const { processes } = this.app.graph;
+        const of = (ids: Iterable<number>, held: boolean) =>
+            [...ids].map((id): [Node | undefined, number] => {
+                const process = processes.get(id);
+                return [process, (held ? process?.holds : process?.waits)?.get(resource.id) ?? 1];
+            });
+        return [
+            this.things('Held by', of(resource.holders, true), 'nobody'),
+            this.things('Waited for by', of(resource.waiters, false), 'nobody'),
+        ];
+    }
+
+    /** Asks the service for the wait chain when it may have changed; in a replay the graph itself is asked. */
+    private async follow(process: Process): Promise<void> {
+        const what = `${process.id} ${[...process.waits.keys()].join()} ${process.dead} ${this.app.replay?.position ?? ''}`;
+        if (what === this.chainFor) {
+            return;
+        }
+        this.chainFor = what;
+        if (process.waits.size === 0) {
+            replace(this.chain);
+            return;
+        }
+        const turn = ++this.asked;
+        let chain: Chain;
+        try {
+            chain = this.app.replay
+                ? localChain(this.app, process)
+                : await api.chain(this.app.system, process.name);
+        } catch {
+            chain = localChain(this.app, process);
+        }
+        if (turn === this.asked && this.app.selected === process) {
+            this.tell(chain);
+        }
+    }
+
+    private tell(chain: Chain): void {
+        const items: HTMLElement[] = [];
+        const seen = new Set<string>();
+        for (const link of chain.chain) {
+            if (seen.has(link.process)) {
+                continue;
+            }
+            seen.add(link.process);
+            items.push(
+                h(
+                    'li',
+                    {},
+                    h('span', {
+                        class:
+                            'sign process ' +
+                            (chain.deadlocked ? 'dead' : link.waits_for.length > 0 ? 'waiting' : 'busy'),
+                    }),
+                    h(
+                        'span',
+                        {},
+                        nameOf(this.app, link.process, 'process'),
+                        link.waits_for.length === 0 && h('span', { class: 'word' }, ' runs'),
+                    ),
+                ),
+            );
+            for (const want of link.waits_for) {
+                const holders = want.holders
+                    .slice(0, 8)
+                    .flatMap((name, i) => [i > 0 ? ', ' : '', nameOf(this.app, name, 'process')]);
+                const more = want.holders.length > 8 ? ` and ${want.holders.length - 8} more` : '';
+                items.push(
+                    h(
+                        'li',
+                        { class: 'waits' },
+                        h('span', { class: 'sign resource ' + (chain.deadlocked ? 'dead' : 'waiting') }),
+                        h(
+                            'span',
+                            {},
+                            h('span', { class: 'word' }, 'waits for '),
+                            nameOf(this.app, want.resource, 'resource'),
+                            h('span', { class: 'word' }, ', held by '),
+                            ...(holders.length > 0 ? holders : ['nobody']),
+                            more,
+                        ),
+                    ),
+                );
+            }
+        }
+        replace(
+            this.chain,
+            h('h3', {}, 'Wait chain'),
+            h('ol', { class: 'chain' + (chain.deadlocked ? ' dead' : '') }, ...items),
+            chain.deadlocked &&
+                h('p', { class: 'error' }, 'It comes back to itself: nobody in it can ever run again.'),
+        );
+    }
+
+    /** "What if it asked for ...?", answered by the service without changing anything. */
+    private offer(node: Node): void {
+        if (node.kind !== 'process' || this.app.replay) {
+            replace(this.ask);
+            return;
+        }
+        const resource = h('input', {
+            list: 'resources',
+            placeholder: 'resource',
+            required: true,
+            'aria-label': 'Resource',
+        });
+        const units = h('input', {
+            type: 'number',
+            min: '1',
+            value: '1',
+            required: true,
+            'aria-label': 'Units',
+        });
+        const answer = h('output', {});
+        const names = h('datalist', { id: 'resources' });
+        resource.addEventListener('focus', () =>
+            names.replaceChildren(
+                ...[...this.app.graph.resources.values()]
+                    .slice(0, 500)
+                    .map((one) => h('option', { value: one.name })),
+            ),
+        );
+        const form = h(
+            'form',
+            { class: 'ask' },
+            resource,
+            units,
+            h('button', { type: 'submit' }, 'Ask'),
+            answer,
+            names,
+        );
+        form.addEventListener('submit', (event) => {
+            event.preventDefault();
+            api.whatIf(this.app.system, node.name, [
+                { resource: resource.value.trim(), units: Number(units.value) },
+            ]).then(
+                (said) => {
+                    answer.className = said.result === 'deadlock' || said.result === 'unsafe' ? 'error' : '';
+                    answer.textContent = answers[said.result] ?? said.result;
+                },
+                (problem: Error) => {
+                    answer.className = 'error';
+                    answer.textContent = problem.message;
+                },
+            );
+        });
+        replace(this.ask, h('h3', {}, 'What if it asked for'), form);
+    }
+}
+
+const answers: Record<string, string> = {
+    granted: 'It would be granted at once.',
+    blocked: 'It would wait.',
+    deadlock: 'That would be a deadlock.',
+    doomed: 'It would wait behind a deadlock, for ever.',
+    unsafe: 'Denied: it could lead to a deadlock.',
+    unavailable: 'Not enough units are free now.',
+};
+
+/** The chain as the shown graph has it. */
+export function localChain(app: App, start: Process): Chain {
+    const chain: Chain['chain'] = [];
+    const seen = new Set<Process>([start]);
+    const queue = [start];
+    for (let process = queue.shift(); process && chain.length < 200; process = queue.shift()) {
+        const waits = [...process.waits.keys()].flatMap((id) => {
+            const resource = app.graph.resources.get(id);
+            if (!resource) {
+                return [];
+            }
+            const holders = [...resource.holders].flatMap((holder) => app.graph.processes.get(holder) ?? []);
+            for (const holder of holders) {
+                if (!seen.has(holder)) {
+                    seen.add(holder);
+                    queue.push(holder);
+                }
+            }
+            return [{ resource: resource.name, holders: holders.map((holder) => holder.name) }];
+        });
+        chain.push({ process: process.name, waits_for: waits });
+    }
+    return { process: start.name, chain, deadlocked: start.dead };
+}

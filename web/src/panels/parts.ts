@@ -1,0 +1,51 @@
+// Pieces that several panels share: a node's sign, its state in a word, its name as a button.
+
+import type { App } from '../app';
+import { h } from '../dom';
+import type { Node } from '../graph';
+
+export type State = 'dead' | 'doomed' | 'waiting' | 'busy' | 'idle';
+
+export function stateOf(node: Node): State {
+    if (node.dead) {
+        return node.core ? 'dead' : 'doomed';
+    }
+    if (node.kind === 'process') {
+        return node.waits.size > 0 ? 'waiting' : node.holds.size > 0 ? 'busy' : 'idle';
+    }
+    return node.waiters.size > 0 ? 'waiting' : node.holders.size > 0 ? 'busy' : 'idle';
+}
+
+export function stateWord(node: Node): string {
+    const state = stateOf(node);
+    if (node.kind === 'process') {
+        return { dead: 'deadlocked', doomed: 'stuck behind', waiting: 'waits', busy: 'runs', idle: 'idle' }[
+            state
+        ];
+    }
+    return { dead: 'in a deadlock', doomed: 'stuck', waiting: 'waited for', busy: 'in use', idle: 'free' }[
+        state
+    ];
+}
+
+export const sign = (node: Node) =>
+    h('span', { class: `sign ${node.kind} ${stateOf(node)}`, 'aria-hidden': 'true' });
+
+export const stateTag = (node: Node) =>
+    h('span', { class: `state ${node.dead ? 'dead' : stateOf(node)}` }, stateWord(node));
+
+export const nameButton = (app: App, node: Node) =>
+    h('button', { type: 'button', class: 'name', onclick: () => app.select(node, true) }, node.name);
+
+/** A name that may or may not be in the graph that is shown. */
+export function nameOf(app: App, name: string, kind: 'process' | 'resource'): HTMLElement {
+    const nodes = kind === 'process' ? app.graph.processes : app.graph.resources;
+    for (const node of nodes.values()) {
+        if (node.name === name) {
+            return nameButton(app, node);
+        }
+    }
+    return h('button', { type: 'button', class: 'name', onclick: () => void app.lookAround(name) }, name);
+}
+
+export const unitsText = (units: number) => (units === 1 ? '' : `×${units.toLocaleString('en')}`);

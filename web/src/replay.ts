@@ -1,0 +1,108 @@
+// The last seconds before an incident: the graph as it was when the deadlock formed, taken back and forth by
+// undoing and redoing what each event did.
+
+import type { Effect, IncidentDetail, ReplayEvent } from './api';
+import { Graph } from './graph';
+
+export class Replay {
+    readonly graph: Graph;
+    readonly events: (ReplayEvent & { process: string })[];
+    private readonly marked: number[];
+    /** How many of the events have happened. */
+    position: number;
+
+    constructor(readonly incident: IncidentDetail) {
+        const replay = incident.replay;
+        this.graph = Graph.from(
+            replay?.graph ?? {
+                system: incident.system,
+                seq: 0,
+                processes: [],
+                resources: [],
+                edges: [],
+                truncated: true,
+            },
+        );
+        this.graph.learn(replay?.names);
+        this.events = (replay?.events ?? []).map((event) => ({
+            ...event,
+            process: this.nameOf(event.process),
+            effects: this.inSight(event.effects),
+        }));
+        this.marked = [...this.graph.processes.values()].filter((one) => one.marked).map((one) => one.id);
+        this.position = this.events.length;
+    }
+
+    private nameOf(process: number | string): string {
+        return typeof process === 'string'
+            ? process
+            : (this.graph.processes.get(process)?.name ?? `process #${process}`);
+    }
+
+    /** Goes to where `position` events have happened. */
+    seek(position: number): void {
+        const aim = Math.max(0, Math.min(this.events.length, Math.round(position)));
+        while (this.position > aim) {
+            const effects = this.events[--this.position]!.effects;
+            for (let i = effects.length - 1; i >= 0; i--) {
+                this.graph.undo(effects[i]!);
+            }
+        }
+        while (this.position < aim) {
+            for (const effect of this.events[this.position++]!.effects) {
+                this.graph.apply(effect, null);
+            }
+        }
+        // The service's marks are of the moment the deadlock formed.
+        if (aim === this.events.length) {
+            for (const id of this.marked) {
+                this.graph.processes.get(id)!.marked = true;
+            }
+            this.graph.version++;
+        }
+    }
+
+    /** The event that happened last, or null at the start. */
+    get current(): (ReplayEvent & { process: string }) | null {
+        return this.events[this.position - 1] ?? null;
+    }
+
+    /** Of the event at an index: ms before (negative) the deadlock formed. */
+    offset(index: number): number {
+        const event = this.events[index];
+        return event ? event.at - this.incident.at : 0;
+    }
+
+    /** How long to stay at the current position when played at a speed: as recorded, but never so short that
+     * nothing is seen, nor so long that nothing happens. */
+    pause(speed: number): number {
+        const here = this.position === 0 ? this.offset(0) : this.offset(this.position - 1);
+        const gap = this.offset(this.position) - here;
+        return Math.min(1200, Math.max(120, gap / speed));
+    }
+
+    /** Every connection there is at any time of the replay, as pairs of node keys: the layout's, so that
+     * nothing moves while time goes back and forth. */
+    connections(): [string, string][] {
+        const pairs = new Set<string>();
+        for (const process of this.graph.processes.values()) {
+            for (const id of [...process.holds.keys(), ...process.waits.keys()]) {
+                pairs.add(`p${process.id} r${id}`);
+            }
+        }
+        for (const event of this.events) {
+            for (const [, process, resource] of event.effects) {
+                pairs.add(`p${process} r${resource}`);
+            }
+        }
+        return [...pairs].map((pair) => pair.split(' ') as [string, string]);
+    }
+
+    /** The graph is only the neighbourhood of the deadlock: what happened elsewhere is left out. */
+    private inSight(effects: Effect[]): Effect[] {
+        return effects.filter(
+            ([, process, resource]) =>
+                this.graph.processes.has(process) || this.graph.resources.has(resource),
+        );
+    }
+}

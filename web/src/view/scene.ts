@@ -1,0 +1,387 @@
+// What is drawn: the part of a graph that is shown, flat arrays for the drawing loop, and where everything
+// lies. A scene has its own layout, so that the whole graph keeps its places while a part of it is looked at.
+
+import { keyOf, type Graph, type Node, type Process, type Resource } from '../graph';
+import type { Order, Positions, Topology } from '../layout/worker';
+
+/** What a node looks like; also the order in which nodes are drawn. */
+export const enum Look {
+    idle,
+    busy,
+    waiting,
+    doomed, // can never run again, behind a deadlock
+    dead, // in it
+}
+
+/** Where the i-th of a group starts, about the group's middle: few on a ring, which a cycle fits; many on a spiral. */
+function around(i: number, count: number): [number, number] {
+    if (count <= 60) {
+        const radius = count === 1 ? 0 : (count * 44) / (2 * Math.PI);
+        const turn = (i / count) * 2 * Math.PI;
+        return [radius * Math.cos(turn), radius * Math.sin(turn)];
+    }
+    const turn = Math.sqrt(4 * Math.PI * (i + 1));
+    return [(44 * turn * Math.cos(turn)) / (2 * Math.PI), (44 * turn * Math.sin(turn)) / (2 * Math.PI)];
+}
+
+export type Filter = (node: Node) => boolean;
+
+export class Scene {
+    /** By slot; null where a slot is free. */
+    nodes: (Node | null)[] = [];
+    looks = new Uint8Array(0);
+    round = new Uint8Array(0); // 1: a process
+    /** Positions as shown, which glide towards those of the worker. */
+    x = new Float32Array(0);
+    y = new Float32Array(0);
+    /** from, to by slot, in the direction of the arrow: resource to holder, process to what it waits for. */
+    links = new Uint32Array(0);
+    linkWaits = new Uint8Array(0);
+    /** 2: of a deadlock; 1: behind one. */
+    linkDead = new Uint8Array(0);
+    linkUnits: number[] = [];
+    count = 0;
+    moving = false;
+    stepMs = 0;
+    /** Called when something has to be drawn. */
+    changed: () => void = () => {};
+    private readonly slots = new Map<string, number>();
+    private readonly free: number[] = [];
+    private target = new Float32Array(0);
+    private worker: Worker;
+    private seen = -1;
+    private shape = 0;
+    private settled = false;
+
+    constructor(
+        public graph: Graph,
+        private filter: Filter = () => true,
+        private readonly seed?: Scene,
+        /** Edges that shape the layout though they may not be there now: process slot pairs of node keys. */
+        private readonly lasting: [string, string][] = [],
+    ) {
+        this.worker = new Worker(new URL('../layout/worker.ts', import.meta.url), { type: 'module' });
+        this.worker.onmessage = (event: MessageEvent<Positions>) => this.take(event.data);
+        this.refresh(true);
+    }
+
+    close(): void {
+        this.worker.terminate();
+    }
+
+    slotOf(node: Node | null): number {
+        return node ? (this.slots.get(keyOf(node)) ?? -1) : -1;
+    }
+
+    setFilter(filter: Filter): void {
+        this.filter = filter;
+        this.refresh(true);
+    }
+
+    setGraph(graph: Graph): void {
+        this.graph = graph;
+        this.refresh(true);
+    }
+
+    /** Follows the graph; cheap when nothing has changed. */
+    refresh(force = false): void {
+        if (!force && this.seen === this.graph.version) {
+            return;
+        }
+        this.seen = this.graph.version;
+        this.graph.judge();
+        const placed = this.place();
+        this.look();
+        this.connect();
+        const shape = this.digest();
+        if (placed.length > 0 || shape !== this.shape || force) {
+            this.shape = shape;
+            this.send(placed);
+        }
+        this.changed();
+    }
+
+    pin(slot: number, x: number, y: number): void {
+        this.x[slot] = x;
+        this.y[slot] = y;
+        this.target[2 * slot] = x;
+        this.target[2 * slot + 1] = y;
+        this.order({ type: 'pin', slot, x, y });
+        this.changed();
+    }
+
+    unpin(slot: number): void {
+        this.order({ type: 'unpin', slot });
+    }
+
+    /** Moves what is shown towards where it should be; false when it is there. */
+    glide(): boolean {
+        let longest = 0;
+        for (let i = 0; i < this.nodes.length; i++) {
+            const dx = this.target[2 * i]! - this.x[i]!;
+            const dy = this.target[2 * i + 1]! - this.y[i]!;
+            this.x[i]! += dx * 0.35;
+            this.y[i]! += dy * 0.35;
+            longest = Math.max(longest, Math.abs(dx), Math.abs(dy));
+        }
+        return longest > 0.05;
+    }
+
+    /** The box around everything shown, or around those for which `only` holds. */
+    bounds(
+        only?: (slot: number) => boolean,
+    ): { left: number; top: number; right: number; bottom: number } | null {
+        let [left, top, right, bottom] = [Infinity, Infinity, -Infinity, -Infinity];
+        for (let i = 0; i < this.nodes.length; i++) {
+            if (!this.nodes[i] || (only && !only(i))) {
+                continue;
+            }
+            const x = this.target[2 * i]!;
+            const y = this.target[2 * i + 1]!;
+            left = Math.min(left, x);
+            right = Math.max(right, x);
+            top = Math.min(top, y);
+            bottom = Math.max(bottom, y);
+        }
+        return left === Infinity ? null : { left, top, right, bottom };
+    }
+
+    private order(order: Order, transfer: Transferable[] = []): void {
+        this.worker.postMessage(order, transfer);
+    }
+
+    private take({ positions, moving, stepMs }: Positions): void {
+        const known = Math.min(this.nodes.length * 2, positions.length);
+        this.target.set(positions.subarray(0, known));
+        if (!this.settled) {
+            // The first picture is a picture, not a flight.
+            for (let i = 0; i < known / 2; i++) {
+                this.x[i] = positions[2 * i]!;
+                this.y[i] = positions[2 * i + 1]!;
+            }
+            this.settled = true;
+        }
+        this.moving = moving;
+        this.stepMs = stepMs;
+        this.order({ type: 'spare', positions }, [positions.buffer]);
+        this.changed();
+    }
+
+    /** Gives slots to nodes that came and takes those of nodes that went. Returns where new ones start. */
+    private place(): number[] {
+        const here = new Set<string>();
+        const fresh: Node[] = [];
+        for (const nodes of [this.graph.processes, this.graph.resources]) {
+            for (const node of nodes.values()) {
+                if (!this.filter(node)) {
+                    continue;
+                }
+                const key = keyOf(node);
+                here.add(key);
+                const slot = this.slots.get(key);
+                if (slot === undefined) {
+                    fresh.push(node);
+                } else {
+                    this.nodes[slot] = node;
+                }
+            }
+        }
+        for (const [key, slot] of this.slots) {
+            if (!here.has(key)) {
+                this.slots.delete(key);
+                this.nodes[slot] = null;
+                this.free.push(slot);
+            }
+        }
+        this.count = here.size;
+        const placed: number[] = [];
+        let area = 0;
+        for (const group of this.groups(fresh)) {
+            // Each group gets a disc of its own, the discs wind outwards.
+            const space = group.length * 44 * 44 * 1.6;
+            const distance = area === 0 ? 0 : Math.sqrt((area + space / 2) / Math.PI);
+            const turn = placed.length * 2.399963;
+            area += space;
+            const [x, y] = [distance * Math.cos(turn), distance * Math.sin(turn)];
+            group.forEach((node, i) => {
+                const [dx, dy] = around(i, group.length);
+                placed.push(...this.settle(node, x + dx, y + dy));
+            });
+        }
+        return placed;
+    }
+
+    /** What is connected, neighbours one after another, so that what belongs together starts together. */
+    private groups(fresh: Node[]): Node[][] {
+        const left = new Set(fresh);
+        const groups: Node[][] = [];
+        const neighbours = (node: Node): (Node | undefined)[] =>
+            node.kind === 'process'
+                ? [...node.waits.keys(), ...node.holds.keys()].map((id) => this.graph.resources.get(id))
+                : [...node.holders, ...node.waiters].map((id) => this.graph.processes.get(id));
+        for (const start of fresh) {
+            const group: Node[] = [];
+            const stack: Node[] = [start];
+            for (let node = stack.pop(); node; node = stack.pop()) {
+                if (!left.delete(node)) {
+                    continue;
+                }
+                group.push(node);
+                for (const next of neighbours(node)) {
+                    if (next && left.has(next)) {
+                        stack.push(next);
+                    }
+                }
+            }
+            if (group.length > 0) {
+                groups.push(group);
+            }
+        }
+        return groups.sort((a, b) => b.length - a.length);
+    }
+
+    private settle(node: Node, x: number, y: number): [number, number, number] {
+        const slot = this.free.pop() ?? this.nodes.length;
+        this.nodes[slot] = node;
+        this.slots.set(keyOf(node), slot);
+        this.widen(slot + 1);
+        [x, y] = this.known(node, slot) ?? [x, y];
+        this.x[slot] = this.target[2 * slot] = x;
+        this.y[slot] = this.target[2 * slot + 1] = y;
+        return [slot, x, y];
+    }
+
+    /** Where it was in the scene this one came from, or beside a neighbour that is here already. */
+    private known(node: Node, slot: number): [number, number] | null {
+        const before = this.seed?.slotOf(node) ?? -1;
+        if (before >= 0 && this.seed) {
+            return [this.seed.x[before]!, this.seed.y[before]!];
+        }
+        if (this.settled) {
+            const ids =
+                node.kind === 'process' ? [...node.waits.keys(), ...node.holds.keys()] : [...node.holders];
+            for (const id of ids) {
+                const other = this.slots.get((node.kind === 'process' ? 'r' : 'p') + id);
+                if (other !== undefined && other !== slot) {
+                    const turn = slot * 2.4;
+                    return [
+                        this.target[2 * other]! + 24 * Math.cos(turn),
+                        this.target[2 * other + 1]! + 24 * Math.sin(turn),
+                    ];
+                }
+            }
+        }
+        return null;
+    }
+
+    private widen(count: number): void {
+        if (count <= this.x.length) {
+            return;
+        }
+        const room = Math.max(256, count * 2);
+        const grow = <T extends Float32Array | Uint8Array>(old: T, length: number): T => {
+            const wider = new (old.constructor as new (n: number) => T)(length);
+            wider.set(old as never);
+            return wider;
+        };
+        this.x = grow(this.x, room);
+        this.y = grow(this.y, room);
+        this.target = grow(this.target, room * 2);
+        this.looks = grow(this.looks, room);
+        this.round = grow(this.round, room);
+    }
+
+    private look(): void {
+        for (let slot = 0; slot < this.nodes.length; slot++) {
+            const node = this.nodes[slot];
+            if (!node) {
+                continue;
+            }
+            this.round[slot] = node.kind === 'process' ? 1 : 0;
+            if (node.dead) {
+                this.looks[slot] = node.core ? Look.dead : Look.doomed;
+            } else if (node.kind === 'process') {
+                this.looks[slot] =
+                    node.waits.size > 0 ? Look.waiting : node.holds.size > 0 ? Look.busy : Look.idle;
+            } else {
+                this.looks[slot] =
+                    node.waiters.size > 0 ? Look.waiting : node.holders.size > 0 ? Look.busy : Look.idle;
+            }
+        }
+    }
+
+    private connect(): void {
+        const grade = (process: Process, resource: Resource | undefined) =>
+            !process.dead || !resource?.dead ? 0 : process.core && resource.core ? 2 : 1;
+        const links: number[] = [];
+        const waits: number[] = [];
+        const dead: number[] = [];
+        this.linkUnits = [];
+        const add = (
+            from: number | undefined,
+            to: number | undefined,
+            isWait: boolean,
+            isDead: number,
+            units: number,
+        ) => {
+            if (from !== undefined && to !== undefined) {
+                links.push(from, to);
+                waits.push(isWait ? 1 : 0);
+                dead.push(isDead);
+                this.linkUnits.push(units);
+            }
+        };
+        for (const process of this.graph.processes.values()) {
+            const slot = this.slots.get('p' + process.id);
+            if (slot === undefined) {
+                continue;
+            }
+            for (const [id, units] of process.holds) {
+                const resource = this.graph.resources.get(id);
+                add(this.slots.get('r' + id), slot, false, grade(process, resource), units);
+            }
+            for (const [id, units] of process.waits) {
+                add(
+                    slot,
+                    this.slots.get('r' + id),
+                    true,
+                    grade(process, this.graph.resources.get(id)),
+                    units,
+                );
+            }
+        }
+        this.links = Uint32Array.from(links);
+        this.linkWaits = Uint8Array.from(waits);
+        this.linkDead = Uint8Array.from(dead);
+    }
+
+    /** Differs, but for chance, when edges came, went or moved. */
+    private digest(): number {
+        let hash = this.count;
+        for (let i = 0; i < this.links.length; i++) {
+            hash = (Math.imul(hash ^ this.links[i]!, 0x01000193) + 0x9e3779b9) | 0;
+        }
+        return hash;
+    }
+
+    private send(placed: number[]): void {
+        const active = new Uint8Array(this.nodes.length);
+        for (let i = 0; i < active.length; i++) {
+            active[i] = this.nodes[i] ? 1 : 0;
+        }
+        const extra: number[] = [];
+        for (const [from, to] of this.lasting) {
+            const a = this.slots.get(from);
+            const b = this.slots.get(to);
+            if (a !== undefined && b !== undefined) {
+                extra.push(a, b);
+            }
+        }
+        const edges = extra.length > 0 ? Uint32Array.from(extra) : this.links.slice();
+        // A few changes warm the layout a little; a new picture starts hot.
+        const share = placed.length / 3 / Math.max(1, this.count);
+        const heat = share > 0.3 ? 1 : Math.min(0.3, 0.06 + share);
+        const order: Topology = { type: 'topology', active, edges, placed: Float32Array.from(placed), heat };
+        this.order(order, [active.buffer, edges.buffer, order.placed.buffer]);
+    }
+}
