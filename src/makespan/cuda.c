@@ -1,0 +1,274 @@
+/* The cuda engine as the table of engines sees it (cuda.h). */
+#include "makespan/cuda.h"
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "detect/cuda.h"
+#include "makespan/anneal.h"
+#include "makespan/cuda_chains.h"
+#include "makespan/cuda_sweep.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* Systems of so many states are swept before the chains start: that takes a second or two. */
+#define SWEEP_FIRST (UINT64_C(1) << 30)
+
+static bool cuda_available(const char **why)
+{
+    return detect_available(&detect_cuda, why);
+}
+
+static bool cuda_supports(const struct makespan_model *model,
+                          const gordian_makespan_options *options, const char **why)
+{
+    (void)options;
+    return gpu_chains_possible(model, why);
+}
+
+/* A run. */
+struct makespan_job {
+    struct gpu *gpu;
+    const struct makespan_model *model;
+    const gordian_makespan_options *options;
+    struct watch watch;
+    struct makespan_result *result;
+    uint64_t states; /* of the sweeps before the one at hand */
+    bool too_large;  /* a closer bound would take more memory than there is */
+};
+
+/* ------------------------------------------------------------------ bounding */
+
+static bool sweep_goes_on(void *context, uint64_t done, uint64_t states)
+{
+    struct makespan_job *job = context;
+    (void)states;
+    atomic_store(&job->watch.states, job->states + done);
+    watch_look(&job->watch);
+    return !watch_stopped(&job->watch);
+}
+
+static void remember_memory(struct makespan_job *job, uint64_t bytes)
+{
+    if (job->result->most_memory < bytes)
+        job->result->most_memory = bytes;
+}
+
+/* It would take more memory than there is: the interval stays as it is. */
+static gordian_status too_large(struct makespan_job *job, uint64_t states)
+{
+    snprintf(job->result->note, sizeof job->result->note,
+             "a closer bound would need memory for %.2g states on the device", (double)states);
+    job->too_large = true;
+    return GORDIAN_OK;
+}
+
+/* Bytes of a sweep that the device has, and that are allowed. */
+static bool sweep_fits(const struct makespan_job *job, uint64_t states)
+{
+    struct gpu_info info;
+    uint64_t most = job->options->max_memory;
+    gpu_get_info(job->gpu, &info);
+    return states <= info.memory_free && (most == 0 || states <= most);
+}
+
+/* A bound by sweeping in this detail, if it can be had. */
+static gordian_status sweep(struct makespan_job *job, enum sweep_detail detail,
+                            gordian_error *error)
+{
+    bool least = job->options->goal == GORDIAN_BEST;
+    struct sweep_options options = {.least = least,
+                                    .wide = atomic_load(&job->watch.lower) > UINT8_MAX,
+                                    .max_memory = job->options->max_memory,
+                                    .go_on = sweep_goes_on,
+                                    .context = job};
+    struct sweep_tables *tables;
+    struct sweep_outcome outcome = {0};
+    job->watch.phase = "bounding";
+    gordian_status status =
+        sweep_tables_open(&tables, job->model, detail, &job->model->memory, error);
+    if (status == GORDIAN_UNAVAILABLE)
+        return GORDIAN_OK;
+    if (status != GORDIAN_OK)
+        return status;
+    status = sweep_run(job->gpu, tables, &options, &outcome, error);
+    remember_memory(job, outcome.memory);
+    sweep_tables_close(tables);
+    if (status == GORDIAN_MEMORY)
+        return too_large(job, outcome.states);
+    if (status != GORDIAN_OK || outcome.stopped)
+        return status == GORDIAN_UNAVAILABLE ? GORDIAN_OK : status;
+    job->states += outcome.states;
+    atomic_store(&job->watch.states, job->states);
+    if (least)
+        watch_raise(&job->watch, outcome.value);
+    else
+        watch_lower(&job->watch, outcome.value);
+    return GORDIAN_OK;
+}
+
+/* Finer and finer, from one detail on. */
+static gordian_status close_in(struct makespan_job *job, unsigned detail, gordian_error *error)
+{
+    gordian_status status = GORDIAN_OK;
+    for (; detail < SWEEP_DETAILS && status == GORDIAN_OK && !job->too_large; detail++) {
+        uint64_t states;
+        const char *why;
+        if (watch_closed(&job->watch) || watch_stopped(&job->watch))
+            break;
+        if (!sweep_possible(job->model, detail, &states, &why))
+            continue;
+        if (!sweep_fits(job, states))
+            return too_large(job, states);
+        status = sweep(job, detail, error);
+    }
+    return status;
+}
+
+/* ------------------------------------------------------------------ annealing */
+
+static gordian_status anneal(struct makespan_job *job, gordian_error *error)
+{
+    struct gpu_chains *chains;
+    uint8_t *order = memory_alloc(&job->model->memory, job->model->work);
+    if (!order)
+        return fail_memory(error);
+    job->watch.phase = "annealing";
+    gordian_status status =
+        gpu_chains_open(&chains, job->gpu, job->model, job->options, 0, NULL, error);
+    if (status == GORDIAN_OK) {
+        remember_memory(job, gpu_chains_memory(chains));
+        status = gpu_chains_run(chains, &job->watch, order, error);
+    }
+    gpu_chains_close(chains);
+    if (status == GORDIAN_OK)
+        status = makespan_result_take(job->result, job->model, job->options, order, error);
+    memory_free(&job->model->memory, order);
+    return status;
+}
+
+/* A schedule to start from, so that there is one whenever it is stopped: the paper's round robin.
+ */
+static gordian_status take_first(struct makespan_job *job, gordian_error *error)
+{
+    const struct makespan_model *model = job->model;
+    uint8_t *order = memory_alloc(&model->memory, model->work);
+    if (!order)
+        return fail_memory(error);
+    order_fill(model, ORDER_ROUND_ROBIN, NULL, order);
+    gordian_status status = makespan_result_take(job->result, model, job->options, order, error);
+    memory_free(&model->memory, order);
+    if (status != GORDIAN_OK)
+        return status;
+    uint32_t makespan = job->result->cycles[model->work - 1] + 1;
+    if (job->options->goal == GORDIAN_WORST)
+        watch_raise(&job->watch, makespan);
+    else
+        watch_lower(&job->watch, makespan);
+    return GORDIAN_OK;
+}
+
+static gordian_status run_job(struct makespan_job *job, gordian_error *error)
+{
+    const char *why;
+    uint64_t states = 0;
+    unsigned detail = SWEEP_WORK;
+    watch_open(&job->watch, job->model, job->options, NULL);
+    gordian_status status = take_first(job, error);
+    if (status == GORDIAN_OK && sweep_possible(job->model, SWEEP_WORK, &states, &why) &&
+        states <= SWEEP_FIRST && sweep_fits(job, states)) {
+        status = sweep(job, SWEEP_WORK, error);
+        detail++;
+    }
+    if (status == GORDIAN_OK && !watch_closed(&job->watch))
+        status = anneal(job, error);
+    if (status == GORDIAN_OK)
+        status = close_in(job, detail, error);
+    if (job->too_large)
+        watch_stop(&job->watch, GORDIAN_MAKESPAN_MEMORY);
+    if (status == GORDIAN_OK) {
+        uint64_t memory = job->result->most_memory;
+        watch_report(&job->watch, job->result);
+        job->result->most_memory = memory;
+        job->result->engine = makespan_cuda.name;
+    }
+    if (status == GORDIAN_OK && job->result->exact)
+        job->result->note[0] = 0;
+    return status;
+}
+
+/* The engine's own numbers in place of the defaults. */
+static gordian_makespan_options own_options(const gordian_makespan_options *options, bool emulated)
+{
+    gordian_makespan_options own = *options, defaults;
+    gordian_makespan_options_init(&defaults);
+    if (own.chains == defaults.chains && own.evaluations == defaults.evaluations) {
+        own.chains = emulated ? 64 : MAKESPAN_CUDA_CHAINS;
+        own.evaluations = emulated ? 500 : MAKESPAN_CUDA_EVALUATIONS;
+    }
+    return own;
+}
+
+gordian_status makespan_cuda_on(struct gpu *gpu, const struct makespan_model *model,
+                                const gordian_makespan_options *options,
+                                struct makespan_result *result, gordian_error *error)
+{
+    struct gpu_info info;
+    *result = (struct makespan_result){.memory = model->memory};
+    gordian_status status = anneal_check_options(options, error);
+    if (status != GORDIAN_OK)
+        return status;
+    gpu_get_info(gpu, &info);
+    gordian_makespan_options own = own_options(options, info.emulated);
+    struct makespan_job job = {.gpu = gpu, .model = model, .options = &own, .result = result};
+    status = run_job(&job, error);
+    if (status != GORDIAN_OK)
+        makespan_result_free(result);
+    return status;
+}
+
+/* ------------------------------------------------------------------ the engine */
+
+/* The device failed: the CPU does it. */
+static gordian_status fall_back(const struct makespan_model *model,
+                                const gordian_makespan_options *options,
+                                struct makespan_result *result, const gordian_error *trouble,
+                                gordian_error *error)
+{
+    gordian_status status = makespan_exact.run(model, options, result, error);
+    if (status == GORDIAN_OK)
+        snprintf(result->note, sizeof result->note, "%s, the CPU did it: %.120s",
+                 trouble->status == GORDIAN_MEMORY ? "the device has too little memory"
+                                                   : "the device failed",
+                 trouble->message);
+    return status;
+}
+
+static gordian_status cuda_run(const struct makespan_model *model,
+                               const gordian_makespan_options *options,
+                               struct makespan_result *result, gordian_error *error)
+{
+    gordian_error trouble = {0};
+    struct gpu *gpu = NULL;
+    *result = (struct makespan_result){.memory = model->memory};
+    gordian_status status = cuda_open_device(&gpu, &model->memory, &trouble);
+    if (status == GORDIAN_OK)
+        status = makespan_cuda_on(gpu, model, options, result, &trouble);
+    gpu_close(gpu);
+    if (status == GORDIAN_OK)
+        return GORDIAN_OK;
+    trouble.status = status;
+    if (status == GORDIAN_IO || status == GORDIAN_MEMORY)
+        return fall_back(model, options, result, &trouble, error);
+    if (error)
+        *error = trouble;
+    return status;
+}
+
+const struct makespan_engine makespan_cuda = {
+    .name = "cuda",
+    .summary = "thousands of chains and exact bounds layer by layer, on an NVIDIA GPU",
+    .available = cuda_available,
+    .supports = cuda_supports,
+    .run = cuda_run,
+};

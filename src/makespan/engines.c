@@ -1,0 +1,99 @@
+/* The table of engines, and what they share. */
+#include "makespan/engine.h"
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "makespan/anneal.h"
+
+#include <string.h>
+
+const struct makespan_engine *const makespan_engines[] = {
+    &makespan_exact, &makespan_anneal, &makespan_cuda,
+#ifdef GORDIAN_MPI
+    &makespan_mpi, /* a part of gordian-mpi only */
+#endif
+    NULL,
+};
+
+static bool usable(const struct makespan_engine *engine, const struct makespan_model *model,
+                   const gordian_makespan_options *options, const char **why)
+{
+    return (!engine->available || engine->available(why)) &&
+           (!engine->supports || engine->supports(model, options, why));
+}
+
+gordian_status makespan_choose(const char *name, const struct makespan_model *model,
+                               const gordian_makespan_options *options,
+                               const struct makespan_engine **engine, gordian_error *error)
+{
+    bool any = !name || strcmp(name, "auto") == 0;
+    for (size_t i = 0; makespan_engines[i]; i++) {
+        const char *why;
+        if (!any && strcmp(makespan_engines[i]->name, name) != 0)
+            continue;
+        if (usable(makespan_engines[i], model, options, &why)) {
+            *engine = makespan_engines[i];
+            return GORDIAN_OK;
+        }
+        if (!any)
+            return fail(error, GORDIAN_UNAVAILABLE, "engine '%s' is not available: %s", name, why);
+    }
+    return fail(error, GORDIAN_UNAVAILABLE,
+                "there is no engine '%s' for makespans: 'gordian info' lists them", name);
+}
+
+void makespan_result_free(struct makespan_result *result)
+{
+    memory_free(&result->memory, result->order);
+    memory_free(&result->memory, result->cycles);
+    *result = (struct makespan_result){.memory = result->memory};
+}
+
+/* The schedule of an order: built, sorted by cycle, checked. */
+static gordian_status build(const struct makespan_model *model, const uint8_t *from, uint8_t *order,
+                            uint32_t *cycles, uint32_t *makespan, gordian_error *error)
+{
+    struct evaluator *evaluator;
+    gordian_status status = evaluator_open(&evaluator, model, &model->memory, error);
+    if (status)
+        return status;
+    *makespan = evaluator_set(evaluator, from);
+    memcpy(order, evaluator_order(evaluator), model->work);
+    memcpy(cycles, evaluator_cycles(evaluator), model->work * sizeof *cycles);
+    evaluator_close(evaluator);
+    status = schedule_canonical(model, order, cycles);
+    if (status)
+        return fail_memory(error);
+    return schedule_check(model, order, cycles, *makespan, error);
+}
+
+static uint32_t last_cycle(const struct makespan_model *model, const uint32_t *cycles)
+{
+    return cycles[model->work - 1] + 1;
+}
+
+gordian_status makespan_result_take(struct makespan_result *result,
+                                    const struct makespan_model *model,
+                                    const gordian_makespan_options *options, const uint8_t *order,
+                                    gordian_error *error)
+{
+    uint32_t makespan = 0;
+    uint8_t *fresh = memory_alloc(&model->memory, model->work);
+    uint32_t *cycles = memory_alloc(&model->memory, model->work * sizeof *cycles);
+    gordian_status status =
+        fresh && cycles ? build(model, order, fresh, cycles, &makespan, error) : fail_memory(error);
+    bool better =
+        !status && (!result->cycles ||
+                    makespan_better(options->goal, makespan, last_cycle(model, result->cycles)));
+    if (better) {
+        memory_free(&result->memory, result->order);
+        memory_free(&result->memory, result->cycles);
+        result->memory = model->memory;
+        result->order = fresh;
+        result->cycles = cycles;
+        return GORDIAN_OK;
+    }
+    memory_free(&model->memory, fresh);
+    memory_free(&model->memory, cycles);
+    return status;
+}

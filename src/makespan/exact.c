@@ -1,0 +1,297 @@
+/*
+ * The exact engine: an interval that closes.
+ *
+ * From one side annealing brings schedules, from the other tables (table.h) bring bounds: first of
+ * coarse abstractions, then of finer ones, each some times as large as the one before. Between two
+ * tables the search (search.h) gets a try, with about as much work as the next table will be: first
+ * a dive for a schedule that reaches the bound, then a sweep that would settle it. When no finer
+ * table fits into the memory the last sweep goes on for as long as it is let.
+ */
+#include "base/error.h"
+#include "base/machine.h"
+#include "base/memory.h"
+#include "makespan/anneal.h"
+#include "makespan/search.h"
+
+#include <stdio.h>
+#include <string.h>
+
+struct proof {
+    const struct makespan_model *model;
+    const gordian_makespan_options *options;
+    struct makespan_result *result;
+    struct meter *meter;
+    struct team *team;
+    struct watch watch;
+    uint8_t *order;
+    uint64_t budget; /* bytes for tables */
+    struct abstraction_plan plan;
+    struct abstraction *abstraction; /* the finest yet, and its table; NULL: none */
+    struct table *table;
+    uint64_t annealed; /* steps a chain */
+};
+
+/* Is there nothing more to do? */
+static bool settled(struct proof *proof)
+{
+    return watch_closed(&proof->watch) || watch_stopped(&proof->watch);
+}
+
+/* ------------------------------------------------------------------ schedules */
+
+static gordian_status anneal(struct proof *proof, uint64_t steps, gordian_error *error)
+{
+    gordian_makespan_options options = *proof->options;
+    /* A step costs up to all of the work. */
+    uint64_t affordable = 80000000 / proof->model->work + 10;
+    steps = steps < affordable ? steps : affordable;
+    if (settled(proof) || steps <= proof->annealed)
+        return GORDIAN_OK;
+    proof->annealed = steps;
+    proof->watch.phase = "annealing";
+    options.chains = options.chains < 8 ? 8 : options.chains;
+    options.evaluations = steps;
+    options.published = false;
+    gordian_status status =
+        anneal_chains(proof->model, &options, proof->team, &proof->watch, proof->order, error);
+    if (!status)
+        status =
+            makespan_result_take(proof->result, proof->model, proof->options, proof->order, error);
+    return status;
+}
+
+/* ------------------------------------------------------------------ bounds */
+
+static void take_bound(struct proof *proof)
+{
+    uint32_t bound = table_bound(proof->table);
+    if (proof->options->goal == GORDIAN_WORST) {
+        if (bound != TABLE_UNKNOWN)
+            watch_lower(&proof->watch, bound);
+    } else {
+        watch_raise(&proof->watch, bound);
+    }
+}
+
+/* The abstraction of the plan, if its table fits beside the one there is. GORDIAN_END: it does
+ * not. */
+static gordian_status lay_out(struct proof *proof, struct abstraction **out, gordian_error *error)
+{
+    unsigned width = table_width(proof->model);
+    uint64_t taken = proof->abstraction ? proof->abstraction->states * width : 0;
+    if (taken >= proof->budget)
+        return GORDIAN_END;
+    gordian_status status =
+        abstraction_open(out, proof->model, &proof->plan, (proof->budget - taken) / width,
+                         &proof->meter->memory, error);
+    return status == GORDIAN_MEMORY && proof->meter->refused ? GORDIAN_END : status;
+}
+
+/* Fills its table, which takes the place of the one there is. GORDIAN_END: stopped, or the limit on
+ * memory: the old one stays. */
+static gordian_status climb(struct proof *proof, struct abstraction *abstraction,
+                            gordian_error *error)
+{
+    struct table *table;
+    proof->watch.phase = "bounding";
+    gordian_status status =
+        table_open(&table, abstraction, proof->options->goal, proof->team, &proof->watch, error);
+    if (status) {
+        abstraction_close(abstraction);
+        return status == GORDIAN_MEMORY && proof->meter->refused ? GORDIAN_END : status;
+    }
+    table_close(proof->table);
+    abstraction_close(proof->abstraction);
+    proof->table = table;
+    proof->abstraction = abstraction;
+    take_bound(proof);
+    return GORDIAN_OK;
+}
+
+/* ------------------------------------------------------------------ search */
+
+static gordian_status dive(struct proof *proof, const struct search *search, uint32_t target,
+                           uint64_t most, gordian_error *error)
+{
+    bool found = false, worst = proof->options->goal == GORDIAN_WORST;
+    gordian_status status = search_dive(search, target, most, proof->order, &found, error);
+    if (status == GORDIAN_OK && !found && worst)
+        watch_lower(&proof->watch, target - 1);
+    if (status == GORDIAN_OK && !found && !worst)
+        watch_raise(&proof->watch, target + 1);
+    if (!found)
+        return status;
+    status = makespan_result_take(proof->result, proof->model, proof->options, proof->order, error);
+    if (status)
+        return status;
+    uint32_t makespan = proof->result->cycles[proof->model->work - 1] + 1;
+    if (worst)
+        watch_raise(&proof->watch, makespan);
+    else
+        watch_lower(&proof->watch, makespan);
+    return GORDIAN_OK;
+}
+
+/* A limit that ends a search is no failure; no memory without a limit is. */
+static gordian_status forgive(struct proof *proof, gordian_status status)
+{
+    if (status == GORDIAN_END || (status == GORDIAN_MEMORY && proof->meter->refused))
+        return GORDIAN_OK;
+    return status;
+}
+
+/* `most` 0: until it is settled. */
+static gordian_status look(struct proof *proof, uint64_t most, gordian_error *error)
+{
+    if (settled(proof) || !proof->table || search_bits(proof->model) == 0)
+        return GORDIAN_OK;
+    struct search search = {proof->model, proof->table, proof->team, &proof->watch,
+                            proof->meter->memory};
+    bool worst = proof->options->goal == GORDIAN_WORST;
+    uint32_t value = 0;
+    proof->watch.phase = "searching";
+    uint32_t target = atomic_load(worst ? &proof->watch.upper : &proof->watch.lower);
+    gordian_status status =
+        dive(proof, &search, target, most && most < 100000 ? most / 10 + 100 : 10000, error);
+    status = forgive(proof, status);
+    if (status || settled(proof))
+        return status;
+    status = search_sweep(&search, most, &value, error);
+    if (status == GORDIAN_OK && value)
+        status = dive(proof, &search, value, 0, error);
+    bool limited = status == GORDIAN_END || (status && proof->meter->refused);
+    if (limited && most == 0)
+        watch_stop(&proof->watch, GORDIAN_MAKESPAN_MEMORY);
+    return forgive(proof, status);
+}
+
+/* ------------------------------------------------------------------ the ladder */
+
+/* The first table: the runs' or, where they are too many states, a coarser one. *out NULL: none
+ * fits. */
+static gordian_status first_rung(struct proof *proof, struct abstraction **out,
+                                 gordian_error *error)
+{
+    *out = NULL;
+    if (!abstraction_plan_runs(&proof->plan, proof->model))
+        return GORDIAN_OK;
+    gordian_status status = lay_out(proof, out, error);
+    if (status != GORDIAN_END)
+        return status;
+    abstraction_plan_types(&proof->plan, proof->model);
+    status = lay_out(proof, out, error);
+    return status == GORDIAN_END ? GORDIAN_OK : status;
+}
+
+static gordian_status next_rung(struct proof *proof, struct abstraction **out, gordian_error *error)
+{
+    *out = NULL;
+    if (!abstraction_plan_refine(&proof->plan, proof->model))
+        return GORDIAN_OK;
+    gordian_status status = lay_out(proof, out, error);
+    return status == GORDIAN_END ? GORDIAN_OK : status;
+}
+
+/* Why an interval is still open though nothing stopped it. */
+static void explain(struct proof *proof)
+{
+    const char *why = "";
+    if (!proof->table)
+        why = "too large for tables: the bound is the one in closed form";
+    else if (search_bits(proof->model) == 0)
+        why = "too large for the search: the bound is that of the largest table";
+    snprintf(proof->result->note, sizeof proof->result->note, "%s", why);
+    if (proof->meter->refused)
+        watch_stop(&proof->watch, GORDIAN_MAKESPAN_MEMORY);
+}
+
+static gordian_status prove(struct proof *proof, gordian_error *error)
+{
+    struct abstraction *next = NULL;
+    gordian_status status = anneal(proof, 2000, error);
+    if (!status && !settled(proof))
+        status = first_rung(proof, &next, error);
+    if (!status && !next)
+        status = anneal(proof, proof->options->evaluations, error);
+    while (!status && next) {
+        uint64_t states = next->states;
+        status = forgive(proof, climb(proof, next, error));
+        next = NULL;
+        if (!status && states > 1000000)
+            status = anneal(proof, 200000, error);
+        if (!status && !settled(proof))
+            status = next_rung(proof, &next, error);
+        if (!status)
+            status = look(proof, next ? next->states / 10 + 1000 : 0, error);
+        if (status || settled(proof)) {
+            abstraction_close(next);
+            next = NULL;
+        }
+    }
+    if (!status && !settled(proof))
+        explain(proof);
+    return status;
+}
+
+static gordian_status run_metered(struct proof *proof, gordian_error *error)
+{
+    const gordian_allocator *memory = &proof->meter->memory;
+    watch_open(&proof->watch, proof->model, proof->options, proof->meter);
+    gordian_status status = team_open(&proof->team, proof->options->threads, memory, error);
+    if (!status) {
+        proof->order = memory_alloc(memory, proof->model->work);
+        status = proof->order ? prove(proof, error) : fail_memory(error);
+    }
+    /* Whatever stopped it: there is a schedule. */
+    if (!status && !proof->result->order) {
+        order_fill(proof->model, ORDER_ROUND_ROBIN, NULL, proof->order);
+        status =
+            makespan_result_take(proof->result, proof->model, proof->options, proof->order, error);
+    }
+    table_close(proof->table);
+    abstraction_close(proof->abstraction);
+    memory_free(memory, proof->order);
+    team_close(proof->team);
+    return status;
+}
+
+/* Three quarters of the limit, or half of the machine: the search needs some, too. */
+static uint64_t table_budget(const gordian_makespan_options *options)
+{
+    if (options->max_memory)
+        return options->max_memory / 4 * 3;
+    struct machine machine;
+    machine_describe(&machine);
+    return machine.memory ? machine.memory / 2 : UINT64_C(1) << 30;
+}
+
+static gordian_status run(const struct makespan_model *model,
+                          const gordian_makespan_options *options, struct makespan_result *result,
+                          gordian_error *error)
+{
+    *result = (struct makespan_result){.memory = model->memory};
+    gordian_status status = anneal_check_options(options, error);
+    if (status)
+        return status;
+    struct meter meter;
+    meter_open(&meter, &model->memory, options->max_memory);
+    struct proof proof = {.model = model,
+                          .options = options,
+                          .result = result,
+                          .meter = &meter,
+                          .budget = table_budget(options)};
+    status = run_metered(&proof, error);
+    if (!status)
+        watch_report(&proof.watch, result);
+    result->engine = makespan_exact.name;
+    meter_close(&meter);
+    if (status)
+        makespan_result_free(result);
+    return status;
+}
+
+const struct makespan_engine makespan_exact = {
+    .name = "exact",
+    .summary = "certified bounds by abstraction and search on CPU threads, closed if let",
+    .run = run,
+};

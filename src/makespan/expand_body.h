@@ -1,0 +1,230 @@
+/* The steps from a state, for one size of words: included by search_64.c and search_128.c, which
+ * define WORD and NAME(x). See search.h for how a state is a word. */
+
+enum { NAME(MOST_PLACES) = 128 };
+
+/* A state taken apart, and a step in the making. */
+struct NAME(expansion) {
+    const struct search *search;
+    const struct abstraction *abstraction;
+    unsigned time_bits;
+    uint32_t known; /* only what may lead to better than this is wanted */
+    void (*emit)(void *context, WORD word, uint32_t bound);
+    void *context;
+
+    WORD word;
+    uint32_t time, progress;           /* progress: K, what a step adds to it */
+    uint32_t count[NAME(MOST_PLACES)]; /* warps at each instruction */
+    uint32_t zero[NAME(MOST_PLACES)];  /* where its zero is, without the time's bits */
+    uint32_t warps[ABSTRACTION_MAX_BLOCKS], work[ABSTRACTION_MAX_BLOCKS]; /* of blocks, of pools */
+    uint32_t filled[ABSTRACTION_MAX_BLOCKS], filled_count;                /* blocks with warps */
+    uint32_t units[MAKESPAN_TYPES], ready[MAKESPAN_TYPES];                /* left, while choosing */
+    uint32_t starts[ABSTRACTION_MAX_BLOCKS], leaves[ABSTRACTION_MAX_BLOCKS];
+    uint32_t bound; /* of the step chosen: time and what may follow */
+};
+
+static uint32_t NAME(trailing_ones)(WORD word)
+{
+    WORD other = ~word;
+#if WORD_BITS == 64
+    return (uint32_t)__builtin_ctzll(other);
+#else
+    uint64_t low = (uint64_t)other;
+    return low ? (uint32_t)__builtin_ctzll(low)
+               : 64 + (uint32_t)__builtin_ctzll((uint64_t)(other >> 64));
+#endif
+}
+
+/* The beginning: all warps before the first instruction, time 0. */
+static WORD NAME(first_word)(const struct makespan_model *model)
+{
+    return (((WORD)1 << model->warps) - 1) << search_time_bits(model);
+}
+
+static void NAME(begin_expansion)(struct NAME(expansion) * x, const struct search *search,
+                                  uint32_t known)
+{
+    memset(x, 0, sizeof *x);
+    x->search = search;
+    x->abstraction = search->table->abstraction;
+    x->time_bits = search_time_bits(search->model);
+    x->known = known;
+}
+
+static uint32_t NAME(time_of)(const struct NAME(expansion) * x, WORD word)
+{
+    return (uint32_t)(word & (((WORD)1 << x->time_bits) - 1));
+}
+
+/* Warps at each instruction. */
+static void NAME(read_places)(struct NAME(expansion) * x, WORD word)
+{
+    WORD state = word >> x->time_bits;
+    uint32_t at = 0;
+    for (uint32_t place = 0; place < x->search->model->length; place++) {
+        uint32_t ones = NAME(trailing_ones)(state >> at);
+        x->count[place] = ones;
+        x->zero[place] = at += ones;
+        at++;
+    }
+}
+
+static void NAME(take_apart)(struct NAME(expansion) * x, WORD word)
+{
+    const struct abstraction *abstraction = x->abstraction;
+    const struct makespan_model *model = x->search->model;
+    x->word = word;
+    x->time = NAME(time_of)(x, word);
+    x->filled_count = 0;
+    NAME(read_places)(x, word);
+    memset(x->ready, 0, sizeof x->ready);
+    memset(x->work, 0, abstraction->pool_count * sizeof *x->work);
+    memcpy(x->units, model->units, sizeof x->units);
+    for (uint32_t b = 0; b < abstraction->block_count; b++) {
+        const struct abstraction_block *block = &abstraction->blocks[b];
+        uint32_t warps = 0;
+        for (uint32_t i = 0; i < block->length; i++) {
+            warps += x->count[block->first + i];
+            x->work[block->pool] += x->count[block->first + i] * (block->length - i);
+        }
+        x->warps[b] = warps;
+        x->ready[block->type] += warps;
+        x->starts[b] = x->leaves[b] = 0;
+        if (warps)
+            x->filled[x->filled_count++] = b;
+    }
+    x->progress = abstraction_progress(abstraction, x->warps);
+}
+
+/* The word's change when `warps` move on from an instruction. */
+static WORD NAME(moving)(const struct NAME(expansion) * x, uint32_t place, uint32_t warps)
+{
+    unsigned at = x->zero[place] + x->time_bits;
+    return ((WORD)1 << at) - ((WORD)1 << (at - warps));
+}
+
+static void NAME(spread)(struct NAME(expansion) * x, uint32_t at, WORD word);
+
+/* `left` of the block's warps that run but stay, from place `place` on: in every way. */
+static void NAME(spread_stays)(struct NAME(expansion) * x, uint32_t at, uint32_t place,
+                               uint32_t left, WORD word)
+{
+    if (left == 0) {
+        NAME(spread)(x, at + 1, word);
+        return;
+    }
+    const struct abstraction_block *block = &x->abstraction->blocks[x->filled[at]];
+    uint32_t last = block->first + block->length - 1;
+    while (place < last && x->count[place] == 0)
+        place++;
+    if (place == last)
+        return;
+    uint32_t most = x->count[place] < left ? x->count[place] : left;
+    NAME(spread_stays)(x, at, place + 1, left, word);
+    for (uint32_t m = 1; m <= most; m++)
+        NAME(spread_stays)(x, at, place + 1, left - m, word + NAME(moving)(x, place, m));
+}
+
+/* Which warps of the filled blocks from `at` on: every choice that matters. */
+static void NAME(spread)(struct NAME(expansion) * x, uint32_t at, WORD word)
+{
+    if (at == x->filled_count) {
+        x->emit(x->context, word + 1, x->bound);
+        return;
+    }
+    uint32_t b = x->filled[at], stays = x->starts[b] - x->leaves[b];
+    const struct abstraction_block *block = &x->abstraction->blocks[b];
+    uint32_t last = block->first + block->length - 1;
+    if (x->leaves[b])
+        word += NAME(moving)(x, last, x->leaves[b]);
+    if (stays && x->search->model->units[block->type] == 1) {
+        /* Only the furthest that is not at the end. */
+        uint32_t place = last;
+        while (x->count[--place] == 0)
+            continue;
+        NAME(spread)(x, at + 1, word + NAME(moving)(x, place, 1));
+        return;
+    }
+    NAME(spread_stays)(x, at, block->first, stays, word);
+}
+
+/* What may follow the abstract step that was chosen; false: not worth it. */
+static bool NAME(step_worth)(struct NAME(expansion) * x)
+{
+    const struct abstraction *abstraction = x->abstraction;
+    uint32_t after[ABSTRACTION_MAX_BLOCKS], work[ABSTRACTION_MAX_BLOCKS], coming = 0;
+    memcpy(work, x->work, abstraction->pool_count * sizeof *work);
+    for (uint32_t b = 0; b < abstraction->block_count; b++) {
+        const struct abstraction_block *block = &abstraction->blocks[b];
+        after[b] = x->warps[b] - x->leaves[b] + coming;
+        work[block->pool] += coming * block->length - x->starts[b];
+        coming = x->leaves[b];
+    }
+    uint32_t rest = table_at(x->search->table, abstraction_state(abstraction, after, work));
+    x->bound = rest == TABLE_UNKNOWN ? UINT32_MAX : x->time + 1 + rest;
+    return search_worth(x->search->table->goal, x->bound, x->known);
+}
+
+static bool NAME(can_start)(const struct NAME(expansion) * x, uint32_t wanted)
+{
+    uint32_t most = 0;
+    for (uint32_t t = 0; t < x->search->model->types; t++)
+        most += x->ready[t] < x->units[t] ? x->ready[t] : x->units[t];
+    return most >= wanted;
+}
+
+/* How many of each filled block from `at` on run, and how many of them leave. */
+static void NAME(choose)(struct NAME(expansion) * x, uint32_t at, uint32_t left)
+{
+    if (!NAME(can_start)(x, left))
+        return;
+    if (at == x->filled_count) {
+        if (NAME(step_worth)(x))
+            NAME(spread)(x, 0, x->word);
+        return;
+    }
+    uint32_t b = x->filled[at];
+    const struct abstraction_block *block = &x->abstraction->blocks[b];
+    uint32_t warps = x->warps[b], at_end = x->count[block->first + block->length - 1];
+    uint32_t most = warps < left ? warps : left;
+    if (most > x->units[block->type])
+        most = x->units[block->type];
+    x->ready[block->type] -= warps;
+    for (uint32_t starts = 0; starts <= most; starts++) {
+        x->units[block->type] -= starts;
+        x->starts[b] = starts;
+        uint32_t must = starts > warps - at_end ? starts - (warps - at_end) : 0;
+        for (uint32_t leaves = must; leaves <= starts && leaves <= at_end; leaves++) {
+            x->leaves[b] = leaves;
+            NAME(choose)(x, at + 1, left - starts);
+        }
+        x->units[block->type] += starts;
+    }
+    x->ready[block->type] += warps;
+    x->starts[b] = x->leaves[b] = 0;
+}
+
+/* Emits every state one cycle on that is worth it; `word` is one with warps left. */
+static void NAME(expand)(struct NAME(expansion) * x, WORD word)
+{
+    NAME(take_apart)(x, word);
+    NAME(choose)(x, 0, x->progress);
+}
+
+static bool NAME(finished)(const struct NAME(expansion) * x, WORD word)
+{
+    const struct makespan_model *model = x->search->model;
+    return word >> x->time_bits == (((WORD)1 << model->warps) - 1) << model->length;
+}
+
+static uint64_t NAME(hash)(const struct NAME(expansion) * x, WORD word)
+{
+    WORD state = word >> x->time_bits;
+    uint64_t h = (uint64_t)state * UINT64_C(0x9e3779b97f4a7c15);
+#if WORD_BITS == 128
+    h ^= (uint64_t)(state >> 64) * UINT64_C(0xc2b2ae3d27d4eb4f);
+#endif
+    h ^= h >> 29;
+    h *= UINT64_C(0xbf58476d1ce4e5b9);
+    return h ^ h >> 32;
+}

@@ -1,0 +1,194 @@
+/* The public interface: models, options, answers. */
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/memory.h"
+#include "makespan/engine.h"
+
+struct gordian_makespan {
+    struct makespan_model *model;
+    gordian_allocator memory;
+    char note[200];
+    uint32_t *witness; /* of the last answer: warps, then cycles */
+};
+
+gordian_status gordian_makespan_open(gordian_makespan **out,
+                                     const gordian_makespan_problem *problem,
+                                     const gordian_allocator *allocator, gordian_error *error)
+{
+    *out = NULL;
+    gordian_allocator memory = memory_allocator(allocator);
+    struct makespan_model *model;
+    gordian_status status = model_open(&model, problem, &memory, error);
+    if (status)
+        return status;
+    gordian_makespan *makespan = memory_zeroed(&memory, sizeof *makespan);
+    if (!makespan) {
+        model_close(model);
+        return fail_memory(error);
+    }
+    makespan->model = model;
+    makespan->memory = memory;
+    *out = makespan;
+    return GORDIAN_OK;
+}
+
+void gordian_makespan_close(gordian_makespan *makespan)
+{
+    if (!makespan)
+        return;
+    gordian_allocator memory = makespan->memory;
+    model_close(makespan->model);
+    memory_free(&memory, makespan->witness);
+    memory_free(&memory, makespan);
+}
+
+const char *gordian_makespan_kernel(const gordian_makespan *makespan)
+{
+    return makespan->model->text;
+}
+
+uint32_t gordian_makespan_length(const gordian_makespan *makespan)
+{
+    return makespan->model->length;
+}
+
+uint32_t gordian_makespan_units(const gordian_makespan *makespan, char letter)
+{
+    for (uint32_t type = 0; type < makespan->model->types; type++) {
+        if (makespan->model->letters[type] == letter)
+            return makespan->model->given[type];
+    }
+    return 0;
+}
+
+void gordian_makespan_options_init(gordian_makespan_options *options)
+{
+    *options = (gordian_makespan_options){
+        .engine = "auto",
+        .seed = 1,
+        .chains = 8,
+        .evaluations = 2000000,
+        .temperature = 0.3,
+    };
+}
+
+static void fill_answer(gordian_makespan *makespan, const struct makespan_result *result,
+                        gordian_makespan_answer *answer)
+{
+    uint32_t work = makespan->model->work;
+    for (uint32_t i = 0; i < work; i++) {
+        makespan->witness[i] = result->order[i] + 1u;
+        makespan->witness[work + i] = result->cycles[i] + 1;
+    }
+    for (size_t i = 0; i < sizeof makespan->note; i++)
+        makespan->note[i] = result->note[i];
+    *answer = (gordian_makespan_answer){
+        .lower = result->lower,
+        .upper = result->upper,
+        .exact = result->exact,
+        .witness = makespan->witness,
+        .cycles = makespan->witness + work,
+        .witness_count = work,
+        .evaluations = result->evaluations,
+        .states = result->states,
+        .memory = result->most_memory,
+        .stop = result->stop,
+        .engine = result->engine,
+        .note = makespan->note,
+    };
+}
+
+gordian_status gordian_makespan_solve(gordian_makespan *makespan,
+                                      const gordian_makespan_options *options,
+                                      gordian_makespan_answer *answer, gordian_error *error)
+{
+    const struct makespan_model *model = makespan->model;
+    const struct makespan_engine *engine;
+    gordian_makespan_options defaults;
+    gordian_makespan_options_init(&defaults);
+    options = options ? options : &defaults;
+    uint64_t begin = clock_ns();
+    gordian_status status = makespan_choose(options->engine, model, options, &engine, error);
+    if (!status && !makespan->witness) {
+        makespan->witness =
+            memory_alloc(&makespan->memory, 2 * (size_t)model->work * sizeof(uint32_t));
+        status = makespan->witness ? GORDIAN_OK : fail_memory(error);
+    }
+    struct makespan_result result;
+    if (!status)
+        status = engine->run(model, options, &result, error);
+    if (status)
+        return status;
+    fill_answer(makespan, &result, answer);
+    answer->seconds = (double)(clock_ns() - begin) / 1e9;
+    makespan_result_free(&result);
+    return GORDIAN_OK;
+}
+
+/* The public list as an order: warps from 0. */
+static gordian_status take_order(const struct makespan_model *model, const uint32_t *witness,
+                                 size_t count, uint8_t **order, gordian_error *error)
+{
+    *order = NULL;
+    if (count != model->work)
+        return fail(error, GORDIAN_INPUT, "a string for this kernel has %u entries, not %zu",
+                    model->work, count);
+    uint8_t *fresh = memory_alloc(&model->memory, count);
+    if (!fresh)
+        return fail_memory(error);
+    bool valid = true;
+    for (size_t i = 0; i < count && valid; i++) {
+        valid = witness[i] >= 1 && witness[i] <= model->warps;
+        fresh[i] = (uint8_t)(witness[i] - 1);
+    }
+    if (!valid || !order_valid(model, fresh)) {
+        memory_free(&model->memory, fresh);
+        return fail(error, GORDIAN_INPUT, "the string must name each warp from 1 to %u %u times",
+                    model->warps, model->length);
+    }
+    *order = fresh;
+    return GORDIAN_OK;
+}
+
+gordian_status gordian_makespan_build(const gordian_makespan *makespan, const uint32_t *witness,
+                                      size_t count, uint32_t *cycles, uint32_t *length,
+                                      gordian_error *error)
+{
+    const struct makespan_model *model = makespan->model;
+    uint8_t *order;
+    gordian_status status = take_order(model, witness, count, &order, error);
+    if (status)
+        return status;
+    if (schedule_build(model, order, cycles, length))
+        status = fail_memory(error);
+    for (size_t i = 0; !status && cycles && i < count; i++)
+        cycles[i]++;
+    memory_free(&model->memory, order);
+    return status;
+}
+
+gordian_status gordian_makespan_check(const gordian_makespan *makespan, const uint32_t *witness,
+                                      const uint32_t *cycles, size_t count, gordian_error *error)
+{
+    const struct makespan_model *model = makespan->model;
+    uint8_t *order;
+    gordian_status status = take_order(model, witness, count, &order, error);
+    if (status)
+        return status;
+    uint32_t *from_zero = memory_alloc(&model->memory, count * sizeof *from_zero), end = 0;
+    if (!from_zero)
+        status = fail_memory(error);
+    for (size_t i = 0; !status && i < count; i++) {
+        if (cycles[i] == 0)
+            status = fail(error, GORDIAN_INPUT, "entry %zu: cycles count from 1", i + 1);
+        from_zero[i] = cycles[i] - 1;
+        end = cycles[i] > end ? cycles[i] : end;
+    }
+    if (!status && end > model->work)
+        status = fail(error, GORDIAN_INPUT, "cycle %u is beyond the work there is", end);
+    if (!status)
+        status = schedule_check(model, order, from_zero, end, error);
+    memory_free(&model->memory, from_zero);
+    memory_free(&model->memory, order);
+    return status;
+}

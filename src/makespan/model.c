@@ -1,0 +1,174 @@
+#include "makespan/model.h"
+
+#include "base/error.h"
+#include "base/memory.h"
+
+#include <string.h>
+
+/* One letter's figures after normalisation. */
+struct kind {
+    uint32_t units;  /* starts a cycle; 0: none */
+    uint64_t repeat; /* instructions for one in the kernel */
+    bool known;
+};
+
+static gordian_status take_unit(struct kind *kinds, const gordian_unit *unit, uint32_t warp_size,
+                                gordian_error *error)
+{
+    if (unit->letter < 'A' || unit->letter > 'Z')
+        return fail(error, GORDIAN_INPUT, "a unit's letter is one of A to Z");
+    struct kind *kind = &kinds[unit->letter - 'A'];
+    if (kind->known)
+        return fail(error, GORDIAN_INPUT, "the units '%c' are given twice", unit->letter);
+    kind->known = true;
+    kind->repeat = unit->latency ? unit->latency : 1;
+    kind->units = unit->units;
+    if (unit->units || !unit->lanes)
+        return GORDIAN_OK;
+    kind->units = unit->lanes < warp_size ? 1 : unit->lanes / warp_size;
+    if (unit->lanes < warp_size)
+        kind->repeat *= (warp_size + (uint64_t)unit->lanes - 1) / unit->lanes;
+    return GORDIAN_OK;
+}
+
+/* Checks the kernel's letters; its length once normalised. */
+static gordian_status measure(const struct kind *kinds, const gordian_makespan_problem *problem,
+                              uint64_t *length, gordian_error *error)
+{
+    *length = 0;
+    if (problem->length == 0)
+        return fail(error, GORDIAN_INPUT, "the kernel is empty");
+    for (size_t i = 0; i < problem->length; i++) {
+        unsigned char letter = (unsigned char)problem->kernel[i];
+        if (letter < 'A' || letter > 'Z') {
+            bool plain = letter > ' ' && letter < 127;
+            return fail(error, GORDIAN_INPUT,
+                        plain ? "kernel, character %zu: '%c' is not a letter from A to Z"
+                              : "kernel, character %zu: byte %u is not a letter from A to Z",
+                        i + 1, letter);
+        }
+        if (kinds[letter - 'A'].units == 0)
+            return fail(error, GORDIAN_INPUT, "kernel, character %zu: there are no units for '%c'",
+                        i + 1, letter);
+        *length += kinds[letter - 'A'].repeat;
+        if (*length > MAKESPAN_MAX_LENGTH)
+            return fail(error, GORDIAN_INPUT,
+                        "the normalised kernel is longer than %d instructions",
+                        MAKESPAN_MAX_LENGTH);
+    }
+    return GORDIAN_OK;
+}
+
+static gordian_status check(const gordian_makespan_problem *problem, struct kind *kinds,
+                            uint64_t *length, gordian_error *error)
+{
+    gordian_status status = GORDIAN_OK;
+    uint32_t warp_size = problem->warp_size ? problem->warp_size : 32;
+    for (size_t i = 0; !status && i < problem->unit_count; i++)
+        status = take_unit(kinds, &problem->units[i], warp_size, error);
+    if (!status)
+        status = measure(kinds, problem, length, error);
+    if (status)
+        return status;
+    if (problem->warps == 0)
+        return fail(error, GORDIAN_INPUT, "there must be at least one warp");
+    if (problem->warps > MAKESPAN_MAX_WARPS)
+        return fail(error, GORDIAN_INPUT, "%u warps are more than %d", problem->warps,
+                    MAKESPAN_MAX_WARPS);
+    if (*length * problem->warps > MAKESPAN_MAX_WORK)
+        return fail(error, GORDIAN_INPUT, "%u warps of %llu instructions are more than %d in all",
+                    problem->warps, (unsigned long long)*length, MAKESPAN_MAX_WORK);
+    return GORDIAN_OK;
+}
+
+static bool make_room(struct makespan_model *model, uint32_t length)
+{
+    model->string = memory_alloc(&model->memory, length);
+    model->text = memory_alloc(&model->memory, (size_t)length + 1);
+    model->runs = memory_alloc(&model->memory, length * sizeof *model->runs);
+    return model->string && model->text && model->runs;
+}
+
+/* Types are numbered in order of their letters, among those that occur. */
+static void number_types(struct makespan_model *model, const struct kind *kinds,
+                         const gordian_makespan_problem *problem, uint8_t *number)
+{
+    bool occurs[MAKESPAN_TYPES] = {false};
+    for (size_t i = 0; i < problem->length; i++)
+        occurs[problem->kernel[i] - 'A'] = true;
+    uint64_t sum = 0;
+    for (uint32_t letter = 0; letter < MAKESPAN_TYPES; letter++) {
+        if (!occurs[letter])
+            continue;
+        uint32_t type = model->types++;
+        number[letter] = (uint8_t)type;
+        model->letters[type] = (char)('A' + letter);
+        model->given[type] = kinds[letter].units;
+        model->units[type] =
+            kinds[letter].units < model->warps ? kinds[letter].units : model->warps;
+        sum += model->units[type];
+    }
+    model->schedulers = problem->schedulers;
+    model->bounded = problem->schedulers && problem->schedulers < sum;
+    model->sigma = model->bounded ? problem->schedulers : (uint32_t)sum;
+    if (model->sigma > model->warps)
+        model->sigma = model->warps;
+}
+
+static void write_string(struct makespan_model *model, const struct kind *kinds,
+                         const gordian_makespan_problem *problem, const uint8_t *number)
+{
+    for (size_t i = 0; i < problem->length; i++) {
+        uint32_t letter = (uint32_t)(problem->kernel[i] - 'A'), type = number[letter];
+        for (uint64_t r = 0; r < kinds[letter].repeat; r++) {
+            model->text[model->length] = problem->kernel[i];
+            model->string[model->length++] = (uint8_t)type;
+            model->counts[type]++;
+        }
+    }
+    model->text[model->length] = '\0';
+    model->work = model->warps * model->length;
+    for (uint32_t i = 0; i < model->length; i++) {
+        if (i == 0 || model->string[i] != model->string[i - 1])
+            model->runs[model->run_count++] =
+                (struct makespan_run){.first = i, .type = model->string[i]};
+        model->runs[model->run_count - 1].length++;
+    }
+}
+
+gordian_status model_open(struct makespan_model **out, const gordian_makespan_problem *problem,
+                          const gordian_allocator *allocator, gordian_error *error)
+{
+    *out = NULL;
+    struct kind kinds[MAKESPAN_TYPES] = {{0}};
+    uint64_t length;
+    gordian_status status = check(problem, kinds, &length, error);
+    if (status)
+        return status;
+    gordian_allocator memory = memory_allocator(allocator);
+    struct makespan_model *model = memory_zeroed(&memory, sizeof *model);
+    if (!model)
+        return fail_memory(error);
+    model->memory = memory;
+    model->warps = problem->warps;
+    if (!make_room(model, (uint32_t)length)) {
+        model_close(model);
+        return fail_memory(error);
+    }
+    uint8_t number[MAKESPAN_TYPES] = {0};
+    number_types(model, kinds, problem, number);
+    write_string(model, kinds, problem, number);
+    *out = model;
+    return GORDIAN_OK;
+}
+
+void model_close(struct makespan_model *model)
+{
+    if (!model)
+        return;
+    gordian_allocator memory = model->memory;
+    memory_free(&memory, model->string);
+    memory_free(&memory, model->text);
+    memory_free(&memory, model->runs);
+    memory_free(&memory, model);
+}

@@ -1,0 +1,59 @@
+/* Rows of a table, for one kind of values: included by table.c for each. VALUE, VALUE_MOST and
+ * NAME(x) are defined there. */
+
+static void NAME(row_max)(VALUE *restrict row, const VALUE *restrict from, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++)
+        row[i] = from[i] > row[i] ? from[i] : row[i];
+}
+
+static void NAME(row_min)(VALUE *restrict row, const VALUE *restrict from, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++)
+        row[i] = from[i] < row[i] ? from[i] : row[i];
+}
+
+/* One cycle more. */
+static void NAME(row_next)(VALUE *row, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++)
+        row[i] = (VALUE)(row[i] + (row[i] < VALUE_MOST));
+}
+
+/* A step within the row: each value may need one before it. */
+static void NAME(row_self)(VALUE *row, uint32_t first, uint32_t last, uint32_t back, bool most)
+{
+    for (uint32_t i = first; i < last; i++) {
+        VALUE value = (VALUE)(row[i - back] + (row[i - back] < VALUE_MOST));
+        if (most ? value > row[i] : value < row[i])
+            row[i] = value;
+    }
+}
+
+/* The row of the box whose outer works are `work`; it begins at values[at]. */
+static void NAME(compute_row)(const struct filling *filling, VALUE *values, uint64_t at,
+                              const uint32_t *work)
+{
+    uint32_t inner = filling->pools - 1, extent = filling->extent[inner];
+    bool most = filling->goal == GORDIAN_WORST;
+    VALUE *row = values + at;
+    memset(row, most ? 0 : 0xff, extent * sizeof *row);
+    for (size_t m = filling->self_count; m < filling->move_count; m++) {
+        const struct move *move = &filling->moves[m];
+        uint64_t from = move->base;
+        if (!outer_works_fit(filling, move, work, &from))
+            continue;
+        if (most)
+            NAME(row_max)(row + move->first, values + from + move->first, move->count);
+        else
+            NAME(row_min)(row + move->first, values + from + move->first, move->count);
+    }
+    NAME(row_next)(row, extent);
+    for (size_t m = 0; m < filling->self_count; m++) {
+        const struct move *move = &filling->moves[m];
+        uint64_t from = move->base;
+        if (outer_works_fit(filling, move, work, &from))
+            NAME(row_self)
+            (row, move->first, move->first + move->count, (uint32_t)(at - from), most);
+    }
+}

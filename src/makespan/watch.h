@@ -1,0 +1,42 @@
+/* What every engine's run keeps an eye on: its limits, the caller's go_on, and the interval so far.
+ * Work is done by a team of threads (compose/team.h) while the caller's thread looks in here. */
+#ifndef GORDIAN_MAKESPAN_WATCH_H
+#define GORDIAN_MAKESPAN_WATCH_H
+
+#include "compose/meter.h"
+#include "makespan/engine.h"
+
+#include <stdatomic.h>
+
+struct watch {
+    const gordian_makespan_options *options;
+    struct meter *meter; /* may be NULL */
+    uint64_t deadline;   /* of clock_ns; 0: none */
+    const char *phase;
+    _Atomic uint32_t lower, upper; /* certain; each only ever moves towards the other */
+    _Atomic uint64_t evaluations, states;
+    _Atomic int stop; /* gordian_makespan_stop; not 0: everybody comes to an end */
+};
+
+void watch_open(struct watch *watch, const struct makespan_model *model,
+                const gordian_makespan_options *options, struct meter *meter);
+/* For team_wait, on the caller's thread: calls go_on, looks at the clock. */
+void watch_look(void *watch);
+
+static inline bool watch_stopped(struct watch *watch)
+{
+    return atomic_load_explicit(&watch->stop, memory_order_relaxed) != GORDIAN_MAKESPAN_DONE;
+}
+/* The first reason stays. */
+void watch_stop(struct watch *watch, gordian_makespan_stop why);
+
+/* Nothing below `lower` / above `upper` is possible any more. */
+void watch_raise(struct watch *watch, uint32_t lower);
+void watch_lower(struct watch *watch, uint32_t upper);
+/* Lower and upper have met. */
+bool watch_closed(struct watch *watch);
+
+/* Copies interval, counts and reason into the result. */
+void watch_report(struct watch *watch, struct makespan_result *result);
+
+#endif

@@ -1,0 +1,480 @@
+/* A question about a PTX module, answered: functions and their loops, the path, what was assumed.
+ */
+#include "ptx/parts.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int shown(size_t length)
+{
+    return (int)(length < 80 ? length : 80);
+}
+
+/* ------------------------------------------------------------------ the kernel */
+
+static gordian_status list_entries(const struct ptx *ptx, const char *wanted, gordian_error *error)
+{
+    char list[240] = "";
+    size_t length, used = 0;
+    const char *name;
+    for (size_t i = 0; (name = ptx_entry(ptx, i, &length)) && used < sizeof list - 1; i++)
+        used += (size_t)snprintf(list + used, sizeof list - used, "%s%.*s", i ? ", " : "",
+                                 (int)length, name);
+    if (wanted)
+        return fail(error, GORDIAN_INPUT, "there is no kernel '%.80s'; there is %s", wanted, list);
+    return fail(error, GORDIAN_INPUT, "which kernel? --entry is one of %s", list);
+}
+
+/* By its whole name, or by what it was called before it was mangled. */
+static gordian_status find_entry(const struct ptx *ptx, const char *wanted, uint32_t *found,
+                                 gordian_error *error)
+{
+    size_t entries = 0, plain = 0;
+    for (uint32_t i = 0; i < ptx->function_count; i++) {
+        const struct ptx_function *function = &ptx->functions[i];
+        if (!function->entry)
+            continue;
+        const char *name = ptx_text(ptx, function->name);
+        size_t length = ptx->tokens[function->name].length;
+        if (wanted && strlen(wanted) == length && memcmp(wanted, name, length) == 0) {
+            *found = i;
+            return GORDIAN_OK;
+        }
+        ptx_plain_name(&name, &length);
+        bool fits = wanted && strlen(wanted) == length && memcmp(wanted, name, length) == 0;
+        if (fits || (!wanted && entries == 0))
+            *found = i;
+        plain += fits;
+        entries++;
+    }
+    if (wanted ? plain == 1 : entries == 1)
+        return GORDIAN_OK;
+    return list_entries(ptx, plain > 1 ? NULL : wanted, error);
+}
+
+/* The number of a label, or of the one at the head of a loop of this name. */
+static gordian_status find_place(const struct ptx *ptx, const struct ptx_function *function,
+                                 const char *name, uint32_t *label, gordian_error *error)
+{
+    struct ptx_graph graph;
+    const struct ptx_ends whole = {PTX_NONE, PTX_NONE, PTX_NONE};
+    for (size_t i = 0; i < function->label_count; i++) {
+        uint32_t token = function->labels[i].name;
+        if (ptx->tokens[token].length != strlen(name) ||
+            memcmp(ptx_text(ptx, token), name, strlen(name)) != 0)
+            continue;
+        *label = (uint32_t)i;
+        return GORDIAN_OK;
+    }
+    gordian_status status = ptx_graph_open(&graph, ptx, function, &whole, false, error);
+    if (status != GORDIAN_OK)
+        return status;
+    bool found = false;
+    status = ptx_locate_loops(&graph, error);
+    for (size_t i = 1; i < graph.loop_count && status == GORDIAN_OK && !found; i++) {
+        *label = graph.blocks[graph.loops[i].head].label;
+        found = ptx_loop_is(&graph, &graph.loops[i], name, strlen(name)) && *label != PTX_NONE;
+    }
+    ptx_graph_close(&graph);
+    if (status == GORDIAN_OK && !found)
+        return fail(error, GORDIAN_INPUT, "there is no label or loop '%.80s' in '%.*s'", name,
+                    shown(ptx->tokens[function->name].length), ptx_text(ptx, function->name));
+    return status;
+}
+
+/* ------------------------------------------------------------------ instructions and calls */
+
+static const struct ptx_code *find_code(const struct ptx_program *program, uint32_t token)
+{
+    const char *name = ptx_text(program->ptx, token), *plain = name;
+    size_t length = program->ptx->tokens[token].length, plain_length = length;
+    ptx_plain_name(&plain, &plain_length);
+    for (size_t i = 0; i < program->question->call_count; i++) {
+        const struct ptx_code *code = &program->question->calls[i];
+        if ((code->length == length && memcmp(code->name, name, length) == 0) ||
+            (code->length == plain_length && memcmp(code->name, plain, plain_length) == 0))
+            return code;
+    }
+    return NULL;
+}
+
+static gordian_status open_routine(struct ptx_program *program, uint32_t index, uint32_t depth);
+
+/* What a call does: another routine, or letters that the question gives. */
+static gordian_status read_call(struct ptx_program *program, struct ptx_routine *routine,
+                                uint32_t index, uint32_t depth)
+{
+    const struct ptx *ptx = program->ptx;
+    const struct ptx_function *function = routine->graph.function;
+    const struct ptx_instruction *call = &function->code[index];
+    uint32_t name;
+    uint32_t callee = ptx_callee(ptx, function, call, &name);
+    const struct ptx_code *code = find_code(program, name);
+    if (code) {
+        routine->letters[index] = code->letters;
+        return GORDIAN_OK;
+    }
+    if (ptx_register(ptx, function, call->scope, name) != PTX_NONE || name == call->name)
+        return ptx_fail(ptx, call->name, program->error,
+                        "an indirect call: what it calls cannot be told from here");
+    if (callee == PTX_NONE || !ptx->functions[callee].defined)
+        return ptx_fail(ptx, name, program->error,
+                        "the code of '%.*s' is not here: tell what it stands for with --call "
+                        "NAME=LETTERS",
+                        shown(ptx->tokens[name].length), ptx_text(ptx, name));
+    if (program->routines[callee].state == PTX_OPENING)
+        return ptx_fail(ptx, name, program->error,
+                        "recursion: '%.*s' ends up here again; no bound can be found",
+                        shown(ptx->tokens[name].length), ptx_text(ptx, name));
+    if (depth == PTX_CALLS_MAX)
+        return ptx_fail(ptx, name, program->error, "calls more than %u deep", PTX_CALLS_MAX);
+    routine->callees[index] = callee;
+    return open_routine(program, callee, depth + 1);
+}
+
+static gordian_status read_instructions(struct ptx_program *program, struct ptx_routine *routine,
+                                        uint32_t depth)
+{
+    const struct ptx *ptx = program->ptx;
+    const struct ptx_graph *graph = &routine->graph;
+    gordian_status status = GORDIAN_OK;
+    for (size_t b = 0; b < graph->sorted_count; b++) {
+        const struct ptx_block *block = &graph->blocks[graph->sorted[b]];
+        for (uint32_t i = block->first; i < block->end && status == GORDIAN_OK; i++) {
+            uint32_t name = graph->function->code[i].name;
+            const char *letters = ptx_table_find(program->question->table, ptx_text(ptx, name),
+                                                 ptx->tokens[name].length);
+            if (!letters)
+                return ptx_fail(ptx, name, program->error,
+                                "no line of the table of units matches '%.*s': add one with "
+                                "--table or --unit",
+                                shown(ptx->tokens[name].length), ptx_text(ptx, name));
+            routine->letters[i] = letters;
+            if (graph->function->code[i].flow == PTX_CALL)
+                status = read_call(program, routine, i, depth);
+        }
+    }
+    return status;
+}
+
+/* ------------------------------------------------------------------ bounds of loops */
+
+static bool follows_labels(const struct ptx_question *question)
+{
+    return question->path && strcmp(question->path, "longest") != 0;
+}
+
+/* "is not entered", "is passed once", "is passed 3 times" */
+static void how_often(uint64_t passes, char *buffer, size_t size)
+{
+    if (passes == 0)
+        snprintf(buffer, size, "is not entered");
+    else if (passes == 1)
+        snprintf(buffer, size, "is passed once");
+    else
+        snprintf(buffer, size, "is passed %llu times", (unsigned long long)passes);
+}
+
+static gordian_status bound_loop(struct ptx_program *program, struct ptx_graph *graph,
+                                 uint32_t index)
+{
+    const struct ptx_question *question = program->question;
+    struct ptx_loop *loop = &graph->loops[index];
+    uint32_t line =
+        graph->ptx->tokens[graph->function->code[graph->blocks[loop->head].first].name].line;
+    char what[160], often[48];
+    ptx_describe_loop(graph, loop, what, sizeof what);
+    for (size_t i = 0; i < question->loop_count; i++) {
+        const struct ptx_named *given = &question->loops[i];
+        if (!ptx_loop_is(graph, loop, given->name, given->length))
+            continue;
+        loop->passes = given->value;
+        how_often(loop->passes, often, sizeof often);
+        return ptx_note(program, line, "%s %s, as given", what, often);
+    }
+    gordian_status status = ptx_count_loop(graph, index, question, &loop->passes, program->error);
+    if (status != GORDIAN_OK)
+        return status;
+    if (loop->passes == 0)
+        return ptx_fail(graph->ptx, graph->function->code[graph->blocks[loop->head].first].name,
+                        program->error,
+                        "%s has no bound that can be found: give one with --loop NAME=N, or a path "
+                        "with --path",
+                        what);
+    how_often(loop->passes, often, sizeof often);
+    return ptx_note(program, line, "%s counts: it %s", what, often);
+}
+
+static gordian_status bound_loops(struct ptx_program *program, struct ptx_graph *graph)
+{
+    gordian_status status = ptx_locate_loops(graph, program->error);
+    for (uint32_t i = 1; i < graph->loop_count && status == GORDIAN_OK; i++)
+        status = bound_loop(program, graph, i);
+    return status;
+}
+
+/* A name that no loop has is a mistake. */
+static gordian_status check_loop_names(struct ptx_program *program)
+{
+    for (size_t i = 0; i < program->question->loop_count; i++) {
+        const struct ptx_named *given = &program->question->loops[i];
+        bool found = false;
+        for (size_t f = 0; f < program->ptx->function_count && !found; f++) {
+            const struct ptx_graph *graph = &program->routines[f].graph;
+            for (size_t l = 1; l < graph->loop_count && !found; l++)
+                found = ptx_loop_is(graph, &graph->loops[l], given->name, given->length);
+        }
+        if (!found)
+            return fail(program->error, GORDIAN_INPUT, "no loop is called '%.*s'",
+                        shown(given->length), given->name);
+    }
+    return GORDIAN_OK;
+}
+
+/* So is a value for a parameter that the kernel does not have. */
+static gordian_status check_value_names(struct ptx_program *program, uint32_t entry)
+{
+    const struct ptx *ptx = program->ptx;
+    const struct ptx_function *function = &ptx->functions[entry];
+    for (size_t i = 0; i < program->question->value_count; i++) {
+        const struct ptx_named *given = &program->question->values[i];
+        size_t name = 0, digits = 0;
+        while (name < given->length && given->name[name] != '+')
+            name++; /* the rest is an offset */
+        while (digits < name && given->name[digits] >= '0' && given->name[digits] <= '9')
+            digits++;
+        bool found =
+            given->name[0] == '%' || (digits == name && digits < 6 &&
+                                      strtoul(given->name, NULL, 10) < function->parameter_count);
+        for (size_t p = 0; p < function->parameter_count && !found; p++) {
+            uint32_t token = function->parameters[p];
+            found = ptx->tokens[token].length == name &&
+                    memcmp(ptx_text(ptx, token), given->name, name) == 0;
+        }
+        if (!found)
+            return fail(program->error, GORDIAN_INPUT, "'%.*s' has no parameter '%.*s'",
+                        shown(ptx->tokens[function->name].length), ptx_text(ptx, function->name),
+                        shown(given->length), given->name);
+    }
+    return GORDIAN_OK;
+}
+
+/* ------------------------------------------------------------------ routines */
+
+static gordian_status allocate(struct ptx_program *program, struct ptx_routine *routine)
+{
+    size_t code = routine->graph.function->code_count, blocks = routine->graph.block_count;
+    const gordian_allocator *memory = &program->memory;
+    routine->letters = memory_zeroed(memory, code * sizeof *routine->letters);
+    routine->callees = memory_alloc(memory, code * sizeof *routine->callees);
+    routine->weights = memory_zeroed(memory, blocks * sizeof *routine->weights);
+    routine->into = memory_zeroed(memory, blocks * sizeof *routine->into);
+    routine->from = memory_zeroed(memory, blocks * sizeof *routine->from);
+    if (!routine->letters || !routine->callees || !routine->weights || !routine->into ||
+        !routine->from)
+        return fail_memory(program->error);
+    for (size_t i = 0; i < code; i++)
+        routine->callees[i] = PTX_NONE;
+    return GORDIAN_OK;
+}
+
+/* Where the path begins and ends: in the kernel, at the places asked for. */
+static gordian_status find_ends(struct ptx_program *program, const struct ptx_function *function,
+                                struct ptx_ends *ends)
+{
+    const struct ptx_question *question = program->question;
+    const char *const names[] = {question->from, question->to, question->avoid};
+    uint32_t *const places[] = {&ends->from, &ends->to, &ends->avoid};
+    gordian_status status = GORDIAN_OK;
+    for (size_t i = 0; i < 3 && status == GORDIAN_OK; i++)
+        if (names[i])
+            status = find_place(program->ptx, function, names[i], places[i], program->error);
+    return status;
+}
+
+static gordian_status open_routine(struct ptx_program *program, uint32_t index, uint32_t depth)
+{
+    struct ptx_routine *routine = &program->routines[index];
+    const struct ptx_function *function = &program->ptx->functions[index];
+    struct ptx_ends ends = {PTX_NONE, PTX_NONE, PTX_NONE};
+    if (routine->state == PTX_READY)
+        return GORDIAN_OK;
+    routine->state = PTX_OPENING;
+    gordian_status status = depth == 0 ? find_ends(program, function, &ends) : GORDIAN_OK;
+    bool labels = follows_labels(program->question);
+    if (status == GORDIAN_OK)
+        status =
+            ptx_graph_open(&routine->graph, program->ptx, function, &ends, !labels, program->error);
+    if (status == GORDIAN_OK)
+        status = allocate(program, routine);
+    if (status == GORDIAN_OK)
+        status = read_instructions(program, routine, depth);
+    if (status == GORDIAN_OK && !labels)
+        status = bound_loops(program, &routine->graph);
+    routine->state = PTX_READY;
+    return status;
+}
+
+static void close_routine(struct ptx_program *program, struct ptx_routine *routine)
+{
+    memory_free(&program->memory, routine->letters);
+    memory_free(&program->memory, routine->callees);
+    memory_free(&program->memory, routine->weights);
+    memory_free(&program->memory, routine->into);
+    memory_free(&program->memory, routine->from);
+    ptx_graph_close(&routine->graph);
+}
+
+/* ------------------------------------------------------------------ the answer */
+
+/* The most of each letter that any way has. */
+static void measure_every_path(struct ptx_program *program, uint32_t entry)
+{
+    struct ptx_answer *answer = program->answer;
+    uint64_t weights[PTX_LETTERS] = {0};
+    answer->every_path = answer->longest < PTX_HUGE;
+    for (uint32_t letter = 0; letter < PTX_LETTERS; letter++) {
+        weights[letter] = 1;
+        ptx_measure(program, entry, weights, ++program->measurement);
+        weights[letter] = 0;
+        answer->most[letter] = program->routines[entry].cost;
+    }
+}
+
+static gordian_status longest_path(struct ptx_program *program, uint32_t entry)
+{
+    const struct ptx_question *question = program->question;
+    struct ptx_answer *answer = program->answer;
+    uint64_t any = 0;
+    for (size_t i = 0; i < PTX_LETTERS; i++)
+        any |= question->weights[i];
+    for (size_t i = 0; i < PTX_LETTERS; i++)
+        answer->weights[i] = any ? question->weights[i] : 1;
+    gordian_status status = question->extra_loops ? GORDIAN_OK : check_loop_names(program);
+    if (status != GORDIAN_OK)
+        return status;
+    ptx_measure(program, entry, answer->weights, ++program->measurement);
+    if (program->routines[entry].last == PTX_NONE)
+        return fail(program->error, GORDIAN_INPUT,
+                    "no path ends: with these bounds and labels there is no way out");
+    answer->longest = program->routines[entry].cost;
+    status = ptx_emit(program, entry);
+    if (status == GORDIAN_OK)
+        measure_every_path(program, entry);
+    return status;
+}
+
+static gordian_status labelled_path(struct ptx_program *program, uint32_t entry)
+{
+    const char *path = program->question->path;
+    program->next_label = strcmp(path, "fall") == 0 ? "" : path;
+    gordian_status status = ptx_walk(program, entry);
+    if (status != GORDIAN_OK)
+        return status;
+    if (program->too_long)
+        return fail(program->error, GORDIAN_INPUT, "the path does not end within %d letters",
+                    PTX_STRING_MAX);
+    if (*program->next_label)
+        return fail(program->error, GORDIAN_INPUT, "the path does not come to '%.*s'",
+                    shown(strcspn(program->next_label, ",")), program->next_label);
+    return ptx_note(program, 0,
+                    *path == 'f' && strcmp(path, "fall") == 0
+                        ? "no conditional branch is taken"
+                        : "conditional branches are taken to the labels of the path only");
+}
+
+static gordian_status find_path(struct ptx_program *program)
+{
+    struct ptx_answer *answer = program->answer;
+    uint32_t entry = 0;
+    gordian_status status =
+        find_entry(program->ptx, program->question->entry, &entry, program->error);
+    if (status == GORDIAN_OK)
+        status = check_value_names(program, entry);
+    if (status == GORDIAN_OK)
+        status = open_routine(program, entry, 0);
+    if (status == GORDIAN_OK)
+        status = follows_labels(program->question) ? labelled_path(program, entry)
+                                                   : longest_path(program, entry);
+    if (status == GORDIAN_OK && program->too_long) {
+        memory_free(&answer->memory, answer->letters);
+        answer->letters = NULL;
+        answer->count = 0;
+    } else if (status == GORDIAN_OK && answer->count == 0) {
+        status = fail(program->error, GORDIAN_INPUT, "nothing on this path needs a unit");
+    }
+    return status;
+}
+
+gordian_status ptx_string(struct ptx_answer *answer, const struct ptx *ptx,
+                          const struct ptx_question *question, const gordian_allocator *memory,
+                          gordian_error *error)
+{
+    *answer = (struct ptx_answer){.memory = memory_allocator(memory)};
+    struct ptx_program program = {.memory = answer->memory,
+                                  .ptx = ptx,
+                                  .question = question,
+                                  .answer = answer,
+                                  .error = error,
+                                  .next_label = ""};
+    program.routines =
+        memory_zeroed(&program.memory, ptx->function_count * sizeof *program.routines);
+    gordian_status status = program.routines ? find_path(&program) : fail_memory(error);
+    for (size_t i = 0; program.routines && i < ptx->function_count; i++)
+        close_routine(&program, &program.routines[i]);
+    memory_free(&program.memory, program.routines);
+    if (status != GORDIAN_OK)
+        ptx_answer_free(answer);
+    return status;
+}
+
+void ptx_answer_free(struct ptx_answer *answer)
+{
+    memory_free(&answer->memory, answer->letters);
+    memory_free(&answer->memory, answer->lines);
+    memory_free(&answer->memory, answer->notes);
+    *answer = (struct ptx_answer){.memory = answer->memory};
+}
+
+/* ------------------------------------------------------------------ any path */
+
+/* What the warp that is waited for adds by running itself, `longest` cycles at most: spent first
+ * where it takes least from what the others can take. */
+static double own_cycles(const struct ptx_answer *answer, const double work[PTX_LETTERS],
+                         const double rate[PTX_LETTERS])
+{
+    double left = (double)answer->longest, sum = 0;
+    bool used[PTX_LETTERS] = {false};
+    while (left > 0) {
+        size_t best = PTX_LETTERS;
+        for (size_t i = 0; i < PTX_LETTERS; i++)
+            if (!used[i] && work[i] > 0 && (best == PTX_LETTERS || rate[i] < rate[best]))
+                best = i;
+        if (best == PTX_LETTERS)
+            break;
+        double take = work[best] < left ? work[best] : left;
+        used[best] = true;
+        sum += take * (1 - rate[best]);
+        left -= take;
+    }
+    return sum;
+}
+
+uint64_t ptx_any_path_bound(const struct ptx_answer *answer, const uint64_t units[PTX_LETTERS],
+                            uint64_t schedulers, uint64_t warps)
+{
+    double work[PTX_LETTERS], rate[PTX_LETTERS], all = 0;
+    if (!answer->every_path)
+        return UINT64_MAX;
+    for (size_t i = 0; i < PTX_LETTERS; i++) {
+        uint64_t least = schedulers && schedulers < units[i] ? schedulers : units[i];
+        work[i] = (double)answer->most[i] * (double)answer->weights[i];
+        rate[i] = least ? 1 / (double)least : 0;
+        if (answer->most[i] && !units[i])
+            return UINT64_MAX;
+        all += (double)warps * work[i] * rate[i];
+    }
+    double bound = all + own_cycles(answer, work, rate);
+    return bound < 9e15 ? (uint64_t)(bound + 1e-6) : UINT64_MAX;
+}

@@ -1,0 +1,175 @@
+/* Which units an instruction needs: patterns and letters, the first that matches. */
+#include "ptx/ptx.h"
+
+#include "base/reader.h"
+#include "ptx/units.h"
+
+#include <string.h>
+
+#define LETTERS_MAX 200u
+
+struct line {
+    char *pattern; /* "ld.*"; the letters follow behind its NUL */
+    const char *letters;
+};
+
+struct ptx_table {
+    gordian_allocator memory;
+    struct line *lines;
+    size_t count, room;
+};
+
+/* '*' is any characters, none included. */
+static bool matches(const char *pattern, const char *name, size_t length)
+{
+    const char *star = NULL;
+    size_t at = 0, back = 0;
+    while (at < length) {
+        if (*pattern == '*') {
+            star = pattern++;
+            back = at;
+        } else if (*pattern == name[at]) {
+            pattern++;
+            at++;
+        } else if (star) {
+            pattern = star + 1;
+            at = ++back;
+        } else {
+            return false;
+        }
+    }
+    while (*pattern == '*')
+        pattern++;
+    return *pattern == '\0';
+}
+
+const char *ptx_table_find(const struct ptx_table *table, const char *name, size_t length)
+{
+    for (size_t i = 0; i < table->count; i++)
+        if (matches(table->lines[i].pattern, name, length))
+            return table->lines[i].letters;
+    return NULL;
+}
+
+static gordian_status check_letters(const char *letters, size_t count, gordian_error *error)
+{
+    if (count == 1 && *letters == '-')
+        return GORDIAN_OK;
+    if (count == 0 || count > LETTERS_MAX)
+        return fail(error, GORDIAN_INPUT, "expected 1 to %u letters, or '-' for none", LETTERS_MAX);
+    for (size_t i = 0; i < count; i++)
+        if (letters[i] < 'A' || letters[i] > 'Z')
+            return fail(error, GORDIAN_INPUT, "units are letters A to Z, not '%c'",
+                        letters[i] > ' ' && letters[i] < 127 ? letters[i] : '?');
+    return GORDIAN_OK;
+}
+
+/* Puts a line before number `at`. */
+static gordian_status insert(struct ptx_table *table, size_t at, const char *pattern,
+                             size_t pattern_length, const char *letters, size_t count,
+                             gordian_error *error)
+{
+    gordian_status status = check_letters(letters, count, error);
+    if (status != GORDIAN_OK)
+        return status;
+    if (pattern_length == 0)
+        return fail(error, GORDIAN_INPUT, "an empty pattern");
+    if (*letters == '-')
+        count = 0;
+    char *made = memory_alloc(&table->memory, pattern_length + count + 2);
+    if (!made || !memory_grow(&table->memory, &table->lines, &table->room, table->count + 1,
+                              sizeof *table->lines)) {
+        memory_free(&table->memory, made);
+        return fail_memory(error);
+    }
+    memcpy(made, pattern, pattern_length);
+    made[pattern_length] = '\0';
+    memcpy(made + pattern_length + 1, letters, count);
+    made[pattern_length + 1 + count] = '\0';
+    memmove(&table->lines[at + 1], &table->lines[at], (table->count - at) * sizeof *table->lines);
+    table->lines[at] = (struct line){made, made + pattern_length + 1};
+    table->count++;
+    return GORDIAN_OK;
+}
+
+gordian_status ptx_table_add_line(struct ptx_table *table, const char *pattern,
+                                  size_t pattern_length, const char *letters, size_t letter_count,
+                                  gordian_error *error)
+{
+    return insert(table, 0, pattern, pattern_length, letters, letter_count, error);
+}
+
+gordian_status ptx_table_add(struct ptx_table *table, const gordian_source *source,
+                             gordian_error *error)
+{
+    struct reader reader;
+    size_t at = 0;
+    gordian_status status = reader_open(&reader, source, &table->memory, error);
+    if (status != GORDIAN_OK)
+        return status;
+    while ((status = reader_next(&reader, error)) == GORDIAN_OK) {
+        if (reader.word_count != 2) {
+            status = fail_at(error, GORDIAN_INPUT, reader.line, reader.words[0].column,
+                             "expected a pattern and its letters: two words");
+            break;
+        }
+        gordian_error why = {0};
+        status = insert(table, at++, reader.words[0].text, reader.words[0].length,
+                        reader.words[1].text, reader.words[1].length, &why);
+        if (status == GORDIAN_INPUT)
+            fail_at(error, status, reader.line, reader.words[1].column, "%s", why.message);
+        else if (status != GORDIAN_OK)
+            fail_memory(error);
+        if (status != GORDIAN_OK)
+            break;
+    }
+    reader_close(&reader);
+    return status == GORDIAN_END ? GORDIAN_OK : status;
+}
+
+/* The built-in text as a source. */
+struct built_in {
+    size_t next;
+};
+
+static ptrdiff_t read_built_in(void *context, char *buffer, size_t size)
+{
+    struct built_in *text = context;
+    size_t left = ptx_units_size - text->next;
+    if (size > left)
+        size = left;
+    memcpy(buffer, ptx_units + text->next, size);
+    text->next += size;
+    return (ptrdiff_t)size;
+}
+
+gordian_status ptx_table_open(struct ptx_table **out, const gordian_allocator *memory,
+                              gordian_error *error)
+{
+    gordian_allocator from = memory_allocator(memory);
+    struct ptx_table *table = memory_zeroed(&from, sizeof *table);
+    *out = NULL;
+    if (!table)
+        return fail_memory(error);
+    table->memory = from;
+    struct built_in text = {0};
+    gordian_source source = {read_built_in, &text};
+    gordian_status status = ptx_table_add(table, &source, error);
+    if (status != GORDIAN_OK) {
+        ptx_table_close(table);
+        return status;
+    }
+    *out = table;
+    return GORDIAN_OK;
+}
+
+void ptx_table_close(struct ptx_table *table)
+{
+    if (!table)
+        return;
+    for (size_t i = 0; i < table->count; i++)
+        memory_free(&table->memory, table->lines[i].pattern);
+    memory_free(&table->memory, table->lines);
+    gordian_allocator memory = table->memory;
+    memory_free(&memory, table);
+}
