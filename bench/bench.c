@@ -16,10 +16,14 @@ const struct bench_info bench_list[] = {
      bench_avoid},
     {"compose", "composition: reachable states beside SPIN, the thesis's tables, growth, GPU, MPI",
      bench_compose},
+    {"makespan", "worst-case makespans: evaluations, the paper's figure 7, proofs, intervals, GPU",
+     bench_makespan},
     {"array", "a growable array on the GPU: the paper's experiment, grids, elements, pages, reads",
      bench_array},
     {"run", "watching programs: lock and unlock under `gordian run`, ThreadSanitizer, Helgrind",
      bench_of_run},
+    {"serve", "the service beside redis-server: rate, latency, durability, a thousand clients",
+     bench_serve},
     {NULL, NULL, NULL},
 };
 

@@ -108,7 +108,9 @@ gordian_status bench_plot(const struct bench *bench, const char *path);
 gordian_status bench_detect(struct bench *bench);
 gordian_status bench_avoid(struct bench *bench);
 gordian_status bench_compose(struct bench *bench);
+gordian_status bench_makespan(struct bench *bench);
 gordian_status bench_array(struct bench *bench);
 gordian_status bench_of_run(struct bench *bench);
+gordian_status bench_serve(struct bench *bench);
 
 #endif

@@ -1,4 +1,5 @@
-/* Curves as SVG: one panel a plot, both axes logarithmic, one line a series. */
+/* Curves as SVG: one panel a plot, both axes logarithmic (cycles, which lie close together, are
+ * linear), one line a series. */
 #include "harness.h"
 
 #include "base/error.h"
@@ -25,7 +26,9 @@ static const char *const colours[COLOURS] = {"#0072b2", "#d55e00", "#009e73", "#
 struct panel {
     const struct bench *bench;
     const char *title;
-    double low_x, high_x, low_y, high_y; /* logarithms */
+    double low_x, high_x, low_y, high_y; /* logarithms, but for y if it is linear */
+    bool linear;
+    double step; /* between the lines of a linear y */
     const char *series[SERIES];
     size_t series_count;
     int top; /* where the panel starts */
@@ -35,8 +38,21 @@ static void stretch(struct panel *panel, double x, double y)
 {
     panel->low_x = fmin(panel->low_x, log10(x));
     panel->high_x = fmax(panel->high_x, log10(x));
-    panel->low_y = fmin(panel->low_y, floor(log10(y)));
-    panel->high_y = fmax(panel->high_y, ceil(log10(y)));
+    panel->low_y = fmin(panel->low_y, panel->linear ? y : floor(log10(y)));
+    panel->high_y = fmax(panel->high_y, panel->linear ? y : ceil(log10(y)));
+}
+
+/* Room for whole steps: 1, 2 or 5 times a power of ten, four to ten of them. */
+static void round_linear(struct panel *panel)
+{
+    double range = fmax(panel->high_y - panel->low_y, 1);
+    panel->step = pow(10, floor(log10(range)));
+    if (range / panel->step < 2)
+        panel->step /= 5;
+    else if (range / panel->step < 5)
+        panel->step /= 2;
+    panel->low_y = floor(panel->low_y / panel->step) * panel->step;
+    panel->high_y = ceil(panel->high_y / panel->step) * panel->step;
 }
 
 static void add_series(struct panel *panel, const char *name)
@@ -70,6 +86,7 @@ static void measure_panel(struct panel *panel)
         const struct bench_row *row = &panel->bench->rows[i];
         if (!row->plot || strcmp(row->plot, panel->title) != 0)
             continue;
+        panel->linear = strcmp(row->unit, "cycles") == 0;
         add_series(panel, row->series);
         if (row->baseline)
             add_series(panel, row->baseline_series);
@@ -80,6 +97,8 @@ static void measure_panel(struct panel *panel)
             if (point(&panel->bench->rows[i], panel->title, panel->series[s], &y))
                 stretch(panel, panel->bench->rows[i].x, y);
         }
+    if (panel->linear)
+        round_linear(panel);
     if (panel->high_x <= panel->low_x)
         panel->high_x = panel->low_x + 1;
     if (panel->high_y <= panel->low_y)
@@ -95,7 +114,8 @@ static double place_x(const struct panel *panel, double x)
 static double place_y(const struct panel *panel, double y)
 {
     return panel->top + HEIGHT - BOTTOM -
-           (log10(y) - panel->low_y) / (panel->high_y - panel->low_y) * (HEIGHT - TOP - BOTTOM);
+           ((panel->linear ? y : log10(y)) - panel->low_y) / (panel->high_y - panel->low_y) *
+               (HEIGHT - TOP - BOTTOM);
 }
 
 static void draw_axes(struct output *out, const struct panel *panel)
@@ -103,12 +123,12 @@ static void draw_axes(struct output *out, const struct panel *panel)
     const int bottom = panel->top + HEIGHT - BOTTOM;
     output_format(out, "<text x=\"%d\" y=\"%d\" font-size=\"15\">%s</text>\n", LEFT,
                   panel->top + 22, panel->title);
-    for (double e = panel->low_y; e <= panel->high_y; e++) {
-        double y = place_y(panel, pow(10, e));
+    for (double e = panel->low_y; e <= panel->high_y; e += panel->linear ? panel->step : 1) {
+        double value = panel->linear ? e : pow(10, e), y = place_y(panel, value);
         output_format(out,
                       "<path d=\"M%d %.1fH%d\" stroke=\"#ddd\"/>"
                       "<text x=\"%d\" y=\"%.1f\" text-anchor=\"end\">%g</text>\n",
-                      LEFT, y, WIDTH - RIGHT, LEFT - 6, y + 4, pow(10, e));
+                      LEFT, y, WIDTH - RIGHT, LEFT - 6, y + 4, value);
     }
     double last = -1;
     for (size_t i = 0; i < panel->bench->row_count; i++) {

@@ -44,9 +44,13 @@ _gordian_argument() {
     --color) _gordian_words "auto always never" "$2" ;;
     --recover) _gordian_words "youngest oldest cheapest priority fewest-held" "$2" ;;
     --order) _gordian_words "$([[ $3 == compose ]] && echo text || echo tail head random)" "$2" ;;
+    --chip | -c) _gordian_words "$(gordian makespan --chips 2>/dev/null | sed -n 's/^\([a-z][a-z0-9]*\) .*/\1/p')" "$2" ;;
+    --event) _gordian_words "grant block hand-over cancel rebuild" "$2" ;;
+    --path) _gordian_words "longest fall" "$2" ;;
+    --open) _gordian_words "detect avoid" "$2" ;;
     --on-deadlock) _gordian_words "report abort break" "$2" ;;
     --on-unwatchable) _gordian_words "run stop" "$2" ;;
-    --svg | --json | -j | --dot | --trace | --output | -o | --suppress | --include | -I) _gordian_files "$2" ;;
+    --svg | --csv | --table | --json | -j | --dot | --trace | --output | -o | --suppress | --include | -I | --token-file) _gordian_files "$2" ;;
     *) COMPREPLY=() ;;
     esac
 }
@@ -59,7 +63,7 @@ _gordian_operand() {
         compopt -o filenames 2>/dev/null
         mapfile -t COMPREPLY < <(compgen -c -f -- "$2" | sort -u)
         ;;
-    detect | check | avoid | compose) _gordian_files "$2" ;;
+    detect | check | avoid | compose | makespan | send) _gordian_files "$2" ;;
     gen) _gordian_words "$(gordian gen --list 2>/dev/null | sed -n 's/^\([a-z][a-z-]*\) .*/\1/p')" "$2" ;;
     bench) _gordian_words "$(gordian bench --list 2>/dev/null | sed -n 's/^\([a-z][a-z-]*\) .*/\1/p')" "$2" ;;
     *) COMPREPLY=() ;;

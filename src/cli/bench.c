@@ -49,6 +49,8 @@ static int bench_main(struct cli *cli, int argc, char **argv)
         {"list", 'l', NULL, "list the benches", OPTION_FLAG, &list, NULL},
         {"quick", 0, NULL, "smaller sizes, under a minute", OPTION_FLAG, &bench.quick, NULL},
         {"seed", 's', "N", "where chance starts (default: 1)", OPTION_U64, &bench.seed, NULL},
+        {"soak", 0, "SECONDS", "serve: so long at 80 % of the top rate, instead", OPTION_U32,
+         &bench.soak, NULL},
         {"svg", 0, "FILE", "draw the curves into FILE", OPTION_TEXT, &bench.svg, NULL},
         {0},
     };

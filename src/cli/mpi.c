@@ -1,8 +1,9 @@
 /*
  * gordian-mpi: the same commands, under mpirun. Rank 0 is the gordian everybody knows, with the
- * engine `mpi` for composition; the other ranks work for it.
+ * engine `mpi` for composition and for makespans; the other ranks work for it.
  */
 #include "compose/mpi.h"
+#include "makespan/mpi.h"
 
 #include <mpi.h>
 #include <stdio.h>
@@ -37,7 +38,8 @@ int main(int argc, char **argv)
         code = gordian_main(argc, argv);
         mpi_dismiss();
     } else {
-        mpi_serve(&error);
+        while (mpi_serve(&error) == GORDIAN_END)
+            makespan_mpi_serve();
     }
     MPI_Errhandler_free(&handler);
     MPI_Finalize();

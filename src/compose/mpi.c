@@ -40,7 +40,7 @@ static gordian_status do_share(struct share *share, const struct packed *packed,
 {
     *share = (struct share){0};
     MPI_Bcast(order, sizeof *order, MPI_BYTE, 0, MPI_COMM_WORLD);
-    if (order->command == MPI_COMMAND_END)
+    if (order->command == MPI_COMMAND_END || order->command == MPI_COMMAND_OTHER)
         return GORDIAN_END;
     gordian_status status = job_open(&share->job, packed, order, error);
     if (status != GORDIAN_OK)
@@ -78,17 +78,27 @@ gordian_status mpi_serve(gordian_error *error)
         struct mpi_order order;
         gordian_status status = do_share(&share, NULL, &order, NULL, NULL, error);
         if (status == GORDIAN_END)
-            return GORDIAN_OK;
+            return order.command == MPI_COMMAND_END ? GORDIAN_OK : GORDIAN_END;
         if (status == GORDIAN_OK)
             share_close(&share);
         /* Out of memory: rank 0 failed with us, and says so. */
     }
 }
 
+static void command(enum mpi_command what)
+{
+    struct mpi_order order = {.command = what};
+    MPI_Bcast(&order, sizeof order, MPI_BYTE, 0, MPI_COMM_WORLD);
+}
+
 void mpi_dismiss(void)
 {
-    struct mpi_order order = {.command = MPI_COMMAND_END};
-    MPI_Bcast(&order, sizeof order, MPI_BYTE, 0, MPI_COMM_WORLD);
+    command(MPI_COMMAND_END);
+}
+
+void mpi_turn(void)
+{
+    command(MPI_COMMAND_OTHER);
 }
 
 /* ------------------------------------------------------------------ rank 0 */

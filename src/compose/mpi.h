@@ -26,8 +26,11 @@
 
 extern const struct compose_engine compose_mpi;
 
-/* The ranks other than 0: works for rank 0 until it calls mpi_dismiss. GORDIAN_MEMORY only. */
+/* The ranks other than 0: works for rank 0 until it calls mpi_dismiss (GORDIAN_OK), or mpi_turn
+ * (GORDIAN_END): then rank 0 wants something else than composition next, and this is to be called
+ * again afterwards. */
 gordian_status mpi_serve(gordian_error *error);
 void mpi_dismiss(void);
+void mpi_turn(void);
 
 #endif

@@ -35,6 +35,7 @@ enum mpi_command {
     MPI_COMMAND_END,
     MPI_COMMAND_EXPLORE,
     MPI_COMMAND_FULL,
+    MPI_COMMAND_OTHER, /* not composition: somebody else serves now */
 };
 
 /* What rank 0 tells first. */

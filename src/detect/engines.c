@@ -4,6 +4,7 @@
 #include "compose/engine.h"
 #include "detect/cuda.h"
 #include "detect/engine.h"
+#include "makespan/engine.h"
 
 #include <string.h>
 
@@ -51,18 +52,32 @@ static gordian_engine_info describe(const char *family, const char *name, const 
                                  .reason = available ? NULL : why};
 }
 
+static gordian_status describe_makespan(size_t index, gordian_engine_info *info)
+{
+    const char *why = NULL;
+    size_t i = 0;
+    while (makespan_engines[i] && i < index)
+        i++;
+    const struct makespan_engine *engine = makespan_engines[i];
+    if (!engine)
+        return GORDIAN_END;
+    bool available = !engine->available || engine->available(&why);
+    *info = describe("makespan", engine->name, engine->summary, available, why);
+    return GORDIAN_OK;
+}
+
 static gordian_status describe_composer(size_t index, gordian_engine_info *info)
 {
     const char *why = NULL;
-    for (size_t i = 0; compose_engines[i]; i++) {
-        const struct compose_engine *engine = compose_engines[i];
-        if (i != index)
-            continue;
-        bool available = !engine->available || engine->available(&why);
-        *info = describe("compose", engine->name, engine->summary, available, why);
-        return GORDIAN_OK;
-    }
-    return GORDIAN_END;
+    size_t i = 0;
+    while (compose_engines[i] && i < index)
+        i++;
+    const struct compose_engine *engine = compose_engines[i];
+    if (!engine)
+        return describe_makespan(index - i, info);
+    bool available = !engine->available || engine->available(&why);
+    *info = describe("compose", engine->name, engine->summary, available, why);
+    return GORDIAN_OK;
 }
 
 gordian_status gordian_engine(size_t index, gordian_engine_info *info)

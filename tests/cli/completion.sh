@@ -38,7 +38,7 @@ expect() {
 }
 
 expect "detect" de
-expect "run detect check avoid compose gen bench info help" ""
+expect "run detect check avoid compose makespan serve incidents send tail gen bench info help" ""
 expect "detect" help de
 expect "--recover" detect --r
 expect "--json --engine --quiet --verbose --color --help --version" info --
@@ -62,6 +62,15 @@ expect "text" compose --order ""
 expect "--data --deadlocks --dot" compose --d
 expect "dense" compose --engine d
 expect "" compose --trace --main ""
+expect "fermi" makespan --chip f
+expect "first.trace" makespan --csv f
+expect "anneal auto" makespan --engine a
+expect "hand-over" makespan --own --event h
+expect "fall" makespan --path f
+expect "first.trace" makespan f
+expect "detect avoid" send --open ""
+expect "first.trace" send --all f
+expect "second.trace" tail --token-file s
 expect "report abort break" run --on-deadlock ""
 expect "stop" run --on-unwatchable s
 expect "first.trace" run --suppress f

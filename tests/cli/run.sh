@@ -90,6 +90,9 @@ run_case() {
 # Without elfutils there is no `gordian run` to test.
 has_run=true
 gordian info | grep -q '^run .*elfutils' && has_run=false
+# Nor a service, without libevent and the others.
+has_serve=true
+gordian help serve | grep -q 'built without' && has_serve=false
 
 passed=0
 failed=0
@@ -98,6 +101,7 @@ for file; do
     [ -f "$file" ] || file=$here/cases/$file
     name=$(basename "$file")
     case $name in run-* | use-help-run) $has_run || continue ;; esac
+    case $name in serve-* | send-* | tail-* | use-help-serve) $has_serve || continue ;; esac
     run_case "$file"
     if $update; then
         join_case "$file" >"$scratch/updated"

@@ -36,6 +36,26 @@ cat >"$work/chain.treo" <<'END'
 chain<k:int>(a[0]?, b!) { { fifo1(a[i], a[i+1]) | i:<0..k-1> } sync(a[k], b) }
 main(a[0]?, a[3]!) { fifo1(a[i], a[i+1]) | i:<0..2> }
 END
+cat >"$work/sum.ptx" <<'END'
+.version 7.0
+.target sm_70
+.address_size 64
+.visible .entry sum(.param .u32 n)
+{
+    .reg .pred %p<2>;
+    .reg .b32 %r<4>;
+    .reg .f32 %f<3>;
+    ld.param.u32 %r1, [n];
+    mov.u32 %r2, 0;
+Next:
+    ld.global.f32 %f1, [%r3];
+    add.f32 %f2, %f2, %f1;
+    add.u32 %r2, %r2, 1;
+    setp.lt.u32 %p1, %r2, %r1;
+    @%p1 bra Next;
+    ret;
+}
+END
 cat >"$work/jobs.trace" <<'END'
 resource gpu 3
 process ann gpu=2

@@ -72,6 +72,15 @@ expect "check, trap: exit status" [ $? = 4 ]
 expect "check, trap: no output" [ ! -s out ]
 echo "check: $(cat said)"
 
+for after in 0 3 40; do
+    GORDIAN_GPU_FAIL_AFTER=$after "$gordian" makespan --kernel LLCCCLCC --warps 4 \
+        --units L=1,C=2 --chains 4 --evaluations 50 --json --engine cuda >out 2>said
+    expect "makespan, trap after $after: exit status" [ $? = 0 ]
+    expect "makespan, trap after $after: the answer" grep -q '"exact":true.*"engine":"exact"' out
+    expect "makespan, trap after $after: a note" grep -q "the CPU did it" said
+done
+echo "makespan: $(cat said)"
+
 # ---- too little memory: matrices for three million ids are 1 TiB and more
 [ -z "${GORDIAN_EMULATE_GPU-}" ] || export GORDIAN_EMULATOR_MEMORY=20000000
 "$gordian" gen chain --processes $ids | "$gordian" detect --json --engine cuda >out 2>said

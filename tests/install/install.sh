@@ -50,14 +50,25 @@ if [ -e "$build/gordian-mpi" ]; then
     mpi_command=$root$prefix/bin/gordian-mpi
 fi
 
+# The units of `gordian serve`, where there is one.
+units=
+if [ -e "$build/systemd/gordian.service" ]; then
+    units="$root$prefix/lib/systemd/system/gordian.service \
+        $root$prefix/lib/systemd/system/gordian.socket \
+        $root$prefix/lib/systemd/system/gordian-http.socket \
+        $root$prefix/lib/sysusers.d/gordian.conf"
+fi
+
 check_files()
 {
     expected=0
     for file in \
         $run_library \
         $mpi_command \
+        $units \
         "$root$prefix/bin/gordian" \
         "$include/gordian/gordian.h" \
+        "$include/gordian/client.h" \
         "$include/gordian/run.h" \
         "$lib/libgordian.a" \
         "$lib/libgordian.so" \
@@ -73,7 +84,10 @@ check_files()
         "$share/man/man1/gordian-detect.1" \
         "$share/man/man1/gordian-gen.1" \
         "$share/man/man1/gordian-info.1" \
-        "$share/man/man1/gordian-run.1"; do
+        "$share/man/man1/gordian-makespan.1" \
+        "$share/man/man1/gordian-run.1" \
+        "$share/man/man1/gordian-send.1" \
+        "$share/man/man1/gordian-tail.1"; do
         test -s "$file" || fault "${file#"$root"} was not installed"
         test -h "$file" || expected=$((expected + 1))
     done
