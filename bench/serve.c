@@ -81,7 +81,7 @@ static gordian_status measure_depth(struct world *world, size_t depth, enum side
     struct bench *bench = world->bench;
     struct pipeline pipelines[SIDE_COUNT];
     struct bench_side sides[SIDE_COUNT];
-    enum side which[SIDE_COUNT];
+    enum side which[SIDE_COUNT] = {SIDE_BATCH};
     size_t count = 0;
     size_t operations = depth == 1 ? 2048 : depth < 512 ? 8192 : depth * 16;
     if (first == SIDE_FULL) /* a sync for every batch: fewer of them say as much */

@@ -90,7 +90,7 @@ static gordian_status send_one(struct crowd *crowd, size_t which, gordian_error 
 static gordian_status serve_event(struct crowd *crowd, size_t which, size_t *more, size_t *finished,
                                   gordian_error *error)
 {
-    size_t taken;
+    size_t taken = 0;
     struct peer *peer = &crowd->peers[which];
     gordian_status status = talk_fill(&peer->talk, false, error);
     if (status == GORDIAN_OK)

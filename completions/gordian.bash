@@ -47,10 +47,11 @@ _gordian_argument() {
     --chip | -c) _gordian_words "$(gordian makespan --chips 2>/dev/null | sed -n 's/^\([a-z][a-z0-9]*\) .*/\1/p')" "$2" ;;
     --event) _gordian_words "grant block hand-over cancel rebuild" "$2" ;;
     --path) _gordian_words "longest fall" "$2" ;;
+    --durability) _gordian_words "none batch full" "$2" ;;
     --open) _gordian_words "detect avoid" "$2" ;;
     --on-deadlock) _gordian_words "report abort break" "$2" ;;
     --on-unwatchable) _gordian_words "run stop" "$2" ;;
-    --svg | --csv | --table | --json | -j | --dot | --trace | --output | -o | --suppress | --include | -I | --token-file) _gordian_files "$2" ;;
+    --svg | --csv | --table | --json | -j | --dot | --trace | --output | -o | --suppress | --include | -I | --token-file | --tls-cert | --tls-key | --tls-clients | --config | --data | -d | --socket) _gordian_files "$2" ;;
     *) COMPREPLY=() ;;
     esac
 }

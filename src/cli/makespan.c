@@ -151,7 +151,7 @@ static int read_witness(struct makespan *makespan, uint32_t *witness, size_t *co
 static int build(struct makespan *makespan, gordian_makespan *problem)
 {
     size_t room = strlen(makespan->witness) / 2 + 1, count;
-    uint32_t *witness = malloc(2 * room * sizeof *witness), *cycles = witness + room;
+    uint32_t *witness = malloc(2 * room * sizeof *witness);
     gordian_makespan_answer answer = {.engine = "build", .note = "", .exact = false};
     struct makespan_report all = {.problem = problem, .answer = &answer};
     gordian_error error = {0};
@@ -159,6 +159,7 @@ static int build(struct makespan *makespan, gordian_makespan *problem)
         cli_say(makespan->cli, "out of memory");
         return EXIT_BROKEN;
     }
+    uint32_t *cycles = witness + room;
     int code = read_witness(makespan, witness, &count);
     if (code == EXIT_NOTHING &&
         gordian_makespan_build(problem, witness, count, cycles, &all.length, &error) != GORDIAN_OK)
@@ -203,6 +204,27 @@ static int check_units(struct makespan *makespan)
     return EXIT_NOTHING;
 }
 
+static int list_loops(struct makespan *makespan)
+{
+    const struct ptx_answer *ptx = &makespan->ptx;
+    for (size_t i = 0; i < ptx->note_count; i++) {
+        if (makespan->cli->json) {
+            struct json json;
+            json_begin(&json, &makespan->cli->out);
+            json_key_u64(&json, "line", ptx->notes[i].line);
+            json_key_text(&json, "loop", ptx->notes[i].text);
+            json_end(&json);
+            continue;
+        }
+        output_format(&makespan->cli->out, "line %u: ", ptx->notes[i].line);
+        style_name(&makespan->style, &makespan->cli->out, COLOR_PLAIN, ptx->notes[i].text);
+        output_char(&makespan->cli->out, '\n');
+    }
+    if (ptx->note_count == 0 && !makespan->cli->json && !makespan->cli->quiet)
+        cli_say(makespan->cli, "there are no loops on this way");
+    return EXIT_NOTHING;
+}
+
 static int run(struct makespan *makespan)
 {
     gordian_makespan_problem problem = {.kernel = makespan->kernel,
@@ -213,6 +235,8 @@ static int run(struct makespan *makespan)
                                         .unit_count = makespan->unit_count};
     gordian_makespan *opened;
     gordian_error error = {0};
+    if (makespan->list_loops)
+        return list_loops(makespan);
     if (makespan->string) {
         output_format(&makespan->cli->out, "%s\n", makespan->kernel ? makespan->kernel : "");
         return EXIT_NOTHING;
@@ -253,7 +277,9 @@ static int choose_subject(struct makespan *makespan, const char *file)
         return code;
     if (nothing)
         return cli_misuse(cli, "--warps: at least 1");
-    if (makespan->warps == 0 && !makespan->string)
+    if (makespan->list_loops && makespan->kernel)
+        return cli_misuse(cli, "--loops is for code");
+    if (makespan->warps == 0 && !makespan->string && !makespan->list_loops)
         return cli_misuse(cli, "how many warps? Give --warps, or a --chip for as many as it holds");
     return makespan->kernel ? EXIT_NOTHING : makespan_read_code(makespan, file);
 }
@@ -357,6 +383,8 @@ static void code_options(struct makespan *m, struct option_list *list)
          "code: NAME=N,...: how often heads of loops are passed;\nNAME is a label, "
          "FILE:LINE, FUNCTION or FUNCTION/N",
          OPTION_TEXT, &m->loops, NULL},
+        {"loops", 0, NULL, "code: only list the loops, and the bounds that were found", OPTION_FLAG,
+         &m->list_loops, NULL},
         {"set", 0, "LIST", "code: NAME=N,...: parameters and special registers", OPTION_TEXT,
          &m->values, NULL},
         {"call", 0, "LIST", "code: NAME=LETTERS,...: functions that are elsewhere", OPTION_TEXT,

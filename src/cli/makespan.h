@@ -28,7 +28,7 @@ struct makespan {
     const char *svg, *csv, *clock;
     /* code */
     const char *entry, *path, *from, *to, *avoid, *loops, *values, *calls, *unit, *table, *nvcc;
-    bool own;
+    bool own, list_loops;
     unsigned event;
     uint32_t size, multiprocessors;
 

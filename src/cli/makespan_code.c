@@ -175,7 +175,8 @@ static int ask_file(struct makespan *makespan, const struct ptx *ptx, struct lis
                                     .values = lists->values,
                                     .value_count = lists->value_count,
                                     .calls = lists->calls,
-                                    .call_count = lists->call_count};
+                                    .call_count = lists->call_count,
+                                    .only_loops = makespan->list_loops};
     weigh(makespan, &question);
     return ask(makespan, ptx, &question);
 }
@@ -192,7 +193,8 @@ static int ask_own(struct makespan *makespan, const struct ptx *ptx, struct ptx_
                                     .avoid = own.avoid,
                                     .loops = own.loops,
                                     .loop_count = own.loop_count,
-                                    .extra_loops = true};
+                                    .extra_loops = true,
+                                    .only_loops = makespan->list_loops};
     weigh(makespan, &question);
     return ask(makespan, ptx, &question);
 }

@@ -165,7 +165,9 @@ int makespan_read_machine(struct makespan *makespan)
         code = read_list(makespan, "lanes", makespan->lanes, take_lanes);
     if (code == EXIT_NOTHING)
         code = read_list(makespan, "latency", makespan->latency, take_latency);
-    if (code == EXIT_NOTHING && !makespan->chip && !makespan->units && !makespan->lanes)
+    bool only_code = makespan->string || makespan->list_loops; /* needs no machine */
+    if (code == EXIT_NOTHING && !makespan->chip && !makespan->units && !makespan->lanes &&
+        !only_code)
         code = cli_misuse(makespan->cli, "which units are there? Give --units, --lanes or --chip");
     if (code == EXIT_NOTHING)
         code = read_schedulers(makespan);

@@ -96,7 +96,8 @@ static void draw_axis(const struct picture *picture, double width, unsigned bott
 static void draw_legend(const struct picture *picture, unsigned y)
 {
     unsigned x = LEFT;
-    for (char letter = 'A'; letter <= 'Z'; letter++) {
+    for (int i = 0; i < (int)LETTERS; i++) {
+        char letter = (char)('A' + i);
         if (!strchr(picture->kernel, letter))
             continue;
         output_format(picture->out,

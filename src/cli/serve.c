@@ -254,8 +254,8 @@ static int serve_main(struct cli *cli, int argc, char **argv)
     o->reload = on_reload;
     struct option options[] = {
         {"socket", 's', "PATH",
-         "Unix socket to listen on, or none;\n"
-         "otherwise gordian.sock in $XDG_RUNTIME_DIR or /run/gordian",
+         "Unix socket to listen on, or none (gordian.sock in\n"
+         "$XDG_RUNTIME_DIR or /run/gordian)",
          OPTION_TEXT, &o->socket, NULL},
         {"listen", 'l', "ADDR:PORT", "listen on TCP, too; several with commas between", OPTION_TEXT,
          &o->listen, NULL},
@@ -263,14 +263,14 @@ static int serve_main(struct cli *cli, int argc, char **argv)
          OPTION_TEXT, &o->http, NULL},
         {"data", 'd', "DIR", "keep everything in this folder", OPTION_TEXT, &o->data, NULL},
         {"durability", 0, "LEVEL",
-         "acknowledged means: none applied, batch survives the\n"
-         "end of the service (default), full also a power cut",
+         "acknowledged means: none, applied; batch (default),\n"
+         "survives the end of the service; full, a power cut",
          OPTION_CHOICE, &serve.durability, levels},
-        {"repair", 0, NULL, "move a damaged journal aside and go on from the last good\nrecord",
+        {"repair", 0, NULL, "move a damaged journal aside and go on from the\nlast good record",
          OPTION_FLAG, &o->repair, NULL},
-        {"keep-incidents", 0, "TIME", "forget incidents so long after they ended (30d; 0: never)",
+        {"keep-incidents", 0, "TIME", "forget incidents so long after their end (30d; 0:\nnever)",
          OPTION_TEXT, &serve.keep_incidents, NULL},
-        {"token-file", 0, "FILE", "who may connect over TCP and HTTP: NAME RIGHTS TOKEN a line",
+        {"token-file", 0, "FILE", "who may connect over TCP and HTTP: NAME RIGHTS\nTOKEN a line",
          OPTION_TEXT, &o->token_file, NULL},
         {"tls-cert", 0, "FILE", "TLS on TCP and HTTP: the certificate (PEM)", OPTION_TEXT,
          &o->tls_cert, NULL},
@@ -312,11 +312,10 @@ const struct command command_serve = {
     .name = "serve",
     .operands = "",
     .summary = "run the service: sockets, HTTP, journal",
-    .about =
-        "Takes resource events from its clients, over a Unix socket and TCP, and tells at once\n"
-        "when a deadlock forms, or lends only what is safe. Several systems in one service;\n"
-        "what it has acknowledged survives its end. A page and metrics over HTTP.\n"
-        "Runs in the foreground until SIGTERM; SIGHUP reads tokens, certificates and limits\n"
-        "again.\n",
+    .about = "Takes resource events from its clients, over a Unix socket and TCP, and tells\n"
+             "at once when a deadlock forms, or lends only what is safe. Several systems in\n"
+             "one service; what it has acknowledged survives its end. A page and metrics over\n"
+             "HTTP. Runs in the foreground until SIGTERM; SIGHUP reads tokens, certificates\n"
+             "and limits again.\n",
     .run = serve_main,
 };

@@ -120,17 +120,20 @@ static void write_ended(struct tail *tail, struct json_value incident, const cha
     output_char(out_of(tail), '\n');
 }
 
+/* One that has ended is told whole if it comes from the past, and in brief if it was told before.
+ */
 void tail_incident(struct tail *tail, struct json_value incident)
 {
     char system[NAME_ROOM];
+    struct json_value witness;
     uint64_t ended;
     json_member_string(incident, "system", system, sizeof system);
     json_member_number(incident, "ended", &ended);
     tail->found = true;
+    if (!ended || (json_member(incident, "witness", &witness) && !json_is(witness, "null")))
+        write_formed(tail, incident, system);
     if (ended)
         write_ended(tail, incident, system);
-    else
-        write_formed(tail, incident, system);
 }
 
 /* ------------------------------------------------------------------ what comes */
@@ -145,6 +148,8 @@ static gordian_status take(struct tail *tail, const char *text, size_t length, g
         json_member_number(line, "code", &code);
         return fail(error, code == 14 || code == 13 ? GORDIAN_IO : GORDIAN_INPUT, "%s", message);
     }
+    if (json_member(line, "ok", &value) && json_is(value, "\"subscribe\"") && tail->cli->verbose)
+        cli_say(tail->cli, "connected to %s", tail->link.address.text);
     if (!incident && !json_member(line, "event", &value))
         return GORDIAN_OK;
     tail->shown++;

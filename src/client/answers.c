@@ -483,8 +483,9 @@ void answers_give_up(gordian_client *client, gordian_status status, const char *
         end_call(client, call, status);
     }
     for (; fifo_count(&events) > 0; fifo_take(&events, sizeof(struct sent_event))) {
-        gordian_reply reply = {.status = status, .number = number++, .message = message};
+        gordian_reply reply = {.status = status, .number = number, .message = message};
         tell_event(client, fifo_front(&events), &reply);
+        number++;
     }
     fifo_free(&client->memory, &events);
     fifo_free(&client->memory, &commands);

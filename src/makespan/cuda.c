@@ -11,8 +11,10 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Systems of so many states are swept before the chains start: that takes a second or two. */
-#define SWEEP_FIRST (UINT64_C(1) << 30)
+/* Systems of so many states are swept before the chains start: that takes some seconds. Before
+ * larger ones the chains get another, longer try. */
+#define SWEEP_FIRST (UINT64_C(1) << 32)
+#define LONGER      8u
 
 static bool cuda_available(const char **why)
 {
@@ -33,9 +35,26 @@ struct makespan_job {
     const gordian_makespan_options *options;
     struct watch watch;
     struct makespan_result *result;
+    uint8_t *order;  /* model->work entries */
     uint64_t states; /* of the sweeps before the one at hand */
     bool too_large;  /* a closer bound would take more memory than there is */
+    bool own;        /* chains and evaluations are the engine's own */
 };
+
+/* Takes job->order over, if it is better, and tells. */
+static gordian_status take_order(struct makespan_job *job, gordian_error *error)
+{
+    gordian_status status =
+        makespan_result_take(job->result, job->model, job->options, job->order, error);
+    if (status != GORDIAN_OK)
+        return status;
+    uint32_t makespan = job->result->cycles[job->model->work - 1] + 1;
+    if (job->options->goal == GORDIAN_WORST)
+        watch_raise(&job->watch, makespan);
+    else
+        watch_lower(&job->watch, makespan);
+    return GORDIAN_OK;
+}
 
 /* ------------------------------------------------------------------ bounding */
 
@@ -80,6 +99,7 @@ static gordian_status sweep(struct makespan_job *job, enum sweep_detail detail,
     struct sweep_options options = {.least = least,
                                     .wide = atomic_load(&job->watch.lower) > UINT8_MAX,
                                     .max_memory = job->options->max_memory,
+                                    .order = job->order,
                                     .go_on = sweep_goes_on,
                                     .context = job};
     struct sweep_tables *tables;
@@ -104,8 +124,41 @@ static gordian_status sweep(struct makespan_job *job, enum sweep_detail detail,
         watch_raise(&job->watch, outcome.value);
     else
         watch_lower(&job->watch, outcome.value);
-    return GORDIAN_OK;
+    return outcome.found ? take_order(job, error) : GORDIAN_OK;
 }
+
+/* ------------------------------------------------------------------ annealing */
+
+static gordian_status anneal(struct makespan_job *job, gordian_error *error)
+{
+    struct gpu_chains *chains;
+    job->watch.phase = "annealing";
+    gordian_status status =
+        gpu_chains_open(&chains, job->gpu, job->model, job->options, 0, NULL, error);
+    if (status == GORDIAN_OK) {
+        remember_memory(job, gpu_chains_memory(chains));
+        status = gpu_chains_run(chains, &job->watch, job->order, error);
+    }
+    gpu_chains_close(chains);
+    return status == GORDIAN_OK ? take_order(job, error) : status;
+}
+
+/* Once, if nobody said how many evaluations there are to be. */
+static gordian_status anneal_longer(struct makespan_job *job, gordian_error *error)
+{
+    const gordian_makespan_options *usual = job->options;
+    gordian_makespan_options longer = *usual;
+    if (!job->own)
+        return GORDIAN_OK;
+    job->own = false;
+    longer.evaluations *= LONGER;
+    job->options = &longer;
+    gordian_status status = anneal(job, error);
+    job->options = usual;
+    return status;
+}
+
+/* ------------------------------------------------------------------ all of it */
 
 /* Finer and finer, from one detail on. */
 static gordian_status close_in(struct makespan_job *job, unsigned detail, gordian_error *error)
@@ -118,63 +171,23 @@ static gordian_status close_in(struct makespan_job *job, unsigned detail, gordia
             break;
         if (!sweep_possible(job->model, detail, &states, &why))
             continue;
-        if (!sweep_fits(job, states))
-            return too_large(job, states);
-        status = sweep(job, detail, error);
+        if (states > SWEEP_FIRST)
+            status = anneal_longer(job, error);
+        if (status != GORDIAN_OK || watch_closed(&job->watch) || watch_stopped(&job->watch))
+            break;
+        status = sweep_fits(job, states) ? sweep(job, detail, error) : too_large(job, states);
     }
     return status;
 }
 
-/* ------------------------------------------------------------------ annealing */
-
-static gordian_status anneal(struct makespan_job *job, gordian_error *error)
-{
-    struct gpu_chains *chains;
-    uint8_t *order = memory_alloc(&job->model->memory, job->model->work);
-    if (!order)
-        return fail_memory(error);
-    job->watch.phase = "annealing";
-    gordian_status status =
-        gpu_chains_open(&chains, job->gpu, job->model, job->options, 0, NULL, error);
-    if (status == GORDIAN_OK) {
-        remember_memory(job, gpu_chains_memory(chains));
-        status = gpu_chains_run(chains, &job->watch, order, error);
-    }
-    gpu_chains_close(chains);
-    if (status == GORDIAN_OK)
-        status = makespan_result_take(job->result, job->model, job->options, order, error);
-    memory_free(&job->model->memory, order);
-    return status;
-}
-
-/* A schedule to start from, so that there is one whenever it is stopped: the paper's round robin.
- */
-static gordian_status take_first(struct makespan_job *job, gordian_error *error)
-{
-    const struct makespan_model *model = job->model;
-    uint8_t *order = memory_alloc(&model->memory, model->work);
-    if (!order)
-        return fail_memory(error);
-    order_fill(model, ORDER_ROUND_ROBIN, NULL, order);
-    gordian_status status = makespan_result_take(job->result, model, job->options, order, error);
-    memory_free(&model->memory, order);
-    if (status != GORDIAN_OK)
-        return status;
-    uint32_t makespan = job->result->cycles[model->work - 1] + 1;
-    if (job->options->goal == GORDIAN_WORST)
-        watch_raise(&job->watch, makespan);
-    else
-        watch_lower(&job->watch, makespan);
-    return GORDIAN_OK;
-}
-
-static gordian_status run_job(struct makespan_job *job, gordian_error *error)
+static gordian_status run_phases(struct makespan_job *job, gordian_error *error)
 {
     const char *why;
     uint64_t states = 0;
     unsigned detail = SWEEP_WORK;
-    watch_open(&job->watch, job->model, job->options, NULL);
-    gordian_status status = take_first(job, error);
+    /* A schedule to start from, so that there is one whenever it is stopped. */
+    order_fill(job->model, ORDER_ROUND_ROBIN, NULL, job->order);
+    gordian_status status = take_order(job, error);
     if (status == GORDIAN_OK && sweep_possible(job->model, SWEEP_WORK, &states, &why) &&
         states <= SWEEP_FIRST && sweep_fits(job, states)) {
         status = sweep(job, SWEEP_WORK, error);
@@ -184,25 +197,36 @@ static gordian_status run_job(struct makespan_job *job, gordian_error *error)
         status = anneal(job, error);
     if (status == GORDIAN_OK)
         status = close_in(job, detail, error);
-    if (job->too_large)
-        watch_stop(&job->watch, GORDIAN_MAKESPAN_MEMORY);
-    if (status == GORDIAN_OK) {
-        uint64_t memory = job->result->most_memory;
-        watch_report(&job->watch, job->result);
-        job->result->most_memory = memory;
-        job->result->engine = makespan_cuda.name;
-    }
-    if (status == GORDIAN_OK && job->result->exact)
-        job->result->note[0] = 0;
     return status;
 }
 
+static gordian_status run_job(struct makespan_job *job, gordian_error *error)
+{
+    watch_open(&job->watch, job->model, job->options, NULL);
+    job->order = memory_alloc(&job->model->memory, job->model->work);
+    gordian_status status = job->order ? run_phases(job, error) : fail_memory(error);
+    memory_free(&job->model->memory, job->order);
+    if (status != GORDIAN_OK)
+        return status;
+    uint64_t memory = job->result->most_memory;
+    if (job->too_large)
+        watch_stop(&job->watch, GORDIAN_MAKESPAN_MEMORY);
+    watch_report(&job->watch, job->result);
+    job->result->most_memory = memory;
+    job->result->engine = makespan_cuda.name;
+    if (job->result->exact)
+        job->result->note[0] = 0;
+    return GORDIAN_OK;
+}
+
 /* The engine's own numbers in place of the defaults. */
-static gordian_makespan_options own_options(const gordian_makespan_options *options, bool emulated)
+static gordian_makespan_options own_options(const gordian_makespan_options *options, bool emulated,
+                                            bool *taken)
 {
     gordian_makespan_options own = *options, defaults;
     gordian_makespan_options_init(&defaults);
-    if (own.chains == defaults.chains && own.evaluations == defaults.evaluations) {
+    *taken = own.chains == defaults.chains && own.evaluations == defaults.evaluations;
+    if (*taken) {
         own.chains = emulated ? 64 : MAKESPAN_CUDA_CHAINS;
         own.evaluations = emulated ? 500 : MAKESPAN_CUDA_EVALUATIONS;
     }
@@ -219,8 +243,9 @@ gordian_status makespan_cuda_on(struct gpu *gpu, const struct makespan_model *mo
     if (status != GORDIAN_OK)
         return status;
     gpu_get_info(gpu, &info);
-    gordian_makespan_options own = own_options(options, info.emulated);
-    struct makespan_job job = {.gpu = gpu, .model = model, .options = &own, .result = result};
+    struct makespan_job job = {.gpu = gpu, .model = model, .result = result};
+    gordian_makespan_options own = own_options(options, info.emulated, &job.own);
+    job.options = &own;
     status = run_job(&job, error);
     if (status != GORDIAN_OK)
         makespan_result_free(result);

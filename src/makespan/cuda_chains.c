@@ -197,9 +197,11 @@ static gordian_status begin_all(struct gpu_chains *chains, gordian_error *error)
     struct evaluator *evaluator = NULL;
     uint8_t *places = memory_zeroed(&chains->memory, batch * arguments->stride);
     uint8_t *best = memory_zeroed(&chains->memory, batch * arguments->best_stride);
-    gordian_status status = places && best
-                                ? evaluator_open(&evaluator, chains->model, &chains->memory, error)
-                                : fail_memory(error);
+    gordian_status status = GORDIAN_MEMORY;
+    if (places && best)
+        status = evaluator_open(&evaluator, chains->model, &chains->memory, error);
+    else
+        fail_memory(error);
     for (uint32_t from = 0; from < count && status == GORDIAN_OK; from += batch) {
         uint32_t to = count - from < batch ? count : from + batch;
         status = send_batch(chains, evaluator, from, to, places, best, error);

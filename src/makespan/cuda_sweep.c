@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "makespan/cuda_path.h"
 
 #include <string.h>
 
@@ -291,26 +292,31 @@ static gordian_status run_layers(struct sweep *sweep, bool *stopped, gordian_err
     return status;
 }
 
+static gordian_status look_up(void *context, uint64_t index, uint32_t *value, gordian_error *error)
+{
+    const struct sweep *sweep = context;
+    uint8_t byte = 0;
+    uint16_t both = 0;
+    if (sweep->wide) {
+        gordian_status status =
+            gpu_read(sweep->gpu, &both, sweep->values + index * 2, sizeof both, error);
+        *value = both;
+        return status;
+    }
+    gordian_status status = gpu_read(sweep->gpu, &byte, sweep->values + index, 1, error);
+    *value = byte;
+    return status;
+}
+
 /* The value of the state in which nothing is done yet; *fits: no value had to be cut. */
 static gordian_status read_value(struct sweep *sweep, uint32_t *value, bool *fits,
                                  gordian_error *error)
 {
-    const struct sweep_tables *tables = sweep->tables;
-    const struct run_tables *run = &tables->runs[0];
-    uint32_t warps = tables->model->warps, overflow = 0, id = run->base[warps];
-    uint16_t cell = 0;
-    while (run->work[id] != tables->model->work)
-        id++;
-    /* All warps are in the first run: nobody is left for the others. */
-    uint64_t index = tables->before[warps * (warps + 1) + warps] + (id - run->base[warps]);
-    uint64_t size = sweep->wide ? 2 : 1;
+    uint32_t id, overflow = 0;
     gordian_status status =
         gpu_read(sweep->gpu, &overflow, sweep->overflow, sizeof overflow, error);
     if (status == GORDIAN_OK)
-        status = gpu_read(sweep->gpu, &cell, sweep->values + index * size, size, error);
-    uint8_t byte;
-    memcpy(&byte, &cell, 1);
-    *value = sweep->wide ? cell : byte;
+        status = look_up(sweep, path_start(sweep->tables, &id), value, error);
     *fits = overflow == 0;
     return status;
 }
@@ -340,7 +346,11 @@ static gordian_status sweep_all(struct sweep *sweep, struct sweep_outcome *outco
         sweep->held -= bytes;
         sweep->wide = true;
     }
-    return status;
+    if (status != GORDIAN_OK || outcome->stopped || !sweep->options->order ||
+        !sweep->tables->lossless)
+        return status;
+    outcome->found = true;
+    return path_find(sweep->tables, look_up, sweep, sweep->options->order, error);
 }
 
 gordian_status sweep_run(struct gpu *gpu, const struct sweep_tables *tables,

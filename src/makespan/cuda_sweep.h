@@ -16,6 +16,7 @@ struct sweep_options {
     bool wide;  /* two bytes a state from the start: for tests */
     uint32_t lanes;
     uint64_t max_memory; /* bytes on the device; 0: no limit */
+    uint8_t *order;      /* gets a schedule if the tables lose nothing; NULL: not wanted */
     /* Called between layers, at least some times a second: how many of so many states are done.
      * False stops. NULL: never. */
     bool (*go_on)(void *context, uint64_t done, uint64_t states);
@@ -27,6 +28,7 @@ struct sweep_outcome {
     uint64_t states;
     uint64_t memory; /* bytes on the device */
     bool stopped;    /* there is no value */
+    bool found;      /* the order is there */
 };
 
 /* Bytes of device memory that it takes, about. */

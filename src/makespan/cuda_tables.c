@@ -165,7 +165,8 @@ static gordian_status make_run(struct sweep_tables *tables, const struct local_r
     struct filling filling = {run, to, 0};
     uint64_t ids = count_ids(run, model->warps), size = sizeof(uint32_t);
     const struct makespan_run *own = &model->runs[r];
-    *to = (struct run_tables){.ids = (uint32_t)ids,
+    *to = (struct run_tables){.local = *run,
+                              .ids = (uint32_t)ids,
                               .after = model->length - own->first - own->length,
                               .length = run->length,
                               .most = run->most,

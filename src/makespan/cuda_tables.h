@@ -31,8 +31,25 @@ enum sweep_detail {
     SWEEP_DETAILS,
 };
 
+/* A run's way of telling how far its warps are. */
+enum local_kind {
+    LOCAL_PACKED,
+    LOCAL_WORK,
+    LOCAL_LARGEST,
+    LOCAL_FULL,
+};
+
+#define LOCAL_FULL_LENGTH 32u /* the longest run that is told in full */
+
+struct local_run {
+    enum local_kind kind;
+    uint32_t length; /* of the run */
+    uint32_t most;   /* instructions a cycle */
+};
+
 /* Addresses of struct sweep_run as lists here. */
 struct run_tables {
+    struct local_run local;
     uint32_t *base; /* warps + 2 */
     uint32_t *warps, *first, *arrive;
     uint32_t *work; /* left, that of later runs included */
@@ -71,21 +88,7 @@ void sweep_tables_close(struct sweep_tables *tables); /* NULL is fine */
 
 /* ------------------------------------------------------------------ local states */
 
-/* cuda_local.c. A run's way of telling how far its warps are. */
-enum local_kind {
-    LOCAL_PACKED,
-    LOCAL_WORK,
-    LOCAL_LARGEST,
-    LOCAL_FULL,
-};
-
-#define LOCAL_FULL_LENGTH 32u /* the longest run that is told in full */
-
-struct local_run {
-    enum local_kind kind;
-    uint32_t length; /* of the run */
-    uint32_t most;   /* instructions a cycle */
-};
+/* cuda_local.c */
 
 struct local_state {
     uint32_t warps;

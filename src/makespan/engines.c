@@ -8,7 +8,9 @@
 #include <string.h>
 
 const struct makespan_engine *const makespan_engines[] = {
-    &makespan_exact, &makespan_anneal, &makespan_cuda,
+    &makespan_exact,
+    &makespan_anneal,
+    &makespan_cuda,
 #ifdef GORDIAN_MPI
     &makespan_mpi, /* a part of gordian-mpi only */
 #endif

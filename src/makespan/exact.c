@@ -16,6 +16,11 @@
 #include <stdio.h>
 #include <string.h>
 
+/* A table of so many states takes seconds: a coarse one is worth having before. */
+#define MANY_STATES UINT64_C(200000000)
+/* A table that is only passing may have so many states for a byte there is room for. */
+#define PASSING_STATES 16
+
 struct proof {
     const struct makespan_model *model;
     const gordian_makespan_options *options;
@@ -26,6 +31,7 @@ struct proof {
     uint8_t *order;
     uint64_t budget; /* bytes for tables */
     struct abstraction_plan plan;
+    bool coarse;                     /* the plan is coarser than the runs */
     struct abstraction *abstraction; /* the finest yet, and its table; NULL: none */
     struct table *table;
     uint64_t annealed; /* steps a chain */
@@ -43,7 +49,7 @@ static gordian_status anneal(struct proof *proof, uint64_t steps, gordian_error 
 {
     gordian_makespan_options options = *proof->options;
     /* A step costs up to all of the work. */
-    uint64_t affordable = 80000000 / proof->model->work + 10;
+    uint64_t affordable = 800000000 / proof->model->work + 10;
     steps = steps < affordable ? steps : affordable;
     if (settled(proof) || steps <= proof->annealed)
         return GORDIAN_OK;
@@ -62,50 +68,71 @@ static gordian_status anneal(struct proof *proof, uint64_t steps, gordian_error 
 
 /* ------------------------------------------------------------------ bounds */
 
-static void take_bound(struct proof *proof)
+static void take_bound(struct proof *proof, uint32_t bound)
 {
-    uint32_t bound = table_bound(proof->table);
-    if (proof->options->goal == GORDIAN_WORST) {
-        if (bound != TABLE_UNKNOWN)
-            watch_lower(&proof->watch, bound);
-    } else {
+    if (proof->options->goal == GORDIAN_BEST)
         watch_raise(&proof->watch, bound);
-    }
+    else if (bound != TABLE_UNKNOWN)
+        watch_lower(&proof->watch, bound);
 }
 
-/* The abstraction of the plan, if its table fits beside the one there is. GORDIAN_END: it does
- * not. */
+/* Bytes for a table beside the one there is. */
+static uint64_t room(const struct proof *proof)
+{
+    uint64_t taken = 0;
+    if (proof->table)
+        taken = proof->abstraction->states * proof->table->width;
+    return taken < proof->budget ? proof->budget - taken : 0;
+}
+
+static bool fits_whole(const struct proof *proof, const struct abstraction *abstraction)
+{
+    return abstraction->states <= room(proof) / table_width(proof->model);
+}
+
+/* The abstraction of the plan, if its table fits beside the one there is, whole or passing. *out
+ * NULL: it does not. */
 static gordian_status lay_out(struct proof *proof, struct abstraction **out, gordian_error *error)
 {
-    unsigned width = table_width(proof->model);
-    uint64_t taken = proof->abstraction ? proof->abstraction->states * width : 0;
-    if (taken >= proof->budget)
-        return GORDIAN_END;
+    uint64_t most = room(proof) * PASSING_STATES;
     gordian_status status =
-        abstraction_open(out, proof->model, &proof->plan, (proof->budget - taken) / width,
-                         &proof->meter->memory, error);
-    return status == GORDIAN_MEMORY && proof->meter->refused ? GORDIAN_END : status;
+        abstraction_open(out, proof->model, &proof->plan, most, &proof->meter->memory, error);
+    if (!status && !fits_whole(proof, *out) && table_passing_size(*out) > room(proof)) {
+        abstraction_close(*out);
+        *out = NULL;
+    }
+    if (status == GORDIAN_END || (status == GORDIAN_MEMORY && proof->meter->refused))
+        return GORDIAN_OK;
+    return status;
 }
 
-/* Fills its table, which takes the place of the one there is. GORDIAN_END: stopped, or the limit on
- * memory: the old one stays. */
+/* Fills its table, which takes the place of the one there is, unless it is only passing. The
+ * abstraction is the proof's from now on. GORDIAN_END: stopped, or the limit on memory: the old one
+ * stays. */
 static gordian_status climb(struct proof *proof, struct abstraction *abstraction,
                             gordian_error *error)
 {
-    struct table *table;
+    gordian_makespan_goal goal = proof->options->goal;
+    struct table *table = NULL;
+    uint32_t bound = TABLE_UNKNOWN;
+    gordian_status status;
     proof->watch.phase = "bounding";
-    gordian_status status =
-        table_open(&table, abstraction, proof->options->goal, proof->team, &proof->watch, error);
-    if (status) {
+    if (fits_whole(proof, abstraction))
+        status = table_open(&table, abstraction, goal, proof->team, &proof->watch, error);
+    else
+        status = table_passing(abstraction, goal, proof->team, &proof->watch, &bound, error);
+    if (status || !table) {
         abstraction_close(abstraction);
-        return status == GORDIAN_MEMORY && proof->meter->refused ? GORDIAN_END : status;
+    } else {
+        bound = table_bound(table);
+        table_close(proof->table);
+        abstraction_close(proof->abstraction);
+        proof->table = table;
+        proof->abstraction = abstraction;
     }
-    table_close(proof->table);
-    abstraction_close(proof->abstraction);
-    proof->table = table;
-    proof->abstraction = abstraction;
-    take_bound(proof);
-    return GORDIAN_OK;
+    if (!status)
+        take_bound(proof, bound);
+    return status;
 }
 
 /* ------------------------------------------------------------------ search */
@@ -167,8 +194,7 @@ static gordian_status look(struct proof *proof, uint64_t most, gordian_error *er
 
 /* ------------------------------------------------------------------ the ladder */
 
-/* The first table: the runs' or, where they are too many states, a coarser one. *out NULL: none
- * fits. */
+/* The first table: the runs' or, where they have very many states, a coarser one. */
 static gordian_status first_rung(struct proof *proof, struct abstraction **out,
                                  gordian_error *error)
 {
@@ -176,20 +202,24 @@ static gordian_status first_rung(struct proof *proof, struct abstraction **out,
     if (!abstraction_plan_runs(&proof->plan, proof->model))
         return GORDIAN_OK;
     gordian_status status = lay_out(proof, out, error);
-    if (status != GORDIAN_END)
+    if (status || (*out && (*out)->states < MANY_STATES))
         return status;
+    struct abstraction_plan runs = proof->plan;
     abstraction_plan_types(&proof->plan, proof->model);
-    status = lay_out(proof, out, error);
-    return status == GORDIAN_END ? GORDIAN_OK : status;
+    if (proof->plan.pool_count == runs.pool_count)
+        return GORDIAN_OK; /* the same */
+    abstraction_close(*out);
+    proof->coarse = true;
+    return lay_out(proof, out, error);
 }
 
 static gordian_status next_rung(struct proof *proof, struct abstraction **out, gordian_error *error)
 {
     *out = NULL;
-    if (!abstraction_plan_refine(&proof->plan, proof->model))
-        return GORDIAN_OK;
-    gordian_status status = lay_out(proof, out, error);
-    return status == GORDIAN_END ? GORDIAN_OK : status;
+    bool finer = proof->coarse ? abstraction_plan_runs(&proof->plan, proof->model)
+                               : abstraction_plan_refine(&proof->plan, proof->model);
+    proof->coarse = false;
+    return finer ? lay_out(proof, out, error) : GORDIAN_OK;
 }
 
 /* Why an interval is still open though nothing stopped it. */
@@ -221,6 +251,8 @@ static gordian_status prove(struct proof *proof, gordian_error *error)
             status = anneal(proof, 200000, error);
         if (!status && !settled(proof))
             status = next_rung(proof, &next, error);
+        if (!status && !next && states > 1000000)
+            status = anneal(proof, proof->options->evaluations, error);
         if (!status)
             status = look(proof, next ? next->states / 10 + 1000 : 0, error);
         if (status || settled(proof)) {

@@ -10,7 +10,7 @@
 struct move {
     uint32_t least[ABSTRACTION_MAX_BLOCKS], most[ABSTRACTION_MAX_BLOCKS]; /* of the outer pools */
     uint64_t stride[ABSTRACTION_MAX_BLOCKS];
-    uint64_t base;         /* number of the state that follows, less the parts for outer works; for
+    uint64_t base;         /* place of the state that follows, less the parts for outer works; for
                               the row's first state. Modulo 2^64 */
     uint32_t first, count; /* states of the row that can take it */
 };
@@ -20,6 +20,8 @@ struct filling {
     const struct abstraction *abstraction;
     gordian_makespan_goal goal;
     gordian_allocator memory;
+    unsigned width;
+    const uint64_t *places; /* of each box's first state */
     uint32_t pools;
     uint32_t warps[ABSTRACTION_MAX_BLOCKS];
     uint32_t least[ABSTRACTION_MAX_BLOCKS], extent[ABSTRACTION_MAX_BLOCKS];
@@ -105,7 +107,7 @@ static bool make_move(const struct filling *filling, const struct flow *flow, st
     uint32_t least[ABSTRACTION_MAX_BLOCKS], extent[ABSTRACTION_MAX_BLOCKS];
     uint32_t inner = filling->pools - 1;
     abstraction_extents(abstraction, flow->after, least, extent);
-    uint64_t stride = 1, base = abstraction->offsets[abstraction_box(abstraction, flow->after)];
+    uint64_t stride = 1, base = filling->places[abstraction_box(abstraction, flow->after)];
     for (uint32_t p = filling->pools; p-- > 0;) {
         move->least[p] = flow->least[p];
         move->most[p] = flow->most[p];
@@ -165,16 +167,16 @@ static void take_step(void *context, const struct abstraction_step *step)
 
 /* ------------------------------------------------------------------ boxes */
 
-static void compute_box(struct table *table, struct filling *filling)
+static void compute_box(struct filling *filling)
 {
     uint32_t outer = filling->pools - 1, work[ABSTRACTION_MAX_BLOCKS];
-    uint64_t at = table->abstraction->offsets[filling->box];
+    uint64_t at = filling->places[filling->box];
     memcpy(work, filling->least, sizeof work);
     for (;;) {
-        if (table->width == 1)
-            compute_row_8(filling, table->values, at, work);
+        if (filling->width == 1)
+            compute_row_8(filling, at, work);
         else
-            compute_row_16(filling, table->values, at, work);
+            compute_row_16(filling, at, work);
         at += filling->extent[outer];
         uint32_t p = outer;
         while (p > 0 && ++work[p - 1] == filling->least[p - 1] + filling->extent[p - 1]) {
@@ -186,9 +188,9 @@ static void compute_box(struct table *table, struct filling *filling)
     }
 }
 
-static void fill_box(struct table *table, struct filling *filling, uint64_t box)
+static void fill_box(struct filling *filling, uint64_t box)
 {
-    const struct abstraction *abstraction = table->abstraction;
+    const struct abstraction *abstraction = filling->abstraction;
     filling->box = box;
     filling->move_count = filling->self_count = 0;
     abstraction_warps(abstraction, box, filling->warps);
@@ -197,24 +199,38 @@ static void fill_box(struct table *table, struct filling *filling, uint64_t box)
     for (uint32_t b = 0; b < abstraction->block_count; b++)
         done &= filling->warps[b] == 0;
     if (done) {
-        memset((char *)table->values + abstraction->offsets[box] * table->width, 0, table->width);
+        if (filling->width == 1)
+            *values_at_8(filling->places[box]) = 0;
+        else
+            *values_at_16(filling->places[box]) = 0;
         return;
     }
     abstraction_steps(abstraction, filling->warps, take_step, filling);
     if (!filling->failed)
-        compute_box(table, filling);
+        compute_box(filling);
 }
 
 /* ------------------------------------------------------------------ all boxes */
 
+/* Boxes by level: one needs those of lower levels only, and no further down than the most warps
+ * that can leave their blocks in a cycle. */
+struct levels {
+    size_t count;
+    uint64_t *order;  /* boxes, by level */
+    uint64_t *first;  /* where each level begins in `order`; count + 1 */
+    uint64_t *states; /* of each level */
+};
+
 struct campaign {
-    struct table *table;
+    const struct abstraction *abstraction;
     struct team *team;
     struct watch *watch;
+    gordian_allocator memory;
+    unsigned width;
+    struct levels levels;
     struct filling *fillings;
-    uint64_t *order;  /* boxes, those that need no other first */
-    uint64_t *levels; /* where each level begins in `order`; level_count + 1 */
-    size_t level_count;
+    uint64_t *places;
+    void **buffers; /* of each level, when only some are kept; NULL: all are */
     _Atomic uint64_t next;
     _Atomic bool failed;
 };
@@ -229,83 +245,160 @@ static size_t level_of(const struct abstraction *abstraction, uint64_t box)
     return level;
 }
 
-static bool sort_levels(struct campaign *campaign, const gordian_allocator *memory)
+static void free_levels(struct levels *levels, const gordian_allocator *memory)
 {
-    const struct abstraction *abstraction = campaign->table->abstraction;
-    campaign->level_count = (size_t)abstraction->block_count * abstraction->model->warps + 1;
-    campaign->order = memory_alloc(memory, abstraction->box_count * sizeof *campaign->order);
-    campaign->levels =
-        memory_zeroed(memory, (campaign->level_count + 2) * sizeof *campaign->levels);
-    if (!campaign->order || !campaign->levels)
+    memory_free(memory, levels->order);
+    memory_free(memory, levels->first);
+    memory_free(memory, levels->states);
+}
+
+static bool sort_levels(struct levels *levels, const struct abstraction *abstraction,
+                        const gordian_allocator *memory)
+{
+    size_t count = (size_t)abstraction->block_count * abstraction->model->warps + 1;
+    *levels = (struct levels){.count = count};
+    levels->order = memory_alloc(memory, abstraction->box_count * sizeof *levels->order);
+    levels->first = memory_zeroed(memory, (count + 2) * sizeof *levels->first);
+    levels->states = memory_zeroed(memory, count * sizeof *levels->states);
+    if (!levels->order || !levels->first || !levels->states)
         return false;
+    for (uint64_t box = 0; box < abstraction->box_count; box++) {
+        size_t level = level_of(abstraction, box);
+        levels->first[level + 2]++;
+        levels->states[level] += abstraction->offsets[box + 1] - abstraction->offsets[box];
+    }
+    for (size_t level = 0; level <= count; level++)
+        levels->first[level + 1] += levels->first[level];
     for (uint64_t box = 0; box < abstraction->box_count; box++)
-        campaign->levels[level_of(abstraction, box) + 2]++;
-    for (size_t level = 0; level <= campaign->level_count; level++)
-        campaign->levels[level + 1] += campaign->levels[level];
-    for (uint64_t box = 0; box < abstraction->box_count; box++)
-        campaign->order[campaign->levels[level_of(abstraction, box) + 1]++] = box;
+        levels->order[levels->first[level_of(abstraction, box) + 1]++] = box;
     return true;
+}
+
+/* Levels that a level needs, itself included. */
+static size_t levels_needed(const struct abstraction *abstraction)
+{
+    return (size_t)abstraction->model->sigma + 1;
+}
+
+/* Member 0, while the others wait: makes room for a level where not all are kept, and gives the one
+ * back that nobody needs any more. */
+static void prepare_level(struct campaign *campaign, size_t level)
+{
+    const struct levels *levels = &campaign->levels;
+    const uint64_t *offsets = campaign->abstraction->offsets;
+    if (!campaign->buffers || atomic_load(&campaign->failed))
+        return;
+    size_t needed = levels_needed(campaign->abstraction);
+    if (level >= needed) {
+        memory_free(&campaign->memory, campaign->buffers[level - needed]);
+        campaign->buffers[level - needed] = NULL;
+    }
+    if (levels->states[level] == 0)
+        return;
+    campaign->buffers[level] =
+        memory_alloc(&campaign->memory, levels->states[level] * campaign->width);
+    if (!campaign->buffers[level]) {
+        atomic_store(&campaign->failed, true);
+        return;
+    }
+    uint64_t place = (uintptr_t)campaign->buffers[level] / campaign->width;
+    for (uint64_t i = levels->first[level]; i < levels->first[level + 1]; i++) {
+        uint64_t box = levels->order[i];
+        campaign->places[box] = place;
+        place += offsets[box + 1] - offsets[box];
+    }
+}
+
+static void fill_level(struct campaign *campaign, struct filling *filling, uint64_t end)
+{
+    const uint64_t *offsets = campaign->abstraction->offsets;
+    while (!watch_stopped(campaign->watch) && !atomic_load(&campaign->failed)) {
+        uint64_t i = atomic_load(&campaign->next);
+        while (i < end && !atomic_compare_exchange_weak(&campaign->next, &i, i + 1))
+            continue;
+        if (i >= end)
+            break;
+        uint64_t box = campaign->levels.order[i];
+        fill_box(filling, box);
+        if (filling->failed)
+            atomic_store(&campaign->failed, true);
+        atomic_fetch_add(&campaign->watch->states, offsets[box + 1] - offsets[box]);
+    }
 }
 
 static void work_boxes(void *context, unsigned member)
 {
     struct campaign *campaign = context;
-    struct filling *filling = &campaign->fillings[member];
-    const uint64_t *offsets = campaign->table->abstraction->offsets;
-    for (size_t level = 0; level < campaign->level_count; level++) {
-        uint64_t end = campaign->levels[level + 1];
-        while (!watch_stopped(campaign->watch) && !atomic_load(&campaign->failed)) {
-            uint64_t i = atomic_load(&campaign->next);
-            while (i < end && !atomic_compare_exchange_weak(&campaign->next, &i, i + 1))
-                continue;
-            if (i >= end)
-                break;
-            uint64_t box = campaign->order[i];
-            fill_box(campaign->table, filling, box);
-            if (filling->failed)
-                atomic_store(&campaign->failed, true);
-            atomic_fetch_add(&campaign->watch->states, offsets[box + 1] - offsets[box]);
-        }
+    for (size_t level = 0; level < campaign->levels.count; level++) {
+        if (member == 0)
+            prepare_level(campaign, level);
+        team_meet(campaign->team);
+        fill_level(campaign, &campaign->fillings[member], campaign->levels.first[level + 1]);
         team_meet(campaign->team);
     }
 }
 
-static bool make_fillings(struct campaign *campaign, const gordian_allocator *memory)
+static bool make_fillings(struct campaign *campaign, gordian_makespan_goal goal)
 {
     unsigned size = team_size(campaign->team);
-    campaign->fillings = memory_zeroed(memory, size * sizeof *campaign->fillings);
+    campaign->fillings = memory_zeroed(&campaign->memory, size * sizeof *campaign->fillings);
     if (!campaign->fillings)
         return false;
     for (unsigned i = 0; i < size; i++) {
-        campaign->fillings[i].abstraction = campaign->table->abstraction;
-        campaign->fillings[i].pools = campaign->table->abstraction->pool_count;
-        campaign->fillings[i].goal = campaign->table->goal;
-        campaign->fillings[i].memory = *memory;
+        campaign->fillings[i].abstraction = campaign->abstraction;
+        campaign->fillings[i].pools = campaign->abstraction->pool_count;
+        campaign->fillings[i].places = campaign->places;
+        campaign->fillings[i].width = campaign->width;
+        campaign->fillings[i].goal = goal;
+        campaign->fillings[i].memory = campaign->memory;
     }
     return true;
 }
 
-static gordian_status fill(struct table *table, struct team *team, struct watch *watch,
-                           gordian_error *error)
+/* `values` NULL: only the levels that are needed are kept. */
+static bool begin_campaign(struct campaign *campaign, gordian_makespan_goal goal, void *values)
 {
-    const gordian_allocator *memory = &table->memory;
-    struct campaign campaign = {.table = table, .team = team, .watch = watch};
-    atomic_init(&campaign.next, 0);
-    atomic_init(&campaign.failed, false);
-    bool ready = make_fillings(&campaign, memory) && sort_levels(&campaign, memory);
-    if (ready) {
-        team_start(team, work_boxes, &campaign);
-        team_wait(team, watch_look, watch);
+    const struct abstraction *abstraction = campaign->abstraction;
+    const gordian_allocator *memory = &campaign->memory;
+    atomic_init(&campaign->next, 0);
+    atomic_init(&campaign->failed, false);
+    campaign->places = memory_alloc(memory, abstraction->box_count * sizeof *campaign->places);
+    if (!campaign->places || !sort_levels(&campaign->levels, abstraction, memory))
+        return false;
+    for (uint64_t box = 0; values && box < abstraction->box_count; box++)
+        campaign->places[box] = (uintptr_t)values / campaign->width + abstraction->offsets[box];
+    if (!values) {
+        campaign->buffers =
+            memory_zeroed(memory, campaign->levels.count * sizeof *campaign->buffers);
+        if (!campaign->buffers)
+            return false;
     }
-    for (unsigned i = 0; campaign.fillings && i < team_size(team); i++)
-        memory_free(memory, campaign.fillings[i].moves);
-    memory_free(memory, campaign.fillings);
-    memory_free(memory, campaign.order);
-    memory_free(memory, campaign.levels);
-    if (!ready || atomic_load(&campaign.failed))
-        return fail_memory(error);
-    return watch_stopped(watch) ? GORDIAN_END : GORDIAN_OK;
+    return make_fillings(campaign, goal);
 }
+
+static void end_campaign(struct campaign *campaign)
+{
+    const gordian_allocator *memory = &campaign->memory;
+    for (unsigned i = 0; campaign->fillings && i < team_size(campaign->team); i++)
+        memory_free(memory, campaign->fillings[i].moves);
+    for (size_t level = 0; campaign->buffers && level < campaign->levels.count; level++)
+        memory_free(memory, campaign->buffers[level]);
+    memory_free(memory, campaign->buffers);
+    memory_free(memory, campaign->fillings);
+    memory_free(memory, campaign->places);
+    free_levels(&campaign->levels, memory);
+}
+
+static gordian_status run_campaign(struct campaign *campaign, gordian_error *error)
+{
+    team_start(campaign->team, work_boxes, campaign);
+    team_wait(campaign->team, watch_look, campaign->watch);
+    if (atomic_load(&campaign->failed))
+        return fail_memory(error);
+    return watch_stopped(campaign->watch) ? GORDIAN_END : GORDIAN_OK;
+}
+
+/* ------------------------------------------------------------------ tables */
 
 unsigned table_width(const struct makespan_model *model)
 {
@@ -326,7 +419,17 @@ gordian_status table_open(struct table **out, const struct abstraction *abstract
     table->memory = *memory;
     table->width = table_width(abstraction->model);
     table->values = memory_alloc(memory, abstraction->states * table->width);
-    gordian_status status = table->values ? fill(table, team, watch, error) : fail_memory(error);
+    struct campaign campaign = {.abstraction = abstraction,
+                                .team = team,
+                                .watch = watch,
+                                .memory = *memory,
+                                .width = table->width};
+    gordian_status status;
+    if (table->values && begin_campaign(&campaign, goal, table->values))
+        status = run_campaign(&campaign, error);
+    else
+        status = fail_memory(error);
+    end_campaign(&campaign);
     if (status)
         table_close(table);
     else
@@ -343,11 +446,49 @@ void table_close(struct table *table)
     memory_free(&memory, table);
 }
 
+/* The first state is the last of all: everybody at the start. */
 uint32_t table_bound(const struct table *table)
 {
-    const struct abstraction *abstraction = table->abstraction;
-    uint32_t warps[ABSTRACTION_MAX_BLOCKS] = {0}, work[ABSTRACTION_MAX_BLOCKS] = {0};
-    warps[0] = abstraction->model->warps;
-    work[abstraction->blocks[0].pool] = warps[0] * abstraction->blocks[0].length;
-    return table_at(table, abstraction_state(abstraction, warps, work));
+    return table_at(table, table->abstraction->states - 1);
+}
+
+gordian_status table_passing(const struct abstraction *abstraction, gordian_makespan_goal goal,
+                             struct team *team, struct watch *watch, uint32_t *bound,
+                             gordian_error *error)
+{
+    struct table table = {.goal = goal, .width = table_width(abstraction->model)};
+    struct campaign campaign = {.abstraction = abstraction,
+                                .team = team,
+                                .watch = watch,
+                                .memory = abstraction->memory,
+                                .width = table.width};
+    gordian_status status = GORDIAN_OK;
+    if (begin_campaign(&campaign, goal, NULL))
+        status = run_campaign(&campaign, error);
+    else
+        status = fail_memory(error);
+    if (!status) {
+        table.values = campaign.buffers[campaign.levels.count - 1];
+        *bound = table_at(&table, campaign.levels.states[campaign.levels.count - 1] - 1);
+    }
+    end_campaign(&campaign);
+    return status;
+}
+
+uint64_t table_passing_size(const struct abstraction *abstraction)
+{
+    struct levels levels;
+    uint64_t most = UINT64_MAX;
+    if (sort_levels(&levels, abstraction, &abstraction->memory)) {
+        size_t needed = levels_needed(abstraction);
+        uint64_t now = most = 0;
+        for (size_t level = 0; level < levels.count; level++) {
+            now += levels.states[level];
+            now -= level >= needed ? levels.states[level - needed] : 0;
+            most = now > most ? now : most;
+        }
+        most *= table_width(abstraction->model);
+    }
+    free_levels(&levels, &abstraction->memory);
+    return most;
 }

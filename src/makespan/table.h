@@ -49,4 +49,12 @@ static inline uint32_t table_at(const struct table *table, uint64_t state)
 /* The bound of the whole: all warps before their first instruction. */
 uint32_t table_bound(const struct table *table);
 
+/* That bound alone: no more boxes are kept than still needed, which takes a fraction of the memory.
+ * GORDIAN_END: the watch stopped it. */
+gordian_status table_passing(const struct abstraction *abstraction, gordian_makespan_goal goal,
+                             struct team *team, struct watch *watch, uint32_t *bound,
+                             gordian_error *error);
+/* Bytes that takes; UINT64_MAX: not even enough to tell. */
+uint64_t table_passing_size(const struct abstraction *abstraction);
+
 #endif

@@ -1,6 +1,12 @@
 /* Rows of a table, for one kind of values: included by table.c for each. VALUE, VALUE_MOST and
  * NAME(x) are defined there. */
 
+/* Places are addresses, counted in values: boxes may lie anywhere. */
+static VALUE *NAME(values_at)(uint64_t place)
+{
+    return (VALUE *)(uintptr_t)(place * sizeof(VALUE));
+}
+
 static void NAME(row_max)(VALUE *restrict row, const VALUE *restrict from, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++)
@@ -30,30 +36,31 @@ static void NAME(row_self)(VALUE *row, uint32_t first, uint32_t last, uint32_t b
     }
 }
 
-/* The row of the box whose outer works are `work`; it begins at values[at]. */
-static void NAME(compute_row)(const struct filling *filling, VALUE *values, uint64_t at,
-                              const uint32_t *work)
+/* The row of the box whose outer works are `work`; `at` is its place. */
+static void NAME(compute_row)(const struct filling *filling, uint64_t at, const uint32_t *work)
 {
     uint32_t inner = filling->pools - 1, extent = filling->extent[inner];
     bool most = filling->goal == GORDIAN_WORST;
-    VALUE *row = values + at;
+    VALUE *row = NAME(values_at)(at);
     memset(row, most ? 0 : 0xff, extent * sizeof *row);
     for (size_t m = filling->self_count; m < filling->move_count; m++) {
         const struct move *move = &filling->moves[m];
         uint64_t from = move->base;
         if (!outer_works_fit(filling, move, work, &from))
             continue;
+        const VALUE *source = NAME(values_at)(from + move->first);
         if (most)
-            NAME(row_max)(row + move->first, values + from + move->first, move->count);
+            NAME(row_max)(row + move->first, source, move->count);
         else
-            NAME(row_min)(row + move->first, values + from + move->first, move->count);
+            NAME(row_min)(row + move->first, source, move->count);
     }
     NAME(row_next)(row, extent);
     for (size_t m = 0; m < filling->self_count; m++) {
         const struct move *move = &filling->moves[m];
         uint64_t from = move->base;
-        if (outer_works_fit(filling, move, work, &from))
-            NAME(row_self)
-            (row, move->first, move->first + move->count, (uint32_t)(at - from), most);
+        if (!outer_works_fit(filling, move, work, &from))
+            continue;
+        uint32_t last = move->first + move->count;
+        NAME(row_self)(row, move->first, last, (uint32_t)(at - from), most);
     }
 }

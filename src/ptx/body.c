@@ -266,21 +266,23 @@ static gordian_status read_label(struct body *body)
 
 /* ------------------------------------------------------------------ instructions */
 
+/* The opcode up to its first dot. */
+static bool stem_is(const char *text, size_t length, const char *word)
+{
+    size_t stem = strlen(word);
+    return length >= stem && memcmp(text, word, stem) == 0 && (length == stem || text[stem] == '.');
+}
+
 static enum ptx_flow flow_of(const struct ptx *ptx, uint32_t name)
 {
     const char *text = ptx_text(ptx, name);
-    size_t length = ptx->tokens[name].length, stem = 0;
-    while (stem < length && text[stem] != '.')
-        stem++;
-#define STEM(word) (stem == sizeof word - 1 && memcmp(text, word, stem) == 0)
-    if (STEM("bra") || STEM("brx"))
+    size_t length = ptx->tokens[name].length;
+    if (stem_is(text, length, "bra") || stem_is(text, length, "brx"))
         return PTX_BRANCH;
-    if (STEM("ret") || STEM("exit") || STEM("trap"))
+    if (stem_is(text, length, "ret") || stem_is(text, length, "exit") ||
+        stem_is(text, length, "trap"))
         return PTX_RETURN;
-    if (STEM("call"))
-        return PTX_CALL;
-#undef STEM
-    return PTX_NEXT;
+    return stem_is(text, length, "call") ? PTX_CALL : PTX_NEXT;
 }
 
 static char closing(char open)

@@ -353,11 +353,16 @@ gordian_status ptx_count_loop(const struct ptx_graph *graph, uint32_t loop,
                               gordian_error *error)
 {
     struct counter counter = {.graph = graph, .question = question, .loop = loop};
-    counter.seen = memory_alloc(&graph->memory, graph->block_count);
     counter.stack = memory_alloc(&graph->memory, graph->block_count * sizeof *counter.stack);
-    gordian_status status = counter.seen && counter.stack ? GORDIAN_OK : fail_memory(error);
+    if (!counter.stack)
+        return fail_memory(error);
+    counter.seen = memory_alloc(&graph->memory, graph->block_count);
+    if (!counter.seen) {
+        memory_free(&graph->memory, counter.stack);
+        return fail_memory(error);
+    }
     *passes = 0;
-    for (size_t i = 0; i < graph->sorted_count && status == GORDIAN_OK; i++) {
+    for (size_t i = 0; i < graph->sorted_count; i++) {
         uint32_t block = graph->sorted[i];
         if (graph->blocks[block].loop != loop)
             continue;
@@ -367,5 +372,5 @@ gordian_status ptx_count_loop(const struct ptx_graph *graph, uint32_t loop,
     }
     memory_free(&graph->memory, counter.seen);
     memory_free(&graph->memory, counter.stack);
-    return status;
+    return GORDIAN_OK;
 }

@@ -196,6 +196,8 @@ static gordian_status bound_loop(struct ptx_program *program, struct ptx_graph *
     gordian_status status = ptx_count_loop(graph, index, question, &loop->passes, program->error);
     if (status != GORDIAN_OK)
         return status;
+    if (loop->passes == 0 && question->only_loops)
+        return ptx_note(program, line, "%s has no bound that can be found", what);
     if (loop->passes == 0)
         return ptx_fail(graph->ptx, graph->function->code[graph->blocks[loop->head].first].name,
                         program->error,
@@ -394,9 +396,10 @@ static gordian_status find_path(struct ptx_program *program)
         status = check_value_names(program, entry);
     if (status == GORDIAN_OK)
         status = open_routine(program, entry, 0);
-    if (status == GORDIAN_OK)
-        status = follows_labels(program->question) ? labelled_path(program, entry)
-                                                   : longest_path(program, entry);
+    if (status != GORDIAN_OK || program->question->only_loops)
+        return status;
+    status = follows_labels(program->question) ? labelled_path(program, entry)
+                                               : longest_path(program, entry);
     if (status == GORDIAN_OK && program->too_long) {
         memory_free(&answer->memory, answer->letters);
         answer->letters = NULL;

@@ -82,6 +82,7 @@ struct ptx_question {
     const struct ptx_named *loops;
     size_t loop_count;
     bool extra_loops; /* some of these may be nowhere on the way */
+    bool only_loops;  /* no path is wanted: the notes tell about every loop */
     /* Kernel parameters (by name or number) and special registers, for loops that count. */
     const struct ptx_named *values;
     size_t value_count;

@@ -346,7 +346,7 @@ static void compact(struct connection *connection)
 {
     struct output *out = &connection->client.out;
     gordian_allocator memory = memory_allocator(NULL);
-    if (connection->sent < out->used && connection->sent < out->used / 2)
+    if (connection->sent == 0 || connection->sent < out->used / 2)
         return;
     memmove(out->buffer, out->buffer + connection->sent, out->used - connection->sent);
     out->used -= connection->sent;
@@ -554,6 +554,7 @@ void connection_close(struct connection *connection)
 {
     struct server *server = connection->server;
     service_detach(&connection->client);
+    server->more_to_do = true; /* a session may have ended with it: what it held is given back now */
     if (connection->is_dirty)
         leave_dirty(connection);
     *(connection->prev ? &connection->prev->next : &server->connections) = connection->next;

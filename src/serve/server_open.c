@@ -18,7 +18,9 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#define BACKLOG 1024
+#define BACKLOG        1024
+#define EXTEND_RECORDS 65536 /* read back between two signs of life to systemd */
+#define EXTEND_SECONDS 60
 
 void server_options_init(struct server_options *options)
 {
@@ -99,20 +101,60 @@ static gordian_status open_service(struct server *server, gordian_error *error)
 static gordian_status load_section(void *context, const char *name, const void *bytes,
                                    size_t length, gordian_error *error)
 {
-    return service_load_section(context, name, bytes, length, error);
+    struct server *server = context;
+    return service_load_section(server->service, name, bytes, length, error);
 }
 
 static gordian_status load_record(void *context, uint64_t number, uint64_t at, const void *bytes,
                                   size_t length, gordian_error *error)
 {
-    return service_replay(context, number, at, bytes, length, error);
+    struct server *server = context;
+    if (number % EXTEND_RECORDS == 0) /* a long journal is no reason to give up on us */
+        systemd_extend(&server->systemd, EXTEND_SECONDS);
+    return service_replay(server->service, number, at, bytes, length, error);
+}
+
+static gordian_status see_newest(void *context, const struct incident *incident)
+{
+    struct server *server = context;
+    service_skip_incidents(server->service, incident->id);
+    return GORDIAN_END;
+}
+
+/* What the history takes for open and is not (a journal was repaired) ends now. */
+static gordian_status see_open(void *context, const struct incident *incident)
+{
+    struct server *server = context;
+    if (service_is_open(server->service, incident->id))
+        return GORDIAN_OK;
+    const struct incident ended = {.id = incident->id,
+                                   .system = incident->system,
+                                   .at = incident->at,
+                                   .ended = service_now(server->service),
+                                   .how = "unknown"};
+    return store_incident(server->store, &ended);
+}
+
+static gordian_status look_at_history(struct server *server, gordian_error *error)
+{
+    struct incidents_db *history = store_incidents(server->store);
+    const struct incidents_filter newest = {.limit = 1}, open = {.open = true};
+    if (!history)
+        return GORDIAN_OK;
+    gordian_status status = incidents_query(history, &newest, see_newest, server, error);
+    if (!status || status == GORDIAN_END)
+        status = incidents_query(history, &open, see_open, server, error);
+    return status == GORDIAN_END ? GORDIAN_OK : status;
 }
 
 static gordian_status recover(struct server *server, gordian_error *error)
 {
     static const struct store_loader loader = {load_section, load_record};
-    gordian_status status = store_load(server->store, &loader, server->service, error);
-    return status ? status : service_resume(server->service, error);
+    gordian_status status = store_load(server->store, &loader, server, error);
+    if (status)
+        return status;
+    service_resume(server->service);
+    return look_at_history(server, error);
 }
 
 /* ------------------------------------------------------------------ accepting */

@@ -175,7 +175,7 @@ struct service {
 
 /* An empty service with one system, "default". On failure *out is NULL. */
 gordian_status service_new(struct service **out, const struct service_options *options,
-                            gordian_error *error);
+                           gordian_error *error);
 void service_free(struct service *service);
 
 /* Once in a while, and at the end of every turn: ends leases that are over, tries again what could
@@ -215,6 +215,11 @@ gordian_status service_save(struct service *service,
 gordian_status service_load_section(struct service *service, const char *name, const void *bytes,
                                     size_t length, gordian_error *error);
 /* After the last record: leases of the sessions that were there begin to run. */
-gordian_status service_resume(struct service *service, gordian_error *error);
+void service_resume(struct service *service);
+/* The history has incidents up to this id (it may know of more than the journal, when that was
+ * repaired): new ones get higher ids. */
+void service_skip_incidents(struct service *service, uint64_t last);
+/* Does this incident stand? */
+bool service_is_open(const struct service *service, uint64_t incident);
 
 #endif

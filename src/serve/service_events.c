@@ -95,8 +95,8 @@ static void take_results(struct service *service, const struct apply_events *eve
         if (served->bank && result->outcome == GORDIAN_LEFT)
             session_disown(service, served, event->process);
         if (told)
-            notify_event(service, served, event, result, served->served_list + granted,
-                         events->client);
+            notify_event(service, served, event, result,
+                         result->served ? served->served_list + granted : NULL, events->client);
         granted += result->served;
     }
 }

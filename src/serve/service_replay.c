@@ -377,9 +377,8 @@ gordian_status service_load_section(struct service *service, const char *name, c
     return load_service(service, &in, error);
 }
 
-gordian_status service_resume(struct service *service, gordian_error *error)
+void service_resume(struct service *service)
 {
-    (void)error;
     service_begin(service);
     for (uint32_t i = 0; i < service->session_limit; i++) {
         struct session *session = &service->sessions[i];
@@ -391,5 +390,21 @@ gordian_status service_resume(struct service *service, gordian_error *error)
             session_touch(service, session);
     }
     service->started = service->work->now;
-    return GORDIAN_OK;
+}
+
+void service_skip_incidents(struct service *service, uint64_t last)
+{
+    if (service->next_incident <= last)
+        service->next_incident = last + 1;
+}
+
+bool service_is_open(const struct service *service, uint64_t incident)
+{
+    for (uint32_t i = 0; i < service->system_limit; i++) {
+        const struct served *served = service->systems[i];
+        for (uint32_t j = 0; served && j < served->incident_count; j++)
+            if (served->incidents[j].id == incident)
+                return true;
+    }
+    return false;
 }

@@ -91,7 +91,8 @@ gordian_status folder_open(struct folder *folder, const char *path, struct folde
                            const gordian_allocator *memory, gordian_error *error)
 {
     *folder = (struct folder){.lock = -1};
-    if (mkdir(path, 0700) != 0 && errno != EEXIST)
+    folder->made = mkdir(path, 0700) == 0;
+    if (!folder->made && errno != EEXIST)
         return fail(error, GORDIAN_IO, "cannot make the folder %.200s: %s", path, strerror(errno));
     char *lock = join(path, "lock", memory);
     folder->path = join(path, "", memory);
@@ -111,6 +112,28 @@ gordian_status folder_open(struct folder *folder, const char *path, struct folde
     return status;
 }
 
+gordian_status folder_sync(const struct folder *folder, gordian_error *error)
+{
+    static const char *const names[] = {"", "/.."};
+    char path[4096];
+    for (size_t i = 0; i < (folder->made ? 2 : 1); i++) {
+        snprintf(path, sizeof path, "%s%s", folder->path, names[i]);
+        int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        bool synced = fd >= 0 && (fsync(fd) == 0 || errno == EINVAL);
+        if (fd >= 0)
+            close(fd);
+        if (!synced)
+            return fail(error, GORDIAN_IO, "%.200s: %s", path, strerror(errno));
+    }
+    return GORDIAN_OK;
+}
+
+bool folder_is_ours(const struct folder *folder)
+{
+    struct stat there;
+    return stat(folder->file, &there) == 0 && there.st_ino == folder->inode;
+}
+
 gordian_status folder_begin(struct folder *folder, enum store_durability durability,
                             gordian_error *error)
 {
@@ -120,7 +143,11 @@ gordian_status folder_begin(struct folder *folder, enum store_durability durabil
                           store_durability_text(durability));
     if (ftruncate(folder->lock, 0) != 0 || pwrite(folder->lock, line, (size_t)length, 0) != length)
         return fail(error, GORDIAN_IO, "%.200s/lock: %s", folder->path, strerror(errno));
-    return GORDIAN_OK;
+    struct stat there;
+    if (stat(folder->file, &there) != 0)
+        return fail(error, GORDIAN_IO, "%.200s: %s", folder->file, strerror(errno));
+    folder->inode = there.st_ino;
+    return folder_sync(folder, error);
 }
 
 void folder_close(struct folder *folder, bool orderly, const gordian_allocator *memory)

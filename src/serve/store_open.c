@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* ---- what is to be said about what was found */
@@ -151,6 +152,17 @@ static gordian_status check_database(struct store *store, struct store_found *fo
                                  : refuse(store, recovery->what, error);
 }
 
+/* A long log is emptied into the database now: it makes every start slow, and a service that is
+ * killed again and again would never get to it. If that cannot be done now, it will be later. */
+static void shorten_log(struct store *store)
+{
+    char path[4096];
+    struct stat log;
+    snprintf(path, sizeof path, "%s-wal", store->folder.file);
+    if (stat(path, &log) == 0 && log.st_size > STORE_WAL_LONG)
+        sqlite3_wal_checkpoint_v2(store->journal.db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
+}
+
 /* ---- the store */
 
 static gordian_status open_kept(struct store *store, struct store_found *found,
@@ -163,8 +175,10 @@ static gordian_status open_kept(struct store *store, struct store_found *found,
         status = check_log(store, &past, found, error);
     if (!status)
         status = check_database(store, found, error);
-    if (!status)
+    if (!status) {
+        shorten_log(store);
         status = folder_begin(&store->folder, store->options.durability, error);
+    }
     if (!status) {
         store->doorbell = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
         if (store->doorbell < 0)

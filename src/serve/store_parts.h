@@ -20,6 +20,7 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <sys/types.h>
 
 #define STORE_BATCH_MAX        (8u << 20)   /* bytes: a batch is sealed then */
 #define STORE_INLINE_MAX       (256u << 10) /* bytes: larger batches are left to the thread */
@@ -29,8 +30,9 @@
 #define STORE_SYNC_MS          1000         /* between syncs of the log, except with `full` */
 #define STORE_TRIM_MS          60000        /* between looks for incidents that are too old */
 #define STORE_WAL_PAGES        4096         /* in the log: time for a checkpoint */
-#define STORE_SPARE            4            /* batches kept for another use */
-#define STORE_MEMORY_INCIDENTS 10000        /* kept without a folder */
+#define STORE_WAL_LONG         (4 << 20) /* bytes of the log, at the start: it is emptied first */
+#define STORE_SPARE            4         /* batches kept for another use */
+#define STORE_MEMORY_INCIDENTS 10000     /* kept without a folder */
 
 /* ---- the folder */
 
@@ -42,14 +44,20 @@ struct folder_past {
 };
 
 struct folder {
-    char *path; /* of the folder; the caller's allocator */
-    char *file; /* of the database */
-    int lock;   /* descriptor; -1: none */
+    char *path;  /* of the folder; the caller's allocator */
+    char *file;  /* of the database */
+    int lock;    /* descriptor; -1: none */
+    bool made;   /* just now */
+    ino_t inode; /* of the database */
 };
 
 /* Makes the folder if need be and locks it. GORDIAN_UNAVAILABLE: somebody else has it. */
 gordian_status folder_open(struct folder *folder, const char *path, struct folder_past *past,
                            const gordian_allocator *memory, gordian_error *error);
+/* Makes sure that the names in the folder are on the disk. */
+gordian_status folder_sync(const struct folder *folder, gordian_error *error);
+/* Is the database still the one that was opened? */
+bool folder_is_ours(const struct folder *folder);
 /* Writes down that this process works here now. */
 gordian_status folder_begin(struct folder *folder, enum store_durability durability,
                             gordian_error *error);

@@ -147,15 +147,6 @@ static gordian_status rename_with_log(const char *from, const char *to, gordian_
     return GORDIAN_OK;
 }
 
-static gordian_status sync_folder(const struct folder *folder, gordian_error *error)
-{
-    int fd = open(folder->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    bool synced = fd >= 0 && fsync(fd) == 0;
-    if (fd >= 0)
-        close(fd);
-    return synced ? GORDIAN_OK : fail_errno(error, folder->path);
-}
-
 gordian_status repair_rebuild(const struct folder *folder, struct journal *journal,
                               const struct recovery *recovery, const gordian_allocator *memory,
                               char *name, size_t size, gordian_error *error)
@@ -178,5 +169,5 @@ gordian_status repair_rebuild(const struct folder *folder, struct journal *journ
         status = rename_with_log(folder->file, name, error);
     if (!status)
         status = rename_with_log(fresh_path, folder->file, error);
-    return status ? status : sync_folder(folder, error);
+    return status ? status : folder_sync(folder, error);
 }

@@ -168,13 +168,16 @@ static void sync_log(struct store *store)
     }
     int code = store->wal < 0 ? 0 : fdatasync(store->wal);
     int number = errno;
+    bool ours = folder_is_ours(&store->folder); /* what is written to a deleted file is not kept */
     store_lock(store);
     store->syncing = false;
-    bool changed = store->sync_failed != (code != 0);
-    store->sync_failed = code != 0;
-    if (code != 0) { /* said, and tried again; what was committed is still in the system's cache */
+    bool good = code == 0 && ours, changed = store->sync_failed == good;
+    store->sync_failed = !good;
+    if (!good) { /* said, and tried again; what was committed is still in the system's cache */
         store->figures.failures++;
-        snprintf(store->why, sizeof store->why, "syncing failed: %s", strerror(number));
+        snprintf(store->why, sizeof store->why, "%s%s",
+                 ours ? "syncing failed: " : "the database was removed or replaced by another",
+                 ours ? strerror(number) : "");
         store->unsynced = true;
     }
     if (changed)
@@ -189,6 +192,9 @@ static int run_checkpoint(struct store *store, int *frames, int *done)
         int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX;
         int code =
             sqlite3_open_v2(store->folder.file, &store->checkpointer, flags, store->options.vfs);
+        if (!code) /* one that has read nothing does not know yet that there is a log */
+            code = sqlite3_exec(store->checkpointer, "SELECT count(*) FROM sqlite_schema", NULL,
+                                NULL, NULL);
         if (code) {
             sqlite3_close(store->checkpointer);
             store->checkpointer = NULL;

@@ -83,6 +83,7 @@ check_files()
         "$share/man/man1/gordian-compose.1" \
         "$share/man/man1/gordian-detect.1" \
         "$share/man/man1/gordian-gen.1" \
+        "$share/man/man1/gordian-incidents.1" \
         "$share/man/man1/gordian-info.1" \
         "$share/man/man1/gordian-makespan.1" \
         "$share/man/man1/gordian-run.1" \
@@ -97,7 +98,7 @@ check_files()
         fault "$count files instead of $expected: $(cd "$root" && find . -type f)"
 }
 
-# The functions that the header declares, sorted.
+# The functions that the headers declare, sorted.
 declared()
 {
     awk 'BEGIN { RS = ";" }
@@ -105,7 +106,7 @@ declared()
             sub(/.*GORDIAN_API /, "")
             if (match($0, /gordian_[a-z0-9_]*\(/))
                 print substr($0, RSTART, RLENGTH - 1)
-        }' "$include/gordian/gordian.h" | sort
+        }' "$include/gordian/gordian.h" "$include/gordian/client.h" | sort
 }
 
 check_symbols()
@@ -126,14 +127,16 @@ check_symbols()
 
 check_header()
 {
-    echo '#include <gordian/gordian.h>' >"$work/alone.c"
-    "$@" -std=c99 -pedantic -Wall -Wextra -Werror -I"$include" -fsyntax-only "$work/alone.c" ||
-        fault "the header does not compile alone as C99"
-    if is_here c++; then
-        cp "$work/alone.c" "$work/alone.cc"
-        c++ -pedantic -Wall -Wextra -Werror -I"$include" -fsyntax-only "$work/alone.cc" ||
-            fault "the header does not compile alone as C++"
-    fi
+    for header in gordian client; do
+        echo "#include <gordian/$header.h>" >"$work/alone.c"
+        "$@" -std=c99 -pedantic -Wall -Wextra -Werror -I"$include" -fsyntax-only "$work/alone.c" ||
+            fault "$header.h does not compile alone as C99"
+        if is_here c++; then
+            cp "$work/alone.c" "$work/alone.cc"
+            c++ -pedantic -Wall -Wextra -Werror -I"$include" -fsyntax-only "$work/alone.cc" ||
+                fault "$header.h does not compile alone as C++"
+        fi
+    done
 }
 
 # check_example NAME COMPILER...
@@ -159,6 +162,13 @@ check_example()
     same "$expected" env LD_LIBRARY_PATH="$lib" "$work/$name"
 }
 
+# An example that needs a service: it must build; the tests of the examples run it.
+check_client()
+{
+    "$@" -pthread -I"$include" -o "$work/lock_client" "$source/examples/lock_client.c" \
+        "$lib/libgordian.a" -lm || fault "lock_client does not build"
+}
+
 check_program()
 {
     echo "gordian $version" >"$work/version"
@@ -177,6 +187,7 @@ check_symbols
 check_header "$@"
 check_example philosophers "$@"
 check_example pool "$@"
+check_client "$@"
 check_program
 
 echo "$faults faults"

@@ -62,10 +62,13 @@ static void test_rows(const char *path)
     size_t count;
     struct row *rows = read_rows(path, &count);
     unsigned tried = 0, reached = 0;
-    /* Fewer of them where everything takes long. */
-    size_t step = test_scale() >= 100 ? 1 : 5;
-    for (size_t i = 0; i < count; i += step) {
+    for (size_t i = 0; i < count; i++) {
         struct makespan_model *model = row_model(&rows[i]);
+        /* The small ones only where everything takes long. */
+        if (test_scale() < 100 && model->work > 60) {
+            model_close(model);
+            continue;
+        }
         tried++;
         reached += reaches(model, GORDIAN_WORST, rows[i].worst, rows[i].id);
         if (rows[i].best) {

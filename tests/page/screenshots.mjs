@@ -50,7 +50,7 @@ class Work {
 
     async prepare() {
         const lines = tables.flatMap((name) => [1, 2, 3, 4].map((shard) => `resource ${name}-${shard}`));
-        lines.push('resource connections 24', 'resource gpu 4', 'resource licences 6');
+        lines.push('resource gpu 4', 'resource licences 6');
         await this.client.send(...lines);
     }
 
@@ -66,12 +66,12 @@ class Work {
             const held = this.held.get(name) ?? [];
             const table = id % (tables.length * 4);
             if (this.waiting.has(name)) {
-                if (below(4) === 0) {
+                if (below(2) === 0) {
                     this.waiting.delete(name);
                     lines.push(`exit ${name}`);
                     this.held.delete(name);
                 }
-            } else if (held.length > 3 || (held.length > 0 && below(5) === 0)) {
+            } else if (held.length > 2 || (held.length > 0 && below(5) === 0)) {
                 lines.push(`exit ${name}`);
                 this.held.delete(name);
             } else {
@@ -115,22 +115,38 @@ try {
     await shop.prepare();
     const page = await openPage(browser, service.url, { colorScheme: 'light', deviceScaleFactor: 1 });
     await shop.forSeconds(45);
-    const before = [
+    const story = [
         'resource till',
         'resource safe',
+        'resource keys',
+        'resource pens 3',
+        'request manager keys',
         'request cashier till',
+        'request auditor pens',
+        'release manager keys',
+        'request cashier pens',
+        'request auditor keys',
         'request manager safe',
         'request courier till',
+        'release cashier pens',
+        'request guard safe',
+        'request cashier safe',
+        'request manager pens=2',
+        'request manager keys',
+        'request auditor till',
     ];
-    for (const line of before) {
+    for (const line of story) {
         await client.send(line);
-        await shop.forSeconds(0.4);
+        await shop.forSeconds(0.25);
     }
-    await client.send('request cashier safe');
-    await shop.forSeconds(0.5);
-    await client.send('request manager till');
-    await client.send('request guard safe');
-    await until(() => page.evaluate(() => window.gordian.graph.dead().length >= 4), 'the deadlock');
+    await until(() => page.evaluate(() => window.gordian.graph.dead().length === 5), 'the deadlock');
+    // Work goes on while the pictures are taken.
+    let done = false;
+    const going = (async () => {
+        while (!done) {
+            await shop.forSeconds(0.2);
+        }
+    })();
     await pause(5000);
     const shoot = (target, name) => target.screenshot({ path: join(folder, name) });
     await shoot(page, 'light.png');
@@ -154,6 +170,8 @@ try {
     });
     await pause(4000);
     await shoot(phone, 'phone.png');
+    done = true;
+    await going;
     const problems = [...page.problems, ...phone.problems];
     if (problems.length > 0) {
         throw new Error(problems.join('\n'));

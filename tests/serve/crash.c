@@ -15,6 +15,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
+#include <sqlite3.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -212,6 +213,34 @@ static void report(const char *what)
     fflush(stdout);
 }
 
+static int64_t ask(const char *sql)
+{
+    char path[300];
+    sqlite3 *db;
+    sqlite3_stmt *statement;
+    int64_t number = -1;
+    snprintf(path, sizeof path, "%s/gordian.db", service.data);
+    REQUIRE(sqlite3_open_v2(path, &db, SQLITE_OPEN_READWRITE, NULL) == SQLITE_OK);
+    REQUIRE(sqlite3_prepare_v2(db, sql, -1, &statement, NULL) == SQLITE_OK);
+    if (sqlite3_step(statement) == SQLITE_ROW)
+        number = sqlite3_column_int64(statement, 0);
+    sqlite3_finalize(statement);
+    sqlite3_close(db);
+    return number;
+}
+
+/* Every deadlock is in the history, once. */
+static void check_history(void)
+{
+    int64_t kept = ask("SELECT count(*) FROM incidents");
+    int64_t deadlocks = (int64_t)total(offsetof(struct lane, deadlocks));
+    /* Who comes to wait behind what is left of one may begin another. */
+    CHECK_MSG(kept >= deadlocks, "%lld incidents, %lld deadlocks", (long long)kept,
+              (long long)deadlocks);
+    CHECK(ask("SELECT max(id) FROM incidents") == kept);
+    CHECK(ask("SELECT count(*) FROM snapshot") > 0);
+}
+
 static void test_crashes(unsigned rounds, uint64_t seed)
 {
     struct random random;
@@ -220,6 +249,7 @@ static void test_crashes(unsigned rounds, uint64_t seed)
         crash_once(&random, round);
     settle_down();
     report("crashes");
+    check_history();
     CHECK(total(offsetof(struct lane, acknowledged)) > 100 * rounds);
     CHECK(total(offsetof(struct lane, deadlocks)) > 0);
 }
@@ -314,6 +344,7 @@ static void test_full_disk(void)
     for (unsigned i = 0; i < LANES; i++)
         lanes[i].careful = false;
     report("full disk");
+    check_history();
 }
 
 /* ------------------------------------------------------------------ starts that are refused */

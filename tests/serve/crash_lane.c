@@ -190,8 +190,6 @@ static bool binary_declare(struct lane *lane)
                                                 .claims = claims[p],
                                                 .claim_count = claimed};
     }
-    if (lane->sent > 0) /* a bank takes no new claims of who waits: its names are known */
-        return true;
     size_t size = wire_put_declare(frame_bytes, sizeof frame_bytes, list, count);
     if (!put(lane, frame_bytes, size) || !expect_frame(lane, WIRE_DECLARED, &frame, &used))
         return false;
@@ -236,7 +234,8 @@ static bool binary_hello(struct lane *lane, uint64_t *last)
     if (!expect_frame(lane, WIRE_DONE, &frame, &used))
         return false;
     drop_input(lane, used);
-    return binary_declare(lane);
+    /* Once an event was applied the names are known; a bank takes no new claims of who waits. */
+    return *last > 0 || binary_declare(lane);
 }
 
 static bool binary_state(struct lane *lane, uint32_t process, uint64_t *held, uint64_t *wanted,
@@ -369,7 +368,7 @@ static bool lines_declare(struct lane *lane)
                                          (unsigned long long)model_claim(lane, p, q));
         used += (size_t)snprintf(text + used, sizeof text - used, "\n");
     }
-    return lane->sent > 0 || put(lane, text, used);
+    return put(lane, text, used);
 }
 
 static void parse_session(struct lane *lane, const char *text)
@@ -404,7 +403,7 @@ static bool lines_hello(struct lane *lane, uint64_t *last)
     if (!expect_line(lane, "ok", &line, &used))
         return false;
     drop_input(lane, used);
-    return lines_declare(lane);
+    return *last > 0 || lines_declare(lane);
 }
 
 static bool lines_state(struct lane *lane, uint32_t process, uint64_t *held, uint64_t *wanted,
@@ -506,8 +505,8 @@ static bool check_state(struct lane *lane, uint64_t last)
         return false;
     }
     model_settle(lane, last);
-    if (lane->sent == 0)
-        return true; /* nobody has been declared yet, perhaps */
+    if (last == 0)
+        return true;
     for (uint32_t p = 0; p < LANE_PROCESSES; p++) {
         uint64_t held[2][LANE_RESOURCES] = {{0}}, wanted[2][LANE_RESOURCES] = {{0}};
         bool waits[2];

@@ -30,15 +30,15 @@ unset http_proxy https_proxy all_proxy HTTP_PROXY HTTPS_PROXY ALL_PROXY 2>/dev/n
 
 scratch=$(mktemp -d) || exit 1
 server=
-stop()
+clean_up()
 {
     if [ -n "$server" ]; then
         kill "$server" 2>/dev/null
         wait "$server" 2>/dev/null
     fi
-    server=
+    rm -rf "$scratch"
 }
-trap 'stop; rm -rf "$scratch"' EXIT
+trap clean_up EXIT
 trap 'exit 1' HUP INT TERM
 cd "$scratch" || exit 1
 
@@ -103,6 +103,15 @@ start()
     server=$!
     wait_for "the service" grep -q 'metrics on http' log || { cat log >&2; exit 1; }
     url=$(sed -n 's/.*metrics on \(http[^ ]*\)\/.*/\1/p' log | head -n 1)
+}
+
+# It ends in order, with nothing to complain about for a sanitizer.
+stop()
+{
+    kill "$server"
+    wait "$server"
+    is $? 0 "the exit status: $(tail -n 20 log)"
+    server=
 }
 
 lines()
@@ -228,7 +237,7 @@ END
     has "$(get "$url/api/v1/incidents?ended=1")" '"id":1' 'it has ended'
     sampled()
     {
-        get "$url/api/v1/rates?seconds=30" | grep -q '"deadlocks":1,'
+        get "$url/api/v1/rates" | grep -q '"deadlocks":1,'
     }
     wait_for 'a sample' sampled
     has "$(get "$url/api/v1/rates?system=default")" '"p99_us":' 'rates of a system'
@@ -306,6 +315,7 @@ test_metrics()
 {
     start
     lines >answers <<'END'
+hello lease=3600
 resource r
 request a r
 request b r
@@ -342,7 +352,7 @@ END
             grep -q 'gordian_longest_wait_seconds{system="default"} [0-9.]*[1-9]'
     }
     wait_for 'the longest wait' waited
-    has "$(get "$url/metrics")" 'gordian_waiting_processes{system="default"} 8' 'who waits'
+    has "$(get "$url/metrics")" 'gordian_waiting_processes{system="default"} 9' 'who waits'
     if command -v promtool >/dev/null; then
         if promtool check metrics <metrics >promtool.out 2>&1 && [ ! -s promtool.out ]; then
             good

@@ -195,7 +195,8 @@ static inline const char *hears(struct talker *talker)
     static char text[1 << 20];
     size_t count = talker->client.out.used - talker->read;
     REQUIRE(count < sizeof text);
-    memcpy(text, talker->client.out.buffer + talker->read, count);
+    if (count > 0)
+        memcpy(text, talker->client.out.buffer + talker->read, count);
     text[count] = '\0';
     return text;
 }
@@ -332,7 +333,8 @@ static inline void dump_held(struct output *out, struct served *served, uint32_t
     CHECK(!served_edges(served, SERVED_HELD, process, &edges, &count, NULL));
     gordian_edge *copy = malloc((count + 1) * sizeof *copy);
     REQUIRE(copy);
-    memcpy(copy, edges, count * sizeof *copy);
+    if (count > 0)
+        memcpy(copy, edges, count * sizeof *copy);
     qsort(copy, count, sizeof *copy, compare_edges);
     for (size_t i = 0; i < count; i++)
         output_format(out, " %u:%llu", copy[i].resource, (unsigned long long)copy[i].units);
@@ -378,7 +380,8 @@ static inline void dump_system(struct output *out, struct served *served)
 /* The whole state that a journal is to bring back, as a text to be freed. */
 static inline char *world_dump(struct service *service)
 {
-    struct output out = {.fd = -1};
+    struct output out;
+    REQUIRE(output_open(&out, -1));
     for (uint32_t i = 0; i < service->system_limit; i++)
         if (service->systems[i])
             dump_system(&out, service->systems[i]);

@@ -130,6 +130,48 @@ static void test_snapshots(void)
     world_remove(&world);
 }
 
+static off_t log_size(const struct world *world)
+{
+    char path[600];
+    struct stat info;
+    world_path(world, STORE_FILE "-wal", path, sizeof path);
+    return stat(path, &info) == 0 ? info.st_size : 0;
+}
+
+/* The log is emptied into the database again and again while batches are committed, also when
+ * somebody reads now and then. */
+static void test_log_is_bounded(enum store_durability durability)
+{
+    struct world world;
+    struct store *store;
+    gordian_error error = {0};
+    static char bytes[100000];
+    world_make(&world);
+    world.options.durability = durability;
+    REQUIRE(store_open(&store, &world.options, NULL, &error) == GORDIAN_OK);
+    uint64_t last = 0;
+    for (unsigned i = 0; i < 600; i++) {
+        last = store_append(store, i, bytes, sizeof bytes);
+        store_seal(store);
+        while (store_last(store) - store_committed(store) > 50) {
+            struct pollfd bell = {.fd = store_fd(store), .events = POLLIN};
+            poll(&bell, 1, 100);
+            store_poll(store);
+        }
+        if (i % 100 == 0)
+            CHECK(ask(&world, "SELECT count(*) FROM journal") >= 0);
+    }
+    WORLD_WAIT(store, store_committed(store) == last);
+    /* 60 MB were written; of these a few times what makes a checkpoint due may be in the log. */
+    CHECK_MSG(log_size(&world) < 50 << 20, "%lld bytes", (long long)log_size(&world));
+    struct store_figures figures;
+    WORLD_WAIT(store, (store_append(store, 1, "x", 1), store_seal(store),
+                       store_figures(store, &figures), figures.wal_bytes < 16 << 20));
+    store_close(store);
+    CHECK(log_size(&world) == 0);
+    world_remove(&world);
+}
+
 /* A snapshot may be begun, dropped and begun again; nothing of it shows. */
 static void test_dropped_snapshot(void)
 {
@@ -418,7 +460,7 @@ static void test_replayed_incidents(void)
  * appended is there afterwards. */
 static void test_no_memory(void)
 {
-    for (size_t fail_at = 1; fail_at < 400; fail_at += fail_at < 60 ? 1 : 17) {
+    for (size_t fail_at = 1; fail_at < 400; fail_at += fail_at < 30 ? 1 : 23) {
         struct failing failing = {.fail_at = fail_at};
         gordian_allocator allocator = {failing_resize, &failing};
         struct world world;
@@ -461,6 +503,7 @@ int main(void)
     test_rounds(STORE_BATCH);
     test_rounds(STORE_FULL);
     test_snapshots();
+    test_log_is_bounded(STORE_BATCH);
     test_dropped_snapshot();
     test_incidents();
     test_in_memory();

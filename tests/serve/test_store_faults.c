@@ -109,6 +109,52 @@ static void test_close_while_broken(void)
     world_remove(&world);
 }
 
+/* Somebody else writes to the database: not for long, and it is said. */
+static void test_locked(void)
+{
+    struct world world;
+    struct store *store;
+    sqlite3 *db;
+    const char *why;
+    char path[600];
+    gordian_error error = {0};
+    world_make(&world);
+    world_path(&world, STORE_FILE, path, sizeof path);
+    REQUIRE(world_open(&world, &store, NULL, &error) == GORDIAN_OK);
+    REQUIRE(sqlite3_open(path, &db) == SQLITE_OK);
+    sqlite3_busy_timeout(db, 10000);
+    REQUIRE(sqlite3_exec(db, "BEGIN IMMEDIATE", NULL, NULL, NULL) == SQLITE_OK);
+    world_append(&world, store, 5);
+    store_seal(store);
+    WORLD_WAIT(store, !store_healthy(store, &why));
+    CHECK_MSG(strstr(why, "locked") && store_committed(store) == 0, "%s", why);
+    REQUIRE(sqlite3_exec(db, "ROLLBACK", NULL, NULL, NULL) == SQLITE_OK);
+    WORLD_WAIT(store, store_healthy(store, &why) && store_committed(store) == 5);
+    sqlite3_close(db);
+    store_close(store);
+    world_remove(&world);
+}
+
+/* The file is gone: what is written to it now would be lost. */
+static void test_removed(void)
+{
+    struct world world;
+    struct store *store;
+    const char *why;
+    char path[600];
+    gordian_error error = {0};
+    world_make(&world);
+    world_path(&world, STORE_FILE, path, sizeof path);
+    REQUIRE(world_open(&world, &store, NULL, &error) == GORDIAN_OK);
+    REQUIRE(unlink(path) == 0);
+    world_append(&world, store, 5);
+    store_seal(store);
+    WORLD_WAIT(store, !store_healthy(store, &why));
+    CHECK_MSG(strstr(why, "removed"), "%s", why);
+    store_close(store);
+    world_remove(&world);
+}
+
 static void test_folders(void)
 {
     struct world world;
@@ -192,7 +238,7 @@ static void test_killed(enum store_durability durability)
     world.options.durability = durability;
     world.options.snapshot_bytes = 50000;
     random_seed(&random, 77 + durability);
-    unsigned rounds = world_scale(12);
+    unsigned rounds = world_scale(8);
     for (unsigned round = 0; round < rounds; round++) {
         int status;
         said->ready = false;
@@ -317,7 +363,7 @@ static void test_torn_log(void)
 {
     struct random random;
     random_seed(&random, 3);
-    for (unsigned round = 0; round < world_scale(30); round++) {
+    for (unsigned round = 0; round < world_scale(10); round++) {
         struct world world;
         struct store *store;
         struct store_found found;
@@ -350,7 +396,7 @@ static void test_damaged_log(void)
 {
     struct random random;
     random_seed(&random, 4);
-    for (unsigned round = 0; round < world_scale(30); round++) {
+    for (unsigned round = 0; round < world_scale(10); round++) {
         struct world world;
         char log[600];
         world_make(&world);
@@ -504,7 +550,7 @@ static void test_damaged_anywhere(void)
     struct random random;
     unsigned refused = 0;
     random_seed(&random, 9);
-    for (unsigned round = 0; round < world_scale(60); round++) {
+    for (unsigned round = 0; round < world_scale(40); round++) {
         struct world world;
         struct store *store;
         gordian_error error = {0};
@@ -535,7 +581,7 @@ static void test_damaged_anywhere(void)
         }
         world_remove(&world);
     }
-    CHECK(world_scale(60) < 20 || refused > 5);
+    CHECK(world_scale(40) < 20 || refused > 5);
 }
 
 static void test_versions(void)
@@ -574,6 +620,8 @@ int main(void)
     test_failing_disk(STORE_NONE, SQLITE_FULL, 0);
     test_failing_snapshot();
     test_close_while_broken();
+    test_locked();
+    test_removed();
     test_folders();
     test_killed(STORE_BATCH);
     test_killed(STORE_FULL);

@@ -121,7 +121,11 @@ setInterval(() => {
     rates.push(rate);
     second = { events: 0, deadlocks: 0 };
     const own = { events: rate.events, deadlocks: rate.deadlocks, waiting: rate.waiting };
-    const counts = { deadlocked: system.dead().size, processes: system.processes.length, resources: system.resources.length };
+    const counts = {
+        deadlocked: system.dead().size,
+        processes: system.processes.length,
+        resources: system.resources.length,
+    };
     send('rates', { ...rate, systems: [{ name: system.name, ...own, ...counts }] });
 }, 1000);
 

@@ -113,9 +113,11 @@ interface WitnessEdge {
 /** A circle in a witness that is a list of edges: from a wait to a holder who is in it, and on. */
 function circleOf(edges: WitnessEdge[], start: string): string[] {
     const waits = new Map(edges.flatMap((one) => (one.waits ? [[one.process, one.waits]] : [])));
-    const holds = new Map(edges.flatMap((one) => (one.holds && waits.has(one.process) ? [[one.holds, one.process]] : [])));
+    const holds = new Map(
+        edges.flatMap((one) => (one.holds && waits.has(one.process) ? [[one.holds, one.process]] : [])),
+    );
     const way: string[] = [];
-    for (let at: string | undefined = start; at !== undefined && waits.has(at); ) {
+    for (let at: string | undefined = start; at !== undefined && waits.has(at);) {
         const seen = way.indexOf(at);
         if (seen >= 0) {
             return way.slice(seen);
@@ -130,7 +132,9 @@ function circleOf(edges: WitnessEdge[], start: string): string[] {
 export function wayOf(dead: string[], incident: Incident | undefined): string {
     const witness = incident?.witness ?? [];
     const isCircle = witness.every((one) => typeof one === 'string');
-    const way = isCircle ? (witness as string[]) : circleOf(witness as WitnessEdge[], incident?.requester ?? '');
+    const way = isCircle
+        ? (witness as string[])
+        : circleOf(witness as WitnessEdge[], incident?.requester ?? '');
     if (way.length > 0) {
         return (way.length > 9 ? [...way.slice(0, 8), '…'] : [...way, way[0]]).join(' → ');
     }

@@ -510,6 +510,8 @@ export class App {
     private tabOpened(id: string): void {
         if (id === 'list') {
             this.list.update();
+        } else if (id === 'moment') {
+            this.moment.update();
         } else if (id === 'overview') {
             this.overview.setRates(this.past);
             this.overview.update();

@@ -260,6 +260,33 @@ export class Graph {
         }
     }
 
+    /** Deadlocks that are one circle, each in its order: process, what it waits for, its holder, ... */
+    circles(): Node[][] {
+        this.judge();
+        const found: Node[][] = [];
+        const seen = new Set<Node>();
+        const next = (node: Node) => {
+            const core = this.onward(node).filter((one) => one.core);
+            return core.length === 1 ? core[0]! : null;
+        };
+        for (const start of this.deadCount > 0 ? this.processes.values() : []) {
+            if (!start.core || seen.has(start)) {
+                continue;
+            }
+            const circle: Node[] = [];
+            let node: Node | null = start;
+            while (node && !seen.has(node)) {
+                seen.add(node);
+                circle.push(node);
+                node = next(node);
+            }
+            if (node === start) {
+                found.push(circle);
+            }
+        }
+        return found;
+    }
+
     dead(): Process[] {
         this.judge();
         return [...this.processes.values()].filter((process) => process.dead);

@@ -280,7 +280,9 @@ DEVICE bool nothing_fits(const struct chain *c)
             cycle++;
         fits |= cycle < c->end;
     }
-    return !warp_any(WARP_ALL, fits);
+    bool none = !warp_any(WARP_ALL, fits);
+    warp_barrier(WARP_ALL); /* lane 0 goes on writing where the others read */
+    return none;
 }
 
 DEVICE void place_until(struct chain *c, uint32_t i, uint32_t until)
@@ -380,6 +382,7 @@ DEVICE void record_progress(struct chain *c)
 /* The candidate becomes the order, sorted by cycle unless as published. */
 DEVICE void take(struct chain *c)
 {
+    warp_barrier(WARP_ALL); /* all have read what is written now */
     if (c->a->published) {
         for (uint32_t i = c->from + LANE; i < c->to; i += WARP_SIZE)
             c->order[i] = c->candidate[i - c->from];

@@ -13,6 +13,19 @@ export interface ForceOptions {
 
 export const defaults: ForceOptions = { repulsion: 70, spring: 0.8, length: 48, gravity: 0.05, theta: 0.9 };
 
+/** What a slot is: not used (it has no weight and does not move), a node without edges, with edges, deadlocked. */
+export const enum Rank {
+    none,
+    alone,
+    connected,
+    dead,
+}
+
+/** By rank: how much a node pushes others, and how much it is drawn to the middle. Nodes without edges stay close
+ * together outside. */
+export const weights = [0, 0.35, 1, 1];
+const pulls = [0, 1, 1.5, 2];
+
 const EMPTY = -1;
 
 export class Forces {
@@ -22,20 +35,23 @@ export class Forces {
     y = new Float32Array(0);
     vx = new Float32Array(0);
     vy = new Float32Array(0);
-    /** 0: the slot is not used; it has no weight and does not move. */
-    active = new Uint8Array(0);
+    /** Rank by slot: the higher, the nearer to the middle. */
+    rank = new Uint8Array(0);
     /** 1: stays where it is (being dragged). */
     fixed = new Uint8Array(0);
     edges: Uint32Array = new Uint32Array(0);
-    private alone = new Uint8Array(0); // 1: no edge
     private strength = new Float32Array(0); // of each edge: weak between two busy nodes
     private bias = new Float32Array(0); // the share of its pull that moves the edge's second end
+
+    /** Cells looked at in the last step: its cost, whatever the machine. */
+    looks = 0;
 
     // The tree: four children a cell; a leaf holds one body, further ones at the same place in a list.
     private cells = 0;
     private child = new Int32Array(0);
     private body = new Int32Array(0);
     private next = new Int32Array(0);
+    private bodies = new Int32Array(0);
     private mass = new Float32Array(0);
     private cx = new Float32Array(0);
     private cy = new Float32Array(0);
@@ -58,9 +74,9 @@ export class Forces {
             this.y = grow(this.y);
             this.vx = grow(this.vx);
             this.vy = grow(this.vy);
-            const active = new Uint8Array(room);
-            active.set(this.active);
-            this.active = active;
+            const rank = new Uint8Array(room);
+            rank.set(this.rank);
+            this.rank = rank;
             const fixed = new Uint8Array(room);
             fixed.set(this.fixed);
             this.fixed = fixed;
@@ -71,10 +87,8 @@ export class Forces {
     setEdges(edges: Uint32Array): void {
         this.edges = edges;
         const degree = new Uint32Array(this.count);
-        this.alone = new Uint8Array(this.count).fill(1);
         for (let i = 0; i < edges.length; i++) {
             degree[edges[i]!]!++;
-            this.alone[edges[i]!] = 0;
         }
         const links = edges.length >> 1;
         this.strength = new Float32Array(links);
@@ -95,7 +109,7 @@ export class Forces {
         let longest = 0;
         const gravity = this.options.gravity * alpha;
         for (let i = 0; i < this.count; i++) {
-            if (!this.active[i]) {
+            if (!this.rank[i]) {
                 continue;
             }
             if (this.fixed[i]) {
@@ -103,8 +117,7 @@ export class Forces {
                 this.vy[i] = 0;
                 continue;
             }
-            // What is not connected to anything would drift to the rim, far from what matters.
-            const inward = this.alone[i] ? gravity * 2.5 : gravity;
+            const inward = gravity * pulls[this.rank[i]!]!;
             let vx = (this.vx[i]! - this.x[i]! * inward) * 0.62;
             let vy = (this.vy[i]! - this.y[i]! * inward) * 0.62;
             const speed = Math.hypot(vx, vy);
@@ -154,6 +167,7 @@ export class Forces {
             };
             this.child = grow(this.child, room * 4);
             this.body = grow(this.body, room);
+            this.bodies = grow(this.bodies, room);
             this.mass = grow(this.mass, room);
             this.cx = grow(this.cx, room);
             this.cy = grow(this.cy, room);
@@ -161,9 +175,7 @@ export class Forces {
         const at = this.cells++;
         this.child.fill(EMPTY, at * 4, at * 4 + 4);
         this.body[at] = EMPTY;
-        this.mass[at] = 0;
-        this.cx[at] = 0;
-        this.cy[at] = 0;
+        this.bodies[at] = 0;
         return at;
     }
 
@@ -174,7 +186,7 @@ export class Forces {
         let right = -Infinity;
         let bottom = -Infinity;
         for (let i = 0; i < this.count; i++) {
-            if (this.active[i]) {
+            if (this.rank[i]) {
                 left = Math.min(left, this.x[i]!);
                 right = Math.max(right, this.x[i]!);
                 top = Math.min(top, this.y[i]!);
@@ -192,7 +204,7 @@ export class Forces {
             return;
         }
         for (let i = 0; i < this.count; i++) {
-            if (this.active[i]) {
+            if (this.rank[i]) {
                 this.insert(i);
             }
         }
@@ -205,22 +217,18 @@ export class Forces {
         this.next[node] = EMPTY;
         for (let depth = 0; ; depth++) {
             const resident = this.body[at]!;
-            const isLeaf = this.mass[at] === 0 || resident !== EMPTY;
-            if (this.mass[at] === 0) {
+            if (this.bodies[at]!++ === 0) {
                 this.body[at] = node;
-                this.mass[at] = 1;
                 return;
             }
-            if (isLeaf) {
+            if (resident !== EMPTY) {
                 if (depth > 24 || (this.x[resident] === this.x[node] && this.y[resident] === this.y[node])) {
                     this.next[node] = resident;
                     this.body[at] = node;
-                    this.mass[at]!++;
                     return;
                 }
                 this.split(at, x, y, size);
             }
-            this.mass[at]!++;
             size /= 2;
             const column = this.x[node]! >= x + size ? 1 : 0;
             const row = this.y[node]! >= y + size ? 1 : 0;
@@ -244,35 +252,40 @@ export class Forces {
         const down = this.cell();
         this.child[at * 4 + row * 2 + column] = down;
         this.body[down] = resident;
-        this.mass[down] = this.mass[at]!;
+        // The one that comes is counted in `at` already.
+        this.bodies[down] = this.bodies[at]! - 1;
         this.body[at] = EMPTY;
     }
 
     /** Centres of mass, from the last cell made to the first: children come after their parents. */
     private weigh(): void {
         for (let at = this.cells - 1; at >= 0; at--) {
-            if (this.body[at] !== EMPTY) {
-                this.cx[at] = this.x[this.body[at]!]!;
-                this.cy[at] = this.y[this.body[at]!]!;
-                continue;
-            }
+            let mass = 0;
             let x = 0;
             let y = 0;
+            for (let i = this.body[at]!; i !== EMPTY; i = this.next[i]!) {
+                mass += weights[this.rank[i]!]!;
+                x += this.x[i]! * weights[this.rank[i]!]!;
+                y += this.y[i]! * weights[this.rank[i]!]!;
+            }
             for (let i = 0; i < 4; i++) {
                 const down = this.child[at * 4 + i]!;
                 if (down !== EMPTY) {
+                    mass += this.mass[down]!;
                     x += this.cx[down]! * this.mass[down]!;
                     y += this.cy[down]! * this.mass[down]!;
                 }
             }
-            this.cx[at] = x / this.mass[at]!;
-            this.cy[at] = y / this.mass[at]!;
+            this.mass[at] = mass;
+            this.cx[at] = x / mass;
+            this.cy[at] = y / mass;
         }
     }
 
     private repel(alpha: number): void {
+        this.looks = 0;
         for (let i = 0; i < this.count; i++) {
-            if (this.active[i]) {
+            if (this.rank[i]) {
                 this.push(i, alpha * this.options.repulsion);
             }
         }
@@ -292,6 +305,7 @@ export class Forces {
         while (depth > 0) {
             const at = stack[--depth]!;
             const size = sizes[depth]!;
+            this.looks++;
             let dx = px - cx[at]!;
             let dy = py - cy[at]!;
             let d2 = dx * dx + dy * dy;
@@ -307,12 +321,12 @@ export class Forces {
                 continue;
             }
             let weight = mass[at]!;
-            if (leaf && body[at] === i && weight === 1) {
+            if (leaf && body[at] === i && this.bodies[at] === 1) {
                 continue;
             }
             if (d2 === 0) {
                 // Two at one place: each goes its own way.
-                weight -= 1;
+                weight -= weights[this.rank[i]!]!;
                 dx = Math.cos(i * 2.4) * 0.5;
                 dy = Math.sin(i * 2.4) * 0.5;
                 d2 = 0.25;

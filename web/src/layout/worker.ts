@@ -4,7 +4,7 @@ import { Forces } from './forces';
 
 export interface Topology {
     type: 'topology';
-    active: Uint8Array;
+    rank: Uint8Array;
     edges: Uint32Array;
     /** Where new nodes start: slot, x, y. */
     placed: Float32Array;
@@ -32,8 +32,8 @@ let pinned = 0;
 const coldest = 0.004;
 
 function take(order: Topology): void {
-    forces.resize(order.active.length);
-    forces.active.set(order.active);
+    forces.resize(order.rank.length);
+    forces.rank.set(order.rank);
     for (let i = 0; i + 2 < order.placed.length; i += 3) {
         const slot = order.placed[i]!;
         forces.x[slot] = order.placed[i + 1]!;

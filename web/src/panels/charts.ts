@@ -142,4 +142,7 @@ export class Chart {
 }
 
 const highest = (series: Series[]) =>
-    series.reduce((most, one) => one.values.reduce((high, value) => (value > high ? value : high), most), -Infinity);
+    series.reduce(
+        (most, one) => one.values.reduce((high, value) => (value > high ? value : high), most),
+        -Infinity,
+    );

@@ -2,7 +2,9 @@
 // lies. A scene has its own layout, so that the whole graph keeps its places while a part of it is looked at.
 
 import { keyOf, type Graph, type Node, type Process, type Resource } from '../graph';
+import { defaults, Rank } from '../layout/forces';
 import type { Order, Positions, Topology } from '../layout/worker';
+import { ring } from './ring';
 
 /** What a node looks like; also the order in which nodes are drawn. */
 export const enum Look {
@@ -52,6 +54,8 @@ export class Scene {
     private seen = -1;
     private shape = 0;
     private settled = false;
+    private deadBefore = 0;
+    private untangled = new Set<string>();
 
     constructor(
         public graph: Graph,
@@ -93,6 +97,7 @@ export class Scene {
         const placed = this.place();
         this.look();
         this.connect();
+        placed.push(...this.untangle());
         const shape = this.digest();
         if (placed.length > 0 || shape !== this.shape || force) {
             this.shape = shape;
@@ -263,15 +268,27 @@ export class Scene {
             for (const id of ids) {
                 const other = this.slots.get((node.kind === 'process' ? 'r' : 'p') + id);
                 if (other !== undefined && other !== slot) {
-                    const turn = slot * 2.4;
-                    return [
-                        this.target[2 * other]! + 24 * Math.cos(turn),
-                        this.target[2 * other + 1]! + 24 * Math.sin(turn),
-                    ];
+                    return this.outside(other, slot);
                 }
             }
         }
         return null;
+    }
+
+    /** A place beside a node, on the side where it has no neighbours yet. */
+    private outside(beside: number, slot: number): [number, number] {
+        let [dx, dy] = [0.1 * Math.cos(slot * 2.4), 0.1 * Math.sin(slot * 2.4)];
+        const [x, y] = [this.target[2 * beside]!, this.target[2 * beside + 1]!];
+        for (let i = 0; i + 1 < this.links.length; i += 2) {
+            const [a, b] = [this.links[i]!, this.links[i + 1]!];
+            if (a === beside || b === beside) {
+                const other = a === beside ? b : a;
+                dx += x - this.target[2 * other]!;
+                dy += y - this.target[2 * other + 1]!;
+            }
+        }
+        const far = Math.hypot(dx, dy) || 1;
+        return [x + (dx / far) * defaults.length, y + (dy / far) * defaults.length];
     }
 
     private widen(count: number): void {
@@ -355,6 +372,63 @@ export class Scene {
         this.linkDead = Uint8Array.from(dead);
     }
 
+    /** Circles that have come about lately move onto rings. Returns their new places. */
+    private untangle(): number[] {
+        const placed: number[] = [];
+        const now = new Set<string>();
+        for (const circle of this.graph.circles()) {
+            const slots = circle.map((node) => this.slotOf(node));
+            if (slots.includes(-1) || slots.length > 60) {
+                continue;
+            }
+            const key = slots.join();
+            now.add(key);
+            if (!this.untangled.has(key)) {
+                const x = slots.map((slot) => this.target[2 * slot]!);
+                const y = slots.map((slot) => this.target[2 * slot + 1]!);
+                const places = ring(x, y, defaults.length * 1.1);
+                places.forEach(([px, py], i) => placed.push(slots[i]!, px, py));
+                placed.push(...this.clearOut(circle, places));
+            }
+        }
+        this.untangled = now;
+        return placed;
+    }
+
+    /** Those who wait for something in a circle and lie inside of it move out, beyond what they wait for. */
+    private clearOut(circle: Node[], places: [number, number][]): number[] {
+        const placed: number[] = [];
+        const mean = (axis: 0 | 1) => places.reduce((sum, place) => sum + place[axis], 0) / places.length;
+        const [cx, cy] = [mean(0), mean(1)];
+        const radius = Math.hypot(places[0]![0] - cx, places[0]![1] - cy);
+        circle.forEach((node, i) => {
+            for (const id of node.kind === 'resource' ? node.waiters : []) {
+                const waiter = this.graph.processes.get(id);
+                const slot = this.slotOf(waiter ?? null);
+                const inside =
+                    Math.hypot(this.target[2 * slot]! - cx, this.target[2 * slot + 1]! - cy) < radius * 1.2;
+                if (slot >= 0 && waiter && !waiter.core && inside) {
+                    const further = 1 + (defaults.length * (1 + 0.2 * placed.length)) / radius;
+                    const [px, py] = places[i]!;
+                    placed.push(slot, cx + (px - cx) * further, cy + (py - cy) * further);
+                }
+            }
+        });
+        return placed;
+    }
+
+    private ranks(edges: Uint32Array): Uint8Array<ArrayBuffer> {
+        const rank = new Uint8Array(this.nodes.length);
+        for (let i = 0; i < rank.length; i++) {
+            const node = this.nodes[i];
+            rank[i] = !node ? Rank.none : node.dead ? Rank.dead : Rank.alone;
+        }
+        for (const slot of edges) {
+            rank[slot] = Math.max(rank[slot]!, Rank.connected);
+        }
+        return rank;
+    }
+
     /** Differs, but for chance, when edges came, went or moved. */
     private digest(): number {
         let hash = this.count;
@@ -365,10 +439,6 @@ export class Scene {
     }
 
     private send(placed: number[]): void {
-        const active = new Uint8Array(this.nodes.length);
-        for (let i = 0; i < active.length; i++) {
-            active[i] = this.nodes[i] ? 1 : 0;
-        }
         const extra: number[] = [];
         for (const [from, to] of this.lasting) {
             const a = this.slots.get(from);
@@ -378,10 +448,13 @@ export class Scene {
             }
         }
         const edges = extra.length > 0 ? Uint32Array.from(extra) : this.links.slice();
-        // A few changes warm the layout a little; a new picture starts hot.
+        const rank = this.ranks(edges);
+        // A few changes warm the layout a little, a deadlock more, so that it opens; a new picture starts hot.
         const share = placed.length / 3 / Math.max(1, this.count);
-        const heat = share > 0.3 ? 1 : Math.min(0.3, 0.06 + share);
-        const order: Topology = { type: 'topology', active, edges, placed: Float32Array.from(placed), heat };
-        this.order(order, [active.buffer, edges.buffer, order.placed.buffer]);
+        const dead = rank.filter((one) => one === Rank.dead).length;
+        const heat = share > 0.3 ? 1 : dead > this.deadBefore ? 0.6 : Math.min(0.3, 0.1 + share);
+        this.deadBefore = dead;
+        const order: Topology = { type: 'topology', rank, edges, placed: Float32Array.from(placed), heat };
+        this.order(order, [rank.buffer, edges.buffer, order.placed.buffer]);
     }
 }

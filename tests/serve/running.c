@@ -1,0 +1,142 @@
+#define _GNU_SOURCE
+#include "running.h"
+
+#include <fcntl.h>
+#include <ftw.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static int status_of_last = -1;
+
+static _Noreturn void become(const struct running *running)
+{
+    const char *words[32] = {running->program, "serve", "--socket", running->socket,
+                             "--data",         "data",  "--http",   "none"};
+    size_t count = 8;
+    for (size_t i = 0; running->more && running->more[i] && count < 31; i++)
+        words[count++] = running->more[i];
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    int log = chdir(running->folder) == 0 ? open("log", O_WRONLY | O_CREAT | O_APPEND, 0600) : -1;
+    if (log >= 0 && dup2(log, STDOUT_FILENO) >= 0 && dup2(log, STDERR_FILENO) >= 0)
+        execv(words[0], (char *const *)(uintptr_t)words);
+    _exit(127);
+}
+
+static void show_log(const struct running *running)
+{
+    char path[160], line[400];
+    snprintf(path, sizeof path, "%s/log", running->folder);
+    FILE *file = fopen(path, "r");
+    while (file && fgets(line, sizeof line, file))
+        fprintf(stderr, "service: %s", line);
+    if (file)
+        fclose(file);
+}
+
+bool running_again(struct running *running)
+{
+    running->pid = fork();
+    if (running->pid == 0)
+        become(running);
+    for (int tries = 0; running->pid > 0 && tries < 12000; tries++) {
+        int fd = running_connect(running);
+        if (fd >= 0) {
+            close(fd);
+            return true;
+        }
+        if (!running_alive(running))
+            break;
+        usleep(5000);
+    }
+    show_log(running);
+    return false;
+}
+
+bool running_start(struct running *running, const char *program, const char *const *more)
+{
+    const char *temporary = getenv("TMPDIR");
+    *running = (struct running){.program = program, .more = more};
+    snprintf(running->folder, sizeof running->folder, "%.60s/gordian-serve-XXXXXX",
+             temporary && *temporary && strlen(temporary) < 60 ? temporary : "/tmp");
+    if (!mkdtemp(running->folder))
+        return false;
+    snprintf(running->socket, sizeof running->socket, "%.110s/s", running->folder);
+    snprintf(running->uri, sizeof running->uri, "unix:%s", running->socket);
+    return running_again(running);
+}
+
+bool running_alive(struct running *running)
+{
+    int status;
+    if (running->pid > 0 && waitpid(running->pid, &status, WNOHANG) == running->pid) {
+        status_of_last = status;
+        running->pid = 0;
+    }
+    return running->pid > 0;
+}
+
+void running_end(struct running *running, int signal)
+{
+    if (running->pid <= 0)
+        return;
+    kill(running->pid, signal);
+    waitpid(running->pid, &status_of_last, 0);
+    running->pid = 0;
+}
+
+static int remove_one(const char *path, const struct stat *about, int kind, struct FTW *where)
+{
+    (void)about;
+    (void)kind;
+    (void)where;
+    return remove(path);
+}
+
+int running_stop(struct running *running)
+{
+    running_end(running, SIGTERM);
+    if (!WIFEXITED(status_of_last) || WEXITSTATUS(status_of_last) != 0) {
+        fprintf(stderr, "the service ended with status %#x\n", (unsigned)status_of_last);
+        show_log(running);
+    }
+    nftw(running->folder, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+    return WIFEXITED(status_of_last) ? WEXITSTATUS(status_of_last) : -1;
+}
+
+unsigned long running_memory(const struct running *running)
+{
+    char path[64], line[200];
+    unsigned long value = 0;
+    snprintf(path, sizeof path, "/proc/%d/status", (int)running->pid);
+    FILE *file = fopen(path, "r");
+    while (file && fgets(line, sizeof line, file) && sscanf(line, "VmRSS: %lu kB", &value) != 1) {
+    }
+    if (file)
+        fclose(file);
+    return value * 1024;
+}
+
+int running_connect(const struct running *running)
+{
+    struct sockaddr_un to = {.sun_family = AF_UNIX};
+    struct timeval limit = {.tv_sec = 20};
+    snprintf(to.sun_path, sizeof to.sun_path, "%.100s", running->socket);
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (fd < 0)
+        return -1;
+    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
+    setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
+    if (connect(fd, (struct sockaddr *)&to, sizeof to) == 0)
+        return fd;
+    close(fd);
+    return -1;
+}
