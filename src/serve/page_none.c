@@ -2,7 +2,7 @@
 #include "serve/page_files.h"
 
 #ifndef PAGE_LEFT_OUT
-#define PAGE_LEFT_OUT "there was no node and npm when this program was built"
+#define PAGE_LEFT_OUT "this program was built without node and npm, or told to do without it"
 #endif
 
 const struct page_file page_files[] = {{.path = NULL}};

@@ -259,7 +259,10 @@ test('the graph, a deadlock, isolation, chains and the replay', async (t) => {
         await page.keyboard.press('.');
         await page.locator('#replay-play').click();
         await when(page, (late) => late.position === late.events, 'it plays to the end');
-        assert.match(await page.locator('#replay-told').innerText(), /restock: request, closes a deadlock/);
+        assert.match(
+            await page.locator('#replay-told').innerText(),
+            /restock requests orders: closes a deadlock/,
+        );
         assert.match(page.url(), /incident=1/);
     });
 
@@ -317,13 +320,17 @@ test('another system, and one that comes later', async (t) => {
     await page.locator('#system').selectOption('default');
     await when(page, (now) => now.nodes === 0, 'an empty one');
     assert.match(await page.locator('#notice').innerText(), /Nothing here yet/);
-    await client.send('open late detect', 'use late', 'resource q', 'request p q');
+    await client.send('open late detect', 'use late', 'resource <i>q</i>', 'request <b>p</b> <i>q</i>');
     await until(
         async () => (await page.locator('#system option').allInnerTexts()).includes('late'),
         'it is offered',
     );
     await page.locator('#system').selectOption('late');
     await when(page, (now) => now.nodes === 2 && now.links === 1, 'and shown');
+    // Names are text, whatever they look like.
+    await page.keyboard.press('4');
+    assert.match(await page.locator('#page-list tbody').innerText(), /<b>p<\/b>[^]*<i>q<\/i>/);
+    assert.equal(await page.locator('#page-list tbody').locator('b, i').count(), 0);
     assert.deepEqual(page.problems, []);
 });
 
@@ -446,36 +453,26 @@ test('readable: contrast, names of controls, order of focus, phone width, calm',
     for (const scheme of ['light', 'dark']) {
         await t.test(`contrast of ${scheme}`, async () => {
             const page = await openPage(browser, service.url, { colorScheme: scheme });
-            const colours = await page.evaluate(() => {
-                const probe = document.createElement('canvas').getContext('2d', { willReadFrequently: true });
-                const style = getComputedStyle(document.documentElement);
-                const read = (name) => {
-                    probe.fillStyle = style.getPropertyValue('--' + name);
-                    probe.fillRect(0, 0, 1, 1);
-                    return [...probe.getImageData(0, 0, 1, 1).data.slice(0, 3)];
-                };
-                const names = [
-                    'paper',
-                    'surface',
-                    'raised',
-                    'ink',
-                    'muted',
-                    'accent',
-                    'dead-text',
-                    'dead-paper',
-                    'wait-text',
-                    'accent-paper',
-                    'dead',
-                    'wait',
-                    'resource',
-                    'busy',
-                ];
-                return Object.fromEntries(names.map((name) => [name, read(name)]));
-            });
+            const signs = ['dead', 'resource', 'busy', 'wait', 'wait-line', 'hold', 'idle'];
+            const inks = ['ink', 'muted', 'accent', 'dead-text', 'wait-text'];
+            const grounds = ['paper', 'surface', 'raised', 'dead-paper', 'accent-paper'];
+            const colours = await page.evaluate(
+                (names) => {
+                    const probe = document
+                        .createElement('canvas')
+                        .getContext('2d', { willReadFrequently: true });
+                    const style = getComputedStyle(document.documentElement);
+                    const read = (name) => {
+                        probe.fillStyle = style.getPropertyValue('--' + name);
+                        probe.fillRect(0, 0, 1, 1);
+                        return [...probe.getImageData(0, 0, 1, 1).data.slice(0, 3)];
+                    };
+                    return Object.fromEntries(names.map((name) => [name, read(name)]));
+                },
+                [...signs, ...inks, ...grounds],
+            );
             const text = [
-                ...['paper', 'surface', 'raised'].flatMap((ground) =>
-                    ['ink', 'muted', 'accent', 'dead-text', 'wait-text'].map((ink) => [ink, ground]),
-                ),
+                ...['paper', 'surface', 'raised'].flatMap((ground) => inks.map((ink) => [ink, ground])),
                 ['dead-text', 'dead-paper'],
                 ['ink', 'dead-paper'],
                 ['accent', 'accent-paper'],
@@ -487,8 +484,8 @@ test('readable: contrast, names of controls, order of focus, phone width, calm',
                 const ratio = contrast(colours[ink], colours[ground]);
                 assert.ok(ratio >= 4.5, `${ink} on ${ground}: ${ratio.toFixed(2)}`);
             }
-            // Signs need 3 to 1; waiting nodes are told by their dashed lines and words as well.
-            for (const sign of ['dead', 'resource', 'busy']) {
+            // Signs and lines need 3 to 1.
+            for (const sign of signs) {
                 assert.ok(contrast(colours[sign], colours.paper) >= 3, sign);
             }
             assert.deepEqual(page.problems, []);

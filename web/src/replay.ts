@@ -4,9 +4,16 @@
 import type { Effect, IncidentDetail, ReplayEvent } from './api';
 import { Graph } from './graph';
 
+/** An event with names in place of ids. */
+export interface Step extends ReplayEvent {
+    process: string;
+    /** What it was about: resources, with units if more than one. */
+    things: string;
+}
+
 export class Replay {
     readonly graph: Graph;
-    readonly events: (ReplayEvent & { process: string })[];
+    readonly events: Step[];
     private readonly marked: number[];
     /** How many of the events have happened. */
     position: number;
@@ -27,10 +34,23 @@ export class Replay {
         this.events = (replay?.events ?? []).map((event) => ({
             ...event,
             process: this.nameOf(event.process),
+            things: this.thingsOf(event),
             effects: this.inSight(event.effects),
         }));
         this.marked = [...this.graph.processes.values()].filter((one) => one.marked).map((one) => one.id);
         this.position = this.events.length;
+    }
+
+    /** The resources an event was about: those its own process came to hold, to wait for, or let go. */
+    private thingsOf(event: ReplayEvent): string {
+        const units = new Map<number, number>();
+        for (const [, process, resource, amount] of event.effects) {
+            if (process === event.process || this.nameOf(process) === event.process) {
+                units.set(resource, amount);
+            }
+        }
+        const name = (id: number) => this.graph.resources.get(id)?.name ?? `resource #${id}`;
+        return [...units].map(([id, amount]) => name(id) + (amount === 1 ? '' : ` ×${amount}`)).join(', ');
     }
 
     private nameOf(process: number | string): string {
@@ -63,7 +83,7 @@ export class Replay {
     }
 
     /** The event that happened last, or null at the start. */
-    get current(): (ReplayEvent & { process: string }) | null {
+    get current(): Step | null {
         return this.events[this.position - 1] ?? null;
     }
 

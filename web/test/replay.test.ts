@@ -124,6 +124,29 @@ test('connections hold whatever was connected at any time', () => {
     assert.equal(replay.offset(0), -100);
 });
 
+test('events are told with names', () => {
+    const graph = new Graph();
+    graph.addProcess(1, 'a');
+    graph.addProcess(2, 'b');
+    graph.addResource(1, 'q', 4);
+    graph.apply(['+h', 2, 1, 3]);
+    const event: ReplayEvent = {
+        at: 9900,
+        seq: 1,
+        op: 'release',
+        process: 1,
+        result: 'released',
+        effects: [
+            ['-h', 1, 1, 2],
+            ['-w', 2, 1, 3],
+            ['+h', 2, 1, 3],
+        ],
+    };
+    const replay = new Replay(incident(dataOf(graph), [event]));
+    assert.equal(replay.events[0]!.process, 'a');
+    assert.equal(replay.events[0]!.things, 'q ×2');
+});
+
 test('an incident without a replay can be opened', () => {
     const replay = new Replay({ ...incident(dataOf(new Graph()), []), replay: null });
     replay.seek(5);

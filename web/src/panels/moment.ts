@@ -3,7 +3,7 @@
 import type { App } from '../app';
 import { count, duration, h, replace } from '../dom';
 import { nameOf } from './parts';
-import { offsetText } from './replaybar';
+import { deedText, offsetText } from './replaybar';
 
 export class Moment {
     readonly element = h('div', { class: 'page' });
@@ -45,7 +45,7 @@ export class Moment {
                 'button',
                 { type: 'button', onclick: () => this.app.seek(i + 1) },
                 h('span', { class: 'time' }, offsetText(replay.offset(i))),
-                h('span', {}, `${event.process} ${event.op}`),
+                h('span', {}, deedText(event)),
                 h('span', { class: 'said ' + event.result }, event.result),
             ),
         );

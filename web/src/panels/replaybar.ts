@@ -191,6 +191,20 @@ const words: Record<string, string> = {
     error: 'refused',
 };
 
-export function eventText(event: { process: string; op: string; result: string }): string {
-    return `${event.process}: ${event.op}, ${words[event.result] ?? event.result}`;
+const verbs: Record<string, string> = {
+    request: 'requests',
+    release: 'releases',
+    cancel: 'gives up',
+    exit: 'ends, giving back',
+};
+
+/** "cashier requests till" */
+export function deedText(event: { process: string; op: string; things: string }): string {
+    return event.op === 'exit' && event.things === ''
+        ? `${event.process} ends`
+        : `${event.process} ${verbs[event.op] ?? event.op} ${event.things}`.trimEnd();
+}
+
+export function eventText(event: { process: string; op: string; things: string; result: string }): string {
+    return `${deedText(event)}: ${words[event.result] ?? event.result}`;
 }
