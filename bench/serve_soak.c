@@ -22,43 +22,47 @@ struct soak {
     uint64_t memory_before, memory_after, memory_most;
 };
 
-static gordian_status run_for(struct soak *soak, double seconds, double rate, gordian_error *error,
-                              uint64_t *operations)
+/* As fast as it goes. */
+static gordian_status find_top(struct soak *soak, double seconds, gordian_error *error)
 {
-    uint64_t start = clock_ns(), end = start + (uint64_t)(seconds * 1e9);
+    uint64_t start = clock_ns(), end = start + (uint64_t)(seconds * 1e9), operations = 0;
     gordian_status status = GORDIAN_OK;
-    *operations = 0;
-    for (uint64_t now = start; now < end && status == GORDIAN_OK; now = clock_ns()) {
-        uint64_t due = (uint64_t)(rate * (double)(now - start) / 1e9);
-        if (rate > 0 && *operations >= due) {
-            usleep(200);
-            continue;
-        }
+    while (clock_ns() < end && status == GORDIAN_OK) {
         status = peer_exchange(&soak->peer, DEPTH, error);
-        *operations += DEPTH;
+        operations += DEPTH;
     }
+    soak->top = (double)operations / ((double)(clock_ns() - start) / 1e9);
     return status;
 }
 
-/* In pieces of about a second, with a look at the memory after each. */
+static void look_at_memory(struct bench *bench, struct soak *soak, uint32_t second)
+{
+    uint64_t memory = serve_memory(&soak->service);
+    if (second == bench->options->soak / 10)
+        soak->memory_before = memory;
+    soak->memory_most = memory > soak->memory_most ? memory : soak->memory_most;
+    soak->memory_after = memory;
+    bench_progress(bench, "serve: soak, %u of %u s, %.1f MiB", second + 1, bench->options->soak,
+                   (double)memory / 1048576);
+}
+
+/* Held to the rate over the whole time: what a stall costs is made up for. */
 static gordian_status run_long(struct bench *bench, struct soak *soak)
 {
-    uint32_t seconds = bench->options->soak;
-    uint64_t all = 0, start = clock_ns();
+    uint64_t start = clock_ns(), operations = 0;
     gordian_status status = GORDIAN_OK;
-    for (uint32_t s = 0; s < seconds && status == GORDIAN_OK; s++) {
-        uint64_t operations;
-        status = run_for(soak, 1, soak->top * SHARE, bench->error, &operations);
-        all += operations;
-        uint64_t memory = serve_memory(&soak->service);
-        if (s == seconds / 10)
-            soak->memory_before = memory;
-        soak->memory_most = memory > soak->memory_most ? memory : soak->memory_most;
-        soak->memory_after = memory;
-        bench_progress(bench, "serve: soak, %u of %u s, %.1f MiB", s + 1, seconds,
-                       (double)memory / 1048576);
+    for (uint32_t second = 0; second < bench->options->soak && status == GORDIAN_OK;) {
+        uint64_t passed = clock_ns() - start;
+        if (passed >= (second + 1) * UINT64_C(1000000000)) {
+            look_at_memory(bench, soak, second++);
+        } else if ((double)operations >= soak->top * SHARE * (double)passed / 1e9) {
+            usleep(200);
+        } else {
+            status = peer_exchange(&soak->peer, DEPTH, bench->error);
+            operations += DEPTH;
+        }
     }
-    soak->rate = (double)all / ((double)(clock_ns() - start) / 1e9);
+    soak->rate = (double)operations / ((double)(clock_ns() - start) / 1e9);
     return status;
 }
 
@@ -89,7 +93,6 @@ static gordian_status add_rows(struct bench *bench, const struct soak *soak)
 gordian_status serve_soak(struct bench *bench)
 {
     struct soak soak = {0};
-    uint64_t operations = 0;
     gordian_error error = {0};
     gordian_status status = serve_start(&soak.service, "batch", &error);
     if (status == GORDIAN_UNAVAILABLE)
@@ -104,8 +107,7 @@ gordian_status serve_soak(struct bench *bench)
         bench_progress(bench, "serve: the top rate");
         double seconds =
             bench->options->soak / 10.0 < TOP_MOST ? bench->options->soak / 10.0 + 1 : TOP_MOST;
-        status = run_for(&soak, seconds, 0, bench->error, &operations);
-        soak.top = (double)operations / seconds;
+        status = find_top(&soak, seconds, bench->error);
         if (status == GORDIAN_OK)
             status = run_long(bench, &soak);
         peer_close(&soak.peer);

@@ -51,7 +51,7 @@ _gordian_argument() {
     --open) _gordian_words "detect avoid" "$2" ;;
     --on-deadlock) _gordian_words "report abort break" "$2" ;;
     --on-unwatchable) _gordian_words "run stop" "$2" ;;
-    --svg | --csv | --table | --json | -j | --dot | --trace | --output | -o | --suppress | --include | -I | --token-file | --tls-cert | --tls-key | --tls-clients | --config | --data | -d | --socket) _gordian_files "$2" ;;
+    --svg | --csv | --table | --json | -j | --dot | --trace | --output | -o | --suppress | --include | -I | --token-file | --tls-cert | --tls-key | --tls-clients | --config | --data | -d | --export | --socket) _gordian_files "$2" ;;
     *) COMPREPLY=() ;;
     esac
 }

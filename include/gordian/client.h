@@ -36,6 +36,8 @@
  * functions the library keeps the lease alive by itself; a program that computes for longer than a
  * third of its lease calls gordian_client_work in between.
  *
+ * Over TCP nothing is encrypted here: use the Unix socket, loopback, or a tunnel that does.
+ *
  * Conventions are those of gordian.h: a status and a message, outputs written on success only,
  * no globals, no output. Threads: a client is used by one thread at a time; different clients are
  * independent. SIGPIPE is never raised.

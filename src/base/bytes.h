@@ -51,7 +51,7 @@ static inline bool bytes_room(struct bytes *bytes, size_t count)
 
 static inline void bytes_put(struct bytes *bytes, const void *data, size_t count)
 {
-    if (count == 0 || !bytes_room(bytes, count))
+    if (count == 0 || !bytes_room(bytes, count) || !bytes->data)
         return;
     memcpy(bytes->data + bytes->used, data, count);
     bytes->used += count;

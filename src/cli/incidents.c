@@ -215,6 +215,7 @@ static gordian_status export_all(struct listing *listing)
                       strerror(written ? errno : number));
     if (status)
         unlink(fresh);
+    listing->out = &listing->cli->out;
     return status;
 }
 

@@ -8,6 +8,7 @@
 #include "serve/server.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -208,6 +209,7 @@ static int run(struct serve *serve)
 {
     gordian_error error = {0};
     struct server *server;
+    signal(SIGXFSZ, SIG_IGN); /* a limit on a file's size is an error, as a full disk is */
     raise_descriptors();
     gordian_status status = server_open(&server, &serve->options, &error);
     if (status)

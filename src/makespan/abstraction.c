@@ -178,11 +178,36 @@ static bool lay_out(struct abstraction *abstraction, uint64_t most)
     return true;
 }
 
+/* About how many steps a box can have, for the leaves alone: starts shared out evenly. */
+static double count_leaves(const struct abstraction_plan *plan, const struct makespan_model *model)
+{
+    uint32_t starts[ABSTRACTION_MAX_BLOCKS] = {0}, used[MAKESPAN_TYPES] = {0};
+    double ways = 1;
+    for (uint32_t left = model->sigma; left > 0; left--) {
+        uint32_t best = UINT32_MAX;
+        for (uint32_t b = 0; b < plan->block_count; b++) {
+            uint32_t type = plan->blocks[b].type;
+            if (plan->blocks[b].length > 1 && used[type] < model->units[type] &&
+                (best == UINT32_MAX || starts[b] < starts[best]))
+                best = b;
+        }
+        if (best == UINT32_MAX)
+            break;
+        starts[best]++;
+        used[plan->blocks[best].type]++;
+    }
+    for (uint32_t b = 0; b < plan->block_count; b++)
+        ways *= starts[b] + 1;
+    return ways;
+}
+
 gordian_status abstraction_open(struct abstraction **out, const struct makespan_model *model,
                                 const struct abstraction_plan *plan, uint64_t most,
                                 const gordian_allocator *memory, gordian_error *error)
 {
     *out = NULL;
+    if (count_leaves(plan, model) > ABSTRACTION_MAX_STEPS)
+        return GORDIAN_END;
     struct abstraction *abstraction = memory_zeroed(memory, sizeof *abstraction);
     if (!abstraction)
         return fail_memory(error);
@@ -198,7 +223,7 @@ gordian_status abstraction_open(struct abstraction **out, const struct makespan_
         memory_alloc(memory, abstraction->block_count * width * (width - 1) * sizeof(uint64_t));
     if (!abstraction->before)
         status = fail_memory(error);
-    else if (!count_boxes(abstraction, most))
+    else if (!count_boxes(abstraction, most < ABSTRACTION_MAX_BOXES ? most : ABSTRACTION_MAX_BOXES))
         status = GORDIAN_END;
     if (!status) {
         abstraction->offsets =

@@ -29,8 +29,13 @@
 
 #include "makespan/model.h"
 
-/* More runs than this have no abstraction. */
-enum { ABSTRACTION_MAX_BLOCKS = 64 };
+/* Systems beyond these have no abstraction: runs, numbers of warps in them, and ways to leave them
+ * in a cycle (about). */
+enum {
+    ABSTRACTION_MAX_BLOCKS = 64,
+    ABSTRACTION_MAX_BOXES = 1 << 23,
+    ABSTRACTION_MAX_STEPS = 5000,
+};
 
 struct abstraction_block {
     uint32_t first, length, type;
@@ -62,7 +67,7 @@ bool abstraction_plan_types(struct abstraction_plan *plan, const struct makespan
  * none, and nothing is abstract any more. */
 bool abstraction_plan_refine(struct abstraction_plan *plan, const struct makespan_model *model);
 
-/* GORDIAN_END: more states than `most`. */
+/* GORDIAN_END: more states than `most`, or beyond the limits above. */
 gordian_status abstraction_open(struct abstraction **out, const struct makespan_model *model,
                                 const struct abstraction_plan *plan, uint64_t most,
                                 const gordian_allocator *memory, gordian_error *error);

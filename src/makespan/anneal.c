@@ -6,8 +6,8 @@
 
 #include <string.h>
 
-/* Steps of a chain between looks at the others: a few milliseconds. */
-enum { SLICE = 2000 };
+/* Entries that a chain may place between looks at the others: a few milliseconds. */
+enum { SLICE = 800000 };
 
 /* What one thread needs, whatever chain it runs. */
 struct desk {
@@ -70,13 +70,14 @@ static void tell(struct hall *hall, const struct anneal_chain *chain)
 
 static void run_chain(struct hall *hall, struct anneal_chain *chain)
 {
+    uint32_t slice = SLICE / hall->model->work + 1;
     anneal_chain_begin(chain);
     atomic_fetch_add(&hall->watch->evaluations, 1);
     tell(hall, chain);
     while (!anneal_chain_over(chain) && !watch_stopped(hall->watch) &&
            chain->number < atomic_load_explicit(&hall->enough, memory_order_relaxed)) {
         uint64_t before = chain->step;
-        bool better = anneal_chain_run(chain, SLICE);
+        bool better = anneal_chain_run(chain, slice);
         atomic_fetch_add_explicit(&hall->watch->evaluations, chain->step - before,
                                   memory_order_relaxed);
         if (better)

@@ -1,5 +1,7 @@
 /* The dive, for one size of words: included after expand_body.h. */
 
+enum { NAME(MOST_CHILDREN) = 1 << 20 };
+
 struct NAME(child) {
     WORD word;
     uint32_t bound;
@@ -27,6 +29,12 @@ struct NAME(dive) {
 static void NAME(dive_emit)(void *context, WORD word, uint32_t bound)
 {
     struct NAME(dive) *dive = context;
+    /* A state with so many ways on is not for diving. */
+    if (dive->child_count - dive->frames[dive->depth - 1].begin >= NAME(MOST_CHILDREN) ||
+        watch_stopped(dive->search->watch))
+        dive->expansion.quit = true;
+    if (dive->expansion.quit)
+        return;
     if (dive->failed || !memory_grow(&dive->search->memory, &dive->children, &dive->child_room,
                                      dive->child_count + 1, sizeof *dive->children)) {
         dive->failed = true;
@@ -99,7 +107,8 @@ static bool NAME(go_deep)(struct NAME(dive) * dive, uint64_t most, WORD *end, bo
 {
     while (dive->depth > 0) {
         struct NAME(frame) *frame = &dive->frames[dive->depth - 1];
-        if (watch_stopped(dive->search->watch) || (most && dive->states >= most)) {
+        if (dive->expansion.quit || watch_stopped(dive->search->watch) ||
+            (most && dive->states >= most)) {
             *cut = true;
             return false;
         }

@@ -244,7 +244,9 @@ static gordian_status prove(struct proof *proof, gordian_error *error)
     if (!status && !next)
         status = anneal(proof, proof->options->evaluations, error);
     while (!status && next) {
-        uint64_t states = next->states;
+        /* A state of the search takes as long as some dozens of a table of parts of runs, and some
+         * hundreds of coarser ones. */
+        uint64_t states = next->states, share = proof->coarse ? 1000 : 50;
         status = forgive(proof, climb(proof, next, error));
         next = NULL;
         if (!status && states > 1000000)
@@ -254,7 +256,7 @@ static gordian_status prove(struct proof *proof, gordian_error *error)
         if (!status && !next && states > 1000000)
             status = anneal(proof, proof->options->evaluations, error);
         if (!status)
-            status = look(proof, next ? next->states / 10 + 1000 : 0, error);
+            status = look(proof, next ? next->states / share + 1000 : 0, error);
         if (status || settled(proof)) {
             abstraction_close(next);
             next = NULL;

@@ -11,6 +11,7 @@ struct NAME(expansion) {
     uint32_t known; /* only what may lead to better than this is wanted */
     void (*emit)(void *context, WORD word, uint32_t bound);
     void *context;
+    bool quit; /* emit has had enough */
 
     WORD word;
     uint32_t time, progress;           /* progress: K, what a step adds to it */
@@ -109,6 +110,8 @@ static void NAME(spread)(struct NAME(expansion) * x, uint32_t at, WORD word);
 static void NAME(spread_stays)(struct NAME(expansion) * x, uint32_t at, uint32_t place,
                                uint32_t left, WORD word)
 {
+    if (x->quit)
+        return;
     if (left == 0) {
         NAME(spread)(x, at + 1, word);
         return;

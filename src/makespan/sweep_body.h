@@ -140,8 +140,10 @@ static void NAME(sweep_emit)(void *context, WORD word, uint32_t bound)
     struct NAME(batch) *batch = &sweeper->batches[number];
     batch->words[batch->count] = word;
     batch->steps[batch->count++] = (uint16_t)x->progress;
-    if (batch->count == NAME(BATCH))
-        NAME(flush)(sweeper, number);
+    if (batch->count < NAME(BATCH))
+        return;
+    NAME(flush)(sweeper, number);
+    sweeper->expansion.quit = watch_stopped(sweep->search->watch) || atomic_load(&sweep->failed);
 }
 
 static void NAME(expand_shard)(struct NAME(sweeper) * sweeper, uint32_t number)
@@ -151,7 +153,9 @@ static void NAME(expand_shard)(struct NAME(sweeper) * sweeper, uint32_t number)
     for (size_t i = 0; i < slots->room; i++) {
         if (!slots->words[i])
             continue;
-        if (watch_stopped(sweep->search->watch) || atomic_load(&sweep->failed))
+        sweeper->expansion.quit =
+            watch_stopped(sweep->search->watch) || atomic_load(&sweep->failed);
+        if (sweeper->expansion.quit)
             return;
         NAME(expand)(&sweeper->expansion, slots->words[i]);
     }

@@ -152,7 +152,7 @@ int api_logout(struct api_call *call)
     snprintf(call->headers, sizeof call->headers,
              "Set-Cookie: " API_COOKIE "=; Path=/; HttpOnly; SameSite=Strict; Max-Age=0\r\n");
     struct json json;
-    json_begin(&json, call->out);
+    json_begin(&json, &call->out);
     json_end(&json);
     return 200;
 }
@@ -301,18 +301,16 @@ static bool reply_other(struct api_call *call, struct http_connection *connectio
 
 static void reply_api(struct api_call *call, struct http_connection *connection)
 {
-    struct output out;
     char headers[sizeof call->headers + sizeof API_HEADERS];
-    output_open(&out, -1);
-    call->out = &out;
+    output_open(&call->out, -1);
     int status = route(call);
     if (status != 200) {
-        output_close(&out);
+        output_close(&call->out);
         http_reply_error(connection, status, "%s", call->message);
         return;
     }
     snprintf(headers, sizeof headers, "%s%s", API_HEADERS, call->headers);
-    http_reply(connection, 200, "application/json", headers, &out);
+    http_reply(connection, 200, "application/json", headers, &call->out);
 }
 
 void api_handle(void *context, struct http_connection *connection,

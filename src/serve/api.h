@@ -60,7 +60,7 @@ struct api_call {
     const char *body;
     size_t length;
     struct served *system; /* of paths below /systems/NAME */
-    struct output *out;    /* the answer */
+    struct output out;     /* the answer */
     char message[300];     /* of a status that is not 200 */
     char headers[200];     /* more of them, each with CR LF */
 };

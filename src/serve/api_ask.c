@@ -131,7 +131,7 @@ static int write_chain(struct chain *chain, uint32_t process)
     gordian_error error;
     gordian_status status = GORDIAN_OK;
     struct json json;
-    json_begin(&json, call->out);
+    json_begin(&json, &call->out);
     json_key_text(&json, "system", chain->system->name);
     json_key_text(&json, "process", api_process(chain->system, process, label));
     json_open(&json, "chain", '[');
@@ -233,7 +233,7 @@ int api_what_if(struct api_call *call)
     if (served_ask(call->system, &event, &outcome, &error) != GORDIAN_OK)
         return api_broken(call, &error);
     struct json json;
-    json_begin(&json, call->out);
+    json_begin(&json, &call->out);
     json_key_text(&json, "system", call->system->name);
     json_key_text(&json, "process", api_process(call->system, event.process, label));
     json_key_text(&json, "result", served_outcome_text(call->system, outcome));
@@ -269,7 +269,7 @@ int api_login(struct api_call *call)
                  "=%s; Path=/; HttpOnly; SameSite=Strict; Max-Age=%d%s\r\n",
                  cookie, AUTH_COOKIE_HOURS * 3600, call->api->tls ? "; Secure" : "");
     struct json json;
-    json_begin(&json, call->out);
+    json_begin(&json, &call->out);
     json_key_text(&json, "rights", rights == AUTH_WRITE ? "write" : "read");
     json_end(&json);
     return 200;

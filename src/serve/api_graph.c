@@ -284,7 +284,7 @@ int api_graph(struct api_call *call)
     int status = open_picker(&picker) ? pick_nodes(&picker) : 503;
     if (status == 200) {
         struct json json;
-        json_begin(&json, call->out);
+        json_begin(&json, &call->out);
         json_key_text(&json, "system", call->system->name);
         json_key_u64(&json, "seq", call->system->seq);
         write_processes(&picker, &json);

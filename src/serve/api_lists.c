@@ -38,7 +38,7 @@ int api_systems(struct api_call *call)
 {
     const struct service *service = call->api->service;
     struct json json;
-    json_begin(&json, call->out);
+    json_begin(&json, &call->out);
     json_open(&json, "systems", '[');
     for (uint32_t i = 0; i < service->system_limit; i++)
         if (service->systems[i])
@@ -104,7 +104,7 @@ int api_incidents(struct api_call *call)
         return api_fail(call, 503, "the history of incidents cannot be read now");
     if (!read_filter(call, &filter, &page.left))
         return api_fail(call, 400, "'since', 'until', 'before' and 'limit' are numbers");
-    json_begin(&page.json, call->out);
+    json_begin(&page.json, &call->out);
     json_open(&page.json, "incidents", '[');
     gordian_status status = incidents_query(db, &filter, write_incident, &page, &error);
     if (status != GORDIAN_OK && status != GORDIAN_END)
@@ -135,7 +135,7 @@ int api_incident(struct api_call *call, const char *id)
         return api_fail(call, 404, "incidents have numbers: '%.40s' is none", id);
     if (!db)
         return api_fail(call, 503, "the history of incidents cannot be read now");
-    json_begin(&json, call->out);
+    json_begin(&json, &call->out);
     gordian_status status = incidents_get(db, number, write_one, &json, &error);
     if (status == GORDIAN_END)
         return api_fail(call, 404, "there is no incident %llu", (unsigned long long)number);
@@ -163,7 +163,7 @@ int api_rates(struct api_call *call)
         seconds = system ? system->seconds : NULL;
     }
     struct json json;
-    json_begin(&json, call->out);
+    json_begin(&json, &call->out);
     json_key_u64(&json, "interval_ms", 1000);
     json_open(&json, "rates", '[');
     uint64_t first = rates->next > wanted ? rates->next - wanted : 0;

@@ -24,6 +24,7 @@
 
 #define KEEP_ROOM  (256u << 10) /* an empty buffer above this is given back */
 #define PARTIAL_MS 60000        /* for the rest of a frame that has begun */
+#define RETRY_MS   10           /* to look again whether answers have been read */
 
 /* Answers up to `end` may leave when record `number` is kept. */
 struct hold {
@@ -135,12 +136,13 @@ static void keep_rest(struct connection *connection, const unsigned char *bytes,
     connection->in_used = count;
 }
 
+/* Goes on when the quota permits, or in the next turn, if its answers are read. */
 static void throttle(struct connection *connection)
 {
     uint32_t ms = service_pause_ms(&connection->client);
+    if (unsent(connection) >= SERVER_OUT_PAUSE && ms < RETRY_MS)
+        ms = RETRY_MS;
     struct timeval pause = {.tv_sec = ms / 1000, .tv_usec = (int)(ms % 1000) * 1000};
-    if (ms == 0)
-        pause.tv_usec = 1000;
     connection->throttled = true;
     event_add(connection->resume, &pause);
 }
@@ -182,6 +184,10 @@ static void on_resume(evutil_socket_t fd, short what, void *context)
     struct connection *connection = context;
     (void)fd;
     (void)what;
+    if (unsent(connection) >= SERVER_OUT_PAUSE) {
+        throttle(connection);
+        return;
+    }
     connection->throttled = false;
     connection->server->turn_ns = clock_ns();
     take(connection, connection->in, connection->in_used);
@@ -554,7 +560,7 @@ void connection_close(struct connection *connection)
 {
     struct server *server = connection->server;
     service_detach(&connection->client);
-    server->more_to_do = true; /* a session may have ended with it: what it held is given back now */
+    server->more_to_do = true; /* what its session held, if that ends with it, is given back now */
     if (connection->is_dirty)
         leave_dirty(connection);
     *(connection->prev ? &connection->prev->next : &server->connections) = connection->next;
@@ -569,8 +575,9 @@ static const char *fault_of(const struct connection *connection, uint64_t now)
 {
     const struct client *client = &connection->client;
     bool silent = client->form == CLIENT_UNKNOWN || client->rights == SERVICE_NOTHING;
-    if (unsent(connection) > 0 && connection->hold_count > 0 && connection->blocked &&
-        now - connection->progress > SERVER_DRAIN_MS)
+    bool full = connection->blocked ||
+                (connection->tls && evbuffer_get_length(bufferevent_get_output(connection->tls)));
+    if (full && now - connection->progress > SERVER_DRAIN_MS)
         return "does not read its answers";
     if (silent && connection->from == FROM_TCP && now - connection->opened > SERVER_START_MS)
         return "has not said who it is";

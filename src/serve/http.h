@@ -91,5 +91,7 @@ bool http_stream_write(struct http_connection *connection, const void *bytes, si
 /* Bytes that the client has not read yet. */
 size_t http_stream_pending(const struct http_connection *connection);
 void http_stream_end(struct http_connection *connection);
+/* Cuts the client off; `gone` will be called. */
+void http_stream_cut(struct http_connection *connection);
 
 #endif

@@ -179,8 +179,7 @@ bool http_stream_write(struct http_connection *connection, const void *bytes, si
     if (connection->doomed)
         return false;
     if (evbuffer_get_length(out) + length > connection->http->options.limits.stream_bytes) {
-        connection->http->figures.cut_off++;
-        http_doom(connection);
+        http_stream_cut(connection);
         return false;
     }
     if (evbuffer_add(out, bytes, length) != 0) {
@@ -188,6 +187,14 @@ bool http_stream_write(struct http_connection *connection, const void *bytes, si
         return false;
     }
     return true;
+}
+
+void http_stream_cut(struct http_connection *connection)
+{
+    if (connection->doomed)
+        return;
+    connection->http->figures.cut_off++;
+    http_doom(connection);
 }
 
 size_t http_stream_pending(const struct http_connection *connection)

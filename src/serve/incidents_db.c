@@ -89,26 +89,33 @@ static bool file_name(char *name, size_t size, const char *path, const char *que
     return !*path && (size_t)rest < size - used;
 }
 
-/* In a folder that is not ours to write to, where nobody works now: there is no log, so it can be
- * read as it is. */
-static bool is_at_rest(const char *path)
+/* Without a log nobody works here now: it can be read as it is, also in a folder that is not ours
+ * to write to, and no traces are left there. (An empty log may have been left by a reader.) */
+static bool is_at_rest(const char *path, bool surely)
 {
     char log[4096];
     struct stat there;
     return (size_t)snprintf(log, sizeof log, "%s-wal", path) < sizeof log &&
-           (stat(log, &there) != 0 || there.st_size == 0);
+           (stat(log, &there) != 0 ? errno == ENOENT : !surely && there.st_size == 0);
 }
 
-static gordian_status open_path(struct incidents_db *db, const char *path, gordian_error *error)
+/* Opens it as it is, or with its log. */
+static int open_either(struct incidents_db *db, const char *path, bool as_it_is,
+                       int64_t *application, int64_t *version)
 {
     char name[8192];
+    if (!file_name(name, sizeof name, path, as_it_is ? "?immutable=1" : ""))
+        return SQLITE_CANTOPEN;
+    return open_file(db, name, application, version);
+}
+
+static gordian_status open_path(struct incidents_db *db, const char *path, bool live,
+                                gordian_error *error)
+{
     int64_t application = 0, version = 0;
-    if (!file_name(name, sizeof name, path, ""))
-        return fail(error, GORDIAN_INPUT, "the name of the folder is too long");
-    int code = open_file(db, name, &application, &version);
-    if (code && !journal_is_damage(code) && is_at_rest(path) &&
-        file_name(name, sizeof name, path, "?immutable=1"))
-        code = open_file(db, name, &application, &version);
+    int code = open_either(db, path, !live && is_at_rest(path, true), &application, &version);
+    if (code && !live && !journal_is_damage(code) && is_at_rest(path, false))
+        code = open_either(db, path, true, &application, &version);
     if (code)
         return fail(error, journal_is_damage(code) ? GORDIAN_INPUT : GORDIAN_IO, "%.200s: %s", path,
                     db->db ? sqlite3_errmsg(db->db) : sqlite3_errstr(code));
@@ -122,8 +129,8 @@ static gordian_status open_path(struct incidents_db *db, const char *path, gordi
     return GORDIAN_OK;
 }
 
-gordian_status incidents_open(struct incidents_db **out, const char *folder,
-                              const gordian_allocator *allocator, gordian_error *error)
+static gordian_status open_folder(struct incidents_db **out, const char *folder, bool live,
+                                  const gordian_allocator *allocator, gordian_error *error)
 {
     char path[4096];
     struct stat there;
@@ -137,12 +144,24 @@ gordian_status incidents_open(struct incidents_db **out, const char *folder,
     if (status)
         return status;
     (*out)->owned = true;
-    status = open_path(*out, path, error);
+    status = open_path(*out, path, live, error);
     if (status) {
         incidents_close(*out);
         *out = NULL;
     }
     return status;
+}
+
+gordian_status incidents_open(struct incidents_db **out, const char *folder,
+                              const gordian_allocator *allocator, gordian_error *error)
+{
+    return open_folder(out, folder, false, allocator, error);
+}
+
+gordian_status incidents_join(struct incidents_db **out, const char *folder,
+                              const gordian_allocator *allocator, gordian_error *error)
+{
+    return open_folder(out, folder, true, allocator, error);
 }
 
 /* ---- questions */

@@ -45,6 +45,9 @@ struct incidents_db;
  * this version. On failure *out is NULL. */
 gordian_status incidents_open(struct incidents_db **out, const char *folder,
                               const gordian_allocator *allocator, gordian_error *error);
+/* The same for the service whose folder it is. */
+gordian_status incidents_join(struct incidents_db **out, const char *folder,
+                              const gordian_allocator *allocator, gordian_error *error);
 /* The same over a connection of SQLite that somebody else owns. */
 struct sqlite3;
 gordian_status incidents_share(struct incidents_db **out, struct sqlite3 *db,

@@ -19,6 +19,7 @@ static const char schema[] =
     " replay TEXT);"
     "CREATE INDEX incident_at ON incident(at);"
     "CREATE INDEX incident_ended ON incident(ended);"
+    "CREATE INDEX incident_replay ON incident(id) WHERE replay IS NOT NULL;"
     "CREATE VIEW incidents AS SELECT id, system,"
     " strftime('%Y-%m-%dT%H:%M:%fZ', at / 1000.0, 'unixepoch') AS formed,"
     " strftime('%Y-%m-%dT%H:%M:%fZ', ended / 1000.0, 'unixepoch') AS ended,"
@@ -57,6 +58,12 @@ static const char *const texts[JOURNAL_STATEMENTS] = {
         " WHERE first <= ?1 AND first + count - 1 <= ?1 ORDER BY first LIMIT 256)",
     [JOURNAL_TRIM_INCIDENTS] =
         "DELETE FROM incident WHERE id IN (SELECT id FROM incident WHERE ended < ?1 LIMIT 256)",
+    [JOURNAL_TRIM_HISTORY] =
+        "DELETE FROM incident WHERE id IN (SELECT id FROM incident WHERE ended IS NOT NULL"
+        " AND id <= (SELECT max(id) FROM incident) - ?1 LIMIT 256)",
+    [JOURNAL_TRIM_REPLAYS] =
+        "UPDATE incident SET replay = NULL WHERE id IN (SELECT id FROM incident WHERE replay IS"
+        " NOT NULL AND id <= (SELECT max(id) FROM incident) - ?1 LIMIT 64)",
 };
 
 /* ---- words for what went wrong */
@@ -428,10 +435,31 @@ int journal_trim(struct journal *journal, uint64_t through, bool *more)
     return code;
 }
 
-int journal_trim_incidents(struct journal *journal, uint64_t ended_before, uint64_t *dropped)
+/* Runs a statement about at most `number`; how many rows it changed. */
+static int trim_by(struct journal *journal, enum journal_statement which, uint64_t number,
+                   uint64_t *changed)
 {
-    sqlite3_bind_int64(journal->statements[JOURNAL_TRIM_INCIDENTS], 1, (sqlite3_int64)ended_before);
-    int code = step(journal, JOURNAL_TRIM_INCIDENTS);
-    *dropped = code ? 0 : (uint64_t)sqlite3_changes(journal->db);
+    sqlite3_bind_int64(journal->statements[which], 1, (sqlite3_int64)number);
+    int code = step(journal, which);
+    *changed = code ? 0 : (uint64_t)sqlite3_changes(journal->db);
+    return code;
+}
+
+int journal_trim_incidents(struct journal *journal, uint64_t ended_before, uint64_t *dropped,
+                           bool *more)
+{
+    bool memory = journal->in_memory;
+    uint64_t old = 0, many = 0, replays = 0;
+    int code = SQLITE_OK;
+    if (ended_before)
+        code = trim_by(journal, JOURNAL_TRIM_INCIDENTS, ended_before, &old);
+    if (!code)
+        code = trim_by(journal, JOURNAL_TRIM_HISTORY,
+                       memory ? JOURNAL_MEMORY_INCIDENTS : JOURNAL_INCIDENTS, &many);
+    if (!code)
+        code = trim_by(journal, JOURNAL_TRIM_REPLAYS,
+                       memory ? JOURNAL_MEMORY_REPLAYS : JOURNAL_REPLAYS, &replays);
+    *dropped = old + many;
+    *more = old + many + replays > 0;
     return code;
 }

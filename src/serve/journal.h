@@ -14,6 +14,11 @@
 
 #include <sqlite3.h>
 
+#define JOURNAL_INCIDENTS        1000000 /* kept at most, but for those that stand */
+#define JOURNAL_REPLAYS          5000    /* kept at most: those of the newest incidents */
+#define JOURNAL_MEMORY_INCIDENTS 10000   /* the same for a database in memory */
+#define JOURNAL_MEMORY_REPLAYS   1000
+
 #define JOURNAL_APPLICATION 0x47524431 /* application_id: "GRD1" */
 
 /* Records that are committed together: one row. */
@@ -43,6 +48,8 @@ enum journal_statement {
     JOURNAL_TRIM_PARTS,
     JOURNAL_TRIM_ROWS,
     JOURNAL_TRIM_INCIDENTS,
+    JOURNAL_TRIM_HISTORY,
+    JOURNAL_TRIM_REPLAYS,
     JOURNAL_STATEMENTS,
 };
 
@@ -90,6 +97,9 @@ int journal_put_snapshot(struct journal *journal, uint64_t number, uint64_t at, 
 
 /* Deletes some of what is not needed any more; *more: there may be some left. */
 int journal_trim(struct journal *journal, uint64_t through, bool *more);
-int journal_trim_incidents(struct journal *journal, uint64_t ended_before, uint64_t *dropped);
+/* Incidents that ended before that time (0: that is no reason), and what is beyond the newest ones:
+ * a storm of deadlocks must not fill the disk. *dropped: incidents; *more as above. */
+int journal_trim_incidents(struct journal *journal, uint64_t ended_before, uint64_t *dropped,
+                           bool *more);
 
 #endif

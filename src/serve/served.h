@@ -59,7 +59,13 @@ struct served_process {
     uint32_t want_room;
 };
 
-/* An incident that has not ended: see incident.h. */
+/* How long it has waited, by a clock that may have been set back. */
+static inline uint64_t served_waited(const struct served_process *process, uint64_t now)
+{
+    return process->since && now > process->since ? now - process->since : 0;
+}
+
+/* An incident that has not ended: see incident.c. */
 struct open_incident {
     uint64_t id;
     uint64_t at;       /* ms since 1970 */

@@ -188,7 +188,6 @@ static void begin_stop(struct server *server)
 static void tick(struct server *server)
 {
     server->tick = false;
-    server->more_to_do = service_tick(server->service) == 0;
     connections_tick(server);
     watch_health(server);
     if (server->reload)
@@ -204,7 +203,9 @@ static void tick(struct server *server)
 
 static void end_turn(struct server *server)
 {
-    if (server->tick || server->more_to_do || server->reload || server->stop_signal)
+    bool busy = server->tick || service_is_busy(server->service);
+    server->more_to_do = busy && service_tick(server->service) == 0;
+    if (server->tick || server->reload || server->stop_signal)
         tick(server);
     store_seal(server->store);
     connections_flush(server);

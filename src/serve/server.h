@@ -22,11 +22,10 @@ struct evconnlistener;
 struct connection;
 struct http_server; /* http.h */
 
-#define SERVER_READ         (64u << 10)  /* bytes read from a connection in one turn */
-#define SERVER_OUT_PAUSE    (1u << 20)   /* unsent bytes: nothing more is read from it */
-#define SERVER_OUT_MAX      (128u << 20) /* unsent bytes: it is cut off */
-#define SERVER_DRAIN_MS     30000        /* without any progress in sending: it is cut off */
-#define SERVER_START_MS     10000 /* for the first bytes of a connection, and for its HELLO */
+#define SERVER_READ         (64u << 10) /* bytes read from a connection in one turn */
+#define SERVER_OUT_PAUSE    (1u << 20)  /* unsent bytes: nothing more is read from it */
+#define SERVER_DRAIN_MS     30000       /* without any progress in sending: it is cut off */
+#define SERVER_START_MS     10000       /* for the first bytes of a connection, and for its HELLO */
 #define SERVER_LISTENERS    16
 #define SERVER_DEFAULT_HTTP "127.0.0.1:7420"
 

@@ -453,6 +453,8 @@ static gordian_status open_base(struct server *server, gordian_error *error)
     return server->base && server->scratch ? GORDIAN_OK : fail_memory(error);
 }
 
+typedef gordian_status step(struct server *server, gordian_error *error);
+
 gordian_status server_open(struct server **out, const struct server_options *options,
                            gordian_error *error)
 {
@@ -465,9 +467,7 @@ gordian_status server_open(struct server **out, const struct server_options *opt
     server->accepting = server->was_healthy = true;
     server->systemd.fd = -1;
     server->peers.socket_group = (gid_t)-1;
-    gordian_status (*const steps[])(struct server *, gordian_error *) = {
-        open_base, open_security, open_store, open_service, recover,
-    };
+    static step *const steps[] = {open_base, open_security, open_store, open_service, recover};
     gordian_status status = systemd_open(&server->systemd, error);
     for (size_t i = 0; i < sizeof steps / sizeof *steps && !status; i++)
         status = steps[i](server, error);

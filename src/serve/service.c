@@ -154,7 +154,7 @@ static struct service *allocate(const struct service_options *options)
 }
 
 gordian_status service_new(struct service **out, const struct service_options *options,
-                            gordian_error *error)
+                           gordian_error *error)
 {
     *out = NULL;
     struct service *service = allocate(options);
@@ -321,7 +321,11 @@ bool client_hello(struct client *client, const struct wire_hello *hello)
         client_error(client, WIRE_NOT_KEPT, 1000, 1, why);
         return false;
     }
-    if (session_hello(service, hello, &slot, &error)) {
+    struct wire_hello mine = *hello;
+    static const uint8_t zeros[WIRE_SESSION_SIZE];
+    if (client->session != NOBODY && memcmp(hello->session, zeros, sizeof zeros) == 0)
+        memcpy(mine.session, service->sessions[client->session].id, sizeof mine.session);
+    if (session_hello(service, &mine, &slot, &error)) {
         client_fail(client, &error);
         return false;
     }
@@ -399,6 +403,12 @@ static size_t begin_form(struct client *client, const unsigned char *bytes, size
     return count < WIRE_START_SIZE ? count : WIRE_START_SIZE;
 }
 
+bool client_had_enough(const struct client *client)
+{
+    return client->out.used > TAKE_ANSWERS_MAX ||
+           clock_ns() - client->service->work->began > TAKE_NS_MAX;
+}
+
 size_t service_take(struct client *client, const void *bytes, size_t count, size_t budget,
                     size_t *wanted)
 {
@@ -408,6 +418,7 @@ size_t service_take(struct client *client, const void *bytes, size_t count, size
     *wanted = 1;
     service->work->unmarked = client->out.used;
     service_begin(service);
+    service->work->began = clock_ns();
     if (client->form == CLIENT_UNKNOWN)
         used = begin_form(client, at, count, wanted);
     if (client->form != CLIENT_UNKNOWN && !client->closing)
@@ -462,6 +473,11 @@ uint32_t service_tick(struct service *service)
     if (service->work->ending > 0 && session_drop_some(service))
         return service_may_change(service, &why) ? 0 : TICK_MS;
     return TICK_MS;
+}
+
+bool service_is_busy(const struct service *service)
+{
+    return service->work->ending > 0 || service->unkept;
 }
 
 /* ------------------------------------------------------------------ looking */

@@ -114,7 +114,8 @@ void service_detach(struct client *client);
 /* Takes what has arrived: whole frames or lines, as many as there are and the quota permits, but
  * not much more than `budget` bytes of them. Returns how many bytes were used up; the rest must be
  * there again, with more behind it, next time. *wanted: how many bytes there must be for anything
- * more to happen; 0: enough are there, but it was enough for now (see service_pause_ms). */
+ * more to happen; 0: enough are there, but it was enough for now: come again when
+ * service_pause_ms have passed and the answers have been sent. */
 size_t service_take(struct client *client, const void *bytes, size_t count, size_t budget,
                     size_t *wanted);
 /* Over its quota of events: so long nothing should be read from it; 0: read on. */
@@ -181,6 +182,8 @@ void service_free(struct service *service);
 /* Once in a while, and at the end of every turn: ends leases that are over, tries again what could
  * not be appended. Returns in how many ms it wants to be called again at the latest. */
 uint32_t service_tick(struct service *service);
+/* Is there something for service_tick to do at once? */
+bool service_is_busy(const struct service *service);
 
 /* A system by name, or NULL; all of them: service->systems. */
 struct served *service_find(const struct service *service, const char *name, size_t length);

@@ -280,7 +280,7 @@ static void take_state(struct client *client, const struct wire_frame *frame)
         state.flags = WIRE_KNOWN;
         if (record->since) {
             state.flags |= WIRE_IS_WAITING;
-            state.since_ms = work->now - record->since;
+            state.since_ms = served_waited(record, work->now);
             if (served_is_deadlocked(served, state.process))
                 state.flags |= WIRE_IS_DEADLOCKED;
         }
@@ -438,6 +438,8 @@ size_t binary_take(struct client *client, const unsigned char *bytes, size_t cou
         if (!take_frame(client, &frame))
             return used;
         used += size;
+        if (client_had_enough(client) && used < count)
+            break;
     }
     return client->closing ? count : used;
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #define NOBODY GORDIAN_NONE
+#define NAMED  100000 /* of the deadlocked, when the state of a system is asked for */
 
 static const char *process_name(const struct served *served, uint32_t process, char *buffer)
 {
@@ -141,7 +142,7 @@ static void write_process(struct json *json, struct client *client, struct serve
     json_key_bool(json, "waiting", record->since != 0);
     json_key_bool(json, "deadlocked", record->since && served_is_deadlocked(served, process));
     if (record->since)
-        json_key_u64(json, "since_ms", client->service->work->now - record->since);
+        json_key_u64(json, "since_ms", served_waited(record, client->service->work->now));
     json_key_text(json, "owner", service_owner(client->service, served, process));
     write_side(json, "holds", served, SERVED_HELD, process);
     write_side(json, "waits_for", served, SERVED_WANTED, process);
@@ -195,8 +196,10 @@ void line_state(struct client *client, struct served *served, const struct word 
         const uint32_t *dead;
         size_t count;
         write_system(&json, served);
-        if (served->system && !gordian_deadlocked(served->system, &dead, &count, NULL))
-            write_processes(&json, "deadlocked", served, dead, count);
+        if (served->system && !gordian_deadlocked(served->system, &dead, &count, NULL)) {
+            json_key_u64(&json, "deadlocked_count", count);
+            write_processes(&json, "deadlocked", served, dead, count < NAMED ? count : NAMED);
+        }
     }
     json_end(&json);
 }

@@ -278,7 +278,7 @@ static gordian_status take_event(struct client *client, struct served *served, u
     struct service_work *work = service->work;
     const struct trace *trace = &work->trace;
     gordian_event event;
-    bool created;
+    bool created = false;
     struct answer answer = {.client = client};
     struct apply_events events = {.served = served,
                                   .session = client->session,
@@ -422,6 +422,8 @@ size_t lines_take(struct client *client, const unsigned char *bytes, size_t coun
         if (status && status != GORDIAN_END)
             client_fail(client, &error);
         used += (size_t)(newline - line) + 1;
+        if (client_had_enough(client) && used < count)
+            break;
     }
     return client->closing ? count : used;
 }

@@ -28,6 +28,11 @@
 #define CHUNK 256
 #define WANTS 65536
 
+/* One service_take ends early when so much was answered, or so much time has passed: a few bytes
+ * can ask for a lot. */
+#define TAKE_ANSWERS_MAX (4u << 20)
+#define TAKE_NS_MAX      5000000
+
 /* Unread bytes of a client at which it gets no more notices. */
 #define CLIENT_NOTICES_MAX (32u << 20)
 
@@ -46,6 +51,7 @@ enum record_kind {
 #define RECORD_HEAD 9 /* kind, system, session */
 
 struct service_work {
+    uint64_t began;  /* service_take: ns */
     uint64_t now;    /* of the current command: ms since 1970 */
     uint64_t steady; /* likewise */
     gordian_event events[CHUNK];
@@ -228,6 +234,8 @@ void client_wake(struct client *client);
 
 /* ---- the two forms */
 
+/* Is it another client's turn? */
+bool client_had_enough(const struct client *client);
 size_t binary_take(struct client *client, const unsigned char *bytes, size_t count, size_t budget,
                    size_t *wanted);
 size_t lines_take(struct client *client, const unsigned char *bytes, size_t count, size_t budget,

@@ -5,6 +5,8 @@
 #include <sys/random.h>
 
 #define NOBODY GORDIAN_NONE
+/* What a record can name; how many there may be is a matter of the limits. */
+#define SLOT_MAX (1u << 26)
 /* Processes of lost sessions that are dropped in one go: a fraction of a millisecond. */
 #define DROP_SOME 512
 
@@ -126,8 +128,8 @@ void sessions_free(struct service *service)
 gordian_status session_put(struct service *service, uint32_t slot, const struct wire_hello *hello,
                            gordian_error *error)
 {
-    if (slot >= service->options.limits.sessions)
-        return fail(error, GORDIAN_INPUT, "there is no room for session %u", slot);
+    if (slot > SLOT_MAX)
+        return fail(error, GORDIAN_INPUT, "there is no session %u", slot);
     if (!reserve_slot(service, slot))
         return fail_memory(error);
     struct session *session = &service->sessions[slot];

@@ -11,12 +11,15 @@
 #define EFFECTS_MAX 2000        /* of one change; beyond, a reset is less work */
 #define RESET_MS    1000        /* between two of them, of one system */
 #define BEHIND      (64u << 10) /* unread bytes: changes are left out from here on */
+#define STUCK_MS    30000       /* unread bytes do not become fewer: it is cut off */
 
 struct stream {
     struct stream *next, *previous;
     struct sse *sse;
     struct http_connection *connection;
     bool behind;                       /* has missed something */
+    size_t pending;                    /* unread at the last tick */
+    uint64_t progress;                 /* when it read something last, or had: steady ms */
     char system[GORDIAN_NAME_MAX + 1]; /* "": all */
 };
 
@@ -378,6 +381,7 @@ void sse_begin(struct sse *sse, struct http_connection *connection, const char *
     }
     stream->sse = sse;
     stream->connection = connection;
+    stream->progress = service_steady(sse->api->service);
     snprintf(stream->system, sizeof stream->system, "%s", system ? system : "");
     if (!sse->streams)
         catch_up(sse);
@@ -386,6 +390,17 @@ void sse_begin(struct sse *sse, struct http_connection *connection, const char *
         sse->streams->previous = stream;
     sse->streams = stream;
     http_stream_write(connection, hello, sizeof hello - 1);
+}
+
+/* Whoever does not read at all has gone, whatever its machine says. */
+static void watch_progress(struct stream *stream, uint64_t now)
+{
+    size_t pending = http_stream_pending(stream->connection);
+    if (pending == 0 || pending < stream->pending)
+        stream->progress = now;
+    stream->pending = pending;
+    if (now - stream->progress > STUCK_MS)
+        http_stream_cut(stream->connection);
 }
 
 /* Whoever was behind and has read everything starts anew. */
@@ -421,8 +436,11 @@ void sse_tick(struct sse *sse, bool second)
         if (place)
             flush(sse, service->systems[i], place, false);
     }
-    for (struct stream *stream = sse->streams; stream; stream = stream->next)
+    uint64_t now = service_steady(service);
+    for (struct stream *stream = sse->streams; stream; stream = stream->next) {
+        watch_progress(stream, now);
         pick_up(sse, stream);
+    }
     if (second)
         send_rates(sse);
 }

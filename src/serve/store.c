@@ -140,14 +140,17 @@ static bool may_commit(const struct store *store, const struct batch *batch)
 /* Under the mutex: leaves the batch to the thread. */
 static void enqueue(struct store *store, struct batch *batch)
 {
-    if (!store->queue)
+    bool first = !store->queue;
+    if (first)
         store->queued_at = clock_ns() / 1000000;
     *store->queue_end = batch;
     store->queue_end = &batch->next;
     store->queue_bytes += batch->body.used + batch->incidents.used;
     store->queue_records += batch->count;
     store->hoarding |= store->queue_bytes > STORE_QUEUE_MAX;
-    pthread_cond_signal(&store->wake);
+    /* While something waits the thread is at it, or knows when it will be. */
+    if (first || store->queue_bytes >= STORE_BEHIND_MAX)
+        pthread_cond_signal(&store->wake);
 }
 
 /* Under the mutex: is it healthy, as far as the loop has heard? */
@@ -191,13 +194,12 @@ static bool commit_now(struct store *store, struct batch *batch)
 static void seal_in_memory(struct store *store)
 {
     struct batch *batch = store->open;
-    if (batch->incident_count) {
+    uint64_t dropped;
+    bool more = batch->incident_count > 0;
+    if (more)
         journal_write(&store->journal, batch, 1);
-        sqlite3_exec(store->journal.db,
-                     "DELETE FROM incident WHERE id <= (SELECT id FROM incident ORDER BY id DESC"
-                     " LIMIT 1 OFFSET 10000)",
-                     NULL, NULL, NULL);
-    }
+    while (more && journal_trim_incidents(&store->journal, 0, &dropped, &more) == SQLITE_OK)
+        store->figures.incidents_dropped += dropped;
     clear_batch(batch);
 }
 

@@ -185,7 +185,7 @@ static gordian_status open_kept(struct store *store, struct store_found *found,
             status = fail(error, GORDIAN_IO, "cannot make an eventfd: %s", strerror(errno));
     }
     if (!status)
-        status = incidents_open(&store->reader, store->options.folder, &store->memory, error);
+        status = incidents_join(&store->reader, store->options.folder, &store->memory, error);
     store->options.folder = store->folder.path; /* the caller's text may go */
     return status;
 }
@@ -269,7 +269,7 @@ static gordian_status make_store(struct store **out, const struct store_options 
 gordian_status store_open(struct store **out, const struct store_options *options,
                           struct store_found *found, gordian_error *error)
 {
-    struct store_found ignored;
+    struct store_found ignored = {0};
     struct store *store = NULL;
     found = found ? found : &ignored;
     *found = (struct store_found){0};

@@ -22,17 +22,17 @@
 #include <stdatomic.h>
 #include <sys/types.h>
 
-#define STORE_BATCH_MAX        (8u << 20)   /* bytes: a batch is sealed then */
-#define STORE_INLINE_MAX       (256u << 10) /* bytes: larger batches are left to the thread */
-#define STORE_QUEUE_MAX        (64u << 20)  /* bytes that wait: no more events, please */
-#define STORE_GROUP_MAX        (8u << 20)   /* bytes in one transaction of the thread */
-#define STORE_BEHIND_MS        100          /* `none`: so long a batch may wait for others */
-#define STORE_SYNC_MS          1000         /* between syncs of the log, except with `full` */
-#define STORE_TRIM_MS          60000        /* between looks for incidents that are too old */
-#define STORE_WAL_PAGES        4096         /* in the log: time for a checkpoint */
-#define STORE_WAL_LONG         (4 << 20) /* bytes of the log, at the start: it is emptied first */
-#define STORE_SPARE            4         /* batches kept for another use */
-#define STORE_MEMORY_INCIDENTS 10000     /* kept without a folder */
+#define STORE_BATCH_MAX  (8u << 20)   /* bytes: a batch is sealed then */
+#define STORE_INLINE_MAX (256u << 10) /* bytes: larger batches are left to the thread */
+#define STORE_QUEUE_MAX  (64u << 20)  /* bytes that wait: no more events, please */
+#define STORE_GROUP_MAX  (8u << 20)   /* bytes in one transaction of the thread */
+#define STORE_BEHIND_MS  100          /* `none`: so long a batch may wait for others */
+#define STORE_BEHIND_MAX (1u << 20)   /* bytes: then it does not */
+#define STORE_SYNC_MS    1000         /* between syncs of the log, except with `full` */
+#define STORE_TRIM_MS    60000        /* between looks for incidents that are too old */
+#define STORE_WAL_PAGES  4096         /* in the log: time for a checkpoint */
+#define STORE_WAL_LONG   (4 << 20)    /* bytes of the log, at the start: it is emptied first */
+#define STORE_SPARE      4            /* batches kept for another use */
 
 /* ---- the folder */
 

@@ -148,7 +148,7 @@ static uint64_t queue_due(const struct store *store)
     if (store->failed)
         return store->stopping ? 0 : store->retry_at;
     if (store->options.durability != STORE_NONE || store->stopping || store->job ||
-        store->queue_bytes >= STORE_GROUP_MAX / 8)
+        store->queue_bytes >= STORE_BEHIND_MAX)
         return 0;
     return store->queued_at + STORE_BEHIND_MS;
 }
@@ -281,18 +281,19 @@ static void step_job(struct store *store)
 static void trim(struct store *store)
 {
     uint64_t through = store->older, keep = store->keep_ms, now = wall_ms(), dropped = 0;
+    uint64_t before = keep && now > keep ? now - keep : 0;
     bool more = false;
     take_database(store);
     store_unlock(store);
     int code = journal_trim(&store->journal, through, &more);
-    if (!code && !more && keep && now > keep)
-        code = journal_trim_incidents(&store->journal, now - keep, &dropped);
+    if (!code && !more)
+        code = journal_trim_incidents(&store->journal, before, &dropped, &more);
     store_lock(store);
     give_database(store);
     store->figures.incidents_dropped += dropped;
     store->unsynced = true;
     store->checkpoint |= store->journal.wal_pages >= STORE_WAL_PAGES;
-    store->trimming = !code && (more || dropped > 0);
+    store->trimming = !code && more;
     if (!store->trimming)
         store->trim_at = steady_ms() + STORE_TRIM_MS;
 }

@@ -153,11 +153,15 @@ static uint32_t sweep_value(const struct makespan_model *model, gordian_makespan
     REQUIRE(!abstraction_open(&abstraction, model, plan, UINT64_MAX, &meter.memory, NULL));
     REQUIRE(table_open(&table, abstraction, goal, team, &watch, NULL) == GORDIAN_OK);
     *bound = table_bound(table);
+    uint32_t passing = 0;
+    CHECK(!table_passing(abstraction, goal, team, &watch, &passing, NULL) && passing == *bound);
+    CHECK(table_passing_size(abstraction) <= abstraction->states * table->width);
     /* One below the best: so that the best itself is found. */
     atomic_store(&watch.lower, goal == GORDIAN_WORST ? 0 : 1);
     atomic_store(&watch.upper, UINT32_MAX - 1);
     struct search search = {model, table, team, &watch, meter.memory};
     CHECK((wide ? search_sweep_128 : search_sweep_64)(&search, 0, &value, NULL) == GORDIAN_OK);
+    /* When a sweep is through, what it kept is the truth. */
     CHECK(value == atomic_load(goal == GORDIAN_WORST ? &watch.upper : &watch.lower));
     /* A dive finds it, and nothing better. */
     uint8_t *order = malloc(model->work);

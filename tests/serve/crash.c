@@ -168,7 +168,7 @@ static void crash_once(struct random *random, unsigned round)
     pthread_t threads[LANES];
     start_service(false);
     start_lanes(threads);
-    if (round % 5) /* let them get to work first */
+    if (round % 5 != 4) /* let them get to work first */
         for (unsigned i = 0; i < 3000 && connected() < LANES; i++)
             nap(2);
     nap((unsigned)random_below(random, 120));

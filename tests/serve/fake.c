@@ -52,6 +52,13 @@ static void answer(struct fake *fake, struct fake_connection *connection,
         hang_up(connection);
         return;
     }
+    unsigned char noisy[256];
+    if (count <= sizeof noisy && random_chance(&fake->random, fake->options.noise_percent)) {
+        memcpy(noisy, bytes, count);
+        for (unsigned i = 1 + (unsigned)random_below(&fake->random, 3); i > 0; i--)
+            noisy[random_below(&fake->random, count)] = (unsigned char)random_next(&fake->random);
+        bytes = noisy;
+    }
     size_t first = random_chance(&fake->random, fake->options.part_percent)
                        ? random_below(&fake->random, count + 1)
                        : count;

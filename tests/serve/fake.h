@@ -20,6 +20,7 @@ struct fake_options {
     unsigned part_percent;    /* of answers: sent in pieces */
     bool forget_sessions;     /* nobody can resume */
     bool avoids;              /* says that its system is one that avoids */
+    unsigned noise_percent;   /* of answers: some bytes are changed */
     uint32_t mute_after;      /* says nothing more after so many frames; 0: talks on */
 };
 

@@ -14,7 +14,7 @@ absolute()
 }
 
 gordian=$(absolute "$1")
-talk=$(absolute "$2")
+talker=$(absolute "$2")
 fake_systemd=$(absolute "$3")
 passed=0
 failed=0
@@ -26,6 +26,11 @@ fi
 
 : "${ASAN_OPTIONS=detect_leaks=0}"
 export ASAN_OPTIONS
+# Looking for leaks can take seconds: the service is looked at, what it is talked to with is not.
+talk()
+{
+    ASAN_OPTIONS=detect_leaks=0 "$talker" "$@"
+}
 unset http_proxy https_proxy all_proxy HTTP_PROXY HTTPS_PROXY ALL_PROXY 2>/dev/null
 
 scratch=$(mktemp -d) || exit 1
@@ -116,7 +121,7 @@ stop()
 
 lines()
 {
-    "$talk" socket
+    talk socket
 }
 
 get()
@@ -460,19 +465,19 @@ test_tcp()
     start --token-file "$scratch/tokens" --listen 127.0.0.1:0
     wait_for 'TCP' grep -q 'listening on 127.0.0.1:' log
     tcp=$(sed -n 's/.*listening on 127.0.0.1:\([0-9]*\).*/\1/p' log)
-    text=$(printf 'resource r\nrequest p r\n' | "$talk" "$tcp")
+    text=$(printf 'resource r\nrequest p r\n' | talk "$tcp")
     has "$text" '"error"' 'TCP without a token'
     has_not "$text" '"granted"' 'TCP without a token'
-    text=$(printf 'hello token=wrong-0123456789abcdef\nresource r\nrequest p r\n' | "$talk" "$tcp")
+    text=$(printf 'hello token=wrong-0123456789abcdef\nresource r\nrequest p r\n' | talk "$tcp")
     has "$text" '"error"' 'TCP with a wrong token'
     has_not "$text" '"granted"' 'TCP with a wrong token'
     has_not "$text" wrong- 'a wrong token is not repeated'
-    text=$(printf 'hello token=%s\nresource r\nrequest p r\n' $reading | "$talk" "$tcp")
+    text=$(printf 'hello token=%s\nresource r\nrequest p r\n' $reading | talk "$tcp")
     has "$text" '"error"' 'a token for reading does not write'
     has_not "$text" '"granted"' 'a token for reading does not write'
-    text=$(printf 'hello token=%s\nping\nsystems\n' $reading | "$talk" "$tcp")
+    text=$(printf 'hello token=%s\nping\nsystems\n' $reading | talk "$tcp")
     has "$text" pong 'a token for reading reads'
-    text=$(printf 'hello token=%s\nresource r\nrequest p r\n' $writing | "$talk" "$tcp")
+    text=$(printf 'hello token=%s\nresource r\nrequest p r\n' $writing | talk "$tcp")
     has "$text" '"granted"' 'a token for writing writes'
     is "$(stat -c %a socket)" 600 'the mode of the Unix socket'
     has "$(echo ping | lines)" pong 'the Unix socket needs no token'
@@ -584,7 +589,7 @@ test_tls()
         -connect "127.0.0.1:$tcp" 2>errors)
     has "$text" '"error"' 'the protocol over TLS without a token'
     has_not "$text" '"default"' 'the protocol over TLS without a token'
-    has_not "$(printf 'hello token=%s\nping\n' $writing | "$talk" "$tcp")" pong \
+    has_not "$(printf 'hello token=%s\nping\n' $writing | talk "$tcp")" pong \
         'the protocol in the clear where TLS is spoken'
 
     # A new certificate on reload; a broken one changes nothing.
@@ -617,6 +622,43 @@ test_tls()
         --tls-key "$scratch/key.pem"
 }
 
+# ---- a disk that takes no more
+
+test_disk()
+{
+    if ! command -v prlimit >/dev/null; then
+        echo "prlimit is not here: a full disk is not tested"
+        return
+    fi
+    start --data "$scratch/data"
+    prlimit --pid "$server" --fsize=204800:
+    is "$(get "$url/readyz")" ready 'before the disk is full'
+    {
+        echo 'hello lease=3600'
+        awk 'BEGIN { for (i = 0; i < 20000; i++) print "resource a-name-that-takes-room-" i }'
+    } | lines >answers
+    has "$(tail -n 1 answers)" '"error"' 'an event when the disk is full'
+    is "$(status "$url/readyz")" 503 'when the disk is full'
+    is "$(get "$url/healthz")" ok 'it lives'
+    text=$(get "$url/metrics")
+    has "$text" 'gordian_ready 0' 'when the disk is full'
+    has "$text" 'gordian_journal_healthy 0' 'when the disk is full'
+    has "$(cat log)" 'nothing is acknowledged' 'the log'
+    prlimit --pid "$server" --fsize=unlimited:
+    recovered()
+    {
+        [ "$(get "$url/readyz")" = ready ]
+    }
+    wait_for 'the disk to be well again' recovered
+    has "$(printf 'resource again\nrequest p again\n' | lines)" '"granted"' 'it goes on'
+    settled()
+    {
+        get "$url/metrics" | grep -q 'gordian_journal_lag_records 0'
+    }
+    wait_for 'everything to be kept' settled
+    stop
+}
+
 # ---- systemd
 
 test_systemd()
@@ -628,7 +670,7 @@ test_systemd()
     pid=$(sed -n 's/^pid //p' said)
     url=http://127.0.0.1:$(sed -n 's/^port http //p' said)
     is "$(get "$url/healthz")" ok 'HTTP on a socket of systemd'
-    has "$(echo ping | "$talk" activated)" pong 'the protocol on a socket of systemd'
+    has "$(echo ping | talk activated)" pong 'the protocol on a socket of systemd'
     wait_for 'signs of life' sh -c '[ "$(grep -c WATCHDOG=1 said)" -ge 3 ]'
     kill -HUP "$pid"
     wait_for 'RELOADING=1' grep -q 'RELOADING=1 MONOTONIC_USEC=[0-9]' said
@@ -654,6 +696,7 @@ test_tcp
 test_refusals
 test_limits
 test_tls
+test_disk
 test_systemd
 echo "$passed passed, $failed failed"
 [ $failed -eq 0 ]

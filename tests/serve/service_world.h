@@ -178,8 +178,12 @@ static inline void hang_up(struct talker *talker)
 /* Gives bytes to the service, all of which it should take unless it pauses. */
 static inline size_t give(struct talker *talker, const void *bytes, size_t count)
 {
-    size_t wanted;
-    return service_take(&talker->client, bytes, count, SIZE_MAX, &wanted);
+    size_t used = 0, wanted;
+    do /* it may have been enough for one turn */
+        used += service_take(&talker->client, (const char *)bytes + used, count - used, SIZE_MAX,
+                             &wanted);
+    while (wanted == 0 && used < count && service_pause_ms(&talker->client) == 0);
+    return used;
 }
 
 /* ------------------------------------------------------------------ lines */

@@ -493,6 +493,59 @@ static void check_longest(void)
     }
 }
 
+static unsigned open_streams(void)
+{
+    struct httpd_figures figures;
+    for (unsigned turn = 0; turn < 200; turn++)
+        event_base_loop(base, EVLOOP_NONBLOCK);
+    httpd_figures(api.httpd, &figures);
+    return figures.streams;
+}
+
+/* One that does not read misses changes, takes no memory for them, and is cut off in the end; one
+ * that reads late gets a reset. */
+static void test_unread(void)
+{
+    static const char request[] =
+        "GET /api/v1/stream?system=first HTTP/1.1\r\nHost: localhost\r\n\r\n";
+    char line[200];
+    int small = 4096;
+    struct watcher late = {.stale = true};
+    unsigned before = open_streams();
+    int mute = dial(request);
+    late.fd = dial(request);
+    setsockopt(mute, SOL_SOCKET, SO_RCVBUF, &small, sizeof small);
+    CHECK(open_streams() == before + 2);
+    feed("use first\n");
+    for (unsigned round = 0; round < 4000; round++) {
+        for (unsigned i = 0; i < 100; i++) {
+            random_line(line, sizeof line, false);
+            feed(line);
+        }
+        sse_tick(api.sse, false);
+        if (round % 20 == 0)
+            event_base_loop(base, EVLOOP_NONBLOCK);
+    }
+    watch(&late);
+    late.resets = 0;
+    now_ms += 2000;
+    sse_tick(api.sse, true);
+    watch(&late);
+    CHECK(late.resets > 0);
+    late.stale = true;
+    compare(&late, "first");
+    CHECK(open_streams() == before + 2);
+    for (unsigned second = 0; second < 35; second++) {
+        now_ms += 1000;
+        sse_tick(api.sse, rates_tick(&api.rates));
+        watch(&late);
+    }
+    CHECK(open_streams() == before + 1);
+    close(mute);
+    close(late.fd);
+    free(late.text.bytes);
+}
+
 int main(void)
 {
     const char *scale = getenv("GORDIAN_TEST_SCALE");
@@ -505,6 +558,7 @@ int main(void)
     for (uint32_t p = 0; p < PROCESSES; p += 3)
         for (unsigned depth = 0; depth < 5; depth++)
             check_around("first", p, depth);
+    test_unread();
     watch_system("second", true, rounds);
     check_longest();
     close_world();

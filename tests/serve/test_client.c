@@ -669,6 +669,55 @@ static void test_memory(void)
     fake_free(&fake);
 }
 
+/* ------------------------------------------------------------------ nonsense */
+
+/* A service that answers nonsense: nothing hangs, everybody is told once, nothing is read or
+ * written where it should not be. */
+static void test_nonsense(void)
+{
+    unsigned long failures = 0, rounds = scaled(60);
+    for (unsigned long round = 0; round < rounds; round++) {
+        struct fake fake;
+        struct fake_options options = {.seed = 1000 + round, .noise_percent = 30};
+        gordian_client_options wanted;
+        gordian_client *client;
+        gordian_reply reply;
+        unsigned answers = 0, sent = 0;
+        REQUIRE(fake_start(&fake, &options));
+        gordian_client_options_init(&wanted);
+        wanted.timeout_ms = 20;
+        wanted.lease_ms = round % 2 ? 100 : 0;
+        gordian_status status = gordian_client_open(&client, fake.uri, &wanted, &error);
+        if (status == GORDIAN_OK) {
+            uint32_t ids[2] = {0, 0};
+            gordian_process_state state;
+            gordian_declaration names[] = {{.name = "q", .is_resource = true, .units = 1},
+                                           {.name = "p"}};
+            gordian_client_declare(client, names, 2, ids, &error);
+            for (unsigned i = 0; i < 20; i++) {
+                gordian_event event = {.op = i % 2 ? GORDIAN_RELEASE : GORDIAN_REQUEST,
+                                       .process = ids[1] % 1000,
+                                       .resource = ids[0],
+                                       .units = 1,
+                                       .to = GORDIAN_NONE};
+                sent += gordian_client_send(client, &event, ignore_reply, &answers, &error) ==
+                        GORDIAN_OK;
+            }
+            status = gordian_client_drain(client, 50, &error);
+            gordian_client_state(client, 0, &state, &error);
+            gordian_client_request(client, 0, 0, 1, &reply, &error);
+            CHECK(answers <= sent);
+            CHECK(status != GORDIAN_OK || answers == sent);
+            gordian_client_close(client);
+        }
+        failures += status != GORDIAN_OK;
+        fake_stop(&fake);
+        fake_free(&fake);
+    }
+    CHECK_MSG(rounds < 10 || (failures > 0 && failures < rounds), "%lu of %lu failed", failures,
+              rounds);
+}
+
 int main(void)
 {
     test_addresses();
@@ -683,5 +732,6 @@ int main(void)
     test_own_loop();
     test_keep_alive();
     test_memory();
+    test_nonsense();
     return test_done();
 }

@@ -3,6 +3,7 @@
 #include "../alloc/failing.h"
 #include "../test.h"
 #include "avoid/image.h"
+#include "base/crc.h"
 #include "base/random.h"
 #include "detect/image.h"
 
@@ -672,6 +673,76 @@ static void test_no_memory(bool bank)
     bytes_free(&bytes);
 }
 
+/* ------------------------------------------------------------------ bytes and checksums */
+
+/* Bit by bit, from the definition. */
+static uint32_t plain_crc(const uint8_t *bytes, size_t count)
+{
+    uint32_t crc = UINT32_MAX;
+    for (size_t i = 0; i < count; i++) {
+        crc ^= bytes[i];
+        for (unsigned bit = 0; bit < 8; bit++)
+            crc = crc >> 1 ^ (crc & 1 ? 0x82f63b78u : 0);
+    }
+    return ~crc;
+}
+
+static void test_crc(void)
+{
+    struct random random;
+    uint8_t bytes[300];
+    random_seed(&random, 29);
+    CHECK(crc32c(0, "123456789", 9) == 0xe3069283u);
+    CHECK(crc32c(0, "", 0) == 0);
+    for (size_t i = 0; i < sizeof bytes; i++)
+        bytes[i] = (uint8_t)random_next(&random);
+    for (size_t start = 0; start < 9; start++)
+        for (size_t count = 0; start + count <= sizeof bytes; count += 7) {
+            size_t half = count / 3;
+            uint32_t first = crc32c(0, bytes + start, half);
+            CHECK(crc32c(0, bytes + start, count) == plain_crc(bytes + start, count));
+            CHECK(crc32c(first, bytes + start + half, count - half) ==
+                  plain_crc(bytes + start, count));
+        }
+}
+
+static void test_bytes(void)
+{
+    static const uint64_t numbers[] = {
+        0, 1, 127, 128, 16383, 16384, UINT32_MAX, 1ull << 62, UINT64_MAX - 1, UINT64_MAX};
+    static const uint8_t too_long[] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 2};
+    struct bytes out;
+    gordian_allocator memory = memory_allocator(NULL);
+    size_t length;
+    bytes_init(&out, &memory);
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        bytes_u64(&out, numbers[i]);
+        bytes_i64(&out, (int64_t)numbers[i]);
+        bytes_text(&out, "name", i % 5);
+    }
+    struct bytes_in in = {.at = out.data, .end = out.data + out.used};
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        CHECK(bytes_take_u64(&in) == numbers[i]);
+        CHECK(bytes_take_i64(&in) == (int64_t)numbers[i]);
+        const char *text = bytes_take_text(&in, &length);
+        CHECK(text && length == i % 5 && memcmp(text, "name", length) == 0);
+    }
+    CHECK(!in.bad && bytes_left(&in) == 0);
+    CHECK(bytes_take_u64(&in) == 0 && in.bad);
+    for (size_t cut = 0; cut < out.used; cut++) { /* never beyond the end */
+        struct bytes_in part = {.at = out.data, .end = out.data + cut};
+        while (!part.bad) {
+            bytes_take_u64(&part);
+            bytes_take_i64(&part);
+            bytes_take_text(&part, &length);
+        }
+        CHECK(part.at <= part.end);
+    }
+    struct bytes_in wide = {.at = too_long, .end = too_long + sizeof too_long};
+    CHECK(bytes_take_u64(&wide) == 0 && wide.bad);
+    bytes_free(&out);
+}
+
 int main(void)
 {
     static const struct shape shapes[] = {
@@ -682,6 +753,8 @@ int main(void)
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
         for (uint64_t seed = 1; seed <= 4; seed++)
             test_system(&shapes[i], seed * 100 + i, scaled(30000));
+    test_crc();
+    test_bytes();
     test_other_engine();
     for (uint64_t seed = 1; seed <= 4; seed++) {
         test_bank("holt", true, seed, scaled(150000));

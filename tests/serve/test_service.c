@@ -224,6 +224,50 @@ static void some_are_kept(void)
     world_close(&world);
 }
 
+/* hello once more changes the session there is. */
+static void hello_again(void)
+{
+    struct world world;
+    world_open(&world, NULL);
+    struct talker *ann = world_connect(&world);
+    say(ann, "resource q\nrequest p q\nhello lease=5\n");
+    CHECK(heard(ann, "\"session\"") && world.service->session_count == 1);
+    hang_up(ann);
+    world_pass(&world, 4000);
+    CHECK(world.service->systems[0]->process_count == 1);
+    world_pass(&world, 2000);
+    CHECK(world.service->systems[0]->process_count == 0);
+    /* a clock that is set back makes no wait last for ever */
+    ann = world_connect(&world);
+    say(ann, "request a q\nrequest b q\n");
+    world.now -= 3600000;
+    say(ann, "state b\n");
+    CHECK(heard(ann, "\"waiting\":true") && heard(ann, "\"since_ms\":0,"));
+    world_close(&world);
+}
+
+/* Short questions with long answers: the rest waits until these have been read. */
+static void answers_are_bounded(void)
+{
+    struct world world;
+    static char text[20000 * 5];
+    world_open(&world, NULL);
+    struct talker *ann = world_connect(&world);
+    for (size_t i = 0; i < sizeof text; i += 5)
+        memcpy(text + i, "help\n", 5);
+    size_t wanted = 1, turns = 0;
+    for (size_t used = 0; used < sizeof text; turns++) {
+        size_t took =
+            service_take(&ann->client, text + used, sizeof text - used, SIZE_MAX, &wanted);
+        used += took;
+        CHECK(took > 0 && ann->client.out.used < 5 << 20);
+        CHECK(wanted == (used == sizeof text));
+        ann->client.out.used = 0;
+    }
+    CHECK(turns > 1 && world.service->counters.lines == 20000);
+    world_close(&world);
+}
+
 /* Dropping takes several turns when there is much to drop. */
 static void many_are_dropped(void)
 {
@@ -571,6 +615,8 @@ int main(void)
     leases_end();
     some_are_kept();
     many_are_dropped();
+    hello_again();
+    answers_are_bounded();
     incidents_are_told();
     victims_are_chosen();
     everything_is_told();

@@ -425,6 +425,45 @@ static void test_retention(void)
     world_remove(&world);
 }
 
+/* A storm of deadlocks fills neither the disk nor the memory: of those that ended only the newest
+ * are kept, and only the newest of all with what led to them. */
+static void test_storm(void)
+{
+    struct world world;
+    struct store *store;
+    struct store_figures figures;
+    gordian_error error = {0};
+    world_make(&world);
+    world.options.keep_incidents_ms = 0;
+    REQUIRE(world_open(&world, &store, NULL, &error) == GORDIAN_OK);
+    for (uint64_t i = 1; i <= 6000; i++) {
+        struct incident incident = {.id = i < 3 ? i : i + 995000, .system = "s", .replay = "{}"};
+        incident.ended = i == 1 ? 0 : i;
+        CHECK(store_incident(store, &incident) == GORDIAN_OK);
+    }
+    store_keep_incidents(store, 0); /* look now */
+    store_close(store);
+    REQUIRE(world_open(&world, &store, NULL, &error) == GORDIAN_OK);
+    WORLD_WAIT(store,
+               ask(&world, "SELECT count(*) FROM incident WHERE replay IS NOT NULL") == 5000);
+    WORLD_WAIT(store, ask(&world, "SELECT count(*) FROM incident WHERE id = 2") == 0);
+    CHECK(ask(&world, "SELECT count(*) FROM incident WHERE id = 1 AND replay IS NULL") == 1);
+    CHECK(ask(&world, "SELECT count(*) FROM incident") == 5999);
+    store_close(store);
+    world.options.folder = NULL;
+    REQUIRE(world_open(&world, &store, NULL, &error) == GORDIAN_OK);
+    for (uint64_t i = 1; i <= 12000; i++) {
+        CHECK(!store_incident(
+            store, &(struct incident){.id = i, .system = "s", .ended = i, .replay = "{}"}));
+        if (i % 10 == 0)
+            store_seal(store);
+    }
+    store_figures(store, &figures);
+    CHECK(figures.incidents_dropped == 2000);
+    store_close(store);
+    world_remove(&world);
+}
+
 /* During a replay an incident that is known stays as it is; one that is not comes back. */
 static gordian_status replay_incident(void *context, uint64_t number, uint64_t at,
                                       const void *bytes, size_t length, gordian_error *error)
@@ -508,6 +547,7 @@ int main(void)
     test_incidents();
     test_in_memory();
     test_retention();
+    test_storm();
     test_replayed_incidents();
     test_no_memory();
     return test_done();
