@@ -6,15 +6,23 @@
 #include <string.h>
 
 /* So many entries from one record of the warps' progress to the next. */
-enum { STRIDE = 32 };
+enum { STRIDE = 16 };
+/* So many words are cleared at a time. */
+enum { CLEAR = 4 };
 
-/* Cells of the schedule from the cycle `base` on, cleared 64 cycles at a time as they are needed.
- */
+/* Cells of the schedule from the cycle `base` on, cleared some words at a time as they are needed.
+ *
+ * A word counts the starts in 8 cycles, or in 4 where there are more than 128 warps: a byte (or
+ * two) each, a *lane*, offset so that its highest bit is set when no more fits. So one look tells
+ * which of the cycles have room, and one addition takes it. Every placement waits for the one
+ * before: this is the shortest way from one to the next. */
 struct cells {
-    uint32_t types, words; /* words: cycles / 64 there is room for */
-    uint32_t cleared;      /* words that are in use */
-    uint64_t *full;        /* [word][type]: no more of this type fits, or of any */
-    uint8_t *used;         /* [cycle][types + 1], the last one for all */
+    uint32_t types, words;               /* words: there is room for, of each type and of all */
+    uint32_t cleared;                    /* words that are in use */
+    bool wide;                           /* lanes of two bytes */
+    uint64_t *starts;                    /* [types + 1][words], the last ones for all */
+    uint64_t none[MAKESPAN_TYPES + 1];   /* words of cycles in which nothing starts */
+    uint64_t counts[MAKESPAN_TYPES + 1]; /* all ones; 0: never full, need not count */
 };
 
 struct evaluator {
@@ -36,18 +44,33 @@ struct evaluator {
     uint32_t *counts; /* for sorting: one a cycle, and one */
 };
 
-/* A byte counts starts: more than 255 of a kind in a cycle need 256 warps that all run. */
+#define TOPS_NARROW UINT64_C(0x8080808080808080)
+#define TOPS_WIDE   UINT64_C(0x8000800080008000)
+
+/* A lane starts so full that `limit` starts fill it. More than there are warps cannot start: then
+ * it need not count. */
+static void set_lanes(struct cells *cells, uint32_t type, uint32_t limit, uint32_t warps)
+{
+    uint64_t full = cells->wide ? 0x8000 : 0x80;
+    uint64_t lowest = (cells->wide ? TOPS_WIDE : TOPS_NARROW) / full;
+    cells->counts[type] = limit < warps ? ~UINT64_C(0) : 0;
+    cells->none[type] = limit < warps ? (full - limit) * lowest : 0;
+}
+
 static bool make_cells(struct evaluator *evaluator)
 {
     const struct makespan_model *model = evaluator->model;
     struct cells *cells = &evaluator->cells;
     cells->types = model->types;
+    cells->wide = model->warps > 128;
+    for (uint32_t type = 0; type < model->types; type++)
+        set_lanes(cells, type, model->units[type], model->warps);
+    set_lanes(cells, model->types, model->bounded ? model->sigma : model->warps, model->warps);
     /* The first cycle of a window may be anywhere, and a search looks one word too far. */
-    cells->words = model_upper_bound(model) / 64 + 2;
-    cells->full =
-        memory_alloc(&evaluator->memory, (size_t)cells->words * model->types * sizeof(uint64_t));
-    cells->used = memory_alloc(&evaluator->memory, (size_t)cells->words * 64 * (model->types + 1));
-    return cells->full && cells->used;
+    cells->words = model_upper_bound(model) / (cells->wide ? 4 : 8) + 2 + CLEAR;
+    cells->starts = memory_alloc(&evaluator->memory,
+                                 (size_t)cells->words * (model->types + 1) * sizeof(uint64_t));
+    return cells->starts != NULL;
 }
 
 gordian_status evaluator_open(struct evaluator **out, const struct makespan_model *model,
@@ -80,8 +103,7 @@ void evaluator_close(struct evaluator *evaluator)
     if (!evaluator)
         return;
     gordian_allocator memory = evaluator->memory;
-    memory_free(&memory, evaluator->cells.full);
-    memory_free(&memory, evaluator->cells.used);
+    memory_free(&memory, evaluator->cells.starts);
     memory_free(&memory, evaluator->order);
     memory_free(&memory, evaluator->cycles);
     memory_free(&memory, evaluator->progress);
@@ -93,70 +115,105 @@ void evaluator_close(struct evaluator *evaluator)
 
 /* ------------------------------------------------------------------ placing */
 
-static void clear_word(struct cells *cells)
+static void clear_words(struct cells *cells)
 {
-    uint32_t word = cells->cleared++;
-    memset(cells->full + (size_t)word * cells->types, 0, cells->types * sizeof(uint64_t));
-    memset(cells->used + (size_t)word * 64 * (cells->types + 1), 0,
-           (size_t)64 * (cells->types + 1));
+    uint64_t *word = cells->starts + cells->cleared;
+    for (uint32_t type = 0; type <= cells->types; type++, word += cells->words)
+        for (uint32_t i = 0; i < CLEAR; i++)
+            word[i] = cells->none[type];
+    cells->cleared += CLEAR;
 }
 
-/* The first cycle from `from` on that has room for this type. */
-static inline uint32_t first_free(struct cells *cells, uint32_t type, uint32_t from)
+/* What kind of cells there are: known when this is compiled. */
+struct kind {
+    bool wide;    /* lanes of two bytes */
+    bool bounded; /* fewer can start in all than of the types together */
+};
+
+/* The lanes of a word in which there is room, by their highest bits. */
+static inline uint64_t room_in(const uint64_t *starts, const uint64_t *all, uint32_t word,
+                               struct kind kind)
 {
-    uint32_t word = from / 64;
-    while (word >= cells->cleared)
-        clear_word(cells);
-    uint64_t free = ~cells->full[(size_t)word * cells->types + type] >> (from % 64);
-    if (free)
-        return from + (uint32_t)__builtin_ctzll(free);
-    do {
-        if (++word == cells->cleared)
-            clear_word(cells);
-        free = ~cells->full[(size_t)word * cells->types + type];
-    } while (!free);
-    return word * 64 + (uint32_t)__builtin_ctzll(free);
+    return ~(kind.bounded ? starts[word] | all[word] : starts[word]) &
+           (kind.wide ? TOPS_WIDE : TOPS_NARROW);
 }
 
-static inline void fill_cell(struct cells *cells, const struct makespan_model *model, uint32_t type,
-                             uint32_t cycle)
+/* The first word from that of the cycle `from` on that has room for the type; and where in it, as
+ * the highest bits of lanes. */
+static inline uint64_t find_room(struct cells *cells, uint32_t type, uint32_t from, uint32_t *word,
+                                 struct kind kind)
 {
-    uint8_t *used = cells->used + (size_t)cycle * (cells->types + 1);
-    uint64_t *full = cells->full + (size_t)(cycle / 64) * cells->types, bit = UINT64_C(1)
-                                                                              << (cycle % 64);
-    if (++used[type] == (uint8_t)model->units[type])
-        full[type] |= bit;
-    if (++used[cells->types] == (uint8_t)model->sigma) {
-        for (uint32_t t = 0; t < cells->types; t++)
-            full[t] |= bit;
+    const uint32_t per_word = kind.wide ? 2 : 3, lane_bits = kind.wide ? 4 : 3;
+    const uint64_t *starts = cells->starts + (size_t)type * cells->words;
+    const uint64_t *all = cells->starts + (size_t)cells->types * cells->words;
+    uint32_t at = from >> per_word, lane = from & ((1u << per_word) - 1);
+    while (at >= cells->cleared)
+        clear_words(cells);
+    uint64_t room = room_in(starts, all, at, kind) & ~UINT64_C(0) << (lane << lane_bits);
+    while (!room) {
+        if (++at == cells->cleared)
+            clear_words(cells);
+        room = room_in(starts, all, at, kind);
     }
+    *word = at;
+    return room;
 }
 
-/* The warp's next instruction, into the earliest cycle that fits. */
-static inline uint32_t place(struct evaluator *evaluator, uint32_t warp)
+static inline uint32_t cycle_of(uint32_t word, uint64_t room, struct kind kind)
 {
-    const struct makespan_model *model = evaluator->model;
-    uint32_t type = model->string[evaluator->done[warp]++];
-    uint32_t cycle = first_free(&evaluator->cells, type, evaluator->ready[warp]);
-    fill_cell(&evaluator->cells, model, type, cycle);
-    evaluator->ready[warp] = cycle + 1;
-    return cycle;
+    return (word << (kind.wide ? 2 : 3)) + ((uint32_t)__builtin_ctzll(room) >> (kind.wide ? 4 : 3));
+}
+
+/* A start in the first of these lanes. */
+static inline void take_room(const struct cells *cells, uint32_t type, uint32_t word, uint64_t room,
+                             struct kind kind)
+{
+    uint64_t one = (room & -room) >> (kind.wide ? 15 : 7);
+    cells->starts[(size_t)type * cells->words + word] += one & cells->counts[type];
+    if (kind.bounded)
+        cells->starts[(size_t)cells->types * cells->words + word] +=
+            one & cells->counts[cells->types];
+}
+
+static inline __attribute__((always_inline)) uint32_t
+place_kind(struct evaluator *evaluator, const uint8_t *entries, uint32_t count, uint32_t base,
+           uint32_t *to, uint32_t end, struct kind kind)
+{
+    const uint8_t *string = evaluator->model->string;
+    uint32_t *ready = evaluator->ready, *done = evaluator->done;
+    struct cells *cells = &evaluator->cells;
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t warp = entries[i], type = string[done[warp]++];
+        uint32_t word;
+        uint64_t room = find_room(cells, type, ready[warp], &word, kind);
+        uint32_t cycle = cycle_of(word, room, kind);
+        take_room(cells, type, word, room, kind);
+        ready[warp] = cycle + 1;
+        to[i] = base + cycle;
+        end = cycle >= end ? cycle + 1 : end;
+    }
+    return end;
+}
+
+/* Places so many entries, one after another, each in the earliest cycle that fits; where they went
+ * is told from `base` on. `end`: the cycles used so far; and afterwards. */
+static uint32_t place_all(struct evaluator *evaluator, const uint8_t *entries, uint32_t count,
+                          uint32_t base, uint32_t *to, uint32_t end)
+{
+    if (evaluator->cells.wide)
+        return place_kind(evaluator, entries, count, base, to, end, (struct kind){true, true});
+    if (evaluator->model->bounded)
+        return place_kind(evaluator, entries, count, base, to, end, (struct kind){false, true});
+    return place_kind(evaluator, entries, count, base, to, end, (struct kind){false, false});
 }
 
 uint32_t evaluator_scratch(struct evaluator *evaluator, const uint8_t *order, uint32_t *cycles)
 {
     const struct makespan_model *model = evaluator->model;
-    uint32_t end = 0;
     memset(evaluator->ready, 0, model->warps * sizeof(uint32_t));
     memset(evaluator->done, 0, model->warps * sizeof(uint32_t));
     evaluator->cells.cleared = 0;
-    for (uint32_t i = 0; i < model->work; i++) {
-        uint32_t cycle = place(evaluator, order[i]);
-        end = cycle >= end ? cycle + 1 : end;
-        if (cycles)
-            cycles[i] = cycle;
-    }
-    return end;
+    return place_all(evaluator, order, model->work, 0, cycles ? cycles : evaluator->new_cycles, 0);
 }
 
 /* ------------------------------------------------------------------ the current order */
@@ -250,25 +307,41 @@ static void begin_at(struct evaluator *evaluator, uint32_t first)
     progress_at(evaluator, first, evaluator->done);
     memset(evaluator->ready, 0, model->warps * sizeof(uint32_t));
     evaluator->cells.cleared = 0;
-    clear_word(&evaluator->cells);
+    clear_words(&evaluator->cells);
     for (uint32_t i = first; i > 0 && evaluator->cycles[i - 1] == base; i--) {
         uint32_t warp = evaluator->order[i - 1];
-        fill_cell(&evaluator->cells, model, model->string[evaluator->done[warp] - 1], 0);
+        take_room(&evaluator->cells, model->string[evaluator->done[warp] - 1], 0,
+                  evaluator->cells.wide ? TOPS_WIDE : TOPS_NARROW,
+                  (struct kind){evaluator->cells.wide, true});
         evaluator->ready[warp] = 1;
     }
 }
 
-/* Does nothing that is left fit before `end`? */
-static bool closed_before(struct evaluator *evaluator, uint32_t end)
+/* Could the warp's next instruction run before `end`? */
+static inline bool fits_before(struct evaluator *evaluator, uint32_t warp, uint32_t end,
+                               struct kind kind)
 {
     const struct makespan_model *model = evaluator->model;
-    for (uint32_t warp = 0; warp < model->warps; warp++) {
-        if (evaluator->done[warp] == model->length || evaluator->ready[warp] >= end)
-            continue;
-        uint32_t type = model->string[evaluator->done[warp]];
-        if (first_free(&evaluator->cells, type, evaluator->ready[warp]) < end)
+    if (evaluator->done[warp] == model->length || evaluator->ready[warp] >= end)
+        return false;
+    uint32_t type = model->string[evaluator->done[warp]];
+    uint32_t word;
+    uint64_t room = find_room(&evaluator->cells, type, evaluator->ready[warp], &word, kind);
+    return cycle_of(word, room, kind) < end;
+}
+
+/* Does nothing that is left fit before `end`? Looks first at the warp that was in the way before.
+ */
+static bool closed_before(struct evaluator *evaluator, uint32_t end, uint32_t *in_the_way)
+{
+    const struct kind kind = {evaluator->cells.wide, true};
+    if (fits_before(evaluator, *in_the_way, end, kind))
+        return false;
+    for (uint32_t warp = 0; warp < evaluator->model->warps; warp++)
+        if (fits_before(evaluator, warp, end, kind)) {
+            *in_the_way = warp;
             return false;
-    }
+        }
     return true;
 }
 
@@ -278,19 +351,24 @@ static uint32_t run_on(struct evaluator *evaluator, uint32_t last, uint32_t base
 {
     const struct makespan_model *model = evaluator->model;
     const uint32_t *cycles = evaluator->cycles;
-    uint32_t i = last, wait = 0, step = 0;
-    for (; i < model->work; i++) {
+    uint32_t i = last, wait = 0, step = 0, in_the_way = 0;
+    while (i < model->work) {
         if (i > 0 && cycles[i] != cycles[i - 1]) {
-            if (wait == 0 && closed_before(evaluator, end))
+            if (wait == 0 && closed_before(evaluator, end, &in_the_way))
                 break;
             /* Look again soon, then less and less often. */
             wait = wait ? wait - 1 : step++ / 2;
         }
-        uint32_t cycle = place(evaluator, evaluator->order[i]);
-        evaluator->new_order[i] = evaluator->order[i];
-        evaluator->new_cycles[i] = base + cycle;
-        end = cycle >= end ? cycle + 1 : end;
+        uint32_t next = i + 1;
+        while (next < model->work && (wait || cycles[next] == cycles[next - 1])) {
+            wait -= wait && cycles[next] != cycles[next - 1];
+            next++;
+        }
+        end = place_all(evaluator, evaluator->order + i, next - i, base, evaluator->new_cycles + i,
+                        end);
+        i = next;
     }
+    memcpy(evaluator->new_order + last, evaluator->order + last, i - last);
     evaluator->last = i;
     if (i == model->work)
         return base + end;
@@ -314,12 +392,9 @@ uint32_t evaluator_try(struct evaluator *evaluator, uint32_t first, uint32_t las
         return evaluator->makespan;
     uint32_t base = base_of(evaluator, first), end = 1;
     begin_at(evaluator, first);
-    for (uint32_t i = first; i < last; i++) {
-        uint32_t cycle = place(evaluator, window[i - start]);
-        evaluator->new_order[i] = window[i - start];
-        evaluator->new_cycles[i] = base + cycle;
-        end = cycle >= end ? cycle + 1 : end;
-    }
+    memcpy(evaluator->new_order + first, window + (first - start), last - first);
+    end = place_all(evaluator, window + (first - start), last - first, base,
+                    evaluator->new_cycles + first, end);
     return run_on(evaluator, last, base, end);
 }
 

@@ -9,8 +9,8 @@
  * far leaves a gap that anybody left could use, the rest of the schedule is what it was, sooner or
  * later by a number of cycles.
  *
- * Both ways keep, for every type, a bit for every cycle that is full: the earliest cycle that fits
- * is a search for a zero bit. (schedule_build is the plain one.)
+ * Both ways count starts in bytes, eight cycles a word: the earliest cycle that fits is a search
+ * for a bit. (schedule_build is the plain one.)
  */
 #ifndef GORDIAN_MAKESPAN_EVALUATE_H
 #define GORDIAN_MAKESPAN_EVALUATE_H
