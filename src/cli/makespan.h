@@ -76,6 +76,8 @@ struct makespan_report {
     const gordian_makespan *problem;
     const gordian_makespan_answer *answer;
     uint32_t length; /* of the schedule that is shown */
+    /* Beside a worst case: the shortest schedule that was found, and what none is shorter than. */
+    uint32_t shortest, shortest_lower;
 };
 
 void makespan_text(struct makespan *makespan, const struct makespan_report *report);

@@ -49,6 +49,8 @@ static void more_keys(struct makespan *makespan, struct json *json,
     const gordian_makespan_answer *answer = report->answer;
     if (makespan->best)
         json_key_text(json, "goal", "best");
+    else if (report->shortest_lower < report->shortest)
+        json_key_u64(json, "best_lower", report->shortest_lower);
     if (stop_text(answer->stop))
         json_key_text(json, "stopped", stop_text(answer->stop));
     if (makespan->mhz > 0) {
@@ -77,7 +79,7 @@ void makespan_json(struct makespan *makespan, const struct makespan_report *repo
         json_key_u64(&json, "lower", answer->lower);
         json_key_u64(&json, "upper", answer->upper);
         json_key_bool(&json, "exact", answer->exact);
-        json_key_u64(&json, "best", report->length);
+        json_key_u64(&json, "best", makespan->best ? report->length : report->shortest);
         list(&json, "witness", answer->witness, answer->witness_count);
         json_key_text(&json, "engine", answer->engine);
         json_key_u64(&json, "evaluations", answer->evaluations);

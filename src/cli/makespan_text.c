@@ -176,12 +176,19 @@ static void interval_line(struct makespan *makespan, const struct makespan_repor
         output_text(out, ", at most ");
         say_cycles(makespan, answer->upper);
     }
-    output_format(out, " (%s", answer->engine);
+    output_format(out, " (engine %s", answer->engine);
     if (makespan->cli->verbose)
         output_format(out, ", %llu schedules, %llu states, %.2f s",
                       (unsigned long long)answer->evaluations, (unsigned long long)answer->states,
                       answer->seconds);
     output_text(out, ")\n");
+    if (makespan->best)
+        return;
+    output_text(out, "best case: ");
+    if (report->shortest_lower < report->shortest)
+        output_format(out, "%u to ", report->shortest_lower);
+    say_cycles(makespan, report->shortest);
+    output_char(out, '\n');
 }
 
 /* The letters, shortened in the middle. */

@@ -286,6 +286,17 @@ static void test_many_runs(void)
     CHECK(!result.exact && result.note[0]);
     makespan_result_free(&result);
     model_close(model);
+    /* More ways to leave a block in a cycle than can be looked at. */
+    model = make_model("LLLCCCLLLCCC", "L=60,C=60", 0, 200);
+    struct abstraction_plan plan;
+    struct abstraction *abstraction;
+    REQUIRE(abstraction_plan_runs(&plan, model));
+    CHECK(abstraction_open(&abstraction, model, &plan, UINT64_MAX, &model->memory, NULL) ==
+          GORDIAN_END);
+    result = solve(model, &options);
+    CHECK(result.exact || result.note[0]);
+    makespan_result_free(&result);
+    model_close(model);
     model = make_model(kernel, "L=1,C=1", 0, 1);
     CHECK(exact_value(model, GORDIAN_WORST) == 200 && exact_value(model, GORDIAN_BEST) == 200);
     model_close(model);
