@@ -14,7 +14,8 @@ static void write_system(struct api_call *call, struct json *json, const struct 
 {
     char note[256];
     const char *said = served_note(served, note, sizeof note);
-    const struct rates_system *rates = rates_of(&call->api->rates, served);
+    const uint64_t *dead;
+    size_t words;
     json_open(json, NULL, '{');
     json_key_text(json, "name", served->name);
     json_key_text(json, "kind", served->config.kind == SERVED_AVOID ? "avoid" : "detect");
@@ -26,7 +27,7 @@ static void write_system(struct api_call *call, struct json *json, const struct 
     json_key_u64(json, "processes", served->process_count);
     json_key_u64(json, "resources", served->resource_count);
     json_key_u64(json, "waiting", served->waiting);
-    json_key_u64(json, "deadlocked", rates ? rates_deadlocked(rates) : 0);
+    json_key_u64(json, "deadlocked", rates_dead(&call->api->rates, served, &dead, &words));
     json_key_u64(json, "events", served->seq);
     json_key_u64(json, "incidents", served->counters.incidents);
     json_key_u64(json, "open_incidents", served->incident_count);
