@@ -133,25 +133,6 @@ void server_remove_events(struct server *server)
 
 /* ------------------------------------------------------------------ a turn's end */
 
-static gordian_status put_section(void *context, const char *name, const void *bytes, size_t length,
-                                  gordian_error *error)
-{
-    return store_snapshot_section(context, name, bytes, length, error);
-}
-
-void server_snapshot(struct server *server)
-{
-    gordian_error error = {0};
-    if (server->service->unkept || store_snapshot_begin(server->store, &error))
-        return;
-    if (service_save(server->service, put_section, server->store, &error)) {
-        store_snapshot_drop(server->store);
-        server_log(server, 4, "no snapshot now: %s", error.message);
-        return;
-    }
-    store_snapshot_end(server->store);
-}
-
 static void reload(struct server *server)
 {
     gordian_error error = {0};
@@ -189,7 +170,6 @@ static void tick(struct server *server)
 {
     server->tick = false;
     connections_tick(server);
-    watch_health(server);
     if (server->reload)
         reload(server);
     if (server->stop_signal && !server->stop_at)
@@ -208,9 +188,10 @@ static void end_turn(struct server *server)
     if (server->tick || server->reload || server->stop_signal)
         tick(server);
     store_seal(server->store);
+    watch_health(server);
     connections_flush(server);
     if (store_snapshot_due(server->store))
-        server_snapshot(server);
+        server_snapshot(server, false);
     server->service->counters.turns++;
 }
 

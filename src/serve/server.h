@@ -77,6 +77,14 @@ struct server {
     uint32_t connection_count;
     unsigned char *scratch; /* 2 * SERVER_READ bytes to read into */
 
+    struct snapshot_child { /* see server_snapshot.c */
+        pid_t pid;          /* 0: there is none */
+        int fd;
+        struct event *event;
+        unsigned char *bytes; /* of a section that is not whole yet */
+        size_t used, room;
+    } child;
+
     struct event *timer, *doorbell, *signals[4], *watchdog;
     bool more_to_do;  /* the loop should not sleep */
     bool tick;        /* it is time for service_tick */

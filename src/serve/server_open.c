@@ -21,6 +21,8 @@
 #define BACKLOG        1024
 #define EXTEND_RECORDS 65536 /* read back between two signs of life to systemd */
 #define EXTEND_SECONDS 60
+#define LOCK_TRIES     20 /* for folder and socket: a second */
+#define LOCK_WAIT_US   50000
 
 void server_options_init(struct server_options *options)
 {
@@ -74,7 +76,13 @@ static gordian_status open_store(struct server *server, gordian_error *error)
     options.durability = server->options.data ? server->options.durability : STORE_NONE;
     options.repair = server->options.repair;
     options.keep_incidents_ms = server->options.keep_incidents_ms;
-    gordian_status status = store_open(&server->store, &options, &found, error);
+    gordian_status status = GORDIAN_UNAVAILABLE;
+    /* A service that was killed may not be quite gone yet. */
+    for (int tries = 0; status == GORDIAN_UNAVAILABLE && tries < LOCK_TRIES; tries++) {
+        if (tries > 0)
+            usleep(LOCK_WAIT_US);
+        status = store_open(&server->store, &options, &found, error);
+    }
     if (!status && found.note[0])
         server_log(server, 4, "%s", found.note);
     return status;
@@ -235,7 +243,8 @@ static gordian_status add_listener(struct server *server, int fd, bool is_unix, 
 
 /* ------------------------------------------------------------------ a Unix socket */
 
-/* A socket file nobody listens on is left over from a service that was killed. */
+/* A socket file nobody listens on is left over from a service that was killed, and may still have a
+ * child that is about to close it. */
 static gordian_status clear_path(const char *path, const struct sockaddr_un *address,
                                  gordian_error *error)
 {
@@ -244,10 +253,15 @@ static gordian_status clear_path(const char *path, const struct sockaddr_un *add
         return GORDIAN_OK;
     if (!S_ISSOCK(found.st_mode))
         return fail(error, GORDIAN_INPUT, "%.200s: exists and is no socket", path);
-    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    bool alive = fd >= 0 && connect(fd, (const struct sockaddr *)address, sizeof *address) == 0;
-    if (fd >= 0)
-        close(fd);
+    bool alive = true;
+    for (int tries = 0; alive && tries < LOCK_TRIES; tries++) {
+        if (tries > 0)
+            usleep(LOCK_WAIT_US);
+        int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        alive = fd >= 0 && connect(fd, (const struct sockaddr *)address, sizeof *address) == 0;
+        if (fd >= 0)
+            close(fd);
+    }
     if (alive)
         return fail(error, GORDIAN_UNAVAILABLE, "%.200s: another service listens there", path);
     unlink(path);
@@ -335,6 +349,17 @@ static int bind_tcp(const struct addrinfo *place)
     return -1;
 }
 
+/* As with the Unix socket: who was killed may not be quite gone yet. */
+static int bind_patiently(const struct addrinfo *place)
+{
+    int fd = bind_tcp(place);
+    for (int tries = 1; fd < 0 && errno == EADDRINUSE && tries < LOCK_TRIES; tries++) {
+        usleep(LOCK_WAIT_US);
+        fd = bind_tcp(place);
+    }
+    return fd;
+}
+
 static void tell_port(const struct server *server, int fd, const char *host)
 {
     struct sockaddr_storage bound;
@@ -360,7 +385,7 @@ static gordian_status listen_tcp(struct server *server, const char *text, gordia
     if (trouble)
         return fail(error, GORDIAN_INPUT, "'%.100s': %s", text, gai_strerror(trouble));
     for (const struct addrinfo *place = list; place && !status; place = place->ai_next) {
-        int fd = bind_tcp(place);
+        int fd = bind_patiently(place);
         if (fd < 0) {
             status = fail(error, GORDIAN_IO, "%.100s: %s", text, strerror(errno));
             break;
@@ -422,8 +447,13 @@ static gordian_status open_listeners(struct server *server, gordian_error *error
     if (!status && options->listen)
         status = listen_all(server, options->listen, error);
     const char *address = options->http ? options->http : SERVER_DEFAULT_HTTP;
-    if (!status && (http >= 0 || strcmp(address, "none") != 0))
+    if (status || (http < 0 && strcmp(address, "none") == 0))
+        return status;
+    status = http_open(&server->http, server, address, http, error);
+    for (int tries = 1; status == GORDIAN_IO && http < 0 && tries < LOCK_TRIES; tries++) {
+        usleep(LOCK_WAIT_US);
         status = http_open(&server->http, server, address, http, error);
+    }
     return status;
 }
 
@@ -498,7 +528,8 @@ void server_close(struct server *server)
     }
     server_remove_events(server);
     if (server->stop_at) /* an orderly end: the next start is quick */
-        server_snapshot(server);
+        server_snapshot(server, true);
+    server_snapshot_stop(server);
     service_free(server->service);
     store_close(server->store);
     tls_close(server->tls);

@@ -9,6 +9,9 @@
 
 gordian_status server_add_events(struct server *server, gordian_error *error);
 void server_remove_events(struct server *server);
-void server_snapshot(struct server *server);
+/* Begins a snapshot, unless one is being made. `now`: it must be whole when this returns. */
+void server_snapshot(struct server *server, bool now);
+/* Gives up the one that is being made. */
+void server_snapshot_stop(struct server *server);
 
 #endif

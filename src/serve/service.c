@@ -117,6 +117,9 @@ static gordian_status open_work(struct service *service, gordian_error *error)
         return fail_memory(error);
     service->work = work;
     bytes_init(&work->record, &service->memory);
+    work->wants = memory_alloc(&service->memory, WANTS * sizeof *work->wants);
+    if (!work->wants)
+        return fail_memory(error);
     work->text.fd = work->more.fd = work->third.fd = work->replay.fd = -1;
     work->deadline = UINT64_MAX;
     service_begin(service);
@@ -183,6 +186,7 @@ static void close_work(struct service *service)
     output_close(&work->more);
     output_close(&work->third);
     output_close(&work->replay);
+    memory_free(&service->memory, work->wants);
     memory_free(&service->memory, work->results);
     memory_free(&service->memory, work->served);
     memory_free(&service->memory, work->ids);

@@ -56,7 +56,7 @@ struct service_work {
     uint64_t steady; /* likewise */
     gordian_event events[CHUNK];
     struct served_result taken[CHUNK];
-    gordian_want wants[WANTS];
+    gordian_want *wants;         /* WANTS of them */
     struct wire_result *results; /* of the current frame */
     size_t result_room, result_count;
     uint32_t *served; /* by the current frame, in order */

@@ -88,6 +88,7 @@ check_files()
         "$share/man/man1/gordian-makespan.1" \
         "$share/man/man1/gordian-run.1" \
         "$share/man/man1/gordian-send.1" \
+        "$share/man/man1/gordian-serve.1" \
         "$share/man/man1/gordian-tail.1"; do
         test -s "$file" || fault "${file#"$root"} was not installed"
         test -h "$file" || expected=$((expected + 1))

@@ -197,7 +197,7 @@ static uint64_t total(size_t offset)
 {
     uint64_t sum = 0;
     for (unsigned i = 0; i < LANES; i++)
-        sum += *(const uint64_t *)((const char *)&lanes[i] + offset);
+        sum += *(_Atomic uint64_t *)((char *)&lanes[i] + offset);
     return sum;
 }
 

@@ -62,8 +62,8 @@ struct lane {
     int fd;
     char *in;
     size_t in_used, in_room;
-    uint64_t acknowledged, duplicates, errors, deadlocks, checked; /* figures */
-    char wrong[300];                                               /* "" while all is right */
+    _Atomic uint64_t acknowledged, duplicates, errors, deadlocks, checked; /* figures */
+    char wrong[300]; /* "" while all is right */
 };
 
 void lane_open(struct lane *lane, unsigned number, const char *socket, _Atomic bool *finish);

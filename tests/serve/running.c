@@ -64,7 +64,9 @@ bool running_again(struct running *running)
 bool running_start(struct running *running, const char *program, const char *const *more)
 {
     const char *temporary = getenv("TMPDIR");
-    *running = (struct running){.program = program, .more = more};
+    static char whole[4096]; /* the service starts in another folder */
+    *running =
+        (struct running){.program = realpath(program, whole) ? whole : program, .more = more};
     snprintf(running->folder, sizeof running->folder, "%.60s/gordian-serve-XXXXXX",
              temporary && *temporary && strlen(temporary) < 60 ? temporary : "/tmp");
     if (!mkdtemp(running->folder))

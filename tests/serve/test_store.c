@@ -203,11 +203,11 @@ struct history {
     size_t count;
 };
 
-static const char *const names[] = {"ann", "bob", "cy", "d\"e\\f", "\xc3\xa9mile"};
+static const char *const names[] = {"ann", "an", "cy", "d\"e\\f", "\xc3\xa9mile"};
 
 static void make_history(struct history *history, struct random *random)
 {
-    static const char *const quoted[] = {"\"ann\"", "\"bob\"", "\"cy\"", "\"d\\\"e\\\\f\"",
+    static const char *const quoted[] = {"\"ann\"", "\"an\"", "\"cy\"", "\"d\\\"e\\\\f\"",
                                          "\"\xc3\xa9mile\""};
     history->count = INCIDENTS;
     for (size_t i = 0; i < INCIDENTS; i++) {
