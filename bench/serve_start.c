@@ -3,6 +3,7 @@
 #include "serve.h"
 
 #include "base/error.h"
+#include "base/machine.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -29,10 +30,9 @@ static int remove_one(const char *path, const struct stat *about, int kind, stru
 
 static gordian_status make_folder(struct service_process *process, gordian_error *error)
 {
-    const char *temporary = getenv("TMPDIR");
     *process = (struct service_process){0};
     snprintf(process->folder, sizeof process->folder, "%.80s/gordian-bench-XXXXXX",
-             temporary && *temporary ? temporary : "/tmp");
+             machine_temporary());
     if (!mkdtemp(process->folder))
         return fail(error, GORDIAN_IO, "cannot make a folder: %s", strerror(errno));
     snprintf(process->socket, sizeof process->socket, "%s/s", process->folder);

@@ -5,38 +5,11 @@
 #include "base/memory.h"
 #include "base/reader.h"
 #include "cli/compose.h"
+#include "cli/interrupt.h"
 
-#include <signal.h>
 #include <string.h>
 
 /* ------------------------------------------------------------------ ctrl-C and progress */
-
-/* Signals that come so close to each other, a whole group's and one's own, are one. */
-#define SAME_INTERRUPT UINT64_C(500000000)
-
-static volatile sig_atomic_t interrupt_seen;
-static volatile uint64_t interrupt_time; /* of the first one */
-
-/* The first one stops the engine, which then tells what it knows; a second one ends the program. */
-static void on_interrupt(int number)
-{
-    if (!interrupt_seen) {
-        interrupt_time = clock_ns();
-        interrupt_seen = 1;
-    } else if (clock_ns() - interrupt_time > SAME_INTERRUPT) {
-        signal(number, SIG_DFL);
-        raise(number);
-    }
-}
-
-static void catch_interrupt(struct sigaction *before)
-{
-    struct sigaction action = {.sa_handler = on_interrupt, .sa_flags = SA_RESTART};
-    interrupt_seen = 0;
-    sigaction(SIGINT, NULL, before);
-    if (before->sa_handler != SIG_IGN)
-        sigaction(SIGINT, &action, NULL);
-}
 
 static void show_progress(struct compose *compose, const struct compose_progress *now)
 {
@@ -59,9 +32,9 @@ static bool go_on(void *context, const struct compose_progress *now)
     struct compose *compose = context;
     if (progress_due(&compose->cli->progress))
         show_progress(compose, now);
-    if (interrupt_seen)
+    if (interrupt_seen())
         compose->interrupted = true;
-    return !interrupt_seen;
+    return !compose->interrupted;
 }
 
 /* ------------------------------------------------------------------ the order */
@@ -184,9 +157,9 @@ static gordian_status run_engine(struct compose *compose, const struct circuit *
         sink = &counting.sink;
     }
     struct sigaction before;
-    catch_interrupt(&before);
+    interrupt_catch(&before);
     status = engine->run(circuit, options, sink, &composed->result, error);
-    sigaction(SIGINT, &before, NULL);
+    interrupt_release(&before);
     progress_clear(&compose->cli->progress);
     return status;
 }

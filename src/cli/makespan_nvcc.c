@@ -1,4 +1,5 @@
 /* A .cu file is compiled to PTX by nvcc, where there is one. */
+#include "base/machine.h"
 #include "cli/makespan.h"
 
 #include <errno.h>
@@ -88,9 +89,8 @@ static int compile_to(struct makespan *makespan, const char *path, const char *t
 
 int makespan_compile(struct makespan *makespan, const char *path, int *code)
 {
-    const char *folder = getenv("TMPDIR");
     char name[4096];
-    snprintf(name, sizeof name, "%s/gordian-XXXXXX", folder && *folder ? folder : "/tmp");
+    snprintf(name, sizeof name, "%s/gordian-XXXXXX", machine_temporary());
     int fd = mkstemp(name);
     if (fd < 0) {
         cli_say(makespan->cli, "cannot write '%s': %s", name, strerror(errno));

@@ -8,6 +8,7 @@
  */
 #define _GNU_SOURCE /* prlimit */
 #include "../test.h"
+#include "base/machine.h"
 #include "crash_lane.h"
 
 #include <dirent.h>
@@ -401,9 +402,7 @@ static void remove_folder(const char *path)
 
 static void make_folder(void)
 {
-    const char *root = getenv("TMPDIR");
-    snprintf(service.folder, sizeof service.folder, "%s/gordian-crash-XXXXXX",
-             root && *root ? root : P_tmpdir);
+    snprintf(service.folder, sizeof service.folder, "%s/gordian-crash-XXXXXX", machine_temporary());
     REQUIRE(mkdtemp(service.folder) != NULL);
     snprintf(service.data, sizeof service.data, "%s/data", service.folder);
     snprintf(service.socket, sizeof service.socket, "%s/socket", service.folder);

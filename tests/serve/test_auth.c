@@ -1,6 +1,7 @@
 /* Tokens, cookies, peers and addresses; what systemd hands over and is told. */
 #include "test.h"
 
+#include "base/machine.h"
 #include "serve/auth.h"
 #include "serve/systemd.h"
 
@@ -395,8 +396,7 @@ static void test_sockets(void)
 
 int main(void)
 {
-    const char *temporary = getenv("TMPDIR");
-    snprintf(folder, sizeof folder, "%s/gordian-auth-XXXXXX", temporary ? temporary : "/tmp");
+    snprintf(folder, sizeof folder, "%s/gordian-auth-XXXXXX", machine_temporary());
     REQUIRE(mkdtemp(folder) && chdir(folder) == 0); /* paths of sockets must be short */
     test_tokens();
     test_bad_files();
