@@ -47,7 +47,7 @@ fi
 # The command over MPI, where there is one.
 mpi_command=
 if [ -e "$build/gordian-mpi" ]; then
-    mpi_command=$root$prefix/bin/gordian-mpi
+    mpi_command="$root$prefix/bin/gordian-mpi $share/man/man1/gordian-mpi.1"
 fi
 
 # The units of `gordian serve`, where there is one.
@@ -69,6 +69,7 @@ check_files()
         "$root$prefix/bin/gordian" \
         "$include/gordian/gordian.h" \
         "$include/gordian/client.h" \
+        "$include/gordian/makespan.h" \
         "$include/gordian/run.h" \
         "$lib/libgordian.a" \
         "$lib/libgordian.so" \
@@ -107,7 +108,8 @@ declared()
             sub(/.*GORDIAN_API /, "")
             if (match($0, /gordian_[a-z0-9_]*\(/))
                 print substr($0, RSTART, RLENGTH - 1)
-        }' "$include/gordian/gordian.h" "$include/gordian/client.h" | sort
+        }' "$include/gordian/gordian.h" "$include/gordian/client.h" \
+        "$include/gordian/makespan.h" | sort
 }
 
 check_symbols()
