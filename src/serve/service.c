@@ -26,6 +26,8 @@ void service_options_init(struct service_options *options)
                 .clients = 10000,
                 .names = 16000000,
                 .session_names = 4000000,
+                .session_resources = 4000000,
+                .session_systems = 16,
                 .lease_max_ms = 24u * 3600 * 1000,
                 .incidents_second = 10,
             },
@@ -382,6 +384,14 @@ uint32_t service_pause_ms(const struct client *client)
         return 0;
     uint64_t ms = (uint64_t)-client->allowance / rate + 1;
     return ms < 60000 ? (uint32_t)ms : 60000;
+}
+
+void client_gives_back(struct client *client, size_t resources)
+{
+    if (client->session == NOBODY)
+        return;
+    struct session *session = &client->service->sessions[client->session];
+    session->resources -= resources < session->resources ? (uint32_t)resources : session->resources;
 }
 
 /* ------------------------------------------------------------------ taking */

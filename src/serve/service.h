@@ -28,15 +28,17 @@
 /* ------------------------------------------------------------------ options */
 
 struct service_limits {
-    uint32_t systems;          /* in all (64) */
-    uint32_t sessions;         /* in all (65536) */
-    uint32_t clients;          /* connected at once (10000) */
-    uint32_t names;            /* processes and resources of a system (16 million) */
-    uint32_t session_names;    /* processes a session may own (4 million) */
-    uint32_t events_a_second;  /* of a client; 0: no limit (0) */
-    uint32_t lease_max_ms;     /* (24 h) */
-    uint64_t memory;           /* of all systems, bytes; 0: no limit (0) */
-    uint32_t incidents_second; /* kept with a replay, of a system; further ones without (10) */
+    uint32_t systems;           /* in all (64) */
+    uint32_t sessions;          /* in all (65536) */
+    uint32_t clients;           /* connected at once (10000) */
+    uint32_t names;             /* processes and resources of a system (16 million) */
+    uint32_t session_names;     /* processes a session may own (4 million) */
+    uint32_t session_resources; /* it may add (4 million) */
+    uint32_t session_systems;   /* it may open (16) */
+    uint32_t events_a_second;   /* of a client; 0: no limit (0) */
+    uint32_t lease_max_ms;      /* (24 h) */
+    uint64_t memory;            /* of all systems, bytes; 0: no limit (0) */
+    uint32_t incidents_second;  /* kept with a replay, of a system; further ones without (10) */
 };
 
 /* The journal as the service needs it. */

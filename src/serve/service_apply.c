@@ -63,6 +63,15 @@ static gordian_status check_names(struct service *service, const struct served *
     return GORDIAN_OK;
 }
 
+static gordian_status check_resources(struct service *service, const struct served *served,
+                                      uint32_t session, gordian_error *error)
+{
+    uint32_t limit = service->options.limits.session_resources;
+    if (!service->replaying && session != NOBODY && service->sessions[session].resources >= limit)
+        return FAIL_WITH(service, WIRE_QUOTA, error, "a session may add %u resources", limit);
+    return check_names(service, served, NOBODY, error);
+}
+
 static gordian_status check_memory(struct service *service, gordian_error *error)
 {
     uint64_t limit = service->options.limits.memory;
@@ -154,9 +163,12 @@ bool service_reserve_system(struct service *service, uint32_t slot)
     return reserve_system(service, slot);
 }
 
-static gordian_status open_new(struct service *service, const struct wire_open *open,
-                               uint32_t *slot, gordian_error *error)
+static gordian_status open_new(struct service *service, uint32_t session,
+                               const struct wire_open *open, uint32_t *slot, gordian_error *error)
 {
+    uint32_t own = service->options.limits.session_systems;
+    if (session != NOBODY && service->sessions[session].systems >= own)
+        return FAIL_WITH(service, WIRE_QUOTA, error, "a session may open %u systems", own);
     if (service->system_count >= service->options.limits.systems)
         return FAIL_WITH(service, WIRE_QUOTA, error, "there are %u systems: that is the limit",
                          service->system_count);
@@ -173,16 +185,18 @@ static gordian_status open_new(struct service *service, const struct wire_open *
     struct bytes *record = &service->work->record;
     record_take_body(service, wire_put_open(record->data + record->used, size, open));
     record_append(service);
+    if (session != NOBODY)
+        service->sessions[session].systems++;
     return GORDIAN_OK;
 }
 
-gordian_status apply_open(struct service *service, const struct wire_open *open, uint32_t *slot,
-                          gordian_error *error)
+gordian_status apply_open(struct service *service, uint32_t session, const struct wire_open *open,
+                          uint32_t *slot, gordian_error *error)
 {
     const struct served *known = service_find(service, open->name.text, open->name.length);
     struct served_config config;
     if (!known)
-        return open_new(service, open, slot, error);
+        return open_new(service, session, open, slot, error);
     gordian_status status = parse_config(open, &config, error);
     if (status)
         return status;
@@ -235,11 +249,13 @@ static gordian_status declare_one(struct service *service, struct served *served
     gordian_status status;
     if (declaration->what == WIRE_RESOURCE) {
         uint32_t known = served_find_resource(served, name, length);
-        status = known == NOBODY ? check_names(service, served, NOBODY, error) : GORDIAN_OK;
+        status = known == NOBODY ? check_resources(service, served, session, error) : GORDIAN_OK;
         *changed = known == NOBODY || served->bank;
-        return status
-                   ? status
-                   : served_declare_resource(served, name, length, declaration->units, id, error);
+        if (!status)
+            status = served_declare_resource(served, name, length, declaration->units, id, error);
+        if (!status && known == NOBODY && session != NOBODY)
+            service->sessions[session].resources++;
+        return status;
     }
     uint32_t known = served_find_process(served, name, length);
     status = known == NOBODY ? check_names(service, served, session, error) : GORDIAN_OK;

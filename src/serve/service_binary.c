@@ -105,7 +105,7 @@ static void take_open(struct client *client, const struct wire_frame *frame)
     }
     if (!may_change(client))
         return;
-    if (apply_open(client->service, &open, &slot, &error)) {
+    if (apply_open(client->service, client->session, &open, &slot, &error)) {
         client_fail(client, &error);
         return;
     }
@@ -132,7 +132,10 @@ gordian_status client_close_system(struct client *client, struct wire_text name,
         return FAIL_WITH(service, WIRE_NO_SYSTEM, error, "there is no system of this name");
     if (in_use(client, served))
         return FAIL_WITH(service, WIRE_IN_USE, error, "others use system '%s'", served->name);
-    return apply_close(service, served, error);
+    gordian_status status = apply_close(service, served, error);
+    if (!status && client->session != NOBODY && service->sessions[client->session].systems > 0)
+        service->sessions[client->session].systems--;
+    return status;
 }
 
 static void take_close(struct client *client, const struct wire_frame *frame)
@@ -324,10 +327,13 @@ static void take_remove(struct client *client, const struct wire_frame *frame)
     }
     while (wire_next_id(&list, &work->ids[count]))
         count++;
-    if (apply_remove(service, served, what, work->ids, count, &error))
+    if (apply_remove(service, served, what, work->ids, count, &error)) {
         client_fail(client, &error);
-    else
-        done(client);
+        return;
+    }
+    if (what == WIRE_RESOURCE)
+        client_gives_back(client, count);
+    done(client);
 }
 
 static void take_weigh(struct client *client, const struct wire_frame *frame)

@@ -138,8 +138,9 @@ void sessions_free(struct service *service);
 
 /* ---- service_apply.c: each journals what it does; `client` NULL: nobody in particular */
 
-gordian_status apply_open(struct service *service, const struct wire_open *open, uint32_t *slot,
-                          gordian_error *error);
+/* `session`: whose quotas count, or NOBODY. */
+gordian_status apply_open(struct service *service, uint32_t session, const struct wire_open *open,
+                          uint32_t *slot, gordian_error *error);
 /* The same at a given slot: replay, snapshots. */
 gordian_status service_put_system(struct service *service, uint32_t slot,
                                   const struct wire_open *open, gordian_error *error);
@@ -276,5 +277,7 @@ bool client_hello(struct client *client, const struct wire_hello *hello);
 /* May events be taken from this client now? They are counted by client_spend. */
 bool client_may_spend(struct client *client);
 void client_spend(struct client *client, uint64_t events);
+/* It has removed so many resources: they no longer count against its quota. */
+void client_gives_back(struct client *client, size_t resources);
 
 #endif

@@ -3,7 +3,7 @@
  * they are dropped or kept.
  *
  * A session is connected, or its lease runs. Slots are reused; everything here is part of the
- * journaled state except `client` and `deadline`. */
+ * journaled state except what comes last. */
 #ifndef GORDIAN_SERVE_SESSION_H
 #define GORDIAN_SERVE_SESSION_H
 
@@ -32,6 +32,9 @@ struct session {
     uint32_t share_count, share_room;
     uint32_t next; /* of the same hash; of a slot not in use: the next free one */
     bool ending;   /* lost: its processes are being dropped */
+
+    /* For quotas, not part of the state: what it has added since it, or the service, began. */
+    uint32_t resources, systems;
 
     struct client *client; /* NULL: it is not connected */
     uint64_t deadline;     /* not connected, or silent: ends then; monotonic ms */

@@ -444,6 +444,41 @@ static void quotas_hold(void)
     world_close(&world);
 }
 
+static void few_of_its_own(struct service_options *options)
+{
+    options->limits.session_resources = 2;
+    options->limits.session_systems = 1;
+}
+
+/* What one client adds is limited, what others add is theirs, what is given back counts no more. */
+static void own_quotas_hold(void)
+{
+    struct world world;
+    world_open(&world, few_of_its_own);
+    struct talker *ann = world_connect(&world), *bob = world_connect(&world);
+    say(ann, "hello\n");
+    say(bob, "hello\n");
+    say(ann, "resource a\nresource b\n");
+    CHECK(!heard(ann, "\"code\":8"));
+    say(ann, "resource c\n");
+    CHECK(heard(ann, "\"code\":8"));
+    forget(ann);
+    say(ann, "resource b\n"); /* known */
+    CHECK(!heard(ann, "\"code\":8"));
+    say(bob, "resource c\n");
+    CHECK(!heard(bob, "\"code\":8"));
+    say(ann, "remove a\n");
+    forget(ann);
+    say(ann, "resource d\n");
+    CHECK(!heard(ann, "\"code\":8"));
+    say(ann, "open one detect\nopen two detect\n");
+    CHECK(heard(ann, "\"code\":8"));
+    forget(ann);
+    say(ann, "use default\nclose one\nopen two detect\n");
+    CHECK(!heard(ann, "\"code\":8"));
+    world_close(&world);
+}
+
 static void little_memory(struct service_options *options)
 {
     options->limits.memory = 4 << 20;
@@ -621,6 +656,7 @@ int main(void)
     victims_are_chosen();
     everything_is_told();
     quotas_hold();
+    own_quotas_hold();
     memory_is_limited();
     tokens_are_asked_for();
     nonsense_is_refused();
