@@ -13,7 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static unsigned long test_passed, test_failed;
+static _Atomic unsigned long test_passed, test_failed; /* any thread may check */
 
 #define CHECK_MSG(condition, ...)                                                                  \
     do {                                                                                           \
