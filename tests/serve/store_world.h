@@ -174,14 +174,17 @@ static inline void world_snapshot(struct world *world, struct store *store, size
 }
 
 /* Waits until the condition holds, which the thread is to bring about; a minute at most. */
+/* Until it holds: what is true now need not be a moment later, so it is not asked again. */
 #define WORLD_WAIT(store, condition)                                                               \
     do {                                                                                           \
-        for (int tries_ = 0; !(condition) && tries_ < 6000; tries_++) {                            \
+        bool met_ = (condition);                                                                   \
+        for (int tries_ = 0; !met_ && tries_ < 6000; tries_++) {                                   \
             struct pollfd bell_ = {.fd = store_fd(store), .events = POLLIN};                       \
             poll(&bell_, 1, 10);                                                                   \
             store_poll(store);                                                                     \
+            met_ = (condition);                                                                    \
         }                                                                                          \
-        CHECK(condition);                                                                          \
+        CHECK(met_);                                                                               \
     } while (0)
 
 #endif
