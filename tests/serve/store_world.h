@@ -173,8 +173,8 @@ static inline void world_snapshot(struct world *world, struct store *store, size
     free(zeros);
 }
 
-/* Waits until the condition holds, which the thread is to bring about; a minute at most. */
-/* Until it holds: what is true now need not be a moment later, so it is not asked again. */
+/* Waits until the condition holds, which the thread is to bring about; a minute at most. What is
+ * true now need not be a moment later, so it is not asked again. */
 #define WORLD_WAIT(store, condition)                                                               \
     do {                                                                                           \
         bool met_ = (condition);                                                                   \
