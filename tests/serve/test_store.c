@@ -121,7 +121,12 @@ static void test_snapshots(void)
     CHECK(taken > 0);
     REQUIRE(world_open(&world, &store, &found, &error) == GORDIAN_OK);
     CHECK(found.snapshot > 0 && found.last == world.number);
+    /* Something new, or there is nothing to take a snapshot of; then what it makes superfluous. */
+    struct store_figures figures;
+    world_append(&world, store, 1);
+    store_seal(store);
     world_snapshot(&world, store, 0);
+    WORLD_WAIT(store, (store_figures(store, &figures), figures.snapshots > 0));
     WORLD_WAIT(store, ask(&world, "SELECT count(*) FROM journal WHERE first + count - 1 <="
                                   " (SELECT min(number) FROM snapshot)") == 0);
     WORLD_WAIT(store, ask(&world, "SELECT count(*) FROM snapshot_part WHERE number NOT IN"
