@@ -54,33 +54,37 @@ static bool is_power_cut(const struct folder_past *past, const struct wal_report
     return past->was_here && !past->same_boot && (!past->synced || report->lost_commits <= 1);
 }
 
-static gordian_status check_log(struct store *store, const struct folder_past *past,
-                                struct store_found *found, gordian_error *error)
+static gordian_status set_log_aside(struct store *store, const struct wal_report *report,
+                                    struct store_found *found, gordian_error *error)
 {
-    struct wal_report report;
     char name[4096];
-    gordian_status status = wal_check(store->folder.file, &report, error);
-    if (status || report.state == WAL_WHOLE)
-        return status;
-    found->cut = true;
-    if (report.state == WAL_TORN) {
-        note(found, "the last batch was unfinished and is left out: it was never acknowledged");
-        return GORDIAN_OK;
-    }
-    if (is_power_cut(past, &report)) {
-        note(found, "the power was cut: %llu pages that had not reached the disk are left out",
-             (unsigned long long)report.cut);
-        return GORDIAN_OK;
-    }
-    if (!store->options.repair)
-        return refuse(store, "its write-ahead log has a bad page in the middle", error);
-    status = repair_copy_aside(&store->folder, name, sizeof name, error);
+    gordian_status status = repair_copy_aside(&store->folder, name, sizeof name, error);
     if (!status)
         note(found,
              "repaired: the log had a bad page in the middle, %llu pages behind it are left "
              "out; as it was: %s",
-             (unsigned long long)report.cut, last_part(name));
+             (unsigned long long)report->cut, last_part(name));
     return status;
+}
+
+static gordian_status check_log(struct store *store, const struct folder_past *past,
+                                struct store_found *found, gordian_error *error)
+{
+    struct wal_report report;
+    gordian_status status = wal_check(store->folder.file, &report, error);
+    if (status || report.state == WAL_WHOLE)
+        return status;
+    found->cut = true;
+    if (report.state == WAL_TORN)
+        note(found, "the last batch was unfinished and is left out: it was never acknowledged");
+    else if (is_power_cut(past, &report))
+        note(found, "the power was cut: %llu pages that had not reached the disk are left out",
+             (unsigned long long)report.cut);
+    else if (store->options.repair)
+        status = set_log_aside(store, &report, found, error);
+    else
+        status = refuse(store, "its write-ahead log has a bad page in the middle", error);
+    return status ? status : wal_cut(store->folder.file, &report, error);
 }
 
 /* ---- the database */

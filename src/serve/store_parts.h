@@ -75,12 +75,15 @@ enum wal_state {
 struct wal_report {
     enum wal_state state;
     uint64_t frames;       /* good ones, up to the last commit */
+    uint64_t bytes;        /* of the log up to there; 0: it has no good header */
     uint64_t cut;          /* frames behind them */
     uint64_t lost_commits; /* among these, from the first bad one on */
 };
 
 /* GORDIAN_IO: it is there and cannot be read. */
 gordian_status wal_check(const char *database, struct wal_report *report, gordian_error *error);
+/* Cuts off what is behind the last commit. Nobody else may be writing. */
+gordian_status wal_cut(const char *database, const struct wal_report *report, gordian_error *error);
 
 /* ---- recovery and repair */
 
@@ -166,6 +169,7 @@ struct store {
     bool syncing;            /* the log is being synced: writing to it might wait */
     bool unsynced;           /* something has been committed since it was */
     bool checkpoint;         /* one is due */
+    bool leftovers;          /* a write has failed: its frames may still be in the log */
     uint64_t snapshot_retry; /* steady ms: not before */
     uint64_t keep_ms;
     uint64_t newest, older; /* snapshots; `older`: the journal up to here may go */
@@ -178,7 +182,7 @@ struct store {
     int doorbell;
     int wal; /* descriptor of the log, to sync it; -1: not yet open */
     sqlite3 *checkpointer;
-    uint64_t retry_at, sync_at, trim_at;
+    uint64_t retry_at, sync_at, trim_at, clean_at;
     bool trimming; /* there may be more to delete */
 };
 

@@ -73,6 +73,7 @@ void store_note_commit(struct store *store, int code, const struct batch *batche
     store->failed = code != SQLITE_OK;
     if (code) {
         figures->failures++;
+        store->leftovers = true;
         journal_explain(&store->journal, code, store->why, sizeof store->why);
         return;
     }
@@ -185,9 +186,8 @@ static void sync_log(struct store *store)
     store->sync_at = steady_ms() + STORE_SYNC_MS;
 }
 
-static int run_checkpoint(struct store *store, int *frames, int *done)
+static int run_checkpoint(struct store *store, int mode)
 {
-    *frames = *done = 0;
     if (!store->checkpointer) {
         int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX;
         int code =
@@ -201,25 +201,31 @@ static int run_checkpoint(struct store *store, int *frames, int *done)
             return code;
         }
     }
-    return sqlite3_wal_checkpoint_v2(store->checkpointer, NULL, SQLITE_CHECKPOINT_PASSIVE, frames,
-                                     done);
+    return sqlite3_wal_checkpoint_v2(store->checkpointer, NULL, mode, NULL, NULL);
 }
 
 /* Moves the log into the database: first beside the commits, then, if the loop has gone on
  * committing, the few frames that are left while it leaves its batches to the queue. The next
- * commit then starts the log from its beginning, unless a reader is still in it. */
+ * commit then starts the log from its beginning, unless a reader is still in it.
+ *
+ * After a write has failed the log is emptied for good: with frames of the failed one behind the
+ * last commit it would look damaged if the process were killed (store_wal.c). A reader may be in
+ * the way: then it is tried again. */
 static void checkpoint(struct store *store)
 {
-    int frames, done;
+    int mode = store->leftovers ? SQLITE_CHECKPOINT_TRUNCATE : SQLITE_CHECKPOINT_PASSIVE;
     store_unlock(store);
-    int code = run_checkpoint(store, &frames, &done);
+    int code = run_checkpoint(store, SQLITE_CHECKPOINT_PASSIVE);
     store_lock(store);
     take_database(store);
     store_unlock(store);
     if (!code)
-        run_checkpoint(store, &frames, &done);
+        code = run_checkpoint(store, mode);
     store_lock(store);
     give_database(store);
+    if (!code && mode == SQLITE_CHECKPOINT_TRUNCATE)
+        store->leftovers = false;
+    store->clean_at = steady_ms() + STORE_SYNC_MS;
     store->checkpoint = false;
 }
 
@@ -269,6 +275,7 @@ static void step_job(struct store *store)
     give_database(store);
     store->unsynced = true;
     store->checkpoint |= store->journal.wal_pages >= STORE_WAL_PAGES;
+    store->leftovers |= code != SQLITE_OK;
     job->part++;
     if (!code && last)
         store->older = older;
@@ -291,6 +298,7 @@ static void trim(struct store *store)
     store_lock(store);
     give_database(store);
     store->figures.incidents_dropped += dropped;
+    store->leftovers |= code != SQLITE_OK;
     store->unsynced = true;
     store->checkpoint |= store->journal.wal_pages >= STORE_WAL_PAGES;
     store->trimming = !code && more;
@@ -311,6 +319,8 @@ static uint64_t next_due(const struct store *store)
     uint64_t due = queue_due(store);
     if (store->unsynced)
         due = least(due, store->sync_at);
+    if (store->leftovers)
+        due = least(due, store->clean_at);
     return least(due, store->trimming ? 0 : store->trim_at);
 }
 
@@ -338,7 +348,7 @@ static bool work(struct store *store)
         sync_log(store);
         did = true;
     }
-    if (store->checkpoint) {
+    if (store->checkpoint || (store->leftovers && store->clean_at <= now)) {
         checkpoint(store);
         did = true;
     }

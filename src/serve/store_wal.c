@@ -9,6 +9,12 @@
  *
  * all big-endian; checksums run over everything before them. Frames of an earlier round have other
  * salts: the log ends where they begin.
+ *
+ * What follows the last good commit is an unfinished transaction: good frames, then perhaps one
+ * that was being written. Behind that there may be what is left of a longer one that failed in this
+ * very round; it has the same salts, and no commit. One that was unfinished when the process died
+ * would look the same, once something shorter has been written over it: so it is cut off (wal_cut)
+ * before anything is written.
  */
 #include "base/error.h"
 #include "serve/store_parts.h"
@@ -92,42 +98,53 @@ static bool take_frame(struct wal *wal)
     return sum_is(wal, wal->frame + 16);
 }
 
+/* What the frames read so far say. */
+struct reading {
+    uint64_t round; /* frames of this round */
+    bool bad;       /* one was bad, or of another round */
+    bool behind;    /* one of this round came behind it */
+    bool hole;      /* ... and between them was something else */
+    bool foreign;   /* one was of another round, or is gone */
+};
+
 /* Takes the frame that has just been read, which is of this round, into account. */
-static void judge_frame(struct wal *wal, uint64_t round, bool *good, bool *later,
+static void judge_frame(struct wal *wal, bool whole, struct reading *reading,
                         struct wal_report *report)
 {
     bool commits = big_word(wal->frame + 4) != 0;
-    if (*good && take_frame(wal)) {
+    reading->round++;
+    reading->behind |= reading->bad;
+    reading->hole |= reading->foreign;
+    if (!whole)
+        return; /* it was being written */
+    if (!reading->bad && take_frame(wal)) {
         if (commits)
-            report->frames = round;
+            report->frames = reading->round;
         return;
     }
-    *later |= !*good; /* behind the first bad one */
-    *good = false;
+    reading->bad = true;
     report->lost_commits += commits;
 }
 
 static gordian_status read_frames(struct wal *wal, struct wal_report *report, gordian_error *error)
 {
-    bool good = true, later = false, whole = true;
-    uint64_t round = 0; /* frames of this round */
+    struct reading reading = {0};
+    bool whole = true;
     size_t size = FRAME_HEAD + wal->page, got;
     for (uint64_t offset = HEADER; whole; offset += size) {
         gordian_status status = read_at(wal, wal->frame, size, offset, &got, error);
         if (status)
             return status;
         whole = got == size;
-        bool ours = got >= FRAME_HEAD && memcmp(wal->frame + 8, wal->salts, 8) == 0;
-        round += ours;
-        if (ours && whole)
-            judge_frame(wal, round, &good, &later, report);
-        else if (whole)
-            good = false; /* of an earlier round; or nothing is left of it: look on */
-        else if (ours)
-            later |= !good;
+        if (got >= FRAME_HEAD && memcmp(wal->frame + 8, wal->salts, 8) == 0)
+            judge_frame(wal, whole, &reading, report);
+        else
+            reading.bad = reading.foreign = true; /* nothing may be left of ours: look on */
     }
-    report->cut = round - report->frames;
-    report->state = report->cut == 0 ? WAL_WHOLE : later ? WAL_BROKEN : WAL_TORN;
+    bool broken = reading.hole || (reading.behind && report->lost_commits > 0);
+    report->cut = reading.round - report->frames;
+    report->bytes = HEADER + report->frames * size;
+    report->state = report->cut == 0 ? WAL_WHOLE : broken ? WAL_BROKEN : WAL_TORN;
     return GORDIAN_OK;
 }
 
@@ -148,21 +165,44 @@ static gordian_status check_open(struct wal *wal, struct wal_report *report, gor
     return read_frames(wal, report, error);
 }
 
+static gordian_status name_of_log(char *path, size_t size, const char *database,
+                                  gordian_error *error)
+{
+    if ((size_t)snprintf(path, size, "%s-wal", database) >= size)
+        return fail(error, GORDIAN_INPUT, "the name of the folder is too long");
+    return GORDIAN_OK;
+}
+
+gordian_status wal_cut(const char *database, const struct wal_report *report, gordian_error *error)
+{
+    char path[4096];
+    gordian_status status = name_of_log(path, sizeof path, database, error);
+    if (status)
+        return status;
+    int fd = open(path, O_WRONLY | O_CLOEXEC);
+    if (fd < 0 || ftruncate(fd, (off_t)report->bytes) != 0 || fsync(fd) != 0)
+        status = fail(error, GORDIAN_IO, "%.200s: %s", path, strerror(errno));
+    if (fd >= 0)
+        close(fd);
+    return status;
+}
+
 gordian_status wal_check(const char *database, struct wal_report *report, gordian_error *error)
 {
     char path[4096];
     struct wal wal = {.path = path};
     gordian_allocator memory = memory_allocator(NULL);
     *report = (struct wal_report){.state = WAL_WHOLE};
-    if ((size_t)snprintf(path, sizeof path, "%s-wal", database) >= sizeof path)
-        return fail(error, GORDIAN_INPUT, "the name of the folder is too long");
+    gordian_status status = name_of_log(path, sizeof path, database, error);
+    if (status)
+        return status;
     wal.fd = open(path, O_RDONLY | O_CLOEXEC);
     if (wal.fd < 0 && errno == ENOENT)
         return GORDIAN_OK;
     if (wal.fd < 0)
         return fail(error, GORDIAN_IO, "%.200s: %s", path, strerror(errno));
     wal.frame = memory_alloc(&memory, FRAME_HEAD + PAGE_MAX);
-    gordian_status status = wal.frame ? check_open(&wal, report, error) : fail_memory(error);
+    status = wal.frame ? check_open(&wal, report, error) : fail_memory(error);
     memory_free(&memory, wal.frame);
     close(wal.fd);
     return status;

@@ -3,12 +3,17 @@
 #ifndef GORDIAN_TESTS_FAILING_VFS_H
 #define GORDIAN_TESTS_FAILING_VFS_H
 
+#include <signal.h>
 #include <sqlite3.h>
 #include <stdatomic.h>
 #include <string.h>
+#include <unistd.h>
 
 /* A code of SQLite that writes, syncs give; 0: they work. */
 static _Atomic int failing_write, failing_sync;
+
+/* So many writes from now one finds the disk full, or the process dies before it; 0: never. */
+static _Atomic int failing_full_in, failing_death_in;
 
 struct failing_file {
     sqlite3_file base;
@@ -36,6 +41,10 @@ static int failing_write_to(sqlite3_file *file, const void *bytes, int count, sq
 {
     sqlite3_file *real = failing_real(file);
     int code = failing_write;
+    if (failing_death_in > 0 && atomic_fetch_sub(&failing_death_in, 1) == 1)
+        kill(getpid(), SIGKILL);
+    if (failing_full_in > 0 && atomic_fetch_sub(&failing_full_in, 1) == 1)
+        return SQLITE_FULL;
     return code ? code : real->pMethods->xWrite(real, bytes, count, offset);
 }
 
