@@ -3,9 +3,10 @@
  *
  * The device's primary context is pushed around every call, so any thread may call. Two
  * streams: one for everything, one for the service, neither waits for the other or for
- * the legacy default stream. While a service runs nothing may be called that waits for the whole
- * device: memory is then only noted down and freed later (cuda_memory.c), and every kernel is
- * loaded when the device is opened.
+ * the legacy default stream. While a service runs nothing should be called that waits for the whole
+ * context, since it would wait until the service leaves (service.h): memory is then only noted
+ * down and freed later (cuda_memory.c), and every kernel is loaded when the device is opened. What
+ * another gpu of this process does (opening loads modules, closing frees) cannot be helped.
  */
 #include "gpu/cuda.h"
 

@@ -3,6 +3,7 @@
 #include "base/clock.h"
 
 #include <sched.h>
+#include <string.h>
 
 /* How often to look, before asking what else may be the matter. */
 #define SPINS_HOT 20000u
@@ -13,11 +14,16 @@
 /* How long one that has failed is given to end. */
 #define STOP_NS UINT64_C(2000000000)
 
+/* Bytes of a kernel's arguments. */
+#define ARGUMENTS_MOST 512
+
 struct service {
     gordian_allocator memory;
     struct gpu *gpu;
     struct service_ring *ring;
     gpu_address ring_there, grid_there;
+    struct gpu_launch launch; /* the last one; its arguments: */
+    uint64_t arguments[ARGUMENTS_MOST / sizeof(uint64_t)];
     uint64_t posted;     /* commands so far; numbers start at 1 */
     uint64_t kernel_end; /* for tests: where the kernel is made to end; 0: nowhere */
     uint64_t trap_at;    /* for tests: where it is made to fail; UINT64_MAX: nowhere */
@@ -90,6 +96,45 @@ const char *service_reason(const struct service *service)
     return service->failed ? service->reason.message : NULL;
 }
 
+/* ------------------------------------------------------------------ coming and going */
+
+static bool has_left(const struct service *service)
+{
+    return __atomic_load_n(&service->ring->left, __ATOMIC_ACQUIRE) != 0;
+}
+
+static gordian_status launch_kernel(struct service *service, gordian_error *error)
+{
+    gordian_status status =
+        gpu_zero(service->gpu, service->grid_there, sizeof(struct service_grid), error);
+    if (!status)
+        status = gpu_wait(service->gpu, error); /* the service has a stream of its own */
+    if (status)
+        return status;
+    __atomic_store_n(&service->ring->left, 0, __ATOMIC_RELAXED);
+    status = gpu_launch(service->gpu, &service->launch, error);
+    service->running = !status;
+    return status;
+}
+
+/* The kernel has left: another one goes on where it stopped. */
+static bool start_again(struct service *service)
+{
+    gordian_error error = {0};
+    struct service_arguments *arguments = (struct service_arguments *)service->arguments;
+    gordian_status status = gpu_wait_service(service->gpu, &error);
+    service->running = false;
+    arguments->taken = __atomic_load_n(&service->ring->taken, __ATOMIC_ACQUIRE);
+    if (!status)
+        status = launch_kernel(service, &error);
+    if (!status)
+        return true;
+    service->failed = true;
+    fail(&service->reason, GORDIAN_IO, "the resident kernel cannot be started again: %s",
+         error.message);
+    return false;
+}
+
 /* ------------------------------------------------------------------ waiting */
 
 static inline void relax(void)
@@ -113,6 +158,8 @@ static bool look_again(struct service *service, struct patience *patience)
 {
     bool hot = patience->looks < SPINS_HOT && !service->emulated;
     patience->looks++;
+    if (has_left(service))
+        return start_again(service);
     if (hot) {
         relax();
         return true;
@@ -121,7 +168,7 @@ static bool look_again(struct service *service, struct patience *patience)
     if (patience->looks % 64)
         return true;
     if (gpu_failed(service->gpu) || gpu_service_ended(service->gpu))
-        return give_up(service, "the resident kernel has ended");
+        return has_left(service) || give_up(service, "the resident kernel has ended");
     uint64_t now = clock_ns();
     uint64_t silence = service->emulated ? SILENCE_NS_SLOWEST : SILENCE_NS;
     if (!patience->since)
@@ -176,6 +223,8 @@ bool service_post(struct service *service, uint32_t operation, uint32_t a, uint3
         return false;
     if (!service->running)
         return give_up(service, "there is no resident kernel");
+    if (has_left(service) && !start_again(service))
+        return false;
     if (service->posted - __atomic_load_n(&service->ring->taken, __ATOMIC_RELAXED) >=
             SERVICE_SLOTS &&
         !wait_for_room(service))
@@ -223,18 +272,16 @@ gordian_status service_start(struct service *service, struct gpu_launch launch,
 {
     if (service->failed)
         return fail(error, GORDIAN_IO, "%s", service->reason.message);
-    gordian_status status =
-        gpu_zero(service->gpu, service->grid_there, sizeof(struct service_grid), error);
-    if (!status)
-        status = gpu_wait(service->gpu, error); /* the service has a stream of its own */
-    if (status)
-        return status;
+    if (launch.arguments_size > ARGUMENTS_MOST)
+        return fail(error, GORDIAN_INPUT, "%zu bytes of arguments are too many",
+                    launch.arguments_size);
+    memcpy(service->arguments, launch.arguments, launch.arguments_size);
+    service->launch = launch;
+    service->launch.arguments = service->arguments;
+    service->launch.service = true;
+    service->launch.cooperative = true;
     __atomic_store_n(&service->ring->taken, service->posted, __ATOMIC_RELAXED);
-    launch.service = true;
-    launch.cooperative = true;
-    status = gpu_launch(service->gpu, &launch, error);
-    service->running = !status;
-    return status;
+    return launch_kernel(service, error);
 }
 
 /* Ends a kernel that has failed without ending: it may still listen. One that does not is left to
@@ -248,11 +295,25 @@ static void abandon(struct service *service)
     service->running = false;
 }
 
+/* It has left, with everything done. */
+static bool is_gone(const struct service *service)
+{
+    return has_left(service) &&
+           __atomic_load_n(&service->ring->taken, __ATOMIC_ACQUIRE) == service->posted;
+}
+
 gordian_status service_stop(struct service *service, gordian_error *error)
 {
     gordian_status status = GORDIAN_OK;
-    if (service->running && !service->failed && service_post(service, SERVICE_STOP, 0, 0, 0)) {
+    if (service->running && !service->failed && is_gone(service)) {
         status = gpu_wait_service(service->gpu, error);
+        service->running = false;
+        return status;
+    }
+    if (service->running && !service->failed && service_post(service, SERVICE_STOP, 0, 0, 0)) {
+        do { /* one that has left did not see it */
+            status = gpu_wait_service(service->gpu, error);
+        } while (!status && has_left(service) && start_again(service));
         service->running = false;
     }
     if (service->running)

@@ -1,10 +1,14 @@
 /*
  * A resident service kernel, from the host: a ring of commands, answers coming back.
  *
- * The kernel is started once; no event costs a launch. The host writes a command into the ring in
- * mapped memory, the kernel polls the ring, and an answer, where one is wanted, comes back the same
- * way. Commands are carried out in order. Posting does not wait, so commands that need no answer
- * stream. kernels/service.h is the device's side.
+ * The kernel stays while there is something to do; no event costs a launch. The host writes a
+ * command into the ring in mapped memory, the kernel polls the ring, and an answer, where one is
+ * wanted, comes back the same way. Commands are carried out in order. Posting does not wait, so
+ * commands that need no answer stream. kernels/service.h is the device's side.
+ *
+ * After some idle milliseconds, and now and then anyway, the kernel leaves, and is started again by
+ * the next call that has something for it: calls of the driver that wait for the whole device are
+ * so never in vain for long. What was posted meanwhile is in the ring and carried out then.
  *
  * Failure is sticky and reported once: when the kernel has ended without being told to, or has said
  * nothing for too long, every call below fails from then on and service_reason says why. Nothing is
@@ -26,7 +30,8 @@ void service_close(struct service *service);
 
 /* What the kernel's argument struct gets. Take it anew for every start. */
 struct service_arguments service_arguments(const struct service *service);
-/* Starts the kernel; .service and .cooperative are set here. */
+/* Starts the kernel; .service and .cooperative are set here. Its arguments begin with a struct
+ * service_arguments. They are copied: it is started again with them. */
 gordian_status service_start(struct service *service, struct gpu_launch launch,
                              gordian_error *error);
 /* Has it carry out what was posted, and end. Fine when none runs. GORDIAN_IO: it failed. */

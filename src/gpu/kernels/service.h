@@ -19,6 +19,12 @@
  * Idle. The leader polls at full speed for about a millisecond after a command, then with naps
  * that grow to 16 us; the other blocks look at a word in the cache, with naps that grow to 1 us.
  *
+ * Leaving. After some milliseconds without a command, and now and then although there are some, the
+ * kernel ends by itself and says so in the ring; the host starts it again with the next command.
+ * All there is lies in memory, so nothing is lost. A kernel that stayed for ever would not only
+ * take room: whatever waits for the whole context (loading a module, freeing memory: another system
+ * that is opened or closed in the same process) would wait for ever.
+ *
  * Ending. SERVICE_STOP ends the kernel. If the host process dies, the driver takes its
  * context down, this kernel and the mapped ring with it: nothing is left behind, so
  * there is no heartbeat.
@@ -34,8 +40,17 @@
 #define SERVICE_REPORT      64u   /* commands between two reports of what was taken */
 #define SERVICE_HOT_POLLS   1024u /* about a microsecond each, across the bus */
 #define SERVICE_NAP_LONGEST 16384u
+#define SERVICE_STAY_NS     100000000u /* then it leaves, idle or not */
 #define SERVICE_FOLLOW_HOT  4096u
 #define SERVICE_FOLLOW_NAP  1024u
+
+/* Polls in vain before it leaves: on a device a millisecond of hot ones, then about three with
+ * naps. (Few in the emulator, so that the tests see it come and go.) */
+#ifdef __CUDACC__
+#define SERVICE_IDLE_POLLS 1600u
+#else
+#define SERVICE_IDLE_POLLS 200u
+#endif
 
 struct service_command {
     uint32_t operation, a, b, c;
@@ -74,6 +89,8 @@ struct service_leader {
     uint32_t next_lane; /* where the next command starts */
     uint32_t step;      /* steps begun so far */
     uint32_t settled;   /* of those, known to be over */
+    uint64_t since;     /* when it began */
+    uint32_t tired;     /* it has stayed for long enough */
 };
 
 DEVICE void service_begin(struct service_leader *leader, const struct service_arguments *service)
@@ -84,6 +101,8 @@ DEVICE void service_begin(struct service_leader *leader, const struct service_ar
     leader->next_lane = 0;
     leader->step = 0;
     leader->settled = 0;
+    leader->since = device_ns();
+    leader->tired = 0;
 }
 
 /* How long to nap after so many polls in vain. */
@@ -108,19 +127,23 @@ DEVICE bool service_look(struct service_leader *leader, const struct service_arg
     return leader->settled == leader->step;
 }
 
-/* Fetches what has arrived of the next commands: at least one. */
-DEVICE void service_fetch(struct service_leader *leader, const struct service_arguments *service)
+/* Fetches what has arrived of the next commands: at least one. False: it is time to leave. */
+DEVICE bool service_fetch(struct service_leader *leader, const struct service_arguments *service)
 {
     struct service_ring *ring = GPU_POINTER(struct service_ring, service->ring);
     uint64_t number = leader->taken + 1 + LANE / SERVICE_WORDS;
     const uint64_t *place = &ring->commands[number % SERVICE_SLOTS][LANE % SERVICE_WORDS];
     uint32_t here = 0;
-    for (uint32_t polls = 0;; polls += polls < 0x10000u) {
+    if (leader->tired)
+        return false;
+    for (uint32_t polls = 0;; polls++) {
         uint64_t word = service_load(place);
         leader->word = (uint32_t)word;
         here = warp_ballot(WARP_ALL, (uint32_t)(word >> 32) == (uint32_t)number);
         if ((here & 15u) == 15u)
             break;
+        if (polls == SERVICE_IDLE_POLLS)
+            return false;
         service_look(leader, service); /* so that a command that comes later need not */
         uint32_t length = service_back_off(polls, SERVICE_HOT_POLLS, SERVICE_NAP_LONGEST);
         if (length)
@@ -132,17 +155,42 @@ DEVICE void service_fetch(struct service_leader *leader, const struct service_ar
     leader->next_lane = 0;
     /* They are in registers: their slots are free. Said now and then only. */
     uint64_t after = leader->taken + leader->waiting;
-    if (LANE == 0 && after / SERVICE_REPORT != leader->taken / SERVICE_REPORT)
-        service_store(&ring->taken, after);
+    if (after / SERVICE_REPORT != leader->taken / SERVICE_REPORT) {
+        if (LANE == 0)
+            service_store(&ring->taken, after);
+        uint32_t tired = device_ns() - leader->since > SERVICE_STAY_NS;
+        leader->tired = warp_shuffle(WARP_ALL, tired, 0);
+    }
+    return true;
 }
 
-/* The next command, waiting for it if there is none. Called by the leading warp. */
+/* Everything fetched has been taken: the rest is for the next kernel. */
+DEVICE struct service_command service_leave(const struct service_leader *leader,
+                                            const struct service_arguments *service)
+{
+    struct service_ring *ring = GPU_POINTER(struct service_ring, service->ring);
+    struct service_command command;
+    if (LANE == 0) {
+        service_store(&ring->taken, leader->taken);
+        fence_system();
+        service_store(&ring->left, 1);
+    }
+    command.operation = SERVICE_STOP;
+    command.a = 0;
+    command.b = 0;
+    command.c = 0;
+    command.number = (uint32_t)leader->taken;
+    return command;
+}
+
+/* The next command, waiting for it if there is none; SERVICE_STOP when it is time to leave. Called
+ * by the leading warp. */
 DEVICE struct service_command service_take(struct service_leader *leader,
                                            const struct service_arguments *service)
 {
     struct service_command command;
-    if (leader->waiting == 0)
-        service_fetch(leader, service);
+    if (leader->waiting == 0 && !service_fetch(leader, service))
+        return service_leave(leader, service);
     command.operation = warp_shuffle(WARP_ALL, leader->word, leader->next_lane);
     if (command.operation == SERVICE_TRAP)
         trap();

@@ -20,7 +20,8 @@ struct service_ring {
     uint64_t commands[SERVICE_SLOTS][SERVICE_WORDS]; /* written by the host */
     uint64_t answers[SERVICE_SLOTS];                 /* written by the kernel */
     uint64_t taken;                                  /* commands the kernel has read, in all */
-    uint64_t padding[15];
+    uint64_t left;                                   /* 1: it ends by itself, with `taken` exact */
+    uint64_t padding[14];
 };
 
 /* In device memory, zero at the start: how the leading block moves the others. */
@@ -33,7 +34,7 @@ struct service_grid {
     uint32_t padding_three[30];
 };
 
-/* Part of the arguments of a service kernel. */
+/* The first part of the arguments of a service kernel. */
 struct service_arguments {
     uint64_t ring;  /* struct service_ring, as the device sees it */
     uint64_t grid;  /* struct service_grid */
