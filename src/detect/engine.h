@@ -63,6 +63,9 @@ struct detect_engine {
      * for every process id). */
     gordian_status (*deadlocked)(void *engine, uint64_t *set, gordian_error *error);
 
+    /* Optional: is this one, which waits, among them? Without looking at everybody. */
+    bool (*is_dead)(void *engine, uint32_t process);
+
     /* Optional: something the user should know, such as that a device has failed and who goes on;
      * NULL: nothing. */
     const char *(*note)(const void *engine);

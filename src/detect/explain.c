@@ -8,9 +8,12 @@
  */
 #include "base/bits.h"
 #include "base/error.h"
-#include "detect/system.h"
+#include "detect/ahead.h"
 
 #include <string.h>
+
+/* Processes and resources up to which the whole graph is looked at anyway. */
+#define EXPLAIN_SMALL 2048
 
 struct inquiry {
     gordian_system *system;
@@ -232,19 +235,24 @@ static gordian_status list_part(struct inquiry *inquiry, const uint64_t *members
     return GORDIAN_OK;
 }
 
-gordian_status gordian_explain(gordian_system *system, uint32_t process, gordian_witness *witness,
-                               gordian_error *error)
+static gordian_status can_still_run(const gordian_system *system, uint32_t process,
+                                    gordian_error *error)
+{
+    return fail(error, GORDIAN_INPUT, "process '%s' can still run",
+                gordian_process_name(system, process));
+}
+
+/* By the whole graph. */
+static gordian_status explain_all(gordian_system *system, uint32_t process,
+                                  gordian_witness *witness, gordian_error *error)
 {
     const struct rag *graph = &system->graph;
-    if (!rag_is_process(graph, process))
-        return fail(error, GORDIAN_INPUT, "there is no process %u", process);
     struct inquiry inquiry = {0};
     gordian_status status = open_inquiry(&inquiry, system, process, error);
     if (status)
         return status;
     if (!bits_test(inquiry.dead, process))
-        return fail(error, GORDIAN_INPUT, "process '%s' can still run",
-                    gordian_process_name(system, process));
+        return can_still_run(system, process, error);
     gordian_witness found = {0};
     if (graph->model == GORDIAN_SINGLE_UNIT && is_on_cycle(graph, process)) {
         status = list_cycle(system, process, &found, error);
@@ -258,4 +266,22 @@ gordian_status gordian_explain(gordian_system *system, uint32_t process, gordian
     if (!status)
         *witness = found;
     return status;
+}
+
+gordian_status gordian_explain(gordian_system *system, uint32_t process, gordian_witness *witness,
+                               gordian_error *error)
+{
+    const struct rag *graph = &system->graph;
+    uint32_t all = graph->process_limit;
+    if (!rag_is_process(graph, process))
+        return fail(error, GORDIAN_INPUT, "there is no process %u", process);
+    /* In a large system, if it can be, by what lies ahead of the process alone. */
+    if (all + graph->resource_limit > EXPLAIN_SMALL) {
+        gordian_status status = ahead_explain(system, process, all / 8, witness, NULL);
+        if (status == GORDIAN_INPUT)
+            return can_still_run(system, process, error);
+        if (status != GORDIAN_END)
+            return status == GORDIAN_MEMORY ? fail_memory(error) : status;
+    }
+    return explain_all(system, process, witness, error);
 }

@@ -261,6 +261,12 @@ static gordian_status general_deadlocked(void *engine, uint64_t *set, gordian_er
     return GORDIAN_OK;
 }
 
+static bool general_is_dead(void *engine, uint32_t process)
+{
+    const struct sparse *sparse = engine;
+    return sparse->general.dead[process];
+}
+
 /* ---- room, and the first time */
 
 static void rebuild_lists(struct sparse *sparse)
@@ -299,4 +305,5 @@ const struct detect_engine sparse_general = {
     .cancel = general_cancel,
     .settle = general_settle,
     .deadlocked = general_deadlocked,
+    .is_dead = general_is_dead,
 };

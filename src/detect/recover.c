@@ -1,6 +1,6 @@
 /* Recovery: who has to go so that the others can go on. */
 #include "base/error.h"
-#include "detect/system.h"
+#include "detect/ahead.h"
 
 #include <string.h>
 
@@ -60,9 +60,10 @@ static int64_t rank(const gordian_system *system, gordian_policy policy, uint32_
     return 0;
 }
 
-/* The processes of all irreducible parts, compared two by two; ties: who came last. */
+/* The processes of all irreducible parts, compared two by two; ties: who came last. `ids`, unless
+ * NULL: which processes of the system those of the report are. */
 static uint32_t choose(const gordian_system *system, gordian_policy policy,
-                       const gordian_report *report)
+                       const gordian_report *report, const uint32_t *ids)
 {
     uint32_t best = NONE;
     int64_t best_rank = 0;
@@ -70,6 +71,7 @@ static uint32_t choose(const gordian_system *system, gordian_policy policy,
     for (size_t i = 0; i < report->part_count; i++)
         for (size_t j = 0; j < report->parts[i].process_count; j++) {
             uint32_t process = report->parts[i].processes[j];
+            process = ids ? ids[process] : process;
             int64_t its = rank(system, policy, process);
             if (best == NONE || its < best_rank ||
                 (its == best_rank && more[process].born > more[best].born)) {
@@ -93,7 +95,7 @@ static int64_t weight(const gordian_system *system, gordian_policy policy, uint3
     return before;
 }
 
-static gordian_status end_victim(gordian_system *system, gordian_policy policy, uint32_t process,
+static gordian_status end_victim(gordian_system *system, uint32_t process, int64_t its_weight,
                                  gordian_victim *victim, gordian_error *error)
 {
     size_t held = gordian_holdings(system, process, NULL, 0);
@@ -101,10 +103,8 @@ static gordian_status end_victim(gordian_system *system, gordian_policy policy, 
                      sizeof *system->edges))
         return fail_memory(error);
     gordian_holdings(system, process, system->edges, held);
-    gordian_victim chosen = {.process = process,
-                             .weight = weight(system, policy, process),
-                             .frees = system->edges,
-                             .frees_count = held};
+    gordian_victim chosen = {
+        .process = process, .weight = its_weight, .frees = system->edges, .frees_count = held};
     gordian_event event = {.op = GORDIAN_EXIT, .process = process, .to = NONE};
     gordian_result result;
     gordian_status status = gordian_feed(system, &event, &result, error);
@@ -115,20 +115,67 @@ static gordian_status end_victim(gordian_system *system, gordian_policy policy, 
     return GORDIAN_OK;
 }
 
-gordian_status gordian_recover_one(gordian_system *system, gordian_policy policy,
-                                   gordian_victim *victim, gordian_error *error)
+/* Whom the policy would end; NONE: nobody is deadlocked. `part`: the system or a part of it, whose
+ * processes `ids` are, unless NULL. */
+static gordian_status find_victim(const gordian_system *system, gordian_policy policy,
+                                  gordian_system *part, const uint32_t *ids, uint32_t *process,
+                                  gordian_error *error)
+{
+    gordian_snapshot *snapshot;
+    gordian_report report;
+    gordian_status status = gordian_snapshot_take(&snapshot, part, error);
+    if (status)
+        return status;
+    status = gordian_snapshot_check(snapshot, &report, error);
+    *process = status ? NONE : choose(system, policy, &report, ids);
+    gordian_snapshot_close(snapshot);
+    return status;
+}
+
+static gordian_status check_policy(gordian_policy policy, gordian_error *error)
 {
     if (policy < GORDIAN_YOUNGEST || policy > GORDIAN_FEWEST_HELD)
         return fail(error, GORDIAN_INPUT, "there is no recovery policy %d", (int)policy);
-    gordian_snapshot *snapshot;
-    gordian_status status = gordian_snapshot_take(&snapshot, system, error);
+    return GORDIAN_OK;
+}
+
+gordian_status gordian_recover_one(gordian_system *system, gordian_policy policy,
+                                   gordian_victim *victim, gordian_error *error)
+{
+    uint32_t process;
+    gordian_status status = check_policy(policy, error);
+    if (!status)
+        status = find_victim(system, policy, system, NULL, &process, error);
     if (status)
         return status;
-    gordian_report report;
-    status = gordian_snapshot_check(snapshot, &report, error);
-    uint32_t process = status ? NONE : choose(system, policy, &report);
-    gordian_snapshot_close(snapshot);
+    return process == NONE
+               ? GORDIAN_END
+               : end_victim(system, process, weight(system, policy, process), victim, error);
+}
+
+gordian_status system_recover_near(gordian_system *system, gordian_policy policy, uint32_t process,
+                                   bool weigh, gordian_victim *victim, gordian_error *error)
+{
+    struct ahead ahead;
+    bool dead = false;
+    gordian_status status = check_policy(policy, error);
+    if (!status)
+        status = system_is_dead(system, process, &dead, error);
+    if (!status && !dead)
+        return GORDIAN_END;
+    if (!status)
+        status = ahead_open(&ahead, system, process, system->graph.process_limit / 4, error);
+    if (status == GORDIAN_END) /* that is not much less than all of it */
+        return gordian_recover_one(system, policy, victim, error);
     if (status)
         return status;
-    return process == NONE ? GORDIAN_END : end_victim(system, policy, process, victim, error);
+    status = find_victim(system, policy, ahead.local, ahead.processes.ids, &process, error);
+    ahead_close(&ahead);
+    if (status)
+        return status;
+    if (process == NONE)
+        return GORDIAN_END;
+    bool counts = policy == GORDIAN_YOUNGEST || policy == GORDIAN_OLDEST;
+    int64_t its = weigh || !counts ? weight(system, policy, process) : 0;
+    return end_victim(system, process, its, victim, error);
 }

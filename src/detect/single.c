@@ -84,9 +84,17 @@ static gordian_status single_deadlocked(void *engine, uint64_t *set, gordian_err
     return GORDIAN_OK;
 }
 
+static bool single_is_dead(void *engine, uint32_t process)
+{
+    struct sparse *sparse = engine;
+    return sparse->paths.closing > 0 &&
+           rag_waits(sparse->graph, path_end(&sparse->paths, process, NONE));
+}
+
 const struct detect_engine sparse_single = {
     .block = single_block,
     .awake = single_awake,
     .cancel = single_cancel,
     .deadlocked = single_deadlocked,
+    .is_dead = single_is_dead,
 };

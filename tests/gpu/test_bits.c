@@ -9,6 +9,7 @@
 #include "base/random.h"
 #include "detect/cuda_hop.h"
 #include "device.h"
+#include "must.h"
 #include "test.h"
 
 #include <string.h>
@@ -17,13 +18,6 @@ static struct gpu *gpu;
 static struct random randomness;
 static unsigned scale = 100;
 static bool small; /* small sizes only: on the emulator, and under a tool that watches */
-
-static void must(gordian_status status, const gordian_error *error)
-{
-    if (status)
-        fprintf(stderr, "%s\n", error->message);
-    REQUIRE(status == GORDIAN_OK);
-}
 
 static uint32_t below(uint32_t bound)
 {

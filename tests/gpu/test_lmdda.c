@@ -14,6 +14,7 @@
 #include "detect/cuda_lmdda.h"
 #include "detect/matrix.h"
 #include "detect/system.h"
+#include "must.h"
 #include "test.h"
 
 #include <string.h>
@@ -25,13 +26,6 @@ static struct gpu_info info;
 static struct random randomness;
 static unsigned scale = 100;
 static bool small; /* small sizes only: on the emulator, and under a tool that watches */
-
-static void must(gordian_status status, const gordian_error *error)
-{
-    if (status)
-        fprintf(stderr, "%s\n", error->message);
-    REQUIRE(status == GORDIAN_OK);
-}
 
 static uint32_t below(uint32_t bound)
 {

@@ -10,6 +10,7 @@
 #include "base/random.h"
 #include "detect/sparse.h"
 #include "detect/system.h"
+#include "must.h"
 #include "test.h"
 
 #include <gordian/gordian.h>
@@ -19,13 +20,6 @@ static struct random randomness;
 static uint32_t below(uint32_t bound)
 {
     return (uint32_t)random_below(&randomness, bound);
-}
-
-static void must(gordian_status status, const gordian_error *error)
-{
-    if (status)
-        fprintf(stderr, "%s\n", error->message);
-    REQUIRE(status == GORDIAN_OK);
 }
 
 /* ------------------------------------------------------------------ what must hold */

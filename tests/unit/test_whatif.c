@@ -9,6 +9,7 @@
  */
 #include "base/bits.h"
 #include "base/random.h"
+#include "must.h"
 #include "test.h"
 
 #include <gordian/gordian.h>
@@ -20,13 +21,6 @@
 #define MOST_WANTS  4
 
 static struct random randomness;
-
-static void must(gordian_status status, const gordian_error *error)
-{
-    if (status)
-        fprintf(stderr, "%s\n", error->message);
-    REQUIRE(status == GORDIAN_OK);
-}
 
 static uint32_t below(uint32_t bound)
 {
