@@ -47,7 +47,8 @@ typedef struct gordian_chip {
     const char *title; /* "NVIDIA Hopper (GH100, compute capability 9.0)" */
     uint32_t schedulers;
     uint32_t max_warps;        /* that can be resident */
-    const gordian_unit *units; /* `lanes`, and in `latency` 1: the units are pipelined */
+    const gordian_unit *units; /* `lanes`, and in `latency` the cycles until the next instruction
+                                  can follow: 1 where the units are pipelined */
     size_t unit_count;
     const uint32_t *latencies; /* one a unit: cycles until a result can be used, for those who want
                                   the pessimistic model of units that are not pipelined */

@@ -67,13 +67,15 @@ static int read_options(struct makespan *makespan, gordian_makespan_options *opt
     options->max_memory = makespan->max_memory;
     options->go_on = go_on;
     options->context = makespan;
-    if (makespan->chains)
+    if (makespan->chains != NOT_GIVEN)
         options->chains = makespan->chains;
-    if (makespan->evaluations)
+    if (makespan->evaluations != UINT64_MAX)
         options->evaluations = makespan->evaluations;
     int code = read_number(makespan, "seconds", makespan->seconds, &seconds);
     if (code == EXIT_NOTHING)
         code = read_number(makespan, "temperature", makespan->temperature, &options->temperature);
+    if (code == EXIT_NOTHING && makespan->seconds && seconds * 1e9 < 1)
+        code = cli_misuse(cli, "--seconds: more than 0");
     options->max_ns = (uint64_t)(seconds * 1e9);
     if (options->max_memory == 0) { /* leave something to others */
         struct machine machine;
@@ -201,9 +203,16 @@ static int build(struct makespan *makespan, gordian_makespan *problem)
 /* A path of more letters than can be scheduled: only the bound on all paths is left. */
 static int too_long(struct makespan *makespan)
 {
+    for (char letter = 'A'; letter <= 'Z'; letter++) {
+        uint32_t repeats;
+        if (makespan->ptx.most[letter - 'A'] &&
+            makespan_units_of(makespan, letter, &repeats) == 0) {
+            cli_say(makespan->cli, "the path needs a unit '%c', and there are none", letter);
+            return EXIT_MISUSE;
+        }
+    }
     if (makespan_any_path(makespan) == UINT64_MAX) {
-        cli_say(makespan->cli, "the path has more than %d letters, or units for some are missing",
-                PTX_STRING_MAX);
+        cli_say(makespan->cli, "the path has more than %d letters", PTX_STRING_MAX);
         return EXIT_MISUSE;
     }
     struct makespan_report all = {.problem = NULL};
@@ -246,6 +255,25 @@ static int list_loops(struct makespan *makespan)
     return EXIT_NOTHING;
 }
 
+static int show_string(struct makespan *makespan)
+{
+    struct json json;
+    if (!makespan->kernel) {
+        cli_say(makespan->cli, "the path has more than %d letters", PTX_STRING_MAX);
+        return EXIT_MISUSE;
+    }
+    if (!makespan->cli->json) {
+        output_format(&makespan->cli->out, "%s\n", makespan->kernel);
+        return EXIT_NOTHING;
+    }
+    json_begin(&json, &makespan->cli->out);
+    json_key_text(&json, "kernel", makespan->kernel);
+    if (makespan->has_ptx)
+        makespan_code_keys(makespan, &json);
+    json_end(&json);
+    return EXIT_NOTHING;
+}
+
 static int run(struct makespan *makespan)
 {
     gordian_makespan_problem problem = {.kernel = makespan->kernel,
@@ -258,10 +286,8 @@ static int run(struct makespan *makespan)
     gordian_error error = {0};
     if (makespan->list_loops)
         return list_loops(makespan);
-    if (makespan->string) {
-        output_format(&makespan->cli->out, "%s\n", makespan->kernel ? makespan->kernel : "");
-        return EXIT_NOTHING;
-    }
+    if (makespan->string)
+        return show_string(makespan);
     if (!makespan->kernel)
         return too_long(makespan);
     if (check_units(makespan) != EXIT_NOTHING)
@@ -271,6 +297,27 @@ static int run(struct makespan *makespan)
     int code = makespan->witness ? build(makespan, opened) : solve(makespan, opened);
     gordian_makespan_close(opened);
     return code;
+}
+
+/* --kernel L5C9: written out. */
+static int expand_kernel(struct makespan *makespan)
+{
+    const char *text = makespan->kernel;
+    size_t length = strlen(text), count = 0;
+    gordian_error error = {0};
+    if (!strpbrk(text, "0123456789"))
+        return EXIT_NOTHING;
+    if (ptx_letters(text, length, PTX_STRING_MAX, NULL, &count, &error) != GORDIAN_OK)
+        return cli_misuse(makespan->cli, "--kernel: %s", error.message);
+    makespan->expanded = malloc(count + 1);
+    if (!makespan->expanded) {
+        cli_say(makespan->cli, "out of memory");
+        return EXIT_BROKEN;
+    }
+    ptx_letters(text, length, PTX_STRING_MAX, makespan->expanded, &count, &error);
+    makespan->expanded[count] = '\0';
+    makespan->kernel = makespan->expanded;
+    return EXIT_NOTHING;
 }
 
 /* What is to be looked at: exactly one of a string, a file, the own kernel. */
@@ -302,7 +349,7 @@ static int choose_subject(struct makespan *makespan, const char *file)
         return cli_misuse(cli, "--loops is for code");
     if (makespan->warps == 0 && !makespan->string && !makespan->list_loops)
         return cli_misuse(cli, "how many warps? Give --warps, or a --chip for as many as it holds");
-    return makespan->kernel ? EXIT_NOTHING : makespan_read_code(makespan, file);
+    return makespan->kernel ? expand_kernel(makespan) : makespan_read_code(makespan, file);
 }
 
 static int start(struct makespan *makespan, const char *file)
@@ -312,6 +359,7 @@ static int start(struct makespan *makespan, const char *file)
     if (code == EXIT_NOTHING)
         code = run(makespan);
     makespan_free_code(makespan);
+    free(makespan->expanded);
     return code;
 }
 
@@ -331,8 +379,8 @@ static void model_options(struct makespan *m, struct option_list *list)
 {
     const struct option options[] = {
         {"kernel", 'k', "LETTERS",
-         "what every warp runs: a letter for the unit of each\ninstruction", OPTION_TEXT,
-         &m->kernel, NULL},
+         "what every warp runs: a letter for the unit of each\ninstruction; L5C9 repeats them",
+         OPTION_TEXT, &m->kernel, NULL},
         {"warps", 'w', "N", "how many warps run it", OPTION_U32, &m->warps, NULL},
         {"units", 'u', "LIST", "L=1,C=4: instructions of each kind that start a cycle", OPTION_TEXT,
          &m->units, NULL},
@@ -433,6 +481,8 @@ static int makespan_main(struct cli *cli, int argc, char **argv)
 {
     struct makespan m = {.cli = cli,
                          .warps = NOT_GIVEN,
+                         .chains = NOT_GIVEN,
+                         .evaluations = UINT64_MAX,
                          .seed = 1,
                          .event = OWN_BLOCK,
                          .size = OWN_SIZE,

@@ -33,6 +33,7 @@ struct makespan {
     uint32_t size, multiprocessors;
 
     /* what follows from them */
+    char *expanded; /* the kernel's letters, if they were given with counts */
     gordian_unit unit_list[LETTERS];
     size_t unit_count;
     uint32_t scheduler_count; /* 0: no bound */
@@ -80,8 +81,14 @@ struct makespan_report {
     uint32_t shortest, shortest_lower;
 };
 
+/* What is assumed of any code, whatever it says; how many lines there are. */
+#define MAKESPAN_ASSUMED 5
+size_t makespan_assumed(const struct makespan *makespan, const char *lines[MAKESPAN_ASSUMED]);
+
 void makespan_text(struct makespan *makespan, const struct makespan_report *report);
 void makespan_json(struct makespan *makespan, const struct makespan_report *report);
+/* What the code came to, as keys of an object that is open. */
+void makespan_code_keys(struct makespan *makespan, struct json *json);
 /* The table of warps and cycles. */
 void makespan_table(struct makespan *makespan, const struct makespan_report *report);
 /* Files; the exit code. */

@@ -47,33 +47,34 @@ static int read_named(struct makespan *makespan, const char *option, const char 
     return EXIT_NOTHING;
 }
 
-static bool are_letters(const char *text, size_t length)
-{
-    for (size_t i = 0; i < length; i++)
-        if (text[i] < 'A' || text[i] > 'Z')
-            return false;
-    return true;
-}
-
-/* "NAME=LETTERS,NAME=": none is fine. */
-static int read_calls(struct makespan *makespan, struct lists *lists)
+/* "NAME=LETTERS,NAME=-": writes the letters to `to`, a NUL after each; `to` NULL: only tells how
+ * much there is to write. */
+static int read_calls(struct makespan *makespan, struct lists *lists, char *to, size_t *size)
 {
     const char *text = makespan->calls;
-    char *to = lists->letters;
-    for (bool more = text != NULL; more;) {
-        size_t length = strcspn(text, ","), name = 0;
+    *size = lists->call_count = 0;
+    for (bool more = true; more;) {
+        size_t length = strcspn(text, ","), name = 0, count;
+        gordian_error error = {0};
         while (name < length && text[name] != '=')
             name++;
-        if (name == 0 || name == length || !are_letters(text + name + 1, length - name - 1))
+        if (name == 0 || name == length)
             return cli_misuse(makespan->cli, "--call: '%.*s' is not NAME=LETTERS",
                               (int)(length < 60 ? length : 60), text);
         if (lists->call_count == LIST_MAX)
             return cli_misuse(makespan->cli, "--call: more than %u names", LIST_MAX);
+        const char *letters = text + name + 1;
+        size_t written = length - name - 1;
+        if (written == 1 && *letters == '-')
+            written = 0;
+        if (ptx_letters(letters, written, PTX_STRING_MAX, to ? to + *size : NULL, &count, &error))
+            return cli_misuse(makespan->cli, "--call: '%.*s': %s", (int)(length < 60 ? length : 60),
+                              text, error.message);
         lists->calls[lists->call_count++] =
-            (struct ptx_code){.name = text, .length = name, .letters = to};
-        memcpy(to, text + name + 1, length - name - 1);
-        to += length - name - 1;
-        *to++ = '\0';
+            (struct ptx_code){.name = text, .length = name, .letters = to ? to + *size : NULL};
+        *size += count + 1;
+        if (to)
+            to[*size - 1] = '\0';
         more = text[length] == ',';
         text += length + more;
     }
@@ -85,15 +86,18 @@ static int read_lists(struct makespan *makespan, struct lists *lists)
     int code = read_named(makespan, "loop", makespan->loops, lists->loops, &lists->loop_count);
     if (code == EXIT_NOTHING)
         code = read_named(makespan, "set", makespan->values, lists->values, &lists->value_count);
-    if (code == EXIT_NOTHING && makespan->calls) {
-        lists->letters = malloc(strlen(makespan->calls) + 1);
-        if (!lists->letters) {
-            cli_say(makespan->cli, "out of memory");
-            return EXIT_BROKEN;
-        }
-        code = read_calls(makespan, lists);
+    size_t size = 0;
+    if (code != EXIT_NOTHING || !makespan->calls)
+        return code;
+    code = read_calls(makespan, lists, NULL, &size);
+    if (code != EXIT_NOTHING)
+        return code;
+    lists->letters = malloc(size);
+    if (!lists->letters) {
+        cli_say(makespan->cli, "out of memory");
+        return EXIT_BROKEN;
     }
-    return code;
+    return read_calls(makespan, lists, lists->letters, &size);
 }
 
 /* ------------------------------------------------------------------ the table of units */

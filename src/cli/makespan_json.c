@@ -25,10 +25,10 @@ static void list(struct json *json, const char *key, const uint32_t *values, siz
 }
 
 /* What the code came to, and what was assumed on the way. */
-static void code_keys(struct makespan *makespan, struct json *json)
+void makespan_code_keys(struct makespan *makespan, struct json *json)
 {
     const struct ptx_answer *ptx = &makespan->ptx;
-    uint64_t any = makespan_any_path(makespan);
+    uint64_t any = makespan->warps ? makespan_any_path(makespan) : UINT64_MAX;
     json_key_text(json, "source", makespan->source);
     json_key_u64(json, "instructions", ptx->instructions);
     json_key_u64(json, "barriers", ptx->barriers);
@@ -36,7 +36,11 @@ static void code_keys(struct makespan *makespan, struct json *json)
         json_key_u64(json, "any_path", any);
     if (any != UINT64_MAX && makespan->mhz > 0)
         json_key_number(json, "any_path_us", (double)any / makespan->mhz);
+    const char *lines[MAKESPAN_ASSUMED];
+    size_t count = makespan_assumed(makespan, lines);
     json_open(json, "assumed", '[');
+    for (size_t i = 0; i < count; i++)
+        json_text(json, lines[i]);
     for (size_t i = 0; i < ptx->note_count; i++)
         json_text(json, ptx->notes[i].text);
     json_shut(json);
@@ -58,7 +62,7 @@ static void more_keys(struct makespan *makespan, struct json *json,
         json_key_number(json, "upper_us", answer->upper / makespan->mhz);
     }
     if (makespan->has_ptx)
-        code_keys(makespan, json);
+        makespan_code_keys(makespan, json);
 }
 
 void makespan_json(struct makespan *makespan, const struct makespan_report *report)
@@ -70,7 +74,7 @@ void makespan_json(struct makespan *makespan, const struct makespan_report *repo
         json_key_text(&json, "kernel", makespan->kernel);
     json_key_u64(&json, "warps", makespan->warps);
     if (!report->problem) {
-        code_keys(makespan, &json);
+        makespan_code_keys(makespan, &json);
     } else if (makespan->witness) {
         json_key_u64(&json, "makespan", report->length);
         list(&json, "witness", answer->witness, answer->witness_count);

@@ -87,38 +87,66 @@ static int read_chip(struct makespan *makespan)
     return EXIT_NOTHING;
 }
 
+/* A key for each unit: a number of it. */
+static void unit_keys(struct json *json, const char *key, const gordian_chip *chip,
+                      uint32_t (*number)(const gordian_chip *chip, size_t unit))
+{
+    json_open(json, key, '{');
+    for (size_t u = 0; u < chip->unit_count; u++)
+        json_name_u64(json, (char[2]){chip->units[u].letter}, number(chip, u));
+    json_shut(json);
+}
+
+static uint32_t lanes_of(const gordian_chip *chip, size_t unit)
+{
+    return chip->units[unit].lanes;
+}
+
+static uint32_t busy_of(const gordian_chip *chip, size_t unit)
+{
+    return chip->units[unit].latency;
+}
+
+static uint32_t latency_of(const gordian_chip *chip, size_t unit)
+{
+    return chip->latencies[unit];
+}
+
+static void chip_json(struct output *out, const gordian_chip *chip)
+{
+    struct json json;
+    json_begin(&json, out);
+    json_key_text(&json, "chip", chip->name);
+    json_key_text(&json, "title", chip->title);
+    json_key_u64(&json, "schedulers", chip->schedulers);
+    json_key_u64(&json, "max_warps", chip->max_warps);
+    unit_keys(&json, "lanes", chip, lanes_of);
+    unit_keys(&json, "busy", chip, busy_of);
+    unit_keys(&json, "latencies", chip, latency_of);
+    json_key_text(&json, "source", chip->source);
+    json_end(&json);
+}
+
+static void chip_text(struct output *out, const gordian_chip *chip)
+{
+    output_format(out, "%-8s  %s\n          %u schedulers, up to %u warps; lanes", chip->name,
+                  chip->title, chip->schedulers, chip->max_warps);
+    for (size_t u = 0; u < chip->unit_count; u++) {
+        output_format(out, " %c=%u", chip->units[u].letter, chip->units[u].lanes);
+        if (chip->units[u].latency > 1)
+            output_format(out, " for %u cycles", chip->units[u].latency);
+    }
+    output_text(out, "; latency");
+    for (size_t u = 0; u < chip->unit_count; u++)
+        output_format(out, " %c=%u", chip->units[u].letter, chip->latencies[u]);
+    output_format(out, "\n          %s\n", chip->source);
+}
+
 int makespan_list_chips(struct cli *cli)
 {
     gordian_chip chip;
-    for (size_t i = 0; gordian_chip_info(i, &chip) == GORDIAN_OK; i++) {
-        if (cli->json) {
-            struct json json;
-            json_begin(&json, &cli->out);
-            json_key_text(&json, "chip", chip.name);
-            json_key_text(&json, "title", chip.title);
-            json_key_u64(&json, "schedulers", chip.schedulers);
-            json_key_u64(&json, "max_warps", chip.max_warps);
-            json_open(&json, "lanes", '{');
-            for (size_t u = 0; u < chip.unit_count; u++)
-                json_name_u64(&json, (char[2]){chip.units[u].letter}, chip.units[u].lanes);
-            json_shut(&json);
-            json_open(&json, "latencies", '{');
-            for (size_t u = 0; u < chip.unit_count; u++)
-                json_name_u64(&json, (char[2]){chip.units[u].letter}, chip.latencies[u]);
-            json_shut(&json);
-            json_key_text(&json, "source", chip.source);
-            json_end(&json);
-            continue;
-        }
-        output_format(&cli->out, "%-8s  %s\n          %u schedulers, up to %u warps; lanes",
-                      chip.name, chip.title, chip.schedulers, chip.max_warps);
-        for (size_t u = 0; u < chip.unit_count; u++)
-            output_format(&cli->out, " %c=%u", chip.units[u].letter, chip.units[u].lanes);
-        output_text(&cli->out, "; latency");
-        for (size_t u = 0; u < chip.unit_count; u++)
-            output_format(&cli->out, " %c=%u", chip.units[u].letter, chip.latencies[u]);
-        output_format(&cli->out, "\n          %s\n", chip.source);
-    }
+    for (size_t i = 0; gordian_chip_info(i, &chip) == GORDIAN_OK; i++)
+        (cli->json ? chip_json : chip_text)(&cli->out, &chip);
     return EXIT_NOTHING;
 }
 

@@ -205,20 +205,29 @@ static void string_line(struct makespan *makespan)
 
 /* ------------------------------------------------------------------ code */
 
+size_t makespan_assumed(const struct makespan *makespan, const char *lines[MAKESPAN_ASSUMED])
+{
+    size_t count = 0;
+    lines[count++] = "all warps take this path, and the threads of a warp together";
+    lines[count++] = "memory answers at once: a load or store costs its unit and no more";
+    if (!makespan->path || strcmp(makespan->path, "longest") == 0)
+        lines[count++] = "at every branch the way with the most cycles is taken";
+    if (makespan->own)
+        lines[count++] = "what the kernel waits for (commands, other blocks) is there at once";
+    if (makespan->ptx.barriers)
+        lines[count++] = "barriers are passed at once; the bound for any path holds with them";
+    return count;
+}
+
 static void assumptions(struct makespan *makespan)
 {
     struct output *out = &makespan->cli->out;
     const struct ptx_answer *ptx = &makespan->ptx;
-    bool longest = !makespan->path || strcmp(makespan->path, "longest") == 0;
-    output_text(out, "\nassumed:\n"
-                     "  all warps take this path, and the threads of a warp together\n"
-                     "  memory answers at once: a load or store costs its unit and no more\n");
-    if (longest)
-        output_text(out, "  at every branch the way with the most cycles is taken\n");
-    if (makespan->own)
-        output_text(out, "  what the kernel waits for (commands, other blocks) is there at once\n");
-    if (ptx->barriers)
-        output_text(out, "  barriers are passed at once; the bound for any path holds with them\n");
+    const char *lines[MAKESPAN_ASSUMED];
+    size_t count = makespan_assumed(makespan, lines);
+    output_text(out, "\nassumed:\n");
+    for (size_t i = 0; i < count; i++)
+        output_format(out, "  %s\n", lines[i]);
     for (size_t i = 0; i < ptx->note_count; i++) {
         output_text(out, "  ");
         if (ptx->notes[i].line && !makespan->own)

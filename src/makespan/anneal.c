@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "makespan/job.h"
 
 #include <string.h>
 
@@ -149,25 +150,12 @@ gordian_status anneal_check_options(const gordian_makespan_options *options, gor
     return GORDIAN_OK;
 }
 
-static gordian_status run_metered(const struct makespan_model *model,
-                                  const gordian_makespan_options *options, struct meter *meter,
-                                  struct makespan_result *result, gordian_error *error)
+static gordian_status solve(struct job *job, gordian_error *error)
 {
-    struct team *team = NULL;
-    struct watch watch;
-    watch_open(&watch, model, options, meter);
-    gordian_status status = team_open(&team, options->threads, &meter->memory, error);
-    uint8_t *order = status ? NULL : memory_alloc(&meter->memory, model->work);
-    if (!status && !order)
-        status = fail_memory(error);
+    gordian_status status =
+        anneal_chains(job->model, job->options, job->team, &job->watch, job->order, error);
     if (!status)
-        status = anneal_chains(model, options, team, &watch, order, error);
-    if (!status)
-        status = makespan_result_take(result, model, options, order, error);
-    watch_report(&watch, result);
-    result->engine = makespan_anneal.name;
-    memory_free(&meter->memory, order);
-    team_close(team);
+        status = makespan_result_take(job->result, job->model, job->options, job->order, error);
     return status;
 }
 
@@ -175,17 +163,7 @@ static gordian_status run(const struct makespan_model *model,
                           const gordian_makespan_options *options, struct makespan_result *result,
                           gordian_error *error)
 {
-    *result = (struct makespan_result){.memory = model->memory};
-    gordian_status status = anneal_check_options(options, error);
-    if (status)
-        return status;
-    struct meter meter;
-    meter_open(&meter, &model->memory, options->max_memory);
-    status = run_metered(model, options, &meter, result, error);
-    meter_close(&meter);
-    if (status)
-        makespan_result_free(result);
-    return status;
+    return makespan_on_threads(&makespan_anneal, model, options, solve, result, error);
 }
 
 const struct makespan_engine makespan_anneal = {

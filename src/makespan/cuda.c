@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "detect/cuda.h"
+#include "detect/cuda_work.h"
 #include "makespan/anneal.h"
 #include "makespan/cuda_chains.h"
 #include "makespan/cuda_sweep.h"
@@ -254,40 +255,36 @@ gordian_status makespan_cuda_on(struct gpu *gpu, const struct makespan_model *mo
 
 /* ------------------------------------------------------------------ the engine */
 
-/* The device failed: the CPU does it. */
-static gordian_status fall_back(const struct makespan_model *model,
-                                const gordian_makespan_options *options,
-                                struct makespan_result *result, const gordian_error *trouble,
-                                gordian_error *error)
+struct question {
+    const struct makespan_model *model;
+    const gordian_makespan_options *options;
+    struct makespan_result *result;
+};
+
+static gordian_status on_device(void *context, struct gpu *gpu, gordian_error *error)
 {
-    gordian_status status = makespan_exact.run(model, options, result, error);
-    if (status == GORDIAN_OK)
-        snprintf(result->note, sizeof result->note, "%s, the CPU did it: %.120s",
-                 trouble->status == GORDIAN_MEMORY ? "the device has too little memory"
-                                                   : "the device failed",
-                 trouble->message);
-    return status;
+    struct question *asked = context;
+    return makespan_cuda_on(gpu, asked->model, asked->options, asked->result, error);
+}
+
+static gordian_status on_cpu(void *context, gordian_error *error)
+{
+    struct question *asked = context;
+    return makespan_exact.run(asked->model, asked->options, asked->result, error);
 }
 
 static gordian_status cuda_run(const struct makespan_model *model,
                                const gordian_makespan_options *options,
                                struct makespan_result *result, gordian_error *error)
 {
-    gordian_error trouble = {0};
-    struct gpu *gpu = NULL;
+    struct question asked = {model, options, result};
+    struct cuda_work work = {.context = &asked,
+                             .on_device = on_device,
+                             .on_cpu = on_cpu,
+                             .note = result->note,
+                             .note_size = sizeof result->note};
     *result = (struct makespan_result){.memory = model->memory};
-    gordian_status status = cuda_open_device(&gpu, &model->memory, &trouble);
-    if (status == GORDIAN_OK)
-        status = makespan_cuda_on(gpu, model, options, result, &trouble);
-    gpu_close(gpu);
-    if (status == GORDIAN_OK)
-        return GORDIAN_OK;
-    trouble.status = status;
-    if (status == GORDIAN_IO || status == GORDIAN_MEMORY)
-        return fall_back(model, options, result, &trouble, error);
-    if (error)
-        *error = trouble;
-    return status;
+    return cuda_work(&work, &model->memory, error);
 }
 
 const struct makespan_engine makespan_cuda = {

@@ -11,6 +11,7 @@
 #include "base/machine.h"
 #include "base/memory.h"
 #include "makespan/anneal.h"
+#include "makespan/job.h"
 #include "makespan/search.h"
 
 #include <stdio.h>
@@ -27,7 +28,7 @@ struct proof {
     struct makespan_result *result;
     struct meter *meter;
     struct team *team;
-    struct watch watch;
+    struct watch *watch;
     uint8_t *order;
     uint64_t budget; /* bytes for tables */
     struct abstraction_plan plan;
@@ -40,7 +41,7 @@ struct proof {
 /* Is there nothing more to do? */
 static bool settled(struct proof *proof)
 {
-    return watch_closed(&proof->watch) || watch_stopped(&proof->watch);
+    return watch_closed(proof->watch) || watch_stopped(proof->watch);
 }
 
 /* ------------------------------------------------------------------ schedules */
@@ -54,12 +55,12 @@ static gordian_status anneal(struct proof *proof, uint64_t steps, gordian_error 
     if (settled(proof) || steps <= proof->annealed)
         return GORDIAN_OK;
     proof->annealed = steps;
-    proof->watch.phase = "annealing";
+    proof->watch->phase = "annealing";
     options.chains = options.chains < 8 ? 8 : options.chains;
     options.evaluations = steps;
     options.published = false;
     gordian_status status =
-        anneal_chains(proof->model, &options, proof->team, &proof->watch, proof->order, error);
+        anneal_chains(proof->model, &options, proof->team, proof->watch, proof->order, error);
     if (!status)
         status =
             makespan_result_take(proof->result, proof->model, proof->options, proof->order, error);
@@ -71,9 +72,9 @@ static gordian_status anneal(struct proof *proof, uint64_t steps, gordian_error 
 static void take_bound(struct proof *proof, uint32_t bound)
 {
     if (proof->options->goal == GORDIAN_BEST)
-        watch_raise(&proof->watch, bound);
+        watch_raise(proof->watch, bound);
     else if (bound != TABLE_UNKNOWN)
-        watch_lower(&proof->watch, bound);
+        watch_lower(proof->watch, bound);
 }
 
 /* Bytes for a table beside the one there is. */
@@ -116,11 +117,11 @@ static gordian_status climb(struct proof *proof, struct abstraction *abstraction
     struct table *table = NULL;
     uint32_t bound = TABLE_UNKNOWN;
     gordian_status status;
-    proof->watch.phase = "bounding";
+    proof->watch->phase = "bounding";
     if (fits_whole(proof, abstraction))
-        status = table_open(&table, abstraction, goal, proof->team, &proof->watch, error);
+        status = table_open(&table, abstraction, goal, proof->team, proof->watch, error);
     else
-        status = table_passing(abstraction, goal, proof->team, &proof->watch, &bound, error);
+        status = table_passing(abstraction, goal, proof->team, proof->watch, &bound, error);
     if (status || !table) {
         abstraction_close(abstraction);
     } else {
@@ -143,9 +144,9 @@ static gordian_status dive(struct proof *proof, const struct search *search, uin
     bool found = false, worst = proof->options->goal == GORDIAN_WORST;
     gordian_status status = search_dive(search, target, most, proof->order, &found, error);
     if (status == GORDIAN_OK && !found && worst)
-        watch_lower(&proof->watch, target - 1);
+        watch_lower(proof->watch, target - 1);
     if (status == GORDIAN_OK && !found && !worst)
-        watch_raise(&proof->watch, target + 1);
+        watch_raise(proof->watch, target + 1);
     if (!found)
         return status;
     status = makespan_result_take(proof->result, proof->model, proof->options, proof->order, error);
@@ -153,9 +154,9 @@ static gordian_status dive(struct proof *proof, const struct search *search, uin
         return status;
     uint32_t makespan = proof->result->cycles[proof->model->work - 1] + 1;
     if (worst)
-        watch_raise(&proof->watch, makespan);
+        watch_raise(proof->watch, makespan);
     else
-        watch_lower(&proof->watch, makespan);
+        watch_lower(proof->watch, makespan);
     return GORDIAN_OK;
 }
 
@@ -172,12 +173,12 @@ static gordian_status look(struct proof *proof, uint64_t most, gordian_error *er
 {
     if (settled(proof) || !proof->table || search_bits(proof->model) == 0)
         return GORDIAN_OK;
-    struct search search = {proof->model, proof->table, proof->team, &proof->watch,
+    struct search search = {proof->model, proof->table, proof->team, proof->watch,
                             proof->meter->memory};
     bool worst = proof->options->goal == GORDIAN_WORST;
     uint32_t value = 0;
-    proof->watch.phase = "searching";
-    uint32_t target = atomic_load(worst ? &proof->watch.upper : &proof->watch.lower);
+    proof->watch->phase = "searching";
+    uint32_t target = atomic_load(worst ? &proof->watch->upper : &proof->watch->lower);
     gordian_status status =
         dive(proof, &search, target, most && most < 100000 ? most / 10 + 100 : 10000, error);
     status = forgive(proof, status);
@@ -188,7 +189,7 @@ static gordian_status look(struct proof *proof, uint64_t most, gordian_error *er
         status = dive(proof, &search, value, 0, error);
     bool limited = status == GORDIAN_END || (status && proof->meter->refused);
     if (limited && most == 0)
-        watch_stop(&proof->watch, GORDIAN_MAKESPAN_MEMORY);
+        watch_stop(proof->watch, GORDIAN_MAKESPAN_MEMORY);
     return forgive(proof, status);
 }
 
@@ -232,7 +233,7 @@ static void explain(struct proof *proof)
         why = "too large for the search: the bound is that of the largest table";
     snprintf(proof->result->note, sizeof proof->result->note, "%s", why);
     if (proof->meter->refused)
-        watch_stop(&proof->watch, GORDIAN_MAKESPAN_MEMORY);
+        watch_stop(proof->watch, GORDIAN_MAKESPAN_MEMORY);
 }
 
 static gordian_status prove(struct proof *proof, gordian_error *error)
@@ -267,28 +268,6 @@ static gordian_status prove(struct proof *proof, gordian_error *error)
     return status;
 }
 
-static gordian_status run_metered(struct proof *proof, gordian_error *error)
-{
-    const gordian_allocator *memory = &proof->meter->memory;
-    watch_open(&proof->watch, proof->model, proof->options, proof->meter);
-    gordian_status status = team_open(&proof->team, proof->options->threads, memory, error);
-    if (!status) {
-        proof->order = memory_alloc(memory, proof->model->work);
-        status = proof->order ? prove(proof, error) : fail_memory(error);
-    }
-    /* Whatever stopped it: there is a schedule. */
-    if (!status && !proof->result->order) {
-        order_fill(proof->model, ORDER_ROUND_ROBIN, NULL, proof->order);
-        status =
-            makespan_result_take(proof->result, proof->model, proof->options, proof->order, error);
-    }
-    table_close(proof->table);
-    abstraction_close(proof->abstraction);
-    memory_free(memory, proof->order);
-    team_close(proof->team);
-    return status;
-}
-
 /* Three quarters of the limit, or half of the machine: the search needs some, too. */
 static uint64_t table_budget(const gordian_makespan_options *options)
 {
@@ -299,29 +278,32 @@ static uint64_t table_budget(const gordian_makespan_options *options)
     return machine.memory ? machine.memory / 2 : UINT64_C(1) << 30;
 }
 
+static gordian_status solve(struct job *job, gordian_error *error)
+{
+    struct proof proof = {.model = job->model,
+                          .options = job->options,
+                          .result = job->result,
+                          .meter = &job->meter,
+                          .team = job->team,
+                          .watch = &job->watch,
+                          .order = job->order,
+                          .budget = table_budget(job->options)};
+    gordian_status status = prove(&proof, error);
+    /* Whatever stopped it: there is a schedule. */
+    if (!status && !job->result->order) {
+        order_fill(job->model, ORDER_ROUND_ROBIN, NULL, job->order);
+        status = makespan_result_take(job->result, job->model, job->options, job->order, error);
+    }
+    table_close(proof.table);
+    abstraction_close(proof.abstraction);
+    return status;
+}
+
 static gordian_status run(const struct makespan_model *model,
                           const gordian_makespan_options *options, struct makespan_result *result,
                           gordian_error *error)
 {
-    *result = (struct makespan_result){.memory = model->memory};
-    gordian_status status = anneal_check_options(options, error);
-    if (status)
-        return status;
-    struct meter meter;
-    meter_open(&meter, &model->memory, options->max_memory);
-    struct proof proof = {.model = model,
-                          .options = options,
-                          .result = result,
-                          .meter = &meter,
-                          .budget = table_budget(options)};
-    status = run_metered(&proof, error);
-    if (!status)
-        watch_report(&proof.watch, result);
-    result->engine = makespan_exact.name;
-    meter_close(&meter);
-    if (status)
-        makespan_result_free(result);
-    return status;
+    return makespan_on_threads(&makespan_exact, model, options, solve, result, error);
 }
 
 const struct makespan_engine makespan_exact = {

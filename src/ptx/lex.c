@@ -47,10 +47,17 @@ static bool push(struct lexer *lexer, const char *start, size_t length, enum ptx
     return true;
 }
 
-/* Names of scopes and sizes within an opcode: ".shared::cluster", ".L2::128B". */
+/* An opcode is one word, with names of scopes and sizes within: ".shared::cluster", ".L2::128B". A
+ * directive ends before the next: ".reg.b16" are two. */
 static size_t word_length(const char *at)
 {
     size_t length = 0;
+    if (*at == '.') {
+        do
+            length++;
+        while (at[length] != '.' && is_word(at[length]));
+        return length;
+    }
     for (;;) {
         while (is_word(at[length]))
             length++;

@@ -99,6 +99,20 @@ static const struct ptx_code *find_code(const struct ptx_program *program, uint3
     return NULL;
 }
 
+/* Tells once what a function was taken for. */
+static gordian_status note_code(struct ptx_program *program, const struct ptx_code *code)
+{
+    const struct ptx_answer *answer = program->answer;
+    char text[sizeof answer->notes->text];
+    size_t count = strlen(code->letters);
+    snprintf(text, sizeof text, "%.*s stands for %.40s%s, as given", shown(code->length),
+             code->name, count ? code->letters : "nothing", count > 40 ? "..." : "");
+    for (size_t i = 0; i < answer->note_count; i++)
+        if (strcmp(answer->notes[i].text, text) == 0)
+            return GORDIAN_OK;
+    return program->question->only_loops ? GORDIAN_OK : ptx_note(program, 0, "%s", text);
+}
+
 static gordian_status open_routine(struct ptx_program *program, uint32_t index, uint32_t depth);
 
 /* What a call does: another routine, or letters that the question gives. */
@@ -113,12 +127,15 @@ static gordian_status read_call(struct ptx_program *program, struct ptx_routine 
     const struct ptx_code *code = find_code(program, name);
     if (code) {
         routine->letters[index] = code->letters;
-        return GORDIAN_OK;
+        return note_code(program, code);
     }
     if (ptx_register(ptx, function, call->scope, name) != PTX_NONE || name == call->name)
         return ptx_fail(ptx, call->name, program->error,
                         "an indirect call: what it calls cannot be told from here");
-    if (callee == PTX_NONE || !ptx->functions[callee].defined)
+    bool here = callee != PTX_NONE && ptx->functions[callee].defined;
+    if (!here && program->question->only_loops)
+        return GORDIAN_OK;
+    if (!here)
         return ptx_fail(ptx, name, program->error,
                         "the code of '%.*s' is not here: tell what it stands for with --call "
                         "NAME=LETTERS",
@@ -255,9 +272,18 @@ static gordian_status check_value_names(struct ptx_program *program, uint32_t en
                     memcmp(ptx_text(ptx, token), given->name, name) == 0;
         }
         if (!found)
-            return fail(program->error, GORDIAN_INPUT, "'%.*s' has no parameter '%.*s'",
+            return fail(program->error, GORDIAN_INPUT,
+                        "'%.*s' has no parameter '%.*s'; numbers from 0 are names, too",
                         shown(ptx->tokens[function->name].length), ptx_text(ptx, function->name),
                         shown(given->length), given->name);
+        gordian_status status =
+            program->question->only_loops
+                ? GORDIAN_OK
+                : ptx_note(program, 0, "%s%.*s is %llu, as given",
+                           digits == name ? "parameter " : "", shown(given->length), given->name,
+                           (unsigned long long)given->value);
+        if (status != GORDIAN_OK)
+            return status;
     }
     return GORDIAN_OK;
 }

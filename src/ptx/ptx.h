@@ -27,6 +27,11 @@
 
 struct ptx_table;
 
+/* Letters A to Z, a number after one repeats it ("L5C9"): writes them out, no NUL after them, at
+ * most `most`. `letters` NULL: only counts. */
+gordian_status ptx_letters(const char *text, size_t length, size_t most, char *letters,
+                           size_t *count, gordian_error *error);
+
 /* Opens the built-in table. */
 gordian_status ptx_table_open(struct ptx_table **out, const gordian_allocator *memory,
                               gordian_error *error);

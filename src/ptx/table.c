@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-#define LETTERS_MAX 200u
+#define LETTERS_MAX 256u /* of an instruction */
 
 struct line {
     char *pattern; /* "ld.*"; the letters follow behind its NUL */
@@ -51,31 +51,48 @@ const char *ptx_table_find(const struct ptx_table *table, const char *name, size
     return NULL;
 }
 
-static gordian_status check_letters(const char *letters, size_t count, gordian_error *error)
+gordian_status ptx_letters(const char *text, size_t length, size_t most, char *letters,
+                           size_t *count, gordian_error *error)
 {
-    if (count == 1 && *letters == '-')
-        return GORDIAN_OK;
-    if (count == 0 || count > LETTERS_MAX)
-        return fail(error, GORDIAN_INPUT, "expected 1 to %u letters, or '-' for none", LETTERS_MAX);
-    for (size_t i = 0; i < count; i++)
-        if (letters[i] < 'A' || letters[i] > 'Z')
+    *count = 0;
+    for (size_t i = 0; i < length;) {
+        char letter = text[i++];
+        uint64_t times = 1;
+        size_t digits = i;
+        const char *why;
+        if (letter < 'A' || letter > 'Z')
             return fail(error, GORDIAN_INPUT, "units are letters A to Z, not '%c'",
-                        letters[i] > ' ' && letters[i] < 127 ? letters[i] : '?');
+                        letter > ' ' && letter < 127 ? letter : '?');
+        while (i < length && text[i] >= '0' && text[i] <= '9')
+            i++;
+        if (i > digits && (!parse_u64(text + digits, i - digits, &times, &why) || times == 0))
+            return fail(error, GORDIAN_INPUT, "'%c%.*s': repeated too often, or never", letter,
+                        (int)(i - digits < 20 ? i - digits : 20), text + digits);
+        if (times > most - *count)
+            return fail(error, GORDIAN_INPUT, "more than %zu letters", most);
+        if (letters)
+            memset(letters + *count, letter, (size_t)times);
+        *count += (size_t)times;
+    }
     return GORDIAN_OK;
 }
 
 /* Puts a line before number `at`. */
 static gordian_status insert(struct ptx_table *table, size_t at, const char *pattern,
-                             size_t pattern_length, const char *letters, size_t count,
+                             size_t pattern_length, const char *text, size_t length,
                              gordian_error *error)
 {
-    gordian_status status = check_letters(letters, count, error);
-    if (status != GORDIAN_OK)
-        return status;
+    char letters[LETTERS_MAX];
+    size_t count = 0;
+    bool none = length == 1 && *text == '-';
+    if (length == 0)
+        return fail(error, GORDIAN_INPUT, "expected letters of units, or '-' for none");
     if (pattern_length == 0)
         return fail(error, GORDIAN_INPUT, "an empty pattern");
-    if (*letters == '-')
-        count = 0;
+    gordian_status status =
+        none ? GORDIAN_OK : ptx_letters(text, length, sizeof letters, letters, &count, error);
+    if (status != GORDIAN_OK)
+        return status;
     char *made = memory_alloc(&table->memory, pattern_length + count + 2);
     if (!made || !memory_grow(&table->memory, &table->lines, &table->room, table->count + 1,
                               sizeof *table->lines)) {

@@ -49,6 +49,49 @@ TMPDIR=$work "$gordian" makespan "$work/sum.cu" --entry sum --chip hopper --warp
     complain "sum.cu: exit status $?"
 grep -q 'sum.cu:5) counts: it is passed 10 times' "$work/out" || complain "$(cat "$work/out")"
 grep -q 'exact' "$work/out" || complain "$(cat "$work/out")"
+
+# What the compiler's own headers and its inline assembly bring along: every instruction is known.
+cat >"$work/many.cu" <<'END'
+#include <cuda_fp16.h>
+#include <cuda_pipeline.h>
+#include <mma.h>
+using namespace nvcuda;
+__global__ void many(half2 *h, const half *a, float *c, double *d, long long *l, int *p, int k)
+{
+    __shared__ float4 tile[32];
+    int t = threadIdx.x;
+    __pipeline_memcpy_async(&tile[t], reinterpret_cast<const float4 *>(a) + t, 16);
+    __pipeline_commit();
+    __pipeline_wait_prior(0);
+    __syncthreads();
+    wmma::fragment<wmma::matrix_a, 16, 16, 16, half, wmma::row_major> A;
+    wmma::fragment<wmma::matrix_b, 16, 16, 16, half, wmma::col_major> B;
+    wmma::fragment<wmma::accumulator, 16, 16, 16, float> C;
+    wmma::fill_fragment(C, 0);
+    wmma::load_matrix_sync(A, a, 16);
+    wmma::load_matrix_sync(B, a, 16);
+    wmma::mma_sync(C, A, B, C);
+    wmma::store_matrix_sync(c, C, 16, wmma::mem_row_major);
+    h[0] = h2exp(__hfma2(h[1], h[2], h[3]));
+    d[0] = sqrt(d[1]) / d[2] + tile[t ^ 1].x;
+    l[0] = l[1] / l[2] + __popcll(l[3]) + __clzll(l[4]);
+    switch (k) {
+    case 0: p[0] = p[1] / p[2]; break;
+    case 1: p[1] = atomicAdd(&p[0], 3); break;
+    case 2: p[2] = __shfl_xor_sync(~0u, p[3], 1); break;
+    case 3: p[3] = __reduce_add_sync(~0u, p[4]); break;
+    case 4: p[4] = __vadd4(p[1], p[2]); break;
+    case 5: p[5] = (int)__sinf(p[6]); break;
+    case 6: p[6] = __match_any_sync(~0u, p[7]); break;
+    default: p[7] = 1;
+    }
+}
+END
+TMPDIR=$work "$gordian" makespan "$work/many.cu" --nvcc -arch=sm_80 --chip ampere --warps 2 --json \
+    --seconds 1 >"$work/out" || complain "many.cu: exit status $?"
+grep -q '"kernel":"[CDLST]*TTTTTTTT[CDLST]*"' "$work/out" || complain "many.cu: $(cat "$work/out")"
+grep -q '"barriers":1' "$work/out" || complain "many.cu: $(cat "$work/out")"
+
 echo 'this is not C' >"$work/bad.cu"
 "$gordian" makespan "$work/bad.cu" --chip hopper --warps 2 >"$work/out" 2>&1
 [ $? -eq 2 ] || complain "bad.cu: $(cat "$work/out")"

@@ -32,7 +32,7 @@ static size_t split(const char *text, struct ptx_named *list)
 
 static const struct string_case strings[] = {
     {"ld.global.f32 %f1, [%rd1]; add.f32 %f1, %f1, %f1; sin.approx.f32 %f2, %f1; ret;", NULL, NULL,
-     NULL, "LCSC"},
+     NULL, "LCCSC"},
     {"fma.rn.f64 %rd1, %rd1, %rd1, %rd1; exit;", NULL, NULL, NULL, "DC"},
     /* the longer side of a branch; the other one; neither taken */
     {"@%p1 bra A; add.f32 %f1, %f1, %f1; bra B; A: ld.global.f32 %f1, [%rd1]; "
@@ -70,10 +70,12 @@ static const struct string_case strings[] = {
     /* a loop never entered is gone round */
     {"@%p1 bra E; T: ld.global.f32 %f1, [%rd1]; @%p2 bra T; E: ret;", NULL, "T=0", NULL, "CC"},
     /* labels of inner scopes, vectors, guards, strange but legal spellings */
+    {"{.reg.b32 t;.reg.f32.v2 v; mov.u32 t, 1;.shared.align.4.b8 s[4]; ret;}", NULL, NULL, NULL,
+     "CC"},
     {"{ .reg .b32 t; L: mov.u32 t, 1; } { L: mov.u32 %r1, 0x1F; } "
      "@!%p1 ld.global.v2.f32 {%f1,%f2}, [%rd1+-8]; shfl.sync.down.b32 %r2|%p2, %r1, 1, 31, -1; "
      "cp.async.ca.shared::cta.global [%r1], [%rd1], 16; ret;",
-     NULL, NULL, NULL, "CCLLLC"},
+     NULL, NULL, NULL, "CCLLLLLLLC"},
     {"brx.idx %r1, T; A: ld.global.f32 %f1, [%rd1]; B: ret; T: .branchtargets A, B;", NULL, NULL,
      NULL, "CLC"},
     {"brx.idx %r1, T; A: ld.global.f32 %f1, [%rd1]; B: ret; T: .branchtargets A, B;", "B", NULL,
@@ -257,13 +259,25 @@ static void test_table(void)
         const char *name, *letters;
     } known[] = {
         {"ld.global.f32", "L"},
-        {"st.shared.v4.u32", "L"},
+        {"st.shared.v4.u32", "LLLL"},
+        {"ld.param.u64", "L"},
+        {"ld.global.nc.v2.f64", "LLLL"},
+        {"ld.shared.u64", "LL"},
+        {"st.param.v4.b32", "L"},
+        {"ld.global.v4.u8", "L"},
+        {"ld.global.L2::64B.f32", "L"},
+        {"ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16", "LLLL"},
+        {"cp.async.cg.shared.global", "LLLL"},
+        {"cp.async.commit_group", "C"},
+        {"cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes", "L"},
+        {"tex.2d.v4.f32.f32", "LLLLLLLL"},
+        {"atom.global.cas.b64", "LL"},
         {"atom.global.add.u32", "L"},
         {"add.f32", "C"},
         {"mad.lo.s32", "C"},
         {"add.rn.f64", "D"},
-        {"cvt.f64.f32", "D"},
-        {"sin.approx.f32", "S"},
+        {"cvt.f64.f32", "S"},
+        {"sin.approx.f32", "CS"},
         {"bra.uni", "C"},
         {"rsqrt.approx.ftz.f32", "S"},
         {"add.s64", "CC"},
@@ -273,9 +287,41 @@ static void test_table(void)
         {"setp.lt.s64", "CC"},
         {"shfl.sync.bfly.b32", "L"},
         {"popc.b32", "S"},
-        {"div.rn.f32", "SCCCCCCCC"},
-        {"mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", "T"},
-        {"wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16", "T"},
+        {"div.rn.f32", "SCCCCCCCCCC"},
+        {"mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", "TTTT"},
+        {"mma.sync.aligned.m16n8k8.row.col.f32.bf16.bf16.f32", "TT"},
+        {"mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32", "TTTT"},
+        {"mma.sync.aligned.m16n8k4.row.col.f32.tf32.tf32.f32", "TT"},
+        {"mma.sync.aligned.m16n8k16.row.col.satfinite.s32.s8.u8.s32", "TT"},
+        {"mma.sync.aligned.m16n8k32.row.col.s32.u8.u8.s32", "TTTT"},
+        {"mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e5m2.f32", "TTTT"},
+        {"mma.sync.aligned.m16n8k16.row.col.f32.e4m3.e5m2.f32", "TT"},
+        {"mma.sync.aligned.m16n8k32.row.col.s32.s4.s4.s32", "TT"},
+        {"mma.sync.aligned.m16n8k256.row.col.s32.b1.b1.s32.xor.popc", "TTTT"},
+        {"mma.sync.aligned.m8n8k16.row.col.s32.s8.s8.s32", "T"},
+        {"mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32", "TT"},
+        {"mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64", "TTTTTTTT"},
+        {"mma.sync.aligned.m16n8k4.row.col.f64.f64.f64.f64", "TTTTTTTTTTTTTTTT"},
+        {"mma.sp.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32", "TTTT"},
+        {"mma.sp.sync.aligned.m16n8k32.row.col.f32.bf16.bf16.f32", "TTTT"},
+        {"mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32", "TT"},
+        {"mma.sp.sync.aligned.m16n8k16.row.col.f32.tf32.tf32.f32", "TTTT"},
+        {"mma.sp.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32", "TT"},
+        {"mma.sp.sync.aligned.m16n8k64.row.col.f32.e4m3.e4m3.f32", "TTTT"},
+        {"wmma.load.a.sync.aligned.row.m16n16k16.global.f16", "LLLL"},
+        {"wmma.mma.sync.aligned.row.col.m16n16k16.f32.f32", "TTTTTTTT"},
+        {"wmma.mma.sync.aligned.row.col.m32n8k16.s32.s8.s8.s32", "TTTT"},
+        {"wmma.mma.xor.popc.sync.aligned.row.col.m8n8k128.s32.b1.b1.s32", "T"},
+        {"wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16", "TTTT"},
+        {"wgmma.mma_async.sp.sync.aligned.m64n16k64.f32.e4m3.e4m3", "TTTTTTTT"},
+        {"popc.b64", "SSC"},
+        {"rsqrt.approx.f32", "SCCC"},
+        {"rsqrt.approx.ftz.f64", "SC"},
+        {"setp.lt.f64", "D"},
+        {"set.lt.u32.f32", "CC"},
+        {"vadd4.u32.u32.u32.sat", "CCCCCC"},
+        {"div.u16", "SSSSCCCCCCCCCCCCCCCCCCCCCCCCCCCCC"},
+        {"ex2.approx.ftz.bf16x2", "SS"},
         {"wgmma.fence.sync.aligned", "C"},
     };
     gordian_error error = {0};
@@ -286,7 +332,18 @@ static void test_table(void)
         CHECK_MSG(letters && strcmp(letters, known[i].letters) == 0, "%s: %s", known[i].name,
                   letters ? letters : "nothing");
     }
+    /* The largest, and one whose size its name does not tell. */
+    const char *large = "wgmma.mma_async.sync.aligned.m64n256k16.f32.f16.f16";
+    CHECK(strspn(ptx_table_find(table, large, strlen(large)), "T") == 128);
+    CHECK(ptx_table_find(table, "tcgen05.mma.cta_group::1.kind::f16", 34) == NULL);
     CHECK(ptx_table_find(table, "frob.f32", 8) == NULL);
+    CHECK(ptx_table_add_line(table, "frob.f64", 8, "S2C11L1", 7, &error) == GORDIAN_OK);
+    CHECK(strcmp(ptx_table_find(table, "frob.f64", 8), "SSCCCCCCCCCCCL") == 0);
+    CHECK(ptx_table_add_line(table, "a", 1, "C0", 2, &error) == GORDIAN_INPUT);
+    CHECK(ptx_table_add_line(table, "a", 1, "C200D57", 7, &error) == GORDIAN_INPUT);
+    CHECK(ptx_table_add_line(table, "a", 1, "C99999999999999999999", 21, &error) == GORDIAN_INPUT);
+    CHECK(ptx_table_add_line(table, "a", 1, "2C", 2, &error) == GORDIAN_INPUT);
+    CHECK(ptx_table_add_line(table, "a", 1, "--", 2, &error) == GORDIAN_INPUT);
     CHECK(ptx_table_add_line(table, "f*o*.f32", 8, "XY", 2, &error) == GORDIAN_OK);
     CHECK(ptx_table_add_line(table, "bra*", 4, "-", 1, &error) == GORDIAN_OK);
     CHECK(strcmp(ptx_table_find(table, "frob.f32", 8), "XY") == 0);

@@ -59,7 +59,7 @@ static struct part *line(struct program *p, char letter)
     if (letter == 'L')
         say(p, "ld.global.f32 %%f1, [%%rd1];\n");
     else if (letter == 'S')
-        say(p, "cos.approx.f32 %%f1, %%f1;\n");
+        say(p, "tanh.approx.f32 %%f1, %%f1;\n");
     else
         say(p, "add.f32 %%f1, %%f1, %%f1;\n");
     return part;

@@ -1,0 +1,26 @@
+# What the tests under mpirun share; to be sourced:
+#
+#     . "$(dirname "$0")/../mpi.sh"
+#
+# Without mpirun the test is skipped.
+if ! command -v mpirun >/dev/null; then
+    echo "no mpirun here"
+    exit 77
+fi
+# Root, in a container, with more ranks than cores: fine for a test.
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+export OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_mpi_yield_when_idle=1
+export OMPI_MCA_btl_vader_single_copy_mechanism=none
+export PRTE_ALLOW_RUN_AS_ROOT=1 PRTE_ALLOW_RUN_AS_ROOT_CONFIRM=1
+export PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe
+export HWLOC_COMPONENTS=-gl # no graphics to look for
+
+# MPI itself does not give everything back.
+export ASAN_OPTIONS="${ASAN_OPTIONS:+$ASAN_OPTIONS:}detect_leaks=0"
+
+failed=0
+complain()
+{
+    echo "mpi.sh: $*" >&2
+    failed=1
+}
