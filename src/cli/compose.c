@@ -83,11 +83,21 @@ static gordian_status write_result(const struct composed *composed, struct produ
                                    gordian_error *error)
 {
     const struct graph *graph = composed_graph(composed);
-    const struct circuit *circuit = composed->subject->circuit;
     if (to->out && graph)
-        return product_file_graph(to, graph, circuit ? circuit->title : composed->subject->path,
-                                  error);
+        return product_file_graph(to, graph, composed->subject, error);
     return GORDIAN_OK; /* it went there while it was made */
+}
+
+/* An .aut file has one initial state. */
+static void say_initial(struct compose *compose, const struct composed *composed)
+{
+    const struct graph *graph = composed_graph(composed);
+    const struct circuit *circuit = composed->subject->circuit;
+    uint64_t count = graph ? graph->initial_count : circuit->initial;
+    if (compose->format == FORMAT_AUT && count > 1 && !compose->cli->quiet)
+        cli_say(compose->cli,
+                "'%s' has only the first of %llu initial states: the format has one; .ca keeps all",
+                compose->file, (unsigned long long)count);
 }
 
 /* With --quick, a circuit whose data make no difference is composed with one datum only. */
@@ -150,6 +160,7 @@ static int compose_all(struct compose *compose, char **paths, size_t count)
         status = report(compose, &composed, &error);
     if (status == GORDIAN_OK) {
         say_notes(compose, &composed);
+        say_initial(compose, &composed);
         code = code_for(compose, &composed);
     } else if (!(status == GORDIAN_IO && to.own.failure)) {
         code = cli_fail(compose->cli, status == GORDIAN_INPUT ? subject.path : NULL, &error);

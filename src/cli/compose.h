@@ -78,6 +78,7 @@ struct compose {
     struct style style;
 
     bool interrupted; /* by ctrl-C */
+    const char *root; /* the file being read, which may import others */
 
     /* options */
     const char *main, *other, *data, *keep, *order, *file, *folder;
@@ -142,7 +143,7 @@ void product_file_stream(struct product_file *to);
 /* Ends the stream. */
 void product_file_end(struct product_file *to);
 gordian_status product_file_graph(struct product_file *to, const struct graph *graph,
-                                  const char *title, gordian_error *error);
+                                  const struct subject *subject, gordian_error *error);
 gordian_status product_file_circuit(struct product_file *to, const struct circuit *circuit,
                                     gordian_error *error);
 /* Closes; `code`, or EXIT_BROKEN (said) if a write failed. */

@@ -80,14 +80,23 @@ static gordian_status open_import(const char *folder, size_t length, const char 
     return status;
 }
 
-/* Beside the file that imports, then in the folders of --include, which ':' separates. */
+/* The same beside a file. */
+static gordian_status open_beside(const char *file, const char *path, struct text *text,
+                                  gordian_error *error)
+{
+    const char *slash = strrchr(file, '/');
+    return open_import(file, slash ? (size_t)(slash - file) + 1 : 0, path, text, error);
+}
+
+/* Beside the file that imports, beside the first one, where a.b in a section a is a/b.treo, and in
+ * the folders of --include, which ':' separates. */
 static gordian_status find_import(void *context, const char *from, const char *path,
                                   struct text *text, gordian_error *error)
 {
     const struct compose *compose = context;
-    const char *slash = strrchr(from, '/');
-    gordian_status status =
-        open_import(from, slash ? (size_t)(slash - from) + 1 : 0, path, text, error);
+    gordian_status status = open_beside(from, path, text, error);
+    if (status == GORDIAN_END)
+        status = open_beside(compose->root, path, text, error);
     for (const char *folder = compose->folder; folder && status == GORDIAN_END;) {
         char name[700];
         size_t length = strcspn(folder, ":");
@@ -106,6 +115,7 @@ static gordian_status read_subject(struct compose *compose, struct subject *subj
 {
     bool cut = false;
     gordian_status status;
+    compose->root = subject->path;
     struct treo_options options = {
         .main = main, .data = data, .import = find_import, .context = compose};
     switch (subject->format) {

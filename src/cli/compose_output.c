@@ -19,9 +19,9 @@ int product_file_open(struct product_file *to, struct compose *compose)
     }
     if (!compose->file)
         return EXIT_NOTHING;
-    to->fd = open(compose->file, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    to->fd = open(compose->file, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
     if (to->fd < 0) /* not a file: a pipe somebody reads */
-        to->fd = open(compose->file, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+        to->fd = open(compose->file, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
     if (to->fd < 0 || !output_open(&to->own, to->fd)) {
         cli_say(compose->cli, "cannot write '%s': %s", compose->file, strerror(errno));
         if (to->fd >= 0)
@@ -33,8 +33,16 @@ int product_file_open(struct product_file *to, struct compose *compose)
     return EXIT_NOTHING;
 }
 
+/* What the file had is gone only now that there is something to write. */
+static void clear(struct product_file *to)
+{
+    if (to->fd >= 0 && ftruncate(to->fd, 0) < 0 && errno != EINVAL) /* EINVAL: it is no file */
+        to->own.failure = errno;
+}
+
 void product_file_stream(struct product_file *to)
 {
+    clear(to);
     switch (to->format) {
     case FORMAT_AUT:
         aut_sink_open(&to->as.aut, to->out);
@@ -68,6 +76,8 @@ void product_file_end(struct product_file *to)
 /* The names and data that labels mention, each once. */
 struct mentioned {
     struct label_table names, data;
+    bool bare;             /* a name without a datum is among them */
+    struct circuit *rules; /* what says no to names and data that a .ca cannot have */
     gordian_error *error;
 };
 
@@ -93,9 +103,15 @@ static gordian_status put_names(struct mentioned *mentioned, const char *name, s
                                 const char *datum, size_t datum_length)
 {
     uint32_t number;
-    gordian_status status = labels_put(&mentioned->names, name, length, &number, mentioned->error);
+    gordian_error *error = mentioned->error;
+    mentioned->bare |= !datum;
+    gordian_status status = circuit_name(mentioned->rules, name, length, &number, error);
+    if (status == GORDIAN_OK)
+        status = labels_put(&mentioned->names, name, length, &number, error);
     if (status == GORDIAN_OK && datum)
-        status = labels_put(&mentioned->data, datum, datum_length, &number, mentioned->error);
+        status = data_symbol(&mentioned->rules->data, datum, datum_length, &number, error);
+    if (status == GORDIAN_OK && datum)
+        status = labels_put(&mentioned->data, datum, datum_length, &number, error);
     return status;
 }
 
@@ -109,20 +125,39 @@ static gordian_status mention_all(struct mentioned *mentioned, const struct grap
         status =
             take_apart(labels_text(&graph->labels, graph->arcs[i].label), mentioned, put_names);
     }
+    if (status == GORDIAN_OK && mentioned->bare && mentioned->data.count > 0)
+        return fail(mentioned->error, GORDIAN_INPUT,
+                    "some names have a datum and others none: that cannot be written as .ca");
     return status;
+}
+
+/* All data of the circuit, or those that the labels of a graph have. A single one would not be
+ * shown in labels: then there is another that never occurs. */
+static void write_graph_data(const struct mentioned *mentioned, const struct circuit *circuit,
+                             struct output *out)
+{
+    if (mentioned->data.count == 0)
+        return;
+    output_text(out, "data");
+    if (circuit) {
+        for (uint32_t d = 0; d < circuit->data.domain_size; d++)
+            output_format(out, " \"%s\"", data_text(&circuit->data, circuit->data.domain[d]));
+    } else {
+        for (uint32_t d = 0; d < mentioned->data.count; d++)
+            output_format(out, " \"%s\"", labels_text(&mentioned->data, d));
+        if (mentioned->data.count == 1)
+            output_format(out, " \"not_%s\"", labels_text(&mentioned->data, 0));
+    }
+    output_char(out, '\n');
 }
 
 /* Names stand in backquotes and data in quotes: any of them can be read back. */
 static void write_graph_head(const struct mentioned *mentioned, const char *title,
                              struct output *out)
 {
-    if (mentioned->data.count > 0) {
-        output_text(out, "data");
-        for (uint32_t d = 0; d < mentioned->data.count; d++)
-            output_format(out, " \"%s\"", labels_text(&mentioned->data, d));
-        output_char(out, '\n');
-    }
-    output_format(out, "automaton \"%s\" (", title);
+    output_text(out, "automaton ");
+    ca_write_title(title, out);
+    output_text(out, " (");
     for (uint32_t n = 0; n < mentioned->names.count; n++)
         output_format(out, "%s`%s`", n ? ", " : "", labels_text(&mentioned->names, n));
     output_text(out, ") {\n");
@@ -164,17 +199,21 @@ static void write_graph_states(const struct graph *graph, struct output *out)
     output_text(out, "}\n");
 }
 
-static gordian_status write_graph_ca(const struct graph *graph, const char *title,
-                                     struct output *out, gordian_error *error)
+static gordian_status write_graph_ca(const struct graph *graph, const struct circuit *circuit,
+                                     const char *title, struct output *out, gordian_error *error)
 {
     gordian_allocator memory = memory_allocator(NULL);
     struct mentioned mentioned = {.error = error};
     mentioned.names.memory = mentioned.data.memory = memory;
-    gordian_status status = mention_all(&mentioned, graph);
+    gordian_status status = circuit_new(&mentioned.rules, "", &memory, error);
+    if (status == GORDIAN_OK)
+        status = mention_all(&mentioned, graph);
     if (status == GORDIAN_OK) {
+        write_graph_data(&mentioned, circuit, out);
         write_graph_head(&mentioned, title, out);
         write_graph_states(graph, out);
     }
+    circuit_free(mentioned.rules);
     labels_free(&mentioned.names);
     labels_free(&mentioned.data);
     return status;
@@ -183,10 +222,12 @@ static gordian_status write_graph_ca(const struct graph *graph, const char *titl
 /* ------------------------------------------------------------------ what is there in full */
 
 gordian_status product_file_graph(struct product_file *to, const struct graph *graph,
-                                  const char *title, gordian_error *error)
+                                  const struct subject *subject, gordian_error *error)
 {
+    const char *title = subject->circuit ? subject->circuit->title : subject->path;
+    clear(to);
     if (to->format == FORMAT_CA)
-        return write_graph_ca(graph, title, to->out, error);
+        return write_graph_ca(graph, subject->circuit, title, to->out, error);
     if (to->format == FORMAT_AUT)
         aut_write(graph, to->out);
     else
@@ -197,6 +238,7 @@ gordian_status product_file_graph(struct product_file *to, const struct graph *g
 gordian_status product_file_circuit(struct product_file *to, const struct circuit *circuit,
                                     gordian_error *error)
 {
+    clear(to);
     if (to->format == FORMAT_CA)
         return ca_write_circuit(circuit, to->out, error);
     dot_write_circuit(circuit, to->out);

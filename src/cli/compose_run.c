@@ -140,16 +140,13 @@ bool compose_needs_graph(const struct compose *compose)
     return compose->hide || compose->minimal || compose->livelock || compose->equal;
 }
 
-static gordian_status run_engine(struct compose *compose, const struct circuit *circuit,
+static gordian_status run_engine(struct compose *compose, const struct compose_engine *engine,
+                                 const struct circuit *circuit,
                                  const struct compose_options *options,
                                  const struct compose_sink *sink, struct composed *composed,
                                  gordian_error *error)
 {
-    const struct compose_engine *engine;
     struct counting_sink counting = {.statistics = &composed->statistics};
-    gordian_status status = compose_choose(compose->cli->engine, circuit, options, &engine, error);
-    if (status != GORDIAN_OK)
-        return status;
     if (compose->statistics) {
         counting.sink = (struct compose_sink){&counting, begin_counting, count_row};
         if (sink)
@@ -158,7 +155,7 @@ static gordian_status run_engine(struct compose *compose, const struct circuit *
     }
     struct sigaction before;
     interrupt_catch(&before);
-    status = engine->run(circuit, options, sink, &composed->result, error);
+    gordian_status status = engine->run(circuit, options, sink, &composed->result, error);
     interrupt_release(&before);
     progress_clear(&compose->cli->progress);
     return status;
@@ -170,18 +167,22 @@ static gordian_status run_into(struct compose *compose, const struct circuit *ci
                                struct product_file *to, gordian_error *error)
 {
     struct graph_sink graph;
+    const struct compose_engine *engine;
+    gordian_status status = compose_choose(compose->cli->engine, circuit, options, &engine, error);
+    if (status != GORDIAN_OK)
+        return status;
     if (!compose_needs_graph(compose)) {
         if (!to || !to->out)
-            return run_engine(compose, circuit, options, NULL, composed, error);
+            return run_engine(compose, engine, circuit, options, NULL, composed, error);
         product_file_stream(to);
-        gordian_status status = run_engine(compose, circuit, options, &to->sink, composed, error);
+        status = run_engine(compose, engine, circuit, options, &to->sink, composed, error);
         product_file_end(to);
         return status;
     }
-    gordian_status status = graph_sink_open(&graph, &composed->meter.memory, error);
+    status = graph_sink_open(&graph, &composed->meter.memory, error);
     if (status != GORDIAN_OK)
         return status;
-    status = run_engine(compose, circuit, options, &graph.sink, composed, error);
+    status = run_engine(compose, engine, circuit, options, &graph.sink, composed, error);
     if (status != GORDIAN_OK || composed->result.stop != COMPOSE_COMPLETE) {
         graph_sink_abandon(&graph); /* a part of the product would only mislead */
         return status;
@@ -246,6 +247,7 @@ static gordian_status run_circuit(struct compose *compose, struct composed *comp
         status = explain_circuit(compose, circuit, order, error);
     if (status == GORDIAN_OK)
         status = run_into(compose, circuit, &options, composed, to, error);
+    composed->counted = composed->counted && !composed->result.uncounted;
     memory_free(&memory, order);
     return status;
 }

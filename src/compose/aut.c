@@ -120,6 +120,7 @@ struct aut_lines {
     struct graph_arc *arcs;
     size_t arc_room, count;
     uint64_t first, transitions, states;
+    bool unfinished; /* its writer has not ended: room behind the header, lines it does not count */
 };
 
 static gordian_status read_header(struct aut_reader *reader, struct aut_lines *lines)
@@ -142,6 +143,7 @@ static gordian_status read_header(struct aut_reader *reader, struct aut_lines *l
         status = take_number(reader, &lines->states);
     if (status == GORDIAN_OK)
         status = take(reader, ')');
+    lines->unfinished = status == GORDIAN_OK && *reader->at == ' ';
     if (status == GORDIAN_OK && lines->states > GRAPH_STATES_MAX)
         return complain(reader, start, "so many states do not fit a graph in memory");
     if (status == GORDIAN_OK && lines->first >= lines->states)
@@ -192,6 +194,8 @@ static gordian_status read_lines(struct aut_reader *reader, struct aut_lines *li
             break;
         status = read_line(reader, lines);
     }
+    skip(reader);
+    lines->unfinished |= lines->count < lines->transitions || reader->at < reader->end;
     return status;
 }
 
@@ -218,7 +222,7 @@ gordian_status aut_read(struct graph **out, const struct text *text, bool *cut,
         status = graph_build(out, &lines.labels, (uint32_t)lines.states, (uint32_t)lines.first,
                              lines.from, lines.arcs, lines.count, &lines.memory, error);
     if (cut)
-        *cut = status == GORDIAN_OK && lines.count < lines.transitions;
+        *cut = status == GORDIAN_OK && lines.unfinished;
     labels_free(&lines.labels);
     memory_free(&lines.memory, lines.from);
     memory_free(&lines.memory, lines.arcs);

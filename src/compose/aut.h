@@ -21,7 +21,9 @@
 #include "compose/graph.h"
 #include "compose/text.h"
 
-/* A file cut short (fewer lines than its header says) is read as far as it goes; *cut tells. */
+/* A file cut short is read as far as its header and its lines go; *cut tells: there are fewer lines
+ * than the header says, or it is one that a run was killed at (padding, lines that do not count).
+ */
 gordian_status aut_read(struct graph **out, const struct text *text, bool *cut,
                         const gordian_allocator *memory, struct fault *fault, gordian_error *error);
 void aut_write(const struct graph *graph, struct output *out);

@@ -36,6 +36,8 @@ gordian_status ca_write_circuit(const struct circuit *circuit, struct output *ou
 gordian_status ca_write_factors(const struct circuit *circuit, char *const *renamed,
                                 size_t first_function, struct output *out, gordian_error *error);
 void ca_write_datum(const char *text, struct output *out);
+/* In quotes; those in the title, as chain<"x"> has, become apostrophes. */
+void ca_write_title(const char *title, struct output *out);
 
 /* A sink that writes the product as one automaton without cells. The output must outlive it; a
  * failing write shows in out->failure and ends the run with GORDIAN_IO. */

@@ -55,6 +55,14 @@ static void write_datum(struct output *out, const char *text)
     output_char(out, '"');
 }
 
+void ca_write_title(const char *title, struct output *out)
+{
+    output_char(out, '"');
+    for (; *title; title++)
+        output_char(out, *title == '"' ? '\'' : (unsigned char)*title < ' ' ? ' ' : *title);
+    output_char(out, '"');
+}
+
 static const char *way_mark(uint8_t way)
 {
     static const char *const marks[] = {
@@ -230,7 +238,7 @@ static void write_head(const struct writing *w, const struct factor *factor,
 {
     struct output *out = w->out;
     output_text(out, "automaton ");
-    write_datum(out, factor->title ? factor->title : shape->automaton->title);
+    ca_write_title(factor->title ? factor->title : shape->automaton->title, out);
     output_text(out, " (");
     for (uint32_t p = 0; p < shape->port_count; p++) {
         if (p > 0)
@@ -387,7 +395,7 @@ static gordian_status begin(void *context, const struct circuit *circuit, uint64
     sink->circuit = circuit;
     write_data(circuit, out);
     output_text(out, "automaton ");
-    write_datum(out, circuit->title);
+    ca_write_title(circuit->title, out);
     output_text(out, " (");
     for (uint32_t n = 0; n < circuit->name_count; n++) {
         output_text(out, n ? ", " : "");

@@ -91,7 +91,7 @@ gordian_status circuit_name(struct circuit *circuit, const char *text, size_t le
     }
     int shown = (int)(length > 60 ? 60 : length);
     if (!names_valid(text, length, &why))
-        return fail(error, GORDIAN_INPUT, "the name '%.*s' %s", shown, text, why);
+        return fail(error, GORDIAN_INPUT, "'%.*s': %s", shown, text, why);
     if (has_odd_byte(text, length))
         return fail(error, GORDIAN_INPUT,
                     "the name '%.*s' has a '|', a quote or a control character", shown, text);

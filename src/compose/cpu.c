@@ -36,10 +36,15 @@ static void watch(void *context)
     cpu_report(context);
 }
 
+void cpu_wait(struct cpu *cpu)
+{
+    team_wait(cpu->team, watch, cpu);
+}
+
 void cpu_work(struct cpu *cpu, void (*work)(void *context, unsigned member), void *context)
 {
     team_start(cpu->team, work, context);
-    team_wait(cpu->team, watch, cpu);
+    cpu_wait(cpu);
 }
 
 /* ------------------------------------------------------------------ finding */
@@ -89,6 +94,30 @@ static gordian_status number_states(struct cpu *cpu, gordian_error *error)
     return cpu->space.kind == SPACE_BITMAP ? space_rank(&cpu->space, error) : GORDIAN_OK;
 }
 
+static void leave_out(struct cpu *cpu)
+{
+    if (!cpu->result->uncounted)
+        cpu->result->note[0] = '\0'; /* of a count that does not matter any more */
+    cpu->result->uncounted = true;
+    atomic_store(&cpu->transitions, 0);
+}
+
+/* Transitions among the states of a space that is not closed, unless it would take too long, or
+ * ctrl-C was pressed. */
+static gordian_status count_among(struct cpu *cpu, const struct space *space, gordian_error *error)
+{
+    struct compose_result *result = cpu->result;
+    gordian_status status = GORDIAN_OK;
+    bool known = space == &cpu->space && !cpu->options->indivisible; /* how many there are */
+    if (known && atomic_load(&cpu->transitions) > COMPOSE_AMONG_MOST)
+        compose_leave_out(result);
+    else
+        status = cpu_count_among(cpu, space, error);
+    if (result->uncounted || cpu_halted(cpu))
+        leave_out(cpu);
+    return status;
+}
+
 /* Everything the options ask for about the whole product, whose reachable part is known. */
 static gordian_status count_full(struct cpu *cpu, const struct space *full, gordian_error *error)
 {
@@ -99,7 +128,7 @@ static gordian_status count_full(struct cpu *cpu, const struct space *full, gord
     if (!cpu->options->count_transitions)
         return status;
     atomic_store(&cpu->halt, false);
-    return full->count < cpu->circuit->whole ? cpu_count_among(cpu, full, error)
+    return full->count < cpu->circuit->whole ? count_among(cpu, full, error)
                                              : cpu_count_full(cpu, error);
 }
 
@@ -109,17 +138,21 @@ static gordian_status finish(struct cpu *cpu, const struct space *full,
 {
     struct compose_result *result = cpu->result;
     bool stopped = cpu_halted(cpu);
+    /* Who presses ctrl-C does not wait for states to be sorted and transitions looked at. */
+    bool hurry = stopped && atomic_load(&cpu->reason) == COMPOSE_STOPPED;
     size_t described = 0;
     atomic_store(&cpu->halt, false); /* what was found is looked at all the same */
     gordian_status status = cpu_count(cpu, &result->deadlocks, error);
     described =
         (size_t)(result->deadlocks < cpu->options->max_deadlocks ? result->deadlocks
                                                                  : cpu->options->max_deadlocks);
-    if (status == GORDIAN_OK && (sink || described > 0 || (stopped && !full)))
+    if (status == GORDIAN_OK && (described > 0 || (!hurry && (sink || (stopped && !full)))))
         status = number_states(cpu, error);
-    if (status == GORDIAN_OK && stopped && !full && cpu->options->count_transitions)
-        status = cpu_count_among(cpu, &cpu->space, error);
-    if (status == GORDIAN_OK && full)
+    if (hurry)
+        leave_out(cpu);
+    else if (status == GORDIAN_OK && stopped && !full && cpu->options->count_transitions)
+        status = count_among(cpu, &cpu->space, error);
+    if (status == GORDIAN_OK && full && !hurry)
         status = count_full(cpu, full, error);
     if (status != GORDIAN_OK)
         return status;
@@ -129,6 +162,8 @@ static gordian_status finish(struct cpu *cpu, const struct space *full,
     if (described > 0)
         status = cpu_trace(cpu, described, full ? full : &cpu->space, error);
     cpu->pass = 2;
+    if (status == GORDIAN_OK && sink && result->uncounted)
+        return sink->begin(sink->context, cpu->circuit, result->states, 0, error);
     if (status == GORDIAN_OK && sink)
         status = cpu_deliver(cpu, full ? full : &cpu->space, sink, error);
     return status;

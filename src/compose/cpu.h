@@ -59,6 +59,8 @@ static inline bool cpu_halted(struct cpu *cpu)
 }
 /* Runs a piece of work on all threads, progress reported meanwhile. */
 void cpu_work(struct cpu *cpu, void (*work)(void *context, unsigned member), void *context);
+/* Waits for work that team_start has begun, progress reported meanwhile. */
+void cpu_wait(struct cpu *cpu);
 /* For long work on the caller's own thread: reports progress; true: go on. */
 bool cpu_report(struct cpu *cpu);
 

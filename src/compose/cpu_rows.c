@@ -18,6 +18,7 @@ struct page {
     struct step *steps; /* of the row at hand, for sorting */
     size_t step_room;
     bool failed;
+    bool cut; /* halted within a row: it and all after it are missing */
 };
 
 struct step {
@@ -35,6 +36,7 @@ struct delivering {
     struct page *pages; /* two sets of one a thread */
     unsigned set;       /* being made */
     _Atomic uint64_t next;
+    _Atomic uint64_t joint; /* counting only: joint firings of the states taken so far */
 };
 
 /* ------------------------------------------------------------------ order */
@@ -106,8 +108,8 @@ static bool sort_row(struct page *page, size_t start, const struct circuit *circ
 struct taking {
     const struct delivering *delivering;
     struct page *page;
-    bool failed;
-    uint64_t counted;
+    bool failed, cut;
+    uint64_t looked, counted;
 };
 
 static bool take(void *context, const struct scene *scene)
@@ -116,12 +118,14 @@ static bool take(void *context, const struct scene *scene)
     struct page *page = taking->page;
     const gordian_allocator *memory = &taking->delivering->cpu->meter.memory;
     size_t words = scene->packing->circuit->label_words;
+    if (++taking->looked % 65536 == 0 && cpu_halted(taking->delivering->cpu)) {
+        taking->cut = true;
+        return false;
+    }
     uint64_t number = space_number(taking->delivering->space, scene->to);
     if (number == UINT64_MAX)
         return true;
-    if (++taking->counted % 65536 == 0 && cpu_halted(taking->delivering->cpu) &&
-        !taking->delivering->keep)
-        return false;
+    taking->counted++;
     if (!taking->delivering->keep)
         return true;
     if (!memory_grow(memory, &page->to, &page->to_room, page->used + 1, sizeof *page->to) ||
@@ -135,8 +139,25 @@ static bool take(void *context, const struct scene *scene)
     return true;
 }
 
+/* May the joint firings of this state be gone through to count some of them? *cut: no, they are too
+ * many. False: out of memory. */
+static bool spend(struct delivering *delivering, struct scene *scene, bool *cut)
+{
+    uint64_t joint = 0;
+    if (delivering->keep || delivering->cpu->options->indivisible)
+        return true;
+    if (!scene_count(scene, &joint))
+        return false;
+    if (joint > COMPOSE_AMONG_MOST ||
+        atomic_fetch_add(&delivering->joint, joint) + joint > COMPOSE_AMONG_MOST) {
+        atomic_store(&delivering->joint, UINT64_MAX / 2); /* nobody else goes on either */
+        *cut = true;
+    }
+    return true;
+}
+
 /* The rows of `count` states from `first` on. */
-static bool make_rows(const struct delivering *delivering, unsigned member, struct page *page,
+static bool make_rows(struct delivering *delivering, unsigned member, struct page *page,
                       uint64_t first, uint64_t count, uint64_t *state, uint32_t *locals)
 {
     struct cpu *cpu = delivering->cpu;
@@ -149,11 +170,16 @@ static bool make_rows(const struct delivering *delivering, unsigned member, stru
     for (uint64_t n = 0; n < count; n++) {
         size_t start = page->used;
         bool short_of_memory;
-        if (!scene_look(scene, state))
+        if (!scene_look(scene, state) || !spend(delivering, scene, &page->cut))
             return false;
+        if (page->cut)
+            break;
         if (!scene_each(scene, state, cpu->options->indivisible, take, &taking, &short_of_memory) &&
             (short_of_memory || taking.failed))
             return false;
+        page->cut = taking.cut;
+        if (page->cut)
+            break;
         if (delivering->keep) {
             if (!memory_grow(memory, &page->ends, &page->end_room, page->count + 1,
                              sizeof *page->ends) ||
@@ -181,6 +207,7 @@ static void make_page(void *context, unsigned member)
     uint64_t *state = memory_alloc(memory, cpu->packing.words * sizeof *state);
     uint32_t *locals = memory_alloc(memory, cpu->circuit->factor_count * sizeof *locals);
     page->count = page->used = 0;
+    page->cut = false;
     page->first = delivering->first + member * delivering->page_states;
     page->failed = !state || !locals;
     while (!page->failed) { /* one page to keep; as many as there are when only counting */
@@ -192,7 +219,7 @@ static void make_page(void *context, unsigned member)
         page->failed = !make_rows(delivering, member, page, page->first,
                                   left < delivering->page_states ? left : delivering->page_states,
                                   state, locals);
-        if (delivering->keep)
+        if (delivering->keep || page->cut)
             break;
     }
     memory_free(memory, state);
@@ -253,6 +280,8 @@ static gordian_status hand_over_set(struct delivering *delivering, unsigned set,
     for (unsigned m = 0; m < members && status == GORDIAN_OK; m++) {
         const struct page *page = &delivering->pages[set * members + m];
         status = page->failed ? fail_memory(error) : hand_over(delivering->cpu, page, sink, error);
+        if (page->cut)
+            break;
     }
     return status;
 }
@@ -272,7 +301,7 @@ static gordian_status deliver_pages(struct delivering *delivering, const struct 
         if (made)
             status = hand_over_set(delivering, ready, sink, error);
         if (more)
-            team_wait(cpu->team, NULL, NULL);
+            cpu_wait(cpu);
         if (!cpu_report(cpu) && !more)
             break;
         made = more;
@@ -285,8 +314,8 @@ static gordian_status deliver_pages(struct delivering *delivering, const struct 
 /* So many that a page has some ten thousand transitions. */
 static uint64_t page_size(const struct cpu *cpu, const struct space *space)
 {
-    uint64_t each = space->count ? atomic_load(&cpu->transitions) / space->count + 1 : 1;
-    uint64_t size = 65536 / (each < 65536 ? each : 65536);
+    uint64_t each = space->count ? atomic_load(&cpu->transitions) / space->count : 0;
+    uint64_t size = 65536 / (each < 65535 ? each + 1 : 65536);
     return size < 4096 ? size : 4096;
 }
 
@@ -322,6 +351,8 @@ gordian_status cpu_count_among(struct cpu *cpu, const struct space *space, gordi
     for (unsigned m = 0; m < team_size(cpu->team); m++)
         if (delivering.pages[m].failed)
             status = fail_memory(error);
+    if (atomic_load(&delivering.joint) > COMPOSE_AMONG_MOST)
+        compose_leave_out(cpu->result);
     pages_free(&delivering);
     return status;
 }

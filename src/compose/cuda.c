@@ -5,6 +5,7 @@
 #include "compose/cuda_parts.h"
 #include "compose/engines.h"
 #include "detect/cuda.h"
+#include "detect/cuda_work.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -63,8 +64,7 @@ static gordian_status count(struct compose_device *device, struct compose_result
     if (options->count_transitions && !many)
         result->transitions = joint ? compose_joint_total(&counts) : counts.firings;
     if (many)
-        snprintf(result->note, sizeof result->note,
-                 "stopped with too many transitions to count those among the states found");
+        compose_leave_out(result);
     if (result->transitions == UINT64_MAX)
         snprintf(result->note, sizeof result->note,
                  "there are more than 2^64 transitions: their number is not exact");
@@ -130,9 +130,11 @@ static gordian_status run_on(struct gpu *gpu, const struct compose_tuning *tunin
     status = options->full ? run_full(device, result, error) : run_reachable(device, result, error);
     if (status == GORDIAN_OK && sink) {
         *delivering = true;
-        status = device_deliver(device, result->states,
-                                options->count_transitions ? result->transitions : UINT64_MAX, sink,
-                                error);
+        status = result->uncounted
+                     ? sink->begin(sink->context, circuit, result->states, 0, error)
+                     : device_deliver(device, result->states,
+                                      options->count_transitions ? result->transitions : UINT64_MAX,
+                                      sink, error);
     }
     result->stop = device->stop;
     result->memory = device->most;
@@ -163,22 +165,29 @@ gordian_status compose_cuda_on(struct gpu *gpu, const struct compose_tuning *tun
     return status;
 }
 
-/* The device failed before anything was delivered: the CPU does it. */
-static gordian_status fall_back(const struct circuit *circuit,
-                                const struct compose_options *options,
-                                const struct compose_sink *sink, struct compose_result *result,
-                                const gordian_error *trouble, gordian_error *error)
+struct question {
+    const struct circuit *circuit;
+    const struct compose_options *options;
+    const struct compose_sink *sink;
+    struct compose_result *result;
+    bool delivering; /* what the sink has got cannot be taken back */
+};
+
+static gordian_status on_device(void *context, struct gpu *gpu, gordian_error *error)
 {
-    const struct compose_engine *engine;
-    gordian_status status = compose_choose("cpu", circuit, options, &engine, error);
-    if (status == GORDIAN_OK)
-        status = engine->run(circuit, options, sink, result, error);
-    if (status == GORDIAN_OK)
-        snprintf(result->note, sizeof result->note, "%s, the CPU did it: %.120s",
-                 trouble->status == GORDIAN_MEMORY ? "the device has too little memory"
-                                                   : "the device failed",
-                 trouble->message);
+    struct question *asked = context;
+    gordian_status status = run_on(gpu, NULL, asked->circuit, asked->options, asked->sink,
+                                   asked->result, &asked->delivering, error);
+    if (status != GORDIAN_OK)
+        compose_result_free(asked->result);
     return status;
+}
+
+static gordian_status on_cpu(void *context, gordian_error *error)
+{
+    struct question *asked = context;
+    compose_result_free(asked->result);
+    return compose_cpu.run(asked->circuit, asked->options, asked->sink, asked->result, error);
 }
 
 static gordian_status cuda_run(const struct circuit *circuit, const struct compose_options *options,
@@ -186,24 +195,19 @@ static gordian_status cuda_run(const struct circuit *circuit, const struct compo
                                gordian_error *error)
 {
     gordian_allocator memory = memory_allocator(options->allocator);
-    gordian_error trouble = {0};
-    struct gpu *gpu = NULL;
-    bool delivering = false;
+    struct question asked = {circuit, options, sink, result, false};
+    struct cuda_work work = {.context = &asked,
+                             .on_device = on_device,
+                             .on_cpu = on_cpu,
+                             .too_late = &asked.delivering,
+                             .note = result->note,
+                             .note_size = sizeof result->note};
     gordian_status status = begin_result(circuit, options, result, error);
     if (status != GORDIAN_OK)
         return status;
-    status = cuda_open_device(&gpu, &memory, &trouble);
-    if (status == GORDIAN_OK)
-        status = run_on(gpu, NULL, circuit, options, sink, result, &delivering, &trouble);
-    if (gpu)
-        gpu_close(gpu);
-    if (status == GORDIAN_OK)
-        return GORDIAN_OK;
-    compose_result_free(result);
-    if (!delivering && (status == GORDIAN_IO || status == GORDIAN_MEMORY))
-        return fall_back(circuit, options, sink, result, &trouble, error);
-    if (error)
-        *error = trouble;
+    status = cuda_work(&work, &memory, error);
+    if (status != GORDIAN_OK)
+        compose_result_free(result);
     return status;
 }
 

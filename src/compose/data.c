@@ -34,7 +34,7 @@ gordian_status data_symbol(struct data *data, const char *text, size_t length, u
     if (length == 4 && memcmp(text, "null", 4) == 0)
         return fail(error, GORDIAN_INPUT, "'null' is the empty cell, not a datum");
     if (!names_valid(text, length, &why))
-        return fail(error, GORDIAN_INPUT, "the datum '%.*s' %s", (int)(length > 40 ? 40 : length),
+        return fail(error, GORDIAN_INPUT, "the datum '%.*s': %s", (int)(length > 40 ? 40 : length),
                     text, why);
     if (memchr(text, '|', length) || memchr(text, '"', length) || memchr(text, ',', length))
         return fail(

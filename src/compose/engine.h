@@ -71,6 +71,7 @@ struct compose_deadlock {
 
 struct compose_result {
     uint64_t states, transitions, deadlocks;
+    bool uncounted; /* a stopped run did not count transitions: there are 0 and no rows */
     enum compose_stop stop;
     uint64_t memory; /* most bytes held at a time */
     struct compose_deadlock *found;
@@ -82,6 +83,12 @@ struct compose_result {
 };
 
 void compose_result_free(struct compose_result *result);
+
+/* Which joint firings of a stopped run's states stay among these is known only by looking at one
+ * after the other. That is not done for more than this many: compose_leave_out notes it, and a sink
+ * is told of the states only. */
+#define COMPOSE_AMONG_MOST (UINT64_C(1) << 28)
+void compose_leave_out(struct compose_result *result);
 
 /* Where the product goes: `begin` once all states are known, then `state` for every state in the
  * order of their numbers, each with all its transitions sorted by (label_compare, to). Everything

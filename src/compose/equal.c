@@ -128,12 +128,11 @@ static bool next_round(struct rounds *rounds, uint64_t *shows)
     return true;
 }
 
-/* In how many rounds can two different states be told apart? They can be told apart in the last. */
+/* In how many rounds can two states be told apart? As many as there are: in none of them. */
 static size_t round_of(const struct rounds *rounds, uint32_t left, uint32_t right)
 {
     size_t round = 0;
-    while (round < rounds->count - 1 &&
-           rounds->classes[round][left] == rounds->classes[round][right])
+    while (round < rounds->count && rounds->classes[round][left] == rounds->classes[round][right])
         round++;
     return round;
 }
@@ -224,8 +223,20 @@ static gordian_status play(const struct rounds *rounds, uint32_t one, uint32_t o
     return status;
 }
 
-/* Rounds until all states of the graph, which is minimal, can be told apart. */
-static gordian_status make_rounds(struct rounds *rounds, gordian_error *error)
+/* Is `one` told apart from all the others in the last round? */
+static bool told_apart(const struct rounds *rounds, uint32_t one, const uint32_t *others,
+                       size_t count, const uint32_t *number)
+{
+    const uint32_t *last = rounds->classes[rounds->count - 1];
+    for (size_t i = 0; i < count; i++)
+        if (last[number[others[i]]] == last[one])
+            return false;
+    return true;
+}
+
+/* Rounds until `one` can be told apart from the others, which it can: the graph is minimal. */
+static gordian_status make_rounds(struct rounds *rounds, uint32_t one, const uint32_t *others,
+                                  size_t count, const uint32_t *number, gordian_error *error)
 {
     const struct graph *graph = rounds->graph;
     const gordian_allocator *memory = &graph->memory;
@@ -238,17 +249,8 @@ static gordian_status make_rounds(struct rounds *rounds, gordian_error *error)
         rounds->count = rounds->classes[0] != NULL;
         fine = rounds->count;
     }
-    uint32_t different = graph->state_count > 1 ? 0 : 1;
-    while (fine && different < graph->state_count) {
+    while (fine && !told_apart(rounds, one, others, count, number))
         fine = next_round(rounds, shows);
-        uint32_t most = 0;
-        for (uint32_t s = 0; fine && s < graph->state_count; s++)
-            if (rounds->classes[rounds->count - 1][s] > most)
-                most = rounds->classes[rounds->count - 1][s];
-        if (fine && most + 1 == different)
-            break; /* cannot be: the graph is minimal */
-        different = most + 1;
-    }
     memory_free(memory, shows);
     return fine ? GORDIAN_OK : fail_memory(error);
 }
@@ -259,7 +261,7 @@ static gordian_status tell_apart(const struct graph *both, uint32_t one, const u
                                  struct difference *difference, gordian_error *error)
 {
     struct rounds rounds = {.graph = both};
-    gordian_status status = make_rounds(&rounds, error);
+    gordian_status status = make_rounds(&rounds, one, others, count, number, error);
     if (status == GORDIAN_OK && count > 0) {
         uint32_t best = number[others[0]];
         for (size_t i = 1; i < count; i++)
@@ -276,18 +278,18 @@ static gordian_status tell_apart(const struct graph *both, uint32_t one, const u
 
 /* ------------------------------------------------------------------ equality */
 
-/* An initial state of one side that none of the other is bisimilar to; count: there is none. */
+/* An initial state of one side that none of the other is bisimilar to; count: there is none.
+ * `met`: room for a mark a class. */
 static size_t lonely(const uint32_t *ones, size_t count, const uint32_t *others, size_t other_count,
-                     const uint32_t *class_of)
+                     const uint32_t *class_of, uint32_t class_count, bool *met)
 {
-    for (size_t i = 0; i < count; i++) {
-        size_t k = 0;
-        while (k < other_count && class_of[others[k]] != class_of[ones[i]])
-            k++;
-        if (k == other_count)
-            return i;
-    }
-    return count;
+    size_t at = 0;
+    memset(met, 0, class_count * sizeof *met);
+    for (size_t k = 0; k < other_count; k++)
+        met[class_of[others[k]]] = true;
+    while (at < count && met[class_of[ones[at]]])
+        at++;
+    return at;
 }
 
 /* The classes as a graph of all of the union, reachable or not: class c is state c. */
@@ -313,13 +315,18 @@ static gordian_status quotient(struct graph **out, const struct graph *both,
 }
 
 static gordian_status compare(const struct graph *both, size_t left_count, const uint32_t *class_of,
-                              bool *equal, struct difference *difference, gordian_error *error)
+                              uint32_t class_count, bool *equal, struct difference *difference,
+                              gordian_error *error)
 {
     const uint32_t *left = both->initial, *right = both->initial + left_count;
     size_t right_count = both->initial_count - left_count;
-    size_t at = lonely(left, left_count, right, right_count, class_of);
-    size_t other = lonely(right, right_count, left, left_count, class_of);
+    bool *met = memory_alloc(&both->memory, class_count * sizeof *met);
+    if (!met)
+        return fail_memory(error);
+    size_t at = lonely(left, left_count, right, right_count, class_of, class_count, met);
+    size_t other = lonely(right, right_count, left, left_count, class_of, class_count, met);
     struct graph *classes = NULL;
+    memory_free(&both->memory, met);
     *equal = at == left_count && other == right_count;
     if (*equal || !difference)
         return GORDIAN_OK;
@@ -347,7 +354,8 @@ gordian_status graph_equal(const struct graph *left, const struct graph *right, 
     class_of = memory_alloc(&both->memory, both->state_count * sizeof *class_of);
     status = class_of ? graph_classes(both, class_of, &class_count, error) : fail_memory(error);
     if (status == GORDIAN_OK)
-        status = compare(both, left->initial_count, class_of, equal, difference, error);
+        status =
+            compare(both, left->initial_count, class_of, class_count, equal, difference, error);
     memory_free(&both->memory, class_of);
     graph_free(both);
     if (status != GORDIAN_OK && difference)

@@ -86,9 +86,13 @@ static void part_add(struct part *part, uint32_t factor)
     part->circuit.factors[part->circuit.factor_count++] = whole->factors[factor];
 }
 
+/* Each part is composed from the beginning, so a long order costs its square. What the parts took
+ * in memory tells how much was done; beyond this they are not looked at any more. */
+#define EXPLAIN_MOST (UINT64_C(1) << 29)
+
 static gordian_status measure(const struct part *part, uint64_t max_states,
                               const gordian_allocator *memory, struct compose_stage *stage,
-                              gordian_error *error)
+                              uint64_t *spent, gordian_error *error)
 {
     const struct compose_engine *engine;
     struct compose_options options;
@@ -106,6 +110,7 @@ static gordian_status measure(const struct part *part, uint64_t max_states,
         stage->states = result.states;
         stage->transitions = result.transitions;
     }
+    *spent += result.memory;
     compose_result_free(&result);
     return GORDIAN_OK;
 }
@@ -116,6 +121,7 @@ gordian_status compose_explain(const struct circuit *circuit, const uint32_t *or
 {
     struct part part;
     bool fits = true;
+    uint64_t spent = 0;
     gordian_status status = part_make(&part, circuit, memory, error);
     if (status != GORDIAN_OK)
         return status;
@@ -125,8 +131,8 @@ gordian_status compose_explain(const struct circuit *circuit, const uint32_t *or
         if (!fits)
             continue;
         part_settle(&part);
-        status = measure(&part, max_states, memory, &stages[i], error);
-        fits = stages[i].states != UINT64_MAX;
+        status = measure(&part, max_states, memory, &stages[i], &spent, error);
+        fits = stages[i].states != UINT64_MAX && spent < EXPLAIN_MOST;
     }
     part_free(&part);
     return status;

@@ -61,9 +61,9 @@ gordian_status graph_arc(struct graph *graph, uint32_t label, uint32_t to, gordi
 
 gordian_status graph_initial(struct graph *graph, uint32_t state, gordian_error *error)
 {
-    size_t at = 0;
-    while (at < graph->initial_count && graph->initial[at] < state)
-        at++;
+    size_t at = graph->initial_count; /* where they come in order nothing moves */
+    while (at > 0 && graph->initial[at - 1] >= state)
+        at--;
     if (at < graph->initial_count && graph->initial[at] == state)
         return GORDIAN_OK;
     if (!memory_grow(&graph->memory, &graph->initial, &graph->initial_room,

@@ -123,6 +123,12 @@ static int compare_arcs(const void *left, const void *right)
     return (a->to > b->to) - (a->to < b->to);
 }
 
+static int compare_states(const void *left, const void *right)
+{
+    uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
+    return (a > b) - (a < b);
+}
+
 static bool add_step(struct hider *hider, struct graph_arc step)
 {
     if (!memory_grow(&hider->memory, &hider->steps, &hider->step_room, hider->step_count + 1,
@@ -220,6 +226,7 @@ static gordian_status write_result(struct hider *hider, uint32_t initial_count,
             status = graph_arc(hider->result, hider->steps[i].label,
                                hider->number[hider->steps[i].to], error);
     }
+    qsort(hider->queue, initial_count, sizeof *hider->queue, compare_states);
     for (uint32_t i = 0; i < initial_count && status == GORDIAN_OK; i++)
         status = graph_initial(hider->result, hider->number[hider->queue[i]], error);
     return status == GORDIAN_OK ? graph_finish(hider->result, error) : status;

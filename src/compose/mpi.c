@@ -157,16 +157,13 @@ static void take_sums(const struct run *run, const struct mpi_sums *sums)
 static void count_within(const struct run *run, const struct mpi_states *all, uint64_t numbers)
 {
     struct compose_result *result = run->result;
-    const uint64_t most = UINT64_C(1) << 30;
     if (!run->options->count_transitions)
         return;
-    if (!run->options->indivisible && result->transitions > most) {
-        result->transitions = 0;
-        snprintf(result->note, sizeof result->note,
-                 "stopped with too many transitions to count those among the states found");
-        return;
-    }
-    result->transitions = mpi_count_within(run->packed, all, numbers, !run->options->indivisible);
+    if (!run->options->indivisible && result->transitions > COMPOSE_AMONG_MOST)
+        compose_leave_out(result);
+    else
+        result->transitions =
+            mpi_count_within(run->packed, all, numbers, !run->options->indivisible);
 }
 
 static gordian_status run_reachable(struct run *run, gordian_error *error)

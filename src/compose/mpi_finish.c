@@ -288,7 +288,7 @@ gordian_status mpi_deliver(const struct packed *packed, const struct mpi_states 
     if (status == GORDIAN_OK)
         status = sink->begin(sink->context, packed->circuit, result->states,
                              options->count_transitions ? result->transitions : UINT64_MAX, error);
-    if (status == GORDIAN_OK)
+    if (status == GORDIAN_OK && !result->uncounted)
         status = deliver_all(&d, error);
     packed_row_free(&d.row);
     return status;

@@ -1,9 +1,26 @@
 /* The order to compose in. */
+#include "base/bits.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "compose/operations.h"
 
 #include <string.h>
+
+static bool seen_before(const struct circuit *circuit, const uint32_t *order, size_t count)
+{
+    uint64_t *seen = memory_zeroed(&circuit->memory, bits_words(count) * sizeof *seen);
+    bool twice = false;
+    for (size_t i = 0; i < count && !twice; i++) {
+        for (size_t k = 0; !seen && k < i; k++) /* no memory to be had: the long way */
+            twice |= order[k] == order[i];
+        if (seen) {
+            twice = bits_test(seen, order[i]);
+            bits_set(seen, order[i]);
+        }
+    }
+    memory_free(&circuit->memory, seen);
+    return twice;
+}
 
 bool compose_order_valid(const struct circuit *circuit, const uint32_t *order, size_t count,
                          const char **why)
@@ -17,24 +34,29 @@ bool compose_order_valid(const struct circuit *circuit, const uint32_t *order, s
             *why = "there is no such factor";
             return false;
         }
-        for (size_t k = 0; k < i; k++) {
-            if (order[k] == order[i]) {
-                *why = "a factor is there twice";
-                return false;
-            }
-        }
     }
-    return true;
+    *why = "a factor is there twice";
+    return !seen_before(circuit, order, count);
 }
+
+/* A factor that shares a name with the part, and what it was worth when it was put in the heap. */
+struct candidate {
+    int64_t gain;
+    uint32_t shared, factor;
+};
 
 /* The part composed so far, seen from outside. */
 struct ordering {
     const struct circuit *circuit;
-    uint8_t *placed;   /* by factor: 1 in the part, 2 beside it: shares a name */
+    gordian_allocator memory;
+    uint8_t *placed;   /* by factor: it is in the part */
     uint32_t *outside; /* by name: how many of those who have it are not in the part */
     uint8_t *known;    /* by name: the part has it */
-    uint32_t *beside;  /* factors that share a name with the part and are not in it */
-    size_t beside_count;
+    /* The best on top. Whenever a factor's worth changes it is put in again: once when the part
+     * gets to know a name of it, once when it is the last that has a name. What it was worth before
+     * is passed over. */
+    struct candidate *heap;
+    size_t heap_count, heap_room;
 };
 
 /* How many names fewer would lead out of the part with this factor in it; and how many it shares
@@ -57,78 +79,98 @@ static int64_t gain(const struct ordering *ordering, uint32_t factor, uint32_t *
     return closed;
 }
 
-static uint32_t choose(const struct ordering *ordering)
+static bool is_better(const struct candidate *one, const struct candidate *other)
 {
-    uint32_t best = GORDIAN_NONE, best_shared = 0;
-    int64_t best_gain = 0;
-    for (size_t i = 0; i < ordering->beside_count; i++) {
-        uint32_t factor = ordering->beside[i], shared;
-        int64_t mine = gain(ordering, factor, &shared);
-        if (best == GORDIAN_NONE || mine > best_gain ||
-            (mine == best_gain &&
-             (shared > best_shared || (shared == best_shared && factor < best)))) {
-            best = factor;
-            best_gain = mine;
-            best_shared = shared;
-        }
+    if (one->gain != other->gain)
+        return one->gain > other->gain;
+    if (one->shared != other->shared)
+        return one->shared > other->shared;
+    return one->factor < other->factor;
+}
+
+static bool offer(struct ordering *ordering, uint32_t factor)
+{
+    struct candidate fresh = {.factor = factor};
+    fresh.gain = gain(ordering, factor, &fresh.shared);
+    if (!memory_grow(&ordering->memory, &ordering->heap, &ordering->heap_room,
+                     ordering->heap_count + 1, sizeof *ordering->heap))
+        return false;
+    size_t at = ordering->heap_count++;
+    for (; at > 0 && is_better(&fresh, &ordering->heap[(at - 1) / 2]); at = (at - 1) / 2)
+        ordering->heap[at] = ordering->heap[(at - 1) / 2];
+    ordering->heap[at] = fresh;
+    return true;
+}
+
+static struct candidate take_best(struct ordering *ordering)
+{
+    struct candidate *heap = ordering->heap, best = heap[0], last = heap[--ordering->heap_count];
+    size_t at = 0, count = ordering->heap_count;
+    for (size_t child; (child = 2 * at + 1) < count; at = child) {
+        child += child + 1 < count && is_better(&heap[child + 1], &heap[child]);
+        if (!is_better(&heap[child], &last))
+            break;
+        heap[at] = heap[child];
     }
+    heap[at] = last;
     return best;
 }
 
-static void place(struct ordering *ordering, uint32_t factor)
+/* The best factor beside the part; NONE: no other shares a name with it. */
+static uint32_t choose(struct ordering *ordering)
+{
+    while (ordering->heap_count > 0) {
+        uint32_t shared;
+        struct candidate best = take_best(ordering);
+        if (!ordering->placed[best.factor] && gain(ordering, best.factor, &shared) == best.gain &&
+            shared == best.shared)
+            return best.factor;
+    }
+    return GORDIAN_NONE;
+}
+
+/* False: out of memory. */
+static bool place(struct ordering *ordering, uint32_t factor)
 {
     const struct circuit *circuit = ordering->circuit;
     uint32_t ports = factor_shape(circuit, factor)->port_count;
-    for (size_t i = 0; i < ordering->beside_count; i++) {
-        if (ordering->beside[i] == factor) {
-            ordering->beside[i] = ordering->beside[--ordering->beside_count];
-            break;
-        }
-    }
     ordering->placed[factor] = 1;
+    for (uint32_t p = 0; p < ports; p++)
+        ordering->outside[circuit->factors[factor].names[p]]--;
     for (uint32_t p = 0; p < ports; p++) {
         uint32_t name = circuit->factors[factor].names[p];
-        ordering->outside[name]--;
-        if (ordering->known[name])
-            continue;
+        bool news = !ordering->known[name] || ordering->outside[name] == 1;
         ordering->known[name] = 1;
-        for (size_t u = circuit->users_first[name]; u < circuit->users_first[name + 1]; u++) {
-            if (ordering->placed[circuit->users[u]] == 0) {
-                ordering->placed[circuit->users[u]] = 2;
-                ordering->beside[ordering->beside_count++] = circuit->users[u];
-            }
-        }
+        for (size_t u = circuit->users_first[name]; news && u < circuit->users_first[name + 1]; u++)
+            if (!ordering->placed[circuit->users[u]] && !offer(ordering, circuit->users[u]))
+                return false;
     }
+    return true;
 }
 
 gordian_status compose_order(const struct circuit *circuit, uint32_t *order,
                              const gordian_allocator *wanted, gordian_error *error)
 {
     gordian_allocator memory = memory_allocator(wanted);
-    struct ordering ordering = {.circuit = circuit};
+    struct ordering ordering = {.circuit = circuit, .memory = memory};
     size_t names = circuit->name_count, factors = circuit->factor_count;
     ordering.placed = memory_zeroed(&memory, factors);
     ordering.known = memory_zeroed(&memory, names);
     ordering.outside = memory_alloc(&memory, names * sizeof(uint32_t));
-    ordering.beside = memory_alloc(&memory, factors * sizeof(uint32_t));
-    gordian_status status = ordering.placed && ordering.known && ordering.outside && ordering.beside
-                                ? GORDIAN_OK
-                                : fail_memory(error);
-    if (status == GORDIAN_OK) {
-        for (size_t n = 0; n < names; n++)
-            ordering.outside[n] = (uint32_t)(circuit->users_first[n + 1] - circuit->users_first[n]);
-        uint32_t lowest = 0;
-        for (size_t i = 0; i < factors; i++) {
-            uint32_t next = choose(&ordering);
-            while (next == GORDIAN_NONE && ordering.placed[lowest])
-                lowest++;
-            order[i] = next == GORDIAN_NONE ? lowest : next;
-            place(&ordering, order[i]);
-        }
+    bool fine = ordering.placed && ordering.known && ordering.outside;
+    for (size_t n = 0; fine && n < names; n++)
+        ordering.outside[n] = (uint32_t)(circuit->users_first[n + 1] - circuit->users_first[n]);
+    uint32_t lowest = 0;
+    for (size_t i = 0; fine && i < factors; i++) {
+        uint32_t next = choose(&ordering);
+        while (next == GORDIAN_NONE && ordering.placed[lowest])
+            lowest++;
+        order[i] = next == GORDIAN_NONE ? lowest : next;
+        fine = place(&ordering, order[i]);
     }
     memory_free(&memory, ordering.placed);
     memory_free(&memory, ordering.known);
     memory_free(&memory, ordering.outside);
-    memory_free(&memory, ordering.beside);
-    return status;
+    memory_free(&memory, ordering.heap);
+    return fine ? GORDIAN_OK : fail_memory(error);
 }

@@ -144,6 +144,30 @@ bool scene_look(struct scene *scene, const uint64_t *state)
 
 /* ------------------------------------------------------------------ who gets into whose way */
 
+/* The firings of one list, all of which move the same factor, are apart from each other: pair by
+ * pair, or by a row of all of them where the list is long. */
+static void part_list(struct scene *scene, uint32_t newest, uint64_t *row)
+{
+    size_t words = scene->row_words, length = 0;
+    for (uint32_t link = newest; link != GORDIAN_NONE; link = (uint32_t)scene->work[link])
+        length++;
+    if (length > words) {
+        memset(row, 0, words * sizeof *row);
+        for (uint32_t link = newest; link != GORDIAN_NONE; link = (uint32_t)scene->work[link])
+            bits_set(row, (size_t)(scene->work[link] >> 32));
+    }
+    for (uint32_t link = newest; link != GORDIAN_NONE; link = (uint32_t)scene->work[link]) {
+        size_t i = (size_t)(scene->work[link] >> 32);
+        uint64_t *mine = scene->apart + i * words;
+        for (size_t w = 0; length > words && w < words; w++)
+            mine[w] |= row[w];
+        for (uint32_t other = length > words ? GORDIAN_NONE : newest; other != GORDIAN_NONE;
+             other = (uint32_t)scene->work[other])
+            bits_set(mine, (size_t)(scene->work[other] >> 32));
+        bits_clear(mine, i);
+    }
+}
+
 /* Links the enabled firings that move a factor, one list a factor, through the work area. */
 static bool compare_enabled(struct scene *scene)
 {
@@ -154,27 +178,29 @@ static bool compare_enabled(struct scene *scene)
         links += scene->enabled[i].move_count;
     if (!memory_grow(&scene->memory, &scene->apart, &scene->apart_room, count * words + 1,
                      sizeof *scene->apart) ||
-        !memory_grow(&scene->memory, &scene->work, &scene->work_room, links, sizeof *scene->work))
+        !memory_grow(&scene->memory, &scene->work, &scene->work_room, links + words,
+                     sizeof *scene->work))
         return false;
     memset(scene->apart, 0, count * words * sizeof *scene->apart);
     scene->row_words = words;
+    uint64_t *row = scene->work + links;
     links = 0;
     for (size_t i = 0; i < count; i++) {
         for (size_t m = 0; m < scene->enabled[i].move_count; m++) {
             uint32_t *newest = &scene->moved_by[scene->enabled[i].moves[m].factor];
-            for (uint32_t link = *newest; link != GORDIAN_NONE;
-                 link = (uint32_t)scene->work[link]) {
-                size_t k = (size_t)(scene->work[link] >> 32);
-                bits_set(scene->apart + i * words, k);
-                bits_set(scene->apart + k * words, i);
-            }
             scene->work[links] = (uint64_t)i << 32 | *newest;
             *newest = (uint32_t)links++;
         }
     }
-    for (size_t i = 0; i < count; i++)
-        for (size_t m = 0; m < scene->enabled[i].move_count; m++)
-            scene->moved_by[scene->enabled[i].moves[m].factor] = GORDIAN_NONE;
+    for (size_t i = 0; i < count; i++) {
+        for (size_t m = 0; m < scene->enabled[i].move_count; m++) {
+            uint32_t *newest = &scene->moved_by[scene->enabled[i].moves[m].factor];
+            if (*newest == GORDIAN_NONE)
+                continue;
+            part_list(scene, *newest, row);
+            *newest = GORDIAN_NONE;
+        }
+    }
     scene->compared = true;
     return true;
 }

@@ -13,6 +13,16 @@ void compose_options_init(struct compose_options *options)
     *options = (struct compose_options){.count_transitions = true, .max_deadlocks = 1};
 }
 
+void compose_leave_out(struct compose_result *result)
+{
+    static const char why[] =
+        "stopped with too many transitions to find those among the states: they are left out";
+    _Static_assert(sizeof why <= sizeof result->note, "it fits");
+    result->transitions = 0;
+    result->uncounted = true;
+    memcpy(result->note, why, sizeof why);
+}
+
 void compose_result_free(struct compose_result *result)
 {
     for (size_t i = 0; i < result->found_count; i++) {

@@ -226,16 +226,14 @@ static void insertion_sort(uint64_t *states, uint64_t count, size_t words)
             swap_states(states, k - 1, k, words);
 }
 
-/* By the byte at `byte` (0 the least significant of the first word), then by those below: each
- * state is swapped to where it belongs. */
-static void sort_by_byte(uint64_t *states, uint64_t count, size_t words, size_t byte)
+/* Swaps each state to where it belongs by one byte (0 the least significant of the first word);
+ * start[b]: the first of those with byte b. */
+static void part_by_byte(uint64_t *states, uint64_t count, size_t words, size_t byte,
+                         uint64_t *start)
 {
-    uint64_t start[257] = {0}, next[256];
+    uint64_t next[256];
     size_t word = byte / 8, shift = byte % 8 * 8;
-    if (count < 32) {
-        insertion_sort(states, count, words);
-        return;
-    }
+    memset(start, 0, 257 * sizeof *start);
     for (uint64_t i = 0; i < count; i++)
         start[(states[i * words + word] >> shift & 255) + 1]++;
     for (size_t b = 0; b < 256; b++) {
@@ -251,8 +249,28 @@ static void sort_by_byte(uint64_t *states, uint64_t count, size_t words, size_t 
                 swap_states(states, next[b], next[mine]++, words);
         }
     }
-    for (size_t b = 0; byte > 0 && b < 256; b++)
-        sort_by_byte(states + start[b] * words, start[b + 1] - start[b], words, byte - 1);
+}
+
+/* By the byte at `byte`, then by those below. The largest part is gone on with here and only the
+ * others are calls: they halve, so that states of any width need little stack. */
+static void sort_by_byte(uint64_t *states, uint64_t count, size_t words, size_t byte)
+{
+    uint64_t start[257];
+    for (; count >= 32; byte--) {
+        size_t largest = 0;
+        part_by_byte(states, count, words, byte, start);
+        if (byte == 0)
+            return;
+        for (size_t b = 1; b < 256; b++)
+            if (start[b + 1] - start[b] > start[largest + 1] - start[largest])
+                largest = b;
+        for (size_t b = 0; b < 256; b++)
+            if (b != largest)
+                sort_by_byte(states + start[b] * words, start[b + 1] - start[b], words, byte - 1);
+        states += start[largest] * words;
+        count = start[largest + 1] - start[largest];
+    }
+    insertion_sort(states, count, words);
 }
 
 void sort_states(uint64_t *states, uint64_t count, size_t words)

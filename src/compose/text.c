@@ -36,6 +36,10 @@ static gordian_status begin(struct text *text, const char *name, const gordian_a
 
 static gordian_status end(struct text *text, gordian_status status, gordian_error *error)
 {
+    static const char mark[] = "\xef\xbb\xbf"; /* some editors begin UTF-8 with it */
+    const size_t width = sizeof mark - 1;
+    if (status == GORDIAN_OK && text->size >= width && memcmp(text->bytes, mark, width) == 0)
+        memmove(text->bytes, text->bytes + width, text->size -= width);
     if (status == GORDIAN_OK) {
         text->bytes[text->size] = '\0';
         status = refuse_nul(text, error);
@@ -113,5 +117,6 @@ void text_point(const struct text *text, uint64_t line, uint64_t column, struct 
     size_t shown = width - skip < room ? width - skip : room;
     for (size_t i = 0; i < shown; i++)
         fault->line[i] = (unsigned char)start[skip + i] < ' ' ? ' ' : start[skip + i];
-    fault->caret = (uint32_t)(place - skip);
+    for (size_t i = skip; i < place; i++) /* what continues a character takes no room */
+        fault->caret += ((unsigned char)start[i] & 0xc0) != 0x80;
 }

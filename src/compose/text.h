@@ -15,7 +15,7 @@
 struct fault {
     char file[256]; /* "" if the place is not in a file */
     char line[160]; /* the line, or the part of it around the place; tabs as blanks */
-    uint32_t caret; /* bytes of `line` before the place; a caret below goes there */
+    uint32_t caret; /* characters of `line` before the place; a caret below goes there */
 };
 
 struct text {

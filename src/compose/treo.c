@@ -39,27 +39,18 @@ static void free_module(struct treo *treo, struct module *module)
     tokens_free(&module->tokens);
     labels_free(&module->names);
     memory_free(&treo->memory, module->definitions);
-    memory_free(&treo->memory, module->path);
     memory_free(&treo->memory, module);
 }
 
 /* A new module without anything in it but its text; takes an own text over. */
 static gordian_status new_module(struct treo *treo, const struct text *shown, struct text *own,
-                                 const char *path, struct module **out)
+                                 struct module **out)
 {
     struct module *module = memory_zeroed(&treo->memory, sizeof *module);
     if (!module || !memory_grow(&treo->memory, &treo->modules, &treo->module_room,
                                 treo->module_count + 1, sizeof(struct module *))) {
         memory_free(&treo->memory, module);
         return fail_memory(treo->error);
-    }
-    if (path) {
-        module->path = memory_alloc(&treo->memory, strlen(path) + 1);
-        if (!module->path) {
-            memory_free(&treo->memory, module);
-            return fail_memory(treo->error);
-        }
-        memcpy(module->path, path, strlen(path) + 1);
     }
     module->tokens.memory = module->names.memory = treo->memory;
     module->shown = shown;
@@ -133,10 +124,12 @@ static bool make_path(const char *name, unsigned fewer, const char *ending, char
     return true;
 }
 
-static uint32_t find_module(const struct treo *treo, const char *path)
+/* The module of that file. What an import means depends on the file it stands in, so it is the file
+ * found that tells whether it has been read before, and not the words of the import. */
+static uint32_t find_module(const struct treo *treo, const char *file)
 {
     for (size_t m = 0; m < treo->module_count; m++)
-        if (treo->modules[m]->path && strcmp(treo->modules[m]->path, path) == 0)
+        if (strcmp(treo->modules[m]->shown->name, file) == 0)
             return (uint32_t)m;
     return GORDIAN_NONE;
 }
@@ -152,17 +145,16 @@ static gordian_status try_path(struct treo *treo, const struct module *from, con
 {
     struct text text;
     struct module *module;
-    *number = find_module(treo, path);
-    if (*number != GORDIAN_NONE)
-        return GORDIAN_OK;
     if (!treo->options->import)
         return GORDIAN_END;
     gordian_status status =
         treo->options->import(treo->options->context, from->shown->name, path, &text, treo->error);
     if (status != GORDIAN_OK)
         return status;
-    status = new_module(treo, NULL, &text, path, &module);
-    if (status != GORDIAN_OK) {
+    *number = find_module(treo, text.name);
+    if (*number == GORDIAN_NONE)
+        status = new_module(treo, NULL, &text, &module);
+    if (*number != GORDIAN_NONE || status != GORDIAN_OK) {
         text_free(&text);
         return status;
     }
@@ -251,7 +243,7 @@ static gordian_status parse_main(struct treo *treo, struct set **main)
         text_copy(&text, "main component", wanted, strlen(wanted), &treo->memory, treo->error);
     if (status != GORDIAN_OK)
         return status;
-    status = new_module(treo, NULL, &text, NULL, &module);
+    status = new_module(treo, NULL, &text, &module);
     if (status != GORDIAN_OK) {
         text_free(&text);
         return status;
@@ -300,7 +292,7 @@ gordian_status treo_begin(struct treo *treo, const struct text *text,
     if (status == GORDIAN_OK && options->max_unfolded)
         treo->circuit->max_unfolded = options->max_unfolded;
     if (status == GORDIAN_OK)
-        status = new_module(treo, text, NULL, NULL, &module);
+        status = new_module(treo, text, NULL, &module);
     if (status == GORDIAN_OK)
         status = tokens_read(&module->tokens, text, &treo->memory, fault, error);
     if (status == GORDIAN_OK && options->data)

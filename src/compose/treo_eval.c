@@ -72,8 +72,9 @@ static gordian_status add_port(void *context, const char *key)
 {
     struct actuals *actuals = context;
     struct treo *treo = actuals->treo;
-    if (actuals->port_count >= treo->most ||
-        !memory_grow(&treo->memory, &actuals->ports, &actuals->port_room, actuals->port_count + 1,
+    if (actuals->port_count >= treo->most)
+        return fail(treo->error, GORDIAN_INPUT, "more than %u ports", treo->most);
+    if (!memory_grow(&treo->memory, &actuals->ports, &actuals->port_room, actuals->port_count + 1,
                      sizeof *actuals->ports))
         return fail_memory(treo->error);
     gordian_status status = bind_variable(treo, actuals->place->instance, key, NULL,
@@ -136,9 +137,14 @@ static gordian_status evaluate_arguments(struct actuals *actuals, const struct s
 
 static gordian_status evaluate_ports(struct actuals *actuals, const struct set *set)
 {
+    struct treo *treo = actuals->treo;
     gordian_status status = GORDIAN_OK;
-    for (const struct expr *port = set->ports; port && status == GORDIAN_OK; port = port->next)
-        status = value_expand(actuals->treo, actuals->place, port, add_port, actuals);
+    for (const struct expr *port = set->ports; port && status == GORDIAN_OK; port = port->next) {
+        status = value_expand(treo, actuals->place, port, add_port, actuals);
+        if (status == GORDIAN_INPUT && !treo->error->line)
+            status = treo_complain(treo, actuals->place->module, port->token, "more than %u ports",
+                                   treo->most);
+    }
     return status;
 }
 
@@ -233,6 +239,12 @@ static gordian_status bind_parameters(struct treo *treo, struct place *place,
     gordian_status status = find_size(treo, place, formals, actuals->value_count, &total);
     if (status != GORDIAN_OK)
         return status;
+    if (total != actuals->value_count && actuals->place->instance == 0 && !set->arguments)
+        return treo_complain(treo, callee->module, callee->component->token,
+                             "'%s' takes %" PRIu64 " parameter%s: say %s with the main component, "
+                             "%s<..>",
+                             callee->name, total, total == 1 ? "" : "s", total == 1 ? "it" : "them",
+                             callee->name);
     if (total != actuals->value_count)
         return treo_complain(treo, actuals->place->module, set->token,
                              "'%s' takes %" PRIu64 " parameter%s, not %zu", callee->name, total,
@@ -348,16 +360,14 @@ static gordian_status add_atom(struct treo *treo, const struct actuals *actuals,
     return GORDIAN_OK;
 }
 
-/* An automaton made before from the same, or NONE. */
-static uint32_t made_before(const struct treo *treo, const char *key)
+uint32_t treo_made(const struct treo *treo, const char *key)
 {
     uint32_t number = labels_find(&treo->made, key, strlen(key));
     return number == GORDIAN_NONE ? GORDIAN_NONE : treo->automata[number];
 }
 
-/* Hands the automaton to the circuit; remembers what it was made from, unless `key` is "". */
-static gordian_status keep_automaton(struct treo *treo, const char *key,
-                                     struct automaton *automaton, uint32_t *number)
+gordian_status treo_keep(struct treo *treo, const char *key, struct automaton *automaton,
+                         uint32_t *number)
 {
     uint32_t label;
     gordian_status status = circuit_automaton(treo->circuit, automaton, number, treo->error);
@@ -427,13 +437,13 @@ static gordian_status instantiate_primitive(struct treo *treo, struct actuals *a
     if (status != GORDIAN_OK)
         return status;
     snprintf(key, sizeof key, "%s %zu %u", primitive->name, ports, argument);
-    number = made_before(treo, key);
+    number = treo_made(treo, key);
     if (number == GORDIAN_NONE) {
         struct automaton *automaton;
         status = primitive_build(&automaton, primitive, ins, (uint32_t)ports - ins, argument,
                                  &treo->memory, treo->error);
         if (status == GORDIAN_OK)
-            status = keep_automaton(treo, key, automaton, &number);
+            status = treo_keep(treo, key, automaton, &number);
     }
     return status == GORDIAN_OK ? add_atom(treo, actuals, number, NULL) : status;
 }
@@ -478,12 +488,12 @@ static gordian_status instantiate_atom(struct treo *treo, struct actuals *actual
     if (status != GORDIAN_OK || atom->kind == ATOM_FOREIGN)
         return status;
     atom_key(callee, actuals, key, sizeof key);
-    number = *key ? made_before(treo, key) : GORDIAN_NONE;
+    number = *key ? treo_made(treo, key) : GORDIAN_NONE;
     if (number == GORDIAN_NONE) {
         status = atom_build(treo, callee->component, callee->name, place, matching.ports,
                             actuals->port_count, &automaton);
         if (status == GORDIAN_OK)
-            status = keep_automaton(treo, key, automaton, &number);
+            status = treo_keep(treo, key, automaton, &number);
     }
     return status == GORDIAN_OK ? add_atom(treo, actuals, number, NULL) : status;
 }
@@ -565,8 +575,8 @@ static gordian_status resolve(struct treo *treo, const struct place *place,
         at.scope = value->scope;
         at.module = value->module;
     }
-    return treo_complain(treo, place->module, component->token, "'%s' is defined by itself",
-                         component->variable->name);
+    return treo_complain(treo, at.module, variable->token, "'%s' is defined by itself",
+                         variable->name);
 }
 
 static gordian_status instantiate_component(struct treo *treo, struct actuals *actuals,

@@ -26,7 +26,6 @@ struct module {
     struct label_table names; /* of its definitions, as `definitions` has them */
     struct definition **definitions;
     size_t definition_count, definition_room;
-    char *path; /* as it was asked for; NULL for the first */
 };
 
 /* ------------------------------------------------------------------ values */
@@ -190,7 +189,13 @@ gordian_status formula_solve(struct treo *treo, const struct place *place,
                              gordian_status (*each)(void *context, const struct place *place),
                              void *context);
 
-/* treo_eval.c: works everything off, from the main instance on. */
+/* treo_eval.c: an automaton made before from what `key` says, or NONE. */
+uint32_t treo_made(const struct treo *treo, const char *key);
+/* Hands the automaton to the circuit, or frees it; remembers what it was made from, unless `key` is
+ * "". */
+gordian_status treo_keep(struct treo *treo, const char *key, struct automaton *automaton,
+                         uint32_t *number);
+/* Works everything off, from the main instance on. */
 gordian_status treo_run(struct treo *treo, const struct set *main);
 
 /* treo_atom.c: the automaton of an atomic component. `ports`: keys and ways, in order. */

@@ -126,11 +126,14 @@ static gordian_status take_symbol(struct lexer *lexer, struct token *token)
     }
     if (!strchr("{}()[]<>,;:?!~$'|&+-*/%^=.", *lexer->at)) {
         char what[64];
+        unsigned char c = (unsigned char)*lexer->at;
+        if (c > 127)
+            return complain(lexer, lexer->at,
+                            "letters other than a to z go in backquotes: `\u00e9`");
         snprintf(what, sizeof what,
-                 (unsigned char)*lexer->at > ' ' && (unsigned char)*lexer->at < 127
-                     ? "'%c' is not part of the language"
-                     : "a character that is not part of the language",
-                 *lexer->at);
+                 c > ' ' && c < 127 ? "'%c' is not part of the language"
+                                    : "a character that is not part of the language",
+                 c);
         return complain(lexer, lexer->at, what);
     }
     token->kind = (unsigned char)*lexer->at++;

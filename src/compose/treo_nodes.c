@@ -166,31 +166,15 @@ static gordian_status add_factor(struct filling *filling, const struct atom_inst
 static gordian_status merger_automaton(struct treo *treo, uint32_t writers, uint32_t *number)
 {
     char key[40];
-    uint32_t label;
-    snprintf(key, sizeof key, "node %u", writers);
-    label = labels_find(&treo->made, key, strlen(key));
-    if (label != GORDIAN_NONE) {
-        *number = treo->automata[label];
-        return GORDIAN_OK;
-    }
     struct automaton *automaton;
     const struct primitive *merger = primitive_find("merger", 6);
+    snprintf(key, sizeof key, "node %u", writers);
+    *number = treo_made(treo, key);
+    if (*number != GORDIAN_NONE)
+        return GORDIAN_OK;
     gordian_status status =
         primitive_build(&automaton, merger, writers, 1, 0, &treo->memory, treo->error);
-    if (status != GORDIAN_OK)
-        return status;
-    status = circuit_automaton(treo->circuit, automaton, number, treo->error);
-    if (status != GORDIAN_OK) {
-        automaton_free(automaton);
-        return status;
-    }
-    if (!memory_grow(&treo->memory, &treo->automata, &treo->made_room, treo->made_count + 1,
-                     sizeof *treo->automata))
-        return fail_memory(treo->error);
-    status = labels_put(&treo->made, key, strlen(key), &label, treo->error);
-    if (status == GORDIAN_OK)
-        treo->automata[treo->made_count++] = *number;
-    return status;
+    return status == GORDIAN_OK ? treo_keep(treo, key, automaton, number) : status;
 }
 
 /* A node with several writers takes from one of them at a time. */

@@ -53,20 +53,28 @@ static struct formal *parse_port(struct parser *parser)
     return parser->status == GORDIAN_OK ? formal : NULL;
 }
 
-struct formal *parse_ports(struct parser *parser)
+/* What `each` reads, with commas between, up to `end`. */
+static struct formal *parse_formals(struct parser *parser,
+                                    struct formal *(*each)(struct parser *parser), uint16_t end,
+                                    const char *expected)
 {
     struct formal *first = NULL, **last = &first;
-    parser_expect(parser, '(', "'(' and the ports");
-    if (parser->status != GORDIAN_OK || parser_take(parser, ')'))
-        return NULL;
     do {
-        *last = parse_port(parser);
+        *last = each(parser);
         if (!*last)
             return NULL;
         last = &(*last)->next;
     } while (parser_take(parser, ','));
-    parser_expect(parser, ')', "',' or ')'");
+    parser_expect(parser, end, expected);
     return first;
+}
+
+struct formal *parse_ports(struct parser *parser)
+{
+    parser_expect(parser, '(', "'(' and the ports");
+    if (parser->status != GORDIAN_OK || parser_take(parser, ')'))
+        return NULL;
+    return parse_formals(parser, parse_port, ')', "',' or ')'");
 }
 
 static struct formal *parse_parameters(struct parser *parser);
@@ -97,17 +105,9 @@ static struct formal *parse_parameter(struct parser *parser)
 
 static struct formal *parse_parameters(struct parser *parser)
 {
-    struct formal *first = NULL, **last = &first;
     if (!parser_take(parser, '<') || parser_take(parser, '>'))
         return NULL;
-    do {
-        *last = parse_parameter(parser);
-        if (!*last)
-            return NULL;
-        last = &(*last)->next;
-    } while (parser_take(parser, ','));
-    parser_expect(parser, '>', "',' or '>'");
-    return first;
+    return parse_formals(parser, parse_parameter, '>', "',' or '>'");
 }
 
 /* ------------------------------------------------------------------ components */

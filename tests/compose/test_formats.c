@@ -273,7 +273,7 @@ static void check_in_place(void)
             CHECK(aut_sink_close(&sink));
         size_t size = slurp(path, bytes, sizeof bytes);
         struct graph *graph = read_aut_bytes(bytes, size, &cut);
-        CHECK(graph && !cut);
+        CHECK(graph && cut == (killed || !known)); /* padding stays where nothing was known */
         uint32_t where = 0;
         if (!killed)
             CHECK(graph && graph_same(expected, graph, &where));
@@ -347,7 +347,7 @@ static void check_reading_aut(void)
     CHECK(graph && cut && graph->arc_count == 1);
     graph_free(graph);
     graph = read_aut("des (0,1,2)\n(0,\"a\",1)\n(0,\"b", &cut); /* a line begun */
-    CHECK(graph && !cut && graph->arc_count == 1);
+    CHECK(graph && cut && graph->arc_count == 1);
     graph_free(graph);
     for (size_t i = 0; i < sizeof bad_aut / sizeof *bad_aut; i++) {
         struct text text;

@@ -9,6 +9,8 @@
 static const char source[] =
     "chain<k:int>(a[0]?,a[k]!) { fifo1(a[i],a[i+1]) | i:<0..k-1> }\n"
     "ring<k:int>() { fifofull<0>(a[0],a[1]) { fifo1(a[i],a[(i+1) % k]) | i:<1..k-1> } }\n"
+    "apart<k:int>() { fifo1(a[i],b[i]) | i:<1..k> }\n"
+    "loops<k:int>() { sync(a[i],b[i]) | i:<1..k> }\n"
     "stuck(a?) { fifo1(a,b) fifo1(b,c) fifo1(c,d) fifo1(d,e) syncdrain(e,f) fifo1(f,f) }\n";
 
 static const struct compose_engine *engine_of(const char *name, const struct circuit *circuit)
@@ -76,6 +78,22 @@ static void check_full(const char *name)
         CHECK(result.stop == (most && most < 64 ? COMPOSE_STATES : COMPOSE_COMPLETE));
         compose_result_free(&result);
     }
+    circuit_free(circuit);
+}
+
+/* States of any width can be sorted: thousands of bytes each must not take as many calls. */
+static void check_wide(void)
+{
+    struct circuit *circuit = read_circuit(source, "chain<30000>", NULL);
+    const struct compose_engine *engine = engine_of("cpu", circuit);
+    struct compose_options options;
+    struct compose_result result;
+    compose_options_init(&options);
+    options.max_states = 100;
+    options.count_transitions = false;
+    REQUIRE(engine->run(circuit, &options, NULL, &result, NULL) == GORDIAN_OK);
+    CHECK(result.states == 100 && result.stop == COMPOSE_STATES);
+    compose_result_free(&result);
     circuit_free(circuit);
 }
 
@@ -176,6 +194,67 @@ static void check_sinks(const char *name)
         CHECK(status != GORDIAN_OK || brittle.rows == 4096);
         compose_result_free(&result);
     }
+    circuit_free(circuit);
+}
+
+struct told {
+    uint64_t begun, states, transitions, rows;
+};
+
+static gordian_status told_begin(void *context, const struct circuit *circuit, uint64_t states,
+                                 uint64_t transitions, gordian_error *error)
+{
+    struct told *told = context;
+    (void)circuit, (void)error;
+    told->begun++;
+    told->states = states;
+    told->transitions = transitions;
+    return GORDIAN_OK;
+}
+
+static gordian_status told_row(void *context, const struct compose_row *here, gordian_error *error)
+{
+    struct told *told = context;
+    (void)here, (void)error;
+    told->rows++;
+    return GORDIAN_OK;
+}
+
+/* 2^70 joint firings a state: a run that --max-states stops does not go through them to see which
+ * stay among the states found. */
+static void check_left_out(void)
+{
+    struct circuit *circuit = read_circuit(source, "apart<70>", NULL);
+    struct told told = {0};
+    struct compose_sink sink = {&told, told_begin, told_row};
+    struct compose_options options;
+    struct compose_result result;
+    compose_options_init(&options);
+    options.max_states = 1000;
+    REQUIRE(engine_of("cpu", circuit)->run(circuit, &options, &sink, &result, NULL) == GORDIAN_OK);
+    CHECK(result.stop == COMPOSE_STATES && result.states == 1000);
+    CHECK(result.uncounted && result.transitions == 0 && result.note[0]);
+    CHECK(told.begun == 1 && told.states == 1000 && told.transitions == 0 && told.rows == 0);
+    compose_result_free(&result);
+    circuit_free(circuit);
+}
+
+/* A single row of 2^40 transitions: ctrl-C ends it all the same. */
+static void check_within_row(void)
+{
+    struct circuit *circuit = read_circuit(source, "loops<40>", NULL);
+    struct told told = {0};
+    struct watching watching = {.stop_at = 2};
+    struct compose_sink sink = {&told, told_begin, told_row};
+    struct compose_options options;
+    struct compose_result result;
+    compose_options_init(&options);
+    options.go_on = go_on;
+    options.context = &watching;
+    REQUIRE(engine_of("cpu", circuit)->run(circuit, &options, &sink, &result, NULL) == GORDIAN_OK);
+    CHECK(result.stop == COMPOSE_STOPPED && result.states == 1);
+    CHECK(told.begun == 1 && told.rows == 0);
+    compose_result_free(&result);
     circuit_free(circuit);
 }
 
@@ -354,8 +433,11 @@ int main(void)
     check_states("cpu", "stuck", 16);
     check_full("cpu");
     check_full("dense");
+    check_wide();
     check_memory();
     check_stopping();
+    check_left_out();
+    check_within_row();
     check_sinks("cpu");
     check_sinks("dense");
     check_allocations("cpu", "chain<3>", 0, false);

@@ -411,6 +411,66 @@ static void check_speed(void)
     graph_free(minimal);
 }
 
+/* The same for hiding a cycle, after which every state is initial, and for telling it from a loop
+ * that a single step shows to be different. */
+static void check_speed_hidden(void)
+{
+    gordian_allocator memory = memory_allocator(NULL);
+    struct graph *cycle = NULL, *hidden = NULL;
+    struct difference difference;
+    uint32_t label, n = 200000;
+    bool equal = true;
+    REQUIRE(graph_new(&cycle, &memory, NULL) == GORDIAN_OK);
+    REQUIRE(labels_put(&cycle->labels, "A", 1, &label, NULL) == GORDIAN_OK);
+    for (uint32_t s = 0; s < n; s++) {
+        REQUIRE(graph_state(cycle, NULL) == GORDIAN_OK);
+        REQUIRE(graph_arc(cycle, label, (s + n - 1) % n, NULL) == GORDIAN_OK);
+    }
+    REQUIRE(graph_initial(cycle, 0, NULL) == GORDIAN_OK);
+    REQUIRE(graph_finish(cycle, NULL) == GORDIAN_OK);
+    REQUIRE(graph_hide(&hidden, cycle, &capitals, NULL) == GORDIAN_OK);
+    CHECK(hidden->state_count == n && hidden->initial_count == n && hidden->arc_count == 0);
+    REQUIRE(graph_equal(cycle, hidden, &equal, &difference, NULL) == GORDIAN_OK);
+    CHECK(!equal && difference.count == 1 && difference.by_left[0]);
+    difference_free(&difference);
+    graph_free(cycle);
+    graph_free(hidden);
+}
+
+/* What operations.h says of the order, word by word: of the factors that share a name with the part
+ * the one after which fewest names lead out of it, then the one that shares most, then the first.
+ */
+static uint32_t plain_next(const struct circuit *circuit, const uint32_t *order, size_t placed)
+{
+    uint32_t best = GORDIAN_NONE, best_shared = 0;
+    int64_t best_gain = 0;
+    for (uint32_t f = 0; f < circuit->factor_count; f++) {
+        const struct factor *factor = &circuit->factors[f];
+        int64_t gain = 0;
+        uint32_t shared = 0;
+        bool there = false;
+        for (size_t i = 0; i < placed; i++)
+            there |= order[i] == f;
+        for (uint32_t p = 0; p < factor_shape(circuit, f)->port_count; p++) {
+            uint32_t name = factor->names[p], inside = 0;
+            size_t users = circuit->users_first[name + 1] - circuit->users_first[name];
+            for (size_t i = 0; i < placed; i++)
+                for (uint32_t q = 0; q < factor_shape(circuit, order[i])->port_count; q++)
+                    inside += circuit->factors[order[i]].names[q] == name;
+            shared += inside > 0;
+            gain += inside > 0 ? inside + 1 == users : -(int64_t)(users > 1);
+        }
+        if (!there && shared > 0 &&
+            (best == GORDIAN_NONE || gain > best_gain ||
+             (gain == best_gain && shared > best_shared))) {
+            best = f;
+            best_gain = gain;
+            best_shared = shared;
+        }
+    }
+    return best;
+}
+
 static void check_order(void)
 {
     struct random random;
@@ -422,6 +482,11 @@ static void check_order(void)
         const char *why = "";
         REQUIRE(compose_order(circuit, order, NULL, NULL) == GORDIAN_OK);
         CHECK_MSG(compose_order_valid(circuit, order, circuit->factor_count, &why), "%s", why);
+        for (size_t i = 0; i < circuit->factor_count; i++) {
+            uint32_t next = plain_next(circuit, order, i);
+            CHECK_MSG(next == GORDIAN_NONE || next == order[i], "circuit %lu: %zu is %u, not %u",
+                      round, i, order[i], next);
+        }
         order[0] = (uint32_t)circuit->factor_count;
         CHECK(!compose_order_valid(circuit, order, circuit->factor_count, &why));
         order[0] = order[circuit->factor_count - 1];
@@ -438,6 +503,7 @@ int main(void)
     check_graphs();
     check_rename();
     check_speed();
+    check_speed_hidden();
     check_order();
     return test_done();
 }

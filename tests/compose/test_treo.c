@@ -158,7 +158,7 @@ static const struct {
     {"main(a,b) { main(a,b) }", NULL, NULL, 1, 13, "nested more than"},
     {"main(a,b) { main(a,x) main(x,b) }", NULL, NULL, 1, 13, "does the recursion end"},
     {"f<k:int>() { f<k+1>() }", "f<0>", NULL, 1, 14, "does the recursion end"},
-    {"a = b b = a main() { a() }", NULL, NULL, 1, 22, "defined by itself"},
+    {"a = b b = a main() { a() }", NULL, NULL, 1, 11, "defined by itself"},
     {"main(a?,b!) { sync(a,b) fifo1(b,c) }", NULL, NULL, 1, 25, "two readers"},
     {"main(a?,b!) { sync(a,b) fifo1(c,a) }", NULL, NULL, 1, 25, "two writers"},
     {"main(a?,b!) { c(a,b) } c(p?,q!) { sync(p,q) d(q) } d(x) { fifo1(x,y) }", NULL, NULL, 1, 59,
@@ -275,15 +275,25 @@ static const struct library library[] = {
     {"lib/many.treo", "one(a?,b!) { fifo1(a,b) } two(a?,b!) { one(a,x) one(x,b) }"},
     {"other/buffer.treo", "buffer(a?,b!) { sync(a,b) }"},
     {"lib/bad.treo", "bad(a?,b!) {\n  fifo1(a,c\n}"},
+    {"left/part.treo", "import inner;\npart(a?,b!) { inner(a,b) }"},
+    {"left/inner.treo", "inner(a?,b!) { fifo1(a,b) }"},
+    {"right/piece.treo", "import inner;\npiece(a?,b!) { inner(a,b) }"},
+    {"right/inner.treo", "import main;\ninner(a?,b!) { sync(a,b) }"},
 };
 
 static gordian_status load(void *context, const char *from, const char *path, struct text *text,
                            gordian_error *error)
 {
-    (void)context, (void)from;
+    char beside[100];
+    const char *slash = strrchr(from, '/');
+    (void)context;
+    snprintf(beside, sizeof beside, "%.*s%s", slash ? (int)(slash - from + 1) : 0, from, path);
     for (size_t i = 0; i < sizeof library / sizeof *library; i++)
-        if (strcmp(library[i].path, path) == 0)
-            return text_copy(text, path, library[i].text, strlen(library[i].text), NULL, error);
+        if (strcmp(library[i].path, beside) == 0 || strcmp(library[i].path, path) == 0)
+            return text_copy(text, library[i].path, library[i].text, strlen(library[i].text), NULL,
+                             error);
+    if (strcmp(path, "main.treo") == 0)
+        return text_copy(text, path, "main() {}", 9, NULL, error);
     return GORDIAN_END;
 }
 
@@ -320,6 +330,55 @@ static void check_imports(void)
     check_import("import lib.many.three;\nmain() { }", 0, "cannot find", "main.treo");
     check_import("import lib.bad;\nmain() { }", 0, "expected ',' or ')'", "lib/bad.treo");
     check_import("import lib.half;\nmain() { half(a) }", 0, "takes 2 ports", "main.treo");
+    /* `inner` is another one in each folder; the file that comes round again is known already */
+    check_import("import left.part;\nimport right.piece;\n"
+                 "main(a?,b!,c?,d!) { part(a,b) piece(c,d) }",
+                 2, NULL, NULL);
+    check_import("import right.piece;\nimport left.part;\n"
+                 "main(a?,b!,c?,d!) { part(a,b) part(c,d) }",
+                 4, NULL, NULL);
+}
+
+/* A byte order mark is no part of the text; a caret stands below its character. */
+static void check_unicode(void)
+{
+    static const char source[] = "\xef\xbb\xbfmain() { /* \u00e9\u00e8 */ x(a) }";
+    struct text text;
+    struct circuit *circuit;
+    struct fault fault;
+    gordian_error error = {0};
+    REQUIRE(text_copy(&text, "bad.treo", source, strlen(source), NULL, &error) == GORDIAN_OK);
+    CHECK(treo_read(&circuit, &text, NULL, &fault, &error) == GORDIAN_INPUT);
+    CHECK_MSG(error.line == 1 && error.column == 21 && fault.caret == 18, "%d:%d, %u",
+              (int)error.line, (int)error.column, fault.caret);
+    CHECK(strstr(error.message, "there is no component 'x'"));
+    text_free(&text);
+}
+
+/* Too many is said where, whoever counts. */
+static void check_too_many(void)
+{
+    static const struct {
+        const char *text, *message;
+        uint64_t column;
+    } cases[] = {
+        {"main() { merger(a[1..60],b[1..60],c) }", "more than 100 ports", 26},
+        {"main() { merger(a[1..200],c) }", "more than 100 ports", 20},
+        {"main() { for i=1..101 sync(a,b) }", "more than 100 rounds", 10},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct text text;
+        struct circuit *circuit;
+        struct fault fault;
+        gordian_error error = {0};
+        struct treo_options options = {.max_instances = 100};
+        REQUIRE(text_copy(&text, "bad.treo", cases[i].text, strlen(cases[i].text), NULL, &error) ==
+                GORDIAN_OK);
+        CHECK(treo_read(&circuit, &text, &options, &fault, &error) == GORDIAN_INPUT);
+        CHECK_MSG(strstr(error.message, cases[i].message) && error.column == cases[i].column,
+                  "%s: %d: %s", cases[i].text, (int)error.column, error.message);
+        text_free(&text);
+    }
 }
 
 int main(void)
@@ -328,6 +387,8 @@ int main(void)
     check_all_names();
     check_faults();
     check_deep();
+    check_unicode();
+    check_too_many();
     check_imports();
     return test_done();
 }
