@@ -237,7 +237,9 @@ static gordian_status start_all(struct world *world, gordian_error *error)
         world->open[s] = true;
         world->peers[s].one_a_frame = s == SIDE_SINGLE;
     }
-    return library_open(&world->library, bench, &world->services[SIDE_BATCH], &world->load, error);
+    char uri[256];
+    snprintf(uri, sizeof uri, "unix:%s", world->services[SIDE_BATCH].socket);
+    return library_open(&world->library, bench, uri, NULL, &world->load, error);
 }
 
 static void stop_all(struct world *world)
@@ -259,6 +261,8 @@ static gordian_status measure_all(struct world *world)
         status = measure_pipelined(world);
     if (status == GORDIAN_OK)
         status = library_stream(&world->library, bench);
+    if (status == GORDIAN_OK)
+        status = serve_tls(bench, &world->load);
     if (status == GORDIAN_OK)
         status = serve_many(bench, &world->services[SIDE_BATCH],
                             world->open[SIDE_REDIS] ? &world->services[SIDE_REDIS] : NULL);

@@ -1,7 +1,7 @@
 /*
  * `gordian bench serve` in parts: starting the services (serve_start.c), talking to them
- * (serve_talk.c), what is said (serve_peer.c), and the measurements (serve.c, serve_many.c,
- * serve_soak.c).
+ * (serve_talk.c), what is said (serve_peer.c), and the measurements (serve.c, serve_tls.c,
+ * serve_many.c, serve_soak.c).
  *
  * Both services, ours and redis-server, are started here, in folders of their own beside each
  * other, on Unix sockets, and get the same treatment: the same sockets, the same buffers, the same
@@ -30,6 +30,11 @@ struct service_process {
 /* A service that keeps things as `durability` says; on failure nothing is left behind. */
 gordian_status serve_start(struct service_process *process, const char *durability,
                            gordian_error *error);
+/* The same in two steps, with further options (NULL at the end), and files for them put into the
+ * folder in between. */
+gordian_status serve_make_folder(struct service_process *process, gordian_error *error);
+gordian_status serve_start_with(struct service_process *process, const char *durability,
+                                const char *const *more, gordian_error *error);
 /* redis-server with appendonly everysec; GORDIAN_UNAVAILABLE: it is not installed. */
 gordian_status serve_start_redis(struct service_process *process, gordian_error *error);
 /* Stops it and removes its folder. */
@@ -107,16 +112,21 @@ struct library {
     uint64_t wrong;
 };
 
-gordian_status library_open(struct library *library, struct bench *bench,
-                            const struct service_process *ours, const struct serve_load *load,
+gordian_status library_open(struct library *library, struct bench *bench, const char *uri,
+                            const gordian_client_options *options, const struct serve_load *load,
                             gordian_error *error);
 void library_close(struct library *library, struct bench *bench);
 /* One event, and its answer. */
 gordian_status library_single(struct library *library, gordian_error *error);
-/* The row of many, as fast as they go. */
+/* Many, as fast as they go: nanoseconds an operation; `context` is a library. */
+gordian_status library_run(void *context, double *ns, gordian_error *error);
+/* The row of that. */
 gordian_status library_stream(struct library *library, struct bench *bench);
 
-/* ---- serve_many.c, serve_soak.c */
+/* ---- serve_tls.c, serve_many.c, serve_soak.c */
+
+/* The library over TCP and over TLS, beside each other. */
+gordian_status serve_tls(struct bench *bench, const struct serve_load *load);
 
 gordian_status serve_many(struct bench *bench, const struct service_process *ours,
                           const struct service_process *redis);

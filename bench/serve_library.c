@@ -30,7 +30,7 @@ static gordian_status say_wrong(const struct library *library, gordian_error *er
                           : GORDIAN_OK;
 }
 
-static gordian_status run_stream(void *context, double *ns, gordian_error *error)
+gordian_status library_run(void *context, double *ns, gordian_error *error)
 {
     struct library *library = context;
     gordian_status status = GORDIAN_OK;
@@ -78,14 +78,12 @@ static gordian_status declare(struct library *library, gordian_allocator *memory
     return status;
 }
 
-gordian_status library_open(struct library *library, struct bench *bench,
-                            const struct service_process *ours, const struct serve_load *load,
+gordian_status library_open(struct library *library, struct bench *bench, const char *uri,
+                            const gordian_client_options *options, const struct serve_load *load,
                             gordian_error *error)
 {
-    char uri[256];
     *library = (struct library){.load = load, .operations = bench->options->quick ? 50000 : 400000};
-    snprintf(uri, sizeof uri, "unix:%s", ours->socket);
-    gordian_status status = gordian_client_open(&library->client, uri, NULL, error);
+    gordian_status status = gordian_client_open(&library->client, uri, options, error);
     return status == GORDIAN_OK ? declare(library, &bench->memory, error) : status;
 }
 
@@ -98,7 +96,7 @@ void library_close(struct library *library, struct bench *bench)
 
 gordian_status library_stream(struct library *library, struct bench *bench)
 {
-    struct bench_side stream = {.context = library, .run = run_stream};
+    struct bench_side stream = {.context = library, .run = library_run};
     struct bench_effort effort = {1, 3, 15, bench->options->quick ? 1 : 5};
     bench_progress(bench, "serve: the client library");
     gordian_status status = bench_measure(bench, &stream, 1, &effort);

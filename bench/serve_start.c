@@ -28,7 +28,7 @@ static int remove_one(const char *path, const struct stat *about, int kind, stru
     return remove(path);
 }
 
-static gordian_status make_folder(struct service_process *process, gordian_error *error)
+gordian_status serve_make_folder(struct service_process *process, gordian_error *error)
 {
     *process = (struct service_process){0};
     snprintf(process->folder, sizeof process->folder, "%.80s/gordian-bench-XXXXXX",
@@ -110,22 +110,28 @@ static gordian_status launch(struct service_process *process, const char *const 
 gordian_status serve_start(struct service_process *process, const char *durability,
                            gordian_error *error)
 {
+    gordian_status status = serve_make_folder(process, error);
+    return status == GORDIAN_OK ? serve_start_with(process, durability, NULL, error) : status;
+}
+
+gordian_status serve_start_with(struct service_process *process, const char *durability,
+                                const char *const *more, gordian_error *error)
+{
     char self[PATH_MAX];
     ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
     if (length <= 0)
         return fail(error, GORDIAN_IO, "cannot find myself: %s", strerror(errno));
     self[length] = '\0';
-    gordian_status status = make_folder(process, error);
-    if (status != GORDIAN_OK)
-        return status;
-    const char *words[] = {self,     "serve", "--socket",     process->socket, "--data", "data",
-                           "--http", "none",  "--durability", durability,      NULL};
+    const char *words[24] = {self,   "serve",  "--socket", process->socket, "--data",
+                             "data", "--http", "none",     "--durability",  durability};
+    for (size_t i = 0; more && more[i] && i < 12; i++)
+        words[10 + i] = more[i];
     return launch(process, words, error);
 }
 
 gordian_status serve_start_redis(struct service_process *process, gordian_error *error)
 {
-    gordian_status status = make_folder(process, error);
+    gordian_status status = serve_make_folder(process, error);
     if (status != GORDIAN_OK)
         return status;
     const char *words[] = {"redis-server",  "--port",       "0",   "--unixsocket",

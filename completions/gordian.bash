@@ -11,9 +11,12 @@ _gordian_options() {
     gordian help "$1" 2>/dev/null | sed -n 's/^  *\(-., \)\{0,1\}\(--[a-z-]*\).*/\2/p'
 }
 
-# Does this option of the command take an argument?
-_gordian_takes_argument() {
-    gordian help "$1" 2>/dev/null | grep -Eq -- "^ +(-., )?$2 [A-Z]+( |$)|^ +$2, --[a-z-]+ [A-Z]+( |$)"
+# The long name of an option, and what --help calls its argument: "--output FILE"; nothing if it
+# takes none.
+_gordian_with_argument() {
+    gordian help "$1" 2>/dev/null |
+        sed -n -E "s/^ +(-., )?($2 [A-Z][A-Z:]*)( .*)?\$/\\2/p; s/^ +$2, (--[a-z-]+ [A-Z][A-Z:]*)( .*)?\$/\\1/p" |
+        head -n 1
 }
 
 # Those of the command's family; of all where it has none of its own.
@@ -37,22 +40,26 @@ _gordian_files() {
     mapfile -t COMPREPLY < <(compgen -f -- "$1")
 }
 
-# What the argument of an option can be.
+# What the argument of an option can be: OPTION CURRENT COMMAND NAME.
 _gordian_argument() {
     case $1 in
-    --engine | -e) _gordian_words "$(_gordian_engines "$3" | sort -u)" "$2" ;;
+    --engine) _gordian_words "$(_gordian_engines "$3" | sort -u)" "$2" ;;
     --color) _gordian_words "auto always never" "$2" ;;
     --recover) _gordian_words "youngest oldest cheapest priority fewest-held" "$2" ;;
     --order) _gordian_words "$([[ $3 == compose ]] && echo text || echo tail head random)" "$2" ;;
-    --chip | -c) _gordian_words "$(gordian makespan --chips 2>/dev/null | sed -n 's/^\([a-z][a-z0-9]*\) .*/\1/p')" "$2" ;;
+    --chip) _gordian_words "$(gordian makespan --chips 2>/dev/null | sed -n 's/^\([a-z][a-z0-9]*\) .*/\1/p')" "$2" ;;
     --event) _gordian_words "grant block hand-over cancel rebuild" "$2" ;;
     --path) _gordian_words "longest fall" "$2" ;;
     --durability) _gordian_words "none batch full" "$2" ;;
     --open) _gordian_words "detect avoid" "$2" ;;
     --on-deadlock) _gordian_words "report abort break" "$2" ;;
     --on-unwatchable) _gordian_words "run stop" "$2" ;;
-    --svg | --csv | --table | --json | -j | --dot | --trace | --output | -o | --suppress | --include | -I | --token-file | --tls-cert | --tls-key | --tls-clients | --config | --data | -d | --export | --socket) _gordian_files "$2" ;;
-    *) COMPREPLY=() ;;
+    *)
+        case $4 in
+        FILE | PATH | DIR | FOLDERS) _gordian_files "$2" ;;
+        *) COMPREPLY=() ;;
+        esac
+        ;;
     esac
 }
 
@@ -72,7 +79,7 @@ _gordian_operand() {
 }
 
 _gordian() {
-    local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]} command='' i
+    local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]} command='' option='' i
     COMPREPLY=()
     for ((i = 1; i < COMP_CWORD; i++)); do
         if [[ ${COMP_WORDS[i]} != -* && ${COMP_WORDS[i]} != '=' ]]; then
@@ -86,9 +93,9 @@ _gordian() {
     elif [[ $previous == '=' ]]; then
         previous=${COMP_WORDS[COMP_CWORD - 2]}
     fi
-    if [[ $previous == -* ]] && _gordian_takes_argument "${command:-detect}" "$previous"; then
-        [[ $command == detect && $previous == -r ]] && previous=--recover
-        _gordian_argument "$previous" "$current" "$command"
+    [[ $previous == -* ]] && option=$(_gordian_with_argument "${command:-detect}" "$previous")
+    if [[ -n $option ]]; then
+        _gordian_argument "${option% *}" "$current" "$command" "${option#* }"
     elif [[ $current == -* ]]; then
         _gordian_words "$(_gordian_options "${command:-info}")" "$current"
     else

@@ -36,7 +36,12 @@
  * functions the library keeps the lease alive by itself; a program that computes for longer than a
  * third of its lease calls gordian_client_work in between.
  *
- * Over TCP nothing is encrypted here: use the Unix socket, loopback, or a tunnel that does.
+ * Over tcp:// nothing is encrypted: it is for loopback, or a tunnel that encrypts. Over tls:// the
+ * service's certificate and name are always checked, and there is no way around that: the
+ * certificate must be for the URI's host (or tls_name) and come from an authority of tls_ca, or of
+ * the system's store. TLS 1.2 at least; nothing is ever sent in the clear instead. It needs OpenSSL
+ * when the library is built, and is GORDIAN_UNAVAILABLE otherwise; OpenSSL's own memory does not
+ * come from `allocator`.
  *
  * Conventions are those of gordian.h: a status and a message, outputs written on success only,
  * no globals, no output. Threads: a client is used by one thread at a time; different clients are
@@ -105,7 +110,14 @@ typedef struct gordian_client_options {
     gordian_granted_function *granted; /* NULL: not told */
     gordian_notice_function *notice;
     gordian_link_function *link;
-    void *context;                      /* handed to the three */
+    void *context; /* handed to the three */
+    /* For tls://. Over tcp:// they are refused, over a Unix socket there is no need for them. */
+    const char *tls_ca;          /* PEM file of the authorities to trust; NULL: the system's (what
+                                    OpenSSL has, or its environment's SSL_CERT_FILE says) */
+    const char *tls_name;        /* what the certificate must be for: a name, or an IP address;
+                                    NULL: the host of the URI */
+    const char *tls_certificate; /* PEM files: ours, with what is between it and the root, and */
+    const char *tls_key;         /* its key, where the service asks for one; NULL: none */
     const gordian_allocator *allocator; /* NULL: the C library's; must outlive the client */
 } gordian_client_options;
 
@@ -113,10 +125,10 @@ GORDIAN_API void gordian_client_options_init(gordian_client_options *options);
 
 /* ------------------------------------------------------------------ connecting */
 
-/* Connects and says hello. `uri`: "unix:/path", "tcp://host:port", or NULL: the environment's
- * GORDIAN_SERVICE, or else the service's usual socket (gordian_client_usual_uri). GORDIAN_IO:
- * nobody there; GORDIAN_INPUT: a bad URI, a wrong token, no such system. On failure *out is NULL.
- */
+/* Connects and says hello. `uri`: "unix:/path", "tcp://host:port", "tls://host:port", or NULL: the
+ * environment's GORDIAN_SERVICE, or else the service's usual socket (gordian_client_usual_uri).
+ * GORDIAN_IO: nobody there, or it hangs up; GORDIAN_INPUT: a bad URI, a wrong token, no such
+ * system, a certificate that is not trusted. On failure *out is NULL. */
 GORDIAN_API gordian_status gordian_client_open(gordian_client **out, const char *uri,
                                                const gordian_client_options *options,
                                                gordian_error *error);

@@ -16,66 +16,114 @@
 #define CONNECT_MS 5000
 #define READ_SIZE  (64u << 10)
 
-gordian_status line_link_find(struct line_link *link, const char *uri, gordian_error *error)
+gordian_status line_link_find(struct line_link *link, const char *uri,
+                              const struct secure_wishes *wishes, gordian_error *error)
 {
     char usual[ADDRESS_TEXT];
-    *link = (struct line_link){.memory = memory_allocator(NULL), .fd = -1};
+    *link = (struct line_link){.memory = memory_allocator(NULL), .channel.fd = -1};
     if (!uri)
         uri = getenv("GORDIAN_SERVICE");
     if (!uri || !*uri)
         uri = gordian_client_usual_uri(usual, sizeof usual);
-    return address_parse(&link->address, uri, error);
+    gordian_status status = address_parse(&link->address, uri, error);
+    return status == GORDIAN_OK
+               ? channel_prepare(&link->secure, &link->address, wishes, &link->memory, error)
+               : status;
 }
 
-static void hang_up(struct line_link *link)
+/* The connection is no more; `why`: an errno, or 0: the service has ended it. Who expects TLS does
+ * so before the first word. */
+static gordian_status lost(struct line_link *link, int why, gordian_error *error)
 {
-    if (link->fd >= 0)
-        close(link->fd);
-    link->fd = -1;
+    bool silent = !link->heard && *link->address.host && !link->secure;
+    gordian_status status = GORDIAN_IO;
+    const char *text = why ? channel_why(&link->channel, why, &status) : "the service hung up";
+    if (silent && (why == 0 || why == ECONNRESET))
+        text = "it hung up without an answer: if it speaks TLS, use tls://";
+    status = fail(error, status, "%.130s: %.260s", link->address.text, text);
+    channel_close(&link->channel);
+    link->ended = true;
+    return status;
+}
+
+/* ------------------------------------------------------------------ connecting */
+
+/* Polls for this until then; false: it has not happened. */
+static bool wait_for(int fd, short events, uint64_t until)
+{
+    struct pollfd wanted = {.fd = fd, .events = events};
+    for (;;) {
+        uint64_t now = clock_ns();
+        int ms = now < until ? (int)((until - now) / 1000000 + 1) : 0;
+        int count = poll(&wanted, 1, ms);
+        if (count > 0 || (count < 0 && errno != EINTR))
+            return count > 0;
+        if (ms == 0)
+            return false;
+    }
 }
 
 /* 0, or why not. */
-static int connect_to(struct line_link *link, size_t place)
+static int connect_to(struct line_link *link, size_t place, uint64_t until)
 {
     bool pending;
-    uint64_t end = clock_ns() + CONNECT_MS * UINT64_C(1000000);
+    int fd;
     for (;;) {
-        link->fd = address_connect(&link->address, place, &pending);
-        if (link->fd >= 0 || errno != EAGAIN || clock_ns() > end)
+        fd = address_connect(&link->address, place, &pending);
+        if (fd >= 0 || errno != EAGAIN || clock_ns() > until)
             break;
         usleep(5000);
     }
-    if (link->fd < 0)
+    if (fd < 0)
         return errno;
-    struct pollfd wanted = {.fd = link->fd, .events = POLLOUT};
+    if (!channel_open(&link->channel, fd, link->secure))
+        return ENOMEM;
     int why = 0;
     if (pending)
-        why = poll(&wanted, 1, CONNECT_MS) == 1 ? address_connected(link->fd) : ETIMEDOUT;
+        why = wait_for(fd, POLLOUT, until) ? address_connected(fd) : ETIMEDOUT;
     if (why)
-        hang_up(link);
+        channel_close(&link->channel);
     return why;
+}
+
+static gordian_status shake(struct line_link *link, uint64_t until, gordian_error *error)
+{
+    int failure;
+    while ((failure = channel_shake(&link->channel)) == EAGAIN) {
+        if (!wait_for(link->channel.fd, channel_events(&link->channel, false), until)) {
+            channel_close(&link->channel);
+            return fail(error, GORDIAN_IO, "%.200s: no answer to the TLS handshake",
+                        link->address.text);
+        }
+    }
+    return failure ? lost(link, failure, error) : GORDIAN_OK;
 }
 
 gordian_status line_link_connect(struct line_link *link, gordian_error *error)
 {
     int why = ENOENT;
-    hang_up(link);
+    channel_close(&link->channel);
     fifo_clear(&link->in);
     fifo_clear(&link->out);
     link->looked = 0;
-    link->ended = false;
-    for (size_t place = 0; place < link->address.count && link->fd < 0; place++)
-        why = connect_to(link, place);
-    return link->fd >= 0 ? GORDIAN_OK
-                         : fail(error, GORDIAN_IO, "%.200s: %s", link->address.text, strerror(why));
+    link->ended = link->heard = false;
+    for (size_t place = 0; place < link->address.count && link->channel.fd < 0; place++)
+        why = connect_to(link, place, clock_ns() + CONNECT_MS * UINT64_C(1000000));
+    if (link->channel.fd < 0)
+        return fail(error, GORDIAN_IO, "%.200s: %s", link->address.text, strerror(why));
+    return shake(link, clock_ns() + CONNECT_MS * UINT64_C(1000000), error);
 }
 
 void line_link_close(struct line_link *link)
 {
-    hang_up(link);
+    channel_close(&link->channel);
+    secure_close(link->secure);
+    link->secure = NULL;
     fifo_free(&link->memory, &link->in);
     fifo_free(&link->memory, &link->out);
 }
+
+/* ------------------------------------------------------------------ talking */
 
 bool line_link_put(struct line_link *link, const char *text, size_t length)
 {
@@ -88,29 +136,21 @@ bool line_link_put(struct line_link *link, const char *text, size_t length)
     return true;
 }
 
-static gordian_status lost(struct line_link *link, int why, gordian_error *error)
-{
-    hang_up(link);
-    link->ended = true;
-    return fail(error, GORDIAN_IO, "%.200s: %s", link->address.text,
-                why ? strerror(why) : "the service hung up");
-}
-
 static gordian_status push(struct line_link *link, gordian_error *error)
 {
-    while (fifo_count(&link->out) > 0) {
+    int failure = channel_flush(&link->channel);
+    while (failure == 0 && fifo_count(&link->out) > 0) {
         ssize_t count =
-            send(link->fd, fifo_front(&link->out), fifo_count(&link->out), MSG_NOSIGNAL);
-        if (count < 0 && errno == EINTR)
-            continue;
-        /* What the service said before it hung up is worth reading first. */
-        if (count < 0 && (errno == EAGAIN || errno == EPIPE || errno == ECONNRESET))
-            break;
+            channel_write(&link->channel, fifo_front(&link->out), fifo_count(&link->out));
         if (count < 0)
-            return lost(link, errno, error);
-        fifo_take(&link->out, (size_t)count);
+            failure = errno;
+        else
+            fifo_take(&link->out, (size_t)count);
     }
-    return GORDIAN_OK;
+    /* What the service said before it hung up is worth reading first. */
+    if (failure == 0 || failure == EAGAIN || failure == EPIPE || failure == ECONNRESET)
+        return GORDIAN_OK;
+    return lost(link, failure, error);
 }
 
 static gordian_status pull(struct line_link *link, gordian_error *error)
@@ -118,13 +158,13 @@ static gordian_status pull(struct line_link *link, gordian_error *error)
     for (;;) {
         if (!fifo_reserve(&link->memory, &link->in, READ_SIZE))
             return fail_memory(error);
-        ssize_t count = recv(link->fd, fifo_back(&link->in), READ_SIZE, 0);
-        if (count < 0 && errno == EINTR)
-            continue;
+        ssize_t count = channel_read(&link->channel, fifo_back(&link->in), READ_SIZE);
         if (count < 0 && errno == EAGAIN)
             return GORDIAN_OK;
         if (count <= 0)
             return lost(link, count < 0 ? errno : 0, error);
+        /* An alert in place of an answer is none. */
+        link->heard |= !channel_is_alert(fifo_back(&link->in), (size_t)count);
         fifo_put(&link->in, (size_t)count);
         if ((size_t)count < READ_SIZE)
             return GORDIAN_OK;
@@ -134,15 +174,17 @@ static gordian_status pull(struct line_link *link, gordian_error *error)
 gordian_status line_link_step(struct line_link *link, int also, int timeout_ms,
                               gordian_error *error)
 {
-    if (link->fd < 0)
+    struct channel *channel = &link->channel;
+    if (channel->fd < 0)
         return lost(link, 0, error);
-    struct pollfd wanted[2] = {{.fd = link->fd, .events = POLLIN}, {.fd = also, .events = POLLIN}};
-    if (fifo_count(&link->out) > 0)
-        wanted[0].events |= POLLOUT;
-    if (poll(wanted, also >= 0 ? 2 : 1, timeout_ms) < 0 && errno != EINTR)
+    bool more = channel_has_more(channel);
+    struct pollfd wanted[2] = {
+        {.fd = channel->fd, .events = channel_events(channel, fifo_count(&link->out) > 0)},
+        {.fd = also, .events = POLLIN}};
+    if (poll(wanted, also >= 0 ? 2 : 1, more ? 0 : timeout_ms) < 0 && errno != EINTR)
         return fail(error, GORDIAN_IO, "cannot wait: %s", strerror(errno));
-    gordian_status status = fifo_count(&link->out) ? push(link, error) : GORDIAN_OK;
-    if (status == GORDIAN_OK && wanted[0].revents & ~POLLOUT)
+    gordian_status status = push(link, error);
+    if (status == GORDIAN_OK && (more || wanted[0].revents & ~POLLOUT))
         status = pull(link, error);
     return status;
 }

@@ -183,7 +183,7 @@ static void send_close(struct send *send)
 static int run_with_link(struct send *send, int operands, char **argv)
 {
     gordian_error error = {0};
-    gordian_status status = line_link_find(&send->link, send->to, &error);
+    gordian_status status = line_link_find(&send->link, send->to, &send->tls, &error);
     names_init(&send->names, &send->link.memory);
     told_witness_init(&send->told);
     if (status == GORDIAN_OK && send->token_file)
@@ -197,11 +197,11 @@ static int run_with_link(struct send *send, int operands, char **argv)
 
 static int send_main(struct cli *cli, int argc, char **argv)
 {
-    struct send send = {.cli = cli, .input.fd = -1, .link.fd = -1, .next_number = 1};
+    struct send send = {.cli = cli, .input.fd = -1, .link = LINE_LINK_NONE, .next_number = 1};
     const struct option options[] = {
         {"to", 't', "URI",
-         "the service: unix:PATH or tcp://HOST:PORT\n(default: $GORDIAN_SERVICE, or the usual "
-         "socket)",
+         "the service: unix:PATH, tcp://HOST:PORT or\ntls://HOST:PORT (default: $GORDIAN_SERVICE, "
+         "or the\nusual socket)",
          OPTION_TEXT, &send.to, NULL},
         {"system", 's', "NAME", "the system the trace is for (default: default)", OPTION_TEXT,
          &send.system, NULL},
@@ -211,6 +211,7 @@ static int send_main(struct cli *cli, int argc, char **argv)
          OPTION_TEXT, &send.open, NULL},
         {"token-file", 0, "FILE", "a file with the token that lets us in", OPTION_TEXT,
          &send.token_file, NULL},
+        LINE_LINK_OPTIONS(send.tls),
         {"all", 'a', NULL, "show every event, not only deadlocks", OPTION_FLAG, &send.all, NULL},
         {"strict", 0, NULL, "stop at the first event that is refused", OPTION_FLAG, &send.strict,
          NULL},

@@ -40,6 +40,7 @@ struct send {
 
     /* options */
     const char *to, *system, *open, *token_file;
+    struct secure_wishes tls;
     bool all, strict, wait, drop, what_if;
     uint32_t timeout; /* of --wait, seconds; 0: none */
 

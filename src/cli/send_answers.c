@@ -145,10 +145,11 @@ static gordian_status take_result(struct send *send, struct json_value answer, c
 
 /* ------------------------------------------------------------------ errors */
 
-static bool may_try_again(uint64_t code)
+/* A quota without a time to come back is not one that others will free. */
+static bool may_try_again(uint64_t code, uint64_t retry_ms)
 {
-    return code == WIRE_NOT_KEPT || code == WIRE_NO_MEMORY || code == WIRE_QUOTA ||
-           code == WIRE_GAP;
+    return code == WIRE_NOT_KEPT || code == WIRE_NO_MEMORY || code == WIRE_GAP ||
+           (code == WIRE_QUOTA && retry_ms > 0);
 }
 
 static gordian_status status_of(uint64_t code)
@@ -195,11 +196,11 @@ static gordian_status take_error(struct send *send, struct json_value answer, go
         return GORDIAN_OK; /* the end of the connection follows */
     struct sent_line *line = line_at(send, wire_line);
     if (!line) {
-        if (fifo_count(&send->sent) > 0 && may_try_again(code))
+        if (fifo_count(&send->sent) > 0 && may_try_again(code, retry_ms))
             return GORDIAN_OK;
         return fail(error, status_of(code), "%s", text);
     }
-    if (may_try_again(code)) {
+    if (may_try_again(code, retry_ms)) {
         snprintf(send->trouble, sizeof send->trouble, "%.190s", text);
         send->retry_ms = (uint32_t)(retry_ms < 60000 ? retry_ms : 60000);
         send->rewinding = true;

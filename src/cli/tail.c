@@ -230,7 +230,7 @@ static int run_tail(struct tail *tail)
 {
     gordian_error error = {0};
     struct sigaction before;
-    gordian_status status = line_link_find(&tail->link, tail->to, &error);
+    gordian_status status = line_link_find(&tail->link, tail->to, &tail->tls, &error);
     if (status == GORDIAN_OK && tail->token_file)
         status = line_link_token(tail->token_file, tail->token, sizeof tail->token, &error);
     if (status == GORDIAN_OK && tail->since)
@@ -246,11 +246,11 @@ static int run_tail(struct tail *tail)
 
 static int tail_main(struct cli *cli, int argc, char **argv)
 {
-    struct tail tail = {.cli = cli, .link.fd = -1, .http = "127.0.0.1:7420"};
+    struct tail tail = {.cli = cli, .link = LINE_LINK_NONE};
     const struct option options[] = {
         {"to", 't', "URI",
-         "the service: unix:PATH or tcp://HOST:PORT\n(default: $GORDIAN_SERVICE, or the usual "
-         "socket)",
+         "the service: unix:PATH, tcp://HOST:PORT or\ntls://HOST:PORT (default: $GORDIAN_SERVICE, "
+         "or the\nusual socket)",
          OPTION_TEXT, &tail.to, NULL},
         {"system", 's', "NAME", "the system to look at (default: default)", OPTION_TEXT,
          &tail.system, NULL},
@@ -259,14 +259,15 @@ static int tail_main(struct cli *cli, int argc, char **argv)
         {"since", 0, "TIME", "begin with the deadlocks of so long ago: 30s, 15m,\n12h, 7d",
          OPTION_TEXT, &tail.since, NULL},
         {"http", 0, "ADDRESS",
-         "where the service answers HTTP, for --since\n(default: "
-         "127.0.0.1:7420)",
+         "where the service answers HTTP, for --since:\n[https://]HOST:PORT (default: port 7420, "
+         "https with\ntls://)",
          OPTION_TEXT, &tail.http, NULL},
         {"count", 'n', "N", "end after so many", OPTION_U64, &tail.count, NULL},
         {"retry", 'F', NULL, "connect again when the service goes away", OPTION_FLAG, &tail.retry,
          NULL},
         {"token-file", 0, "FILE", "a file with the token that lets us in", OPTION_TEXT,
          &tail.token_file, NULL},
+        LINE_LINK_OPTIONS(tail.tls),
         {0},
     };
     int code;

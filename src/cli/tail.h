@@ -13,6 +13,7 @@ struct tail {
 
     /* options */
     const char *to, *system, *since, *http, *token_file;
+    struct secure_wishes tls;
     bool deadlocks, retry;
     uint64_t count; /* end after so many; 0: go on */
 

@@ -51,14 +51,14 @@ static bool split_host(const char *text, char *host, size_t size, const char **p
     return true;
 }
 
-static gordian_status parse_tcp(struct address *address, const char *text, gordian_error *error)
+static gordian_status parse_host(struct address *address, const char *text, gordian_error *error)
 {
-    char host[ADDRESS_TEXT];
     const char *port;
-    if (!split_host(text, host, sizeof host, &port))
-        return fail(error, GORDIAN_INPUT, "'%.200s': expected tcp://HOST:PORT", address->text);
+    if (!split_host(text, address->host, sizeof address->host, &port))
+        return fail(error, GORDIAN_INPUT, "'%.200s': expected %s://HOST:PORT", address->text,
+                    address->secure ? "tls" : "tcp");
     struct addrinfo hints = {.ai_socktype = SOCK_STREAM}, *list;
-    int failure = getaddrinfo(host, port, &hints, &list);
+    int failure = getaddrinfo(address->host, port, &hints, &list);
     if (failure == EAI_MEMORY)
         return fail_memory(error);
     if (failure)
@@ -79,15 +79,16 @@ static gordian_status parse_tcp(struct address *address, const char *text, gordi
 
 gordian_status address_parse(struct address *address, const char *uri, gordian_error *error)
 {
-    static const char unix_prefix[] = "unix:", tcp_prefix[] = "tcp://";
+    static const char unix_prefix[] = "unix:", tcp_prefix[] = "tcp://", tls_prefix[] = "tls://";
     *address = (struct address){0};
     snprintf(address->text, sizeof address->text, "%s", uri);
     if (strncmp(uri, unix_prefix, strlen(unix_prefix)) == 0)
         return parse_unix(address, uri + strlen(unix_prefix), error);
-    if (strncmp(uri, tcp_prefix, strlen(tcp_prefix)) == 0)
-        return parse_tcp(address, uri + strlen(tcp_prefix), error);
-    return fail(error, GORDIAN_INPUT, "'%.200s': expected unix:PATH or tcp://HOST:PORT",
-                address->text);
+    address->secure = strncmp(uri, tls_prefix, strlen(tls_prefix)) == 0;
+    if (address->secure || strncmp(uri, tcp_prefix, strlen(tcp_prefix)) == 0)
+        return parse_host(address, uri + strlen(tcp_prefix), error);
+    return fail(error, GORDIAN_INPUT,
+                "'%.200s': expected unix:PATH, tcp://HOST:PORT or tls://HOST:PORT", address->text);
 }
 
 int address_connect(const struct address *address, size_t which, bool *pending)

@@ -1,4 +1,5 @@
-/* Where a service listens: "unix:/path" or "tcp://host:port", and connecting to it. */
+/* Where a service listens: "unix:/path", "tcp://host:port" or "tls://host:port", and connecting to
+ * it. */
 #ifndef GORDIAN_CLIENT_ADDRESS_H
 #define GORDIAN_CLIENT_ADDRESS_H
 
@@ -15,6 +16,8 @@ struct address {
         socklen_t length;
     } places[ADDRESS_PLACES];
     size_t count;
+    bool secure;             /* TLS is spoken there */
+    char host[ADDRESS_TEXT]; /* "": a Unix socket */
     char text[ADDRESS_TEXT]; /* as given, for messages */
 };
 

@@ -234,7 +234,7 @@ static gordian_status read_state(gordian_client *client, const struct wire_frame
         .known = from.flags & WIRE_KNOWN,
         .waiting = from.flags & WIRE_IS_WAITING,
         .deadlocked = from.flags & WIRE_IS_DEADLOCKED,
-        .waiting_ms = from.since_ms,
+        .waiting_ms = from.waited_ms,
         .held = client->wants,
         .wanted = count ? client->wants + from.held_count : client->wants,
         .held_count = from.held_count,
@@ -332,10 +332,11 @@ static gordian_status take_fatal(gordian_client *client, const struct wire_error
     return GORDIAN_OK;
 }
 
+/* A quota without a time to come back is not one that others will free. */
 static bool may_try_again(const struct wire_error *from)
 {
-    return from->code == WIRE_NOT_KEPT || from->code == WIRE_NO_MEMORY ||
-           from->code == WIRE_QUOTA || from->code == WIRE_GAP;
+    return from->code == WIRE_NOT_KEPT || from->code == WIRE_NO_MEMORY || from->code == WIRE_GAP ||
+           (from->code == WIRE_QUOTA && from->retry_ms > 0);
 }
 
 static gordian_status take_error(gordian_client *client, const struct wire_frame *frame)

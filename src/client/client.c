@@ -34,6 +34,7 @@ static char *copy_text(const gordian_allocator *memory, const char *text, bool *
 static void free_client(gordian_client *client)
 {
     gordian_allocator memory = client->memory;
+    secure_close(client->secure);
     memory_free(&memory, client->name);
     memory_free(&memory, client->token);
     memory_free(&memory, client->system);
@@ -56,7 +57,7 @@ static gordian_client *make_client(const gordian_client_options *options)
     if (!client)
         return NULL;
     client->memory = memory;
-    client->fd = -1;
+    client->channel.fd = -1;
     client->watched = GORDIAN_NONE;
     client->name = copy_text(&memory, options->name, &good);
     client->token = copy_text(&memory, options->token, &good);
@@ -104,9 +105,22 @@ static gordian_status connect_first(gordian_client *client, gordian_error *error
     if (client->state == LINK_UP)
         return GORDIAN_OK;
     if (status == GORDIAN_END)
-        return fail(error, GORDIAN_IO, "%.200s: no answer within %u ms", client->address.text,
+        return fail(error, GORDIAN_IO, "%.200s: no answer%s within %u ms", client->address.text,
+                    client->state == LINK_SHAKING ? " to the TLS handshake" : "",
                     (unsigned)client->timeout_ms);
     return status;
+}
+
+/* Where to connect, and whom to trust there. */
+static gordian_status find_service(gordian_client *client, const char *uri,
+                                   const gordian_client_options *options, gordian_error *error)
+{
+    struct secure_wishes wishes = {options->tls_ca, options->tls_name, options->tls_certificate,
+                                   options->tls_key};
+    gordian_status status = address_parse(&client->address, uri, error);
+    return status == GORDIAN_OK
+               ? channel_prepare(&client->secure, &client->address, &wishes, &client->memory, error)
+               : status;
 }
 
 gordian_status gordian_client_open(gordian_client **out, const char *uri,
@@ -128,7 +142,7 @@ gordian_status gordian_client_open(gordian_client **out, const char *uri,
     gordian_client *client = make_client(options);
     if (!client)
         return fail_memory(error);
-    status = address_parse(&client->address, uri, error);
+    status = find_service(client, uri, options, error);
     if (status == GORDIAN_OK)
         status = connect_first(client, error);
     if (status != GORDIAN_OK) {

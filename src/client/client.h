@@ -3,6 +3,7 @@
  *
  *     client.c   opening, closing, options
  *     link.c     the connection: connecting, greeting, reading, writing, connecting again
+ *     channel.h  its bytes, as they are or through TLS (secure.h)
  *     answers.c  what the service says, frame by frame
  *     events.c   queueing events; requests that wait for their grant
  *     calls.c    everything that sends one command and waits for its answer
@@ -21,6 +22,7 @@
 #define GORDIAN_CLIENT_CLIENT_H
 
 #include "client/address.h"
+#include "client/channel.h"
 #include "client/fifo.h"
 #include "wire/wire.h"
 
@@ -29,6 +31,7 @@
 enum link_state {
     LINK_DOWN,       /* no connection; the next attempt is at `retry_at` */
     LINK_CONNECTING, /* the socket becomes writable when it is through */
+    LINK_SHAKING,    /* TLS agrees on keys */
     LINK_GREETING,   /* hello was said, the answer is not here yet */
     LINK_UP,
     LINK_FAILED, /* for good: `failure` says why */
@@ -73,7 +76,8 @@ struct gordian_client {
     void *context;
 
     enum link_state state;
-    int fd; /* -1: none */
+    struct channel channel;
+    struct secure *secure; /* NULL: the address is one without TLS */
     gordian_error failure;
     uint64_t retry_at;   /* ns: DOWN, or rewinding */
     uint64_t down_since; /* ns: not UP since */

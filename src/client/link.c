@@ -8,7 +8,6 @@
 #include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <unistd.h>
 
 #define READ_SIZE     (64u << 10)
 #define PAUSE_MIN_MS  3
@@ -29,9 +28,7 @@ uint64_t link_deadline(uint32_t timeout_ms)
 
 static void hang_up(gordian_client *client)
 {
-    if (client->fd >= 0)
-        close(client->fd);
-    client->fd = -1;
+    channel_close(&client->channel);
     fifo_clear(&client->in);
     fifo_clear(&client->greeting);
 }
@@ -75,7 +72,7 @@ void link_break(gordian_client *client, const char *why)
     if (was_up)
         client->down_since = clock_ns();
     if (!may_resume(client)) {
-        link_fail(client, GORDIAN_IO, "%.200s: %.150s", client->address.text, why);
+        link_fail(client, GORDIAN_IO, "%.130s: %.260s", client->address.text, why);
         return;
     }
     client->state = LINK_DOWN;
@@ -87,6 +84,18 @@ void link_break(gordian_client *client, const char *why)
     client->retry_at = was_up ? clock_ns() : after_ms(clock_ns(), client->pause_ms);
     if (was_up)
         tell_link(client, false, why);
+}
+
+/* The channel has failed: for now, or for good. */
+static void lose(gordian_client *client, int failure)
+{
+    char why[300];
+    gordian_status status;
+    snprintf(why, sizeof why, "%s", channel_why(&client->channel, failure, &status));
+    if (status == GORDIAN_IO)
+        link_break(client, why);
+    else
+        link_fail(client, status, "%.130s: %.260s", client->address.text, why);
 }
 
 /* ------------------------------------------------------------------ rewinding */
@@ -178,10 +187,22 @@ static bool greet(gordian_client *client)
     return true;
 }
 
+static void shake(gordian_client *client)
+{
+    int failure = channel_shake(&client->channel);
+    if (failure == 0) {
+        client->state = LINK_GREETING;
+        client->heard_at = clock_ns();
+    } else if (failure != EAGAIN) {
+        lose(client, failure);
+    }
+}
+
 static void through(gordian_client *client)
 {
-    client->state = LINK_GREETING;
+    client->state = LINK_SHAKING;
     client->heard_at = clock_ns();
+    shake(client);
 }
 
 /* Tries the address's next place, or gives this attempt up. */
@@ -205,13 +226,13 @@ static void next_place(gordian_client *client, int why)
 void link_start(gordian_client *client)
 {
     bool pending;
-    client->fd = address_connect(&client->address, client->place, &pending);
-    if (client->fd < 0) {
+    int fd = address_connect(&client->address, client->place, &pending);
+    if (fd < 0) {
         next_place(client, errno);
         return;
     }
     client->heard_at = clock_ns();
-    if (!greet(client)) {
+    if (!channel_open(&client->channel, fd, client->secure) || !greet(client)) {
         link_break(client, gordian_status_text(GORDIAN_MEMORY));
         return;
     }
@@ -222,10 +243,10 @@ void link_start(gordian_client *client)
 
 static void check_connecting(gordian_client *client)
 {
-    struct pollfd wanted = {.fd = client->fd, .events = POLLOUT};
+    struct pollfd wanted = {.fd = client->channel.fd, .events = POLLOUT};
     if (poll(&wanted, 1, 0) <= 0)
         return;
-    int why = address_connected(client->fd);
+    int why = address_connected(client->channel.fd);
     if (why)
         next_place(client, why);
     else
@@ -234,20 +255,22 @@ static void check_connecting(gordian_client *client)
 
 /* ------------------------------------------------------------------ writing */
 
-/* Sends as much as the kernel takes; the number of bytes. */
+/* What the service said before it hung up is worth reading first. */
+static bool can_go_on(int failure)
+{
+    return failure == 0 || failure == EAGAIN || failure == EWOULDBLOCK || failure == EPIPE ||
+           failure == ECONNRESET;
+}
+
+/* Sends as much as can be sent now; the number of bytes. */
 static size_t push(gordian_client *client, const char *bytes, size_t count)
 {
     size_t done = 0;
     while (done < count) {
-        ssize_t now = send(client->fd, bytes + done, count - done, MSG_NOSIGNAL);
-        if (now < 0 && errno == EINTR)
-            continue;
-        if (now < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
-            break;
+        ssize_t now = channel_write(&client->channel, bytes + done, count - done);
         if (now < 0) {
-            /* What the service said before it hung up is worth reading first. */
-            if (errno != EPIPE && errno != ECONNRESET)
-                link_break(client, strerror(errno));
+            if (!can_go_on(errno))
+                lose(client, errno);
             break;
         }
         done += (size_t)now;
@@ -268,6 +291,11 @@ static size_t sendable(const gordian_client *client)
 
 static void write_out(gordian_client *client)
 {
+    int failure = channel_flush(&client->channel);
+    if (!can_go_on(failure)) {
+        lose(client, failure);
+        return;
+    }
     size_t count = fifo_count(&client->greeting);
     if (count > 0) {
         size_t done = push(client, fifo_front(&client->greeting), count);
@@ -286,17 +314,27 @@ static void write_out(gordian_client *client)
 
 /* ------------------------------------------------------------------ reading */
 
+/* What was meant to be an answer is none. */
+static void not_understood(gordian_client *client)
+{
+    if (channel_is_alert(fifo_front(&client->in), fifo_count(&client->in)))
+        link_fail(client, GORDIAN_IO, "%.200s speaks TLS: use tls:// instead of tcp://",
+                  client->address.text);
+    else
+        link_fail(client, GORDIAN_IO, "%.200s does not speak Gordian's protocol",
+                  client->address.text);
+}
+
 /* Takes all whole frames. *more: how many bytes the next one needs in all. */
 static gordian_status take_frames(gordian_client *client, size_t *more, gordian_error *error)
 {
     *more = WIRE_HEAD_SIZE;
-    while (client->fd >= 0 && !client->halt && fifo_count(&client->in) > 0) {
+    while (client->channel.fd >= 0 && !client->halt && fifo_count(&client->in) > 0) {
         struct wire_frame frame;
         enum wire_found found = wire_next(fifo_front(&client->in), fifo_count(&client->in),
                                           WIRE_ANSWER_MAX, &frame, more);
         if (found == WIRE_BROKEN) {
-            link_fail(client, GORDIAN_IO, "%.200s does not speak Gordian's protocol",
-                      client->address.text);
+            not_understood(client);
             break;
         }
         if (found == WIRE_PART)
@@ -304,38 +342,50 @@ static gordian_status take_frames(gordian_client *client, size_t *more, gordian_
         gordian_status status = answer_take(client, &frame, error);
         if (status != GORDIAN_OK)
             return status;
-        if (client->fd >= 0)
+        if (client->channel.fd >= 0)
             fifo_take(&client->in, *more);
         *more = WIRE_HEAD_SIZE;
     }
     return GORDIAN_OK;
 }
 
+/* Who expects TLS hangs up on us with an alert, or without a word. */
+static bool may_expect_tls(const gordian_client *client)
+{
+    return client->state == LINK_GREETING && *client->address.host && !client->address.secure;
+}
+
+static void hung_up(gordian_client *client)
+{
+    if (!may_expect_tls(client))
+        link_break(client, "the service hung up");
+    else if (channel_is_alert(fifo_front(&client->in), fifo_count(&client->in)))
+        not_understood(client);
+    else
+        link_break(client, "it hung up without an answer: if it speaks TLS, use tls://");
+}
+
 /* Bytes that came in; 0: nothing now, or not any more. */
 static size_t pull(gordian_client *client, size_t size)
 {
-    for (;;) {
-        ssize_t now = recv(client->fd, fifo_back(&client->in), size, 0);
-        if (now > 0) {
-            fifo_put(&client->in, (size_t)now);
-            client->heard_at = clock_ns();
-            return (size_t)now;
-        }
-        if (now < 0 && errno == EINTR)
-            continue;
-        if (now == 0)
-            link_break(client, "the service hung up");
-        else if (errno != EAGAIN && errno != EWOULDBLOCK)
-            link_break(client, strerror(errno));
-        return 0;
+    ssize_t now = channel_read(&client->channel, fifo_back(&client->in), size);
+    if (now > 0) {
+        fifo_put(&client->in, (size_t)now);
+        client->heard_at = clock_ns();
+        return (size_t)now;
     }
+    if (now == 0 || (errno == ECONNRESET && may_expect_tls(client)))
+        hung_up(client);
+    else if (errno != EAGAIN && errno != EWOULDBLOCK)
+        lose(client, errno);
+    return 0;
 }
 
 static gordian_status read_in(gordian_client *client, gordian_error *error)
 {
     size_t more;
     gordian_status status = take_frames(client, &more, error);
-    while (status == GORDIAN_OK && client->fd >= 0 && !client->halt) {
+    while (status == GORDIAN_OK && client->channel.fd >= 0 && !client->halt) {
         size_t have = fifo_count(&client->in);
         size_t size = more > have + READ_SIZE ? more - have : READ_SIZE;
         if (!fifo_reserve(&client->memory, &client->in, size))
@@ -368,7 +418,7 @@ static uint64_t silence_time(const gordian_client *client)
         if (client->lease_ms == 0 || fifo_count(&client->commands) == 0)
             return UINT64_MAX;
         since = since > client->owed_since ? since : client->owed_since;
-    } else if (client->state != LINK_CONNECTING && client->state != LINK_GREETING) {
+    } else if (client->state == LINK_DOWN || client->state == LINK_FAILED) {
         return UINT64_MAX;
     }
     return after_ms(since, client->timeout_ms);
@@ -404,8 +454,11 @@ static void keep_time(gordian_client *client)
         link_start(client);
     if (client->state == LINK_CONNECTING)
         check_connecting(client);
+    else if (client->state == LINK_SHAKING)
+        shake(client);
     if (now >= silence_time(client))
-        link_break(client, "no answer");
+        link_break(client,
+                   client->state == LINK_SHAKING ? "no answer to the TLS handshake" : "no answer");
     else if (now >= ping_time(client))
         say_alive(client);
 }
@@ -458,17 +511,20 @@ gordian_status link_wait(gordian_client *client, uint64_t until, gordian_error *
 
 int gordian_client_fd(const gordian_client *client)
 {
-    return client->fd;
+    return client->channel.fd;
 }
 
 short gordian_client_events(const gordian_client *client)
 {
     if (client->state == LINK_CONNECTING)
         return POLLOUT;
-    if (client->state != LINK_UP && client->state != LINK_GREETING)
+    if (client->state == LINK_DOWN || client->state == LINK_FAILED)
         return 0;
-    bool has = fifo_count(&client->greeting) > 0 || sendable(client) > 0;
-    return has ? POLLIN | POLLOUT : POLLIN;
+    /* Events of a frame that is not full yet go out with the next call. */
+    bool open = client->state == LINK_UP && !client->rewinding && client->open_events > 0;
+    bool has = client->state != LINK_SHAKING &&
+               (open || fifo_count(&client->greeting) > 0 || sendable(client) > 0);
+    return channel_events(&client->channel, has);
 }
 
 /* Is there a whole frame that was left for later? */
@@ -485,7 +541,8 @@ int gordian_client_timeout(const gordian_client *client)
 {
     if (client->state == LINK_FAILED)
         return 0;
-    return left_over(client) ? 0 : ms_until(next_time(client));
+    return left_over(client) || channel_has_more(&client->channel) ? 0
+                                                                   : ms_until(next_time(client));
 }
 
 gordian_status gordian_client_work(gordian_client *client, gordian_error *error)

@@ -37,6 +37,12 @@ expect() {
     fi
 }
 
+# Parts that this program may have been built without.
+has_run=true
+has_serve=true
+gordian help run | grep -q 'built without' && has_run=false
+gordian help serve | grep -q 'built without' && has_serve=false
+
 expect "detect" de
 expect "run detect check avoid compose makespan serve incidents send tail gen bench info help" ""
 expect "detect" help de
@@ -71,9 +77,13 @@ expect "first.trace" makespan f
 expect "detect avoid" send --open ""
 expect "first.trace" send --all f
 expect "second.trace" tail --token-file s
-expect "report abort break" run --on-deadlock ""
-expect "stop" run --on-unwatchable s
-expect "first.trace" run --suppress f
+expect "detect avoid" send -o ""
+$has_serve && expect "first.trace" serve -c f
+$has_serve && expect "first.trace" serve --data f
+$has_serve && expect "" serve --max-clients f
+$has_run && expect "report abort break" run --on-deadlock ""
+$has_run && expect "stop" run --on-unwatchable s
+$has_run && expect "first.trace" run --suppress f
 expect "philosophers" gen ph
 expect "head" gen chain --order h
 expect "" gen chain --processes ""

@@ -1,222 +1,27 @@
 /* The client library and a real service: every answer against a model, also when the service is
  * killed in the middle, over TCP with tokens, and with a lease that runs out. */
 #define _GNU_SOURCE
-#include "base/random.h"
-#include "running.h"
-#include "test.h"
+#include "load.h"
 
-#include <gordian/client.h>
-
-#include <arpa/inet.h>
-#include <pthread.h>
-#include <signal.h>
-#include <stdatomic.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
-#include <unistd.h>
-
-#define PROCESSES 40
-#define RESOURCES 20
 
 static const char *program;
-static gordian_error error;
-
-static unsigned long scaled(unsigned long count)
-{
-    const char *scale = getenv("GORDIAN_TEST_SCALE");
-    unsigned long percent = scale ? strtoul(scale, NULL, 10) : 100;
-    return count * percent / 100 + 1;
-}
-
-static gordian_client *open_client(const char *uri, const gordian_client_options *options)
-{
-    gordian_client *client;
-    gordian_status status = gordian_client_open(&client, uri, options, &error);
-    CHECK_MSG(status == GORDIAN_OK, "%s", error.message);
-    REQUIRE(client != NULL);
-    return client;
-}
-
-/* ------------------------------------------------------------------ against a model */
-
-struct load {
-    gordian_client *client;
-    gordian_system *model;
-    uint32_t processes[PROCESSES], resources[RESOURCES];
-    gordian_result *expected;
-    unsigned long sent, answered, applied, wrong;
-};
-
-static void declare_load(struct load *load)
-{
-    for (unsigned i = 0; i < PROCESSES; i++) {
-        char name[16];
-        snprintf(name, sizeof name, "p%u", i);
-        CHECK(gordian_client_add_process(load->client, name, &load->processes[i], &error) ==
-              GORDIAN_OK);
-        gordian_add_process(load->model, name, NULL, NULL);
-    }
-    for (unsigned i = 0; i < RESOURCES; i++) {
-        char name[16];
-        snprintf(name, sizeof name, "q%u", i);
-        CHECK(gordian_client_add_resource(load->client, name, i % 3 + 1, &load->resources[i],
-                                          &error) == GORDIAN_OK);
-        gordian_add_resource(load->model, name, i % 3 + 1, NULL, NULL);
-    }
-}
-
-static void check_reply(void *context, const gordian_reply *reply)
-{
-    struct load *load = context;
-    const gordian_result *expected = &load->expected[load->answered++];
-    if (reply->status != GORDIAN_OK || reply->number != load->answered)
-        load->wrong++;
-    else if (reply->outcome == GORDIAN_APPLIED)
-        load->applied++;
-    else
-        load->wrong += reply->outcome != expected->outcome || reply->refusal != expected->refusal ||
-                       reply->served_count != expected->served_count;
-}
-
-static void send_one(struct load *load, struct random *random)
-{
-    uint32_t p = (uint32_t)random_below(random, PROCESSES);
-    uint32_t q = (uint32_t)random_below(random, RESOURCES);
-    gordian_event event = {
-        .op = random_chance(random, 55)   ? GORDIAN_REQUEST
-              : random_chance(random, 80) ? GORDIAN_RELEASE
-              : random_chance(random, 50) ? GORDIAN_CANCEL
-                                          : GORDIAN_EXIT,
-        .process = p,
-        .resource = q,
-        .units = 1,
-        .to = GORDIAN_NONE,
-    };
-    REQUIRE(gordian_feed(load->model, &event, &load->expected[load->sent++], NULL) == GORDIAN_OK);
-    event.process = load->processes[p];
-    event.resource = load->resources[q];
-    gordian_status status = gordian_client_send(load->client, &event, check_reply, load, &error);
-    CHECK_MSG(status == GORDIAN_OK, "%s", error.message);
-}
-
-/* The service's state, process by process. */
-static void compare_states(struct load *load)
-{
-    for (unsigned i = 0; i < PROCESSES; i++) {
-        gordian_process_state state;
-        gordian_edge edges[64];
-        CHECK(gordian_client_state(load->client, load->processes[i], &state, &error) == GORDIAN_OK);
-        size_t count = gordian_holdings(load->model, i, edges, 64);
-        CHECK(state.known && state.waiting == gordian_is_waiting(load->model, i));
-        CHECK_MSG(state.held_count == count, "p%u: %zu, %zu", i, state.held_count, count);
-        for (size_t e = 0; e < count; e++) {
-            uint64_t units = 0;
-            for (size_t h = 0; h < state.held_count; h++)
-                if (state.held[h].resource == load->resources[edges[e].resource])
-                    units += state.held[h].units;
-            CHECK(units == edges[e].units);
-        }
-    }
-}
-
-static void open_load(struct load *load, const struct running *service, unsigned long count)
-{
-    gordian_client_options options;
-    gordian_client_options_init(&options);
-    options.lease_ms = 60000;
-    options.timeout_ms = 60000;
-    options.window = 2000;
-    *load = (struct load){.client = open_client(service->uri, &options),
-                          .expected = malloc(count * sizeof *load->expected)};
-    REQUIRE(load->expected && gordian_open(&load->model, NULL, NULL) == GORDIAN_OK);
-    declare_load(load);
-}
-
-static void close_load(struct load *load, unsigned long count)
-{
-    gordian_status status = gordian_client_drain(load->client, 60000, &error);
-    CHECK_MSG(status == GORDIAN_OK, "%d %s", (int)status, error.message);
-    CHECK_MSG(load->answered == count && load->wrong == 0, "%lu of %lu answered, %lu wrong",
-              load->answered, count, load->wrong);
-    compare_states(load);
-    gordian_client_close(load->client);
-    gordian_close(load->model);
-    free(load->expected);
-}
 
 static void test_model(void)
 {
     struct running service;
-    struct load load;
-    struct random random;
-    unsigned long count = scaled(50000);
     REQUIRE(running_start(&service, program, NULL));
-    random_seed(&random, 1);
-    open_load(&load, &service, count);
-    for (unsigned long i = 0; i < count; i++)
-        send_one(&load, &random);
-    close_load(&load, count);
-    CHECK(load.applied == 0);
+    load_steadily(service.uri, NULL, scaled(50000));
     CHECK(running_alive(&service));
     CHECK(running_stop(&service) == 0);
 }
 
-/* ------------------------------------------------------------------ killed */
-
-struct killer {
-    struct running *service;
-    atomic_bool stop;
-    unsigned kills;
-    struct random random;
-};
-
-static void *kill_now_and_then(void *context)
-{
-    struct killer *killer = context;
-    while (!atomic_load(&killer->stop)) {
-        usleep((useconds_t)(20000 + random_below(&killer->random, 150000)));
-        if (atomic_load(&killer->stop))
-            break;
-        running_end(killer->service, SIGKILL);
-        killer->kills++;
-        if (!running_again(killer->service))
-            abort();
-    }
-    return NULL;
-}
-
-/* Nothing is lost and nothing is applied twice, however often the service dies. */
 static void test_killed(void)
 {
     struct running service;
-    struct load load;
-    struct random random;
-    unsigned long count = 10000 + scaled(20000);
     REQUIRE(running_start(&service, program, NULL));
-    random_seed(&random, 2);
-    open_load(&load, &service, count);
-    struct killer killer = {.service = &service};
-    random_seed(&killer.random, 3);
-    pthread_t thread;
-    REQUIRE(pthread_create(&thread, NULL, kill_now_and_then, &killer) == 0);
-    for (unsigned long i = 0; i < count; i++) {
-        send_one(&load, &random);
-        /* Slow enough to be killed a few times on the way. */
-        if (i % 200 == 0) {
-            CHECK(gordian_client_work(load.client, &error) == GORDIAN_OK);
-            usleep(5000);
-        }
-    }
-    CHECK(gordian_client_drain(load.client, 60000, &error) == GORDIAN_OK);
-    atomic_store(&killer.stop, true);
-    pthread_join(thread, NULL);
-    /* A service ends with the thread that started it. */
-    running_end(&service, SIGKILL);
-    REQUIRE(running_again(&service));
-    close_load(&load, count);
-    CHECK(killer.kills > 0);
-    printf("killed %u times, %lu answers lost on the way\n", killer.kills, load.applied);
+    load_with_kills(&service, service.uri, NULL, 10000 + scaled(20000));
     CHECK(running_stop(&service) == 0);
 }
 
@@ -366,17 +171,6 @@ static void test_avoidance(void)
 }
 
 /* ------------------------------------------------------------------ TCP */
-
-static unsigned free_port(void)
-{
-    struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    socklen_t size = sizeof at;
-    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    REQUIRE(bind(fd, (struct sockaddr *)&at, sizeof at) == 0 &&
-            getsockname(fd, (struct sockaddr *)&at, &size) == 0);
-    close(fd);
-    return ntohs(at.sin_port);
-}
 
 static void write_tokens(const char *path)
 {
