@@ -16,16 +16,20 @@
 #include <unistd.h>
 
 #define CONFIG_WORDS 128
+/* Below that not even the messages of an ordinary client would fit. */
+#define CLIENT_MEMORY_MIN (1u << 20)
 
 struct serve {
     struct cli *cli;
     struct server_options options;
     struct option *table;
     const char *config;
-    const char *keep_incidents, *max_lease, *memory;
+    const char *keep_incidents, *max_lease, *memory, *client_memory;
     unsigned durability;
     char socket[256];
-    bool no_socket;
+    int argc;
+    char **argv;
+    struct serve *fresh, *given;  /* before anything was read, and as it was read at the start */
     char *words[2][CONFIG_WORDS]; /* of the file, when it was read first, and last */
 };
 
@@ -74,7 +78,12 @@ static const char *take_values(struct serve *serve)
         options->limits.lease_max_ms = (uint32_t)ms;
     }
     if (serve->memory && !parse_size(serve->memory, &options->limits.memory))
-        return "--max-memory: expected a size such as 4G";
+        return "--max-memory: expected a size such as 4G, or 0 (no limit)";
+    if (serve->client_memory) {
+        uint64_t *limit = &options->limits.session_memory;
+        if (!parse_size(serve->client_memory, limit) || (*limit > 0 && *limit < CLIENT_MEMORY_MIN))
+            return "--max-client-memory: expected a size from 1M on, such as 512M, or 0 (no limit)";
+    }
     options->durability = (enum store_durability)serve->durability;
     return NULL;
 }
@@ -149,20 +158,79 @@ static int take_file(struct serve *serve, char **words)
     return EXIT_NOTHING;
 }
 
-/* SIGHUP: limits and times are read again; everything else needs a restart. */
-static void on_reload(void *context, struct server_options *now)
+/* The file first, then the command line: what it says goes. */
+static int read_options(struct serve *serve, char **words)
+{
+    int code = serve->config ? take_file(serve, words) : EXIT_NOTHING;
+    if (code != EXIT_NOTHING)
+        return code;
+    int operands = cli_parse(serve->cli, serve->table, serve->argc, serve->argv, &code);
+    return operands < 0 ? code : EXIT_NOTHING;
+}
+
+/* Limits and times may change while it runs. */
+static bool is_reloadable(const struct option *option)
+{
+    return strncmp(option->name, "max-", 4) == 0 || strcmp(option->name, "keep-incidents") == 0;
+}
+
+static bool is_same(const struct option *option, const void *left, const void *right)
+{
+    const char *a = NULL, *b = NULL;
+    switch (option->kind) {
+    case OPTION_TEXT:
+        memcpy(&a, left, sizeof a);
+        memcpy(&b, right, sizeof b);
+        return a == b || (a && b && strcmp(a, b) == 0);
+    case OPTION_FLAG:
+        return memcmp(left, right, sizeof(bool)) == 0;
+    default:
+        return memcmp(left, right, sizeof(unsigned)) == 0;
+    }
+}
+
+/* Says what the file would have changed, had the service been started anew. */
+static void tell_unchanged(struct serve *serve)
+{
+    for (const struct option *option = serve->table; option->name; option++) {
+        size_t place = (size_t)((const char *)option->target - (const char *)serve);
+        if (!is_reloadable(option) &&
+            !is_same(option, option->target, (const char *)serve->given + place))
+            cli_say(serve->cli, "%s: --%s stays as it is: it needs a restart", serve->config,
+                    option->name);
+    }
+}
+
+/* SIGHUP: limits and times are read again; everything else needs a restart. What the file does not
+ * name any more has its default, or what the command line says. */
+static bool on_reload(void *context, struct server_options *now)
 {
     struct serve *serve = context;
     if (!serve->config)
-        return;
+        return true;
+    struct serve before = *serve;
+    const char *path = serve->config, *wrong = NULL;
+    serve->options = serve->fresh->options;
+    serve->keep_incidents = serve->max_lease = serve->memory = serve->client_memory = NULL;
+    serve->durability = serve->fresh->durability;
     free_words(serve->words[1]);
-    const char *wrong = NULL;
-    if (take_file(serve, serve->words[1]) == EXIT_NOTHING && !(wrong = take_values(serve))) {
-        now->limits = serve->options.limits;
-        now->keep_incidents_ms = serve->options.keep_incidents_ms;
-    } else if (wrong) {
-        cli_say(serve->cli, "%s: %s", serve->config, wrong);
+    memset(before.words, 0, sizeof before.words);
+    bool good = read_options(serve, serve->words[1]) == EXIT_NOTHING;
+    if (good && (wrong = take_values(serve)) != NULL)
+        cli_say(serve->cli, "%s: %s", path, wrong);
+    good &= !wrong;
+    if (good) {
+        tell_unchanged(serve);
+        before.options.limits = now->limits = serve->options.limits;
+        before.options.keep_incidents_ms = now->keep_incidents_ms =
+            serve->options.keep_incidents_ms;
+    } else {
+        cli_say(serve->cli, "%s: the old limits stay", path);
     }
+    /* texts of the file are those of the start, which stay */
+    memcpy(before.words, serve->words, sizeof before.words);
+    *serve = before;
+    return good;
 }
 
 /* ------------------------------------------------------------------ running */
@@ -187,6 +255,15 @@ static void raise_descriptors(void)
     }
 }
 
+/* Has systemd opened what we are to listen on? The variables may also be those of a parent. */
+static bool is_activated(void)
+{
+    const char *pid = getenv("LISTEN_PID"), *why;
+    uint64_t number;
+    return getenv("LISTEN_FDS") && pid && parse_u64(pid, strlen(pid), &number, &why) &&
+           number == (uint64_t)getpid();
+}
+
 /* The same place as gordian_client_usual_uri has. */
 static void usual_socket(struct serve *serve)
 {
@@ -196,7 +273,7 @@ static void usual_socket(struct serve *serve)
             serve->options.socket = NULL;
         return;
     }
-    if (getenv("LISTEN_FDS")) /* systemd has opened what we are to listen on */
+    if (is_activated())
         return;
     if (folder && *folder)
         snprintf(serve->socket, sizeof serve->socket, "%.200s/gordian.sock", folder);
@@ -228,14 +305,12 @@ static int start(struct serve *serve, int argc, char **argv)
         return code;
     if (operands > 0)
         return cli_misuse(serve->cli, "'%.200s': no operands are taken", argv[0]);
-    if (serve->config) {
-        /* the file first, then the command line again: what it says goes */
-        code = take_file(serve, serve->words[0]);
-        if (code != EXIT_NOTHING)
-            return code;
-        if (cli_parse(serve->cli, serve->table, argc, argv, &code) < 0)
-            return code;
-    }
+    serve->argc = argc;
+    serve->argv = argv;
+    code = read_options(serve, serve->words[0]);
+    if (code != EXIT_NOTHING)
+        return code;
+    *serve->given = *serve;
     const char *wrong = take_values(serve);
     if (wrong)
         return cli_misuse(serve->cli, "%s", wrong);
@@ -301,6 +376,8 @@ static int serve_main(struct cli *cli, int argc, char **argv)
          &o->limits.session_systems, NULL},
         {"max-sessions", 0, "N", "sessions (65536)", OPTION_U32, &o->limits.sessions, NULL},
         {"max-lease", 0, "TIME", "longest lease (24h)", OPTION_TEXT, &serve.max_lease, NULL},
+        {"max-client-memory", 0, "SIZE", "what a session makes the service keep (1G)", OPTION_TEXT,
+         &serve.client_memory, NULL},
         {"max-memory", 0, "SIZE", "of all systems together (no limit)", OPTION_TEXT, &serve.memory,
          NULL},
         {"config", 'c', "FILE", "options from a file, `name value` a line", OPTION_TEXT,
@@ -308,6 +385,9 @@ static int serve_main(struct cli *cli, int argc, char **argv)
         {0},
     };
     serve.table = options;
+    struct serve fresh = serve, given = serve;
+    serve.fresh = &fresh;
+    serve.given = &given;
     int code = start(&serve, argc, argv);
     free_words(serve.words[0]);
     free_words(serve.words[1]);

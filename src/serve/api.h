@@ -31,6 +31,7 @@
 #define API_CHAIN_MAX   200   /* processes of a wait chain */
 #define API_HOLDERS_MAX 100   /* named of one resource in a wait chain */
 #define API_WITNESS_MAX 4000  /* edges of a witness in it */
+#define API_AHEAD_MAX   4000  /* processes looked at for one */
 #define API_WANTS_MAX   64    /* of a what-if question */
 
 struct sse;

@@ -1,9 +1,9 @@
 /* Questions about one process: why it waits, and what would become of a request. */
 #include "serve/api.h"
 
-#include "base/bits.h"
-#include "base/memory.h"
+#include "detect/ahead.h"
 
+#include <assert.h>
 #include <jansson.h>
 #include <string.h>
 
@@ -12,35 +12,39 @@
 struct chain {
     struct api_call *call;
     struct served *system;
-    gordian_allocator memory;
-    uint64_t *seen;
     uint32_t ids[API_CHAIN_MAX]; /* in the order they were come upon */
+    uint32_t seen[1024];         /* finds them: place + 1, 0 free */
     size_t count;
     bool truncated;
 };
 
+static_assert(1024 >= 2 * API_CHAIN_MAX, "half of the slots stay free");
+
 static void come_upon(struct chain *chain, uint32_t process)
 {
-    if (bits_test(chain->seen, process))
+    size_t slots = sizeof chain->seen / sizeof *chain->seen;
+    size_t at = process * UINT32_C(2654435761) % slots;
+    while (chain->seen[at] && chain->ids[chain->seen[at] - 1] != process)
+        at = (at + 1) % slots;
+    if (chain->seen[at])
         return;
     if (chain->count == API_CHAIN_MAX) {
         chain->truncated = true;
         return;
     }
-    bits_set(chain->seen, process);
     chain->ids[chain->count++] = process;
+    chain->seen[at] = (uint32_t)chain->count;
 }
 
-static gordian_status write_holders(struct chain *chain, struct json *json, uint32_t resource,
-                                    uint32_t waiter, gordian_error *error)
+static void write_holders(struct chain *chain, struct json *json, uint32_t resource,
+                          uint32_t waiter)
 {
-    const gordian_edge *edges;
-    size_t count, written = 0;
+    gordian_edge edges[API_HOLDERS_MAX + 2]; /* itself, and one to see that there are more */
+    size_t written = 0, count = served_first_holders(chain->system, resource, edges,
+                                                     sizeof edges / sizeof *edges);
     char label[API_LABEL];
-    gordian_status status =
-        served_edges(chain->system, SERVED_HOLDERS, resource, &edges, &count, error);
     json_open(json, "holders", '[');
-    for (size_t i = 0; status == GORDIAN_OK && i < count; i++) {
+    for (size_t i = 0; i < count; i++) {
         if (edges[i].process == waiter && count > 1)
             continue; /* what it has itself does not keep it waiting */
         if (written == API_HOLDERS_MAX) {
@@ -52,7 +56,6 @@ static gordian_status write_holders(struct chain *chain, struct json *json, uint
         json_text(json, api_process(chain->system, edges[i].process, label));
     }
     json_shut(json);
-    return status;
 }
 
 static gordian_status write_link(struct chain *chain, struct json *json, uint32_t process,
@@ -80,7 +83,7 @@ static gordian_status write_link(struct chain *chain, struct json *json, uint32_
         json_key_text(json, "resource", api_resource(chain->system, wants[i].resource, label));
         json_key_u64(json, "units", wants[i].units);
         json_key_u64(json, "free", served_free_units(chain->system, wants[i].resource));
-        status = write_holders(chain, json, wants[i].resource, process, error);
+        write_holders(chain, json, wants[i].resource, process);
         json_shut(json);
     }
     json_shut(json);
@@ -105,18 +108,18 @@ static void write_edge(struct chain *chain, struct json *json, const gordian_wit
     }
 }
 
-/* As `gordian detect --json` has it. */
+/* As `gordian detect --json` has it; null also if too many lie ahead of the process. */
 static void write_witness(struct chain *chain, struct json *json, uint32_t process)
 {
     gordian_witness witness;
-    const struct served *system = chain->system;
-    if (!system->system || system->incident_count == 0 ||
-        gordian_explain(system->system, process, &witness, NULL) != GORDIAN_OK) {
-        json_key_bool(json, "deadlocked", false);
+    struct served *system = chain->system;
+    bool dead = served_is_deadlocked(system, process);
+    json_key_bool(json, "deadlocked", dead);
+    if (!dead || ahead_explain(system->system, process, API_AHEAD_MAX, &witness, NULL)) {
         json_key_null(json, "witness");
+        chain->truncated |= dead;
         return;
     }
-    json_key_bool(json, "deadlocked", true);
     json_open(json, "witness", '[');
     for (size_t i = 0; i < witness.count && i < API_WITNESS_MAX; i++)
         write_edge(chain, json, &witness, &witness.edges[i]);
@@ -155,14 +158,8 @@ int api_chain(struct api_call *call)
     uint32_t process = served_find_process(call->system, name, strlen(name));
     if (process == GORDIAN_NONE)
         return api_fail(call, 404, "there is no process '%.100s'", name);
-    struct chain chain = {.call = call, .system = call->system, .memory = memory_allocator(NULL)};
-    size_t words = bits_words(served_process_limit(call->system)) + 1;
-    chain.seen = memory_zeroed(&chain.memory, words * sizeof *chain.seen);
-    if (!chain.seen)
-        return api_fail(call, 503, "out of memory");
-    int status = write_chain(&chain, process);
-    memory_free(&chain.memory, chain.seen);
-    return status;
+    struct chain chain = {.call = call, .system = call->system};
+    return write_chain(&chain, process);
 }
 
 /* ------------------------------------------------------------------ what if */

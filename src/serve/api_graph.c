@@ -164,21 +164,12 @@ static void write_processes(struct picker *picker, struct json *json)
     json_open(json, "processes", '[');
     for (size_t i = 0; i < picker->processes.count; i++) {
         uint32_t id = picker->processes.ids[i];
-        uint64_t since = id < system->process_room ? system->processes[id].since : 0;
-        const char *owner = service_owner(picker->call->api->service, system, id);
         json_open(json, NULL, '{');
         json_key_u64(json, "id", id);
         json_key_text(json, "name", api_process(system, id, label));
-        json_key_bool(json, "waiting", since != 0);
+        json_key_bool(json, "waiting", system->processes[id].since != 0);
         json_key_bool(json, "deadlocked", is_dead(picker, id));
-        if (since)
-            json_key_u64(json, "since_ms", since);
-        else
-            json_key_null(json, "since_ms");
-        if (owner && *owner)
-            json_key_text(json, "owner", owner);
-        else
-            json_key_null(json, "owner");
+        service_process_json(json, picker->call->api->service, system, id);
         json_shut(json);
     }
     json_shut(json);

@@ -77,8 +77,8 @@ static gordian_status open_file(const char *path, int *fd, gordian_error *error)
 static gordian_status bad_line(const struct auth *auth, const struct reader *reader,
                                const char *what, gordian_error *error)
 {
-    return fail_at(error, GORDIAN_INPUT, reader->line, 1, "'%s', line %llu: %s", auth->path,
-                   (unsigned long long)reader->line, what);
+    return fail(error, GORDIAN_INPUT, "'%s', line %llu: %s", auth->path,
+                (unsigned long long)reader->line, what);
 }
 
 static gordian_status take_line(struct auth *auth, const struct reader *reader,
@@ -123,9 +123,14 @@ static gordian_status read_tokens(struct auth *auth, gordian_error *error)
     gordian_source source = {read_file, &fd};
     status = reader_open(&reader, &source, &auth->memory, error);
     if (status == GORDIAN_OK) {
-        while ((status = reader_next(&reader, error)) == GORDIAN_OK &&
+        gordian_error trouble = {0};
+        while ((status = reader_next(&reader, &trouble)) == GORDIAN_OK &&
                (status = take_line(auth, &reader, error)) == GORDIAN_OK)
             continue;
+        if (trouble.status == GORDIAN_INPUT)
+            bad_line(auth, &reader, trouble.message, error);
+        else if (trouble.status)
+            fail(error, trouble.status, "'%s': %s", auth->path, trouble.message);
         OPENSSL_cleanse(reader.buffer, reader.room);
         reader_close(&reader);
     }

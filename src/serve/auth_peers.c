@@ -197,12 +197,12 @@ gordian_status auth_check_address(const struct auth *auth, const char *host, boo
         return fail(error, GORDIAN_INPUT,
                     "will not listen on %s without tokens: others than this machine could do "
                     "anything; name a file of tokens (--token-file)",
-                    host);
+                    *host ? host : "every address");
     if (!tls && !insecure)
         return fail(error, GORDIAN_INPUT,
                     "will not take tokens in the clear on %s: give a certificate (--tls-cert, "
                     "--tls-key), or say --insecure if something in front of it encrypts",
-                    host);
+                    *host ? host : "every address");
     return GORDIAN_OK;
 }
 

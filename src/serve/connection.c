@@ -157,6 +157,7 @@ static void take(struct connection *connection, const unsigned char *bytes, size
         connection->arrived = connection->server->turn_ns;
     connection->events += client->service->counters.events - before;
     connection->wanted = wanted;
+    client->buffered = connection->in_room + connection->hold_room * sizeof *connection->holds;
     keep_rest(connection, bytes + used, client->closing ? 0 : count - used);
     if (wanted == 0 && !client->closing)
         throttle(connection);
@@ -416,11 +417,14 @@ static void on_tls_written(struct bufferevent *tls, void *context)
 static void on_tls_event(struct bufferevent *tls, short what, void *context)
 {
     struct connection *connection = context;
-    (void)tls;
-    if (what & BEV_EVENT_EOF)
-        take_end(connection);
-    if (what & BEV_EVENT_ERROR)
+    if (what & BEV_EVENT_ERROR || (what & BEV_EVENT_EOF && connection->ended)) {
         connection->broken = true;
+    } else if (what & BEV_EVENT_EOF) {
+        take_end(connection);
+        /* libevent has stopped sending what is left: it goes, or the second end says that nobody
+         * is there any more. */
+        bufferevent_enable(tls, EV_WRITE);
+    }
     make_dirty(connection);
 }
 

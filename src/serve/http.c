@@ -428,6 +428,20 @@ static uint16_t port_of(int fd)
                                                : ((struct sockaddr_in *)&address)->sin_port);
 }
 
+static gordian_status listen_on(struct httpd *http, const struct addrinfo *place,
+                                const char *address, uint16_t *port, gordian_error *error)
+{
+    int fd = open_socket(place);
+    if (fd < 0)
+        return fail(error, GORDIAN_IO, "cannot listen on '%s': %s", address, strerror(errno));
+    gordian_status status = httpd_adopt(http, fd, error);
+    if (status != GORDIAN_OK)
+        close(fd);
+    else if (port)
+        *port = port_of(fd);
+    return status;
+}
+
 gordian_status httpd_listen(struct httpd *http, const char *address, uint16_t *port,
                             gordian_error *error)
 {
@@ -443,16 +457,21 @@ gordian_status httpd_listen(struct httpd *http, const char *address, uint16_t *p
     if (trouble)
         return fail(error, GORDIAN_INPUT, "cannot listen on '%s': %s", address,
                     gai_strerror(trouble));
-    int fd = open_socket(found);
-    int failure = errno;
+    gordian_status status = GORDIAN_OK;
+    size_t before = http->listener_count;
+    /* A name may have several addresses, and the machine not all of them; if any port will do, they
+     * cannot all get the same. */
+    for (const struct addrinfo *place = found; place && status == GORDIAN_OK;
+         place = place->ai_next) {
+        bool any = http->listener_count > before;
+        if (any && number == 0)
+            break;
+        status = listen_on(http, place, address, port, error);
+        if (status == GORDIAN_IO && (errno == EADDRNOTAVAIL || errno == EAFNOSUPPORT) &&
+            (any || place->ai_next))
+            status = GORDIAN_OK;
+    }
     freeaddrinfo(found);
-    if (fd < 0)
-        return fail(error, GORDIAN_IO, "cannot listen on '%s': %s", address, strerror(failure));
-    gordian_status status = httpd_adopt(http, fd, error);
-    if (status != GORDIAN_OK)
-        close(fd);
-    else if (port)
-        *port = port_of(fd);
     return status;
 }
 

@@ -53,14 +53,23 @@ static gordian_status open_parts(struct http_server *http, struct server *server
     return GORDIAN_OK;
 }
 
+static gordian_status adopt(struct http_server *http, struct server *server, const int *fds,
+                            size_t count, gordian_error *error)
+{
+    gordian_status status = GORDIAN_OK;
+    for (size_t i = 0; i < count && status == GORDIAN_OK; i++) {
+        status = auth_check_socket(server->auth, fds[i], server->tls != NULL,
+                                   server->options.insecure, error);
+        if (status == GORDIAN_OK)
+            status = httpd_adopt(http->api.httpd, fds[i], error);
+    }
+    return status;
+}
+
 static gordian_status start_listening(struct http_server *http, struct server *server,
-                                      const char *address, int fd, gordian_error *error)
+                                      const char *address, gordian_error *error)
 {
     bool tls = server->tls != NULL, insecure = server->options.insecure;
-    if (fd >= 0) {
-        gordian_status status = auth_check_socket(server->auth, fd, tls, insecure, error);
-        return status == GORDIAN_OK ? httpd_adopt(http->api.httpd, fd, error) : status;
-    }
     char host[256];
     if (!httpd_host(address, host, sizeof host))
         return fail(error, GORDIAN_INPUT, "'%s' is not ADDRESS:PORT", address);
@@ -75,7 +84,7 @@ static gordian_status start_listening(struct http_server *http, struct server *s
 }
 
 gordian_status http_open(struct http_server **out, struct server *server, const char *address,
-                         int fd, gordian_error *error)
+                         const int *fds, size_t count, gordian_error *error)
 {
     gordian_allocator memory = memory_allocator(NULL);
     struct http_server *http = memory_zeroed(&memory, sizeof *http);
@@ -94,7 +103,8 @@ gordian_status http_open(struct http_server **out, struct server *server, const 
     rates_init(&http->api.rates, server->service);
     gordian_status status = open_parts(http, server, error);
     if (status == GORDIAN_OK)
-        status = start_listening(http, server, address, fd, error);
+        status = count > 0 ? adopt(http, server, fds, count, error)
+                           : start_listening(http, server, address, error);
     if (status == GORDIAN_OK)
         *out = http;
     else

@@ -205,14 +205,10 @@ static void tell_end(struct service *service, struct served *served,
 /* Is any of the members deadlocked still? A broken cycle has nobody else. */
 static bool still_stands(struct served *served, const struct open_incident *open)
 {
-    const uint32_t *dead;
-    size_t count;
     if (gordian_system_model(served->system) == GORDIAN_SINGLE_UNIT || open->left == 0)
         return false;
-    if (gordian_deadlocked(served->system, &dead, &count, NULL))
-        return true;
-    for (size_t i = 0; i < count; i++)
-        if (served->processes[dead[i]].incident == (uint32_t)(open - served->incidents))
+    for (uint32_t i = 0; i < open->member_count; i++)
+        if (open->members[i] != NOBODY && served_is_deadlocked(served, open->members[i]))
             return true;
     return false;
 }

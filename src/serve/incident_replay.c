@@ -102,9 +102,7 @@ static void write_process(struct json *json, struct service *service, struct ser
     json_key_text(json, "name", name ? name : "");
     json_key_bool(json, "waiting", record->since != 0);
     json_key_bool(json, "deadlocked", deadlocked);
-    if (record->since)
-        json_key_u64(json, "since_ms", served_waited(record, service->work->now));
-    json_key_text(json, "owner", service_owner(service, served, process));
+    service_process_json(json, service, served, process);
     json_shut(json);
 }
 

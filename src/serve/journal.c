@@ -284,16 +284,35 @@ bool journal_put_incident(struct batch *batch, const struct incident *incident)
     return true;
 }
 
+/* Frames that a failed write has left behind the last commit must be gone before a shorter one is
+ * written over their beginning: the rest would look like damage if the process were killed then
+ * (store_wal.c), even more if only the sync had failed and they end in a commit. */
+static int cut_leftovers(struct journal *journal)
+{
+    if (!journal->leftovers || journal->in_memory || !sqlite3_get_autocommit(journal->db))
+        return SQLITE_OK;
+    if (!wal_cut_unused(journal->db)) {
+        journal->system_error = errno;
+        return SQLITE_IOERR_TRUNCATE;
+    }
+    journal->leftovers = false;
+    return SQLITE_OK;
+}
+
 /* Runs a statement that gives no rows. */
 static int step(struct journal *journal, enum journal_statement which)
 {
     sqlite3_stmt *statement = journal->statements[which];
+    int trouble = cut_leftovers(journal);
+    if (trouble)
+        return trouble;
     errno = 0; /* SQLite does not always tell what the system said */
     int code = sqlite3_step(statement);
     int reset = sqlite3_reset(statement);
     if (code == SQLITE_DONE || code == SQLITE_ROW)
         return SQLITE_OK;
     journal->system_error = errno;
+    journal->leftovers = true;
     return reset ? reset : code;
 }
 

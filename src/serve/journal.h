@@ -58,8 +58,13 @@ struct journal {
     sqlite3_stmt *statements[JOURNAL_STATEMENTS];
     int wal_pages;    /* in the write-ahead log after the last commit */
     int system_error; /* errno of the last statement that failed */
+    bool leftovers;   /* one has: its frames may be in the log, and are cut off before the next */
     bool in_memory;
 };
+
+/* Cuts off what is behind the last commit of the log of an open database, between transactions.
+ * False: it could not be done (errno). In store_wal.c. */
+bool wal_cut_unused(sqlite3 *db);
 
 /* Opens or makes the database; NULL: one in memory. GORDIAN_INPUT: not one of ours, of another
  * version, or *damaged, which is set in any case. Messages leave it to the caller to name the file.

@@ -232,6 +232,16 @@ static void write_systems(const struct api *api, struct output *out)
 
 /* ------------------------------------------------------------------ the service */
 
+static uint64_t largest_session(const struct service *service)
+{
+    uint64_t largest = 0;
+    for (uint32_t i = 0; i < service->session_limit; i++) {
+        uint64_t bytes = service->sessions[i].in_use ? session_memory(service, i) : 0;
+        largest = bytes > largest ? bytes : largest;
+    }
+    return largest;
+}
+
 static void write_service(const struct api *api, struct output *out)
 {
     const struct service *service = api->service;
@@ -249,6 +259,10 @@ static void write_service(const struct api *api, struct output *out)
     one(out, "gordian_clients", "gauge", "Connections of clients.", service->client_count);
     one(out, "gordian_memory_bytes", "gauge", "Memory of all systems and sessions.",
         (double)service_memory_used(service));
+    one(out, "gordian_client_memory_max_bytes", "gauge",
+        "What the largest session makes the service keep.", (double)largest_session(service));
+    count(out, "gordian_client_memory_refused_total",
+          "Commands and events refused for their client's memory.", counters->over_memory);
     count(out, "gordian_connections_total", "Connections of clients so far.",
           counters->connections);
     count(out, "gordian_connections_refused_total", "Connections turned away.", counters->refused);

@@ -9,6 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#define KEEP_WANTS 16
+
 /* ------------------------------------------------------------------ configuration */
 
 void served_config_init(struct served_config *config, enum served_kind kind)
@@ -176,6 +178,7 @@ gordian_status served_open(struct served **out, const char *name, size_t length,
         return fail_memory(error);
     served->memory = memory;
     served->config = *config;
+    served->opener.session = GORDIAN_NONE;
     memcpy(served->name, name, length);
     gordian_answer_init(&served->answer, GORDIAN_VERDICT_ONLY);
     gordian_status status = open_engine(served, error);
@@ -201,6 +204,7 @@ void served_close(struct served *served)
     for (uint32_t i = 0; i < served->incident_count; i++)
         memory_free(&memory, served->incidents[i].members);
     memory_free(&memory, served->processes);
+    memory_free(&memory, served->adders);
     memory_free(&memory, served->incidents);
     memory_free(&memory, served->edges);
     memory_free(&memory, served->served_list);
@@ -295,14 +299,30 @@ gordian_status served_reserve(struct served *served, uint32_t process, gordian_e
     return GORDIAN_OK;
 }
 
-/* Its id may come back: keeps only the room it has for wants. */
+/* Its id may come back: keeps only the room it has for wants, if that is little. */
 static void forget_record(struct served *served, uint32_t process)
 {
     struct served_process *record = &served->processes[process];
     struct served_process next = fresh;
-    next.wants = record->wants;
-    next.want_room = record->want_room;
+    if (record->want_room > KEEP_WANTS) {
+        memory_free(&served->memory, record->wants);
+    } else {
+        next.wants = record->wants;
+        next.want_room = record->want_room;
+    }
     *record = next;
+}
+
+bool served_reserve_adder(struct served *served)
+{
+    static const struct served_owner nobody = {.session = GORDIAN_NONE};
+    uint32_t old = served->adder_room;
+    if (!memory_grow32(&served->memory, &served->adders, &served->adder_room,
+                       served_resource_limit(served) + 1, sizeof *served->adders))
+        return false;
+    for (uint32_t i = old; i < served->adder_room; i++)
+        served->adders[i] = nobody;
+    return true;
 }
 
 static gordian_status restore_wants(struct served *served, uint32_t process, gordian_error *error)
@@ -329,6 +349,7 @@ gordian_status served_restored(struct served *served, gordian_error *error)
     uint32_t limit = served_process_limit(served);
     gordian_status status = limit ? served_reserve(served, limit - 1, error) : GORDIAN_OK;
     served->process_count = served->resource_count = served->waiting = 0;
+    served->unresolved = true;
     served->name_bytes = 0;
     for (uint32_t p = 0; p < limit && !status; p++) {
         const char *name = served_process_name(served, p, buffer);
@@ -336,6 +357,8 @@ gordian_status served_restored(struct served *served, gordian_error *error)
             continue;
         served->process_count++;
         served->name_bytes += strlen(name);
+        if (served->system)
+            served_recount_held(served, p);
         if (!served_is_waiting(served, p))
             continue;
         served->waiting++;
@@ -487,6 +510,7 @@ gordian_status served_declare_process(struct served *served, const char *name, s
         return fail_memory(error);
     if (is_new)
         status = served_reserve(served, next_process(served), error);
+    uint64_t before = is_new ? 0 : served_process_cost(served, known);
     if (!status && served->bank)
         status = bank_process(served, copy, claims, count, &known, error);
     else if (!status && is_new)
@@ -498,6 +522,9 @@ gordian_status served_declare_process(struct served *served, const char *name, s
         served->process_count++;
         served->name_bytes += length;
         note_other(served);
+    } else {
+        served_charge(served, served->processes[known].owner, before,
+                      served_process_cost(served, known));
     }
     *id = known;
     return GORDIAN_OK;
@@ -644,4 +671,29 @@ gordian_status served_edges(struct served *served, enum served_side side, uint32
     *edges = served->edges;
     *count = there;
     return GORDIAN_OK;
+}
+
+size_t served_first_holders(const struct served *served, uint32_t resource, gordian_edge *edges,
+                            size_t room)
+{
+    size_t count = 0;
+    if (served->system) {
+        const struct rag *graph = system_graph(served->system);
+        struct rag_edge hold;
+        uint32_t ref = rag_is_resource(graph, resource) ? rag_first_holder(graph, resource) : NONE;
+        for (; ref != NONE && count < room; ref = hold.next) {
+            hold = rag_holder(graph, ref);
+            edges[count++] = (gordian_edge){hold.units, hold.process, resource, false};
+        }
+        return count;
+    }
+    const struct ledger *ledger = &served->bank->ledger;
+    for (uint32_t i = 0; ledger_is_resource(ledger, resource) &&
+                         i < ledger->columns[resource].count && count < room;
+         i++) {
+        const struct ledger_claimant *claimant = &ledger->columns[resource].claimants[i];
+        if (claimant->held > 0)
+            edges[count++] = (gordian_edge){claimant->held, claimant->process, resource, false};
+    }
+    return count;
 }

@@ -57,6 +57,14 @@ struct served_process {
     gordian_want *wants; /* else NULL unused, or room for what it waits for */
     uint32_t want_count; /* 1: `want`; more: `wants`; 0: it does not wait */
     uint32_t want_room;
+    uint32_t held; /* detect: how many resources of several units it holds */
+};
+
+/* Who added a resource or opened a system: a session's slot, and its serial number, as slots are
+ * used again. */
+struct served_owner {
+    uint32_t session; /* GORDIAN_NONE: nobody any more */
+    uint32_t serial;
 };
 
 /* How long it has waited, by a clock that may have been set back. */
@@ -100,10 +108,17 @@ struct served {
     uint32_t waiting;                       /* processes that wait */
     uint64_t name_bytes;                    /* of all names */
 
+    struct served_owner *adders; /* by resource */
+    uint32_t adder_room;
+    struct served_owner opener;
+    uint64_t *const *accounts; /* by session: what it makes the service keep; NULL: not counted */
+    struct meter *meter;       /* counts what the system takes; NULL: nobody does */
+
     uint64_t seq; /* events so far */
     struct served_counters counters;
     struct recent recent;
 
+    bool unresolved; /* recovery may have left a deadlock behind, for lack of memory */
     struct open_incident *incidents; /* in no order */
     uint32_t incident_count, incident_room;
 
@@ -173,10 +188,13 @@ gordian_status served_feed(struct served *served, const gordian_event *events, s
 /* Who was served by the last served_feed, in order. */
 const uint32_t *served_served(const struct served *served, size_t *count);
 
-/* Chooses a victim by the system's policy and ends it, as gordian_recover_one does. GORDIAN_END:
- * nobody is deadlocked. Whom it served joins the list above. */
-gordian_status served_recover(struct served *served, uint64_t now, gordian_victim *victim,
-                              gordian_error *error);
+/* After an event of `process` has closed a deadlock: chooses a victim by the system's policy and
+ * ends it, as gordian_recover_one does. GORDIAN_END: nobody is deadlocked any more. Whom it served
+ * joins the list above. `weigh`: the victim's weight is wanted. */
+gordian_status served_recover(struct served *served, uint32_t process, uint64_t now, bool weigh,
+                              gordian_victim *victim, gordian_error *error);
+/* Can this process never run again? */
+bool served_is_deadlocked(struct served *served, uint32_t process);
 
 /* For calls beside served_feed that serve (a bank's declarations, recovery): room beforehand for
  * all who wait, then those who were, which joins them to the list above. */
@@ -205,9 +223,46 @@ void served_drop_owner(struct served *served, uint32_t process, uint32_t *head);
 /* Room for the record of `process`. image_load calls it and sets `since` and `owner` of those in
  * use; served_restored, called after it, does the rest. */
 gordian_status served_reserve(struct served *served, uint32_t process, gordian_error *error);
+/* Room to say who adds the next resource. */
+bool served_reserve_adder(struct served *served);
 /* The graph is there: fills in what follows from it (what is waited for, counts). Owners get their
  * lists from the service. */
 gordian_status served_restored(struct served *served, gordian_error *error);
+
+/* ------------------------------------------------------------------ what things take */
+
+/* Bytes, their share of all tables included: see served_cost.c. */
+#define SERVED_EDGE_BYTES 40 /* a hold or a wait that is not part of a record: 32, and room */
+
+uint64_t served_system_cost(void);
+uint64_t served_resource_cost(const struct served *served, size_t name_length);
+uint64_t served_new_process_cost(const struct served *served, size_t name_length, size_t claims);
+/* With all it claims, holds and waits for; 0: there is no such process. */
+uint64_t served_process_cost(const struct served *served, uint32_t process);
+/* The event makes it no more than so much more. */
+uint64_t served_event_cost(const struct served *served, const gordian_event *event);
+
+/* The part of a process's cost that changes with its events. */
+static inline uint64_t served_wait_cost(const struct served_process *process)
+{
+    uint64_t further = process->want_count > 1 ? process->want_count - 1 : 0;
+    return (process->held + further) * SERVED_EDGE_BYTES +
+           process->want_room * sizeof(gordian_want);
+}
+
+/* Something of `owner`'s takes `after` instead of `before`. */
+static inline void served_charge(const struct served *served, uint32_t owner, uint64_t before,
+                                 uint64_t after)
+{
+    if (before != after && owner != GORDIAN_NONE && served->accounts)
+        (*served->accounts)[owner] += after - before;
+}
+
+/* Keep `held`: after a request was granted, after a release, from the graph. */
+void served_count_granted(struct served *served, uint32_t process, const gordian_want *wants,
+                          size_t count);
+void served_count_released(struct served *served, uint32_t process, uint32_t resource);
+void served_recount_held(struct served *served, uint32_t process);
 
 /* ------------------------------------------------------------------ edges */
 
@@ -222,5 +277,8 @@ enum served_side {
 
 gordian_status served_edges(struct served *served, enum served_side side, uint32_t id,
                             const gordian_edge **edges, size_t *count, gordian_error *error);
+/* The first holders of a resource, without looking at the others; how many. */
+size_t served_first_holders(const struct served *served, uint32_t resource, gordian_edge *edges,
+                            size_t room);
 
 #endif

@@ -1,5 +1,6 @@
 /* Events of a served system: fed to its engine one by one, and what each changed written down. */
 #include "base/error.h"
+#include "detect/ahead.h"
 #include "serve/served.h"
 #include "wire/wire.h"
 
@@ -94,12 +95,31 @@ static inline bool reserve_served(struct served *served)
                        sizeof *served->served_list);
 }
 
+/* Are there holds that take memory of their own? */
+static inline bool counts_holds(const struct served *served)
+{
+    return served->system && gordian_system_model(served->system) != GORDIAN_SINGLE_UNIT;
+}
+
+/* A request of this process has been granted. */
+static inline void count_grant(struct served *served, uint32_t process, const gordian_want *wants,
+                               size_t count)
+{
+    if (counts_holds(served))
+        served_count_granted(served, process, wants, count);
+}
+
 void served_note_served(struct served *served, const uint32_t *processes, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         uint32_t process = processes[i];
+        struct served_process *record = &served->processes[process];
+        uint64_t before = served_wait_cost(record);
+        count_grant(served, process, record->want_count == 1 ? &record->want : record->wants,
+                    record->want_count);
         note_waits(served, RECENT_ADD_HOLD, process);
         end_wait(served, process);
+        served_charge(served, record->owner, before, served_wait_cost(record));
         served->served_list[served->served_count++] = process;
     }
     served->counters.served += count;
@@ -148,6 +168,7 @@ static void note_leaving(struct served *served, uint32_t process, const struct l
 {
     if (served->processes[process].since)
         end_wait(served, process);
+    served->processes[process].held = 0;
     for (size_t i = 0; i < leaving->count; i++)
         recent_change(&served->recent, RECENT_DROP_HOLD, process, leaving->edges[i].resource,
                       leaving->edges[i].units);
@@ -190,6 +211,19 @@ static gordian_status detect_feed(struct served *served, const gordian_event *ev
     return GORDIAN_OK;
 }
 
+/* What the event has changed in the books of its process. */
+static inline void count_holds(struct served *served, const gordian_event *event, uint8_t outcome)
+{
+    const gordian_want one = {event->units, event->resource};
+    if (!counts_holds(served))
+        return;
+    if (outcome == GORDIAN_GRANTED)
+        served_count_granted(served, event->process, event->wants ? event->wants : &one,
+                             event->wants ? event->want_count : 1);
+    else if (outcome == GORDIAN_RELEASED)
+        served_count_released(served, event->process, event->resource);
+}
+
 static gordian_status detect_event(struct served *served, const gordian_event *event, uint64_t now,
                                    struct served_result *answer, gordian_error *error)
 {
@@ -225,6 +259,7 @@ static gordian_status detect_event(struct served *served, const gordian_event *e
     case GORDIAN_REFUSED:
         break;
     }
+    count_holds(served, event, (uint8_t)result.outcome);
     if (result.served_count) {
         size_t count;
         const uint32_t *list = gordian_served(served->system, &count);
@@ -311,12 +346,12 @@ static gordian_status bank_event(struct served *served, const gordian_event *eve
     }
     note_event(served, event, now, (uint8_t)said->verdict);
     note_verdict(served, event, now, &leaving);
-    size_t before = served->served_count;
+    size_t listed = served->served_count;
     served_note_answer(served);
     *answer = (struct served_result){
         .outcome = (uint8_t)said->verdict,
         .reason = (uint8_t)(said->reason | (said->waits ? WIRE_WAITS : 0)),
-        .served = (uint32_t)(served->served_count - before),
+        .served = (uint32_t)(served->served_count - listed),
     };
     return GORDIAN_OK;
 }
@@ -335,6 +370,14 @@ static inline bool must_stop(const struct served *served, const gordian_event *e
            served->processes[event->process].incident != GORDIAN_NONE;
 }
 
+/* What the process of an event takes, as far as events change it; it need not exist. */
+static inline uint64_t cost_of(const struct served *served, uint32_t process)
+{
+    if (served->bank)
+        return served_process_cost(served, process);
+    return process < served->process_room ? served_wait_cost(&served->processes[process]) : 0;
+}
+
 gordian_status served_feed(struct served *served, const gordian_event *events, size_t count,
                            uint64_t now, struct served_result *results, size_t *done,
                            gordian_error *error)
@@ -346,8 +389,12 @@ gordian_status served_feed(struct served *served, const gordian_event *events, s
     while (taken < count) {
         const gordian_event *event = &events[taken];
         struct served_result *result = &results[taken];
+        uint64_t before = cost_of(served, event->process);
         status = served->system ? detect_event(served, event, now, result, error)
                                 : bank_event(served, event, now, result, error);
+        if (event->process < served->process_room) /* also if it failed: room was made */
+            served_charge(served, served->processes[event->process].owner, before,
+                          cost_of(served, event->process));
         if (status)
             break;
         served->counters.outcomes[result->outcome & 15]++;
@@ -359,23 +406,48 @@ gordian_status served_feed(struct served *served, const gordian_event *events, s
     return status;
 }
 
-gordian_status served_recover(struct served *served, uint64_t now, gordian_victim *victim,
-                              gordian_error *error)
+/* Whoever is deadlocked waits for the one whose event it was, unless there was a deadlock before.
+ */
+static gordian_status end_one(struct served *served, uint32_t process, bool weigh,
+                              gordian_victim *victim, gordian_error *error)
 {
-    if (!reserve_served(served))
-        return fail_memory(error);
+    gordian_policy policy = served->config.recover;
     gordian_status status =
-        gordian_recover_one(served->system, served->config.recover, victim, error);
+        served->unresolved
+            ? gordian_recover_one(served->system, policy, victim, error)
+            : system_recover_near(served->system, policy, process, weigh, victim, error);
+    if (status)
+        served->unresolved = status != GORDIAN_END;
+    return status;
+}
+
+gordian_status served_recover(struct served *served, uint32_t process, uint64_t now, bool weigh,
+                              gordian_victim *victim, gordian_error *error)
+{
+    if (!reserve_served(served)) {
+        served->unresolved = true;
+        return fail_memory(error);
+    }
+    gordian_status status = end_one(served, process, weigh, victim, error);
     if (status)
         return status;
     struct leaving leaving = {.edges = victim->frees, .count = victim->frees_count};
+    const struct served_process *record = &served->processes[victim->process];
+    uint64_t before = served_wait_cost(record);
     gordian_event event = {.op = GORDIAN_EXIT, .process = victim->process, .to = GORDIAN_NONE};
     served->counters.recovered++;
     recent_grow(&served->recent, &served->memory);
     note_event(served, &event, now, GORDIAN_EXITED);
     note_leaving(served, victim->process, &leaving);
+    served_charge(served, record->owner, before, served_wait_cost(record));
     served_note_served(served, victim->served, victim->served_count);
     return GORDIAN_OK;
+}
+
+bool served_is_deadlocked(struct served *served, uint32_t process)
+{
+    bool dead = false;
+    return served->system && !system_is_dead(served->system, process, &dead, NULL) && dead;
 }
 
 gordian_status served_ask(struct served *served, const gordian_event *request, uint8_t *outcome,

@@ -138,17 +138,25 @@ static void reload(struct server *server)
     gordian_error error = {0};
     server->reload = false;
     systemd_reloading(&server->systemd);
-    if (auth_reload(server->auth, &error))
+    bool good = true;
+    if (auth_reload(server->auth, &error)) {
         server_log(server, 3, "the old tokens stay: %s", error.message);
-    if (server->tls && tls_reload(server->tls, &error))
+        good = false;
+    }
+    if (server->tls && tls_reload(server->tls, &error)) {
         server_log(server, 3, "the old certificate stays: %s", error.message);
+        good = false;
+    }
     if (server->options.reload) {
-        server->options.reload(server->options.reload_context, &server->options);
+        good &= server->options.reload(server->options.reload_context, &server->options);
         service_set_limits(server->service, &server->options.limits);
         store_keep_incidents(server->store, server->options.keep_incidents_ms);
     }
     systemd_ready(&server->systemd);
-    server_log(server, 6, "reloaded");
+    if (good)
+        server_log(server, 6, "reloaded");
+    else
+        server_log(server, 3, "not everything could be reloaded: see above");
 }
 
 /* Nobody new; whoever is there gets its answers and is told to come back. */

@@ -45,7 +45,8 @@ struct server_options {
     struct service_limits limits;
     /* SIGHUP: what may change while it runs (limits, keep_incidents_ms) is read again. May be NULL.
      */
-    void (*reload)(void *context, struct server_options *options);
+    bool (*reload)(void *context,
+                   struct server_options *options); /* false: it said what is wrong */
     void *reload_context;
     /* A line for the operator: 3 error, 4 warning, 6 info, 7 debug (as syslog has them). */
     void (*log)(void *context, int level, const char *text);
@@ -69,6 +70,7 @@ struct server {
         struct evconnlistener *event;
         bool is_unix;
         bool inherited; /* from systemd: the file is not ours to remove */
+        uint64_t inode; /* of a Unix socket of ours: it may have been replaced by another's */
     } listeners[SERVER_LISTENERS];
     size_t listener_count;
 
@@ -113,9 +115,11 @@ void server_log(const struct server *server, int level, const char *format, ...)
 
 /* ---- the HTTP part (http.c), as the server calls it */
 
-/* `fd`: a listening socket handed over; -1: listens on `address`. On failure *out is NULL. */
+/* `fds`: `count` listening sockets handed over; none: listens on `address`. On failure *out is
+ * NULL.
+ */
 gordian_status http_open(struct http_server **out, struct server *server, const char *address,
-                         int fd, gordian_error *error);
+                         const int *fds, size_t count, gordian_error *error);
 void http_close(struct http_server *http);
 
 /* ---- connections (connection.c), as the server calls them */

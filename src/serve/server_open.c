@@ -253,17 +253,24 @@ static gordian_status clear_path(const char *path, const struct sockaddr_un *add
         return GORDIAN_OK;
     if (!S_ISSOCK(found.st_mode))
         return fail(error, GORDIAN_INPUT, "%.200s: exists and is no socket", path);
-    bool alive = true;
-    for (int tries = 0; alive && tries < LOCK_TRIES; tries++) {
+    int why = 0;
+    for (int tries = 0; why == 0 && tries < LOCK_TRIES; tries++) {
         if (tries > 0)
             usleep(LOCK_WAIT_US);
         int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-        alive = fd >= 0 && connect(fd, (const struct sockaddr *)address, sizeof *address) == 0;
+        if (fd < 0 || connect(fd, (const struct sockaddr *)address, sizeof *address) != 0)
+            why = errno;
         if (fd >= 0)
             close(fd);
     }
-    if (alive)
-        return fail(error, GORDIAN_UNAVAILABLE, "%.200s: another service listens there", path);
+    if (why == 0)
+        return fail(error, GORDIAN_UNAVAILABLE,
+                    "%.200s: another service listens there; name another socket (--socket)", path);
+    if (why != ECONNREFUSED && why != ENOENT) /* not ours to say that nobody does */
+        return fail(
+            error, GORDIAN_UNAVAILABLE,
+            "%.200s: there is a socket, and it cannot be tried whether somebody listens: %s", path,
+            strerror(why));
     unlink(path);
     return GORDIAN_OK;
 }
@@ -277,6 +284,18 @@ static gordian_status set_modes(const struct server *server, const char *path, g
     if (chmod(path, auth_peers_mode(&server->peers)) != 0)
         return fail(error, GORDIAN_IO, "%.200s: %s", path, strerror(errno));
     return GORDIAN_OK;
+}
+
+static uint64_t inode_of(const char *path)
+{
+    struct stat found;
+    return lstat(path, &found) == 0 ? found.st_ino : 0;
+}
+
+static void remove_socket(const char *path, uint64_t inode)
+{
+    if (inode_of(path) == inode)
+        unlink(path);
 }
 
 static gordian_status listen_unix(struct server *server, const char *path, gordian_error *error)
@@ -305,7 +324,10 @@ static gordian_status listen_unix(struct server *server, const char *path, gordi
         unlink(path);
         return status;
     }
-    return add_listener(server, fd, true, false, error);
+    status = add_listener(server, fd, true, false, error);
+    if (!status)
+        server->listeners[server->listener_count - 1].inode = inode_of(path);
+    return status;
 }
 
 /* ------------------------------------------------------------------ TCP */
@@ -328,7 +350,7 @@ static gordian_status split_address(const char *text, char *host, size_t host_si
     if (!colon)
         strcpy(host, "127.0.0.1");
     strcpy(port, colon ? colon + 1 : text);
-    if (port[0] == '\0' || strspn(port, "0123456789") != strlen(port))
+    if (port[0] == '\0' || strspn(port, "0123456789") != strlen(port) || atol(port) > 65535)
         return fail(error, GORDIAN_INPUT, "'%.100s': expected ADDR:PORT", text);
     return GORDIAN_OK;
 }
@@ -360,6 +382,12 @@ static int bind_patiently(const struct addrinfo *place)
     return fd;
 }
 
+/* An address that this machine does not have: of a name with several, the others will do. */
+static bool is_not_here(int why)
+{
+    return why == EADDRNOTAVAIL || why == EAFNOSUPPORT;
+}
+
 static void tell_port(const struct server *server, int fd, const char *host)
 {
     struct sockaddr_storage bound;
@@ -368,7 +396,8 @@ static void tell_port(const struct server *server, int fd, const char *host)
     if (getsockname(fd, (struct sockaddr *)&bound, &size) == 0 &&
         getnameinfo((const struct sockaddr *)&bound, size, NULL, 0, port, sizeof port,
                     NI_NUMERICSERV) == 0)
-        server_log(server, 6, "listening on %s:%s%s", host, port, server->tls ? " (TLS)" : "");
+        server_log(server, 6, strchr(host, ':') ? "listening on [%s]:%s%s" : "listening on %s:%s%s",
+                   host, port, server->tls ? " (TLS)" : "");
 }
 
 static gordian_status listen_tcp(struct server *server, const char *text, gordian_error *error)
@@ -384,12 +413,16 @@ static gordian_status listen_tcp(struct server *server, const char *text, gordia
     int trouble = getaddrinfo(host[0] ? host : NULL, port, &hints, &list);
     if (trouble)
         return fail(error, GORDIAN_INPUT, "'%.100s': %s", text, gai_strerror(trouble));
+    bool any = false;
     for (const struct addrinfo *place = list; place && !status; place = place->ai_next) {
         int fd = bind_patiently(place);
+        if (fd < 0 && is_not_here(errno) && (any || place->ai_next))
+            continue;
         if (fd < 0) {
-            status = fail(error, GORDIAN_IO, "%.100s: %s", text, strerror(errno));
+            status = fail(error, GORDIAN_IO, "cannot listen on %.100s: %s", text, strerror(errno));
             break;
         }
+        any = true;
         tell_port(server, fd, host);
         status = add_listener(server, fd, false, false, error);
     }
@@ -416,13 +449,14 @@ static gordian_status listen_all(struct server *server, const char *list, gordia
 
 /* ------------------------------------------------------------------ all of them */
 
-/* Sockets that systemd has opened; *http is the one for HTTP. */
-static gordian_status adopt(struct server *server, int *http, gordian_error *error)
+/* Sockets that systemd has opened; `http`: those for HTTP, *count of them. */
+static gordian_status adopt(struct server *server, int http[SYSTEMD_SOCKETS_MAX], size_t *count,
+                            gordian_error *error)
 {
     for (size_t i = 0; i < server->systemd.socket_count; i++) {
         const struct systemd_socket *socket = &server->systemd.sockets[i];
         if (socket->use == SYSTEMD_HTTP) {
-            *http = socket->fd;
+            http[(*count)++] = socket->fd;
             continue;
         }
         gordian_status status = GORDIAN_OK;
@@ -440,19 +474,20 @@ static gordian_status adopt(struct server *server, int *http, gordian_error *err
 static gordian_status open_listeners(struct server *server, gordian_error *error)
 {
     const struct server_options *options = &server->options;
-    int http = -1;
-    gordian_status status = adopt(server, &http, error);
+    int fds[SYSTEMD_SOCKETS_MAX];
+    size_t count = 0;
+    gordian_status status = adopt(server, fds, &count, error);
     if (!status && options->socket && !systemd_listens(&server->systemd, options->socket))
         status = listen_unix(server, options->socket, error);
     if (!status && options->listen)
         status = listen_all(server, options->listen, error);
     const char *address = options->http ? options->http : SERVER_DEFAULT_HTTP;
-    if (status || (http < 0 && strcmp(address, "none") == 0))
+    if (status || (count == 0 && strcmp(address, "none") == 0))
         return status;
-    status = http_open(&server->http, server, address, http, error);
-    for (int tries = 1; status == GORDIAN_IO && http < 0 && tries < LOCK_TRIES; tries++) {
+    status = http_open(&server->http, server, address, fds, count, error);
+    for (int tries = 1; status == GORDIAN_IO && count == 0 && tries < LOCK_TRIES; tries++) {
         usleep(LOCK_WAIT_US);
-        status = http_open(&server->http, server, address, http, error);
+        status = http_open(&server->http, server, address, fds, count, error);
     }
     return status;
 }
@@ -524,7 +559,7 @@ void server_close(struct server *server)
     for (size_t i = 0; i < server->listener_count; i++) {
         evconnlistener_free(server->listeners[i].event);
         if (server->listeners[i].is_unix && !server->listeners[i].inherited)
-            unlink(server->options.socket);
+            remove_socket(server->options.socket, server->listeners[i].inode);
     }
     server_remove_events(server);
     if (server->stop_at) /* an orderly end: the next start is quick */

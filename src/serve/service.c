@@ -4,9 +4,7 @@
 #include "base/clock.h"
 #include "serve/service_parts.h"
 
-#include <malloc.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -14,7 +12,7 @@
 /* Leases are looked at this often. */
 #define TICK_MS 100
 
-/* ------------------------------------------------------------------ options, memory */
+/* ------------------------------------------------------------------ options */
 
 void service_options_init(struct service_options *options)
 {
@@ -28,36 +26,11 @@ void service_options_init(struct service_options *options)
                 .session_names = 4000000,
                 .session_resources = 4000000,
                 .session_systems = 16,
+                .session_memory = 1u << 30,
                 .lease_max_ms = 24u * 3600 * 1000,
                 .incidents_second = 10,
             },
     };
-}
-
-/* Counts what is allocated, by what the C library says it gave. */
-struct service_memory {
-    gordian_allocator counting;
-    uint64_t used;
-};
-
-static void *count_resize(void *context, void *pointer, size_t size)
-{
-    struct service_memory *memory = context;
-    size_t before = pointer ? malloc_usable_size(pointer) : 0;
-    if (size == 0) {
-        free(pointer);
-        memory->used -= before;
-        return NULL;
-    }
-    void *grown = realloc(pointer, size);
-    if (grown)
-        memory->used += malloc_usable_size(grown) - before;
-    return grown;
-}
-
-uint64_t service_memory_used(const struct service *service)
-{
-    return service->used ? service->used->used : 0;
 }
 
 /* ------------------------------------------------------------------ time */
@@ -87,6 +60,7 @@ void service_begin(struct service *service)
     service->work->steady = service_steady(service);
     service->work->code = 0;
     service->work->retry_ms = 0;
+    quota_begin(service);
 }
 
 /* ------------------------------------------------------------------ the journal */
@@ -148,13 +122,12 @@ static struct service *allocate(const struct service_options *options)
     service->next_incident = 1;
     if (options->allocator)
         return service;
-    service->used = memory_zeroed(&memory, sizeof *service->used);
-    if (!service->used) {
+    service->meter = meter_new(NULL);
+    if (!service->meter) {
         memory_free(&memory, service);
         return NULL;
     }
-    service->used->counting = (gordian_allocator){count_resize, service->used};
-    service->memory = service->used->counting;
+    service->memory = *meter_allocator(service->meter);
     return service;
 }
 
@@ -202,12 +175,12 @@ void service_free(struct service *service)
     while (service->clients)
         service_detach(service->clients);
     for (uint32_t i = 0; i < service->system_limit; i++)
-        served_close(service->systems[i]);
+        service_close_served(service->systems[i]);
     memory_free(&service->memory, service->systems);
     sessions_free(service);
     close_work(service);
     gordian_allocator memory = memory_allocator(service->options.allocator);
-    memory_free(&memory, service->used);
+    meter_free(service->meter);
     memory_free(&memory, service);
 }
 
@@ -386,14 +359,6 @@ uint32_t service_pause_ms(const struct client *client)
     return ms < 60000 ? (uint32_t)ms : 60000;
 }
 
-void client_gives_back(struct client *client, size_t resources)
-{
-    if (client->session == NOBODY)
-        return;
-    struct session *session = &client->service->sessions[client->session];
-    session->resources -= resources < session->resources ? (uint32_t)resources : session->resources;
-}
-
 /* ------------------------------------------------------------------ taking */
 
 static size_t begin_form(struct client *client, const unsigned char *bytes, size_t count,
@@ -514,6 +479,21 @@ const char *service_owner(const struct service *service, const struct served *se
     return owner < service->session_limit ? service->sessions[owner].name : "";
 }
 
+void service_process_json(struct json *json, const struct service *service,
+                          const struct served *served, uint32_t process)
+{
+    uint64_t since = process < served->process_room ? served->processes[process].since : 0;
+    const char *owner = service_owner(service, served, process);
+    if (since)
+        json_key_u64(json, "since_ms", since);
+    else
+        json_key_null(json, "since_ms");
+    if (*owner)
+        json_key_text(json, "owner", owner);
+    else
+        json_key_null(json, "owner");
+}
+
 void service_watch(struct service *service, struct service_watcher *watcher)
 {
     watcher->next = service->watchers;
@@ -532,4 +512,5 @@ void service_unwatch(struct service *service, struct service_watcher *watcher)
 void service_set_limits(struct service *service, const struct service_limits *limits)
 {
     service->options.limits = *limits;
+    quota_set_limit(service);
 }

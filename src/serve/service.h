@@ -37,8 +37,9 @@ struct service_limits {
     uint32_t session_systems;   /* it may open (16) */
     uint32_t events_a_second;   /* of a client; 0: no limit (0) */
     uint32_t lease_max_ms;      /* (24 h) */
-    uint64_t memory;            /* of all systems, bytes; 0: no limit (0) */
-    uint32_t incidents_second;  /* kept with a replay, of a system; further ones without (10) */
+    uint64_t session_memory; /* what a session makes the service keep, bytes; 0: no limit (1 GiB) */
+    uint64_t memory;         /* of all systems, bytes; 0: no limit (0) */
+    uint32_t incidents_second; /* kept with a replay, of a system; further ones without (10) */
 };
 
 /* The journal as the service needs it. */
@@ -95,6 +96,7 @@ struct client {
     struct output out;          /* answers, in memory */
     uint64_t mark;              /* what is in `out` may be sent when this record is kept */
     uint64_t lines;             /* read so far, in the form of lines */
+    size_t buffered;            /* the server's: bytes it keeps for this client beside `out` */
     char label[64];             /* for the log: "unix uid 1000", "10.0.0.1:4711" */
 
     /* The bucket of events: how many may come now, in thousandths, below 0 after a large frame. */
@@ -138,6 +140,7 @@ struct service_counters {
     uint64_t duplicates;
     uint64_t cut_off;                 /* clients that did not read */
     uint64_t throttled;               /* times a client was made to wait for its quota */
+    uint64_t over_memory;             /* commands and events refused for a client's memory */
     uint64_t leases_ended;            /* sessions that were lost */
     uint64_t turns;                   /* of the loop */
     struct metrics_histogram latency; /* from the arrival of an event to its answer's departure */
@@ -160,6 +163,8 @@ struct service {
     uint32_t system_limit, system_room, system_count;
     struct session *sessions; /* by slot */
     uint32_t session_limit, session_room, session_count, free_session;
+    uint64_t *accounts; /* by slot: see quota.c */
+    uint32_t account_room, serials;
     uint32_t *session_hash; /* by id: the first slot */
     uint32_t session_hash_size;
     struct client *clients; /* a list */
@@ -172,8 +177,8 @@ struct service {
     bool stopping;
     bool unkept; /* the last record could not be appended for lack of memory: it is tried again,
                     and until then nothing is applied or sent */
-    struct service_memory *used; /* what the systems take, see service_memory_used */
-    struct service_work *work;   /* scratch of service*.c */
+    struct meter *meter;       /* what the systems take; NULL with an allocator of the caller's */
+    struct service_work *work; /* scratch of service*.c */
 };
 
 /* An empty service with one system, "default". On failure *out is NULL. */
@@ -192,9 +197,15 @@ struct served *service_find(const struct service *service, const char *name, siz
 /* The name of the session a process belongs to, for people; "" if it has none. */
 const char *service_owner(const struct service *service, const struct served *served,
                           uint32_t process);
+/* What every JSON object of a process has alike: "since_ms", when it began to wait, in ms since
+ * 1970, or null; "owner" or null. */
+void service_process_json(struct json *json, const struct service *service,
+                          const struct served *served, uint32_t process);
 
 /* Bytes of memory all systems and sessions take; 0 with an allocator of the caller's. */
 uint64_t service_memory_used(const struct service *service);
+/* What a session makes the service keep, as its quota counts it. */
+uint64_t session_memory(const struct service *service, uint32_t session);
 
 void service_watch(struct service *service, struct service_watcher *watcher);
 void service_unwatch(struct service *service, struct service_watcher *watcher);

@@ -111,26 +111,57 @@ static bool reserve_system(struct service *service, uint32_t slot)
 }
 
 /* The engine there was may not be here any more: then another goes on. */
-static gordian_status open_served(struct service *service, const struct wire_open *open,
-                                  const struct served_config *config, struct served **served,
-                                  gordian_error *error)
+static gordian_status open_any(struct service *service, const struct wire_open *open,
+                               const struct served_config *config, const gordian_allocator *memory,
+                               struct served **served, gordian_error *error)
 {
     gordian_status status =
-        served_open(served, open->name.text, open->name.length, config, &service->memory, error);
+        served_open(served, open->name.text, open->name.length, config, memory, error);
     if (status != GORDIAN_UNAVAILABLE || !service->replaying)
         return status;
     struct served_config other = *config;
     strcpy(other.engine, "auto");
-    status =
-        served_open(served, open->name.text, open->name.length, &other, &service->memory, error);
+    status = served_open(served, open->name.text, open->name.length, &other, memory, error);
     if (!status)
         (*served)->config = *config;
     return status;
 }
 
+static gordian_status open_served(struct service *service, const struct wire_open *open,
+                                  const struct served_config *config, struct served **served,
+                                  gordian_error *error)
+{
+    struct meter *meter = NULL;
+    gordian_status status = service_new_meter(service, &meter, error);
+    if (status)
+        return status;
+    status = open_any(service, open, config, meter ? meter_allocator(meter) : &service->memory,
+                      served, error);
+    if (status)
+        meter_free(meter);
+    else
+        (*served)->meter = meter;
+    return status;
+}
+
+gordian_status service_new_meter(struct service *service, struct meter **meter,
+                                 gordian_error *error)
+{
+    *meter = service->meter ? meter_new(service->meter) : NULL;
+    return service->meter && !*meter ? fail_memory(error) : GORDIAN_OK;
+}
+
+void service_close_served(struct served *served)
+{
+    struct meter *meter = served ? served->meter : NULL;
+    served_close(served);
+    meter_free(meter);
+}
+
 void service_add_system(struct service *service, uint32_t slot, struct served *served)
 {
     served->slot = slot;
+    served->accounts = &service->accounts;
     service->systems[slot] = served;
     service->system_count++;
     for (struct service_watcher *w = service->watchers; w; w = w->next)
@@ -173,6 +204,8 @@ static gordian_status open_new(struct service *service, uint32_t session,
         return FAIL_WITH(service, WIRE_QUOTA, error, "there are %u systems: that is the limit",
                          service->system_count);
     gordian_status status = check_memory(service, error);
+    if (!status)
+        status = quota_check(service, session, served_system_cost(), error);
     if (status)
         return status;
     *slot = free_slot(service);
@@ -185,8 +218,7 @@ static gordian_status open_new(struct service *service, uint32_t session,
     struct bytes *record = &service->work->record;
     record_take_body(service, wire_put_open(record->data + record->used, size, open));
     record_append(service);
-    if (session != NOBODY)
-        service->sessions[session].systems++;
+    quota_opened(service, session, service->systems[*slot]);
     return GORDIAN_OK;
 }
 
@@ -216,12 +248,13 @@ void service_drop_system(struct service *service, struct served *served)
     for (uint32_t p = 0; p < served->process_room; p++)
         if (served->processes[p].owner != NOBODY)
             session_disown(service, served, p);
+    quota_closed(service, served);
     for (struct client *client = service->clients; client; client = client->next)
         if (client->system == slot)
             client->system = NOBODY;
     service->systems[slot] = NULL;
     service->system_count--;
-    served_close(served);
+    service_close_served(served);
     for (struct service_watcher *w = service->watchers; w; w = w->next)
         if (w->systems)
             w->systems(w->context);
@@ -240,36 +273,61 @@ gordian_status apply_close(struct service *service, struct served *served, gordi
 
 /* ------------------------------------------------------------------ declarations */
 
-static gordian_status declare_one(struct service *service, struct served *served, uint32_t session,
-                                  const struct wire_declaration *declaration, bool *changed,
-                                  uint32_t *id, gordian_error *error)
+static gordian_status declare_resource(struct service *service, struct served *served,
+                                       uint32_t session, const struct wire_declaration *declaration,
+                                       bool *changed, uint32_t *id, gordian_error *error)
 {
     const char *name = declaration->name.text;
     size_t length = declaration->name.length;
-    gordian_status status;
-    if (declaration->what == WIRE_RESOURCE) {
-        uint32_t known = served_find_resource(served, name, length);
-        status = known == NOBODY ? check_resources(service, served, session, error) : GORDIAN_OK;
-        *changed = known == NOBODY || served->bank;
-        if (!status)
-            status = served_declare_resource(served, name, length, declaration->units, id, error);
-        if (!status && known == NOBODY && session != NOBODY)
-            service->sessions[session].resources++;
-        return status;
-    }
-    uint32_t known = served_find_process(served, name, length);
-    status = known == NOBODY ? check_names(service, served, session, error) : GORDIAN_OK;
+    bool is_new = served_find_resource(served, name, length) == NOBODY;
+    gordian_status status = is_new ? check_resources(service, served, session, error) : GORDIAN_OK;
+    if (!status && is_new)
+        status = quota_check(service, session, served_resource_cost(served, length), error);
+    if (!status && is_new && !served_reserve_adder(served))
+        status = fail_memory(error);
+    if (!status)
+        status = served_declare_resource(served, name, length, declaration->units, id, error);
+    if (!status && is_new)
+        quota_added(service, session, served, *id, length);
+    *changed = is_new || served->bank;
+    return status;
+}
+
+static gordian_status declare_process(struct service *service, struct served *served,
+                                      uint32_t session, const struct wire_declaration *declaration,
+                                      bool *changed, uint32_t *id, gordian_error *error)
+{
+    const char *name = declaration->name.text;
+    size_t length = declaration->name.length, claims = declaration->claim_count;
+    uint32_t known = served_find_process(served, name, length), payer = session;
+    bool is_new = known == NOBODY;
+    gordian_status status = is_new ? check_names(service, served, session, error) : GORDIAN_OK;
+    if (!is_new && served->processes[known].owner != NOBODY)
+        payer = served->processes[known].owner;
+    if (!status && (is_new || claims > 0))
+        status =
+            quota_check(service, payer, served_new_process_cost(served, length, claims), error);
     if (status)
         return status;
     if (!session_reserve(service, session))
         return fail_memory(error);
-    status = served_declare_process(served, name, length, declaration->claims,
-                                    declaration->claim_count, id, error);
+    status = served_declare_process(served, name, length, declaration->claims, claims, id, error);
     if (status)
         return status;
-    *changed = known == NOBODY || served->bank || served->processes[*id].owner == NOBODY;
+    *changed = is_new || served->bank || served->processes[*id].owner == NOBODY;
     session_own(service, session, served, *id);
     return GORDIAN_OK;
+}
+
+static gordian_status declare_one(struct service *service, struct served *served, uint32_t session,
+                                  const struct wire_declaration *declaration, bool *changed,
+                                  uint32_t *id, gordian_error *error)
+{
+    quota_enter(service, served);
+    gordian_status status =
+        (declaration->what == WIRE_RESOURCE ? declare_resource : declare_process)(
+            service, served, session, declaration, changed, id, error);
+    return quota_leave(service, served, status, error);
 }
 
 /* Those whom a bank's declarations have served are told, and are not in any answer. */
@@ -282,12 +340,12 @@ static void tell_served(struct service *service, struct served *served)
 }
 
 gordian_status apply_declare(struct service *service, struct served *served, uint32_t session,
-                             struct wire_list *list, size_t *count, gordian_error *why,
-                             gordian_error *error)
+                             struct wire_list *list, size_t *count, gordian_error *error)
 {
     struct service_work *work = service->work;
     struct bytes *record = &work->record;
     uint32_t kept = 0;
+    bool accepted = false;
     size_t total = list->left, done = 0;
     gordian_status status = check_memory(service, error);
     if (status)
@@ -304,12 +362,13 @@ gordian_status apply_declare(struct service *service, struct served *served, uin
     while (wire_next_declaration(list, &declaration, work->wants, WANTS)) {
         bool changed = false;
         uint32_t id = NOBODY;
-        if (declare_one(service, served, session, &declaration, &changed, &id, why))
+        if (declare_one(service, served, session, &declaration, &changed, &id, error))
             id = NOBODY;
         else if (changed) {
             bytes_put(record, start, (size_t)(list->at - start));
             kept++;
         }
+        accepted |= id != NOBODY;
         tell_served(service, served);
         work->ids[done++] = id;
         start = list->at;
@@ -320,7 +379,8 @@ gordian_status apply_declare(struct service *service, struct served *served, uin
     *count = done;
     if (list->left > 0)
         return FAIL_WITH(service, WIRE_MALFORMED, error, "declaration %zu is malformed", done + 1);
-    return GORDIAN_OK;
+    /* A quota is no fault of the names: that is to be told, if it can be. */
+    return !accepted && work->code == WIRE_QUOTA ? GORDIAN_INPUT : GORDIAN_OK;
 }
 
 gordian_status apply_declaration(struct service *service, struct served *served, uint32_t session,
@@ -372,12 +432,24 @@ static gordian_status check_removable(struct service *service, struct served *se
     return status;
 }
 
+static gordian_status remove_resource(struct service *service, struct served *served, uint32_t id,
+                                      gordian_error *error)
+{
+    char buffer[GORDIAN_NAME_MAX + 1];
+    const char *name = served_resource_name(served, id, buffer);
+    size_t length = name ? strlen(name) : 0;
+    gordian_status status = served_remove_resource(served, id, error);
+    if (!status)
+        quota_removed(service, served, id, length);
+    return status;
+}
+
 /* Nobody holds or waits: it can only fail where a bank's resource is still claimed. */
 static gordian_status remove_one(struct service *service, struct served *served, uint8_t what,
                                  uint32_t id, gordian_error *error)
 {
     if (what == WIRE_RESOURCE)
-        return served_remove_resource(served, id, error);
+        return remove_resource(service, served, id, error);
     if (served->bank)
         return FAIL_WITH(service, WIRE_BAD_VALUE, error,
                          "a process of a system that avoids goes with its exit");

@@ -132,10 +132,7 @@ gordian_status client_close_system(struct client *client, struct wire_text name,
         return FAIL_WITH(service, WIRE_NO_SYSTEM, error, "there is no system of this name");
     if (in_use(client, served))
         return FAIL_WITH(service, WIRE_IN_USE, error, "others use system '%s'", served->name);
-    gordian_status status = apply_close(service, served, error);
-    if (!status && client->session != NOBODY && service->sessions[client->session].systems > 0)
-        service->sessions[client->session].systems--;
-    return status;
+    return apply_close(service, served, error);
 }
 
 static void take_close(struct client *client, const struct wire_frame *frame)
@@ -167,7 +164,7 @@ static void take_declare(struct client *client, const struct wire_frame *frame)
     }
     if (!may_change(client) || !(served = system_of(client)))
         return;
-    if (apply_declare(service, served, client->session, &list, &count, NULL, &error)) {
+    if (apply_declare(service, served, client->session, &list, &count, &error)) {
         client_fail(client, &error);
         return;
     }
@@ -252,18 +249,6 @@ static gordian_status gather(struct served *served, enum served_side side, uint3
     return GORDIAN_OK;
 }
 
-bool served_is_deadlocked(struct served *served, uint32_t process)
-{
-    const uint32_t *dead;
-    size_t count;
-    if (!served->system || gordian_deadlocked(served->system, &dead, &count, NULL))
-        return false;
-    for (size_t i = 0; i < count; i++)
-        if (dead[i] == process)
-            return true;
-    return false;
-}
-
 static void take_state(struct client *client, const struct wire_frame *frame)
 {
     struct service_work *work = client->service->work;
@@ -283,7 +268,7 @@ static void take_state(struct client *client, const struct wire_frame *frame)
         state.flags = WIRE_KNOWN;
         if (record->since) {
             state.flags |= WIRE_IS_WAITING;
-            state.since_ms = served_waited(record, work->now);
+            state.waited_ms = served_waited(record, work->now);
             if (served_is_deadlocked(served, state.process))
                 state.flags |= WIRE_IS_DEADLOCKED;
         }
@@ -331,8 +316,6 @@ static void take_remove(struct client *client, const struct wire_frame *frame)
         client_fail(client, &error);
         return;
     }
-    if (what == WIRE_RESOURCE)
-        client_gives_back(client, count);
     done(client);
 }
 

@@ -25,13 +25,14 @@ static void write_victim(struct json *json, const struct served *served,
 }
 
 /* Ends processes until nobody is deadlocked. Whom that serves was served by the event. */
-static void recover(struct service *service, const struct apply_events *events)
+static void recover(struct service *service, const struct apply_events *events, uint32_t process)
 {
     struct served *served = events->served;
     gordian_victim victim;
     if (events->victims)
         json_open(events->victims, "recovered", '[');
-    while (served_recover(served, service->work->now, &victim, NULL) == GORDIAN_OK) {
+    while (served_recover(served, process, service->work->now, events->victims != NULL, &victim,
+                          NULL) == GORDIAN_OK) {
         if (events->victims)
             write_victim(events->victims, served, &victim);
         incident_left(service, served, victim.process, "recovered", true);
@@ -64,7 +65,7 @@ static void look_closer(struct service *service, struct apply_events *events,
             events->stuck(events, event, result);
         incident_begin(service, served, event->process, result->outcome);
         if (served->config.recover)
-            recover(service, events);
+            recover(service, events, event->process);
         break;
     case GORDIAN_CANCELLED:
         incident_left(service, served, event->process, how ? how : "cancelled", false);
@@ -180,27 +181,56 @@ static gordian_status pass_duplicates(struct service *service, struct apply_even
     return GORDIAN_OK;
 }
 
-/* Feeds the events of the list, chunk by chunk. *end: behind the last one that was taken. */
-static size_t feed_list(struct service *service, struct apply_events *events,
-                        const unsigned char **end, bool *bad)
+/* An event that was refused for its client's memory is applied again as one that any state refuses:
+ * this one, of nobody. */
+static const gordian_event refused_event = {
+    .op = GORDIAN_CANCEL, .process = NOBODY, .resource = NOBODY, .to = NOBODY};
+
+static void record_refused(struct service *service)
+{
+    unsigned char frame[32];
+    size_t size = wire_put_ask(frame, sizeof frame, &refused_event);
+    bytes_put(&service->work->record, frame + WIRE_HEAD_SIZE, size - WIRE_HEAD_SIZE);
+}
+
+/* Events of a client that has nearly all the memory it may have: one by one. True: it was refused.
+ */
+static bool refuse_event(struct service *service, struct apply_events *events)
+{
+    struct service_work *work = service->work;
+    if (quota_permits(service, events->session, events->served, &work->events[0]))
+        return false;
+    work->events[0] = refused_event;
+    return true;
+}
+
+/* Feeds the events of the list, chunk by chunk, and puts those that were taken into the record. */
+static size_t feed_list(struct service *service, struct apply_events *events, bool *bad)
 {
     struct service_work *work = service->work;
     size_t done = 0;
     *bad = false;
-    *end = events->list.at;
+    bool near =
+        quota_is_near(service, events->session, (size_t)(events->list.end - events->list.at));
     while (events->list.left > 0 && !*bad) {
         struct wire_list before = events->list;
-        size_t count =
-            wire_next_events(&events->list, work->events, CHUNK, work->wants, WANTS, bad);
+        const unsigned char *start = events->list.at;
+        size_t count = wire_next_events(&events->list, work->events, near ? 1 : CHUNK, work->wants,
+                                        WANTS, bad);
+        bool refused = near && count > 0 && refuse_event(service, events);
         size_t taken = feed(service, events, count);
         done += taken;
-        *end = events->list.at;
-        if (taken == count)
-            continue;
-        skip(work, &before, taken);
-        *end = before.at;
-        put_results(work, WIRE_NOT_TAKEN, count - taken + events->list.left);
-        break;
+        if (taken == count && refused) {
+            work->results[work->result_count - 1].reason = WIRE_OVER_MEMORY;
+            record_refused(service);
+        } else if (taken == count) {
+            bytes_put(&work->record, start, (size_t)(events->list.at - start));
+        } else {
+            skip(work, &before, taken);
+            bytes_put(&work->record, start, (size_t)(before.at - start));
+            put_results(work, WIRE_NOT_TAKEN, count - taken + events->list.left);
+            break;
+        }
     }
     return done;
 }
@@ -218,38 +248,41 @@ static gordian_status reserve_frame(struct service *service, const struct apply_
     return GORDIAN_OK;
 }
 
-static void record_events(struct service *service, const struct apply_events *events, size_t count,
-                          const unsigned char *start, const unsigned char *end)
+/* Nothing could be taken: better an error, which says so and when to come back, than a result. */
+static gordian_status not_now(struct service *service, gordian_error *error)
 {
-    struct bytes *record = &service->work->record;
-    wire_store64(record->data + record->used, events->first);
-    wire_store32(record->data + record->used + 8, (uint32_t)count);
-    record->used += 12;
-    bytes_put(record, start, (size_t)(end - start));
-    record_append(service);
+    if (!quota_refused(service))
+        return fail_memory(error);
+    service->work->retry_ms = 1000;
+    return FAIL_WITH(service, WIRE_QUOTA, error, "the service's memory is used up");
 }
 
 gordian_status apply_events(struct service *service, struct apply_events *events,
                             gordian_error *error)
 {
+    struct service_work *work = service->work;
     size_t bytes = (size_t)(events->list.end - events->list.at);
     gordian_status status = reserve_frame(service, events, bytes, error);
     if (!status)
         status = pass_duplicates(service, events, error);
     if (status)
         return status;
-    const unsigned char *start = events->list.at, *end;
     bool bad;
-    size_t count = feed_list(service, events, &end, &bad);
+    size_t head = work->record.used, known = work->result_count;
+    work->record.used += 12; /* the number of the first, how many they are */
+    size_t count = feed_list(service, events, &bad);
     service->counters.events += count;
     if (events->first && events->session != NOBODY)
         service->sessions[events->session].last += count;
+    wire_store64(work->record.data + head, events->first);
+    wire_store32(work->record.data + head + 8, (uint32_t)count);
     if (count > 0)
-        record_events(service, events, count, start, end);
+        record_append(service);
     if (bad)
         return FAIL_WITH(service, WIRE_MALFORMED, error, "event %zu of the frame is malformed",
-                         service->work->result_count + 1);
-    return GORDIAN_OK;
+                         work->result_count + 1);
+    return count == 0 && known == 0 && work->result_count > 0 ? not_now(service, error)
+                                                              : GORDIAN_OK;
 }
 
 gordian_status apply_event(struct service *service, struct apply_events *events,

@@ -141,9 +141,9 @@ static void write_process(struct json *json, struct client *client, struct serve
     json_key_u64(json, "id", process);
     json_key_bool(json, "waiting", record->since != 0);
     json_key_bool(json, "deadlocked", record->since && served_is_deadlocked(served, process));
+    service_process_json(json, client->service, served, process);
     if (record->since)
-        json_key_u64(json, "since_ms", served_waited(record, client->service->work->now));
-    json_key_text(json, "owner", service_owner(client->service, served, process));
+        json_key_u64(json, "waited_ms", served_waited(record, client->service->work->now));
     write_side(json, "holds", served, SERVED_HELD, process);
     write_side(json, "waits_for", served, SERVED_WANTED, process);
 }
@@ -239,5 +239,7 @@ void line_stats(struct client *client)
     json_key_u64(&json, "cut_off", counters->cut_off);
     json_key_u64(&json, "leases_ended", counters->leases_ended);
     json_key_u64(&json, "memory", service_memory_used(service));
+    if (client->session != GORDIAN_NONE)
+        json_key_u64(&json, "client_memory", session_memory(service, client->session));
     json_end(&json);
 }

@@ -190,10 +190,14 @@ static const char *refusal_text(const struct service_work *work, const struct se
 {
     char shown[TRACE_SHOWN_MAX];
     bool detect = served->system != NULL;
-    reason &= (uint8_t)(detect ? 0xff : ~WIRE_WAITS);
     if (reason == WIRE_ENGINE_CANNOT) {
         snprintf(buffer, size, "the engine '%s' cannot represent this", served_engine(served));
-    } else if (reason == (detect ? (int)GORDIAN_UNKNOWN_PROCESS : (int)GORDIAN_NO_PROCESS)) {
+        return buffer;
+    }
+    if (reason == WIRE_OVER_MEMORY)
+        return "this client has all the memory it may have: it can release, cancel, exit or forget";
+    reason &= (uint8_t)(detect ? 0xff : ~WIRE_WAITS);
+    if (reason == (detect ? (int)GORDIAN_UNKNOWN_PROCESS : (int)GORDIAN_NO_PROCESS)) {
         snprintf(buffer, size,
                  detect ? "process '%s' was never seen" : "process '%s' was never declared",
                  trace_show(&work->trace.name, shown));

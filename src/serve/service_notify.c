@@ -12,11 +12,12 @@
 unsigned char *client_room(struct client *client, size_t size)
 {
     struct output *out = &client->out;
+    gordian_allocator memory = memory_allocator(NULL); /* as all that is put into an output */
     if (out->failure)
         return NULL;
     if (out->room - out->used < size &&
         (size > SIZE_MAX - out->used ||
-         !memory_grow(&client->service->memory, &out->buffer, &out->room, out->used + size, 1))) {
+         !memory_grow(&memory, &out->buffer, &out->room, out->used + size, 1))) {
         out->failure = ENOMEM;
         client->closing = true;
         return NULL;
@@ -38,7 +39,7 @@ static bool may_tell(struct client *client)
 {
     if (client->closing)
         return false;
-    if (client->out.used <= CLIENT_NOTICES_MAX)
+    if (client->out.used <= quota_notices(client))
         return true;
     client_error(client, WIRE_TOO_SLOW, 0, 0, "more was to be told than was read");
     client->service->counters.cut_off++;

@@ -5,6 +5,7 @@
  *     service_apply.c                     commands: check, apply, append the record
  *     service_replay.c                    records applied again; snapshots
  *     session.c, incident.c               sessions and incidents
+ *     quota.c                             memory: meters, accounts, limits
  *     service_notify.c                    who is told what
  *     service.c                           the service itself
  *
@@ -33,8 +34,10 @@
 #define TAKE_ANSWERS_MAX (4u << 20)
 #define TAKE_NS_MAX      5000000
 
-/* Unread bytes of a client at which it gets no more notices. */
+/* Unread bytes of a client at which it gets no more notices: at most, and however little memory it
+ * may have. */
 #define CLIENT_NOTICES_MAX (32u << 20)
+#define CLIENT_NOTICES_MIN (64u << 10)
 
 /* Kinds of records; the numbers are part of the journal's format. */
 enum record_kind {
@@ -109,6 +112,44 @@ static inline struct served *service_system(const struct service *service, uint3
     return slot < service->system_limit ? service->systems[slot] : NULL;
 }
 
+/* ---- quota.c: who has how much memory */
+
+/* Counts what is allocated with it, and for its parent. NULL: no memory. */
+struct meter *meter_new(struct meter *parent);
+void meter_free(struct meter *meter);
+const gordian_allocator *meter_allocator(struct meter *meter);
+/* The limit of all systems together goes from now on; was it reached since service_begin? */
+void quota_set_limit(struct service *service);
+void quota_begin(struct service *service);
+bool quota_refused(const struct service *service);
+
+/* What happens to accounts. `session` may be NOBODY where something is opened or added. */
+void quota_session(struct service *service, uint32_t session);
+void quota_own(struct service *service, uint32_t session, const struct served *served,
+               uint32_t process);
+void quota_disown(struct service *service, uint32_t session, const struct served *served,
+                  uint32_t process);
+void quota_opened(struct service *service, uint32_t session, struct served *served);
+void quota_closed(struct service *service, struct served *served);
+void quota_added(struct service *service, uint32_t session, struct served *served,
+                 uint32_t resource, size_t name_length);
+void quota_removed(struct service *service, struct served *served, uint32_t resource,
+                   size_t name_length);
+
+/* May this session make the service keep so much more? WIRE_QUOTA if not. */
+gordian_status quota_check(struct service *service, uint32_t session, uint64_t more,
+                           gordian_error *error);
+/* May it send this event? And can so many bytes of events be too much at all? */
+bool quota_permits(struct service *service, uint32_t session, const struct served *served,
+                   const gordian_event *event);
+bool quota_is_near(const struct service *service, uint32_t session, size_t bytes);
+/* So much of what it is to be told may wait for a client to read it. */
+size_t quota_notices(const struct client *client);
+/* Around a declaration: the matrices of an engine are the opener's; WIRE_QUOTA if they failed. */
+void quota_enter(struct service *service, struct served *served);
+gordian_status quota_leave(struct service *service, struct served *served, gordian_status status,
+                           gordian_error *error);
+
 /* ---- session.c */
 
 uint32_t session_find(const struct service *service, const uint8_t id[WIRE_SESSION_SIZE]);
@@ -145,14 +186,17 @@ gordian_status apply_open(struct service *service, uint32_t session, const struc
 gordian_status service_put_system(struct service *service, uint32_t slot,
                                   const struct wire_open *open, gordian_error *error);
 bool service_reserve_system(struct service *service, uint32_t slot);
+/* The meter of a system to be opened; *meter stays NULL with an allocator of the caller's. */
+gordian_status service_new_meter(struct service *service, struct meter **meter,
+                                 gordian_error *error);
+void service_close_served(struct served *served); /* and its meter */
 void service_add_system(struct service *service, uint32_t slot, struct served *served);
 void service_drop_system(struct service *service, struct served *served);
 gordian_status apply_close(struct service *service, struct served *served, gordian_error *error);
 /* The declarations of a frame: one id for each in work->ids, *count of them; GORDIAN_NONE for one
- * that was refused. `why`, unless NULL, says why the last of these was. */
+ * that was refused. Fails if all of them were, the last for a quota. */
 gordian_status apply_declare(struct service *service, struct served *served, uint32_t session,
-                             struct wire_list *list, size_t *count, gordian_error *why,
-                             gordian_error *error);
+                             struct wire_list *list, size_t *count, gordian_error *error);
 /* The same for one that is at hand; fails if it is refused. */
 gordian_status apply_declaration(struct service *service, struct served *served, uint32_t session,
                                  const struct wire_declaration *declaration, uint32_t *id,
@@ -248,7 +292,6 @@ void lines_close(struct service *service);
 void client_bye(struct client *client);
 gordian_status client_close_system(struct client *client, struct wire_text name,
                                    gordian_error *error);
-bool served_is_deadlocked(struct served *served, uint32_t process);
 void client_subscribe(struct client *client, uint8_t mask);
 bool client_may_write(const struct client *client);
 /* ---- the form of lines: service_lines.c (lines, events), service_line_json.c (answers),
@@ -277,7 +320,5 @@ bool client_hello(struct client *client, const struct wire_hello *hello);
 /* May events be taken from this client now? They are counted by client_spend. */
 bool client_may_spend(struct client *client);
 void client_spend(struct client *client, uint64_t events);
-/* It has removed so many resources: they no longer count against its quota. */
-void client_gives_back(struct client *client, size_t resources);
 
 #endif

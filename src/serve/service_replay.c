@@ -51,7 +51,7 @@ static gordian_status replay_events(struct service *service, const struct record
     uint32_t count = body.list.left;
     gordian_status status = apply_events(service, &events, error);
     if (status)
-        return damaged(record, error);
+        return status == GORDIAN_MEMORY ? status : damaged(record, error);
     const struct service_work *work = service->work;
     if (work->result_count != count)
         return damaged(record, error);
@@ -69,8 +69,7 @@ static gordian_status replay_declare(struct service *service, const struct recor
     size_t count;
     if (!wire_get_declare(&record->frame, &list))
         return damaged(record, error);
-    gordian_status status =
-        apply_declare(service, served, record->session, &list, &count, error, error);
+    gordian_status status = apply_declare(service, served, record->session, &list, &count, error);
     if (status)
         return status == GORDIAN_MEMORY ? status : damaged(record, error);
     for (size_t i = 0; i < count; i++)
@@ -351,10 +350,17 @@ static gordian_status load_system(struct service *service, const uint8_t *bytes,
         return fail_memory(error);
     if (service->systems[slot])
         return bad_snapshot(error);
-    gordian_status status =
-        image_load(&served, in.at + head, bytes_left(&in) - head, &service->memory, error);
+    struct meter *meter = NULL;
+    gordian_status status = service_new_meter(service, &meter, error);
     if (status)
         return status;
+    status = image_load(&served, in.at + head, bytes_left(&in) - head,
+                        meter ? meter_allocator(meter) : &service->memory, error);
+    if (status) {
+        meter_free(meter);
+        return status;
+    }
+    served->meter = meter;
     service_add_system(service, slot, served);
     status = served_restored(served, error);
     if (!status)
@@ -380,6 +386,7 @@ gordian_status service_load_section(struct service *service, const char *name, c
 void service_resume(struct service *service)
 {
     service_begin(service);
+    quota_set_limit(service);
     for (uint32_t i = 0; i < service->session_limit; i++) {
         struct session *session = &service->sessions[i];
         if (!session->in_use)

@@ -194,7 +194,9 @@ static void verb_open(struct client *client)
         bad(client, WIRE_BAD_VALUE, &reader->words[3], "too many options");
         return;
     }
-    if (apply_open(client->service, client->session, &open, &slot, &error)) {
+    /* it is a session's: what one may open counts */
+    if (!session_of(client, &error) ||
+        apply_open(client->service, client->session, &open, &slot, &error)) {
         if (error.column && reader->word_count > 3) /* it is a column of the options */
             error.column += reader->words[3].column - 1;
         client_fail(client, &error);
@@ -245,11 +247,8 @@ static void remove_named(struct client *client, uint8_t what, const char *verb)
         bad(client, WIRE_BAD_VALUE, name, "there is nothing of this name");
     else if (apply_remove(client->service, served, what, &id, 1, &error))
         client_fail(client, &error);
-    else {
-        if (what == WIRE_RESOURCE)
-            client_gives_back(client, 1);
+    else
         line_ok(client, verb, served);
-    }
 }
 
 static void verb_forget(struct client *client)

@@ -68,6 +68,8 @@ static bool reserve_slot(struct service *service, uint32_t slot)
 {
     if (!memory_grow32(&service->memory, &service->sessions, &service->session_room, slot + 1,
                        sizeof *service->sessions) ||
+        !memory_grow32(&service->memory, &service->accounts, &service->account_room, slot + 1,
+                       sizeof *service->accounts) ||
         !hash_reserve(service, slot + 1))
         return false;
     for (; service->session_limit <= slot; service->session_limit++) {
@@ -85,6 +87,7 @@ static void take_slot(struct service *service, uint32_t slot)
     *link = service->sessions[slot].next;
     service->sessions[slot] = (struct session){.in_use = true};
     service->session_count++;
+    quota_session(service, slot);
 }
 
 gordian_status session_reserve_slots(struct service *service, uint32_t count, gordian_error *error)
@@ -120,6 +123,7 @@ void sessions_free(struct service *service)
     for (uint32_t i = 0; i < service->session_limit; i++)
         memory_free(&service->memory, service->sessions[i].shares);
     memory_free(&service->memory, service->sessions);
+    memory_free(&service->memory, service->accounts);
     memory_free(&service->memory, service->session_hash);
 }
 
@@ -257,6 +261,7 @@ void session_own(struct service *service, uint32_t slot, struct served *served, 
     }
     served_set_owner(served, process, slot, &share->head);
     session->processes++;
+    quota_own(service, slot, served, process);
 }
 
 void session_disown(struct service *service, struct served *served, uint32_t process)
@@ -266,6 +271,7 @@ void session_disown(struct service *service, struct served *served, uint32_t pro
         return;
     struct session *session = &service->sessions[owner];
     struct session_share *share = share_of(session, served->slot);
+    quota_disown(service, owner, served, process);
     served_drop_owner(served, process, &share->head);
     session->processes--;
     if (share->head == NOBODY)

@@ -91,9 +91,16 @@ gordian_status folder_open(struct folder *folder, const char *path, struct folde
                            const gordian_allocator *memory, gordian_error *error)
 {
     *folder = (struct folder){.lock = -1};
+    struct stat there;
     folder->made = mkdir(path, 0700) == 0;
+    if (!folder->made && errno == ENOENT)
+        return fail(error, GORDIAN_IO,
+                    "cannot make the folder %.200s: the folder it would be in does not exist",
+                    path);
     if (!folder->made && errno != EEXIST)
         return fail(error, GORDIAN_IO, "cannot make the folder %.200s: %s", path, strerror(errno));
+    if (stat(path, &there) == 0 && !S_ISDIR(there.st_mode))
+        return fail(error, GORDIAN_IO, "%.200s is not a folder", path);
     char *lock = join(path, "lock", memory);
     folder->path = join(path, "", memory);
     folder->file = join(path, STORE_FILE, memory);

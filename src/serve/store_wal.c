@@ -14,7 +14,8 @@
  * that was being written. Behind that there may be what is left of a longer one that failed in this
  * very round; it has the same salts, and no commit. One that was unfinished when the process died
  * would look the same, once something shorter has been written over it: so it is cut off (wal_cut)
- * before anything is written.
+ * before anything is written. While the database is open SQLite's index of the log says where it
+ * ends (wal_cut_unused).
  */
 #include "base/error.h"
 #include "serve/store_parts.h"
@@ -22,6 +23,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define HEADER     32
@@ -206,4 +208,62 @@ gordian_status wal_check(const char *database, struct wal_report *report, gordia
     memory_free(&memory, wal.frame);
     close(wal.fd);
     return status;
+}
+
+/* ------------------------------------------------------------------ while it is open */
+
+/* Of the index of the log, in shared memory (sqlite.org/walformat.html#the_wal_index_file_format);
+ * numbers are the machine's own. Only who writes changes it. */
+#define INDEX_VERSION 3007000
+#define INDEX_REGION  32768
+
+struct index_header {
+    uint32_t version, unused, change;
+    uint8_t is_init, big_endian;
+    uint16_t page; /* 1: 65536 */
+    uint32_t frames, pages;
+    uint32_t sums[2];
+    uint8_t salts[8];
+};
+
+static bool read_index(sqlite3 *db, struct index_header *index)
+{
+    sqlite3_file *file = NULL;
+    void volatile *region = NULL;
+    if (sqlite3_file_control(db, "main", SQLITE_FCNTL_FILE_POINTER, &file) || !file ||
+        !file->pMethods || file->pMethods->iVersion < 2 ||
+        file->pMethods->xShmMap(file, 0, INDEX_REGION, 0, &region) || !region)
+        return false;
+    memcpy(index, (const void *)(uintptr_t)region, sizeof *index);
+    return index->version == INDEX_VERSION && index->is_init;
+}
+
+static bool cut_behind(int fd, const struct index_header *index)
+{
+    uint8_t header[HEADER];
+    struct stat stat;
+    uint64_t page = index->page == 1 ? 65536 : index->page;
+    off_t end = (off_t)(HEADER + index->frames * (FRAME_HEAD + page));
+    /* Of another round: SQLite was about to begin a new one, and nothing of that is here. */
+    if (pread(fd, header, sizeof header, 0) != HEADER || memcmp(header + 16, index->salts, 8) != 0)
+        return true;
+    return fstat(fd, &stat) == 0 && (stat.st_size <= end || ftruncate(fd, end) == 0);
+}
+
+bool wal_cut_unused(sqlite3 *db)
+{
+    char path[4096];
+    struct index_header index;
+    gordian_error error;
+    const char *database = sqlite3_db_filename(db, "main");
+    if (!database || name_of_log(path, sizeof path, database, &error) || !read_index(db, &index))
+        return false;
+    int fd = open(path, O_RDWR | O_CLOEXEC);
+    if (fd < 0)
+        return errno == ENOENT;
+    bool good = cut_behind(fd, &index);
+    int why = errno;
+    close(fd); /* no locks are held by way of the log itself */
+    errno = why;
+    return good;
 }

@@ -663,7 +663,7 @@ size_t wire_put_stated(void *to, size_t room, const struct wire_state *state)
     struct pen pen = pen_begin(to, room, WIRE_STATED);
     pen_u32(&pen, state->process);
     pen_u8(&pen, state->flags);
-    pen_u64(&pen, state->since_ms);
+    pen_u64(&pen, state->waited_ms);
     pen_u32(&pen, (uint32_t)state->held_count);
     pen_u32(&pen, (uint32_t)state->wanted_count);
     for (size_t i = 0; i < state->held_count; i++)
@@ -679,7 +679,7 @@ bool wire_get_stated(const struct wire_frame *frame, struct wire_state *state,
     struct eye eye = eye_of(frame);
     *state = (struct wire_state){.process = eye_u32(&eye)};
     state->flags = eye_u8(&eye);
-    state->since_ms = eye_u64(&eye);
+    state->waited_ms = eye_u64(&eye);
     state->held_count = eye_u32(&eye);
     state->wanted_count = eye_u32(&eye);
     uint64_t count = (uint64_t)state->held_count + state->wanted_count;

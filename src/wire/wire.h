@@ -231,6 +231,7 @@ enum wire_outcome {
 };
 
 #define WIRE_ENGINE_CANNOT 250  /* refusal, reason: the system's engine cannot represent this */
+#define WIRE_OVER_MEMORY   251  /* likewise: the client would take more memory than it may */
 #define WIRE_WAITS         0x80 /* in the reason of a verdict: the request waits in the queue */
 
 struct wire_result {
@@ -296,7 +297,7 @@ enum wire_state_flags {
 struct wire_state {
     uint32_t process;
     uint8_t flags;
-    uint64_t since_ms;                 /* it has waited so long */
+    uint64_t waited_ms;                /* it has waited so long */
     const gordian_want *held, *wanted; /* when writing */
     size_t held_count, wanted_count;
 };

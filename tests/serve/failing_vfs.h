@@ -12,8 +12,9 @@
 /* A code of SQLite that writes, syncs give; 0: they work. */
 static _Atomic int failing_write, failing_sync;
 
-/* So many writes from now one finds the disk full, or the process dies before it; 0: never. */
-static _Atomic int failing_full_in, failing_death_in;
+/* So many writes from now one finds the disk full, and so many behind it, or the process dies
+ * before it; 0: never. Likewise a sync that fails. */
+static _Atomic int failing_full_in, failing_full_for, failing_death_in, failing_sync_in;
 
 struct failing_file {
     sqlite3_file base;
@@ -43,8 +44,12 @@ static int failing_write_to(sqlite3_file *file, const void *bytes, int count, sq
     int code = failing_write;
     if (failing_death_in > 0 && atomic_fetch_sub(&failing_death_in, 1) == 1)
         kill(getpid(), SIGKILL);
-    if (failing_full_in > 0 && atomic_fetch_sub(&failing_full_in, 1) == 1)
+    if (failing_full_in > 0) {
+        atomic_fetch_sub(&failing_full_in, 1);
+    } else if (failing_full_for > 0) {
+        atomic_fetch_sub(&failing_full_for, 1);
         return SQLITE_FULL;
+    }
     return code ? code : real->pMethods->xWrite(real, bytes, count, offset);
 }
 
@@ -59,6 +64,8 @@ static int failing_sync_it(sqlite3_file *file, int flags)
 {
     sqlite3_file *real = failing_real(file);
     int code = failing_sync;
+    if (failing_sync_in > 0 && atomic_fetch_sub(&failing_sync_in, 1) == 1)
+        return SQLITE_IOERR_FSYNC;
     return code ? code : real->pMethods->xSync(real, flags);
 }
 

@@ -514,10 +514,53 @@ test_refusals()
     chmod 644 tokens
     refuses 'a token file for everybody' 'chmod 600' --http none --token-file "$scratch/tokens"
     chmod 600 tokens
+    echo 'short write abc' >bad-tokens
+    chmod 600 bad-tokens
+    refuses 'a bad token file' 'line 1: a token has 16 to 512' --http none \
+        --token-file "$scratch/bad-tokens"
+    printf 'a write \0\n' >bad-tokens
+    refuses 'a token file with a NUL' 'line 1: ' --http none --token-file "$scratch/bad-tokens"
     refuses 'no token file' 'cannot read the tokens' --http none --token-file "$scratch/nothing"
     refuses 'half of TLS' '--tls' --http none --tls-cert "$scratch/cert"
     refuses 'not an address' 'nonsense' --http nonsense
     refuses 'no such group' 'no-such-group' --http none --socket-group no-such-group
+}
+
+# ---- a file of options, read again
+
+# limit: what a new session is told it may have of systems.
+opens()
+{
+    printf 'open one detect\nopen two detect\nclose one\nclose two\n' | lines | grep -c '"ok":"open"'
+}
+
+# reload TEXT: the log then has it once more.
+reload()
+{
+    count=$(grep -c "$1" log)
+    kill -HUP "$server"
+    again()
+    {
+        [ "$(grep -c "$1" log)" -gt "$count" ]
+    }
+    wait_for "$1" again "$1"
+}
+
+test_config()
+{
+    echo 'max-opened 1' >options
+    start --config options --max-systems 60
+    is "$(opens)" 1 'a limit of the file'
+    printf 'max-opened 2\nmax-clients lots\n' >options
+    reload 'could be reloaded'
+    has "$(cat log)" "options: --max-clients: 'lots'" 'a broken file'
+    has "$(cat log)" 'the old limits stay' 'a broken file'
+    is "$(opens)" 1 'after a broken file'
+    printf 'max-systems 1\ndurability full\n' >options
+    reload ': reloaded'
+    is "$(opens)" 2 'what the file does not name has its default, what the command line says goes'
+    has "$(cat log)" '--durability stays as it is: it needs a restart' 'what cannot change'
+    stop
 }
 
 # ---- limits
@@ -663,14 +706,19 @@ test_disk()
 
 test_systemd()
 {
-    "$fake_systemd" --socket unix="$scratch/activated" --socket http=0 --watchdog 400000 \
+    "$fake_systemd" --socket unix="$scratch/activated" --socket http=0 --socket http=0 \
+        --socket unix="$scratch/second" --socket http="$scratch/other" --watchdog 400000 \
         "$gordian" serve >said 2>log &
     server=$!
     wait_for 'READY=1' grep -q 'READY=1' said || { cat said log >&2; return; }
     pid=$(sed -n 's/^pid //p' said)
-    url=http://127.0.0.1:$(sed -n 's/^port http //p' said)
+    url=http://127.0.0.1:$(sed -n 's/^port http //p' said | sed -n 1p)
     is "$(get "$url/healthz")" ok 'HTTP on a socket of systemd'
     has "$(echo ping | talk activated)" pong 'the protocol on a socket of systemd'
+    url2=http://127.0.0.1:$(sed -n 's/^port http //p' said | sed -n 2p)
+    is "$(get "$url2/healthz")" ok 'HTTP on another socket of systemd'
+    is "$(curl -s --max-time 10 --unix-socket other http://localhost/healthz)" ok 'and on a Unix socket'
+    has "$(echo ping | talk second)" pong 'the protocol on another socket of systemd'
     wait_for 'signs of life' sh -c '[ "$(grep -c WATCHDOG=1 said)" -ge 3 ]'
     kill -HUP "$pid"
     wait_for 'RELOADING=1' grep -q 'RELOADING=1 MONOTONIC_USEC=[0-9]' said
@@ -694,6 +742,7 @@ test_stream
 test_tokens
 test_tcp
 test_refusals
+test_config
 test_limits
 test_tls
 test_disk

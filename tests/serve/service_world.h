@@ -305,8 +305,9 @@ static inline uint32_t declare(struct talker *talker, uint8_t what, const char *
     struct wire_frame frame = next_frame(talker);
     struct wire_list ids;
     uint32_t id = GORDIAN_NONE;
-    CHECK(frame.kind == WIRE_DECLARED && wire_get_declared(&frame, &ids) &&
-          wire_next_id(&ids, &id));
+    CHECK(error_code(&frame) == WIRE_QUOTA ||
+          (frame.kind == WIRE_DECLARED && wire_get_declared(&frame, &ids) &&
+           wire_next_id(&ids, &id)));
     return id;
 }
 

@@ -546,6 +546,37 @@ static void test_unread(void)
     free(late.text.bytes);
 }
 
+/* A cycle of so many: its chain is told up to a limit, its witness whole or not at all. */
+static void check_cycle(const char *system, unsigned length, size_t told, bool explained)
+{
+    char line[200];
+    int status;
+    snprintf(line, sizeof line, "open %s detect\n", system);
+    feed(line);
+    for (unsigned i = 0; i < length; i++) {
+        snprintf(line, sizeof line, "resource q%u\nrequest p%u q%u\n", i, i, i);
+        feed(line);
+    }
+    for (unsigned i = 0; i < length; i++) {
+        snprintf(line, sizeof line, "request p%u q%u\n", i, (i + 1) % length);
+        feed(line);
+    }
+    feed("request behind q7\n");
+    for (unsigned i = 0; i < 2; i++) {
+        snprintf(line, sizeof line, "/api/v1/systems/%s/chain?process=%s", system,
+                 i ? "behind" : "p3");
+        json_t *chain = get(line, &status);
+        const json_t *witness = json_object_get(chain, "witness");
+        CHECK(status == 200 && json_is_true(json_object_get(chain, "deadlocked")));
+        CHECK(json_array_size(json_object_get(chain, "chain")) == (told ? told : length + i));
+        CHECK(json_is_true(json_object_get(chain, "truncated")) == (told > 0));
+        CHECK(explained ? json_array_size(witness) > 0 : json_is_null(witness));
+        if (explained && i == 0) /* each and what it waits for */
+            CHECK(json_array_size(witness) == 2 * length);
+        json_decref(chain);
+    }
+}
+
 int main(void)
 {
     const char *scale = getenv("GORDIAN_TEST_SCALE");
@@ -561,6 +592,9 @@ int main(void)
     test_unread();
     watch_system("second", true, rounds);
     check_longest();
+    check_cycle("short", 50, 0, true);
+    check_cycle("long", 1000, 200, true);
+    check_cycle("endless", 6000, 200, false);
     close_world();
     return test_done();
 }

@@ -145,7 +145,8 @@ static void feed_some(struct served *served, uint64_t now)
             CHECK(!served_is_stuck(served, results[i].outcome));
         gordian_victim victim;
         while (served->config.recover && served_is_stuck(served, results[taken - 1].outcome) &&
-               served_recover(served, now, &victim, NULL) == GORDIAN_OK)
+               served_recover(served, events[done + taken - 1].process, now, false, &victim,
+                              NULL) == GORDIAN_OK)
             ;
     }
 }

@@ -242,7 +242,8 @@ static void hello_again(void)
     say(ann, "request a q\nrequest b q\n");
     world.now -= 3600000;
     say(ann, "state b\n");
-    CHECK(heard(ann, "\"waiting\":true") && heard(ann, "\"since_ms\":0,"));
+    CHECK(heard(ann, "\"waiting\":true") && heard(ann, "\"waited_ms\":0,") &&
+          heard(ann, "\"since_ms\":17000"));
     world_close(&world);
 }
 

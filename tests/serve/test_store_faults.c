@@ -197,16 +197,29 @@ struct said {
     _Atomic bool ready;
 };
 
-static void live(struct world *world, struct said *said, uint64_t seed)
+/* What happens to it once it runs: see failing_vfs.h. */
+struct trouble {
+    int full_in, full_for, sync_in;
+};
+
+static void live(struct world *world, struct said *said, uint64_t seed,
+                 const struct trouble *trouble)
 {
     struct store *store;
     struct random random;
     gordian_error error = {0};
     random_seed(&random, seed);
-    if (world_open(world, &store, NULL, &error) != GORDIAN_OK || test_failed)
+    if (world_open(world, &store, NULL, &error) != GORDIAN_OK || test_failed) {
+        fprintf(stderr, "a child cannot start: %s\n", error.message);
         _exit(3);
+    }
     said->committed = store_committed(store);
     said->ready = true;
+    if (trouble) {
+        failing_full_for = trouble->full_for;
+        failing_full_in = trouble->full_in;
+        failing_sync_in = trouble->sync_in;
+    }
     for (;;) {
         world_append(world, store, (unsigned)random_below(&random, 40));
         if (random_chance(&random, 20) &&
@@ -245,7 +258,7 @@ static void test_killed(enum store_durability durability)
         said->committed = 0;
         pid_t child = fork();
         if (child == 0)
-            live(&world, said, random_next(&random));
+            live(&world, said, random_next(&random), NULL);
         REQUIRE(child > 0);
         random_next(&random);
         for (unsigned i = 0; i < 3000 && !said->ready; i++)
@@ -280,21 +293,25 @@ static void test_killed_writing(enum store_durability durability)
     world.options.vfs = "failing";
     world.options.durability = durability;
     world.options.snapshot_bytes = 5000;
+    world.options.retry_ms = 1;
     random_seed(&random, 99 + durability);
-    for (unsigned round = world_scale(120); round > 0; round--) {
+    for (unsigned round = world_scale(30); round > 0; round--) {
         int status, patience = random_chance(&random, 50) ? 60 : 1500;
         uint64_t seed = random_next(&random), until = random_below(&random, (uint64_t)patience);
-        uint64_t full = random_chance(&random, 50) ? random_below(&random, until + 1) : 0;
+        struct trouble trouble = {
+            .full_in = (int)random_below(&random, until + 1),
+            .full_for = random_chance(&random, 50) ? 1 : (int)random_below(&random, 40),
+            .sync_in = random_chance(&random, 50) ? 0 : (int)random_below(&random, 30),
+        };
         pid_t child = fork();
         if (child == 0) {
             failing_death_in = (int)until + 1;
-            failing_full_in = (int)full;
-            live(&world, said, seed);
+            live(&world, said, seed, &trouble);
         }
         REQUIRE(child > 0);
         waitpid(child, &status, 0);
         REQUIRE(WIFSIGNALED(status));
-        if (round % 6 != 1)
+        if (round % 4 != 1)
             continue;
         gordian_status opened = world_open(&world, &store, NULL, &error);
         CHECK_MSG(opened == GORDIAN_OK, "%s", error.message);

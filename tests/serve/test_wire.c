@@ -417,7 +417,7 @@ static void try_state(void)
 {
     struct wire_state state = {.process = (uint32_t)any(),
                                .flags = (uint8_t)any(),
-                               .since_ms = any(),
+                               .waited_ms = any(),
                                .held = wants,
                                .held_count = below(5),
                                .wanted_count = below(5)},
@@ -431,7 +431,7 @@ static void try_state(void)
     struct wire_list list;
     gordian_want want;
     CHECK(wire_get_stated(&frame, &got, &list) && got.process == state.process &&
-          got.flags == state.flags && got.since_ms == state.since_ms &&
+          got.flags == state.flags && got.waited_ms == state.waited_ms &&
           got.held_count == state.held_count && got.wanted_count == state.wanted_count);
     for (size_t i = 0; i < count; i++)
         CHECK(wire_next_want(&list, &want) && want.resource == wants[i].resource &&

@@ -6,7 +6,7 @@ import { api, ApiError, type Incident, type Rate, type SystemInfo } from './api'
 import { logIn } from './dialogs';
 import { byId, count, duration, h, icon, replace } from './dom';
 import { filterOf, litBy, type Show } from './filters';
-import { keyOf, type Graph, type Node } from './graph';
+import { keyOf, type Graph, type Node, type Process } from './graph';
 import { Live } from './live';
 import { Incidents } from './panels/incidents';
 import { Inspect } from './panels/inspect';
@@ -481,6 +481,13 @@ export class App {
         element.dataset.text = text ?? '';
     }
 
+    /** How long a process has waited, now or at the moment that is replayed; null: it does not, or that is not
+     * known. */
+    waited(process: Process): number | null {
+        const now = this.replay ? this.replay.moment : Date.now();
+        return process.waits.size > 0 && process.since !== null ? Math.max(0, now - process.since) : null;
+    }
+
     private hover(node: Node | null, x: number, y: number): void {
         const tip = byId('tip');
         tip.hidden = !node;
@@ -489,7 +496,8 @@ export class App {
         }
         let told = stateWord(node);
         if (node.kind === 'process') {
-            told += node.since !== null && !this.replay ? ` for ${duration(Date.now() - node.since)}` : '';
+            const waited = this.waited(node);
+            told += waited !== null ? ` for ${duration(waited)}` : '';
             told += `; holds ${node.holds.size}, waits for ${node.waits.size}`;
         } else {
             told += `; ${node.units - node.free} of ${count(node.units, 'unit')} in use, ${node.waiters.size} waiting`;

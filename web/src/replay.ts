@@ -69,8 +69,9 @@ export class Replay {
             }
         }
         while (this.position < aim) {
-            for (const effect of this.events[this.position++]!.effects) {
-                this.graph.apply(effect, null);
+            const { at, effects } = this.events[this.position++]!;
+            for (const effect of effects) {
+                this.graph.apply(effect, at);
             }
         }
         // The service's marks are of the moment the deadlock formed.
@@ -85,6 +86,13 @@ export class Replay {
     /** The event that happened last, or null at the start. */
     get current(): Step | null {
         return this.events[this.position - 1] ?? null;
+    }
+
+    /** When the graph was as it is shown: ms since 1970. */
+    get moment(): number {
+        return this.position === this.events.length
+            ? this.incident.at
+            : (this.current?.at ?? this.events[0]?.at ?? this.incident.at);
     }
 
     /** Of the event at an index: ms before (negative) the deadlock formed. */

@@ -172,3 +172,27 @@ test('pauses are as recorded, within limits', () => {
     replay.seek(3);
     assert.equal(replay.pause(1), 1200);
 });
+
+test('how long somebody has waited is told as of the moment that is shown', () => {
+    const graph = new Graph();
+    graph.addProcess(0, 'p0');
+    graph.addProcess(1, 'p1');
+    graph.addResource(0, 'q0', 1);
+    graph.apply(['+h', 0, 0, 1]);
+    graph.apply(['+w', 1, 0, 1]);
+    const data = dataOf(graph);
+    data.processes[1]!.since_ms = 9400;
+    const events: ReplayEvent[] = [
+        { seq: 1, at: 9000, op: 'request', process: 'p0', result: 'granted', effects: [['+h', 0, 0, 1]] },
+        { seq: 2, at: 9400, op: 'request', process: 'p1', result: 'blocked', effects: [['+w', 1, 0, 1]] },
+    ];
+    const replay = new Replay(incident(data, events));
+    const since = () => replay.graph.processes.get(1)!.since;
+    assert.equal(replay.moment - since()!, 600); // when the deadlock formed
+    replay.seek(1);
+    assert.equal(since(), null);
+    assert.equal(replay.moment, 9000);
+    replay.seek(2);
+    assert.equal(since(), 9400);
+    assert.equal(replay.moment, 10000);
+});

@@ -90,8 +90,9 @@ export class Inspect {
 
     private processFacts(process: Process): HTMLElement[] {
         const facts: HTMLElement[] = [h('dt', {}, 'Kind'), h('dd', {}, 'process')];
-        if (process.waits.size > 0 && process.since !== null && !this.app.replay) {
-            facts.push(h('dt', {}, 'Has waited'), h('dd', {}, duration(Date.now() - process.since)));
+        const waited = this.app.waited(process);
+        if (waited !== null) {
+            facts.push(h('dt', {}, 'Has waited'), h('dd', {}, duration(waited)));
         }
         if (process.owner) {
             facts.push(h('dt', {}, 'Owner'), h('dd', {}, process.owner));
