@@ -17,7 +17,10 @@ build:
 	@scripts/configure build $(options)
 	@meson compile -C build
 
-demo: build
+demo:
+	@scripts/setup demo
+	@scripts/configure build $(options)
+	@meson compile -C build demo
 	@scripts/demo
 
 check:

@@ -5,6 +5,8 @@
 #include "base/memory.h"
 #include "cli/commands.h"
 
+#include <inttypes.h>
+
 /* Errors beyond these are only counted, unless --verbose. */
 #define ERRORS_SHOWN 20
 /* The clock is looked at once in so many events: a power of two. */
@@ -132,8 +134,8 @@ gordian_status avoid_open_bank(struct avoid *avoid, gordian_error *error)
     gordian_bank_options_init(&options);
     options.engine = avoid->cli->engine;
     options.queue = avoid->queue;
-    if (avoid->patience)
-        options.patience = avoid->patience;
+    if (avoid->patience != AVOID_NO_PATIENCE)
+        options.patience = (uint32_t)avoid->patience;
     return gordian_bank_open(&avoid->bank, &options, error);
 }
 
@@ -172,8 +174,10 @@ static int check_options(struct avoid *avoid, int operands, char **argv)
         return cli_misuse(cli, "--cost goes with --plan");
     if (avoid->units && !workers)
         return cli_misuse(cli, "--units goes with --workers: FILE says how many units there are");
-    if (avoid->patience && !avoid->queue)
+    if (avoid->patience != AVOID_NO_PATIENCE && !avoid->queue)
         return cli_misuse(cli, "--patience goes with --queue");
+    if (avoid->patience != AVOID_NO_PATIENCE && avoid->patience > UINT32_MAX)
+        return cli_misuse(cli, "--patience: at most %" PRIu32, UINT32_MAX);
     if (!workers && operands > 1)
         return cli_misuse(cli, "one FILE at a time: '%.200s' is one too many", argv[1]);
     return EXIT_NOTHING;
@@ -191,7 +195,8 @@ static void avoid_close(struct avoid *avoid)
 
 static int avoid_main(struct cli *cli, int argc, char **argv)
 {
-    struct avoid avoid = {.cli = cli, .input.fd = -1, .workers = AVOID_NO_WORKERS};
+    struct avoid avoid = {
+        .cli = cli, .input.fd = -1, .workers = AVOID_NO_WORKERS, .patience = AVOID_NO_PATIENCE};
     const struct option options[] = {
         {"all", 'a', NULL, "show every event, not only unsafe requests", OPTION_FLAG, &avoid.all,
          NULL},
@@ -201,7 +206,7 @@ static int avoid_main(struct cli *cli, int argc, char **argv)
          OPTION_FLAG, &avoid.queue, NULL},
         {"patience", 0, "N",
          "with --queue: how often the longest waiting may\nbe passed by others (default: 16)",
-         OPTION_U32, &avoid.patience, NULL},
+         OPTION_U64, &avoid.patience, NULL},
         {"strict", 's', NULL, "stop at the first error in the trace", OPTION_FLAG, &avoid.strict,
          NULL},
         {"plan", 'p', NULL, "instead: how many units do these claims need?", OPTION_FLAG,

@@ -7,7 +7,8 @@
 #include "cli/input.h"
 #include "cli/style.h"
 
-#define AVOID_NO_WORKERS UINT64_MAX
+#define AVOID_NO_WORKERS  UINT64_MAX
+#define AVOID_NO_PATIENCE UINT64_MAX
 
 struct avoid_tally {
     uint64_t events, granted, unsafe, unavailable, released, errors;
@@ -26,7 +27,7 @@ struct avoid {
 
     /* options */
     bool all, queue, strict, brief;
-    uint32_t patience;
+    uint64_t patience; /* AVOID_NO_PATIENCE: not given */
 
     /* planning */
     bool plan;

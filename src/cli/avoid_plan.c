@@ -17,6 +17,8 @@
 
 /* A deadlock of more is abbreviated, unless --verbose. */
 #define MEMBERS_MOST 12
+/* Equal workers are written out, one by one. */
+#define WORKERS_MOST 10000000
 
 struct planning {
     struct avoid *avoid;
@@ -27,6 +29,7 @@ struct planning {
     gordian_plan *plan;
     gordian_plan_answer answer;
     uint64_t *slack; /* by resource of the plan; NULL: not known */
+    int column;      /* width of a column of the table */
 };
 
 /* ------------------------------------------------------------------ input */
@@ -141,6 +144,11 @@ static int write_workers(struct planning *planning, int operands, char **argv)
     planning->units_known = avoid->units != NULL;
     if (operands == 0)
         return cli_misuse(avoid->cli, "--workers: no CLAIM, such as connection=2");
+    if (avoid->workers > WORKERS_MOST)
+        return cli_misuse(avoid->cli,
+                          "--workers: at most %u: each is planned for; beyond, one resource needs "
+                          "N x (CLAIM - 1) + 1",
+                          WORKERS_MOST);
     for (int i = 0; i < operands; i++) {
         struct word name;
         uint64_t claim;
@@ -219,6 +227,15 @@ static void sum_nothing_up(struct avoid *avoid, const uint32_t *order, size_t co
 
 const struct avoid_reporter avoid_silent = {report_nothing, sum_nothing_up};
 
+/* Does the largest claim on every resource fit? */
+static bool claims_fit(const struct planning *planning)
+{
+    for (size_t j = 0; j < planning->answer.pool_count; j++)
+        if (planning->answer.pools[j].largest > planning->answer.pools[j].units)
+            return false;
+    return true;
+}
+
 /* Replays the same text into a bank and asks it what could be spared. Where a claim does not fit,
  * or the events have errors, the bank is not in the state that was meant: slack is not known. */
 static int ask_bank(struct planning *planning)
@@ -231,8 +248,10 @@ static int ask_bank(struct planning *planning)
     avoid->answer.detail = GORDIAN_VERDICT_ONLY;
     if (avoid_open_bank(avoid, &error) != GORDIAN_OK)
         return cli_fail(avoid->cli, NULL, &error);
+    if (avoid->workers != AVOID_NO_WORKERS && (!planning->units_known || !claims_fit(planning)))
+        return EXIT_NOTHING; /* there is no slack, and no file whose lines could be told */
     int code = avoid_replay(avoid, &source, planning->name, &avoid_silent);
-    if (code != EXIT_NOTHING || avoid->tally.errors || !planning->units_known)
+    if (code != EXIT_NOTHING || avoid->tally.errors)
         return code;
     planning->slack = memory_alloc(&memory, (count + 1) * sizeof *planning->slack);
     if (!planning->slack)
@@ -244,15 +263,6 @@ static int ask_bank(struct planning *planning)
             return cli_fail(avoid->cli, NULL, &error);
     }
     return EXIT_NOTHING;
-}
-
-/* Does the largest claim on every resource fit? */
-static bool claims_fit(const struct planning *planning)
-{
-    for (size_t j = 0; j < planning->answer.pool_count; j++)
-        if (planning->answer.pools[j].largest > planning->answer.pools[j].units)
-            return false;
-    return true;
 }
 
 /* ------------------------------------------------------------------ names for drawings */
@@ -321,18 +331,40 @@ static void write_json(struct planning *planning)
 
 /* ------------------------------------------------------------------ text */
 
+/* Columns are so wide, or as wide as the longest number. */
 #define COLUMN 11
 
-static void write_cell(struct output *out, const char *text)
+static int digits(uint64_t value)
 {
-    output_format(out, "  %*s", COLUMN, text);
+    return snprintf(NULL, 0, "%llu", (unsigned long long)value);
 }
 
-static void write_number(struct output *out, const char *sign, uint64_t value)
+/* Nothing else in the table is longer than what there is, what is claimed, or what is to add. */
+static int column_width(const struct planning *planning)
+{
+    int width = COLUMN;
+    for (size_t j = 0; j < planning->answer.pool_count; j++) {
+        const gordian_pool *pool = &planning->answer.pools[j];
+        int longest = digits(pool->claims);
+        if (planning->units_known && digits(pool->units) > longest)
+            longest = digits(pool->units);
+        if (planning->units_known && pool->missing && 1 + digits(pool->missing) > longest)
+            longest = 1 + digits(pool->missing);
+        width = longest > width ? longest : width;
+    }
+    return width;
+}
+
+static void write_cell(const struct planning *planning, const char *text)
+{
+    output_format(&planning->avoid->cli->out, "  %*s", planning->column, text);
+}
+
+static void write_number(const struct planning *planning, const char *sign, uint64_t value)
 {
     char text[32];
     snprintf(text, sizeof text, "%s%llu", sign, (unsigned long long)value);
-    write_cell(out, text);
+    write_cell(planning, text);
 }
 
 static void write_row(struct planning *planning, uint32_t resource, size_t width)
@@ -344,16 +376,16 @@ static void write_row(struct planning *planning, uint32_t resource, size_t width
     style_name(style, out, COLOR_RESOURCE, name);
     output_format(out, "%*s", (int)(width - style_width(style, name)), "");
     if (planning->units_known)
-        write_number(out, "", pool->units);
-    write_number(out, "", pool->claims);
-    write_number(out, "", pool->largest);
-    write_number(out, "", pool->least);
+        write_number(planning, "", pool->units);
+    write_number(planning, "", pool->claims);
+    write_number(planning, "", pool->largest);
+    write_number(planning, "", pool->least);
     if (planning->units_known)
-        write_number(out, pool->missing ? "+" : "", pool->missing);
+        write_number(planning, pool->missing ? "+" : "", pool->missing);
     if (planning->slack)
-        write_number(out, "", planning->slack[resource]);
+        write_number(planning, "", planning->slack[resource]);
     else if (planning->units_known)
-        write_cell(out, "?");
+        write_cell(planning, "?");
     output_char(out, '\n');
 }
 
@@ -362,6 +394,7 @@ static void write_table(struct planning *planning)
     const struct style *style = &planning->avoid->style;
     struct output *out = &planning->avoid->cli->out;
     size_t width = strlen("resource");
+    planning->column = column_width(planning);
     for (uint32_t j = 0; j < planning->answer.pool_count; j++) {
         size_t columns = style_width(style, gordian_plan_resource_name(planning->plan, j));
         width = columns > width ? columns : width;
@@ -369,13 +402,13 @@ static void write_table(struct planning *planning)
     style_color(style, out, COLOR_FAINT);
     output_format(out, "%-*s", (int)width, "resource");
     if (planning->units_known)
-        write_cell(out, "now");
-    write_cell(out, "claimed");
-    write_cell(out, "avoiding");
-    write_cell(out, "without");
+        write_cell(planning, "now");
+    write_cell(planning, "claimed");
+    write_cell(planning, "avoiding");
+    write_cell(planning, "without");
     if (planning->units_known) {
-        write_cell(out, "to add");
-        write_cell(out, "slack");
+        write_cell(planning, "to add");
+        write_cell(planning, "slack");
     }
     style_color(style, out, COLOR_PLAIN);
     output_char(out, '\n');

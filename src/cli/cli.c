@@ -114,7 +114,7 @@ static int code_of(gordian_status status)
 
 int cli_fail(struct cli *cli, const char *file, const gordian_error *error)
 {
-    if (error->line)
+    if (error->line && file)
         cli_say_at(cli, file, error->line, error->column, error->message);
     else if (file)
         cli_say(cli, "%s: %s", file, error->message);

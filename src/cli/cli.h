@@ -32,6 +32,7 @@ struct command {
     const char *summary;                                /* one line, for the list of commands */
     const char *about;                                  /* paragraphs for --help */
     int (*run)(struct cli *cli, int argc, char **argv); /* argv[0]: the first argument */
+    const char *missing; /* NULL, or why this program cannot do it: "built without ..." */
 };
 
 enum color_choice {

@@ -4,6 +4,8 @@
 #include "cli/run.h"
 #include "cli/style.h"
 
+#include <string.h>
+
 #if __has_include("build-info.h")
 #include "build-info.h"
 #endif
@@ -49,6 +51,15 @@ static void write_json_run(struct json *json)
     json_shut(json);
 }
 
+static void write_json_serve(struct json *json)
+{
+    json_open(json, "serve", '{');
+    json_key_bool(json, "available", !command_serve.missing);
+    if (command_serve.missing)
+        json_key_text(json, "reason", command_serve.missing);
+    json_shut(json);
+}
+
 static void write_json(struct cli *cli, const struct machine *machine)
 {
     struct json json;
@@ -76,6 +87,7 @@ static void write_json(struct cli *cli, const struct machine *machine)
     json_shut(&json);
     write_json_devices(&json);
     write_json_run(&json);
+    write_json_serve(&json);
     json_end(&json);
 }
 
@@ -124,6 +136,15 @@ static void write_run(struct cli *cli, const struct style *style)
     output_format(&cli->out, "%s%s\n", available ? "  " : ": ", available ? library : why);
 }
 
+static void write_serve(struct cli *cli, const struct style *style)
+{
+    const char *missing = command_serve.missing;
+    output_text(&cli->out, "serve     ");
+    style_text(style, &cli->out, missing ? COLOR_BAD : COLOR_GOOD,
+               missing ? "not available" : "available");
+    output_format(&cli->out, "%s%s\n", missing ? ": " : "", missing ? missing : "");
+}
+
 static void write_text(struct cli *cli, const struct machine *machine)
 {
     struct style style = style_of(cli);
@@ -137,6 +158,7 @@ static void write_text(struct cli *cli, const struct machine *machine)
     if (machine->memory)
         output_format(out, "memory    %.1f GiB\n", (double)machine->memory / (1 << 30));
     write_run(cli, &style);
+    write_serve(cli, &style);
     output_text(out, "engines\n");
     gordian_engine_info engine;
     for (size_t i = 0; gordian_engine(i, &engine) == GORDIAN_OK; i++)
@@ -145,18 +167,22 @@ static void write_text(struct cli *cli, const struct machine *machine)
     write_devices(cli, &style);
 }
 
-/* Asking for an engine here asks whether it is available. */
+/* Asking for an engine here asks whether it is available, to whatever family it belongs. */
 static int check_engine(struct cli *cli)
 {
-    gordian_error error = {0};
-    gordian_options options;
-    gordian_options_init(&options);
-    options.engine = cli->engine;
-    gordian_system *system;
-    if (gordian_open(&system, &options, &error) != GORDIAN_OK)
-        return cli_fail(cli, NULL, &error);
-    gordian_close(system);
-    return EXIT_NOTHING;
+    gordian_engine_info engine, found = {0};
+    if (!cli->engine || strcmp(cli->engine, "auto") == 0)
+        return EXIT_NOTHING;
+    for (size_t i = 0; gordian_engine(i, &engine) == GORDIAN_OK; i++)
+        if (strcmp(engine.name, cli->engine) == 0 && !found.available)
+            found = engine;
+    if (found.available)
+        return EXIT_NOTHING;
+    if (found.name)
+        cli_say(cli, "engine '%s' is not available: %s", found.name, found.reason);
+    else
+        cli_say(cli, "there is no engine '%.40s': 'gordian info' lists them", cli->engine);
+    return EXIT_UNAVAILABLE;
 }
 
 static int info_main(struct cli *cli, int argc, char **argv)

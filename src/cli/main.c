@@ -55,16 +55,26 @@ static int without_command(void)
     return output_close(&out) ? EXIT_MISUSE : EXIT_BROKEN;
 }
 
+/* Passes over what stands before the command: options, and `help`. Its place; -1: `code`. */
+static int find_place(struct cli *cli, int argc, char **argv, int *code)
+{
+    for (int first = 0;; first++) {
+        int options = cli_parse_leading(cli, argc - first, argv + first, code);
+        if (options < 0)
+            return -1;
+        first += options;
+        if (first == argc || strcmp(argv[first], "help") != 0)
+            return first;
+        cli->help = true;
+    }
+}
+
 static int run(struct cli *cli, int argc, char **argv)
 {
     int code;
-    int first = cli_parse_leading(cli, argc, argv, &code);
+    int first = find_place(cli, argc, argv, &code);
     if (first < 0)
         return code;
-    if (first < argc && strcmp(argv[first], "help") == 0) {
-        cli->help = true;
-        first++;
-    }
     if (first == argc) {
         if (!cli->help)
             return without_command();

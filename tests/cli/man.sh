@@ -25,6 +25,18 @@ complain() {
     failed=1
 }
 
+# Parts that this program may have been built without.
+has_run=true
+has_serve=true
+gordian help run | grep -q 'built without' && has_run=false
+gordian help serve | grep -q 'built without' && has_serve=false
+is_built() {
+    case $1 in
+    run) $has_run ;;
+    serve | incidents) $has_serve ;;
+    esac
+}
+
 # Long options in --help, and in a page's .It and .Fl lines of the options.
 options_of_help() {
     gordian "$1" --help | sed -n 's/^  -\{0,1\}.\{0,1\},\{0,1\} *--\([a-z-]*\).*/\1/p' | sort
@@ -67,6 +79,7 @@ for page in "$root"/man/gordian-*.1; do
     command=$(basename "$page" .1)
     command=${command#gordian-}
     [ "$command" != mpi ] || continue # a program of its own, not a command
+    is_built "$command" || continue
     options_of_help "$command" >"$scratch/help"
     options_of_page "$page" >"$scratch/page"
     [ "$(wc -l <"$scratch/help")" -ge 7 ] || complain "$command --help: no options found"

@@ -101,7 +101,7 @@ for file; do
     [ -f "$file" ] || file=$here/cases/$file
     name=$(basename "$file")
     case $name in run-* | use-help-run) $has_run || continue ;; esac
-    case $name in serve-* | send-* | tail-* | use-help-serve) $has_serve || continue ;; esac
+    case $name in serve-* | send-* | tail-* | incidents-* | use-help-serve | use-help-incidents) $has_serve || continue ;; esac
     run_case "$file"
     if $update; then
         join_case "$file" >"$scratch/updated"

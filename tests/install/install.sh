@@ -77,6 +77,8 @@ check_files()
         "$lib/libgordian.so.$version" \
         "$lib/pkgconfig/gordian.pc" \
         "$share/bash-completion/completions/gordian" \
+        "$share/zsh/site-functions/_gordian" \
+        "$share/fish/vendor_completions.d/gordian.fish" \
         "$share/man/man1/gordian.1" \
         "$share/man/man1/gordian-avoid.1" \
         "$share/man/man1/gordian-bench.1" \
@@ -130,7 +132,7 @@ check_symbols()
 
 check_header()
 {
-    for header in gordian client; do
+    for header in gordian client makespan run; do
         echo "#include <gordian/$header.h>" >"$work/alone.c"
         "$@" -std=c99 -pedantic -Wall -Wextra -Werror -I"$include" -fsyntax-only "$work/alone.c" ||
             fault "$header.h does not compile alone as C99"
@@ -142,6 +144,30 @@ check_header()
     done
 }
 
+# The pkg-config file as installed, for where it is now; what it requires is looked for as ever.
+has_pkg_config=false
+if is_here pkg-config; then
+    has_pkg_config=true
+fi
+use_pkg_config()
+{
+    mkdir -p "$work/pkgconfig"
+    sed "s|^prefix=.*|prefix=$root$prefix|" "$lib/pkgconfig/gordian.pc" >"$work/pkgconfig/gordian.pc"
+    export PKG_CONFIG_PATH="$work/pkgconfig"
+    test "$(pkg-config --modversion gordian)" = "$version" || fault "pkg-config --modversion"
+}
+
+# What a program that links the library statically has to link as well.
+needed_by_archive()
+{
+    if $has_pkg_config; then
+        pkg-config --static --libs gordian | tr ' ' '\n' | grep -vx -e '-lgordian' -e "-L$lib" |
+            tr '\n' ' '
+    else
+        echo "-lm -ldl"
+    fi
+}
+
 # check_example NAME COMPILER...
 check_example()
 {
@@ -150,13 +176,12 @@ check_example()
     cp "$source/examples/$name.c" "$source/examples/Makefile" "$work"
     expected=$source/examples/$name.expected
 
-    "$@" -pthread -I"$include" -o "$work/static" "$work/$name.c" "$lib/libgordian.a" -lm
+    # shellcheck disable=SC2046 # a list of words
+    "$@" -pthread -I"$include" -o "$work/static" "$work/$name.c" "$lib/libgordian.a" \
+        $(needed_by_archive)
     same "$expected" "$work/static"
 
-    if is_here pkg-config && is_here make; then
-        export PKG_CONFIG_LIBDIR="$lib/pkgconfig" PKG_CONFIG_SYSROOT_DIR="$root"
-        export PKG_CONFIG_ALLOW_SYSTEM_CFLAGS=1 PKG_CONFIG_ALLOW_SYSTEM_LIBS=1
-        test "$(pkg-config --modversion gordian)" = "$version" || fault "pkg-config --modversion"
+    if $has_pkg_config && is_here make; then
         unset MAKEFLAGS MAKELEVEL
         make -s -C "$work" CC="$*" "$name"
     else
@@ -168,8 +193,49 @@ check_example()
 # An example that needs a service: it must build; the tests of the examples run it.
 check_client()
 {
+    # shellcheck disable=SC2046 # a list of words
     "$@" -pthread -I"$include" -o "$work/lock_client" "$source/examples/lock_client.c" \
-        "$lib/libgordian.a" -lm || fault "lock_client does not build"
+        "$lib/libgordian.a" $(needed_by_archive) || fault "lock_client does not build"
+}
+
+# A program in C++ that uses a bank, and names a lock.
+check_cplusplus()
+{
+    is_here c++ || return 0
+    cat >"$work/bank.cc" <<'END'
+#include <gordian/client.h>
+#include <gordian/gordian.h>
+#include <gordian/makespan.h>
+#include <gordian/run.h>
+
+#include <cstdio>
+#include <mutex>
+
+int main()
+{
+    std::mutex lock;
+    GORDIAN_NAME_LOCK(&lock, "bank");
+    gordian_bank *bank;
+    std::uint32_t gpu, jobs[2];
+    if (gordian_bank_open(&bank, nullptr, nullptr) != GORDIAN_OK)
+        return 1;
+    gordian_bank_add_resource(bank, "gpu", 2, &gpu, nullptr);
+    gordian_want claim = {2, gpu}, one = {1, gpu};
+    gordian_answer answer;
+    gordian_answer_init(&answer, GORDIAN_WITH_REASONS);
+    for (std::uint32_t &job : jobs) {
+        gordian_bank_add_process(bank, nullptr, &claim, 1, &job, nullptr, nullptr);
+        gordian_bank_request(bank, job, &one, 1, &answer, nullptr);
+        std::puts(gordian_verdict_text(answer.verdict));
+    }
+    gordian_answer_free(&answer);
+    gordian_bank_close(bank);
+}
+END
+    printf 'granted\nunsafe\n' >"$work/bank.expected"
+    c++ -std=c++17 -Wall -Wextra -Werror -pthread -I"$include" -o "$work/bank" "$work/bank.cc" \
+        -L"$lib" -lgordian || fault "a program in C++ does not build"
+    same "$work/bank.expected" env LD_LIBRARY_PATH="$lib" "$work/bank"
 }
 
 check_program()
@@ -188,9 +254,13 @@ DESTDIR=$root meson install -C "$build" --no-rebuild --quiet
 check_files
 check_symbols
 check_header "$@"
+if $has_pkg_config; then
+    use_pkg_config
+fi
 check_example philosophers "$@"
 check_example pool "$@"
 check_client "$@"
+check_cplusplus
 check_program
 
 echo "$faults faults"

@@ -39,6 +39,23 @@ void at_once(void *(*one)(void *), void *(*two)(void *))
     finish(second);
 }
 
+void nest(pthread_mutex_t *outer, pthread_mutex_t *inner)
+{
+    pthread_mutex_lock(outer);
+    pthread_mutex_lock(inner);
+    pthread_mutex_unlock(inner);
+    pthread_mutex_unlock(outer);
+}
+
+void nest_read(pthread_rwlock_t *outer, pthread_rwlock_t *inner,
+               int (*lock_inner)(pthread_rwlock_t *lock))
+{
+    pthread_rwlock_rdlock(outer);
+    lock_inner(inner);
+    pthread_rwlock_unlock(inner);
+    pthread_rwlock_unlock(outer);
+}
+
 static const struct matrix_case *const lists[] = {matrix_deadlocks, matrix_gone, matrix_potentials,
                                                   matrix_quiet};
 

@@ -37,5 +37,10 @@ void settle(void);
 void in_turn(void *(*one)(void *), void *(*two)(void *));
 /* Runs them at the same time. */
 void at_once(void *(*one)(void *), void *(*two)(void *));
+/* Takes two locks, the outer one first, and gives them back. */
+void nest(pthread_mutex_t *outer, pthread_mutex_t *inner);
+/* The same with an outer one that is read, and an inner one that `lock_inner` reads or writes. */
+void nest_read(pthread_rwlock_t *outer, pthread_rwlock_t *inner,
+               int (*lock_inner)(pthread_rwlock_t *lock));
 
 #endif

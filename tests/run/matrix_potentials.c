@@ -9,14 +9,6 @@ static pthread_mutex_t c = PTHREAD_MUTEX_INITIALIZER;
 static pthread_rwlock_t x = PTHREAD_RWLOCK_INITIALIZER;
 static pthread_rwlock_t y = PTHREAD_RWLOCK_INITIALIZER;
 
-static void nest(pthread_mutex_t *outer, pthread_mutex_t *inner)
-{
-    pthread_mutex_lock(outer);
-    pthread_mutex_lock(inner);
-    pthread_mutex_unlock(inner);
-    pthread_mutex_unlock(outer);
-}
-
 static void *a_then_b(void *unused)
 {
     nest(&a, &b);
@@ -84,19 +76,13 @@ static void ring(void)
 
 static void *read_x_write_y(void *unused)
 {
-    pthread_rwlock_rdlock(&x);
-    pthread_rwlock_wrlock(&y);
-    pthread_rwlock_unlock(&y);
-    pthread_rwlock_unlock(&x);
+    nest_read(&x, &y, pthread_rwlock_wrlock);
     return unused;
 }
 
 static void *read_y_write_x(void *unused)
 {
-    pthread_rwlock_rdlock(&y);
-    pthread_rwlock_wrlock(&x);
-    pthread_rwlock_unlock(&x);
-    pthread_rwlock_unlock(&y);
+    nest_read(&y, &x, pthread_rwlock_wrlock);
     return unused;
 }
 

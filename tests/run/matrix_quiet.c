@@ -21,14 +21,6 @@ static pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER;
 static pthread_rwlock_t x = PTHREAD_RWLOCK_INITIALIZER;
 static pthread_rwlock_t y = PTHREAD_RWLOCK_INITIALIZER;
 
-static void nest(pthread_mutex_t *outer, pthread_mutex_t *inner)
-{
-    pthread_mutex_lock(outer);
-    pthread_mutex_lock(inner);
-    pthread_mutex_unlock(inner);
-    pthread_mutex_unlock(outer);
-}
-
 static struct timespec soon(void)
 {
     struct timespec time;
@@ -129,19 +121,13 @@ static void gated(void)
 
 static void *read_xy(void *unused)
 {
-    pthread_rwlock_rdlock(&x);
-    pthread_rwlock_rdlock(&y);
-    pthread_rwlock_unlock(&y);
-    pthread_rwlock_unlock(&x);
+    nest_read(&x, &y, pthread_rwlock_rdlock);
     return unused;
 }
 
 static void *read_yx(void *unused)
 {
-    pthread_rwlock_rdlock(&y);
-    pthread_rwlock_rdlock(&x);
-    pthread_rwlock_unlock(&x);
-    pthread_rwlock_unlock(&y);
+    nest_read(&y, &x, pthread_rwlock_rdlock);
     return unused;
 }
 
