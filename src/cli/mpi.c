@@ -35,6 +35,8 @@ int main(int argc, char **argv)
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, handler);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     if (rank == 0) {
+        /* Our output may go to a terminal that mpirun has made for it, wherever mpirun's goes. */
+        setenv("NO_COLOR", "1", 0);
         code = gordian_main(argc, argv);
         mpi_dismiss();
     } else {

@@ -116,8 +116,8 @@ static void take_status(struct talk *talk, const MPI_Status *status)
     talk->status_count++;
     talk->known[2 * status->MPI_SOURCE] = told[0];
     talk->known[2 * status->MPI_SOURCE + 1] = told[1];
-    if (told[2])
-        stop_all(talk, COMPOSE_MEMORY);
+    if (told[2] != COMPOSE_COMPLETE)
+        stop_all(talk, (enum compose_stop)told[2]);
 }
 
 static void take_stop(struct talk *talk)
@@ -196,12 +196,21 @@ static uint64_t bytes_held(const struct job *job)
     return job->cells.slots * sizeof(struct cell) + job->queue_room * sizeof(uint64_t);
 }
 
-/* What the others should know, every now and then: rank 0 looks at the sums. */
+/* Why it cannot go on, whatever the others have; COMPOSE_COMPLETE: it can. */
+static enum compose_stop why_full(const struct job *job)
+{
+    bool many = job->order.max_states && job->states > job->order.max_states;
+    return job->no_memory ? COMPOSE_MEMORY : many ? COMPOSE_STATES : COMPOSE_COMPLETE;
+}
+
+/* What the others should know, every now and then, and at once where it cannot go on: rank 0 looks
+ * at the sums. */
 static void report(struct talk *talk)
 {
     struct job *job = talk->job;
     uint64_t now = clock_ns(), states = 0, memory = 0;
-    if (!job->no_memory && now - talk->last_status < 50000000)
+    enum compose_stop full = why_full(job);
+    if (full == COMPOSE_COMPLETE && now - talk->last_status < 50000000)
         return;
     talk->last_status = now;
     if (job->rank != 0) {
@@ -210,11 +219,11 @@ static void report(struct talk *talk)
         wait_for(talk, &talk->status_request);
         talk->status[0] = job->states;
         talk->status[1] = bytes_held(job);
-        talk->status[2] = job->no_memory;
+        talk->status[2] = full;
         MPI_Isend(talk->status, 3, MPI_UINT64_T, 0, TAG_STATUS, MPI_COMM_WORLD,
                   &talk->status_request);
         talk->status_count++;
-        if (job->no_memory)
+        if (full != COMPOSE_COMPLETE)
             job->stopped = true; /* until rank 0 says so to all */
         return;
     }

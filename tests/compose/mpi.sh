@@ -50,6 +50,16 @@ done
 same 2 ring.treo --full
 same 3 chain.treo --main 'chain<4>' --data 0,1
 
+# A limit stops every rank, not long after it is reached; and nothing is coloured in a file.
+for ranks in 1 3; do
+    timeout 60 mpirun -n "$ranks" "$gordian_mpi" compose "$circuits/chain.treo" --main 'chain<26>' \
+        --max-states 1000 >"$folder/out" 2>"$folder/err"
+    found=$(grep -o '[0-9]* states' "$folder/out" | head -n 1)
+    [ "${found% states}" -ge 1000 ] && [ "${found% states}" -lt 100000 ] ||
+        complain "$ranks ranks, 1000 states asked for: $(cat "$folder/out" "$folder/err")"
+    grep -q "$(printf '\033')" "$folder/out" && complain "colours in a file"
+done
+
 # A rank that is killed ends the run: with a message, and soon.
 timeout 60 mpirun -n 3 "$gordian_mpi" compose "$circuits/chain.treo" --main 'chain<40>' \
     --deadlocks >"$folder/out" 2>"$folder/err" &
