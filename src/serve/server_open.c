@@ -316,7 +316,9 @@ static gordian_status listen_unix(struct server *server, const char *path, gordi
     if (failed) {
         if (fd >= 0)
             close(fd);
-        return fail(error, GORDIAN_IO, "%.200s: %s", path, strerror(why));
+        return fail(error, GORDIAN_IO, "cannot listen on %.200s: %s: %s", path, strerror(why),
+                    why == ENOENT ? "make its folder first, or name another place with --socket"
+                                  : "name another place with --socket");
     }
     status = set_modes(server, path, error);
     if (status) {
