@@ -33,11 +33,6 @@ gordian_status fail_at(gordian_error *error, gordian_status status, uint64_t lin
     return status;
 }
 
-gordian_status fail_memory(gordian_error *error)
-{
-    return fail(error, GORDIAN_MEMORY, "out of memory");
-}
-
 const char *gordian_status_text(gordian_status status)
 {
     switch (status) {

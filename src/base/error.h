@@ -13,6 +13,11 @@ gordian_status fail(gordian_error *error, gordian_status status, const char *for
     __attribute__((format(printf, 3, 4)));
 gordian_status fail_at(gordian_error *error, gordian_status status, uint64_t line, uint64_t column,
                        const char *format, ...) __attribute__((format(printf, 5, 6)));
-gordian_status fail_memory(gordian_error *error);
+/* Inline so that compilers and analyzers see that it never returns GORDIAN_OK. */
+static inline gordian_status fail_memory(gordian_error *error)
+{
+    fail(error, GORDIAN_MEMORY, "out of memory");
+    return GORDIAN_MEMORY;
+}
 
 #endif

@@ -203,10 +203,10 @@ static int build(struct makespan *makespan, gordian_makespan *problem)
 /* A path of more letters than can be scheduled: only the bound on all paths is left. */
 static int too_long(struct makespan *makespan)
 {
-    for (char letter = 'A'; letter <= 'Z'; letter++) {
+    for (unsigned i = 0; i < 26; i++) {
         uint32_t repeats;
-        if (makespan->ptx.most[letter - 'A'] &&
-            makespan_units_of(makespan, letter, &repeats) == 0) {
+        char letter = (char)('A' + i);
+        if (makespan->ptx.most[i] && makespan_units_of(makespan, letter, &repeats) == 0) {
             cli_say(makespan->cli, "the path needs a unit '%c', and there are none", letter);
             return EXIT_MISUSE;
         }

@@ -17,11 +17,10 @@
 #ifndef GORDIAN_COMPOSE_CUDA_H
 #define GORDIAN_COMPOSE_CUDA_H
 
+#include "compose/engines.h"
 #include "compose/packed.h"
 #include "gpu/gpu.h"
 #include "gpu/kernels/compose.h"
-
-extern const struct compose_engine compose_cuda;
 
 /* Zero: chosen. */
 struct compose_tuning {

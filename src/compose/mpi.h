@@ -22,9 +22,7 @@
 #ifndef GORDIAN_COMPOSE_MPI_H
 #define GORDIAN_COMPOSE_MPI_H
 
-#include "compose/engine.h"
-
-extern const struct compose_engine compose_mpi;
+#include "compose/engines.h"
 
 /* The ranks other than 0: works for rank 0 until it calls mpi_dismiss (GORDIAN_OK), or mpi_turn
  * (GORDIAN_END): then rank 0 wants something else than composition next, and this is to be called

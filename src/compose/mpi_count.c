@@ -120,7 +120,7 @@ gordian_status job_gather(struct job *job, struct mpi_states *all, gordian_error
         fine = all->words != NULL;
     }
     MPI_Bcast(&fine, 1, MPI_INT, 0, MPI_COMM_WORLD);
-    if (!fine)
+    if (!fine || (job->rank == 0 && !all->words))
         return fail_memory(error);
     if (job->rank != 0) {
         MPI_Send(&mine, 1, MPI_UINT64_T, 0, 0, MPI_COMM_WORLD);

@@ -56,7 +56,7 @@ static gordian_status describe_makespan(size_t index, gordian_engine_info *info)
 {
     const char *why = NULL;
     size_t i = 0;
-    while (makespan_engines[i] && i < index)
+    while (i < index && makespan_engines[i])
         i++;
     const struct makespan_engine *engine = makespan_engines[i];
     if (!engine)
@@ -70,7 +70,7 @@ static gordian_status describe_composer(size_t index, gordian_engine_info *info)
 {
     const char *why = NULL;
     size_t i = 0;
-    while (compose_engines[i] && i < index)
+    while (i < index && compose_engines[i])
         i++;
     const struct compose_engine *engine = compose_engines[i];
     if (!engine)
