@@ -197,6 +197,8 @@ gordian_status cuda_choose_room(struct gpu *gpu, struct cuda_room had, struct cu
         if (bytes(method, *chosen) <= info.memory_free)
             return GORDIAN_OK;
     }
+    if (gpu_failed(gpu)) /* a resident kernel fails whenever it likes; nothing is free then */
+        return gpu_wait(gpu, error);
     return fail(error, GORDIAN_MEMORY,
                 "%u processes and %u resources take %llu MiB of device memory: %.60s has %llu MiB, "
                 "%llu of them free",
