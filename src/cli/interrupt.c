@@ -2,20 +2,21 @@
 
 #include "base/clock.h"
 
+#include <stdatomic.h>
 #include <stddef.h>
 
 /* Signals that come so close to each other, a whole group's and one's own, are one. */
 #define SAME_INTERRUPT UINT64_C(500000000)
 
-static volatile sig_atomic_t seen;
-static volatile uint64_t first_time;
+/* When the first came, in ns; 0: none has. Two may come to two threads at a time. */
+static _Atomic uint64_t first;
 
 static void on_interrupt(int number)
 {
-    if (!seen) {
-        first_time = clock_ns();
-        seen = 1;
-    } else if (clock_ns() - first_time > SAME_INTERRUPT) {
+    uint64_t now = clock_ns(), before = 0;
+    if (atomic_compare_exchange_strong(&first, &before, now))
+        return;
+    if (now > before && now - before > SAME_INTERRUPT) {
         signal(number, SIG_DFL);
         raise(number);
     }
@@ -24,7 +25,7 @@ static void on_interrupt(int number)
 void interrupt_catch(struct sigaction *before)
 {
     struct sigaction action = {.sa_handler = on_interrupt, .sa_flags = SA_RESTART};
-    seen = 0;
+    atomic_store(&first, 0);
     sigaction(SIGINT, NULL, before);
     if (before->sa_handler != SIG_IGN)
         sigaction(SIGINT, &action, NULL);
@@ -37,5 +38,5 @@ void interrupt_release(const struct sigaction *before)
 
 bool interrupt_seen(void)
 {
-    return seen;
+    return atomic_load(&first) != 0;
 }
