@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <ftw.h>
+#include <netinet/in.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -42,6 +43,24 @@ static void show_log(const struct running *running)
         fclose(file);
 }
 
+/* Does it take connections on its port, if it was given one? That comes after the Unix socket. */
+static bool takes_tcp(const struct running *running)
+{
+    const char *listens = NULL;
+    for (size_t i = 0; running->more && running->more[i]; i++)
+        if (strcmp(running->more[i], "--listen") == 0)
+            listens = running->more[i + 1];
+    if (!listens || strncmp(listens, "127.0.0.1:", 10) != 0)
+        return true;
+    struct sockaddr_in to = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    to.sin_port = htons((uint16_t)atoi(listens + 10));
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    bool taken = fd >= 0 && connect(fd, (struct sockaddr *)&to, sizeof to) == 0;
+    if (fd >= 0)
+        close(fd);
+    return taken;
+}
+
 bool running_again(struct running *running)
 {
     running->pid = fork();
@@ -51,7 +70,8 @@ bool running_again(struct running *running)
         int fd = running_connect(running);
         if (fd >= 0) {
             close(fd);
-            return true;
+            if (takes_tcp(running))
+                return true;
         }
         if (!running_alive(running))
             break;
