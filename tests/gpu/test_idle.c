@@ -1,18 +1,18 @@
 /*
  * What a resident kernel costs others while it has nothing to do: a boolean product is timed alone,
- * and beside a kernel that has been idle for two seconds, in the same process.
+ * and beside a kernel that has been idle for two seconds, in the same process. And what its leaving
+ * costs those who need it again: an event that finds it there, and one that has to fetch it.
  *
  *     test_idle [--device N]
  *
  * A resident kernel keeps half of the registers of its multiprocessors, so it must not stay while
  * nobody needs it; and the next command must find one.
  */
+#include "base/clock.h"
 #include "detect/cuda_hop.h"
 #include "detect/cuda_osdda.h"
 #include "detect/system.h"
 #include "device.h"
-
-#include <time.h>
 
 #define ROUNDS 9
 
@@ -20,6 +20,12 @@ static int by_size(const void *one, const void *other)
 {
     double a = *(const double *)one, b = *(const double *)other;
     return (a > b) - (a < b);
+}
+
+static double median(double times[ROUNDS])
+{
+    qsort(times, ROUNDS, sizeof *times, by_size);
+    return times[ROUNDS / 2];
 }
 
 /* Memory comes and goes only while no resident kernel runs: a driver may wait for it. */
@@ -52,8 +58,45 @@ static double time_product(struct gpu *gpu, const struct bool_product_arguments 
         DO(hop_product(gpu, product, &error));
         DO(gpu_timer_stop(gpu, &times[i], &error));
     }
-    qsort(times, ROUNDS, sizeof *times, by_size);
-    return times[ROUNDS / 2];
+    return median(times);
+}
+
+static double since_us(uint64_t start)
+{
+    return (double)(clock_ns() - start) / 1e3;
+}
+
+/* Microseconds until the resident kernel has left. On a busy machine that may take a while. */
+static double time_stay(struct gpu *gpu)
+{
+    uint64_t start = clock_ns();
+    while (!gpu_service_ended(gpu) && since_us(start) < 60e6)
+        nanosleep(&(struct timespec){.tv_nsec = 50000}, NULL);
+    CHECK(gpu_service_ended(gpu));
+    return since_us(start);
+}
+
+/* Microseconds from an event to its answer. */
+static double time_event(void *kernel)
+{
+    uint64_t start = clock_ns();
+    CHECK(cuda_osdda.grant(kernel, 1, 2, 1) && cuda_osdda.drain(kernel));
+    double took = since_us(start);
+    CHECK(cuda_osdda.release(kernel, 1, 2, 1) && cuda_osdda.drain(kernel));
+    return took;
+}
+
+static void time_coming_and_going(struct gpu *gpu, void *kernel)
+{
+    double stay[ROUNDS], fetched[ROUNDS], there[ROUNDS];
+    for (int i = 0; i < ROUNDS; i++) {
+        stay[i] = time_stay(gpu);
+        fetched[i] = time_event(kernel);
+        there[i] = time_event(kernel);
+    }
+    printf("the kernel leaves %.0f us after its last command; an event that finds it there takes "
+           "%.1f us, one that fetches it %.1f us\n",
+           median(stay), median(there), median(fetched));
 }
 
 int main(int argc, char **argv)
@@ -70,12 +113,9 @@ int main(int argc, char **argv)
     DO(cuda_osdda.open(&kernel, gpu, &system->graph, ids, ids, &error));
     struct timespec pause = {.tv_sec = info.emulated ? 0 : 2, .tv_nsec = 20000000};
     nanosleep(&pause, NULL);
-    for (int tries = 0; tries < 3000 && !gpu_service_ended(gpu); tries++)
-        nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL); /* on a busy machine */
-    CHECK(gpu_service_ended(gpu));
+    time_stay(gpu);
     double beside = time_product(gpu, &product);
-    CHECK(cuda_osdda.grant(kernel, 1, 2, 1) && cuda_osdda.drain(kernel));
-    CHECK(cuda_osdda.release(kernel, 1, 2, 1) && cuda_osdda.drain(kernel));
+    time_coming_and_going(gpu, kernel);
     cuda_osdda.close(kernel);
     double again = time_product(gpu, &product);
     printf("%s: a product of %u: alone %.1f us, beside an idle resident kernel %.1f us, after it "
