@@ -48,8 +48,9 @@ static const char *const texts[JOURNAL_STATEMENTS] = {
     [JOURNAL_PART] = "INSERT OR REPLACE INTO snapshot_part(number, part, body) VALUES(?1, ?2, ?3)",
     [JOURNAL_SNAPSHOT] =
         "INSERT OR REPLACE INTO snapshot(number, at, parts, bytes, crc) VALUES(?1, ?2, ?3, ?4, ?5)",
-    [JOURNAL_FORGET_SNAPSHOTS] = "DELETE FROM snapshot WHERE number NOT IN"
-                                 " (SELECT number FROM snapshot ORDER BY number DESC LIMIT 2)",
+    /* Of one of this number that was not finished. */
+    [JOURNAL_FORGET_PARTS] = "DELETE FROM snapshot_part WHERE number = ?1 AND part >= ?2",
+    [JOURNAL_FORGET_SNAPSHOTS] = "DELETE FROM snapshot WHERE number NOT IN (?1, ?2)",
     [JOURNAL_TRIM_PARTS] =
         "DELETE FROM snapshot_part WHERE rowid IN (SELECT rowid FROM snapshot_part"
         " WHERE number NOT IN (SELECT number FROM snapshot) LIMIT 4)",
@@ -416,11 +417,18 @@ int journal_put_part(struct journal *journal, uint64_t number, uint32_t part, co
     return step(journal, JOURNAL_PART);
 }
 
+static int forget(struct journal *journal, enum journal_statement which, uint64_t first,
+                  uint64_t second)
+{
+    sqlite3_bind_int64(journal->statements[which], 1, (sqlite3_int64)first);
+    sqlite3_bind_int64(journal->statements[which], 2, (sqlite3_int64)second);
+    return step(journal, which);
+}
+
 int journal_put_snapshot(struct journal *journal, uint64_t number, uint64_t at, uint32_t parts,
-                         uint64_t bytes, uint32_t crc, uint64_t *older)
+                         uint64_t bytes, uint32_t crc, uint64_t before)
 {
     sqlite3_stmt *statement = journal->statements[JOURNAL_SNAPSHOT];
-    int64_t before = 0;
     int code = journal_begin(journal);
     if (code)
         return code;
@@ -431,12 +439,9 @@ int journal_put_snapshot(struct journal *journal, uint64_t number, uint64_t at, 
     sqlite3_bind_int64(statement, 5, crc);
     code = step(journal, JOURNAL_SNAPSHOT);
     if (!code)
-        code = step(journal, JOURNAL_FORGET_SNAPSHOTS);
+        code = forget(journal, JOURNAL_FORGET_PARTS, number, parts);
     if (!code)
-        code = ask_number(journal,
-                          "SELECT CASE count(*) WHEN 2 THEN min(number) ELSE 0 END FROM snapshot",
-                          &before);
-    *older = (uint64_t)before;
+        code = forget(journal, JOURNAL_FORGET_SNAPSHOTS, number, before);
     return journal_end(journal, code);
 }
 

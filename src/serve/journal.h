@@ -44,6 +44,7 @@ enum journal_statement {
     JOURNAL_KNOWN,
     JOURNAL_PART,
     JOURNAL_SNAPSHOT,
+    JOURNAL_FORGET_PARTS,
     JOURNAL_FORGET_SNAPSHOTS,
     JOURNAL_TRIM_PARTS,
     JOURNAL_TRIM_ROWS,
@@ -92,13 +93,13 @@ int journal_write(struct journal *journal, const struct batch *batch, size_t cou
 /* Is there an incident of this id? */
 bool journal_knows(struct journal *journal, uint64_t id);
 
-/* Snapshots: parts of a body, then the row that makes it count, after which only the newest two
- * snapshots stay. *older: number of the older one of them; 0: there is none. */
+/* Snapshots: parts of a body, then the row that makes it count, after which only it and the one
+ * `before` stay, which is known to be good (0: none). */
 #define JOURNAL_PART_SIZE (1u << 20)
 int journal_put_part(struct journal *journal, uint64_t number, uint32_t part, const void *bytes,
                      size_t count);
 int journal_put_snapshot(struct journal *journal, uint64_t number, uint64_t at, uint32_t parts,
-                         uint64_t bytes, uint32_t crc, uint64_t *older);
+                         uint64_t bytes, uint32_t crc, uint64_t before);
 
 /* Deletes some of what is not needed any more; *more: there may be some left. */
 int journal_trim(struct journal *journal, uint64_t through, bool *more);

@@ -147,7 +147,8 @@ static bool take_sections(struct server *server)
             return false;
         at += HEAD_SIZE + name_length + length;
     }
-    memmove(child->bytes, child->bytes + at, child->used - at);
+    if (at > 0) /* a large section comes in many pieces: it is not to be moved with each */
+        memmove(child->bytes, child->bytes + at, child->used - at);
     child->used -= at;
     return true;
 }

@@ -174,7 +174,7 @@ static bool commit_now(struct store *store, struct batch *batch)
     uint64_t ns = clock_ns() - start;
     store_lock(store);
     store->busy = false;
-    bool was_synced = !store->unsynced;
+    bool was_synced = !store->unsynced, was_due = store->checkpoint;
     store_note_commit(store, code, batch, 1, ns);
     store->figures.inline_commits += !code;
     if (store->wanted) {
@@ -184,7 +184,7 @@ static bool commit_now(struct store *store, struct batch *batch)
     if (code) {
         store->retry_at = clock_ns() / 1000000 + store->options.retry_ms;
         look(store);
-    } else if (was_synced || store->checkpoint) {
+    } else if (was_synced || (store->checkpoint && !was_due)) {
         pthread_cond_signal(&store->wake);
     }
     return !code;
@@ -222,8 +222,8 @@ void store_seal(struct store *store)
         clear_batch(batch);
         return;
     }
-    struct batch *fresh = take_batch(store);
-    if (!fresh)
+    struct batch *fresh = store->closing ? NULL : take_batch(store);
+    if (!fresh && !store->closing)
         return; /* no memory: it stays open, and is sealed next time */
     store->open = fresh;
     store_lock(store);

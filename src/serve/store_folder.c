@@ -148,7 +148,9 @@ gordian_status folder_begin(struct folder *folder, enum store_durability durabil
     read_boot(boot);
     int length = snprintf(line, sizeof line, "%ld %s %s\n", (long)getpid(), boot[0] ? boot : "-",
                           store_durability_text(durability));
-    if (ftruncate(folder->lock, 0) != 0 || pwrite(folder->lock, line, (size_t)length, 0) != length)
+    /* After a power cut it must be there to tell of it. */
+    if (ftruncate(folder->lock, 0) != 0 ||
+        pwrite(folder->lock, line, (size_t)length, 0) != length || fsync(folder->lock) != 0)
         return fail(error, GORDIAN_IO, "%.200s/lock: %s", folder->path, strerror(errno));
     struct stat there;
     if (stat(folder->file, &there) != 0)

@@ -4,6 +4,7 @@
 #include "serve/store_parts.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -167,6 +168,16 @@ static void shorten_log(struct store *store)
         sqlite3_wal_checkpoint_v2(store->journal.db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
 }
 
+/* It is there as soon as the database is open, and stays until it is closed. */
+static gordian_status open_log(struct store *store, gordian_error *error)
+{
+    char path[4096];
+    snprintf(path, sizeof path, "%s-wal", store->folder.file);
+    store->wal = open(path, O_RDONLY | O_CLOEXEC);
+    return store->wal < 0 ? fail(error, GORDIAN_IO, "%.200s: %s", path, strerror(errno))
+                          : GORDIAN_OK;
+}
+
 /* ---- the store */
 
 static gordian_status open_kept(struct store *store, struct store_found *found,
@@ -176,6 +187,8 @@ static gordian_status open_kept(struct store *store, struct store_found *found,
     gordian_status status =
         folder_open(&store->folder, store->options.folder, &past, &store->memory, error);
     if (!status)
+        status = repair_finish(&store->folder, error);
+    if (!status)
         status = check_log(store, &past, found, error);
     if (!status)
         status = check_database(store, found, error);
@@ -183,6 +196,8 @@ static gordian_status open_kept(struct store *store, struct store_found *found,
         shorten_log(store);
         status = folder_begin(&store->folder, store->options.durability, error);
     }
+    if (!status)
+        status = open_log(store, error);
     if (!status) {
         store->doorbell = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
         if (store->doorbell < 0)
@@ -342,6 +357,7 @@ void store_close(struct store *store)
     if (!store)
         return;
     if (store->running) {
+        store->closing = true;
         store_seal(store);
         store_lock(store);
         store->stopping = true;
@@ -360,6 +376,8 @@ void store_close(struct store *store)
     free_batches(store, store->spent);
     if (store->doorbell >= 0)
         close(store->doorbell);
+    if (store->wal >= 0)
+        close(store->wal);
     folder_close(&store->folder, !store->doubtful, &memory);
     pthread_cond_destroy(&store->wake);
     pthread_cond_destroy(&store->freed);

@@ -112,11 +112,13 @@ int recovery_copy(struct journal *from, struct journal *to, const struct recover
 /* Copies the database and its log to names nobody uses; *name (of `size` bytes) is the former's. */
 gordian_status repair_copy_aside(const struct folder *folder, char *name, size_t size,
                                  gordian_error *error);
-/* Builds a new database from what is good in the journal's (which is closed), and moves the old one
- * aside. */
+/* Builds a new database from what is good in the journal's (which is closed), keeps the old one
+ * under another name, and puts the new one in its place. */
 gordian_status repair_rebuild(const struct folder *folder, struct journal *journal,
                               const struct recovery *recovery, const gordian_allocator *memory,
                               char *name, size_t size, gordian_error *error);
+/* Ends what a repair that was interrupted had begun, if there is any; before anything else. */
+gordian_status repair_finish(const struct folder *folder, gordian_error *error);
 
 /* ---- the store */
 
@@ -135,6 +137,7 @@ struct store {
     struct folder folder;
     bool kept;     /* there is a folder */
     bool loading;  /* store_load is at work */
+    bool closing;  /* no batch will be needed after the open one */
     bool doubtful; /* something could not be written at the end */
 
     /* The loop's own. */
@@ -169,10 +172,10 @@ struct store {
     bool syncing;            /* the log is being synced: writing to it might wait */
     bool unsynced;           /* something has been committed since it was */
     bool checkpoint;         /* one is due */
-    bool leftovers;          /* a write has failed: its frames may still be in the log */
+    bool rewrite;            /* a sync has failed: what is in the log may never reach the disk */
     uint64_t snapshot_retry; /* steady ms: not before */
     uint64_t keep_ms;
-    uint64_t newest, older; /* snapshots; `older`: the journal up to here may go */
+    uint64_t newest, older; /* good snapshots; `older`: the journal up to here may go */
     struct store_figures figures;
     _Atomic uint64_t committed;
 
@@ -180,10 +183,11 @@ struct store {
     pthread_t thread;
     bool running;
     int doorbell;
-    int wal; /* descriptor of the log, to sync it; -1: not yet open */
+    int wal; /* descriptor of the log, to sync it; -1: none */
     sqlite3 *checkpointer;
-    uint64_t retry_at, sync_at, trim_at, clean_at;
-    bool trimming; /* there may be more to delete */
+    uint64_t retry_at, sync_at, trim_at;
+    uint64_t checkpoint_at; /* not before: a reader was in the way */
+    bool trimming;          /* there may be more to delete */
 };
 
 void *store_thread(void *context);

@@ -161,8 +161,6 @@ static int check_row(void *context, const struct row *row, uint32_t crc)
 {
     struct recovery *recovery = context;
     uint64_t last = row->first + row->count - 1;
-    if (last <= recovery->snapshot)
-        return SQLITE_OK; /* the snapshot has it */
     if (row->first > recovery->last + 1)
         damaged(recovery, "records %llu to %llu are missing",
                 (unsigned long long)recovery->last + 1, (unsigned long long)row->first - 1);
@@ -172,8 +170,10 @@ static int check_row(void *context, const struct row *row, uint32_t crc)
                 (unsigned long long)row->first, (unsigned long long)last);
     if (recovery->damaged)
         return SQLITE_DONE;
-    recovery->last = last;
-    recovery->bytes += row->length;
+    if (last > recovery->snapshot) { /* otherwise the snapshot has it */
+        recovery->last = last;
+        recovery->bytes += row->length;
+    }
     return SQLITE_OK;
 }
 
@@ -320,7 +320,6 @@ static int copy_snapshot(struct journal *from, struct journal *to, const struct 
                          const gordian_allocator *memory)
 {
     struct bytes body;
-    uint64_t older;
     bool good;
     bytes_init(&body, memory);
     int code = read_parts(from, row, &body, &good);
@@ -333,7 +332,7 @@ static int copy_snapshot(struct journal *from, struct journal *to, const struct 
                                 left < JOURNAL_PART_SIZE ? left : JOURNAL_PART_SIZE);
     }
     if (!code)
-        code = journal_put_snapshot(to, row->number, 0, part, body.used, row->crc, &older);
+        code = journal_put_snapshot(to, row->number, 0, part, body.used, row->crc, 0);
     bytes_free(&body);
     return code;
 }

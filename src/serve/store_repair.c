@@ -80,7 +80,9 @@ gordian_status repair_copy_aside(const struct folder *folder, char *name, size_t
         status = copy_file(folder->file, name, error);
     snprintf(from, sizeof from, "%s-wal", folder->file);
     snprintf(to, sizeof to, "%s-wal", name);
-    return status ? status : copy_file(from, to, error);
+    if (!status)
+        status = copy_file(from, to, error);
+    return status ? status : folder_sync(folder, error);
 }
 
 /* ---- a new one from what is good */
@@ -134,40 +136,91 @@ static gordian_status fill(struct journal *fresh, const char *old, const struct 
                 : GORDIAN_OK;
 }
 
-static gordian_status rename_with_log(const char *from, const char *to, gordian_error *error)
+/* ---- the new one in the place of the old one
+ *
+ * The one step that counts is a rename: before it the damaged database is where it was, behind it
+ * the new one is whole under the name below, and whoever opens the folder next ends the rest. */
+#define READY ".repaired"
+
+/* The same bytes under another name: a copy only where there are no links. One that is not there is
+ * no error. */
+static gordian_status keep_as(const char *from, const char *to, gordian_error *error)
 {
-    static const char *const tails[] = {"", "-wal", "-shm"};
-    char old[PATH_ROOM], new[PATH_ROOM];
+    if (link(from, to) == 0 || errno == ENOENT)
+        return GORDIAN_OK;
+    return copy_file(from, to, error);
+}
+
+static gordian_status keep_with_log(const struct folder *folder, const char *name,
+                                    gordian_error *error)
+{
+    char from[PATH_ROOM], to[PATH_ROOM];
+    gordian_status status = keep_as(folder->file, name, error);
+    snprintf(from, sizeof from, "%s-wal", folder->file);
+    snprintf(to, sizeof to, "%s-wal", name);
+    if (!status)
+        status = keep_as(from, to, error);
+    return status ? status : folder_sync(folder, error);
+}
+
+static gordian_status rename_file(const struct folder *folder, const char *from, const char *to,
+                                  gordian_error *error)
+{
+    return rename(from, to) == 0 ? folder_sync(folder, error) : fail_errno(error, from);
+}
+
+gordian_status repair_finish(const struct folder *folder, gordian_error *error)
+{
+    static const char *const tails[] = {"-wal", "-shm"};
+    char ready[PATH_ROOM], log[PATH_ROOM];
+    if ((size_t)snprintf(ready, sizeof ready, "%s" READY, folder->file) >= sizeof ready)
+        return fail(error, GORDIAN_INPUT, "the name of the folder is too long");
+    if (access(ready, F_OK) != 0)
+        return errno == ENOENT ? GORDIAN_OK : fail_errno(error, ready);
+    /* The log is the old one's: it must be gone, on the disk as well, before the new one comes. */
     for (size_t i = 0; i < sizeof tails / sizeof *tails; i++) {
-        snprintf(old, sizeof old, "%s%s", from, tails[i]);
-        snprintf(new, sizeof new, "%s%s", to, tails[i]);
-        if (rename(old, new) != 0 && errno != ENOENT)
-            return fail_errno(error, old);
+        snprintf(log, sizeof log, "%s%s", folder->file, tails[i]);
+        if (unlink(log) != 0 && errno != ENOENT)
+            return fail_errno(error, log);
     }
-    return GORDIAN_OK;
+    gordian_status status = folder_sync(folder, error);
+    return status ? status : rename_file(folder, ready, folder->file, error);
+}
+
+/* Everything into the file itself, which then needs no log. */
+static gordian_status empty_log(struct journal *fresh, gordian_error *error)
+{
+    char why[256];
+    int code = sqlite3_wal_checkpoint_v2(fresh->db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
+    return code ? fail(error, GORDIAN_IO, "cannot build a new database: %s",
+                       journal_explain(fresh, code, why, sizeof why))
+                : GORDIAN_OK;
 }
 
 gordian_status repair_rebuild(const struct folder *folder, struct journal *journal,
                               const struct recovery *recovery, const gordian_allocator *memory,
                               char *name, size_t size, gordian_error *error)
 {
-    char fresh_path[PATH_ROOM], wal[PATH_ROOM + sizeof "-wal"];
+    char path[PATH_ROOM], log[PATH_ROOM + sizeof "-wal"], ready[PATH_ROOM];
     struct journal fresh = {0};
     bool unreadable;
-    snprintf(fresh_path, sizeof fresh_path, "%s.new", folder->file);
-    snprintf(wal, sizeof wal, "%s-wal", fresh_path);
-    unlink(fresh_path); /* of a repair that did not end */
-    unlink(wal);
+    snprintf(path, sizeof path, "%s.new", folder->file);
+    snprintf(log, sizeof log, "%s-wal", path);
+    snprintf(ready, sizeof ready, "%s" READY, folder->file);
+    unlink(path); /* of a repair that did not end */
+    unlink(log);
     journal_close(journal);
     gordian_status status = new_name(folder, name, size, error);
     if (!status)
-        status = journal_open(&fresh, fresh_path, NULL, STORE_FULL, &unreadable, error);
+        status = journal_open(&fresh, path, NULL, STORE_FULL, &unreadable, error);
     if (!status)
         status = fill(&fresh, folder->file, recovery, memory, error);
-    journal_close(&fresh); /* the last connection empties the log into the database */
     if (!status)
-        status = rename_with_log(folder->file, name, error);
+        status = empty_log(&fresh, error);
+    journal_close(&fresh);
     if (!status)
-        status = rename_with_log(fresh_path, folder->file, error);
-    return status ? status : folder_sync(folder, error);
+        status = keep_with_log(folder, name, error);
+    if (!status)
+        status = rename_file(folder, path, ready, error);
+    return status ? status : repair_finish(folder, error);
 }

@@ -4,7 +4,6 @@
 #include "serve/store_parts.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -73,7 +72,8 @@ void store_note_commit(struct store *store, int code, const struct batch *batche
     store->failed = code != SQLITE_OK;
     if (code) {
         figures->failures++;
-        store->leftovers = true;
+        /* The log cannot grow, perhaps. In the database there may be room: then it need not. */
+        store->checkpoint = true;
         journal_explain(&store->journal, code, store->why, sizeof store->why);
         return;
     }
@@ -159,74 +159,74 @@ static uint64_t queue_due(const struct store *store)
 /* Brings what has been committed to the disk itself. */
 static void sync_log(struct store *store)
 {
-    char path[4096];
     store->unsynced = false;
     store->syncing = true;
     store_unlock(store);
-    if (store->wal < 0) {
-        snprintf(path, sizeof path, "%s-wal", store->folder.file);
-        store->wal = open(path, O_RDONLY | O_CLOEXEC);
-    }
-    int code = store->wal < 0 ? 0 : fdatasync(store->wal);
+    int code = fdatasync(store->wal);
     int number = errno;
     bool ours = folder_is_ours(&store->folder); /* what is written to a deleted file is not kept */
     store_lock(store);
     store->syncing = false;
-    bool good = code == 0 && ours, changed = store->sync_failed == good;
+    /* What a failed sync was to write is in the system's cache, but no later sync need write it:
+     * it is moved into the database, out of the cache, before all is well again. */
+    store->rewrite |= code != 0;
+    store->checkpoint |= store->rewrite;
+    bool good = code == 0 && ours && !store->rewrite, changed = store->sync_failed == good;
     store->sync_failed = !good;
-    if (!good) { /* said, and tried again; what was committed is still in the system's cache */
+    if (code != 0 || !ours) {
         store->figures.failures++;
         snprintf(store->why, sizeof store->why, "%s%s",
                  ours ? "syncing failed: " : "the database was removed or replaced by another",
                  ours ? strerror(number) : "");
-        store->unsynced = true;
     }
+    store->unsynced |= !good; /* tried again */
     if (changed)
         ring(store);
     store->sync_at = steady_ms() + STORE_SYNC_MS;
 }
 
-static int run_checkpoint(struct store *store, int mode)
+static sqlite3 *open_checkpointer(struct store *store)
 {
-    if (!store->checkpointer) {
-        int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX;
-        int code =
-            sqlite3_open_v2(store->folder.file, &store->checkpointer, flags, store->options.vfs);
-        if (!code) /* one that has read nothing does not know yet that there is a log */
-            code = sqlite3_exec(store->checkpointer, "SELECT count(*) FROM sqlite_schema", NULL,
-                                NULL, NULL);
-        if (code) {
-            sqlite3_close(store->checkpointer);
-            store->checkpointer = NULL;
-            return code;
-        }
+    int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX;
+    int code = sqlite3_open_v2(store->folder.file, &store->checkpointer, flags, store->options.vfs);
+    if (!code) /* one that has read nothing does not know yet that there is a log */
+        code = sqlite3_exec(store->checkpointer, "SELECT count(*) FROM sqlite_schema", NULL, NULL,
+                            NULL);
+    if (code) {
+        sqlite3_close(store->checkpointer);
+        store->checkpointer = NULL;
     }
-    return sqlite3_wal_checkpoint_v2(store->checkpointer, NULL, mode, NULL, NULL);
+    return store->checkpointer;
+}
+
+/* True: all of the log is in the database, and that on the disk. */
+static bool run_checkpoint(struct store *store)
+{
+    int frames = 0, moved = 0;
+    if (!store->checkpointer && !open_checkpointer(store))
+        return false;
+    return sqlite3_wal_checkpoint_v2(store->checkpointer, NULL, SQLITE_CHECKPOINT_PASSIVE, &frames,
+                                     &moved) == SQLITE_OK &&
+           moved >= frames;
 }
 
 /* Moves the log into the database: first beside the commits, then, if the loop has gone on
  * committing, the few frames that are left while it leaves its batches to the queue. The next
- * commit then starts the log from its beginning, unless a reader is still in it.
- *
- * After a write has failed the log is emptied for good: with frames of the failed one behind the
- * last commit it would look damaged if the process were killed (store_wal.c). A reader may be in
- * the way: then it is tried again. */
+ * commit then starts the log from its beginning, unless a reader is still in it: it is tried again,
+ * but not with every commit. */
 static void checkpoint(struct store *store)
 {
-    int mode = store->leftovers ? SQLITE_CHECKPOINT_TRUNCATE : SQLITE_CHECKPOINT_PASSIVE;
     store_unlock(store);
-    int code = run_checkpoint(store, SQLITE_CHECKPOINT_PASSIVE);
+    run_checkpoint(store);
     store_lock(store);
     take_database(store);
     store_unlock(store);
-    if (!code)
-        code = run_checkpoint(store, mode);
+    bool whole = run_checkpoint(store);
     store_lock(store);
     give_database(store);
-    if (!code && mode == SQLITE_CHECKPOINT_TRUNCATE)
-        store->leftovers = false;
-    store->clean_at = steady_ms() + STORE_SYNC_MS;
-    store->checkpoint = false;
+    store->rewrite &= !whole;
+    store->checkpoint = store->rewrite;
+    store->checkpoint_at = whole ? 0 : steady_ms() + STORE_SYNC_MS;
 }
 
 /* ---- snapshots */
@@ -240,11 +240,11 @@ static void end_job(struct store *store, bool written)
     if (written) {
         store->newest = job->number;
         store->figures.snapshots++;
-        store->trimming = true;
     } else {
         store->snapshot_retry = steady_ms() + 60000;
         store->figures.failures++;
     }
+    store->trimming = true; /* what it makes superfluous, or what there is of it */
     ring(store);
 }
 
@@ -260,7 +260,7 @@ static bool may_step(const struct store *store)
 static void step_job(struct store *store)
 {
     struct snapshot_job *job = store->job;
-    uint64_t older = 0, start = (uint64_t)job->part * JOURNAL_PART_SIZE;
+    uint64_t before = store->newest, start = (uint64_t)job->part * JOURNAL_PART_SIZE;
     bool last = start >= job->body.used;
     size_t size = last ? 0 : job->body.used - start;
     size = size > JOURNAL_PART_SIZE ? JOURNAL_PART_SIZE : size;
@@ -268,17 +268,16 @@ static void step_job(struct store *store)
     store_unlock(store);
     int code = last ? journal_put_snapshot(&store->journal, job->number, job->at, job->part,
                                            job->body.used,
-                                           crc32c(0, job->body.data, job->body.used), &older)
+                                           crc32c(0, job->body.data, job->body.used), before)
                     : journal_put_part(&store->journal, job->number, job->part,
                                        job->body.data + start, size);
     store_lock(store);
     give_database(store);
     store->unsynced = true;
     store->checkpoint |= store->journal.wal_pages >= STORE_WAL_PAGES;
-    store->leftovers |= code != SQLITE_OK;
     job->part++;
     if (!code && last)
-        store->older = older;
+        store->older = before;
     if (code || last)
         end_job(store, !code);
 }
@@ -290,6 +289,7 @@ static void trim(struct store *store)
     uint64_t through = store->older, keep = store->keep_ms, now = wall_ms(), dropped = 0;
     uint64_t before = keep && now > keep ? now - keep : 0;
     bool more = false;
+    store->trim_at = steady_ms() + STORE_TRIM_MS; /* unless somebody wants it sooner meanwhile */
     take_database(store);
     store_unlock(store);
     int code = journal_trim(&store->journal, through, &more);
@@ -298,12 +298,9 @@ static void trim(struct store *store)
     store_lock(store);
     give_database(store);
     store->figures.incidents_dropped += dropped;
-    store->leftovers |= code != SQLITE_OK;
     store->unsynced = true;
     store->checkpoint |= store->journal.wal_pages >= STORE_WAL_PAGES;
     store->trimming = !code && more;
-    if (!store->trimming)
-        store->trim_at = steady_ms() + STORE_TRIM_MS;
 }
 
 /* ---- the thread */
@@ -319,8 +316,8 @@ static uint64_t next_due(const struct store *store)
     uint64_t due = queue_due(store);
     if (store->unsynced)
         due = least(due, store->sync_at);
-    if (store->leftovers)
-        due = least(due, store->clean_at);
+    if (store->checkpoint)
+        due = least(due, store->checkpoint_at);
     return least(due, store->trimming ? 0 : store->trim_at);
 }
 
@@ -342,14 +339,14 @@ static bool work(struct store *store)
     bool did = queue_due(store) <= now;
     if (did)
         commit_queue(store);
+    if (store->checkpoint && store->checkpoint_at <= now) {
+        checkpoint(store);
+        did = true;
+    }
     if (store->failed)
         return did; /* first things first */
     if (store->unsynced && store->sync_at <= now) {
         sync_log(store);
-        did = true;
-    }
-    if (store->checkpoint || (store->leftovers && store->clean_at <= now)) {
-        checkpoint(store);
         did = true;
     }
     if (store->job && may_step(store)) {
@@ -381,8 +378,6 @@ void *store_thread(void *context)
     if (store->unsynced && !store->failed)
         sync_log(store);
     store_unlock(store);
-    if (store->wal >= 0)
-        close(store->wal);
     sqlite3_close(store->checkpointer);
     return NULL;
 }

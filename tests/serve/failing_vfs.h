@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <sqlite3.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -15,6 +16,12 @@ static _Atomic int failing_write, failing_sync;
 /* So many writes from now one finds the disk full, and so many behind it, or the process dies
  * before it; 0: never. Likewise a sync that fails. */
 static _Atomic int failing_full_in, failing_full_for, failing_death_in, failing_sync_in;
+
+/* No file of so many bytes or more may grow; 0: all may. */
+static _Atomic sqlite3_int64 failing_size_max;
+
+/* The index of the log cannot grow: the disk is full at that very moment. */
+static _Atomic bool failing_map;
 
 struct failing_file {
     sqlite3_file base;
@@ -38,6 +45,13 @@ static int failing_read(sqlite3_file *file, void *bytes, int count, sqlite3_int6
     return real->pMethods->xRead(real, bytes, count, offset);
 }
 
+static bool failing_growth(sqlite3_file *real, sqlite3_int64 end)
+{
+    sqlite3_int64 size = 0;
+    return failing_size_max > 0 && end > failing_size_max &&
+           real->pMethods->xFileSize(real, &size) == SQLITE_OK && end > size;
+}
+
 static int failing_write_to(sqlite3_file *file, const void *bytes, int count, sqlite3_int64 offset)
 {
     sqlite3_file *real = failing_real(file);
@@ -50,6 +64,8 @@ static int failing_write_to(sqlite3_file *file, const void *bytes, int count, sq
         atomic_fetch_sub(&failing_full_for, 1);
         return SQLITE_FULL;
     }
+    if (failing_growth(real, offset + count))
+        return SQLITE_FULL;
     return code ? code : real->pMethods->xWrite(real, bytes, count, offset);
 }
 
@@ -114,6 +130,8 @@ static int failing_traits(sqlite3_file *file)
 static int failing_shm_map(sqlite3_file *file, int page, int size, int extend, void volatile **at)
 {
     sqlite3_file *real = failing_real(file);
+    if (failing_map && page > 0 && extend)
+        return SQLITE_IOERR_SHMSIZE;
     return real->pMethods->xShmMap(real, page, size, extend, at);
 }
 

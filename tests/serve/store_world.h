@@ -4,15 +4,20 @@
 #define GORDIAN_TESTS_STORE_WORLD_H
 
 #include "../test.h"
+#include "base/clock.h"
 #include "base/crc.h"
+#include "base/machine.h"
 #include "base/random.h"
 #include "serve/store.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <poll.h>
+#include <signal.h>
+#include <sqlite3.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 struct world {
@@ -55,10 +60,8 @@ static inline void world_remove(const struct world *world)
 
 static inline void world_make(struct world *world)
 {
-    const char *root = getenv("TMPDIR");
     *world = (struct world){.state = 1};
-    snprintf(world->folder, sizeof world->folder, "%s/gordian-store-XXXXXX",
-             root && *root ? root : P_tmpdir);
+    snprintf(world->folder, sizeof world->folder, "%s/gordian-store-XXXXXX", machine_temporary());
     REQUIRE(mkdtemp(world->folder) != NULL);
     store_options_init(&world->options);
     world->options.folder = world->folder;
@@ -173,12 +176,64 @@ static inline void world_snapshot(struct world *world, struct store *store, size
     free(zeros);
 }
 
+/* ---- the database behind the store's back */
+
+static inline sqlite3 *world_sqlite(const struct world *world, int flags)
+{
+    char path[sizeof world->folder + 40];
+    sqlite3 *db;
+    world_path(world, STORE_FILE, path, sizeof path);
+    REQUIRE(sqlite3_open_v2(path, &db, flags, NULL) == SQLITE_OK);
+    sqlite3_busy_timeout(db, 10000);
+    return db;
+}
+
+/* The number that a question gives; -1: none. */
+static inline int64_t sqlite_number(sqlite3 *db, const char *sql)
+{
+    sqlite3_stmt *statement;
+    int64_t number = -1;
+    REQUIRE(sqlite3_prepare_v2(db, sql, -1, &statement, NULL) == SQLITE_OK);
+    if (sqlite3_step(statement) == SQLITE_ROW)
+        number = sqlite3_column_int64(statement, 0);
+    sqlite3_finalize(statement);
+    return number;
+}
+
+static inline int64_t world_ask(const struct world *world, const char *sql)
+{
+    sqlite3 *db = world_sqlite(world, SQLITE_OPEN_READONLY);
+    int64_t number = sqlite_number(db, sql);
+    sqlite3_close(db);
+    return number;
+}
+
+static inline void world_change(const struct world *world, const char *sql)
+{
+    char *message = NULL;
+    sqlite3 *db = world_sqlite(world, SQLITE_OPEN_READWRITE);
+    int code = sqlite3_exec(db, sql, NULL, NULL, &message);
+    CHECK_MSG(code == SQLITE_OK, "%s", message ? message : "");
+    sqlite3_free(message);
+    sqlite3_close(db);
+}
+
+/* Bytes of the write-ahead log. */
+static inline off_t world_log_size(const struct world *world)
+{
+    char path[sizeof world->folder + 40];
+    struct stat info;
+    world_path(world, STORE_FILE "-wal", path, sizeof path);
+    return stat(path, &info) == 0 ? info.st_size : 0;
+}
+
 /* Waits until the condition holds, which the thread is to bring about; a minute at most. What is
  * true now need not be a moment later, so it is not asked again. */
 #define WORLD_WAIT(store, condition)                                                               \
     do {                                                                                           \
+        uint64_t deadline_ = clock_ns() + UINT64_C(60000000000);                                   \
         bool met_ = (condition);                                                                   \
-        for (int tries_ = 0; !met_ && tries_ < 6000; tries_++) {                                   \
+        while (!met_ && clock_ns() < deadline_) {                                                  \
             struct pollfd bell_ = {.fd = store_fd(store), .events = POLLIN};                       \
             poll(&bell_, 1, 10);                                                                   \
             store_poll(store);                                                                     \
@@ -186,5 +241,31 @@ static inline void world_snapshot(struct world *world, struct store *store, size
         }                                                                                          \
         CHECK(met_);                                                                               \
     } while (0)
+
+/* Appends, seals, and waits until it is kept. */
+static inline void world_keep(struct world *world, struct store *store, unsigned count)
+{
+    world_append(world, store, count);
+    store_seal(store);
+    uint64_t last = store_last(store);
+    WORLD_WAIT(store, store_committed(store) == last);
+}
+
+/* A process that does this with the world, and then is killed, if it has not been before. */
+static inline void world_die(struct world *world, void (*act)(struct world *world))
+{
+    int status;
+    pid_t child = fork();
+    if (child == 0) {
+        unsigned long before = test_failed;
+        act(world);
+        if (test_failed == before)
+            kill(getpid(), SIGKILL);
+        _exit(3);
+    }
+    REQUIRE(child > 0);
+    REQUIRE(waitpid(child, &status, 0) == child);
+    REQUIRE(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+}
 
 #endif

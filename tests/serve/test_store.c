@@ -3,25 +3,7 @@
 #include "../alloc/failing.h"
 #include "store_world.h"
 
-#include <sqlite3.h>
 #include <time.h>
-
-static int64_t ask(const struct world *world, const char *sql)
-{
-    char path[600];
-    sqlite3 *db;
-    sqlite3_stmt *statement;
-    int64_t number = -1;
-    world_path(world, STORE_FILE, path, sizeof path);
-    REQUIRE(sqlite3_open_v2(path, &db, SQLITE_OPEN_READONLY, NULL) == SQLITE_OK);
-    sqlite3_busy_timeout(db, 10000);
-    REQUIRE(sqlite3_prepare_v2(db, sql, -1, &statement, NULL) == SQLITE_OK);
-    if (sqlite3_step(statement) == SQLITE_ROW)
-        number = sqlite3_column_int64(statement, 0);
-    sqlite3_finalize(statement);
-    sqlite3_close(db);
-    return number;
-}
 
 /* When nobody else is at the disk, a batch is committed then and there; but not with the other
  * levels. */
@@ -116,7 +98,7 @@ static void test_snapshots(void)
         /* A snapshot ends in between: the newest one may be an older one. */
         CHECK(figures.snapshot_at <= last);
         store_close(store);
-        CHECK(ask(&world, "SELECT count(*) FROM snapshot") <= 2);
+        CHECK(world_ask(&world, "SELECT count(*) FROM snapshot") <= 2);
     }
     CHECK(taken > 0);
     REQUIRE(world_open(&world, &store, &found, &error) == GORDIAN_OK);
@@ -127,20 +109,12 @@ static void test_snapshots(void)
     store_seal(store);
     world_snapshot(&world, store, 0);
     WORLD_WAIT(store, (store_figures(store, &figures), figures.snapshots > 0));
-    WORLD_WAIT(store, ask(&world, "SELECT count(*) FROM journal WHERE first + count - 1 <="
-                                  " (SELECT min(number) FROM snapshot)") == 0);
-    WORLD_WAIT(store, ask(&world, "SELECT count(*) FROM snapshot_part WHERE number NOT IN"
-                                  " (SELECT number FROM snapshot)") == 0);
+    WORLD_WAIT(store, world_ask(&world, "SELECT count(*) FROM journal WHERE first + count - 1 <="
+                                        " (SELECT min(number) FROM snapshot)") == 0);
+    WORLD_WAIT(store, world_ask(&world, "SELECT count(*) FROM snapshot_part WHERE number NOT IN"
+                                        " (SELECT number FROM snapshot)") == 0);
     store_close(store);
     world_remove(&world);
-}
-
-static off_t log_size(const struct world *world)
-{
-    char path[600];
-    struct stat info;
-    world_path(world, STORE_FILE "-wal", path, sizeof path);
-    return stat(path, &info) == 0 ? info.st_size : 0;
 }
 
 /* The log is emptied into the database again and again while batches are committed, also when
@@ -164,16 +138,16 @@ static void test_log_is_bounded(enum store_durability durability)
             store_poll(store);
         }
         if (i % 100 == 0)
-            CHECK(ask(&world, "SELECT count(*) FROM journal") >= 0);
+            CHECK(world_ask(&world, "SELECT count(*) FROM journal") >= 0);
     }
     WORLD_WAIT(store, store_committed(store) == last);
     /* 60 MB were written; of these a few times what makes a checkpoint due may be in the log. */
-    CHECK_MSG(log_size(&world) < 50 << 20, "%lld bytes", (long long)log_size(&world));
+    CHECK_MSG(world_log_size(&world) < 50 << 20, "%lld bytes", (long long)world_log_size(&world));
     struct store_figures figures;
     WORLD_WAIT(store, (store_append(store, 1, "x", 1), store_seal(store),
                        store_figures(store, &figures), figures.wal_bytes < 16 << 20));
     store_close(store);
-    CHECK(log_size(&world) == 0);
+    CHECK(world_log_size(&world) == 0);
     world_remove(&world);
 }
 
@@ -358,7 +332,7 @@ static void test_incidents(void)
     make_history(&history, &random);
     REQUIRE(world_open(&world, &store, NULL, &error) == GORDIAN_OK);
     put_history(store, &history);
-    WORLD_WAIT(store, ask(&world, "SELECT count(*) FROM incident") == INCIDENTS);
+    WORLD_WAIT(store, world_ask(&world, "SELECT count(*) FROM incident") == INCIDENTS);
     check_queries(store_incidents(store), &history, &random);
     /* Beside the service, and without it. */
     for (unsigned i = 0; i < 2; i++) {
@@ -368,11 +342,11 @@ static void test_incidents(void)
         if (i == 0)
             store_close(store);
     }
-    CHECK(ask(&world, "SELECT count(*) FROM incidents") == INCIDENTS);
-    CHECK(ask(&world, "SELECT count(*) FROM open_incidents") ==
+    CHECK(world_ask(&world, "SELECT count(*) FROM incidents") == INCIDENTS);
+    CHECK(world_ask(&world, "SELECT count(*) FROM open_incidents") ==
           passing(&history, &(struct incidents_filter){.open = true}));
-    CHECK(ask(&world, "SELECT formed = '1970-01-01T00:16:40.010Z' FROM incidents WHERE id = 2") ==
-          1);
+    CHECK(world_ask(&world,
+                    "SELECT formed = '1970-01-01T00:16:40.010Z' FROM incidents WHERE id = 2") == 1);
     CHECK(incidents_open(&db, "/nowhere at all", NULL, &error) == GORDIAN_INPUT && db == NULL);
     world_remove(&world);
 }
@@ -422,10 +396,10 @@ static void test_retention(void)
     REQUIRE(world_open(&world, &store, NULL, &error) == GORDIAN_OK);
     struct store_figures figures;
     WORLD_WAIT(store, (store_figures(store, &figures), figures.incidents_dropped == 1000));
-    CHECK(ask(&world, "SELECT count(*) FROM incident") == 1000);
+    CHECK(world_ask(&world, "SELECT count(*) FROM incident") == 1000);
     store_keep_incidents(store, 1000);
     WORLD_WAIT(store, (store_figures(store, &figures), figures.incidents_dropped == 1500));
-    CHECK(ask(&world, "SELECT count(*) FROM incident WHERE ended IS NULL") == 500);
+    CHECK(world_ask(&world, "SELECT count(*) FROM incident WHERE ended IS NULL") == 500);
     store_close(store);
     world_remove(&world);
 }
@@ -450,10 +424,10 @@ static void test_storm(void)
     store_close(store);
     REQUIRE(world_open(&world, &store, NULL, &error) == GORDIAN_OK);
     WORLD_WAIT(store,
-               ask(&world, "SELECT count(*) FROM incident WHERE replay IS NOT NULL") == 5000);
-    WORLD_WAIT(store, ask(&world, "SELECT count(*) FROM incident WHERE id = 2") == 0);
-    CHECK(ask(&world, "SELECT count(*) FROM incident WHERE id = 1 AND replay IS NULL") == 1);
-    CHECK(ask(&world, "SELECT count(*) FROM incident") == 5999);
+               world_ask(&world, "SELECT count(*) FROM incident WHERE replay IS NOT NULL") == 5000);
+    WORLD_WAIT(store, world_ask(&world, "SELECT count(*) FROM incident WHERE id = 2") == 0);
+    CHECK(world_ask(&world, "SELECT count(*) FROM incident WHERE id = 1 AND replay IS NULL") == 1);
+    CHECK(world_ask(&world, "SELECT count(*) FROM incident") == 5999);
     store_close(store);
     world.options.folder = NULL;
     REQUIRE(world_open(&world, &store, NULL, &error) == GORDIAN_OK);
@@ -493,8 +467,8 @@ static void test_replayed_incidents(void)
     REQUIRE(store_open(&store, &world.options, NULL, &error) == GORDIAN_OK);
     CHECK(store_load(store, &loader, store, &error) == GORDIAN_OK);
     store_close(store);
-    CHECK(ask(&world, "SELECT count(*) FROM incident WHERE how = 'live'") == 10);
-    CHECK(ask(&world, "SELECT count(*) FROM incident WHERE how = 'replayed'") == 10);
+    CHECK(world_ask(&world, "SELECT count(*) FROM incident WHERE how = 'live'") == 10);
+    CHECK(world_ask(&world, "SELECT count(*) FROM incident WHERE how = 'replayed'") == 10);
     world_remove(&world);
 }
 
@@ -541,6 +515,33 @@ static void test_no_memory(void)
     }
 }
 
+/* There is no memory left at the end: what was appended is written nevertheless. */
+static void test_close_without_memory(void)
+{
+    static const enum store_durability levels[] = {STORE_NONE, STORE_BATCH, STORE_FULL};
+    for (size_t i = 0; i < 3; i++) {
+        struct failing failing = {.for_good = true};
+        gordian_allocator allocator = {failing_resize, &failing};
+        struct world world;
+        struct store *store;
+        gordian_error error = {0};
+        world_make(&world);
+        world.options.allocator = &allocator;
+        world.options.durability = levels[i];
+        REQUIRE(world_open(&world, &store, NULL, &error) == GORDIAN_OK);
+        world_append(&world, store, 20);
+        world_snapshot(&world, store, 0); /* waits for the records */
+        failing.fail_at = 1;
+        store_close(store);
+        CHECK(failing.live_blocks == 0);
+        world.options.allocator = NULL;
+        REQUIRE(world_open(&world, &store, NULL, &error) == GORDIAN_OK);
+        CHECK(world.number == 20 && world.sections == 1);
+        store_close(store);
+        world_remove(&world);
+    }
+}
+
 int main(void)
 {
     test_rounds(STORE_NONE);
@@ -555,5 +556,6 @@ int main(void)
     test_storm();
     test_replayed_incidents();
     test_no_memory();
+    test_close_without_memory();
     return test_done();
 }
