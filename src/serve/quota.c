@@ -183,6 +183,16 @@ void quota_disown(struct service *service, uint32_t session, const struct served
     give_back(service, session, served_process_cost(served, process));
 }
 
+uint32_t quota_opener(const struct service *service, const struct served *served)
+{
+    return owner_of(service, &served->opener);
+}
+
+uint32_t quota_adder(const struct service *service, const struct served *served, uint32_t resource)
+{
+    return resource < served->adder_room ? owner_of(service, &served->adders[resource]) : NOBODY;
+}
+
 void quota_opened(struct service *service, uint32_t session, struct served *served)
 {
     if (session == NOBODY)

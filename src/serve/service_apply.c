@@ -210,7 +210,7 @@ static gordian_status open_new(struct service *service, uint32_t session,
         return status;
     *slot = free_slot(service);
     size_t size = wire_put_open(NULL, 0, open);
-    if (!record_begin(service, RECORD_OPEN, *slot, NOBODY, size))
+    if (!record_begin(service, RECORD_OPEN, *slot, session, size))
         return fail_memory(error);
     status = service_put_system(service, *slot, open, error);
     if (status)

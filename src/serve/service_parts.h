@@ -41,7 +41,7 @@
 
 /* Kinds of records; the numbers are part of the journal's format. */
 enum record_kind {
-    RECORD_OPEN = 1,    /* u32 slot, body of OPEN */
+    RECORD_OPEN = 1,    /* u32 slot, u32 session, body of OPEN */
     RECORD_CLOSE = 2,   /* u32 slot */
     RECORD_SESSION = 3, /* u32 slot, body of HELLO, without a token */
     RECORD_END = 4,     /* u32 slot of a session */
@@ -135,6 +135,9 @@ void quota_added(struct service *service, uint32_t session, struct served *serve
                  uint32_t resource, size_t name_length);
 void quota_removed(struct service *service, struct served *served, uint32_t resource,
                    size_t name_length);
+/* Whose quotas a system and a resource count for; NOBODY: nobody's, or not any more. */
+uint32_t quota_opener(const struct service *service, const struct served *served);
+uint32_t quota_adder(const struct service *service, const struct served *served, uint32_t resource);
 
 /* May this session make the service keep so much more? WIRE_QUOTA if not. */
 gordian_status quota_check(struct service *service, uint32_t session, uint64_t more,

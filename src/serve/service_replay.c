@@ -9,7 +9,7 @@
 #define NOBODY          GORDIAN_NONE
 #define SERVICE_SECTION "service"
 #define SYSTEM_SECTION  "system " /* and its slot */
-#define SERVICE_VERSION 1
+#define SERVICE_VERSION 2         /* 1: without the owners of resources and systems */
 
 /* ------------------------------------------------------------------ records */
 
@@ -108,9 +108,13 @@ static gordian_status replay_open(struct service *service, const struct record *
                                   gordian_error *error)
 {
     struct wire_open open;
-    if (!wire_get_open(&record->frame, &open))
+    bool known = record->session == NOBODY || is_session(service, record->session);
+    if (!known || !wire_get_open(&record->frame, &open))
         return damaged(record, error);
-    return service_put_system(service, record->slot, &open, error);
+    gordian_status status = service_put_system(service, record->slot, &open, error);
+    if (!status)
+        quota_opened(service, record->session, service->systems[record->slot]);
+    return status;
 }
 
 static gordian_status replay_record(struct service *service, const struct record *record,
@@ -197,13 +201,31 @@ static void save_service(const struct service *service, struct bytes *bytes)
             save_session(&service->sessions[i], i, bytes);
 }
 
-/* Before the image of a system, with its length: its slot and its open incidents. */
-static void save_head(const struct served *served, struct bytes *bytes)
+static void put_owner(struct bytes *bytes, uint32_t session)
+{
+    bytes_u64(bytes, (uint32_t)(session + 1)); /* NOBODY is 0 */
+}
+
+/* Who has opened it, and who has added each resource, if the session is still there. */
+static void save_owners(const struct service *service, const struct served *served,
+                        struct bytes *bytes)
+{
+    char buffer[GORDIAN_NAME_MAX + 1];
+    put_owner(bytes, quota_opener(service, served));
+    for (uint32_t q = 0; q < served_resource_limit(served); q++)
+        if (served_resource_name(served, q, buffer))
+            put_owner(bytes, quota_adder(service, served, q));
+}
+
+/* Before the image of a system, with its length: its slot, its open incidents, its owners. */
+static void save_head(const struct service *service, const struct served *served,
+                      struct bytes *bytes)
 {
     struct bytes head;
     bytes_init(&head, &bytes->memory);
     bytes_u64(&head, served->slot);
     incidents_save(served, &head);
+    save_owners(service, served, &head);
     bytes_text(bytes, (const char *)head.data, head.used);
     bytes->failed |= head.failed;
     bytes_free(&head);
@@ -235,7 +257,7 @@ gordian_status service_save(struct service *service,
             continue;
         snprintf(name, sizeof name, SYSTEM_SECTION "%u", i);
         bytes.used = 0;
-        save_head(service->systems[i], &bytes);
+        save_head(service, service->systems[i], &bytes);
         status = image_save(service->systems[i], &bytes, error);
         if (!status)
             status = put_section(&bytes, name, put, context, error);
@@ -298,7 +320,8 @@ static gordian_status load_slots(struct service *service, struct bytes_in *in, u
 static gordian_status load_service(struct service *service, struct bytes_in *in,
                                    gordian_error *error)
 {
-    if (bytes_take_u64(in) != SERVICE_VERSION)
+    uint64_t version = bytes_take_u64(in);
+    if (version < 1 || version > SERVICE_VERSION)
         return fail(error, GORDIAN_INPUT, "the snapshot is of another version");
     service->next_incident = bytes_take_u64(in);
     uint32_t limit = (uint32_t)bytes_take_upto(in, UINT32_MAX - 1);
@@ -330,6 +353,36 @@ static gordian_status own_processes(struct service *service, struct served *serv
             return fail_memory(error);
         record->owner = NOBODY;
         session_own(service, owner, served, p);
+    }
+    return GORDIAN_OK;
+}
+
+static bool take_owner(const struct service *service, struct bytes_in *in, uint32_t *session)
+{
+    *session = (uint32_t)bytes_take_upto(in, UINT32_MAX) - 1;
+    return !in->bad && (*session == NOBODY || is_session(service, *session));
+}
+
+/* So that quotas are used up as they were. */
+static gordian_status load_owners(struct service *service, struct served *served,
+                                  struct bytes_in *in, gordian_error *error)
+{
+    char buffer[GORDIAN_NAME_MAX + 1];
+    uint32_t session;
+    if (bytes_left(in) == 0)
+        return GORDIAN_OK; /* of version 1: nobody knows */
+    if (!take_owner(service, in, &session))
+        return bad_snapshot(error);
+    if (!served_reserve_adder(served))
+        return fail_memory(error);
+    quota_opened(service, session, served);
+    for (uint32_t q = 0; q < served_resource_limit(served); q++) {
+        const char *name = served_resource_name(served, q, buffer);
+        if (!name)
+            continue;
+        if (!take_owner(service, in, &session))
+            return bad_snapshot(error);
+        quota_added(service, session, served, q, strlen(name));
     }
     return GORDIAN_OK;
 }
@@ -367,6 +420,8 @@ static gordian_status load_system(struct service *service, const uint8_t *bytes,
         status = own_processes(service, served, error);
     if (!status)
         status = incidents_load(served, &first, error);
+    if (!status)
+        status = load_owners(service, served, &first, error);
     if (!status && (first.bad || bytes_left(&first) > 0))
         status = bad_snapshot(error);
     return status;

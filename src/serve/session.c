@@ -72,10 +72,12 @@ static bool reserve_slot(struct service *service, uint32_t slot)
                        sizeof *service->accounts) ||
         !hash_reserve(service, slot + 1))
         return false;
-    for (; service->session_limit <= slot; service->session_limit++) {
-        service->sessions[service->session_limit] = (struct session){.next = service->free_session};
-        service->free_session = service->session_limit;
+    uint32_t first = service->session_limit;
+    for (uint32_t i = slot + 1; i-- > first;) { /* the lowest comes first, and is taken first */
+        service->sessions[i] = (struct session){.next = service->free_session};
+        service->free_session = i;
     }
+    service->session_limit = slot >= first ? slot + 1 : first;
     return true;
 }
 

@@ -33,8 +33,7 @@ struct session {
     uint32_t next; /* of the same hash; of a slot not in use: the next free one */
     bool ending;   /* lost: its processes are being dropped */
 
-    /* For quotas, not part of the state: what it has added since it, or the service, began, and a
-     * number no other session has. */
+    /* For quotas: what it has added that is still there, and a number no other session has. */
     uint32_t resources, systems;
     uint32_t serial;
 

@@ -1,112 +1,7 @@
 /* A client's memory: what is reckoned is what is taken, whoever grows is stopped, others go on, and
  * the books are right whatever happens. */
 #include "base/random.h"
-#include "serve/service_parts.h"
-#include "service_world.h"
-
-#define MIB (1u << 20)
-
-static struct talker *connect_binary(struct world *world)
-{
-    struct talker *talker = world_connect(world);
-    hello(talker, 1000000, 0);
-    return talker;
-}
-
-/* Answers were read: they take no memory any more. */
-static void read_all(struct talker *talker)
-{
-    gordian_allocator memory = memory_allocator(NULL);
-    memory_free(&memory, talker->client.out.buffer);
-    talker->client.out = (struct output){.fd = -1};
-    talker->read = 0;
-}
-
-static uint64_t account(const struct talker *talker)
-{
-    return talker->world->service->accounts[talker->client.session];
-}
-
-static struct served *system_of(const struct talker *talker)
-{
-    return service_system(talker->world->service, talker->client.system);
-}
-
-/* Declares; GORDIAN_NONE: it was told to be over its quota. */
-static uint32_t add(struct talker *talker, uint8_t what, const char *name, uint64_t units,
-                    const gordian_want *claims, size_t count)
-{
-    struct wire_declaration declaration = {.what = what,
-                                           .name = {name, strlen(name)},
-                                           .units = units,
-                                           .claims = claims,
-                                           .claim_count = count};
-    size_t size = wire_put_declare(NULL, 0, &declaration, 1);
-    unsigned char *bytes = malloc(size);
-    REQUIRE(bytes);
-    wire_put_declare(bytes, size, &declaration, 1);
-    read_all(talker);
-    give(talker, bytes, size);
-    free(bytes);
-    struct wire_frame frame = next_frame(talker);
-    struct wire_list ids;
-    uint32_t id = GORDIAN_NONE;
-    if (frame.kind == WIRE_ERROR)
-        CHECK(error_code(&frame) == WIRE_QUOTA);
-    else
-        CHECK(frame.kind == WIRE_DECLARED && wire_get_declared(&frame, &ids) &&
-              wire_next_id(&ids, &id));
-    return id;
-}
-
-static bool open_system(struct talker *talker, const char *name, uint8_t kind, const char *options)
-{
-    unsigned char bytes[400];
-    struct wire_open open = {
-        .name = {name, strlen(name)}, .kind = kind, .options = {options, strlen(options)}};
-    read_all(talker);
-    give(talker, bytes, wire_put_open(bytes, sizeof bytes, &open));
-    struct wire_frame frame = next_frame(talker);
-    CHECK(frame.kind == WIRE_DONE || error_code(&frame) == WIRE_QUOTA);
-    return frame.kind == WIRE_DONE;
-}
-
-/* One event; false: refused for its client's memory. */
-static bool feed_one(struct talker *talker, const gordian_event *event, uint8_t *outcome)
-{
-    read_all(talker);
-    struct wire_frame frame = send_events(talker, 0, event, 1);
-    struct wire_results results;
-    struct wire_result result = {0};
-    CHECK(frame.kind == WIRE_RESULTS && wire_get_results(&frame, &results) &&
-          wire_next_result(&results, &result));
-    *outcome = result.outcome;
-    if (result.reason != WIRE_OVER_MEMORY)
-        return true;
-    CHECK(result.outcome == GORDIAN_REFUSED);
-    return false;
-}
-
-static bool ask_for(struct talker *talker, uint32_t process, const gordian_want *wants,
-                    size_t count, uint8_t *outcome)
-{
-    gordian_event event = {.op = GORDIAN_REQUEST,
-                           .process = process,
-                           .resource = GORDIAN_NONE,
-                           .to = GORDIAN_NONE,
-                           .wants = wants,
-                           .want_count = count};
-    return feed_one(talker, &event, outcome);
-}
-
-static unsigned leave(struct talker *talker, uint32_t process)
-{
-    gordian_event event = {
-        .op = GORDIAN_EXIT, .process = process, .resource = GORDIAN_NONE, .to = GORDIAN_NONE};
-    uint8_t outcome;
-    CHECK(feed_one(talker, &event, &outcome));
-    return outcome;
-}
+#include "quota_world.h"
 
 /* ------------------------------------------------------------------ ways to grow */
 
@@ -160,47 +55,37 @@ static void begin_holds(struct talker *talker)
     add_list(talker, 1000000);
 }
 
-/* A new process takes one of each. */
-static bool step_holds(struct talker *talker, uint32_t number)
+/* A process of that name asks for one of each; false: it was refused. */
+static bool ask_for_all(struct talker *talker, const char *name, uint8_t expected)
 {
-    char name[64];
     gordian_want wants[LIST];
     uint8_t outcome;
-    for (uint32_t i = 0; i < LIST; i++)
-        wants[i] = (gordian_want){1, i};
-    snprintf(name, sizeof name, "h%u", number);
+    one_of_each(wants, LIST);
     uint32_t process = add(talker, WIRE_PROCESS, name, 0, NULL, 0);
     if (process == GORDIAN_NONE || !ask_for(talker, process, wants, LIST, &outcome))
         return false;
-    CHECK(outcome == GORDIAN_GRANTED);
+    CHECK(outcome == expected);
     return true;
+}
+
+static bool step_holds(struct talker *talker, uint32_t number)
+{
+    char name[64];
+    snprintf(name, sizeof name, "h%u", number);
+    return ask_for_all(talker, name, GORDIAN_GRANTED);
 }
 
 static void begin_waits(struct talker *talker)
 {
-    gordian_want wants[LIST];
-    uint8_t outcome;
     add_list(talker, 1);
-    uint32_t process = add(talker, WIRE_PROCESS, "first", 0, NULL, 0);
-    for (uint32_t i = 0; i < LIST; i++)
-        wants[i] = (gordian_want){1, i};
-    CHECK(ask_for(talker, process, wants, LIST, &outcome) && outcome == GORDIAN_GRANTED);
+    CHECK(ask_for_all(talker, "first", GORDIAN_GRANTED));
 }
 
-/* A new process waits for all of them. */
 static bool step_waits(struct talker *talker, uint32_t number)
 {
     char name[64];
-    gordian_want wants[LIST];
-    uint8_t outcome;
-    for (uint32_t i = 0; i < LIST; i++)
-        wants[i] = (gordian_want){1, i};
     snprintf(name, sizeof name, "w%u", number);
-    uint32_t process = add(talker, WIRE_PROCESS, name, 0, NULL, 0);
-    if (process == GORDIAN_NONE || !ask_for(talker, process, wants, LIST, &outcome))
-        return false;
-    CHECK(outcome == GORDIAN_BLOCKED);
-    return true;
+    return ask_for_all(talker, name, GORDIAN_BLOCKED);
 }
 
 static void begin_bank(struct talker *talker)
@@ -302,6 +187,15 @@ static void small_limits(struct service_options *options)
     options->limits.systems = options->limits.session_systems = 1000;
 }
 
+/* Until it is stopped; how many steps that took. */
+static uint32_t grow(struct talker *talker, bool (*step)(struct talker *, uint32_t))
+{
+    uint32_t steps = 0;
+    while (steps < 200000 && step(talker, steps))
+        steps++;
+    return steps;
+}
+
 /* One that grows until it is stopped: then it may not grow in any way, another may, and what it
  * gives up it gets back. */
 static void check_stopped(const struct way *way)
@@ -309,10 +203,8 @@ static void check_stopped(const struct way *way)
     struct world world, again;
     world_open(&world, small_limits);
     struct talker *ann = connect_binary(&world), *bob = connect_binary(&world);
-    uint32_t steps = 0;
     way->begin(ann);
-    while (steps < 200000 && way->step(ann, steps))
-        steps++;
+    uint32_t steps = grow(ann, way->step);
     CHECK_MSG(steps > 0 && steps < 200000, "%s: %u", way->name, steps);
     read_all(ann);
     uint64_t used = session_memory(world.service, ann->client.session);
@@ -355,11 +247,9 @@ static void test_giving_up(void)
     struct world world;
     world_open(&world, small_limits);
     struct talker *ann = connect_binary(&world);
-    uint32_t steps = 0;
     begin_holds(ann);
     uint64_t empty = account(ann);
-    while (step_holds(ann, steps))
-        steps++;
+    uint32_t steps = grow(ann, step_holds);
     struct served *served = system_of(ann);
     for (uint32_t i = 0; i < steps / 2; i++) {
         char name[32];
@@ -398,14 +288,11 @@ static void test_frames(void)
     struct world world;
     world_open(&world, small_limits);
     struct talker *ann = connect_binary(&world);
-    uint32_t steps = 0;
     begin_holds(ann);
-    while (step_holds(ann, steps))
-        steps++;
+    grow(ann, step_holds);
     struct served *served = system_of(ann);
     gordian_want wants[LIST];
-    for (uint32_t i = 0; i < LIST; i++)
-        wants[i] = (gordian_want){1, i};
+    one_of_each(wants, LIST);
     uint32_t last = served_find_process(served, "h1", 2);
     gordian_event events[4] = {
         {.op = GORDIAN_EXIT, .process = last},
@@ -417,8 +304,7 @@ static void test_frames(void)
         events[i].to = GORDIAN_NONE;
     /* fill what is left with processes: then only the first request of the frame fits, in what the
      * exit gives back */
-    for (uint32_t i = 0; step_process(ann, i); i++)
-        ;
+    grow(ann, step_process);
     read_all(ann);
     struct wire_frame frame = send_events(ann, 1, events, 4);
     struct wire_results results;
@@ -468,9 +354,7 @@ static void test_notices(void)
     struct world world;
     world_open(&world, small_limits);
     struct talker *ann = connect_binary(&world), *bob = world_connect(&world);
-    uint32_t steps = 0;
-    while (step_long_name(ann, steps))
-        steps++;
+    grow(ann, step_long_name);
     client_subscribe(&ann->client, WIRE_EVERYTHING);
     read_all(ann);
     say(bob, "resource fork\n");
@@ -498,8 +382,7 @@ static void test_all(void)
     struct talker *ann = connect_binary(&world);
     gordian_want wants[LIST];
     begin_holds(ann);
-    for (uint32_t i = 0; i < LIST; i++)
-        wants[i] = (gordian_want){1, i};
+    one_of_each(wants, LIST);
     uint32_t refused = 0;
     for (uint32_t i = 0; i < 2000 && !refused; i++) {
         char name[32];
@@ -507,12 +390,7 @@ static void test_all(void)
         uint32_t process = add(ann, WIRE_PROCESS, name, 0, NULL, 0);
         if (process == GORDIAN_NONE)
             break;
-        gordian_event event = {.op = GORDIAN_REQUEST,
-                               .process = process,
-                               .resource = GORDIAN_NONE,
-                               .to = GORDIAN_NONE,
-                               .wants = wants,
-                               .want_count = LIST};
+        gordian_event event = request_of(process, wants, LIST);
         read_all(ann);
         struct wire_frame frame = send_events(ann, 0, &event, 1);
         refused = error_code(&frame);
@@ -690,6 +568,47 @@ static void random_step(struct world *world, struct random *random)
     }
 }
 
+/* After a restart everything is whose it was. */
+static void check_owners(const struct world *world, const struct world *again)
+{
+    const struct service *left = world->service, *right = again->service;
+    for (uint32_t i = 0; i < left->session_limit; i++)
+        if (left->sessions[i].in_use)
+            CHECK(right->sessions[i].in_use &&
+                  left->sessions[i].processes == right->sessions[i].processes &&
+                  left->sessions[i].resources == right->sessions[i].resources &&
+                  left->sessions[i].systems == right->sessions[i].systems);
+    for (uint32_t i = 0; i < left->system_limit; i++) {
+        const struct served *mine = left->systems[i], *its = service_system(right, i);
+        CHECK(!mine == !its);
+        if (!mine || !its)
+            continue;
+        CHECK(quota_opener(left, mine) == quota_opener(right, its));
+        for (uint32_t q = 0; q < served_resource_limit(mine); q++)
+            CHECK(quota_adder(left, mine, q) == quota_adder(right, its, q));
+    }
+    check_books(again);
+}
+
+static gordian_status load_section(void *context, const char *name, const void *bytes,
+                                   size_t length, gordian_error *error)
+{
+    return service_load_section(context, name, bytes, length, error);
+}
+
+static void check_restart(const struct world *world)
+{
+    struct world replayed, loaded;
+    world_open(&replayed, free_limits);
+    world_open(&loaded, free_limits);
+    world_replay(world, replayed.service, 0, world->record_count);
+    check_owners(world, &replayed);
+    CHECK(!service_save(world->service, load_section, loaded.service, NULL));
+    check_owners(world, &loaded);
+    world_close(&replayed);
+    world_close(&loaded);
+}
+
 static void test_books(void)
 {
     struct random random;
@@ -707,6 +626,7 @@ static void test_books(void)
                 check_books(&world);
         }
         check_books(&world);
+        check_restart(&world);
         world_close(&world);
     }
 }

@@ -82,6 +82,64 @@ static unsigned logged(const char *text)
     return count;
 }
 
+/* ------------------------------------------------------------------ quotas */
+
+/* Connects, goes on with a session (or begins one), and finds it in `session`. */
+static void enter(char session[64])
+{
+    char line[128];
+    open_streams();
+    snprintf(line, sizeof line, "hello %s%s lease=3600", session[0] ? "session=" : "", session);
+    const char *answer = ask(line), *id = strstr(answer, "\"session\":\"");
+    CHECK_MSG(id, "%s", answer);
+    if (id)
+        snprintf(session, 64, "%.*s", (int)strcspn(id + 11, "\""), id + 11);
+}
+
+/* Adds resources until it is told to stop; how many. */
+static unsigned add_resources(unsigned *next)
+{
+    char line[64];
+    for (unsigned count = 0; count < 100; count++) {
+        fprintf(out, "resource r%u\n", (*next)++);
+        const char *answer = ask("ping");
+        if (strstr(answer, "\"code\":8")) {
+            CHECK(fgets(line, sizeof line, in) && strstr(line, "pong"));
+            return count;
+        }
+        CHECK_MSG(strstr(answer, "pong"), "%s", answer);
+    }
+    return 100;
+}
+
+/* A quota that was used up still is after a restart, however the service ended, by the journal and
+ * by a snapshot; and is free again when the session is over. */
+static void test_quotas(const char *program)
+{
+    static const char *const options[] = {"--max-resources", "7", NULL};
+    static const int ends[] = {SIGKILL, SIGTERM, SIGKILL, SIGTERM};
+    char session[64] = "";
+    unsigned next = 0;
+    setenv("GORDIAN_SNAPSHOT_BYTES", "100000000", 1); /* only when it ends in an orderly way */
+    REQUIRE(running_start(&service, program, options));
+    enter(session);
+    CHECK(add_resources(&next) == 7);
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
+        running_end(&service, ends[i]);
+        close_streams();
+        REQUIRE(running_again(&service));
+        enter(session);
+        CHECK(add_resources(&next) == 0);
+    }
+    CHECK(strstr(ask("quit"), "\"ok\":\"quit\""));
+    close_streams();
+    session[0] = '\0';
+    enter(session);
+    CHECK(add_resources(&next) == 7);
+    close_streams();
+    CHECK(running_stop(&service) == 0);
+}
+
 int main(int argc, char **argv)
 {
     static const char *const options[] = {"--verbose", NULL};
@@ -125,5 +183,6 @@ int main(int argc, char **argv)
     CHECK(logged("makes a snapshot") >= kills && logged("no snapshot now") == 0);
     close_streams();
     CHECK(running_stop(&service) == 0);
+    test_quotas(argv[1]);
     return test_done();
 }
