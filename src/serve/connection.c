@@ -164,19 +164,19 @@ static void take(struct connection *connection, const unsigned char *bytes, size
     make_dirty(connection);
 }
 
-/* Nothing more will come: a last line may lack its newline. */
+/* Nothing more will come. A last line without its newline may be half a line, `q=1` of `q=12`, of a
+ * client whose connection broke: it is not taken, and whoever still listens is told. */
 static void take_end(struct connection *connection)
 {
-    gordian_allocator memory = memory_allocator(NULL);
+    struct client *client = &connection->client;
     connection->ended = true;
-    if (connection->client.form == CLIENT_LINES && connection->in_used > 0 &&
-        !connection->throttled &&
-        memory_grow(&memory, &connection->in, &connection->in_room, connection->in_used + 1, 1)) {
-        connection->in[connection->in_used++] = '\n';
-        take(connection, connection->in, connection->in_used);
+    if (!connection->throttled) {
+        if (client->form == CLIENT_LINES && connection->in_used > 0 && !client->closing)
+            service_refuse(client, WIRE_BAD_VALUE, 0,
+                           "the last line was not taken: it has no newline at its end");
+        connection->in_used = 0;
+        client->closing = true;
     }
-    if (!connection->throttled)
-        connection->client.closing = true;
     make_dirty(connection);
 }
 

@@ -2,15 +2,19 @@
  * Incidents: what stays to be told of a deadlock.
  *
  * An incident begins with the request that closes a deadlock. Its members are the processes of the
- * witness. It ends when none of them is deadlocked any more, which can only come about by one of
- * them giving up: a cancel, an exit, recovery, a lost session.
+ * witness that are not members of another one. It ends when none of them is deadlocked any more,
+ * which can only come about by somebody giving up: a cancel, an exit, recovery, a lost session; not
+ * always of a member, where a witness leads through the members of several incidents.
  *
- * Requests that come to wait behind a deadlock do not begin another one; they are counted.
+ * Requests that come to wait behind a deadlock do not begin another one; they are counted. Where
+ * units are counted, some of them may be deadlocked without it, too: when the last incident has
+ * ended and somebody can still never run again, the next one begins there and then.
  * Ids are handed out in the order of the journal, so a replay gives every incident its own again.
  */
 #include "cli/graph.h"
 #include "serve/service_parts.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #define NOBODY GORDIAN_NONE
@@ -202,15 +206,46 @@ static void tell_end(struct service *service, struct served *served,
     tell(service, served, &incident, open->members, open->member_count + 1);
 }
 
-/* Is any of the members deadlocked still? A broken cycle has nobody else. */
-static bool still_stands(struct served *served, const struct open_incident *open)
+static void end_incident(struct service *service, struct served *served, uint32_t index,
+                         const char *how, bool victim, uint32_t leaver)
 {
-    if (gordian_system_model(served->system) == GORDIAN_SINGLE_UNIT || open->left == 0)
-        return false;
+    char buffer[GORDIAN_NAME_MAX + 1];
+    if (!service->replaying)
+        tell_end(service, served, &served->incidents[index], how,
+                 victim ? served_process_name(served, leaver, buffer) : NULL, leaver);
+    remove_incident(served, index);
+}
+
+static int compare_ids(const void *a, const void *b)
+{
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* Is any of its members among the deadlocked, ascending? */
+static bool still_stands(const struct open_incident *open, const uint32_t *dead, size_t count)
+{
     for (uint32_t i = 0; i < open->member_count; i++)
-        if (open->members[i] != NOBODY && served_is_deadlocked(served, open->members[i]))
+        if (open->members[i] != NOBODY && count > 0 &&
+            bsearch(&open->members[i], dead, count, sizeof *dead, compare_ids))
             return true;
     return false;
+}
+
+/* Somebody has given up in a system whose units are counted: that may end any of the incidents. */
+static void settle(struct service *service, struct served *served, const char *how, bool victim,
+                   uint32_t leaver)
+{
+    const uint32_t *dead;
+    size_t count;
+    if (gordian_deadlocked(served->system, &dead, &count, NULL))
+        return; /* no memory: the next one to leave settles it */
+    for (uint32_t i = served->incident_count; i-- > 0;)
+        if (!still_stands(&served->incidents[i], dead, count))
+            end_incident(service, served, i, how, victim, leaver);
+    /* recovery goes on until nobody is left */
+    if (served->incident_count == 0 && count > 0 && !victim)
+        incident_begin(service, served, dead[0], GORDIAN_DEADLOCK);
 }
 
 void incident_left(struct service *service, struct served *served, uint32_t process,
@@ -220,18 +255,15 @@ void incident_left(struct service *service, struct served *served, uint32_t proc
     if (index == NOBODY)
         return;
     struct open_incident *open = &served->incidents[index];
-    char buffer[GORDIAN_NAME_MAX + 1];
     for (uint32_t i = 0; i < open->member_count; i++)
         if (open->members[i] == process)
             open->members[i] = NOBODY;
     served->processes[process].incident = NOBODY;
     open->left--;
-    if (still_stands(served, open))
-        return;
-    if (!service->replaying)
-        tell_end(service, served, open, how,
-                 victim ? served_process_name(served, process, buffer) : NULL, process);
-    remove_incident(served, index);
+    if (gordian_system_model(served->system) == GORDIAN_SINGLE_UNIT)
+        end_incident(service, served, index, how, victim, process); /* a cycle, and it is broken */
+    else
+        settle(service, served, how, victim, process);
 }
 
 void incidents_close_all(struct service *service, struct served *served)

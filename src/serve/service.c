@@ -96,7 +96,7 @@ static gordian_status open_work(struct service *service, gordian_error *error)
     work->wants = memory_alloc(&service->memory, WANTS * sizeof *work->wants);
     if (!work->wants)
         return fail_memory(error);
-    work->text.fd = work->more.fd = work->third.fd = work->replay.fd = -1;
+    work->text.fd = work->more.fd = work->third.fd = work->stuck.fd = work->replay.fd = -1;
     work->deadline = UINT64_MAX;
     service_begin(service);
     return lines_open(service, error);
@@ -160,6 +160,7 @@ static void close_work(struct service *service)
     output_close(&work->text);
     output_close(&work->more);
     output_close(&work->third);
+    output_close(&work->stuck);
     output_close(&work->replay);
     memory_free(&service->memory, work->wants);
     memory_free(&service->memory, work->results);
@@ -412,7 +413,9 @@ size_t service_take(struct client *client, const void *bytes, size_t count, size
 
 void service_refuse(struct client *client, unsigned code, uint32_t retry_ms, const char *text)
 {
-    client_error(client, code, retry_ms, 0, text);
+    if (client->form !=
+        CLIENT_UNKNOWN) /* whose form is not known would take it for something else */
+        client_error(client, code, retry_ms, 0, text);
     client->closing = true;
     client->mark = service_last(client->service);
 }

@@ -125,7 +125,8 @@ size_t service_take(struct client *client, const void *bytes, size_t count, size
 /* Over its quota of events: so long nothing should be read from it; 0: read on. */
 uint32_t service_pause_ms(const struct client *client);
 
-/* Puts an error into `out` and has the connection closed behind it. */
+/* Puts an error into `out`, if the client's form is known, and has the connection closed behind it.
+ */
 void service_refuse(struct client *client, unsigned code, uint32_t retry_ms, const char *text);
 
 /* ------------------------------------------------------------------ the service */

@@ -155,20 +155,24 @@ struct answer {
     bool begun;
 };
 
-static void begin_answer(struct answer *answer, const struct served *served, gordian_op op,
-                         const struct served_result *result, const uint32_t *granted)
+static void begin_answer(struct answer *answer, struct output *out, const struct served *served,
+                         gordian_op op, const struct served_result *result, const uint32_t *granted)
 {
-    json_begin(&answer->json, &answer->client->out);
+    json_begin(&answer->json, out);
     line_event_begin(&answer->json, served, op, answer->process, result, granted);
     answer->begun = true;
 }
 
-/* The deadlock is told as it was before anybody was ended to resolve it. */
+/* The deadlock is told as it was before anybody was ended to resolve it. The answer is kept aside
+ * until it is whole: its client may have asked for notices of deadlocks, and gets this one's now.
+ */
 static void answer_stuck(struct apply_events *events, const gordian_event *event,
                          const struct served_result *result)
 {
     struct answer *answer = events->context;
-    begin_answer(answer, events->served, event->op, result, NULL);
+    struct output *aside = &answer->client->service->work->stuck;
+    text_clear(aside);
+    begin_answer(answer, aside, events->served, event->op, result, NULL);
     line_stuck(&answer->json, events->served, event, result->outcome);
     events->victims = &answer->json;
 }
@@ -266,13 +270,21 @@ static void end_answer(struct answer *answer, struct served *served, const gordi
     struct served_result told = {result->outcome, result->reason, result->served};
     char message[400];
     if (!answer->begun)
-        begin_answer(answer, served, event->op, &told, work->served);
+        begin_answer(answer, &answer->client->out, served, event->op, &told, work->served);
     if (served->bank && result->outcome < WIRE_NOT_TAKEN)
         line_reasons(&answer->json, served);
     if (result->outcome == GORDIAN_REFUSED) /* GORDIAN_DECLINED is the same number */
         json_key_text(&answer->json, "message",
                       refusal_text(work, served, event, result->reason, message, sizeof message));
     json_end(&answer->json);
+    if (answer->json.out != &work->stuck)
+        return;
+    if (work->stuck.failure) { /* an answer is missing: what comes next would be taken for it */
+        answer->client->out.failure = work->stuck.failure;
+        answer->client->closing = true;
+    } else {
+        client_put(answer->client, work->stuck.buffer, work->stuck.used);
+    }
 }
 
 static gordian_status take_event(struct client *client, struct served *served, uint64_t number,
@@ -396,7 +408,11 @@ static gordian_status take_line(struct client *client, const char *text, size_t 
     /* not a word of ours: the trace's own message, with what may have been meant */
     set_line(client, text, length, blank);
     status = trace_next(&service->work->trace, error);
-    return status ? status : fail(error, GORDIAN_INPUT, "not understood; try help");
+    if (!status)
+        return fail(error, GORDIAN_INPUT, "not understood; try help");
+    size_t used = strlen(error->message);
+    snprintf(error->message + used, sizeof error->message - used, "; 'help' tells the other words");
+    return status;
 }
 
 size_t lines_take(struct client *client, const unsigned char *bytes, size_t count, size_t budget,

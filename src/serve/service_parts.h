@@ -71,6 +71,7 @@ struct service_work {
     struct output text;  /* JSON of a notice or an incident */
     struct output more;  /* a second one */
     struct output third; /* and a third */
+    struct output stuck; /* an answer that notices may come before */
     struct trace trace;  /* of a line */
     struct line_source {
         const char *text;

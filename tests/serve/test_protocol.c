@@ -23,13 +23,6 @@ static gordian_client *witness; /* a client that behaves */
 static uint32_t witness_process, witness_resource;
 static gordian_error error;
 
-static unsigned long scaled(unsigned long count)
-{
-    const char *scale = getenv("GORDIAN_TEST_SCALE");
-    unsigned long percent = scale ? strtoul(scale, NULL, 10) : 100;
-    return count * percent / 100 + 1;
-}
-
 /* ------------------------------------------------------------------ the others */
 
 /* The service lives, and answers somebody else as ever. */
@@ -230,7 +223,7 @@ static void test_noise(void)
     struct random random;
     struct bytes good = conversation();
     random_seed(&random, 1);
-    for (unsigned long round = 0; round < scaled(400); round++) {
+    for (unsigned long round = 0; round < test_scaled(400); round++) {
         struct bytes bytes = good;
         unsigned changes = 1 + (unsigned)random_below(&random, 4);
         if (random_chance(&random, 20)) { /* noise from somewhere on */
@@ -328,7 +321,11 @@ static void test_lines(void)
     check_text("ping\r\n", "{\"pong\":true}");
     check_text("   ping   # with a comment\n", "{\"pong\":true}");
     check_text("\n\n# nothing\n\nping\n", "{\"pong\":true}");
+    check_text("ping\nping", "the last line was not taken"); /* it may be half of one */
+    check_text("resource half 12\nrequest half half=1", "the last line was not taken");
+    check_text("state half\n", "\"free\":12");
     check_text("nonsense\nping\n", "\"line\":1");
+    check_text("nonsense\n", "'help' tells the other words");
     check_text("nonsense\nping\n", "{\"pong\":true}");
     check_text("request\nping\n", "\"line\":1,\"column\":8");
     check_text("request p\nping\n", "{\"error\"");
@@ -372,7 +369,7 @@ static void test_line_noise(void)
                                         "\t",      "what-if", "state",  "close", "forget"};
     struct random random;
     random_seed(&random, 2);
-    for (unsigned long round = 0; round < scaled(300); round++) {
+    for (unsigned long round = 0; round < test_scaled(300); round++) {
         char text[4096];
         size_t used = 0;
         while (used < 2000) {
@@ -474,7 +471,7 @@ static void test_flood(bool lines, bool reads)
              reads ? "read" : "never read");
     REQUIRE(pthread_create(&thread, NULL, pour, &flood) == 0);
     usleep(100000);
-    for (unsigned long i = 0; i < 10 + scaled(90); i++)
+    for (unsigned long i = 0; i < 10 + test_scaled(90); i++)
         check_service(what);
     unsigned long after = running_memory(&service);
     CHECK_MSG(after < at_first + (512ul << 20), "%s: %lu MiB, %lu before", what, after >> 20,
@@ -490,7 +487,7 @@ static void test_flood(bool lines, bool reads)
 static void test_crowd(void)
 {
     struct rlimit limit;
-    size_t count = scaled(1000) < 100 ? 100 : scaled(1000);
+    size_t count = test_scaled(1000) < 100 ? 100 : test_scaled(1000);
     if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < count + 64) {
         limit.rlim_cur = limit.rlim_max < count + 64 ? limit.rlim_max : count + 64;
         setrlimit(RLIMIT_NOFILE, &limit);

@@ -1,6 +1,9 @@
 /* The service, driven without sockets: sessions, leases, duplicates, gaps, quotas, notices,
  * incidents, tokens, what is malformed. */
+#define _GNU_SOURCE /* memmem */
 #include "service_world.h"
+
+#include "serve/service_parts.h"
 
 /* ------------------------------------------------------------------ lines */
 
@@ -31,6 +34,10 @@ static void lines_work(void)
     CHECK(heard(ann, "\"line\":10") && heard(ann, "expected a resource name"));
     say(ann, "what-if p a\n");
     CHECK(heard(ann, "{\"what_if\":\"p\",\"result\":\"blocked\"}"));
+    say(ann, "what-if p a=0\n");
+    CHECK(heard(ann, "units must be a whole number from 1 on"));
+    say(ann, "what-if p a b nowhere\n");
+    CHECK(heard(ann, "no resource of this name") && heard(ann, "\"column\":15"));
     say(ann, "state q\n");
     CHECK(heard(ann, "\"holds\":{\"a\":1}"));
     say(ann, "# nothing\n\n   \n");
@@ -232,6 +239,10 @@ static void hello_again(void)
     struct talker *ann = world_connect(&world);
     say(ann, "resource q\nrequest p q\nhello lease=5\n");
     CHECK(heard(ann, "\"session\"") && world.service->session_count == 1);
+    say(ann, "hello lease=4294968\n"); /* more milliseconds than there are */
+    CHECK(heard(ann, "expected seconds"));
+    say(ann, "hello lease=4294967296ms\n");
+    CHECK(heard(ann, "expected seconds"));
     hang_up(ann);
     world_pass(&world, 4000);
     CHECK(world.service->systems[0]->process_count == 1);
@@ -276,7 +287,7 @@ static void many_are_dropped(void)
     world_open(&world, NULL);
     struct talker *ann = world_connect(&world);
     char name[32];
-    hello(ann, 0, 0);
+    struct wire_welcome welcome = hello(ann, 0, 0);
     for (int i = 0; i < 3000; i++) {
         snprintf(name, sizeof name, "p%d", i);
         declare(ann, WIRE_PROCESS, name, 0);
@@ -286,8 +297,32 @@ static void many_are_dropped(void)
     hang_up(ann);
     service_tick(world.service);
     CHECK(world.service->systems[0]->process_count > 0);
+    /* a session that is ending is not to be had any more */
+    struct talker *bob = world_connect(&world);
+    struct wire_frame frame = hello_as(bob, welcome.session, 60000, 0, "");
+    CHECK(error_code(&frame) == WIRE_NO_SESSION);
     world_pass(&world, 1);
     CHECK(world.service->systems[0]->process_count == 0 && world.service->session_count == 0);
+    world_close(&world);
+}
+
+/* The order in which free places are taken, as a snapshot has it: each once, and all of them. */
+static void free_places_have_an_order(void)
+{
+    struct world world;
+    world_open(&world, NULL);
+    const uint32_t too_few[] = {0, 1}, twice[] = {1, 0, 1}, order[] = {1, 2, 0};
+    REQUIRE(!session_reserve_slots(world.service, 3, NULL));
+    CHECK(!session_order_free(world.service, too_few, 2));
+    CHECK(!session_order_free(world.service, twice, 3));
+    CHECK(session_order_free(world.service, order, 3));
+    for (int i = 0; i < 3; i++) {
+        struct talker *talker = world_connect(&world);
+        hello(talker, 0, 0);
+        CHECK(talker->client.session == order[i]);
+    }
+    CHECK(session_order_free(world.service, NULL, 0));
+    CHECK(!session_order_free(world.service, order, 1)); /* it is taken */
     world_close(&world);
 }
 
@@ -325,6 +360,12 @@ static void incidents_are_told(void)
     CHECK(strcmp(world.notes[3].how, "lost") == 0);
     CHECK(heard(ann, "{\"granted\":\"p\"}"));
     CHECK(world.service->systems[0]->incident_count == 0);
+    /* those of a system that is closed end with it */
+    say(ann, "open other detect\nresource a\nresource b\nrequest x a\nrequest y b\nrequest x b\n");
+    say(ann, "request y a\nuse default\nclose other\n");
+    CHECK(heard(ann, "\"ok\":\"close\"") && world.notes[4].id == 3 && !world.notes[4].ended);
+    CHECK(world.note_count == 6 && world.notes[5].id == 3 && world.notes[5].ended == world.now &&
+          strcmp(world.notes[5].how, "closed") == 0);
     world_close(&world);
 }
 
@@ -377,9 +418,28 @@ static void everything_is_told(void)
     say(ann, "request p a\n");
     CHECK(heard(eve, "{\"event\":{\"system\":\"default\",\"op\":\"request\",\"process\":\"p\","
                      "\"result\":\"granted\"}}"));
+    /* of several events in one frame each tells whom it has served */
+    say(ann, "resource b\nresource c\nrequest p b\nrequest p c\n");
+    say(ann, "request x a\nrequest y b\nrequest z c\n");
+    const struct served *served = world.service->systems[0];
+    gordian_event releases[3];
+    for (uint32_t i = 0; i < 3; i++) {
+        char name[] = {(char)('a' + i), '\0'};
+        releases[i] = (gordian_event){.op = GORDIAN_RELEASE,
+                                      .process = served_find_process(served, "p", 1),
+                                      .resource = served_find_resource(served, name, 1),
+                                      .units = 1,
+                                      .to = GORDIAN_NONE};
+    }
+    struct talker *bob = world_connect(&world);
+    hello(bob, 0, 0);
+    forget(eve);
+    send_events(bob, 1, releases, 3);
+    CHECK(heard(eve, "\"granted_to\":[\"x\"]") && heard(eve, "\"granted_to\":[\"y\"]") &&
+          heard(eve, "\"granted_to\":[\"z\"]"));
     say(eve, "subscribe none\n");
     forget(eve);
-    say(ann, "release p a\n");
+    say(ann, "release x a\n");
     CHECK(hears(eve)[0] == '\0');
     say(eve, "subscribe deadlocks,nonsense\n");
     CHECK(heard(eve, "error"));
@@ -529,14 +589,21 @@ static void tokens_are_asked_for(void)
     struct talker *eve = world_connect_as(&world, SERVICE_NOTHING);
     say(eve, "systems\n");
     CHECK(heard(eve, "token") && !heard(eve, "default"));
-    struct talker *ida = world_connect_as(&world, SERVICE_NOTHING);
-    say(ida, "hello token=read\nsystems\n");
-    CHECK(heard(ida, "\"hello\"") && heard(ida, "default"));
-    say(ida, "resource q\n");
-    CHECK(heard(ida, "look only") && world.record_count == 0);
+    static const char *const changes[] = {"resource q\n",       "request p q\n", "close default\n",
+                                          "open more detect\n", "remove q\n",    "forget p\n"};
+    for (size_t i = 0; i < sizeof changes / sizeof *changes; i++) {
+        struct talker *ida = world_connect_as(&world, SERVICE_NOTHING);
+        say(ida, "hello token=read\nsystems\n");
+        CHECK(heard(ida, "\"hello\"") && heard(ida, "default"));
+        say(ida, "%s", changes[i]);
+        CHECK_MSG(heard(ida, "look only") && world.record_count == 0, "%s", changes[i]);
+        hang_up(ida);
+    }
     struct talker *max = world_connect_as(&world, SERVICE_NOTHING);
     say(max, "hello token=write\nresource q\nrequest p q\n");
     CHECK(heard(max, "granted"));
+    for (size_t i = 0; i < world.record_count; i++) /* the journal is no place for tokens */
+        CHECK(!memmem(world.records[i].bytes, world.records[i].length, "write", 5));
     /* before HELLO nothing but that */
     struct talker *kim = world_connect(&world);
     unsigned char bytes[64];
@@ -627,6 +694,13 @@ static void nothing_without_the_journal(void)
     CHECK(world.service->unkept && ann->client.mark == before + 1);
     frame = send_events(ann, 3, &event, 1);
     CHECK(error_code(&frame) == WIRE_NOT_KEPT);
+    /* until then nobody writes over it, not even who only says hello or leaves */
+    struct talker *bob = world_connect(&world), *eve = world_connect(&world);
+    frame = hello_as(bob, NULL, 1000, 0, "");
+    CHECK(frame.kind == WIRE_ERROR && world.service->session_count == 1);
+    say(eve, "hello\nresource r\nopen other detect\n");
+    CHECK(!heard(eve, "\"ok\"") && world.service->system_count == 1);
+    hang_up(eve);
     world.append_fails = false;
     service_tick(world.service);
     CHECK(!world.service->unkept && world.record_count == before + 1);
@@ -651,6 +725,7 @@ int main(void)
     leases_end();
     some_are_kept();
     many_are_dropped();
+    free_places_have_an_order();
     hello_again();
     answers_are_bounded();
     incidents_are_told();

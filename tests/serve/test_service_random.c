@@ -418,6 +418,24 @@ static void step(struct trial *trial)
 /* ------------------------------------------------------------------ comparing */
 
 /* What the plain system says of a process and of a resource. */
+/* An incident is open if and only if somebody can never run again, and each has one of them. */
+static void compare_incidents(struct served *served)
+{
+    const uint32_t *dead;
+    size_t count;
+    REQUIRE(!gordian_deadlocked(served->system, &dead, &count, NULL));
+    CHECK_MSG((served->incident_count > 0) == (count > 0), "%u incidents, %zu deadlocked",
+              served->incident_count, count);
+    for (uint32_t i = 0; i < served->incident_count; i++) {
+        const struct open_incident *open = &served->incidents[i];
+        bool stands = false;
+        for (uint32_t j = 0; j < open->member_count; j++)
+            stands |=
+                open->members[j] != GORDIAN_NONE && served_is_deadlocked(served, open->members[j]);
+        CHECK(stands);
+    }
+}
+
 static void compare_model(struct trial *trial)
 {
     struct served *served = served_of(trial, 0);
@@ -446,6 +464,8 @@ static void compare_model(struct trial *trial)
         for (size_t i = 0; i < count; i++)
             CHECK(mine[i].process == other[i].process);
     }
+    compare_incidents(served);
+    compare_incidents(served_of(trial, 2));
     gordian_bank *bank = trial->models[1].bank;
     served = served_of(trial, 1);
     CHECK(gordian_bank_process_limit(bank) == served_process_limit(served));
@@ -641,14 +661,12 @@ static void every_allocation_fails(void)
 
 int main(int argc, char **argv)
 {
-    const char *scale = getenv("GORDIAN_TEST_SCALE");
-    unsigned long percent = scale ? strtoul(scale, NULL, 10) : 100;
     if (argc > 1) {
         random_clients(strtoull(argv[1], NULL, 10), STEPS);
         return test_done();
     }
     every_allocation_fails();
     for (uint64_t seed = 1; seed <= 6 && !test_failed; seed++)
-        random_clients(seed, STEPS * percent / 100 + 10);
+        random_clients(seed, test_scaled(STEPS) + 10);
     return test_done();
 }
