@@ -110,6 +110,16 @@ static bool is_our_origin(const struct http_request *request)
     return host && request->host && strcasecmp(host + 3, request->host) == 0;
 }
 
+/* Does a browser say that somebody else's page has it ask this? That page would not get to see the
+ * answer, but could hold as many streams open as there may be. A link that is followed is fine. */
+static bool is_strange(const struct http_request *request)
+{
+    const char *site = request->fetch_site, *dest = request->fetch_dest;
+    if (!site || strcmp(site, "same-origin") == 0 || strcmp(site, "none") == 0)
+        return false;
+    return request->method == HTTP_POST || !dest || strcmp(dest, "document") != 0;
+}
+
 static enum auth_rights rights_of(const struct api *api, const struct http_request *request)
 {
     size_t length;
@@ -133,8 +143,8 @@ static int may_ask(struct api_call *call)
                         "this service has no tokens and answers only to addresses and to "
                         "'localhost', not to '%.100s'",
                         request->host);
-    if (request->method == HTTP_POST && !http_bearer(request->authorization) &&
-        !is_our_origin(request))
+    if (!http_bearer(request->authorization) &&
+        (is_strange(request) || (request->method == HTTP_POST && !is_our_origin(request))))
         return api_fail(call, 403, "a page of another origin may not ask this");
     if (rights_of(call->api, request) == AUTH_NONE)
         return api_fail(call, 401, "a token is needed: 'Authorization: Bearer TOKEN', or log in");
@@ -159,6 +169,12 @@ int api_logout(struct api_call *call)
 
 /* ------------------------------------------------------------------ routes */
 
+/* The message of a 405 is what there is instead. */
+static int wrong_method(struct api_call *call, bool post)
+{
+    return api_fail(call, 405, "%s", post ? "POST" : "GET, HEAD");
+}
+
 static int below_system(struct api_call *call)
 {
     const struct http_request *request = call->request;
@@ -178,7 +194,7 @@ static int below_system(struct api_call *call)
         if (strcmp(routes[i].what, what) != 0)
             continue;
         if (routes[i].post != post)
-            return api_fail(call, 405, "%s this instead", routes[i].post ? "POST" : "GET");
+            return wrong_method(call, routes[i].post);
         if (!call->system)
             return api_fail(call, 404, "there is no system '%.100s'", name);
         return routes[i].answer(call);
@@ -205,12 +221,12 @@ static int route(struct api_call *call)
     if (count == 5 && strcmp(segments[2], "systems") == 0)
         return below_system(call);
     if (count == 4 && strcmp(segments[2], "incidents") == 0)
-        return post ? api_fail(call, 405, "GET this instead") : api_incident(call, segments[3]);
+        return post ? wrong_method(call, false) : api_incident(call, segments[3]);
     for (size_t i = 0; count == 3 && i < sizeof routes / sizeof *routes; i++) {
         if (strcmp(routes[i].name, segments[2]) != 0)
             continue;
         if (routes[i].post != post)
-            return api_fail(call, 405, "%s this instead", routes[i].post ? "POST" : "GET");
+            return wrong_method(call, routes[i].post);
         return routes[i].answer(call);
     }
     return api_fail(call, 404, "there is nothing at '%.100s'", request->path);
@@ -306,7 +322,10 @@ static void reply_api(struct api_call *call, struct http_connection *connection)
     int status = route(call);
     if (status != 200) {
         output_close(&call->out);
-        http_reply_error(connection, status, "%s", call->message);
+        if (status == 405)
+            http_reply_method(connection, call->message);
+        else
+            http_reply_error(connection, status, "%s", call->message);
         return;
     }
     snprintf(headers, sizeof headers, "%s%s", API_HEADERS, call->headers);
@@ -325,12 +344,12 @@ void api_handle(void *context, struct http_connection *connection,
         is_api && request->segment_count == 3 &&
         (strcmp(request->segments[2], "login") == 0 || strcmp(request->segments[2], "logout") == 0);
     if (request->method == HTTP_OTHER) {
-        http_reply_error(connection, 405, "only GET, HEAD and POST are served");
+        http_reply_method(connection, "GET, HEAD, POST");
         return;
     }
     if (!is_api && !is_metrics) {
         if (request->method == HTTP_POST)
-            http_reply_error(connection, 405, "GET this instead");
+            http_reply_method(connection, "GET, HEAD");
         else if (!reply_health(api, connection, request))
             reply_page(connection, request);
         return;

@@ -141,8 +141,11 @@ static bool have_head(struct http_connection *connection, struct evbuffer *in)
         return false;
     }
     size_t end = http_head_end(bytes, look, &connection->seen);
-    if (end == 0 && look <= HTTP_HEAD_MAX)
+    if (end == 0 && look <= HTTP_HEAD_MAX) {
+        if (!http_may_begin(bytes, look))
+            refuse(connection, 400);
         return false;
+    }
     int status = end ? http_parse(&http->request, bytes, end) : 431;
     if (!status && http->request.content_length > http->options.limits.body_bytes)
         status = 413;
@@ -433,7 +436,8 @@ static gordian_status listen_on(struct httpd *http, const struct addrinfo *place
 {
     int fd = open_socket(place);
     if (fd < 0)
-        return fail(error, GORDIAN_IO, "cannot listen on '%s': %s", address, strerror(errno));
+        return fail(error, GORDIAN_IO, "cannot listen on '%s': %s%s", address, strerror(errno),
+                    errno == EADDRINUSE ? "; name another address, or none (--http)" : "");
     gordian_status status = httpd_adopt(http, fd, error);
     if (status != GORDIAN_OK)
         close(fd);

@@ -78,6 +78,8 @@ void http_reply_static(struct http_connection *connection, int status, const cha
 /* {"error":{"status":404,"message":"..."}} */
 void http_reply_error(struct http_connection *connection, int status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+/* 405. `allowed`: the methods there are, as the header Allow lists them. */
+void http_reply_method(struct http_connection *connection, const char *allowed);
 
 /* ------------------------------------------------------------------ streams */
 

@@ -5,6 +5,23 @@
 
 /* ------------------------------------------------------------------ where it ends */
 
+bool http_may_begin(const char *bytes, size_t length)
+{
+    while (length > 0 && (*bytes == '\r' || *bytes == '\n')) {
+        bytes++;
+        length--;
+    }
+    if (length > 0 && (*bytes <= ' ' || *bytes > '~'))
+        return false;
+    const char *end = memchr(bytes, '\n', length), version[] = " HTTP/";
+    if (!end)
+        return true;
+    for (size_t size = sizeof version - 1; (size_t)(end - bytes) >= size; bytes++)
+        if (memcmp(bytes, version, size) == 0)
+            return true;
+    return false;
+}
+
 size_t http_head_end(const char *bytes, size_t length, size_t *seen)
 {
     size_t at = *seen > 3 ? *seen - 3 : 0;
@@ -196,6 +213,8 @@ static int take_header(struct http_request *request, const char *name, const cha
         {"Accept-Encoding", &request->accept_encoding},
         {"If-None-Match", &request->if_none_match},
         {"Last-Event-ID", &request->last_event_id},
+        {"Sec-Fetch-Site", &request->fetch_site},
+        {"Sec-Fetch-Dest", &request->fetch_dest},
     };
     for (size_t i = 0; i < sizeof kept / sizeof *kept; i++)
         if (strcasecmp(name, kept[i].name) == 0)

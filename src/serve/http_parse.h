@@ -38,6 +38,7 @@ struct http_request {
     /* Headers; NULL: not there. */
     const char *host, *authorization, *cookie, *content_type, *origin;
     const char *accept_encoding, *if_none_match, *last_event_id;
+    const char *fetch_site, *fetch_dest; /* Sec-Fetch-..., from browsers */
     bool expects_continue;
     uint64_t content_length;             /* 0: no body */
     char buffer[2 * HTTP_HEAD_MAX + 64]; /* the head, and the decoded path and query */
@@ -46,6 +47,10 @@ struct http_request {
 /* Where the head ends in these bytes (behind the empty line), or 0: not yet. Looks from *seen on
  * and moves it, so that a head that comes byte by byte is not searched again and again. */
 size_t http_head_end(const char *bytes, size_t length, size_t *seen);
+
+/* Can a request begin like this? No: somebody speaks another protocol, and need not be waited for.
+ */
+bool http_may_begin(const char *bytes, size_t length);
 
 /* Takes the head apart: bytes[0..length) as http_head_end found it. 0, or the status to answer
  * with: 400, 411, 414, 417, 431, 501, 505. */

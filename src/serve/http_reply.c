@@ -125,20 +125,14 @@ void http_reply_static(struct http_connection *connection, int status, const cha
     answered(connection, status, fine);
 }
 
-void http_reply_error(struct http_connection *connection, int status, const char *format, ...)
+static void reply_error(struct http_connection *connection, int status, const char *header,
+                        const char *message)
 {
     static const char headers[] = "Cache-Control: no-store\r\n"
                                   "X-Content-Type-Options: nosniff\r\n"
                                   "Content-Security-Policy: default-src 'none'\r\n";
-    char message[400];
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(message, sizeof message, format, arguments);
-    va_end(arguments);
     char more[320];
-    snprintf(more, sizeof more, "%s%s%s", headers,
-             status == 401 ? "WWW-Authenticate: Bearer realm=\"gordian\"\r\n" : "",
-             status == 503 || status == 429 ? "Retry-After: 1\r\n" : "");
+    snprintf(more, sizeof more, "%s%s", headers, header);
     struct output body;
     output_open(&body, -1);
     struct json json;
@@ -148,6 +142,28 @@ void http_reply_error(struct http_connection *connection, int status, const char
     json_key_text(&json, "message", message);
     json_end(&json);
     http_reply(connection, status, "application/json", more, &body);
+}
+
+void http_reply_error(struct http_connection *connection, int status, const char *format, ...)
+{
+    char message[400];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(message, sizeof message, format, arguments);
+    va_end(arguments);
+    reply_error(connection, status,
+                status == 401                    ? "WWW-Authenticate: Bearer realm=\"gordian\"\r\n"
+                : status == 503 || status == 429 ? "Retry-After: 1\r\n"
+                                                 : "",
+                message);
+}
+
+void http_reply_method(struct http_connection *connection, const char *allowed)
+{
+    char header[80], message[80];
+    snprintf(header, sizeof header, "Allow: %s\r\n", allowed);
+    snprintf(message, sizeof message, "what is served here is %s", allowed);
+    reply_error(connection, 405, header, message);
 }
 
 /* ------------------------------------------------------------------ streams */
@@ -163,6 +179,7 @@ bool http_stream_begin(struct http_connection *connection, const char *type, voi
     connection->keep_alive = false;
     bool fine = write_head(connection, 200, type,
                            "Cache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\n"
+                           "Cross-Origin-Resource-Policy: same-origin\r\n"
                            "X-Accel-Buffering: no\r\n",
                            SIZE_MAX);
     answered(connection, 200, fine);

@@ -473,6 +473,55 @@ static void check_around(const char *system, uint32_t start, unsigned depth)
     json_decref(graph);
 }
 
+/* How many nodes of this kind a graph has; with a name, of that name. */
+static size_t nodes_named(const json_t *graph, const char *kind, const char *name)
+{
+    size_t i, found = 0;
+    const json_t *node;
+    json_array_foreach(json_object_get(graph, kind), i, node) found +=
+        !name || strcmp(json_string_value(json_object_get(node, "name")), name) == 0;
+    return found;
+}
+
+static bool has_node(const json_t *graph, const char *kind, const json_t *id)
+{
+    size_t i;
+    const json_t *node;
+    json_array_foreach(json_object_get(graph, kind), i,
+                       node) if (json_equal(json_object_get(node, "id"), id)) return true;
+    return false;
+}
+
+/* A graph of those that wait has what they wait for and who has it, and nothing else; however few
+ * nodes a graph may have, its edges are between those it has. */
+static void check_parts(void)
+{
+    int status;
+    char path[200];
+    feed("open waits detect\nuse waits\nresource a\nresource b\nresource c\nresource d\n");
+    feed("process idle\nrequest p1 a\nrequest p2 b\nrequest p2 a\nrequest p3 b\nrequest p4 c\n");
+    json_t *graph = get("/api/v1/systems/waits/graph?only=waiting", &status);
+    CHECK(status == 200 && json_is_false(json_object_get(graph, "truncated")));
+    CHECK(nodes_named(graph, "processes", "p1") == 1 && nodes_named(graph, "processes", NULL) == 3);
+    CHECK(nodes_named(graph, "resources", NULL) == 2 && nodes_named(graph, "resources", "c") == 0);
+    CHECK(json_array_size(json_object_get(graph, "edges")) == 4);
+    json_decref(graph);
+    for (unsigned limit = 1; limit <= 10; limit++) {
+        size_t i;
+        const json_t *edge;
+        snprintf(path, sizeof path, "/api/v1/systems/waits/graph?limit=%u", limit);
+        graph = get(path, &status);
+        size_t nodes =
+            nodes_named(graph, "processes", NULL) + nodes_named(graph, "resources", NULL);
+        CHECK_MSG(nodes == (limit < 9 ? limit : 9), "%zu of %u", nodes, limit);
+        CHECK(json_is_true(json_object_get(graph, "truncated")) == (limit < 9));
+        json_array_foreach(json_object_get(graph, "edges"), i, edge)
+            CHECK(has_node(graph, "processes", json_object_get(edge, "process")) &&
+                  has_node(graph, "resources", json_object_get(edge, "resource")));
+        json_decref(graph);
+    }
+}
+
 /* The longest wait is the longest wait. */
 static void check_longest(void)
 {
@@ -577,10 +626,53 @@ static void check_cycle(const char *system, unsigned length, size_t told, bool e
     }
 }
 
+/* `count` processes that hold a unit of each of `wide` resources and wait for another of each; what
+ * the first of them waits for. */
+static json_t *crowd(const char *system, unsigned count, unsigned wide)
+{
+    char line[2000];
+    int status;
+    snprintf(line, sizeof line, "open %s detect\n", system);
+    feed(line);
+    for (unsigned q = 0; q < wide; q++) {
+        snprintf(line, sizeof line, "resource q%u %u\n", q, count);
+        feed(line);
+    }
+    for (unsigned p = 0; p < 2 * count; p++) {
+        int length = snprintf(line, sizeof line, "request p%u", p % count);
+        for (unsigned q = 0; q < wide; q++)
+            length += snprintf(line + length, sizeof line - (size_t)length, " q%u", q);
+        snprintf(line + length, sizeof line - (size_t)length, "\n");
+        feed(line);
+    }
+    snprintf(line, sizeof line, "/api/v1/systems/%s/chain?process=p0", system);
+    json_t *chain = get(line, &status);
+    CHECK(status == 200 && json_is_true(json_object_get(chain, "deadlocked")));
+    CHECK(json_array_size(json_object_get(chain, "chain")) == count);
+    return chain;
+}
+
+/* Whatever is left out of a chain, it says so. */
+static void check_left_out(void)
+{
+    json_t *chain = crowd("small", 5, 5);
+    CHECK(json_array_size(json_object_get(chain, "witness")) == 2 * 5 * 5);
+    CHECK(json_is_false(json_object_get(chain, "truncated")));
+    json_decref(chain);
+    chain = crowd("dense", 70, 60); /* more edges than a witness may have */
+    CHECK(json_array_size(json_object_get(chain, "witness")) == API_WITNESS_MAX);
+    CHECK(json_is_true(json_object_get(chain, "truncated")));
+    json_decref(chain);
+    chain = crowd("wide", 2, API_WANTS_MAX + 1);
+    const json_t *first = json_array_get(json_object_get(chain, "chain"), 0);
+    CHECK(json_array_size(json_object_get(first, "waits_for")) == API_WANTS_MAX);
+    CHECK(json_is_true(json_object_get(chain, "truncated")));
+    json_decref(chain);
+}
+
 int main(void)
 {
-    const char *scale = getenv("GORDIAN_TEST_SCALE");
-    unsigned rounds = 4u * (scale ? (unsigned)atoi(scale) : 100u);
+    unsigned rounds = 4u * test_scale();
     rounds = rounds < 60 ? 60 : rounds;
     random_seed(&dice, 2026);
     open_world();
@@ -592,6 +684,8 @@ int main(void)
     test_unread();
     watch_system("second", true, rounds);
     check_longest();
+    check_parts();
+    check_left_out();
     check_cycle("short", 50, 0, true);
     check_cycle("long", 1000, 200, true);
     check_cycle("endless", 6000, 200, false);

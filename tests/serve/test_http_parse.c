@@ -123,6 +123,7 @@ static void test_pieces(void)
     CHECK(http_host_name("host:80", name, sizeof name) && strcmp(name, "host") == 0);
     CHECK(!http_host_name("[::1", name, sizeof name) && !http_host_name(":80", name, sizeof name));
     CHECK(!http_host_name("a-name-that-is-too-long", name, sizeof name));
+    CHECK(http_host_name("of-4", name, 5) && !http_host_name("of-4", name, 4));
 }
 
 /* The largest head of every shape fits the request's buffer. */
@@ -152,6 +153,17 @@ static void test_largest(void)
     }
 }
 
+/* Whoever speaks something else need not be waited for; every beginning of a request may be one. */
+static void test_beginnings(void)
+{
+    static const char good[] = "\r\nGET / HTTP/1.1\r\nHost: a\r\n\r\n";
+    for (size_t length = 0; length < sizeof good; length++)
+        CHECK(http_may_begin(good, length));
+    CHECK(!http_may_begin("\0GRD\1", 5) && !http_may_begin("\x16\3\1", 3));
+    CHECK(http_may_begin("hello name=x", 12) && !http_may_begin("hello name=x\n", 13));
+    CHECK(!http_may_begin("GET /\n HTTP/1.1", 15) && !http_may_begin("a HTTP\n", 7));
+}
+
 /* Good heads with a few bytes changed, cut or doubled: the sanitizers watch. */
 static void test_mutations(void)
 {
@@ -161,8 +173,7 @@ static void test_mutations(void)
         "POST /api/v1/login HTTP/1.1\r\nHost: [::1]:1\r\nContent-Length: 12\r\n"
         "Content-Type: application/json\r\nConnection: close\r\nExpect: 100-continue\r\n\r\n",
     };
-    const char *scale = getenv("GORDIAN_TEST_SCALE");
-    unsigned rounds = 2000u * (scale ? (unsigned)atoi(scale) : 100u);
+    unsigned long rounds = test_scaled(200000);
     struct random random;
     random_seed(&random, 9);
     size_t good = 0;
@@ -200,6 +211,7 @@ int main(void)
     test_head_end();
     test_pieces();
     test_largest();
+    test_beginnings();
     test_mutations();
     return test_done();
 }
