@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "wire/wire.h"
 
 #include <gordian/client.h>
 
@@ -99,6 +100,32 @@ static gordian_status shake(struct line_link *link, uint64_t until, gordian_erro
     return failure ? lost(link, failure, error) : GORDIAN_OK;
 }
 
+static const char *why_not(int failure)
+{
+    switch (failure) {
+    case ENOENT:
+    case ECONNREFUSED:
+        return ": no service is there; 'gordian serve' starts one, --to names another place";
+    case EACCES:
+        return ": the service was not started for you; --socket-group or --allow-uid of 'gordian "
+               "serve' let others in";
+    default:
+        return "";
+    }
+}
+
+const char *line_link_advice(uint64_t code)
+{
+    switch (code) {
+    case WIRE_NOT_ALLOWED:
+        return "; --token-file names the file with the token";
+    case WIRE_NO_SYSTEM:
+        return "; 'gordian send --open detect' or '--open avoid' makes one";
+    default:
+        return "";
+    }
+}
+
 gordian_status line_link_connect(struct line_link *link, gordian_error *error)
 {
     int why = ENOENT;
@@ -110,7 +137,8 @@ gordian_status line_link_connect(struct line_link *link, gordian_error *error)
     for (size_t place = 0; place < link->address.count && link->channel.fd < 0; place++)
         why = connect_to(link, place, clock_ns() + CONNECT_MS * UINT64_C(1000000));
     if (link->channel.fd < 0)
-        return fail(error, GORDIAN_IO, "%.200s: %s", link->address.text, strerror(why));
+        return fail(error, GORDIAN_IO, "%.200s: %s%s", link->address.text, strerror(why),
+                    why_not(why));
     return shake(link, clock_ns() + CONNECT_MS * UINT64_C(1000000), error);
 }
 

@@ -53,6 +53,9 @@ gordian_status line_link_step(struct line_link *link, int also, int timeout_ms,
 /* The next line that has come, without its newline; valid until the next step. */
 bool line_link_next(struct line_link *link, const char **text, size_t *length);
 
+/* What to do about an error of the service, to stand behind its words; "": nothing is known. */
+const char *line_link_advice(uint64_t code);
+
 /* A token from a file, its first line; into a caller's buffer. */
 gordian_status line_link_token(const char *path, char *token, size_t size, gordian_error *error);
 

@@ -59,6 +59,8 @@ struct send {
     struct fifo texts;
     bool rewinding;
     uint64_t rewinding_since; /* ns; 0: all is well */
+    uint64_t heard_at; /* ns: the last answer, or when the wait for one began; 0: none waits */
+    bool said_silent;  /* that no answers come was told */
     uint32_t retry_ms;
     char trouble[200]; /* why the service does not take events */
 

@@ -198,7 +198,7 @@ static gordian_status take_error(struct send *send, struct json_value answer, go
     if (!line) {
         if (fifo_count(&send->sent) > 0 && may_try_again(code, retry_ms))
             return GORDIAN_OK;
-        return fail(error, status_of(code), "%s", text);
+        return fail(error, status_of(code), "%s%s", text, line_link_advice(code));
     }
     if (may_try_again(code, retry_ms)) {
         snprintf(send->trouble, sizeof send->trouble, "%.190s", text);

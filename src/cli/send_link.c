@@ -13,6 +13,7 @@
 #define GIVE_UP_NS    (30 * UINT64_C(1000000000))
 #define OUT_MOST      (1u << 20) /* bytes under way before more input is read */
 #define ANSWER_MS     30000
+#define SILENCE_NS    (5 * UINT64_C(1000000000))
 
 static gordian_status put(struct send *send, const char *text, size_t length, gordian_error *error)
 {
@@ -139,18 +140,46 @@ static gordian_status rewind_now(struct send *send, gordian_error *error)
     return send_again(send, error);
 }
 
+/* Answers that are held back come when the service can keep things again: that is waited for, but
+ * not in silence. */
+static void mind_silence(struct send *send, bool heard)
+{
+    uint64_t now = clock_ns();
+    if (heard && send->said_silent)
+        cli_say(send->cli, "%.200s answers again", send->link.address.text);
+    if (heard || send->heard_at == 0) {
+        send->heard_at = now;
+        send->said_silent = false;
+    } else if (!send->said_silent && !send->cli->quiet && now - send->heard_at > SILENCE_NS) {
+        cli_say(send->cli,
+                "%.200s has not answered for %d seconds: perhaps its disk is full, its log and "
+                "/readyz tell; waiting",
+                send->link.address.text, (int)(SILENCE_NS / 1000000000));
+        send->said_silent = true;
+    }
+}
+
 gordian_status send_step(struct send *send, bool for_input, int timeout_ms, gordian_error *error)
 {
     const char *text;
     size_t length;
     gordian_error why = {0};
+    bool heard = false, waits = timeout_ms == ANSWER_MS;
+    if (waits)
+        timeout_ms = 1000;
+    else
+        send->heard_at = 0;
     gordian_status status =
         line_link_step(&send->link, for_input ? send->input.fd : -1, timeout_ms, &why);
     gordian_status taken = GORDIAN_OK;
-    while (taken == GORDIAN_OK && !send->rewinding && line_link_next(&send->link, &text, &length))
+    while (taken == GORDIAN_OK && !send->rewinding && line_link_next(&send->link, &text, &length)) {
         taken = send_take(send, text, length, error);
+        heard = true;
+    }
     if (taken != GORDIAN_OK)
         return taken;
+    if (waits)
+        mind_silence(send, heard);
     if (status == GORDIAN_IO && send->link.ended)
         status = reconnect(send, &why);
     if (status == GORDIAN_OK && send->rewinding)

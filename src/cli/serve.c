@@ -7,6 +7,7 @@
 #include "cli/commands.h"
 #include "serve/server.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -125,7 +126,7 @@ static gordian_status read_words(const char *path, char **words, int *count, gor
     struct reader reader;
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
-        return fail(error, GORDIAN_INPUT, "cannot be read");
+        return fail(error, GORDIAN_INPUT, "cannot be read: %s", strerror(errno));
     gordian_source source = {read_file, &fd};
     gordian_status status = reader_open(&reader, &source, &memory, error);
     *count = 0;

@@ -146,7 +146,8 @@ static gordian_status take(struct tail *tail, const char *text, size_t length, g
     if (json_member_string(line, "error", message, sizeof message)) {
         uint64_t code;
         json_member_number(line, "code", &code);
-        return fail(error, code == 14 || code == 13 ? GORDIAN_IO : GORDIAN_INPUT, "%s", message);
+        return fail(error, code == 14 || code == 13 ? GORDIAN_IO : GORDIAN_INPUT, "%s%s", message,
+                    line_link_advice(code));
     }
     if (json_member(line, "ok", &value) && json_is(value, "\"subscribe\"") && tail->cli->verbose)
         cli_say(tail->cli, "connected to %s", tail->link.address.text);

@@ -139,7 +139,7 @@ static gordian_status open_folder(struct incidents_db **out, const char *folder,
         return fail(error, GORDIAN_INPUT, "the name of the folder is too long");
     if (stat(path, &there) != 0)
         return fail(error, errno == ENOENT || errno == ENOTDIR ? GORDIAN_INPUT : GORDIAN_IO,
-                    "%.200s: %s", path, strerror(errno));
+                    "%.200s: %s; --data names the folder of the service", path, strerror(errno));
     gordian_status status = make(out, allocator, error);
     if (status)
         return status;

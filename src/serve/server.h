@@ -94,6 +94,7 @@ struct server {
     uint64_t turn_ns; /* when this turn began */
     uint64_t stop_at; /* steady ms: connections are cut then; 0: not stopping */
     bool accepting;   /* descriptors are not used up */
+    uint64_t told_at; /* steady ms: when it was last told that they are; 0: never */
     bool reload;      /* SIGHUP came */
     int stop_signal;  /* 0: none came */
 };

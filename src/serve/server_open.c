@@ -1,4 +1,5 @@
 /* Opening the server: store and recovery, listeners, and closing it all again. */
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "serve/server_parts.h"
@@ -214,8 +215,13 @@ static void on_unix(struct evconnlistener *listener, evutil_socket_t fd, struct 
 static void on_accept_error(struct evconnlistener *listener, void *context)
 {
     struct server *server = context;
-    if (server->accepting)
-        server_log(server, 4, "cannot accept connections: %s", strerror(errno));
+    int why = errno;
+    uint64_t now = clock_ns() / 1000000;
+    if (server->told_at == 0 || now - server->told_at >= 60000) { /* every tick may try again */
+        server_log(server, 4, "cannot accept connections: %s%s", strerror(why),
+                   why == EMFILE ? "; raise the limit (ulimit -n, LimitNOFILE=)" : "");
+        server->told_at = now;
+    }
     server->accepting = false;
     evconnlistener_disable(listener);
 }
@@ -421,7 +427,8 @@ static gordian_status listen_tcp(struct server *server, const char *text, gordia
         if (fd < 0 && is_not_here(errno) && (any || place->ai_next))
             continue;
         if (fd < 0) {
-            status = fail(error, GORDIAN_IO, "cannot listen on %.100s: %s", text, strerror(errno));
+            status = fail(error, GORDIAN_IO, "cannot listen on %.100s: %s%s", text, strerror(errno),
+                          errno == EADDRINUSE ? "; name another address (--listen)" : "");
             break;
         }
         any = true;
