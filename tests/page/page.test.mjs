@@ -319,7 +319,24 @@ test('another system, and one that comes later', async (t) => {
     await when(page, (now) => now.nodes === 3 && now.links === 2, 'the other system');
     await page.locator('#system').selectOption('default');
     await when(page, (now) => now.nodes === 0, 'an empty one');
-    assert.match(await page.locator('#notice').innerText(), /Nothing here yet/);
+    // What to do is told, and what is told works.
+    assert.match(await page.locator('#empty').innerText(), /Nothing here yet[^]*gordian send$/m);
+    const told = await page.locator('#empty pre').innerText();
+    const lines = /'(.*)'/.exec(told)[1].split('\\n').filter((line) => line !== '');
+    await client.send('use default', ...lines);
+    await when(page, (now) => now.nodes === 3 && now.links === 2, 'what was told to be sent');
+    assert.equal(await page.locator('#empty').isVisible(), false);
+    assert.match((await page.locator('#counts').innerText()).replace(/\s+/g, ' '), /processes 2 resource 1 /);
+    await client.send('open bank avoid');
+    await until(
+        async () => (await page.locator('#system option').allInnerTexts()).includes('bank'),
+        'the bank is offered',
+    );
+    await page.locator('#system').selectOption('bank');
+    await when(page, (now) => now.nodes === 0, 'another empty one');
+    const bank = /'(.*)' \|\s+gordian send --system 'bank'/.exec(await page.locator('#empty pre').innerText())[1];
+    await client.send(...bank.split('\\n').filter((line) => line !== ''));
+    await when(page, (now) => now.nodes === 3 && now.links === 2, 'a bank is told of by claims');
     await client.send('open late detect', 'use late', 'resource <i>q</i>', 'request <b>p</b> <i>q</i>');
     await until(
         async () => (await page.locator('#system option').allInnerTexts()).includes('late'),
@@ -331,6 +348,52 @@ test('another system, and one that comes later', async (t) => {
     await page.keyboard.press('4');
     assert.match(await page.locator('#page-list tbody').innerText(), /<b>p<\/b>[^]*<i>q<\/i>/);
     assert.equal(await page.locator('#page-list tbody').locator('b, i').count(), 0);
+    assert.deepEqual(page.problems, []);
+});
+
+test('names of any kind keep to their places', async (t) => {
+    const service = await serve(t);
+    const client = await service.client();
+    t.after(() => client.close());
+    const long = 'x'.repeat(190) + '-long';
+    const printer = '\u05de\u05d3\u05e4\u05e1\u05ea';
+    await client.send(
+        `resource ${long}`,
+        `resource ${printer}`,
+        'resource a',
+        'resource b',
+        `request p${long} ${long}`,
+        `request \u202egnp.exe ${printer}`,
+        `request p${long} ${printer}`,
+        `request \u202egnp.exe ${long}`,
+        'request ann a',
+        'request bob b',
+        'request ann b',
+        'request bob a',
+    );
+    const page = await openPage(browser, service.url);
+    await when(page, (now) => now.dead.length === 4, 'two deadlocks');
+    await until(
+        async () => /^2 deadlocks: 4 processes/.test(await page.locator('#banner').innerText()),
+        'both are counted',
+    );
+    await page.evaluate(() => window.gordian.select([...window.gordian.graph.processes.values()][0], true));
+    for (const tab of ['2', '3', '4']) {
+        await page.keyboard.press(tab);
+        await page.waitForTimeout(100);
+        const over = await page.evaluate(() =>
+            [...document.querySelectorAll('#pages *')]
+                .filter((one) => one.checkVisibility())
+                .filter((one) => one.getBoundingClientRect().right > innerWidth + 1)
+                .map((one) => one.outerHTML.slice(0, 80)),
+        );
+        assert.deepEqual(over, [], `tab ${tab}`);
+    }
+    // A name cannot pass for another, nor turn around what stands beside it.
+    const words = await page.evaluate(() => document.body.innerText);
+    assert.doesNotMatch(words, /\u202e/);
+    assert.match(words, /‹U\+202E›gnp\.exe/);
+    assert.match(await page.locator('#page-list tbody').innerText(), new RegExp(`\u2068${printer}\u2069`));
     assert.deepEqual(page.problems, []);
 });
 
@@ -398,12 +461,16 @@ test('the service goes and comes back', async (t) => {
     await client.send('hello keep=yes', ...shop);
     const page = await openPage(browser, service.url, { expected: [/ERR_/, /Failed to load/] });
     await when(page, (now) => now.nodes === 9, 'the graph');
-    await service.restart();
+    await service.kill('SIGKILL');
+    await page.getByText(/has not answered since \d\d:\d\d:\d\d: this is how it was then/).waitFor();
+    service.run();
+    await service.ready();
     client = await service.client();
     t.after(() => client.close());
     await client.send('resource late', 'request newcomer late');
     await page.waitForFunction(() => document.querySelector('#link').classList.contains('up'));
     await when(page, (now) => now.nodes === 11 && now.links === 7, 'what happened meanwhile');
+    await page.locator('#notice').waitFor({ state: 'hidden' });
     assert.deepEqual(page.problems, []);
 });
 
@@ -427,6 +494,13 @@ test('a token is asked for, and kept out of scripts', async (t) => {
     assert.equal(cookies[0].sameSite, 'Strict');
     assert.equal(await page.evaluate(() => document.cookie), '');
     await page.reload();
+    await page.waitForFunction(() => document.querySelector('#link').classList.contains('up'));
+    // Its token is taken back: it is told why another one is needed.
+    const other = 'another-token-of-more-than-sixteen-characters';
+    service.setToken(other);
+    await page.getByText('Your login has ended').waitFor();
+    await page.getByLabel('Token', { exact: true }).fill(other);
+    await page.keyboard.press('Enter');
     await page.waitForFunction(() => document.querySelector('#link').classList.contains('up'));
     await context.close();
 });

@@ -50,6 +50,12 @@ export class Service {
         }
     }
 
+    /** Another token instead; the service reads it at once. */
+    setToken(token) {
+        writeFileSync(join(this.folder, 'tokens'), `page read ${token}\n`, { mode: 0o600 });
+        this.process.kill('SIGHUP');
+    }
+
     get url() {
         return `http://127.0.0.1:${this.port}/`;
     }

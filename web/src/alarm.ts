@@ -2,6 +2,7 @@
 
 import type { Incident } from './api';
 import { byId, count, h, icon, replace } from './dom';
+import { shortened, shown } from './names';
 
 export interface AlarmActions {
     isolate(): void;
@@ -47,19 +48,30 @@ export class Alarm {
         }
         const standing = [...this.open.values()].filter((one) => one.system === system);
         const newest = standing.sort((a, b) => b.at - a.at)[0];
-        const key = `${what}|${newest?.id ?? ''}|${isolated}`;
+        const key = `${what}|${standing.length} ${newest?.id ?? ''}|${isolated}`;
         if (this.banner.dataset.what !== key) {
             this.banner.dataset.what = key;
-            this.show(dead, what, newest, isolated);
+            this.show(dead, what, standing.length, newest, isolated);
         }
     }
 
-    private show(dead: string[], what: string, newest: Incident | undefined, isolated: boolean): void {
+    private show(
+        dead: string[],
+        what: string,
+        standing: number,
+        newest: Incident | undefined,
+        isolated: boolean,
+    ): void {
         const button = (text: string, act: () => void, className = '') =>
             h('button', { type: 'button', class: className, onclick: act }, text);
         replace(
             this.banner,
-            h('strong', {}, `Deadlock: ${count(dead.length, 'process', 'processes')} can never run again`),
+            h(
+                'strong',
+                {},
+                `${standing > 1 ? count(standing, 'deadlock') : 'Deadlock'}: ` +
+                    `${count(dead.length, 'process', 'processes')} can never run again`,
+            ),
             h('span', { class: 'way' }, wayOf(dead, newest)),
             h(
                 'span',
@@ -91,11 +103,12 @@ export class Alarm {
         const fresh = names.filter((name) => !this.told.has(name));
         const live = byId('live');
         if (fresh.length > 0) {
-            const shown =
-                fresh.slice(0, 5).join(', ') + (fresh.length > 5 ? ` and ${fresh.length - 5} more` : '');
-            live.append(h('p', {}, `Deadlock in ${system}: ${shown} can never run again.`));
+            const who =
+                fresh.slice(0, 5).map(shown).join(', ') +
+                (fresh.length > 5 ? ` and ${fresh.length - 5} more` : '');
+            live.append(h('p', {}, `Deadlock in ${shown(system)}: ${who} can never run again.`));
         } else if (this.told.size > 0 && names.length === 0) {
-            live.append(h('p', {}, `No deadlock in ${system} any more.`));
+            live.append(h('p', {}, `No deadlock in ${shown(system)} any more.`));
         }
         this.told = new Set(names);
         while (live.children.length > 20) {
@@ -136,7 +149,11 @@ export function wayOf(dead: string[], incident: Incident | undefined): string {
         ? (witness as string[])
         : circleOf(witness as WitnessEdge[], incident?.requester ?? '');
     if (way.length > 0) {
-        return (way.length > 9 ? [...way.slice(0, 8), '…'] : [...way, way[0]]).join(' → ');
+        const names = way.map((name) => shortened(name, 40));
+        return (way.length > 9 ? [...names.slice(0, 8), '…'] : [...names, names[0]]).join(' → ');
     }
-    return dead.slice(0, 8).join(', ') + (dead.length > 8 ? ` and ${dead.length - 8} more` : '');
+    return dead
+            .slice(0, 8)
+            .map((name) => shortened(name, 40))
+            .join(', ') + (dead.length > 8 ? ` and ${dead.length - 8} more` : '');
 }

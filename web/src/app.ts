@@ -8,6 +8,7 @@ import { byId, count, duration, h, icon, replace } from './dom';
 import { filterOf, litBy, type Show } from './filters';
 import { keyOf, type Graph, type Node, type Process } from './graph';
 import { Live } from './live';
+import { shown } from './names';
 import { Incidents } from './panels/incidents';
 import { Inspect } from './panels/inspect';
 import { List } from './panels/list';
@@ -39,6 +40,7 @@ export class App {
     private whole: Scene; // the live graph, or what connects it; keeps its places
     private part: Scene | null = null; // a part of the live graph, or the graph of a replay
     private past: History = history();
+    private left: number | null = null; // when the service was lost
 
     constructor() {
         this.live = new Live({
@@ -59,7 +61,8 @@ export class App {
             select: (node) => this.select(node, false),
             hover: (node, x, y) => this.hover(node, x, y),
         });
-        this.stage.camera.inset.top = 40;
+        this.stage.camera.inset.top = 56; // the tools, and names that stand above
+        this.stage.camera.inset.bottom = 14; // names below
         this.bar = new ReplayBar(this);
         this.tabs = new Tabs(
             [
@@ -124,7 +127,7 @@ export class App {
         const names = this.systems.map((one) => one.name).join('\n');
         if (select.dataset.names !== names) {
             select.dataset.names = names;
-            replace(select, ...this.systems.map((one) => h('option', { value: one.name }, one.name)));
+            replace(select, ...this.systems.map((one) => h('option', { value: one.name }, shown(one.name))));
             select.value = this.system;
         }
         this.overview.update();
@@ -159,9 +162,13 @@ export class App {
         link.className = 'link ' + (up ? 'up' : 'down');
         link.textContent = up ? 'live' : 'no connection';
         if (!up) {
+            this.left ??= Date.now();
+            this.tellPicture();
             // An event source does not say why: perhaps a token is needed now.
             api.systems().catch((problem: unknown) => this.trouble(problem));
         } else if (again) {
+            this.left = null;
+            this.tellPicture();
             void this.loadSystems();
             void this.loadRates();
             void this.loadOpen();
@@ -207,13 +214,15 @@ export class App {
 
     private async trouble(problem: unknown): Promise<void> {
         if (problem instanceof ApiError && problem.status === 401) {
-            await logIn();
+            await logIn(this.system !== '');
             if (this.system) {
                 await this.use(this.system);
             }
             return;
         }
-        this.notice(problem instanceof Error ? problem.message : String(problem));
+        if (this.left === null) {
+            this.notice(problem instanceof Error ? problem.message : String(problem));
+        }
     }
 
     // ------------------------------------------------------------ what is shown
@@ -374,7 +383,7 @@ export class App {
 
     private inReplay(yes: boolean): void {
         this.stage.canvas.parentElement?.classList.toggle('past', yes);
-        this.stage.camera.inset.bottom = yes && innerWidth > 820 ? 130 : 0;
+        this.stage.camera.inset.bottom = yes && innerWidth > 820 ? 130 : 14;
         this.tabs.show('moment', yes);
         this.list.clear();
         this.remember();
@@ -429,10 +438,12 @@ export class App {
                 h('dd', {}, value.toLocaleString('en')),
             );
         const stuck = info ? Math.max(info.deadlocked, dead) : dead;
+        const processes = info ? info.processes : graph.processes.size;
+        const resources = info ? info.resources : graph.resources.size;
         replace(
             byId('counts'),
-            entry('processes', info ? info.processes : graph.processes.size),
-            entry('resources', info ? info.resources : graph.resources.size),
+            entry(processes === 1 ? 'process' : 'processes', processes),
+            entry(resources === 1 ? 'resource' : 'resources', resources),
             entry('waiting', info ? info.waiting : waiting, 'some-wait'),
             entry('deadlocked', stuck, 'some-dead'),
         );
@@ -446,15 +457,19 @@ export class App {
         const scene = this.stage.scene;
         const dead = this.graph.judge();
         const stuck = dead === 0 ? 'nobody is' : count(dead, 'process is', 'processes are');
-        const chosen = this.selected ? ` ${this.selected.name} is chosen: ${stateWord(this.selected)}.` : '';
+        const chosen = this.selected ? ` ${shown(this.selected.name)} is chosen: ${stateWord(this.selected)}.` : '';
         byId('graph-told').textContent =
             `${count(scene.count, 'node')} and ${count(scene.links.length / 2, 'edge')} shown; ${stuck} deadlocked.` +
             `${chosen} The tab List has the same in words.`;
+        this.tellEmpty();
         const { graph, around } = this.live;
         if (this.replay) {
             this.notice(null);
+        } else if (this.left !== null) {
+            const when = new Date(this.left).toLocaleTimeString('en-GB');
+            this.notice(`The service has not answered since ${when}: this is how it was then. Trying again.`);
         } else if (around !== null) {
-            this.notice(`Only what lies around ${around}.`, () => void this.live.lookAround(null));
+            this.notice(`Only what lies around ${shown(around)}.`, () => void this.live.lookAround(null));
         } else if (graph.truncated) {
             const loaded = (graph.processes.size + graph.resources.size).toLocaleString('en');
             const all = this.info
@@ -463,11 +478,40 @@ export class App {
             this.notice(
                 `${loaded}${all} nodes are loaded, those that matter most; the search finds the rest.`,
             );
-        } else if (scene.count === 0) {
-            this.notice(emptyText[this.show], this.show === 'all' ? undefined : () => this.setShow('all'));
+        } else if (scene.count === 0 && this.show !== 'all') {
+            this.notice(emptyText[this.show], () => this.setShow('all'));
         } else {
             this.notice(null);
         }
+    }
+
+    /** What to do with a system that knows nothing yet. */
+    private tellEmpty(): void {
+        const element = byId('empty');
+        const info = this.info;
+        element.hidden =
+            !info ||
+            this.replay !== null ||
+            this.left !== null ||
+            this.live.around !== null ||
+            this.show !== 'all' ||
+            this.stage.scene.count > 0;
+        const what = `${info?.kind} ${info?.name}`;
+        if (!info || element.hidden || element.dataset.what === what) {
+            return;
+        }
+        element.dataset.what = what;
+        const claim = info.kind === 'avoid' ? String.raw`process ann disk=1\nprocess bob disk=1\n` : '';
+        const system =
+            info.name === 'default' ? '' : ` --system '${info.name.replaceAll("'", String.raw`'\''`)}'`;
+        const line = String.raw`printf 'resource disk\n${claim}request ann disk\nrequest bob disk\n' |`;
+        replace(
+            element,
+            h('h2', {}, 'Nothing here yet'),
+            h('p', {}, 'No process and no resource is known to this system. Send it some from a shell:'),
+            h('pre', { tabindex: '0', role: 'group', 'aria-label': 'Command' }, `${line}\n    gordian send${system}`),
+            h('p', {}, 'They appear here at once.'),
+        );
     }
 
     private notice(text: string | null, back?: () => void): void {
@@ -502,7 +546,7 @@ export class App {
         } else {
             told += `; ${node.units - node.free} of ${count(node.units, 'unit')} in use, ${node.waiters.size} waiting`;
         }
-        replace(tip, h('b', {}, node.name), told);
+        replace(tip, h('b', {}, shown(node.name)), told);
         const { width, height } = this.stage.camera;
         const below = y + 18 + tip.offsetHeight <= height;
         tip.style.left = `${Math.max(8, Math.min(x + 16, width - tip.offsetWidth - 8))}px`;
@@ -557,8 +601,7 @@ export class App {
     }
 }
 
-const emptyText: Record<Show, string> = {
-    all: 'Nothing here yet: no process and no resource is known to this system.',
+const emptyText: Record<Exclude<Show, 'all'>, string> = {
     busy: 'Nobody holds or waits for anything.',
     waiting: 'Nobody waits.',
     dead: 'Nobody is deadlocked.',

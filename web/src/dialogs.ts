@@ -53,8 +53,8 @@ export function openHelp(): void {
     }
 }
 
-/** Asks for the token until the service takes it. */
-export function logIn(): Promise<void> {
+/** Asks for the token until the service takes it; `again`: there was one that it took before. */
+export function logIn(again: boolean): Promise<void> {
     const dialog = byId<HTMLDialogElement>('login');
     if (dialog.open) {
         return new Promise(() => {});
@@ -71,6 +71,7 @@ export function logIn(): Promise<void> {
             'form',
             {},
             h('h2', { id: 'login-title' }, 'Gordian wants a token'),
+            again && h('p', {}, 'Your login has ended: 12 hours are over, or its token was taken back.'),
             h('p', { class: 'muted' }, 'It is in the file the service was started with (--token-file).'),
             h('label', {}, 'Token', token),
             told,

@@ -3,6 +3,7 @@
 
 import type { Effect, IncidentDetail, ReplayEvent } from './api';
 import { Graph } from './graph';
+import { shown } from './names';
 
 /** An event with names in place of ids. */
 export interface Step extends ReplayEvent {
@@ -49,7 +50,7 @@ export class Replay {
                 units.set(resource, amount);
             }
         }
-        const name = (id: number) => this.graph.resources.get(id)?.name ?? `resource #${id}`;
+        const name = (id: number) => shown(this.graph.resources.get(id)?.name ?? `resource #${id}`);
         return [...units].map(([id, amount]) => name(id) + (amount === 1 ? '' : ` ×${amount}`)).join(', ');
     }
 

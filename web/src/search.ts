@@ -3,6 +3,7 @@
 import type { App } from './app';
 import { byId, h, replace } from './dom';
 import type { Node } from './graph';
+import { shown } from './names';
 import { sign, stateTag } from './panels/parts';
 
 const most = 12;
@@ -75,7 +76,7 @@ export class Search {
                     },
                 },
                 sign(node),
-                h('span', {}, node.name),
+                h('span', {}, shown(node.name)),
                 stateTag(node),
             ),
         );

@@ -42,6 +42,11 @@ export class Tabs {
             tab.setAttribute('aria-selected', String(chosen));
             tab.tabIndex = chosen ? 0 : -1;
             byId('page-' + tab.id.slice(4)).hidden = !chosen;
+            if (chosen && !tab.hidden) {
+                // On a phone they do not all fit; the page itself stays where it is.
+                const row = byId('tabs');
+                row.scrollLeft = tab.offsetLeft - row.offsetLeft - (row.clientWidth - tab.offsetWidth) / 2;
+            }
         }
         this.opened(id);
     }

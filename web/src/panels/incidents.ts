@@ -3,6 +3,7 @@
 import { api, type Incident, type IncidentFilter } from '../api';
 import type { App } from '../app';
 import { count, duration, h, replace } from '../dom';
+import { shortened, shown } from '../names';
 
 const pageSize = 50;
 
@@ -139,18 +140,18 @@ export class Incidents {
                 ),
                 h('time', { datetime: at.toISOString() }, stamp(at)),
             ),
-            h('span', { class: 'who' }, item.processes.join(', ')),
+            h('span', { class: 'who' }, item.processes.slice(0, 100).map(shown).join(', ')),
             h('span', { class: 'how' }, this.ending(item)),
         );
     }
 
     private ending(item: Incident): string {
-        const closed = `closed by ${item.requester}`;
+        const closed = `closed by ${shortened(item.requester, 40)}`;
         if (item.ended === null) {
             return `${closed}, for ${duration(Date.now() - item.at)}`;
         }
         const how = item.how ? `${item.how}` : 'ended';
-        return `${closed}; ${how}${item.victim ? ` (${item.victim})` : ''} after ${duration(item.ended - item.at)}`;
+        return `${closed}; ${how}${item.victim ? ` (${shortened(item.victim, 40)})` : ''} after ${duration(item.ended - item.at)}`;
     }
 }
 

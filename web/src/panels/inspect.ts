@@ -4,6 +4,7 @@ import { api, type Chain } from '../api';
 import type { App } from '../app';
 import { count, duration, h, replace } from '../dom';
 import type { Node, Process, Resource } from '../graph';
+import { shown } from '../names';
 import { nameButton, nameOf, sign, stateTag, unitsText } from './parts';
 
 export class Inspect {
@@ -51,7 +52,7 @@ export class Inspect {
     private fill(node: Node): void {
         replace(
             this.head,
-            h('div', { class: 'node-head' }, sign(node), h('h2', {}, node.name), stateTag(node)),
+            h('div', { class: 'node-head' }, sign(node), h('h2', {}, shown(node.name)), stateTag(node)),
         );
         this.facts.replaceChildren(
             ...(node.kind === 'process' ? this.processFacts(node) : this.resourceFacts(node)),

@@ -4,6 +4,7 @@
 import type { App } from '../app';
 import { count, h, replace } from '../dom';
 import type { Process } from '../graph';
+import { shown } from '../names';
 import { nameButton, sign, stateOf, stateWord } from './parts';
 
 const pageRows = 100;
@@ -101,7 +102,7 @@ export class List {
                 .slice(0, 30)
                 .map(
                     ([id, units]) =>
-                        (resources.get(id)?.name ?? `#${id}`) + (units === 1 ? '' : ` ×${units}`),
+                        shown(resources.get(id)?.name ?? `#${id}`) + (units === 1 ? '' : ` ×${units}`),
                 )
                 .join(', ') + (edges.size > 30 ? ` and ${edges.size - 30} more` : '');
         const holds = things(process.holds);

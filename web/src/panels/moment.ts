@@ -2,8 +2,17 @@
 
 import type { App } from '../app';
 import { count, duration, h, replace } from '../dom';
+import { shown } from '../names';
 import { nameOf } from './parts';
 import { deedText, offsetText } from './replaybar';
+
+/** With the time zone: the address may have come from somebody in another one. */
+function moment(at: number): string {
+    return new Date(at).toLocaleString('en-GB', {
+        dateStyle: 'medium',
+        timeStyle: 'long',
+    });
+}
 
 export class Moment {
     readonly element = h('div', { class: 'page' });
@@ -64,16 +73,16 @@ export class Moment {
             h(
                 'dl',
                 { class: 'facts' },
-                ...fact('System', incident.system),
-                ...fact('Formed', new Date(incident.at).toLocaleString('en-GB')),
-                ...fact('Closed by', incident.requester),
+                ...fact('System', shown(incident.system)),
+                ...fact('Formed', moment(incident.at)),
+                ...fact('Closed by', shown(incident.requester)),
                 ...fact(
                     'Ended',
                     incident.ended === null
                         ? 'not yet'
                         : `${incident.how ?? 'yes'}, after ${duration(incident.ended - incident.at)}`,
                 ),
-                ...fact('Victim', incident.victim),
+                ...fact('Victim', incident.victim && shown(incident.victim)),
             ),
             h(
                 'section',

@@ -3,6 +3,7 @@
 import type { App } from '../app';
 import { h } from '../dom';
 import type { Node } from '../graph';
+import { shown } from '../names';
 
 export type State = 'dead' | 'doomed' | 'waiting' | 'busy' | 'idle';
 
@@ -35,7 +36,7 @@ export const stateTag = (node: Node) =>
     h('span', { class: `state ${node.dead ? 'dead' : stateOf(node)}` }, stateWord(node));
 
 export const nameButton = (app: App, node: Node) =>
-    h('button', { type: 'button', class: 'name', onclick: () => app.select(node, true) }, node.name);
+    h('button', { type: 'button', class: 'name', onclick: () => app.select(node, true) }, shown(node.name));
 
 /** A name that may or may not be in the graph that is shown. */
 export function nameOf(app: App, name: string, kind: 'process' | 'resource'): HTMLElement {
@@ -45,7 +46,7 @@ export function nameOf(app: App, name: string, kind: 'process' | 'resource'): HT
             return nameButton(app, node);
         }
     }
-    return h('button', { type: 'button', class: 'name', onclick: () => void app.lookAround(name) }, name);
+    return h('button', { type: 'button', class: 'name', onclick: () => void app.lookAround(name) }, shown(name));
 }
 
 export const unitsText = (units: number) => (units === 1 ? '' : `×${units.toLocaleString('en')}`);

@@ -2,6 +2,7 @@
 
 import type { App } from '../app';
 import { byId, h, icon, replace } from '../dom';
+import { shown } from '../names';
 import type { Replay } from '../replay';
 import { readTheme } from '../view/theme';
 import { stamp } from './incidents';
@@ -201,8 +202,8 @@ const verbs: Record<string, string> = {
 /** "cashier requests till" */
 export function deedText(event: { process: string; op: string; things: string }): string {
     return event.op === 'exit' && event.things === ''
-        ? `${event.process} ends`
-        : `${event.process} ${verbs[event.op] ?? event.op} ${event.things}`.trimEnd();
+        ? `${shown(event.process)} ends`
+        : `${shown(event.process)} ${verbs[event.op] ?? event.op} ${event.things}`.trimEnd();
 }
 
 export function eventText(event: { process: string; op: string; things: string; result: string }): string {

@@ -1,6 +1,7 @@
 // Draws a scene. Everything is batched by how it looks: a change of style costs more than a line. Three
 // levels of detail, by the size of a node on the screen: dots and hairlines, discs and arrows, names and units.
 
+import { shortened } from '../names';
 import type { Camera } from './camera';
 import { Look, type Scene } from './scene';
 import type { Theme } from './theme';
@@ -354,7 +355,68 @@ function drawUnits(context: CanvasRenderingContext2D, { scene, theme }: Picture,
     }
 }
 
-/** Names, the important ones first; one that would lie on another is left out. */
+let pull = new Float32Array(0);
+let above = new Uint8Array(0);
+
+/** A name stands above its node when most of its arrows are below, where it would lie on their heads. One that is
+ * undecided stays where it is, so that names do not jump while the layout moves. */
+function chooseSides({ scene }: Picture): void {
+    if (pull.length < scene.nodes.length) {
+        pull = new Float32Array(scene.nodes.length * 2);
+        above = new Uint8Array(scene.nodes.length * 2);
+    }
+    pull.fill(0, 0, scene.nodes.length);
+    const links = scene.links;
+    for (let k = 0; k < links.length; k += 2) {
+        const a = links[k]!;
+        const b = links[k + 1]!;
+        const dy = sy[b]! - sy[a]!;
+        const part = dy / (Math.abs(dy) + Math.abs(sx[b]! - sx[a]!) + 1);
+        pull[a]! += part;
+        pull[b]! -= part;
+    }
+    for (let i = 0; i < scene.nodes.length; i++) {
+        if (Math.abs(pull[i]!) > 0.3) {
+            above[i] = pull[i]! > 0 ? 1 : 0;
+        }
+    }
+}
+
+const cell = 12; // pixels
+
+/** The cells of a coarse grid in which nodes are. */
+function nodeCells({ scene, camera }: Picture): Set<number> {
+    const columns = Math.ceil(camera.width / cell) + 40;
+    const cells = new Set<number>();
+    for (let i = 0; i < scene.nodes.length; i++) {
+        if (seen[i]) {
+            cells.add(Math.floor(sy[i]! / cell) * columns + Math.floor(sx[i]! / cell));
+        }
+    }
+    return cells;
+}
+
+function coversNode(
+    cells: Set<number>,
+    x: number,
+    y: number,
+    wide: number,
+    high: number,
+    across: number,
+): boolean {
+    const columns = Math.ceil(across / cell) + 40;
+    for (let r = Math.floor(y / cell); r <= Math.floor((y + high) / cell); r++) {
+        for (let c = Math.floor((x - wide / 2) / cell); c <= Math.floor((x + wide / 2) / cell); c++) {
+            if (cells.has(r * columns + c)) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+/** Names, the important ones first; one that would lie on another is left out, and none lies on a node if there is
+ * another side for it. */
 function drawNames(context: CanvasRenderingContext2D, picture: Picture, radius: number): void {
     const { scene, theme, lit, selected, hovered, camera } = picture;
     const order: number[] = [];
@@ -377,6 +439,10 @@ function drawNames(context: CanvasRenderingContext2D, picture: Picture, radius: 
         order.unshift(hovered);
     }
     const taken = new Set<number>();
+    if (order.length > 0) {
+        chooseSides(picture);
+    }
+    const nodes = order.length > 0 ? nodeCells(picture) : taken;
     const size = Math.round(Math.min(14, Math.max(11, radius)));
     context.textAlign = 'center';
     context.textBaseline = 'top';
@@ -386,13 +452,22 @@ function drawNames(context: CanvasRenderingContext2D, picture: Picture, radius: 
     for (const i of order.slice(0, 400)) {
         const chosen = i === selected || i === hovered;
         const strong = chosen || scene.looks[i] === Look.dead;
-        const text = shorten(scene.nodes[i]?.name ?? '', i === hovered ? 80 : 22);
+        const text = shortened(scene.nodes[i]?.name ?? '', i === hovered ? 80 : 22);
         context.font = `${strong ? 600 : 400} ${size}px ${theme.font}`;
         const r = scene.looks[i] === Look.dead ? deadRadius(radius) : radius;
-        const y = sy[i]! + r + 4;
-        if (!reserve(taken, sx[i]!, y, text.length * size * 0.58, size + 2, camera.width) && !chosen) {
+        const sides = [sy[i]! + r + 4, sy[i]! - r - 5 - size];
+        if (above[i]) {
+            sides.reverse();
+        }
+        const wide = text.length * size * 0.6 + 4;
+        const clear = sides.filter((at) => !coversNode(nodes, sx[i]!, at, wide, size, camera.width));
+        const free = [...clear, sides[0]!].find((at) =>
+            reserve(taken, sx[i]!, at, wide, size + 2, camera.width),
+        );
+        if (free === undefined && !chosen) {
             continue;
         }
+        const y = free ?? sides[0]!;
         context.strokeText(text, sx[i]!, y);
         context.fillStyle =
             scene.looks[i]! >= Look.doomed ? theme.deadText : strong ? theme.ink : theme.muted;
@@ -400,11 +475,7 @@ function drawNames(context: CanvasRenderingContext2D, picture: Picture, radius: 
     }
 }
 
-function shorten(text: string, most: number): string {
-    return text.length <= most ? text : text.slice(0, most / 2) + '…' + text.slice(-(most / 2 - 1));
-}
-
-/** Takes the cells of a coarse grid under a name; false if one is taken already. */
+/** Takes the cells of a coarse grid under a name; false if one is taken already, or one right above or below. */
 function reserve(
     taken: Set<number>,
     x: number,
@@ -417,7 +488,7 @@ function reserve(
     const row = Math.floor(y / height);
     const from = Math.floor((x - width / 2) / 12);
     const to = Math.floor((x + width / 2) / 12);
-    for (let r = row; r <= row + 1; r++) {
+    for (let r = row - 1; r <= row + 1; r++) {
         for (let c = from; c <= to; c++) {
             if (taken.has(r * columns + c)) {
                 return false;
