@@ -1,12 +1,9 @@
-# What the tests under mpirun share; to be sourced:
+# What the tests under mpirun share; to be sourced after shell.sh:
 #
 #     . "$(dirname "$0")/../mpi.sh"
 #
 # Without mpirun the test is skipped.
-if ! command -v mpirun >/dev/null; then
-    echo "no mpirun here"
-    exit 77
-fi
+need mpirun
 # Root, in a container, with more ranks than cores: fine for a test.
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 export OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_mpi_yield_when_idle=1
@@ -18,9 +15,12 @@ export HWLOC_COMPONENTS=-gl # no graphics to look for
 # MPI itself does not give everything back.
 export ASAN_OPTIONS="${ASAN_OPTIONS:+$ASAN_OPTIONS:}detect_leaks=0"
 
-failed=0
-complain()
+# on_ranks TEST_PROGRAM RANKS...: it succeeds with so many.
+on_ranks()
 {
-    echo "mpi.sh: $*" >&2
-    failed=1
+    test_program=$1
+    shift
+    for ranks; do
+        check "$ranks ranks: $test_program" timeout 300 mpirun -n "$ranks" "$test_program"
+    done
 }

@@ -1,32 +1,144 @@
-# What the shell tests share; to be sourced, after paths given as arguments were made absolute:
+# What the shell tests share, for sh and bash; to be sourced at the start:
 #
 #     . "$(dirname "$0")/../shell.sh"
-#
-# Makes an empty folder, $work, goes there, and removes it in the end. check counts; a test ends with
-#
+#     gordian=$(absolute "$1")
+#     enter_scratch
+#     check 'what it should do' COMMAND...
 #     finish
+#
+# Everything below that looks at `gordian` wants its path in $gordian.
 LC_ALL=C.UTF-8
 export LC_ALL
-work=$(mktemp -d) || exit 1
-trap 'rm -rf "$work"' EXIT
-cd "$work" || exit 1
+# Looking for leaks at every exit can take seconds each; the tests in C do it.
+: "${ASAN_OPTIONS=detect_leaks=0}"
+export ASAN_OPTIONS
 ulimit -c 0
-failed=0
 passed=0
+failed=0
 
-# check WHAT COMMAND...: does it succeed? Shows what it said if not, and the file stderr if there is one.
+# ---- where
+
+# absolute PATH
+absolute()
+{
+    case $1 in
+    /*) echo "$1" ;;
+    *) echo "$PWD/$1" ;;
+    esac
+}
+
+# Makes an empty folder, $scratch, and goes there. In the end it is removed, and what still runs in
+# the background is killed.
+enter_scratch()
+{
+    scratch=$(mktemp -d) || exit 1
+    trap leave_scratch EXIT
+    trap 'exit 1' HUP INT TERM
+    cd "$scratch" || exit 1
+}
+
+leave_scratch()
+{
+    jobs >/dev/null # forgets those that have ended
+    jobs -p >"$scratch/.jobs"
+    while read -r job; do
+        kill -9 "$job" 2>/dev/null
+        wait "$job" 2>/dev/null
+    done <"$scratch/.jobs"
+    cd / && rm -rf "$scratch"
+}
+
+# on_path NAME PROGRAM: the program is found under that name.
+on_path()
+{
+    mkdir -p "$scratch/.bin"
+    ln -s "$2" "$scratch/.bin/$1"
+    PATH=$scratch/.bin:$PATH
+    export PATH
+}
+
+# need PROGRAM...: the test is skipped where one of them is not installed.
+need()
+{
+    for program; do
+        if ! command -v "$program" >/dev/null; then
+            echo "skipped: $program is not installed"
+            exit 77
+        fi
+    done
+}
+
+# is_built COMMAND: was `gordian` built with it?
+is_built()
+{
+    ! "$gordian" help "$1" | grep -q 'built without'
+}
+
+# ---- counting
+
+good()
+{
+    passed=$((passed + 1))
+}
+
+bad()
+{
+    failed=$((failed + 1))
+    echo "failed: $*" >&2
+}
+
+# check WHAT COMMAND...: does it succeed? Shows what it said if not, and the file stderr if there is
+# one.
 check()
 {
     what=$1
     shift
     if "$@" >check.out 2>&1; then
-        passed=$((passed + 1))
+        good
     else
-        failed=$((failed + 1))
-        echo "failed: $what"
-        sed 's/^/    /' check.out
-        [ ! -e stderr ] || sed 's/^/    /' stderr
+        bad "$what"
+        sed 's/^/    /' check.out >&2
+        [ ! -e stderr ] || sed 's/^/    /' stderr >&2
     fi
+}
+
+# is TEXT WANTED WHAT
+is()
+{
+    if [ "$1" = "$2" ]; then good; else bad "$3: expected '$2', got '$1'"; fi
+}
+
+# has TEXT PART WHAT
+has()
+{
+    case $1 in
+    *"$2"*) good ;;
+    *) bad "$3: expected '$2' in: $(printf %.600s "$1")" ;;
+    esac
+}
+
+has_not()
+{
+    case $1 in
+    *"$2"*) bad "$3: did not expect '$2' in: $(printf %.600s "$1")" ;;
+    *) good ;;
+    esac
+}
+
+# wait_for WHAT COMMAND...: until it succeeds, for as long as a slow machine may take.
+wait_for()
+{
+    what=$1
+    shift
+    tries=0
+    until "$@" >/dev/null 2>&1; do
+        tries=$((tries + 1))
+        if [ $tries -gt 1200 ]; then
+            bad "waited for $what in vain"
+            return 1
+        fi
+        sleep 0.1
+    done
 }
 
 finish()
@@ -34,4 +146,29 @@ finish()
     echo "$passed passed, $failed failed"
     [ $failed -eq 0 ] && [ $passed -gt 0 ]
     exit
+}
+
+# ---- a service
+
+# serve OPTION...: a service on the Unix socket `socket`, process $server; what it says is in `log`.
+serve()
+{
+    : >log
+    "$gordian" serve --socket "$scratch/socket" "$@" >>log 2>&1 &
+    server=$!
+    wait_for 'the service' grep -q 'ready' log || { cat log >&2; exit 1; }
+}
+
+# It ends in order, with nothing to complain about for a sanitizer.
+stop()
+{
+    kill "$server"
+    wait "$server"
+    is $? 0 "the service's exit status: $(tail -n 20 log)"
+}
+
+kill_service()
+{
+    kill -9 "$server"
+    wait "$server" 2>/dev/null
 }

@@ -38,6 +38,20 @@ static _Atomic unsigned long test_passed, test_failed; /* any thread may check *
             exit(1);                                                                               \
     } while (0)
 
+/* GORDIAN_TEST_SCALE: how much the long tests do, in percent of the usual. */
+static inline unsigned test_scale(void)
+{
+    const char *percent = getenv("GORDIAN_TEST_SCALE");
+    return percent ? (unsigned)strtoul(percent, NULL, 10) : 100;
+}
+
+/* So much of the usual; at least one. */
+static inline unsigned long test_scaled(unsigned long usual)
+{
+    unsigned long scaled = usual * test_scale() / 100;
+    return scaled ? scaled : 1;
+}
+
 static inline int test_done(void)
 {
     printf("%lu passed, %lu failed\n", test_passed, test_failed);

@@ -12,8 +12,9 @@
 #include "detect/cuda.h"
 #include "duel.h"
 #include "gpu/gpu.h"
+#include "options.h"
+#include "test.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -263,59 +264,28 @@ static const char help[] =
     "  --seed S            (1)\n"
     "  --bank N            only this one of the many banks of a run\n";
 
-static bool parse_number(const char *text, uint64_t *number)
-{
-    char *end;
-    errno = 0;
-    *number = strtoull(text, &end, 10);
-    return errno == 0 && end != text && *end == '\0' && text[0] != '-';
-}
-
-static bool parse_size(const char *text, struct settings *settings)
-{
-    unsigned processes, resources;
-    char rest;
-    if (strcmp(text, "random") == 0)
-        return true;
-    if (sscanf(text, "%ux%u%c", &processes, &resources, &rest) != 2 || processes == 0 ||
-        resources == 0 || processes > 5000 || resources > 5000)
-        return false;
-    settings->processes = processes;
-    settings->resources = resources;
-    return true;
-}
-
 static bool parse_option(const char *name, const char *value, struct settings *settings)
 {
     if (strcmp(name, "--engine") == 0)
         settings->engines = value;
     else if (strcmp(name, "--size") == 0)
-        return parse_size(value, settings);
+        return option_size(value, 5000, &settings->processes, &settings->resources);
     else if (strcmp(name, "--requests") == 0)
-        return parse_number(value, &settings->requests);
+        return option_number(value, UINT64_MAX, &settings->requests);
     else if (strcmp(name, "--seed") == 0)
-        return parse_number(value, &settings->seed);
+        return option_number(value, UINT64_MAX, &settings->seed);
     else if (strcmp(name, "--bank") == 0)
-        return parse_number(value, &settings->only);
+        return option_number(value, UINT64_MAX, &settings->only);
     else
         return false;
     return true;
-}
-
-static bool in_list(const char *list, const char *name)
-{
-    size_t length = strlen(name);
-    for (const char *at = list; at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL)
-        if (strncmp(at, name, length) == 0 && (at[length] == ',' || at[length] == '\0'))
-            return true;
-    return false;
 }
 
 static void choose_engines(struct settings *settings)
 {
     const char *why;
     for (size_t i = 0; avoid_engines[i] && settings->chosen_count < DUEL_ENGINES; i++)
-        if ((!settings->engines || in_list(settings->engines, avoid_engines[i]->name)) &&
+        if ((!settings->engines || option_lists(settings->engines, avoid_engines[i]->name)) &&
             avoid_available(avoid_engines[i], &why))
             settings->chosen[settings->chosen_count++] = avoid_engines[i];
 }
@@ -359,14 +329,12 @@ static bool saw_everything(const struct duel *sum)
 int main(int argc, char **argv)
 {
     struct settings settings = {.requests = 100000, .seed = 1, .only = UINT64_MAX};
-    const char *scale = getenv("GORDIAN_TEST_SCALE");
     for (int i = 1; i < argc; i += 2)
         if (i + 1 == argc || !parse_option(argv[i], argv[i + 1], &settings)) {
             fputs(help, stderr);
             return 2;
         }
-    if (scale && atoi(scale) > 0)
-        settings.requests = settings.requests * (uint64_t)atoi(scale) / 100 + 1;
+    settings.requests = test_scaled(settings.requests);
     choose_engines(&settings);
     if (settings.chosen_count == 0) {
         fputs("no such engine here\n", stderr);

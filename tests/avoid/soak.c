@@ -329,8 +329,7 @@ static void test_disturbed(uint64_t duration)
 
 int main(void)
 {
-    const char *scale = getenv("GORDIAN_TEST_SCALE");
-    uint64_t percent = scale && atoi(scale) > 0 ? (uint64_t)atoi(scale) : 100;
+    uint64_t percent = test_scale();
     test_pool_gets_stuck();
     test_bank_goes_on("holt", 6 * second * percent / 100 * 5 / 6);
     test_bank_goes_on("dense", 6 * second * percent / 100 / 6);

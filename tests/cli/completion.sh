@@ -1,47 +1,31 @@
 #!/bin/bash
 # Completes some lines as bash would, and compares.
 #
-#   completion.sh GORDIAN SOURCE-ROOT
+#     completion.sh GORDIAN SOURCE-ROOT
 set -u
-gordian=$1
-root=$(cd "$2" && pwd)
-case $gordian in /*) ;; *) gordian=$PWD/$gordian ;; esac
 
-# Looking for leaks at every exit can take seconds each; the reference tests do it.
-: "${ASAN_OPTIONS=detect_leaks=0}"
-export ASAN_OPTIONS
-
-scratch=$(mktemp -d) || exit 1
-trap 'rm -rf "$scratch"' EXIT
-mkdir "$scratch/bin"
-ln -s "$gordian" "$scratch/bin/gordian"
-PATH=$scratch/bin:$PATH
-cd "$scratch" || exit 1
+# shellcheck source=tests/shell.sh
+. "$(dirname "$0")/../shell.sh"
+gordian=$(absolute "$1")
+root=$(absolute "$2")
+enter_scratch
+on_path gordian "$gordian"
 : >first.trace
 : >second.trace
 # shellcheck source=/dev/null
 . "$root/completions/gordian.bash"
 
-failed=0
 # expect "WANTED..." WORD...: completes the last word.
-expect() {
+expect()
+{
     local wanted=$1
     shift
     COMP_WORDS=(gordian "$@")
     COMP_CWORD=$#
     COMPREPLY=()
     _gordian 2>/dev/null
-    if [ "${COMPREPLY[*]-}" != "$wanted" ]; then
-        echo "gordian $*: expected '$wanted', got '${COMPREPLY[*]-}'"
-        failed=1
-    fi
+    is "${COMPREPLY[*]-}" "$wanted" "gordian $*"
 }
-
-# Parts that this program may have been built without.
-has_run=true
-has_serve=true
-gordian help run | grep -q 'built without' && has_run=false
-gordian help serve | grep -q 'built without' && has_serve=false
 
 expect "detect" de
 expect "run detect check avoid compose makespan serve incidents send tail gen bench info help" ""
@@ -78,15 +62,15 @@ expect "detect avoid" send --open ""
 expect "first.trace" send --all f
 expect "second.trace" tail --token-file s
 expect "detect avoid" send -o ""
-$has_serve && expect "first.trace" serve -c f
-$has_serve && expect "first.trace" serve --data f
-$has_serve && expect "" serve --max-clients f
-$has_run && expect "report abort break" run --on-deadlock ""
-$has_run && expect "stop" run --on-unwatchable s
-$has_run && expect "first.trace" run --suppress f
+is_built serve && expect "first.trace" serve -c f
+is_built serve && expect "first.trace" serve --data f
+is_built serve && expect "" serve --max-clients f
+is_built run && expect "report abort break" run --on-deadlock ""
+is_built run && expect "stop" run --on-unwatchable s
+is_built run && expect "first.trace" run --suppress f
 expect "philosophers" gen ph
 expect "head" gen chain --order h
 expect "" gen chain --processes ""
 expect "run" bench r
 expect "first.trace" bench --svg f
-exit $failed
+finish

@@ -56,22 +56,7 @@ has_serve=true
 $gordian help run | grep -q 'built without' && has_run=false
 $gordian help serve | grep -q 'built without' && has_serve=false
 
-expect "detect" "gordian de"
-expect "avoid bench check compose detect gen help incidents info makespan run send serve tail" "gordian "
-expect "--recover" "gordian detect --r"
-expect "cheapest fewest-held oldest priority youngest" "gordian detect --recover "
+. $root/tests/cli/completion_lines.sh
 expect "oldest" "gordian detect --recover=o"
-expect "oldest" "gordian detect -r o"
-expect "auto cuda matrix reduce sparse" "gordian detect --engine "
-expect "--patience --plan" "gordian avoid --p"
-expect "dense" "gordian avoid --engine d"
-expect "first.trace" "gordian avoid fir"
-$has_serve && expect "second.trace" "gordian serve -c sec"
-expect "philosophers" "gordian gen ph"
-expect "run" "gordian bench r"
-expect "fermi" "gordian makespan --chip f"
-expect "avoid" "gordian help av"
-expect "check" "gordian --quiet ch"
-$has_run && expect "abort break report" "gordian run --on-deadlock "
 zpty -d shell
 exit $failed

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Golden tests of the command line: runs every case and compares what it wrote and returned.
 #
-#   run.sh GORDIAN [--terminal PROGRAM] [--update] [CASE...]
+#     run.sh GORDIAN [--terminal PROGRAM] [--update] [CASE...]
 #
 # A case is one file in cases/:
 #
@@ -17,16 +17,16 @@
 set -u
 
 here=$(cd "$(dirname "$0")" && pwd)
-gordian=$1
-case $gordian in /*) ;; *) gordian=$PWD/$gordian ;; esac
+# shellcheck source=tests/shell.sh
+. "$(dirname "$0")/../shell.sh"
+gordian=$(absolute "$1")
 shift
 terminal=
 update=false
 while [ $# -gt 0 ]; do
     case $1 in
     --terminal)
-        terminal=$2
-        case $terminal in /*) ;; *) terminal=$PWD/$terminal ;; esac
+        terminal=$(absolute "$2")
         shift
         ;;
     --update) update=true ;;
@@ -35,26 +35,16 @@ while [ $# -gt 0 ]; do
     shift
 done
 
-# Looking for leaks at every exit can take seconds each; the reference tests do it.
-: "${ASAN_OPTIONS=detect_leaks=0}"
-export ASAN_OPTIONS
-
-scratch=$(mktemp -d) || exit 1
-trap 'rm -rf "$scratch"' EXIT
-trap 'exit 1' HUP INT TERM
-
-mkdir "$scratch/bin"
-ln -s "$gordian" "$scratch/bin/gordian"
-[ -z "$terminal" ] || ln -s "$terminal" "$scratch/bin/terminal"
-PATH=$scratch/bin:$PATH
+enter_scratch
+on_path gordian "$gordian"
+[ -z "$terminal" ] || on_path terminal "$terminal"
 DATA=$(cd "$here/../data" && pwd)
-LC_ALL=C.UTF-8
 TERM=xterm
 GORDIAN_CUDA_LIBRARY=libno-gpu.so # the same answers on machines with and without a GPU
-export PATH DATA LC_ALL TERM GORDIAN_CUDA_LIBRARY
+export DATA TERM GORDIAN_CUDA_LIBRARY
 unset LANG LC_CTYPE NO_COLOR 2>/dev/null
 
-# Takes a case apart: script, expected.*, and its files under work/.
+# Takes a case apart: script, expected.*, and its files under folder/.
 split_case() {
     mkdir "$scratch/folder"
     : >"$scratch/expected.stdout"
@@ -87,21 +77,12 @@ run_case() {
     echo $? >"$scratch/actual.exit"
 }
 
-# Without elfutils there is no `gordian run` to test.
-has_run=true
-gordian info | grep -q '^run .*elfutils' && has_run=false
-# Nor a service, without libevent and the others.
-has_serve=true
-gordian help serve | grep -q 'built without' && has_serve=false
-
-passed=0
-failed=0
 [ $# -gt 0 ] || set -- "$here"/cases/*
 for file; do
-    [ -f "$file" ] || file=$here/cases/$file
     name=$(basename "$file")
-    case $name in run-* | use-help-run) $has_run || continue ;; esac
-    case $name in serve-* | send-* | tail-* | incidents-* | use-help-serve | use-help-incidents) $has_serve || continue ;; esac
+    file=$here/cases/$name
+    case $name in run-* | use-help-run) is_built run || continue ;; esac
+    case $name in serve-* | send-* | tail-* | incidents-* | use-help-serve | use-help-incidents) is_built serve || continue ;; esac
     run_case "$file"
     if $update; then
         join_case "$file" >"$scratch/updated"
@@ -116,8 +97,7 @@ for file; do
             diff -u "$scratch/expected.$part" "$scratch/actual.$part" | sed '1,2d; s/^/    /' | head -40
         fi
     done
-    if $ok; then passed=$((passed + 1)); else failed=$((failed + 1)); fi
+    if $ok; then good; else failed=$((failed + 1)); fi
 done
 $update && exit 0
-echo "$passed passed, $failed failed"
-[ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]
+finish

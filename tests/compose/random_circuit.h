@@ -6,12 +6,6 @@
 #include "base/random.h"
 #include "compose.h"
 
-static inline unsigned long scaled(unsigned long count)
-{
-    const char *scale = getenv("GORDIAN_TEST_SCALE");
-    return count * (scale ? strtoul(scale, NULL, 10) : 100) / 100;
-}
-
 /* One automaton: some states, some ports, transitions at random, several to the same place with the
  * same label or another one. */
 static inline struct automaton *random_automaton(struct random *random, uint32_t ports)

@@ -6,12 +6,6 @@
 #include "compose.h"
 #include "compose/engine.h"
 
-static unsigned long scaled(unsigned long count)
-{
-    const char *scale = getenv("GORDIAN_TEST_SCALE");
-    return count * (scale ? strtoul(scale, NULL, 10) : 100) / 100;
-}
-
 /* ------------------------------------------------------------------ labels */
 
 /* The definition, word for word: lists of names, then data. */
@@ -47,7 +41,7 @@ static void check_order(void)
 {
     struct random random;
     random_seed(&random, 5);
-    for (unsigned long round = 0; round < scaled(50000); round++) {
+    for (unsigned long round = 0; round < test_scaled(50000); round++) {
         uint64_t left[8] = {0}, right[8] = {0};
         size_t names = 1 + random_below(&random, 100);
         uint32_t bits = (uint32_t)random_below(&random, 4);
@@ -182,7 +176,7 @@ static void check_any_order(void)
     char text[1000];
     unsigned long compared = 0;
     random_seed(&random, 11);
-    for (unsigned long round = 0; round < scaled(600); round++) {
+    for (unsigned long round = 0; round < test_scaled(600); round++) {
         make_circuit(&random, text, sizeof text, 1 + (unsigned)random_below(&random, 6));
         struct circuit *circuit = read_circuit(text, NULL, NULL);
         REQUIRE(circuit);
@@ -200,7 +194,7 @@ static void check_any_order(void)
         circuit_free(circuit);
         circuit_free(other);
     }
-    CHECK_MSG(compared >= scaled(300), "%lu", compared);
+    CHECK_MSG(compared >= test_scaled(300), "%lu", compared);
 }
 
 /* Data that are only passed on make no difference to what can happen. */
@@ -210,7 +204,7 @@ static void check_routing(void)
     char text[1000];
     unsigned long routing = 0;
     random_seed(&random, 12);
-    for (unsigned long round = 0; round < scaled(300); round++) {
+    for (unsigned long round = 0; round < test_scaled(300); round++) {
         make_circuit(&random, text, sizeof text, 1 + (unsigned)random_below(&random, 4));
         struct circuit *one = read_circuit(text, NULL, "0"), *two = read_circuit(text, NULL, "0,1");
         REQUIRE(one && two);
@@ -226,7 +220,7 @@ static void check_routing(void)
         circuit_free(one);
         circuit_free(two);
     }
-    CHECK_MSG(routing >= scaled(30), "%lu", routing);
+    CHECK_MSG(routing >= test_scaled(30), "%lu", routing);
     /* Two data that must be equal are looked at. */
     struct circuit *circuit =
         read_circuit("e(a?,b?) { #RBA {a,b} a=b } main(a?,b?) { e(a,b) }", NULL, "0,1");
@@ -297,6 +291,22 @@ static void check_deadlock_checker(void)
     CHECK(!compose_check_deadlock(circuit, &idle, &why) && strstr(why, "nothing"));
     CHECK(!compose_check_deadlock(circuit, &wrong, &why) && strstr(why, "cannot"));
     circuit_free(circuit);
+    /* One factor is at its end, the other is not: it moves while the first idles. */
+    static const char *const two[] = {"f(a?) { #CA q* -> r : {a} } main(a?, b?) { f(a) f(b) }",
+                                      "f(a?) { #CA q* -> r : {a} } main(a?, b?) { f(b) f(a) }"};
+    for (size_t i = 0; i < 2; i++) {
+        uint32_t half[2] = {1, 0}, both[2] = {1, 1};
+        uint64_t steps[2];
+        circuit = read_circuit(two[i], NULL, NULL);
+        REQUIRE(circuit && circuit->factor_count == 2 && circuit->label_words == 1);
+        factor_label(circuit, 0, 0, &steps[0]);
+        factor_label(circuit, 1, 0, &steps[1]);
+        struct compose_deadlock moves = {.state = half, .labels = steps, .step_count = 1};
+        struct compose_deadlock stuck = {.state = both, .labels = steps, .step_count = 2};
+        CHECK(!compose_check_deadlock(circuit, &moves, &why) && strstr(why, "leads out"));
+        CHECK_MSG(compose_check_deadlock(circuit, &stuck, &why), "%s", why);
+        circuit_free(circuit);
+    }
 }
 
 int main(void)

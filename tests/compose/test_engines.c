@@ -320,7 +320,7 @@ static void check_indivisible(const struct circuit *circuit)
 static void check_random(void)
 {
     struct random random;
-    unsigned long checked = 0, full = 0, rounds = scaled(2600);
+    unsigned long checked = 0, full = 0, rounds = test_scaled(2600);
     random_seed(&random, 20);
     for (unsigned long round = 0; round < rounds; round++) {
         char what[40];
@@ -403,7 +403,7 @@ static void check_laws(void)
 {
     struct random random;
     random_seed(&random, 21);
-    for (unsigned long round = 0; round < scaled(300); round++) {
+    for (unsigned long round = 0; round < test_scaled(300); round++) {
         struct circuit *circuit =
             random_circuit(&random, 2 + (uint32_t)random_below(&random, 6), 200);
         struct circuit *other = reordered(circuit, &random);

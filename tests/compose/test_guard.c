@@ -188,8 +188,7 @@ int main(void)
 {
     static struct solutions solved, tried;
     struct random random;
-    const char *scale = getenv("GORDIAN_TEST_SCALE");
-    unsigned long rounds = 40000 * (scale ? strtoul(scale, NULL, 10) : 100) / 100;
+    unsigned long rounds = test_scaled(40000);
     random_seed(&random, 1);
     for (unsigned long i = 0; i < rounds; i++)
         check_one(&random, &solved, &tried);

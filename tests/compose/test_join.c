@@ -61,7 +61,7 @@ static void cut_and_join(struct random *random, struct circuit *whole)
 static void test_cut(void)
 {
     struct random random;
-    unsigned long rounds = scaled(400);
+    unsigned long rounds = test_scaled(400);
     random_seed(&random, 77);
     for (unsigned long i = 0; i < rounds; i++) {
         struct circuit *whole = i % 2 ? random_circuit(&random, 6, 2000)

@@ -380,7 +380,7 @@ static void check_sought(void)
     struct random random;
     gordian_allocator memory = memory_allocator(NULL);
     random_seed(&random, 40);
-    for (unsigned long round = 0; round < scaled(400); round++) {
+    for (unsigned long round = 0; round < test_scaled(400); round++) {
         struct circuit *circuit =
             round % 2 ? random_network(&random, 1 + (uint32_t)random_below(&random, 10))
                       : random_circuit(&random, 1 + (uint32_t)random_below(&random, 12), 100000);
@@ -442,7 +442,7 @@ int main(void)
     check_sinks("dense");
     check_allocations("cpu", "chain<3>", 0, false);
     /* Long enough for everything to grow; a sanitized run has less time. */
-    check_allocations("cpu", scaled(100) < 100 ? "chain<11>" : "chain<13>", 0, false);
+    check_allocations("cpu", test_scaled(100) < 100 ? "chain<11>" : "chain<13>", 0, false);
     check_allocations("cpu", "stuck", 0, false);
     check_allocations("cpu", "stuck", 100, false);
     check_allocations("cpu", "stuck", 0, true);

@@ -111,8 +111,7 @@ static void test_stop(void)
 
 int main(int argc, char **argv)
 {
-    const char *scale = getenv("GORDIAN_TEST_SCALE");
-    unsigned rounds = 150 * (scale ? (unsigned)atoi(scale) : 100) / 100;
+    unsigned long rounds = test_scaled(150);
     gordian_error error = {0};
     int rank, code = 0;
     MPI_Init(&argc, &argv);

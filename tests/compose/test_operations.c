@@ -346,7 +346,7 @@ static void check_graphs(void)
 {
     struct random random;
     random_seed(&random, 30);
-    for (unsigned long round = 0; round < scaled(3000); round++) {
+    for (unsigned long round = 0; round < test_scaled(3000); round++) {
         bool deterministic = round % 3 == 0;
         struct graph *graph = random_graph(
             &random, 1 + (uint32_t)random_below(&random, round % 10 ? 12 : 40), deterministic);
@@ -475,7 +475,7 @@ static void check_order(void)
 {
     struct random random;
     random_seed(&random, 31);
-    for (unsigned long round = 0; round < scaled(200); round++) {
+    for (unsigned long round = 0; round < test_scaled(200); round++) {
         struct circuit *circuit =
             random_circuit(&random, 1 + (uint32_t)random_below(&random, 12), 1000000);
         uint32_t *order = malloc(circuit->factor_count * sizeof *order);

@@ -9,6 +9,7 @@
  */
 #include "base/machine.h"
 #include "duel.h"
+#include "options.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -275,15 +276,6 @@ static struct bout make_bout(const struct settings *settings, gordian_model mode
     return bout;
 }
 
-static bool in_list(const char *list, const char *name)
-{
-    size_t length = strlen(name);
-    for (const char *at = list; at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL)
-        if (strncmp(at, name, length) == 0 && (at[length] == ',' || at[length] == '\0'))
-            return true;
-    return false;
-}
-
 /* LMDDA multiplies whole matrices on a release: hopeless beyond this, unless asked for by name. */
 static bool too_slow(const struct detect_engine *engine, const struct settings *settings,
                      gordian_model model)
@@ -297,7 +289,7 @@ static void choose_engines(const struct settings *settings, struct tally *tally)
     const char *why;
     for (size_t i = 0; detect_engines[i]; i++) {
         const struct detect_engine *engine = detect_engines[i];
-        bool wanted = settings->engines ? in_list(settings->engines, engine->name)
+        bool wanted = settings->engines ? option_lists(settings->engines, engine->name)
                                         : !too_slow(engine, settings, tally->model);
         if (wanted && detect_available(engine, &why) &&
             detect_supports(engine, tally->model, &why) && tally->engine_count < DUEL_ENGINES)
@@ -353,30 +345,6 @@ static const char help[] =
     "  --time                             feed batches and print nanoseconds an event\n"
     "  --verbose                          print every step before it is taken\n";
 
-static bool parse_number(const char *text, uint64_t most, uint64_t *number)
-{
-    char *end;
-    errno = 0;
-    *number = strtoull(text, &end, 10);
-    return errno == 0 && end != text && *end == '\0' && text[0] != '-' && *number <= most;
-}
-
-static bool parse_size(const char *text, struct settings *settings)
-{
-    uint64_t resources;
-    char *end;
-    settings->processes = settings->resources = 0;
-    if (strcmp(text, "random") == 0)
-        return true;
-    unsigned long processes = strtoul(text, &end, 10);
-    if (*end != 'x' || processes == 0 || processes > 100000 ||
-        !parse_number(end + 1, 100000, &resources) || resources == 0)
-        return false;
-    settings->processes = (uint32_t)processes;
-    settings->resources = (uint32_t)resources;
-    return true;
-}
-
 static bool parse_model(const char *text, struct settings *settings)
 {
     bool found = false;
@@ -393,12 +361,12 @@ static bool parse_option(const char *name, const char *value, struct settings *s
     if (strcmp(name, "--model") == 0)
         return parse_model(value, settings);
     if (strcmp(name, "--size") == 0)
-        return parse_size(value, settings);
+        return option_size(value, 100000, &settings->processes, &settings->resources);
     if (strcmp(name, "--engine") == 0) {
         settings->engines = value;
         return true;
     }
-    if (!parse_number(value, UINT64_MAX, &number))
+    if (!option_number(value, UINT64_MAX, &number))
         return false;
     if (strcmp(name, "--events") == 0)
         settings->events = number;
@@ -436,7 +404,7 @@ static int parse(int count, char **arguments, struct settings *settings)
     }
     const char *scale = getenv("GORDIAN_TEST_SCALE");
     uint64_t percent = 100;
-    if (scale && !parse_number(scale, 1000000, &percent)) {
+    if (scale && !option_number(scale, 1000000, &percent)) {
         fprintf(stderr, "differential: GORDIAN_TEST_SCALE=%s is not a number\n", scale);
         return 2;
     }

@@ -5,16 +5,15 @@
 #     examples.sh GORDIAN DOCUMENT...
 set -eu
 
-gordian=$1
+# shellcheck source=tests/shell.sh
+. "$(dirname "$0")/../shell.sh"
+gordian=$(absolute "$1")
 shift
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-ln -s "$(realpath "$gordian")" "$work/gordian"
-PATH=$work:$PATH
-export PATH LC_ALL=C.UTF-8
+enter_scratch
+on_path gordian "$gordian"
 
 # The files the examples read.
-cat >"$work/locks.trace" <<'END'
+cat >locks.trace <<'END'
 resource orders
 resource stock
 process checkout cost=2
@@ -24,7 +23,7 @@ request restock  stock
 request checkout stock
 request restock  orders
 END
-cat >"$work/peers.treo" <<'END'
+cat >peers.treo <<'END'
 main() {
     fifofull<0>(ask1, got2)  fifofull<0>(ask2, got1)
     fifo1(got1, ready1)      fifo1(got2, ready2)
@@ -32,11 +31,11 @@ main() {
     fifo1(ready1, done1)     fifo1(ready2, done2)
 }
 END
-cat >"$work/chain.treo" <<'END'
+cat >chain.treo <<'END'
 chain<k:int>(a[0]?, b!) { { fifo1(a[i], a[i+1]) | i:<0..k-1> } sync(a[k], b) }
 main(a[0]?, a[3]!) { fifo1(a[i], a[i+1]) | i:<0..2> }
 END
-cat >"$work/sum.ptx" <<'END'
+cat >sum.ptx <<'END'
 .version 7.0
 .target sm_70
 .address_size 64
@@ -56,7 +55,7 @@ Next:
     ret;
 }
 END
-cat >"$work/jobs.trace" <<'END'
+cat >jobs.trace <<'END'
 resource gpu 3
 process ann gpu=2
 process bob gpu=2
@@ -68,15 +67,12 @@ request ann gpu
 release ann gpu=2
 END
 
-passed=0
-failed=0
-
 # Splits a document into numbered pairs: N.command and N.expected.
 split()
 {
-    rm -rf "$work/cases"
-    mkdir "$work/cases"
-    awk -v to="$work/cases" '
+    rm -rf cases
+    mkdir cases
+    awk -v to=cases '
         /^```console$/ { inside = 1; next }
         /^```$/ { inside = 0; next }
         inside && /^\$ / {
@@ -91,18 +87,16 @@ split()
 
 for document in "$@"; do
     split "$document"
-    for command in "$work"/cases/*.command; do
+    for command in cases/*.command; do
         [ -e "$command" ] || continue
         expected=${command%.command}.expected
-        (cd "$work" && sh "$command") >"$work/got" 2>&1 || true
-        if cmp -s "$expected" "$work/got"; then
-            passed=$((passed + 1))
+        sh "$command" >got 2>&1 || true
+        if cmp -s "$expected" got; then
+            good
         else
-            failed=$((failed + 1))
-            echo "$document: $(cat "$command")"
-            diff -u "$expected" "$work/got" || true
+            bad "$document: $(cat "$command")"
+            diff -u "$expected" got >&2 || true
         fi
     done
 done
-echo "$passed passed, $failed failed"
-[ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]
+finish

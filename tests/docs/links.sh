@@ -5,10 +5,10 @@
 #     links.sh ROOT DOCUMENT...
 set -eu
 
+# shellcheck source=tests/shell.sh
+. "$(dirname "$0")/../shell.sh"
 cd "$1"
 shift
-passed=0
-failed=0
 
 # The links of a document, one a line: [text](target), outside of code.
 links()
@@ -45,15 +45,12 @@ for document in "$@"; do
         target=$document
         [ -z "$file" ] || target=$(dirname "$document")/$file
         if [ ! -e "$target" ]; then
-            echo "$document: $link: there is no such file"
-            failed=$((failed + 1))
+            bad "$document: $link: there is no such file"
         elif [ -n "$heading" ] && ! headings "$target" | grep -qxF -- "${heading#\#}"; then
-            echo "$document: $link: there is no such heading"
-            failed=$((failed + 1))
+            bad "$document: $link: there is no such heading"
         else
-            passed=$((passed + 1))
+            good
         fi
     done
 done
-echo "$passed passed, $failed failed"
-[ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]
+finish

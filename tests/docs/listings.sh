@@ -5,21 +5,20 @@
 #     listings.sh ROOT DOCUMENT...
 set -eu
 
-root=$1
+# shellcheck source=tests/shell.sh
+. "$(dirname "$0")/../shell.sh"
+root=$(absolute "$1")
 shift
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-passed=0
-failed=0
+enter_scratch
 
 for document in "$@"; do
-    rm -f "$work"/*
-    awk -v to="$work" '
-        /^```c [^ ]+$/ { inside = 1; name = sprintf("%s/%03d", to, ++count); print $2 > (name ".path"); next }
+    rm -f ./*
+    awk '
+        /^```c [^ ]+$/ { inside = 1; name = sprintf("%03d", ++count); print $2 > (name ".path"); next }
         /^```$/ { inside = 0; next }
         inside { print > (name ".listing") }
     ' "$root/$document"
-    for listing in "$work"/*.listing; do
+    for listing in *.listing; do
         [ -e "$listing" ] || continue
         path=$(cat "${listing%.listing}.path")
         # The file holds the listing if the lines from where its first one is are the same.
@@ -35,12 +34,10 @@ for document in "$@"; do
                 }
                 exit 1
             }' "$root/$path"; then
-            passed=$((passed + 1))
+            good
         else
-            failed=$((failed + 1))
-            echo "$document: the listing of $path is not what that file has"
+            bad "$document: the listing of $path is not what that file has"
         fi
     done
 done
-echo "$passed passed, $failed failed"
-[ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]
+finish

@@ -28,13 +28,6 @@ bool way_pushes(enum array_selftest_way way)
     return way <= ARRAY_PUSH_BLOCK;
 }
 
-unsigned scaled(unsigned full)
-{
-    const char *scale = getenv("GORDIAN_TEST_SCALE");
-    unsigned percent = scale ? (unsigned)atoi(scale) : 100;
-    return (unsigned)((uint64_t)full * percent / 100) + 1;
-}
-
 /* ---- launching */
 
 uint64_t trial_outputs(const struct trial *trial)

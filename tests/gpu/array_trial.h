@@ -38,7 +38,4 @@ void trial_check_elements(const struct trial *trials, unsigned count, uint32_t e
 bool way_has_marks(enum array_selftest_way way);
 bool way_pushes(enum array_selftest_way way); /* one output an item at most */
 
-/* How much to do: GORDIAN_TEST_SCALE percent of `full`, at least 1. */
-unsigned scaled(unsigned full);
-
 #endif

@@ -561,7 +561,7 @@ static void test_memory_ends(struct bed *bed, unsigned few)
     if (bed->emulated)
         test_every_capacity(bed, 77);
     progress_part("random capacities");
-    test_random_capacities(bed, scaled(1500) / few + 2);
+    test_random_capacities(bed, test_scaled(1500) / few + 2);
     progress_part("end of the table");
     test_most(bed, ARRAY_PUSH);
     test_most(bed, ARRAY_RESERVE_WARP);
@@ -571,9 +571,9 @@ static void test_at_once(struct bed *bed, unsigned few)
 {
     progress_part("two kernels");
     if (!bed->watched)
-        test_two(bed, scaled(400));
+        test_two(bed, test_scaled(400));
     progress_part("shared pools");
-    test_pool(bed, scaled(400) / few + 2);
+    test_pool(bed, test_scaled(400) / few + 2);
     progress_part("stopped half way");
     test_halfway(bed);
 }

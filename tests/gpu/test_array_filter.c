@@ -165,7 +165,7 @@ static void test_filters(struct bed *bed)
         test_filter(bed, counts[i], (uint32_t)(counts[i] * 9 / 10), 1 + i, &random);
     test_filter(bed, 20000, 0, 3, &random);
     test_filter(bed, 20000, 20000, 3, &random);
-    unsigned rounds = bed->watched ? 2 : bed->emulated ? scaled(100) : scaled(60);
+    unsigned rounds = bed->watched ? 2 : bed->emulated ? test_scaled(100) : test_scaled(60);
     uint64_t most = bed->emulated || bed->watched ? 50000 : 3000000;
     for (unsigned round = 0; round < rounds; round++) {
         uint64_t count = 1 + random_below(&random, most);

@@ -375,7 +375,7 @@ static void test_on_device(struct gpu *gpu, bool watched)
     progress_part("refused");
     test_refused(gpu);
     progress_part("model");
-    test_model(gpu, watched ? 2 : scaled(400));
+    test_model(gpu, watched ? 2 : test_scaled(400));
     progress_part("memory");
     test_memory(gpu, GPU_ARRAY_FLAT);
     test_memory(gpu, GPU_ARRAY_CHUNKED);

@@ -17,15 +17,10 @@ static int device;
 static bool watched;
 static uint64_t steps_asked;
 
-/* A share of the long tests: GORDIAN_TEST_SCALE in percent. */
+/* A share of the long tests. */
 static uint64_t scaled(uint64_t count)
 {
-    const char *text = getenv("GORDIAN_TEST_SCALE");
-    uint64_t percent = text ? strtoull(text, NULL, 10) : 100;
-    if (watched)
-        count /= 20;
-    count = count * percent / 100;
-    return count ? count : 1;
+    return test_scaled(watched ? count / 20 : count);
 }
 
 /* ------------------------------------------------------------------ the device's state */

@@ -307,7 +307,6 @@ static void test_large(void)
 int main(int argc, char **argv)
 {
     static const uint32_t sizes[] = {1024, 2048, 4096, 16384, 65536};
-    gordian_error error = {0};
     int device = device_wanted(argc, argv);
     bool bench = false;
     uint64_t seed = 1;
@@ -321,13 +320,9 @@ int main(int argc, char **argv)
         else
             seed = strtoull(argv[i], NULL, 10);
     }
-    const char *percent = getenv("GORDIAN_TEST_SCALE");
-    scale = percent ? (unsigned)atoi(percent) : 100;
+    scale = test_scale();
     random_seed(&randomness, seed);
-    if (device < 0)
-        must(gpu_open_emulator(&gpu, NULL, &error), &error);
-    else
-        must(gpu_open(&gpu, (unsigned)device, NULL, &error), &error);
+    gpu = device_open(device);
     struct gpu_info info;
     gpu_get_info(gpu, &info);
     small |= info.emulated;

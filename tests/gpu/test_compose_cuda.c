@@ -253,8 +253,7 @@ static void test_failures(void)
 
 int main(int argc, char **argv)
 {
-    const char *scale = getenv("GORDIAN_TEST_SCALE");
-    unsigned rounds = 120 * (scale ? (unsigned)atoi(scale) : 100) / 100;
+    unsigned rounds = (unsigned)test_scaled(120);
     int wanted = device_wanted(argc, argv);
     struct random random;
     random_seed(&random, 7);

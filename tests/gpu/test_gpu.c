@@ -539,8 +539,7 @@ int main(int argc, char **argv)
     int device = device_wanted(argc, argv);
     bool watched = argc > 1 && strcmp(argv[argc - 1], "--watched") == 0;
     struct gpu *gpu = device_open(device);
-    const char *scale = getenv("GORDIAN_TEST_SCALE");
-    unsigned seeds = device < 0 ? (unsigned)(scale ? atoi(scale) : 100) * 40 / 100 + 3 : 1;
+    unsigned seeds = device < 0 ? test_scale() * 40 / 100 + 3 : 1;
     test_info(gpu, device);
     test_memory(gpu);
     test_no_memory(gpu);

@@ -14,6 +14,7 @@
 #include "detect/cuda_lmdda.h"
 #include "detect/matrix.h"
 #include "detect/system.h"
+#include "device.h"
 #include "must.h"
 #include "test.h"
 
@@ -528,14 +529,12 @@ static void bench_chains(const uint32_t *sizes, size_t count)
 int main(int argc, char **argv)
 {
     static const uint32_t sizes[] = {1024, 2048, 4096, 16384, 65536};
-    gordian_error error = {0};
     bool bench = false;
-    int device = -1;
     uint64_t seed = 1;
     unsigned events = 0;
     for (int i = 1; i < argc; i++) {
-        if (strcmp(argv[i], "--device") == 0 && i + 1 < argc)
-            device = atoi(argv[++i]);
+        if (strcmp(argv[i], "--device") == 0)
+            i++;
         else if (strcmp(argv[i], "--events") == 0 && i + 1 < argc)
             events = (unsigned)strtoul(argv[++i], NULL, 10);
         else if (strcmp(argv[i], "--bench") == 0)
@@ -545,13 +544,9 @@ int main(int argc, char **argv)
         else
             seed = strtoull(argv[i], NULL, 10);
     }
-    const char *percent = getenv("GORDIAN_TEST_SCALE");
-    scale = percent ? (unsigned)atoi(percent) : 100;
+    scale = test_scale();
     random_seed(&randomness, seed);
-    if (device < 0)
-        must(gpu_open_emulator(&gpu, NULL, &error), &error);
-    else
-        must(gpu_open(&gpu, (unsigned)device, NULL, &error), &error);
+    gpu = device_open(device_wanted(argc, argv));
     gpu_get_info(gpu, &info);
     small |= info.emulated;
     test_chains();

@@ -678,8 +678,7 @@ static void test_engine_failure(const struct makespan_model *model, uint32_t exa
 int main(int argc, char **argv)
 {
     struct random random;
-    const char *scale = getenv("GORDIAN_TEST_SCALE");
-    unsigned percent = scale ? (unsigned)atoi(scale) : 100;
+    unsigned percent = test_scale();
     random_seed(&random, 8);
     gpu = device_open(device_wanted(argc, argv));
     bool device = device_wanted(argc, argv) >= 0, watched = false;

@@ -443,22 +443,14 @@ static void test_scarce_memory(void)
 
 /* ------------------------------------------------------------------ the program */
 
-static unsigned scaled(unsigned count)
-{
-    const char *text = getenv("GORDIAN_TEST_SCALE");
-    unsigned long percent = text ? strtoul(text, NULL, 10) : 100;
-    unsigned long result = count * percent / 100;
-    return result ? (unsigned)result : 1;
-}
-
 static void test_emulated(void)
 {
     static const uint32_t sizes[][2] = {{1, 1}, {1, 4}, {4, 1},  {2, 2},  {3, 5},
                                         {5, 3}, {8, 8}, {17, 9}, {40, 40}};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
-        test_random(i, sizes[i][0], sizes[i][1], scaled(120), false);
-    for (uint64_t seed = 10; seed < 10 + scaled(4); seed++)
-        test_random(seed, 40, 40, scaled(120), true);
+        test_random(i, sizes[i][0], sizes[i][1], test_scaled(120), false);
+    for (uint64_t seed = 10; seed < 10 + test_scaled(4); seed++)
+        test_random(seed, 40, 40, test_scaled(120), true);
     for (uint32_t length = 1; length <= 33; length += length < 4 ? 1 : 13) {
         test_chain(length, false);
         test_chain(length, true);

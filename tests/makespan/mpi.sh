@@ -4,16 +4,16 @@
 #     mpi.sh TEST_PROGRAM GORDIAN GORDIAN_MPI
 set -u
 
-test_program=$1
-gordian=$2
-gordian_mpi=$3
-
+# shellcheck source=tests/shell.sh
+. "$(dirname "$0")/../shell.sh"
 # shellcheck source=tests/mpi.sh
 . "$(dirname "$0")/../mpi.sh"
+test_program=$(absolute "$1")
+gordian=$(absolute "$2")
+gordian_mpi=$(absolute "$3")
+enter_scratch
 
-for ranks in 1 2 3; do
-    timeout 300 mpirun -n "$ranks" "$test_program" || complain "$ranks ranks: status $?"
-done
+on_ranks "$test_program" 1 2 3
 
 # The command: everything it says but the engine, the time and how much it tried.
 answer()
@@ -24,6 +24,6 @@ answer()
 }
 one=$(answer "$gordian" makespan --engine anneal)
 many=$(answer timeout 100 mpirun -n 2 "$gordian_mpi" makespan --engine mpi)
-case $one in *'"lower":'*) ;; *) complain "no answer: $one" ;; esac
-[ "$one" = "$many" ] || complain "another answer: $many, not $one"
-exit "$failed"
+has "$one" '"lower":' 'an answer'
+is "$many" "$one" 'the same answer'
+finish

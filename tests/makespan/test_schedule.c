@@ -175,6 +175,30 @@ static void test_checker(void)
 
 /* ------------------------------------------------------------------ evaluators and bounds */
 
+/* The bound in closed form: what comes before the first use of a unit, its work, and what comes
+ * after the last; and the order that the one with most to do goes first, the lower number among
+ * equals. */
+static void test_closed_form(void)
+{
+    static const struct {
+        const char *kernel;
+        uint32_t lower;
+    } known[] = {{"LCC", 10}, {"CCL", 10}, {"CLC", 10}, {"LCL", 16}, {"CCC", 6}};
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+        struct makespan_model *model = make_model(known[i].kernel, "L=1,C=4", 4, 8);
+        CHECK_MSG(model_lower_bound(model) == known[i].lower, "%s: %u", known[i].kernel,
+                  model_lower_bound(model));
+        model_close(model);
+    }
+    struct makespan_model *model = make_model("CC", "C=2", 2, 3);
+    static const uint8_t wanted[] = {0, 1, 2, 0, 1, 2};
+    uint8_t order[6];
+    REQUIRE(model->work == 6);
+    order_fill(model, ORDER_MOST_PENDING, NULL, order);
+    CHECK(memcmp(order, wanted, sizeof order) == 0);
+    model_close(model);
+}
+
 static void test_templates(void)
 {
     struct random random;
@@ -277,6 +301,7 @@ int main(void)
     test_bad_input();
     test_chips();
     test_checker();
+    test_closed_form();
     test_templates();
     test_incremental();
     test_logarithm();

@@ -4,12 +4,6 @@
 
 #include <string.h>
 
-unsigned long test_scale(void)
-{
-    const char *scale = getenv("GORDIAN_TEST_SCALE");
-    return scale ? strtoul(scale, NULL, 10) : 100;
-}
-
 struct makespan_model *make_model(const char *kernel, const char *units, uint32_t schedulers,
                                   uint32_t warps)
 {

@@ -6,9 +6,6 @@
 #include "makespan/model.h"
 #include "test.h"
 
-/* How much to do, in percent of the usual. */
-unsigned long test_scale(void);
-
 /* A model from letters and starts a cycle ("L=1,C=4"); schedulers 0: no bound. */
 struct makespan_model *make_model(const char *kernel, const char *units, uint32_t schedulers,
                                   uint32_t warps);

@@ -4,38 +4,47 @@
 #     own.sh GORDIAN
 set -u
 
-gordian=$1
-work=$(mktemp -d) || exit 1
-trap 'rm -rf "$work"' EXIT
-failed=0
+# shellcheck source=tests/shell.sh
+. "$(dirname "$0")/../shell.sh"
+gordian=$(absolute "$1")
+enter_scratch
 
-complain()
+# runs WHAT STATUS COMMAND...: it ends so; what it says is in `out`.
+runs()
 {
-    echo "$*" >&2
-    failed=1
+    what=$1 wanted=$2
+    shift 2
+    "$@" >out 2>stderr
+    is $? "$wanted" "$what: exit status: $(cat stderr)"
 }
 
-# number KEY: of the object in $work/out
+# number KEY: of the object in `out`
 number()
 {
-    sed 's/"assumed".*//' "$work/out" | grep -o "\"$1\":[0-9]*" | head -n 1 | sed 's/.*://'
+    sed 's/"assumed".*//' out | grep -o "\"$1\":[0-9]*" | head -n 1 | sed 's/.*://'
+}
+
+# narrow: a lower bound that is no triviality, an upper one, and any path is longer.
+narrow()
+{
+    lower=$(number lower)
+    upper=$(number upper)
+    any=$(number any_path)
+    echo "${lower:-?} to ${upper:-?}, any path ${any:-?}"
+    [ "${lower:-0}" -gt 100 ] && [ "$lower" -le "${upper:-0}" ] && [ "$lower" -le "${any:-0}" ]
 }
 
 for event in grant block hand-over cancel rebuild; do
     for size in 100 8192; do
-        "$gordian" makespan --own --event $event --size $size --seconds 0.2 --quiet --json >"$work/out" ||
-            complain "$event $size: exit status $?"
-        lower=$(number lower)
-        upper=$(number upper)
-        any=$(number any_path)
-        [ "${lower:-0}" -gt 100 ] && [ "$lower" -le "$upper" ] && [ "$lower" -le "${any:-0}" ] ||
-            complain "$event $size: ${lower:-?} to ${upper:-?}, any path ${any:-?}"
+        runs "$event $size" 0 "$gordian" makespan --own --event $event --size $size --seconds 0.2 \
+            --quiet --json
+        check "$event $size" narrow
     done
 done
-"$gordian" makespan --own --event rebuild --size 131072 --json >"$work/out" || complain "exit status $?"
-[ "$(number any_path)" -gt 1000000 ] || complain "too long: $(cat "$work/out")"
+runs 'a large one' 0 "$gordian" makespan --own --event rebuild --size 131072 --json
+check 'a large one is long' test "$(number any_path)" -gt 1000000
 
-cat >"$work/sum.cu" <<'END'
+cat >sum.cu <<'END'
 __global__ void sum(float *to, const float *from)
 {
     float all = 0;
@@ -45,13 +54,14 @@ __global__ void sum(float *to, const float *from)
     to[threadIdx.x] = all;
 }
 END
-TMPDIR=$work "$gordian" makespan "$work/sum.cu" --entry sum --chip hopper --warps 2 --exact >"$work/out" ||
-    complain "sum.cu: exit status $?"
-grep -q 'sum.cu:5) counts: it is passed 10 times' "$work/out" || complain "$(cat "$work/out")"
-grep -q 'exact' "$work/out" || complain "$(cat "$work/out")"
+TMPDIR=$scratch
+export TMPDIR
+runs sum.cu 0 "$gordian" makespan sum.cu --entry sum --chip hopper --warps 2 --exact
+has "$(cat out)" 'sum.cu:5) counts: it is passed 10 times' 'sum.cu: how often'
+has "$(cat out)" 'exact' 'sum.cu: exact'
 
 # What the compiler's own headers and its inline assembly bring along: every instruction is known.
-cat >"$work/many.cu" <<'END'
+cat >many.cu <<'END'
 #include <cuda_fp16.h>
 #include <cuda_pipeline.h>
 #include <mma.h>
@@ -87,13 +97,12 @@ __global__ void many(half2 *h, const half *a, float *c, double *d, long long *l,
     }
 }
 END
-TMPDIR=$work "$gordian" makespan "$work/many.cu" --nvcc -arch=sm_80 --chip ampere --warps 2 --json \
-    --seconds 1 >"$work/out" || complain "many.cu: exit status $?"
-grep -q '"kernel":"[CDLST]*TTTTTTTT[CDLST]*"' "$work/out" || complain "many.cu: $(cat "$work/out")"
-grep -q '"barriers":1' "$work/out" || complain "many.cu: $(cat "$work/out")"
+runs many.cu 0 "$gordian" makespan many.cu --nvcc -arch=sm_80 --chip ampere --warps 2 --json \
+    --seconds 1
+check 'many.cu: its string' grep -q '"kernel":"[CDLST]*TTTTTTTT[CDLST]*"' out
+has "$(cat out)" '"barriers":1' 'many.cu: barriers'
 
-echo 'this is not C' >"$work/bad.cu"
-"$gordian" makespan "$work/bad.cu" --chip hopper --warps 2 >"$work/out" 2>&1
-[ $? -eq 2 ] || complain "bad.cu: $(cat "$work/out")"
-[ -z "$(find "$work" -name 'gordian-*')" ] || complain "a temporary file is left"
-exit $failed
+echo 'this is not C' >bad.cu
+runs bad.cu 2 "$gordian" makespan bad.cu --chip hopper --warps 2
+is "$(find . -name 'gordian-*')" '' 'temporary files left'
+finish

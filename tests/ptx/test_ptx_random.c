@@ -281,9 +281,7 @@ static void check_program(uint64_t seed)
 
 int main(void)
 {
-    const char *scale = getenv("GORDIAN_TEST_SCALE");
-    unsigned long percent = scale ? strtoul(scale, NULL, 10) : 100;
-    for (uint64_t seed = 1; seed <= 20 * percent; seed++)
+    for (uint64_t seed = 1; seed <= test_scaled(2000); seed++)
         check_program(seed);
     return test_done();
 }

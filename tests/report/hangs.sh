@@ -14,6 +14,7 @@ expected=$(realpath "$3")
 update=${4:-}
 # shellcheck source=tests/shell.sh
 . "$(dirname "$0")/../shell.sh"
+enter_scratch
 
 # Without what differs from run to run, or from compiler to compiler.
 steady()

@@ -18,12 +18,6 @@
 static char *incident;
 static size_t incident_size;
 
-static int scale(void)
-{
-    const char *text = getenv("GORDIAN_TEST_SCALE");
-    return text ? atoi(text) : 100;
-}
-
 /* What the writer writes for a kind. */
 static void make_incident(const char *writer, unsigned kind)
 {
@@ -99,7 +93,7 @@ int main(int argc, char **argv)
     REQUIRE(argc > 1);
     struct random random;
     random_seed(&random, 1);
-    int rounds = scale();
+    int rounds = (int)test_scale();
     unsigned long taken = 0;
     for (unsigned kind = INCIDENT_DEADLOCK; kind <= INCIDENT_SUMMARY; kind++) {
         make_incident(argv[1], kind);

@@ -11,6 +11,7 @@ static=${4:+$(realpath "$4")}
 sanitized=${5:+$(realpath "$5")}
 # shellcheck source=tests/shell.sh
 . "$(dirname "$0")/../shell.sh"
+enter_scratch
 
 # run EXPECTED-STATUS ARGUMENT...: output in the files stdout and stderr.
 run()
@@ -83,7 +84,7 @@ check "DOT" grep -q '^digraph' g.dot
 check "SVG" grep -q '^</svg>' g.svg
 "$gordian" detect t.trace >/dev/null
 check "the trace replays" test $? -eq 1
-run 4 --svg "$work/no/such/folder.svg" "$program" deadlock
+run 4 --svg "$scratch/no/such/folder.svg" "$program" deadlock
 check "not run at all" test ! -s stdout
 
 # A hook sees the program while it hangs.
@@ -117,7 +118,7 @@ check "the program goes on" test $? -eq 0
 says '^gordian: status: 1 of 2 threads wait'
 
 # Without the command, as a service would.
-LD_PRELOAD=$library GORDIAN_TOOL=$gordian GORDIAN_JSON=$work/service.json timeout 20 "$program" deadlock \
+LD_PRELOAD=$library GORDIAN_TOOL=$gordian GORDIAN_JSON=$scratch/service.json timeout 20 "$program" deadlock \
     >stdout 2>stderr
 check "as a service: $?" test -s service.json
 says '^gordian: deadlock: 2 threads'

@@ -9,10 +9,9 @@ here=$(cd "$(dirname "$0")" && pwd)
 gordian=$(realpath "$1")
 writer=$(realpath "$2")
 update=${3:-}
-: "${ASAN_OPTIONS=detect_leaks=0}"
-export ASAN_OPTIONS
 # shellcheck source=tests/shell.sh
 . "$(dirname "$0")/../shell.sh"
+enter_scratch
 
 # Numbers that differ from run to run, and the frame in which the writer stops.
 steady()
@@ -37,8 +36,8 @@ for kind in 1-deadlock 2-owner-gone 3-potential 4-stall 5-status 6-summary; do
 done
 
 # The other products.
-GORDIAN_JSON=$work/report.json GORDIAN_DOT=$work/graph.dot GORDIAN_SVG=$work/graph.svg \
-    GORDIAN_TRACE=$work/replay.trace report 1-deadlock 2>/dev/null
+GORDIAN_JSON=$scratch/report.json GORDIAN_DOT=$scratch/graph.dot GORDIAN_SVG=$scratch/graph.svg \
+    GORDIAN_TRACE=$scratch/replay.trace report 1-deadlock 2>/dev/null
 check "JSON is one line" test "$(wc -l <report.json)" -eq 1
 check "JSON has the cycle" grep -q '"witness":\["Tim Teller","accounts\[1\].lock","auditor","mutex-1"\]' report.json
 check "JSON has both sites" grep -q '"holds":"accounts\[1\].lock".*"function":"transfer"' report.json
@@ -57,25 +56,25 @@ check "the same cycle" grep -q '"result":"deadlock".*"witness":\["Tim-Teller","a
 check "as a snapshot too" test $? -eq 1
 rm -f replay.trace
 for kind in 2-owner-gone 3-potential; do
-    GORDIAN_TRACE=$work/replay.trace report $kind 2>/dev/null
+    GORDIAN_TRACE=$scratch/replay.trace report $kind 2>/dev/null
     "$gordian" detect replay.trace >/dev/null
     check "the replay of $kind" test $? -eq 1
     rm -f replay.trace
 done
 # Without a session files are numbered by what is there.
-GORDIAN_SVG=$work/graph.svg report 3-potential 2>/dev/null
+GORDIAN_SVG=$scratch/graph.svg report 3-potential 2>/dev/null
 check "a second picture has a number" test -s graph-2.svg
 
 # Suppressions: by function, by place, by both sides; and nothing else.
 suppressed()
 {
     printf '%s\n' "$2" >list
-    GORDIAN_SUPPRESS=$work/list report "$1" >out 2>&1 && ! test -s out
+    GORDIAN_SUPPRESS=$scratch/list report "$1" >out 2>&1 && ! test -s out
 }
 not_suppressed()
 {
     printf '%s\n' "$2" >list
-    GORDIAN_SUPPRESS=$work/list report "$1" >out 2>&1 && grep -q '^gordian: .*deadlock' out
+    GORDIAN_SUPPRESS=$scratch/list report "$1" >out 2>&1 && grep -q '^gordian: .*deadlock' out
 }
 check "by function" suppressed 3-potential 'potential transfer'
 check "by wildcard" suppressed 3-potential 'any  trans* # both'
@@ -90,7 +89,7 @@ check "potential is not for actual ones" not_suppressed 1-deadlock 'potential *'
 check "deadlock is" suppressed 1-deadlock 'deadlock transfer'
 
 # A hook gets the report.
-GORDIAN_EXEC="cat >$work/hook.json; echo \$GORDIAN_REPORT_KIND >$work/hook.kind" report 1-deadlock 2>/dev/null
+GORDIAN_EXEC="cat >$scratch/hook.json; echo \$GORDIAN_REPORT_KIND >$scratch/hook.kind" report 1-deadlock 2>/dev/null
 check "the hook's input" grep -q '"report":"deadlock"' hook.json
 check "the hook's kind" test "$(cat hook.kind)" = deadlock
 
@@ -107,7 +106,7 @@ check "one cut short is refused" test $? -eq 2
 mkdir session
 : >session/log
 : >session/working
-export GORDIAN_SESSION=$work/session
+export GORDIAN_SESSION=$scratch/session
 report 3-potential >out 2>&1
 check "the first has number 1" grep -q 'potential deadlock 1:' out
 report 1-deadlock >out 2>&1

@@ -7,23 +7,22 @@
 # right it must say nothing and end by itself. Without TOOL the library's own plain report is read.
 set -u
 
-library=$1
-program=$2
+# shellcheck source=tests/shell.sh
+. "$(dirname "$0")/../shell.sh"
+library=$(absolute "$1")
+program=$(absolute "$2")
 tool=${3:-}
-passed=0
-failed=0
-ulimit -c 0
+enter_scratch
 
 complain()
 {
-    echo "$1: $2"
-    sed 's/^/    /' "$output"
-    failed=$((failed + 1))
+    bad "$1: $2"
+    sed 's/^/    /' output >&2
 }
 
 watched()
 {
-    LD_PRELOAD=$library GORDIAN_TOOL=$tool timeout 20 "$program" "$@" >"$output" 2>&1
+    LD_PRELOAD=$library GORDIAN_TOOL=$tool timeout 20 "$program" "$@" >output 2>&1
 }
 
 # How many threads must be in the report as waiting.
@@ -36,9 +35,6 @@ waiters()
     esac
 }
 
-output=$(mktemp)
-trap 'rm -f "$output"' EXIT
-
 for hang in $("$program"); do
     watched "$hang"
     status=$?
@@ -48,22 +44,20 @@ for hang in $("$program"); do
     fi
     if [ $status -ne 86 ]; then
         complain "$hang" "exit status $status instead of 86"
-    elif [ -z "$tool" ] && ! grep -q "$verdict" "$output"; then
+    elif [ -z "$tool" ] && ! grep -q "$verdict" output; then
         complain "$hang" "does not say \"$verdict\""
-    elif [ -z "$tool" ] && [ "$(grep -c ' waits for ' "$output")" -ne "$(waiters "$hang")" ]; then
+    elif [ -z "$tool" ] && [ "$(grep -c ' waits for ' output)" -ne "$(waiters "$hang")" ]; then
         complain "$hang" "should name $(waiters "$hang") waiting threads"
     else
-        passed=$((passed + 1))
+        good
     fi
 
     watched "$hang" good
     status=$?
-    if [ $status -ne 0 ] || [ "$(cat "$output")" != "done" ]; then
+    if [ $status -ne 0 ] || [ "$(cat output)" != "done" ]; then
         complain "$hang written right" "exit status $status, or it says something"
     else
-        passed=$((passed + 1))
+        good
     fi
 done
-
-echo "$passed passed, $failed failed"
-[ $failed -eq 0 ]
+finish

@@ -4,57 +4,29 @@
 #     host.sh LIBRARY HOST MATRIX NAME_LOCK
 set -u
 
-library=$1
-host=$2
-matrix=$3
-name_lock=$4
-passed=0
-failed=0
-ulimit -c 0
+# shellcheck source=tests/shell.sh
+. "$(dirname "$0")/../shell.sh"
+library=$(absolute "$1")
+host=$(absolute "$2")
+matrix=$(absolute "$3")
+name_lock=$(absolute "$4")
+enter_scratch
 
-folder=$(mktemp -d)
-trap 'rm -rf "$folder"' EXIT
-output=$folder/output
-
-good()
-{
-    passed=$((passed + 1))
-}
-
-bad()
-{
-    echo "$1"
-    sed 's/^/    /' "$output"
-    failed=$((failed + 1))
-}
-
-# watched COMMAND...: without a reporter; what it says is in $output.
+# watched COMMAND...: without a reporter; what it says is in the file stderr.
 watched()
 {
-    LD_PRELOAD=$library GORDIAN_TOOL="${tool:-}" timeout 60 "$@" >"$output" 2>&1
-}
-
-# check WHAT CONDITION...
-check()
-{
-    what=$1
-    shift
-    if "$@"; then
-        good
-    else
-        bad "$what"
-    fi
+    LD_PRELOAD=$library GORDIAN_TOOL="${tool:-}" timeout 60 "$@" >stderr 2>&1
 }
 
 # says TEXT: the last program said so; quiet: it said nothing but "ok"s.
 says()
 {
-    grep -q -e "$1" "$output"
+    grep -q -e "$1" stderr
 }
 
 silent()
 {
-    [ "$(sort -u "$output")" = ok ]
+    [ "$(sort -u stderr)" = ok ]
 }
 
 for name in $("$host"); do
@@ -71,11 +43,11 @@ done
 
 # Off altogether.
 GORDIAN_RUN=0 watched "$matrix" order-abba
-check 'GORDIAN_RUN=0 should say nothing' test ! -s "$output"
+check 'GORDIAN_RUN=0 should say nothing' test ! -s stderr
 
 # Without lock orders, without sites.
 GORDIAN_POTENTIAL=0 watched "$matrix" order-abba
-check 'GORDIAN_POTENTIAL=0 should say nothing' test ! -s "$output"
+check 'GORDIAN_POTENTIAL=0 should say nothing' test ! -s stderr
 GORDIAN_SITES=0 watched "$matrix" abbcca
 check 'GORDIAN_SITES=0 should end with 86' test $? -eq 86
 check 'GORDIAN_SITES=0 should name the threads' says 'holds mutex'
@@ -88,26 +60,24 @@ check 'break: should report' says 'deadlock in process'
 
 # Report: it is told, and hangs on.
 LD_PRELOAD=$library GORDIAN_TOOL='' GORDIAN_ON_DEADLOCK=report timeout 1 "$matrix" abbcca \
-    >"$output" 2>&1
+    >stderr 2>&1
 status=$?
 check "report: exit status $status" test $status -eq 124
 check 'report: should report' says 'deadlock in process'
-check 'report: should report once' test "$(grep -c 'deadlock in process' "$output")" -eq 1
+check 'report: should report once' test "$(grep -c 'deadlock in process' stderr)" -eq 1
 
 # Stall: a wait that takes long.
 LD_PRELOAD=$library GORDIAN_TOOL='' GORDIAN_STALL=0.1 GORDIAN_ON_DEADLOCK=report timeout 1 \
-    "$matrix" twice-spin >"$output" 2>&1
+    "$matrix" twice-spin >stderr 2>&1
 check 'stall: should be told' says 'a wait takes long'
 
 # Status: asked by a signal.
 LD_PRELOAD=$library GORDIAN_TOOL='' GORDIAN_STATUS_SIGNAL=12 GORDIAN_ON_DEADLOCK=report \
-    "$matrix" abbcca >"$output" 2>&1 &
+    "$matrix" abbcca >stderr 2>&1 &
 process=$!
-sleep 0.5
-check 'status: the mapping' grep -q 'gordian-status-12' "/proc/$process/maps"
+wait_for 'the mapping' grep -q 'gordian-status-12' "/proc/$process/maps"
 kill -12 $process
-sleep 0.3
-check 'status: should be told' says '^gordian: status in process'
+wait_for 'the status to be told' says '^gordian: status in process'
 kill -9 $process
 wait $process 2>/dev/null
 
@@ -115,28 +85,28 @@ wait $process 2>/dev/null
 watched "$name_lock" relock
 check 'name: should be in the report' says 'mutex .*"the accounts"'
 watched "$name_lock"
-check 'name: nothing to say' test ! -s "$output"
-"$name_lock" >"$output" 2>&1
+check 'name: nothing to say' test ! -s stderr
+"$name_lock" >stderr 2>&1
 check 'name: unwatched' test $? -eq 0
 
 # Programs started from the watched one, and not.
-cat >"$folder/script" <<'END'
+cat >./script <<'END'
 #!/bin/sh
 "$1" order-abba
 END
-chmod +x "$folder/script"
-watched "$folder/script" "$matrix"
+chmod +x ./script
+watched ./script "$matrix"
 check 'exec: should be followed' says 'potential deadlock'
-GORDIAN_FOLLOW=0 watched "$folder/script" "$matrix"
-check 'GORDIAN_FOLLOW=0 should not be followed' test ! -s "$output"
-LD_PRELOAD="$library libm.so.6" GORDIAN_FOLLOW=0 sh -c 'echo "$LD_PRELOAD"' >"$output" 2>&1
+GORDIAN_FOLLOW=0 watched ./script "$matrix"
+check 'GORDIAN_FOLLOW=0 should not be followed' test ! -s stderr
+LD_PRELOAD="$library libm.so.6" GORDIAN_FOLLOW=0 sh -c 'echo "$LD_PRELOAD"' >stderr 2>&1
 check 'GORDIAN_FOLLOW=0 should leave others in LD_PRELOAD' says '^libm.so.6$'
 
 # A table that is full switches the watcher off, with one message, and the program goes on.
 GORDIAN_MAX_THREADS=100 watched "$host" crowd
 check 'full table: exit status' test $? -eq 0
 check 'full table: should go on' says '^ok$'
-check 'full table: one message' test "$(grep -c 'not watching' "$output")" -eq 1
+check 'full table: one message' test "$(grep -c 'not watching' stderr)" -eq 1
 GORDIAN_MAX_THREADS=100 GORDIAN_QUIET=1 watched "$host" crowd
 check 'GORDIAN_QUIET=1 should say nothing' silent
 
@@ -147,6 +117,4 @@ watched sh -c 'ulimit -n 4; "$0" abbcca; echo $?' "$matrix"
 check 'no descriptors: should end with 86' says '^86$'
 watched sh -c 'ulimit -v 60000; "$0" early-constructor' "$host"
 check 'little memory: should go on' says '^ok$'
-
-echo "$passed passed, $failed failed"
-[ $failed -eq 0 ]
+finish

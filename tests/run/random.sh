@@ -6,19 +6,20 @@
 # GORDIAN_TEST_SCALE: how many seeds, in percent of eight.
 set -u
 
+# shellcheck source=tests/shell.sh
+. "$(dirname "$0")/../shell.sh"
+library=$(absolute "$1")
+program=$(absolute "$2")
+enter_scratch
+
 seeds=$(((${GORDIAN_TEST_SCALE:-100} * 8 + 99) / 100))
-output=$(mktemp)
-trap 'rm -f "$output"' EXIT
-failed=0
-seed=1
-while [ $seed -le $seeds ]; do
-    if ! LD_PRELOAD=$1 GORDIAN_TOOL='' GORDIAN_POTENTIAL=0 GORDIAN_ON_DEADLOCK=break \
-        "$2" $seed 800 >"$output" 2>/dev/null; then
-        echo "seed $seed: $(cat "$output")"
-        failed=$((failed + 1))
+for seed in $(seq "$seeds"); do
+    if LD_PRELOAD=$library GORDIAN_TOOL='' GORDIAN_POTENTIAL=0 GORDIAN_ON_DEADLOCK=break \
+        "$program" "$seed" 800 >output 2>/dev/null; then
+        good
+        echo "seed $seed: $(cat output)"
     else
-        echo "seed $seed: $(cat "$output")"
+        bad "seed $seed: $(cat output)"
     fi
-    seed=$((seed + 1))
 done
-[ $failed -eq 0 ]
+finish

@@ -8,34 +8,13 @@
 # installed here.
 set -u
 
-gordian=$(realpath "$1")
+# shellcheck source=tests/shell.sh
+. "$(dirname "$0")/../shell.sh"
+gordian=$(absolute "$1")
 name=$2
-: "${ASAN_OPTIONS=detect_leaks=0}"
-LC_ALL=C.UTF-8
-export ASAN_OPTIONS LC_ALL
-work=$(mktemp -d) || exit 1
-trap 'rm -rf "$work"' EXIT
-cd "$work" || exit 1
-TMPDIR=$work # where a command that is killed leaves something behind
+enter_scratch
+TMPDIR=$scratch # where a command that is killed leaves something behind
 export TMPDIR
-failed=0
-passed=0
-
-need()
-{
-    for program; do
-        if ! command -v "$program" >/dev/null; then
-            echo "skipped: $program is not installed"
-            exit 77
-        fi
-    done
-}
-
-fault()
-{
-    failed=$((failed + 1))
-    echo "failed: $*"
-}
 
 # both COMMAND...: natively in folder a, watched in folder b; then the folders must be the same.
 # Standard input comes from the file `input`, if there is one.
@@ -51,9 +30,9 @@ both()
             echo $? >status)
     done
     if diff -r a b >difference; then
-        passed=$((passed + 1))
+        good
     else
-        fault "$*"
+        bad "$*"
         head -40 difference
     fi
     rm -rf a b
@@ -107,10 +86,10 @@ case_pigz()
 serve_redis()
 {
     watched=$1
-    socket=$work/$2.sock
+    socket=$scratch/$2.sock
     # shellcheck disable=SC2086
     $watched redis-server --port 0 --unixsocket "$socket" --save "" --appendonly no \
-        --io-threads 2 --dir "$work" >"$2.log" 2>"$2.err" &
+        --io-threads 2 --dir "$scratch" >"$2.log" 2>"$2.err" &
     server=$!
     for _ in $(seq 100); do
         redis-cli -s "$socket" ping 2>/dev/null | grep -q PONG && break
@@ -139,12 +118,12 @@ case_redis()
     serve_redis "" native
     serve_redis "$gordian run --quiet --on-unwatchable=stop --" watched
     if diff native.result watched.result && diff native.err watched.err; then
-        passed=$((passed + 1))
+        good
     else
-        fault "redis"
+        bad "redis"
         cat watched.err
     fi
-    grep -q 'bye bye' watched.log || fault "redis did not end in order"
+    grep -q 'bye bye' watched.log || bad "redis did not end in order"
 }
 
 case_python3()
@@ -254,19 +233,18 @@ case_signals()
         status=$?
         sleep 0.1
         if [ $status -ne "${pair#*:}" ] || alive "$(cat pid)"; then
-            fault "SIG${pair%:*}: status $status instead of ${pair#*:}, or it lives on"
+            bad "SIG${pair%:*}: status $status instead of ${pair#*:}, or it lives on"
             kill -KILL "$(cat pid)" 2>/dev/null
         else
-            passed=$((passed + 1))
+            good
         fi
         rm -f pid
     done
     # A closed pipe ends the program, not with an error of the command.
     { "$gordian" run --quiet -- yes; echo $? >status; } | head -n 1 >/dev/null
     { yes; echo $? >native; } | head -n 1 >/dev/null
-    cmp -s status native || fault "SIGPIPE: $(cat status) instead of $(cat native)"
+    cmp -s status native || bad "SIGPIPE: $(cat status) instead of $(cat native)"
 }
 
 case_"$name"
-echo "$passed passed, $failed failed"
-[ $failed -eq 0 ] && [ $passed -gt 0 ]
+finish

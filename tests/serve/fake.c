@@ -121,7 +121,8 @@ static void take_hello(struct fake *fake, struct fake_connection *connection,
     }
     connection->session = session;
     struct wire_welcome welcome = {.version = 1,
-                                   .last = session->last,
+                                   .last = session->last -
+                                           (fake->options.forget_events && session->last > 0),
                                    .durability = WIRE_BATCH,
                                    .frame_max = WIRE_FRAME_MAX,
                                    .server = {"fake", 4}};
@@ -159,9 +160,11 @@ static void take_declare(struct fake *fake, struct fake_connection *connection,
     size_t count = 0;
     if (!wire_get_declare(frame, &list))
         abort();
-    uint32_t *ids = malloc((list.left + 1) * sizeof *ids);
+    uint32_t *ids = malloc((list.left + 2) * sizeof *ids);
     while (wire_next_declaration(&list, &declaration, claims, 64))
         ids[count++] = declare(fake, &declaration);
+    if (fake->options.extra_ids)
+        ids[count++] = 7;
     size_t size = wire_put_declared(NULL, 0, ids, count);
     unsigned char *bytes = malloc(size);
     wire_put_declared(bytes, size, ids, count);
@@ -264,7 +267,15 @@ static void take_events(struct fake *fake, struct fake_connection *connection,
         answer_error(fake, connection, WIRE_GAP, false);
         return;
     }
-    if (random_chance(&fake->random, fake->options.decline_percent)) {
+    if (fake->options.refuse_events) {
+        unsigned char bytes[64];
+        struct wire_error error = {.code = (uint16_t)fake->options.refuse_events,
+                                   .text = {"never", 5}};
+        answer(fake, connection, bytes, wire_put_error(bytes, sizeof bytes, &error));
+        return;
+    }
+    if ((fake->options.busy && !fake->accepts) ||
+        random_chance(&fake->random, fake->options.decline_percent)) {
         atomic_fetch_add(&fake->declined, 1);
         answer_error(fake, connection, WIRE_NOT_KEPT, false);
         return;
@@ -434,16 +445,13 @@ static void *serve(void *context)
 
 bool fake_start(struct fake *fake, const struct fake_options *options)
 {
-    const char *temporary = getenv("TMPDIR");
     struct sockaddr_un at = {.sun_family = AF_UNIX};
     *fake = (struct fake){.options = *options};
     random_seed(&fake->random, options->seed);
     for (size_t i = 0; i < FAKE_CLIENTS; i++)
         fake->connections[i].fd = -1;
-    snprintf(fake->folder, sizeof fake->folder, "%.70s/gordian-fake-XXXXXX",
-             temporary && *temporary && strlen(temporary) < 70 ? temporary : "/tmp");
-    if (!mkdtemp(fake->folder) || gordian_open(&fake->system, NULL, NULL) != GORDIAN_OK ||
-        pipe(fake->wake) != 0)
+    if (!scratch_make(fake->folder, "fake") ||
+        gordian_open(&fake->system, NULL, NULL) != GORDIAN_OK || pipe(fake->wake) != 0)
         return false;
     snprintf(at.sun_path, sizeof at.sun_path, "%.90s/socket", fake->folder);
     snprintf(fake->uri, sizeof fake->uri, "unix:%.107s", at.sun_path);

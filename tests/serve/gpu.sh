@@ -8,55 +8,20 @@
 # With GORDIAN_EMULATE_GPU=1 on the emulator.
 set -u
 
-case $1 in
-/*) gordian=$1 ;;
-*) gordian=$PWD/$1 ;;
-esac
+# shellcheck source=tests/shell.sh
+. "$(dirname "$0")/../shell.sh"
+gordian=$(absolute "$1")
 events=${EVENTS:-20000}
-passed=0
-failed=0
 
 if ! "$gordian" info --engine cuda >/dev/null 2>&1; then
     echo "no GPU"
     exit 77
 fi
-if ! "$gordian" serve --help >/dev/null 2>&1; then
+if ! is_built serve; then
     echo "built without the service"
     exit 77
 fi
-
-# Looking for leaks can take seconds: the service is looked at, what it is talked to with is not.
-serve_options=${ASAN_OPTIONS-}
-ASAN_OPTIONS=detect_leaks=0
-export ASAN_OPTIONS
-
-scratch=$(mktemp -d) || exit 1
-server=
-clean_up()
-{
-    if [ -n "$server" ]; then
-        kill -9 "$server" 2>/dev/null
-        wait "$server" 2>/dev/null
-    fi
-    rm -rf "$scratch"
-}
-trap clean_up EXIT
-trap 'exit 1' HUP INT TERM
-cd "$scratch" || exit 1
-
-start()
-{
-    ASAN_OPTIONS=$serve_options "$gordian" serve --socket here --data kept --http none 2>said &
-    server=$!
-    for _ in $(seq 1200); do
-        grep -q ready said && return
-        kill -0 "$server" 2>/dev/null || break
-        sleep 0.1
-    done
-    cat said >&2
-    echo "0 passed, 1 failed: the service does not start"
-    exit 1
-}
+enter_scratch
 
 # send SYSTEM KIND ENGINE FILE...: what the service answers, without numbers of events and without
 # safe sequences, of which every engine may find its own
@@ -64,8 +29,10 @@ send()
 {
     system=$1 kind=$2 engine=$3
     shift 3
-    cat "$@" | timeout 600 "$gordian" send --to unix:here --system "$system-$engine" \
-        --open "$kind engine=$engine" --all --json >"$system-$engine.raw" 2>"$system-$engine.said"
+    # The service is looked at for leaks, what it is talked to with is not.
+    cat "$@" | ASAN_OPTIONS=detect_leaks=0 timeout 600 "$gordian" send --to unix:socket \
+        --system "$system-$engine" --open "$kind engine=$engine" --all --json \
+        >"$system-$engine.raw" 2>"$system-$engine.said"
     echo "$?" >"$system-$engine.code"
     sed -e 's/"seq":[0-9]*,//' -e 's/,"sequence":\[[^]]*\]//' -e '/^{"summary"/d' \
         "$system-$engine.raw" >"$system-$engine.out"
@@ -76,19 +43,17 @@ same()
 {
     if [ -s "$1-$2.out" ] && cmp -s "$1-cuda.out" "$1-$2.out" &&
         [ "$(cat "$1-cuda.code")" = "$(cat "$1-$2.code")" ]; then
-        passed=$((passed + 1))
+        good
     else
-        failed=$((failed + 1))
-        echo "failed: $3: $1 differs between cuda and $2" >&2
+        bad "$3: $1 differs between cuda and $2"
         diff "$1-cuda.out" "$1-$2.out" | head -5 >&2
         cat "$1-cuda.said" >&2
     fi
     case $(tail -n 1 "$1-cuda.raw") in
-    *'"engine":"cuda"'*) passed=$((passed + 1)) ;;
+    *'"engine":"cuda"'*) good ;;
     *)
-        failed=$((failed + 1))
-        echo "failed: $3: $1 is not on the device: $(tail -n 1 "$1-cuda.raw")" >&2
-        cat said >&2
+        bad "$3: $1 is not on the device: $(tail -n 1 "$1-cuda.raw")"
+        cat log >&2
         ;;
     esac
 }
@@ -109,7 +74,7 @@ halves single "$events"
 halves multi "$events"
 halves bank $((events / 10))
 
-start
+serve --data kept --http none
 send single detect cuda single.first single.head &
 first=$!
 send multi detect cuda multi.first multi.head &
@@ -127,9 +92,8 @@ same multi sparse "all at once"
 same bank holt "all at once"
 same late sparse "opened beside the others"
 
-kill -9 "$server"
-wait "$server" 2>/dev/null
-start
+kill_service
+serve --data kept --http none
 for run in "single detect sparse" "multi detect sparse" "bank avoid holt"; do
     # shellcheck disable=SC2086 # three words
     set -- $run
@@ -142,25 +106,6 @@ done
 # The whole story is also what the command alone tells.
 "$gordian" detect --all --json --engine sparse single.trace |
     sed -e 's/"seq":[0-9]*,//' -e '/^{"summary"/d' | tail -n "$(wc -l <single-cuda.out)" >told
-if cmp -s told single-cuda.out; then
-    passed=$((passed + 1))
-else
-    failed=$((failed + 1))
-    echo "failed: the service does not tell what 'gordian detect' does" >&2
-    diff told single-cuda.out | head -5 >&2
-fi
-
-kill "$server"
-wait "$server"
-code=$?
-server=
-if [ "$code" -eq 0 ]; then
-    passed=$((passed + 1))
-else
-    failed=$((failed + 1))
-    echo "failed: the service ended with $code" >&2
-    cat said >&2
-fi
-
-echo "$passed passed, $failed failed"
-[ "$failed" -eq 0 ]
+check "the service tells what 'gordian detect' does" cmp told single-cuda.out
+stop
+finish

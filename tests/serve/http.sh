@@ -5,118 +5,26 @@
 #     http.sh GORDIAN TALK FAKE_SYSTEMD
 set -u
 
-absolute()
-{
-    case $1 in
-    /*) echo "$1" ;;
-    *) echo "$PWD/$1" ;;
-    esac
-}
-
+# shellcheck source=tests/shell.sh
+. "$(dirname "$0")/../shell.sh"
 gordian=$(absolute "$1")
 talker=$(absolute "$2")
 fake_systemd=$(absolute "$3")
-passed=0
-failed=0
-
-if ! command -v curl >/dev/null; then
-    echo "curl is not here"
-    exit 77
-fi
-
-: "${ASAN_OPTIONS=detect_leaks=0}"
-export ASAN_OPTIONS
-# Looking for leaks can take seconds: the service is looked at, what it is talked to with is not.
-talk()
-{
-    ASAN_OPTIONS=detect_leaks=0 "$talker" "$@"
-}
+need curl
 unset http_proxy https_proxy all_proxy HTTP_PROXY HTTPS_PROXY ALL_PROXY 2>/dev/null
+enter_scratch
 
-scratch=$(mktemp -d) || exit 1
-server=
-clean_up()
-{
-    if [ -n "$server" ]; then
-        kill "$server" 2>/dev/null
-        wait "$server" 2>/dev/null
-    fi
-    rm -rf "$scratch"
-}
-trap clean_up EXIT
-trap 'exit 1' HUP INT TERM
-cd "$scratch" || exit 1
-
-# ---- counting
-
-good()
-{
-    passed=$((passed + 1))
-}
-
-bad()
-{
-    failed=$((failed + 1))
-    echo "failed: $*" >&2
-}
-
-# has TEXT PART WHAT
-has()
-{
-    case $1 in
-    *"$2"*) good ;;
-    *) bad "$3: expected '$2' in: $(printf %.600s "$1")" ;;
-    esac
-}
-
-has_not()
-{
-    case $1 in
-    *"$2"*) bad "$3: did not expect '$2' in: $(printf %.600s "$1")" ;;
-    *) good ;;
-    esac
-}
-
-is()
-{
-    if [ "$1" = "$2" ]; then good; else bad "$3: expected '$2', got '$1'"; fi
-}
-
-# wait_for WHAT COMMAND...: until it succeeds, for as long as a slow machine may take.
-wait_for()
-{
-    what=$1
-    shift
-    tries=0
-    until "$@" >/dev/null 2>&1; do
-        tries=$((tries + 1))
-        if [ $tries -gt 600 ]; then
-            bad "waited for $what in vain"
-            return 1
-        fi
-        sleep 0.1
-    done
-}
-
-# ---- the service
-
-# start OPTION...: its log goes to `log`; $url is where it answers.
+# start OPTION...: $url is where it answers.
 start()
 {
-    : >log
-    "$gordian" serve --socket "$scratch/socket" --http 127.0.0.1:0 "$@" >out 2>log &
-    server=$!
-    wait_for "the service" grep -q 'metrics on http' log || { cat log >&2; exit 1; }
+    serve --http 127.0.0.1:0 "$@"
     url=$(sed -n 's/.*metrics on \(http[^ ]*\)\/.*/\1/p' log | head -n 1)
 }
 
-# It ends in order, with nothing to complain about for a sanitizer.
-stop()
+# The service is looked at for leaks, what it is talked to with is not.
+talk()
 {
-    kill "$server"
-    wait "$server"
-    is $? 0 "the exit status: $(tail -n 20 log)"
-    server=
+    ASAN_OPTIONS=detect_leaks=0 "$talker" "$@"
 }
 
 lines()
@@ -296,6 +204,10 @@ END
     is "$(status -d '{}' "$url/api/v1/systems")" 405 'POST to a list'
     is "$(status "$url/api/v1/systems/default/what-if")" 405 'GET of a question'
     is "$(status -d x "$url/")" 405 'POST to the page'
+    has "$(get -i -X DELETE "$url/api/v1/systems")" 'Allow: GET, HEAD, POST' 'what there is instead'
+    has "$(get -i -d '{}' "$url/api/v1/systems")" 'Allow: GET, HEAD' 'what there is instead'
+    has "$(get -i "$url/api/v1/systems/default/what-if")" 'Allow: POST' 'what there is instead'
+    has "$(get -i -d x "$url/")" 'Allow: GET, HEAD' 'what there is instead'
     text=$(get -i "$url/")
     has "$text" 'HTTP/1.1 200 ' 'the page'
     has "$text" 'Content-Security-Policy: ' 'the page'
@@ -311,6 +223,18 @@ END
     is "$(status -H 'Host: localhost:1' "$url/api/v1/systems")" 200 'localhost'
     is "$(status -H 'Origin: http://evil.example' -H 'Content-Type: application/json' -d '{}' \
         "$url/api/v1/systems/default/what-if")" 403 'another origin'
+    for header in 'Sec-Fetch-Site: cross-site' 'Sec-Fetch-Site: same-site'; do
+        for path in systems stream rates; do
+            is "$(status -H "$header" -H 'Sec-Fetch-Dest: image' "$url/api/v1/$path")" 403 \
+                "$header, $path"
+        done
+    done
+    is "$(status -H 'Sec-Fetch-Site: same-origin' "$url/api/v1/systems")" 200 'our own page'
+    is "$(status -H 'Sec-Fetch-Site: cross-site' -H 'Sec-Fetch-Dest: document' \
+        "$url/api/v1/systems")" 200 'a link that was followed'
+    is "$(status -H 'Sec-Fetch-Site: cross-site' -H 'Sec-Fetch-Dest: document' \
+        -H 'Content-Type: application/json' -d '{}' "$url/api/v1/systems/default/what-if")" 403 \
+        'a form that was sent'
     stop
 }
 
@@ -733,7 +657,6 @@ test_systemd()
     is "$(tail -n 1 said)" 'exit 0' 'the exit status'
     if [ -S activated ]; then good; else bad "a socket of systemd's was removed"; fi
     wait "$server"
-    server=
 }
 
 test_answers
@@ -747,5 +670,4 @@ test_limits
 test_tls
 test_disk
 test_systemd
-echo "$passed passed, $failed failed"
-[ $failed -eq 0 ]
+finish

@@ -1,61 +1,41 @@
 #!/bin/sh
 # gordian incidents: on the file of a service that runs, that has been killed, that has stopped.
 #
-#   incidents.sh GORDIAN
+#     incidents.sh GORDIAN
 set -u
-gordian=$1
-case $gordian in /*) ;; *) gordian=$PWD/$gordian ;; esac
 
-# Looking for leaks at every exit can take seconds each; the reference tests do it.
-: "${ASAN_OPTIONS=detect_leaks=0}"
-export ASAN_OPTIONS
+# shellcheck source=tests/shell.sh
+. "$(dirname "$0")/../shell.sh"
+gordian=$(absolute "$1")
+enter_scratch
 
-scratch=$(mktemp -d) || exit 1
-service=
-# shellcheck disable=SC2317 # called by the trap
-clean() {
-    [ -z "$service" ] || kill -9 "$service" 2>/dev/null
-    rm -rf "$scratch"
-}
-trap clean EXIT
-trap 'exit 1' HUP INT TERM
-cd "$scratch" || exit 1
-failed=0
-
-# check WHAT CODE TEXT COMMAND...: its exit status, and a line that must be in what it prints.
-check() {
+# expect WHAT CODE TEXT COMMAND...: its exit status, and a line that must be in what it prints.
+expect()
+{
     what=$1 code=$2 text=$3
     shift 3
     "$@" >out 2>&1
     got=$?
-    if [ $got -ne "$code" ] || ! grep -q -e "$text" out; then
-        echo "$what: exit $got, not $code, or no '$text' in:"
-        cat out
-        failed=1
+    if [ $got -eq "$code" ] && grep -q -e "$text" out; then
+        good
+    else
+        bad "$what: exit $got, not $code, or no '$text' in: $(cat out)"
     fi
 }
 
-start() {
-    "$gordian" serve --socket "$scratch/socket" --data "$scratch/data" --http none 2>>log &
-    service=$!
-    for _ in $(seq 600); do
-        [ -S socket ] && "$gordian" send --to "unix:$scratch/socket" --quiet </dev/null \
-            >/dev/null 2>&1 && return
-        sleep 0.05
-    done
-    echo "the service did not start:"
-    cat log
-    exit 1
+start()
+{
+    serve --data data --http none
 }
 
-# shellcheck disable=SC2317 # called by check
-show() {
+show()
+{
     "$gordian" incidents --data data --color never "$@"
 }
 
-check 'nothing there' 2 'data/gordian.db' show
+expect 'nothing there' 2 'data/gordian.db' show
 start
-check 'no incidents' 0 'no incidents' show
+expect 'no incidents' 0 'no incidents' show
 
 cat >deadlock <<'END'
 resource a
@@ -78,50 +58,37 @@ END
 "$gordian" send --to "unix:$scratch/socket" --quiet second >>sent 2>&1
 
 for when in running killed stopped; do
-    check "$when" 1 'incident 1 .*default' show
-    check "$when: all" 1 '2 incidents' show
-    check "$when: json" 1 '"requester":"bob","processes":\["bob","ann"\]' show --json
-    check "$when: of bob" 1 '^1 incident,' show --process bob
-    check "$when: of nobody" 0 'no incidents' show --process nobody
-    check "$when: of another system" 0 'no incidents' show --system other
-    check "$when: ended" 1 '"id":1,' show --ended --json
-    check "$when: one" 1 '"replay":{"graph"' show --id 1 --json
-    check "$when: none of that id" 0 'no incidents' show --id 77
-    check "$when: lately" 1 'incident 2' show --since 1h
-    check "$when: before" 0 'no incidents' show --until 2001-01-01
-    check "$when: limited" 1 '^1 incident,' show --limit 1
-    check "$when: oldest first" 1 '"id":1,' show --limit 1 --oldest-first --json
+    expect "$when" 1 'incident 1 .*default' show
+    expect "$when: all" 1 '2 incidents' show
+    expect "$when: json" 1 '"requester":"bob","processes":\["bob","ann"\]' show --json
+    expect "$when: of bob" 1 '^1 incident,' show --process bob
+    expect "$when: of nobody" 0 'no incidents' show --process nobody
+    expect "$when: of another system" 0 'no incidents' show --system other
+    expect "$when: ended" 1 '"id":1,' show --ended --json
+    expect "$when: one" 1 '"replay":{"graph"' show --id 1 --json
+    expect "$when: none of that id" 0 'no incidents' show --id 77
+    expect "$when: lately" 1 'incident 2' show --since 1h
+    expect "$when: before" 0 'no incidents' show --until 2001-01-01
+    expect "$when: limited" 1 '^1 incident,' show --limit 1
+    expect "$when: oldest first" 1 '"id":1,' show --limit 1 --oldest-first --json
     rm -f exported
-    check "$when: exported" 1 '2 incidents written' show --export exported
-    [ "$(grep -c '"replay":{"graph"' exported)" = 2 ] || {
-        echo "$when: the export is not whole"
-        failed=1
-    }
+    expect "$when: exported" 1 '2 incidents written' show --export exported
+    is "$(grep -c '"replay":{"graph"' exported)" 2 "$when: what is exported"
     case $when in
-    running)
-        kill -9 "$service"
-        wait "$service" 2>/dev/null
-        service=
-        ;;
+    running) kill_service ;;
     killed)
         start
-        kill "$service"
-        wait "$service" 2>/dev/null
-        service=
+        stop
         ;;
     esac
 done
 
 # Whoever looks at a folder at rest leaves nothing there.
-if [ -e data/gordian.db-wal ] || [ -e data/gordian.db-shm ]; then
-    echo 'reading has left something:'
-    ls data
-    failed=1
-fi
-check 'a bad time' 2 'expected a time' show --since yesterday
-check 'an operand' 2 'no operands' show somewhere
-check 'cannot be written' 4 'exported' show --export "$scratch/nowhere/exported"
+check 'reading leaves no log' test ! -e data/gordian.db-wal
+check 'reading leaves no index' test ! -e data/gordian.db-shm
+expect 'a bad time' 2 'expected a time' show --since yesterday
+expect 'an operand' 2 'no operands' show somewhere
+expect 'cannot be written' 4 'exported' show --export "$scratch/nowhere/exported"
 echo nonsense >data/gordian.db
-check 'not a database' 2 'gordian.db' show
-[ $failed -eq 0 ] && echo "1 passed, 0 failed"
-exit $failed
+expect 'not a database' 2 'gordian.db' show
+finish

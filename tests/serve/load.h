@@ -22,13 +22,6 @@
 
 static gordian_error error;
 
-static inline unsigned long scaled(unsigned long count)
-{
-    const char *scale = getenv("GORDIAN_TEST_SCALE");
-    unsigned long percent = scale ? strtoul(scale, NULL, 10) : 100;
-    return count * percent / 100 + 1;
-}
-
 static inline gordian_client *open_client(const char *uri, const gordian_client_options *options)
 {
     gordian_client *client;

@@ -83,13 +83,10 @@ bool running_again(struct running *running)
 
 bool running_start(struct running *running, const char *program, const char *const *more)
 {
-    const char *temporary = getenv("TMPDIR");
     static char whole[4096]; /* the service starts in another folder */
     *running =
         (struct running){.program = realpath(program, whole) ? whole : program, .more = more};
-    snprintf(running->folder, sizeof running->folder, "%.60s/gordian-serve-XXXXXX",
-             temporary && *temporary && strlen(temporary) < 60 ? temporary : "/tmp");
-    if (!mkdtemp(running->folder))
+    if (!scratch_make(running->folder, "serve"))
         return false;
     snprintf(running->socket, sizeof running->socket, "%.110s/s", running->folder);
     snprintf(running->uri, sizeof running->uri, "unix:%s", running->socket);

@@ -2,6 +2,8 @@
 #ifndef GORDIAN_TESTS_SERVE_RUNNING_H
 #define GORDIAN_TESTS_SERVE_RUNNING_H
 
+#include "scratch.h"
+
 #include <stdbool.h>
 #include <sys/types.h>
 
@@ -9,7 +11,7 @@ struct running {
     const char *program;     /* gordian */
     const char *const *more; /* further options, NULL at the end; may be NULL */
     pid_t pid;               /* 0: it does not run */
-    char folder[120];
+    char folder[SCRATCH_SIZE];
     char socket[128];
     char uri[140];
 };

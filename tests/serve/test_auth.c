@@ -1,7 +1,7 @@
 /* Tokens, cookies, peers and addresses; what systemd hands over and is told. */
+#include "scratch.h"
 #include "test.h"
 
-#include "base/machine.h"
 #include "serve/auth.h"
 #include "serve/systemd.h"
 
@@ -17,7 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static char folder[256];
+static char folder[SCRATCH_SIZE];
 
 static const char *put(const char *name, const char *text, mode_t mode)
 {
@@ -143,6 +143,9 @@ static void test_cookies(void)
     CHECK(auth_cookie(auth, other, size, 2) == AUTH_READ);
     put("tokens", "a read " READER "\n", 0600);
     CHECK(auth_reload(auth, &error) == GORDIAN_OK);
+    CHECK(auth_cookie(auth, other, size, 2) == AUTH_NONE);
+    put("tokens", "a read " READER "\nb write " WRITER "\n", 0600);
+    CHECK(auth_reload(auth, &error) == GORDIAN_OK); /* it is back, its cookies are not */
     CHECK(auth_cookie(auth, other, size, 2) == AUTH_NONE);
     /* However many there are, the newest stay. */
     CHECK(auth_login(auth, READER, strlen(READER), 3, cookie) == AUTH_READ);
@@ -396,8 +399,7 @@ static void test_sockets(void)
 
 int main(void)
 {
-    snprintf(folder, sizeof folder, "%s/gordian-auth-XXXXXX", machine_temporary());
-    REQUIRE(mkdtemp(folder) && chdir(folder) == 0); /* paths of sockets must be short */
+    REQUIRE(scratch_make(folder, "auth") && chdir(folder) == 0);
     test_tokens();
     test_bad_files();
     test_cookies();

@@ -13,22 +13,6 @@
 
 static gordian_error error;
 
-static unsigned long scaled(unsigned long count)
-{
-    const char *scale = getenv("GORDIAN_TEST_SCALE");
-    unsigned long percent = scale ? strtoul(scale, NULL, 10) : 100;
-    return count * percent / 100 + 1;
-}
-
-static gordian_client *open_client(const struct fake *fake, const gordian_client_options *options)
-{
-    gordian_client *client;
-    gordian_status status = gordian_client_open(&client, fake->uri, options, &error);
-    CHECK_MSG(status == GORDIAN_OK, "%s", error.message);
-    REQUIRE(client != NULL);
-    return client;
-}
-
 /* ------------------------------------------------------------------ addresses */
 
 static void check_bad_uri(const char *uri, gordian_status expected)
@@ -71,7 +55,7 @@ static void test_plain_use(void)
     struct fake fake;
     struct fake_options options = {.seed = 1};
     REQUIRE(fake_start(&fake, &options));
-    gordian_client *client = open_client(&fake, NULL);
+    gordian_client *client = fake_client(&fake, NULL);
     uint32_t fork, spoon, ann, bob, id;
     gordian_reply reply;
     CHECK(gordian_client_add_resource(client, "fork", 1, &fork, &error) == GORDIAN_OK);
@@ -153,7 +137,7 @@ static void test_acquire(void)
     gordian_client_options_init(&wanted);
     wanted.granted = count_grant;
     wanted.context = &grants;
-    gordian_client *client = open_client(&fake, &wanted);
+    gordian_client *client = fake_client(&fake, &wanted);
     gordian_declaration names[] = {{.name = "a", .is_resource = true, .units = 1},
                                    {.name = "b", .is_resource = true, .units = 1},
                                    {.name = "p"},
@@ -326,7 +310,7 @@ static void run_load(const struct fake_options *options, unsigned long count, ui
     wanted.lease_ms = 60000;
     wanted.timeout_ms = 30000;
     wanted.window = window;
-    load.client = open_client(&fake, &wanted);
+    load.client = fake_client(&fake, &wanted);
     load.expected = malloc(count * sizeof *load.expected);
     REQUIRE(load.expected && gordian_open(&load.model, NULL, NULL) == GORDIAN_OK);
     declare_load(&load);
@@ -351,10 +335,11 @@ static void run_load(const struct fake_options *options, unsigned long count, ui
 
 static void test_random(void)
 {
-    run_load(&(struct fake_options){.seed = 10}, scaled(20000), 65536);
-    run_load(&(struct fake_options){.seed = 11, .part_percent = 50}, scaled(20000), 100);
-    run_load(&(struct fake_options){.seed = 12, .decline_percent = 10}, scaled(3000) + 2000, 1000);
-    for (uint64_t seed = 20; seed < 20 + scaled(8); seed++) {
+    run_load(&(struct fake_options){.seed = 10}, test_scaled(20000), 65536);
+    run_load(&(struct fake_options){.seed = 11, .part_percent = 50}, test_scaled(20000), 100);
+    run_load(&(struct fake_options){.seed = 12, .decline_percent = 10}, test_scaled(3000) + 2000,
+             1000);
+    for (uint64_t seed = 20; seed < 20 + test_scaled(8); seed++) {
         run_load(&(struct fake_options){.seed = seed, .cut_percent = 5, .part_percent = 30}, 4000,
                  seed % 2 ? 500 : 65536);
         run_load(
@@ -372,13 +357,13 @@ static void test_sync_over_cuts(void)
 {
     struct fake fake;
     struct fake_options options = {.seed = 5, .cut_percent = 15, .part_percent = 20};
-    unsigned long rounds = scaled(300), unknown = 0;
+    unsigned long rounds = test_scaled(300), unknown = 0;
     REQUIRE(fake_start(&fake, &options));
     gordian_client_options wanted;
     gordian_client_options_init(&wanted);
     wanted.lease_ms = 60000;
     wanted.timeout_ms = 30000;
-    gordian_client *client = open_client(&fake, &wanted);
+    gordian_client *client = fake_client(&fake, &wanted);
     uint32_t q, p, other;
     gordian_reply reply;
     CHECK(gordian_client_add_resource(client, "q", 1, &q, &error) == GORDIAN_OK);
@@ -407,77 +392,6 @@ static void test_sync_over_cuts(void)
 
 /* ------------------------------------------------------------------ ends */
 
-struct ends {
-    unsigned told, good;
-    gordian_status status;
-    bool linked;
-};
-
-static void note_end(void *context, const gordian_reply *reply)
-{
-    struct ends *ends = context;
-    ends->told++;
-    ends->good += reply->status == GORDIAN_OK;
-    if (reply->status != GORDIAN_OK) {
-        ends->status = reply->status;
-        CHECK(reply->message && reply->message[0]);
-    }
-}
-
-/* A session that is gone cannot be resumed: everybody is told. */
-static void test_lost_session(bool lease)
-{
-    struct fake fake;
-    struct fake_options options = {.seed = 3, .cut_percent = 100, .forget_sessions = true};
-    struct ends ends = {0};
-    REQUIRE(fake_start(&fake, &options));
-    gordian_client_options wanted;
-    gordian_client_options_init(&wanted);
-    wanted.lease_ms = lease ? 10000 : 0;
-    gordian_client *client = open_client(&fake, &wanted);
-    uint32_t q, p;
-    CHECK(gordian_client_add_resource(client, "q", 1, &q, &error) == GORDIAN_OK);
-    CHECK(gordian_client_add_process(client, "p", &p, &error) == GORDIAN_OK);
-    for (unsigned i = 0; i < 10; i++) {
-        gordian_event event = {.op = i % 2 ? GORDIAN_RELEASE : GORDIAN_REQUEST,
-                               .process = p,
-                               .resource = q,
-                               .units = 1,
-                               .to = GORDIAN_NONE};
-        CHECK(gordian_client_send(client, &event, note_end, &ends, &error) == GORDIAN_OK);
-    }
-    gordian_status status = gordian_client_drain(client, GORDIAN_FOREVER, &error);
-    CHECK_MSG(status == (lease ? GORDIAN_UNAVAILABLE : GORDIAN_IO), "%d %s", (int)status,
-              error.message);
-    CHECK(ends.told == 10 && ends.good < 10 && ends.status == status);
-    CHECK(gordian_client_ping(client, &error) == status);
-    CHECK(gordian_client_fd(client) == -1);
-    gordian_client_close(client);
-    fake_stop(&fake);
-    fake_free(&fake);
-}
-
-/* Somebody who never answers: a call ends all the same. */
-static void test_mute(void)
-{
-    struct fake fake;
-    struct fake_options options = {.seed = 4, .mute_after = 4};
-    REQUIRE(fake_start(&fake, &options));
-    gordian_client_options wanted;
-    gordian_client_options_init(&wanted);
-    wanted.timeout_ms = 100;
-    gordian_client *client = open_client(&fake, &wanted);
-    CHECK(gordian_client_ping(client, &error) == GORDIAN_OK);
-    CHECK(gordian_client_ping(client, &error) == GORDIAN_IO);
-    gordian_reply reply;
-    CHECK(gordian_client_request(client, 0, 0, 1, &reply, &error) == GORDIAN_IO);
-    CHECK(gordian_client_unanswered(client) == 1);
-    CHECK(gordian_client_drain(client, 20, &error) == GORDIAN_END);
-    gordian_client_close(client);
-    fake_stop(&fake);
-    fake_free(&fake);
-}
-
 /* Resuming a session by its number, as a program that was restarted does. */
 static void test_resume(void)
 {
@@ -488,7 +402,7 @@ static void test_resume(void)
     gordian_client_options wanted;
     gordian_client_options_init(&wanted);
     wanted.lease_ms = 1000;
-    gordian_client *client = open_client(&fake, &wanted);
+    gordian_client *client = fake_client(&fake, &wanted);
     gordian_reply reply;
     uint32_t q, p;
     CHECK(gordian_client_add_resource(client, "q", 1, &q, &error) == GORDIAN_OK);
@@ -498,7 +412,7 @@ static void test_resume(void)
     gordian_client_session(client, session);
     gordian_client_leave(client);
     wanted.session = session;
-    client = open_client(&fake, &wanted);
+    client = fake_client(&fake, &wanted);
     CHECK(gordian_client_last_applied(client) == 1);
     CHECK(gordian_client_release(client, p, q, 1, &reply, &error) == GORDIAN_OK);
     CHECK(reply.outcome == GORDIAN_RELEASED && reply.number == 2);
@@ -554,7 +468,7 @@ static void test_own_loop(void)
     wanted.lease_ms = 30000;
     wanted.link = note_link;
     wanted.context = &links;
-    struct chain chain = {.client = open_client(&fake, &wanted), .left = 200};
+    struct chain chain = {.client = fake_client(&fake, &wanted), .left = 200};
     CHECK(gordian_client_add_resource(chain.client, "q", 1, &chain.resource, &error) == GORDIAN_OK);
     CHECK(gordian_client_add_process(chain.client, "p", &chain.process, &error) == GORDIAN_OK);
     gordian_event first = {
@@ -586,7 +500,7 @@ static void test_keep_alive(void)
     gordian_client_options wanted;
     gordian_client_options_init(&wanted);
     wanted.lease_ms = 60;
-    gordian_client *client = open_client(&fake, &wanted);
+    gordian_client *client = fake_client(&fake, &wanted);
     gordian_reply reply;
     uint32_t q, p, other;
     CHECK(gordian_client_add_resource(client, "q", 1, &q, &error) == GORDIAN_OK);
@@ -685,7 +599,7 @@ static void test_memory(void)
  * written where it should not be. */
 static void test_nonsense(void)
 {
-    unsigned long failures = 0, rounds = scaled(60);
+    unsigned long failures = 0, rounds = test_scaled(60);
     for (unsigned long round = 0; round < rounds; round++) {
         struct fake fake;
         struct fake_options options = {.seed = 1000 + round, .noise_percent = 30};
@@ -735,9 +649,6 @@ int main(void)
     test_acquire();
     test_random();
     test_sync_over_cuts();
-    test_lost_session(true);
-    test_lost_session(false);
-    test_mute();
     test_resume();
     test_own_loop();
     test_keep_alive();

@@ -12,7 +12,7 @@ static void test_model(void)
 {
     struct running service;
     REQUIRE(running_start(&service, program, NULL));
-    load_steadily(service.uri, NULL, scaled(50000));
+    load_steadily(service.uri, NULL, test_scaled(50000));
     CHECK(running_alive(&service));
     CHECK(running_stop(&service) == 0);
 }
@@ -21,7 +21,7 @@ static void test_killed(void)
 {
     struct running service;
     REQUIRE(running_start(&service, program, NULL));
-    load_with_kills(&service, service.uri, NULL, 10000 + scaled(20000));
+    load_with_kills(&service, service.uri, NULL, 10000 + test_scaled(20000));
     CHECK(running_stop(&service) == 0);
 }
 
@@ -184,14 +184,11 @@ static void write_tokens(const char *path)
 static void test_tcp(void)
 {
     struct running service;
-    const char *temporary = getenv("TMPDIR");
-    char folder[200], path[220], listen[40], uri[64];
+    char folder[SCRATCH_SIZE], path[220], listen[40], uri[64];
     gordian_client *client;
     gordian_reply reply;
     uint32_t id;
-    snprintf(folder, sizeof folder, "%.150s/gordian-token-XXXXXX",
-             temporary && *temporary ? temporary : "/tmp");
-    REQUIRE(mkdtemp(folder) != NULL);
+    REQUIRE(scratch_make(folder, "token"));
     snprintf(path, sizeof path, "%s/tokens", folder);
     write_tokens(path);
     unsigned port = free_port();

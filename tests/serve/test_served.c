@@ -251,8 +251,7 @@ static void rings_grow(void)
 
 int main(void)
 {
-    const char *scale = getenv("GORDIAN_TEST_SCALE");
-    unsigned long rounds = ROUNDS * (scale ? strtoul(scale, NULL, 10) : 100) / 100 + 1;
+    unsigned long rounds = test_scaled(ROUNDS);
     random_seed(&dice, 4711);
     configurations();
     rings_grow();

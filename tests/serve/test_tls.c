@@ -13,7 +13,7 @@ static void test_model(void)
     struct tls_service service;
     gordian_client_options options = trusting();
     start_service(&service, "good", NULL);
-    load_steadily(service.uri, &options, scaled(50000));
+    load_steadily(service.uri, &options, test_scaled(50000));
     stop_service(&service);
 }
 
@@ -22,7 +22,7 @@ static void test_killed(void)
     struct tls_service service;
     gordian_client_options options = trusting();
     start_service(&service, "good", NULL);
-    load_with_kills(&service.running, service.uri, &options, 10000 + scaled(20000));
+    load_with_kills(&service.running, service.uri, &options, 10000 + test_scaled(20000));
     stop_service(&service);
 }
 
@@ -60,13 +60,13 @@ static unsigned long load_through(struct relay_options wanted, unsigned long cou
 
 static void test_networks(void)
 {
-    CHECK(load_through((struct relay_options){.piece = 1, .seed = 1}, scaled(1000)) == 0);
-    CHECK(load_through((struct relay_options){.piece = 1000, .seed = 2}, scaled(10000)) == 0);
+    CHECK(load_through((struct relay_options){.piece = 1, .seed = 1}, test_scaled(1000)) == 0);
+    CHECK(load_through((struct relay_options){.piece = 1000, .seed = 2}, test_scaled(10000)) == 0);
     CHECK(load_through((struct relay_options){.cut_every = 6000, .seed = 3}, 20000) > 0);
     CHECK(load_through((struct relay_options){.cut_every = 5000, .piece = 100, .seed = 4}, 6000) >
           0);
     CHECK(load_through((struct relay_options){.cut_every = 5000, .reset = true, .seed = 5},
-                       10000 + scaled(10000)) > 0);
+                       10000 + test_scaled(10000)) > 0);
 }
 
 /* ------------------------------------------------------------------ in a loop of one's own */
@@ -92,7 +92,7 @@ static void test_own_loop(void)
 {
     struct tls_service service;
     gordian_client_options options = trusting();
-    unsigned long answers = 0, sent = 0, count = scaled(20000), idle = 0;
+    unsigned long answers = 0, sent = 0, count = test_scaled(20000), idle = 0;
     uint32_t process, resource;
     start_service(&service, "good", NULL);
     options.lease_ms = 60000;
@@ -139,7 +139,7 @@ static void test_much(void)
     static gordian_declaration list[NAMES];
     static uint32_t ids[NAMES];
     struct tls_service service;
-    unsigned long seen = 0, answers = 0, count = scaled(20000);
+    unsigned long seen = 0, answers = 0, count = test_scaled(20000);
     gordian_client_options options = trusting();
     start_service(&service, "good", NULL);
     gordian_client *client = open_client(service.uri, &options);

@@ -212,7 +212,7 @@ static void test_others(void)
 static void test_cut(void)
 {
     struct tls_service service;
-    unsigned long refusals = 0, step = 2000 / scaled(400) + 1;
+    unsigned long refusals = 0, step = 2000 / test_scaled(400) + 1;
     start_service(&service, "good", NULL);
     for (unsigned long at = 1; at < 4000; at += step) {
         struct relay relay;

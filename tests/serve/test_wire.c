@@ -515,8 +515,7 @@ static void limits(void)
 
 int main(void)
 {
-    const char *scale = getenv("GORDIAN_TEST_SCALE");
-    unsigned long rounds = ROUNDS * (scale ? strtoul(scale, NULL, 10) : 100) / 100 + 1;
+    unsigned long rounds = test_scaled(ROUNDS);
     random_seed(&dice, 20261115);
     limits();
     try_large_event();

@@ -5,75 +5,12 @@
 #     tls.sh GORDIAN MAKE_CERTIFICATE
 set -u
 
-absolute()
-{
-    case $1 in
-    /*) echo "$1" ;;
-    *) echo "$PWD/$1" ;;
-    esac
-}
-
-program=$(absolute "$1")
+# shellcheck source=tests/shell.sh
+. "$(dirname "$0")/../shell.sh"
+gordian=$(absolute "$1")
 maker=$(absolute "$2")
-passed=0
-failed=0
-
-# Looking for leaks can take seconds at every exit; the tests in C do it.
-: "${ASAN_OPTIONS=detect_leaks=0}"
-export ASAN_OPTIONS
 unset GORDIAN_SERVICE SSL_CERT_FILE 2>/dev/null
-
-scratch=$(mktemp -d) || exit 1
-server=
-follower=
-clean_up()
-{
-    for one in $follower $server; do
-        kill "$one" 2>/dev/null
-        wait "$one" 2>/dev/null
-    done
-    rm -rf "$scratch"
-}
-trap clean_up EXIT
-trap 'exit 1' HUP INT TERM
-cd "$scratch" || exit 1
-
-good()
-{
-    passed=$((passed + 1))
-}
-
-bad()
-{
-    failed=$((failed + 1))
-    echo "failed: $*" >&2
-}
-
-# has FILE PART WHAT
-has()
-{
-    if grep -q -e "$2" "$1"; then good; else bad "$3: expected '$2' in: $(head -c 600 "$1")"; fi
-}
-
-is()
-{
-    if [ "$1" = "$2" ]; then good; else bad "$3: expected '$2', got '$1'"; fi
-}
-
-wait_for()
-{
-    what=$1
-    shift
-    tries=0
-    until "$@" >/dev/null 2>&1; do
-        tries=$((tries + 1))
-        if [ $tries -gt 600 ]; then
-            bad "waited for $what in vain"
-            return 1
-        fi
-        sleep 0.1
-    done
-}
+enter_scratch
 
 # refuses WHAT STATUS PART COMMAND...: it fails so, and says this.
 refuses()
@@ -82,9 +19,9 @@ refuses()
     status=$2
     part=$3
     shift 3
-    "$program" "$@" >out 2>err
+    "$gordian" "$@" >out 2>err
     is $? "$status" "$what: exit status"
-    has err "$part" "$what"
+    has "$(cat err)" "$part" "$what"
     is "$(wc -l <err)" 1 "$what: lines of complaint"
     is "$(wc -c <out)" 0 "$what: what goes to standard output"
 }
@@ -92,20 +29,9 @@ refuses()
 # start [--listen ADDRESS OPTION...]
 start()
 {
-    : >log
-    "$program" serve --socket socket --data data --http 127.0.0.1:0 --tls-cert service.pem \
-        --tls-key service.key "$@" >>log 2>&1 &
-    server=$!
-    wait_for 'the service' grep -q 'ready' log || { cat log >&2; exit 1; }
+    serve --data data --http 127.0.0.1:0 --tls-cert service.pem --tls-key service.key "$@"
     port=$(sed -n 's/.*listening on 127.0.0.1:\([0-9]*\) (TLS).*/\1/p' log)
     http=$(sed -n 's,.*https://127.0.0.1:\([0-9]*\)/.*,\1,p' log)
-}
-
-stop()
-{
-    kill "$1" "$server"
-    wait "$server" 2>/dev/null
-    server=
 }
 
 for wanted in 'ca - -' 'other-ca - -' 'service ca DNS:localhost,IP:127.0.0.1' 'me ca -'; do
@@ -136,24 +62,24 @@ to="--to tls://localhost:$port --tls-ca ca.pem --token-file token"
 # ---- as it should be
 # shellcheck disable=SC2086 # words
 {
-    "$program" send $to --all a.trace >out 2>err
+    "$gordian" send $to --all a.trace >out 2>err
     is $? 1 'send: exit status'
-    has out 'deadlock' 'send'
-    "$program" send --to "tls://127.0.0.1:$port" --tls-ca ca.pem --tls-name localhost \
+    has "$(cat out)" 'deadlock' 'send'
+    "$gordian" send --to "tls://127.0.0.1:$port" --tls-ca ca.pem --tls-name localhost \
         --token-file token --what-if cid a >out 2>err
     is "$(cat out)" doomed 'send --what-if, by address and name'
     SSL_CERT_FILE=ca.pem GORDIAN_SERVICE=tls://localhost:$port \
-        "$program" send --token-file token --what-if cid a >out 2>err
+        "$gordian" send --token-file token --what-if cid a >out 2>err
     is "$(cat out)" doomed "the environment's service and authorities"
-    "$program" tail $to --since 1h --http "localhost:$http" --count 1 --json >out 2>err
+    "$gordian" tail $to --since 1h --http "localhost:$http" --count 1 --json >out 2>err
     is $? 1 'tail --since over HTTPS: exit status'
-    has out '"requester":"bob"' 'tail --since over HTTPS'
-    "$program" tail $to --since 1h --http "https://127.0.0.1:$http" --count 1 >out 2>err
-    has out 'closed by bob' 'tail --since with https://'
+    has "$(cat out)" '"requester":"bob"' 'tail --since over HTTPS'
+    "$gordian" tail $to --since 1h --http "https://127.0.0.1:$http" --count 1 >out 2>err
+    has "$(cat out)" 'closed by bob' 'tail --since with https://'
     # By the Unix socket TLS is only for HTTP.
-    "$program" tail --to unix:socket --tls-ca ca.pem --token-file token --since 1h \
+    "$gordian" tail --to unix:socket --tls-ca ca.pem --token-file token --since 1h \
         --http "localhost:$http" --count 1 >out 2>err
-    has out 'closed by bob' 'tail --since: what is said about TLS goes for HTTP'
+    has "$(cat out)" 'closed by bob' 'tail --since: what is said about TLS goes for HTTP'
 }
 
 # ---- live, through a restart; a big trace meanwhile
@@ -163,10 +89,10 @@ is_back()
 }
 # shellcheck disable=SC2086 # words
 {
-    "$program" tail $to --retry --verbose >seen 2>told &
+    "$gordian" tail $to --retry --verbose >seen 2>told &
     follower=$!
     wait_for 'tail' grep -q 'connected to' told
-    "$program" send $to b.trace >out 2>err
+    "$gordian" send $to b.trace >out 2>err
     is $? 0 'send: exit status'
     wait_for 'the events' grep -q 'exit *ann' seen
     {
@@ -177,10 +103,10 @@ END
         # Only when the service has gone and come back comes the rest.
         until [ -e back ]; do sleep 0.1; done
         echo 'request last x'
-    } | "$program" send $to --json >out 2>err &
+    } | "$gordian" send $to --json >out 2>err &
     sender=$!
     wait_for 'the first events' grep -q '"seq"' out
-    stop -KILL
+    kill_service
     start --listen "127.0.0.1:$port" --token-file tokens
     wait_for 'tail to be back' is_back
     touch back
@@ -188,14 +114,13 @@ END
     is $? 0 'send through a restart: exit status'
     # An answer that was lost on the way is a "duplicate" when it is asked for again.
     is "$(grep -c '"op"' out)" 40001 'send through a restart: answers'
-    has out '"events":40001' 'send through a restart: the summary'
+    has "$(cat out)" '"events":40001' 'send through a restart: the summary'
     is "$(grep -c '"error"' out)" 0 'send through a restart: errors'
-    has err 'connecting again' 'send through a restart'
+    has "$(cat err)" 'connecting again' 'send through a restart'
     wait_for 'tail after the restart' grep -q 'request *last' seen
-    has told 'trying again' 'tail through a restart'
+    has "$(cat told)" 'trying again' 'tail through a restart'
     kill $follower
     wait $follower 2>/dev/null
-    follower=
 }
 
 # ---- what is wrong
@@ -219,24 +144,20 @@ safe="--token-file token"
         --tls-ca other-ca.pem --http "127.0.0.1:$http"
     refuses 'no token' 2 'token' send --to "tls://localhost:$port" --tls-ca ca.pem a.trace
 }
-stop -TERM
+stop
 
 start --listen 127.0.0.1:0 --tls-clients ca.pem
 refuses 'no certificate of our own' 2 '--tls-cert' send --to "tls://localhost:$port" \
     --tls-ca ca.pem a.trace
-"$program" send --to "tls://localhost:$port" --tls-ca ca.pem --tls-cert me.pem --tls-key me.key \
+"$gordian" send --to "tls://localhost:$port" --tls-ca ca.pem --tls-cert me.pem --tls-key me.key \
     --what-if cid a >out 2>err
 is "$(cat out)" granted 'our own certificate'
-stop -TERM
+stop
 
 # A service without TLS.
-: >log
-"$program" serve --socket socket --http none --listen 127.0.0.1:0 >log 2>&1 &
-server=$!
-wait_for 'the service' grep -q 'ready' log
+serve --http none --listen 127.0.0.1:0
 port=$(sed -n 's/.*listening on 127.0.0.1:\([0-9]*\).*/\1/p' log)
 refuses 'no TLS there' 4 'no TLS is spoken' send --to "tls://localhost:$port" --tls-ca ca.pem a.trace
-stop -TERM
+stop
 
-echo "$passed passed, $failed failed"
-[ $failed -eq 0 ]
+finish

@@ -8,7 +8,7 @@
 #include <string.h>
 
 static const char *program;
-static char folder[200];
+static char folder[SCRATCH_SIZE];
 static volatile sig_atomic_t pipes; /* SIGPIPEs: there must be none */
 
 static inline void count_pipe(int signal)
@@ -48,10 +48,7 @@ static const struct certificate all_certificates[] = {
 
 static inline void make_certificates(void)
 {
-    const char *temporary = getenv("TMPDIR");
-    snprintf(folder, sizeof folder, "%.150s/gordian-tls-XXXXXX",
-             temporary && *temporary ? temporary : "/tmp");
-    REQUIRE(mkdtemp(folder) != NULL);
+    REQUIRE(scratch_make(folder, "tls"));
     for (size_t i = 0; i < ALL_CERTIFICATES; i++)
         REQUIRE(certificate_make(folder, &all_certificates[i]));
 }

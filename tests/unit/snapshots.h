@@ -13,13 +13,6 @@
         REQUIRE(must_status == GORDIAN_OK);                                                        \
     } while (0)
 
-/* GORDIAN_TEST_SCALE: how much to do, in percent of the usual. */
-static inline unsigned test_scale(void)
-{
-    const char *percent = getenv("GORDIAN_TEST_SCALE");
-    return percent ? (unsigned)strtoul(percent, NULL, 10) : 100;
-}
-
 static inline gordian_snapshot *start(uint32_t processes, uint32_t resources)
 {
     gordian_snapshot *snapshot;

@@ -10,12 +10,6 @@
 #define PROCESSES 24
 #define RESOURCES 20
 
-static unsigned long rounds(unsigned long count)
-{
-    const char *scale = getenv("GORDIAN_TEST_SCALE");
-    return count * (scale ? strtoul(scale, NULL, 10) : 100) / 100 + 1;
-}
-
 static gordian_system *open_system(const char *engine, struct random *random, int model)
 {
     gordian_system *system;
@@ -180,7 +174,7 @@ static void check_large(void)
 int main(void)
 {
     static const char *const engines[] = {"sparse", "reduce", "matrix"};
-    for (unsigned long i = 0; i < rounds(600); i++)
+    for (unsigned long i = 0; i < test_scaled(600); i++)
         for (int model = 0; model < 3; model++)
             for (size_t e = 0; e < (model == 2 ? 2 : 3); e++)
                 check_system(engines[e], 1000 * i + (unsigned)model, model, i % 3 > 0);

@@ -337,6 +337,33 @@ static void test_sleepers(const char *engine)
     gordian_answer_free(&answer);
 }
 
+/* The due one runs out of time: those held back for it are served then, not at the next return. */
+static void test_due_gives_up(const char *engine)
+{
+    gordian_bank *bank = open_bank(engine, 0);
+    gordian_answer answer;
+    uint32_t r, holder, small;
+    gordian_answer_init(&answer, GORDIAN_VERDICT_ONLY);
+    gordian_bank_add_resource(bank, "r", 3, &r, NULL);
+    holder = join(bank, r, 1);
+    small = join(bank, r, 1);
+    struct thread big = {.bank = bank,
+                         .process = join(bank, r, 3),
+                         .resource = r,
+                         .units = 3,
+                         .timeout_ns = 300000000};
+    CHECK(ask(bank, holder, r, 1, &answer) == GORDIAN_LENT);
+    start(&big);
+    for (uint64_t begun = clock_ns();
+         !gordian_bank_is_waiting(bank, big.process) && clock_ns() - begun < 300000000;)
+        sched_yield();
+    ask(bank, small, r, 1, &answer); /* has to wait, unless this machine is very slow */
+    CHECK(end(&big) == GORDIAN_SHORTAGE);
+    CHECK(gordian_bank_held(bank, small, r) == 1 && !gordian_bank_is_waiting(bank, small));
+    gordian_answer_free(&answer);
+    gordian_bank_close(bank);
+}
+
 int main(void)
 {
     gordian_engine_info info;
@@ -353,6 +380,7 @@ int main(void)
             test_every_wait_ends(info.name, 16, seed);
         }
         test_sleepers(info.name);
+        test_due_gives_up(info.name);
     }
     return test_done();
 }

@@ -1,4 +1,5 @@
 /* The base: names, random numbers, output, JSON, the text reader. */
+#include "alloc/failing.h"
 #include "base/json.h"
 #include "base/machine.h"
 #include "base/memory.h"
@@ -13,35 +14,6 @@
 #include <math.h>
 #include <string.h>
 #include <unistd.h>
-
-/* ---- an allocator that counts, and fails on demand */
-
-struct meter {
-    long live;      /* allocations not freed */
-    long countdown; /* allocations until the one that fails; negative: none does */
-};
-
-static void *metered_resize(void *context, void *pointer, size_t size)
-{
-    struct meter *meter = context;
-    if (size == 0) {
-        meter->live -= pointer != NULL;
-        free(pointer);
-        return NULL;
-    }
-    if (meter->countdown == 0)
-        return NULL;
-    if (meter->countdown > 0)
-        meter->countdown--;
-    void *result = realloc(pointer, size);
-    meter->live += !pointer && result;
-    return result;
-}
-
-static gordian_allocator metered(struct meter *meter)
-{
-    return (gordian_allocator){metered_resize, meter};
-}
 
 /* ---- names */
 
@@ -179,12 +151,12 @@ static void names_many(void)
 static void names_reserved(void)
 {
     enum { COUNT = 1000 };
-    struct meter meter = {.countdown = -1};
-    gordian_allocator memory = metered(&meter);
+    struct failing failing = {.for_good = true};
+    gordian_allocator memory = {failing_resize, &failing};
     struct names names;
     names_init(&names, &memory);
     CHECK(names_reserve(&names, COUNT, COUNT * 5));
-    meter.countdown = 0;
+    failing.fail_at = failing.calls + 1;
     char name[8];
     for (uint32_t i = 0; i < COUNT; i++) {
         int length = snprintf(name, sizeof name, "p%04u", i);
@@ -194,16 +166,16 @@ static void names_reserved(void)
     CHECK(!names_put(&names, COUNT * 100, "new", 3));
     CHECK(names_find(&names, "new", 3) == GORDIAN_NONE);
     names_free(&names);
-    CHECK(meter.live == 0);
+    CHECK(failing.live_blocks == 0);
 }
 
 /* Every allocation fails once: nothing changes, nothing leaks. */
 static void names_out_of_memory(void)
 {
     char name[300];
-    for (long fail_at = 0;; fail_at++) {
-        struct meter meter = {.countdown = fail_at};
-        gordian_allocator memory = metered(&meter);
+    for (size_t fail_at = 1;; fail_at++) {
+        struct failing failing = {.fail_at = fail_at, .for_good = true};
+        gordian_allocator memory = {failing_resize, &failing};
         struct names names;
         names_init(&names, &memory);
         bool failed = false;
@@ -214,7 +186,7 @@ static void names_out_of_memory(void)
             failed = true;
             CHECK(names_find(&names, name, strlen(name)) == GORDIAN_NONE);
             CHECK(names.used == i - 1);
-            meter.countdown = -1;
+            failing.fail_at = 0;
             CHECK(names_put(&names, i, name, strlen(name)));
         }
         for (uint32_t i = 1; i < 500; i++) {
@@ -222,7 +194,7 @@ static void names_out_of_memory(void)
             CHECK(names_find(&names, name, strlen(name)) == i);
         }
         names_free(&names);
-        CHECK(meter.live == 0);
+        CHECK(failing.live_blocks == 0);
         if (!failed)
             break;
     }
@@ -572,9 +544,9 @@ static void reader_out_of_memory(void)
     REQUIRE(text);
     for (size_t i = 0; i < length; i++)
         text[i] = i % 3 ? 'x' : ' ';
-    for (long fail_at = 0;; fail_at++) {
-        struct meter meter = {.countdown = fail_at};
-        gordian_allocator memory = metered(&meter);
+    for (size_t fail_at = 1;; fail_at++) {
+        struct failing failing = {.fail_at = fail_at, .for_good = true};
+        gordian_allocator memory = {failing_resize, &failing};
         struct text_source source = {.text = text, .length = length, .piece = length};
         struct reader reader;
         gordian_error error;
@@ -583,7 +555,7 @@ static void reader_out_of_memory(void)
         if (!status)
             status = reader_next(&reader, &error);
         reader_close(&reader);
-        CHECK(meter.live == 0);
+        CHECK(failing.live_blocks == 0);
         if (status == GORDIAN_OK)
             break;
         CHECK(status == GORDIAN_MEMORY && error.status == GORDIAN_MEMORY);

@@ -510,8 +510,7 @@ static void test_lack_of_memory(void)
 
 int main(int argc, char **argv)
 {
-    const char *percent = getenv("GORDIAN_TEST_SCALE");
-    unsigned scale = percent ? (unsigned)strtoul(percent, NULL, 10) : 100;
+    unsigned scale = test_scale();
     if (argc > 1)
         seed = strtoull(argv[1], NULL, 10);
     test_standing_deadlock();

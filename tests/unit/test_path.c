@@ -305,8 +305,7 @@ static void test_stamps(unsigned rounds)
 
 int main(int count, char **arguments)
 {
-    const char *scale = getenv("GORDIAN_TEST_SCALE");
-    unsigned percent = scale ? (unsigned)strtoul(scale, NULL, 10) : 100;
+    unsigned percent = test_scale();
     random_seed(&randomness, count > 1 ? strtoull(arguments[1], NULL, 10) : 1);
     test_random(40, 2000 * percent, 1, 20);
     test_random(300, 1500 * percent, 1, 200);

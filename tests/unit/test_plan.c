@@ -623,8 +623,7 @@ static void test_no_memory(void)
 
 int main(int argc, char **argv)
 {
-    const char *percent = getenv("GORDIAN_TEST_SCALE");
-    unsigned long scale = percent ? strtoul(percent, NULL, 10) : 100;
+    unsigned long scale = test_scale();
     struct random random;
     random_seed(&random, argc > 1 ? strtoull(argv[1], NULL, 10) : 1);
     test_known();

@@ -1,5 +1,6 @@
 /* Reading traces and snapshots: the grammar and its errors, replay, refusals and where they
  * point, processes that come and go, every allocation failing once. */
+#include "alloc/failing.h"
 #include "base/random.h"
 #include "test.h"
 
@@ -34,28 +35,6 @@ static ptrdiff_t read_nothing(void *context, char *buffer, size_t size)
     (void)context, (void)buffer, (void)size;
     errno = EISDIR;
     return -1;
-}
-
-struct meter {
-    long live;
-    long countdown; /* allocations until they fail; negative: they do not */
-};
-
-static void *metered_resize(void *context, void *pointer, size_t size)
-{
-    struct meter *meter = context;
-    if (size == 0) {
-        meter->live -= pointer != NULL;
-        free(pointer);
-        return NULL;
-    }
-    if (meter->countdown == 0)
-        return NULL;
-    if (meter->countdown > 0)
-        meter->countdown--;
-    void *result = realloc(pointer, size);
-    meter->live += !pointer && result;
-    return result;
 }
 
 /* ---- a replay under test */
@@ -545,9 +524,9 @@ static const char whole_trace[] = "resource q\nresource r 3\nprocess p0 priority
 
 static void replay_out_of_memory(void)
 {
-    for (long fail_at = 0;; fail_at++) {
-        struct meter meter = {.countdown = fail_at};
-        gordian_allocator allocator = {metered_resize, &meter};
+    for (size_t fail_at = 1;; fail_at++) {
+        struct failing failing = {.fail_at = fail_at, .for_good = true};
+        gordian_allocator allocator = {failing_resize, &failing};
         gordian_options options;
         gordian_options_init(&options);
         options.allocator = &allocator;
@@ -564,7 +543,7 @@ static void replay_out_of_memory(void)
             status = gordian_replay_next(replay, &step, &error);
         gordian_replay_close(replay);
         gordian_close(system);
-        CHECK(meter.live == 0);
+        CHECK(failing.live_blocks == 0);
         if (status == GORDIAN_END)
             break;
         CHECK(status == GORDIAN_MEMORY && error.status == GORDIAN_MEMORY);
@@ -645,9 +624,9 @@ static void malformed_snapshots(void)
 
 static void snapshot_out_of_memory(void)
 {
-    for (long fail_at = 0;; fail_at++) {
-        struct meter meter = {.countdown = fail_at};
-        gordian_allocator allocator = {metered_resize, &meter};
+    for (size_t fail_at = 1;; fail_at++) {
+        struct failing failing = {.fail_at = fail_at, .for_good = true};
+        gordian_allocator allocator = {failing_resize, &failing};
         gordian_snapshot *snapshot = NULL;
         gordian_names *names = NULL;
         gordian_error error;
@@ -655,10 +634,10 @@ static void snapshot_out_of_memory(void)
         if (status == GORDIAN_OK) {
             gordian_snapshot_close(snapshot);
             gordian_names_close(names);
-            CHECK(meter.live == 0);
+            CHECK(failing.live_blocks == 0);
             break;
         }
-        CHECK(meter.live == 0);
+        CHECK(failing.live_blocks == 0);
         CHECK(status == GORDIAN_MEMORY && error.status == GORDIAN_MEMORY);
         REQUIRE(fail_at < 10000);
     }

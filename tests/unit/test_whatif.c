@@ -310,8 +310,7 @@ static void test_memory(uint64_t units)
 int main(int argc, char **argv)
 {
     static const char *const engines[] = {"sparse", "matrix", "reduce", "cuda"};
-    const char *percent = getenv("GORDIAN_TEST_SCALE");
-    unsigned scale = percent ? (unsigned)atoi(percent) : 100;
+    unsigned scale = test_scale();
     random_seed(&randomness, argc > 1 ? strtoull(argv[1], NULL, 10) : 1);
     setenv("GORDIAN_EMULATE_GPU", "1", 1);
     test_empty();
