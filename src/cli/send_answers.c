@@ -145,31 +145,6 @@ static gordian_status take_result(struct send *send, struct json_value answer, c
 
 /* ------------------------------------------------------------------ errors */
 
-/* A quota without a time to come back is not one that others will free. */
-static bool may_try_again(uint64_t code, uint64_t retry_ms)
-{
-    return code == WIRE_NOT_KEPT || code == WIRE_NO_MEMORY || code == WIRE_GAP ||
-           (code == WIRE_QUOTA && retry_ms > 0);
-}
-
-static gordian_status status_of(uint64_t code)
-{
-    switch (code) {
-    case WIRE_NOT_AVAILABLE:
-    case WIRE_NO_SESSION:
-        return GORDIAN_UNAVAILABLE;
-    case WIRE_NO_MEMORY:
-        return GORDIAN_MEMORY;
-    case WIRE_NOT_KEPT:
-    case WIRE_TAKEN_OVER:
-    case WIRE_TOO_SLOW:
-    case WIRE_STOPPING:
-        return GORDIAN_IO;
-    default:
-        return GORDIAN_INPUT;
-    }
-}
-
 /* The line of the trace an error is about; NULL: it is about something else. */
 static struct sent_line *line_at(struct send *send, uint64_t wire_line)
 {
@@ -196,11 +171,11 @@ static gordian_status take_error(struct send *send, struct json_value answer, go
         return GORDIAN_OK; /* the end of the connection follows */
     struct sent_line *line = line_at(send, wire_line);
     if (!line) {
-        if (fifo_count(&send->sent) > 0 && may_try_again(code, retry_ms))
+        if (fifo_count(&send->sent) > 0 && wire_error_passes((unsigned)code, retry_ms))
             return GORDIAN_OK;
-        return fail(error, status_of(code), "%s%s", text, line_link_advice(code));
+        return fail(error, wire_error_status((unsigned)code), "%s%s", text, line_link_advice(code));
     }
-    if (may_try_again(code, retry_ms)) {
+    if (wire_error_passes((unsigned)code, retry_ms)) {
         snprintf(send->trouble, sizeof send->trouble, "%.190s", text);
         send->retry_ms = (uint32_t)(retry_ms < 60000 ? retry_ms : 60000);
         send->rewinding = true;
@@ -208,12 +183,13 @@ static gordian_status take_error(struct send *send, struct json_value answer, go
     }
     /* As in a trace: a declaration that cannot be is bad input, an event is only refused. */
     if (!line->number)
-        return fail_at(error, status_of(code), line->line, line->column, "%s", text);
+        return fail_at(error, wire_error_status((unsigned)code), line->line, line->column, "%s",
+                       text);
     send->tally.events++;
     send->tally.errors++;
     tell_refused(send, line->line, line->column, text);
     send->refused |= send->strict;
-    send->refused_status = status_of(code);
+    send->refused_status = wire_error_status((unsigned)code);
     if (send->cli->json)
         output_format(&send->cli->out, "%.*s\n", (int)answer.length, answer.text);
     drop_front(send);

@@ -6,6 +6,7 @@
 #include "cli/line_link.h"
 
 #include "base/error.h"
+#include "wire/wire.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -146,7 +147,7 @@ static gordian_status take(struct tail *tail, const char *text, size_t length, g
     if (json_member_string(line, "error", message, sizeof message)) {
         uint64_t code;
         json_member_number(line, "code", &code);
-        return fail(error, code == 14 || code == 13 ? GORDIAN_IO : GORDIAN_INPUT, "%s%s", message,
+        return fail(error, wire_error_status((unsigned)code), "%s%s", message,
                     line_link_advice(code));
     }
     if (json_member(line, "ok", &value) && json_is(value, "\"subscribe\"") && tail->cli->verbose)

@@ -301,23 +301,10 @@ static gordian_status take_done(gordian_client *client, const struct wire_frame 
 
 /* ------------------------------------------------------------------ errors */
 
+/* The frames are ours: one that is malformed on arrival was spoilt on its way. */
 static gordian_status status_of(unsigned code)
 {
-    switch (code) {
-    case WIRE_NO_MEMORY:
-        return GORDIAN_MEMORY;
-    case WIRE_NOT_KEPT:
-    case WIRE_TAKEN_OVER:
-    case WIRE_TOO_SLOW:
-    case WIRE_STOPPING:
-    case WIRE_MALFORMED:
-        return GORDIAN_IO;
-    case WIRE_NOT_AVAILABLE:
-    case WIRE_NO_SESSION:
-        return GORDIAN_UNAVAILABLE;
-    default:
-        return GORDIAN_INPUT;
-    }
+    return code == WIRE_MALFORMED ? GORDIAN_IO : wire_error_status(code);
 }
 
 /* Some say only that this is not the moment: connecting again may help. */
@@ -332,13 +319,6 @@ static gordian_status take_fatal(gordian_client *client, const struct wire_error
     return GORDIAN_OK;
 }
 
-/* A quota without a time to come back is not one that others will free. */
-static bool may_try_again(const struct wire_error *from)
-{
-    return from->code == WIRE_NOT_KEPT || from->code == WIRE_NO_MEMORY || from->code == WIRE_GAP ||
-           (from->code == WIRE_QUOTA && from->retry_ms > 0);
-}
-
 static gordian_status take_error(gordian_client *client, const struct wire_frame *frame)
 {
     struct wire_error from;
@@ -351,7 +331,7 @@ static gordian_status take_error(gordian_client *client, const struct wire_frame
     if (from.fatal || !command || client->state == LINK_GREETING)
         return take_fatal(client, &from, text);
     if (command->kind == WIRE_EVENTS) {
-        if (!may_try_again(&from))
+        if (!wire_error_passes(from.code, from.retry_ms))
             return take_fatal(client, &from, text);
         link_rewind(client, from.retry_ms);
         return GORDIAN_OK;

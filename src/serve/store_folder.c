@@ -53,8 +53,8 @@ static gordian_status fail_locked(const struct folder *folder, gordian_error *er
     read_line(folder->lock, line);
     sscanf(line, "%ld", &pid);
     return fail(error, GORDIAN_UNAVAILABLE,
-                "%.200s: another gordian serve%s%.0ld works here; give each its own folder",
-                folder->path, pid ? ", process " : "", pid);
+                "%.200s: another gordian serve%s%.0ld%s works here; give each its own folder",
+                folder->path, pid ? ", process " : "", pid, pid ? "," : "");
 }
 
 static char *join(const char *path, const char *name, const gordian_allocator *memory)

@@ -658,6 +658,30 @@ bool wire_get_error(const struct wire_frame *frame, struct wire_error *error)
     return eye_done(&eye);
 }
 
+gordian_status wire_error_status(unsigned code)
+{
+    switch (code) {
+    case WIRE_NO_MEMORY:
+        return GORDIAN_MEMORY;
+    case WIRE_NOT_KEPT:
+    case WIRE_TAKEN_OVER:
+    case WIRE_TOO_SLOW:
+    case WIRE_STOPPING:
+        return GORDIAN_IO;
+    case WIRE_NOT_AVAILABLE:
+    case WIRE_NO_SESSION:
+        return GORDIAN_UNAVAILABLE;
+    default:
+        return GORDIAN_INPUT;
+    }
+}
+
+bool wire_error_passes(unsigned code, uint64_t retry_ms)
+{
+    return code == WIRE_NOT_KEPT || code == WIRE_NO_MEMORY || code == WIRE_GAP ||
+           (code == WIRE_QUOTA && retry_ms > 0);
+}
+
 size_t wire_put_stated(void *to, size_t room, const struct wire_state *state)
 {
     struct pen pen = pen_begin(to, room, WIRE_STATED);

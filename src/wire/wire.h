@@ -278,6 +278,12 @@ enum wire_error_code {
     WIRE_NOT_AVAILABLE = 17, /* the engine asked for is not here */
 };
 
+/* What it means to whoever has asked. */
+gordian_status wire_error_status(unsigned code);
+/* May the same be taken later? (A quota without a time to come back is not one that others free.)
+ */
+bool wire_error_passes(unsigned code, uint64_t retry_ms);
+
 struct wire_error {
     uint16_t code;
     bool fatal;
