@@ -2,6 +2,8 @@
 
 #include "base/clock.h"
 
+#include <assert.h>
+
 void watch_open(struct watch *watch, const struct makespan_model *model,
                 const gordian_makespan_options *options, struct meter *meter)
 {
@@ -47,6 +49,7 @@ void watch_raise(struct watch *watch, uint32_t lower)
     uint32_t old = atomic_load(&watch->lower);
     while (old < lower && !atomic_compare_exchange_weak(&watch->lower, &old, lower))
         continue;
+    assert(lower <= atomic_load(&watch->upper)); /* if not, one of the two is a false proof */
 }
 
 void watch_lower(struct watch *watch, uint32_t upper)
@@ -54,6 +57,7 @@ void watch_lower(struct watch *watch, uint32_t upper)
     uint32_t old = atomic_load(&watch->upper);
     while (old > upper && !atomic_compare_exchange_weak(&watch->upper, &old, upper))
         continue;
+    assert(upper >= atomic_load(&watch->lower));
 }
 
 bool watch_closed(struct watch *watch)
