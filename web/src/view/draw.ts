@@ -415,12 +415,9 @@ function coversNode(
     return false;
 }
 
-/** Names, the important ones first; one that would lie on another is left out, and none lies on a node if there is
- * another side for it. */
-function drawNames(context: CanvasRenderingContext2D, picture: Picture, radius: number): void {
-    const { scene, theme, lit, selected, hovered, camera } = picture;
+/** Whose names are wanted, the most important ones first. */
+function namesWanted({ scene, lit, selected, hovered }: Picture, many: boolean): number[] {
     const order: number[] = [];
-    const many = radius > 5.5;
     let dead = 0;
     for (let i = 0; i < scene.nodes.length; i++) {
         if (!seen[i] || i === hovered || i === selected) {
@@ -438,23 +435,60 @@ function drawNames(context: CanvasRenderingContext2D, picture: Picture, radius: 
     if (hovered >= 0 && hovered !== selected) {
         order.unshift(hovered);
     }
-    const taken = new Set<number>();
-    if (order.length > 0) {
-        chooseSides(picture);
+    return order.slice(0, 400);
+}
+
+/** The places of the names so far, as left, top, right, bottom; the deadlocked's come first. */
+let boxes: number[] = [];
+
+function liesOnName(x: number, y: number, wide: number, high: number): boolean {
+    for (let k = 0; k < boxes.length; k += 4) {
+        if (
+            x - wide / 2 < boxes[k + 2]! &&
+            x + wide / 2 > boxes[k]! &&
+            y < boxes[k + 3]! &&
+            y + high > boxes[k + 1]!
+        ) {
+            return true;
+        }
     }
-    const nodes = order.length > 0 ? nodeCells(picture) : taken;
+    return false;
+}
+
+/** Who is deadlocked is told if there is any place for it, on any side: [x, y], or undefined. */
+function squeezeIn(i: number, sides: number[], r: number, wide: number, size: number): number[] | undefined {
+    const x = sx[i]!;
+    const beside = r + 4 + wide / 2;
+    const middle = sy[i]! - size / 2;
+    const places = [[x, sides[0]!], [x, sides[1]!], [x + beside, middle], [x - beside, middle]];
+    return places.find((place) => !liesOnName(place[0]!, place[1]!, wide - 4, size));
+}
+
+/** Names, the important ones first; one that would lie on another is left out, and none lies on a node if there is
+ * another side for it. */
+function drawNames(context: CanvasRenderingContext2D, picture: Picture, radius: number): void {
+    const { scene, theme, selected, hovered, camera } = picture;
+    const many = radius > 5.5; // where nodes are smaller, names would hide them
+    const order = namesWanted(picture, many);
+    if (order.length === 0) {
+        return;
+    }
+    chooseSides(picture);
+    boxes = [];
+    const taken = new Set<number>();
+    const nodes = nodeCells(picture);
     const size = Math.round(Math.min(14, Math.max(11, radius)));
     context.textAlign = 'center';
     context.textBaseline = 'top';
     context.lineJoin = 'round';
     context.lineWidth = 3.5;
     context.strokeStyle = theme.paper;
-    for (const i of order.slice(0, 400)) {
+    for (const i of order) {
         const chosen = i === selected || i === hovered;
-        const strong = chosen || scene.looks[i] === Look.dead;
+        const dead = scene.looks[i] === Look.dead;
         const text = shortened(scene.nodes[i]?.name ?? '', i === hovered ? 80 : 22);
-        context.font = `${strong ? 600 : 400} ${size}px ${theme.font}`;
-        const r = scene.looks[i] === Look.dead ? deadRadius(radius) : radius;
+        context.font = `${chosen || dead ? 600 : 400} ${size}px ${theme.font}`;
+        const r = dead ? deadRadius(radius) : radius;
         const sides = [sy[i]! + r + 4, sy[i]! - r - 5 - size];
         if (above[i]) {
             sides.reverse();
@@ -464,14 +498,22 @@ function drawNames(context: CanvasRenderingContext2D, picture: Picture, radius: 
         const free = [...clear, sides[0]!].find((at) =>
             reserve(taken, sx[i]!, at, wide, size + 2, camera.width),
         );
-        if (free === undefined && !chosen) {
+        let place = free === undefined ? undefined : [sx[i]!, free];
+        if (!place && dead && many) {
+            place = squeezeIn(i, sides, r, wide, size);
+        }
+        if (!place && !chosen) {
             continue;
         }
-        const y = free ?? sides[0]!;
-        context.strokeText(text, sx[i]!, y);
+        const [x, y] = (place ?? [sx[i]!, sides[0]!]) as [number, number];
+        if (chosen || dead) {
+            boxes.push(x - wide / 2, y, x + wide / 2, y + size);
+            take(taken, x, y, wide, size + 2, camera.width);
+        }
+        context.strokeText(text, x, y);
         context.fillStyle =
-            scene.looks[i]! >= Look.doomed ? theme.deadText : strong ? theme.ink : theme.muted;
-        context.fillText(text, sx[i]!, y);
+            scene.looks[i]! >= Look.doomed ? theme.deadText : chosen || dead ? theme.ink : theme.muted;
+        context.fillText(text, x, y);
     }
 }
 
@@ -495,10 +537,22 @@ function reserve(
             }
         }
     }
-    for (let c = from; c <= to; c++) {
-        taken.add(row * columns + c);
-    }
+    take(taken, x, y, width, height, across);
     return true;
+}
+
+function take(
+    taken: Set<number>,
+    x: number,
+    y: number,
+    width: number,
+    height: number,
+    across: number,
+): void {
+    const row = Math.floor(y / height) * (Math.ceil(across / 12) + 40);
+    for (let c = Math.floor((x - width / 2) / 12); c <= Math.floor((x + width / 2) / 12); c++) {
+        taken.add(row + c);
+    }
 }
 
 function drawRings(
