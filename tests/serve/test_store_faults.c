@@ -356,7 +356,7 @@ static void test_folders(void)
     REQUIRE(world_open(&world, &store, NULL, &error) == GORDIAN_OK);
     CHECK(store_open(&second, &world.options, NULL, &error) == GORDIAN_UNAVAILABLE && !second);
     char pid[40];
-    snprintf(pid, sizeof pid, "process %ld ", (long)getpid());
+    snprintf(pid, sizeof pid, "process %ld, works", (long)getpid());
     CHECK_MSG(strstr(error.message, pid) && strstr(error.message, world.folder), "%s",
               error.message);
     store_close(store);
