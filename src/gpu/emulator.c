@@ -473,7 +473,9 @@ gordian_status gpu_open_emulator(struct gpu **out, const gordian_allocator *memo
     pthread_mutex_init(&emulator->service_lock, NULL);
     atomic_init(&emulator->ended, true);
     machine_init(&emulator->job.machine, &from);
-    machine_init(&emulator->service.machine, &from);
+    /* A resident kernel runs on a thread of its own; the caller's allocator need not stand that. */
+    const gordian_allocator own = memory_allocator(NULL);
+    machine_init(&emulator->service.machine, &own);
     emulator->job.arguments = memory_alloc(&from, GPU_ARGUMENTS_MOST);
     emulator->service.arguments = memory_alloc(&from, GPU_ARGUMENTS_MOST);
     *out = &emulator->gpu;
