@@ -2,7 +2,7 @@
 #include "array.h"
 
 #include "base/error.h"
-#include "detect/cuda.h"
+#include "detect/cuda/cuda.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -145,9 +145,9 @@ gordian_status bench_array(struct bench *bench)
     const char *why = NULL;
     if (!bench_wants(bench, "cuda"))
         return GORDIAN_OK;
-    if (!detect_available(&detect_cuda, &why))
+    if (!gpu_available(&why))
         return bench_skip(bench, "array", why);
-    gordian_status status = cuda_open_device(&array.gpu, &bench->memory, bench->error);
+    gordian_status status = gpu_open_default(&array.gpu, &bench->memory, bench->error);
     if (status != GORDIAN_OK)
         return status;
     gpu_get_info(array.gpu, &array.info);

@@ -2,7 +2,7 @@
 #ifndef GORDIAN_BENCH_ARRAY_H
 #define GORDIAN_BENCH_ARRAY_H
 
-#include "gpu/array.h"
+#include "gpu/array/array.h"
 #include "gpu/kernels/array_bench.h"
 #include "harness.h"
 

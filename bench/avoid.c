@@ -1,9 +1,9 @@
 /* Deadlock avoidance: the thesis's worst cases, a typical load, many requests at once. */
 #include "avoid.h"
 
-#include "avoid/cuda.h"
+#include "avoid/cuda/cuda.h"
 #include "base/error.h"
-#include "detect/cuda.h"
+#include "detect/cuda/cuda.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -20,10 +20,10 @@ static gordian_status look_at_device(struct avoid_bench *avoid)
     const char *why = NULL;
     if (!bench_wants(bench, "cuda"))
         return GORDIAN_OK;
-    if (!avoid_available(&avoid_cuda, &why))
+    if (!gpu_available(&why))
         return bench_skip(bench, "avoid/*/cuda", why);
     struct gpu *gpu;
-    gordian_status status = cuda_open_device(&gpu, &bench->memory, bench->error);
+    gordian_status status = gpu_open_default(&gpu, &bench->memory, bench->error);
     if (status != GORDIAN_OK)
         return status;
     gpu_get_info(gpu, &avoid->info);

@@ -1,7 +1,7 @@
 /* Many requests judged at once, and how much slack is left. */
 #include "avoid.h"
 
-#include "avoid/cuda.h"
+#include "avoid/cuda/cuda.h"
 #include "base/error.h"
 #include "base/random.h"
 
@@ -45,7 +45,7 @@ static gordian_status run_batch(void *context, double *ns, gordian_error *error)
     for (size_t i = 0; i < batch->count; i++)
         if (batch->safe[i] != batch->expected[i])
             return fail(error, GORDIAN_INPUT, "%s disagrees about request %zu of %zu",
-                        batch->side.engine->name, i, batch->count);
+                        batch->side.engine->about.name, i, batch->count);
     return GORDIAN_OK;
 }
 
@@ -155,14 +155,14 @@ static gordian_status batch_rows(const struct avoid_bench *avoid, const struct b
         make_batch(&batch, &state, size->count, bench->options->seed, &bench->memory, bench->error);
     for (size_t e = 0; e < 3 && status == GORDIAN_OK; e++) {
         struct bench_side side;
-        bool wanted = avoid_wants(avoid, engines[e]->name);
+        bool wanted = avoid_wants(avoid, engines[e]->about.name);
         if (engines[e] == &avoid_dense ? !avoid->cpu || !size->dense : !wanted)
             continue;
         status = time_batch(avoid, &batch, &state, engines[e], &side);
         if (engines[e] == &avoid_dense)
             dense_ns = side.median;
         if (status == GORDIAN_OK && wanted)
-            status = add_batch_row(avoid, size, &batch, engines[e]->name, &side, dense_ns);
+            status = add_batch_row(avoid, size, &batch, engines[e]->about.name, &side, dense_ns);
     }
     free_batch(&batch, &bench->memory);
     avoid_state_free(&state);

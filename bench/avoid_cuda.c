@@ -2,7 +2,7 @@
  * event touched, the way there and back, computing. */
 #include "avoid.h"
 
-#include "avoid/cuda.h"
+#include "avoid/cuda/cuda.h"
 #include "base/error.h"
 
 #include <stdio.h>

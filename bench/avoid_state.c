@@ -14,7 +14,7 @@
  */
 #include "avoid.h"
 
-#include "avoid/cuda.h"
+#include "avoid/cuda/cuda.h"
 #include "base/error.h"
 #include "base/random.h"
 
@@ -138,7 +138,8 @@ gordian_status avoid_ask(void *context, double *ns, gordian_error *error)
     bool safe = side->engine->safe(side->opened, &side->state->change);
     *ns = (double)((on_device ? clock_ns() : work_ns()) - start);
     if (!safe)
-        return fail(error, GORDIAN_INPUT, "%s finds a safe request unsafe", side->engine->name);
+        return fail(error, GORDIAN_INPUT, "%s finds a safe request unsafe",
+                    side->engine->about.name);
     const char *note = side->engine->note ? side->engine->note(side->opened) : NULL;
     return note ? fail(error, GORDIAN_IO, "%s", note) : GORDIAN_OK;
 }

@@ -2,7 +2,7 @@
  * sizes of its tables 5.2 to 5.4 and beyond; its figures (seconds) stand beside ours. */
 #include "avoid.h"
 
-#include "avoid/cuda.h"
+#include "avoid/cuda/cuda.h"
 #include "base/error.h"
 #include "base/machine.h"
 
@@ -87,7 +87,7 @@ static gordian_status time_engine(const struct avoid_bench *avoid, struct avoid_
 {
     struct bench_effort effort = effort_for(avoid, engine, size);
     bench_progress(avoid->bench, "worst request, %u x %u, %s", size->processes, size->resources,
-                   engine->name);
+                   engine->about.name);
     return avoid_time(avoid, state, engine, &effort, side);
 }
 

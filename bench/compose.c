@@ -12,7 +12,7 @@ static gordian_status look_for(struct bench *bench, const char *name, bool *want
     char id[64];
     if (!bench_wants(bench, name))
         return GORDIAN_OK;
-    *wanted = engine && (!engine->available || engine->available(&why));
+    *wanted = engine && engine_usable(&engine->about, NULL, &why);
     if (*wanted)
         return GORDIAN_OK;
     snprintf(id, sizeof id, "compose/*/%s", name);

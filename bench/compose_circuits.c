@@ -1,8 +1,8 @@
 /* The circuits that are measured, and one measured run of an engine. */
 #include "base/error.h"
 #include "compose.h"
-#include "compose/ca.h"
-#include "compose/treo.h"
+#include "compose/format/ca.h"
+#include "compose/treo/treo.h"
 #include "gen/gen.h"
 
 #include <string.h>
@@ -81,10 +81,7 @@ gordian_status bench_paper_circuit(struct circuit **out, gordian_error *error)
 
 const struct compose_engine *compose_engine_named(const char *name)
 {
-    for (size_t i = 0; compose_engines[i]; i++)
-        if (strcmp(compose_engines[i]->name, name) == 0)
-            return compose_engines[i];
-    return NULL;
+    return (const struct compose_engine *)engine_find(&compose_family, name);
 }
 
 struct compose_side compose_side_of(const struct compose_engine *engine,
@@ -99,13 +96,13 @@ static gordian_status check_side(const struct compose_side *side, gordian_error 
 {
     const struct compose_result *result = &side->result;
     if (result->stop != COMPOSE_COMPLETE)
-        return fail(error, GORDIAN_MEMORY, "%s did not finish composing %s", side->engine->name,
-                    side->circuit->title);
+        return fail(error, GORDIAN_MEMORY, "%s did not finish composing %s",
+                    side->engine->about.name, side->circuit->title);
     if ((side->states && result->states != side->states) ||
         (side->transitions && result->transitions != side->transitions))
         return fail(error, GORDIAN_INPUT,
                     "%s: %llu states and %llu transitions where there are %llu and %llu",
-                    side->engine->name, (unsigned long long)result->states,
+                    side->engine->about.name, (unsigned long long)result->states,
                     (unsigned long long)result->transitions, (unsigned long long)side->states,
                     (unsigned long long)side->transitions);
     return GORDIAN_OK;

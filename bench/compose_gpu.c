@@ -3,8 +3,8 @@
 #include "compose.h"
 
 #include "base/error.h"
-#include "compose/cuda.h"
-#include "detect/cuda.h"
+#include "compose/cuda/cuda.h"
+#include "detect/cuda/cuda.h"
 
 #include <stdio.h>
 
@@ -201,7 +201,7 @@ gordian_status compose_gpu_rows(const struct compose_bench *compose)
     struct gpu_info info;
     if (!compose->cuda)
         return GORDIAN_OK;
-    gordian_status status = cuda_open_device(&gpu.gpu, &bench->memory, bench->error);
+    gordian_status status = gpu_open_default(&gpu.gpu, &bench->memory, bench->error);
     if (status != GORDIAN_OK)
         return status;
     gpu_get_info(gpu.gpu, &info);

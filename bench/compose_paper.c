@@ -130,12 +130,13 @@ static gordian_status add_row(struct bench *bench, const struct paper *paper,
     run.alone = true;
     run.states = 16;
     run.transitions = 240;
-    bench_progress(bench, "compose: the thesis's %u products, %s", paper->iterations, engine->name);
+    bench_progress(bench, "compose: the thesis's %u products, %s", paper->iterations,
+                   engine->about.name);
     gordian_status status = bench_measure(bench, &side, 1, &effort);
     compose_side_free(&run);
     if (status != GORDIAN_OK)
         return status;
-    return add_result(bench, paper, engine->name, &side);
+    return add_result(bench, paper, engine->about.name, &side);
 }
 
 gordian_status compose_paper_rows(const struct compose_bench *compose)

@@ -2,8 +2,8 @@
  * done to the product afterwards. */
 #include "base/error.h"
 #include "compose.h"
-#include "compose/graph.h"
-#include "compose/operations.h"
+#include "compose/graph/graph.h"
+#include "compose/graph/operations.h"
 
 #include <stdio.h>
 

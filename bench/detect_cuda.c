@@ -3,7 +3,7 @@
 #include "detect_cuda.h"
 
 #include "base/error.h"
-#include "detect/cuda.h"
+#include "detect/cuda/cuda.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -364,11 +364,11 @@ gordian_status detect_cuda_rows(struct bench *bench)
     if (!bench_wants(bench, "cuda"))
         return GORDIAN_OK;
     const char *why;
-    if (!detect_available(&detect_cuda, &why))
+    if (!gpu_available(&why))
         return bench_skip(bench, "detect/cuda", why);
     struct cuda_bench cuda = {.bench = bench};
     struct gpu *gpu;
-    gordian_status status = cuda_open_device(&gpu, &bench->memory, bench->error);
+    gordian_status status = gpu_open_default(&gpu, &bench->memory, bench->error);
     if (status != GORDIAN_OK)
         return status;
     gpu_get_info(gpu, &cuda.info);

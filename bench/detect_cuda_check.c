@@ -3,9 +3,9 @@
 
 #include "base/error.h"
 #include "base/random.h"
-#include "detect/check_cuda.h"
-#include "detect/cuda.h"
-#include "detect/snapshot.h"
+#include "detect/check/cuda.h"
+#include "detect/check/snapshot.h"
+#include "detect/cuda/cuda.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -181,7 +181,7 @@ gordian_status cuda_check_rows(const struct cuda_bench *cuda)
         {"two-units-dead", "ring", 1000000, 0, true},
     };
     struct gpu *gpu;
-    gordian_status status = cuda_open_device(&gpu, &cuda->bench->memory, cuda->bench->error);
+    gordian_status status = gpu_open_default(&gpu, &cuda->bench->memory, cuda->bench->error);
     if (status != GORDIAN_OK)
         return status;
     for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++)

@@ -4,8 +4,8 @@
 
 #include "base/bits.h"
 #include "base/error.h"
-#include "detect/cuda.h"
-#include "detect/cuda_lmdda.h"
+#include "detect/cuda/cuda.h"
+#include "detect/cuda/lmdda.h"
 #include "detect/system.h"
 
 #include <stdio.h>
@@ -177,7 +177,7 @@ static gordian_status all_reach_rows(const struct cuda_bench *cuda)
         {65536, CUDA_FULL, false, 2e6},
     };
     struct gpu *gpu;
-    gordian_status status = cuda_open_device(&gpu, &cuda->bench->memory, cuda->bench->error);
+    gordian_status status = gpu_open_default(&gpu, &cuda->bench->memory, cuda->bench->error);
     if (status != GORDIAN_OK)
         return status;
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)

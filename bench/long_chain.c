@@ -4,7 +4,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/random.h"
-#include "detect/cuda.h"
+#include "detect/cuda/cuda.h"
 #include "detect/system.h"
 
 static double since(uint64_t start)
@@ -58,7 +58,7 @@ static gordian_status request(struct long_chain *chain, uint32_t process, uint32
         gordian_request(chain->system, process, resource, units, &outcome, error);
     if (status == GORDIAN_OK && outcome != expected)
         return fail(error, GORDIAN_INPUT, "%s: p%u requests q%u of a chain of %u: %s, not %s",
-                    chain->system->engine->name, process, resource, chain->length,
+                    chain->system->engine->about.name, process, resource, chain->length,
                     gordian_outcome_text(outcome), gordian_outcome_text(expected));
     return status;
 }
@@ -144,7 +144,7 @@ gordian_status long_chain_release(struct long_chain *chain, uint32_t resource, d
     const uint32_t *served = gordian_served(chain->system, &count);
     if (status == GORDIAN_OK && (count != 1 || served[0] != resource - 1))
         return fail(error, GORDIAN_INPUT, "%s: the release of q%u of a chain serves somebody else",
-                    chain->system->engine->name, resource);
+                    chain->system->engine->about.name, resource);
     return status;
 }
 

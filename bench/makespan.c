@@ -30,15 +30,10 @@ const char *makespan_case_name(char buffer[16], uint32_t warps, uint32_t schedul
 
 static gordian_status device_rows(struct bench *bench)
 {
-    for (size_t i = 0; makespan_engines[i]; i++) {
-        const char *why = NULL;
-        if (strcmp(makespan_engines[i]->name, "cuda") != 0)
-            continue;
-        if (makespan_engines[i]->available && !makespan_engines[i]->available(&why))
-            return bench_skip(bench, "makespan/*/cuda", why);
-        return makespan_cuda_rows(bench);
-    }
-    return GORDIAN_OK;
+    const char *why = NULL;
+    if (!engine_usable(&makespan_cuda.about, NULL, &why))
+        return bench_skip(bench, "makespan/*/cuda", why);
+    return makespan_cuda_rows(bench);
 }
 
 gordian_status bench_makespan(struct bench *bench)

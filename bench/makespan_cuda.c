@@ -3,11 +3,11 @@
 #include "makespan_cuda.h"
 
 #include "base/error.h"
-#include "detect/cuda.h"
+#include "detect/cuda/cuda.h"
 #include "makespan.h"
-#include "makespan/cuda.h"
-#include "makespan/cuda_chains.h"
-#include "makespan/cuda_sweep.h"
+#include "makespan/cuda/chains.h"
+#include "makespan/cuda/cuda.h"
+#include "makespan/cuda/sweep.h"
 
 #include <stdio.h>
 
@@ -207,7 +207,7 @@ gordian_status makespan_cuda_rows(struct bench *bench)
 {
     struct device device = {.bench = bench};
     struct gpu_info info;
-    gordian_status status = cuda_open_device(&device.gpu, &bench->memory, bench->error);
+    gordian_status status = gpu_open_default(&device.gpu, &bench->memory, bench->error);
     if (status != GORDIAN_OK)
         return status;
     gpu_get_info(device.gpu, &info);

@@ -1,10 +1,10 @@
 /* Any bytes as a .treo, .ca or .aut text: it is read or refused with a place; what is read survives
  * being written and read again. */
 #include "base/output.h"
-#include "compose/aut.h"
-#include "compose/ca.h"
+#include "compose/format/aut.h"
+#include "compose/format/ca.h"
 #include "compose/plain_product.h"
-#include "compose/treo.h"
+#include "compose/treo/treo.h"
 #include "fuzz.h"
 
 #include <string.h>

@@ -37,10 +37,11 @@ gordian_status gordian_bank_open(gordian_bank **out, const gordian_bank_options 
         options = &defaults;
     }
     *out = NULL;
-    const struct avoid_engine *engine;
-    gordian_status status = avoid_choose(options->engine, &engine, error);
+    const struct engine *chosen;
+    gordian_status status = engine_choose(&avoid_family, options->engine, NULL, &chosen, error);
     if (status)
         return status;
+    const struct avoid_engine *engine = (const struct avoid_engine *)chosen;
     gordian_allocator memory = memory_allocator(options->allocator);
     gordian_bank *bank = memory_zeroed(&memory, sizeof *bank);
     if (!bank)

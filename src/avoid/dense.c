@@ -292,8 +292,12 @@ static void dense_sequence(void *engine, uint32_t *processes)
 }
 
 const struct avoid_engine avoid_dense = {
-    .name = "dense",
-    .summary = "the banker's algorithm in rounds over full matrices; the oracle",
+    .about =
+        {
+            .name = "dense",
+            .summary = "the banker's algorithm in rounds over full matrices; the oracle",
+            .dense = true,
+        },
     .open = dense_open,
     .close = dense_close,
     .prepare = dense_prepare,

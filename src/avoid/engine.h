@@ -16,13 +16,10 @@
 #define GORDIAN_AVOID_ENGINE_H
 
 #include "avoid/ledger.h"
+#include "base/engine.h"
 
 struct avoid_engine {
-    const char *name;
-    const char *summary;
-
-    /* Usable on this machine? If not, why. NULL: always. */
-    bool (*available)(const char **why);
+    struct engine about; /* each takes every problem */
 
     /* The ledger outlives the engine, which only reads it. It may already have processes and
      * resources in it (an engine that takes over from another). */
@@ -67,16 +64,7 @@ struct avoid_engine {
 extern const struct avoid_engine avoid_holt;  /* the default */
 extern const struct avoid_engine avoid_dense; /* the published algorithm: the oracle */
 
-/* All engines, NULL at the end. */
-extern const struct avoid_engine *const avoid_engines[];
-
-static inline bool avoid_available(const struct avoid_engine *engine, const char **why)
-{
-    return !engine->available || engine->available(why);
-}
-
-/* The engine of that name, or the best one for "auto". */
-gordian_status avoid_choose(const char *name, const struct avoid_engine **engine,
-                            gordian_error *error);
+/* Of struct avoid_engine. */
+extern const struct engine_family avoid_family;
 
 #endif

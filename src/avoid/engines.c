@@ -1,30 +1,9 @@
 /* The table of engines. */
-#include "avoid/cuda.h"
+#include "avoid/cuda/cuda.h"
 #include "avoid/engine.h"
 
-#include "base/error.h"
+/* `holt` takes every size and is the fastest for nearly every load: docs/performance.md. */
+static const struct engine *const avoid_engines[] = {&avoid_holt.about, &avoid_cuda.about,
+                                                     &avoid_dense.about, NULL};
 
-#include <string.h>
-
-const struct avoid_engine *const avoid_engines[] = {&avoid_holt, &avoid_cuda, &avoid_dense, NULL};
-
-gordian_status avoid_choose(const char *name, const struct avoid_engine **engine,
-                            gordian_error *error)
-{
-    /* `holt` takes every size and is the fastest for nearly every load: docs/performance.md. */
-    if (!name || strcmp(name, "auto") == 0) {
-        *engine = &avoid_holt;
-        return GORDIAN_OK;
-    }
-    for (size_t i = 0; avoid_engines[i]; i++) {
-        const char *why;
-        if (strcmp(avoid_engines[i]->name, name) != 0)
-            continue;
-        if (!avoid_available(avoid_engines[i], &why))
-            return fail(error, GORDIAN_UNAVAILABLE, "engine '%s' is not available: %s", name, why);
-        *engine = avoid_engines[i];
-        return GORDIAN_OK;
-    }
-    return fail(error, GORDIAN_UNAVAILABLE,
-                "there is no engine '%s' for avoidance: 'gordian info' lists them", name);
-}
+const struct engine_family avoid_family = {"avoid", "avoidance", avoid_engines};

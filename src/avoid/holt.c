@@ -300,8 +300,11 @@ static void holt_sequence(void *engine, uint32_t *processes)
 }
 
 const struct avoid_engine avoid_holt = {
-    .name = "holt",
-    .summary = "keeps a safe order, searches for another where it does not serve",
+    .about =
+        {
+            .name = "holt",
+            .summary = "keeps a safe order, searches for another where it does not serve",
+        },
     .open = holt_open,
     .close = holt_close,
     .prepare = holt_prepare,

@@ -8,7 +8,7 @@
 
 const char *gordian_bank_engine_name(const gordian_bank *bank)
 {
-    return bank->engine->name; /* never changes: no lock */
+    return bank->engine->about.name; /* never changes: no lock */
 }
 
 const char *gordian_bank_engine_note(gordian_bank *bank, char *buffer, size_t size)

@@ -1,10 +1,9 @@
 #include "cli/cli.h"
 
-#include "cli/style.h"
-
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -81,6 +80,20 @@ void cli_say_at(struct cli *cli, const char *file, uint64_t line, uint64_t colum
     fprintf(stderr, ":%llu:%llu: error: ", (unsigned long long)line, (unsigned long long)column);
     print_safely(stderr, message);
     fputc('\n', stderr);
+}
+
+static bool wants_color(const struct cli *cli)
+{
+    if (cli->color != COLOR_AUTO)
+        return cli->color == COLOR_ALWAYS;
+    const char *no_color = getenv("NO_COLOR"), *terminal = getenv("TERM");
+    return cli->out_is_terminal && !(no_color && *no_color) &&
+           !(terminal && strcmp(terminal, "dumb") == 0);
+}
+
+struct style cli_style(const struct cli *cli)
+{
+    return style_make(wants_color(cli));
 }
 
 int cli_misuse(struct cli *cli, const char *format, ...)

@@ -13,6 +13,7 @@
 #include "base/output.h"
 #include "cli/options.h"
 #include "cli/progress.h"
+#include "show/style.h"
 
 #include <gordian/gordian.h>
 
@@ -58,6 +59,9 @@ struct cli {
 };
 
 void cli_init(struct cli *cli);
+
+/* Colours: as --color says; on "auto" when stdout is a terminal and NO_COLOR is not set. */
+struct style cli_style(const struct cli *cli);
 
 /* Parses the command's own options (ending in one without a name) and the
  * common ones, and serves --help and --version. On success the operands come

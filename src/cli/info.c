@@ -1,8 +1,8 @@
 /* gordian info: this program, this machine, its GPUs, and which engines run here. */
 #include "base/machine.h"
 #include "cli/commands.h"
-#include "cli/run.h"
-#include "cli/style.h"
+#include "cli/run/run.h"
+#include "show/style.h"
 
 #include <string.h>
 
@@ -147,7 +147,7 @@ static void write_serve(struct cli *cli, const struct style *style)
 
 static void write_text(struct cli *cli, const struct machine *machine)
 {
-    struct style style = style_of(cli);
+    struct style style = cli_style(cli);
     struct output *out = &cli->out;
     output_format(out, "gordian   %s, commit %s\n", gordian_version(), GORDIAN_BUILD_COMMIT);
     output_format(out, "compiler  %s\n", GORDIAN_BUILD_COMPILER);

@@ -2,8 +2,9 @@
  * gordian-mpi: the same commands, under mpirun. Rank 0 is the gordian everybody knows, with the
  * engine `mpi` for composition and for makespans; the other ranks work for it.
  */
-#include "compose/mpi.h"
+#include "compose/mpi/mpi.h"
 #include "makespan/mpi.h"
+#include "ranks/ranks.h"
 
 #include <mpi.h>
 #include <stdio.h>
@@ -25,10 +26,14 @@ static void on_error(MPI_Comm *comm, int *code, ...)
     MPI_Abort(*comm, EXIT_BROKEN);
 }
 
+static void (*const services[RANKS_SERVICES])(void) = {
+    [RANKS_COMPOSE] = compose_mpi_serve,
+    [RANKS_MAKESPAN] = makespan_mpi_serve,
+};
+
 int main(int argc, char **argv)
 {
     MPI_Errhandler handler;
-    gordian_error error = {0};
     int rank, code = 0;
     MPI_Init(&argc, &argv);
     MPI_Comm_create_errhandler(on_error, &handler);
@@ -38,10 +43,9 @@ int main(int argc, char **argv)
         /* Our output may go to a terminal that mpirun has made for it, wherever mpirun's goes. */
         setenv("NO_COLOR", "1", 0);
         code = gordian_main(argc, argv);
-        mpi_dismiss();
+        ranks_call(RANKS_DISMISSED);
     } else {
-        while (mpi_serve(&error) == GORDIAN_END)
-            makespan_mpi_serve();
+        ranks_serve(services);
     }
     MPI_Errhandler_free(&handler);
     MPI_Finalize();

@@ -17,10 +17,10 @@
  */
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/meter.h"
 #include "compose/engines.h"
-#include "compose/explicit.h"
-#include "compose/meter.h"
-#include "compose/operations.h"
+#include "compose/graph/explicit.h"
+#include "compose/graph/operations.h"
 
 #include <string.h>
 
@@ -177,10 +177,9 @@ static gordian_status multiply(struct matrix *product, const struct matrix *left
 
 /* ------------------------------------------------------------------ the engine */
 
-static bool supports(const struct circuit *circuit, const struct compose_options *options,
-                     const char **why)
+static bool dense_supports(const void *asked, const char **why)
 {
-    (void)options;
+    const struct circuit *circuit = ((const struct compose_problem *)asked)->circuit;
     if (circuit->whole_fits && circuit->whole <= DENSE_STATES_MAX)
         return true;
     *why = "it holds the whole matrix: at most 4096 combinations of local states";
@@ -287,14 +286,15 @@ static gordian_status compose(const struct circuit *circuit, const struct compos
     return status;
 }
 
-static gordian_status run(const struct circuit *circuit, const struct compose_options *options,
-                          const struct compose_sink *sink, struct compose_result *result,
-                          gordian_error *error)
+static gordian_status dense_run(const struct circuit *circuit,
+                                const struct compose_options *options,
+                                const struct compose_sink *sink, struct compose_result *result,
+                                gordian_error *error)
 {
     struct meter meter;
     const char *why;
     *result = (struct compose_result){.allocator = memory_allocator(options->allocator)};
-    if (!supports(circuit, options, &why))
+    if (!dense_supports(&(struct compose_problem){circuit, options}, &why))
         return fail(error, GORDIAN_UNAVAILABLE, "engine 'dense' is not available: %s", why);
     gordian_status status = compose_take_order(circuit, options, result, error);
     if (status != GORDIAN_OK)
@@ -306,7 +306,7 @@ static gordian_status run(const struct circuit *circuit, const struct compose_op
         status = GORDIAN_OK;
     }
     result->memory = meter.most;
-    result->engine = compose_dense.name;
+    result->engine = compose_dense.about.name;
     meter_close(&meter);
     if (status != GORDIAN_OK)
         compose_result_free(result);
@@ -314,8 +314,11 @@ static gordian_status run(const struct circuit *circuit, const struct compose_op
 }
 
 const struct compose_engine compose_dense = {
-    .name = "dense",
-    .summary = "the paper's matrix of all pairs of states; small circuits; the oracle",
-    .supports = supports,
-    .run = run,
+    .about =
+        {
+            .name = "dense",
+            .summary = "the paper's matrix of all pairs of states; small circuits; the oracle",
+            .supports = dense_supports,
+        },
+    .run = dense_run,
 };

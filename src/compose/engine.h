@@ -20,6 +20,7 @@
 #ifndef GORDIAN_COMPOSE_ENGINE_H
 #define GORDIAN_COMPOSE_ENGINE_H
 
+#include "base/engine.h"
 #include "compose/circuit.h"
 
 struct compose_progress {
@@ -112,14 +113,14 @@ struct compose_sink {
     gordian_status (*row)(void *context, const struct compose_row *row, gordian_error *error);
 };
 
+/* What an engine can be asked to do: compose this circuit in this way. */
+struct compose_problem {
+    const struct circuit *circuit;
+    const struct compose_options *options;
+};
+
 struct compose_engine {
-    const char *name;
-    const char *summary;
-    /* Usable on this machine? If not, why. NULL: always. */
-    bool (*available)(const char **why);
-    /* Can it compose this circuit in this way? If not, why. NULL: all of them. */
-    bool (*supports)(const struct circuit *circuit, const struct compose_options *options,
-                     const char **why);
+    struct engine about; /* a problem is a const struct compose_problem * */
     /* `sink` NULL: nothing is delivered. *result is filled on GORDIAN_OK, also when a limit stopped
      * the run; compose_result_free frees what is in it. On failure it is empty. */
     gordian_status (*run)(const struct circuit *circuit, const struct compose_options *options,
@@ -127,8 +128,8 @@ struct compose_engine {
                           gordian_error *error);
 };
 
-/* All engines, NULL at the end. */
-extern const struct compose_engine *const compose_engines[];
+/* Of struct compose_engine. */
+extern const struct engine_family compose_family;
 
 /* The engine of that name, or the best for this circuit for "auto". */
 gordian_status compose_choose(const char *name, const struct circuit *circuit,

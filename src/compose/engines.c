@@ -3,24 +3,19 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "compose/operations.h"
+#include "compose/graph/operations.h"
 
 #include <string.h>
 
 /* The best come first: `auto` is the first that can, but for a GPU (auto_run). */
-const struct compose_engine *const compose_engines[] = {
+static const struct engine *const compose_engines[] = {
 #ifdef GORDIAN_MPI
-    &compose_mpi, /* a part of gordian-mpi only */
+    &compose_mpi.about, /* a part of gordian-mpi only */
 #endif
-    &compose_cpu, &compose_dense, &compose_cuda, NULL,
+    &compose_cpu.about, &compose_dense.about, &compose_cuda.about, NULL,
 };
 
-static bool usable(const struct compose_engine *engine, const struct circuit *circuit,
-                   const struct compose_options *options, const char **why)
-{
-    return (!engine->available || engine->available(why)) &&
-           (!engine->supports || engine->supports(circuit, options, why));
-}
+const struct engine_family compose_family = {"compose", "composition", compose_engines};
 
 /* ------------------------------------------------------------------ a GPU or not */
 
@@ -59,39 +54,36 @@ static gordian_status auto_run(const struct circuit *circuit, const struct compo
 }
 
 static const struct compose_engine cpu_then_cuda = {
-    .name = "auto",
-    .summary = "the CPU for few states, the GPU for many",
+    .about =
+        {
+            .name = "auto",
+            .summary = "the CPU for few states, the GPU for many",
+        },
     .run = auto_run,
 };
 
-static bool may_pay_on_gpu(const struct circuit *circuit, const struct compose_options *options)
+static bool may_pay_on_gpu(const struct compose_problem *problem)
 {
     const char *why;
+    const struct circuit *circuit = problem->circuit;
+    const struct compose_options *options = problem->options;
     bool many = !circuit->whole_fits || circuit->whole > MANY_COMBINATIONS;
     bool limited = options->max_states > 0 && options->max_states <= FIRST_STATES;
-    return many && !limited && !options->full && usable(&compose_cuda, circuit, options, &why);
+    return many && !limited && !options->full && engine_usable(&compose_cuda.about, problem, &why);
 }
 
 gordian_status compose_choose(const char *name, const struct circuit *circuit,
                               const struct compose_options *options,
                               const struct compose_engine **engine, gordian_error *error)
 {
-    const char *why = "";
-    bool any = !name || strcmp(name, "auto") == 0;
-    for (size_t i = 0; compose_engines[i]; i++) {
-        if (any ? !usable(compose_engines[i], circuit, options, &why)
-                : strcmp(compose_engines[i]->name, name) != 0)
-            continue;
-        if (!usable(compose_engines[i], circuit, options, &why))
-            return fail(error, GORDIAN_UNAVAILABLE, "engine '%s' is not available: %s", name, why);
-        bool either = any && compose_engines[i] == &compose_cpu && may_pay_on_gpu(circuit, options);
-        *engine = either ? &cpu_then_cuda : compose_engines[i];
-        return GORDIAN_OK;
-    }
-    if (any)
-        return fail(error, GORDIAN_UNAVAILABLE, "no engine can compose this: %s", why);
-    return fail(error, GORDIAN_UNAVAILABLE,
-                "there is no engine '%s' for composition: 'gordian info' lists them", name);
+    const struct engine *chosen;
+    const struct compose_problem problem = {circuit, options};
+    gordian_status status = engine_choose(&compose_family, name, &problem, &chosen, error);
+    if (status != GORDIAN_OK)
+        return status;
+    bool either = engine_any(name) && chosen == &compose_cpu.about && may_pay_on_gpu(&problem);
+    *engine = either ? &cpu_then_cuda : (const struct compose_engine *)chosen;
+    return GORDIAN_OK;
 }
 
 gordian_status compose_take_order(const struct circuit *circuit,

@@ -2,7 +2,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "compose/engine.h"
-#include "compose/operations.h"
+#include "compose/graph/operations.h"
 
 /* The first factors of an order, as a circuit of their own: everything is borrowed from the whole
  * but what depends on who is in it. Names that nobody in it has simply never fire. */

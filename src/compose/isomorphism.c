@@ -3,7 +3,7 @@
  * tried. The mapping found is checked arc by arc, so a clash of hashes can cost time but never give
  * a wrong yes. */
 #include "base/error.h"
-#include "compose/graph.h"
+#include "compose/graph/graph.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -5,7 +5,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/output.h"
-#include "compose/ca.h"
+#include "compose/format/ca.h"
 
 #include <stdio.h>
 #include <string.h>

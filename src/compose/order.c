@@ -2,7 +2,7 @@
 #include "base/bits.h"
 #include "base/error.h"
 #include "base/memory.h"
-#include "compose/operations.h"
+#include "compose/graph/operations.h"
 
 #include <string.h>
 

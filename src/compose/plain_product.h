@@ -7,7 +7,7 @@
 #define GORDIAN_COMPOSE_PLAIN_PRODUCT_H
 
 #include "compose/circuit.h"
-#include "compose/graph.h"
+#include "compose/graph/graph.h"
 
 #define PLAIN_STATES_MAX (1u << 22)
 #define PLAIN_STEPS_MAX  (1u << 24)

@@ -8,7 +8,7 @@
 #ifndef GORDIAN_COMPOSE_SCENE_H
 #define GORDIAN_COMPOSE_SCENE_H
 
-#include "compose/packing.h"
+#include "compose/packed/packing.h"
 
 struct enabled {
     const struct patch *patches;

@@ -4,7 +4,7 @@
 #include "base/memory.h"
 #include "base/output.h"
 #include "compose/engine.h"
-#include "compose/graph.h"
+#include "compose/graph/graph.h"
 
 #include <string.h>
 

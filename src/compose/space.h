@@ -13,7 +13,7 @@
 #ifndef GORDIAN_COMPOSE_SPACE_H
 #define GORDIAN_COMPOSE_SPACE_H
 
-#include "compose/packing.h"
+#include "compose/packed/packing.h"
 
 #include <stdatomic.h>
 

@@ -16,16 +16,11 @@
 #ifndef GORDIAN_DETECT_ENGINE_H
 #define GORDIAN_DETECT_ENGINE_H
 
+#include "base/engine.h"
 #include "rag/rag.h"
 
 struct detect_engine {
-    const char *name;
-    const char *summary;
-
-    /* Usable on this machine? If not, why. NULL: always. */
-    bool (*available)(const char **why);
-    /* Can it judge systems of this model? If not, why. NULL: all of them. */
-    bool (*supports)(gordian_model model, const char **why);
+    struct engine about; /* a problem is a model: const gordian_model * */
 
     /* The graph outlives the engine, which reads it; only `sparse` also writes the fields of its
      * records that rag.h sets apart for it. */
@@ -88,22 +83,7 @@ extern const struct detect_engine detect_sparse; /* the default */
 extern const struct detect_engine detect_matrix; /* OSDDA and LMDDA on bit matrices */
 extern const struct detect_engine detect_reduce; /* plain reduction: the oracle */
 
-static inline bool detect_available(const struct detect_engine *engine, const char **why)
-{
-    return !engine->available || engine->available(why);
-}
-
-static inline bool detect_supports(const struct detect_engine *engine, gordian_model model,
-                                   const char **why)
-{
-    return !engine->supports || engine->supports(model, why);
-}
-
-/* All engines, NULL at the end. */
-extern const struct detect_engine *const detect_engines[];
-
-/* The engine of that name, or the best one for "auto". */
-gordian_status detect_choose(const char *name, const struct detect_engine **engine,
-                             gordian_error *error);
+/* Of struct detect_engine. */
+extern const struct engine_family detect_family;
 
 #endif

@@ -11,15 +11,9 @@ struct matrix_engine {
     void *state;
 };
 
-static bool matrix_available(const char **why)
+bool matrix_supports(const void *model, const char **why)
 {
-    (void)why;
-    return true;
-}
-
-static bool matrix_supports(gordian_model model, const char **why)
-{
-    if (model != GORDIAN_GENERAL)
+    if (*(const gordian_model *)model != GORDIAN_GENERAL)
         return true;
     *why = "a request for several units or resources has to wait: only sparse and reduce judge "
            "that";
@@ -52,7 +46,7 @@ static gordian_status matrix_prepare(void *engine, gordian_model model, uint32_t
 {
     struct matrix_engine *e = engine;
     const char *why = NULL;
-    if (!matrix_supports(model, &why))
+    if (!matrix_supports(&model, &why))
         return fail(error, GORDIAN_UNAVAILABLE, "engine matrix: %s", why);
     const struct matrix_method *method =
         model == GORDIAN_SINGLE_UNIT ? &matrix_osdda : &matrix_lmdda;
@@ -170,10 +164,14 @@ static gordian_status matrix_row(const void *engine, gordian_matrix which, uint3
 }
 
 const struct detect_engine detect_matrix = {
-    .name = "matrix",
-    .summary = "OSDDA and LMDDA on bit matrices: the papers' methods, every matrix readable",
-    .available = matrix_available,
-    .supports = matrix_supports,
+    .about =
+        {
+            .name = "matrix",
+            .summary =
+                "OSDDA and LMDDA on bit matrices: the papers' methods, every matrix readable",
+            .supports = matrix_supports,
+            .dense = true,
+        },
     .open = matrix_open,
     .close = matrix_close,
     .prepare = matrix_prepare,

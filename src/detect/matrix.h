@@ -118,4 +118,7 @@ struct matrix_method {
 extern const struct matrix_method matrix_osdda;
 extern const struct matrix_method matrix_lmdda;
 
+/* Any model but the general one (a problem, as the table of engines asks). */
+bool matrix_supports(const void *model, const char **why);
+
 #endif

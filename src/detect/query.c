@@ -163,7 +163,7 @@ gordian_status gordian_matrix_get(const gordian_system *system, gordian_matrix m
 {
     if (!system->engine->matrix_get)
         return fail(error, GORDIAN_UNAVAILABLE, "engine '%s' keeps no matrices",
-                    system->engine->name);
+                    system->engine->about.name);
     return system->engine->matrix_get(system->state, matrix, row, column, value, error);
 }
 
@@ -172,7 +172,7 @@ gordian_status gordian_matrix_row(const gordian_system *system, gordian_matrix m
 {
     if (!system->engine->matrix_row)
         return fail(error, GORDIAN_UNAVAILABLE, "engine '%s' keeps no matrices",
-                    system->engine->name);
+                    system->engine->about.name);
     return system->engine->matrix_row(system->state, matrix, row, words, count, error);
 }
 

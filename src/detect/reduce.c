@@ -151,8 +151,11 @@ static gordian_status reduce_deadlocked(void *engine, uint64_t *set, gordian_err
 }
 
 const struct detect_engine detect_reduce = {
-    .name = "reduce",
-    .summary = "reduces the whole graph after every event; plain, slow, the oracle",
+    .about =
+        {
+            .name = "reduce",
+            .summary = "reduces the whole graph after every event; plain, slow, the oracle",
+        },
     .open = reduce_open,
     .close = reduce_close,
     .prepare = reduce_prepare,

@@ -62,8 +62,11 @@ static const struct detect_engine *sparse_refine(gordian_model model)
 }
 
 const struct detect_engine detect_sparse = {
-    .name = "sparse",
-    .summary = "keeps the graph sparsely and answers step by step; the default",
+    .about =
+        {
+            .name = "sparse",
+            .summary = "keeps the graph sparsely and answers step by step; the default",
+        },
     .open = sparse_open,
     .close = sparse_close,
     .prepare = sparse_prepare,

@@ -24,10 +24,11 @@ gordian_status gordian_open(gordian_system **out, const gordian_options *options
         options = &defaults;
     }
     *out = NULL;
-    const struct detect_engine *engine;
-    gordian_status status = detect_choose(options->engine, &engine, error);
+    const struct engine *chosen;
+    gordian_status status = engine_choose(&detect_family, options->engine, NULL, &chosen, error);
     if (status)
         return status;
+    const struct detect_engine *engine = (const struct detect_engine *)chosen;
     gordian_allocator memory = memory_allocator(options->allocator);
     gordian_system *system = memory_zeroed(&memory, sizeof *system);
     if (!system)
@@ -66,7 +67,7 @@ void gordian_close(gordian_system *system)
 
 const char *gordian_engine_name(const gordian_system *system)
 {
-    return system->engine->name;
+    return system->engine->about.name;
 }
 
 const char *gordian_engine_note(const gordian_system *system)
@@ -84,9 +85,9 @@ static gordian_status prepare(gordian_system *system, gordian_model model, uint3
                               uint32_t resources, gordian_error *error)
 {
     const char *why;
-    if (!detect_supports(system->engine, model, &why))
+    if (!engine_usable(&system->engine->about, &model, &why))
         return fail(error, GORDIAN_UNAVAILABLE, "engine '%s' cannot judge this system: %s",
-                    system->engine->name, why);
+                    system->engine->about.name, why);
     if (system->engine->prepare) {
         gordian_status status =
             system->engine->prepare(system->state, model, processes, resources, error);

@@ -1,8 +1,32 @@
-/* The public list of devices. */
+/* The device that engines take by default, and the public list of devices. */
 #include "gpu/gpu.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+static bool emulator_wanted(void)
+{
+    const char *value = getenv("GORDIAN_EMULATE_GPU");
+    return value && strcmp(value, "1") == 0;
+}
+
+bool gpu_available(const char **why)
+{
+    /* The reason has to live somewhere after this returns; a thread asks for itself. */
+    static _Thread_local char reason[256];
+    if (emulator_wanted() || gpu_count(reason, sizeof reason))
+        return true;
+    *why = reason;
+    return false;
+}
+
+gordian_status gpu_open_default(struct gpu **out, const gordian_allocator *memory,
+                                gordian_error *error)
+{
+    return emulator_wanted() ? gpu_open_emulator(out, memory, error)
+                             : gpu_open(out, 0, memory, error);
+}
 
 gordian_status gordian_device(size_t index, gordian_device_info *info)
 {

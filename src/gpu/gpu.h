@@ -42,6 +42,12 @@ unsigned gpu_count(char *why, size_t size);
  * name and the capability are filled in if they are known). */
 gordian_status gpu_describe(unsigned index, struct gpu_info *info, gordian_error *error);
 
+/* The device that engines work on by default: the first GPU, or the emulator if
+ * GORDIAN_EMULATE_GPU=1. Is there one, and if not, why (valid until the thread asks again)? */
+bool gpu_available(const char **why);
+gordian_status gpu_open_default(struct gpu **out, const gordian_allocator *memory,
+                                gordian_error *error);
+
 /* Opens device `index`, or the emulator. On failure *out is NULL. */
 gordian_status gpu_open(struct gpu **out, unsigned index, const gordian_allocator *memory,
                         gordian_error *error);

@@ -167,7 +167,10 @@ static gordian_status run(const struct makespan_model *model,
 }
 
 const struct makespan_engine makespan_anneal = {
-    .name = "anneal",
-    .summary = "simulated annealing on CPU threads: a schedule, and a bound in closed form",
+    .about =
+        {
+            .name = "anneal",
+            .summary = "simulated annealing on CPU threads: a schedule, and a bound in closed form",
+        },
     .run = run,
 };

@@ -1,9 +1,9 @@
-/* Annealing on CPU threads: chains (chain.h), and many of them. */
+/* Annealing on CPU threads: chains (gpu/kernels/makespan_chain.h), and many of them. */
 #ifndef GORDIAN_MAKESPAN_ANNEAL_H
 #define GORDIAN_MAKESPAN_ANNEAL_H
 
-#include "compose/team.h"
-#include "makespan/chain.h"
+#include "base/team.h"
+#include "gpu/kernels/makespan_chain.h"
 #include "makespan/evaluate.h"
 #include "makespan/watch.h"
 

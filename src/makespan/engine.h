@@ -14,6 +14,7 @@
 #ifndef GORDIAN_MAKESPAN_ENGINE_H
 #define GORDIAN_MAKESPAN_ENGINE_H
 
+#include "base/engine.h"
 #include "makespan/schedule.h"
 
 /* The options, the progress and why it stopped are the public ones; memory comes from where the
@@ -42,13 +43,7 @@ gordian_status makespan_result_take(struct makespan_result *result,
                                     gordian_error *error);
 
 struct makespan_engine {
-    const char *name;
-    const char *summary;
-    /* Usable on this machine? If not, why. NULL: always. */
-    bool (*available)(const char **why);
-    /* Can it take this model with these options? If not, why. NULL: all of them. */
-    bool (*supports)(const struct makespan_model *model, const gordian_makespan_options *options,
-                     const char **why);
+    struct engine about; /* a problem is a model: const struct makespan_model * */
     /* *result is filled on GORDIAN_OK, also when a limit stopped the run; makespan_result_free
      * frees what is in it. On failure it is empty. */
     gordian_status (*run)(const struct makespan_model *model,
@@ -56,17 +51,13 @@ struct makespan_engine {
                           gordian_error *error);
 };
 
-/* All engines, NULL at the end. */
-extern const struct makespan_engine *const makespan_engines[];
+extern const struct makespan_engine
+    makespan_anneal; /* anneal.c: see gpu/kernels/makespan_chain.h, anneal.h */
+extern const struct makespan_engine makespan_exact; /* exact.c */
+extern const struct makespan_engine makespan_cuda;  /* cuda.c */
+extern const struct makespan_engine makespan_mpi;   /* mpi.c, in gordian-mpi */
 
-extern const struct makespan_engine makespan_anneal; /* anneal.c: see chain.h, anneal.h */
-extern const struct makespan_engine makespan_exact;  /* exact.c */
-extern const struct makespan_engine makespan_cuda;   /* cuda.c */
-extern const struct makespan_engine makespan_mpi;    /* mpi.c, in gordian-mpi */
-
-/* The engine of that name; for "auto" and NULL the one that fits: exact. */
-gordian_status makespan_choose(const char *name, const struct makespan_model *model,
-                               const gordian_makespan_options *options,
-                               const struct makespan_engine **engine, gordian_error *error);
+/* Of struct makespan_engine. */
+extern const struct engine_family makespan_family;
 
 #endif

@@ -7,42 +7,17 @@
 
 #include <string.h>
 
-const struct makespan_engine *const makespan_engines[] = {
-    &makespan_exact,
-    &makespan_anneal,
-    &makespan_cuda,
+static const struct engine *const makespan_engines[] = {
+    &makespan_exact.about,
+    &makespan_anneal.about,
+    &makespan_cuda.about,
 #ifdef GORDIAN_MPI
-    &makespan_mpi, /* a part of gordian-mpi only */
+    &makespan_mpi.about, /* a part of gordian-mpi only */
 #endif
     NULL,
 };
 
-static bool usable(const struct makespan_engine *engine, const struct makespan_model *model,
-                   const gordian_makespan_options *options, const char **why)
-{
-    return (!engine->available || engine->available(why)) &&
-           (!engine->supports || engine->supports(model, options, why));
-}
-
-gordian_status makespan_choose(const char *name, const struct makespan_model *model,
-                               const gordian_makespan_options *options,
-                               const struct makespan_engine **engine, gordian_error *error)
-{
-    bool any = !name || strcmp(name, "auto") == 0;
-    for (size_t i = 0; makespan_engines[i]; i++) {
-        const char *why;
-        if (!any && strcmp(makespan_engines[i]->name, name) != 0)
-            continue;
-        if (usable(makespan_engines[i], model, options, &why)) {
-            *engine = makespan_engines[i];
-            return GORDIAN_OK;
-        }
-        if (!any)
-            return fail(error, GORDIAN_UNAVAILABLE, "engine '%s' is not available: %s", name, why);
-    }
-    return fail(error, GORDIAN_UNAVAILABLE,
-                "there is no engine '%s' for makespans: 'gordian info' lists them", name);
-}
+const struct engine_family makespan_family = {"makespan", "makespans", makespan_engines};
 
 void makespan_result_free(struct makespan_result *result)
 {

@@ -307,7 +307,10 @@ static gordian_status run(const struct makespan_model *model,
 }
 
 const struct makespan_engine makespan_exact = {
-    .name = "exact",
-    .summary = "certified bounds by abstraction and search on CPU threads, closed if let",
+    .about =
+        {
+            .name = "exact",
+            .summary = "certified bounds by abstraction and search on CPU threads, closed if let",
+        },
     .run = run,
 };

@@ -37,7 +37,7 @@ gordian_status makespan_on_threads(const struct makespan_engine *engine,
     meter_open(&job.meter, &model->memory, options->max_memory);
     status = run_metered(&job, solve, error);
     meter_close(&job.meter);
-    result->engine = engine->name;
+    result->engine = engine->about.name;
     if (status)
         makespan_result_free(result);
     return status;

@@ -2,7 +2,7 @@
 #ifndef GORDIAN_MAKESPAN_JOB_H
 #define GORDIAN_MAKESPAN_JOB_H
 
-#include "compose/team.h"
+#include "base/team.h"
 #include "makespan/watch.h"
 
 struct job {

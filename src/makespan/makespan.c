@@ -103,12 +103,12 @@ gordian_status gordian_makespan_solve(gordian_makespan *makespan,
                                       gordian_makespan_answer *answer, gordian_error *error)
 {
     const struct makespan_model *model = makespan->model;
-    const struct makespan_engine *engine;
+    const struct engine *chosen;
     gordian_makespan_options defaults;
     gordian_makespan_options_init(&defaults);
     options = options ? options : &defaults;
     uint64_t begin = clock_ns();
-    gordian_status status = makespan_choose(options->engine, model, options, &engine, error);
+    gordian_status status = engine_choose(&makespan_family, options->engine, model, &chosen, error);
     if (!status && !makespan->witness) {
         makespan->witness =
             memory_alloc(&makespan->memory, 2 * (size_t)model->work * sizeof(uint32_t));
@@ -116,7 +116,7 @@ gordian_status gordian_makespan_solve(gordian_makespan *makespan,
     }
     struct makespan_result result;
     if (!status)
-        status = engine->run(model, options, &result, error);
+        status = ((const struct makespan_engine *)chosen)->run(model, options, &result, error);
     if (status)
         return status;
     fill_answer(makespan, &result, answer);

@@ -4,8 +4,8 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/memory.h"
-#include "compose/mpi.h"
 #include "makespan/anneal.h"
+#include "ranks/ranks.h"
 
 #include <mpi.h>
 #include <string.h>
@@ -258,7 +258,7 @@ static gordian_status run_shares(const struct makespan_model *model,
                                  uint8_t *order, gordian_error *error)
 {
     struct task task = task_of(model, options);
-    mpi_turn();
+    ranks_call(RANKS_MAKESPAN);
     MPI_Bcast(&task, sizeof task, MPI_BYTE, 0, MPI_COMM_WORLD);
     if (!everywhere(true))
         return fail_memory(error);
@@ -284,7 +284,7 @@ static gordian_status mpi_run(const struct makespan_model *model,
         status = makespan_result_take(result, model, options, order, error);
     if (status == GORDIAN_OK)
         watch_report(&watch, result);
-    result->engine = makespan_mpi.name;
+    result->engine = makespan_mpi.about.name;
     memory_free(&model->memory, order);
     if (status != GORDIAN_OK)
         makespan_result_free(result);
@@ -292,7 +292,10 @@ static gordian_status mpi_run(const struct makespan_model *model,
 }
 
 const struct makespan_engine makespan_mpi = {
-    .name = "mpi",
-    .summary = "simulated annealing over the ranks of an MPI job",
+    .about =
+        {
+            .name = "mpi",
+            .summary = "simulated annealing over the ranks of an MPI job",
+        },
     .run = mpi_run,
 };

@@ -30,8 +30,9 @@ enum order_template {
 void order_fill(const struct makespan_model *model, enum order_template which,
                 struct random *random, uint8_t *order);
 
-/* The plainest evaluation, the oracle of the faster ones (evaluate.h, chain.h): looks through the
- * cycles one by one. `cycles` may be NULL. Only lack of memory makes it fail. */
+/* The plainest evaluation, the oracle of the faster ones (evaluate.h,
+ * gpu/kernels/makespan_chain.h): looks through the cycles one by one. `cycles` may be NULL. Only
+ * lack of memory makes it fail. */
 gordian_status schedule_build(const struct makespan_model *model, const uint8_t *order,
                               uint32_t *cycles, uint32_t *makespan);
 

@@ -20,7 +20,7 @@
 #ifndef GORDIAN_MAKESPAN_SEARCH_H
 #define GORDIAN_MAKESPAN_SEARCH_H
 
-#include "compose/team.h"
+#include "base/team.h"
 #include "makespan/table.h"
 
 struct search {

@@ -11,7 +11,7 @@
 #ifndef GORDIAN_MAKESPAN_TABLE_H
 #define GORDIAN_MAKESPAN_TABLE_H
 
-#include "compose/team.h"
+#include "base/team.h"
 #include "makespan/abstraction.h"
 #include "makespan/watch.h"
 

@@ -1,9 +1,9 @@
 /* What every engine's run keeps an eye on: its limits, the caller's go_on, and the interval so far.
- * Work is done by a team of threads (compose/team.h) while the caller's thread looks in here. */
+ * Work is done by a team of threads (base/team.h) while the caller's thread looks in here. */
 #ifndef GORDIAN_MAKESPAN_WATCH_H
 #define GORDIAN_MAKESPAN_WATCH_H
 
-#include "compose/meter.h"
+#include "base/meter.h"
 #include "makespan/engine.h"
 
 #include <stdatomic.h>

@@ -18,7 +18,7 @@
 #ifndef GORDIAN_PTX_PTX_H
 #define GORDIAN_PTX_PTX_H
 
-#include "compose/text.h"
+#include "base/text.h"
 
 #define PTX_LETTERS    26u                         /* units are named A to Z */
 #define PTX_STRING_MAX GORDIAN_MAKESPAN_MAX_LENGTH /* letters of a path */

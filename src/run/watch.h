@@ -70,7 +70,7 @@ struct wait {
 };
 
 /* A thread that waits looks around first. Another that does so at the same time may rely on it to
- * look again: chain.h tells how. */
+ * look again: gpu/kernels/makespan_chain.h tells how. */
 enum looking { LOOKING_DONE, LOOKING, LOOKING_AGAIN };
 
 enum thread_state { THREAD_FREE, THREAD_RESERVED, THREAD_LIVE };

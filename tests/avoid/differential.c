@@ -7,9 +7,9 @@
  * Many banks, each with its own seed, size and temper; a disagreement ends its bank, is made as
  * short as it gets, and printed.
  */
-#include "avoid/cuda.h"
+#include "avoid/cuda/cuda.h"
 #include "base/memory.h"
-#include "detect/cuda.h"
+#include "detect/cuda/cuda.h"
 #include "duel.h"
 #include "gpu/gpu.h"
 #include "options.h"
@@ -284,10 +284,11 @@ static bool parse_option(const char *name, const char *value, struct settings *s
 static void choose_engines(struct settings *settings)
 {
     const char *why;
-    for (size_t i = 0; avoid_engines[i] && settings->chosen_count < DUEL_ENGINES; i++)
-        if ((!settings->engines || option_lists(settings->engines, avoid_engines[i]->name)) &&
-            avoid_available(avoid_engines[i], &why))
-            settings->chosen[settings->chosen_count++] = avoid_engines[i];
+    const struct engine *const *all = avoid_family.engines;
+    for (size_t i = 0; all[i] && settings->chosen_count < DUEL_ENGINES; i++)
+        if ((!settings->engines || option_lists(settings->engines, all[i]->name)) &&
+            engine_usable(all[i], NULL, &why))
+            settings->chosen[settings->chosen_count++] = (const struct avoid_engine *)all[i];
 }
 
 /* Holding the device keeps its context alive: made anew for every bank, it would take longer than
@@ -298,7 +299,7 @@ static struct gpu *hold_device(const struct settings *settings)
     gordian_allocator memory = memory_allocator(NULL);
     for (size_t i = 0; i < settings->chosen_count; i++)
         if (settings->chosen[i] == &avoid_cuda &&
-            cuda_open_device(&gpu, &memory, NULL) != GORDIAN_OK)
+            gpu_open_default(&gpu, &memory, NULL) != GORDIAN_OK)
             return NULL;
     return gpu;
 }
@@ -314,7 +315,7 @@ static void print_tally(const struct settings *settings, const struct tally *tal
            sum->out_of_turn, sum->served, sum->declined, sum->sequences, sum->tried_all,
            sum->slacks);
     for (size_t i = 0; i < settings->chosen_count; i++)
-        printf(" %s", settings->chosen[i]->name);
+        printf(" %s", settings->chosen[i]->about.name);
     printf("\n%" PRIu64 " passed, %" PRIu64 " failed\n", tally->banks - tally->failed,
            tally->failed);
 }

@@ -33,7 +33,7 @@ bool duel_open(struct duel *duel, const struct duel_options *options)
         gordian_bank_options bank_options;
         gordian_error error;
         gordian_bank_options_init(&bank_options);
-        bank_options.engine = options->engines[e]->name;
+        bank_options.engine = options->engines[e]->about.name;
         bank_options.queue = options->queue;
         bank_options.patience = options->patience;
         if (gordian_bank_open(&duel->banks[e], &bank_options, &error) != GORDIAN_OK)
@@ -193,7 +193,7 @@ bool duel_take(struct duel *duel, const struct step *step)
     bool quiet = random_chance(&duel->random, 20);
     bool no_answer = step->kind == STEP_ADD_RESOURCE || step->kind == STEP_REMOVE_RESOURCE;
     for (size_t e = 0; e < duel->options.engine_count; e++) {
-        const char *engine = duel->options.engines[e]->name;
+        const char *engine = duel->options.engines[e]->about.name;
         uint32_t id = GORDIAN_NONE;
         duel->answer.detail = quiet ? GORDIAN_VERDICT_ONLY : GORDIAN_WITH_REASONS;
         gordian_status status = call(duel->banks[e], step, &id, &duel->answer);
@@ -275,7 +275,7 @@ static bool same_what_ifs(struct duel *duel)
         size_t count = random_chance(&duel->random, 20) ? 1 : ASKED;
         if (gordian_bank_what_if(duel->banks[e], items, count, verdicts, NULL) != GORDIAN_OK ||
             memcmp(verdicts, expected, count * sizeof *verdicts) != 0)
-            return disagree(duel, "%s: other what-ifs", duel->options.engines[e]->name);
+            return disagree(duel, "%s: other what-ifs", duel->options.engines[e]->about.name);
     }
     return true;
 }
@@ -288,7 +288,7 @@ bool duel_compare(struct duel *duel)
     if (!same_what_ifs(duel))
         return false;
     for (size_t e = 0; e < duel->options.engine_count; e++) {
-        const char *engine = duel->options.engines[e]->name;
+        const char *engine = duel->options.engines[e]->about.name;
         uint64_t units = 0;
         if (!same_numbers(duel, duel->banks[e], engine) ||
             !same_sequence(duel, duel->banks[e], engine))

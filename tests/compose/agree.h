@@ -9,7 +9,7 @@
 #include "base/random.h"
 #include "compose/compose.h"
 #include "compose/engines.h"
-#include "compose/graph.h"
+#include "compose/graph/graph.h"
 
 #include <string.h>
 

@@ -2,9 +2,9 @@
 #ifndef GORDIAN_TESTS_COMPOSE_H
 #define GORDIAN_TESTS_COMPOSE_H
 
-#include "compose/ca.h"
+#include "compose/format/ca.h"
 #include "compose/plain_product.h"
-#include "compose/treo.h"
+#include "compose/treo/treo.h"
 #include "test.h"
 
 #include <string.h>

@@ -2,7 +2,7 @@
 #include "../alloc/failing.h"
 #include "base/output.h"
 #include "compose.h"
-#include "compose/aut.h"
+#include "compose/format/aut.h"
 
 static const char treo_text[] =
     "import reo.fifo1;\n"

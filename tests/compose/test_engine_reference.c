@@ -1,7 +1,7 @@
 /* Known counts by every engine that is here: product, hidden, minimal, deadlocks. */
 #include "compose.h"
 #include "compose/engine.h"
-#include "compose/operations.h"
+#include "compose/graph/operations.h"
 
 #define ANY SIZE_MAX
 
@@ -59,18 +59,19 @@ static void check_engine(const struct compose_engine *engine, const struct circu
     compose_options_init(&options);
     REQUIRE(graph_sink_open(&sink, NULL, &error) == GORDIAN_OK);
     gordian_status status = engine->run(circuit, &options, &sink.sink, &result, &error);
-    CHECK_MSG(status == GORDIAN_OK, "%s, %s: %s", what, engine->name, error.message);
+    CHECK_MSG(status == GORDIAN_OK, "%s, %s: %s", what, engine->about.name, error.message);
     if (status != GORDIAN_OK) {
         graph_sink_abandon(&sink);
         return;
     }
     REQUIRE(graph_sink_close(&sink, &graph, &error) == GORDIAN_OK);
-    CHECK_MSG(
-        result.states == expected->states && result.transitions == expected->transitions &&
-            result.deadlocks == expected->deadlocks && graph->state_count == expected->states &&
-            graph->arc_count == expected->transitions,
-        "%s, %s: %llu/%llu, %llu deadlocks", what, engine->name, (unsigned long long)result.states,
-        (unsigned long long)result.transitions, (unsigned long long)result.deadlocks);
+    CHECK_MSG(result.states == expected->states && result.transitions == expected->transitions &&
+                  result.deadlocks == expected->deadlocks &&
+                  graph->state_count == expected->states &&
+                  graph->arc_count == expected->transitions,
+              "%s, %s: %llu/%llu, %llu deadlocks", what, engine->about.name,
+              (unsigned long long)result.states, (unsigned long long)result.transitions,
+              (unsigned long long)result.deadlocks);
     CHECK(result.found_count == (expected->deadlocks > 0));
     for (size_t i = 0; i < result.found_count; i++)
         CHECK_MSG(compose_check_deadlock(circuit, &result.found[i], &why), "%s: %s", what, why);
@@ -88,9 +89,9 @@ static void check(const char *file, const char *main, const char *data, struct e
     unsigned ran = 0;
     REQUIRE(circuit);
     compose_options_init(&options);
-    for (size_t i = 0; compose_engines[i]; i++) {
+    for (size_t i = 0; compose_family.engines[i]; i++) {
         const struct compose_engine *engine;
-        if (compose_choose(compose_engines[i]->name, circuit, &options, &engine, NULL) !=
+        if (compose_choose(compose_family.engines[i]->name, circuit, &options, &engine, NULL) !=
             GORDIAN_OK)
             continue;
         check_engine(engine, circuit, &expected, main ? main : file);

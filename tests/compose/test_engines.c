@@ -4,7 +4,7 @@
 
 #include "base/output.h"
 #include "compose/engine.h"
-#include "compose/operations.h"
+#include "compose/graph/operations.h"
 
 /* A way to run an engine. */
 struct way {

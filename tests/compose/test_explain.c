@@ -2,7 +2,7 @@
  * is the whole. */
 #include "../alloc/failing.h"
 #include "compose.h"
-#include "compose/operations.h"
+#include "compose/graph/operations.h"
 #include "random_circuit.h"
 
 #define FACTORS 8u

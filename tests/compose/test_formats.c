@@ -4,8 +4,8 @@
 #include "base/output.h"
 #include "base/random.h"
 #include "compose.h"
-#include "compose/aut.h"
-#include "compose/dot.h"
+#include "compose/format/aut.h"
+#include "compose/format/dot.h"
 
 #include <fcntl.h>
 #include <unistd.h>

@@ -3,7 +3,7 @@
 #include "random_circuit.h"
 
 #include "compose/engine.h"
-#include "compose/operations.h"
+#include "compose/graph/operations.h"
 #include "compose/scene.h"
 
 static const char source[] =

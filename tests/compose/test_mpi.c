@@ -1,7 +1,8 @@
 /* Composition over MPI against the plainest engine. Run by mpirun with any number of ranks: rank 0
  * compares, the others work. */
 #include "compose/agree.h"
-#include "compose/mpi.h"
+#include "compose/mpi/mpi.h"
+#include "ranks/ranks.h"
 
 #include <mpi.h>
 
@@ -109,15 +110,16 @@ static void test_stop(void)
     circuit_free(circuit);
 }
 
+static void (*const services[RANKS_SERVICES])(void) = {[RANKS_COMPOSE] = compose_mpi_serve};
+
 int main(int argc, char **argv)
 {
     unsigned long rounds = test_scaled(150);
-    gordian_error error = {0};
     int rank, code = 0;
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     if (rank != 0) {
-        mpi_serve(&error);
+        ranks_serve(services);
     } else {
         struct random random;
         random_seed(&random, 11);
@@ -126,7 +128,7 @@ int main(int argc, char **argv)
         test_large();
         test_stop();
         test_references(&random);
-        mpi_dismiss();
+        ranks_call(RANKS_DISMISSED);
         code = test_done();
     }
     MPI_Finalize();

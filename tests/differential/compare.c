@@ -14,7 +14,7 @@ bool duel_disagree(struct duel *duel, size_t engine, const char *format, ...)
 {
     va_list arguments;
     int used = snprintf(duel->message, sizeof duel->message,
-                        "engine %s: ", duel->options.engines[engine]->name);
+                        "engine %s: ", duel->options.engines[engine]->about.name);
     va_start(arguments, format);
     vsnprintf(duel->message + used, sizeof duel->message - (size_t)used, format, arguments);
     va_end(arguments);

@@ -280,19 +280,19 @@ static struct bout make_bout(const struct settings *settings, gordian_model mode
 static bool too_slow(const struct detect_engine *engine, const struct settings *settings,
                      gordian_model model)
 {
-    return strcmp(engine->name, "matrix") == 0 && model == GORDIAN_MULTI_UNIT &&
+    return strcmp(engine->about.name, "matrix") == 0 && model == GORDIAN_MULTI_UNIT &&
            settings->processes >= LARGE;
 }
 
 static void choose_engines(const struct settings *settings, struct tally *tally)
 {
     const char *why;
-    for (size_t i = 0; detect_engines[i]; i++) {
-        const struct detect_engine *engine = detect_engines[i];
-        bool wanted = settings->engines ? option_lists(settings->engines, engine->name)
+    for (size_t i = 0; detect_family.engines[i]; i++) {
+        const struct detect_engine *engine = (const struct detect_engine *)detect_family.engines[i];
+        bool wanted = settings->engines ? option_lists(settings->engines, engine->about.name)
                                         : !too_slow(engine, settings, tally->model);
-        if (wanted && detect_available(engine, &why) &&
-            detect_supports(engine, tally->model, &why) && tally->engine_count < DUEL_ENGINES)
+        if (wanted && engine_usable(&engine->about, &tally->model, &why) &&
+            tally->engine_count < DUEL_ENGINES)
             tally->engines[tally->engine_count++] = engine;
     }
 }
@@ -306,11 +306,11 @@ static void print_tally(const struct settings *settings, const struct tally *tal
            tally->deadlocks, tally->doomed, tally->refused, tally->recoveries,
            tally->longest_chain);
     for (size_t i = 0; i < tally->engine_count; i++)
-        printf(" %s", tally->engines[i]->name);
+        printf(" %s", tally->engines[i]->about.name);
     printf("\n");
     for (size_t i = 0; settings->time && i < tally->engine_count && tally->passed > 0; i++)
-        printf("%-7s  %-8s %10.1f ns/event\n", model_words[tally->model], tally->engines[i]->name,
-               (double)tally->ns[i] / (double)tally->passed);
+        printf("%-7s  %-8s %10.1f ns/event\n", model_words[tally->model],
+               tally->engines[i]->about.name, (double)tally->ns[i] / (double)tally->passed);
 }
 
 static void run_model(const struct settings *settings, struct tally *tally)

@@ -27,7 +27,7 @@ bool duel_open(struct duel *duel, const struct duel_options *options)
         gordian_options system_options;
         gordian_error error;
         gordian_options_init(&system_options);
-        system_options.engine = options->engines[i]->name;
+        system_options.engine = options->engines[i]->about.name;
         gordian_status status = gordian_open(&duel->systems[i], &system_options, &error);
         if (status)
             return duel_disagree(duel, i, "gordian_open: %s", error.message);
@@ -78,7 +78,8 @@ static bool probe(struct duel *duel, const struct step *step)
         const char *why;
         gordian_result result;
         size_t done = 77;
-        if (detect_supports(duel->options.engines[i], GORDIAN_GENERAL, &why))
+        const gordian_model general = GORDIAN_GENERAL;
+        if (engine_usable(&duel->options.engines[i]->about, &general, &why))
             continue;
         gordian_status status = gordian_feed(duel->systems[i], &event, &result, NULL);
         if (status == GORDIAN_UNAVAILABLE)
@@ -218,7 +219,8 @@ static bool ask_matrices(struct duel *duel)
     if (naive_process_limit(naive) > MATRICES_MAX || naive_resource_limit(naive) > MATRICES_MAX)
         return true;
     for (size_t i = 0; i < duel->options.engine_count; i++)
-        if (strcmp(duel->options.engines[i]->name, "matrix") == 0 && !compare_matrices(duel, i))
+        if (strcmp(duel->options.engines[i]->about.name, "matrix") == 0 &&
+            !compare_matrices(duel, i))
             return false;
     return true;
 }

@@ -1,7 +1,7 @@
 #include "osdda_device.h"
 
 #include "base/bits.h"
-#include "detect/cuda.h"
+#include "detect/cuda/cuda.h"
 #include "detect/system.h"
 #include "device.h"
 #include "long_chain.h"

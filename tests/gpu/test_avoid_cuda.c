@@ -5,8 +5,8 @@
  *
  * --watched: small, for a slow memory checker. */
 #include "alloc/failing.h"
-#include "avoid/cuda.h"
-#include "avoid/cuda_banker_parts.h"
+#include "avoid/cuda/banker_parts.h"
+#include "avoid/cuda/cuda.h"
 #include "avoid_world.h"
 #include "base/clock.h"
 #include "device.h"

@@ -1,5 +1,5 @@
 /*
- * Bit matrices on the GPU (detect/cuda_hop.h): products, transposes and closures against plain
+ * Bit matrices on the GPU (detect/cuda/hop.h): products, transposes and closures against plain
  * loops.
  *
  *     test_bits [--device N] [--watched] [--bench] [SEED]        GORDIAN_TEST_SCALE=PERCENT
@@ -7,7 +7,7 @@
  * On the emulator, or on device N. --bench measures products and prints a table.
  */
 #include "base/random.h"
-#include "detect/cuda_hop.h"
+#include "detect/cuda/hop.h"
 #include "device.h"
 #include "must.h"
 #include "test.h"

@@ -1,7 +1,7 @@
 /* Constraint automata on the device against the plainest engine, number by number. */
 #include "../alloc/failing.h"
 #include "compose/agree.h"
-#include "compose/cuda.h"
+#include "compose/cuda/cuda.h"
 #include "device.h"
 
 #include <string.h>
@@ -91,7 +91,9 @@ static void test_random(struct random *random, unsigned rounds)
         const char *why = "";
         struct compose_options options;
         compose_options_init(&options);
-        if (circuit->whole <= 512 && compose_dense.supports(circuit, &options, &why)) {
+        if (circuit->whole <= 512 &&
+            engine_usable(&compose_dense.about, &(struct compose_problem){circuit, &options},
+                          &why)) {
             gpu_emulator_seed(gpu, i % 3 ? i : 0);
             compare_ways(circuit, random);
             compared++;

@@ -4,7 +4,7 @@
  *     GORDIAN_CUDA_LIBRARY=.../fake_cuda.so test_cuda */
 #include "device.h"
 #include "fake_cuda.h"
-#include "gpu/array.h"
+#include "gpu/array/array.h"
 #include "gpu/driver.h"
 #include "gpu/images.h"
 #include "gpu/kernels/selftest.h"

@@ -9,8 +9,8 @@
  * nobody needs it; and the next command must find one.
  */
 #include "base/clock.h"
-#include "detect/cuda_hop.h"
-#include "detect/cuda_osdda.h"
+#include "detect/cuda/hop.h"
+#include "detect/cuda/osdda.h"
 #include "detect/system.h"
 #include "device.h"
 

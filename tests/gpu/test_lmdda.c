@@ -11,7 +11,7 @@
 #include "base/bits.h"
 #include "base/clock.h"
 #include "base/random.h"
-#include "detect/cuda_lmdda.h"
+#include "detect/cuda/lmdda.h"
 #include "detect/matrix.h"
 #include "detect/system.h"
 #include "device.h"
@@ -124,7 +124,7 @@ static gordian_status rig_ends(void *engine, uint32_t *ends, gordian_error *erro
 }
 
 static const struct detect_engine rig_engine = {
-    .name = "rig",
+    .about = {.name = "rig"},
     .open = rig_open,
     .close = rig_close,
     .prepare = rig_prepare,

@@ -3,9 +3,9 @@
 #include "base/random.h"
 #include "device.h"
 #include "makespan/anneal.h"
-#include "makespan/cuda.h"
-#include "makespan/cuda_chains.h"
-#include "makespan/cuda_sweep.h"
+#include "makespan/cuda/chains.h"
+#include "makespan/cuda/cuda.h"
+#include "makespan/cuda/sweep.h"
 
 #include <string.h>
 

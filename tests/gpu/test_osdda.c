@@ -8,7 +8,7 @@
  * which also runs chains up to 65536 and prints timings.
  */
 #include "base/random.h"
-#include "detect/cuda.h"
+#include "detect/cuda/cuda.h"
 #include "detect/system.h"
 #include "osdda_device.h"
 #include "test.h"

@@ -1,8 +1,8 @@
 /* Annealing over MPI against annealing on threads: the same answer, schedule included. Run by
  * mpirun with any number of ranks: rank 0 compares, the others work. */
-#include "compose/mpi.h"
 #include "makespan/anneal.h"
 #include "makespan/mpi.h"
+#include "ranks/ranks.h"
 #include "world.h"
 
 #include <mpi.h>
@@ -87,22 +87,22 @@ static void test_stop(void)
     model_close(model);
 }
 
+static void (*const services[RANKS_SERVICES])(void) = {[RANKS_MAKESPAN] = makespan_mpi_serve};
+
 int main(int argc, char **argv)
 {
-    gordian_error error = {0};
     int rank, code = 0;
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     if (rank != 0) {
-        while (mpi_serve(&error) == GORDIAN_END)
-            makespan_mpi_serve();
+        ranks_serve(services);
     } else {
         struct random random;
         random_seed(&random, 8);
         test_random(&random, 1 + test_scale());
         test_long(test_scale());
         test_stop();
-        mpi_dismiss();
+        ranks_call(RANKS_DISMISSED);
         code = test_done();
     }
     MPI_Finalize();

@@ -1,6 +1,6 @@
 /* The embedded page: headers of requests as browsers and others send them, and the table itself. */
-#include "serve/page.h"
-#include "serve/page_files.h"
+#include "serve/http/page.h"
+#include "serve/http/page_files.h"
 #include "test.h"
 
 #include <string.h>

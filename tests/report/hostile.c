@@ -5,8 +5,8 @@
  */
 #define _GNU_SOURCE
 #include "base/random.h"
-#include "run/report.h"
-#include "run/report_session.h"
+#include "report/report.h"
+#include "report/session.h"
 #include "test.h"
 
 #include <stdint.h>

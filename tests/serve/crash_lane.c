@@ -1,7 +1,7 @@
 /* A client in either form of the protocol. */
 #include "crash_lane.h"
 
-#include "cli/json_read.h"
+#include "cli/service/json_read.h"
 
 #include <errno.h>
 #include <stdarg.h>

@@ -12,7 +12,7 @@
 #define GORDIAN_TESTS_SERVICE_WORLD_H
 
 #include "base/memory.h"
-#include "serve/service.h"
+#include "serve/service/service.h"
 #include "test.h"
 #include "wire/wire.h"
 

@@ -7,7 +7,7 @@
  */
 #include "../test.h"
 #include "base/clock.h"
-#include "serve/store.h"
+#include "serve/store/store.h"
 
 #include <poll.h>
 #include <string.h>

@@ -8,7 +8,7 @@
 #include "base/crc.h"
 #include "base/machine.h"
 #include "base/random.h"
-#include "serve/store.h"
+#include "serve/store/store.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -5,8 +5,8 @@
 #include "test.h"
 
 #include "base/random.h"
-#include "serve/api.h"
-#include "serve/sse.h"
+#include "serve/http/api.h"
+#include "serve/http/sse.h"
 
 #include <arpa/inet.h>
 #include <event2/event.h>

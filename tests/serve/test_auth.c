@@ -2,8 +2,8 @@
 #include "scratch.h"
 #include "test.h"
 
-#include "serve/auth.h"
-#include "serve/systemd.h"
+#include "serve/auth/auth.h"
+#include "serve/server/systemd.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -2,7 +2,7 @@
 #include "test.h"
 
 #include "base/random.h"
-#include "serve/http_parse.h"
+#include "serve/http/parse.h"
 
 #include <string.h>
 

@@ -4,7 +4,7 @@
 #include "test.h"
 
 #include "base/clock.h"
-#include "serve/http.h"
+#include "serve/http/http.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

@@ -1,7 +1,7 @@
 /* Looking things up in the service's lines: what is there is found, and no text can lead astray. */
 #include "base/random.h"
-#include "cli/json_read.h"
-#include "cli/witness_read.h"
+#include "cli/service/json_read.h"
+#include "cli/service/witness_read.h"
 #include "test.h"
 
 #include <stdlib.h>

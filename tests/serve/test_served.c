@@ -1,7 +1,7 @@
 /* A served system: the ring of recent changes, read forwards and backwards, is the truth; what is
  * waited for is what the records say; configurations as text. */
 #include "base/random.h"
-#include "serve/served.h"
+#include "serve/served/served.h"
 #include "test.h"
 #include "wire/wire.h"
 

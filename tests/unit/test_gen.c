@@ -1,7 +1,7 @@
 /* Generators: every kind makes the events it promises, all of them valid, the same for a seed,
  * with the shape it claims; bad options are refused with a message and nothing is written. */
 #include "base/random.h"
-#include "compose/treo.h"
+#include "compose/treo/treo.h"
 #include "gen/gen.h"
 #include "test.h"
 

@@ -1,5 +1,5 @@
 /* What is filtered, what came of it, and one atomic an element: see array_bench.h. */
-#include "gpu/array_device.h"
+#include "gpu/kernels/array.h"
 #include "gpu/kernels/array_bench.h"
 
 KERNEL(array_numbers, struct array_numbers_arguments)

@@ -2,8 +2,8 @@
 #ifndef GORDIAN_GPU_KERNELS_ARRAY_BENCH_H
 #define GORDIAN_GPU_KERNELS_ARRAY_BENCH_H
 
-#include "gpu/array_layout.h"
 #include "gpu/kernel.h"
+#include "gpu/kernels/array_layout.h"
 
 #define ARRAY_BENCH_THREADS 256u
 

@@ -1,5 +1,5 @@
 /* The example of docs/garray.md. */
-#include "gpu/array_device.h"
+#include "gpu/kernels/array.h"
 #include "gpu/kernels/array_example.h"
 
 /* Every number from 1 to count with each of its divisors. */

@@ -2,7 +2,7 @@
 #ifndef GORDIAN_GPU_KERNELS_ARRAY_EXAMPLE_H
 #define GORDIAN_GPU_KERNELS_ARRAY_EXAMPLE_H
 
-#include "gpu/array_layout.h"
+#include "gpu/kernels/array_layout.h"
 
 struct pair {
     uint32_t number, divisor;

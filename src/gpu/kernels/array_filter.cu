@@ -8,7 +8,7 @@
  * part to whole cache lines. The outputs of a tile have the same order on every launch, as marks
  * demand.
  */
-#include "gpu/array_device.h"
+#include "gpu/kernels/array.h"
 #include "gpu/kernels/array_filter.h"
 
 #define WARPS     (ARRAY_FILTER_THREADS / WARP_SIZE)

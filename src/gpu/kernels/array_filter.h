@@ -2,7 +2,7 @@
 #ifndef GORDIAN_GPU_KERNELS_ARRAY_FILTER_H
 #define GORDIAN_GPU_KERNELS_ARRAY_FILTER_H
 
-#include "gpu/array_layout.h"
+#include "gpu/kernels/array_layout.h"
 
 #define ARRAY_FILTER_THREADS 256u
 #define ARRAY_FILTER_EACH    16u /* elements of a thread */

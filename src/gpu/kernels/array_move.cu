@@ -1,6 +1,6 @@
 /* Moves elements between a growable array and memory in one piece: many small pages in one launch,
  * where copying page by page would be a call of the driver for each. */
-#include "gpu/array_device.h"
+#include "gpu/kernels/array.h"
 #include "gpu/kernels/array_move.h"
 
 DEVICE void move_unit(void *to, const void *from, uint32_t unit)

@@ -1,5 +1,5 @@
 /* Reading a growable array beside plain memory: see array_read.h. */
-#include "gpu/array_device.h"
+#include "gpu/kernels/array.h"
 #include "gpu/kernels/array_read.h"
 
 #define LOADS 8u

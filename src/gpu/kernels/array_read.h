@@ -2,8 +2,8 @@
 #ifndef GORDIAN_GPU_KERNELS_ARRAY_READ_H
 #define GORDIAN_GPU_KERNELS_ARRAY_READ_H
 
-#include "gpu/array_layout.h"
 #include "gpu/kernel.h"
+#include "gpu/kernels/array_layout.h"
 
 /* array_read: element after element; array_read_random: all about. Any number of blocks of whole
  * warps. Adds the elements read to *sum: all of them once, or as many as there are, drawn at

@@ -1,5 +1,5 @@
 /* Every way to push into a growable array, and to read it: see array_selftest.h. */
-#include "gpu/array_device.h"
+#include "gpu/kernels/array.h"
 #include "gpu/kernels/array_selftest.h"
 
 typedef struct array_fill_arguments fill;

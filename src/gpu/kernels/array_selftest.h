@@ -3,8 +3,8 @@
 #ifndef GORDIAN_GPU_KERNELS_ARRAY_SELFTEST_H
 #define GORDIAN_GPU_KERNELS_ARRAY_SELFTEST_H
 
-#include "gpu/array_layout.h"
 #include "gpu/kernel.h"
+#include "gpu/kernels/array_layout.h"
 
 enum array_selftest_way {
     ARRAY_PUSH,

@@ -1,14 +1,14 @@
 /*
  * Constraint automata on the device: what the compose_*.cu kernels take.
  *
- * States are packed words (compose/packed.h). A set of them is one of three kinds: a bitmap by
- * packed number; a list with a hash table of the same states beside it; or all combinations, which
- * need no memory.
+ * States are packed words (compose/packed/packed.h). A set of them is one of three kinds: a bitmap
+ * by packed number; a list with a hash table of the same states beside it; or all combinations,
+ * which need no memory.
  */
 #ifndef GORDIAN_GPU_KERNELS_COMPOSE_H
 #define GORDIAN_GPU_KERNELS_COMPOSE_H
 
-#include "gpu/array_layout.h"
+#include "gpu/kernels/array_layout.h"
 #include "gpu/kernels/compose_walk.h"
 
 #define COMPOSE_THREADS 256u

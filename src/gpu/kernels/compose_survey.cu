@@ -1,5 +1,5 @@
 /* Counting states, transitions and deadlocks of a set. */
-#include "gpu/array_device.h"
+#include "gpu/kernels/array.h"
 #include "gpu/kernel.h"
 #include "gpu/kernels/compose_set.h"
 

@@ -1,10 +1,10 @@
 /*
  * The joint firings of a state, one after another: what kernels and the host share.
  *
- * A packed state is one word (compose/packed.h). Firings stand sorted by part: two that get into
- * each other's way are always in one part, and within a part two may fire together if their `uses`
- * have no bit in common. So the joint firings of a state are the non-empty ascending lists of its
- * enabled firings in which neighbours of a part do not clash.
+ * A packed state is one word (compose/packed/packed.h). Firings stand sorted by part: two that get
+ * into each other's way are always in one part, and within a part two may fire together if their
+ * `uses` have no bit in common. So the joint firings of a state are the non-empty ascending lists
+ * of its enabled firings in which neighbours of a part do not clash.
  */
 #ifndef GORDIAN_GPU_KERNELS_COMPOSE_WALK_H
 #define GORDIAN_GPU_KERNELS_COMPOSE_WALK_H

@@ -1,5 +1,5 @@
 /*
- * LMDDA on the device (detect/lmdda.c tells the method, detect/cuda_lmdda.c drives it).
+ * LMDDA on the device (detect/lmdda.c tells the method, detect/cuda/lmdda.c drives it).
  *
  * Matrices are rows of 32-bit words, least significant bit first, all with strides that are
  * multiples of LMDDA_LINE words. Resources somebody waits for have a *slot*, dense from 0: only

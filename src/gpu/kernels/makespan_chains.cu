@@ -3,7 +3,7 @@
  * another, which is lane 0's. */
 #include "gpu/kernel.h"
 #include "gpu/kernels/makespan_chains.h"
-#include "makespan/chain.h"
+#include "gpu/kernels/makespan_chain.h"
 
 typedef struct chains_arguments chains;
 

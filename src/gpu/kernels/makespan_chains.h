@@ -1,5 +1,6 @@
 /*
- * Chains of simulated annealing (makespan/chain.h), a warp each: what makespan_chains.cu takes.
+ * Chains of simulated annealing (gpu/kernels/makespan_chain.h), a warp each: what
+ * makespan_chains.cu takes.
  *
  * A chain's *place* is one piece of memory, in shared memory while a launch lasts where that has
  * room:

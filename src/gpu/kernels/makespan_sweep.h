@@ -2,7 +2,7 @@
  * The longest way through an abstract system of warps: what the makespan_sweep.cu kernels take.
  *
  * A state says for every run of equal instructions how many warps are in it and how far they are:
- * a local state, by its number (makespan/cuda_tables.h). Runs are taken in the order of the code.
+ * a local state, by its number (makespan/cuda/tables.h). Runs are taken in the order of the code.
  * A state's index: with room(t, r) the number of states of the runs from r on that have t warps at
  * most, run r's local state number l among those with n warps adds
  *

@@ -1,7 +1,7 @@
 /*
  * Snapshots of any model on the device: the reduction, round by round.
  *
- * The graph is that of the CPU (detect/check_general.c): from a process to the resources it holds,
+ * The graph is that of the CPU (detect/check/general.c): from a process to the resources it holds,
  * from a resource to those who wait for it, the fewest units first. It is built here by
  * counting, a prefix sum (select.cu) and filling; the waiters of a resource are sorted when their
  * units differ.

@@ -12,7 +12,7 @@
 
 #define REDUCE_BARRIER_BYTES 64u /* room for a struct grid_barrier */
 
-/* The snapshot's own records (detect/snapshot.h has the same). */
+/* The snapshot's own records (detect/check/snapshot.h has the same). */
 struct reduce_units {
     uint64_t total, held, first;
 };

@@ -1,0 +1,58 @@
+/* Choosing an engine (engine.h). */
+#include "base/engine.h"
+
+#include "base/error.h"
+
+#include <string.h>
+
+bool engine_any(const char *name)
+{
+    return !name || strcmp(name, "auto") == 0;
+}
+
+bool engine_usable(const struct engine *engine, const void *problem, const char **why)
+{
+    if (engine->available && !engine->available(why))
+        return false;
+    return !problem || !engine->supports || engine->supports(problem, why);
+}
+
+const struct engine *engine_find(const struct engine_family *family, const char *name)
+{
+    for (size_t i = 0; family->engines[i]; i++)
+        if (strcmp(family->engines[i]->name, name) == 0)
+            return family->engines[i];
+    return NULL;
+}
+
+static gordian_status choose_first(const struct engine_family *family, const void *problem,
+                                   const struct engine **engine, gordian_error *error)
+{
+    const char *why = "";
+    for (size_t i = 0; family->engines[i]; i++) {
+        if (engine_usable(family->engines[i], problem, &why)) {
+            *engine = family->engines[i];
+            return GORDIAN_OK;
+        }
+    }
+    return fail(error, GORDIAN_UNAVAILABLE, "no engine for %s can do this: %s", family->purpose,
+                why);
+}
+
+gordian_status engine_choose(const struct engine_family *family, const char *name,
+                             const void *problem, const struct engine **engine,
+                             gordian_error *error)
+{
+    const char *why;
+    if (engine_any(name))
+        return choose_first(family, problem, engine, error);
+    const struct engine *found = engine_find(family, name);
+    if (!found)
+        return fail(error, GORDIAN_UNAVAILABLE,
+                    "there is no engine '%.40s' for %s: 'gordian info' lists them", name,
+                    family->purpose);
+    if (!engine_usable(found, problem, &why))
+        return fail(error, GORDIAN_UNAVAILABLE, "engine '%s' is not available: %s", name, why);
+    *engine = found;
+    return GORDIAN_OK;
+}

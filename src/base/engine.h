@@ -1,0 +1,47 @@
+/*
+ * What an engine of any family says of itself, and choosing one.
+ *
+ * Each family has its own struct for its engines (detect_engine, check_engine, avoid_engine,
+ * compose_engine, makespan_engine) whose first member is this one, and one table of them. Asking
+ * for an engine that is not there is an error, never a silent change.
+ */
+#ifndef GORDIAN_BASE_ENGINE_H
+#define GORDIAN_BASE_ENGINE_H
+
+#include <gordian/gordian.h>
+
+struct engine {
+    const char *name;
+    const char *summary; /* one line */
+
+    /* Usable on this machine? If not, why. NULL: always. */
+    bool (*available)(const char **why);
+    /* Can it do this problem? If not, why. NULL: all of them. What a problem is, the family says.
+     */
+    bool (*supports)(const void *problem, const char **why);
+
+    bool dense; /* its memory grows with processes times resources, not with names and edges */
+};
+
+struct engine_family {
+    const char *name;                    /* "detect" */
+    const char *purpose;                 /* "detection": engines are for that */
+    const struct engine *const *engines; /* the best first, NULL at the end */
+};
+
+/* Is it available, and does it support the problem (NULL: any)? If not, why. */
+bool engine_usable(const struct engine *engine, const void *problem, const char **why);
+
+/* The engine of that name; NULL: there is none. */
+const struct engine *engine_find(const struct engine_family *family, const char *name);
+
+/* The engine of that name, or for "auto" and NULL the first that can do the problem.
+ * GORDIAN_UNAVAILABLE, with the reason, if there is none. */
+gordian_status engine_choose(const struct engine_family *family, const char *name,
+                             const void *problem, const struct engine **engine,
+                             gordian_error *error);
+
+/* Does the name leave the choice to us? */
+bool engine_any(const char *name);
+
+#endif

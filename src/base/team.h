@@ -1,0 +1,26 @@
+/* Threads that work together, one piece of work at a time, while the caller watches: it is the
+ * caller's thread that reports progress and can stop them. */
+#ifndef GORDIAN_BASE_TEAM_H
+#define GORDIAN_BASE_TEAM_H
+
+#include <gordian/gordian.h>
+
+#include <pthread.h>
+
+struct team;
+
+/* Starts at most `wanted` threads (0: one for every core); at least one, or GORDIAN_MEMORY. */
+gordian_status team_open(struct team **out, unsigned wanted, const gordian_allocator *memory,
+                         gordian_error *error);
+void team_close(struct team *team); /* NULL is fine */
+unsigned team_size(const struct team *team);
+
+/* All members call work(context, member) and the call returns at once: team_wait. */
+void team_start(struct team *team, void (*work)(void *context, unsigned member), void *context);
+/* Waits until all are done; calls `watch`, if not NULL, about every 50 ms meanwhile. */
+void team_wait(struct team *team, void (*watch)(void *context), void *context);
+
+/* Within work: waits until all members are here. */
+void team_meet(struct team *team);
+
+#endif

@@ -1,0 +1,248 @@
+/* gordian avoid: replays requests under declared claims and grants only what stays safe. */
+#include "cli/avoid/avoid.h"
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "cli/commands.h"
+
+#include <inttypes.h>
+
+/* Errors beyond these are only counted, unless --verbose. */
+#define ERRORS_SHOWN 20
+/* The clock is looked at once in so many events: a power of two. */
+#define TICK 1024
+
+static void count_step(struct avoid_tally *tally, const gordian_bank_step *step,
+                       const gordian_answer *answer)
+{
+    tally->events += step->kind == GORDIAN_EVENT_LINE;
+    tally->served += answer->served_count;
+    switch (answer->verdict) {
+    case GORDIAN_LENT:
+        tally->granted++;
+        break;
+    case GORDIAN_UNSAFE:
+        tally->unsafe++;
+        break;
+    case GORDIAN_SHORTAGE:
+        tally->unavailable++;
+        break;
+    case GORDIAN_RETURNED:
+        tally->released++;
+        break;
+    case GORDIAN_DECLINED:
+        tally->errors++;
+        break;
+    case GORDIAN_WITHDRAWN:
+    case GORDIAN_LEFT:
+    case GORDIAN_CHANGED:
+        break;
+    }
+}
+
+static void tell_error(struct avoid *avoid, const char *name, const gordian_bank_step *step)
+{
+    struct cli *cli = avoid->cli;
+    if (cli->quiet)
+        return;
+    if (cli->verbose || avoid->tally.errors <= ERRORS_SHOWN)
+        cli_say_at(cli, name, step->line, step->column, step->message);
+    else if (avoid->tally.errors == ERRORS_SHOWN + 1)
+        cli_say(cli, "further errors are counted only; --verbose shows all");
+}
+
+static void show_progress(struct avoid *avoid)
+{
+    struct progress *progress = &avoid->cli->progress;
+    if (!progress_due(progress))
+        return;
+    double events = (double)avoid->tally.events;
+    progress_show(progress, "%.2f million events, %.0f thousand/s, %llu unsafe", events / 1e6,
+                  events / 1e3 / progress_seconds(progress),
+                  (unsigned long long)avoid->tally.unsafe);
+}
+
+/* Once: a device that failed, and who goes on. */
+static void tell_note(struct avoid *avoid)
+{
+    char note[200];
+    if (avoid->noted || !*gordian_bank_engine_note(avoid->bank, note, sizeof note))
+        return;
+    cli_say(avoid->cli, "engine '%s': %s", gordian_bank_engine_name(avoid->bank), note);
+    avoid->noted = true;
+}
+
+static gordian_status take_step(struct avoid *avoid, const gordian_bank_step *step,
+                                const char *name, const struct avoid_reporter *reporter,
+                                gordian_error *error)
+{
+    const gordian_answer *answer = &avoid->answer;
+    count_step(&avoid->tally, step, answer);
+    if (answer->verdict == GORDIAN_DECLINED) {
+        if (avoid->strict)
+            return fail_at(error, GORDIAN_INPUT, step->line, step->column, "%s", step->message);
+        tell_error(avoid, name, step);
+    }
+    if (answer->incomplete)
+        return fail_memory(error);
+    if (avoid_tells(avoid, step))
+        reporter->step(avoid, step);
+    if (answer->verdict == GORDIAN_UNSAFE && (avoid->input.live || avoid->cli->out_is_terminal))
+        output_flush(&avoid->cli->out);
+    return GORDIAN_OK;
+}
+
+static gordian_status summarise(struct avoid *avoid, const struct avoid_reporter *reporter,
+                                gordian_error *error)
+{
+    gordian_allocator memory = memory_allocator(NULL);
+    size_t count = gordian_bank_sequence(avoid->bank, NULL, 0);
+    if (!memory_grow(&memory, &avoid->order, &avoid->order_room, count, sizeof *avoid->order))
+        return fail_memory(error);
+    gordian_bank_sequence(avoid->bank, avoid->order, count);
+    reporter->summary(avoid, avoid->order, count);
+    return GORDIAN_OK;
+}
+
+/* To the end of the trace, or of whoever reads our output. */
+static gordian_status replay_all(struct avoid *avoid, const char *name,
+                                 const struct avoid_reporter *reporter, gordian_error *error)
+{
+    for (uint64_t lines = 1; !avoid->cli->out.failure; lines++) {
+        gordian_bank_step step;
+        gordian_status status =
+            gordian_bank_replay_next(avoid->replay, &step, &avoid->answer, error);
+        if (status == GORDIAN_END) {
+            tell_note(avoid);
+            return summarise(avoid, reporter, error);
+        }
+        if (status == GORDIAN_OK)
+            status = take_step(avoid, &step, name, reporter, error);
+        if (status != GORDIAN_OK)
+            return status;
+        if ((lines & (TICK - 1)) == 0) {
+            tell_note(avoid);
+            show_progress(avoid);
+        }
+    }
+    return GORDIAN_OK;
+}
+
+gordian_status avoid_open_bank(struct avoid *avoid, gordian_error *error)
+{
+    gordian_bank_options options;
+    gordian_bank_options_init(&options);
+    options.engine = avoid->cli->engine;
+    options.queue = avoid->queue;
+    if (avoid->patience != AVOID_NO_PATIENCE)
+        options.patience = (uint32_t)avoid->patience;
+    return gordian_bank_open(&avoid->bank, &options, error);
+}
+
+int avoid_replay(struct avoid *avoid, const gordian_source *source, const char *name,
+                 const struct avoid_reporter *reporter)
+{
+    gordian_error error = {0};
+    gordian_status status = gordian_bank_replay_open(&avoid->replay, avoid->bank, source, &error);
+    if (status == GORDIAN_OK)
+        status = replay_all(avoid, name, reporter, &error);
+    return status == GORDIAN_OK ? EXIT_NOTHING : cli_fail(avoid->cli, name, &error);
+}
+
+static int run_avoid(struct avoid *avoid, const char *path)
+{
+    gordian_error error = {0};
+    if (avoid_open_bank(avoid, &error) != GORDIAN_OK)
+        return cli_fail(avoid->cli, NULL, &error);
+    int code = input_open(&avoid->input, avoid->cli, path);
+    if (code == EXIT_NOTHING)
+        code = avoid_replay(avoid, &avoid->input.source, avoid->input.name,
+                            avoid->cli->json ? &avoid_json : &avoid_text);
+    if (code != EXIT_NOTHING)
+        return code;
+    return avoid->tally.unsafe ? EXIT_FOUND : EXIT_NOTHING;
+}
+
+/* Options that go together, or do not. */
+static int check_options(struct avoid *avoid, int operands, char **argv)
+{
+    struct cli *cli = avoid->cli;
+    bool workers = avoid->workers != AVOID_NO_WORKERS;
+    if (!avoid->plan && workers)
+        return cli_misuse(cli, "--workers goes with --plan");
+    if (!avoid->plan && avoid->costs)
+        return cli_misuse(cli, "--cost goes with --plan");
+    if (avoid->units && !workers)
+        return cli_misuse(cli, "--units goes with --workers: FILE says how many units there are");
+    if (avoid->patience != AVOID_NO_PATIENCE && !avoid->queue)
+        return cli_misuse(cli, "--patience goes with --queue");
+    if (avoid->patience != AVOID_NO_PATIENCE && avoid->patience > UINT32_MAX)
+        return cli_misuse(cli, "--patience: at most %" PRIu32, UINT32_MAX);
+    if (!workers && operands > 1)
+        return cli_misuse(cli, "one FILE at a time: '%.200s' is one too many", argv[1]);
+    return EXIT_NOTHING;
+}
+
+static void avoid_close(struct avoid *avoid)
+{
+    gordian_allocator memory = memory_allocator(NULL);
+    gordian_bank_replay_close(avoid->replay);
+    gordian_answer_free(&avoid->answer);
+    gordian_bank_close(avoid->bank);
+    input_close(&avoid->input);
+    memory_free(&memory, avoid->order);
+}
+
+static int avoid_main(struct cli *cli, int argc, char **argv)
+{
+    struct avoid avoid = {
+        .cli = cli, .input.fd = -1, .workers = AVOID_NO_WORKERS, .patience = AVOID_NO_PATIENCE};
+    const struct option options[] = {
+        {"all", 'a', NULL, "show every event, not only unsafe requests", OPTION_FLAG, &avoid.all,
+         NULL},
+        {"brief", 'b', NULL, "with --json: no safe orders and no reasons", OPTION_FLAG,
+         &avoid.brief, NULL},
+        {"queue", 0, NULL, "requests that cannot be granted wait, instead of\nbeing forgotten",
+         OPTION_FLAG, &avoid.queue, NULL},
+        {"patience", 0, "N",
+         "with --queue: how often the longest waiting may\nbe passed by others (default: 16)",
+         OPTION_U64, &avoid.patience, NULL},
+        {"strict", 's', NULL, "stop at the first error in the trace", OPTION_FLAG, &avoid.strict,
+         NULL},
+        {"plan", 'p', NULL, "instead: how many units do these claims need?", OPTION_FLAG,
+         &avoid.plan, NULL},
+        {"workers", 'w', "N", "with --plan: N equal processes with these CLAIMS", OPTION_U64,
+         &avoid.workers, NULL},
+        {"units", 'u', "LIST", "with --workers: what there is now, as gpu=4,disk=2", OPTION_TEXT,
+         &avoid.units, NULL},
+        {"cost", 0, "LIST", "with --plan: what a unit costs, as gpu=9,disk=1", OPTION_TEXT,
+         &avoid.costs, NULL},
+        {0},
+    };
+    int code;
+    int operands = cli_parse(cli, options, argc, argv, &code);
+    if (operands < 0)
+        return code;
+    avoid.style = cli_style(cli);
+    gordian_answer_init(&avoid.answer,
+                        cli->json && avoid.brief ? GORDIAN_VERDICT_ONLY : GORDIAN_WITH_REASONS);
+    code = check_options(&avoid, operands, argv);
+    if (code == EXIT_NOTHING)
+        code = avoid.plan ? avoid_plan(&avoid, operands, argv)
+                          : run_avoid(&avoid, operands ? argv[0] : NULL);
+    avoid_close(&avoid);
+    return code;
+}
+
+const struct command command_avoid = {
+    .name = "avoid",
+    .operands = "[FILE | CLAIM...]",
+    .summary = "replay requests under declared claims; grant only what stays safe",
+    .about = "Replays a trace whose processes declare their claims, from FILE or from standard\n"
+             "input as it comes, grants what leaves a way for everybody to finish, and says\n"
+             "what was denied and why. With --plan it tells how many units the claims need\n"
+             "with avoidance, and without; with --workers the claims are given as operands:\n"
+             "\n"
+             "  gordian avoid --plan --workers 8 connection=2 disk=1\n",
+    .run = avoid_main,
+};

@@ -1,0 +1,66 @@
+/* `gordian avoid` in four parts: the command and its loop (avoid.c), the two ways to report
+ * (avoid/json.c, avoid/text.c), and planning, which replays too but answers another question
+ * (avoid/plan.c). */
+#ifndef GORDIAN_CLI_AVOID_AVOID_H
+#define GORDIAN_CLI_AVOID_AVOID_H
+
+#include "cli/input.h"
+#include "show/style.h"
+
+#define AVOID_NO_WORKERS  UINT64_MAX
+#define AVOID_NO_PATIENCE UINT64_MAX
+
+struct avoid_tally {
+    uint64_t events, granted, unsafe, unavailable, released, errors;
+    uint64_t served; /* waiting requests granted later */
+};
+
+struct avoid {
+    struct cli *cli;
+    struct input input;
+    gordian_bank *bank;
+    gordian_bank_replay *replay;
+    gordian_answer answer; /* of the current step */
+    struct avoid_tally tally;
+    struct style style;
+    bool noted; /* the engine's note has been told */
+
+    /* options */
+    bool all, queue, strict, brief;
+    uint64_t patience; /* AVOID_NO_PATIENCE: not given */
+
+    /* planning */
+    bool plan;
+    uint64_t workers;          /* AVOID_NO_WORKERS: not given */
+    const char *units, *costs; /* "gpu=4,disk=2"; NULL: not given */
+
+    uint32_t *order; /* room for an order of everybody */
+    size_t order_room;
+};
+
+/* A way to report. Each writes whole lines. */
+struct avoid_reporter {
+    void (*step)(struct avoid *avoid, const gordian_bank_step *step);
+    /* `order`: in which everybody can finish now. */
+    void (*summary)(struct avoid *avoid, const uint32_t *order, size_t count);
+};
+
+extern const struct avoid_reporter avoid_json, avoid_text, avoid_silent;
+
+/* Is this a line that a person wants to see? Declarations that went well are not. */
+static inline bool avoid_tells(const struct avoid *avoid, const gordian_bank_step *step)
+{
+    return step->kind == GORDIAN_EVENT_LINE || avoid->answer.verdict != GORDIAN_CHANGED ||
+           avoid->answer.served_count > 0;
+}
+
+/* Opens the bank that the options ask for. */
+gordian_status avoid_open_bank(struct avoid *avoid, gordian_error *error);
+/* Replays a source to its end, told as `name`; the exit code, EXIT_NOTHING if all went well. */
+int avoid_replay(struct avoid *avoid, const gordian_source *source, const char *name,
+                 const struct avoid_reporter *reporter);
+
+/* gordian avoid --plan. */
+int avoid_plan(struct avoid *avoid, int operands, char **argv);
+
+#endif

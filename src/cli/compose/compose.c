@@ -1,0 +1,277 @@
+/* gordian compose: the product of constraint automata, its deadlocks and the shortest way there. */
+#include "cli/compose/compose.h"
+
+#include "base/error.h"
+#include "cli/commands.h"
+#include "compose/join.h"
+
+#include <string.h>
+
+/* ------------------------------------------------------------------ reporting */
+
+static gordian_status report_deadlocks(struct compose *compose, const struct composed *composed,
+                                       const struct compose_reporter *reporter,
+                                       gordian_error *error)
+{
+    const struct compose_result *result = &composed->result;
+    gordian_status status = GORDIAN_OK;
+    if (!compose->trace && !compose->cli->json) { /* the nearest one tells enough */
+        const struct compose_deadlock *nearest = composed_nearest(composed);
+        if (nearest || composed->nearest)
+            return reporter->deadlock(compose, composed, 1, nearest, error);
+    }
+    if (!compose->trace)
+        return status;
+    if (composed->nearest)
+        return reporter->deadlock(compose, composed, 1, NULL, error);
+    for (size_t i = 0; i < result->found_count && status == GORDIAN_OK; i++)
+        status = reporter->deadlock(compose, composed, i + 1, &result->found[i], error);
+    if (result->found_count < result->deadlocks && !compose->cli->quiet)
+        cli_say(compose->cli, "%llu more deadlocks are counted only",
+                (unsigned long long)(result->deadlocks - result->found_count));
+    return status;
+}
+
+static gordian_status report(struct compose *compose, const struct composed *composed,
+                             gordian_error *error)
+{
+    const struct compose_reporter *reporter = compose->cli->json ? &compose_json : &compose_text;
+    const bool circuit = composed->subject->circuit != NULL;
+    gordian_status status = GORDIAN_OK;
+    if (compose->dot) /* standard output has the picture */
+        return GORDIAN_OK;
+    if (compose->statistics && circuit)
+        status = reporter->statistics(compose, composed, error);
+    if (status == GORDIAN_OK)
+        status = report_deadlocks(compose, composed, reporter, error);
+    if (status == GORDIAN_OK && compose->livelock && composed_graph(composed))
+        status = reporter->livelock(compose, composed, error);
+    if (status == GORDIAN_OK && (compose->cli->json || !compose->cli->quiet))
+        status = reporter->summary(compose, composed, error);
+    return status;
+}
+
+/* What a person must know beside the result. */
+static void say_notes(struct compose *compose, const struct composed *composed)
+{
+    static const char *const why[] = {
+        [COMPOSE_STATES] = "there are more states than --max-states allows",
+        [COMPOSE_MEMORY] = "no more memory may be had",
+        [COMPOSE_STOPPED] = "interrupted",
+    };
+    const struct compose_result *result = &composed->result;
+    if (result->note[0] && !compose->cli->quiet)
+        cli_say(compose->cli, "engine '%s': %s", result->engine, result->note);
+    if (result->stop != COMPOSE_COMPLETE)
+        cli_say(compose->cli, "stopped: %s; what is told is what was found until then%s",
+                why[result->stop],
+                compose_needs_graph(compose) ? ", and nothing is hidden or minimised" : "");
+    if (composed->one_datum && !compose->cli->quiet)
+        cli_say(compose->cli, "the data make no difference here: composed with one of them");
+}
+
+static int code_for(const struct compose *compose, const struct composed *composed)
+{
+    if (composed->result.deadlocks > 0 || (compose->livelock && composed->livelock.states > 0))
+        return EXIT_FOUND;
+    return composed->result.stop == COMPOSE_COMPLETE ? EXIT_NOTHING : EXIT_BROKEN;
+}
+
+/* ------------------------------------------------------------------ one subject */
+
+static gordian_status write_result(const struct composed *composed, struct product_file *to,
+                                   gordian_error *error)
+{
+    const struct graph *graph = composed_graph(composed);
+    if (to->out && graph)
+        return product_file_graph(to, graph, composed->subject, error);
+    return GORDIAN_OK; /* it went there while it was made */
+}
+
+/* An .aut file has one initial state. */
+static void say_initial(struct compose *compose, const struct composed *composed)
+{
+    const struct graph *graph = composed_graph(composed);
+    const struct circuit *circuit = composed->subject->circuit;
+    uint64_t count = graph ? graph->initial_count : circuit->initial;
+    if (compose->format == FORMAT_AUT && count > 1 && !compose->cli->quiet)
+        cli_say(compose->cli,
+                "'%s' has only the first of %llu initial states: the format has one; .ca keeps all",
+                compose->file, (unsigned long long)count);
+}
+
+/* With --quick, a circuit whose data make no difference is composed with one datum only. */
+static bool drop_data(const struct compose *compose, struct subject *subject)
+{
+    struct circuit *lean, *circuit = subject->circuit;
+    if (!compose->quick || !circuit || circuit->data.domain_size < 2 ||
+        !circuit_is_routing(circuit))
+        return false;
+    const char *first = data_text(&circuit->data, circuit->data.domain[0]);
+    struct joint alone = {.circuit = circuit};
+    if (circuits_join(&lean, &alone, 1, first, NULL, NULL) != GORDIAN_OK)
+        return false;
+    circuit_free(circuit);
+    subject->circuit = lean;
+    return true;
+}
+
+/* --circuit: nothing is composed. */
+static int write_circuit(struct compose *compose, const struct subject *subject,
+                         struct product_file *to)
+{
+    gordian_error error = {0};
+    int code = EXIT_NOTHING;
+    gordian_status status = product_file_circuit(to, subject->circuit, &error);
+    if (status != GORDIAN_OK && !to->out->failure)
+        code = cli_fail(compose->cli, subject->path, &error);
+    return product_file_close(to, compose, code);
+}
+
+static int compose_all(struct compose *compose, char **paths, size_t count)
+{
+    struct subject subject;
+    struct composed composed = {0};
+    struct product_file to;
+    gordian_error error = {0};
+    int code = subjects_read(compose, &subject, paths, count);
+    if (code != EXIT_NOTHING)
+        return code;
+    if (!subject.circuit && compose->circuit)
+        code =
+            cli_misuse(compose->cli, "'%.200s' is a graph: there is no circuit to show", paths[0]);
+    if (code == EXIT_NOTHING)
+        code = product_file_open(&to, compose);
+    if (code != EXIT_NOTHING) {
+        subject_free(&subject);
+        return code;
+    }
+    if (compose->circuit) {
+        code = write_circuit(compose, &subject, &to);
+        subject_free(&subject);
+        return code;
+    }
+    bool dropped = drop_data(compose, &subject);
+    gordian_status status = compose_subject(compose, &subject, &to, &composed, &error);
+    composed.one_datum = dropped;
+    if (status == GORDIAN_OK)
+        status = write_result(&composed, &to, &error);
+    if (status == GORDIAN_OK)
+        status = report(compose, &composed, &error);
+    if (status == GORDIAN_OK) {
+        say_notes(compose, &composed);
+        say_initial(compose, &composed);
+        code = code_for(compose, &composed);
+    } else if (!(status == GORDIAN_IO && to.own.failure)) {
+        code = cli_fail(compose->cli, status == GORDIAN_INPUT ? subject.path : NULL, &error);
+    }
+    code = product_file_close(&to, compose, code);
+    composed_free(&composed);
+    subject_free(&subject);
+    return code;
+}
+
+/* ------------------------------------------------------------------ the command */
+
+/* What does not go together. */
+static int check_options(struct compose *compose)
+{
+    struct cli *cli = compose->cli;
+    if (compose->file)
+        compose->format = compose_format_of(compose->file);
+    if (compose->file && (compose->format == FORMAT_NONE || compose->format == FORMAT_TREO))
+        return cli_misuse(cli, "-o '%.200s': the name must end in .aut, .ca or .dot",
+                          compose->file);
+    if (compose->file && compose->dot)
+        return cli_misuse(cli, "--dot draws to standard output: use it or -o");
+    if (compose->dot && cli->json)
+        return cli_misuse(cli, "--dot and --json both want standard output");
+    if (compose->circuit && !compose->dot && !compose->file)
+        return cli_misuse(cli, "--circuit needs --dot or -o FILE");
+    if (compose->circuit && compose->format == FORMAT_AUT)
+        return cli_misuse(cli, "a circuit can be written as .ca or .dot, not as .aut");
+    if (compose->equal && (compose->dot || compose->file || compose->trace || compose->livelock))
+        return cli_misuse(cli, "--equal compares: it goes with --hide, --keep and --min only");
+    if (compose->other && !compose->equal)
+        return cli_misuse(cli, "--other-main is for --equal");
+    if (compose->quick && (compose_needs_graph(compose) || compose->file || compose->dot))
+        return cli_misuse(cli, "--deadlocks counts no transitions: there is nothing to write, "
+                               "hide or minimise");
+    if (compose->keep)
+        compose->hide |= !compose->livelock;
+    return EXIT_NOTHING;
+}
+
+static int dispatch(struct compose *compose, int operands, char **argv)
+{
+    struct cli *cli = compose->cli;
+    int code = check_options(compose);
+    if (code != EXIT_NOTHING)
+        return code;
+    if (operands == 0)
+        return cli_misuse(cli, "no FILE ('-' is standard input)");
+    if (compose->equal && operands != 2)
+        return cli_misuse(cli, "--equal needs two FILEs");
+    compose->style = cli_style(cli);
+    return compose->equal ? compose_equal(compose, argv[0], argv[1])
+                          : compose_all(compose, argv, (size_t)operands);
+}
+
+static int compose_main(struct cli *cli, int argc, char **argv)
+{
+    struct compose c = {.cli = cli};
+    const struct option options[] = {
+        {"main", 'm', "NAME", "the component to compose, as it is used: main,\n'chain<3>'",
+         OPTION_TEXT, &c.main, NULL},
+        {"data", 'd', "LIST", "the data values: '0,1' (default: those the text\nmentions, or 0)",
+         OPTION_TEXT, &c.data, NULL},
+        {"include", 'I', "FOLDERS", "where to look for imported files, ':' between", OPTION_TEXT,
+         &c.folder, NULL},
+        {"hide", 0, NULL, "hide all names but the ports of the main component", OPTION_FLAG,
+         &c.hide, NULL},
+        {"keep", 'k', "NAMES", "hide all names but these: 'a,b'", OPTION_TEXT, &c.keep, NULL},
+        {"min", 0, NULL, "minimise, up to strong bisimulation", OPTION_FLAG, &c.minimal, NULL},
+        {"full", 0, NULL, "every combination of states, reachable or not", OPTION_FLAG, &c.full,
+         NULL},
+        {"trace", 't', NULL, "the shortest way to every deadlock", OPTION_FLAG, &c.trace, NULL},
+        {"livelock", 0, NULL, "look for cycles of hidden steps", OPTION_FLAG, &c.livelock, NULL},
+        {"deadlocks", 0, NULL, "look for deadlocks only: do not count transitions", OPTION_FLAG,
+         &c.quick, NULL},
+        {"equal", 0, NULL, "compare two FILEs up to strong bisimulation", OPTION_FLAG, &c.equal,
+         NULL},
+        {"other-main", 0, "NAME", "--equal: the component of the second FILE", OPTION_TEXT,
+         &c.other, NULL},
+        {"order", 0, "LIST", "compose in this order: '2,1,3' as --explain has\nthem, or 'text'",
+         OPTION_TEXT, &c.order, NULL},
+        {"explain", 0, NULL, "show the automata and the order they are composed in", OPTION_FLAG,
+         &c.explain, NULL},
+        {"stats", 0, NULL, "show how the product branches and how often each\nname fires",
+         OPTION_FLAG, &c.statistics, NULL},
+        {"output", 'o', "FILE", "write the result: FILE.aut, FILE.ca or FILE.dot", OPTION_TEXT,
+         &c.file, NULL},
+        {"dot", 0, NULL, "draw the result to standard output, for Graphviz", OPTION_FLAG, &c.dot,
+         NULL},
+        {"circuit", 0, NULL, "write or draw the circuit instead of its product", OPTION_FLAG,
+         &c.circuit, NULL},
+        {"max-states", 0, "N", "stop at more states (k, M, G: thousands)", OPTION_U64,
+         &c.max_states, NULL},
+        {"max-memory", 0, "BYTES", "stop before more memory is used", OPTION_U64, &c.max_memory,
+         NULL},
+        {"threads", 0, "N", "as many threads (default: one a core)", OPTION_U32, &c.threads, NULL},
+        {0},
+    };
+    int code;
+    int operands = cli_parse(cli, options, argc, argv, &code);
+    return operands < 0 ? code : dispatch(&c, operands, argv);
+}
+
+const struct command command_compose = {
+    .name = "compose",
+    .operands = "FILE...",
+    .summary = "compose constraint automata (Reo circuits); find their deadlocks",
+    .about = "Reads a circuit (.treo, or automata as .ca) or a graph (.aut), composes it, and\n"
+             "tells its size and its deadlocks, with the shortest way into the nearest. Several\n"
+             "circuits are composed together: they share the names they have in common. With\n"
+             "--equal A B compares two of them.\n",
+    .run = compose_main,
+};

@@ -1,0 +1,50 @@
+/* `gordian compose --equal A B`: do two circuits behave alike? */
+#include "base/error.h"
+#include "cli/compose/compose.h"
+
+static int compare(struct compose *compose, struct composed sides[2])
+{
+    struct difference difference = {.count = 0};
+    bool equal = false;
+    gordian_error error = {0};
+    const struct compose_reporter *reporter = compose->cli->json ? &compose_json : &compose_text;
+    gordian_status status = graph_equal(composed_graph(&sides[0]), composed_graph(&sides[1]),
+                                        &equal, &difference, &error);
+    if (status != GORDIAN_OK)
+        return cli_fail(compose->cli, NULL, &error);
+    int code = equal ? EXIT_NOTHING : EXIT_FOUND;
+    if (compose->cli->json || !compose->cli->quiet)
+        status = reporter->difference(compose, sides, equal ? NULL : &difference, &error);
+    if (!equal)
+        difference_free(&difference);
+    return status == GORDIAN_OK ? code : cli_fail(compose->cli, NULL, &error);
+}
+
+int compose_equal(struct compose *compose, const char *left, const char *right)
+{
+    const char *paths[2] = {left, right};
+    const char *mains[2] = {compose->main, compose->other ? compose->other : compose->main};
+    struct subject subjects[2] = {{0}, {0}};
+    struct composed sides[2] = {{0}, {0}};
+    int code = EXIT_NOTHING;
+    for (int i = 0; i < 2 && code == EXIT_NOTHING; i++) {
+        gordian_error error = {0};
+        code = subject_read(compose, &subjects[i], paths[i], mains[i], compose->data);
+        if (code != EXIT_NOTHING)
+            break;
+        if (compose_subject(compose, &subjects[i], NULL, &sides[i], &error) != GORDIAN_OK) {
+            code = cli_fail(compose->cli, error.status == GORDIAN_INPUT ? paths[i] : NULL, &error);
+        } else if (sides[i].result.stop != COMPOSE_COMPLETE) {
+            cli_say(compose->cli, "%s: stopped (%s) before it was composed: nothing to compare",
+                    paths[i], compose_stop_text(sides[i].result.stop));
+            code = EXIT_BROKEN;
+        }
+    }
+    if (code == EXIT_NOTHING)
+        code = compare(compose, sides);
+    for (int i = 0; i < 2; i++) {
+        composed_free(&sides[i]);
+        subject_free(&subjects[i]);
+    }
+    return code;
+}

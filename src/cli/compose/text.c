@@ -1,0 +1,333 @@
+/* `gordian compose` for people. */
+#include "base/error.h"
+#include "cli/compose/compose.h"
+
+#include <string.h>
+
+/* Automata listed by --explain, and names by --stats, unless --verbose. */
+#define LISTED 100u
+/* Steps of a trace shown, unless --verbose: half of them from each end. */
+#define STEPS_SHOWN 60u
+
+static const char *plural(uint64_t count, const char *one, const char *many)
+{
+    return count == 1 ? one : many;
+}
+
+static void write_count(struct output *out, uint64_t count, const char *one, const char *many)
+{
+    output_u64(out, count);
+    output_char(out, ' ');
+    output_text(out, plural(count, one, many));
+}
+
+/* What fires at once: a name, or several in braces. */
+static void write_label(struct compose *compose, const char *label)
+{
+    struct output *out = &compose->cli->out;
+    bool several = strchr(label, '|') != NULL;
+    output_text(out, several ? "{" : "");
+    while (*label) {
+        char text[600];
+        size_t length = strcspn(label, "|");
+        size_t shown = length < sizeof text - 1 ? length : sizeof text - 1;
+        memcpy(text, label, shown);
+        text[shown] = '\0';
+        style_name(&compose->style, out, COLOR_RESOURCE, text);
+        label += length;
+        if (*label == '|') {
+            output_text(out, ", ");
+            label++;
+        }
+    }
+    output_text(out, several ? "}" : "");
+}
+
+static void write_steps(struct compose *compose, const struct route *trace)
+{
+    struct output *out = &compose->cli->out;
+    const char *label = trace->text.buffer;
+    size_t half =
+        compose->cli->verbose || trace->steps <= STEPS_SHOWN ? trace->steps : STEPS_SHOWN / 2;
+    for (size_t i = 0; i < trace->steps; i++, label += strlen(label) + 1) {
+        if (i == half)
+            output_format(out, "         ... %zu more (--verbose shows them)\n",
+                          trace->steps - 2 * half);
+        if (i >= half && i < trace->steps - half)
+            continue;
+        output_format(out, "    %4zu  ", i + 1);
+        write_label(compose, label);
+        output_char(out, '\n');
+    }
+}
+
+static bool write_factor(struct compose *compose, const struct circuit *circuit, uint32_t factor,
+                         uint32_t width)
+{
+    struct output text;
+    if (!output_open(&text, -1))
+        return false;
+    circuit_write_factor(circuit, factor, &text);
+    output_char(&text, '\0');
+    bool fine = !text.failure;
+    if (fine) {
+        style_name(&compose->style, &compose->cli->out, COLOR_PROCESS, text.buffer);
+        size_t used = style_width(&compose->style, text.buffer);
+        output_format(&compose->cli->out, "%*s", (int)(used < width ? width - used : 0), "");
+    }
+    output_close(&text);
+    return fine;
+}
+
+/* ------------------------------------------------------------------ parts */
+
+static void write_number(struct output *out, uint64_t number)
+{
+    if (number == UINT64_MAX)
+        output_format(out, "%12s", "many");
+    else
+        output_format(out, "%12llu", (unsigned long long)number);
+}
+
+static gordian_status explain(struct compose *compose, const struct circuit *circuit,
+                              const struct compose_stage *stages, gordian_error *error)
+{
+    struct output *out = &compose->cli->out;
+    write_count(out, circuit->factor_count, "automaton", "automata");
+    output_text(out, " on ");
+    write_count(out, circuit->name_count, "name", "names");
+    output_text(out, ", ");
+    write_count(out, circuit->data.domain_size, "data value", "data values");
+    if (circuit->whole_fits)
+        output_format(out, "; %llu combinations of their states\n\n",
+                      (unsigned long long)circuit->whole);
+    else
+        output_text(out, "; more than 2^64 combinations of their states\n\n");
+    output_text(out, "number  states  transitions  with those above: states, transitions, "
+                     "names left open\n");
+    size_t listed =
+        compose->cli->verbose || circuit->factor_count <= LISTED ? circuit->factor_count : LISTED;
+    for (size_t i = 0; i < listed; i++) {
+        const struct shape *shape = factor_shape(circuit, stages[i].factor);
+        output_format(out, "%6u  %6u  %11zu", stages[i].factor + 1, shape->state_count,
+                      shape->transition_count);
+        write_number(out, stages[i].states);
+        write_number(out, stages[i].transitions);
+        output_format(out, "%6u  ", stages[i].open_names);
+        if (!write_factor(compose, circuit, stages[i].factor, 0))
+            return fail_memory(error);
+        output_char(out, '\n');
+    }
+    if (listed < circuit->factor_count)
+        output_format(out, "        ... %zu more (--verbose shows them)\n",
+                      circuit->factor_count - listed);
+    output_char(out, '\n');
+    return GORDIAN_OK;
+}
+
+static gordian_status statistics(struct compose *compose, const struct composed *composed,
+                                 gordian_error *error)
+{
+    const struct circuit *circuit = composed->subject->circuit;
+    const struct statistics *counted = &composed->statistics;
+    struct output *out = &compose->cli->out;
+    (void)error;
+    if (!counted->fired)
+        return GORDIAN_OK;
+    double mean = counted->rows ? (double)counted->transitions / (double)counted->rows : 0;
+    output_format(out, "transitions of a state: %.2f on average, at most %llu\n", mean,
+                  (unsigned long long)counted->branching);
+    output_format(out, "transitions from a state to itself: %llu\n",
+                  (unsigned long long)counted->loops);
+    output_format(out, "names that fire at once: at most %llu\n",
+                  (unsigned long long)counted->together);
+    output_text(out, "how often each name fires:\n");
+    uint32_t listed =
+        compose->cli->verbose || circuit->name_count <= LISTED ? circuit->name_count : LISTED;
+    for (uint32_t n = 0; n < listed; n++) {
+        output_format(out, "  %12llu  ", (unsigned long long)counted->fired[n]);
+        style_name(&compose->style, out, COLOR_RESOURCE, names_text(&circuit->names, n));
+        output_char(out, '\n');
+    }
+    if (listed < circuit->name_count)
+        output_format(out, "        ... %u more (--verbose shows them)\n",
+                      circuit->name_count - listed);
+    output_char(out, '\n');
+    return GORDIAN_OK;
+}
+
+/* In which state each automaton that has more than one is stuck. */
+static gordian_status write_locals(struct compose *compose, const struct circuit *circuit,
+                                   const uint32_t *state, gordian_error *error)
+{
+    struct output *out = &compose->cli->out;
+    uint32_t shown = 0;
+    output_text(out, "  and then nothing can move:\n");
+    for (uint32_t f = 0; f < circuit->factor_count; f++) {
+        if (factor_shape(circuit, f)->state_count == 1)
+            continue;
+        if (shown++ == LISTED && !compose->cli->verbose) {
+            output_text(out, "    ... (--verbose shows all)\n");
+            break;
+        }
+        output_text(out, "    ");
+        if (!write_factor(compose, circuit, f, 28))
+            return fail_memory(error);
+        output_text(out, "  ");
+        circuit_write_state(circuit, f, state[f], out);
+        output_char(out, '\n');
+    }
+    return GORDIAN_OK;
+}
+
+static gordian_status deadlock(struct compose *compose, const struct composed *composed,
+                               size_t number, const struct compose_deadlock *described,
+                               gordian_error *error)
+{
+    struct output *out = &compose->cli->out;
+    struct route trace;
+    gordian_status status = GORDIAN_OK;
+    if (!route_open(&trace) || !route_of(&trace, composed, described)) {
+        route_close(&trace);
+        return fail_memory(error);
+    }
+    style_color(&compose->style, out, COLOR_BAD);
+    output_format(out, "deadlock %zu", number);
+    style_color(&compose->style, out, COLOR_PLAIN);
+    output_format(out, " (state %llu)",
+                  (unsigned long long)(described ? described->number : composed->nearest_state));
+    if (trace.steps == 0)
+        output_text(out, ": at once\n");
+    else
+        output_format(out, ", after %zu %s:\n", trace.steps, plural(trace.steps, "step", "steps"));
+    write_steps(compose, &trace);
+    if (described)
+        status = write_locals(compose, composed->subject->circuit, described->state, error);
+    output_char(out, '\n');
+    route_close(&trace);
+    return status;
+}
+
+static gordian_status livelock(struct compose *compose, const struct composed *composed,
+                               gordian_error *error)
+{
+    const struct livelock *found = &composed->livelock;
+    const struct graph *graph = composed->product ? composed->product : composed->subject->graph;
+    struct output *out = &compose->cli->out;
+    struct route trace;
+    if (found->states == 0) {
+        style_text(&compose->style, out, COLOR_GOOD, "no livelock");
+        output_text(out, ": no cycle of hidden steps\n");
+        return GORDIAN_OK;
+    }
+    if (!route_open(&trace) || !route_of_arcs(&trace, graph, found->path, found->path_count)) {
+        route_close(&trace);
+        return fail_memory(error);
+    }
+    style_text(&compose->style, out, COLOR_BAD, "livelock");
+    output_format(out, ": %llu %s on cycles of hidden steps; the nearest after %zu %s:\n",
+                  (unsigned long long)found->states, plural(found->states, "state", "states"),
+                  trace.steps, plural(trace.steps, "step", "steps"));
+    write_steps(compose, &trace);
+    output_text(out, "  and then for ever:\n");
+    bool fine = route_of_arcs(&trace, graph, found->cycle, found->cycle_count);
+    if (fine)
+        write_steps(compose, &trace);
+    output_char(out, '\n');
+    route_close(&trace);
+    return fine ? GORDIAN_OK : fail_memory(error);
+}
+
+/* ------------------------------------------------------------------ the summary */
+
+static void write_size(struct compose *compose, const char *what, const struct graph *graph)
+{
+    struct output *out = &compose->cli->out;
+    if (!graph)
+        return;
+    output_format(out, "%s: ", what);
+    write_count(out, graph->state_count, "state", "states");
+    output_text(out, ", ");
+    write_count(out, graph->arc_count, "transition", "transitions");
+    output_char(out, '\n');
+}
+
+static void write_engine(struct compose *compose, const struct composed *composed)
+{
+    struct output *out = &compose->cli->out;
+    const struct compose_result *result = &composed->result;
+    output_format(out, " (%s", result->engine);
+    if (composed->seconds >= 1 || compose->cli->verbose)
+        output_format(out, ", %.3g s", composed->seconds);
+    if (compose->cli->verbose && result->memory)
+        output_format(out, ", %.3g MB", (double)result->memory / 1e6);
+    if (compose->cli->verbose && composed->seconds > 0)
+        output_format(out, ", %.3g million states/s",
+                      (double)result->states / 1e6 / composed->seconds);
+    output_text(out, ")\n");
+}
+
+static gordian_status summary(struct compose *compose, const struct composed *composed,
+                              gordian_error *error)
+{
+    struct output *out = &compose->cli->out;
+    const struct compose_result *result = &composed->result;
+    const struct subject *subject = composed->subject;
+    bool complete = result->stop == COMPOSE_COMPLETE;
+    (void)error;
+    style_name(&compose->style, out, COLOR_STRONG,
+               subject->circuit ? subject->circuit->title : subject->path);
+    output_text(out, complete ? ": " : ", as far as it was composed: ");
+    write_count(out, result->states, "state", "states");
+    if (composed->counted) {
+        output_text(out, ", ");
+        write_count(out, result->transitions, "transition", "transitions");
+    }
+    output_text(out, ", ");
+    if (result->deadlocks == 0) {
+        style_text(&compose->style, out, complete ? COLOR_GOOD : COLOR_PLAIN, "no deadlock");
+    } else {
+        style_color(&compose->style, out, COLOR_BAD);
+        write_count(out, result->deadlocks, "deadlock", "deadlocks");
+        style_color(&compose->style, out, COLOR_PLAIN);
+    }
+    write_engine(compose, composed);
+    write_size(compose, "hidden", composed->hidden);
+    write_size(compose, "minimal", composed->minimal);
+    return GORDIAN_OK;
+}
+
+static void write_play(struct compose *compose, const struct difference *found)
+{
+    struct output *out = &compose->cli->out;
+    for (size_t i = 0; i < found->count; i++) {
+        bool last = i + 1 == found->count;
+        output_format(out, "    %4zu  the %s one does ", i + 1,
+                      found->by_left[i] ? "first" : "second");
+        write_label(compose, found->labels[i]);
+        output_format(out, last ? ", which the %s one cannot\n" : ", and so does the %s one\n",
+                      found->by_left[i] ? "second" : "first");
+    }
+}
+
+static gordian_status difference(struct compose *compose, const struct composed sides[2],
+                                 const struct difference *found, gordian_error *error)
+{
+    struct output *out = &compose->cli->out;
+    (void)error;
+    if (!found) {
+        style_text(&compose->style, out, COLOR_GOOD, "equal");
+        output_text(out, " up to bisimulation\n");
+    } else {
+        style_text(&compose->style, out, COLOR_BAD, "different");
+        output_text(out, ":\n");
+        write_play(compose, found);
+    }
+    write_size(compose, "first", composed_graph(&sides[0]));
+    write_size(compose, "second", composed_graph(&sides[1]));
+    return GORDIAN_OK;
+}
+
+const struct compose_reporter compose_text = {
+    explain, statistics, deadlock, livelock, summary, difference,
+};

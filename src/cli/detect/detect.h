@@ -1,0 +1,52 @@
+/* `gordian detect` in three parts: the command and its loop (detect.c), and the two ways to
+ * report (detect/json.c, detect/text.c). */
+#ifndef GORDIAN_CLI_DETECT_DETECT_H
+#define GORDIAN_CLI_DETECT_DETECT_H
+
+#include "cli/input.h"
+#include "cli/service/followers.h"
+#include "show/draw.h"
+#include "show/graph.h"
+
+struct tally {
+    uint64_t events, granted, blocked, deadlocks, doomed, errors;
+};
+
+struct detect {
+    struct cli *cli;
+    struct input input;
+    gordian_system *system;
+    gordian_replay *replay;
+    struct labels labels;
+    struct tally tally;
+    bool noted; /* the engine's note has been told */
+
+    /* options */
+    bool all, strict;
+    const char *recover;   /* as typed; NULL: leave deadlocks standing */
+    gordian_policy policy; /* what it means */
+
+    /* what the reports need, kept between events */
+    struct name_list list;
+    struct followers followers;
+    struct drawing drawing;
+};
+
+/* A way to report. Each writes whole lines, on failure too. */
+struct reporter {
+    /* One event, with the recovery after it. */
+    gordian_status (*event)(struct detect *detect, const gordian_step *step, gordian_error *error);
+    gordian_status (*summary)(struct detect *detect, gordian_error *error);
+};
+
+extern const struct reporter detect_json, detect_text;
+
+static inline bool is_stuck(const gordian_step *step)
+{
+    return step->result.outcome == GORDIAN_DEADLOCK || step->result.outcome == GORDIAN_DOOMED;
+}
+
+/* Everybody who can never run again, into detect->list. */
+gordian_status detect_list_deadlocked(struct detect *detect, gordian_error *error);
+
+#endif

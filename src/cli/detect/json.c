@@ -1,0 +1,94 @@
+/* What `gordian detect --json` prints: an object for every event, and the summary. */
+#include "cli/detect/detect.h"
+
+static void write_victim(struct json *json, const struct labels *labels, gordian_policy policy,
+                         const gordian_victim *victim)
+{
+    json_open(json, NULL, '{');
+    json_key_text(json, "process", process_label(labels, victim->process));
+    json_key_text(json, "policy", gordian_policy_text(policy));
+    json_key_i64(json, "weight", victim->weight);
+    json_open(json, "frees", '[');
+    for (size_t i = 0; i < victim->frees_count; i++)
+        json_text(json, resource_label(labels, victim->frees[i].resource));
+    json_shut(json);
+    json_processes(json, "granted_to", labels, victim->served, victim->served_count);
+    json_shut(json);
+}
+
+/* "recovered": ends processes until nobody is deadlocked. */
+static gordian_status recover(struct detect *detect, struct json *json, gordian_error *error)
+{
+    gordian_victim victim;
+    gordian_status status;
+    json_open(json, "recovered", '[');
+    while ((status = gordian_recover_one(detect->system, detect->policy, &victim, error)) ==
+           GORDIAN_OK)
+        write_victim(json, &detect->labels, detect->policy, &victim);
+    json_shut(json);
+    return status == GORDIAN_END ? GORDIAN_OK : status;
+}
+
+static gordian_status write_stuck(struct detect *detect, struct json *json,
+                                  const gordian_step *step, gordian_error *error)
+{
+    gordian_status status = detect_list_deadlocked(detect, error);
+    if (status != GORDIAN_OK)
+        return status;
+    json_names(json, "deadlocked", &detect->list);
+    if (step->result.outcome == GORDIAN_DEADLOCK) {
+        gordian_witness witness;
+        status = gordian_explain(detect->system, step->event.process, &witness, error);
+        if (status != GORDIAN_OK)
+            return status;
+        json_witness(json, &detect->labels, &witness);
+    }
+    return detect->recover ? recover(detect, json, error) : GORDIAN_OK;
+}
+
+static gordian_status write_event(struct detect *detect, const gordian_step *step,
+                                  gordian_error *error)
+{
+    gordian_status status = GORDIAN_OK;
+    struct json json;
+    json_begin(&json, &detect->cli->out);
+    json_key_u64(&json, "seq", step->seq);
+    json_key_text(&json, "op", gordian_op_text(step->event.op));
+    json_key_text(&json, "process", step->process);
+    json_key_text(&json, "result", gordian_outcome_text((gordian_outcome)step->result.outcome));
+    if (step->result.served_count) {
+        size_t count;
+        const uint32_t *served = gordian_served(detect->system, &count);
+        json_processes(&json, "granted_to", &detect->labels, served, step->result.served_count);
+    }
+    if (is_stuck(step))
+        status = write_stuck(detect, &json, step, error);
+    if (step->message)
+        json_key_text(&json, "message", step->message);
+    json_end(&json);
+    return status;
+}
+
+static gordian_status write_summary(struct detect *detect, gordian_error *error)
+{
+    gordian_status status = detect_list_deadlocked(detect, error);
+    if (status != GORDIAN_OK)
+        return status;
+    const struct tally *tally = &detect->tally;
+    struct json json;
+    json_begin(&json, &detect->cli->out);
+    json_open(&json, "summary", '{');
+    json_key_u64(&json, "events", tally->events);
+    json_key_u64(&json, "granted", tally->granted);
+    json_key_u64(&json, "blocked", tally->blocked);
+    json_key_u64(&json, "deadlocks", tally->deadlocks);
+    json_key_u64(&json, "doomed", tally->doomed);
+    json_key_u64(&json, "errors", tally->errors);
+    json_key_text(&json, "engine", gordian_engine_name(detect->system));
+    json_key_text(&json, "model", gordian_model_text(gordian_system_model(detect->system)));
+    json_names(&json, "deadlocked", &detect->list);
+    json_end(&json);
+    return GORDIAN_OK;
+}
+
+const struct reporter detect_json = {write_event, write_summary};

@@ -1,0 +1,312 @@
+/* What `gordian detect` prints for people: deadlocks drawn, every event with --all, a summary. */
+#include "cli/detect/detect.h"
+
+#include "base/error.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define WHAT_COLUMNS 32
+
+static struct output *out_of(struct detect *detect)
+{
+    return &detect->cli->out;
+}
+
+static void write_process(struct detect *detect, const char *name)
+{
+    style_name(&detect->drawing.style, out_of(detect), COLOR_PROCESS, name);
+}
+
+static void write_processes(struct detect *detect, const uint32_t *processes, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        output_char(out_of(detect), ' ');
+        write_process(detect, process_label(&detect->labels, processes[i]));
+    }
+}
+
+/* " q1=2" as in the trace; a resource that does not exist has no name here. Returns columns. */
+static size_t write_want(struct detect *detect, uint32_t resource, uint64_t units)
+{
+    const struct style *style = &detect->drawing.style;
+    const char *name = resource == GORDIAN_NONE ? "?" : resource_label(&detect->labels, resource);
+    char amount[32] = "";
+    if (units != 1)
+        snprintf(amount, sizeof amount, "=%llu", (unsigned long long)units);
+    output_char(out_of(detect), ' ');
+    style_name(style, out_of(detect), COLOR_RESOURCE, name);
+    output_text(out_of(detect), amount);
+    return 1 + style_width(style, name) + strlen(amount);
+}
+
+/* " to p2", where a release names who gets it. */
+static size_t write_heir(struct detect *detect, const gordian_event *event)
+{
+    if (event->op != GORDIAN_RELEASE || event->to == GORDIAN_NONE)
+        return 0;
+    const char *name = process_label(&detect->labels, event->to);
+    output_text(out_of(detect), " to ");
+    write_process(detect, name ? name : "?");
+    return 4 + style_width(&detect->drawing.style, name ? name : "?");
+}
+
+static size_t write_wants(struct detect *detect, const gordian_event *event)
+{
+    if (event->op == GORDIAN_CANCEL || event->op == GORDIAN_EXIT)
+        return 0;
+    if (!event->wants)
+        return write_want(detect, event->resource, event->units) + write_heir(detect, event);
+    size_t columns = 0;
+    for (size_t i = 0; i < event->want_count; i++)
+        columns += write_want(detect, event->wants[i].resource, event->wants[i].units);
+    return columns;
+}
+
+/* ------------------------------------------------------------------ --all */
+
+static enum color color_of(gordian_outcome outcome)
+{
+    switch (outcome) {
+    case GORDIAN_DEADLOCK:
+    case GORDIAN_DOOMED:
+    case GORDIAN_REFUSED:
+        return COLOR_BAD;
+    case GORDIAN_GRANTED:
+        return COLOR_GOOD;
+    case GORDIAN_BLOCKED:
+        return COLOR_STRONG;
+    case GORDIAN_RELEASED:
+    case GORDIAN_CANCELLED:
+    case GORDIAN_EXITED:
+        break;
+    }
+    return COLOR_PLAIN;
+}
+
+/* "     7  release ann fork-0        released, served: bob". */
+static void write_event_line(struct detect *detect, const gordian_step *step)
+{
+    struct output *out = out_of(detect);
+    const struct style *style = &detect->drawing.style;
+    gordian_outcome outcome = (gordian_outcome)step->result.outcome;
+    output_format(out, "%8llu  %-8s", (unsigned long long)step->seq,
+                  gordian_op_text(step->event.op));
+    write_process(detect, step->process);
+    size_t columns = style_width(style, step->process) + write_wants(detect, &step->event);
+    output_format(out, "%*s  ", columns < WHAT_COLUMNS ? (int)(WHAT_COLUMNS - columns) : 0, "");
+    style_text(style, out, color_of(outcome), gordian_outcome_text(outcome));
+    if (step->result.served_count) {
+        size_t count;
+        const uint32_t *served = gordian_served(detect->system, &count);
+        output_text(out, ", served:");
+        write_processes(detect, served, step->result.served_count);
+    }
+    if (step->message) {
+        output_text(out, ": ");
+        style_name(style, out, COLOR_PLAIN, step->message);
+    }
+    output_char(out, '\n');
+}
+
+/* ------------------------------------------------------------------ deadlocks */
+
+/* "FILE:12: " before what happened there. */
+static void write_place(struct detect *detect, const gordian_step *step)
+{
+    struct output *out = out_of(detect);
+    style_color(&detect->drawing.style, out, COLOR_STRONG);
+    style_name(&(struct style){.utf8 = true}, out, COLOR_PLAIN, detect->input.name);
+    output_format(out, ":%llu:", (unsigned long long)step->line);
+    style_color(&detect->drawing.style, out, COLOR_PLAIN);
+    output_char(out, ' ');
+}
+
+static void write_action(struct detect *detect, const gordian_step *step)
+{
+    write_process(detect, step->process);
+    output_text(out_of(detect), step->event.op == GORDIAN_WAIT ? " waits for" : " requests");
+    write_wants(detect, &step->event);
+}
+
+static void write_heading(struct detect *detect, const gordian_step *step,
+                          const gordian_witness *witness, size_t members)
+{
+    struct output *out = out_of(detect);
+    char number[40];
+    snprintf(number, sizeof number, "deadlock %llu", (unsigned long long)detect->tally.deadlocks);
+    output_text(out, detect->all ? "\n" : "");
+    write_place(detect, step);
+    style_text(&detect->drawing.style, out, COLOR_BAD, number);
+    output_text(out, ": ");
+    write_action(detect, step);
+    if (members == 1)
+        output_text(out, ", waiting for itself\n\n");
+    else if (witness->cycle)
+        output_format(out, ", closing a cycle of %zu processes\n\n", members);
+    else
+        output_format(out, ", and %zu processes wait for each other\n\n", members);
+}
+
+static gordian_status write_followers(struct detect *detect, gordian_error *error)
+{
+    const struct followers *followers = &detect->followers;
+    size_t count = followers->count - followers->members;
+    if (count == 0)
+        return GORDIAN_OK;
+    if (!name_list_sorted(&detect->list, &detect->labels, followers->found + followers->members,
+                          count))
+        return fail_memory(error);
+    output_text(out_of(detect), "\n  waiting behind it: ");
+    draw_names(&detect->drawing, &detect->list);
+    output_char(out_of(detect), '\n');
+    return GORDIAN_OK;
+}
+
+static gordian_status draw_deadlock(struct detect *detect, const gordian_step *step,
+                                    gordian_error *error)
+{
+    gordian_witness witness;
+    gordian_status status = gordian_explain(detect->system, step->event.process, &witness, error);
+    if (status != GORDIAN_OK)
+        return status;
+    status = followers_find(&detect->followers, detect->system, &witness, error);
+    if (status != GORDIAN_OK)
+        return status;
+    progress_clear(&detect->cli->progress);
+    /* The search has asked the system other questions since. */
+    status = gordian_explain(detect->system, step->event.process, &witness, error);
+    if (status != GORDIAN_OK)
+        return status;
+    write_heading(detect, step, &witness, detect->followers.members);
+    if (!draw_witness(&detect->drawing, &witness, step->event.process))
+        return fail_memory(error);
+    return write_followers(detect, error);
+}
+
+static void write_doomed(struct detect *detect, const gordian_step *step)
+{
+    progress_clear(&detect->cli->progress);
+    write_place(detect, step);
+    write_action(detect, step);
+    output_text(out_of(detect), " and is ");
+    style_text(&detect->drawing.style, out_of(detect), COLOR_BAD, "doomed");
+    output_text(out_of(detect), ": it waits behind a deadlock\n");
+}
+
+/* ------------------------------------------------------------------ recovery */
+
+/* What the policy went by: "cost 2". */
+static void write_reason(struct output *out, gordian_policy policy, int64_t weight)
+{
+    const char *plural = weight == 1 ? "" : "s";
+    switch (policy) {
+    case GORDIAN_YOUNGEST:
+    case GORDIAN_OLDEST:
+        output_format(out, "came after %lld other%s", (long long)weight, plural);
+        break;
+    case GORDIAN_CHEAPEST:
+        output_format(out, "cost %lld", (long long)weight);
+        break;
+    case GORDIAN_PRIORITY:
+        output_format(out, "lowest is %lld", (long long)weight);
+        break;
+    case GORDIAN_FEWEST_HELD:
+        output_format(out, "%lld unit%s", (long long)weight, plural);
+        break;
+    }
+}
+
+/* "  ends p3: cheapest, cost 2, frees q1 q4, lets p1 p5 go on". */
+static void write_victim(struct detect *detect, const gordian_victim *victim)
+{
+    struct output *out = out_of(detect);
+    output_text(out, "  ends ");
+    write_process(detect, process_label(&detect->labels, victim->process));
+    output_format(out, ": %s, ", gordian_policy_text(detect->policy));
+    write_reason(out, detect->policy, victim->weight);
+    output_text(out, victim->frees_count ? ", frees" : ", frees nothing");
+    for (size_t i = 0; i < victim->frees_count; i++)
+        write_want(detect, victim->frees[i].resource, victim->frees[i].units);
+    if (victim->served_count) {
+        output_text(out, ", lets");
+        write_processes(detect, victim->served, victim->served_count);
+        output_text(out, " go on");
+    }
+    output_char(out, '\n');
+}
+
+static gordian_status recover(struct detect *detect, gordian_error *error)
+{
+    gordian_victim victim;
+    gordian_status status;
+    for (bool first = true; (status = gordian_recover_one(detect->system, detect->policy, &victim,
+                                                          error)) == GORDIAN_OK;
+         first = false) {
+        output_text(out_of(detect), first ? "\n" : "");
+        write_victim(detect, &victim);
+    }
+    return status == GORDIAN_END ? GORDIAN_OK : status;
+}
+
+/* ------------------------------------------------------------------ the reporter */
+
+static gordian_status write_event(struct detect *detect, const gordian_step *step,
+                                  gordian_error *error)
+{
+    if (detect->all)
+        write_event_line(detect, step);
+    if (!is_stuck(step))
+        return GORDIAN_OK;
+    bool deadlock = step->result.outcome == GORDIAN_DEADLOCK;
+    gordian_status status = GORDIAN_OK;
+    if (deadlock)
+        status = draw_deadlock(detect, step, error);
+    else if (!detect->all)
+        write_doomed(detect, step);
+    if (status == GORDIAN_OK && detect->recover)
+        status = recover(detect, error);
+    if (deadlock)
+        output_char(out_of(detect), '\n');
+    return status;
+}
+
+static void write_count(struct detect *detect, uint64_t count, const char *one, const char *many,
+                        enum color color)
+{
+    char text[64];
+    snprintf(text, sizeof text, "%llu %s", (unsigned long long)count, count == 1 ? one : many);
+    style_text(&detect->drawing.style, out_of(detect), color, text);
+}
+
+static gordian_status write_summary(struct detect *detect, gordian_error *error)
+{
+    if (detect->cli->quiet)
+        return GORDIAN_OK;
+    gordian_status status = detect_list_deadlocked(detect, error);
+    if (status != GORDIAN_OK)
+        return status;
+    const struct tally *tally = &detect->tally;
+    struct output *out = out_of(detect);
+    progress_clear(&detect->cli->progress);
+    if (tally->deadlocks)
+        write_count(detect, tally->deadlocks, "deadlock", "deadlocks", COLOR_BAD);
+    else
+        style_text(&detect->drawing.style, out, COLOR_GOOD, "no deadlock");
+    output_text(out, " in ");
+    write_count(detect, tally->events, "event", "events", COLOR_PLAIN);
+    output_format(out, ": %llu granted, %llu blocked, %llu doomed, %llu refused (%s, %s)\n",
+                  (unsigned long long)tally->granted, (unsigned long long)tally->blocked,
+                  (unsigned long long)tally->doomed, (unsigned long long)tally->errors,
+                  gordian_engine_name(detect->system),
+                  gordian_model_text(gordian_system_model(detect->system)));
+    if (detect->list.count) {
+        write_count(detect, detect->list.count, "process", "processes", COLOR_BAD);
+        output_text(out, " can never run again: ");
+        draw_names(&detect->drawing, &detect->list);
+        output_char(out, '\n');
+    }
+    return GORDIAN_OK;
+}
+
+const struct reporter detect_text = {write_event, write_summary};

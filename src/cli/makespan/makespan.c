@@ -1,0 +1,516 @@
+/* gordian makespan: how long warps can take on one streaming multiprocessor. */
+#include "cli/makespan/makespan.h"
+
+#include "base/machine.h"
+#include "base/reader.h"
+#include "cli/commands.h"
+#include "cli/interrupt.h"
+#include "ptx/own.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define OWN_CLOCK    "1980" /* MHz: an H200's */
+#define OWN_CHIP     "hopper"
+#define OWN_SIZE     8192u
+#define OWN_MULTI    132u
+#define AUTO_SECONDS 20.0 /* without --exact or --seconds */
+#define BEST_SECONDS 1.0  /* for the best case beside the worst */
+#define NOT_GIVEN    UINT32_MAX
+
+/* ------------------------------------------------------------------ solving */
+
+static bool go_on(void *context, const gordian_makespan_progress *now)
+{
+    struct makespan *makespan = context;
+    struct progress *line = &makespan->cli->progress;
+    if (progress_due(line))
+        progress_show(line,
+                      "%s: at least %u, at most %u cycles; %.2f million schedules, "
+                      "%.2f million states, %.0f MB, %.0f s",
+                      now->phase ? now->phase : "", now->lower, now->upper,
+                      (double)now->evaluations / 1e6, (double)now->states / 1e6,
+                      (double)now->memory / 1e6, progress_seconds(line));
+    if (interrupt_seen())
+        makespan->interrupted = true;
+    return !makespan->interrupted;
+}
+
+static int read_number(struct makespan *makespan, const char *option, const char *text,
+                       double *value)
+{
+    char *end;
+    if (!text)
+        return EXIT_NOTHING;
+    *value = strtod(text, &end);
+    if (end == text || *end || !isfinite(*value) || *value < 0 || *value > 1e9)
+        return cli_misuse(makespan->cli, "--%s: '%.40s' is not a number from 0 to 1e9", option,
+                          text);
+    return EXIT_NOTHING;
+}
+
+static int read_options(struct makespan *makespan, gordian_makespan_options *options)
+{
+    struct cli *cli = makespan->cli;
+    bool automatic = strcmp(cli->engine, "auto") == 0;
+    double seconds = automatic && !makespan->exact ? AUTO_SECONDS : 0;
+    gordian_makespan_options_init(options);
+    if (makespan->exact && !automatic && strcmp(cli->engine, "exact") != 0)
+        return cli_misuse(cli, "--exact and --engine %.40s ask for different things", cli->engine);
+    options->engine = makespan->exact ? "exact" : cli->engine;
+    options->goal = makespan->best ? GORDIAN_BEST : GORDIAN_WORST;
+    options->seed = makespan->seed;
+    options->published = makespan->published;
+    options->threads = makespan->threads;
+    options->max_memory = makespan->max_memory;
+    options->go_on = go_on;
+    options->context = makespan;
+    if (makespan->chains != NOT_GIVEN)
+        options->chains = makespan->chains;
+    if (makespan->evaluations != UINT64_MAX)
+        options->evaluations = makespan->evaluations;
+    int code = read_number(makespan, "seconds", makespan->seconds, &seconds);
+    if (code == EXIT_NOTHING)
+        code = read_number(makespan, "temperature", makespan->temperature, &options->temperature);
+    if (code == EXIT_NOTHING && makespan->seconds && seconds * 1e9 < 1)
+        code = cli_misuse(cli, "--seconds: more than 0");
+    options->max_ns = (uint64_t)(seconds * 1e9);
+    if (options->max_memory == 0) { /* leave something to others */
+        struct machine machine;
+        machine_describe(&machine);
+        options->max_memory = machine.memory / 4 * 3;
+    }
+    return code;
+}
+
+static void say_notes(struct makespan *makespan, const gordian_makespan_answer *answer)
+{
+    static const char *const why[] = {
+        [GORDIAN_MAKESPAN_TIME] = "the time is up",
+        [GORDIAN_MAKESPAN_MEMORY] = "no more memory may be had",
+        [GORDIAN_MAKESPAN_STOPPED] = "interrupted",
+    };
+    if (answer->note && answer->note[0] && !makespan->cli->quiet)
+        cli_say(makespan->cli, "engine '%s': %s", answer->engine, answer->note);
+    if (answer->stop != GORDIAN_MAKESPAN_DONE && !makespan->cli->quiet)
+        cli_say(makespan->cli, "stopped: %s; the interval and the schedule are what is known",
+                why[answer->stop]);
+}
+
+static int report(struct makespan *makespan, const struct makespan_report *all)
+{
+    if (makespan->cli->json)
+        makespan_json(makespan, all);
+    else
+        makespan_text(makespan, all);
+    return makespan_pictures(makespan, all);
+}
+
+/* The worst case is told with the best one beside it, which is found in no time for most. */
+static gordian_status solve_best(gordian_makespan *problem, const gordian_makespan_options *options,
+                                 struct makespan_report *all, gordian_error *error)
+{
+    gordian_makespan_options other = *options;
+    gordian_makespan_answer answer;
+    uint64_t most = (uint64_t)(BEST_SECONDS * 1e9);
+    other.engine = "exact";
+    other.goal = GORDIAN_BEST;
+    other.max_ns = options->max_ns > 0 && options->max_ns < most ? options->max_ns : most;
+    gordian_status status = gordian_makespan_solve(problem, &other, &answer, error);
+    if (status == GORDIAN_OK) {
+        all->shortest = answer.upper;
+        all->shortest_lower = answer.lower;
+    }
+    return status;
+}
+
+static int solve(struct makespan *makespan, gordian_makespan *problem)
+{
+    gordian_makespan_options options;
+    gordian_makespan_answer answer;
+    struct makespan_report all = {.problem = problem, .answer = &answer};
+    gordian_error error = {0};
+    struct sigaction before;
+    int code = read_options(makespan, &options);
+    if (code != EXIT_NOTHING)
+        return code;
+    interrupt_catch(&before);
+    gordian_status status =
+        makespan->best ? GORDIAN_OK : solve_best(problem, &options, &all, &error);
+    if (status == GORDIAN_OK)
+        status = gordian_makespan_solve(problem, &options, &answer, &error);
+    interrupt_release(&before);
+    progress_clear(&makespan->cli->progress);
+    if (status != GORDIAN_OK)
+        return cli_fail(makespan->cli, NULL, &error);
+    say_notes(makespan, &answer);
+    all.length = makespan->best ? answer.upper : answer.lower;
+    return report(makespan, &all);
+}
+
+/* ------------------------------------------------------------------ a given string */
+
+/* "1 1 2 2" or "1,1,2,2" */
+static int read_witness(struct makespan *makespan, uint32_t *witness, size_t *count)
+{
+    const char *text = makespan->witness;
+    *count = 0;
+    while (*(text += strspn(text, " ,\t\n"))) {
+        size_t length = strcspn(text, " ,\t\n");
+        uint64_t value;
+        const char *why;
+        if (!parse_u64(text, length, &value, &why) || value == 0 || value > UINT32_MAX)
+            return cli_misuse(makespan->cli, "--witness: '%.*s' is not a warp: they count from 1",
+                              (int)(length < 40 ? length : 40), text);
+        witness[(*count)++] = (uint32_t)value;
+        text += length;
+    }
+    return EXIT_NOTHING;
+}
+
+/* The schedule that a string stands for. */
+static int build(struct makespan *makespan, gordian_makespan *problem)
+{
+    size_t room = strlen(makespan->witness) / 2 + 1, count;
+    uint32_t *witness = malloc(2 * room * sizeof *witness);
+    gordian_makespan_answer answer = {.engine = "build", .note = "", .exact = false};
+    struct makespan_report all = {.problem = problem, .answer = &answer};
+    gordian_error error = {0};
+    if (!witness) {
+        cli_say(makespan->cli, "out of memory");
+        return EXIT_BROKEN;
+    }
+    uint32_t *cycles = witness + room;
+    int code = read_witness(makespan, witness, &count);
+    if (code == EXIT_NOTHING &&
+        gordian_makespan_build(problem, witness, count, cycles, &all.length, &error) != GORDIAN_OK)
+        code = cli_fail(makespan->cli, NULL, &error);
+    if (code == EXIT_NOTHING) {
+        answer.lower = answer.upper = all.length;
+        answer.witness = witness;
+        answer.cycles = cycles;
+        answer.witness_count = count;
+        code = report(makespan, &all);
+    }
+    free(witness);
+    return code;
+}
+
+/* ------------------------------------------------------------------ the command */
+
+/* A path of more letters than can be scheduled: only the bound on all paths is left. */
+static int too_long(struct makespan *makespan)
+{
+    for (unsigned i = 0; i < 26; i++) {
+        uint32_t repeats;
+        char letter = (char)('A' + i);
+        if (makespan->ptx.most[i] && makespan_units_of(makespan, letter, &repeats) == 0) {
+            cli_say(makespan->cli, "the path needs a unit '%c', and there are none", letter);
+            return EXIT_MISUSE;
+        }
+    }
+    if (makespan_any_path(makespan) == UINT64_MAX) {
+        cli_say(makespan->cli, "the path has more than %d letters", PTX_STRING_MAX);
+        return EXIT_MISUSE;
+    }
+    struct makespan_report all = {.problem = NULL};
+    return report(makespan, &all);
+}
+
+/* Letters of code that the machine has no units for: where they come from. */
+static int check_units(struct makespan *makespan)
+{
+    for (size_t i = 0; makespan->has_ptx && i < makespan->ptx.count; i++) {
+        uint32_t repeats;
+        char letter = makespan->kernel[i], message[80];
+        if (makespan_units_of(makespan, letter, &repeats) > 0)
+            continue;
+        snprintf(message, sizeof message, "this needs a unit '%c', and there are none", letter);
+        cli_say_at(makespan->cli, makespan->source, makespan->ptx.lines[i], 1, message);
+        return EXIT_MISUSE;
+    }
+    return EXIT_NOTHING;
+}
+
+static int list_loops(struct makespan *makespan)
+{
+    const struct ptx_answer *ptx = &makespan->ptx;
+    for (size_t i = 0; i < ptx->note_count; i++) {
+        if (makespan->cli->json) {
+            struct json json;
+            json_begin(&json, &makespan->cli->out);
+            json_key_u64(&json, "line", ptx->notes[i].line);
+            json_key_text(&json, "loop", ptx->notes[i].text);
+            json_end(&json);
+            continue;
+        }
+        output_format(&makespan->cli->out, "line %u: ", ptx->notes[i].line);
+        style_name(&makespan->style, &makespan->cli->out, COLOR_PLAIN, ptx->notes[i].text);
+        output_char(&makespan->cli->out, '\n');
+    }
+    if (ptx->note_count == 0 && !makespan->cli->json && !makespan->cli->quiet)
+        cli_say(makespan->cli, "there are no loops on this way");
+    return EXIT_NOTHING;
+}
+
+static int show_string(struct makespan *makespan)
+{
+    struct json json;
+    if (!makespan->kernel) {
+        cli_say(makespan->cli, "the path has more than %d letters", PTX_STRING_MAX);
+        return EXIT_MISUSE;
+    }
+    if (!makespan->cli->json) {
+        output_format(&makespan->cli->out, "%s\n", makespan->kernel);
+        return EXIT_NOTHING;
+    }
+    json_begin(&json, &makespan->cli->out);
+    json_key_text(&json, "kernel", makespan->kernel);
+    if (makespan->has_ptx)
+        makespan_code_keys(makespan, &json);
+    json_end(&json);
+    return EXIT_NOTHING;
+}
+
+static int run(struct makespan *makespan)
+{
+    gordian_makespan_problem problem = {.kernel = makespan->kernel,
+                                        .length = makespan->kernel ? strlen(makespan->kernel) : 0,
+                                        .warps = makespan->warps,
+                                        .schedulers = makespan->scheduler_count,
+                                        .units = makespan->unit_list,
+                                        .unit_count = makespan->unit_count};
+    gordian_makespan *opened;
+    gordian_error error = {0};
+    if (makespan->list_loops)
+        return list_loops(makespan);
+    if (makespan->string)
+        return show_string(makespan);
+    if (!makespan->kernel)
+        return too_long(makespan);
+    if (check_units(makespan) != EXIT_NOTHING)
+        return EXIT_MISUSE;
+    if (gordian_makespan_open(&opened, &problem, NULL, &error) != GORDIAN_OK)
+        return cli_fail(makespan->cli, makespan->source, &error);
+    int code = makespan->witness ? build(makespan, opened) : solve(makespan, opened);
+    gordian_makespan_close(opened);
+    return code;
+}
+
+/* --kernel L5C9: written out. */
+static int expand_kernel(struct makespan *makespan)
+{
+    const char *text = makespan->kernel;
+    size_t length = strlen(text), count = 0;
+    gordian_error error = {0};
+    if (!strpbrk(text, "0123456789"))
+        return EXIT_NOTHING;
+    if (ptx_letters(text, length, PTX_STRING_MAX, NULL, &count, &error) != GORDIAN_OK)
+        return cli_misuse(makespan->cli, "--kernel: %s", error.message);
+    makespan->expanded = malloc(count + 1);
+    if (!makespan->expanded) {
+        cli_say(makespan->cli, "out of memory");
+        return EXIT_BROKEN;
+    }
+    ptx_letters(text, length, PTX_STRING_MAX, makespan->expanded, &count, &error);
+    makespan->expanded[count] = '\0';
+    makespan->kernel = makespan->expanded;
+    return EXIT_NOTHING;
+}
+
+/* What is to be looked at: exactly one of a string, a file, the own kernel. */
+static int choose_subject(struct makespan *makespan, const char *file)
+{
+    struct cli *cli = makespan->cli;
+    int given = (makespan->kernel != NULL) + (file != NULL) + makespan->own;
+    if (given == 0)
+        return cli_misuse(cli, "give --kernel LETTERS, a FILE of code, or --own");
+    if (given > 1)
+        return cli_misuse(cli, "--kernel, a FILE and --own: one at a time");
+    if (makespan->own && !makespan->chip && !makespan->units && !makespan->lanes)
+        makespan->chip = OWN_CHIP;
+    if (makespan->own && !makespan->clock)
+        makespan->clock = OWN_CLOCK;
+    if (makespan->own && makespan->warps == NOT_GIVEN)
+        makespan->warps = OWN_THREADS / 32;
+    if (makespan->own && (makespan->size == 0 || makespan->multiprocessors == 0))
+        return cli_misuse(cli, "--size and --multiprocessors are at least 1");
+    bool nothing = makespan->warps == 0;
+    if (makespan->warps == NOT_GIVEN)
+        makespan->warps = 0;
+    int code = makespan_read_machine(makespan);
+    if (code != EXIT_NOTHING)
+        return code;
+    if (nothing)
+        return cli_misuse(cli, "--warps: at least 1");
+    if (makespan->list_loops && makespan->kernel)
+        return cli_misuse(cli, "--loops is for code");
+    if (makespan->warps == 0 && !makespan->string && !makespan->list_loops)
+        return cli_misuse(cli, "how many warps? Give --warps, or a --chip for as many as it holds");
+    return makespan->kernel ? expand_kernel(makespan) : makespan_read_code(makespan, file);
+}
+
+static int start(struct makespan *makespan, const char *file)
+{
+    makespan->style = cli_style(makespan->cli);
+    int code = choose_subject(makespan, file);
+    if (code == EXIT_NOTHING)
+        code = run(makespan);
+    makespan_free_code(makespan);
+    free(makespan->expanded);
+    return code;
+}
+
+/* Options, a few at a time: each puts its own behind those that are there. */
+struct option_list {
+    struct option table[48];
+    size_t count;
+};
+
+static void add_options(struct option_list *list, const struct option *options, size_t count)
+{
+    memcpy(&list->table[list->count], options, count * sizeof *options);
+    list->count += count;
+}
+
+static void model_options(struct makespan *m, struct option_list *list)
+{
+    const struct option options[] = {
+        {"kernel", 'k', "LETTERS",
+         "what every warp runs: a letter for the unit of each\ninstruction; L5C9 repeats them",
+         OPTION_TEXT, &m->kernel, NULL},
+        {"warps", 'w', "N", "how many warps run it", OPTION_U32, &m->warps, NULL},
+        {"units", 'u', "LIST", "L=1,C=4: instructions of each kind that start a cycle", OPTION_TEXT,
+         &m->units, NULL},
+        {"lanes", 'l', "LIST", "L=16,C=32: the same as units of hardware, 32 a warp", OPTION_TEXT,
+         &m->lanes, NULL},
+        {"latency", 0, "LIST", "D=2: cycles that an instruction keeps its unit", OPTION_TEXT,
+         &m->latency, NULL},
+        {"schedulers", 0, "N", "instructions that start a cycle in all; none: no bound\n(default)",
+         OPTION_TEXT, &m->schedulers, NULL},
+        {"chip", 'c', "NAME", "all of these from a real chip; what is given counts more",
+         OPTION_TEXT, &m->chip, NULL},
+        {"chips", 0, NULL, "list the chips", OPTION_FLAG, &m->list_chips, NULL},
+        {"unpipelined", 0, NULL, "units of the chip are busy until the result is there",
+         OPTION_FLAG, &m->unpipelined, NULL},
+    };
+    add_options(list, options, sizeof options / sizeof *options);
+}
+
+static void search_options(struct makespan *m, struct option_list *list)
+{
+    const struct option options[] = {
+        {"exact", 'x', NULL, "go on until the interval is closed", OPTION_FLAG, &m->exact, NULL},
+        {"best", 'b', NULL, "the shortest schedule instead of the longest", OPTION_FLAG, &m->best,
+         NULL},
+        {"seconds", 0, "S", "stop then (default: 20 unless --exact or --engine)", OPTION_TEXT,
+         &m->seconds, NULL},
+        {"max-memory", 0, "BYTES", "stop there (default: 3/4 of the machine's)", OPTION_U64,
+         &m->max_memory, NULL},
+        {"threads", 't', "N", "threads to use (default: one a core)", OPTION_U32, &m->threads,
+         NULL},
+        {"seed", 's', "N", "where chance starts (default: 1)", OPTION_U64, &m->seed, NULL},
+        {"chains", 0, "N", "annealing: independent searches (default: 8)", OPTION_U32, &m->chains,
+         NULL},
+        {"evaluations", 0, "N", "annealing: schedules of each search (default: 2M)", OPTION_U64,
+         &m->evaluations, NULL},
+        {"temperature", 0, "T", "annealing: to start from (default: 0.3)", OPTION_TEXT,
+         &m->temperature, NULL},
+        {"published", 0, NULL, "annealing: exactly as published", OPTION_FLAG, &m->published, NULL},
+        {"witness", 0, "WARPS", "only build the schedule of this string of warps", OPTION_TEXT,
+         &m->witness, NULL},
+    };
+    add_options(list, options, sizeof options / sizeof *options);
+}
+
+static void shown_options(struct makespan *m, struct option_list *list)
+{
+    const struct option options[] = {
+        {"schedule", 0, NULL, "show the schedule, however long", OPTION_FLAG, &m->schedule, NULL},
+        {"svg", 0, "FILE", "draw the schedule into FILE", OPTION_TEXT, &m->svg, NULL},
+        {"csv", 0, "FILE", "write the schedule to FILE as a table", OPTION_TEXT, &m->csv, NULL},
+        {"clock", 0, "MHZ", "tell times, too", OPTION_TEXT, &m->clock, NULL},
+    };
+    add_options(list, options, sizeof options / sizeof *options);
+}
+
+static void code_options(struct makespan *m, struct option_list *list)
+{
+    const struct option options[] = {
+        {"entry", 0, "NAME", "code: the kernel (default: the only one)", OPTION_TEXT, &m->entry,
+         NULL},
+        {"path", 0, "PATH",
+         "code: longest (default), fall (take no branch), or the\nlabels to branch "
+         "to, with commas between",
+         OPTION_TEXT, &m->path, NULL},
+        {"from", 0, "PLACE", "code: start at this label or loop", OPTION_TEXT, &m->from, NULL},
+        {"to", 0, "PLACE", "code: end before this label or loop", OPTION_TEXT, &m->to, NULL},
+        {"avoid", 0, "PLACE", "code: never pass this label or loop", OPTION_TEXT, &m->avoid, NULL},
+        {"loop", 0, "LIST",
+         "code: NAME=N,...: how often heads of loops are passed;\nNAME is a label, "
+         "FILE:LINE, FUNCTION or FUNCTION/N",
+         OPTION_TEXT, &m->loops, NULL},
+        {"loops", 0, NULL, "code: only list the loops, and the bounds that were found", OPTION_FLAG,
+         &m->list_loops, NULL},
+        {"set", 0, "LIST", "code: NAME=N,...: parameters and special registers", OPTION_TEXT,
+         &m->values, NULL},
+        {"call", 0, "LIST", "code: NAME=LETTERS,...: functions that are elsewhere", OPTION_TEXT,
+         &m->calls, NULL},
+        {"unit", 0, "LIST", "code: PATTERN=LETTERS,...: units of instructions", OPTION_TEXT,
+         &m->unit, NULL},
+        {"table", 0, "FILE", "code: such a list from a file, a pattern a line", OPTION_TEXT,
+         &m->table, NULL},
+        {"nvcc", 0, "WORDS", "code: options for nvcc, for a .cu", OPTION_TEXT, &m->nvcc, NULL},
+        {"string", 0, NULL, "only print the string that the code comes to", OPTION_FLAG, &m->string,
+         NULL},
+        {"own", 0, NULL, "Gordian's own detection kernel: a bound for one event", OPTION_FLAG,
+         &m->own, NULL},
+        {"event", 0, "KIND", "of --own: grant, block (default), hand-over, cancel,\nrebuild",
+         OPTION_CHOICE, &m->event, own_event_names},
+        {"size", 0, "N", "of --own: resources and processes (default: 8192)", OPTION_U32, &m->size,
+         NULL},
+        {"multiprocessors", 0, "N", "of --own: of the device (default: 132)", OPTION_U32,
+         &m->multiprocessors, NULL},
+    };
+    add_options(list, options, sizeof options / sizeof *options);
+}
+
+static int makespan_main(struct cli *cli, int argc, char **argv)
+{
+    struct makespan m = {.cli = cli,
+                         .warps = NOT_GIVEN,
+                         .chains = NOT_GIVEN,
+                         .evaluations = UINT64_MAX,
+                         .seed = 1,
+                         .event = OWN_BLOCK,
+                         .size = OWN_SIZE,
+                         .multiprocessors = OWN_MULTI};
+    struct option_list options = {.count = 0}; /* the rest of the table is its end */
+    model_options(&m, &options);
+    search_options(&m, &options);
+    shown_options(&m, &options);
+    code_options(&m, &options);
+    int code;
+    int operands = cli_parse(cli, options.table, argc, argv, &code);
+    if (operands < 0)
+        return code;
+    if (m.list_chips)
+        return makespan_list_chips(cli);
+    if (operands > 1)
+        return cli_misuse(cli, "one FILE at a time: '%.40s' is one too many", argv[1]);
+    return start(&m, operands ? argv[0] : NULL);
+}
+
+const struct command command_makespan = {
+    .name = "makespan",
+    .operands = "[FILE]",
+    .summary = "bound how long GPU warps can take on one multiprocessor",
+    .about = "Tells how long a group of warps can take on one streaming multiprocessor, whatever\n"
+             "order its schedulers choose: a schedule that takes so long, a bound that none\n"
+             "exceeds, and whether they meet. What a warp runs is given as letters (--kernel:\n"
+             "L load/store, C cores, S special functions, D double precision, T tensor cores),\n"
+             "or comes from a FILE of PTX, or of CUDA C++ (.cu) where there is nvcc.\n",
+    .run = makespan_main,
+};

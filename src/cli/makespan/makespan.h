@@ -1,0 +1,97 @@
+/* gordian makespan: what its files share. */
+#ifndef GORDIAN_CLI_MAKESPAN_MAKESPAN_H
+#define GORDIAN_CLI_MAKESPAN_MAKESPAN_H
+
+#include "cli/cli.h"
+#include "ptx/ptx.h"
+#include "show/style.h"
+
+#define LETTERS GORDIAN_MAKESPAN_TYPES
+
+struct makespan {
+    struct cli *cli;
+    struct style style;
+    bool interrupted; /* by ctrl-C */
+
+    /* options: the model */
+    const char *kernel, *units, *lanes, *latency, *chip, *schedulers;
+    uint32_t warps;
+    bool unpipelined, list_chips;
+    /* the search */
+    bool exact, best, published;
+    uint64_t seed, evaluations, max_memory;
+    uint32_t chains, threads;
+    const char *seconds, *temperature;
+    const char *witness;
+    /* what is shown */
+    bool schedule, string;
+    const char *svg, *csv, *clock;
+    /* code */
+    const char *entry, *path, *from, *to, *avoid, *loops, *values, *calls, *unit, *table, *nvcc;
+    bool own, list_loops;
+    unsigned event;
+    uint32_t size, multiprocessors;
+
+    /* what follows from them */
+    char *expanded; /* the kernel's letters, if they were given with counts */
+    gordian_unit unit_list[LETTERS];
+    size_t unit_count;
+    uint32_t scheduler_count; /* 0: no bound */
+    double mhz;               /* 0: not given */
+    const char *chip_title;   /* NULL: no preset */
+
+    /* from code */
+    const char *source;  /* the file; NULL: none */
+    char made_name[300]; /* "PTX of kernel.cu" */
+    struct text text;
+    struct ptx_answer ptx;
+    bool has_ptx;
+};
+
+/* ---- makespan/model.c: the machine */
+
+/* Fills unit_list, scheduler_count and mhz; the exit code, said if it is not 0. */
+int makespan_read_machine(struct makespan *makespan);
+int makespan_list_chips(struct cli *cli);
+/* Warps of this letter that start in a cycle, and the cycles that one of them stands for. */
+uint32_t makespan_units_of(const struct makespan *makespan, char letter, uint32_t *repeats);
+
+/* ---- makespan/code.c: a kernel from a file, or the project's own */
+
+/* Reads `path` (.ptx, .cu; '-': PTX from stdin), or with NULL the own kernel: fills ptx, kernel. */
+int makespan_read_code(struct makespan *makespan, const char *path);
+void makespan_free_code(struct makespan *makespan);
+/* No schedule of any path takes longer; UINT64_MAX: not known. */
+uint64_t makespan_any_path(const struct makespan *makespan);
+
+/* ---- makespan/nvcc.c */
+
+/* Compiles to PTX in a file that is open for reading and has no name any more; -1: *code says what
+ * to exit with. */
+int makespan_compile(struct makespan *makespan, const char *path, int *code);
+
+/* ---- reporters */
+
+/* All that there is to tell. */
+struct makespan_report {
+    const gordian_makespan *problem;
+    const gordian_makespan_answer *answer;
+    uint32_t length; /* of the schedule that is shown */
+    /* Beside a worst case: the shortest schedule that was found, and what none is shorter than. */
+    uint32_t shortest, shortest_lower;
+};
+
+/* What is assumed of any code, whatever it says; how many lines there are. */
+#define MAKESPAN_ASSUMED 5
+size_t makespan_assumed(const struct makespan *makespan, const char *lines[MAKESPAN_ASSUMED]);
+
+void makespan_text(struct makespan *makespan, const struct makespan_report *report);
+void makespan_json(struct makespan *makespan, const struct makespan_report *report);
+/* What the code came to, as keys of an object that is open. */
+void makespan_code_keys(struct makespan *makespan, struct json *json);
+/* The table of warps and cycles. */
+void makespan_table(struct makespan *makespan, const struct makespan_report *report);
+/* Files; the exit code. */
+int makespan_pictures(struct makespan *makespan, const struct makespan_report *report);
+
+#endif

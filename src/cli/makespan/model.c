@@ -1,0 +1,222 @@
+/* The machine that warps run on: a preset, and what options say about it. */
+#include "base/reader.h"
+#include "cli/makespan/makespan.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static gordian_unit *find_unit(struct makespan *makespan, char letter)
+{
+    for (size_t i = 0; i < makespan->unit_count; i++)
+        if (makespan->unit_list[i].letter == letter)
+            return &makespan->unit_list[i];
+    makespan->unit_list[makespan->unit_count] = (gordian_unit){.letter = letter, .latency = 1};
+    return &makespan->unit_list[makespan->unit_count++];
+}
+
+/* "L=1,C=4": calls `take` for each; the exit code. */
+static int read_list(struct makespan *makespan, const char *option, const char *text,
+                     void (*take)(gordian_unit *unit, uint32_t value))
+{
+    for (bool more = text != NULL; more;) {
+        size_t length = strcspn(text, ",");
+        uint64_t value;
+        const char *why = "is not LETTER=N";
+        if (length < 3 || text[0] < 'A' || text[0] > 'Z' || text[1] != '=' ||
+            !parse_u64(text + 2, length - 2, &value, &why) ||
+            (value > UINT32_MAX && (why = "is too large")))
+            return cli_misuse(makespan->cli, "--%s: '%.*s' %s", option,
+                              (int)(length < 40 ? length : 40), text, why);
+        take(find_unit(makespan, text[0]), (uint32_t)value);
+        more = text[length] == ',';
+        text += length + more;
+    }
+    return EXIT_NOTHING;
+}
+
+static void take_units(gordian_unit *unit, uint32_t value)
+{
+    unit->units = value;
+    unit->lanes = 0;
+}
+
+static void take_lanes(gordian_unit *unit, uint32_t value)
+{
+    unit->units = 0;
+    unit->lanes = value;
+}
+
+static void take_latency(gordian_unit *unit, uint32_t value)
+{
+    unit->latency = value;
+}
+
+/* ------------------------------------------------------------------ presets */
+
+static int unknown_chip(struct makespan *makespan)
+{
+    const char *names[32] = {NULL};
+    gordian_chip chip;
+    for (size_t i = 0; i < 31 && gordian_chip_info(i, &chip) == GORDIAN_OK; i++)
+        names[i] = chip.name;
+    const char *nearest = nearest_word(makespan->chip, names);
+    return cli_misuse(makespan->cli, "unknown chip '%.40s'%s%s%s (--chips lists them)",
+                      makespan->chip, nearest ? "; did you mean '" : "", nearest ? nearest : "",
+                      nearest ? "'?" : "");
+}
+
+static int read_chip(struct makespan *makespan)
+{
+    gordian_chip chip;
+    size_t i = 0;
+    while (gordian_chip_info(i, &chip) == GORDIAN_OK && strcmp(chip.name, makespan->chip) != 0)
+        i++;
+    if (gordian_chip_info(i, &chip) != GORDIAN_OK)
+        return unknown_chip(makespan);
+    makespan->chip_title = chip.title;
+    makespan->scheduler_count = chip.schedulers;
+    for (size_t u = 0; u < chip.unit_count; u++) {
+        gordian_unit *unit = find_unit(makespan, chip.units[u].letter);
+        *unit = chip.units[u];
+        if (makespan->unpipelined)
+            unit->latency = chip.latencies[u];
+    }
+    if (makespan->warps == 0)
+        makespan->warps = chip.max_warps;
+    return EXIT_NOTHING;
+}
+
+/* A key for each unit: a number of it. */
+static void unit_keys(struct json *json, const char *key, const gordian_chip *chip,
+                      uint32_t (*number)(const gordian_chip *chip, size_t unit))
+{
+    json_open(json, key, '{');
+    for (size_t u = 0; u < chip->unit_count; u++)
+        json_name_u64(json, (char[2]){chip->units[u].letter}, number(chip, u));
+    json_shut(json);
+}
+
+static uint32_t lanes_of(const gordian_chip *chip, size_t unit)
+{
+    return chip->units[unit].lanes;
+}
+
+static uint32_t busy_of(const gordian_chip *chip, size_t unit)
+{
+    return chip->units[unit].latency;
+}
+
+static uint32_t latency_of(const gordian_chip *chip, size_t unit)
+{
+    return chip->latencies[unit];
+}
+
+static void chip_json(struct output *out, const gordian_chip *chip)
+{
+    struct json json;
+    json_begin(&json, out);
+    json_key_text(&json, "chip", chip->name);
+    json_key_text(&json, "title", chip->title);
+    json_key_u64(&json, "schedulers", chip->schedulers);
+    json_key_u64(&json, "max_warps", chip->max_warps);
+    unit_keys(&json, "lanes", chip, lanes_of);
+    unit_keys(&json, "busy", chip, busy_of);
+    unit_keys(&json, "latencies", chip, latency_of);
+    json_key_text(&json, "source", chip->source);
+    json_end(&json);
+}
+
+static void chip_text(struct output *out, const gordian_chip *chip)
+{
+    output_format(out, "%-8s  %s\n          %u schedulers, up to %u warps; lanes", chip->name,
+                  chip->title, chip->schedulers, chip->max_warps);
+    for (size_t u = 0; u < chip->unit_count; u++) {
+        output_format(out, " %c=%u", chip->units[u].letter, chip->units[u].lanes);
+        if (chip->units[u].latency > 1)
+            output_format(out, " for %u cycles", chip->units[u].latency);
+    }
+    output_text(out, "; latency");
+    for (size_t u = 0; u < chip->unit_count; u++)
+        output_format(out, " %c=%u", chip->units[u].letter, chip->latencies[u]);
+    output_format(out, "\n          %s\n", chip->source);
+}
+
+int makespan_list_chips(struct cli *cli)
+{
+    gordian_chip chip;
+    for (size_t i = 0; gordian_chip_info(i, &chip) == GORDIAN_OK; i++)
+        (cli->json ? chip_json : chip_text)(&cli->out, &chip);
+    return EXIT_NOTHING;
+}
+
+/* ------------------------------------------------------------------ the rest */
+
+static int read_schedulers(struct makespan *makespan)
+{
+    uint64_t count;
+    const char *why = NULL;
+    if (!makespan->schedulers)
+        return EXIT_NOTHING;
+    if (strcmp(makespan->schedulers, "none") == 0) {
+        makespan->scheduler_count = 0;
+        return EXIT_NOTHING;
+    }
+    if (!parse_u64(makespan->schedulers, strlen(makespan->schedulers), &count, &why) ||
+        (count == 0 && (why = "is too small")) || (count > UINT32_MAX && (why = "is too large")))
+        return cli_misuse(makespan->cli, "--schedulers: '%.40s' %s (a number, or none)",
+                          makespan->schedulers, why);
+    makespan->scheduler_count = (uint32_t)count;
+    return EXIT_NOTHING;
+}
+
+static int read_clock(struct makespan *makespan)
+{
+    char *end;
+    if (!makespan->clock)
+        return EXIT_NOTHING;
+    makespan->mhz = strtod(makespan->clock, &end);
+    if (end == makespan->clock || *end || !(makespan->mhz > 0) || makespan->mhz > 1e6)
+        return cli_misuse(makespan->cli, "--clock: '%.40s' is not a number of MHz",
+                          makespan->clock);
+    return EXIT_NOTHING;
+}
+
+int makespan_read_machine(struct makespan *makespan)
+{
+    int code = makespan->chip ? read_chip(makespan) : EXIT_NOTHING;
+    if (code == EXIT_NOTHING && makespan->unpipelined && !makespan->chip)
+        code = cli_misuse(makespan->cli, "--unpipelined takes its latencies from a --chip");
+    if (code == EXIT_NOTHING)
+        code = read_list(makespan, "units", makespan->units, take_units);
+    if (code == EXIT_NOTHING)
+        code = read_list(makespan, "lanes", makespan->lanes, take_lanes);
+    if (code == EXIT_NOTHING)
+        code = read_list(makespan, "latency", makespan->latency, take_latency);
+    bool only_code = makespan->string || makespan->list_loops; /* needs no machine */
+    if (code == EXIT_NOTHING && !makespan->chip && !makespan->units && !makespan->lanes &&
+        !only_code)
+        code = cli_misuse(makespan->cli, "which units are there? Give --units, --lanes or --chip");
+    if (code == EXIT_NOTHING)
+        code = read_schedulers(makespan);
+    if (code == EXIT_NOTHING)
+        code = read_clock(makespan);
+    return code;
+}
+
+uint32_t makespan_units_of(const struct makespan *makespan, char letter, uint32_t *repeats)
+{
+    *repeats = 1;
+    for (size_t i = 0; i < makespan->unit_count; i++) {
+        const gordian_unit *unit = &makespan->unit_list[i];
+        if (unit->letter != letter)
+            continue;
+        *repeats = unit->latency ? unit->latency : 1;
+        if (unit->units || unit->lanes >= 32)
+            return unit->units ? unit->units : unit->lanes / 32;
+        if (unit->lanes)
+            *repeats *= (31 + unit->lanes) / unit->lanes;
+        return unit->lanes ? 1 : 0;
+    }
+    return 0;
+}

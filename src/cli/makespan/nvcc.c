@@ -1,0 +1,109 @@
+/* A .cu file is compiled to PTX by nvcc, where there is one. */
+#include "base/machine.h"
+#include "cli/makespan/makespan.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define WORDS 40u
+
+/* $NVCC, or nvcc of $CUDA_HOME, or the first of the PATH (then the usual place). */
+static void find_nvcc(char *path, size_t size)
+{
+    const char *named = getenv("NVCC"), *home = getenv("CUDA_HOME");
+    if (named && *named) {
+        snprintf(path, size, "%s", named);
+        return;
+    }
+    if (home && *home) {
+        snprintf(path, size, "%s/bin/nvcc", home);
+        return;
+    }
+    const char *folders = getenv("PATH");
+    while (folders && *folders) {
+        size_t length = strcspn(folders, ":");
+        snprintf(path, size, "%.*s/nvcc", (int)length, folders);
+        if (access(path, X_OK) == 0)
+            return;
+        folders += length + (folders[length] == ':');
+    }
+    snprintf(path, size, "/usr/local/cuda/bin/nvcc");
+}
+
+/* Splits --nvcc at blanks, in place. */
+static size_t split_words(char *text, char **words, size_t room)
+{
+    size_t count = 0;
+    for (char *word = strtok(text, " \t"); word && count < room; word = strtok(NULL, " \t"))
+        words[count++] = word;
+    return count;
+}
+
+static int run_nvcc(char *const words[])
+{
+    pid_t child = fork();
+    if (child == 0) {
+        dup2(STDERR_FILENO, STDOUT_FILENO); /* standard output is for results */
+        execv(words[0], words);
+        _exit(127);
+    }
+    int status = -1;
+    while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR)
+        continue;
+    return child > 0 && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+static int compile_to(struct makespan *makespan, const char *path, const char *to)
+{
+    char nvcc[4096], extra[2048], *words[WORDS + 10];
+    size_t count = 0;
+    find_nvcc(nvcc, sizeof nvcc);
+    if (access(nvcc, X_OK) != 0) {
+        cli_say(makespan->cli,
+                "a .cu file needs nvcc: '%s': %s (give the file as PTX, or set NVCC)", nvcc,
+                strerror(errno));
+        return EXIT_UNAVAILABLE;
+    }
+    words[count++] = nvcc;
+    words[count++] = (char *)"-ptx";
+    words[count++] = (char *)"-lineinfo";
+    if (makespan->nvcc) {
+        snprintf(extra, sizeof extra, "%s", makespan->nvcc);
+        count += split_words(extra, words + count, WORDS);
+    }
+    words[count++] = (char *)"-o";
+    words[count++] = (char *)to;
+    words[count++] = (char *)path;
+    words[count] = NULL;
+    int result = run_nvcc(words);
+    if (result == 0)
+        return EXIT_NOTHING;
+    cli_say(makespan->cli, "nvcc could not compile '%s'", path);
+    return result == 127 || result < 0 ? EXIT_UNAVAILABLE : EXIT_MISUSE;
+}
+
+int makespan_compile(struct makespan *makespan, const char *path, int *code)
+{
+    char name[4096];
+    snprintf(name, sizeof name, "%s/gordian-XXXXXX", machine_temporary());
+    int fd = mkstemp(name);
+    if (fd < 0) {
+        cli_say(makespan->cli, "cannot write '%s': %s", name, strerror(errno));
+        *code = EXIT_BROKEN;
+        return -1;
+    }
+    *code = compile_to(makespan, path, name);
+    close(fd); /* nvcc may have made another file of the name */
+    fd = *code == EXIT_NOTHING ? open(name, O_RDONLY | O_CLOEXEC) : -1;
+    if (fd < 0 && *code == EXIT_NOTHING) {
+        cli_say(makespan->cli, "cannot read '%s': %s", name, strerror(errno));
+        *code = EXIT_BROKEN;
+    }
+    unlink(name);
+    return fd;
+}

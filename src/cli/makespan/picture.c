@@ -1,0 +1,200 @@
+/* Schedules as pictures (SVG) and tables (CSV). */
+#include "cli/makespan/makespan.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define CELL       14u /* of a warp and a cycle */
+#define LEFT       70u
+#define TOP        40u
+#define MOST_WIDTH 16000u /* longer schedules get narrower cells */
+
+static const char *color_of(char letter)
+{
+    switch (letter) {
+    case 'L':
+        return "#0072b2";
+    case 'C':
+        return "#009e73";
+    case 'S':
+        return "#e69f00";
+    case 'D':
+        return "#cc79a7";
+    case 'T':
+        return "#d55e00";
+    default:
+        return "#999999";
+    }
+}
+
+/* ------------------------------------------------------------------ SVG */
+
+struct picture {
+    struct output *out;
+    const struct makespan *makespan;
+    const struct makespan_report *report;
+    const char *kernel;
+    double cell; /* width of a cycle */
+};
+
+/* The cycles of one warp, in order: instructions that follow each other are one box. */
+static void draw_warp(const struct picture *picture, const uint32_t *cycles, uint32_t warp)
+{
+    size_t length = gordian_makespan_length(picture->report->problem);
+    for (size_t i = 0, end; i < length; i = end) {
+        end = i + 1;
+        while (end < length && cycles[end] == cycles[end - 1] + 1 &&
+               picture->kernel[end] == picture->kernel[i])
+            end++;
+        output_format(picture->out,
+                      "<rect x=\"%.2f\" y=\"%u\" width=\"%.2f\" height=\"%u\" fill=\"%s\">"
+                      "<title>warp %u: %c, cycle %u to %u</title></rect>\n",
+                      LEFT + (cycles[i] - 1) * picture->cell, TOP + warp * CELL + 1,
+                      (double)(end - i) * picture->cell, CELL - 2, color_of(picture->kernel[i]),
+                      warp + 1, picture->kernel[i], cycles[i], cycles[end - 1]);
+    }
+}
+
+/* Cycles by warp and instruction; NULL: no memory. */
+static uint32_t *sort_cycles(const struct picture *picture)
+{
+    const gordian_makespan_answer *answer = picture->report->answer;
+    size_t length = gordian_makespan_length(picture->report->problem);
+    uint32_t *cycles = malloc((answer->witness_count + 1) * sizeof *cycles);
+    uint32_t *done = calloc(picture->makespan->warps, sizeof *done);
+    if (cycles && done) {
+        for (size_t i = 0; i < answer->witness_count; i++) {
+            size_t warp = answer->witness[i] - 1;
+            cycles[warp * length + done[warp]++] = answer->cycles[i];
+        }
+    } else {
+        free(cycles);
+        cycles = NULL;
+    }
+    free(done);
+    return cycles;
+}
+
+static void draw_axis(const struct picture *picture, double width, unsigned bottom)
+{
+    uint32_t length = picture->report->length, step = 1;
+    while (step * picture->cell < 40)
+        step *= step % 3 == 2 ? 5 : 2; /* 1 2 10 20 100 ... */
+    for (uint32_t cycle = 0; cycle <= length; cycle += step)
+        output_format(picture->out,
+                      "<path d=\"M%.2f %uV%u\" stroke=\"#ddd\"/>"
+                      "<text x=\"%.2f\" y=\"%u\" text-anchor=\"middle\">%u</text>\n",
+                      LEFT + cycle * picture->cell, TOP, bottom, LEFT + cycle * picture->cell,
+                      bottom + 16, cycle);
+    output_format(picture->out, "<path d=\"M%u %uH%.2f\" stroke=\"#000\"/>\n", LEFT, bottom,
+                  LEFT + width);
+}
+
+static void draw_legend(const struct picture *picture, unsigned y)
+{
+    unsigned x = LEFT;
+    for (int i = 0; i < (int)LETTERS; i++) {
+        char letter = (char)('A' + i);
+        if (!strchr(picture->kernel, letter))
+            continue;
+        output_format(picture->out,
+                      "<rect x=\"%u\" y=\"%u\" width=\"12\" height=\"12\" fill=\"%s\"/>"
+                      "<text x=\"%u\" y=\"%u\">%c</text>\n",
+                      x, y, color_of(letter), x + 16, y + 11, letter);
+        x += 40;
+    }
+}
+
+static bool draw(struct output *out, const struct makespan *makespan,
+                 const struct makespan_report *report)
+{
+    struct picture picture = {.out = out,
+                              .makespan = makespan,
+                              .report = report,
+                              .kernel = gordian_makespan_kernel(report->problem),
+                              .cell = CELL};
+    uint32_t *cycles = sort_cycles(&picture);
+    if (!cycles)
+        return false;
+    if ((double)report->length * CELL > MOST_WIDTH)
+        picture.cell = (double)MOST_WIDTH / report->length;
+    double width = report->length * picture.cell;
+    unsigned bottom = TOP + makespan->warps * CELL;
+    output_format(out,
+                  "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%.0f\" height=\"%u\" "
+                  "font-family=\"sans-serif\" font-size=\"11\">\n"
+                  "<rect width=\"100%%\" height=\"100%%\" fill=\"#fff\"/>\n"
+                  "<text x=\"%u\" y=\"24\" font-size=\"14\">%u warps, %u cycles</text>\n",
+                  LEFT + width + 30, bottom + 60, LEFT, makespan->warps, report->length);
+    draw_axis(&picture, width, bottom);
+    for (uint32_t warp = 0; warp < makespan->warps; warp++) {
+        output_format(out, "<text x=\"%u\" y=\"%u\" text-anchor=\"end\">warp %u</text>\n", LEFT - 6,
+                      TOP + warp * CELL + 11, warp + 1);
+        draw_warp(&picture, cycles + (size_t)warp * gordian_makespan_length(report->problem), warp);
+    }
+    draw_legend(&picture, bottom + 32);
+    output_text(out, "</svg>\n");
+    free(cycles);
+    return true;
+}
+
+/* ------------------------------------------------------------------ CSV */
+
+static bool tabulate(struct output *out, const struct makespan *makespan,
+                     const struct makespan_report *report)
+{
+    const gordian_makespan_answer *answer = report->answer;
+    const char *kernel = gordian_makespan_kernel(report->problem);
+    uint32_t *done = calloc(makespan->warps, sizeof *done);
+    if (!done)
+        return false;
+    output_text(out, "cycle,warp,instruction,unit\n");
+    for (size_t i = 0; i < answer->witness_count; i++) {
+        uint32_t warp = answer->witness[i], instruction = done[warp - 1]++;
+        output_format(out, "%u,%u,%u,%c\n", answer->cycles[i], warp, instruction + 1,
+                      kernel[instruction]);
+    }
+    free(done);
+    return true;
+}
+
+/* ------------------------------------------------------------------ files */
+
+static int
+write_file(struct makespan *makespan, const char *path, const struct makespan_report *report,
+           bool (*write)(struct output *, const struct makespan *, const struct makespan_report *))
+{
+    struct output out;
+    int failure = 0;
+    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    if (fd < 0) {
+        failure = errno;
+    } else if (!output_open(&out, fd)) {
+        failure = ENOMEM;
+        close(fd);
+    } else {
+        if (!write(&out, makespan, report))
+            failure = ENOMEM;
+        if (!output_close(&out) && !failure)
+            failure = out.failure;
+        if (close(fd) < 0 && !failure)
+            failure = errno;
+    }
+    if (!failure)
+        return EXIT_NOTHING;
+    cli_say(makespan->cli, "cannot write '%s': %s", path, strerror(failure));
+    return EXIT_BROKEN;
+}
+
+int makespan_pictures(struct makespan *makespan, const struct makespan_report *report)
+{
+    int code = EXIT_NOTHING;
+    if (report->problem && makespan->svg)
+        code = write_file(makespan, makespan->svg, report, draw);
+    if (code == EXIT_NOTHING && report->problem && makespan->csv)
+        code = write_file(makespan, makespan->csv, report, tabulate);
+    return code;
+}

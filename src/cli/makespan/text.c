@@ -1,0 +1,287 @@
+/* gordian makespan for people: the interval, the table of warps and cycles, what was assumed. */
+#include "cli/makespan/makespan.h"
+#include "ptx/own.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#define NAME_WIDTH 9u /* "warp 256 " */
+
+static enum color color_of(char letter)
+{
+    switch (letter) {
+    case 'L':
+        return COLOR_PROCESS;
+    case 'C':
+        return COLOR_GOOD;
+    case 'S':
+        return COLOR_RESOURCE;
+    default:
+        return COLOR_BAD;
+    }
+}
+
+static size_t columns(const struct makespan *makespan)
+{
+    struct winsize size;
+    if (makespan->cli->out_is_terminal && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 &&
+        size.ws_col > 30)
+        return size.ws_col;
+    return 100;
+}
+
+/* ------------------------------------------------------------------ the table */
+
+struct table {
+    struct makespan *makespan;
+    const struct makespan_report *report;
+    const char *kernel; /* normalised */
+    uint32_t cell;      /* columns of a cycle */
+    uint32_t from, end; /* cycles of this part, from 1; end: the one after */
+    char *grid;         /* letters by warp and cycle, blanks where nothing runs */
+};
+
+/* The letters of all cells; NULL: no memory. */
+static char *fill_grid(const struct makespan *makespan, const struct makespan_report *report,
+                       const char *kernel)
+{
+    const gordian_makespan_answer *answer = report->answer;
+    size_t size = (size_t)makespan->warps * report->length;
+    char *grid = malloc(size + 1);
+    uint32_t *done = calloc(makespan->warps, sizeof *done);
+    if (grid && done) {
+        memset(grid, ' ', size);
+        for (size_t i = 0; i < answer->witness_count; i++) {
+            size_t warp = answer->witness[i] - 1;
+            grid[warp * report->length + answer->cycles[i] - 1] = kernel[done[warp]++];
+        }
+    }
+    free(done);
+    return grid;
+}
+
+static void head_line(const struct table *table)
+{
+    struct output *out = &table->makespan->cli->out;
+    style_color(&table->makespan->style, out, COLOR_FAINT);
+    output_format(out, "%-*s", (int)NAME_WIDTH, "cycle");
+    for (uint32_t cycle = table->from; cycle < table->end; cycle++)
+        output_format(out, "%*u", (int)table->cell, cycle);
+    style_color(&table->makespan->style, out, COLOR_PLAIN);
+    output_char(out, '\n');
+}
+
+static void warp_line(const struct table *table, uint32_t warp)
+{
+    struct output *out = &table->makespan->cli->out;
+    const char *row = table->grid + (size_t)warp * table->report->length;
+    uint32_t end = table->end;
+    while (end > table->from && row[end - 2] == ' ') /* no blanks at the end of a line */
+        end--;
+    char name[20];
+    snprintf(name, sizeof name, "warp %u", warp + 1);
+    output_format(out, end > table->from ? "%-*s" : "%.*s", (int)NAME_WIDTH, name);
+    for (uint32_t cycle = table->from; cycle < end; cycle++) {
+        char letter = row[cycle - 1];
+        output_format(out, "%*s", (int)table->cell - 1, "");
+        if (letter == ' ')
+            output_char(out, ' ');
+        else
+            style_text(&table->makespan->style, out, color_of(letter), (char[2]){letter});
+    }
+    output_char(out, '\n');
+}
+
+static uint32_t cell_width(uint32_t length)
+{
+    return length < 10 ? 2 : length < 100 ? 3 : length < 1000 ? 4 : 6;
+}
+
+static uint32_t cycles_that_fit(const struct makespan *makespan, uint32_t length)
+{
+    return (uint32_t)(columns(makespan) - NAME_WIDTH) / cell_width(length);
+}
+
+void makespan_table(struct makespan *makespan, const struct makespan_report *report)
+{
+    struct table table = {.makespan = makespan,
+                          .report = report,
+                          .kernel = gordian_makespan_kernel(report->problem),
+                          .cell = cell_width(report->length)};
+    uint32_t fit = cycles_that_fit(makespan, report->length);
+    table.grid = fill_grid(makespan, report, table.kernel);
+    if (!table.grid) {
+        cli_say(makespan->cli, "no memory to show the schedule");
+        return;
+    }
+    for (table.from = 1; table.from <= report->length; table.from = table.end) {
+        table.end = table.from + fit <= report->length ? table.from + fit : report->length + 1;
+        output_char(&makespan->cli->out, '\n');
+        head_line(&table);
+        for (uint32_t warp = 0; warp < makespan->warps; warp++)
+            warp_line(&table, warp);
+    }
+    free(table.grid);
+}
+
+/* ------------------------------------------------------------------ what is known */
+
+static void say_cycles(struct makespan *makespan, uint64_t cycles)
+{
+    struct output *out = &makespan->cli->out;
+    output_format(out, "%llu cycle%s", (unsigned long long)cycles, cycles == 1 ? "" : "s");
+    if (makespan->mhz > 0)
+        output_format(out, " (%.3f us at %g MHz)", (double)cycles / makespan->mhz, makespan->mhz);
+}
+
+static void machine_line(struct makespan *makespan)
+{
+    struct output *out = &makespan->cli->out;
+    bool first = true;
+    output_format(out, "%u warp%s, ", makespan->warps, makespan->warps == 1 ? "" : "s");
+    for (size_t i = 0; i < makespan->unit_count; i++) {
+        uint32_t repeats;
+        char letter = makespan->unit_list[i].letter;
+        uint32_t units = makespan_units_of(makespan, letter, &repeats);
+        if (makespan->kernel ? !strchr(makespan->kernel, letter)
+                             : !makespan->ptx.most[letter - 'A'])
+            continue;
+        output_format(out, "%s%c %u a cycle", first ? "" : ", ", letter, units);
+        if (repeats > 1)
+            output_format(out, " for %u cycles", repeats);
+        first = false;
+    }
+    if (makespan->scheduler_count)
+        output_format(out, ", %u in all", makespan->scheduler_count);
+    else
+        output_text(out, ", no bound on all");
+    output_char(out, '\n');
+}
+
+static void interval_line(struct makespan *makespan, const struct makespan_report *report)
+{
+    const gordian_makespan_answer *answer = report->answer;
+    struct output *out = &makespan->cli->out;
+    style_text(&makespan->style, out, COLOR_STRONG,
+               makespan->best ? "best case: " : "worst case: ");
+    if (answer->exact) {
+        say_cycles(makespan, answer->lower);
+        output_text(out, ", exact");
+    } else {
+        output_text(out, "at least ");
+        say_cycles(makespan, answer->lower);
+        output_text(out, ", at most ");
+        say_cycles(makespan, answer->upper);
+    }
+    output_format(out, " (engine %s", answer->engine);
+    if (makespan->cli->verbose)
+        output_format(out, ", %llu schedules, %llu states, %.2f s",
+                      (unsigned long long)answer->evaluations, (unsigned long long)answer->states,
+                      answer->seconds);
+    output_text(out, ")\n");
+    if (makespan->best)
+        return;
+    output_text(out, "best case: ");
+    if (report->shortest_lower < report->shortest)
+        output_format(out, "%u to ", report->shortest_lower);
+    say_cycles(makespan, report->shortest);
+    output_char(out, '\n');
+}
+
+/* The letters, shortened in the middle. */
+static void string_line(struct makespan *makespan)
+{
+    struct output *out = &makespan->cli->out;
+    size_t length = makespan->kernel ? strlen(makespan->kernel) : 0;
+    if (length <= 70)
+        output_format(out, "%s\n", makespan->kernel ? makespan->kernel : "");
+    else
+        output_format(out, "%.40s...%s (%zu letters; --string shows them)\n", makespan->kernel,
+                      makespan->kernel + length - 10, length);
+}
+
+/* ------------------------------------------------------------------ code */
+
+size_t makespan_assumed(const struct makespan *makespan, const char *lines[MAKESPAN_ASSUMED])
+{
+    size_t count = 0;
+    lines[count++] = "all warps take this path, and the threads of a warp together";
+    lines[count++] = "memory answers at once: a load or store costs its unit and no more";
+    if (!makespan->path || strcmp(makespan->path, "longest") == 0)
+        lines[count++] = "at every branch the way with the most cycles is taken";
+    if (makespan->own)
+        lines[count++] = "what the kernel waits for (commands, other blocks) is there at once";
+    if (makespan->ptx.barriers)
+        lines[count++] = "barriers are passed at once; the bound for any path holds with them";
+    return count;
+}
+
+static void assumptions(struct makespan *makespan)
+{
+    struct output *out = &makespan->cli->out;
+    const struct ptx_answer *ptx = &makespan->ptx;
+    const char *lines[MAKESPAN_ASSUMED];
+    size_t count = makespan_assumed(makespan, lines);
+    output_text(out, "\nassumed:\n");
+    for (size_t i = 0; i < count; i++)
+        output_format(out, "  %s\n", lines[i]);
+    for (size_t i = 0; i < ptx->note_count; i++) {
+        output_text(out, "  ");
+        if (ptx->notes[i].line && !makespan->own)
+            output_format(out, "line %u: ", ptx->notes[i].line);
+        style_name(&makespan->style, out, COLOR_PLAIN, ptx->notes[i].text);
+        output_char(out, '\n');
+    }
+}
+
+static void code_lines(struct makespan *makespan)
+{
+    struct output *out = &makespan->cli->out;
+    uint64_t any = makespan_any_path(makespan);
+    if (any != UINT64_MAX) {
+        style_text(&makespan->style, out, COLOR_STRONG, "any path: ");
+        output_text(out, "at most ");
+        say_cycles(makespan, any);
+        output_char(out, '\n');
+    }
+    if (!makespan->cli->quiet)
+        assumptions(makespan);
+}
+
+static void own_line(struct makespan *makespan)
+{
+    output_format(&makespan->cli->out,
+                  "one event '%s' of detection with %u resources and processes on a GPU\n",
+                  own_event_names[makespan->event], makespan->size);
+}
+
+void makespan_text(struct makespan *makespan, const struct makespan_report *report)
+{
+    struct output *out = &makespan->cli->out;
+    if (makespan->own)
+        own_line(makespan);
+    if (makespan->has_ptx && makespan->kernel)
+        string_line(makespan);
+    if (makespan->chip_title)
+        output_format(out, "%s\n", makespan->chip_title);
+    machine_line(makespan);
+    if (!report->problem)
+        output_format(out, "the path is too long for a schedule (more than %d cycles)\n",
+                      PTX_STRING_MAX);
+    else if (makespan->witness)
+        output_format(out, "the schedule of this string takes %u cycles\n", report->length);
+    else
+        interval_line(makespan, report);
+    if (makespan->has_ptx)
+        code_lines(makespan);
+    if (!report->problem)
+        return;
+    bool wanted = makespan->schedule || makespan->interrupted;
+    if (wanted || report->length <= cycles_that_fit(makespan, report->length))
+        makespan_table(makespan, report);
+    else if (!makespan->cli->quiet && !makespan->svg && !makespan->csv)
+        output_text(out, "\n--schedule shows a schedule that takes so long; --svg draws it\n");
+}

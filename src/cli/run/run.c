@@ -1,0 +1,93 @@
+/* gordian run: runs a program and names its deadlocks. */
+#include "cli/run/run.h"
+
+#include "cli/commands.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+const char *const run_deadlock_choices[] = {"report", "abort", "break", NULL};
+const char *const run_unwatchable_choices[] = {"run", "stop", NULL};
+
+/* Seconds, with decimals. */
+static bool is_seconds(const char *text)
+{
+    char *end;
+    if (strspn(text, "0123456789.") != strlen(text))
+        return false;
+    double value = strtod(text, &end);
+    return end != text && !*end && value > 0 && value < 1e9;
+}
+
+static int check(struct cli *cli, const struct run_settings *settings, int operands)
+{
+    if (settings->potential && settings->no_potential)
+        return cli_misuse(cli, "--potential and --no-potential: which one?");
+    if (settings->stall && !is_seconds(settings->stall))
+        return cli_misuse(cli, "--stall: '%.40s' is not a number of seconds", settings->stall);
+    if (settings->status && operands > 0)
+        return cli_misuse(cli, "--status asks a program that runs already: no COMMAND");
+    if (!settings->status && !settings->report && operands == 0)
+        return cli_misuse(cli, "no COMMAND to run");
+    return EXIT_NOTHING;
+}
+
+static int run_main(struct cli *cli, int argc, char **argv)
+{
+    struct run_settings run = {.on_deadlock = 1};
+    const struct option options[] = {
+        {"on-deadlock", 0, "WHAT",
+         "report: go on; abort: end the program, exit status\n86 (default); break: the last call "
+         "returns EDEADLK",
+         OPTION_CHOICE, &run.on_deadlock, run_deadlock_choices},
+        {"potential", 0, NULL, "report lock orders that can deadlock (default)", OPTION_FLAG,
+         &run.potential, NULL},
+        {"no-potential", 0, NULL, "do not", OPTION_FLAG, &run.no_potential, NULL},
+        {"stall", 0, "SECONDS", "report waits longer than that", OPTION_TEXT, &run.stall, NULL},
+        {"exec", 0, "CMD", "run this shell command at every report", OPTION_TEXT, &run.exec, NULL},
+        {"output", 'o', "FILE", "write reports to FILE (default: standard error)", OPTION_TEXT,
+         &run.output, NULL},
+        {"json", 'j', "FILE", "write reports to FILE, one JSON object a line", OPTION_TEXT,
+         &run.json, NULL},
+        {"dot", 0, "FILE", "write the wait-for graph for Graphviz", OPTION_TEXT, &run.dot, NULL},
+        {"svg", 0, "FILE", "write the wait-for graph as a picture", OPTION_TEXT, &run.svg, NULL},
+        {"trace", 0, "FILE", "write a trace that 'gordian detect' replays", OPTION_TEXT, &run.trace,
+         NULL},
+        {"suppress", 0, "FILE", "leave out the reports listed in FILE", OPTION_TEXT, &run.suppress,
+         NULL},
+        {"no-follow", 0, NULL, "do not watch programs that it starts", OPTION_FLAG, &run.no_follow,
+         NULL},
+        {"no-sites", 0, NULL, "do not remember where locks are taken: faster", OPTION_FLAG,
+         &run.no_sites, NULL},
+        {"on-unwatchable", 0, "WHAT",
+         "a program that cannot be watched: run it anyway\n(default), or stop (exit status 3)",
+         OPTION_CHOICE, &run.on_unwatchable, run_unwatchable_choices},
+        {"status", 0, "PID", "show who waits for whom in a watched process", OPTION_U32,
+         &run.status, NULL},
+        {"report-incident", 0, "FD", NULL, OPTION_U32, &run.report, NULL},
+        {0},
+    };
+    int code;
+    int first = cli_parse_before(cli, options, argc, argv, &code);
+    if (first < 0)
+        return code;
+    code = check(cli, &run, argc - first);
+    if (code != EXIT_NOTHING)
+        return code;
+    if (run.report)
+        return run_report(cli, (int)run.report);
+    if (run.status)
+        return run_status(cli, &run);
+    return run_start(cli, &run, argv + first);
+}
+
+const struct command command_run = {
+    .name = "run",
+    .operands = "[--] COMMAND [ARGUMENT]...",
+    .summary = "run a program and name its deadlocks: who waits for whom, where",
+    .about = "Runs an unmodified program and watches its locks: mutexes, rwlocks, spin locks,\n"
+             "semaphores, conditions, barriers, joins. An actual deadlock is reported the moment\n"
+             "it forms, and so are lock orders that can lead to one. The exit status is the\n"
+             "program's own, or 86 if an actual deadlock was found.\n",
+    .run = run_main,
+};

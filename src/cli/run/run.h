@@ -1,0 +1,47 @@
+/* gordian run: what its files share.
+ *
+ *     run.c          the options
+ *     run/target.c   the program: where it is, whether it can be watched
+ *     run/library.c  the preloaded library: where it is
+ *     run/start.c    the environment, the child, its signals and its end
+ *     run/report.c   the hidden side: started by the library to report an incident; --status
+ *
+ * Everything the library and the reporter need to know travels in GORDIAN_* variables
+ * (run/incident.h lists the library's), so that a service can set them without this command.
+ */
+#ifndef GORDIAN_CLI_RUN_RUN_H
+#define GORDIAN_CLI_RUN_RUN_H
+
+#include "cli/cli.h"
+
+enum run_exit {
+    RUN_NOT_EXECUTABLE = 126,
+    RUN_NOT_FOUND = 127,
+};
+
+struct run_settings {
+    unsigned on_deadlock;    /* index into "report", "abort", "break" */
+    unsigned on_unwatchable; /* index into "run", "stop" */
+    bool potential, no_potential;
+    bool no_follow, no_sites;
+    const char *exec;
+    const char *stall; /* seconds */
+    const char *json, *dot, *svg, *trace, *output, *suppress;
+    uint32_t status; /* of this process; 0: run something */
+    uint32_t report; /* descriptor of an incident; 0: none */
+};
+
+extern const char *const run_deadlock_choices[];
+extern const char *const run_unwatchable_choices[];
+
+/* Runs the program: the exit code. Does not come back if the program was not to be watched. */
+int run_start(struct cli *cli, const struct run_settings *settings, char **command);
+
+/* The path of the preloaded library; false: `why` says what is missing. */
+bool run_library(char *path, size_t size, char *why, size_t why_size);
+
+/* --report-incident, --status. */
+int run_report(struct cli *cli, int fd);
+int run_status(struct cli *cli, const struct run_settings *settings);
+
+#endif

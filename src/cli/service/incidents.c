@@ -1,0 +1,303 @@
+/* gordian incidents: the history of deadlocks in a service's folder, read from its file, whether
+ * the service runs or not. */
+#define _GNU_SOURCE /* timegm */
+#include "base/error.h"
+#include "base/reader.h"
+#include "cli/commands.h"
+#include "cli/service/witness_read.h"
+#include "serve/store/incidents_db.h"
+#include "show/draw.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define USUAL_FOLDER "/var/lib/gordian" /* as the unit of systemd has it */
+
+struct listing {
+    struct cli *cli;
+    struct style style;
+    const char *folder, *since, *until, *export;
+    struct incidents_filter filter;
+    uint64_t id; /* only this one; 0: all that pass */
+    struct output *out;
+    struct told_witness told;
+    uint64_t count, open;
+    gordian_error error;
+};
+
+/* ------------------------------------------------------------------ times */
+
+static uint64_t now_ms(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+/* 90s, 15m, 12h, 30d: so long ago. */
+static bool parse_ago(const char *text, uint64_t *ms)
+{
+    static const char letters[] = "smhd";
+    static const uint64_t factors[] = {1000, 60000, 3600000, 86400000};
+    size_t length = strlen(text);
+    const char *why, *letter = length > 1 ? strchr(letters, text[length - 1]) : NULL;
+    uint64_t number, now = now_ms();
+    if (!letter || !parse_u64(text, length - 1, &number, &why) ||
+        number > now / factors[letter - letters])
+        return false;
+    *ms = now - number * factors[letter - letters];
+    return true;
+}
+
+/* 2026-11-15, 2026-11-15 09:30, 2026-11-15T09:30:15Z: UTC. */
+static bool parse_date(const char *text, uint64_t *ms)
+{
+    static const char *const forms[] = {"%Y-%m-%d", "%Y-%m-%d %H:%M", "%Y-%m-%d %H:%M:%S",
+                                        "%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S"};
+    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
+        struct tm parts = {0};
+        const char *rest = strptime(text, forms[i], &parts);
+        if (rest && *rest == 'Z')
+            rest++;
+        if (!rest || *rest)
+            continue;
+        time_t seconds = timegm(&parts);
+        if (seconds < 0)
+            return false;
+        *ms = (uint64_t)seconds * 1000;
+        return true;
+    }
+    return false;
+}
+
+static int take_time(struct listing *listing, const char *option, const char *text, uint64_t *ms)
+{
+    if (!text || parse_ago(text, ms) || parse_date(text, ms))
+        return EXIT_NOTHING;
+    return cli_misuse(listing->cli,
+                      "--%s: expected a time such as 2h (ago), 2026-11-15 or "
+                      "\"2026-11-15 09:30\" (UTC), not '%.100s'",
+                      option, text);
+}
+
+static void write_time(struct output *out, uint64_t ms)
+{
+    char text[40];
+    time_t seconds = (time_t)(ms / 1000);
+    struct tm parts;
+    if (gmtime_r(&seconds, &parts) && strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S", &parts))
+        output_format(out, "%s.%03u", text, (unsigned)(ms % 1000));
+}
+
+static void write_duration(struct output *out, uint64_t ms)
+{
+    if (ms < 60000)
+        output_format(out, "%.3g s", (double)ms / 1000);
+    else if (ms < 3600000)
+        output_format(out, "%.3g min", (double)ms / 60000);
+    else if (ms < 86400000)
+        output_format(out, "%.3g h", (double)ms / 3600000);
+    else
+        output_format(out, "%.3g days", (double)ms / 86400000);
+}
+
+/* ------------------------------------------------------------------ one incident */
+
+static gordian_status write_json(void *context, const struct incident *incident)
+{
+    struct listing *listing = context;
+    struct json json;
+    json_begin(&json, listing->out);
+    incident_json(&json, incident);
+    json_end(&json);
+    listing->count++;
+    listing->open += incident->ended == 0;
+    return GORDIAN_OK;
+}
+
+static void write_end(struct listing *listing, const struct incident *incident)
+{
+    struct output *out = listing->out;
+    const struct style *style = &listing->style;
+    if (!incident->ended) {
+        style_text(style, out, COLOR_BAD, "stands");
+        return;
+    }
+    output_text(out, incident->how ? incident->how : "ended");
+    output_text(out, " after ");
+    write_duration(out, incident->ended > incident->at ? incident->ended - incident->at : 0);
+    if (incident->victim) {
+        output_text(out, ", victim ");
+        style_name(style, out, COLOR_PROCESS, incident->victim);
+    }
+}
+
+/* A picture of the witness, if it can be read. */
+static void draw(struct listing *listing, const struct incident *incident)
+{
+    struct told_witness *told = &listing->told;
+    if (!incident->witness ||
+        !told_witness_read(told, json_line(incident->witness, strlen(incident->witness))) ||
+        told->witness.count == 0)
+        return;
+    struct drawing drawing = {.style = listing->style,
+                              .out = listing->out,
+                              .labels = &told->labels,
+                              .whole = listing->cli->verbose};
+    uint32_t first = incident->requester ? told_witness_find(told, incident->requester) : 0;
+    draw_witness(&drawing, &told->witness, first == GORDIAN_NONE ? 0 : first);
+}
+
+static gordian_status write_text(void *context, const struct incident *incident)
+{
+    struct listing *listing = context;
+    struct output *out = listing->out;
+    const struct style *style = &listing->style;
+    if (listing->count++ > 0)
+        output_char(out, '\n');
+    listing->open += incident->ended == 0;
+    style_color(style, out, COLOR_STRONG);
+    output_format(out, "incident %llu", (unsigned long long)incident->id);
+    style_color(style, out, COLOR_PLAIN);
+    output_text(out, "  ");
+    write_time(out, incident->at);
+    output_text(out, "  ");
+    style_name(style, out, COLOR_PLAIN, incident->system ? incident->system : "");
+    output_text(out, "  ");
+    write_end(listing, incident);
+    output_char(out, '\n');
+    draw(listing, incident);
+    return GORDIAN_OK;
+}
+
+/* ------------------------------------------------------------------ all of them */
+
+static gordian_status run_query(struct listing *listing, bool as_json)
+{
+    struct incidents_db *db;
+    gordian_status (*each)(void *, const struct incident *) = as_json ? write_json : write_text;
+    gordian_status status = incidents_open(&db, listing->folder, NULL, &listing->error);
+    if (status)
+        return status;
+    if (listing->id)
+        status = incidents_get(db, listing->id, each, listing, &listing->error);
+    else
+        status = incidents_query(db, &listing->filter, each, listing, &listing->error);
+    incidents_close(db);
+    return status == GORDIAN_END ? GORDIAN_OK : status;
+}
+
+/* Everything, replays included, one object a line; the file is there all of it or not at all. */
+static gordian_status export_all(struct listing *listing)
+{
+    char fresh[4096];
+    struct output file;
+    if ((size_t)snprintf(fresh, sizeof fresh, "%s.new", listing->export) >= sizeof fresh)
+        return fail(&listing->error, GORDIAN_INPUT, "the name of the file is too long");
+    int fd = open(fresh, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    if (fd < 0)
+        return fail(&listing->error, GORDIAN_IO, "%.200s: %s", fresh, strerror(errno));
+    gordian_status status = output_open(&file, fd) ? GORDIAN_OK : fail_memory(&listing->error);
+    listing->out = &file;
+    listing->filter.with_replay = true;
+    listing->filter.oldest_first = true;
+    if (!status)
+        status = run_query(listing, true);
+    bool written = output_close(&file) && fsync(fd) == 0;
+    int number = file.failure ? file.failure : errno;
+    close(fd);
+    if (!status && !(written && rename(fresh, listing->export) == 0))
+        status = fail(&listing->error, GORDIAN_IO, "%.200s: %s", listing->export,
+                      strerror(written ? errno : number));
+    if (status)
+        unlink(fresh);
+    listing->out = &listing->cli->out;
+    return status;
+}
+
+static void say_summary(struct listing *listing)
+{
+    struct cli *cli = listing->cli;
+    if (cli->quiet)
+        return;
+    if (listing->export && strcmp(listing->export, "-") != 0)
+        cli_say(cli, "%llu incident%s written to %s", (unsigned long long)listing->count,
+                listing->count == 1 ? "" : "s", listing->export);
+    else if (!cli->json && !listing->export && listing->count == 0)
+        output_text(&cli->out, "no incidents\n");
+    else if (!cli->json && !listing->export)
+        output_format(&cli->out, "\n%llu incident%s, %llu of them stand%s\n",
+                      (unsigned long long)listing->count, listing->count == 1 ? "" : "s",
+                      (unsigned long long)listing->open, listing->open == 1 ? "s" : "");
+}
+
+static int list(struct listing *listing)
+{
+    bool to_file = listing->export && strcmp(listing->export, "-") != 0;
+    told_witness_init(&listing->told);
+    listing->out = &listing->cli->out;
+    if (listing->export && !to_file)
+        listing->filter.with_replay = listing->filter.oldest_first = true;
+    gordian_status status =
+        to_file ? export_all(listing) : run_query(listing, listing->cli->json || listing->export);
+    told_witness_free(&listing->told);
+    if (status)
+        return cli_finish(listing->cli, cli_fail(listing->cli, NULL, &listing->error));
+    say_summary(listing);
+    return cli_finish(listing->cli, listing->count ? EXIT_FOUND : EXIT_NOTHING);
+}
+
+static int incidents_main(struct cli *cli, int argc, char **argv)
+{
+    struct listing listing = {.cli = cli, .folder = USUAL_FOLDER};
+    struct incidents_filter *filter = &listing.filter;
+    int code;
+    const struct option options[] = {
+        {"data", 'd', "DIR", "the service's folder (" USUAL_FOLDER ")", OPTION_TEXT,
+         &listing.folder, NULL},
+        {"system", 0, "NAME", "only of this system", OPTION_TEXT, &filter->system, NULL},
+        {"process", 0, "NAME", "only those this process was part of", OPTION_TEXT, &filter->process,
+         NULL},
+        {"since", 0, "TIME", "formed at this time (UTC) or later; 2h, 30d: so long ago",
+         OPTION_TEXT, &listing.since, NULL},
+        {"until", 0, "TIME", "formed before this time", OPTION_TEXT, &listing.until, NULL},
+        {"open", 0, NULL, "only those that stand", OPTION_FLAG, &filter->open, NULL},
+        {"ended", 0, NULL, "only those that have ended", OPTION_FLAG, &filter->ended, NULL},
+        {"id", 0, "N", "only this one; with --json also what led to it", OPTION_U64, &listing.id,
+         NULL},
+        {"limit", 'n', "N", "at most so many", OPTION_U32, &filter->limit, NULL},
+        {"oldest-first", 0, NULL, "in order of time; otherwise the newest come first", OPTION_FLAG,
+         &filter->oldest_first, NULL},
+        {"export", 'o', "FILE",
+         "write them to a file (- standard output), a JSON object\n"
+         "a line, with what led to each",
+         OPTION_TEXT, &listing.export, NULL},
+        {0},
+    };
+    int operands = cli_parse(cli, options, argc, argv, &code);
+    if (operands < 0)
+        return code;
+    if (operands > 0)
+        return cli_misuse(cli, "'%.200s': no operands are taken; --data names the folder", argv[0]);
+    code = take_time(&listing, "since", listing.since, &filter->since);
+    if (code == EXIT_NOTHING)
+        code = take_time(&listing, "until", listing.until, &filter->until);
+    if (code != EXIT_NOTHING)
+        return code;
+    listing.style = cli_style(cli);
+    return list(&listing);
+}
+
+const struct command command_incidents = {
+    .name = "incidents",
+    .operands = "",
+    .summary = "the history of deadlocks a service has kept",
+    .about = "Lists the incidents in a service's folder, the newest first: when each deadlock\n"
+             "formed, who was in it, how it ended. Reads the file itself, while the service runs\n"
+             "and without it. Exit status 1 if there are any, 0 if none.\n",
+    .run = incidents_main,
+};

@@ -1,0 +1,409 @@
+#define _GNU_SOURCE /* asprintf */
+/* gordian serve: the service. Options from the command line and from a file, then
+ * serve/server/server.h.
+ */
+#include "base/error.h"
+#include "base/memory.h"
+#include "base/reader.h"
+#include "cli/commands.h"
+#include "serve/server/server.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#define CONFIG_WORDS 128
+/* Below that not even the messages of an ordinary client would fit. */
+#define CLIENT_MEMORY_MIN (1u << 20)
+
+struct serve {
+    struct cli *cli;
+    struct server_options options;
+    struct option *table;
+    const char *config;
+    const char *keep_incidents, *max_lease, *memory, *client_memory;
+    unsigned durability;
+    char socket[256];
+    int argc;
+    char **argv;
+    struct serve *fresh, *given;  /* before anything was read, and as it was read at the start */
+    char *words[2][CONFIG_WORDS]; /* of the file, when it was read first, and last */
+};
+
+/* ------------------------------------------------------------------ values */
+
+/* 90s, 15m, 12h, 30d; without a letter: seconds. */
+static bool parse_duration(const char *text, uint64_t *ms)
+{
+    static const char letters[] = "smhd";
+    static const uint64_t factors[] = {1000, 60000, 3600000, 86400000};
+    size_t length = strlen(text);
+    const char *why, *letter = length ? strchr(letters, text[length - 1]) : NULL;
+    uint64_t number, factor = letter ? factors[letter - letters] : 1000;
+    if (!parse_u64(text, length - (letter != NULL), &number, &why) ||
+        number > UINT64_MAX / 2 / factor)
+        return false;
+    *ms = number * factor;
+    return true;
+}
+
+/* 512M, 4G: powers of 1024. */
+static bool parse_size(const char *text, uint64_t *bytes)
+{
+    static const char letters[] = "kKmMgGtT";
+    size_t length = strlen(text);
+    const char *why, *letter = length ? strchr(letters, text[length - 1]) : NULL;
+    unsigned shift = letter ? 10 * (unsigned)((letter - letters) / 2 + 1) : 0;
+    uint64_t number;
+    if (!parse_u64(text, length - (letter != NULL), &number, &why) || number > UINT64_MAX >> shift)
+        return false;
+    *bytes = number << shift;
+    return true;
+}
+
+/* What the options say in words. NULL: fine; otherwise which is wrong. */
+static const char *take_values(struct serve *serve)
+{
+    struct server_options *options = &serve->options;
+    uint64_t ms;
+    if (serve->keep_incidents &&
+        !parse_duration(serve->keep_incidents, &options->keep_incidents_ms))
+        return "--keep-incidents: expected a time such as 30d, 12h or 0 (for ever)";
+    if (serve->max_lease) {
+        if (!parse_duration(serve->max_lease, &ms) || ms > UINT32_MAX)
+            return "--max-lease: expected a time such as 24h";
+        options->limits.lease_max_ms = (uint32_t)ms;
+    }
+    if (serve->memory && !parse_size(serve->memory, &options->limits.memory))
+        return "--max-memory: expected a size such as 4G, or 0 (no limit)";
+    if (serve->client_memory) {
+        uint64_t *limit = &options->limits.session_memory;
+        if (!parse_size(serve->client_memory, limit) || (*limit > 0 && *limit < CLIENT_MEMORY_MIN))
+            return "--max-client-memory: expected a size from 1M on, such as 512M, or 0 (no limit)";
+    }
+    options->durability = (enum store_durability)serve->durability;
+    return NULL;
+}
+
+/* ------------------------------------------------------------------ the file */
+
+static ptrdiff_t read_file(void *context, char *buffer, size_t size)
+{
+    return read(*(int *)context, buffer, size);
+}
+
+static void free_words(char **words)
+{
+    for (size_t i = 0; i < CONFIG_WORDS; i++) {
+        free(words[i]);
+        words[i] = NULL;
+    }
+}
+
+/* `key value`, `key = value` or a flag's `key` becomes --key=value. */
+static gordian_status take_line(const struct reader *reader, char **word, gordian_error *error)
+{
+    const struct word *words = reader->words;
+    size_t count = reader->word_count, value = 1;
+    if (count > 1 && word_is(&words[1], "="))
+        value = 2;
+    if (count > value + 1 || (value == 2 && count == 2))
+        return fail_at(error, GORDIAN_INPUT, reader->line, words[count - 1].column,
+                       "expected a key and a value");
+    int length = count > value ? asprintf(word, "--%.*s=%.*s", (int)words[0].length, words[0].text,
+                                          (int)words[value].length, words[value].text)
+                               : asprintf(word, "--%.*s", (int)words[0].length, words[0].text);
+    return length < 0 ? fail_memory(error) : GORDIAN_OK;
+}
+
+static gordian_status read_words(const char *path, char **words, int *count, gordian_error *error)
+{
+    gordian_allocator memory = memory_allocator(NULL);
+    struct reader reader;
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return fail(error, GORDIAN_INPUT, "cannot be read: %s", strerror(errno));
+    gordian_source source = {read_file, &fd};
+    gordian_status status = reader_open(&reader, &source, &memory, error);
+    *count = 0;
+    while (!status && (status = reader_next(&reader, error)) == GORDIAN_OK) {
+        if (*count == CONFIG_WORDS - 1)
+            status = fail_at(error, GORDIAN_INPUT, reader.line, 1, "too many lines");
+        else
+            status = take_line(&reader, &words[(*count)++], error);
+    }
+    reader_close(&reader);
+    close(fd);
+    return status == GORDIAN_END ? GORDIAN_OK : status;
+}
+
+static int take_file(struct serve *serve, char **words)
+{
+    gordian_error error = {0};
+    char complaint[400] = "";
+    int count = 0;
+    const struct option *const tables[] = {serve->table, NULL};
+    if (read_words(serve->config, words, &count, &error)) {
+        cli_fail(serve->cli, serve->config, &error);
+        return EXIT_MISUSE;
+    }
+    if (options_parse(tables, count, words, false, complaint, sizeof complaint) != 0) {
+        cli_say(serve->cli, "%s: %s", serve->config,
+                complaint[0] ? complaint : "expected `name value`");
+        return EXIT_MISUSE;
+    }
+    return EXIT_NOTHING;
+}
+
+/* The file first, then the command line: what it says goes. */
+static int read_options(struct serve *serve, char **words)
+{
+    int code = serve->config ? take_file(serve, words) : EXIT_NOTHING;
+    if (code != EXIT_NOTHING)
+        return code;
+    int operands = cli_parse(serve->cli, serve->table, serve->argc, serve->argv, &code);
+    return operands < 0 ? code : EXIT_NOTHING;
+}
+
+/* Limits and times may change while it runs. */
+static bool is_reloadable(const struct option *option)
+{
+    return strncmp(option->name, "max-", 4) == 0 || strcmp(option->name, "keep-incidents") == 0;
+}
+
+static bool is_same(const struct option *option, const void *left, const void *right)
+{
+    const char *a = NULL, *b = NULL;
+    switch (option->kind) {
+    case OPTION_TEXT:
+        memcpy(&a, left, sizeof a);
+        memcpy(&b, right, sizeof b);
+        return a == b || (a && b && strcmp(a, b) == 0);
+    case OPTION_FLAG:
+        return memcmp(left, right, sizeof(bool)) == 0;
+    default:
+        return memcmp(left, right, sizeof(unsigned)) == 0;
+    }
+}
+
+/* Says what the file would have changed, had the service been started anew. */
+static void tell_unchanged(struct serve *serve)
+{
+    for (const struct option *option = serve->table; option->name; option++) {
+        size_t place = (size_t)((const char *)option->target - (const char *)serve);
+        if (!is_reloadable(option) &&
+            !is_same(option, option->target, (const char *)serve->given + place))
+            cli_say(serve->cli, "%s: --%s stays as it is: it needs a restart", serve->config,
+                    option->name);
+    }
+}
+
+/* SIGHUP: limits and times are read again; everything else needs a restart. What the file does not
+ * name any more has its default, or what the command line says. */
+static bool on_reload(void *context, struct server_options *now)
+{
+    struct serve *serve = context;
+    if (!serve->config)
+        return true;
+    struct serve before = *serve;
+    const char *path = serve->config, *wrong = NULL;
+    serve->options = serve->fresh->options;
+    serve->keep_incidents = serve->max_lease = serve->memory = serve->client_memory = NULL;
+    serve->durability = serve->fresh->durability;
+    free_words(serve->words[1]);
+    memset(before.words, 0, sizeof before.words);
+    bool good = read_options(serve, serve->words[1]) == EXIT_NOTHING;
+    if (good && (wrong = take_values(serve)) != NULL)
+        cli_say(serve->cli, "%s: %s", path, wrong);
+    good &= !wrong;
+    if (good) {
+        tell_unchanged(serve);
+        before.options.limits = now->limits = serve->options.limits;
+        before.options.keep_incidents_ms = now->keep_incidents_ms =
+            serve->options.keep_incidents_ms;
+    } else {
+        cli_say(serve->cli, "%s: the old limits stay", path);
+    }
+    /* texts of the file are those of the start, which stay */
+    memcpy(before.words, serve->words, sizeof before.words);
+    *serve = before;
+    return good;
+}
+
+/* ------------------------------------------------------------------ running */
+
+static void on_log(void *context, int level, const char *text)
+{
+    struct serve *serve = context;
+    if (level >= 6 && serve->cli->quiet)
+        return;
+    if (level >= 7 && !serve->cli->verbose)
+        return;
+    cli_say(serve->cli, "%s", text);
+}
+
+/* As many connections as the system lets us have. */
+static void raise_descriptors(void)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
+        limit.rlim_cur = limit.rlim_max;
+        setrlimit(RLIMIT_NOFILE, &limit);
+    }
+}
+
+/* Has systemd opened what we are to listen on? The variables may also be those of a parent. */
+static bool is_activated(void)
+{
+    const char *pid = getenv("LISTEN_PID"), *why;
+    uint64_t number;
+    return getenv("LISTEN_FDS") && pid && parse_u64(pid, strlen(pid), &number, &why) &&
+           number == (uint64_t)getpid();
+}
+
+/* The same place as gordian_client_usual_uri has. */
+static void usual_socket(struct serve *serve)
+{
+    const char *folder = getenv("XDG_RUNTIME_DIR");
+    if (serve->options.socket) {
+        if (strcmp(serve->options.socket, "none") == 0)
+            serve->options.socket = NULL;
+        return;
+    }
+    if (is_activated())
+        return;
+    if (folder && *folder)
+        snprintf(serve->socket, sizeof serve->socket, "%.200s/gordian.sock", folder);
+    else
+        snprintf(serve->socket, sizeof serve->socket, "/run/gordian/gordian.sock");
+    serve->options.socket = serve->socket;
+}
+
+static int run(struct serve *serve)
+{
+    gordian_error error = {0};
+    struct server *server;
+    signal(SIGXFSZ, SIG_IGN); /* a limit on a file's size is an error, as a full disk is */
+    raise_descriptors();
+    gordian_status status = server_open(&server, &serve->options, &error);
+    if (status)
+        return cli_fail(serve->cli, NULL, &error);
+    if (serve->options.socket)
+        server_log(server, 6, "listening on %s", serve->options.socket);
+    status = server_run(server, &error);
+    server_close(server);
+    return status ? cli_fail(serve->cli, NULL, &error) : EXIT_NOTHING;
+}
+
+static int start(struct serve *serve, int argc, char **argv)
+{
+    int code, operands = cli_parse(serve->cli, serve->table, argc, argv, &code);
+    if (operands < 0)
+        return code;
+    if (operands > 0)
+        return cli_misuse(serve->cli, "'%.200s': no operands are taken", argv[0]);
+    serve->argc = argc;
+    serve->argv = argv;
+    code = read_options(serve, serve->words[0]);
+    if (code != EXIT_NOTHING)
+        return code;
+    *serve->given = *serve;
+    const char *wrong = take_values(serve);
+    if (wrong)
+        return cli_misuse(serve->cli, "%s", wrong);
+    if (!serve->options.tls_cert != !serve->options.tls_key)
+        return cli_misuse(serve->cli, "--tls-cert and --tls-key go together");
+    usual_socket(serve);
+    return run(serve);
+}
+
+static int serve_main(struct cli *cli, int argc, char **argv)
+{
+    static const char *const levels[] = {"none", "batch", "full", NULL};
+    struct serve serve = {.cli = cli, .durability = STORE_BATCH};
+    struct server_options *o = &serve.options;
+    server_options_init(o);
+    o->log = on_log;
+    o->log_context = o->reload_context = &serve;
+    o->reload = on_reload;
+    struct option options[] = {
+        {"socket", 's', "PATH",
+         "Unix socket to listen on, or none (gordian.sock in\n"
+         "$XDG_RUNTIME_DIR or /run/gordian)",
+         OPTION_TEXT, &o->socket, NULL},
+        {"listen", 'l', "ADDR:PORT", "listen on TCP, too; several with commas between", OPTION_TEXT,
+         &o->listen, NULL},
+        {"http", 0, "ADDR:PORT", "page, API and metrics (" SERVER_DEFAULT_HTTP "), or none",
+         OPTION_TEXT, &o->http, NULL},
+        {"data", 'd', "DIR", "keep everything in this folder", OPTION_TEXT, &o->data, NULL},
+        {"durability", 0, "LEVEL",
+         "acknowledged means: none, applied; batch (default),\n"
+         "survives the end of the service; full, a power cut",
+         OPTION_CHOICE, &serve.durability, levels},
+        {"repair", 0, NULL, "move a damaged journal aside and go on from the\nlast good record",
+         OPTION_FLAG, &o->repair, NULL},
+        {"keep-incidents", 0, "TIME", "forget incidents so long after their end (30d; 0:\nnever)",
+         OPTION_TEXT, &serve.keep_incidents, NULL},
+        {"token-file", 0, "FILE", "who may connect over TCP and HTTP: NAME RIGHTS\nTOKEN a line",
+         OPTION_TEXT, &o->token_file, NULL},
+        {"tls-cert", 0, "FILE", "TLS on TCP and HTTP: the certificate (PEM)", OPTION_TEXT,
+         &o->tls_cert, NULL},
+        {"tls-key", 0, "FILE", "and its key", OPTION_TEXT, &o->tls_key, NULL},
+        {"tls-clients", 0, "FILE", "clients must have a certificate from one of these", OPTION_TEXT,
+         &o->tls_clients, NULL},
+        {"insecure", 0, NULL, "tokens in the clear beyond this machine are fine", OPTION_FLAG,
+         &o->insecure, NULL},
+        {"socket-group", 0, "GROUP", "members may use the Unix socket", OPTION_TEXT,
+         &o->socket_group, NULL},
+        {"allow-uid", 0, "USERS", "may use the Unix socket, with commas between", OPTION_TEXT,
+         &o->allow_uid, NULL},
+        {"allow-group", 0, "GROUPS", "likewise", OPTION_TEXT, &o->allow_group, NULL},
+        {"max-clients", 0, "N", "connections at once (10000)", OPTION_U32, &o->limits.clients,
+         NULL},
+        {"max-events", 0, "N", "events a second of each client (0: no limit)", OPTION_U32,
+         &o->limits.events_a_second, NULL},
+        {"max-systems", 0, "N", "systems (64)", OPTION_U32, &o->limits.systems, NULL},
+        {"max-names", 0, "N", "processes and resources of a system (16M)", OPTION_U32,
+         &o->limits.names, NULL},
+        {"max-processes", 0, "N", "processes of a session (4M)", OPTION_U32,
+         &o->limits.session_names, NULL},
+        {"max-resources", 0, "N", "resources that a session adds (4M)", OPTION_U32,
+         &o->limits.session_resources, NULL},
+        {"max-opened", 0, "N", "systems that a session opens (16)", OPTION_U32,
+         &o->limits.session_systems, NULL},
+        {"max-sessions", 0, "N", "sessions (65536)", OPTION_U32, &o->limits.sessions, NULL},
+        {"max-lease", 0, "TIME", "longest lease (24h)", OPTION_TEXT, &serve.max_lease, NULL},
+        {"max-client-memory", 0, "SIZE", "what a session makes the service keep (1G)", OPTION_TEXT,
+         &serve.client_memory, NULL},
+        {"max-memory", 0, "SIZE", "of all systems together (no limit)", OPTION_TEXT, &serve.memory,
+         NULL},
+        {"config", 'c', "FILE", "options from a file, `name value` a line", OPTION_TEXT,
+         &serve.config, NULL},
+        {0},
+    };
+    serve.table = options;
+    struct serve fresh = serve, given = serve;
+    serve.fresh = &fresh;
+    serve.given = &given;
+    int code = start(&serve, argc, argv);
+    free_words(serve.words[0]);
+    free_words(serve.words[1]);
+    return code;
+}
+
+const struct command command_serve = {
+    .name = "serve",
+    .operands = "",
+    .summary = "run the service: sockets, HTTP, journal",
+    .about = "Takes resource events from its clients, over a Unix socket and TCP, and tells\n"
+             "at once when a deadlock forms, or lends only what is safe. Several systems in\n"
+             "one service; what it has acknowledged survives its end. A page and metrics over\n"
+             "HTTP. Runs in the foreground until SIGTERM; SIGHUP reads tokens, certificates\n"
+             "and limits again.\n",
+    .run = serve_main,
+};

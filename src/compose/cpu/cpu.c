@@ -1,0 +1,268 @@
+/* The `cpu` engine: see cpu.h. */
+#include "compose/cpu/cpu.h"
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/memory.h"
+
+#include <string.h>
+
+#define SMALL_GRID (UINT64_C(1) << 20) /* words: a bitmap from the start */
+
+void cpu_halt(struct cpu *cpu, enum compose_stop reason)
+{
+    uint32_t none = COMPOSE_COMPLETE;
+    atomic_compare_exchange_strong(&cpu->reason, &none, (uint32_t)reason);
+    atomic_store(&cpu->halt, true);
+}
+
+bool cpu_report(struct cpu *cpu)
+{
+    struct compose_progress progress = {
+        .states = atomic_load(&cpu->states),
+        .transitions = atomic_load(&cpu->transitions),
+        .waiting = atomic_load(&cpu->waiting),
+        .written = atomic_load(&cpu->written),
+        .memory = meter_now(&cpu->meter),
+        .pass = cpu->pass,
+    };
+    if (cpu->options->go_on && !cpu->options->go_on(cpu->options->context, &progress))
+        cpu_halt(cpu, COMPOSE_STOPPED);
+    return !cpu_halted(cpu);
+}
+
+static void watch(void *context)
+{
+    cpu_report(context);
+}
+
+void cpu_wait(struct cpu *cpu)
+{
+    team_wait(cpu->team, watch, cpu);
+}
+
+void cpu_work(struct cpu *cpu, void (*work)(void *context, unsigned member), void *context)
+{
+    team_start(cpu->team, work, context);
+    cpu_wait(cpu);
+}
+
+/* ------------------------------------------------------------------ finding */
+
+/* Starts with the initial states in a bitmap; false: no memory for one. */
+static bool start_bitmap(struct cpu *cpu, uint32_t *locals)
+{
+    if (!cpu_bitmap_open(cpu))
+        return false;
+    uint64_t state;
+    initial_first(cpu->circuit, locals);
+    do {
+        pack(&cpu->packing, locals, &state);
+        cpu_bitmap_put(cpu, state, false);
+    } while (initial_next(cpu->circuit, locals));
+    atomic_store(&cpu->states, cpu->circuit->initial);
+    return true;
+}
+
+static gordian_status find_states(struct cpu *cpu, gordian_error *error)
+{
+    uint64_t words = cpu->grid.words;
+    bool exact = cpu->options->max_states && !cpu->options->full;
+    gordian_status status = GORDIAN_OK;
+    if (words && words <= SMALL_GRID && !exact) {
+        uint32_t *locals =
+            memory_alloc(&cpu->meter.memory, cpu->circuit->factor_count * sizeof *locals);
+        if (!locals)
+            return fail_memory(error);
+        start_bitmap(cpu, locals);
+        memory_free(&cpu->meter.memory, locals);
+    }
+    if (cpu->space.kind != SPACE_BITMAP)
+        status = cpu_hash(cpu, error);
+    if (status == GORDIAN_OK && cpu->space.kind == SPACE_BITMAP)
+        status = cpu_bitmap(cpu, error);
+    return status;
+}
+
+/* ------------------------------------------------------------------ the rest */
+
+/* So that states have numbers. */
+static gordian_status number_states(struct cpu *cpu, gordian_error *error)
+{
+    if (cpu->table)
+        return cpu_sort(cpu, error);
+    return cpu->space.kind == SPACE_BITMAP ? space_rank(&cpu->space, error) : GORDIAN_OK;
+}
+
+static void leave_out(struct cpu *cpu)
+{
+    if (!cpu->result->uncounted)
+        cpu->result->note[0] = '\0'; /* of a count that does not matter any more */
+    cpu->result->uncounted = true;
+    atomic_store(&cpu->transitions, 0);
+}
+
+/* Transitions among the states of a space that is not closed, unless it would take too long, or
+ * ctrl-C was pressed. */
+static gordian_status count_among(struct cpu *cpu, const struct space *space, gordian_error *error)
+{
+    struct compose_result *result = cpu->result;
+    gordian_status status = GORDIAN_OK;
+    bool known = space == &cpu->space && !cpu->options->indivisible; /* how many there are */
+    if (known && atomic_load(&cpu->transitions) > COMPOSE_AMONG_MOST)
+        compose_leave_out(result);
+    else
+        status = cpu_count_among(cpu, space, error);
+    if (result->uncounted || cpu_halted(cpu))
+        leave_out(cpu);
+    return status;
+}
+
+/* Everything the options ask for about the whole product, whose reachable part is known. */
+static gordian_status count_full(struct cpu *cpu, const struct space *full, gordian_error *error)
+{
+    gordian_status status = GORDIAN_OK;
+    atomic_store(&cpu->states, full->count);
+    if (full->count < cpu->circuit->whole)
+        cpu_halt(cpu, COMPOSE_STATES);
+    if (!cpu->options->count_transitions)
+        return status;
+    atomic_store(&cpu->halt, false);
+    return full->count < cpu->circuit->whole ? count_among(cpu, full, error)
+                                             : cpu_count_full(cpu, error);
+}
+
+/* Counting and what needs numbers. `full`: the whole product, or NULL. */
+static gordian_status finish(struct cpu *cpu, const struct space *full,
+                             const struct compose_sink *sink, gordian_error *error)
+{
+    struct compose_result *result = cpu->result;
+    bool stopped = cpu_halted(cpu);
+    /* Who presses ctrl-C does not wait for states to be sorted and transitions looked at. */
+    bool hurry = stopped && atomic_load(&cpu->reason) == COMPOSE_STOPPED;
+    size_t described = 0;
+    atomic_store(&cpu->halt, false); /* what was found is looked at all the same */
+    gordian_status status = cpu_count(cpu, &result->deadlocks, error);
+    described =
+        (size_t)(result->deadlocks < cpu->options->max_deadlocks ? result->deadlocks
+                                                                 : cpu->options->max_deadlocks);
+    if (status == GORDIAN_OK && (described > 0 || (!hurry && (sink || (stopped && !full)))))
+        status = number_states(cpu, error);
+    if (hurry)
+        leave_out(cpu);
+    else if (status == GORDIAN_OK && stopped && !full && cpu->options->count_transitions)
+        status = count_among(cpu, &cpu->space, error);
+    if (status == GORDIAN_OK && full && !hurry)
+        status = count_full(cpu, full, error);
+    if (status != GORDIAN_OK)
+        return status;
+    result->states = atomic_load(&cpu->states);
+    result->transitions = cpu->options->count_transitions ? atomic_load(&cpu->transitions) : 0;
+    atomic_store(&cpu->transitions, result->transitions);
+    if (described > 0)
+        status = cpu_trace(cpu, described, full ? full : &cpu->space, error);
+    cpu->pass = 2;
+    if (status == GORDIAN_OK && sink && result->uncounted)
+        return sink->begin(sink->context, cpu->circuit, result->states, 0, error);
+    if (status == GORDIAN_OK && sink)
+        status = cpu_deliver(cpu, full ? full : &cpu->space, sink, error);
+    return status;
+}
+
+static gordian_status compose(struct cpu *cpu, const struct compose_sink *sink,
+                              gordian_error *error)
+{
+    struct space full = {0};
+    const gordian_allocator *memory = &cpu->meter.memory;
+    gordian_status status = GORDIAN_OK;
+    if (cpu->options->full)
+        status = space_full(&full, &cpu->packing, cpu->options->max_states, memory, error);
+    if (status == GORDIAN_OK)
+        status = find_states(cpu, error);
+    if (status == GORDIAN_OK)
+        status = finish(cpu, full.kind == SPACE_FULL ? &full : NULL, sink, error);
+    space_close(&full);
+    return status;
+}
+
+/* ------------------------------------------------------------------ opening and closing */
+
+static gordian_status prepare(struct cpu *cpu, gordian_error *error)
+{
+    const gordian_allocator *memory = &cpu->meter.memory;
+    gordian_status status = firings_open(&cpu->firings, cpu->circuit, memory, error);
+    if (status == GORDIAN_OK)
+        status = packing_open(&cpu->packing, cpu->circuit, &cpu->firings, memory, error);
+    if (status == GORDIAN_OK)
+        status = grid_open(&cpu->grid, &cpu->packing, memory, error);
+    if (status != GORDIAN_OK)
+        return status;
+    if (!cpu->firings.complete)
+        cpu->grid.words = 0;
+    unsigned wanted = cpu->options->threads;
+    if (cpu->circuit->whole_fits && cpu->circuit->whole <= 4096)
+        wanted = 1; /* it takes longer to start threads */
+    status = team_open(&cpu->team, wanted, memory, error);
+    if (status != GORDIAN_OK)
+        return status;
+    cpu->scenes = memory_zeroed(memory, team_size(cpu->team) * sizeof *cpu->scenes);
+    if (!cpu->scenes)
+        return fail_memory(error);
+    while (cpu->scene_count < team_size(cpu->team) && status == GORDIAN_OK) {
+        status = scene_open(&cpu->scenes[cpu->scene_count], &cpu->packing, memory, error);
+        cpu->scene_count += status == GORDIAN_OK;
+    }
+    return status;
+}
+
+static void clean_up(struct cpu *cpu)
+{
+    const gordian_allocator *memory = &cpu->meter.memory;
+    table_free(cpu);
+    space_close(&cpu->space);
+    for (unsigned i = 0; i < cpu->scene_count; i++)
+        scene_close(&cpu->scenes[i]);
+    memory_free(memory, cpu->scenes);
+    team_close(cpu->team);
+    memory_free(memory, cpu->grid.digits);
+    packing_close(&cpu->packing);
+    firings_free(&cpu->firings);
+}
+
+static gordian_status run(const struct circuit *circuit, const struct compose_options *options,
+                          const struct compose_sink *sink, struct compose_result *result,
+                          gordian_error *error)
+{
+    *result = (struct compose_result){.allocator = memory_allocator(options->allocator)};
+    struct cpu cpu = {.circuit = circuit, .options = options, .result = result, .pass = 1};
+    gordian_status status = compose_take_order(circuit, options, result, error);
+    if (status != GORDIAN_OK)
+        return status;
+    meter_open(&cpu.meter, options->allocator, options->max_memory);
+    cpu.firings.memory = cpu.packing.memory = cpu.meter.memory;
+    status = prepare(&cpu, error);
+    if (status == GORDIAN_OK)
+        status = compose(&cpu, sink, error);
+    clean_up(&cpu);
+    if (status == GORDIAN_MEMORY && cpu.meter.refused && result->states == 0) {
+        cpu_halt(&cpu, COMPOSE_MEMORY);
+        status = GORDIAN_OK;
+    }
+    result->stop = (enum compose_stop)atomic_load(&cpu.reason);
+    result->memory = cpu.meter.most;
+    result->engine = compose_cpu.about.name;
+    meter_close(&cpu.meter);
+    if (status != GORDIAN_OK)
+        compose_result_free(result);
+    return status;
+}
+
+const struct compose_engine compose_cpu = {
+    .about =
+        {
+            .name = "cpu",
+            .summary =
+                "explores the network itself, on all cores, 64 states at a time where it can",
+        },
+    .run = run,
+};

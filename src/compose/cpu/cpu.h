@@ -1,0 +1,98 @@
+/*
+ * The inside of the `cpu` engine.
+ *
+ * States are found by indivisible firings alone and kept in one of two ways:
+ *
+ *   a hash table of packed states (cpu/hash.c), for any circuit. Each thread owns a part of the
+ *   states and nobody else touches it: what a thread finds for others goes into their boxes, which
+ *   are emptied when all meet.
+ *
+ *   a bitmap (grid.h, cpu/bitmap.c), one bit for every combination of local states, where there is
+ *   memory for that. The threads go over it again and again; each looks at words of 64 neighbouring
+ *   states at a time and fires whole words: a mask picks the states of the word in which a firing
+ *   can happen, a shift moves them to where it leads.
+ *
+ * It starts with the bitmap where that is small; otherwise with the table, and turns to the bitmap
+ * as soon as the states found would fill it well enough.
+ *
+ * Then the states are counted through (cpu/count.c), numbered by rank (space.h), delivered
+ * (cpu/rows.c), and the ways to deadlocks are searched for (cpu/trace.c).
+ */
+#ifndef GORDIAN_COMPOSE_CPU_CPU_H
+#define GORDIAN_COMPOSE_CPU_CPU_H
+
+#include "base/meter.h"
+#include "base/team.h"
+#include "compose/engines.h"
+#include "compose/scene.h"
+#include "compose/space.h"
+
+#include <stdatomic.h>
+
+struct table;
+
+struct cpu {
+    const struct circuit *circuit;
+    const struct compose_options *options;
+    struct compose_result *result;
+    struct meter meter;
+    struct team *team;
+    struct firings firings;
+    struct packing packing;
+    struct grid grid; /* words 0: there is none */
+    struct table *table;
+    struct space space;   /* the states found */
+    struct scene *scenes; /* one a thread */
+    unsigned scene_count;
+
+    _Atomic uint64_t states, transitions, waiting, written;
+    _Atomic bool halt;       /* whoever sees it stops */
+    _Atomic uint32_t reason; /* enum compose_stop */
+    unsigned pass;
+};
+
+/* Makes everybody stop, for the first reason given. */
+void cpu_halt(struct cpu *cpu, enum compose_stop reason);
+static inline bool cpu_halted(struct cpu *cpu)
+{
+    return atomic_load_explicit(&cpu->halt, memory_order_relaxed);
+}
+/* Runs a piece of work on all threads, progress reported meanwhile. */
+void cpu_work(struct cpu *cpu, void (*work)(void *context, unsigned member), void *context);
+/* Waits for work that team_start has begun, progress reported meanwhile. */
+void cpu_wait(struct cpu *cpu);
+/* For long work on the caller's own thread: reports progress; true: go on. */
+bool cpu_report(struct cpu *cpu);
+
+/* cpu/hash.c: finds states with the table. It ends with everything found, with the reason to stop
+ * in cpu->reason, or with cpu->space a bitmap for cpu_bitmap to go on from. */
+gordian_status cpu_hash(struct cpu *cpu, gordian_error *error);
+/* The table's states as a sorted space; the table is gone then. */
+gordian_status cpu_sort(struct cpu *cpu, gordian_error *error);
+void table_free(struct cpu *cpu);
+/* Calls `each` for the states of one part, each in `state`, which has room for one. There are as
+ * many parts as threads. */
+void table_each(const struct table *table, unsigned part, uint64_t *state,
+                void (*each)(void *context, const uint64_t *state), void *context);
+
+/* cpu/bitmap.c: an empty bitmap in cpu->space; from there all states. */
+bool cpu_bitmap_open(struct cpu *cpu);
+void cpu_bitmap_put(struct cpu *cpu, uint64_t state, bool done);
+gordian_status cpu_bitmap(struct cpu *cpu, gordian_error *error);
+
+/* cpu/count.c: transitions and deadlocks of everything found; transitions of all combinations. */
+gordian_status cpu_count(struct cpu *cpu, uint64_t *deadlocks, gordian_error *error);
+gordian_status cpu_count_full(struct cpu *cpu, gordian_error *error);
+
+/* cpu/rows.c */
+gordian_status cpu_deliver(struct cpu *cpu, const struct space *space,
+                           const struct compose_sink *sink, gordian_error *error);
+/* Transitions among the states of a space that is not closed under them. */
+gordian_status cpu_count_among(struct cpu *cpu, const struct space *space, gordian_error *error);
+
+/* cpu/trace.c: fills result->found with the nearest `wanted` deadlocks, of which there are that
+ * many. `numbers`: where their numbers come from. */
+gordian_status cpu_trace(struct cpu *cpu, size_t wanted, const struct space *numbers,
+                         gordian_error *error);
+
+#endif

@@ -1,0 +1,206 @@
+/* The shortest way, in joint firings, to each deadlock described: breadth first over the states
+ * found. The states of a level are looked at in the order of their numbers, so the first to lead to
+ * a state is the smallest of those one level below that do: that is the way everybody finds. */
+#include "base/error.h"
+#include "base/memory.h"
+#include "compose/cpu/cpu.h"
+
+#include <string.h>
+
+struct tracing {
+    struct cpu *cpu;
+    const struct space *space; /* the states found, ranked */
+    /* By number: 1 + the one it was reached from; 0: not reached. Where 32 bits are enough they are
+     * all there is. */
+    uint32_t *narrow;
+    uint64_t *wide;
+    uint64_t *level, *next; /* numbers */
+    size_t level_count, next_count, level_room, next_room;
+    uint64_t from;
+    uint64_t *found; /* deadlocks, nearest first */
+    size_t found_count, wanted;
+    uint64_t *state;
+    uint32_t *locals;
+    uint64_t steps;
+    bool failed;
+
+    uint64_t to; /* finding a label: of the step to this number */
+    uint64_t *label;
+    bool has_label;
+};
+
+static uint64_t before(const struct tracing *tracing, uint64_t number)
+{
+    return tracing->wide ? tracing->wide[number] : tracing->narrow[number];
+}
+
+static bool reach(struct tracing *tracing, uint64_t number, uint64_t from)
+{
+    if (before(tracing, number))
+        return true;
+    if (!memory_grow(&tracing->cpu->meter.memory, &tracing->next, &tracing->next_room,
+                     tracing->next_count + 1, sizeof *tracing->next)) {
+        tracing->failed = true;
+        return false;
+    }
+    if (tracing->wide)
+        tracing->wide[number] = from;
+    else
+        tracing->narrow[number] = (uint32_t)from;
+    tracing->next[tracing->next_count++] = number;
+    return true;
+}
+
+/* Reached from itself: an initial state. */
+static void reach_initial(struct tracing *tracing)
+{
+    const struct cpu *cpu = tracing->cpu;
+    initial_first(cpu->circuit, tracing->locals);
+    do {
+        pack(&cpu->packing, tracing->locals, tracing->state);
+        uint64_t number = space_number(tracing->space, tracing->state);
+        if (number != UINT64_MAX && !reach(tracing, number, number + 1))
+            return;
+    } while (initial_next(cpu->circuit, tracing->locals));
+}
+
+static bool step(void *context, const struct scene *scene)
+{
+    struct tracing *tracing = context;
+    uint64_t number = space_number(tracing->space, scene->to);
+    if (++tracing->steps % 65536 == 0 && !cpu_report(tracing->cpu))
+        return false;
+    return number == UINT64_MAX || reach(tracing, number, tracing->from + 1);
+}
+
+/* Goes through the states of the level: to see which are deadlocks, or to fire all that can happen
+ * in them. False: out of memory or stopped. */
+static bool go_through(struct tracing *tracing, bool fire)
+{
+    struct scene *scene = &tracing->cpu->scenes[0];
+    struct space_walk walk;
+    for (size_t i = 0; i < tracing->level_count && tracing->found_count < tracing->wanted; i++) {
+        bool memory;
+        tracing->from = tracing->level[i];
+        space_seek(&walk, tracing->space, tracing->from, tracing->state, tracing->locals);
+        if (!scene_look(scene, tracing->state)) {
+            tracing->failed = true;
+            return false;
+        }
+        if (!fire && scene->count == 0)
+            tracing->found[tracing->found_count++] = tracing->from;
+        if (fire && !scene_each(scene, tracing->state, false, step, tracing, &memory)) {
+            tracing->failed |= memory;
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Level after level until enough deadlocks are found. */
+static void search(struct tracing *tracing)
+{
+    reach_initial(tracing);
+    while (tracing->next_count > 0 && tracing->found_count < tracing->wanted && !tracing->failed) {
+        uint64_t *kept = tracing->level;
+        size_t room = tracing->level_room;
+        tracing->level = tracing->next;
+        tracing->level_room = tracing->next_room;
+        tracing->level_count = tracing->next_count;
+        tracing->next = kept;
+        tracing->next_room = room;
+        tracing->next_count = 0;
+        sort_states(tracing->level, tracing->level_count, 1);
+        if (!go_through(tracing, false) || !go_through(tracing, true))
+            return;
+    }
+}
+
+/* ------------------------------------------------------------------ the way back */
+
+static bool compare_label(void *context, const struct scene *scene)
+{
+    struct tracing *tracing = context;
+    const struct circuit *circuit = tracing->cpu->circuit;
+    if (space_number(tracing->space, scene->to) != tracing->to)
+        return true;
+    if (!tracing->has_label || label_compare(scene->label, tracing->label, circuit->label_words,
+                                             circuit->name_count, circuit->value_bits) < 0)
+        memcpy(tracing->label, scene->label, circuit->label_words * sizeof *scene->label);
+    tracing->has_label = true;
+    return true;
+}
+
+/* The smallest label of a step between two states. */
+static bool find_label(struct tracing *tracing, uint64_t from, uint64_t to, uint64_t *label)
+{
+    struct scene *scene = &tracing->cpu->scenes[0];
+    struct space_walk walk;
+    bool memory;
+    tracing->to = to;
+    tracing->label = label;
+    tracing->has_label = false;
+    space_seek(&walk, tracing->space, from, tracing->state, tracing->locals);
+    return scene_look(scene, tracing->state) &&
+           scene_each(scene, tracing->state, false, compare_label, tracing, &memory);
+}
+
+static gordian_status describe(struct tracing *tracing, uint64_t number,
+                               const struct space *numbers, struct compose_deadlock *deadlock,
+                               gordian_error *error)
+{
+    struct cpu *cpu = tracing->cpu;
+    const gordian_allocator *memory = &cpu->result->allocator;
+    size_t words = cpu->circuit->label_words, steps = 0, factors = cpu->circuit->factor_count;
+    struct space_walk walk;
+    for (uint64_t n = number; before(tracing, n) != n + 1; n = before(tracing, n) - 1)
+        steps++;
+    space_seek(&walk, tracing->space, number, tracing->state, tracing->locals);
+    *deadlock = (struct compose_deadlock){.number = space_number(numbers, tracing->state),
+                                          .step_count = steps};
+    deadlock->state = memory_alloc(memory, factors * sizeof(uint32_t));
+    deadlock->labels = memory_alloc(memory, steps * words * sizeof(uint64_t));
+    bool fine = deadlock->state && deadlock->labels;
+    if (fine)
+        memcpy(deadlock->state, tracing->locals, factors * sizeof(uint32_t));
+    for (uint64_t n = number; fine && steps > 0; n = before(tracing, n) - 1)
+        fine = find_label(tracing, before(tracing, n) - 1, n, deadlock->labels + --steps * words);
+    if (fine)
+        return GORDIAN_OK;
+    memory_free(memory, deadlock->state);
+    memory_free(memory, deadlock->labels);
+    return fail_memory(error);
+}
+
+gordian_status cpu_trace(struct cpu *cpu, size_t wanted, const struct space *numbers,
+                         gordian_error *error)
+{
+    const gordian_allocator *memory = &cpu->meter.memory;
+    struct compose_result *result = cpu->result;
+    struct tracing tracing = {.cpu = cpu, .space = &cpu->space, .wanted = wanted};
+    tracing.found = memory_alloc(memory, wanted * sizeof *tracing.found);
+    if (cpu->space.count < UINT32_MAX)
+        tracing.narrow = memory_zeroed(memory, cpu->space.count * sizeof *tracing.narrow);
+    else
+        tracing.wide = memory_zeroed(memory, cpu->space.count * sizeof *tracing.wide);
+    tracing.state = memory_alloc(memory, cpu->packing.words * sizeof *tracing.state);
+    tracing.locals = memory_alloc(memory, cpu->circuit->factor_count * sizeof *tracing.locals);
+    result->found = memory_alloc(&result->allocator, wanted * sizeof *result->found);
+    bool fine = tracing.found && (tracing.narrow || tracing.wide) && tracing.state &&
+                tracing.locals && result->found;
+    if (fine)
+        search(&tracing);
+    gordian_status status = fine && !tracing.failed ? GORDIAN_OK : fail_memory(error);
+    for (size_t i = 0; i < tracing.found_count && status == GORDIAN_OK; i++) {
+        status = describe(&tracing, tracing.found[i], numbers, &result->found[i], error);
+        result->found_count += status == GORDIAN_OK;
+    }
+    memory_free(memory, tracing.found);
+    memory_free(memory, tracing.narrow);
+    memory_free(memory, tracing.wide);
+    memory_free(memory, tracing.level);
+    memory_free(memory, tracing.next);
+    memory_free(memory, tracing.state);
+    memory_free(memory, tracing.locals);
+    return status;
+}

@@ -1,0 +1,366 @@
+#include "compose/format/aut.h"
+
+#include "base/reader.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* ------------------------------------------------------------------ reading */
+
+struct aut_reader {
+    const struct text *text;
+    const char *at, *end, *line_start;
+    uint64_t line;
+    struct fault *fault;
+    gordian_error *error;
+};
+
+static gordian_status complain(struct aut_reader *reader, const char *where, const char *what)
+{
+    uint64_t column = (uint64_t)(where - reader->line_start) + 1;
+    text_point(reader->text, reader->line, column, reader->fault);
+    return fail_at(reader->error, GORDIAN_INPUT, reader->line, column, "%s", what);
+}
+
+static void skip(struct aut_reader *reader)
+{
+    for (; reader->at < reader->end; reader->at++) {
+        char c = *reader->at;
+        if (c == '\n') {
+            reader->line++;
+            reader->line_start = reader->at + 1;
+        } else if (c != ' ' && c != '\t' && c != '\r') {
+            return;
+        }
+    }
+}
+
+static gordian_status take(struct aut_reader *reader, char wanted)
+{
+    char what[32];
+    skip(reader);
+    if (reader->at < reader->end && *reader->at == wanted) {
+        reader->at++;
+        return GORDIAN_OK;
+    }
+    snprintf(what, sizeof what, "expected '%c'", wanted);
+    return complain(reader, reader->at, what);
+}
+
+static gordian_status take_number(struct aut_reader *reader, uint64_t *number)
+{
+    const char *why, *start;
+    skip(reader);
+    start = reader->at;
+    while (reader->at < reader->end && *reader->at >= '0' && *reader->at <= '9')
+        reader->at++;
+    if (reader->at == start)
+        return complain(reader, start, "expected a number");
+    if (!parse_u64(start, (size_t)(reader->at - start), number, &why))
+        return complain(reader, start, "this number is too large");
+    return GORDIAN_OK;
+}
+
+static gordian_status take_state(struct aut_reader *reader, uint64_t states, uint32_t *state)
+{
+    uint64_t number;
+    skip(reader);
+    const char *start = reader->at;
+    gordian_status status = take_number(reader, &number);
+    if (status != GORDIAN_OK)
+        return status;
+    if (number >= states)
+        return complain(reader, start, "the header says that there are fewer states");
+    *state = (uint32_t)number;
+    return GORDIAN_OK;
+}
+
+/* "text" or text; without quotes it ends at the last comma of the line, and has no blanks around
+ * it. */
+static gordian_status take_label(struct aut_reader *reader, const char **label, size_t *length)
+{
+    skip(reader);
+    const char *start = reader->at;
+    const char *newline = memchr(start, '\n', (size_t)(reader->end - start));
+    const char *line_end = newline ? newline : reader->end, *stop = NULL;
+    bool quoted = start < line_end && *start == '"';
+    if (quoted) {
+        for (const char *c = start + 1; c < line_end; c++)
+            if (*c == '"')
+                stop = c;
+        if (!stop)
+            return complain(reader, start, "this label has no end");
+        *label = start + 1;
+        *length = (size_t)(stop - start) - 1;
+        reader->at = stop + 1;
+    } else {
+        for (const char *c = start; c < line_end; c++)
+            if (*c == ',')
+                stop = c;
+        if (!stop)
+            return complain(reader, start, "expected a label and ','");
+        reader->at = stop;
+        while (stop > start && (stop[-1] == ' ' || stop[-1] == '\t'))
+            stop--;
+        *label = start;
+        *length = (size_t)(stop - start);
+    }
+    return *length > 0 ? GORDIAN_OK : complain(reader, start, "a label cannot be empty");
+}
+
+struct aut_lines {
+    gordian_allocator memory;
+    struct label_table labels;
+    uint32_t *from;
+    size_t from_room;
+    struct graph_arc *arcs;
+    size_t arc_room, count;
+    uint64_t first, transitions, states;
+    bool unfinished; /* its writer has not ended: room behind the header, lines it does not count */
+};
+
+static gordian_status read_header(struct aut_reader *reader, struct aut_lines *lines)
+{
+    skip(reader);
+    const char *start = reader->at;
+    if (reader->end - start < 3 || memcmp(start, "des", 3) != 0)
+        return complain(reader, start, "expected 'des (FIRST,TRANSITIONS,STATES)'");
+    reader->at += 3;
+    gordian_status status = take(reader, '(');
+    if (status == GORDIAN_OK)
+        status = take_number(reader, &lines->first);
+    if (status == GORDIAN_OK)
+        status = take(reader, ',');
+    if (status == GORDIAN_OK)
+        status = take_number(reader, &lines->transitions);
+    if (status == GORDIAN_OK)
+        status = take(reader, ',');
+    if (status == GORDIAN_OK)
+        status = take_number(reader, &lines->states);
+    if (status == GORDIAN_OK)
+        status = take(reader, ')');
+    lines->unfinished = status == GORDIAN_OK && *reader->at == ' ';
+    if (status == GORDIAN_OK && lines->states > GRAPH_STATES_MAX)
+        return complain(reader, start, "so many states do not fit a graph in memory");
+    if (status == GORDIAN_OK && lines->first >= lines->states)
+        return complain(reader, start, "the first state is not among the states");
+    return status;
+}
+
+static gordian_status read_line(struct aut_reader *reader, struct aut_lines *lines)
+{
+    const char *label = NULL;
+    size_t length = 0;
+    uint32_t from = 0, to = 0, number;
+    gordian_status status = take(reader, '(');
+    if (status == GORDIAN_OK)
+        status = take_state(reader, lines->states, &from);
+    if (status == GORDIAN_OK)
+        status = take(reader, ',');
+    if (status == GORDIAN_OK)
+        status = take_label(reader, &label, &length);
+    if (status == GORDIAN_OK)
+        status = take(reader, ',');
+    if (status == GORDIAN_OK)
+        status = take_state(reader, lines->states, &to);
+    if (status == GORDIAN_OK)
+        status = take(reader, ')');
+    if (status == GORDIAN_OK)
+        status = labels_put(&lines->labels, label, length, &number, reader->error);
+    if (status != GORDIAN_OK)
+        return status;
+    if (!memory_grow(&lines->memory, &lines->from, &lines->from_room, lines->count + 1,
+                     sizeof *lines->from) ||
+        !memory_grow(&lines->memory, &lines->arcs, &lines->arc_room, lines->count + 1,
+                     sizeof *lines->arcs))
+        return fail_memory(reader->error);
+    lines->from[lines->count] = from;
+    lines->arcs[lines->count++] = (struct graph_arc){number, to};
+    return GORDIAN_OK;
+}
+
+/* The lines the header promises. What comes after them, a line that a killed run had begun, does
+ * not count. */
+static gordian_status read_lines(struct aut_reader *reader, struct aut_lines *lines)
+{
+    gordian_status status = GORDIAN_OK;
+    while (lines->count < lines->transitions && status == GORDIAN_OK) {
+        skip(reader);
+        if (reader->at == reader->end)
+            break;
+        status = read_line(reader, lines);
+    }
+    skip(reader);
+    lines->unfinished |= lines->count < lines->transitions || reader->at < reader->end;
+    return status;
+}
+
+gordian_status aut_read(struct graph **out, const struct text *text, bool *cut,
+                        const gordian_allocator *memory, struct fault *fault, gordian_error *error)
+{
+    struct aut_reader reader = {.text = text,
+                                .at = text->bytes,
+                                .end = text->bytes + text->size,
+                                .line_start = text->bytes,
+                                .line = 1,
+                                .fault = fault,
+                                .error = error};
+    struct aut_lines lines = {.memory = memory_allocator(memory)};
+    *out = NULL;
+    if (fault)
+        *fault = (struct fault){0};
+    gordian_status status = labels_init(&lines.labels, &lines.memory, error);
+    if (status == GORDIAN_OK)
+        status = read_header(&reader, &lines);
+    if (status == GORDIAN_OK)
+        status = read_lines(&reader, &lines);
+    if (status == GORDIAN_OK)
+        status = graph_build(out, &lines.labels, (uint32_t)lines.states, (uint32_t)lines.first,
+                             lines.from, lines.arcs, lines.count, &lines.memory, error);
+    if (cut)
+        *cut = status == GORDIAN_OK && lines.unfinished;
+    labels_free(&lines.labels);
+    memory_free(&lines.memory, lines.from);
+    memory_free(&lines.memory, lines.arcs);
+    return status;
+}
+
+/* ------------------------------------------------------------------ writing a graph */
+
+static void write_begin(struct output *out, uint64_t from)
+{
+    output_char(out, '(');
+    output_u64(out, from);
+    output_text(out, ",\"");
+}
+
+static void write_end(struct output *out, uint64_t to)
+{
+    output_text(out, "\",");
+    output_u64(out, to);
+    output_text(out, ")\n");
+}
+
+void aut_write(const struct graph *graph, struct output *out)
+{
+    output_format(out, "des (%u,%zu,%u)\n", graph->initial[0], graph->arc_count,
+                  graph->state_count);
+    for (uint32_t s = 0; s < graph->state_count; s++) {
+        for (size_t i = graph->first[s]; i < graph->first[s + 1]; i++) {
+            write_begin(out, s);
+            output_text(out, labels_text(&graph->labels, graph->arcs[i].label));
+            write_end(out, graph->arcs[i].to);
+        }
+    }
+}
+
+/* ------------------------------------------------------------------ writing a stream */
+
+#define PATCH_EVERY (1u << 20) /* bytes of lines between two rewritten headers */
+
+static size_t make_header(const struct aut_sink *sink, uint64_t transitions, char *header,
+                          size_t size)
+{
+    return (size_t)snprintf(header, size, "des (%llu,%llu,%llu)", (unsigned long long)sink->first,
+                            (unsigned long long)transitions, (unsigned long long)sink->states);
+}
+
+/* Whole lines only have been flushed: the header may count them. */
+static bool patch(struct aut_sink *sink)
+{
+    char header[80];
+    struct output *out = sink->out;
+    if (!output_flush(out))
+        return false;
+    if (!sink->in_place || sink->patched == sink->transitions)
+        return true;
+    size_t length = make_header(sink, sink->transitions, header, sizeof header);
+    if (length > sink->header_size)
+        length = sink->header_size;
+    memset(header + length, ' ', sink->header_size - length);
+    for (size_t done = 0; done < sink->header_size;) {
+        ssize_t written = pwrite(out->fd, header + done, sink->header_size - done, (off_t)done);
+        if (written < 0 && errno == EINTR)
+            continue;
+        if (written <= 0) {
+            out->failure = written < 0 ? errno : EIO;
+            return false;
+        }
+        done += (size_t)written;
+    }
+    sink->patched = sink->transitions;
+    return true;
+}
+
+static gordian_status write_failed(const struct aut_sink *sink, gordian_error *error)
+{
+    return fail(error, GORDIAN_IO, "writing failed: %s", strerror(sink->out->failure));
+}
+
+static gordian_status begin(void *context, const struct circuit *circuit, uint64_t states,
+                            uint64_t transitions, gordian_error *error)
+{
+    struct aut_sink *sink = context;
+    char header[80];
+    bool known = transitions != UINT64_MAX;
+    sink->circuit = circuit;
+    sink->states = states;
+    sink->promised = transitions;
+    if (!sink->in_place && !known)
+        return fail(error, GORDIAN_INPUT,
+                    "the number of transitions is not known beforehand: write to a file");
+    sink->header_size = make_header(sink, transitions, header, sizeof header);
+    size_t length = sink->header_size;
+    if (sink->in_place)
+        length = make_header(sink, 0, header, sizeof header);
+    memset(header + length, ' ', sink->header_size - length);
+    output_bytes(sink->out, header, sink->header_size);
+    output_char(sink->out, '\n');
+    sink->started = true;
+    return output_flush(sink->out) ? GORDIAN_OK : write_failed(sink, error);
+}
+
+static gordian_status take_row(void *context, const struct compose_row *row, gordian_error *error)
+{
+    struct aut_sink *sink = context;
+    struct output *out = sink->out;
+    for (size_t i = 0; i < row->count; i++) {
+        size_t before = out->used;
+        write_begin(out, row->number);
+        circuit_write_label(sink->circuit, row->labels + i * sink->circuit->label_words, sink->keep,
+                            out);
+        write_end(out, row->to[i]);
+        sink->transitions++;
+        /* The output flushes when it is full, in the middle of a line if need be; the header then
+         * counts fewer lines than there are, which is fine: what it counts is there. */
+        sink->since_patch += out->used > before ? out->used - before : 0;
+        if (sink->since_patch >= PATCH_EVERY) {
+            sink->since_patch = 0;
+            if (!patch(sink))
+                return write_failed(sink, error);
+        }
+    }
+    return out->failure ? write_failed(sink, error) : GORDIAN_OK;
+}
+
+void aut_sink_open(struct aut_sink *sink, struct output *out)
+{
+    struct stat about;
+    int flags = out->fd >= 0 ? fcntl(out->fd, F_GETFL) : -1;
+    *sink = (struct aut_sink){
+        .sink = {.context = sink, .begin = begin, .row = take_row}, .out = out, .patched = 0};
+    sink->in_place = flags >= 0 && !(flags & O_APPEND) && out->used == 0 &&
+                     fstat(out->fd, &about) == 0 && S_ISREG(about.st_mode) &&
+                     lseek(out->fd, 0, SEEK_CUR) == 0;
+}
+
+bool aut_sink_close(struct aut_sink *sink)
+{
+    if (!sink->started)
+        return output_flush(sink->out);
+    return patch(sink);
+}

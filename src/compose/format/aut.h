@@ -1,0 +1,50 @@
+/*
+ * .aut (Aldebaran), read and written.
+ *
+ *     des (0,6,4)
+ *     (0,"a0",1)
+ *
+ * Writing is a stream: lines in the order of the states, nothing kept. In a file that can be
+ * written in place, the header always tells the truth about the whole lines below it: it is
+ * rewritten after every flush, padded with blanks behind the ')', so a killed run leaves a file
+ * that every reader of .aut takes. When the run knows its number of transitions beforehand (all
+ * engines do), the padding is gone at the end. What cannot be written in place (a pipe) gets the
+ * final header at once, and must know.
+ *
+ * Reading accepts blanks anywhere and labels with or without quotes; tau is "tau".
+ */
+#ifndef GORDIAN_COMPOSE_FORMAT_AUT_H
+#define GORDIAN_COMPOSE_FORMAT_AUT_H
+
+#include "base/output.h"
+#include "base/text.h"
+#include "compose/engine.h"
+#include "compose/graph/graph.h"
+
+/* A file cut short is read as far as its header and its lines go; *cut tells: there are fewer lines
+ * than the header says, or it is one that a run was killed at (padding, lines that do not count).
+ */
+gordian_status aut_read(struct graph **out, const struct text *text, bool *cut,
+                        const gordian_allocator *memory, struct fault *fault, gordian_error *error);
+void aut_write(const struct graph *graph, struct output *out);
+
+struct aut_sink {
+    struct compose_sink sink;
+    const struct circuit *circuit;
+    struct output *out;
+    const uint64_t *keep;                   /* names to show, a bit set; NULL: all */
+    bool in_place;                          /* out->fd is a regular file, written from its start */
+    uint64_t first;                         /* the initial state */
+    uint64_t states, transitions, promised; /* transitions: whole lines written */
+    bool started;
+    size_t header_size, since_patch;
+    uint64_t patched; /* transitions as the header in the file says */
+};
+
+/* `out` writes to a file descriptor whose offset is 0 if it can be written in place. */
+void aut_sink_open(struct aut_sink *sink, struct output *out);
+/* Flushes and settles the header; call it also after a failed or stopped run. False: a write failed
+ * (out->failure). */
+bool aut_sink_close(struct aut_sink *sink);
+
+#endif

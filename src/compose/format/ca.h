@@ -1,0 +1,53 @@
+/*
+ * .ca: constraint automata as plain text, one or several to a file, read and written.
+ * docs/compose.md has the grammar.
+ *
+ *     data 0 1
+ *     automaton fifo1 (a?, b!) {
+ *         memory m
+ *         empty* -> full : {a} $m' = a
+ *         full -> empty : {b} b = $m, $m' = null
+ *     }
+ *
+ * Automata that have a port of the same name share it. What is written can be read back and gives
+ * the same product.
+ */
+#ifndef GORDIAN_COMPOSE_FORMAT_CA_H
+#define GORDIAN_COMPOSE_FORMAT_CA_H
+
+#include "base/text.h"
+#include "compose/circuit.h"
+#include "compose/engine.h"
+
+struct output;
+
+/* `data`: D, instead of what the text says; NULL: as the text says. As treo_read otherwise. */
+gordian_status ca_read(struct circuit **out, const struct text *text, const char *data,
+                       const gordian_allocator *memory, struct fault *fault, gordian_error *error);
+
+/* The automata of a closed circuit, one for each factor, each as it was written, on the circuit's
+ * names. GORDIAN_IO: a write failed (out->failure). */
+gordian_status ca_write_circuit(const struct circuit *circuit, struct output *out,
+                                gordian_error *error);
+
+/* The same without the line that says what the data are, with names of its own for some
+ * (renamed[name], or NULL) and its tables numbered from `first_function`: so that several circuits
+ * can be written into one text (join.h). */
+gordian_status ca_write_factors(const struct circuit *circuit, char *const *renamed,
+                                size_t first_function, struct output *out, gordian_error *error);
+void ca_write_datum(const char *text, struct output *out);
+/* In quotes; those in the title, as chain<"x"> has, become apostrophes. */
+void ca_write_title(const char *title, struct output *out);
+
+/* A sink that writes the product as one automaton without cells. The output must outlive it; a
+ * failing write shows in out->failure and ends the run with GORDIAN_IO. */
+struct ca_sink {
+    struct compose_sink sink;
+    struct output *out;
+    const struct circuit *circuit;
+};
+void ca_sink_open(struct ca_sink *sink, struct output *out);
+/* Writes the end; call it also after a stopped run. */
+void ca_sink_close(struct ca_sink *sink);
+
+#endif

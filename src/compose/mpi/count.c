@@ -1,0 +1,169 @@
+/* Counting over the ranks, and getting all states to rank 0. */
+#include "base/error.h"
+#include "compose/mpi/parts.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ------------------------------------------------------------------ sums */
+
+/* 64 neighbouring states at once; joint firings that clash are counted state by state. */
+static void count_word(const struct job *job, uint64_t word, uint64_t states, struct mpi_sums *sums)
+{
+    uint32_t count = (uint32_t)job->order.firing_count;
+    bool free = job->order.part_count == 0 && count < 1u << COMPOSE_PLANES;
+    uint64_t any = compose_count_word(&sums->counts, job->moves, count, job->order.joint && free,
+                                      word, states);
+    if (!job->order.joint || free)
+        return;
+    for (; any; any &= any - 1)
+        compose_count_ways(&sums->counts,
+                           job_ways(job, word << 6 | (uint64_t)__builtin_ctzll(any)) - 1, 1);
+}
+
+static void count_own(const struct job *job, struct mpi_sums *sums)
+{
+    for (uint64_t i = 0; i < job->cells.slots; i++) {
+        const struct cell *cell = &job->cells.table[i];
+        if (cell->word)
+            count_word(job, cell->word - 1, cell->visited, sums);
+    }
+}
+
+/* A block of the numbers is this rank's. Neighbouring numbers mostly are neighbouring states. */
+static void count_block(const struct job *job, struct mpi_sums *sums)
+{
+    uint64_t whole = job->order.whole, ranks = (uint64_t)job->ranks, rank = (uint64_t)job->rank;
+    uint64_t each = whole / ranks, more = whole % ranks;
+    uint64_t first = rank * each + (rank < more ? rank : more);
+    uint64_t last = first + each + (rank < more), word = 0, states = 0;
+    bool dense = true;
+    for (size_t r = 0; r < job->order.radix_count; r++)
+        dense &= (job->radices[r].states & (job->radices[r].states - 1)) == 0;
+    for (uint64_t n = first; n < last; n++) {
+        if (dense && n % 64 == 0 && last - n >= 64) {
+            count_word(job, word, states, sums);
+            count_word(job, n / 64, UINT64_MAX, sums);
+            states = 0;
+            n += 63;
+            continue;
+        }
+        uint64_t state = dense ? n : job_of_number(job, n);
+        if (state >> 6 != word) {
+            count_word(job, word, states, sums);
+            states = 0;
+        }
+        word = state >> 6;
+        states |= UINT64_C(1) << (state & 63);
+    }
+    count_word(job, word, states, sums);
+}
+
+void job_count(const struct job *job, struct mpi_sums *sums)
+{
+    struct mpi_sums own = {0};
+    if (job->order.command == MPI_COMMAND_FULL)
+        count_block(job, &own);
+    else
+        count_own(job, &own);
+    own.memory = job->cells.slots * sizeof(struct cell) + job->queue_room * sizeof(uint64_t);
+    MPI_Reduce(&own, sums, sizeof own / sizeof(uint64_t), MPI_UINT64_T, MPI_SUM, 0, MPI_COMM_WORLD);
+}
+
+/* ------------------------------------------------------------------ all states */
+
+static int compare_cells(const void *left, const void *right)
+{
+    const struct cell *one = left, *other = right;
+    return one->word < other->word ? -1 : one->word > other->word;
+}
+
+/* Moves one's own cells to the front of the table, which is no table any more. */
+static size_t pack_own(struct job *job)
+{
+    size_t count = 0;
+    for (uint64_t i = 0; i < job->cells.slots; i++)
+        if (job->cells.table[i].word) {
+            struct cell cell = job->cells.table[i];
+            cell.word--;
+            job->cells.table[count++] = cell;
+        }
+    return count;
+}
+
+#define PIECE ((size_t)1 << 20) /* cells of a message */
+
+static void send_cells(const struct job *job, size_t count)
+{
+    for (size_t at = 0; at < count; at += PIECE)
+        MPI_Send(job->cells.table + at,
+                 (int)((count - at < PIECE ? count - at : PIECE) * sizeof(struct cell)), MPI_BYTE,
+                 0, 0, MPI_COMM_WORLD);
+}
+
+static void receive_cells(struct cell *to, size_t count, int from)
+{
+    for (size_t at = 0; at < count; at += PIECE)
+        MPI_Recv(to + at, (int)((count - at < PIECE ? count - at : PIECE) * sizeof(struct cell)),
+                 MPI_BYTE, from, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+}
+
+gordian_status job_gather(struct job *job, struct mpi_states *all, gordian_error *error)
+{
+    size_t own = pack_own(job);
+    uint64_t mine = own, sum = 0;
+    int fine = 1;
+    *all = (struct mpi_states){.memory = &job->memory};
+    MPI_Reduce(&mine, &sum, 1, MPI_UINT64_T, MPI_SUM, 0, MPI_COMM_WORLD);
+    if (job->rank == 0) {
+        all->words = memory_alloc(&job->memory, (sum + 1) * sizeof *all->words);
+        fine = all->words != NULL;
+    }
+    MPI_Bcast(&fine, 1, MPI_INT, 0, MPI_COMM_WORLD);
+    if (!fine || (job->rank == 0 && !all->words))
+        return fail_memory(error);
+    if (job->rank != 0) {
+        MPI_Send(&mine, 1, MPI_UINT64_T, 0, 0, MPI_COMM_WORLD);
+        send_cells(job, own);
+        return GORDIAN_OK;
+    }
+    if (own)
+        memcpy(all->words, job->cells.table, own * sizeof *all->words);
+    all->count = own;
+    for (int r = 1; r < job->ranks; r++) {
+        uint64_t theirs;
+        MPI_Recv(&theirs, 1, MPI_UINT64_T, r, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        receive_cells(all->words + all->count, theirs, r);
+        all->count += theirs;
+    }
+    qsort(all->words, all->count, sizeof *all->words, compare_cells);
+    for (size_t i = 0; i < all->count; i++) {
+        all->words[i].waiting = all->states;
+        all->states += (uint64_t)__builtin_popcountll(all->words[i].visited);
+    }
+    return GORDIAN_OK;
+}
+
+void mpi_states_free(struct mpi_states *all)
+{
+    if (all->words)
+        memory_free(all->memory, all->words);
+    all->words = NULL;
+}
+
+uint64_t mpi_states_rank(const struct mpi_states *all, uint64_t state)
+{
+    size_t low = 0, high = all->count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (all->words[middle].word < state >> 6)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    uint64_t bit = UINT64_C(1) << (state & 63);
+    if (low == all->count || all->words[low].word != state >> 6 || !(all->words[low].visited & bit))
+        return UINT64_MAX;
+    return all->words[low].waiting +
+           (uint64_t)__builtin_popcountll(all->words[low].visited & (bit - 1));
+}

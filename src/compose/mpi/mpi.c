@@ -1,0 +1,232 @@
+/* The mpi engine: rank 0's side of a run, and the others' (mpi.h). */
+#include "compose/mpi/mpi.h"
+
+#include "base/error.h"
+#include "compose/engines.h"
+#include "compose/mpi/parts.h"
+#include "ranks/ranks.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* ------------------------------------------------------------------ what all do */
+
+/* Explores or counts; what comes out is told to rank 0. The same calls in the same order on every
+ * rank: whatever is decided on the way is decided by rank 0 and told. */
+struct share {
+    struct job job;
+    struct mpi_sums sums;
+    struct mpi_states all; /* rank 0, if it was asked for */
+    enum compose_stop stop;
+};
+
+static gordian_status do_share(struct share *share, const struct packed *packed,
+                               struct mpi_order *order, mpi_watch *watch, void *context,
+                               gordian_error *error)
+{
+    *share = (struct share){0};
+    MPI_Bcast(order, sizeof *order, MPI_BYTE, 0, MPI_COMM_WORLD);
+    gordian_status status = job_open(&share->job, packed, order, error);
+    if (status != GORDIAN_OK)
+        return status;
+    if (order->command == MPI_COMMAND_EXPLORE)
+        status = job_explore(&share->job, watch, context, &share->stop, error);
+    if (status != GORDIAN_OK) {
+        job_close(&share->job);
+        return status;
+    }
+    job_count(&share->job, &share->sums);
+    /* Rank 0 knows whether it needs the states themselves. */
+    int gather = order->max_dead && share->sums.counts.deadlocks;
+    gather |= order->command == MPI_COMMAND_EXPLORE && share->stop != COMPOSE_COMPLETE;
+    gather |= order->gather != 0;
+    gather &= order->command == MPI_COMMAND_EXPLORE;
+    MPI_Bcast(&gather, 1, MPI_INT, 0, MPI_COMM_WORLD);
+    if (gather)
+        status = job_gather(&share->job, &share->all, error);
+    if (status != GORDIAN_OK)
+        job_close(&share->job);
+    return status;
+}
+
+static void share_close(struct share *share)
+{
+    mpi_states_free(&share->all);
+    job_close(&share->job);
+}
+
+void compose_mpi_serve(void)
+{
+    struct share share;
+    struct mpi_order order;
+    /* Out of memory: rank 0 failed with us, and says so. */
+    if (do_share(&share, NULL, &order, NULL, NULL, NULL) == GORDIAN_OK)
+        share_close(&share);
+}
+
+/* ------------------------------------------------------------------ rank 0 */
+
+struct run {
+    const struct compose_options *options;
+    const struct compose_sink *sink;
+    struct compose_result *result;
+    struct packed *packed;
+};
+
+static bool watch_run(void *context, uint64_t states, uint64_t memory)
+{
+    struct run *run = context;
+    struct compose_progress progress = {.states = states, .memory = memory, .pass = 1};
+    return !run->options->go_on || run->options->go_on(run->options->context, &progress);
+}
+
+static struct mpi_order order_of(const struct run *run, enum mpi_command command)
+{
+    const struct packed *packed = run->packed;
+    const struct circuit *circuit = packed->circuit;
+    const struct compose_options *options = run->options;
+    struct mpi_order order = {.command = command,
+                              .firing_count = packed->firing_count,
+                              .singles = packed->singles,
+                              .part_count = packed->part_count,
+                              .whole = circuit->whole,
+                              .initial = circuit->initial,
+                              .joint = options->count_transitions && !options->indivisible,
+                              .max_states = options->full ? 0 : options->max_states,
+                              .max_memory = options->max_memory,
+                              .max_dead = options->max_deadlocks,
+                              .gather = run->sink != NULL};
+    for (uint32_t f = 0; f < circuit->factor_count; f++)
+        order.radix_count += factor_shape(circuit, f)->state_count > 1;
+    return order;
+}
+
+static void take_sums(const struct run *run, const struct mpi_sums *sums)
+{
+    const struct compose_options *options = run->options;
+    struct compose_result *result = run->result;
+    const struct compose_counts *counts = &sums->counts;
+    result->states = counts->states;
+    result->memory = sums->memory;
+    if (!options->count_transitions)
+        return;
+    result->transitions = options->indivisible ? counts->firings : compose_joint_total(counts);
+    if (result->transitions == UINT64_MAX)
+        snprintf(result->note, sizeof result->note,
+                 "there are more than 2^64 transitions: their number is not exact");
+}
+
+/* Not all that follows is among the states: one by one, unless there are too many. */
+static void count_within(const struct run *run, const struct mpi_states *all, uint64_t numbers)
+{
+    struct compose_result *result = run->result;
+    if (!run->options->count_transitions)
+        return;
+    if (!run->options->indivisible && result->transitions > COMPOSE_AMONG_MOST)
+        compose_leave_out(result);
+    else
+        result->transitions =
+            mpi_count_within(run->packed, all, numbers, !run->options->indivisible);
+}
+
+static gordian_status call_share(struct share *share, struct run *run, struct mpi_order *order,
+                                 gordian_error *error)
+{
+    ranks_call(RANKS_COMPOSE);
+    return do_share(share, run->packed, order, watch_run, run, error);
+}
+
+static gordian_status run_reachable(struct run *run, gordian_error *error)
+{
+    struct share share;
+    struct mpi_order order = order_of(run, MPI_COMMAND_EXPLORE);
+    gordian_status status = call_share(&share, run, &order, error);
+    if (status != GORDIAN_OK)
+        return status;
+    take_sums(run, &share.sums);
+    run->result->stop = share.stop;
+    run->result->deadlocks = share.sums.counts.deadlocks;
+    const struct mpi_states *all = &share.all;
+    if (share.stop != COMPOSE_COMPLETE)
+        count_within(run, all, 0);
+    if (all->words && run->options->max_deadlocks && share.sums.counts.deadlocks)
+        status =
+            mpi_describe(run->packed, all, run->options, false, UINT64_MAX, run->result, error);
+    if (status == GORDIAN_OK && run->sink)
+        status = mpi_deliver(run->packed, all, run->options, run->sink, run->result, error);
+    share_close(&share);
+    return status;
+}
+
+/* Deadlocks of the full product are those that can be reached. */
+static gordian_status find_deadlocks(struct run *run, uint64_t below, gordian_error *error)
+{
+    struct share share;
+    struct mpi_order order = order_of(run, MPI_COMMAND_EXPLORE);
+    order.joint = 0;
+    order.gather = 1;
+    gordian_status status = call_share(&share, run, &order, error);
+    if (status != GORDIAN_OK)
+        return status;
+    if (share.stop != COMPOSE_COMPLETE)
+        run->result->stop = share.stop;
+    status = mpi_describe(run->packed, &share.all, run->options, true, below, run->result, error);
+    share_close(&share);
+    return status;
+}
+
+static gordian_status run_full(struct run *run, gordian_error *error)
+{
+    const struct circuit *circuit = run->packed->circuit;
+    uint64_t most = run->options->max_states, below = UINT64_MAX;
+    struct share share;
+    struct mpi_order order = order_of(run, MPI_COMMAND_FULL);
+    if (!circuit->whole_fits)
+        return fail(error, GORDIAN_INPUT, "the number of all states does not fit 64 bits");
+    bool cut = most && most < circuit->whole;
+    if (cut) {
+        order.whole = most;
+        below = packed_of_number(run->packed, most);
+        run->result->stop = COMPOSE_STATES;
+    }
+    gordian_status status = call_share(&share, run, &order, error);
+    if (status != GORDIAN_OK)
+        return status;
+    take_sums(run, &share.sums);
+    if (cut)
+        count_within(run, NULL, most);
+    if (share.sums.counts.deadlocks)
+        status = find_deadlocks(run, below, error);
+    if (status == GORDIAN_OK && run->sink)
+        status = mpi_deliver(run->packed, NULL, run->options, run->sink, run->result, error);
+    share_close(&share);
+    return status;
+}
+
+static gordian_status mpi_run(const struct circuit *circuit, const struct compose_options *options,
+                              const struct compose_sink *sink, struct compose_result *result,
+                              gordian_error *error)
+{
+    struct run run = {.options = options, .sink = sink, .result = result};
+    *result = (struct compose_result){.allocator = memory_allocator(options->allocator),
+                                      .engine = compose_mpi.about.name};
+    gordian_status status = compose_take_order(circuit, options, result, error);
+    if (status == GORDIAN_OK)
+        status = packed_open(&run.packed, circuit, options->allocator, error);
+    if (status == GORDIAN_OK)
+        status = options->full ? run_full(&run, error) : run_reachable(&run, error);
+    packed_free(run.packed);
+    if (status != GORDIAN_OK)
+        compose_result_free(result);
+    return status;
+}
+
+const struct compose_engine compose_mpi = {
+    .about =
+        {
+            .name = "mpi",
+            .summary = "reachable states and product over the ranks of an MPI job",
+            .supports = packed_supports,
+        },
+    .run = mpi_run,
+};

@@ -1,0 +1,136 @@
+/* Inside the mpi engine: what its files share. */
+#ifndef GORDIAN_COMPOSE_MPI_PARTS_H
+#define GORDIAN_COMPOSE_MPI_PARTS_H
+
+#include "compose/mpi/mpi.h"
+#include "compose/packed/packed.h"
+#include "gpu/kernels/compose.h"
+
+#include <mpi.h>
+
+/* ------------------------------------------------------------------ words (mpi/words.c) */
+
+/* 64 neighbouring states: those found, and those that have not fired yet. */
+struct cell {
+    uint64_t word; /* + 1; 0: free */
+    uint64_t visited, waiting;
+};
+
+/* All zero but for its memory is empty. */
+struct cells {
+    const gordian_allocator *memory;
+    struct cell *table; /* open addressing */
+    uint64_t slots;     /* a power of two */
+    uint64_t used;
+};
+
+/* The word's cell, new if need be; NULL: no memory. Any of it moves when a new one comes. */
+struct cell *cells_at(struct cells *cells, uint64_t word);
+uint64_t hash_word(uint64_t word);
+void cells_free(struct cells *cells);
+
+/* ------------------------------------------------------------------ the job */
+
+enum mpi_command {
+    MPI_COMMAND_EXPLORE,
+    MPI_COMMAND_FULL,
+};
+
+/* What rank 0 tells first. */
+struct mpi_order {
+    uint64_t command; /* enum mpi_command */
+    uint64_t firing_count, singles, part_count, radix_count;
+    uint64_t whole; /* numbers to count, of the full product */
+    uint64_t initial;
+    uint64_t joint;      /* count the joint transitions */
+    uint64_t max_states; /* 0: no limit */
+    uint64_t max_memory;
+    uint64_t max_dead; /* stuck states to describe */
+    uint64_t gather;   /* rank 0 wants all states */
+};
+
+/* A factor with more than one state. */
+struct mpi_radix {
+    uint32_t shift, states, initial, unused;
+};
+
+/* What a rank works on; every rank has the same but for its own states. */
+struct job {
+    gordian_allocator memory;
+    int rank, ranks;
+    struct mpi_order order;
+    struct compose_firing *firings;
+    uint32_t *ends;
+    struct mpi_radix *radices;
+    uint32_t *weights; /* of radix r: what one more of its local state adds to the owner */
+    struct compose_word_firing *moves; /* the firings, as words see them */
+    uint32_t *changes;                 /* of the owner by a firing, modulo the ranks */
+
+    struct cells cells;
+    /* Words of one's own that wait, first come first served: the longer a word waits, the more of
+     * its states fire at once. */
+    uint64_t *queue;
+    size_t queue_first, queue_last, queue_room;
+    uint64_t states; /* of one's own */
+    bool no_memory, stopped;
+};
+
+gordian_status job_open(struct job *job, const struct packed *packed, const struct mpi_order *order,
+                        gordian_error *error);
+void job_close(struct job *job);
+uint64_t job_initial(const struct job *job, uint64_t i);
+uint64_t job_of_number(const struct job *job, uint64_t number);
+uint32_t job_owner(const struct job *job, uint64_t state);
+uint64_t job_ways(const struct job *job, uint64_t state);
+
+/* Adds states of one's own; those that are new wait. */
+void job_add(struct job *job, uint64_t word, uint64_t states);
+
+/* Sets the weights and changes (mpi/owner.c); every rank comes to the same. */
+void job_choose_owners(struct job *job);
+
+/* ------------------------------------------------------------------ talking (mpi/talk.c) */
+
+/* Called on rank 0 now and then with the states known; false: stop. */
+typedef bool mpi_watch(void *context, uint64_t states, uint64_t memory);
+
+/* Finds all states; when it returns everybody is done. *stop on every rank. */
+gordian_status job_explore(struct job *job, mpi_watch *watch, void *context,
+                           enum compose_stop *stop, gordian_error *error);
+
+/* ------------------------------------------------------------------ counting (mpi/count.c) */
+
+struct mpi_sums {
+    struct compose_counts counts;
+    uint64_t memory;
+};
+
+/* Over one's own states, or one's block of all numbers, summed up on rank 0. */
+void job_count(const struct job *job, struct mpi_sums *sums);
+/* All states of all ranks, on rank 0: sorted by word. */
+struct mpi_states {
+    const gordian_allocator *memory;
+    struct cell *words; /* word: as it is, not + 1; waiting: states before this word */
+    size_t count;
+    uint64_t states;
+};
+gordian_status job_gather(struct job *job, struct mpi_states *all, gordian_error *error);
+void mpi_states_free(struct mpi_states *all);
+/* Its number; UINT64_MAX: not among them. */
+uint64_t mpi_states_rank(const struct mpi_states *all, uint64_t state);
+
+/* ------------------------------------------------------------------ rank 0 (mpi/finish.c) */
+
+/* Describes the stuck states below `below`; `full`: by the numbers of all combinations. */
+gordian_status mpi_describe(const struct packed *packed, const struct mpi_states *all,
+                            const struct compose_options *options, bool full, uint64_t below,
+                            struct compose_result *result, gordian_error *error);
+/* `all` NULL: the first result->states numbers of all combinations. */
+gordian_status mpi_deliver(const struct packed *packed, const struct mpi_states *all,
+                           const struct compose_options *options, const struct compose_sink *sink,
+                           struct compose_result *result, gordian_error *error);
+/* Transitions within the states, where not all that follows is among them. */
+uint64_t mpi_count_within(const struct packed *packed, const struct mpi_states *all,
+                          uint64_t numbers, bool joint);
+
+#endif

@@ -1,0 +1,379 @@
+/*
+ * Exploring together: states that belong to others go to them in batches, without waiting. It ends
+ * when all are idle and two counts in a row find as many batches received as sent; a count is a
+ * reduction that does not block, which a rank joins when it is idle, and works on meanwhile.
+ */
+#include "base/clock.h"
+#include "base/error.h"
+#include "compose/mpi/parts.h"
+
+#include <string.h>
+
+#define BATCH 2048u /* words of a message */
+#define SENDS 8u    /* under way to one rank at most */
+#define WORDS 256u  /* worked on between looks at the mail */
+#define SENT  8192u /* words of others' that are remembered; a power of two */
+
+enum tag {
+    TAG_STATES = 1, /* (word, states) pairs */
+    TAG_STATUS,     /* to rank 0: states found, bytes held, out of memory */
+    TAG_STOP,       /* from rank 0: drop everything; why */
+};
+
+struct pair {
+    uint64_t word, states;
+};
+
+/* What goes to one rank. */
+struct outbox {
+    struct pair *batches; /* SENDS of BATCH each */
+    MPI_Request requests[SENDS];
+    unsigned at; /* the batch being filled */
+    unsigned filled;
+};
+
+struct talk {
+    struct job *job;
+    struct outbox *boxes;    /* by rank */
+    struct pair *inbox;      /* BATCH */
+    struct pair *sent_to;    /* SENT: what was sent of late, so as not to send it again */
+    uint64_t sent, received; /* batches of states */
+    /* The rest comes unasked, so it is not counted with them, but cleared away in the end. */
+    uint64_t status_count; /* sent, or on rank 0 received */
+    bool stop_told;        /* sent, or received */
+    uint64_t *known;       /* rank 0: states and bytes by rank */
+    uint64_t status[3];
+    MPI_Request status_request;
+    uint64_t last_status;
+    mpi_watch *watch;
+    void *context;
+    enum compose_stop stop;
+    /* The count under way. */
+    MPI_Request wave;
+    bool waving;
+    uint64_t wave_in[2], wave_out[2], wave_before[2];
+};
+
+/* ------------------------------------------------------------------ room */
+
+static void talk_close(struct talk *talk)
+{
+    const gordian_allocator *memory = &talk->job->memory;
+    for (int r = 0; talk->boxes && r < talk->job->ranks; r++)
+        memory_free(memory, talk->boxes[r].batches);
+    memory_free(memory, talk->boxes);
+    memory_free(memory, talk->inbox);
+    memory_free(memory, talk->sent_to);
+    memory_free(memory, talk->known);
+}
+
+static gordian_status talk_open(struct talk *talk, struct job *job, gordian_error *error)
+{
+    const gordian_allocator *memory = &job->memory;
+    size_t ranks = (size_t)job->ranks;
+    *talk = (struct talk){
+        .job = job, .status_request = MPI_REQUEST_NULL, .wave_before = {UINT64_MAX, UINT64_MAX}};
+    talk->boxes = memory_zeroed(memory, ranks * sizeof *talk->boxes);
+    talk->inbox = memory_alloc(memory, BATCH * sizeof *talk->inbox);
+    talk->sent_to = memory_zeroed(memory, SENT * sizeof *talk->sent_to);
+    talk->known = memory_zeroed(memory, 2 * ranks * sizeof *talk->known);
+    int fine = talk->boxes && talk->inbox && talk->sent_to && talk->known, all;
+    for (size_t r = 0; r < ranks && fine; r++) {
+        talk->boxes[r].batches = memory_alloc(memory, SENDS * BATCH * sizeof(struct pair));
+        fine = talk->boxes[r].batches != NULL;
+        for (unsigned i = 0; i < SENDS; i++)
+            talk->boxes[r].requests[i] = MPI_REQUEST_NULL;
+    }
+    MPI_Allreduce(&fine, &all, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+    if (all)
+        return GORDIAN_OK;
+    talk_close(talk);
+    return fail_memory(error);
+}
+
+/* ------------------------------------------------------------------ mail */
+
+static void stop_all(struct talk *talk, enum compose_stop why);
+
+static void take_states(struct talk *talk, const MPI_Status *status)
+{
+    int bytes;
+    MPI_Get_count(status, MPI_BYTE, &bytes);
+    MPI_Recv(talk->inbox, bytes, MPI_BYTE, status->MPI_SOURCE, TAG_STATES, MPI_COMM_WORLD,
+             MPI_STATUS_IGNORE);
+    talk->received++;
+    if (talk->job->stopped)
+        return;
+    for (size_t i = 0; i < (size_t)bytes / sizeof(struct pair); i++)
+        job_add(talk->job, talk->inbox[i].word, talk->inbox[i].states);
+}
+
+static void take_status(struct talk *talk, const MPI_Status *status)
+{
+    uint64_t told[3];
+    MPI_Recv(told, 3, MPI_UINT64_T, status->MPI_SOURCE, TAG_STATUS, MPI_COMM_WORLD,
+             MPI_STATUS_IGNORE);
+    talk->status_count++;
+    talk->known[2 * status->MPI_SOURCE] = told[0];
+    talk->known[2 * status->MPI_SOURCE + 1] = told[1];
+    if (told[2] != COMPOSE_COMPLETE)
+        stop_all(talk, (enum compose_stop)told[2]);
+}
+
+static void take_stop(struct talk *talk)
+{
+    uint64_t why;
+    MPI_Recv(&why, 1, MPI_UINT64_T, 0, TAG_STOP, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    talk->stop_told = true;
+    talk->job->stopped = true;
+    talk->stop = (enum compose_stop)why;
+}
+
+/* Takes what has come; true if there was anything. */
+static bool take_mail(struct talk *talk)
+{
+    bool any = false;
+    for (;;) {
+        MPI_Status status;
+        int here;
+        MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &here, &status);
+        if (!here)
+            return any;
+        if (status.MPI_TAG == TAG_STATES)
+            take_states(talk, &status);
+        else if (status.MPI_TAG == TAG_STATUS)
+            take_status(talk, &status);
+        else
+            take_stop(talk);
+        any = true;
+    }
+}
+
+/* Waits for a request, with mail taken meanwhile: whoever it is for may be waiting for us. */
+static void wait_for(struct talk *talk, MPI_Request *request)
+{
+    int done = 0;
+    while (MPI_Test(request, &done, MPI_STATUS_IGNORE), !done)
+        take_mail(talk);
+}
+
+static void send_batch(struct talk *talk, int rank)
+{
+    struct outbox *box = &talk->boxes[rank];
+    if (box->filled == 0)
+        return;
+    MPI_Isend(box->batches + box->at * BATCH, (int)(box->filled * sizeof(struct pair)), MPI_BYTE,
+              rank, TAG_STATES, MPI_COMM_WORLD, &box->requests[box->at]);
+    talk->sent++;
+    box->at = (box->at + 1) % SENDS;
+    box->filled = 0;
+    wait_for(talk, &box->requests[box->at]);
+}
+
+static void post(struct talk *talk, uint32_t rank, uint64_t word, uint64_t states)
+{
+    struct outbox *box = &talk->boxes[rank];
+    box->batches[box->at * BATCH + box->filled++] = (struct pair){word, states};
+    if (box->filled == BATCH)
+        send_batch(talk, (int)rank);
+}
+
+/* Rank 0 decides. */
+static void stop_all(struct talk *talk, enum compose_stop why)
+{
+    uint64_t message = why;
+    if (talk->job->stopped)
+        return;
+    talk->job->stopped = true;
+    talk->stop = why;
+    talk->stop_told = true;
+    for (int r = 1; r < talk->job->ranks; r++)
+        MPI_Send(&message, 1, MPI_UINT64_T, r, TAG_STOP, MPI_COMM_WORLD);
+}
+
+static uint64_t bytes_held(const struct job *job)
+{
+    return job->cells.slots * sizeof(struct cell) + job->queue_room * sizeof(uint64_t);
+}
+
+/* Why it cannot go on, whatever the others have; COMPOSE_COMPLETE: it can. */
+static enum compose_stop why_full(const struct job *job)
+{
+    bool many = job->order.max_states && job->states > job->order.max_states;
+    return job->no_memory ? COMPOSE_MEMORY : many ? COMPOSE_STATES : COMPOSE_COMPLETE;
+}
+
+/* What the others should know, every now and then, and at once where it cannot go on: rank 0 looks
+ * at the sums. */
+static void report(struct talk *talk)
+{
+    struct job *job = talk->job;
+    uint64_t now = clock_ns(), states = 0, memory = 0;
+    enum compose_stop full = why_full(job);
+    if (full == COMPOSE_COMPLETE && now - talk->last_status < 50000000)
+        return;
+    talk->last_status = now;
+    if (job->rank != 0) {
+        if (job->stopped)
+            return;
+        wait_for(talk, &talk->status_request);
+        talk->status[0] = job->states;
+        talk->status[1] = bytes_held(job);
+        talk->status[2] = full;
+        MPI_Isend(talk->status, 3, MPI_UINT64_T, 0, TAG_STATUS, MPI_COMM_WORLD,
+                  &talk->status_request);
+        talk->status_count++;
+        if (full != COMPOSE_COMPLETE)
+            job->stopped = true; /* until rank 0 says so to all */
+        return;
+    }
+    talk->known[0] = job->states;
+    talk->known[1] = bytes_held(job);
+    for (int r = 0; r < job->ranks; r++) {
+        states += talk->known[2 * r];
+        memory += talk->known[2 * r + 1];
+    }
+    if (job->no_memory || (job->order.max_memory && memory > job->order.max_memory))
+        stop_all(talk, COMPOSE_MEMORY);
+    else if (job->order.max_states && states > job->order.max_states)
+        stop_all(talk, COMPOSE_STATES);
+    else if (talk->watch && !talk->watch(talk->context, states, memory))
+        stop_all(talk, COMPOSE_STOPPED);
+}
+
+/* ------------------------------------------------------------------ work */
+
+/* States of somebody else's; those sent of late are not sent again. */
+static void pass_on(struct talk *talk, uint32_t rank, uint64_t word, uint64_t states)
+{
+    struct pair *sent = &talk->sent_to[hash_word(word) & (SENT - 1)];
+    if (sent->word != word)
+        *sent = (struct pair){.word = word};
+    states &= ~sent->states;
+    sent->states |= states;
+    if (states)
+        post(talk, rank, word, states);
+}
+
+static void fire_word(struct talk *talk, uint64_t word)
+{
+    struct job *job = talk->job;
+    struct cell *cell = cells_at(&job->cells, word);
+    uint64_t waiting = cell->waiting;
+    uint32_t me = (uint32_t)job->rank, ranks = (uint32_t)job->ranks;
+    cell->waiting = 0;
+    for (size_t i = 0; i < job->order.firing_count; i++) {
+        const struct compose_word_firing *firing = &job->moves[i];
+        uint64_t moved = waiting & firing->pattern;
+        if ((word & firing->mask) != firing->value || !moved)
+            continue;
+        moved = firing->shift >= 0 ? moved << firing->shift : moved >> -firing->shift;
+        uint32_t owner = me + job->changes[i];
+        if (owner >= ranks)
+            owner -= ranks;
+        if (owner == me)
+            job_add(job, word ^ firing->flip, moved);
+        else
+            pass_on(talk, owner, word ^ firing->flip, moved);
+    }
+}
+
+static bool has_work(const struct job *job)
+{
+    return job->queue_first < job->queue_last;
+}
+
+static void work(struct talk *talk)
+{
+    struct job *job = talk->job;
+    for (unsigned i = 0; i < WORDS && has_work(job) && !job->stopped && !job->no_memory; i++)
+        fire_word(talk, job->queue[job->queue_first++]);
+    if (job->stopped)
+        job->queue_first = job->queue_last;
+    if (job->queue_first >= job->queue_last - job->queue_first) { /* half of it is done */
+        job->queue_last -= job->queue_first;
+        memmove(job->queue, job->queue + job->queue_first, job->queue_last * sizeof *job->queue);
+        job->queue_first = 0;
+    }
+}
+
+/* Joins the next count, or looks at the one under way; true: all is over. */
+static bool count_up(struct talk *talk)
+{
+    int done = 0;
+    if (!talk->waving) {
+        talk->wave_in[0] = talk->sent;
+        talk->wave_in[1] = talk->received;
+        MPI_Iallreduce(talk->wave_in, talk->wave_out, 2, MPI_UINT64_T, MPI_SUM, MPI_COMM_WORLD,
+                       &talk->wave);
+        talk->waving = true;
+    }
+    MPI_Test(&talk->wave, &done, MPI_STATUS_IGNORE);
+    if (!done)
+        return false;
+    talk->waving = false;
+    bool over = talk->wave_out[0] == talk->wave_out[1] &&
+                talk->wave_before[0] == talk->wave_out[0] &&
+                talk->wave_before[1] == talk->wave_out[1];
+    memcpy(talk->wave_before, talk->wave_out, sizeof talk->wave_before);
+    return over;
+}
+
+/* Takes what came unasked and is still on its way. */
+static void clear_away(struct talk *talk)
+{
+    bool first = talk->job->rank == 0;
+    uint64_t mine = first ? 0 : talk->status_count, all = 0;
+    MPI_Reduce(&mine, &all, 1, MPI_UINT64_T, MPI_SUM, 0, MPI_COMM_WORLD);
+    while (first && talk->status_count < all)
+        take_mail(talk);
+    /* That may have been a reason to stop. */
+    int told = talk->stop_told;
+    MPI_Bcast(&told, 1, MPI_INT, 0, MPI_COMM_WORLD);
+    while (told && !talk->stop_told)
+        take_mail(talk);
+    MPI_Wait(&talk->status_request, MPI_STATUS_IGNORE);
+}
+
+static void seed(struct job *job)
+{
+    for (uint64_t i = 0; i < job->order.initial && !job->no_memory; i++) {
+        uint64_t state = job_initial(job, i);
+        if (job_owner(job, state) == (uint32_t)job->rank)
+            job_add(job, state >> 6, UINT64_C(1) << (state & 63));
+    }
+}
+
+gordian_status job_explore(struct job *job, mpi_watch *watch, void *context,
+                           enum compose_stop *stop, gordian_error *error)
+{
+    struct talk talk;
+    gordian_status status = talk_open(&talk, job, error);
+    if (status != GORDIAN_OK)
+        return status;
+    talk.watch = watch;
+    talk.context = context;
+    talk.last_status = clock_ns();
+    seed(job);
+    for (bool over = false; !over;) {
+        take_mail(&talk);
+        report(&talk);
+        if (has_work(job)) {
+            work(&talk);
+            continue;
+        }
+        for (int r = 0; r < job->ranks; r++)
+            if (!job->stopped)
+                send_batch(&talk, r);
+        if (!has_work(job))
+            over = count_up(&talk);
+    }
+    for (int r = 0; r < job->ranks; r++)
+        MPI_Waitall(SENDS, talk.boxes[r].requests, MPI_STATUSES_IGNORE);
+    clear_away(&talk);
+    int why = (int)talk.stop;
+    MPI_Bcast(&why, 1, MPI_INT, 0, MPI_COMM_WORLD);
+    *stop = (enum compose_stop)why;
+    talk_close(&talk);
+    return GORDIAN_OK;
+}

@@ -1,0 +1,203 @@
+/* Packed states: the layout, numbers, and walking back (packed.h). The firings are found in
+ * packed/firings.c. */
+#include "compose/packed/parts.h"
+
+#include "base/error.h"
+
+#include <stdio.h>
+#include <string.h>
+
+void packed_free(struct packed *packed)
+{
+    if (!packed)
+        return;
+    gordian_allocator memory = packed->memory;
+    memory_free(&memory, packed->shift);
+    memory_free(&memory, packed->firings);
+    memory_free(&memory, packed->labels);
+    memory_free(&memory, packed->movers);
+    memory_free(&memory, packed->ends);
+    memory_free(&memory, packed);
+}
+
+/* Bits that hold the numbers below `count`. */
+static uint32_t width_of(uint32_t count)
+{
+    return count > 1 ? 32 - (uint32_t)__builtin_clz(count - 1) : 0;
+}
+
+static gordian_status lay_out(struct packed *packed, gordian_error *error)
+{
+    const struct circuit *circuit = packed->circuit;
+    uint64_t bits = 0;
+    packed->shift =
+        memory_alloc(&packed->memory, (circuit->factor_count + 1) * sizeof *packed->shift);
+    if (!packed->shift)
+        return fail_memory(error);
+    for (uint32_t f = 0; f < circuit->factor_count; f++) {
+        packed->shift[f] = (uint32_t)(bits < PACKED_BITS ? bits : PACKED_BITS);
+        bits += width_of(factor_shape(circuit, f)->state_count);
+    }
+    packed->shift[circuit->factor_count] = packed->bits = (uint32_t)bits;
+    return bits <= PACKED_BITS ? GORDIAN_OK
+                               : fail(error, GORDIAN_UNAVAILABLE,
+                                      "a state takes %llu bits: at most %u are possible",
+                                      (unsigned long long)bits, PACKED_BITS);
+}
+
+gordian_status packed_open(struct packed **out, const struct circuit *circuit,
+                           const gordian_allocator *memory, gordian_error *error)
+{
+    gordian_allocator from = memory_allocator(memory);
+    struct packed *packed = memory_zeroed(&from, sizeof *packed);
+    *out = NULL;
+    if (!packed)
+        return fail_memory(error);
+    packed->memory = from;
+    packed->circuit = circuit;
+    gordian_status status = lay_out(packed, error);
+    if (status == GORDIAN_OK)
+        status = packed_find_firings(packed, error);
+    if (status == GORDIAN_OK)
+        status = packed_find_parts(packed, error);
+    if (status != GORDIAN_OK) {
+        packed_free(packed);
+        return status;
+    }
+    *out = packed;
+    return GORDIAN_OK;
+}
+
+/* ------------------------------------------------------------------ states and numbers */
+
+void packed_unpack(const struct packed *packed, uint64_t state, uint32_t *locals)
+{
+    for (uint32_t f = 0; f < packed->circuit->factor_count; f++)
+        locals[f] = packed_local(packed, state, f);
+}
+
+bool packed_is_initial(const struct packed *packed, uint64_t state)
+{
+    for (uint32_t f = 0; f < packed->circuit->factor_count; f++)
+        if (packed_local(packed, state, f) >= factor_shape(packed->circuit, f)->initial_count)
+            return false;
+    return true;
+}
+
+uint64_t packed_of_number(const struct packed *packed, uint64_t number)
+{
+    uint64_t state = 0;
+    for (uint32_t f = 0; f < packed->circuit->factor_count; f++) {
+        uint32_t count = factor_shape(packed->circuit, f)->state_count;
+        state |= number % count << packed->shift[f];
+        number /= count;
+    }
+    return state;
+}
+
+uint64_t packed_number(const struct packed *packed, uint64_t state)
+{
+    uint64_t number = 0;
+    for (uint32_t f = (uint32_t)packed->circuit->factor_count; f-- > 0;)
+        number =
+            number * factor_shape(packed->circuit, f)->state_count + packed_local(packed, state, f);
+    return number;
+}
+
+uint64_t packed_initial(const struct packed *packed, uint64_t i)
+{
+    uint64_t state = 0;
+    for (uint32_t f = 0; f < packed->circuit->factor_count; f++) {
+        uint32_t count = factor_shape(packed->circuit, f)->initial_count;
+        state |= i % count << packed->shift[f];
+        i /= count;
+    }
+    return state;
+}
+
+struct compose_word_firing packed_word_firing(const struct compose_firing *firing)
+{
+    uint64_t low = 63, to = firing->value ^ firing->flip;
+    struct compose_word_firing word = {.mask = firing->mask >> 6,
+                                       .value = firing->value >> 6,
+                                       .flip = firing->flip >> 6,
+                                       .shift =
+                                           (int32_t)(to & low) - (int32_t)(firing->value & low)};
+    for (uint64_t state = 0; state < 64; state++)
+        if ((state & firing->mask & low) == (firing->value & low))
+            word.pattern |= UINT64_C(1) << state;
+    return word;
+}
+
+/* ------------------------------------------------------------------ labels */
+
+void packed_label(const struct packed *packed, const uint32_t *chosen, uint32_t count,
+                  uint64_t *label)
+{
+    size_t words = packed->circuit->label_words;
+    memset(label, 0, words * sizeof *label);
+    for (uint32_t i = 0; i < count; i++)
+        for (size_t w = 0; w < words; w++)
+            label[w] |= packed->labels[chosen[i] * words + w];
+}
+
+void packed_walk_label(const struct packed *packed, const struct compose_walk *walk,
+                       uint64_t *label)
+{
+    packed_label(packed, walk->chosen, walk->depth, label);
+}
+
+/* ------------------------------------------------------------------ walking back */
+
+/* Could this firing have led here, beside those chosen? Forwards, firings that can never be enabled
+ * together are not told apart by `uses`; backwards they have to be, so the factors decide. */
+static bool fits_back(const struct packed *packed, uint64_t state, const uint32_t *chosen,
+                      uint32_t count, uint32_t f)
+{
+    const struct compose_firing *firing = &packed->firings[f];
+    size_t words = packed_mover_words(packed);
+    if ((state & firing->mask) != (firing->value ^ firing->flip))
+        return false;
+    for (uint32_t i = 0; i < count; i++)
+        for (size_t w = 0; w < words; w++)
+            if (packed->movers[chosen[i] * words + w] & packed->movers[f * words + w])
+                return false;
+    return true;
+}
+
+void packed_walk_back(const struct packed *packed, uint64_t state, packed_before *before,
+                      void *context)
+{
+    uint32_t chosen[COMPOSE_DEPTH], depth = 0, f = 0;
+    uint64_t from = state;
+    for (;;) {
+        for (; f < packed->firing_count; f++) {
+            if (depth == COMPOSE_DEPTH || !fits_back(packed, state, chosen, depth, f))
+                continue;
+            chosen[depth++] = f;
+            from ^= packed->firings[f].flip;
+            if (!before(context, from, chosen, depth))
+                return;
+        }
+        if (depth == 0)
+            return;
+        f = chosen[--depth];
+        from ^= packed->firings[f++].flip;
+    }
+}
+
+bool packed_supports(const void *problem, const char **why)
+{
+    /* The reason has to live somewhere after this returns; a thread asks for itself. */
+    static _Thread_local char reason[256];
+    const struct compose_problem *asked = problem;
+    struct packed *packed;
+    gordian_error error = {0};
+    gordian_status status = packed_open(&packed, asked->circuit, asked->options->allocator, &error);
+    packed_free(packed);
+    if (status != GORDIAN_UNAVAILABLE)
+        return true; /* out of memory shows when it runs */
+    snprintf(reason, sizeof reason, "%.240s", error.message);
+    *why = reason;
+    return false;
+}

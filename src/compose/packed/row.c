@@ -1,0 +1,114 @@
+/* A row of the product: its transitions sorted as sinks want them. */
+#include "compose/packed/packed.h"
+
+#include "base/error.h"
+
+#include <string.h>
+
+gordian_status packed_row_open(struct packed_row *row, const struct packed *packed,
+                               gordian_error *error)
+{
+    *row = (struct packed_row){.packed = packed};
+    row->locals =
+        memory_alloc(&packed->memory, (packed->circuit->factor_count + 1) * sizeof *row->locals);
+    return row->locals ? GORDIAN_OK : fail_memory(error);
+}
+
+static void free_arrays(struct packed_row *row)
+{
+    const gordian_allocator *memory = &row->packed->memory;
+    memory_free(memory, row->labels);
+    memory_free(memory, row->to);
+    memory_free(memory, row->raw_labels);
+    memory_free(memory, row->raw_to);
+    memory_free(memory, row->order);
+    memory_free(memory, row->spare);
+    *row = (struct packed_row){.packed = row->packed, .locals = row->locals};
+}
+
+void packed_row_free(struct packed_row *row)
+{
+    if (!row->packed)
+        return;
+    free_arrays(row);
+    memory_free(&row->packed->memory, row->locals);
+    row->locals = NULL;
+}
+
+gordian_status packed_row_reserve(struct packed_row *row, size_t count, gordian_error *error)
+{
+    const gordian_allocator *memory = &row->packed->memory;
+    size_t words = row->packed->circuit->label_words, room = count + count / 2 + 16;
+    row->count = count;
+    if (count <= row->room)
+        return GORDIAN_OK;
+    if (count >= UINT32_MAX)
+        return fail(error, GORDIAN_MEMORY, "a state with %zu transitions", count);
+    free_arrays(row);
+    row->labels = memory_alloc(memory, room * words * sizeof *row->labels);
+    row->to = memory_alloc(memory, room * sizeof *row->to);
+    row->raw_labels = memory_alloc(memory, room * words * sizeof *row->labels);
+    row->raw_to = memory_alloc(memory, room * sizeof *row->to);
+    row->order = memory_alloc(memory, room * sizeof *row->order);
+    row->spare = memory_alloc(memory, room * sizeof *row->spare);
+    if (!row->labels || !row->to || !row->raw_labels || !row->raw_to || !row->order ||
+        !row->spare) {
+        free_arrays(row);
+        return fail_memory(error);
+    }
+    row->room = room;
+    row->count = count;
+    return GORDIAN_OK;
+}
+
+static bool before(const struct packed_row *row, uint32_t i, uint32_t k)
+{
+    const struct circuit *circuit = row->packed->circuit;
+    size_t words = circuit->label_words;
+    int order = label_compare(row->raw_labels + i * words, row->raw_labels + k * words, words,
+                              circuit->name_count, circuit->value_bits);
+    return order ? order < 0 : row->raw_to[i] < row->raw_to[k];
+}
+
+/* Merges runs of doubling length, back and forth between the two arrays. */
+static const uint32_t *sorted(struct packed_row *row)
+{
+    uint32_t *from = row->order, *to = row->spare;
+    size_t n = row->count;
+    for (size_t i = 0; i < n; i++)
+        from[i] = (uint32_t)i;
+    for (size_t run = 1; run < n; run *= 2) {
+        for (size_t start = 0; start < n; start += 2 * run) {
+            size_t middle = start + run < n ? start + run : n;
+            size_t end = start + 2 * run < n ? start + 2 * run : n;
+            size_t i = start, k = middle;
+            for (size_t at = start; at < end; at++)
+                to[at] = k == end || (i < middle && !before(row, from[k], from[i])) ? from[i++]
+                                                                                    : from[k++];
+        }
+        uint32_t *swap = from;
+        from = to;
+        to = swap;
+    }
+    return from;
+}
+
+gordian_status packed_row_deliver(struct packed_row *row, const struct compose_sink *sink,
+                                  uint64_t state, uint64_t number, gordian_error *error)
+{
+    size_t words = row->packed->circuit->label_words;
+    const uint32_t *order = sorted(row);
+    for (size_t i = 0; i < row->count; i++) {
+        memcpy(row->labels + i * words, row->raw_labels + order[i] * words,
+               words * sizeof *row->labels);
+        row->to[i] = row->raw_to[order[i]];
+    }
+    packed_unpack(row->packed, state, row->locals);
+    struct compose_row out = {.number = number,
+                              .state = row->locals,
+                              .initial = packed_is_initial(row->packed, state),
+                              .count = row->count,
+                              .labels = row->labels,
+                              .to = row->to};
+    return sink->row(sink->context, &out, error);
+}

@@ -1,0 +1,227 @@
+#include "compose/treo/lex.h"
+
+#include <stdio.h>
+#include <string.h>
+
+struct lexer {
+    struct tokens *tokens;
+    const char *at, *end;
+    const char *line_start;
+    uint32_t line;
+    struct fault *fault;
+    gordian_error *error;
+};
+
+static gordian_status complain(struct lexer *lexer, const char *where, const char *what)
+{
+    uint64_t column = (uint64_t)(where - lexer->line_start) + 1;
+    text_point(lexer->tokens->text, lexer->line, column, lexer->fault);
+    return fail_at(lexer->error, GORDIAN_INPUT, lexer->line, column, "%s", what);
+}
+
+static bool is_letter(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
+static bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+static void new_line(struct lexer *lexer)
+{
+    lexer->line++;
+    lexer->line_start = lexer->at + 1;
+}
+
+static gordian_status skip_comment(struct lexer *lexer)
+{
+    struct lexer start = *lexer;
+    if (lexer->at[1] == '/') {
+        while (lexer->at < lexer->end && *lexer->at != '\n')
+            lexer->at++;
+        return GORDIAN_OK;
+    }
+    for (lexer->at += 2; lexer->at < lexer->end; lexer->at++) {
+        if (lexer->at[0] == '*' && lexer->at[1] == '/') {
+            lexer->at += 2;
+            return GORDIAN_OK;
+        }
+        if (*lexer->at == '\n')
+            new_line(lexer);
+    }
+    return complain(&start, start.at, "this comment has no end");
+}
+
+/* Blanks and comments. */
+static gordian_status skip(struct lexer *lexer)
+{
+    gordian_status status = GORDIAN_OK;
+    while (lexer->at < lexer->end && status == GORDIAN_OK) {
+        char c = *lexer->at;
+        if (c == '/' && (lexer->at[1] == '/' || lexer->at[1] == '*')) {
+            status = skip_comment(lexer);
+            continue;
+        }
+        if (c != ' ' && c != '\t' && c != '\r' && c != '\n')
+            break;
+        if (c == '\n')
+            new_line(lexer);
+        lexer->at++;
+    }
+    return status;
+}
+
+static void take_word(struct lexer *lexer)
+{
+    while (is_letter(*lexer->at) || is_digit(*lexer->at) || *lexer->at == '_')
+        lexer->at++;
+}
+
+static uint16_t take_number(struct lexer *lexer)
+{
+    while (is_digit(*lexer->at))
+        lexer->at++;
+    if (*lexer->at != '.' || !is_digit(lexer->at[1]))
+        return TOKEN_NUMBER;
+    for (lexer->at++; is_digit(*lexer->at);)
+        lexer->at++;
+    return TOKEN_DECIMAL;
+}
+
+/* "text" is a string, `text` a name. */
+static gordian_status take_quoted(struct lexer *lexer, struct token *token)
+{
+    const char *quote = lexer->at++;
+    token->text = lexer->at;
+    while (lexer->at < lexer->end && *lexer->at != *quote && *lexer->at != '\n')
+        lexer->at++;
+    if (lexer->at == lexer->end || *lexer->at == '\n')
+        return complain(lexer, quote, "this quote has no end");
+    token->kind = *quote == '"' ? TOKEN_STRING : TOKEN_NAME;
+    if (token->kind == TOKEN_NAME && lexer->at == token->text)
+        return complain(lexer, quote, "a name cannot be empty");
+    token->length = (uint32_t)(lexer->at - token->text);
+    lexer->at++;
+    return GORDIAN_OK;
+}
+
+static const struct {
+    char text[3];
+    uint16_t kind;
+} pairs[] = {
+    {"..", TOKEN_RANGE}, {"<=", TOKEN_LE}, {">=", TOKEN_GE},    {"!=", TOKEN_NE},
+    {"&&", TOKEN_AND},   {"||", TOKEN_OR}, {"->", TOKEN_ARROW},
+};
+
+static gordian_status take_symbol(struct lexer *lexer, struct token *token)
+{
+    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
+        if (lexer->at[0] == pairs[i].text[0] && lexer->at[1] == pairs[i].text[1]) {
+            token->kind = pairs[i].kind;
+            lexer->at += 2;
+            return GORDIAN_OK;
+        }
+    }
+    if (!strchr("{}()[]<>,;:?!~$'|&+-*/%^=.", *lexer->at)) {
+        char what[64];
+        unsigned char c = (unsigned char)*lexer->at;
+        if (c > 127)
+            return complain(lexer, lexer->at,
+                            "letters other than a to z go in backquotes: `\u00e9`");
+        snprintf(what, sizeof what,
+                 c > ' ' && c < 127 ? "'%c' is not part of the language"
+                                    : "a character that is not part of the language",
+                 c);
+        return complain(lexer, lexer->at, what);
+    }
+    token->kind = (unsigned char)*lexer->at++;
+    return GORDIAN_OK;
+}
+
+static gordian_status next_token(struct lexer *lexer, struct token *token)
+{
+    const char *start = lexer->at;
+    *token = (struct token){
+        .text = start, .line = lexer->line, .column = (uint32_t)(start - lexer->line_start) + 1};
+    gordian_status status = GORDIAN_OK;
+    if (start == lexer->end) {
+        token->kind = TOKEN_END;
+        return GORDIAN_OK;
+    }
+    if (is_letter(*start) || *start == '_') {
+        take_word(lexer);
+        token->kind = TOKEN_NAME;
+    } else if (is_digit(*start)) {
+        token->kind = take_number(lexer);
+    } else if (*start == '"' || *start == '`') {
+        return take_quoted(lexer, token);
+    } else if (*start == '#' && is_letter(start[1])) {
+        lexer->at++;
+        take_word(lexer);
+        token->kind = TOKEN_ATOM;
+        token->text++;
+        token->length = (uint32_t)(lexer->at - start) - 1;
+        return GORDIAN_OK;
+    } else {
+        status = take_symbol(lexer, token);
+    }
+    token->length = (uint32_t)(lexer->at - start);
+    return status;
+}
+
+gordian_status tokens_read(struct tokens *tokens, const struct text *text,
+                           const gordian_allocator *memory, struct fault *fault,
+                           gordian_error *error)
+{
+    *tokens = (struct tokens){.memory = memory_allocator(memory), .text = text};
+    struct lexer lexer = {.tokens = tokens,
+                          .at = text->bytes,
+                          .end = text->bytes + text->size,
+                          .line_start = text->bytes,
+                          .line = 1,
+                          .fault = fault,
+                          .error = error};
+    for (;;) {
+        gordian_status status = skip(&lexer);
+        if (status == GORDIAN_OK && !memory_grow(&tokens->memory, &tokens->list, &tokens->room,
+                                                 tokens->count + 1, sizeof *tokens->list))
+            status = fail_memory(error);
+        if (status == GORDIAN_OK)
+            status = next_token(&lexer, &tokens->list[tokens->count]);
+        if (status != GORDIAN_OK) {
+            tokens_free(tokens);
+            return status;
+        }
+        if (tokens->list[tokens->count++].kind == TOKEN_END)
+            return GORDIAN_OK;
+    }
+}
+
+void tokens_free(struct tokens *tokens)
+{
+    memory_free(&tokens->memory, tokens->list);
+    tokens->list = NULL;
+    tokens->count = tokens->room = 0;
+}
+
+bool token_is(const struct token *token, const char *text)
+{
+    return strlen(text) == token->length && memcmp(token->text, text, token->length) == 0 &&
+           token->kind != TOKEN_STRING && token->kind != TOKEN_ATOM && token->kind != TOKEN_END;
+}
+
+const char *token_show(const struct token *token, char *buffer, size_t size)
+{
+    int length = token->length > 40 ? 40 : (int)token->length;
+    if (token->kind == TOKEN_END)
+        snprintf(buffer, size, "the end of the text");
+    else if (token->kind == TOKEN_STRING)
+        snprintf(buffer, size, "\"%.*s\"", length, token->text);
+    else if (token->kind == TOKEN_ATOM)
+        snprintf(buffer, size, "'#%.*s'", length, token->text);
+    else
+        snprintf(buffer, size, "'%.*s'", length, token->text);
+    return buffer;
+}

@@ -1,0 +1,345 @@
+/* Modules, imports, and the main component. */
+#include "compose/treo/treo.h"
+
+#include "compose/treo/inside.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#define MODULES_MAX 1000u
+#define PATH_SIZE   600
+
+gordian_status treo_complain(struct treo *treo, uint32_t module, const struct token *token,
+                             const char *format, ...)
+{
+    char message[300];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(message, sizeof message, format, arguments);
+    va_end(arguments);
+    /* A tree may be evaluated for another module than its own (the main component's): the token
+     * tells. */
+    const struct text *text = treo->modules[module]->shown;
+    for (size_t m = 0; m < treo->module_count; m++) {
+        const struct text *other = treo->modules[m]->shown;
+        if (token->text >= other->bytes && token->text <= other->bytes + other->size)
+            text = other;
+    }
+    text_point(text, token->line, token->column, treo->fault);
+    return fail_at(treo->error, GORDIAN_INPUT, token->line, token->column, "%s", message);
+}
+
+/* ------------------------------------------------------------------ modules */
+
+static void free_module(struct treo *treo, struct module *module)
+{
+    if (module->shown == &module->text)
+        text_free(&module->text);
+    tokens_free(&module->tokens);
+    labels_free(&module->names);
+    memory_free(&treo->memory, module->definitions);
+    memory_free(&treo->memory, module);
+}
+
+/* A new module without anything in it but its text; takes an own text over. */
+static gordian_status new_module(struct treo *treo, const struct text *shown, struct text *own,
+                                 struct module **out)
+{
+    struct module *module = memory_zeroed(&treo->memory, sizeof *module);
+    if (!module || !memory_grow(&treo->memory, &treo->modules, &treo->module_room,
+                                treo->module_count + 1, sizeof(struct module *))) {
+        memory_free(&treo->memory, module);
+        return fail_memory(treo->error);
+    }
+    module->tokens.memory = module->names.memory = treo->memory;
+    module->shown = shown;
+    if (own) {
+        module->text = *own;
+        module->shown = &module->text;
+    }
+    treo->modules[treo->module_count++] = module;
+    *out = module;
+    return GORDIAN_OK;
+}
+
+static gordian_status list_definitions(struct treo *treo, uint32_t number)
+{
+    struct module *module = treo->modules[number];
+    for (struct definition *definition = module->file.definitions; definition;
+         definition = definition->next) {
+        uint32_t label;
+        uint32_t known = labels_find(&module->names, definition->name, strlen(definition->name));
+        if (known != GORDIAN_NONE)
+            return treo_complain(treo, number, definition->token,
+                                 "'%s' is defined twice; the first time in line %u",
+                                 definition->name, module->definitions[known]->token->line);
+        if (!memory_grow(&treo->memory, &module->definitions, &module->definition_room,
+                         module->definition_count + 1, sizeof(struct definition *)))
+            return fail_memory(treo->error);
+        gordian_status status = labels_put(&module->names, definition->name,
+                                           strlen(definition->name), &label, treo->error);
+        if (status != GORDIAN_OK)
+            return status;
+        module->definitions[module->definition_count++] = definition;
+    }
+    return GORDIAN_OK;
+}
+
+static gordian_status parse_module(struct treo *treo, uint32_t number)
+{
+    struct parser parser;
+    struct module *module = treo->modules[number];
+    gordian_status status = GORDIAN_OK;
+    if (number > 0)
+        status =
+            tokens_read(&module->tokens, module->shown, &treo->memory, treo->fault, treo->error);
+    if (status != GORDIAN_OK)
+        return status;
+    parser_open(&parser, &module->tokens, &treo->arena, treo->fault, treo->error);
+    status = parse_file(&parser, &module->file);
+    return status == GORDIAN_OK ? list_definitions(treo, number) : status;
+}
+
+/* ------------------------------------------------------------------ imports */
+
+/* a.b.c as a path: a/b/c, or with `parts` fewer. */
+static bool make_path(const char *name, unsigned fewer, const char *ending, char *path, size_t size)
+{
+    size_t length = strlen(name);
+    while (fewer-- > 0) {
+        const char *dot = NULL;
+        for (const char *c = name; c < name + length; c++)
+            if (*c == '.')
+                dot = c;
+        if (!dot)
+            return false;
+        length = (size_t)(dot - name);
+    }
+    if (length + strlen(ending) + 1 > size)
+        return false;
+    for (size_t i = 0; i < length; i++)
+        path[i] = name[i] == '.' ? '/' : name[i];
+    memcpy(path + length, ending, strlen(ending) + 1);
+    return true;
+}
+
+/* The module of that file. What an import means depends on the file it stands in, so it is the file
+ * found that tells whether it has been read before, and not the words of the import. */
+static uint32_t find_module(const struct treo *treo, const char *file)
+{
+    for (size_t m = 0; m < treo->module_count; m++)
+        if (strcmp(treo->modules[m]->shown->name, file) == 0)
+            return (uint32_t)m;
+    return GORDIAN_NONE;
+}
+
+static bool defines(const struct module *module, const char *name)
+{
+    return labels_find(&module->names, name, strlen(name)) != GORDIAN_NONE;
+}
+
+/* One place to look; GORDIAN_END: it is not there. */
+static gordian_status try_path(struct treo *treo, const struct module *from, const char *path,
+                               uint32_t *number)
+{
+    struct text text;
+    struct module *module;
+    if (!treo->options->import)
+        return GORDIAN_END;
+    gordian_status status =
+        treo->options->import(treo->options->context, from->shown->name, path, &text, treo->error);
+    if (status != GORDIAN_OK)
+        return status;
+    *number = find_module(treo, text.name);
+    if (*number == GORDIAN_NONE)
+        status = new_module(treo, NULL, &text, &module);
+    if (*number != GORDIAN_NONE || status != GORDIAN_OK) {
+        text_free(&text);
+        return status;
+    }
+    *number = (uint32_t)treo->module_count - 1;
+    return parse_module(treo, *number);
+}
+
+static gordian_status find_import(struct treo *treo, uint32_t module, struct import *import)
+{
+    static const struct {
+        unsigned fewer;
+        const char *ending;
+    } places[] = {{0, ".treo"}, {0, ".rba.treo"}, {1, ".treo"}};
+    char path[PATH_SIZE];
+    const char *dot = strrchr(import->name, '.');
+    const char *last = dot ? dot + 1 : import->name;
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+        uint32_t number;
+        if (!make_path(import->name, places[i].fewer, places[i].ending, path, sizeof path))
+            continue;
+        gordian_status status = try_path(treo, treo->modules[module], path, &number);
+        if (status == GORDIAN_END)
+            continue;
+        if (status != GORDIAN_OK)
+            return status;
+        if (!defines(treo->modules[number], last))
+            continue;
+        import->module = number;
+        return GORDIAN_OK;
+    }
+    if (primitive_find(last, strlen(last)))
+        return GORDIAN_OK;
+    return treo_complain(treo, module, import->token, "cannot find '%s' to import", import->name);
+}
+
+/* Imports bring imports with them: the list of modules grows while it is gone through. */
+static gordian_status load_imports(struct treo *treo)
+{
+    gordian_status status = GORDIAN_OK;
+    for (uint32_t m = 0; m < treo->module_count && status == GORDIAN_OK; m++) {
+        if (m >= MODULES_MAX)
+            return fail(treo->error, GORDIAN_INPUT, "more than %u imported files", MODULES_MAX);
+        for (struct import *import = treo->modules[m]->file.imports; import && status == GORDIAN_OK;
+             import = import->next)
+            status = find_import(treo, m, import);
+    }
+    return status;
+}
+
+/* ------------------------------------------------------------------ the main component */
+
+static gordian_status no_main(struct treo *treo)
+{
+    const struct module *module = treo->modules[0];
+    char names[200] = "";
+    for (size_t i = 0; i < module->definition_count; i++) {
+        size_t used = strlen(names);
+        snprintf(names + used, sizeof names - used, "%s%s", i ? ", " : "",
+                 module->definitions[i]->name);
+    }
+    if (module->definition_count == 0)
+        return fail(treo->error, GORDIAN_INPUT, "there is no component");
+    return fail(treo->error, GORDIAN_INPUT, "which component is the main one? There are %s", names);
+}
+
+/* The name that stands for the main component when the user says nothing. */
+static const char *default_main(const struct treo *treo)
+{
+    const struct module *module = treo->modules[0];
+    if (defines(module, "main"))
+        return "main";
+    return module->definition_count == 1 ? module->definitions[0]->name : NULL;
+}
+
+static gordian_status parse_main(struct treo *treo, struct set **main)
+{
+    struct text text;
+    struct module *module;
+    struct parser parser;
+    const char *wanted = treo->options->main ? treo->options->main : default_main(treo);
+    if (!wanted) {
+        text_point(treo->modules[0]->shown, 0, 0, treo->fault);
+        return no_main(treo);
+    }
+    gordian_status status =
+        text_copy(&text, "main component", wanted, strlen(wanted), &treo->memory, treo->error);
+    if (status != GORDIAN_OK)
+        return status;
+    status = new_module(treo, NULL, &text, &module);
+    if (status != GORDIAN_OK) {
+        text_free(&text);
+        return status;
+    }
+    status = tokens_read(&module->tokens, module->shown, &treo->memory, treo->fault, treo->error);
+    if (status != GORDIAN_OK)
+        return status;
+    parser_open(&parser, &module->tokens, &treo->arena, treo->fault, treo->error);
+    status = parse_instance_only(&parser, main);
+    return status == GORDIAN_OK ? circuit_title(treo->circuit, wanted, treo->error) : status;
+}
+
+/* ------------------------------------------------------------------ everything */
+
+static void free_all(struct treo *treo)
+{
+    for (size_t m = 0; m < treo->module_count; m++)
+        free_module(treo, treo->modules[m]);
+    memory_free(&treo->memory, treo->modules);
+    memory_free(&treo->memory, treo->instances);
+    memory_free(&treo->memory, treo->stack);
+    memory_free(&treo->memory, treo->nodes);
+    memory_free(&treo->memory, treo->bindings);
+    memory_free(&treo->memory, treo->atoms);
+    memory_free(&treo->memory, treo->ends);
+    memory_free(&treo->memory, treo->automata);
+    labels_free(&treo->keys);
+    labels_free(&treo->made);
+    arena_free(&treo->arena);
+}
+
+gordian_status treo_begin(struct treo *treo, const struct text *text,
+                          const struct treo_options *options, struct fault *fault,
+                          gordian_error *error)
+{
+    struct module *module = NULL;
+    *treo = (struct treo){.options = options, .fault = fault, .error = error};
+    if (fault)
+        *fault = (struct fault){0};
+    *error = (gordian_error){0};
+    treo->memory = memory_allocator(options->allocator);
+    treo->most = options->max_instances ? options->max_instances : TREO_INSTANCES_MAX;
+    treo->keys.memory = treo->made.memory = treo->memory;
+    arena_init(&treo->arena, &treo->memory);
+    gordian_status status = circuit_new(&treo->circuit, "", &treo->memory, error);
+    if (status == GORDIAN_OK && options->max_unfolded)
+        treo->circuit->max_unfolded = options->max_unfolded;
+    if (status == GORDIAN_OK)
+        status = new_module(treo, text, NULL, &module);
+    if (status == GORDIAN_OK)
+        status = tokens_read(&module->tokens, text, &treo->memory, fault, error);
+    if (status == GORDIAN_OK && options->data)
+        status = data_list(&treo->circuit->data, options->data, error);
+    return status;
+}
+
+gordian_status treo_end(struct treo *treo, gordian_status status, struct circuit **out)
+{
+    if (status == GORDIAN_OK)
+        status = circuit_close(treo->circuit, treo->error);
+    if (status == GORDIAN_INPUT && treo->fault && !treo->fault->file[0] && treo->module_count > 0)
+        text_point(treo->modules[0]->shown, treo->error->line, treo->error->column, treo->fault);
+    free_all(treo);
+    *out = NULL;
+    if (status == GORDIAN_OK)
+        *out = treo->circuit;
+    else
+        circuit_free(treo->circuit);
+    if (status != GORDIAN_OK)
+        treo->error->status = status;
+    return status;
+}
+
+static gordian_status read_all(struct treo *treo)
+{
+    struct set *main;
+    gordian_status status = parse_module(treo, 0);
+    if (status == GORDIAN_OK)
+        status = load_imports(treo);
+    if (status == GORDIAN_OK)
+        status = parse_main(treo, &main);
+    if (status == GORDIAN_OK)
+        status = treo_run(treo, main);
+    return status == GORDIAN_OK ? treo_fill(treo) : status;
+}
+
+gordian_status treo_read(struct circuit **out, const struct text *text,
+                         const struct treo_options *options, struct fault *fault,
+                         gordian_error *error)
+{
+    static const struct treo_options defaults = {0};
+    gordian_error ignored = {0};
+    struct treo treo;
+    gordian_status status =
+        treo_begin(&treo, text, options ? options : &defaults, fault, error ? error : &ignored);
+    if (status == GORDIAN_OK)
+        status = read_all(&treo);
+    return treo_end(&treo, status, out);
+}

@@ -1,0 +1,538 @@
+/*
+ * Snapshots of any model, by reduction (see check.h for what is looked for).
+ *
+ * The graph. Its nodes are the processes and, after them, the resources; what processes
+ * wait for each other through stays a node, since waiters times holders would be too
+ * many edges. An edge leads from a process to each resource it holds, and from a resource
+ * to each process that waits for it, those who want the fewest units first. That is against
+ * the direction of waiting, which does not matter to strong connection, and it is the order a
+ * reduction needs: free units only grow, so the edges of q shrink from the front over the waiters
+ * whose wish for q is met, each once, and those behind it are those who lack q.
+ *
+ * The parts. Round after round: take the strongly connected components of those left over,
+ * keep the edges inside them, and suppose that everybody outside has finished. A
+ * component in which that meets no wish is a part. In any other the reduction goes on, and
+ * who is left over is looked at in the next round. Multi-unit snapshots and
+ * those with one unit of every resource need one round; a mixture of both can be
+ * contrived to need many, hence REFINE_EFFORT, which keeps the whole linear.
+ */
+#include "detect/check/snapshot.h"
+#include "detect/scc.h"
+
+#include <string.h>
+
+/* After looking at this many edges for every edge of the graph (and REFINE_FLOOR more, so that
+ * small snapshots are always split to the end), a group of those left over is reported as one part:
+ * it cannot be reduced whatever others do, but might be split further. */
+#define REFINE_EFFORT 64
+#define REFINE_FLOOR  (UINT64_C(1) << 22)
+
+/* Lists of nodes, one after another. */
+struct groups {
+    uint32_t *nodes;
+    size_t node_count, node_room;
+    size_t *ends; /* by group */
+    size_t count, room;
+};
+
+struct general {
+    const gordian_snapshot *snapshot;
+    const gordian_allocator *memory;
+    uint32_t process_count; /* resource q is node process_count + q */
+    uint32_t node_count;
+
+    struct scc_node *nodes; /* mark, of a process: how many of its wishes cannot be met yet */
+    uint32_t *targets;      /* by edge */
+    uint64_t *units;        /* by edge; NULL: one each */
+
+    uint64_t *free;  /* by resource */
+    uint32_t *ready; /* those who can finish, each once in all; the first `done` have */
+    uint32_t ready_count, done;
+
+    struct scc scc;
+    struct groups loose; /* components in which something gave way this round */
+    struct groups parts;
+    uint32_t *roots;
+    size_t root_room;
+    uint64_t effort; /* edges looked at in all rounds */
+};
+
+static void groups_free(struct groups *groups, const gordian_allocator *memory)
+{
+    memory_free(memory, groups->nodes);
+    memory_free(memory, groups->ends);
+}
+
+static void general_free(struct general *general)
+{
+    memory_free(general->memory, general->nodes);
+    memory_free(general->memory, general->targets);
+    memory_free(general->memory, general->units);
+    memory_free(general->memory, general->free);
+    memory_free(general->memory, general->ready);
+    memory_free(general->memory, general->roots);
+    groups_free(&general->loose, general->memory);
+    groups_free(&general->parts, general->memory);
+    scc_close(&general->scc);
+}
+
+static uint64_t edge_units(const struct general *general, uint32_t edge)
+{
+    return general->units ? general->units[edge] : 1;
+}
+
+/* ------------------------------------------------------------------ the graph */
+
+/* Counts the edges of every node and gives it its place; returns how many there are in all. */
+static uint32_t lay_out(struct general *general)
+{
+    const gordian_snapshot *snapshot = general->snapshot;
+    struct scc_node *nodes = general->nodes, *of_resource = nodes + general->process_count;
+    for (uint32_t q = 0; q < snapshot->resource_count; q++)
+        if (snapshot->holder[q] != NONE)
+            nodes[snapshot->holder[q]].end++;
+    for (uint32_t i = 0; i < snapshot->holds.count; i++)
+        nodes[snapshot->holds.edges[i].process].end++;
+    for (uint32_t p = 0; p < snapshot->process_count; p++)
+        if (snapshot->wait[p] != NONE)
+            of_resource[snapshot->wait[p]].end++;
+    for (uint32_t i = 0; i < snapshot->waits.count; i++)
+        of_resource[snapshot->waits.edges[i].resource].end++;
+    uint32_t total = 0;
+    for (uint32_t node = 0; node < general->node_count; node++) {
+        uint32_t count = nodes[node].end;
+        nodes[node] = (struct scc_node){.first = total, .end = total};
+        total += count;
+    }
+    return total;
+}
+
+static void put_edge(struct general *general, uint32_t node, uint32_t target, uint64_t units)
+{
+    uint32_t edge = general->nodes[node].end++;
+    general->targets[edge] = target;
+    if (general->units)
+        general->units[edge] = units;
+}
+
+static void put_holds(struct general *general)
+{
+    const gordian_snapshot *snapshot = general->snapshot;
+    uint32_t base = general->process_count;
+    for (uint32_t q = 0; q < snapshot->resource_count; q++)
+        if (snapshot->holder[q] != NONE)
+            put_edge(general, snapshot->holder[q], base + q, snapshot_first_hold(snapshot, q));
+    for (uint32_t i = 0; i < snapshot->holds.count; i++) {
+        const struct snapshot_edge *hold = &snapshot->holds.edges[i];
+        put_edge(general, hold->process, base + hold->resource, hold->units);
+    }
+}
+
+static void put_wait(struct general *general, const struct snapshot_edge *wait)
+{
+    put_edge(general, general->process_count + wait->resource, wait->process, wait->units);
+    general->nodes[wait->process].mark++;
+}
+
+/* Sorts by units, a byte at a time from the lowest, passing over bytes that are the same in all.
+ * Returns where the sorted edges are: `edges` or `spare`. */
+static struct snapshot_edge *sort_by_units(struct snapshot_edge *edges, struct snapshot_edge *spare,
+                                           size_t count)
+{
+    uint64_t differ = 0;
+    for (size_t i = 1; i < count; i++)
+        differ |= edges[i].units ^ edges[0].units;
+    for (unsigned shift = 0; shift < 64; shift += 8) {
+        if (!(differ >> shift & 255))
+            continue;
+        size_t starts[257] = {0};
+        for (size_t i = 0; i < count; i++)
+            starts[(edges[i].units >> shift & 255) + 1]++;
+        for (unsigned byte = 0; byte < 256; byte++)
+            starts[byte + 1] += starts[byte];
+        for (size_t i = 0; i < count; i++)
+            spare[starts[edges[i].units >> shift & 255]++] = edges[i];
+        struct snapshot_edge *sorted = spare;
+        spare = edges;
+        edges = sorted;
+    }
+    return edges;
+}
+
+/* All waits of the snapshot, in one array. */
+static size_t collect_waits(const gordian_snapshot *snapshot, struct snapshot_edge *waits)
+{
+    size_t count = 0;
+    for (uint32_t p = 0; p < snapshot->process_count; p++)
+        if (snapshot->wait[p] != NONE)
+            waits[count++] =
+                (struct snapshot_edge){snapshot_first_wait(snapshot, p), p, snapshot->wait[p]};
+    if (snapshot->waits.count > 0)
+        memcpy(waits + count, snapshot->waits.edges, sizeof *waits * snapshot->waits.count);
+    return count + snapshot->waits.count;
+}
+
+static bool put_sorted_waits(struct general *general)
+{
+    const gordian_snapshot *snapshot = general->snapshot;
+    size_t room = (size_t)snapshot->process_count + snapshot->waits.count;
+    struct snapshot_edge *waits = memory_alloc(general->memory, sizeof *waits * room);
+    struct snapshot_edge *spare = memory_alloc(general->memory, sizeof *spare * room);
+    bool fine = waits && spare;
+    if (fine) {
+        size_t count = collect_waits(snapshot, waits);
+        const struct snapshot_edge *sorted = sort_by_units(waits, spare, count);
+        for (size_t i = 0; i < count; i++)
+            put_wait(general, &sorted[i]);
+    }
+    memory_free(general->memory, waits);
+    memory_free(general->memory, spare);
+    return fine;
+}
+
+/* Sorting is for waits of several units. */
+static bool put_waits(struct general *general)
+{
+    const gordian_snapshot *snapshot = general->snapshot;
+    if (snapshot->wide && (snapshot->wait_units || snapshot->waits.count > 0))
+        return put_sorted_waits(general);
+    for (uint32_t p = 0; p < snapshot->process_count; p++)
+        if (snapshot->wait[p] != NONE)
+            put_wait(general, &(struct snapshot_edge){1, p, snapshot->wait[p]});
+    for (uint32_t i = 0; i < snapshot->waits.count; i++)
+        put_wait(general, &snapshot->waits.edges[i]);
+    return true;
+}
+
+static bool build(struct general *general)
+{
+    const gordian_snapshot *snapshot = general->snapshot;
+    const gordian_allocator *memory = general->memory;
+    size_t nodes = general->node_count, processes = snapshot->process_count;
+    general->nodes = memory_zeroed(memory, sizeof *general->nodes * nodes);
+    general->ready = memory_alloc(memory, sizeof *general->ready * processes);
+    general->free = memory_alloc(memory, sizeof *general->free * snapshot->resource_count);
+    if (!general->nodes || !general->ready || !general->free)
+        return false;
+    size_t edges = lay_out(general);
+    general->targets = memory_alloc(memory, sizeof *general->targets * edges);
+    if (!general->targets)
+        return false;
+    if (snapshot->wide) {
+        general->units = memory_alloc(memory, sizeof *general->units * edges);
+        if (!general->units)
+            return false;
+    }
+    put_holds(general);
+    return put_waits(general);
+}
+
+/* ------------------------------------------------------------------ reduction */
+
+/* More of resource `q` is free: who has one wish less? False: nobody. */
+static bool meet_wishes(struct general *general, uint32_t q)
+{
+    struct scc_node *node = &general->nodes[general->process_count + q];
+    uint32_t edge = node->first;
+    for (; edge < node->end && edge_units(general, edge) <= general->free[q]; edge++) {
+        uint32_t process = general->targets[edge];
+        if (--general->nodes[process].mark == 0)
+            general->ready[general->ready_count++] = process;
+    }
+    bool met = edge != node->first;
+    node->first = edge;
+    return met;
+}
+
+/* Lets those who are ready finish and give back what they hold. */
+static void reduce(struct general *general)
+{
+    while (general->done < general->ready_count) {
+        struct scc_node from = general->nodes[general->ready[general->done++]];
+        for (uint32_t edge = from.first; edge < from.end; edge++) {
+            uint32_t q = general->targets[edge] - general->process_count;
+            general->free[q] += edge_units(general, edge);
+            meet_wishes(general, q);
+        }
+    }
+}
+
+static void reduce_all(struct general *general)
+{
+    const gordian_snapshot *snapshot = general->snapshot;
+    for (uint32_t p = 0; p < snapshot->process_count; p++)
+        if (general->nodes[p].mark == 0)
+            general->ready[general->ready_count++] = p;
+    for (uint32_t q = 0; q < snapshot->resource_count; q++) {
+        const struct snapshot_units *of = snapshot->units ? &snapshot->units[q] : NULL;
+        general->free[q] = of ? of->total - of->held : snapshot->holder[q] == NONE;
+    }
+    for (uint32_t q = 0; q < snapshot->resource_count; q++)
+        meet_wishes(general, q);
+    reduce(general);
+}
+
+static bool list_dead(const struct general *general, struct check_result *result)
+{
+    size_t count = general->process_count - general->ready_count, used = 0;
+    uint32_t *list = memory_alloc(general->memory, sizeof *list * count);
+    if (!list)
+        return false;
+    for (uint32_t p = 0; used < count; p++)
+        if (general->nodes[p].mark > 0)
+            list[used++] = p;
+    result->deadlocked = list;
+    result->report.deadlocked = list;
+    result->report.deadlocked_count = count;
+    return true;
+}
+
+/* ------------------------------------------------------------------ parts */
+
+static bool end_group(struct general *general, struct groups *groups)
+{
+    if (!memory_grow(general->memory, &groups->ends, &groups->room, groups->count + 1,
+                     sizeof *groups->ends))
+        return false;
+    groups->ends[groups->count++] = groups->node_count;
+    return true;
+}
+
+static bool add_group(struct general *general, struct groups *groups, const uint32_t *nodes,
+                      size_t count)
+{
+    if (!memory_grow(general->memory, &groups->nodes, &groups->node_room,
+                     groups->node_count + count, sizeof *groups->nodes))
+        return false;
+    memcpy(groups->nodes + groups->node_count, nodes, count * sizeof *nodes);
+    groups->node_count += count;
+    return end_group(general, groups);
+}
+
+/* Keeps the edges of `node` that stay in its component. */
+static void keep_inside(struct general *general, uint32_t node)
+{
+    struct scc_node *record = &general->nodes[node];
+    uint32_t component = scc_component(&general->scc, node), kept = record->first;
+    general->effort += record->end - record->first;
+    for (uint32_t edge = record->first; edge < record->end; edge++) {
+        if (scc_component(&general->scc, general->targets[edge]) != component)
+            continue;
+        general->targets[kept] = general->targets[edge];
+        if (general->units)
+            general->units[kept] = general->units[edge];
+        kept++;
+    }
+    record->end = kept;
+}
+
+/* Supposes that everybody outside a component has finished. True if no wish inside is met by
+ * that. */
+static bool is_tight(struct general *general, const uint32_t *nodes, uint32_t count)
+{
+    uint32_t base = general->process_count;
+    for (uint32_t i = 0; i < count; i++) {
+        keep_inside(general, nodes[i]);
+        if (nodes[i] < base)
+            general->nodes[nodes[i]].mark = 0;
+        else
+            general->free[nodes[i] - base] = snapshot_total(general->snapshot, nodes[i] - base);
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        struct scc_node from = general->nodes[nodes[i]];
+        for (uint32_t edge = from.first; edge < from.end; edge++) {
+            if (nodes[i] < base)
+                general->free[general->targets[edge] - base] -= edge_units(general, edge);
+            else
+                general->nodes[general->targets[edge]].mark++;
+        }
+    }
+    bool tight = true;
+    for (uint32_t i = 0; i < count; i++)
+        if (nodes[i] >= base && meet_wishes(general, nodes[i] - base))
+            tight = false;
+    return tight;
+}
+
+/* Sorts the components of this round into parts and loose ones. */
+static bool sift_components(struct general *general)
+{
+    const struct scc *scc = &general->scc;
+    general->loose.node_count = general->loose.count = 0;
+    for (uint32_t c = 0; c < scc->count; c++) {
+        const uint32_t *nodes = scc->members + scc->starts[c];
+        uint32_t count = scc->starts[c + 1] - scc->starts[c];
+        if (count == 1)
+            continue;
+        struct groups *to = is_tight(general, nodes, count) ? &general->parts : &general->loose;
+        if (!add_group(general, to, nodes, count))
+            return false;
+    }
+    return true;
+}
+
+static bool gather_roots(struct general *general, uint32_t *count)
+{
+    const struct groups *loose = &general->loose;
+    if (!memory_grow(general->memory, &general->roots, &general->root_room, loose->node_count,
+                     sizeof *general->roots))
+        return false;
+    *count = 0;
+    for (size_t i = 0; i < loose->node_count; i++)
+        if (loose->nodes[i] < general->process_count && general->nodes[loose->nodes[i]].mark > 0)
+            general->roots[(*count)++] = loose->nodes[i];
+    return true;
+}
+
+/* Is the node of a loose component still stuck, or a resource somebody is stuck for? */
+static bool is_left_over(const struct general *general, uint32_t node)
+{
+    if (node < general->process_count)
+        return general->nodes[node].mark > 0;
+    return general->nodes[node].first < general->nodes[node].end;
+}
+
+/* Enough split: what is left over of each loose component becomes a part. */
+static bool take_loose_as_parts(struct general *general)
+{
+    struct groups *loose = &general->loose;
+    size_t at = 0;
+    for (size_t i = 0; i < loose->count; i++) {
+        uint32_t *nodes = loose->nodes + at;
+        size_t left = 0;
+        for (; at < loose->ends[i]; at++)
+            if (is_left_over(general, loose->nodes[at]))
+                nodes[left++] = loose->nodes[at];
+        if (left > 0 && !add_group(general, &general->parts, nodes, left))
+            return false;
+    }
+    return true;
+}
+
+static bool find_parts(struct general *general, const struct check_result *result, uint64_t edges)
+{
+    if (!scc_open(&general->scc, general->memory, general->nodes, general->targets))
+        return false;
+    const uint32_t *roots = result->deadlocked;
+    uint32_t count = (uint32_t)result->report.deadlocked_count;
+    while (count > 0) {
+        if (!scc_run(&general->scc, roots, count) || !sift_components(general))
+            return false;
+        reduce(general);
+        if (general->effort > REFINE_EFFORT * edges + REFINE_FLOOR)
+            return take_loose_as_parts(general);
+        if (!gather_roots(general, &count))
+            return false;
+        roots = general->roots;
+    }
+    return true;
+}
+
+/* ------------------------------------------------------------------ the result */
+
+/* Numbers the parts by their smallest process and counts their members; `part_of` is by
+ * node, `number` by group. */
+static void number_parts(const struct general *general, struct check_result *result,
+                         uint32_t *part_of, uint32_t *number)
+{
+    const struct groups *parts = &general->parts;
+    memset(part_of, 0xff, sizeof *part_of * general->node_count);
+    memset(number, 0xff, sizeof *number * parts->count);
+    size_t at = 0;
+    for (size_t i = 0; i < parts->count; i++)
+        for (; at < parts->ends[i]; at++)
+            part_of[parts->nodes[at]] = (uint32_t)i;
+    uint32_t next = 0;
+    for (size_t i = 0; i < result->report.deadlocked_count; i++) {
+        uint32_t group = part_of[result->deadlocked[i]];
+        if (group != NONE && number[group] == NONE)
+            number[group] = next++;
+    }
+    for (at = 0; at < parts->node_count; at++) {
+        uint32_t node = parts->nodes[at], part = number[part_of[node]];
+        part_of[node] = part;
+        if (node < general->process_count)
+            result->parts[part].process_count++;
+        else
+            result->parts[part].resource_count++;
+    }
+}
+
+/* Writes the members of all parts, ascending; through the parts, which point into our arrays. */
+static void write_members(const struct general *general, struct check_result *result,
+                          const uint32_t *part_of)
+{
+    uint32_t *processes = result->processes, *resources = result->resources;
+    for (size_t i = 0; i < general->parts.count; i++) {
+        gordian_part *part = &result->parts[i];
+        part->processes = processes;
+        part->resources = resources;
+        processes += part->process_count;
+        resources += part->resource_count;
+        part->process_count = part->resource_count = 0; /* counts again while filling */
+    }
+    for (uint32_t node = 0; node < general->node_count; node++) {
+        if (part_of[node] == NONE)
+            continue;
+        gordian_part *part = &result->parts[part_of[node]];
+        if (node < general->process_count)
+            ((uint32_t *)part->processes)[part->process_count++] = node;
+        else
+            ((uint32_t *)part->resources)[part->resource_count++] = node - general->process_count;
+    }
+}
+
+static bool list_parts(const struct general *general, struct check_result *result)
+{
+    const struct groups *parts = &general->parts;
+    const gordian_allocator *memory = general->memory;
+    size_t processes = 0;
+    for (size_t i = 0; i < parts->node_count; i++)
+        processes += parts->nodes[i] < general->process_count;
+    size_t resources = parts->node_count - processes;
+    uint32_t *part_of = memory_alloc(memory, sizeof *part_of * general->node_count);
+    uint32_t *number = memory_alloc(memory, sizeof *number * parts->count);
+    result->parts = memory_zeroed(memory, sizeof *result->parts * parts->count);
+    result->processes = memory_alloc(memory, sizeof *result->processes * processes);
+    result->resources = memory_alloc(memory, sizeof *result->resources * resources);
+    bool fine = part_of && number && result->parts && result->processes && result->resources;
+    if (fine) {
+        number_parts(general, result, part_of, number);
+        write_members(general, result, part_of);
+        result->report.parts = result->parts;
+        result->report.part_count = parts->count;
+    }
+    memory_free(memory, part_of);
+    memory_free(memory, number);
+    return fine;
+}
+
+bool check_general_within(const gordian_snapshot *snapshot, uint64_t edges,
+                          struct check_result *result)
+{
+    struct general general = {
+        .snapshot = snapshot,
+        .memory = &snapshot->memory,
+        .process_count = snapshot->process_count,
+        .node_count = snapshot->process_count + snapshot->resource_count,
+        .scc = {.memory = snapshot->memory},
+    };
+    bool fine = build(&general);
+    if (fine) {
+        /* The last node's edges end where all do. */
+        if (edges == 0 && general.node_count > 0)
+            edges = general.nodes[general.node_count - 1].end;
+        reduce_all(&general);
+        fine = list_dead(&general, result) && find_parts(&general, result, edges) &&
+               list_parts(&general, result);
+    }
+    general_free(&general);
+    if (!fine)
+        check_result_free(result, &snapshot->memory);
+    return fine;
+}
+
+bool check_general(const gordian_snapshot *snapshot, struct check_result *result)
+{
+    return check_general_within(snapshot, 0, result);
+}

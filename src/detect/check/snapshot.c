@@ -1,0 +1,391 @@
+/* Snapshots: putting holds and waits together. Judging them is detect/check/check.c. */
+#include "detect/check/snapshot.h"
+
+#include "base/error.h"
+#include "detect/system.h"
+
+#include <inttypes.h>
+
+gordian_status gordian_snapshot_open(gordian_snapshot **out, const gordian_allocator *allocator,
+                                     gordian_error *error)
+{
+    gordian_allocator memory = memory_allocator(allocator);
+    *out = memory_zeroed(&memory, sizeof **out);
+    if (!*out)
+        return fail_memory(error);
+    (*out)->memory = memory;
+    return GORDIAN_OK;
+}
+
+void gordian_snapshot_close(gordian_snapshot *snapshot)
+{
+    if (!snapshot)
+        return;
+    gordian_allocator memory = snapshot->memory;
+    check_result_free(&snapshot->result, &memory);
+    memory_free(&memory, snapshot->wait);
+    memory_free(&memory, snapshot->wait_units);
+    memory_free(&memory, snapshot->holder);
+    memory_free(&memory, snapshot->units);
+    memory_free(&memory, snapshot->holds.edges);
+    memory_free(&memory, snapshot->waits.edges);
+    memory_free(&memory, snapshot->wait_slots);
+    memory_free(&memory, snapshot);
+}
+
+/* The snapshot is about to change: its judgement goes. */
+static void forget_judgement(gordian_snapshot *snapshot)
+{
+    if (!snapshot->judged)
+        return;
+    check_result_free(&snapshot->result, &snapshot->memory);
+    snapshot->judged = false;
+}
+
+static gordian_status fail_too_large(gordian_error *error, const char *what)
+{
+    return fail(error, GORDIAN_INPUT, "a snapshot takes at most %" PRIu32 " %s", SNAPSHOT_MAX,
+                what);
+}
+
+/* ------------------------------------------------------------------ nodes */
+
+/* Room for `wanted` elements in an array and in its companion, which may be NULL. */
+static bool grow_pair(const gordian_allocator *memory, void *array, size_t size, void *companion,
+                      size_t companion_size, uint32_t *room, uint32_t wanted)
+{
+    if (wanted <= *room)
+        return true;
+    uint32_t grown = *room, companion_grown = *room;
+    if (!memory_grow32(memory, array, &grown, wanted, size))
+        return false;
+    /* Should this fail, the array is larger than its room says: no harm. */
+    if (companion && !memory_grow32(memory, companion, &companion_grown, wanted, companion_size))
+        return false;
+    *room = grown;
+    return true;
+}
+
+static bool grow_processes(gordian_snapshot *snapshot, uint32_t wanted)
+{
+    return grow_pair(&snapshot->memory, &snapshot->wait, sizeof *snapshot->wait,
+                     snapshot->wait_units ? &snapshot->wait_units : NULL,
+                     sizeof *snapshot->wait_units, &snapshot->process_room, wanted);
+}
+
+static bool grow_resources(gordian_snapshot *snapshot, uint32_t wanted)
+{
+    return grow_pair(&snapshot->memory, &snapshot->holder, sizeof *snapshot->holder,
+                     snapshot->units ? &snapshot->units : NULL, sizeof *snapshot->units,
+                     &snapshot->resource_room, wanted);
+}
+
+gordian_status gordian_snapshot_add_process(gordian_snapshot *snapshot, uint32_t *id,
+                                            gordian_error *error)
+{
+    uint32_t process = snapshot->process_count;
+    if (process >= SNAPSHOT_MAX)
+        return fail_too_large(error, "processes");
+    if (!grow_processes(snapshot, process + 1))
+        return fail_memory(error);
+    forget_judgement(snapshot);
+    snapshot->wait[process] = NONE;
+    snapshot->process_count = process + 1;
+    if (id)
+        *id = process;
+    return GORDIAN_OK;
+}
+
+/* From now on every resource has a record of its units. */
+static bool need_units(gordian_snapshot *snapshot)
+{
+    if (snapshot->units)
+        return true;
+    size_t size = sizeof *snapshot->units * snapshot->resource_room;
+    struct snapshot_units *units = memory_alloc(&snapshot->memory, size);
+    if (!units)
+        return false;
+    for (uint32_t q = 0; q < snapshot->resource_count; q++) {
+        uint64_t held = snapshot->holder[q] != NONE;
+        units[q] = (struct snapshot_units){.total = 1, .held = held, .first = held};
+    }
+    snapshot->units = units;
+    return true;
+}
+
+/* Zero units too: that is what a removed resource of a system becomes. */
+static gordian_status add_resource(gordian_snapshot *snapshot, uint64_t units, uint32_t *id,
+                                   gordian_error *error)
+{
+    uint32_t resource = snapshot->resource_count;
+    if (resource >= SNAPSHOT_MAX)
+        return fail_too_large(error, "resources");
+    if (!grow_resources(snapshot, resource + 1) || (units != 1 && !need_units(snapshot)))
+        return fail_memory(error);
+    forget_judgement(snapshot);
+    snapshot->holder[resource] = NONE;
+    if (snapshot->units)
+        snapshot->units[resource] = (struct snapshot_units){.total = units};
+    snapshot->several |= units > 1;
+    snapshot->resource_count = resource + 1;
+    if (id)
+        *id = resource;
+    return GORDIAN_OK;
+}
+
+gordian_status gordian_snapshot_add_resource(gordian_snapshot *snapshot, uint64_t units,
+                                             uint32_t *id, gordian_error *error)
+{
+    if (units == 0)
+        return fail(error, GORDIAN_INPUT, "a resource needs at least one unit");
+    return add_resource(snapshot, units, id, error);
+}
+
+/* ------------------------------------------------------------------ edges */
+
+static gordian_status check_edge(const gordian_snapshot *snapshot, uint32_t process,
+                                 uint32_t resource, uint64_t units, gordian_error *error)
+{
+    if (process >= snapshot->process_count)
+        return fail(error, GORDIAN_INPUT, "there is no process %" PRIu32, process);
+    if (resource >= snapshot->resource_count)
+        return fail(error, GORDIAN_INPUT, "there is no resource %" PRIu32, resource);
+    if (units == 0)
+        return fail(error, GORDIAN_INPUT, "an edge needs at least one unit");
+    return GORDIAN_OK;
+}
+
+static gordian_status push_edge(gordian_snapshot *snapshot, struct snapshot_edges *edges,
+                                uint32_t process, uint32_t resource, uint64_t units,
+                                gordian_error *error)
+{
+    if (edges->count >= SNAPSHOT_MAX)
+        return fail_too_large(error, "further edges of a kind");
+    if (!memory_grow32(&snapshot->memory, &edges->edges, &edges->room, edges->count + 1,
+                       sizeof *edges->edges))
+        return fail_memory(error);
+    edges->edges[edges->count++] = (struct snapshot_edge){units, process, resource};
+    return GORDIAN_OK;
+}
+
+gordian_status gordian_snapshot_hold(gordian_snapshot *snapshot, uint32_t process,
+                                     uint32_t resource, uint64_t units, gordian_error *error)
+{
+    gordian_status status = check_edge(snapshot, process, resource, units, error);
+    if (status != GORDIAN_OK)
+        return status;
+    uint32_t holder = snapshot->holder[resource];
+    struct snapshot_units *of = snapshot->units ? &snapshot->units[resource] : NULL;
+    uint64_t total = of ? of->total : 1, held = of ? of->held : holder != NONE;
+    if (units > total - held)
+        return fail(error, GORDIAN_INPUT,
+                    "resource %" PRIu32 " has %" PRIu64 " units, %" PRIu64
+                    " of them held: process %" PRIu32 " cannot hold %" PRIu64 " more",
+                    resource, total, held, process, units);
+    if (holder != NONE && holder != process)
+        status = push_edge(snapshot, &snapshot->holds, process, resource, units, error);
+    if (status != GORDIAN_OK)
+        return status;
+    forget_judgement(snapshot);
+    if (holder == NONE)
+        snapshot->holder[resource] = process;
+    if (of) {
+        of->held += units;
+        if (snapshot->holder[resource] == process)
+            of->first += units;
+        snapshot->wide |= units > 1 || of->first > 1;
+    }
+    return GORDIAN_OK;
+}
+
+/* ---- the index of further waits: open addressing, at most two thirds full */
+
+static uint32_t wait_hash(uint32_t process, uint32_t resource)
+{
+    uint64_t key = ((uint64_t)process << 32 | resource) * UINT64_C(0x9e3779b97f4a7c15);
+    return (uint32_t)(key >> 32);
+}
+
+/* The slot of (process, resource), or the free one where it belongs. */
+static uint32_t *wait_slot(const gordian_snapshot *snapshot, uint32_t process, uint32_t resource)
+{
+    uint32_t mask = snapshot->wait_slot_count - 1;
+    for (uint32_t at = wait_hash(process, resource) & mask;; at = (at + 1) & mask) {
+        uint32_t *slot = &snapshot->wait_slots[at];
+        if (*slot == 0)
+            return slot;
+        const struct snapshot_edge *edge = &snapshot->waits.edges[*slot - 1];
+        if (edge->process == process && edge->resource == resource)
+            return slot;
+    }
+}
+
+/* Room in the index for one more. */
+static bool grow_wait_slots(gordian_snapshot *snapshot)
+{
+    if (snapshot->waits.count < snapshot->wait_slot_count / 3 * 2)
+        return true;
+    uint32_t count = snapshot->wait_slot_count ? snapshot->wait_slot_count * 2 : 16;
+    uint32_t *slots = memory_zeroed(&snapshot->memory, sizeof *slots * count);
+    if (!slots)
+        return false;
+    memory_free(&snapshot->memory, snapshot->wait_slots);
+    snapshot->wait_slots = slots;
+    snapshot->wait_slot_count = count;
+    for (uint32_t i = 0; i < snapshot->waits.count; i++) {
+        const struct snapshot_edge *edge = &snapshot->waits.edges[i];
+        *wait_slot(snapshot, edge->process, edge->resource) = i + 1;
+    }
+    return true;
+}
+
+/* From now on every first wait has its units beside it. */
+static bool need_wait_units(gordian_snapshot *snapshot)
+{
+    if (snapshot->wait_units)
+        return true;
+    size_t size = sizeof *snapshot->wait_units * snapshot->process_room;
+    uint64_t *units = memory_alloc(&snapshot->memory, size);
+    if (!units)
+        return false;
+    for (uint32_t p = 0; p < snapshot->process_count; p++)
+        units[p] = 1;
+    snapshot->wait_units = units;
+    return true;
+}
+
+/* A wait for `resource`, which had `before` units of the same request already. */
+static gordian_status check_wait(const gordian_snapshot *snapshot, uint32_t process,
+                                 uint32_t resource, uint64_t before, uint64_t units,
+                                 gordian_error *error)
+{
+    uint64_t total = snapshot_total(snapshot, resource);
+    if (units <= total && before <= total - units)
+        return GORDIAN_OK;
+    if (before == 0)
+        return fail(error, GORDIAN_INPUT,
+                    "process %" PRIu32 " waits for %" PRIu64 " units of resource %" PRIu32
+                    ", which has %" PRIu64,
+                    process, units, resource, total);
+    return fail(error, GORDIAN_INPUT,
+                "process %" PRIu32 " waits for %" PRIu64 " and %" PRIu64
+                " units of resource %" PRIu32 ", which has %" PRIu64,
+                process, before, units, resource, total);
+}
+
+static gordian_status first_wait(gordian_snapshot *snapshot, uint32_t process, uint32_t resource,
+                                 uint64_t units, gordian_error *error)
+{
+    bool new = snapshot->wait[process] == NONE;
+    uint64_t before = new ? 0 : snapshot_first_wait(snapshot, process);
+    gordian_status status = check_wait(snapshot, process, resource, before, units, error);
+    if (status != GORDIAN_OK)
+        return status;
+    if (before + units > 1 && !need_wait_units(snapshot))
+        return fail_memory(error);
+    snapshot->wait[process] = resource;
+    if (snapshot->wait_units)
+        snapshot->wait_units[process] = before + units;
+    snapshot->wide |= before + units > 1;
+    return GORDIAN_OK;
+}
+
+static gordian_status further_wait(gordian_snapshot *snapshot, uint32_t process, uint32_t resource,
+                                   uint64_t units, gordian_error *error)
+{
+    if (!grow_wait_slots(snapshot))
+        return fail_memory(error);
+    uint32_t *slot = wait_slot(snapshot, process, resource);
+    uint64_t before = *slot ? snapshot->waits.edges[*slot - 1].units : 0;
+    gordian_status status = check_wait(snapshot, process, resource, before, units, error);
+    if (status != GORDIAN_OK)
+        return status;
+    if (*slot) {
+        snapshot->waits.edges[*slot - 1].units += units;
+    } else {
+        status = push_edge(snapshot, &snapshot->waits, process, resource, units, error);
+        if (status != GORDIAN_OK)
+            return status;
+        *slot = snapshot->waits.count;
+    }
+    snapshot->wide |= before + units > 1;
+    return GORDIAN_OK;
+}
+
+gordian_status gordian_snapshot_wait(gordian_snapshot *snapshot, uint32_t process,
+                                     uint32_t resource, uint64_t units, gordian_error *error)
+{
+    gordian_status status = check_edge(snapshot, process, resource, units, error);
+    if (status != GORDIAN_OK)
+        return status;
+    uint32_t first = snapshot->wait[process];
+    if (first == NONE || first == resource)
+        status = first_wait(snapshot, process, resource, units, error);
+    else
+        status = further_wait(snapshot, process, resource, units, error);
+    if (status == GORDIAN_OK)
+        forget_judgement(snapshot);
+    return status;
+}
+
+/* ------------------------------------------------------------------ systems */
+
+static gordian_status take_nodes(gordian_snapshot *snapshot, const struct rag *graph,
+                                 gordian_error *error)
+{
+    gordian_status status = GORDIAN_OK;
+    for (uint32_t p = 0; p < graph->process_limit && status == GORDIAN_OK; p++)
+        status = gordian_snapshot_add_process(snapshot, NULL, error);
+    for (uint32_t q = 0; q < graph->resource_limit && status == GORDIAN_OK; q++) {
+        uint64_t units = rag_is_resource(graph, q) ? rag_total_units(graph, q) : 0;
+        status = add_resource(snapshot, units, NULL, error);
+    }
+    return status;
+}
+
+static gordian_status take_edges(gordian_snapshot *snapshot, const struct rag *graph,
+                                 gordian_error *error)
+{
+    for (uint32_t q = 0; q < graph->resource_limit; q++) {
+        if (!rag_is_resource(graph, q))
+            continue;
+        for (uint32_t ref = rag_first_holder(graph, q); ref != NONE;) {
+            struct rag_edge edge = rag_holder(graph, ref);
+            gordian_status status =
+                gordian_snapshot_hold(snapshot, edge.process, q, edge.units, error);
+            if (status != GORDIAN_OK)
+                return status;
+            ref = edge.next;
+        }
+    }
+    for (uint32_t p = 0; p < graph->process_limit; p++) {
+        if (!rag_is_process(graph, p) || !rag_waits(graph, p))
+            continue;
+        for (uint32_t ref = p; ref != NONE;) {
+            struct rag_edge edge = rag_wanted(graph, ref);
+            gordian_status status =
+                gordian_snapshot_wait(snapshot, p, edge.resource, edge.units, error);
+            if (status != GORDIAN_OK)
+                return status;
+            ref = edge.next;
+        }
+    }
+    return GORDIAN_OK;
+}
+
+gordian_status gordian_snapshot_take(gordian_snapshot **out, const gordian_system *system,
+                                     gordian_error *error)
+{
+    const struct rag *graph = system_graph(system);
+    gordian_status status = gordian_snapshot_open(out, &graph->memory, error);
+    if (status != GORDIAN_OK)
+        return status;
+    status = take_nodes(*out, graph, error);
+    if (status == GORDIAN_OK)
+        status = take_edges(*out, graph, error);
+    if (status != GORDIAN_OK) {
+        gordian_snapshot_close(*out);
+        *out = NULL;
+    }
+    return status;
+}

@@ -1,0 +1,701 @@
+/* LMDDA on a GPU; cuda/lmdda.h tells how. */
+#include "detect/cuda/lmdda.h"
+
+#include "base/bits.h"
+#include "base/error.h"
+#include "detect/matrix.h"
+#include "gpu/kernels/what_if.h"
+
+#include <stddef.h>
+
+#define WORD_BYTES   sizeof(uint32_t)
+#define UPDATES_MOST 2048u /* sent at once */
+#define ROWS_MOST    16u   /* made anew one by one; beyond, all of RP is */
+#define NO_FAILURE   UINT64_MAX
+
+/* What the host and the device share. */
+struct shared {
+    struct lmdda_update updates[UPDATES_MOST];
+    uint32_t rows[ROWS_MOST];
+    uint32_t answer;
+};
+
+/* What there is for the ids there is room for. */
+struct parts {
+    uint32_t process_room, resource_room;
+    struct lmdda_state device;
+    gpu_address ends;
+    struct hop hop;
+    uint64_t *row;      /* the last one handed out */
+    uint32_t *slots;    /* by resource: its slot, or LMDDA_NONE; see gpu/kernels/lmdda.h */
+    uint32_t *waiters;  /* by resource: how many wait for it */
+    uint32_t *occupant; /* by slot: its resource */
+    uint32_t slot_count;
+};
+
+struct cuda_lmdda {
+    struct gpu *gpu;
+    const struct rag *rag;
+    struct gpu_info info;
+    struct hop_options options;
+    struct parts parts;
+
+    struct shared *shared;
+    gpu_address shared_device;
+    uint32_t update_count, row_count;
+    bool stale; /* an edge has gone: RP is to be made anew */
+
+    gordian_error failure;
+    uint64_t commands_left; /* tests: until the device fails */
+};
+
+/* ------------------------------------------------------------------ storage */
+
+uint64_t cuda_lmdda_bytes(const struct hop_options *options, uint32_t processes, uint32_t resources)
+{
+    uint32_t slots = processes < resources ? processes : resources;
+    uint64_t row = hop_stride(processes) * WORD_BYTES;
+    uint64_t vectors = ((uint64_t)processes + 3 * (uint64_t)resources) * WORD_BYTES;
+    return 2 * resources * row + row + vectors + hop_bytes(options, slots, processes);
+}
+
+static void free_parts(struct cuda_lmdda *l, struct parts *parts)
+{
+    const gordian_allocator *memory = &l->rag->memory;
+    const gpu_address all[] = {parts->device.grants,   parts->device.reach, parts->device.runs,
+                               parts->device.waits,    parts->device.slots, parts->ends,
+                               parts->device.resources};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        if (all[i])
+            gpu_free(l->gpu, all[i]);
+    if (parts->hop.gpu)
+        hop_close(&parts->hop);
+    memory_free(memory, parts->row);
+    memory_free(memory, parts->slots);
+    memory_free(memory, parts->waiters);
+    memory_free(memory, parts->occupant);
+    *parts = (struct parts){0};
+}
+
+static gordian_status make_host_parts(const struct cuda_lmdda *l, struct parts *parts,
+                                      gordian_error *error)
+{
+    const gordian_allocator *memory = &l->rag->memory;
+    uint32_t longer =
+        parts->process_room > parts->resource_room ? parts->process_room : parts->resource_room;
+    parts->row = memory_zeroed(memory, hop_stride(longer) * WORD_BYTES);
+    parts->slots = memory_alloc(memory, parts->resource_room * sizeof *parts->slots);
+    parts->waiters = memory_zeroed(memory, parts->resource_room * sizeof *parts->waiters);
+    parts->occupant = memory_alloc(memory, parts->resource_room * sizeof *parts->occupant);
+    if (!parts->row || !parts->slots || !parts->waiters || !parts->occupant)
+        return fail_memory(error);
+    for (uint32_t q = 0; q < parts->resource_room; q++)
+        parts->slots[q] = LMDDA_NONE;
+    return GORDIAN_OK;
+}
+
+static gordian_status make_device_parts(struct cuda_lmdda *l, struct parts *parts,
+                                        gordian_error *error)
+{
+    struct lmdda_state *device = &parts->device;
+    device->stride = hop_stride(parts->process_room);
+    uint64_t row = device->stride * WORD_BYTES, vector = parts->resource_room * WORD_BYTES;
+    uint64_t matrix = parts->resource_room * row;
+    struct {
+        gpu_address *at;
+        uint64_t bytes;
+        uint32_t fill;
+    } wanted[] = {
+        {&device->grants, matrix, 0},
+        {&device->reach, matrix, 0},
+        {&device->runs, row, UINT32_MAX},
+        {&device->waits, parts->process_room * WORD_BYTES, LMDDA_NONE},
+        {&device->slots, vector, LMDDA_NONE},
+        {&device->resources, vector, 0},
+        {&parts->ends, vector, 0},
+    };
+    gordian_status status = GORDIAN_OK;
+    for (size_t i = 0; i < sizeof wanted / sizeof *wanted && !status; i++) {
+        status = gpu_alloc(l->gpu, wanted[i].at, wanted[i].bytes, error);
+        if (!status)
+            status = gpu_fill32(l->gpu, *wanted[i].at, wanted[i].fill, wanted[i].bytes / WORD_BYTES,
+                                error);
+    }
+    uint32_t slots =
+        parts->process_room < parts->resource_room ? parts->process_room : parts->resource_room;
+    if (!status)
+        status = hop_open(&parts->hop, l->gpu, &l->options, slots, parts->process_room, error);
+    return status;
+}
+
+static uint64_t bytes_for(const void *method, struct cuda_room room)
+{
+    const struct cuda_lmdda *l = method;
+    return cuda_lmdda_bytes(&l->options, room.processes, room.resources);
+}
+
+static gordian_status choose_room(struct cuda_lmdda *l, uint32_t process_limit,
+                                  uint32_t resource_limit, struct parts *larger,
+                                  gordian_error *error)
+{
+    struct cuda_room had = {l->parts.process_room, l->parts.resource_room}, chosen;
+    struct cuda_room needed = {process_limit, resource_limit};
+    gordian_status status = cuda_choose_room(l->gpu, had, needed, bytes_for, l, &chosen, error);
+    if (!status)
+        *larger =
+            (struct parts){.process_room = chosen.processes, .resource_room = chosen.resources};
+    return status;
+}
+
+/* ------------------------------------------------------------------ commands */
+
+/* Remembers why the device failed. */
+static bool works(struct cuda_lmdda *l, gordian_status status, const gordian_error *error)
+{
+    if (status && !l->failure.status) {
+        l->failure = *error;
+        l->failure.status = status;
+    }
+    return !status;
+}
+
+/* Tests: is the device still to work for one more command? */
+static gordian_status count_command(struct cuda_lmdda *l, gordian_error *error)
+{
+    if (l->failure.status)
+        return fail(error, l->failure.status, "%s", l->failure.message);
+    if (l->commands_left == 0)
+        return fail(error, GORDIAN_IO, "it was told to fail");
+    if (l->commands_left != NO_FAILURE)
+        l->commands_left--;
+    return GORDIAN_OK;
+}
+
+static uint32_t row_words(const struct cuda_lmdda *l)
+{
+    return (l->rag->process_limit + 127) / 128 * 4;
+}
+
+/* Sends the changes noted, and, with a process, the question what its wait means. */
+static gordian_status send(struct cuda_lmdda *l, uint32_t process, gordian_error *error)
+{
+    bool question = process != NONE;
+    gordian_status status = count_command(l, error);
+    if (status)
+        return status;
+    struct lmdda_event_arguments event = {.state = l->parts.device,
+                                          .updates =
+                                              l->shared_device + offsetof(struct shared, updates),
+                                          .rows = l->shared_device + offsetof(struct shared, rows),
+                                          .update_count = l->update_count,
+                                          .row_count = l->row_count,
+                                          .words = row_words(l)};
+    if (question) {
+        event.process = process;
+        event.wanted = l->rag->wait[process];
+        event.slot = l->parts.slots[event.wanted];
+        event.answer = l->shared_device + offsetof(struct shared, answer);
+        l->shared->answer = 0;
+    }
+    struct gpu_launch launch = {.kernel = "lmdda_event",
+                                .blocks = 1,
+                                .threads = LMDDA_THREADS,
+                                .arguments = &event,
+                                .arguments_size = sizeof event};
+    l->update_count = l->row_count = 0;
+    status = gpu_launch(l->gpu, &launch, error);
+    return status ? status : gpu_wait(l->gpu, error);
+}
+
+static gordian_status make_anew(struct cuda_lmdda *l, gordian_error *error)
+{
+    gordian_status status = count_command(l, error);
+    if (!status)
+        status = hop_start(&l->parts.hop, &l->parts.device, l->parts.slot_count,
+                           l->rag->process_limit, l->rag->resource_limit, error);
+    l->stale = false;
+    return status;
+}
+
+/* Has the device know everything that has happened. */
+static gordian_status bring_up(struct cuda_lmdda *l, gordian_error *error)
+{
+    gordian_status status = GORDIAN_OK;
+    if (l->stale)
+        l->row_count = 0;
+    if (l->update_count || l->row_count)
+        status = send(l, NONE, error);
+    if (!status && l->stale)
+        status = make_anew(l, error);
+    return status;
+}
+
+static bool note(struct cuda_lmdda *l, enum lmdda_change change, uint32_t first, uint32_t second)
+{
+    if (l->update_count == UPDATES_MOST) {
+        gordian_error error = {0};
+        uint32_t rows = l->row_count;
+        l->row_count = 0; /* these wait for the end of the event */
+        gordian_status status = send(l, NONE, &error);
+        l->row_count = rows;
+        if (!works(l, status, &error))
+            return false;
+    }
+    l->shared->updates[l->update_count++] = (struct lmdda_update){change, first, second};
+    return true;
+}
+
+/* ------------------------------------------------------------------ slots and rows */
+
+static void take_slot(struct cuda_lmdda *l, uint32_t resource)
+{
+    struct parts *parts = &l->parts;
+    if (parts->waiters[resource]++)
+        return;
+    parts->slots[resource] = parts->slot_count;
+    parts->occupant[parts->slot_count++] = resource;
+}
+
+/* One waiter less; the slot of the last one's resource goes to whoever has the last slot. */
+static bool leave_slot(struct cuda_lmdda *l, uint32_t resource)
+{
+    struct parts *parts = &l->parts;
+    if (--parts->waiters[resource])
+        return true;
+    uint32_t slot = parts->slots[resource], last = parts->occupant[--parts->slot_count];
+    parts->occupant[slot] = last;
+    parts->slots[last] = slot;
+    parts->slots[resource] = LMDDA_NONE;
+    return note(l, LMDDA_SLOT, last, slot) && note(l, LMDDA_SLOT, resource, LMDDA_NONE);
+}
+
+/* An edge of `resource` has gone: its row at least is to be made anew. */
+static void spoil_row(struct cuda_lmdda *l, uint32_t resource)
+{
+    for (uint32_t i = 0; i < l->row_count; i++)
+        if (l->shared->rows[i] == resource)
+            return;
+    if (l->row_count == ROWS_MOST)
+        l->stale = true;
+    else
+        l->shared->rows[l->row_count++] = resource;
+}
+
+/* Does no other row lead to `resource`? Only who waits for it and holds something leads there. */
+static bool stands_alone(const struct rag *rag, uint32_t resource)
+{
+    uint32_t looks = 64; /* beyond, making everything anew is not much dearer */
+    struct rag_edge waiter;
+    for (uint32_t ref = rag->resources[resource].queue_head; ref != NONE; ref = waiter.next) {
+        waiter = rag_queued(rag, ref);
+        if (rag->processes[waiter.process].held != NONE || --looks == 0)
+            return false;
+    }
+    return true;
+}
+
+/* ------------------------------------------------------------------ events */
+
+static bool lmdda_grant(void *state, uint32_t process, uint32_t resource, uint64_t units)
+{
+    (void)units;
+    return note(state, LMDDA_GRANT, resource, process);
+}
+
+static gordian_status join_rows(struct cuda_lmdda *l, uint32_t process, gordian_error *error)
+{
+    gordian_status status = count_command(l, error);
+    if (status)
+        return status;
+    struct lmdda_join_arguments join = {.state = l->parts.device,
+                                        .process = process,
+                                        .wanted = l->rag->wait[process],
+                                        .rows = l->rag->resource_limit,
+                                        .words = row_words(l)};
+    uint32_t most = l->info.emulated ? 2 : l->info.multiprocessors * 16;
+    uint32_t wanted = join.rows / (LMDDA_THREADS / 32) + 1;
+    struct gpu_launch launch = {.kernel = "lmdda_join",
+                                .blocks = wanted < most ? wanted : most,
+                                .threads = LMDDA_THREADS,
+                                .arguments = &join,
+                                .arguments_size = sizeof join};
+    return gpu_launch(l->gpu, &launch, error);
+}
+
+static gordian_outcome read_answer(const struct cuda_lmdda *l)
+{
+    switch (__atomic_load_n(&l->shared->answer, __ATOMIC_ACQUIRE)) {
+    case LMDDA_LEADS_ON:
+        return GORDIAN_BLOCKED;
+    case LMDDA_LEADS_BACK:
+        return GORDIAN_DEADLOCK;
+    case LMDDA_LEADS_NOWHERE:
+        return GORDIAN_DOOMED;
+    default:
+        return CUDA_NO_OUTCOME;
+    }
+}
+
+static gordian_outcome lmdda_block(void *state, uint32_t process)
+{
+    struct cuda_lmdda *l = state;
+    gordian_error error = {0};
+    gordian_status status = l->stale ? bring_up(l, &error) : GORDIAN_OK;
+    take_slot(l, l->rag->wait[process]);
+    if (!status)
+        status = send(l, process, &error);
+    gordian_outcome outcome = status ? CUDA_NO_OUTCOME : read_answer(l);
+    if (!status && outcome == CUDA_NO_OUTCOME)
+        status = fail(&error, GORDIAN_IO, "the device gave no answer");
+    /* Nothing leads to one that holds nothing. A failure here shows at the next question. */
+    if (!status && l->rag->processes[process].held != NONE)
+        status = join_rows(l, process, &error);
+    works(l, status, &error);
+    return outcome;
+}
+
+static bool lmdda_release(void *state, uint32_t process, uint32_t resource, uint64_t units)
+{
+    struct cuda_lmdda *l = state;
+    (void)units;
+    if (rag_held_units(l->rag, process, resource))
+        return true;
+    spoil_row(l, resource);
+    return note(l, LMDDA_UNGRANT, resource, process);
+}
+
+/* Does the process hold anything but `resource`? */
+static bool holds_more(const struct rag *rag, uint32_t process, uint32_t resource)
+{
+    struct rag_edge held;
+    for (uint32_t ref = rag->processes[process].held; ref != NONE; ref = held.next) {
+        held = rag_held(rag, ref);
+        if (held.resource != resource)
+            return true;
+    }
+    return false;
+}
+
+static bool lmdda_serve(void *state, uint32_t process, uint32_t from, const gordian_want *wants,
+                        size_t count)
+{
+    struct cuda_lmdda *l = state;
+    (void)from;
+    (void)count; /* it waited for one */
+    uint32_t resource = wants[0].resource;
+    if (holds_more(l->rag, process, resource))
+        l->stale = true; /* whatever led to it led on to the resource */
+    if (!note(l, LMDDA_RUN, process, 0) || !leave_slot(l, resource) ||
+        !note(l, LMDDA_GRANT, resource, process))
+        return false;
+    spoil_row(l, resource);
+    return true;
+}
+
+static bool lmdda_cancel(void *state, uint32_t process)
+{
+    struct cuda_lmdda *l = state;
+    if (l->rag->processes[process].held != NONE)
+        l->stale = true;
+    return note(l, LMDDA_RUN, process, 0) && leave_slot(l, l->rag->wait[process]);
+}
+
+/* The work waits until it is asked for; what it will be is known now. */
+static bool lmdda_settle(void *state)
+{
+    struct cuda_lmdda *l = state;
+    for (uint32_t i = 0; i < l->row_count && !l->stale; i++)
+        l->stale = !stands_alone(l->rag, l->shared->rows[i]);
+    return !l->failure.status;
+}
+
+static bool lmdda_drain(void *state)
+{
+    struct cuda_lmdda *l = state;
+    gordian_error error = {0};
+    gordian_status status = bring_up(l, &error);
+    if (!status)
+        status = gpu_wait(l->gpu, &error);
+    return works(l, status, &error);
+}
+
+/* ------------------------------------------------------------------ questions */
+
+static gordian_status read_device(struct cuda_lmdda *l, void *to, gpu_address from, size_t bytes,
+                                  gordian_error *error)
+{
+    gordian_status status = bring_up(l, error);
+    if (!status)
+        status = gpu_wait(l->gpu, error);
+    if (!status)
+        status = gpu_read(l->gpu, to, from, bytes, error);
+    return status;
+}
+
+gordian_status cuda_lmdda_ends(void *state, uint32_t *ends, gordian_error *error)
+{
+    struct cuda_lmdda *l = state;
+    uint32_t rows = l->rag->resource_limit;
+    if (rows == 0)
+        return GORDIAN_OK;
+    gordian_status status = bring_up(l, error);
+    if (status)
+        return status;
+    struct what_if_arguments question = {.matrix = l->parts.device.reach,
+                                         .runs = l->parts.device.runs,
+                                         .ends = l->parts.ends,
+                                         .stride = l->parts.device.stride,
+                                         .words = row_words(l),
+                                         .rows = rows};
+    uint32_t most = l->info.emulated ? 2 : l->info.multiprocessors * 8;
+    uint32_t wanted = rows / (WHAT_IF_THREADS / 32) + 1;
+    struct gpu_launch launch = {.kernel = "what_if_ends",
+                                .blocks = wanted < most ? wanted : most,
+                                .threads = WHAT_IF_THREADS,
+                                .arguments = &question,
+                                .arguments_size = sizeof question};
+    status = gpu_launch(l->gpu, &launch, error);
+    return status ? status : read_device(l, ends, l->parts.ends, rows * WORD_BYTES, error);
+}
+
+static gordian_status lmdda_deadlocked(void *state, uint64_t *set, gordian_error *error)
+{
+    struct cuda_lmdda *l = state;
+    const struct rag *rag = l->rag;
+    if (rag->waiting == 0)
+        return GORDIAN_OK;
+    uint32_t *ends = memory_alloc(&rag->memory, rag->resource_limit * sizeof *ends);
+    if (!ends)
+        return fail_memory(error);
+    gordian_status status = cuda_lmdda_ends(l, ends, error);
+    for (uint32_t p = 0; p < rag->process_limit && !status; p++)
+        if (rag_waits(rag, p) && ends[rag->wait[p]] == NONE)
+            bits_set(set, p);
+    memory_free(&rag->memory, ends);
+    return status;
+}
+
+static gpu_address reach_row(const struct cuda_lmdda *l, uint32_t row)
+{
+    return l->parts.device.reach + (uint64_t)row * l->parts.device.stride * WORD_BYTES;
+}
+
+static gordian_status no_such_matrix(gordian_error *error)
+{
+    return fail(error, GORDIAN_UNAVAILABLE, "a multi-unit system has no such matrix");
+}
+
+static gordian_status lmdda_matrix_get(void *state, gordian_matrix which, uint32_t row,
+                                       uint32_t column, uint64_t *value, gordian_error *error)
+{
+    struct cuda_lmdda *l = state;
+    uint32_t word = 0;
+    gordian_status status = GORDIAN_OK;
+    switch (which) {
+    case GORDIAN_MATRIX_AG: /* the counts are the graph's; the device knows who holds any */
+        *value = rag_held_units(l->rag, column, row);
+        return GORDIAN_OK;
+    case GORDIAN_MATRIX_AR:
+        status =
+            read_device(l, &word, l->parts.device.waits + row * WORD_BYTES, sizeof word, error);
+        *value = word == column;
+        return status;
+    case GORDIAN_MATRIX_RP:
+        status =
+            read_device(l, &word, reach_row(l, row) + column / 32 * WORD_BYTES, sizeof word, error);
+        *value = word >> column % 32 & 1;
+        return status;
+    case GORDIAN_MATRIX_SINK:
+    case GORDIAN_MATRIX_RR:
+        break;
+    }
+    return no_such_matrix(error);
+}
+
+static gordian_status lmdda_matrix_row(void *state, gordian_matrix which, uint32_t row,
+                                       const uint64_t **words, gordian_error *error)
+{
+    struct cuda_lmdda *l = state;
+    uint64_t *to = l->parts.row;
+    uint32_t wanted = LMDDA_NONE;
+    gordian_status status = GORDIAN_OK;
+    switch (which) {
+    case GORDIAN_MATRIX_AG:
+        return fail(error, GORDIAN_UNAVAILABLE,
+                    "a multi-unit system counts its grants: they are no row of bits");
+    case GORDIAN_MATRIX_AR:
+        for (size_t i = 0; i < bits_words(l->rag->resource_limit); i++)
+            to[i] = 0;
+        status =
+            read_device(l, &wanted, l->parts.device.waits + row * WORD_BYTES, sizeof wanted, error);
+        if (!status && wanted != LMDDA_NONE)
+            bits_set(to, wanted);
+        *words = to;
+        return status;
+    case GORDIAN_MATRIX_RP:
+        *words = to;
+        return read_device(l, to, reach_row(l, row), row_words(l) * WORD_BYTES, error);
+    case GORDIAN_MATRIX_SINK:
+    case GORDIAN_MATRIX_RR:
+        break;
+    }
+    return no_such_matrix(error);
+}
+
+/* ------------------------------------------------------------------ opening */
+
+/* Notes the edges as the graph has them; RP follows. */
+static bool note_graph(struct cuda_lmdda *l)
+{
+    const struct rag *rag = l->rag;
+    bool fine = true;
+    l->stale = true;
+    for (uint32_t p = 0; p < rag->process_limit && fine; p++) {
+        if (!rag_is_process(rag, p))
+            continue;
+        struct rag_edge held;
+        for (uint32_t ref = rag->processes[p].held; ref != NONE && fine; ref = held.next) {
+            held = rag_held(rag, ref);
+            fine = note(l, LMDDA_GRANT, held.resource, p);
+        }
+        if (!rag_waits(rag, p))
+            continue;
+        uint32_t wanted = rag->wait[p];
+        take_slot(l, wanted);
+        fine = fine && note(l, LMDDA_SLOT, wanted, l->parts.slots[wanted]) &&
+               note(l, LMDDA_WAIT, p, wanted);
+    }
+    return fine;
+}
+
+/* New parts for these limits, filled from the graph, take the place of the old. */
+static gordian_status replace_parts(struct cuda_lmdda *l, uint32_t process_limit,
+                                    uint32_t resource_limit, gordian_error *error)
+{
+    struct parts larger;
+    gordian_status status = choose_room(l, process_limit, resource_limit, &larger, error);
+    if (status)
+        return status;
+    status = make_host_parts(l, &larger, error);
+    if (!status)
+        status = make_device_parts(l, &larger, error);
+    if (status) {
+        free_parts(l, &larger);
+        return status;
+    }
+    if (l->parts.process_room)
+        status = gpu_wait(l->gpu, error); /* a join may be under way */
+    if (status) {
+        free_parts(l, &larger);
+        return status;
+    }
+    /* What was noted for the old parts is in the graph. */
+    free_parts(l, &l->parts);
+    l->parts = larger;
+    l->update_count = l->row_count = 0;
+    if (note_graph(l))
+        return GORDIAN_OK;
+    return fail(error, l->failure.status, "%s", l->failure.message);
+}
+
+static gordian_status lmdda_grow(void *state, uint32_t process_limit, uint32_t resource_limit,
+                                 gordian_error *error)
+{
+    struct cuda_lmdda *l = state;
+    if (process_limit <= l->parts.process_room && resource_limit <= l->parts.resource_room)
+        return GORDIAN_OK;
+    return replace_parts(l, process_limit, resource_limit, error);
+}
+
+static void lmdda_close(void *state)
+{
+    struct cuda_lmdda *l = state;
+    gordian_error ignored;
+    if (!gpu_failed(l->gpu))
+        gpu_wait(l->gpu, &ignored); /* a join may be under way */
+    free_parts(l, &l->parts);
+    if (l->shared)
+        gpu_unmap(l->gpu, l->shared);
+    memory_free(&l->rag->memory, l);
+}
+
+static gordian_status lmdda_open(void **state, struct gpu *gpu, const struct rag *rag,
+                                 uint32_t process_limit, uint32_t resource_limit,
+                                 gordian_error *error)
+{
+    struct cuda_lmdda *l = memory_zeroed(&rag->memory, sizeof *l);
+    if (!l)
+        return fail_memory(error);
+    l->gpu = gpu;
+    l->rag = rag;
+    l->commands_left = NO_FAILURE;
+    gpu_get_info(gpu, &l->info);
+    hop_options_init(&l->options, &l->info);
+    void *shared = NULL;
+    struct parts wanted; /* whether it fits is found out before anything is allocated */
+    gordian_status status = choose_room(l, process_limit, resource_limit, &wanted, error);
+    if (!status)
+        status = gpu_map(gpu, &shared, &l->shared_device, sizeof *l->shared, error);
+    l->shared = shared;
+    if (!status)
+        status = replace_parts(l, process_limit, resource_limit, error);
+    if (status) {
+        lmdda_close(l);
+        return status;
+    }
+    *state = l;
+    return GORDIAN_OK;
+}
+
+/* ------------------------------------------------------------------ tests and benches */
+
+static const char *lmdda_reason(const void *state)
+{
+    const struct cuda_lmdda *l = state;
+    return l->failure.status ? l->failure.message : NULL;
+}
+
+static void lmdda_fail_after(void *state, uint64_t commands)
+{
+    struct cuda_lmdda *l = state;
+    l->commands_left = commands;
+}
+
+gordian_status cuda_lmdda_tune(void *state, const struct hop_options *options, gordian_error *error)
+{
+    struct cuda_lmdda *l = state;
+    l->options = *options;
+    return replace_parts(l, l->parts.process_room, l->parts.resource_room, error);
+}
+
+gordian_status cuda_lmdda_recompute(void *state, double *microseconds, gordian_error *error)
+{
+    struct cuda_lmdda *l = state;
+    gordian_status status = bring_up(l, error);
+    if (!status)
+        status = gpu_wait(l->gpu, error);
+    if (!status)
+        status = gpu_timer_start(l->gpu, error);
+    if (!status)
+        status = make_anew(l, error);
+    return status ? status : gpu_timer_stop(l->gpu, microseconds, error);
+}
+
+const struct cuda_method cuda_lmdda = {
+    .open = lmdda_open,
+    .close = lmdda_close,
+    .grow = lmdda_grow,
+    .grant = lmdda_grant,
+    .block = lmdda_block,
+    .release = lmdda_release,
+    .serve = lmdda_serve,
+    .cancel = lmdda_cancel,
+    .settle = lmdda_settle,
+    .drain = lmdda_drain,
+    .deadlocked = lmdda_deadlocked,
+    .what_if_all = cuda_lmdda_ends,
+    .matrix_get = lmdda_matrix_get,
+    .matrix_row = lmdda_matrix_row,
+    .reason = lmdda_reason,
+    .fail_after = lmdda_fail_after,
+};

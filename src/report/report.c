@@ -1,0 +1,252 @@
+#include "report/report.h"
+
+#include "base/error.h"
+#include "base/memory.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+/* ------------------------------------------------------------------ memory */
+
+#define BLOCK_BYTES (64u << 10)
+
+struct report_block {
+    struct report_block *next;
+    size_t used, room;
+    max_align_t bytes[];
+};
+
+void *report_alloc(struct report *report, size_t size)
+{
+    gordian_allocator memory = memory_allocator(NULL);
+    struct report_block *block = report->blocks;
+    size = (size + sizeof(max_align_t) - 1) / sizeof(max_align_t) * sizeof(max_align_t);
+    if (!block || block->room - block->used < size) {
+        size_t room = size > BLOCK_BYTES ? size : BLOCK_BYTES;
+        block = memory_alloc(&memory, sizeof *block + room);
+        if (!block) {
+            report->out_of_memory = true;
+            return NULL;
+        }
+        *block = (struct report_block){.next = report->blocks, .room = room};
+        report->blocks = block;
+    }
+    void *found = (char *)block->bytes + block->used;
+    block->used += size;
+    return found;
+}
+
+const char *report_format(struct report *report, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    int length = vsnprintf(NULL, 0, format, arguments);
+    va_end(arguments);
+    char *text = length >= 0 ? report_alloc(report, (size_t)length + 1) : NULL;
+    if (!text)
+        return "?";
+    va_start(arguments, format);
+    vsnprintf(text, (size_t)length + 1, format, arguments);
+    va_end(arguments);
+    return text;
+}
+
+/* ------------------------------------------------------------------ opening */
+
+gordian_status report_open(struct report *report, int fd, gordian_error *error)
+{
+    *report = (struct report){0};
+    gordian_status status = report_read(report, fd, error);
+    if (status != GORDIAN_OK) {
+        report_close(report);
+        return status;
+    }
+    const struct incident_section *maps = &report->head.sections[INCIDENT_MAPS];
+    bool there = maps->offset <= report->size && maps->count <= report->size - maps->offset;
+    if (there && maps->size == 1 && report->head.kind != INCIDENT_SUMMARY)
+        report->symbols = symbols_open(report->data + maps->offset, (size_t)maps->count);
+    report_stacks(report);
+    report_names(report);
+    if (report->out_of_memory) {
+        report_close(report);
+        return fail_memory(error);
+    }
+    return GORDIAN_OK;
+}
+
+void report_close(struct report *report)
+{
+    gordian_allocator memory = memory_allocator(NULL);
+    symbols_close(report->symbols);
+    while (report->blocks) {
+        struct report_block *block = report->blocks;
+        report->blocks = block->next;
+        memory_free(&memory, block);
+    }
+    memory_free(&memory, (void *)(uintptr_t)report->data);
+    *report = (struct report){0};
+}
+
+/* ------------------------------------------------------------------ words */
+
+const char *report_kind(const struct report *report)
+{
+    switch (report->head.kind) {
+    case INCIDENT_DEADLOCK:
+        return "deadlock";
+    case INCIDENT_OWNER_GONE:
+        return "owner-gone";
+    case INCIDENT_POTENTIAL:
+        return "potential";
+    case INCIDENT_STALL:
+        return "stall";
+    case INCIDENT_STATUS:
+        return "status";
+    case INCIDENT_SUMMARY:
+        return "summary";
+    default:
+        return "unknown";
+    }
+}
+
+static size_t stuck_threads(const struct report *report)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < report->thread_count; i++)
+        count += (report->threads[i].raw.flags & INCIDENT_STUCK) != 0;
+    return count;
+}
+
+static size_t waiting_threads(const struct report *report)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < report->thread_count; i++)
+        count += (report->threads[i].raw.flags & INCIDENT_WAITING) != 0;
+    return count;
+}
+
+static void deadlock_title(const struct report *report, char *text, size_t size)
+{
+    size_t members = 0, waits = 0, stuck = stuck_threads(report);
+    for (size_t i = 0; i < report->witness_count; i++)
+        waits += (report->edges[i].raw.flags & INCIDENT_WAITS) != 0;
+    members = waits;
+    char more[64] = "";
+    if (stuck > members)
+        snprintf(more, sizeof more, "; %zu more %s behind", stuck - members,
+                 stuck - members == 1 ? "waits" : "wait");
+    if (members == 1)
+        snprintf(text, size, "a thread waits for itself and can never go on%s", more);
+    else
+        snprintf(text, size, "%zu threads wait for each other and can never go on%s", members,
+                 more);
+}
+
+void report_title(const struct report *report, char *text, size_t size)
+{
+    const struct report_thread *first =
+        report->head.first != INCIDENT_NONE ? &report->threads[report->head.first] : NULL;
+    const struct report_edge *wait = first ? wait_of(report, report->head.first) : NULL;
+    const char *waiter = first ? first->name : "a thread";
+    const char *lock = wait ? report->locks[wait->raw.lock].name : "a lock";
+    switch (report->head.kind) {
+    case INCIDENT_DEADLOCK:
+        deadlock_title(report, text, size);
+        break;
+    case INCIDENT_OWNER_GONE:
+        snprintf(text, size, "%s waits for %s, whose owner has ended without giving it back",
+                 waiter, lock);
+        break;
+    case INCIDENT_POTENTIAL:
+        if (report->order_count == 2)
+            snprintf(text, size, "two locks are taken in both orders");
+        else
+            snprintf(text, size, "%zu locks are taken in orders that form a circle",
+                     report->order_count);
+        break;
+    case INCIDENT_STALL:
+        snprintf(text, size, "%s has waited %.1f s for %s", waiter,
+                 first ? (double)first->raw.waited_ns / 1e9 : 0.0, lock);
+        break;
+    case INCIDENT_STATUS:
+        snprintf(text, size, "%zu of %zu threads wait", waiting_threads(report),
+                 report->thread_count);
+        break;
+    default:
+        snprintf(text, size, "%zu kinds of incident came back", report->fold_count);
+    }
+}
+
+const char *lock_kind(const struct incident_lock *lock, char *text, size_t size)
+{
+    static const struct {
+        unsigned flag;
+        const char *word;
+    } words[] = {
+        {INCIDENT_RECURSIVE, "recursive "},
+        {INCIDENT_ERRORCHECK, "error-checking "},
+        {INCIDENT_ROBUST, "robust "},
+        {INCIDENT_INHERIT, "priority-inheriting "},
+        {INCIDENT_PROTECT, "priority-ceiling "},
+        {INCIDENT_SHARED, "process-shared "},
+        {INCIDENT_PREFERS_WRITERS, "writer-preferring "},
+        {INCIDENT_C11, "C11 "},
+    };
+    static const char *const kinds[] = {
+        [INCIDENT_MUTEX] = "mutex",
+        [INCIDENT_RWLOCK] = "rwlock",
+        [INCIDENT_SPIN] = "spin lock",
+        [INCIDENT_SEMAPHORE] = "semaphore",
+        [INCIDENT_CONDITION] = "condition variable",
+        [INCIDENT_BARRIER] = "barrier",
+        [INCIDENT_THREAD_END] = "thread",
+    };
+    size_t used = 0;
+    text[0] = '\0';
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (lock->flags & words[i].flag && used < size)
+            used += (size_t)snprintf(text + used, size - used, "%s", words[i].word);
+    bool known = lock->kind >= INCIDENT_MUTEX && lock->kind <= INCIDENT_THREAD_END;
+    if (used < size)
+        snprintf(text + used, size - used, "%s", known ? kinds[lock->kind] : "lock");
+    return text;
+}
+
+const char *mode_text(unsigned mode)
+{
+    return mode == INCIDENT_READ ? "for reading" : "";
+}
+
+/* Does somebody hold it only by queueing for it? */
+static bool held_by_queue(const struct report *report, uint32_t lock)
+{
+    for (size_t i = 0; i < report->edge_count; i++) {
+        const struct incident_edge *edge = &report->edges[i].raw;
+        if (edge->lock == lock && edge->mode == INCIDENT_QUEUED && (edge->flags & INCIDENT_WITNESS))
+            return true;
+    }
+    return false;
+}
+
+const char *held_text(const struct report *report, uint32_t lock)
+{
+    switch (report->locks[lock].raw.kind) {
+    case INCIDENT_CONDITION:
+        return "could be signalled by";
+    case INCIDENT_BARRIER:
+        return "not reached by";
+    case INCIDENT_THREAD_END:
+        return "is up to";
+    case INCIDENT_RWLOCK:
+        return held_by_queue(report, lock) ? "held or queued for by" : "held by";
+    default:
+        return "held by";
+    }
+}
+
+const struct report_edge *wait_of(const struct report *report, uint32_t thread)
+{
+    uint32_t wait = report->threads[thread].raw.wait;
+    return wait == INCIDENT_NONE ? NULL : &report->edges[wait];
+}

@@ -1,0 +1,288 @@
+/* Which variable, which element, which member: "accounts[3].lock", from the debugging information
+ * of the module that an address lies in. */
+#include "report/symbol/inside.h"
+
+#include "base/clock.h"
+
+#include <dwarf.h>
+#include <elfutils/libdw.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#define NESTING_MOST 16
+
+/* ------------------------------------------------------------------ what is at an offset */
+
+/* Types that are locks: nobody wants to know which of their members has the address. */
+static bool is_lock_type(const char *name)
+{
+    static const char *const names[] = {
+        "sem_t",
+        "mtx_t",
+        "cnd_t",
+        "mutex",
+        "timed_mutex",
+        "recursive_mutex",
+        "shared_mutex",
+        "spinlock",
+        "recursive_timed_mutex",
+        "thread",
+        "shared_timed_mutex",
+        "condition_variable",
+        "jthread",
+        "thrd_t",
+        "condition_variable_any",
+    };
+    if (!name)
+        return false;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(name, names[i]) == 0)
+            return true;
+    return strncmp(name, "pthread_", 8) == 0;
+}
+
+struct description {
+    char *text;
+    size_t used, size;
+};
+
+__attribute__((format(printf, 2, 3))) static void append(struct description *to, const char *format,
+                                                         ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    int count = vsnprintf(to->text + to->used, to->size - to->used, format, arguments);
+    va_end(arguments);
+    if (count > 0)
+        to->used += (size_t)count < to->size - to->used ? (size_t)count : to->size - to->used - 1;
+}
+
+static bool type_of(Dwarf_Die *die, Dwarf_Die *type)
+{
+    Dwarf_Attribute attribute;
+    return dwarf_attr_integrate(die, DW_AT_type, &attribute) && dwarf_formref_die(&attribute, type);
+}
+
+/* Peels names and qualifiers off; false: it is a lock, look no further. */
+static bool peel(Dwarf_Die *type)
+{
+    for (unsigned depth = 0; depth < NESTING_MOST; depth++) {
+        if (is_lock_type(dwarf_diename(type)))
+            return false;
+        switch (dwarf_tag(type)) {
+        case DW_TAG_typedef:
+        case DW_TAG_const_type:
+        case DW_TAG_volatile_type:
+        case DW_TAG_atomic_type:
+            break;
+        default:
+            return true;
+        }
+        Dwarf_Die inner;
+        if (!type_of(type, &inner))
+            return false;
+        *type = inner;
+    }
+    return false;
+}
+
+static bool member_offset(Dwarf_Die *member, Dwarf_Word *offset)
+{
+    Dwarf_Attribute attribute;
+    *offset = 0;
+    if (!dwarf_attr(member, DW_AT_data_member_location, &attribute))
+        return true; /* of a union */
+    return dwarf_formudata(&attribute, offset) == 0;
+}
+
+/* The member, or base class, that an offset lies in. */
+static bool member_at(Dwarf_Die *type, Dwarf_Word offset, Dwarf_Die *member, Dwarf_Die *its_type,
+                      Dwarf_Word *rest)
+{
+    if (dwarf_child(type, member) != 0)
+        return false;
+    do {
+        Dwarf_Word start, size;
+        int tag = dwarf_tag(member);
+        if ((tag != DW_TAG_member && tag != DW_TAG_inheritance) || !type_of(member, its_type) ||
+            !member_offset(member, &start) || dwarf_aggregate_size(its_type, &size) != 0)
+            continue;
+        if (offset >= start && offset - start < size) {
+            *rest = offset - start;
+            return true;
+        }
+    } while (dwarf_siblingof(member, member) == 0);
+    return false;
+}
+
+/* Lengths of an array's dimensions: how many there are. */
+static unsigned dimensions(Dwarf_Die *array, Dwarf_Word lengths[NESTING_MOST])
+{
+    unsigned count = 0;
+    Dwarf_Die range;
+    if (dwarf_child(array, &range) != 0)
+        return 0;
+    do {
+        Dwarf_Attribute attribute;
+        Dwarf_Word value = 0;
+        if (dwarf_tag(&range) != DW_TAG_subrange_type || count == NESTING_MOST)
+            continue;
+        if (dwarf_formudata(dwarf_attr(&range, DW_AT_count, &attribute), &value) != 0 &&
+            dwarf_formudata(dwarf_attr(&range, DW_AT_upper_bound, &attribute), &value) == 0)
+            value++;
+        lengths[count++] = value;
+    } while (dwarf_siblingof(&range, &range) == 0);
+    return count;
+}
+
+/* Appends the element's indices; false if that cannot be told. */
+static bool element_at(Dwarf_Die *array, Dwarf_Word *offset, Dwarf_Die *element,
+                       struct description *to)
+{
+    Dwarf_Word size, lengths[NESTING_MOST];
+    if (!type_of(array, element) || dwarf_aggregate_size(element, &size) != 0 || size == 0)
+        return false;
+    unsigned count = dimensions(array, lengths);
+    Dwarf_Word index = *offset / size;
+    *offset %= size;
+    for (unsigned i = 0; i < count; i++) {
+        Dwarf_Word stride = 1;
+        for (unsigned k = i + 1; k < count; k++)
+            stride *= lengths[k] ? lengths[k] : 1;
+        append(to, "[%llu]", (unsigned long long)(index / stride));
+        index %= stride;
+    }
+    return count > 0;
+}
+
+/* From a type inwards to the lock at the offset. */
+static void describe(Dwarf_Die type, Dwarf_Word offset, struct description *to)
+{
+    for (unsigned depth = 0; depth < NESTING_MOST && peel(&type); depth++) {
+        Dwarf_Die inner, inner_type;
+        int tag = dwarf_tag(&type);
+        if (tag == DW_TAG_array_type) {
+            if (!element_at(&type, &offset, &inner, to))
+                break;
+            type = inner;
+        } else if (tag == DW_TAG_structure_type || tag == DW_TAG_class_type ||
+                   tag == DW_TAG_union_type) {
+            if (!member_at(&type, offset, &inner, &inner_type, &offset))
+                break;
+            const char *name = dwarf_tag(&inner) == DW_TAG_member ? dwarf_diename(&inner) : NULL;
+            if (name)
+                append(to, ".%s", name);
+            type = inner_type;
+        } else {
+            break;
+        }
+    }
+    if (offset && !is_lock_type(dwarf_diename(&type)))
+        append(to, "+0x%llx", (unsigned long long)offset);
+}
+
+/* ------------------------------------------------------------------ finding the variable */
+
+struct hunt {
+    Dwarf_Addr wanted; /* as the debugging information counts */
+    uint64_t until;    /* give up then */
+    unsigned seen;
+    Dwarf_Die variable;
+    Dwarf_Addr start;
+};
+
+static bool gives_up(struct hunt *hunt)
+{
+    return ++hunt->seen % 1024 == 0 && clock_ns() > hunt->until;
+}
+
+/* A variable at a fixed address that covers the one wanted. */
+static bool covers(struct hunt *hunt, Dwarf_Die *variable)
+{
+    Dwarf_Attribute location, operand;
+    Dwarf_Op *operations;
+    size_t count;
+    Dwarf_Die type;
+    Dwarf_Word size;
+    Dwarf_Addr start;
+    if (!dwarf_attr(variable, DW_AT_location, &location) ||
+        dwarf_getlocation(&location, &operations, &count) != 0 || count != 1)
+        return false;
+    if (operations[0].atom == DW_OP_addr)
+        start = operations[0].number;
+    else if (operations[0].atom != DW_OP_addrx ||
+             dwarf_getlocation_attr(&location, operations, &operand) != 0 ||
+             dwarf_formaddr(&operand, &start) != 0)
+        return false;
+    if (start > hunt->wanted || !type_of(variable, &type) ||
+        dwarf_aggregate_size(&type, &size) != 0 || hunt->wanted - start >= size)
+        return false;
+    hunt->start = start;
+    return true;
+}
+
+/* Variables of a file, a namespace, a function. */
+static bool search(struct hunt *hunt, Dwarf_Die *parent, unsigned depth)
+{
+    Dwarf_Die die;
+    if (depth == NESTING_MOST || dwarf_child(parent, &die) != 0)
+        return false;
+    do {
+        if (gives_up(hunt))
+            return false;
+        switch (dwarf_tag(&die)) {
+        case DW_TAG_variable:
+            if (!covers(hunt, &die))
+                break;
+            hunt->variable = die;
+            return true;
+        case DW_TAG_namespace:
+        case DW_TAG_subprogram:
+        case DW_TAG_lexical_block:
+            if (search(hunt, &die, depth + 1))
+                return true;
+            break;
+        default:
+            break;
+        }
+    } while (dwarf_siblingof(&die, &die) == 0);
+    return false;
+}
+
+static bool find_variable(struct hunt *hunt, Dwfl_Module *module)
+{
+    Dwarf_Addr bias;
+    for (Dwarf_Die *unit = NULL; (unit = dwfl_module_nextcu(module, unit, &bias));) {
+        if (clock_ns() > hunt->until)
+            return false;
+        if (search(hunt, unit, 0))
+            return true;
+    }
+    return false;
+}
+
+bool symbols_variable(struct symbols *symbols, Dwfl_Module *module, uint64_t address, char *name,
+                      size_t size)
+{
+    Dwarf_Addr bias;
+    uint64_t start = clock_ns();
+    if (!symbols->variable_patience_ns || !dwfl_module_getdwarf(module, &bias))
+        return false;
+    struct hunt hunt = {.wanted = address - bias, .until = start + symbols->variable_patience_ns};
+    bool found = find_variable(&hunt, module);
+    uint64_t spent = clock_ns() - start;
+    symbols->variable_patience_ns -=
+        spent < symbols->variable_patience_ns ? spent : symbols->variable_patience_ns;
+    Dwarf_Attribute attribute;
+    Dwarf_Die type;
+    const char *variable =
+        found ? dwarf_formstring(dwarf_attr_integrate(&hunt.variable, DW_AT_name, &attribute))
+              : NULL;
+    if (!variable || !type_of(&hunt.variable, &type))
+        return false;
+    struct description to = {name, 0, size};
+    append(&to, "%s", variable);
+    describe(type, hunt.wanted - hunt.start, &to);
+    return true;
+}

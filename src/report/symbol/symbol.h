@@ -1,0 +1,68 @@
+/* Addresses of a process made readable, from a copy of its memory map: which function, file and
+ * line, through inlining; which variable; who called whom, from a copy of a stack.
+ *
+ * It works on the files the process had mapped, never on the process itself, so it can take its
+ * time and cannot hurt. A file that has been replaced since is left out: no name is better than
+ * a wrong one. Everything handed out lives until symbols_close.
+ */
+#ifndef GORDIAN_REPORT_SYMBOL_SYMBOL_H
+#define GORDIAN_REPORT_SYMBOL_SYMBOL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct symbols;
+
+/* One line of a stack. Without debugging information `file` is NULL; without a symbol `function`
+ * is NULL too, and all there is to say is module + offset. */
+struct frame {
+    const char *function; /* demangled */
+    const char *module;   /* path; NULL: the address is in no file */
+    const char *file;     /* as the compiler was told */
+    const char *folder;   /* where the compiler ran, for a relative `file`; or NULL */
+    uint64_t address;
+    uint64_t offset; /* in the module */
+    unsigned line;   /* 0: unknown */
+    unsigned column;
+    bool inlined; /* into the frame that follows */
+};
+
+/* `maps`: the text of /proc/PID/maps. NULL: out of memory, or no process map at all. */
+struct symbols *symbols_open(const char *maps, size_t size);
+void symbols_close(struct symbols *symbols);
+
+/* The frames at an address, innermost inlined first: at least one, at most `room`. For a return
+ * address look up the byte before it. */
+size_t symbols_frames(struct symbols *symbols, uint64_t address, struct frame *frames, size_t room);
+
+/* Is the address inside the watcher's own library? */
+bool symbols_is_watcher(const struct symbols *symbols, uint64_t address);
+
+enum place {
+    PLACE_UNKNOWN,
+    PLACE_VARIABLE, /* a variable of a module: the name is its, "accounts[3].lock" */
+    PLACE_MODULE,   /* in a module, without a name: "libfoo.so+0x4010" */
+    PLACE_HEAP,     /* the heap that grows with brk */
+    PLACE_STACK,    /* the first thread's stack; those of others are for the caller to know */
+    PLACE_MEMORY,   /* some other memory: the heap's too, mostly */
+};
+
+/* What lives at an address, and its name if it has one ("" otherwise). */
+enum place symbols_place(struct symbols *symbols, uint64_t address, char *name, size_t size);
+
+/* A thread that was stopped: registers by DWARF number, and a copy of its stack. */
+struct stopped {
+    uint64_t known; /* bit r: registers[r] */
+    const uint64_t *registers;
+    uint64_t stack_address;
+    const char *stack;
+    size_t stack_size;
+};
+
+/* The program counters from where it stopped outwards, return addresses already moved back by
+ * one: how many were found, at most `room`; 0 if nothing can be told. */
+size_t symbols_unwind(struct symbols *symbols, const struct stopped *thread, uint64_t *counters,
+                      size_t room);
+
+#endif

@@ -1,0 +1,366 @@
+/* Routes: who may ask, and who answers. */
+#include "serve/http/api.h"
+
+#include "base/reader.h"
+#include "serve/auth/tls.h"
+#include "serve/http/page.h"
+#include "serve/http/sse.h"
+#include "serve/service/metrics.h"
+
+#include <arpa/inet.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#define API_HEADERS                                                                                \
+    "Cache-Control: no-store\r\n"                                                                  \
+    "X-Content-Type-Options: nosniff\r\n"                                                          \
+    "Referrer-Policy: no-referrer\r\n"                                                             \
+    "Cross-Origin-Resource-Policy: same-origin\r\n"                                                \
+    "Content-Security-Policy: default-src 'none'; frame-ancestors 'none'\r\n"
+
+/* ------------------------------------------------------------------ helpers */
+
+int api_fail(struct api_call *call, int status, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(call->message, sizeof call->message, format, arguments);
+    va_end(arguments);
+    return status;
+}
+
+int api_broken(struct api_call *call, const gordian_error *error)
+{
+    int status = error->status == GORDIAN_INPUT ? 400 : 503;
+    return api_fail(call, status, "%.200s", error->message);
+}
+
+bool api_number(const struct api_call *call, const char *key, uint64_t fallback, uint64_t most,
+                uint64_t *value)
+{
+    const char *why, *text = http_query(call->request, key);
+    *value = fallback;
+    if (text && *text && !parse_u64(text, strlen(text), value, &why))
+        return false;
+    if (*value > most)
+        *value = most;
+    return true;
+}
+
+bool api_flag(const struct api_call *call, const char *key)
+{
+    const char *text = http_query(call->request, key);
+    return text &&
+           (strcmp(text, "1") == 0 || strcmp(text, "true") == 0 || strcmp(text, "yes") == 0);
+}
+
+const char *api_process(const struct served *served, uint32_t process, char *buffer)
+{
+    const char *name = served_process_name(served, process, buffer);
+    if (name && *name)
+        return name;
+    snprintf(buffer, API_LABEL, "#%u", process);
+    return buffer;
+}
+
+const char *api_resource(const struct served *served, uint32_t resource, char *buffer)
+{
+    const char *name = served_resource_name(served, resource, buffer);
+    if (name && *name)
+        return name;
+    snprintf(buffer, API_LABEL, "#%u", resource);
+    return buffer;
+}
+
+/* ------------------------------------------------------------------ who may ask */
+
+static bool is_address(const char *name)
+{
+    unsigned char address[sizeof(struct in6_addr)];
+    return inet_pton(AF_INET, name, address) == 1 || inet_pton(AF_INET6, name, address) == 1;
+}
+
+static bool ends_in(const char *text, const char *end)
+{
+    size_t length = strlen(text), end_length = strlen(end);
+    return length >= end_length && strcasecmp(text + length - end_length, end) == 0;
+}
+
+/* Without tokens a page of somebody else's, open in a browser on this machine, must not get at the
+ * service by giving its own name our address: only names that nobody can redirect are answered. */
+static bool is_our_host(const struct http_request *request)
+{
+    char name[256];
+    if (!request->host)
+        return true; /* HTTP/1.0: not a browser */
+    if (!http_host_name(request->host, name, sizeof name))
+        return false;
+    return is_address(name) || strcasecmp(name, "localhost") == 0 || ends_in(name, ".localhost");
+}
+
+/* Did a page of our own send this, if a browser did at all? */
+static bool is_our_origin(const struct http_request *request)
+{
+    const char *origin = request->origin;
+    if (!origin)
+        return true;
+    const char *host = strstr(origin, "://");
+    return host && request->host && strcasecmp(host + 3, request->host) == 0;
+}
+
+/* Does a browser say that somebody else's page has it ask this? That page would not get to see the
+ * answer, but could hold as many streams open as there may be. A link that is followed is fine. */
+static bool is_strange(const struct http_request *request)
+{
+    const char *site = request->fetch_site, *dest = request->fetch_dest;
+    if (!site || strcmp(site, "same-origin") == 0 || strcmp(site, "none") == 0)
+        return false;
+    return request->method == HTTP_POST || !dest || strcmp(dest, "document") != 0;
+}
+
+static enum auth_rights rights_of(const struct api *api, const struct http_request *request)
+{
+    size_t length;
+    if (!auth_required(api->auth))
+        return AUTH_WRITE;
+    const char *token = http_bearer(request->authorization);
+    if (token)
+        return auth_token(api->auth, token, strlen(token), NULL);
+    const char *cookie = http_cookie(request->cookie, API_COOKIE, &length);
+    if (cookie)
+        return auth_cookie(api->auth, cookie, length, service_steady(api->service));
+    return AUTH_NONE;
+}
+
+/* 0, or why not. */
+static int may_ask(struct api_call *call)
+{
+    const struct http_request *request = call->request;
+    if (!auth_required(call->api->auth) && !is_our_host(request))
+        return api_fail(call, 421,
+                        "this service has no tokens and answers only to addresses and to "
+                        "'localhost', not to '%.100s'",
+                        request->host);
+    if (!http_bearer(request->authorization) &&
+        (is_strange(request) || (request->method == HTTP_POST && !is_our_origin(request))))
+        return api_fail(call, 403, "a page of another origin may not ask this");
+    if (rights_of(call->api, request) == AUTH_NONE)
+        return api_fail(call, 401, "a token is needed: 'Authorization: Bearer TOKEN', or log in");
+    return 0;
+}
+
+/* ------------------------------------------------------------------ login */
+
+int api_logout(struct api_call *call)
+{
+    size_t length;
+    const char *cookie = http_cookie(call->request->cookie, API_COOKIE, &length);
+    if (cookie)
+        auth_logout(call->api->auth, cookie, length);
+    snprintf(call->headers, sizeof call->headers,
+             "Set-Cookie: " API_COOKIE "=; Path=/; HttpOnly; SameSite=Strict; Max-Age=0\r\n");
+    struct json json;
+    json_begin(&json, &call->out);
+    json_end(&json);
+    return 200;
+}
+
+/* ------------------------------------------------------------------ routes */
+
+/* The message of a 405 is what there is instead. */
+static int wrong_method(struct api_call *call, bool post)
+{
+    return api_fail(call, 405, "%s", post ? "POST" : "GET, HEAD");
+}
+
+static int below_system(struct api_call *call)
+{
+    const struct http_request *request = call->request;
+    const char *name = request->segments[3], *what = request->segments[4];
+    bool post = request->method == HTTP_POST;
+    static const struct {
+        const char *what;
+        bool post;
+        int (*answer)(struct api_call *call);
+    } routes[] = {
+        {"graph", false, api_graph},
+        {"chain", false, api_chain},
+        {"what-if", true, api_what_if},
+    };
+    call->system = service_find(call->api->service, name, strlen(name));
+    for (size_t i = 0; i < sizeof routes / sizeof *routes; i++) {
+        if (strcmp(routes[i].what, what) != 0)
+            continue;
+        if (routes[i].post != post)
+            return wrong_method(call, routes[i].post);
+        if (!call->system)
+            return api_fail(call, 404, "there is no system '%.100s'", name);
+        return routes[i].answer(call);
+    }
+    return api_fail(call, 404, "systems have 'graph', 'chain' and 'what-if'");
+}
+
+/* What stands behind /api/v1/ */
+static int route(struct api_call *call)
+{
+    const struct http_request *request = call->request;
+    const char *const *segments = request->segments;
+    size_t count = request->segment_count;
+    bool post = request->method == HTTP_POST;
+    static const struct {
+        const char *name;
+        bool post;
+        int (*answer)(struct api_call *call);
+    } routes[] = {
+        {"systems", false, api_systems}, {"incidents", false, api_incidents},
+        {"rates", false, api_rates},     {"login", true, api_login},
+        {"logout", true, api_logout},
+    };
+    if (count == 5 && strcmp(segments[2], "systems") == 0)
+        return below_system(call);
+    if (count == 4 && strcmp(segments[2], "incidents") == 0)
+        return post ? wrong_method(call, false) : api_incident(call, segments[3]);
+    for (size_t i = 0; count == 3 && i < sizeof routes / sizeof *routes; i++) {
+        if (strcmp(routes[i].name, segments[2]) != 0)
+            continue;
+        if (routes[i].post != post)
+            return wrong_method(call, routes[i].post);
+        return routes[i].answer(call);
+    }
+    return api_fail(call, 404, "there is nothing at '%.100s'", request->path);
+}
+
+/* ------------------------------------------------------------------ the page */
+
+static void reply_page(struct http_connection *connection, const struct http_request *request)
+{
+    const struct page_file *file = page_find(request->path);
+    char headers[1500];
+    size_t used = 0;
+    if (!file && strcmp(request->path, "/") != 0) {
+        http_reply_error(connection, 404, "there is nothing at '%.100s'", request->path);
+        return;
+    }
+    for (const struct page_header *each = page_headers(file); each->name; each++) {
+        int length =
+            snprintf(headers + used, sizeof headers - used, "%s: %s\r\n", each->name, each->value);
+        if (length < 0 || used + (size_t)length >= sizeof headers - 200) {
+            http_reply_error(connection, 500, "the page's headers are too long");
+            return;
+        }
+        used += (size_t)length;
+    }
+    if (!file) {
+        const char *text = page_missing();
+        http_reply_static(connection, 200, "text/html; charset=utf-8", headers, text, strlen(text));
+        return;
+    }
+    bool zipped = file->zipped && page_takes_gzip(request->accept_encoding);
+    snprintf(headers + used, sizeof headers - used, "ETag: %s\r\n%s",
+             zipped ? file->etag_zipped : file->etag, zipped ? "Content-Encoding: gzip\r\n" : "");
+    if (page_is_fresh(file, request->if_none_match))
+        http_reply_static(connection, 304, NULL, headers, "", 0);
+    else
+        http_reply_static(connection, 200, file->type, headers, zipped ? file->zipped : file->plain,
+                          zipped ? file->zipped_size : file->plain_size);
+}
+
+/* ------------------------------------------------------------------ health, metrics, the stream */
+
+static void reply_text(struct http_connection *connection, int status, const char *text)
+{
+    struct output out;
+    output_open(&out, -1);
+    output_format(&out, "%s\n", text);
+    http_reply(connection, status, "text/plain; charset=utf-8", API_HEADERS, &out);
+}
+
+/* For whoever has to know whether we live: no token, and nothing to learn. */
+static bool reply_health(const struct api *api, struct http_connection *connection,
+                         const struct http_request *request)
+{
+    const char *why = "";
+    if (strcmp(request->path, "/healthz") == 0)
+        reply_text(connection, 200, "ok");
+    else if (strcmp(request->path, "/readyz") != 0)
+        return false;
+    else if (api->ready(api->ready_context, &why))
+        reply_text(connection, 200, "ready");
+    else
+        reply_text(connection, 503, why);
+    return true;
+}
+
+/* Needs the rights of its own kind, and answers on its own. */
+static bool reply_other(struct api_call *call, struct http_connection *connection)
+{
+    const struct http_request *request = call->request;
+    bool metrics = strcmp(request->path, "/metrics") == 0;
+    bool stream = strcmp(request->path, "/api/v1/stream") == 0;
+    if ((!metrics && !stream) || request->method == HTTP_POST)
+        return false;
+    if (stream && request->method == HTTP_GET) {
+        sse_begin(call->api->sse, connection, http_query(request, "system"));
+        return true;
+    }
+    struct output out;
+    output_open(&out, -1);
+    if (metrics)
+        metrics_write(call->api, &out);
+    http_reply(connection, 200,
+               metrics ? "text/plain; version=0.0.4; charset=utf-8" : "text/event-stream",
+               API_HEADERS, &out);
+    return true;
+}
+
+static void reply_api(struct api_call *call, struct http_connection *connection)
+{
+    char headers[sizeof call->headers + sizeof API_HEADERS];
+    output_open(&call->out, -1);
+    int status = route(call);
+    if (status != 200) {
+        output_close(&call->out);
+        if (status == 405)
+            http_reply_method(connection, call->message);
+        else
+            http_reply_error(connection, status, "%s", call->message);
+        return;
+    }
+    snprintf(headers, sizeof headers, "%s%s", API_HEADERS, call->headers);
+    http_reply(connection, 200, "application/json", headers, &call->out);
+}
+
+void api_handle(void *context, struct http_connection *connection,
+                const struct http_request *request, const char *body, size_t length)
+{
+    struct api *api = context;
+    struct api_call call = {.api = api, .request = request, .body = body, .length = length};
+    bool is_api = request->segment_count > 2 && strcmp(request->segments[0], "api") == 0 &&
+                  strcmp(request->segments[1], "v1") == 0;
+    bool is_metrics = strcmp(request->path, "/metrics") == 0;
+    bool is_login =
+        is_api && request->segment_count == 3 &&
+        (strcmp(request->segments[2], "login") == 0 || strcmp(request->segments[2], "logout") == 0);
+    if (request->method == HTTP_OTHER) {
+        http_reply_method(connection, "GET, HEAD, POST");
+        return;
+    }
+    if (!is_api && !is_metrics) {
+        if (request->method == HTTP_POST)
+            http_reply_method(connection, "GET, HEAD");
+        else if (!reply_health(api, connection, request))
+            reply_page(connection, request);
+        return;
+    }
+    int status = may_ask(&call);
+    if (status == 401 && is_login)
+        status = 0;
+    if (status) {
+        http_reply_error(connection, status, "%s", call.message);
+        return;
+    }
+    if (!reply_other(&call, connection))
+        reply_api(&call, connection);
+}

@@ -1,0 +1,56 @@
+/* What http.c (connections and requests) and http/reply.c (answers) share. */
+#ifndef GORDIAN_SERVE_HTTP_INSIDE_H
+#define GORDIAN_SERVE_HTTP_INSIDE_H
+
+#include "serve/http/http.h"
+
+#include <event2/buffer.h>
+#include <event2/bufferevent.h>
+#include <event2/event.h>
+#include <event2/listener.h>
+
+#define LISTENERS_MAX 16
+
+enum http_state {
+    HTTP_READING,   /* a request, or waiting for one; answers may still be on their way out */
+    HTTP_CLOSING,   /* the last answer is on its way out */
+    HTTP_LINGERING, /* it is out; waiting for the client to see that */
+    HTTP_STREAMING,
+};
+
+struct http_connection {
+    struct httpd *http;
+    struct http_connection *next, *previous;
+    struct bufferevent *bev;
+    struct event *timer;
+    enum http_state state;
+    bool fresh;           /* has not sent anything since the last answer, or at all */
+    bool answered;        /* the request being handled */
+    bool keep_alive;      /* ... and then go on */
+    bool head_only;       /* HEAD: no body */
+    bool doomed;          /* to be freed when the timer fires, at once */
+    uint64_t since;       /* when it was accepted, or its request began: ms */
+    size_t seen;          /* of the head, while looking for its end */
+    size_t head_length;   /* 0: not known yet */
+    uint64_t body_length; /* when the head is known */
+    void (*gone)(void *); /* of a stream */
+    void *gone_context;
+};
+
+struct httpd {
+    gordian_allocator memory;
+    struct httpd_options options;
+    struct evconnlistener *listeners[LISTENERS_MAX];
+    size_t listener_count;
+    struct event *pause;            /* accepts again after descriptors ran out */
+    struct http_connection *newest; /* list of all */
+    struct http_request request;    /* the one being handled */
+    struct httpd_figures figures;
+};
+
+/* Starts the clock that fits what the connection waits for now. */
+void http_rearm(struct http_connection *connection);
+/* The connection ends when control is back in the loop. */
+void http_doom(struct http_connection *connection);
+
+#endif

@@ -1,0 +1,248 @@
+#include "serve/http/metrics_rates.h"
+
+#include "base/bits.h"
+#include "base/clock.h"
+#include "base/memory.h"
+
+#include <string.h>
+
+#define SECOND_MS 1000
+#define CHEAP_NS  2000000 /* finding who is deadlocked in this time costs nothing */
+#define DEAD_PART 50      /* otherwise it takes at most this part of all time */
+
+void rates_init(struct rates *rates, struct service *service)
+{
+    *rates = (struct rates){
+        .memory = memory_allocator(NULL),
+        .service = service,
+        .next_at = service_steady(service) + SECOND_MS,
+        .before = service->counters.latency,
+    };
+}
+
+void rates_free(struct rates *rates)
+{
+    for (size_t i = 0; i < rates->system_room; i++) {
+        if (rates->systems[i])
+            memory_free(&rates->memory, rates->systems[i]->dead);
+        memory_free(&rates->memory, rates->systems[i]);
+    }
+    memory_free(&rates->memory, rates->systems);
+    rates->systems = NULL;
+    rates->system_room = 0;
+}
+
+const struct rates_system *rates_of(const struct rates *rates, const struct served *served)
+{
+    if (served->slot >= rates->system_room)
+        return NULL;
+    const struct rates_system *system = rates->systems[served->slot];
+    return system && system->served == served && system->opened == served->opened ? system : NULL;
+}
+
+uint64_t rates_oldest(const struct rates_system *system)
+{
+    return system->oldest != GORDIAN_NONE ? system->oldest_since : system->best_since;
+}
+
+uint32_t rates_deadlocked(const struct rates_system *system)
+{
+    return system->served->incident_count ? system->deadlocked : 0;
+}
+
+/* ------------------------------------------------------------------ one system */
+
+static void forget(struct rates_system *system, const struct served *served)
+{
+    *system = (struct rates_system){
+        .dead = system->dead,
+        .dead_room = system->dead_room,
+        .served = served,
+        .opened = served->opened,
+        .events = served->seq,
+        .incidents = served->counters.incidents,
+        .dead_seq = UINT64_MAX,
+        .oldest = GORDIAN_NONE,
+        .best = GORDIAN_NONE,
+    };
+}
+
+/* The record for a system, made anew for one that has come. NULL: no memory. */
+static struct rates_system *record_of(struct rates *rates, const struct served *served)
+{
+    if (!memory_grow_zeroed(&rates->memory, &rates->systems, &rates->system_room,
+                            (size_t)served->slot + 1, sizeof(struct rates_system *)))
+        return NULL;
+    struct rates_system **place = &rates->systems[served->slot];
+    if (!*place) {
+        *place = memory_zeroed(&rates->memory, sizeof **place);
+        if (*place)
+            forget(*place, served);
+    } else if ((*place)->served != served || (*place)->opened != served->opened) {
+        forget(*place, served);
+    }
+    return *place;
+}
+
+static bool waits_since(const struct served *served, uint32_t process, uint64_t since)
+{
+    return process < served->process_room && since != 0 &&
+           served->processes[process].since == since;
+}
+
+static void find_oldest(struct rates_system *system, const struct served *served)
+{
+    if (system->oldest != GORDIAN_NONE) {
+        if (waits_since(served, system->oldest, system->oldest_since))
+            return;
+        system->oldest = system->best = GORDIAN_NONE;
+        system->best_since = 0;
+        system->scan = 0;
+    }
+    if (served->waiting == 0) {
+        system->best = GORDIAN_NONE;
+        system->best_since = 0;
+        system->scan = 0;
+        return;
+    }
+    uint32_t limit = served->process_room;
+    if (system->scan > limit)
+        system->scan = 0;
+    uint32_t end = limit - system->scan > RATES_SCAN ? system->scan + RATES_SCAN : limit;
+    if (!waits_since(served, system->best, system->best_since)) {
+        system->best = GORDIAN_NONE;
+        system->best_since = 0;
+    }
+    for (uint32_t i = system->scan; i < end; i++) {
+        uint64_t since = served->processes[i].since;
+        if (since && (!system->best_since || since < system->best_since)) {
+            system->best = i;
+            system->best_since = since;
+        }
+    }
+    system->scan = end;
+    if (end == limit) {
+        system->oldest = system->best;
+        system->oldest_since = system->best_since;
+        system->scan = 0;
+    }
+}
+
+/* Nobody who does not wait is deadlocked, whatever was found some time ago. */
+static void drop_running(struct rates_system *system, const struct served *served)
+{
+    system->deadlocked = 0;
+    for (size_t word = 0; word < system->dead_words; word++)
+        for (uint64_t bits = system->dead[word]; bits; bits &= bits - 1) {
+            uint32_t process = (uint32_t)(word * 64 + (size_t)__builtin_ctzll(bits));
+            if (process < served->process_room && served->processes[process].since)
+                system->deadlocked++;
+            else
+                bits_clear(system->dead, process);
+        }
+}
+
+static void find_dead(struct rates *rates, struct rates_system *system, const struct served *served)
+{
+    const uint32_t *list;
+    size_t count, words = bits_words(served_process_limit(served)) + 1;
+    uint64_t now = clock_ns();
+    if (system->dead_cost_ns > CHEAP_NS && now < system->dead_next_ns) {
+        drop_running(system, served);
+        return;
+    }
+    if (!memory_grow(&rates->memory, &system->dead, &system->dead_room, words,
+                     sizeof *system->dead) ||
+        gordian_deadlocked(served->system, &list, &count, NULL) != GORDIAN_OK)
+        return;
+    memset(system->dead, 0, words * sizeof *system->dead);
+    for (size_t i = 0; i < count; i++)
+        bits_set(system->dead, list[i]);
+    system->dead_words = words;
+    system->deadlocked = (uint32_t)count;
+    system->dead_seq = served->seq;
+    system->dead_cost_ns = clock_ns() - now;
+    system->dead_next_ns = now + system->dead_cost_ns * DEAD_PART;
+}
+
+uint32_t rates_dead(struct rates *rates, const struct served *served, const uint64_t **set,
+                    size_t *words)
+{
+    struct rates_system *system = record_of(rates, served);
+    *words = 0;
+    *set = NULL;
+    if (!system)
+        return 0;
+    if (!served->system || served->incident_count == 0) {
+        system->dead_words = 0;
+        system->deadlocked = 0;
+        system->dead_seq = UINT64_MAX;
+    } else if (system->dead_seq != served->seq) {
+        find_dead(rates, system, served);
+    }
+    *set = system->dead;
+    *words = system->dead_words;
+    return system->deadlocked;
+}
+
+/* ------------------------------------------------------------------ samples */
+
+static uint32_t rise(uint64_t now, uint64_t *before)
+{
+    uint64_t difference = now - *before;
+    *before = now;
+    return difference > UINT32_MAX ? UINT32_MAX : (uint32_t)difference;
+}
+
+static void sample(struct rates *rates)
+{
+    struct service *service = rates->service;
+    struct metrics_histogram *latency = &service->counters.latency;
+    struct rate all = {
+        .at = service_now(service),
+        .p50_us = (float)(metrics_quantile(latency, &rates->before, 0.5) / 1e3),
+        .p99_us = (float)(metrics_quantile(latency, &rates->before, 0.99) / 1e3),
+    };
+    size_t place = rates->next % RATES_SECONDS;
+    for (uint32_t i = 0; i < service->system_limit; i++) {
+        const struct served *served = service->systems[i];
+        struct rates_system *system = served ? record_of(rates, served) : NULL;
+        if (!system)
+            continue;
+        struct rate one = all;
+        one.events = rise(served->seq, &system->events);
+        one.deadlocks = rise(served->counters.incidents, &system->incidents);
+        one.waiting = served->waiting;
+        system->seconds[place] = one;
+        all.events += one.events;
+        all.deadlocks += one.deadlocks;
+        all.waiting += one.waiting;
+    }
+    rates->seconds[place] = all;
+    rates->before = *latency;
+    rates->next++;
+}
+
+bool rates_tick(struct rates *rates)
+{
+    struct service *service = rates->service;
+    const uint64_t *dead;
+    size_t words;
+    for (uint32_t i = 0; i < service->system_limit; i++) {
+        const struct served *served = service->systems[i];
+        struct rates_system *system = served ? record_of(rates, served) : NULL;
+        if (!system)
+            continue;
+        find_oldest(system, served);
+        rates_dead(rates, served, &dead, &words);
+    }
+    uint64_t now = service_steady(service);
+    if (now < rates->next_at)
+        return false;
+    /* After a standstill, one sample for all of it. */
+    rates->next_at += SECOND_MS;
+    if (rates->next_at <= now)
+        rates->next_at = now + SECOND_MS;
+    sample(rates);
+    return true;
+}

@@ -1,0 +1,27 @@
+#include "serve/served/recent.h"
+
+#define RECENT_MIN 256u
+
+void recent_free(struct recent *recent, const gordian_allocator *memory)
+{
+    memory_free(memory, recent->items);
+    *recent = (struct recent){0};
+}
+
+void recent_grow(struct recent *recent, const gordian_allocator *memory)
+{
+    if (recent->room == RECENT_MAX || recent->written < recent->room)
+        return;
+    uint32_t room = recent->room ? recent->room * 2 : RECENT_MIN;
+    struct recent_item *items = memory_alloc(memory, room * sizeof *items);
+    if (!items)
+        return;
+    /* What was counted before there was any room cannot be had any more; kind 0 says so. */
+    for (uint32_t i = 0; i < room; i++)
+        items[i] = (struct recent_item){0};
+    for (uint64_t i = recent_first(recent); recent->room && i < recent->written; i++)
+        items[i & (room - 1)] = *recent_at(recent, i);
+    memory_free(memory, recent->items);
+    recent->items = items;
+    recent->room = room;
+}

@@ -1,0 +1,699 @@
+/* A served system: opening, configuration, names, owners, edges. Events: served/feed.c. */
+#include "serve/served/served.h"
+
+#include "avoid/bank.h"
+#include "base/error.h"
+#include "base/reader.h"
+#include "detect/system.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define KEEP_WANTS 16
+
+/* ------------------------------------------------------------------ configuration */
+
+void served_config_init(struct served_config *config, enum served_kind kind)
+{
+    *config = (struct served_config){
+        .kind = kind,
+        .engine = "auto",
+        .on_loss = SERVED_DROP,
+        .queue = true,
+        .patience = 16,
+    };
+}
+
+static gordian_status bad_option(const struct word *word, const char *expected,
+                                 gordian_error *error)
+{
+    int length = word->length < 60 ? (int)word->length : 60;
+    return fail_at(error, GORDIAN_INPUT, 0, word->column, "'%.*s': expected %s", length, word->text,
+                   expected);
+}
+
+static bool one_of(const struct word *value, const char *first, const char *second, bool *is_first)
+{
+    *is_first = word_is(value, first);
+    return *is_first || word_is(value, second);
+}
+
+static gordian_status set_engine(struct served_config *config, const struct word *word,
+                                 const struct word *value, gordian_error *error)
+{
+    if (value->length == 0 || value->length >= sizeof config->engine)
+        return bad_option(word, "the name of an engine", error);
+    memcpy(config->engine, value->text, value->length);
+    config->engine[value->length] = '\0';
+    return GORDIAN_OK;
+}
+
+static gordian_status set_recover(struct served_config *config, const struct word *word,
+                                  const struct word *value, gordian_error *error)
+{
+    char text[16] = "";
+    if (config->kind != SERVED_DETECT)
+        return bad_option(word, "no recover= of a system that avoids deadlocks", error);
+    if (value->length < sizeof text)
+        memcpy(text, value->text, value->length);
+    if (strcmp(text, "none") == 0)
+        config->recover = 0;
+    else if (!gordian_policy_parse(text, &config->recover))
+        return bad_option(word, "recover= none, youngest, oldest, cheapest, priority, fewest-held",
+                          error);
+    return GORDIAN_OK;
+}
+
+static gordian_status set_bank_option(struct served_config *config, const struct word *word,
+                                      const struct word *name, const struct word *value,
+                                      gordian_error *error)
+{
+    const char *why;
+    uint64_t number;
+    if (config->kind != SERVED_AVOID)
+        return bad_option(word, "queue= and patience= only of a system that avoids deadlocks",
+                          error);
+    if (word_is(name, "queue"))
+        return one_of(value, "yes", "no", &config->queue) ? GORDIAN_OK
+                                                          : bad_option(word, "yes or no", error);
+    if (!parse_u64(value->text, value->length, &number, &why) || number > UINT32_MAX)
+        return bad_option(word, "patience= and a number", error);
+    config->patience = (uint32_t)number;
+    return GORDIAN_OK;
+}
+
+static gordian_status set_option(struct served_config *config, const struct word *word,
+                                 gordian_error *error)
+{
+    struct word name, value;
+    bool drop;
+    word_split(word, &name, &value);
+    if (!value.text)
+        return bad_option(word, "key=value", error);
+    if (word_is(&name, "engine"))
+        return set_engine(config, word, &value, error);
+    if (word_is(&name, "recover"))
+        return set_recover(config, word, &value, error);
+    if (word_is(&name, "queue") || word_is(&name, "patience"))
+        return set_bank_option(config, word, &name, &value, error);
+    if (!word_is(&name, "on-loss"))
+        return bad_option(word, "engine=, on-loss=, recover=, queue= or patience=", error);
+    if (!one_of(&value, "drop", "keep", &drop))
+        return bad_option(word, "on-loss= drop or keep", error);
+    config->on_loss = drop ? SERVED_DROP : SERVED_KEEP;
+    return GORDIAN_OK;
+}
+
+gordian_status served_config_parse(struct served_config *config, const char *text, size_t length,
+                                   gordian_error *error)
+{
+    struct served_config next = *config;
+    for (size_t at = 0; at < length;) {
+        size_t start = at;
+        while (at < length && text[at] != ' ' && text[at] != '\t')
+            at++;
+        struct word word = {text + start, (uint32_t)(at - start), (uint32_t)start + 1};
+        gordian_status status = word.length ? set_option(&next, &word, error) : GORDIAN_OK;
+        if (status)
+            return status;
+        at++;
+    }
+    *config = next;
+    return GORDIAN_OK;
+}
+
+const char *served_config_text(const struct served_config *config,
+                               char buffer[SERVED_CONFIG_TEXT_MAX])
+{
+    int used = snprintf(buffer, SERVED_CONFIG_TEXT_MAX, "engine=%s on-loss=%s", config->engine,
+                        config->on_loss == SERVED_DROP ? "drop" : "keep");
+    size_t left = SERVED_CONFIG_TEXT_MAX - (size_t)used;
+    if (config->kind == SERVED_DETECT)
+        snprintf(buffer + used, left, " recover=%s",
+                 config->recover ? gordian_policy_text(config->recover) : "none");
+    else
+        snprintf(buffer + used, left, " queue=%s patience=%u", config->queue ? "yes" : "no",
+                 config->patience);
+    return buffer;
+}
+
+bool served_config_equal(const struct served_config *left, const struct served_config *right)
+{
+    char a[SERVED_CONFIG_TEXT_MAX], b[SERVED_CONFIG_TEXT_MAX];
+    return left->kind == right->kind &&
+           strcmp(served_config_text(left, a), served_config_text(right, b)) == 0;
+}
+
+/* ------------------------------------------------------------------ opening */
+
+static gordian_status open_engine(struct served *served, gordian_error *error)
+{
+    if (served->config.kind == SERVED_DETECT) {
+        gordian_options options;
+        gordian_options_init(&options);
+        options.engine = served->config.engine;
+        options.allocator = &served->memory;
+        return gordian_open(&served->system, &options, error);
+    }
+    gordian_bank_options options;
+    gordian_bank_options_init(&options);
+    options.engine = served->config.engine;
+    options.allocator = &served->memory;
+    options.queue = served->config.queue;
+    options.patience = served->config.patience;
+    return gordian_bank_open(&served->bank, &options, error);
+}
+
+gordian_status served_open(struct served **out, const char *name, size_t length,
+                           const struct served_config *config, const gordian_allocator *allocator,
+                           gordian_error *error)
+{
+    const char *why;
+    *out = NULL;
+    if (!names_valid(name, length, &why))
+        return fail(error, GORDIAN_INPUT, "the name of a system: %s", why);
+    gordian_allocator memory = memory_allocator(allocator);
+    struct served *served = memory_zeroed(&memory, sizeof *served);
+    if (!served)
+        return fail_memory(error);
+    served->memory = memory;
+    served->config = *config;
+    served->opener.session = GORDIAN_NONE;
+    memcpy(served->name, name, length);
+    gordian_answer_init(&served->answer, GORDIAN_VERDICT_ONLY);
+    gordian_status status = open_engine(served, error);
+    if (status) {
+        served_close(served);
+        return status;
+    }
+    *out = served;
+    return GORDIAN_OK;
+}
+
+void served_close(struct served *served)
+{
+    if (!served)
+        return;
+    gordian_allocator memory = served->memory;
+    gordian_close(served->system);
+    gordian_answer_free(&served->answer);
+    if (served->bank)
+        gordian_bank_close(served->bank);
+    for (uint32_t i = 0; i < served->process_room; i++)
+        memory_free(&memory, served->processes[i].wants);
+    for (uint32_t i = 0; i < served->incident_count; i++)
+        memory_free(&memory, served->incidents[i].members);
+    memory_free(&memory, served->processes);
+    memory_free(&memory, served->adders);
+    memory_free(&memory, served->incidents);
+    memory_free(&memory, served->edges);
+    memory_free(&memory, served->served_list);
+    recent_free(&served->recent, &memory);
+    memory_free(&memory, served);
+}
+
+const char *served_engine(const struct served *served)
+{
+    return served->system ? gordian_engine_name(served->system)
+                          : gordian_bank_engine_name(served->bank);
+}
+
+const char *served_note(const struct served *served, char *buffer, size_t size)
+{
+    const char *note = served->system ? gordian_engine_note(served->system)
+                                      : gordian_bank_engine_note(served->bank, buffer, size);
+    return note && *note ? note : NULL;
+}
+
+/* ------------------------------------------------------------------ names */
+
+uint32_t served_find_process(const struct served *served, const char *name, size_t length)
+{
+    return served->system ? gordian_find_process(served->system, name, length)
+                          : gordian_bank_find_process(served->bank, name, length);
+}
+
+uint32_t served_find_resource(const struct served *served, const char *name, size_t length)
+{
+    return served->system ? gordian_find_resource(served->system, name, length)
+                          : gordian_bank_find_resource(served->bank, name, length);
+}
+
+const char *served_process_name(const struct served *served, uint32_t process, char *buffer)
+{
+    return served->system ? gordian_process_name(served->system, process)
+                          : gordian_bank_process_name(served->bank, process, buffer);
+}
+
+const char *served_resource_name(const struct served *served, uint32_t resource, char *buffer)
+{
+    return served->system ? gordian_resource_name(served->system, resource)
+                          : gordian_bank_resource_name(served->bank, resource, buffer);
+}
+
+uint32_t served_process_limit(const struct served *served)
+{
+    return served->system ? gordian_process_limit(served->system)
+                          : gordian_bank_process_limit(served->bank);
+}
+
+uint32_t served_resource_limit(const struct served *served)
+{
+    return served->system ? gordian_resource_limit(served->system)
+                          : gordian_bank_resource_limit(served->bank);
+}
+
+uint64_t served_units(const struct served *served, uint32_t resource)
+{
+    return served->system ? gordian_units(served->system, resource)
+                          : gordian_bank_units(served->bank, resource);
+}
+
+uint64_t served_free_units(const struct served *served, uint32_t resource)
+{
+    return served->system ? gordian_free_units(served->system, resource)
+                          : gordian_bank_free_units(served->bank, resource);
+}
+
+bool served_is_waiting(const struct served *served, uint32_t process)
+{
+    return served->system ? gordian_is_waiting(served->system, process)
+                          : gordian_bank_is_waiting(served->bank, process);
+}
+
+/* ------------------------------------------------------------------ records of processes */
+
+static const struct served_process fresh = {
+    .owner = GORDIAN_NONE, .next = GORDIAN_NONE, .prev = GORDIAN_NONE, .incident = GORDIAN_NONE};
+
+gordian_status served_reserve(struct served *served, uint32_t process, gordian_error *error)
+{
+    uint32_t old = served->process_room;
+    if (process < old)
+        return GORDIAN_OK;
+    if (!memory_grow32(&served->memory, &served->processes, &served->process_room, process + 1,
+                       sizeof *served->processes))
+        return fail_memory(error);
+    for (uint32_t i = old; i < served->process_room; i++)
+        served->processes[i] = fresh;
+    return GORDIAN_OK;
+}
+
+/* Its id may come back: keeps only the room it has for wants, if that is little. */
+static void forget_record(struct served *served, uint32_t process)
+{
+    struct served_process *record = &served->processes[process];
+    struct served_process next = fresh;
+    if (record->want_room > KEEP_WANTS) {
+        memory_free(&served->memory, record->wants);
+    } else {
+        next.wants = record->wants;
+        next.want_room = record->want_room;
+    }
+    *record = next;
+}
+
+bool served_reserve_adder(struct served *served)
+{
+    static const struct served_owner nobody = {.session = GORDIAN_NONE};
+    uint32_t old = served->adder_room;
+    if (!memory_grow32(&served->memory, &served->adders, &served->adder_room,
+                       served_resource_limit(served) + 1, sizeof *served->adders))
+        return false;
+    for (uint32_t i = old; i < served->adder_room; i++)
+        served->adders[i] = nobody;
+    return true;
+}
+
+static gordian_status restore_wants(struct served *served, uint32_t process, gordian_error *error)
+{
+    struct served_process *record = &served->processes[process];
+    const gordian_edge *edges = NULL;
+    size_t count = 0;
+    gordian_status status = served_edges(served, SERVED_WANTED, process, &edges, &count, error);
+    if (status)
+        return status;
+    if (count > 1 && !memory_grow32(&served->memory, &record->wants, &record->want_room,
+                                    (uint32_t)count, sizeof *record->wants))
+        return fail_memory(error);
+    record->want_count = (uint32_t)count;
+    for (size_t i = 0; i < count; i++)
+        *(count == 1 ? &record->want : &record->wants[i]) =
+            (gordian_want){edges[i].units, edges[i].resource};
+    return GORDIAN_OK;
+}
+
+gordian_status served_restored(struct served *served, gordian_error *error)
+{
+    char buffer[GORDIAN_NAME_MAX + 1];
+    uint32_t limit = served_process_limit(served);
+    gordian_status status = limit ? served_reserve(served, limit - 1, error) : GORDIAN_OK;
+    served->process_count = served->resource_count = served->waiting = 0;
+    served->unresolved = true;
+    served->name_bytes = 0;
+    for (uint32_t p = 0; p < limit && !status; p++) {
+        const char *name = served_process_name(served, p, buffer);
+        if (!name)
+            continue;
+        served->process_count++;
+        served->name_bytes += strlen(name);
+        if (served->system)
+            served_recount_held(served, p);
+        if (!served_is_waiting(served, p))
+            continue;
+        served->waiting++;
+        if (served->processes[p].since == 0)
+            served->processes[p].since = 1;
+        status = restore_wants(served, p, error);
+    }
+    for (uint32_t q = 0; q < served_resource_limit(served); q++) {
+        const char *name = served_resource_name(served, q, buffer);
+        served->resource_count += name != NULL;
+        served->name_bytes += name ? strlen(name) : 0;
+    }
+    return status;
+}
+
+void served_set_owner(struct served *served, uint32_t process, uint32_t owner, uint32_t *head)
+{
+    struct served_process *record = &served->processes[process];
+    record->owner = owner;
+    record->prev = GORDIAN_NONE;
+    record->next = *head;
+    if (*head != GORDIAN_NONE)
+        served->processes[*head].prev = process;
+    *head = process;
+}
+
+void served_drop_owner(struct served *served, uint32_t process, uint32_t *head)
+{
+    struct served_process *record = &served->processes[process];
+    if (record->prev == GORDIAN_NONE)
+        *head = record->next;
+    else
+        served->processes[record->prev].next = record->next;
+    if (record->next != GORDIAN_NONE)
+        served->processes[record->next].prev = record->prev;
+    record->owner = record->next = record->prev = GORDIAN_NONE;
+}
+
+/* ------------------------------------------------------------------ declarations */
+
+static void note_other(struct served *served)
+{
+    recent_grow(&served->recent, &served->memory);
+    recent_put(&served->recent, (struct recent_item){.kind = RECENT_OTHER,
+                                                     .process = GORDIAN_NONE,
+                                                     .resource = GORDIAN_NONE});
+}
+
+/* A copy that ends in NUL; false: it is not a name. */
+static gordian_status copy_name(char *to, const char *name, size_t length, gordian_error *error)
+{
+    const char *why;
+    if (!names_valid(name, length, &why))
+        return fail(error, GORDIAN_INPUT, "a name: %s", why);
+    memcpy(to, name, length);
+    to[length] = '\0';
+    return GORDIAN_OK;
+}
+
+/* What a bank answered to a declaration, as a status. */
+static gordian_status bank_said(struct served *served, const char *name, gordian_error *error)
+{
+    const gordian_answer *answer = &served->answer;
+    switch (answer->verdict) {
+    case GORDIAN_CHANGED:
+        served_note_answer(served);
+        return GORDIAN_OK;
+    case GORDIAN_UNSAFE:
+        return fail(error, GORDIAN_INPUT, "'%.60s': it would not be safe now", name);
+    case GORDIAN_SHORTAGE:
+        return fail(error, GORDIAN_INPUT, "'%.60s': the units to be taken away are lent", name);
+    default:
+        return fail(error, GORDIAN_INPUT, "'%.60s': %s", name, gordian_reason_text(answer->reason));
+    }
+}
+
+static gordian_status change_units(struct served *served, uint32_t resource, const char *name,
+                                   uint64_t units, gordian_error *error)
+{
+    if (served_units(served, resource) == units)
+        return GORDIAN_OK;
+    if (served->system)
+        return fail(error, GORDIAN_INPUT, "'%.60s' exists already, with %llu units", name,
+                    (unsigned long long)served_units(served, resource));
+    gordian_status status =
+        gordian_bank_set_units(served->bank, resource, units, &served->answer, error);
+    return status ? status : bank_said(served, name, error);
+}
+
+gordian_status served_declare_resource(struct served *served, const char *name, size_t length,
+                                       uint64_t units, uint32_t *id, gordian_error *error)
+{
+    char copy[GORDIAN_NAME_MAX + 1];
+    gordian_status status = copy_name(copy, name, length, error);
+    if (status)
+        return status;
+    uint32_t known = served_find_resource(served, name, length);
+    served->served_count = 0;
+    if (!served_reserve_served(served))
+        return fail_memory(error);
+    if (known != GORDIAN_NONE) {
+        status = change_units(served, known, copy, units, error);
+    } else {
+        status = served->system
+                     ? gordian_add_resource(served->system, copy, units, &known, error)
+                     : gordian_bank_add_resource(served->bank, copy, units, &known, error);
+        if (!status) {
+            served->resource_count++;
+            served->name_bytes += length;
+        }
+    }
+    if (status)
+        return status;
+    note_other(served);
+    *id = known;
+    return GORDIAN_OK;
+}
+
+static gordian_status bank_process(struct served *served, const char *name,
+                                   const gordian_want *claims, size_t count, uint32_t *id,
+                                   gordian_error *error)
+{
+    gordian_status status =
+        *id == GORDIAN_NONE
+            ? gordian_bank_add_process(served->bank, name, claims, count, id, &served->answer,
+                                       error)
+            : gordian_bank_set_claims(served->bank, *id, claims, count, &served->answer, error);
+    return status ? status : bank_said(served, name, error);
+}
+
+/* The id the next new process will get is below this. */
+static uint32_t next_process(const struct served *served)
+{
+    return served_process_limit(served) + 1;
+}
+
+gordian_status served_declare_process(struct served *served, const char *name, size_t length,
+                                      const gordian_want *claims, size_t count, uint32_t *id,
+                                      gordian_error *error)
+{
+    char copy[GORDIAN_NAME_MAX + 1];
+    gordian_status status = copy_name(copy, name, length, error);
+    if (status)
+        return status;
+    uint32_t known = served_find_process(served, name, length);
+    bool is_new = known == GORDIAN_NONE;
+    served->served_count = 0;
+    if (!served_reserve_served(served))
+        return fail_memory(error);
+    if (is_new)
+        status = served_reserve(served, next_process(served), error);
+    uint64_t before = is_new ? 0 : served_process_cost(served, known);
+    if (!status && served->bank)
+        status = bank_process(served, copy, claims, count, &known, error);
+    else if (!status && is_new)
+        status = gordian_add_process(served->system, copy, &known, error);
+    if (status)
+        return status;
+    if (is_new) {
+        forget_record(served, known);
+        served->process_count++;
+        served->name_bytes += length;
+        note_other(served);
+    } else {
+        served_charge(served, served->processes[known].owner, before,
+                      served_process_cost(served, known));
+    }
+    *id = known;
+    return GORDIAN_OK;
+}
+
+gordian_status served_remove_resource(struct served *served, uint32_t resource,
+                                      gordian_error *error)
+{
+    char buffer[GORDIAN_NAME_MAX + 1];
+    const char *name = served_resource_name(served, resource, buffer);
+    if (!name)
+        return fail(error, GORDIAN_INPUT, "there is no resource %u", resource);
+    size_t length = strlen(name);
+    gordian_status status = served->system
+                                ? gordian_remove_resource(served->system, resource, error)
+                                : gordian_bank_remove_resource(served->bank, resource, error);
+    if (status)
+        return status;
+    served->resource_count--;
+    served->name_bytes -= length;
+    note_other(served);
+    return GORDIAN_OK;
+}
+
+gordian_status served_remove_process(struct served *served, uint32_t process, gordian_error *error)
+{
+    char buffer[GORDIAN_NAME_MAX + 1];
+    const char *name = served_process_name(served, process, buffer);
+    if (!name)
+        return fail(error, GORDIAN_INPUT, "there is no process %u", process);
+    size_t length = strlen(name);
+    if (served->bank)
+        return fail(error, GORDIAN_INPUT, "a process of a bank goes with its exit");
+    gordian_status status = gordian_remove_process(served->system, process, error);
+    if (status)
+        return status;
+    forget_record(served, process);
+    served->process_count--;
+    served->name_bytes -= length;
+    note_other(served);
+    return GORDIAN_OK;
+}
+
+gordian_status served_weigh(struct served *served, uint32_t process, int64_t priority, int64_t cost,
+                            gordian_error *error)
+{
+    if (served->bank)
+        return fail(error, GORDIAN_INPUT, "priority and cost mean nothing to a bank");
+    gordian_status status = gordian_set_priority(served->system, process, priority, error);
+    return status ? status : gordian_set_cost(served->system, process, cost, error);
+}
+
+/* ------------------------------------------------------------------ edges */
+
+static size_t bank_row(const struct served *served, uint32_t process, bool waits,
+                       gordian_edge *edges, size_t room)
+{
+    const gordian_bank *bank = served->bank;
+    size_t count = 0;
+    if (!ledger_is_process(&bank->ledger, process))
+        return 0;
+    if (waits) {
+        const struct bank_process *record = &bank->processes[process];
+        for (size_t i = 0; record->waits && i < record->count; i++, count++)
+            if (count < room)
+                edges[count] = (gordian_edge){record->wants[i].units, process,
+                                              record->wants[i].resource, true};
+        return count;
+    }
+    const struct ledger_row *row = &bank->ledger.rows[process];
+    for (uint32_t i = 0; i < row->count; i++)
+        if (row->claims[i].held > 0) {
+            if (count < room)
+                edges[count] =
+                    (gordian_edge){row->claims[i].held, process, row->claims[i].resource, false};
+            count++;
+        }
+    return count;
+}
+
+/* How much of a resource a waiting process of a bank wants. */
+static uint64_t bank_wants(const struct bank_process *record, uint32_t resource)
+{
+    for (size_t i = 0; i < record->count; i++)
+        if (record->wants[i].resource == resource)
+            return record->wants[i].units;
+    return 0;
+}
+
+static size_t bank_column(const struct served *served, uint32_t resource, bool waits,
+                          gordian_edge *edges, size_t room)
+{
+    const gordian_bank *bank = served->bank;
+    size_t count = 0;
+    if (!ledger_is_resource(&bank->ledger, resource))
+        return 0;
+    for (uint32_t p = bank->head; waits && p != NONE; p = bank->processes[p].next) {
+        uint64_t units = bank_wants(&bank->processes[p], resource);
+        if (units > 0 && count++ < room)
+            edges[count - 1] = (gordian_edge){units, p, resource, true};
+    }
+    const struct ledger_column *column = &bank->ledger.columns[resource];
+    for (uint32_t i = 0; !waits && i < column->count; i++)
+        if (column->claimants[i].held > 0 && count++ < room)
+            edges[count - 1] = (gordian_edge){column->claimants[i].held,
+                                              column->claimants[i].process, resource, false};
+    return count;
+}
+
+static size_t fill_edges(const struct served *served, enum served_side side, uint32_t id,
+                         gordian_edge *edges, size_t room)
+{
+    const struct rag *graph = served->system ? system_graph(served->system) : NULL;
+    bool of_process = side == SERVED_HELD || side == SERVED_WANTED;
+    bool waits = side == SERVED_WANTED || side == SERVED_WAITERS;
+    if (!graph)
+        return of_process ? bank_row(served, id, waits, edges, room)
+                          : bank_column(served, id, waits, edges, room);
+    if (of_process ? !rag_is_process(graph, id) : !rag_is_resource(graph, id))
+        return 0;
+    switch (side) {
+    case SERVED_HELD:
+        return gordian_holdings(served->system, id, edges, room);
+    case SERVED_WANTED:
+        return gordian_pending(served->system, id, edges, room);
+    case SERVED_HOLDERS:
+        return gordian_holders(served->system, id, edges, room);
+    case SERVED_WAITERS:
+        return gordian_waiters(served->system, id, edges, room);
+    }
+    return 0;
+}
+
+gordian_status served_edges(struct served *served, enum served_side side, uint32_t id,
+                            const gordian_edge **edges, size_t *count, gordian_error *error)
+{
+    size_t there = fill_edges(served, side, id, served->edges, served->edge_room);
+    if (there > served->edge_room) {
+        if (!memory_grow(&served->memory, &served->edges, &served->edge_room, there,
+                         sizeof *served->edges))
+            return fail_memory(error);
+        fill_edges(served, side, id, served->edges, served->edge_room);
+    }
+    *edges = served->edges;
+    *count = there;
+    return GORDIAN_OK;
+}
+
+size_t served_first_holders(const struct served *served, uint32_t resource, gordian_edge *edges,
+                            size_t room)
+{
+    size_t count = 0;
+    if (served->system) {
+        const struct rag *graph = system_graph(served->system);
+        struct rag_edge hold;
+        uint32_t ref = rag_is_resource(graph, resource) ? rag_first_holder(graph, resource) : NONE;
+        for (; ref != NONE && count < room; ref = hold.next) {
+            hold = rag_holder(graph, ref);
+            edges[count++] = (gordian_edge){hold.units, hold.process, resource, false};
+        }
+        return count;
+    }
+    const struct ledger *ledger = &served->bank->ledger;
+    for (uint32_t i = 0; ledger_is_resource(ledger, resource) &&
+                         i < ledger->columns[resource].count && count < room;
+         i++) {
+        const struct ledger_claimant *claimant = &ledger->columns[resource].claimants[i];
+        if (claimant->held > 0)
+            edges[count++] = (gordian_edge){claimant->held, claimant->process, resource, false};
+    }
+    return count;
+}

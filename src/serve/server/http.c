@@ -1,0 +1,126 @@
+/* The service's HTTP part as the server sees it: httpd with the API behind it, and its timer. */
+#include "serve/server/server.h"
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "serve/http/api.h"
+#include "serve/http/sse.h"
+
+#include <event2/event.h>
+#include <string.h>
+
+#define TICK_MS 100
+
+struct http_server {
+    gordian_allocator memory;
+    struct api api;
+    struct event *timer;
+};
+
+static void on_tick(evutil_socket_t fd, short what, void *context)
+{
+    struct http_server *http = context;
+    (void)fd;
+    (void)what;
+    sse_tick(http->api.sse, rates_tick(&http->api.rates));
+}
+
+static bool is_ready(void *context, const char **why)
+{
+    return server_ready(context, why);
+}
+
+/* Everything but the listener. */
+static gordian_status open_parts(struct http_server *http, struct server *server,
+                                 gordian_error *error)
+{
+    struct httpd_options options = {
+        .base = server->base,
+        .tls = server->tls,
+        .handle = api_handle,
+        .context = &http->api,
+    };
+    httpd_limits_init(&options.limits);
+    gordian_status status = httpd_open(&http->api.httpd, &options, error);
+    if (status == GORDIAN_OK)
+        status = sse_open(&http->api.sse, &http->api, error);
+    if (status != GORDIAN_OK)
+        return status;
+    struct timeval every = {.tv_usec = TICK_MS * 1000};
+    http->timer = event_new(server->base, -1, EV_PERSIST, on_tick, http);
+    if (!http->timer || event_add(http->timer, &every) != 0)
+        return fail_memory(error);
+    return GORDIAN_OK;
+}
+
+static gordian_status adopt(struct http_server *http, struct server *server, const int *fds,
+                            size_t count, gordian_error *error)
+{
+    gordian_status status = GORDIAN_OK;
+    for (size_t i = 0; i < count && status == GORDIAN_OK; i++) {
+        status = auth_check_socket(server->auth, fds[i], server->tls != NULL,
+                                   server->options.insecure, error);
+        if (status == GORDIAN_OK)
+            status = httpd_adopt(http->api.httpd, fds[i], error);
+    }
+    return status;
+}
+
+static gordian_status start_listening(struct http_server *http, struct server *server,
+                                      const char *address, gordian_error *error)
+{
+    bool tls = server->tls != NULL, insecure = server->options.insecure;
+    char host[256];
+    if (!httpd_host(address, host, sizeof host))
+        return fail(error, GORDIAN_INPUT, "'%s' is not ADDRESS:PORT", address);
+    gordian_status status = auth_check_address(server->auth, host, tls, insecure, error);
+    uint16_t port = 0;
+    if (status == GORDIAN_OK)
+        status = httpd_listen(http->api.httpd, address, &port, error);
+    if (status == GORDIAN_OK)
+        server_log(server, 6, "page, API and metrics on http%s://%s%s%s:%u/", tls ? "s" : "",
+                   strchr(host, ':') ? "[" : "", host, strchr(host, ':') ? "]" : "", port);
+    return status;
+}
+
+gordian_status http_open(struct http_server **out, struct server *server, const char *address,
+                         const int *fds, size_t count, gordian_error *error)
+{
+    gordian_allocator memory = memory_allocator(NULL);
+    struct http_server *http = memory_zeroed(&memory, sizeof *http);
+    *out = NULL;
+    if (!http)
+        return fail_memory(error);
+    http->memory = memory;
+    http->api = (struct api){
+        .service = server->service,
+        .store = server->store,
+        .auth = server->auth,
+        .tls = server->tls,
+        .ready = is_ready,
+        .ready_context = server,
+    };
+    rates_init(&http->api.rates, server->service);
+    gordian_status status = open_parts(http, server, error);
+    if (status == GORDIAN_OK)
+        status = count > 0 ? adopt(http, server, fds, count, error)
+                           : start_listening(http, server, address, error);
+    if (status == GORDIAN_OK)
+        *out = http;
+    else
+        http_close(http);
+    return status;
+}
+
+void http_close(struct http_server *http)
+{
+    if (!http)
+        return;
+    gordian_allocator memory = http->memory;
+    if (http->timer)
+        event_free(http->timer);
+    sse_close(http->api.sse);
+    httpd_close(http->api.httpd);
+    rates_free(&http->api.rates);
+    memory_free(&memory, http);
+}

@@ -1,0 +1,587 @@
+/* Opening the server: store and recovery, listeners, and closing it all again. */
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/memory.h"
+#include "serve/server/parts.h"
+
+#include <errno.h>
+#include <event2/event.h>
+#include <event2/listener.h>
+#include <event2/util.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#define BACKLOG        1024
+#define EXTEND_RECORDS 65536 /* read back between two signs of life to systemd */
+#define EXTEND_SECONDS 60
+#define LOCK_TRIES     20 /* for folder and socket: a second */
+#define LOCK_WAIT_US   50000
+
+void server_options_init(struct server_options *options)
+{
+    struct service_options service;
+    struct store_options store;
+    service_options_init(&service);
+    store_options_init(&store);
+    *options = (struct server_options){
+        .durability = STORE_BATCH,
+        .keep_incidents_ms = store.keep_incidents_ms,
+        .limits = service.limits,
+    };
+}
+
+/* ------------------------------------------------------------------ the journal */
+
+static uint64_t journal_append(void *context, uint64_t at, const void *bytes, size_t length)
+{
+    return store_append(context, at, bytes, length);
+}
+
+static gordian_status journal_incident(void *context, const struct incident *incident)
+{
+    return store_incident(context, incident);
+}
+
+static bool journal_healthy(void *context, const char **why)
+{
+    return store_healthy(context, why);
+}
+
+static uint64_t journal_last(void *context)
+{
+    return store_last(context);
+}
+
+static enum service_rights authorise(void *context, const char *token, size_t length)
+{
+    struct server *server = context;
+    if (!auth_required(server->auth))
+        return SERVICE_WRITE;
+    return (enum service_rights)auth_token(server->auth, token, length, NULL);
+}
+
+static gordian_status open_store(struct server *server, gordian_error *error)
+{
+    struct store_options options;
+    struct store_found found;
+    store_options_init(&options);
+    options.folder = server->options.data;
+    options.durability = server->options.data ? server->options.durability : STORE_NONE;
+    options.repair = server->options.repair;
+    options.keep_incidents_ms = server->options.keep_incidents_ms;
+    gordian_status status = GORDIAN_UNAVAILABLE;
+    /* A service that was killed may not be quite gone yet. */
+    for (int tries = 0; status == GORDIAN_UNAVAILABLE && tries < LOCK_TRIES; tries++) {
+        if (tries > 0)
+            usleep(LOCK_WAIT_US);
+        status = store_open(&server->store, &options, &found, error);
+    }
+    if (!status && found.note[0])
+        server_log(server, 4, "%s", found.note);
+    return status;
+}
+
+static gordian_status open_service(struct server *server, gordian_error *error)
+{
+    struct service_options options;
+    service_options_init(&options);
+    options.limits = server->options.limits;
+    options.durability = (uint8_t)(server->options.data ? server->options.durability : STORE_NONE);
+    options.journal = (struct service_journal){
+        .context = server->store,
+        .append = journal_append,
+        .incident = journal_incident,
+        .healthy = journal_healthy,
+        .last = journal_last,
+    };
+    options.authorise = authorise;
+    options.authorise_context = server;
+    return service_new(&server->service, &options, error);
+}
+
+static gordian_status load_section(void *context, const char *name, const void *bytes,
+                                   size_t length, gordian_error *error)
+{
+    struct server *server = context;
+    return service_load_section(server->service, name, bytes, length, error);
+}
+
+static gordian_status load_record(void *context, uint64_t number, uint64_t at, const void *bytes,
+                                  size_t length, gordian_error *error)
+{
+    struct server *server = context;
+    if (number % EXTEND_RECORDS == 0) /* a long journal is no reason to give up on us */
+        systemd_extend(&server->systemd, EXTEND_SECONDS);
+    return service_replay(server->service, number, at, bytes, length, error);
+}
+
+static gordian_status see_newest(void *context, const struct incident *incident)
+{
+    struct server *server = context;
+    service_skip_incidents(server->service, incident->id);
+    return GORDIAN_END;
+}
+
+/* What the history takes for open and is not (a journal was repaired) ends now. */
+static gordian_status see_open(void *context, const struct incident *incident)
+{
+    struct server *server = context;
+    if (service_is_open(server->service, incident->id))
+        return GORDIAN_OK;
+    const struct incident ended = {.id = incident->id,
+                                   .system = incident->system,
+                                   .at = incident->at,
+                                   .ended = service_now(server->service),
+                                   .how = "unknown"};
+    return store_incident(server->store, &ended);
+}
+
+static gordian_status look_at_history(struct server *server, gordian_error *error)
+{
+    struct incidents_db *history = store_incidents(server->store);
+    const struct incidents_filter newest = {.limit = 1}, open = {.open = true};
+    if (!history)
+        return GORDIAN_OK;
+    gordian_status status = incidents_query(history, &newest, see_newest, server, error);
+    if (!status || status == GORDIAN_END)
+        status = incidents_query(history, &open, see_open, server, error);
+    return status == GORDIAN_END ? GORDIAN_OK : status;
+}
+
+static gordian_status recover(struct server *server, gordian_error *error)
+{
+    static const struct store_loader loader = {load_section, load_record};
+    gordian_status status = store_load(server->store, &loader, server, error);
+    if (status)
+        return status;
+    service_resume(server->service);
+    return look_at_history(server, error);
+}
+
+/* ------------------------------------------------------------------ accepting */
+
+static void name_peer(const struct sockaddr *address, int length, char *label, size_t size)
+{
+    char host[INET6_ADDRSTRLEN + 16], port[16];
+    if (getnameinfo(address, (socklen_t)length, host, sizeof host, port, sizeof port,
+                    NI_NUMERICHOST | NI_NUMERICSERV))
+        snprintf(label, size, "tcp");
+    else
+        snprintf(label, size, "%.46s:%.6s", host, port);
+}
+
+static void on_tcp(struct evconnlistener *listener, evutil_socket_t fd, struct sockaddr *address,
+                   int length, void *context)
+{
+    struct server *server = context;
+    char label[64];
+    int on = 1;
+    (void)listener;
+    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
+    name_peer(address, length, label, sizeof label);
+    connection_open(server, fd, FROM_TCP, label,
+                    auth_required(server->auth) ? SERVICE_NOTHING : SERVICE_WRITE);
+}
+
+static void on_unix(struct evconnlistener *listener, evutil_socket_t fd, struct sockaddr *address,
+                    int length, void *context)
+{
+    struct server *server = context;
+    char label[64];
+    uid_t uid = (uid_t)-1;
+    (void)listener;
+    (void)address;
+    (void)length;
+    if (!auth_peer(&server->peers, fd, &uid)) {
+        server_log(server, 4, "user %ld may not use the socket", (long)uid);
+        server->service->counters.refused++;
+        close(fd);
+        return;
+    }
+    snprintf(label, sizeof label, "uid-%ld", (long)uid);
+    connection_open(server, fd, FROM_UNIX, label, SERVICE_WRITE);
+}
+
+/* Out of descriptors, most likely: rests until the next tick. */
+static void on_accept_error(struct evconnlistener *listener, void *context)
+{
+    struct server *server = context;
+    int why = errno;
+    uint64_t now = clock_ns() / 1000000;
+    if (server->told_at == 0 || now - server->told_at >= 60000) { /* every tick may try again */
+        server_log(server, 4, "cannot accept connections: %s%s", strerror(why),
+                   why == EMFILE ? "; raise the limit (ulimit -n, LimitNOFILE=)" : "");
+        server->told_at = now;
+    }
+    server->accepting = false;
+    evconnlistener_disable(listener);
+}
+
+static gordian_status add_listener(struct server *server, int fd, bool is_unix, bool inherited,
+                                   gordian_error *error)
+{
+    if (server->listener_count == SERVER_LISTENERS) {
+        close(fd);
+        return fail(error, GORDIAN_INPUT, "too many addresses to listen on");
+    }
+    evutil_make_socket_nonblocking(fd);
+    struct evconnlistener *event = evconnlistener_new(
+        server->base, is_unix ? on_unix : on_tcp, server,
+        LEV_OPT_CLOSE_ON_FREE | LEV_OPT_CLOSE_ON_EXEC, inherited ? 0 : BACKLOG, fd);
+    if (!event) {
+        close(fd);
+        return fail(error, GORDIAN_IO, "cannot listen: %s", strerror(errno));
+    }
+    evconnlistener_set_error_cb(event, on_accept_error);
+    server->listeners[server->listener_count++] =
+        (struct listener){.event = event, .is_unix = is_unix, .inherited = inherited};
+    return GORDIAN_OK;
+}
+
+/* ------------------------------------------------------------------ a Unix socket */
+
+/* A socket file nobody listens on is left over from a service that was killed, and may still have a
+ * child that is about to close it. */
+static gordian_status clear_path(const char *path, const struct sockaddr_un *address,
+                                 gordian_error *error)
+{
+    struct stat found;
+    if (lstat(path, &found) != 0)
+        return GORDIAN_OK;
+    if (!S_ISSOCK(found.st_mode))
+        return fail(error, GORDIAN_INPUT, "%.200s: exists and is no socket", path);
+    int why = 0;
+    for (int tries = 0; why == 0 && tries < LOCK_TRIES; tries++) {
+        if (tries > 0)
+            usleep(LOCK_WAIT_US);
+        int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        if (fd < 0 || connect(fd, (const struct sockaddr *)address, sizeof *address) != 0)
+            why = errno;
+        if (fd >= 0)
+            close(fd);
+    }
+    if (why == 0)
+        return fail(error, GORDIAN_UNAVAILABLE,
+                    "%.200s: another service listens there; name another socket (--socket)", path);
+    if (why != ECONNREFUSED && why != ENOENT) /* not ours to say that nobody does */
+        return fail(
+            error, GORDIAN_UNAVAILABLE,
+            "%.200s: there is a socket, and it cannot be tried whether somebody listens: %s", path,
+            strerror(why));
+    unlink(path);
+    return GORDIAN_OK;
+}
+
+static gordian_status set_modes(const struct server *server, const char *path, gordian_error *error)
+{
+    gid_t group = server->peers.socket_group;
+    if (group != (gid_t)-1 && chown(path, (uid_t)-1, group) != 0)
+        return fail(error, GORDIAN_INPUT, "%.200s: cannot give it to the group: %s", path,
+                    strerror(errno));
+    if (chmod(path, auth_peers_mode(&server->peers)) != 0)
+        return fail(error, GORDIAN_IO, "%.200s: %s", path, strerror(errno));
+    return GORDIAN_OK;
+}
+
+static uint64_t inode_of(const char *path)
+{
+    struct stat found;
+    return lstat(path, &found) == 0 ? found.st_ino : 0;
+}
+
+static void remove_socket(const char *path, uint64_t inode)
+{
+    if (inode_of(path) == inode)
+        unlink(path);
+}
+
+static gordian_status listen_unix(struct server *server, const char *path, gordian_error *error)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    if (strlen(path) == 0 || strlen(path) >= sizeof address.sun_path)
+        return fail(error, GORDIAN_INPUT, "'%.200s': a socket's path has 1 to %zu bytes", path,
+                    sizeof address.sun_path - 1);
+    strcpy(address.sun_path, path);
+    gordian_status status = clear_path(path, &address, error);
+    if (status)
+        return status;
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    mode_t before = umask(0177); /* nobody else before the mode is set */
+    int failed = fd < 0 || bind(fd, (const struct sockaddr *)&address, sizeof address);
+    int why = errno;
+    umask(before);
+    if (failed) {
+        if (fd >= 0)
+            close(fd);
+        return fail(error, GORDIAN_IO, "cannot listen on %.200s: %s: %s", path, strerror(why),
+                    why == ENOENT ? "make its folder first, or name another place with --socket"
+                                  : "name another place with --socket");
+    }
+    status = set_modes(server, path, error);
+    if (status) {
+        close(fd);
+        unlink(path);
+        return status;
+    }
+    status = add_listener(server, fd, true, false, error);
+    if (!status)
+        server->listeners[server->listener_count - 1].inode = inode_of(path);
+    return status;
+}
+
+/* ------------------------------------------------------------------ TCP */
+
+/* ADDR:PORT, [ADDR]:PORT or PORT. */
+static gordian_status split_address(const char *text, char *host, size_t host_size, char *port,
+                                    size_t port_size, gordian_error *error)
+{
+    const char *colon = strrchr(text, ':');
+    size_t length = colon ? (size_t)(colon - text) : 0;
+    const char *start = text;
+    if (length >= 2 && text[0] == '[' && text[length - 1] == ']') {
+        start++;
+        length -= 2;
+    }
+    if (length >= host_size || strlen(colon ? colon + 1 : text) >= port_size)
+        return fail(error, GORDIAN_INPUT, "'%.100s': expected ADDR:PORT", text);
+    memcpy(host, start, length);
+    host[length] = '\0';
+    if (!colon)
+        strcpy(host, "127.0.0.1");
+    strcpy(port, colon ? colon + 1 : text);
+    if (port[0] == '\0' || strspn(port, "0123456789") != strlen(port) || atol(port) > 65535)
+        return fail(error, GORDIAN_INPUT, "'%.100s': expected ADDR:PORT", text);
+    return GORDIAN_OK;
+}
+
+static int bind_tcp(const struct addrinfo *place)
+{
+    int on = 1, fd = socket(place->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (fd < 0)
+        return -1;
+    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+    if (place->ai_family == AF_INET6)
+        setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof on);
+    if (bind(fd, place->ai_addr, place->ai_addrlen) == 0)
+        return fd;
+    int why = errno;
+    close(fd);
+    errno = why;
+    return -1;
+}
+
+/* As with the Unix socket: who was killed may not be quite gone yet. */
+static int bind_patiently(const struct addrinfo *place)
+{
+    int fd = bind_tcp(place);
+    for (int tries = 1; fd < 0 && errno == EADDRINUSE && tries < LOCK_TRIES; tries++) {
+        usleep(LOCK_WAIT_US);
+        fd = bind_tcp(place);
+    }
+    return fd;
+}
+
+/* An address that this machine does not have: of a name with several, the others will do. */
+static bool is_not_here(int why)
+{
+    return why == EADDRNOTAVAIL || why == EAFNOSUPPORT;
+}
+
+static void tell_port(const struct server *server, int fd, const char *host)
+{
+    struct sockaddr_storage bound;
+    socklen_t size = sizeof bound;
+    char port[16];
+    if (getsockname(fd, (struct sockaddr *)&bound, &size) == 0 &&
+        getnameinfo((const struct sockaddr *)&bound, size, NULL, 0, port, sizeof port,
+                    NI_NUMERICSERV) == 0)
+        server_log(server, 6, strchr(host, ':') ? "listening on [%s]:%s%s" : "listening on %s:%s%s",
+                   host, port, server->tls ? " (TLS)" : "");
+}
+
+static gordian_status listen_tcp(struct server *server, const char *text, gordian_error *error)
+{
+    char host[256], port[8];
+    gordian_status status = split_address(text, host, sizeof host, port, sizeof port, error);
+    if (!status)
+        status = auth_check_address(server->auth, host, server->tls != NULL,
+                                    server->options.insecure, error);
+    if (status)
+        return status;
+    struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE}, *list;
+    int trouble = getaddrinfo(host[0] ? host : NULL, port, &hints, &list);
+    if (trouble)
+        return fail(error, GORDIAN_INPUT, "'%.100s': %s", text, gai_strerror(trouble));
+    bool any = false;
+    for (const struct addrinfo *place = list; place && !status; place = place->ai_next) {
+        int fd = bind_patiently(place);
+        if (fd < 0 && is_not_here(errno) && (any || place->ai_next))
+            continue;
+        if (fd < 0) {
+            status = fail(error, GORDIAN_IO, "cannot listen on %.100s: %s%s", text, strerror(errno),
+                          errno == EADDRINUSE ? "; name another address (--listen)" : "");
+            break;
+        }
+        any = true;
+        tell_port(server, fd, host);
+        status = add_listener(server, fd, false, false, error);
+    }
+    freeaddrinfo(list);
+    return status;
+}
+
+static gordian_status listen_all(struct server *server, const char *list, gordian_error *error)
+{
+    char one[300];
+    for (const char *at = list; *at;) {
+        size_t length = strcspn(at, ",");
+        if (length == 0 || length >= sizeof one)
+            return fail(error, GORDIAN_INPUT, "'%.100s': expected ADDR:PORT", list);
+        memcpy(one, at, length);
+        one[length] = '\0';
+        gordian_status status = listen_tcp(server, one, error);
+        if (status)
+            return status;
+        at += length + (at[length] == ',');
+    }
+    return GORDIAN_OK;
+}
+
+/* ------------------------------------------------------------------ all of them */
+
+/* Sockets that systemd has opened; `http`: those for HTTP, *count of them. */
+static gordian_status adopt(struct server *server, int http[SYSTEMD_SOCKETS_MAX], size_t *count,
+                            gordian_error *error)
+{
+    for (size_t i = 0; i < server->systemd.socket_count; i++) {
+        const struct systemd_socket *socket = &server->systemd.sockets[i];
+        if (socket->use == SYSTEMD_HTTP) {
+            http[(*count)++] = socket->fd;
+            continue;
+        }
+        gordian_status status = GORDIAN_OK;
+        if (socket->use == SYSTEMD_TCP)
+            status = auth_check_socket(server->auth, socket->fd, server->tls != NULL,
+                                       server->options.insecure, error);
+        if (!status)
+            status = add_listener(server, socket->fd, socket->use == SYSTEMD_UNIX, true, error);
+        if (status)
+            return status;
+    }
+    return GORDIAN_OK;
+}
+
+static gordian_status open_listeners(struct server *server, gordian_error *error)
+{
+    const struct server_options *options = &server->options;
+    int fds[SYSTEMD_SOCKETS_MAX];
+    size_t count = 0;
+    gordian_status status = adopt(server, fds, &count, error);
+    if (!status && options->socket && !systemd_listens(&server->systemd, options->socket))
+        status = listen_unix(server, options->socket, error);
+    if (!status && options->listen)
+        status = listen_all(server, options->listen, error);
+    const char *address = options->http ? options->http : SERVER_DEFAULT_HTTP;
+    if (status || (count == 0 && strcmp(address, "none") == 0))
+        return status;
+    status = http_open(&server->http, server, address, fds, count, error);
+    for (int tries = 1; status == GORDIAN_IO && count == 0 && tries < LOCK_TRIES; tries++) {
+        usleep(LOCK_WAIT_US);
+        status = http_open(&server->http, server, address, fds, count, error);
+    }
+    return status;
+}
+
+static gordian_status open_security(struct server *server, gordian_error *error)
+{
+    const struct server_options *options = &server->options;
+    gordian_status status = auth_open(&server->auth, options->token_file, error);
+    if (!status)
+        status = auth_peers_open(&server->peers, options->socket_group, options->allow_uid,
+                                 options->allow_group, error);
+    if (!status && options->tls_cert)
+        status = tls_open(&server->tls, options->tls_cert, options->tls_key, options->tls_clients,
+                          error);
+    return status;
+}
+
+static gordian_status open_base(struct server *server, gordian_error *error)
+{
+    gordian_allocator memory = memory_allocator(NULL);
+    server->scratch = memory_alloc(&memory, 2 * (size_t)SERVER_READ);
+    struct event_config *config = event_config_new();
+    if (config)
+        event_config_set_flag(config, EVENT_BASE_FLAG_EPOLL_USE_CHANGELIST);
+    server->base = config ? event_base_new_with_config(config) : NULL;
+    if (config)
+        event_config_free(config);
+    return server->base && server->scratch ? GORDIAN_OK : fail_memory(error);
+}
+
+typedef gordian_status step(struct server *server, gordian_error *error);
+
+gordian_status server_open(struct server **out, const struct server_options *options,
+                           gordian_error *error)
+{
+    gordian_allocator memory = memory_allocator(NULL);
+    *out = NULL;
+    struct server *server = memory_zeroed(&memory, sizeof *server);
+    if (!server)
+        return fail_memory(error);
+    server->options = *options;
+    server->accepting = server->was_healthy = true;
+    server->systemd.fd = -1;
+    server->peers.socket_group = (gid_t)-1;
+    static step *const steps[] = {open_base, open_security, open_store, open_service, recover};
+    gordian_status status = systemd_open(&server->systemd, error);
+    for (size_t i = 0; i < sizeof steps / sizeof *steps && !status; i++)
+        status = steps[i](server, error);
+    if (!status)
+        status = open_listeners(server, error);
+    if (!status)
+        status = server_add_events(server, error);
+    if (status) {
+        server_close(server);
+        return status;
+    }
+    *out = server;
+    return GORDIAN_OK;
+}
+
+void server_close(struct server *server)
+{
+    gordian_allocator memory = memory_allocator(NULL);
+    if (!server)
+        return;
+    while (server->connections)
+        connection_close(server->connections);
+    http_close(server->http);
+    for (size_t i = 0; i < server->listener_count; i++) {
+        evconnlistener_free(server->listeners[i].event);
+        if (server->listeners[i].is_unix && !server->listeners[i].inherited)
+            remove_socket(server->options.socket, server->listeners[i].inode);
+    }
+    server_remove_events(server);
+    if (server->stop_at) /* an orderly end: the next start is quick */
+        server_snapshot(server, true);
+    server_snapshot_stop(server);
+    service_free(server->service);
+    store_close(server->store);
+    tls_close(server->tls);
+    auth_peers_close(&server->peers);
+    auth_close(server->auth);
+    systemd_close(&server->systemd);
+    if (server->base)
+        event_base_free(server->base);
+    memory_free(&memory, server->scratch);
+    memory_free(&memory, server);
+}

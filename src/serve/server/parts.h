@@ -1,0 +1,17 @@
+/* What server.c (the loop) and server/open.c (listeners, recovery) share. */
+#ifndef GORDIAN_SERVE_SERVER_PARTS_H
+#define GORDIAN_SERVE_SERVER_PARTS_H
+
+#include "serve/server/server.h"
+
+#define SERVER_TICK_MS 100
+#define SERVER_STOP_MS 5000 /* for the last answers to be read */
+
+gordian_status server_add_events(struct server *server, gordian_error *error);
+void server_remove_events(struct server *server);
+/* Begins a snapshot, unless one is being made. `now`: it must be whole when this returns. */
+void server_snapshot(struct server *server, bool now);
+/* Gives up the one that is being made. */
+void server_snapshot_stop(struct server *server);
+
+#endif

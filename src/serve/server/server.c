@@ -1,0 +1,228 @@
+/* The loop: what wakes it, and what is done at the end of every turn. Opening: server/open.c. */
+#include "serve/server/server.h"
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "serve/server/parts.h"
+
+#include <errno.h>
+#include <event2/event.h>
+#include <event2/listener.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+/* ------------------------------------------------------------------ telling */
+
+void server_log(const struct server *server, int level, const char *format, ...)
+{
+    char text[600];
+    va_list arguments;
+    if (!server->options.log)
+        return;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    server->options.log(server->options.log_context, level, text);
+}
+
+bool server_ready(const struct server *server, const char **why)
+{
+    if (server->stop_at || server->stop_signal) {
+        *why = "stopping";
+        return false;
+    }
+    if (server->service->unkept) {
+        *why = "no memory for the journal";
+        return false;
+    }
+    return store_healthy(server->store, why);
+}
+
+/* Says once that the store has failed, and once that it is well again. */
+static void watch_health(struct server *server)
+{
+    const char *why = "";
+    bool healthy = store_healthy(server->store, &why);
+    if (healthy == server->was_healthy)
+        return;
+    server->was_healthy = healthy;
+    if (healthy)
+        server_log(server, 5, "the journal is being written again");
+    else
+        server_log(server, 3, "nothing is acknowledged: %s", why);
+}
+
+/* ------------------------------------------------------------------ what wakes the loop */
+
+static void on_timer(evutil_socket_t fd, short what, void *context)
+{
+    struct server *server = context;
+    (void)fd;
+    (void)what;
+    server->tick = true;
+}
+
+static void on_doorbell(evutil_socket_t fd, short what, void *context)
+{
+    struct server *server = context;
+    (void)fd;
+    (void)what;
+    store_poll(server->store);
+}
+
+static void on_signal(evutil_socket_t fd, short what, void *context)
+{
+    struct server *server = context;
+    (void)what;
+    if (fd == SIGHUP)
+        server->reload = true;
+    else
+        server->stop_signal = (int)fd;
+}
+
+static void on_watchdog(evutil_socket_t fd, short what, void *context)
+{
+    struct server *server = context;
+    (void)fd;
+    (void)what;
+    systemd_alive(&server->systemd);
+}
+
+static struct event *add_event(struct server *server, int fd, short what,
+                               event_callback_fn callback, uint64_t us)
+{
+    struct timeval every = {.tv_sec = (time_t)(us / 1000000), .tv_usec = (int)(us % 1000000)};
+    struct event *event = event_new(server->base, fd, what | EV_PERSIST, callback, server);
+    if (event && event_add(event, us ? &every : NULL)) {
+        event_free(event);
+        return NULL;
+    }
+    return event;
+}
+
+gordian_status server_add_events(struct server *server, gordian_error *error)
+{
+    static const int signals[] = {SIGTERM, SIGINT, SIGHUP};
+    bool fine = true;
+    server->timer = add_event(server, -1, 0, on_timer, SERVER_TICK_MS * 1000);
+    for (size_t i = 0; i < sizeof signals / sizeof *signals; i++) {
+        server->signals[i] = add_event(server, signals[i], EV_SIGNAL, on_signal, 0);
+        fine &= server->signals[i] != NULL;
+    }
+    if (store_fd(server->store) >= 0) {
+        server->doorbell = add_event(server, store_fd(server->store), EV_READ, on_doorbell, 0);
+        fine &= server->doorbell != NULL;
+    }
+    if (server->systemd.watchdog_us) {
+        server->watchdog = add_event(server, -1, 0, on_watchdog, server->systemd.watchdog_us / 2);
+        fine &= server->watchdog != NULL;
+    }
+    return fine && server->timer ? GORDIAN_OK : fail_memory(error);
+}
+
+void server_remove_events(struct server *server)
+{
+    struct event *events[] = {server->timer,      server->doorbell,   server->watchdog,
+                              server->signals[0], server->signals[1], server->signals[2]};
+    for (size_t i = 0; i < sizeof events / sizeof *events; i++)
+        if (events[i])
+            event_free(events[i]);
+}
+
+/* ------------------------------------------------------------------ a turn's end */
+
+static void reload(struct server *server)
+{
+    gordian_error error = {0};
+    server->reload = false;
+    systemd_reloading(&server->systemd);
+    bool good = true;
+    if (auth_reload(server->auth, &error)) {
+        server_log(server, 3, "the old tokens stay: %s", error.message);
+        good = false;
+    }
+    if (server->tls && tls_reload(server->tls, &error)) {
+        server_log(server, 3, "the old certificate stays: %s", error.message);
+        good = false;
+    }
+    if (server->options.reload) {
+        good &= server->options.reload(server->options.reload_context, &server->options);
+        service_set_limits(server->service, &server->options.limits);
+        store_keep_incidents(server->store, server->options.keep_incidents_ms);
+    }
+    systemd_ready(&server->systemd);
+    if (good)
+        server_log(server, 6, "reloaded");
+    else
+        server_log(server, 3, "not everything could be reloaded: see above");
+}
+
+/* Nobody new; whoever is there gets its answers and is told to come back. */
+static void begin_stop(struct server *server)
+{
+    server->stop_at = service_steady(server->service) + SERVER_STOP_MS;
+    server->service->stopping = true;
+    systemd_stopping(&server->systemd);
+    server_log(server, 6, "stopping");
+    for (size_t i = 0; i < server->listener_count; i++)
+        evconnlistener_disable(server->listeners[i].event);
+    for (struct client *client = server->service->clients; client; client = client->next) {
+        service_refuse(client, WIRE_STOPPING, 1000, "the service stops");
+        client->wake(client);
+    }
+}
+
+static void tick(struct server *server)
+{
+    server->tick = false;
+    connections_tick(server);
+    if (server->reload)
+        reload(server);
+    if (server->stop_signal && !server->stop_at)
+        begin_stop(server);
+    if (!server->accepting && !server->stop_at) {
+        server->accepting = true;
+        for (size_t i = 0; i < server->listener_count; i++)
+            evconnlistener_enable(server->listeners[i].event);
+    }
+}
+
+static void end_turn(struct server *server)
+{
+    bool busy = server->tick || service_is_busy(server->service);
+    server->more_to_do = busy && service_tick(server->service) == 0;
+    if (server->tick || server->reload || server->stop_signal)
+        tick(server);
+    store_seal(server->store);
+    watch_health(server);
+    connections_flush(server);
+    if (store_snapshot_due(server->store))
+        server_snapshot(server, false);
+    server->service->counters.turns++;
+}
+
+static bool is_over(const struct server *server)
+{
+    return server->stop_at &&
+           (server->connection_count == 0 || service_steady(server->service) >= server->stop_at);
+}
+
+gordian_status server_run(struct server *server, gordian_error *error)
+{
+    systemd_ready(&server->systemd);
+    server_log(server, 6, "ready");
+    while (!is_over(server)) {
+        int flags = EVLOOP_ONCE | (server->more_to_do ? EVLOOP_NONBLOCK : 0);
+        if (event_base_loop(server->base, flags) < 0)
+            return fail(error, GORDIAN_IO, "waiting for events failed: %s", strerror(errno));
+        end_turn(server);
+    }
+    return GORDIAN_OK;
+}
+
+void server_stop(struct server *server)
+{
+    server->stop_signal = SIGTERM;
+}

@@ -1,0 +1,142 @@
+/*
+ * The server: libevent's loop with the service in it. Listeners on a Unix socket and on TCP, one
+ * connection.c for each client, timers, signals, the store's doorbell.
+ *
+ * One turn of the loop: whatever has arrived is read, at most SERVER_READ bytes a connection, and
+ * handed to the service; then the batch of records is sealed; then every connection that has
+ * answers sends those whose records are kept. A client that does not read its answers is not read
+ * from, and is cut off when that lasts. One that is over its quota is not read from either.
+ */
+#ifndef GORDIAN_SERVE_SERVER_SERVER_H
+#define GORDIAN_SERVE_SERVER_SERVER_H
+
+#include "serve/auth/auth.h"
+#include "serve/auth/tls.h"
+#include "serve/server/systemd.h"
+#include "serve/service/service.h"
+#include "serve/store/store.h"
+
+struct event;
+struct event_base;
+struct evconnlistener;
+struct connection;
+struct http_server; /* http.h */
+
+#define SERVER_READ         (64u << 10) /* bytes read from a connection in one turn */
+#define SERVER_OUT_PAUSE    (1u << 20)  /* unsent bytes: nothing more is read from it */
+#define SERVER_DRAIN_MS     30000       /* without any progress in sending: it is cut off */
+#define SERVER_START_MS     10000       /* for the first bytes of a connection, and for its HELLO */
+#define SERVER_LISTENERS    16
+#define SERVER_DEFAULT_HTTP "127.0.0.1:7420"
+
+/* Everything the command line says. Texts belong to the caller and outlive the server. */
+struct server_options {
+    const char *socket; /* Unix socket; NULL: none */
+    const char *listen; /* ADDR:PORT[,ADDR:PORT...] for the protocol; NULL: none */
+    const char *http;   /* ADDR:PORT, or "none"; NULL: SERVER_DEFAULT_HTTP */
+    const char *data;   /* folder; NULL: nothing is kept */
+    const char *token_file;
+    const char *tls_cert, *tls_key, *tls_clients;
+    const char *socket_group, *allow_uid, *allow_group;
+    bool repair;
+    bool insecure; /* a token over TCP or HTTP without TLS, beyond this machine, is fine */
+    enum store_durability durability;
+    uint64_t keep_incidents_ms;
+    struct service_limits limits;
+    /* SIGHUP: what may change while it runs (limits, keep_incidents_ms) is read again. May be NULL.
+     */
+    bool (*reload)(void *context,
+                   struct server_options *options); /* false: it said what is wrong */
+    void *reload_context;
+    /* A line for the operator: 3 error, 4 warning, 6 info, 7 debug (as syslog has them). */
+    void (*log)(void *context, int level, const char *text);
+    void *log_context;
+};
+
+void server_options_init(struct server_options *options);
+
+struct server {
+    struct server_options options;
+    struct event_base *base;
+    struct service *service;
+    struct store *store;
+    struct auth *auth; /* never NULL; without a token file nothing is required */
+    struct auth_peers peers;
+    struct tls *tls; /* NULL: none */
+    struct systemd systemd;
+    struct http_server *http; /* NULL: none */
+
+    struct listener {
+        struct evconnlistener *event;
+        bool is_unix;
+        bool inherited; /* from systemd: the file is not ours to remove */
+        uint64_t inode; /* of a Unix socket of ours: it may have been replaced by another's */
+    } listeners[SERVER_LISTENERS];
+    size_t listener_count;
+
+    struct connection *connections; /* a list */
+    struct connection *dirty;       /* those with something to send, this turn */
+    uint32_t connection_count;
+    unsigned char *scratch; /* 2 * SERVER_READ bytes to read into */
+
+    struct snapshot_child { /* see server/snapshot.c */
+        pid_t pid;          /* 0: there is none */
+        int fd;
+        struct event *event;
+        unsigned char *bytes; /* of a section that is not whole yet */
+        size_t used, room;
+    } child;
+
+    struct event *timer, *doorbell, *signals[4], *watchdog;
+    bool more_to_do;  /* the loop should not sleep */
+    bool tick;        /* it is time for service_tick */
+    bool was_healthy; /* the store, when last looked at */
+    uint64_t turn_ns; /* when this turn began */
+    uint64_t stop_at; /* steady ms: connections are cut then; 0: not stopping */
+    bool accepting;   /* descriptors are not used up */
+    uint64_t told_at; /* steady ms: when it was last told that they are; 0: never */
+    bool reload;      /* SIGHUP came */
+    int stop_signal;  /* 0: none came */
+};
+
+/* Opens everything: store, recovery, listeners. On failure *out is NULL. */
+gordian_status server_open(struct server **out, const struct server_options *options,
+                           gordian_error *error);
+/* Runs until a signal stops it: GORDIAN_OK for an orderly end. */
+gordian_status server_run(struct server *server, gordian_error *error);
+/* From a callback: stop as SIGTERM does. */
+void server_stop(struct server *server);
+void server_close(struct server *server);
+
+/* Are events taken and kept? Otherwise why not: /readyz. */
+bool server_ready(const struct server *server, const char **why);
+
+void server_log(const struct server *server, int level, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* ---- the HTTP part (http.c), as the server calls it */
+
+/* `fds`: `count` listening sockets handed over; none: listens on `address`. On failure *out is
+ * NULL.
+ */
+gordian_status http_open(struct http_server **out, struct server *server, const char *address,
+                         const int *fds, size_t count, gordian_error *error);
+void http_close(struct http_server *http);
+
+/* ---- connections (connection.c), as the server calls them */
+
+enum connection_from {
+    FROM_UNIX,
+    FROM_TCP,
+};
+
+/* A connection that was accepted; it owns the descriptor. */
+void connection_open(struct server *server, int fd, enum connection_from from, const char *label,
+                     enum service_rights rights);
+void connection_close(struct connection *connection);
+/* At the end of a turn: sends what may be sent. */
+void connections_flush(struct server *server);
+/* Once in a while: cuts off those that do not read, or do not say who they are. */
+void connections_tick(struct server *server);
+
+#endif

@@ -1,0 +1,245 @@
+/* Answers in the form of lines: JSON, as the commands `detect` and `avoid` print it. */
+#include "serve/service/parts.h"
+#include "show/graph.h"
+
+#include <string.h>
+
+#define NOBODY GORDIAN_NONE
+#define NAMED  100000 /* of the deadlocked, when the state of a system is asked for */
+
+static const char *process_name(const struct served *served, uint32_t process, char *buffer)
+{
+    const char *name = served_process_name(served, process, buffer);
+    return name ? name : "";
+}
+
+static const char *resource_name(const struct served *served, uint32_t resource, char *buffer)
+{
+    const char *name = served_resource_name(served, resource, buffer);
+    return name ? name : "";
+}
+
+static void write_processes(struct json *json, const char *key, const struct served *served,
+                            const uint32_t *processes, size_t count)
+{
+    char buffer[GORDIAN_NAME_MAX + 1];
+    json_open(json, key, '[');
+    for (size_t i = 0; i < count; i++)
+        json_text(json, process_name(served, processes[i], buffer));
+    json_shut(json);
+}
+
+/* ------------------------------------------------------------------ events */
+
+void line_event_begin(struct json *json, const struct served *served, gordian_op op,
+                      const char *process, const struct served_result *result,
+                      const uint32_t *granted)
+{
+    if (result->outcome < WIRE_NOT_TAKEN)
+        json_key_u64(json, "seq", served->seq);
+    json_key_text(json, "op", gordian_op_text(op));
+    json_key_text(json, "process", process);
+    json_key_text(json, "result", served_outcome_text(served, result->outcome));
+    if (served->bank && result->outcome < WIRE_NOT_TAKEN) {
+        if (result->reason & WIRE_WAITS)
+            json_key_bool(json, "waits", true);
+        if (result->outcome == GORDIAN_SHORTAGE &&
+            (result->reason & ~WIRE_WAITS) == GORDIAN_OUT_OF_TURN)
+            json_key_bool(json, "out_of_turn", true);
+    }
+    if (granted && result->served)
+        write_processes(json, "granted_to", served, granted, result->served);
+}
+
+void line_stuck(struct json *json, struct served *served, const gordian_event *event,
+                uint8_t outcome)
+{
+    struct labels labels = labels_of_system(served->system);
+    struct name_list list = {0};
+    const uint32_t *processes;
+    size_t count;
+    gordian_witness witness;
+    if (!gordian_deadlocked(served->system, &processes, &count, NULL) &&
+        name_list_sorted(&list, &labels, processes, count))
+        json_names(json, "deadlocked", &list);
+    name_list_free(&list);
+    if (outcome == GORDIAN_DEADLOCK &&
+        !gordian_explain(served->system, event->process, &witness, NULL))
+        json_witness(json, &labels, &witness);
+}
+
+/* {"r0":3,"r2":1}: the lacks of the first process among `count`; returns how many they are. */
+static size_t write_lacks(struct json *json, const char *key, const struct served *served,
+                          const gordian_lack *lacks, size_t count)
+{
+    char buffer[GORDIAN_NAME_MAX + 1];
+    size_t i = 0;
+    json_open(json, key, '{');
+    for (; i < count && lacks[i].process == lacks[0].process; i++)
+        json_name_u64(json, resource_name(served, lacks[i].resource, buffer), lacks[i].units);
+    json_shut(json);
+    return i;
+}
+
+static void write_stuck(struct json *json, const struct served *served)
+{
+    const gordian_answer *answer = &served->answer;
+    char buffer[GORDIAN_NAME_MAX + 1];
+    size_t next = 0;
+    json_open(json, "stuck", '[');
+    for (size_t i = 0; i < answer->stuck_count; i++) {
+        bool lacks = next < answer->lack_count && answer->lacks[next].process == answer->stuck[i];
+        json_open(json, NULL, '{');
+        json_key_text(json, "process", process_name(served, answer->stuck[i], buffer));
+        next += write_lacks(json, "lacks", served, answer->lacks + next,
+                            lacks ? answer->lack_count - next : 0);
+        json_shut(json);
+    }
+    json_shut(json);
+}
+
+void line_reasons(struct json *json, const struct served *served)
+{
+    const gordian_answer *answer = &served->answer;
+    if (answer->incomplete)
+        return;
+    if (answer->verdict == GORDIAN_LENT)
+        write_processes(json, "sequence", served, answer->sequence, answer->sequence_count);
+    else if (answer->verdict == GORDIAN_UNSAFE)
+        write_stuck(json, served);
+    else if (answer->verdict == GORDIAN_SHORTAGE && answer->lack_count > 0)
+        write_lacks(json, "short", served, answer->lacks, answer->lack_count);
+}
+
+/* ------------------------------------------------------------------ state */
+
+/* {"q":1,...} of a process, {"p":1,...} of a resource. */
+static void write_side(struct json *json, const char *key, struct served *served,
+                       enum served_side side, uint32_t id)
+{
+    char buffer[GORDIAN_NAME_MAX + 1];
+    const gordian_edge *edges;
+    size_t count;
+    bool of_process = side == SERVED_HELD || side == SERVED_WANTED;
+    if (served_edges(served, side, id, &edges, &count, NULL))
+        return;
+    json_open(json, key, '{');
+    for (size_t i = 0; i < count; i++)
+        json_name_u64(json,
+                      of_process ? resource_name(served, edges[i].resource, buffer)
+                                 : process_name(served, edges[i].process, buffer),
+                      edges[i].units);
+    json_shut(json);
+}
+
+static void write_process(struct json *json, struct client *client, struct served *served,
+                          uint32_t process)
+{
+    char buffer[GORDIAN_NAME_MAX + 1];
+    const struct served_process *record = &served->processes[process];
+    json_key_text(json, "process", process_name(served, process, buffer));
+    json_key_u64(json, "id", process);
+    json_key_bool(json, "waiting", record->since != 0);
+    json_key_bool(json, "deadlocked", record->since && served_is_deadlocked(served, process));
+    service_process_json(json, client->service, served, process);
+    if (record->since)
+        json_key_u64(json, "waited_ms", served_waited(record, client->service->work->now));
+    write_side(json, "holds", served, SERVED_HELD, process);
+    write_side(json, "waits_for", served, SERVED_WANTED, process);
+}
+
+static void write_resource(struct json *json, struct served *served, uint32_t resource)
+{
+    char buffer[GORDIAN_NAME_MAX + 1];
+    json_key_text(json, "resource", resource_name(served, resource, buffer));
+    json_key_u64(json, "id", resource);
+    json_key_u64(json, "units", served_units(served, resource));
+    json_key_u64(json, "free", served_free_units(served, resource));
+    write_side(json, "holders", served, SERVED_HOLDERS, resource);
+    write_side(json, "waiters", served, SERVED_WAITERS, resource);
+}
+
+static void write_system(struct json *json, const struct served *served)
+{
+    char buffer[SERVED_CONFIG_TEXT_MAX], note[256];
+    json_key_text(json, "name", served->name);
+    json_key_text(json, "kind", served->config.kind == SERVED_DETECT ? "detect" : "avoid");
+    json_key_text(json, "options", served_config_text(&served->config, buffer));
+    json_key_text(json, "engine", served_engine(served));
+    const char *said = served_note(served, note, sizeof note);
+    if (said)
+        json_key_text(json, "note", said);
+    json_key_u64(json, "processes", served->process_count);
+    json_key_u64(json, "resources", served->resource_count);
+    json_key_u64(json, "waiting", served->waiting);
+    json_key_u64(json, "events", served->seq);
+    json_key_u64(json, "open_incidents", served->incident_count);
+    json_key_u64(json, "incidents", served->counters.incidents);
+}
+
+void line_state(struct client *client, struct served *served, const struct word *name)
+{
+    struct json json;
+    uint32_t process = name ? served_find_process(served, name->text, name->length) : NOBODY;
+    uint32_t resource = name ? served_find_resource(served, name->text, name->length) : NOBODY;
+    if (name && process == NOBODY && resource == NOBODY) {
+        client_error(client, WIRE_BAD_VALUE, 0, name->column, "there is nothing of this name");
+        return;
+    }
+    json_begin(&json, &client->out);
+    json_open(&json, "state", '{');
+    if (process != NOBODY)
+        write_process(&json, client, served, process);
+    if (resource != NOBODY)
+        write_resource(&json, served, resource);
+    if (!name) {
+        const uint32_t *dead;
+        size_t count;
+        write_system(&json, served);
+        if (served->system && !gordian_deadlocked(served->system, &dead, &count, NULL)) {
+            json_key_u64(&json, "deadlocked_count", count);
+            write_processes(&json, "deadlocked", served, dead, count < NAMED ? count : NAMED);
+        }
+    }
+    json_end(&json);
+}
+
+void line_systems(struct client *client)
+{
+    const struct service *service = client->service;
+    struct json json;
+    json_begin(&json, &client->out);
+    json_open(&json, "systems", '[');
+    for (uint32_t i = 0; i < service->system_limit; i++)
+        if (service->systems[i]) {
+            json_open(&json, NULL, '{');
+            write_system(&json, service->systems[i]);
+            json_shut(&json);
+        }
+    json_end(&json);
+}
+
+void line_stats(struct client *client)
+{
+    const struct service *service = client->service;
+    const struct service_counters *counters = &service->counters;
+    struct json json;
+    json_begin(&json, &client->out);
+    json_open(&json, "stats", '{');
+    json_key_u64(&json, "uptime_ms", service->work->now - service->started);
+    json_key_u64(&json, "systems", service->system_count);
+    json_key_u64(&json, "clients", service->client_count);
+    json_key_u64(&json, "sessions", service->session_count);
+    json_key_u64(&json, "events", counters->events);
+    json_key_u64(&json, "frames", counters->frames);
+    json_key_u64(&json, "lines", counters->lines);
+    json_key_u64(&json, "errors", counters->errors);
+    json_key_u64(&json, "duplicates", counters->duplicates);
+    json_key_u64(&json, "throttled", counters->throttled);
+    json_key_u64(&json, "cut_off", counters->cut_off);
+    json_key_u64(&json, "leases_ended", counters->leases_ended);
+    json_key_u64(&json, "memory", service_memory_used(service));
+    if (client->session != GORDIAN_NONE)
+        json_key_u64(&json, "client_memory", session_memory(service, client->session));
+    json_end(&json);
+}

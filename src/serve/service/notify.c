@@ -1,0 +1,289 @@
+/* Telling clients: answers, errors, and what others' events mean to them. */
+#include "serve/service/parts.h"
+#include "show/graph.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define NOBODY GORDIAN_NONE
+
+/* ------------------------------------------------------------------ a client's buffer */
+
+unsigned char *client_room(struct client *client, size_t size)
+{
+    struct output *out = &client->out;
+    gordian_allocator memory = memory_allocator(NULL); /* as all that is put into an output */
+    if (out->failure)
+        return NULL;
+    if (out->room - out->used < size &&
+        (size > SIZE_MAX - out->used ||
+         !memory_grow(&memory, &out->buffer, &out->room, out->used + size, 1))) {
+        out->failure = ENOMEM;
+        client->closing = true;
+        return NULL;
+    }
+    out->used += size;
+    return (unsigned char *)out->buffer + out->used - size;
+}
+
+void client_put(struct client *client, const void *bytes, size_t size)
+{
+    unsigned char *to = client_room(client, size);
+    if (to)
+        memcpy(to, bytes, size);
+}
+
+/* Whoever gets more notices than it reads is cut off; its own commands it cannot send that fast,
+ * as nothing is read from it while its answers wait. */
+static bool may_tell(struct client *client)
+{
+    if (client->closing)
+        return false;
+    if (client->out.used <= quota_notices(client))
+        return true;
+    client_error(client, WIRE_TOO_SLOW, 0, 0, "more was to be told than was read");
+    client->service->counters.cut_off++;
+    client_wake(client);
+    return false;
+}
+
+void client_wake(struct client *client)
+{
+    struct service *service = client->service;
+    /* The record of what is being done comes next. */
+    client->mark = service_last(service) + 1;
+    if (client->wake)
+        client->wake(client);
+}
+
+/* ------------------------------------------------------------------ errors */
+
+static bool is_fatal(unsigned code)
+{
+    switch (code) {
+    case WIRE_MALFORMED:
+    case WIRE_BAD_VERSION:
+    case WIRE_NOT_ALLOWED:
+    case WIRE_TAKEN_OVER:
+    case WIRE_TOO_SLOW:
+    case WIRE_STOPPING:
+    case WIRE_TOO_LARGE:
+        return true;
+    default:
+        return false;
+    }
+}
+
+static void line_error(struct client *client, unsigned code, uint32_t retry_ms, uint64_t column,
+                       const char *text)
+{
+    struct json json;
+    json_begin(&json, &client->out);
+    json_key_text(&json, "error", text);
+    json_key_u64(&json, "code", code);
+    if (client->lines) {
+        json_key_u64(&json, "line", client->lines);
+        json_key_u64(&json, "column", column);
+    }
+    if (retry_ms)
+        json_key_u64(&json, "retry_ms", retry_ms);
+    json_end(&json);
+}
+
+void client_error(struct client *client, unsigned code, uint32_t retry_ms, uint64_t column,
+                  const char *text)
+{
+    bool fatal = is_fatal(code);
+    /* That the journal cannot be written need not wait until it can, unless it would overtake. */
+    bool at_once = code == WIRE_NOT_KEPT && client->out.used == client->service->work->unmarked;
+    client->service->counters.errors++;
+    if (client->form == CLIENT_BINARY) {
+        struct wire_error error = {.code = (uint16_t)code,
+                                   .fatal = fatal,
+                                   .retry_ms = retry_ms,
+                                   .text = {text, strlen(text)}};
+        size_t size = wire_put_error(NULL, 0, &error);
+        unsigned char *to = client_room(client, size);
+        if (to)
+            wire_put_error(to, size, &error);
+        client->closing |= fatal;
+    } else {
+        line_error(client, code, retry_ms, column, text);
+        /* A person's mistake in a line does not end the conversation. */
+        client->closing |= fatal && code != WIRE_MALFORMED;
+    }
+    if (at_once)
+        client->service->work->unmarked = client->out.used;
+}
+
+void client_fail(struct client *client, const gordian_error *error)
+{
+    struct service_work *work = client->service->work;
+    unsigned code = work->code;
+    uint32_t retry_ms = work->retry_ms;
+    if (code == 0)
+        switch (error->status) {
+        case GORDIAN_UNAVAILABLE:
+            code = WIRE_NOT_AVAILABLE;
+            break;
+        case GORDIAN_MEMORY:
+            code = WIRE_NO_MEMORY;
+            retry_ms = 1000;
+            break;
+        case GORDIAN_IO:
+            code = WIRE_NOT_KEPT;
+            retry_ms = 1000;
+            break;
+        default:
+            code = WIRE_BAD_VALUE;
+            break;
+        }
+    work->code = 0;
+    work->retry_ms = 0;
+    client_error(client, code, retry_ms, error->column ? error->column : 1, error->message);
+}
+
+/* ------------------------------------------------------------------ grants */
+
+static struct client *owner_of(const struct service *service, const struct served *served,
+                               uint32_t process)
+{
+    uint32_t owner = served->processes[process].owner;
+    struct client *client = owner == NOBODY ? NULL : service->sessions[owner].client;
+    return client && client->system == served->slot ? client : NULL;
+}
+
+static void tell_granted(struct client *client, const struct served *served, uint32_t process)
+{
+    if (client->form == CLIENT_BINARY) {
+        unsigned char *to = client_room(client, WIRE_HEAD_SIZE + 4);
+        if (to)
+            wire_put_u32(to, WIRE_HEAD_SIZE + 4, WIRE_GRANTED, process);
+    } else {
+        char buffer[GORDIAN_NAME_MAX + 1];
+        struct json json;
+        json_begin(&json, &client->out);
+        json_key_text(&json, "granted", served_process_name(served, process, buffer));
+        json_end(&json);
+    }
+    client_wake(client);
+}
+
+void notify_granted(struct service *service, struct served *served, const uint32_t *processes,
+                    size_t count, const struct client *except)
+{
+    if (service->replaying)
+        return;
+    for (size_t i = 0; i < count; i++) {
+        struct client *client = owner_of(service, served, processes[i]);
+        if (client && client != except && client->subscriptions & WIRE_MY_GRANTS &&
+            may_tell(client))
+            tell_granted(client, served, processes[i]);
+    }
+}
+
+/* ------------------------------------------------------------------ incidents, events */
+
+/* JSON, in the client's form. */
+static void tell_text(struct client *client, uint8_t kind, const struct output *text)
+{
+    if (client->form == CLIENT_BINARY) {
+        size_t size = WIRE_HEAD_SIZE + text->used - 1; /* without the newline */
+        unsigned char *to = client_room(client, size);
+        if (to)
+            wire_put_frame(to, size, kind, text->buffer, text->used - 1);
+    } else {
+        client_put(client, text->buffer, text->used);
+    }
+    client_wake(client);
+}
+
+static bool concerns(const struct served *served, const struct client *client,
+                     const uint32_t *members, size_t count)
+{
+    if (client->subscriptions & WIRE_DEADLOCKS)
+        return true;
+    if (!(client->subscriptions & WIRE_MY_DEADLOCKS) || client->session == NOBODY)
+        return false;
+    for (size_t i = 0; i < count; i++)
+        if (members[i] != NOBODY && served->processes[members[i]].owner == client->session)
+            return true;
+    return false;
+}
+
+void notify_incident(struct service *service, struct served *served,
+                     const struct incident *incident, const uint32_t *members, size_t count)
+{
+    struct output *text = &service->work->third;
+    text_clear(text);
+    for (struct client *client = service->clients; client; client = client->next) {
+        if (client->system != served->slot || !concerns(served, client, members, count))
+            continue;
+        if (text->used == 0) {
+            struct incident brief = *incident;
+            struct json json;
+            brief.replay = NULL;
+            json_begin(&json, text);
+            json_open(&json, "incident", '{');
+            incident_json(&json, &brief);
+            json_end(&json);
+        }
+        if (!text->failure && may_tell(client))
+            tell_text(client, WIRE_INCIDENT, text);
+    }
+    for (struct service_watcher *w = service->watchers; w; w = w->next)
+        if (w->incident)
+            w->incident(w->context, incident);
+}
+
+bool notify_wanted(const struct service *service, const struct served *served)
+{
+    if (service->work->everything == 0)
+        return false;
+    for (const struct client *client = service->clients; client; client = client->next)
+        if (client->system == served->slot && client->subscriptions & WIRE_EVERYTHING)
+            return true;
+    return false;
+}
+
+static void write_event(struct served *served, const gordian_event *event,
+                        const struct served_result *result, const uint32_t *granted,
+                        struct output *text)
+{
+    char buffer[GORDIAN_NAME_MAX + 1];
+    struct json json;
+    const char *name = served_process_name(served, event->process, buffer);
+    text->used = 0;
+    json_begin(&json, text);
+    json_open(&json, "event", '{');
+    json_key_text(&json, "system", served->name);
+    json_key_text(&json, "op", gordian_op_text(event->op));
+    json_key_text(&json, "process", name ? name : "");
+    json_key_text(&json, "result", served_outcome_text(served, result->outcome));
+    if (result->served) {
+        json_open(&json, "granted_to", '[');
+        for (uint32_t i = 0; i < result->served; i++) {
+            name = served_process_name(served, granted[i], buffer);
+            json_text(&json, name ? name : "");
+        }
+        json_shut(&json);
+    }
+    json_end(&json);
+}
+
+void notify_event(struct service *service, struct served *served, const gordian_event *event,
+                  const struct served_result *result, const uint32_t *granted,
+                  const struct client *except)
+{
+    struct output *text = &service->work->third;
+    text_clear(text);
+    for (struct client *client = service->clients; client; client = client->next) {
+        if (client == except || client->system != served->slot ||
+            !(client->subscriptions & WIRE_EVERYTHING))
+            continue;
+        if (text->used == 0)
+            write_event(served, event, result, granted, text);
+        if (!text->failure && may_tell(client))
+            tell_text(client, WIRE_EVENT, text);
+    }
+}

@@ -1,0 +1,328 @@
+/*
+ * What the files of the service share. From the outside in:
+ *
+ *     service/binary.c, service/lines.c   the two forms: commands in, answers out
+ *     service/apply.c                     commands: check, apply, append the record
+ *     service/replay.c                    records applied again; snapshots
+ *     session.c, incident.c               sessions and incidents
+ *     quota.c                             memory: meters, accounts, limits
+ *     service/notify.c                    who is told what
+ *     service.c                           the service itself
+ *
+ * A command is applied in one go. It first asks service_may_change; then whatever may fail comes
+ * before anything changes, or fails with everything as it was; then the record, built in
+ * work->record, is appended. What a command changes is a function of the state and the record
+ * alone, so that applying the records again gives the same state.
+ */
+#ifndef GORDIAN_SERVE_SERVICE_PARTS_H
+#define GORDIAN_SERVE_SERVICE_PARTS_H
+
+#include "base/bytes.h"
+#include "base/error.h"
+#include "rag/trace.h"
+#include "serve/service/service.h"
+#include "wire/wire.h"
+
+#define DEFAULT_SYSTEM "default"
+
+/* Events are decoded and fed so many at a time. */
+#define CHUNK 256
+#define WANTS 65536
+
+/* One service_take ends early when so much was answered, or so much time has passed: a few bytes
+ * can ask for a lot. */
+#define TAKE_ANSWERS_MAX (4u << 20)
+#define TAKE_NS_MAX      5000000
+
+/* Unread bytes of a client at which it gets no more notices: at most, and however little memory it
+ * may have. */
+#define CLIENT_NOTICES_MAX (32u << 20)
+#define CLIENT_NOTICES_MIN (64u << 10)
+
+/* Kinds of records; the numbers are part of the journal's format. */
+enum record_kind {
+    RECORD_OPEN = 1,    /* u32 slot, u32 session, body of OPEN */
+    RECORD_CLOSE = 2,   /* u32 slot */
+    RECORD_SESSION = 3, /* u32 slot, body of HELLO, without a token */
+    RECORD_END = 4,     /* u32 slot of a session */
+    RECORD_DECLARE = 5, /* u32 system, u32 session, body of DECLARE */
+    RECORD_EVENTS = 6,  /* u32 system, u32 session, body of EVENTS */
+    RECORD_REMOVE = 7,  /* u32 system, body of REMOVE */
+    RECORD_WEIGH = 8,   /* u32 system, body of WEIGH */
+};
+
+#define RECORD_HEAD 9 /* kind, system, session */
+
+struct service_work {
+    uint64_t began;  /* service_take: ns */
+    uint64_t now;    /* of the current command: ms since 1970 */
+    uint64_t steady; /* likewise */
+    gordian_event events[CHUNK];
+    struct served_result taken[CHUNK];
+    gordian_want *wants;         /* WANTS of them */
+    struct wire_result *results; /* of the current frame */
+    size_t result_room, result_count;
+    uint32_t *served; /* by the current frame, in order */
+    size_t served_room, served_count;
+    uint32_t *ids;
+    size_t id_room;
+    struct bytes record; /* the current command's; stays while service->unkept */
+    uint64_t record_at;
+    struct output text;  /* JSON of a notice or an incident */
+    struct output more;  /* a second one */
+    struct output third; /* and a third */
+    struct output stuck; /* an answer that notices may come before */
+    struct trace trace;  /* of a line */
+    struct line_source {
+        const char *text;
+        size_t left, blank; /* so many bytes at its beginning are blanks to the reader */
+    } line;
+    uint64_t deadline; /* the earliest lease to end may be then: steady ms */
+    struct output replay;
+    uint64_t replay_second; /* incidents kept with a replay in this one */
+    uint32_t replays;
+    uint32_t everything; /* clients that want every event */
+    uint32_t ending;     /* sessions whose processes are being dropped */
+    unsigned code;     /* enum wire_error_code of the failure under way; 0: what its status says */
+    uint32_t retry_ms; /* of it */
+    /* Of the output of the client that is being served: so much of it waits for no record. */
+    size_t unmarked;
+};
+
+/* Fails with a code of the protocol's own. */
+#define FAIL_WITH(service, wire_code, error, ...)                                                  \
+    ((service)->work->code = (wire_code), fail((error), GORDIAN_INPUT, __VA_ARGS__))
+
+static inline void text_clear(struct output *text)
+{
+    text->used = 0;
+    text->failure = 0;
+}
+
+/* ---- service.c */
+
+/* May something be changed now? Otherwise *why. */
+bool service_may_change(struct service *service, const char **why);
+/* Starts a command: the time. */
+void service_begin(struct service *service);
+/* The number of the last record, or of the one that waits to be appended. */
+uint64_t service_last(const struct service *service);
+
+static inline struct served *service_system(const struct service *service, uint32_t slot)
+{
+    return slot < service->system_limit ? service->systems[slot] : NULL;
+}
+
+/* ---- quota.c: who has how much memory */
+
+/* Counts what is allocated with it, and for its parent. NULL: no memory. */
+struct meter *meter_new(struct meter *parent);
+void meter_free(struct meter *meter);
+const gordian_allocator *meter_allocator(struct meter *meter);
+/* The limit of all systems together goes from now on; was it reached since service_begin? */
+void quota_set_limit(struct service *service);
+void quota_begin(struct service *service);
+bool quota_refused(const struct service *service);
+
+/* What happens to accounts. `session` may be NOBODY where something is opened or added. */
+void quota_session(struct service *service, uint32_t session);
+void quota_own(struct service *service, uint32_t session, const struct served *served,
+               uint32_t process);
+void quota_disown(struct service *service, uint32_t session, const struct served *served,
+                  uint32_t process);
+void quota_opened(struct service *service, uint32_t session, struct served *served);
+void quota_closed(struct service *service, struct served *served);
+void quota_added(struct service *service, uint32_t session, struct served *served,
+                 uint32_t resource, size_t name_length);
+void quota_removed(struct service *service, struct served *served, uint32_t resource,
+                   size_t name_length);
+/* Whose quotas a system and a resource count for; NOBODY: nobody's, or not any more. */
+uint32_t quota_opener(const struct service *service, const struct served *served);
+uint32_t quota_adder(const struct service *service, const struct served *served, uint32_t resource);
+
+/* May this session make the service keep so much more? WIRE_QUOTA if not. */
+gordian_status quota_check(struct service *service, uint32_t session, uint64_t more,
+                           gordian_error *error);
+/* May it send this event? And can so many bytes of events be too much at all? */
+bool quota_permits(struct service *service, uint32_t session, const struct served *served,
+                   const gordian_event *event);
+bool quota_is_near(const struct service *service, uint32_t session, size_t bytes);
+/* So much of what it is to be told may wait for a client to read it. */
+size_t quota_notices(const struct client *client);
+/* Around a declaration: the matrices of an engine are the opener's; WIRE_QUOTA if they failed. */
+void quota_enter(struct service *service, struct served *served);
+gordian_status quota_leave(struct service *service, struct served *served, gordian_status status,
+                           gordian_error *error);
+
+/* ---- session.c */
+
+uint32_t session_find(const struct service *service, const uint8_t id[WIRE_SESSION_SIZE]);
+/* The session of a client, made if it has none. NULL: it could not be; the error says why. */
+struct session *session_of(struct client *client, gordian_error *error);
+/* A new session, or changed lease, flags and name of one that is known; journaled. */
+gordian_status session_hello(struct service *service, const struct wire_hello *hello,
+                             uint32_t *slot, gordian_error *error);
+/* The same at a given slot: replay. */
+gordian_status session_put(struct service *service, uint32_t slot, const struct wire_hello *hello,
+                           gordian_error *error);
+/* Its client has gone, or has been silent for too long. */
+void session_lost(struct service *service, uint32_t slot);
+/* Goes on with dropping what lost sessions own, a piece at a time; true: there is more to do. */
+bool session_drop_some(struct service *service);
+/* It is over: nobody belongs to it any more. */
+void session_forget(struct service *service, uint32_t slot);
+void session_touch(struct service *service, struct session *session);
+/* Makes the process this session's, unless it is somebody's. */
+void session_own(struct service *service, uint32_t slot, struct served *served, uint32_t process);
+bool session_reserve(struct service *service, uint32_t slot); /* so that session_own can */
+void session_disown(struct service *service, struct served *served, uint32_t process);
+/* For snapshots: slots below `count`, all free; then the free ones in the order of their use. */
+gordian_status session_reserve_slots(struct service *service, uint32_t count, gordian_error *error);
+bool session_order_free(struct service *service, const uint32_t *order, uint32_t count);
+void sessions_free(struct service *service);
+
+/* ---- service/apply.c: each journals what it does; `client` NULL: nobody in particular */
+
+/* `session`: whose quotas count, or NOBODY. */
+gordian_status apply_open(struct service *service, uint32_t session, const struct wire_open *open,
+                          uint32_t *slot, gordian_error *error);
+/* The same at a given slot: replay, snapshots. */
+gordian_status service_put_system(struct service *service, uint32_t slot,
+                                  const struct wire_open *open, gordian_error *error);
+bool service_reserve_system(struct service *service, uint32_t slot);
+/* The meter of a system to be opened; *meter stays NULL with an allocator of the caller's. */
+gordian_status service_new_meter(struct service *service, struct meter **meter,
+                                 gordian_error *error);
+void service_close_served(struct served *served); /* and its meter */
+void service_add_system(struct service *service, uint32_t slot, struct served *served);
+void service_drop_system(struct service *service, struct served *served);
+gordian_status apply_close(struct service *service, struct served *served, gordian_error *error);
+/* The declarations of a frame: one id for each in work->ids, *count of them; GORDIAN_NONE for one
+ * that was refused. Fails if all of them were, the last for a quota. */
+gordian_status apply_declare(struct service *service, struct served *served, uint32_t session,
+                             struct wire_list *list, size_t *count, gordian_error *error);
+/* The same for one that is at hand; fails if it is refused. */
+gordian_status apply_declaration(struct service *service, struct served *served, uint32_t session,
+                                 const struct wire_declaration *declaration, uint32_t *id,
+                                 gordian_error *error);
+gordian_status apply_remove(struct service *service, struct served *served, uint8_t what,
+                            const uint32_t *ids, size_t count, gordian_error *error);
+gordian_status apply_weigh(struct service *service, struct served *served,
+                           const struct wire_weigh *weigh, gordian_error *error);
+
+/* Events of a frame, in their wire form. Results, one for each, and everybody served go into
+ * work->results and work->served. Fails before anything is applied, except at a malformed event:
+ * the ones before it have been. What could not be applied for lack of memory is WIRE_NOT_TAKEN, and
+ * so is all behind it. */
+struct apply_events {
+    struct served *served;
+    uint32_t session;      /* GORDIAN_NONE: the service's own */
+    struct client *client; /* who is answered, and therefore not told */
+    uint64_t first;        /* 0: not numbered */
+    struct wire_list list;
+    /* Unless NULL: a deadlock has just been closed, and nobody has been ended yet. */
+    void (*stuck)(struct apply_events *events, const gordian_event *event,
+                  const struct served_result *result);
+    void *context;        /* of the caller's */
+    struct json *victims; /* unless NULL: gets whom recovery has ended */
+    const char *how; /* incidents end like this when a member leaves; NULL: as the event says */
+};
+
+gordian_status apply_events(struct service *service, struct apply_events *events,
+                            gordian_error *error);
+/* The same for an event that is at hand. */
+gordian_status apply_event(struct service *service, struct apply_events *events,
+                           const gordian_event *event, gordian_error *error);
+
+/* Records: begin, with room for `more` bytes; put them behind; append. False: not now. */
+bool record_begin(struct service *service, enum record_kind kind, uint32_t slot, uint32_t session,
+                  size_t more);
+void record_append(struct service *service);
+/* The body of a frame that wire_put_* has put at the end of the record (within its room). */
+void record_take_body(struct service *service, size_t frame_size);
+
+/* ---- incident.c */
+
+void incident_begin(struct service *service, struct served *served, uint32_t requester,
+                    uint8_t outcome);
+/* `process` has left: ends the incident it was part of, if that is over. */
+void incident_left(struct service *service, struct served *served, uint32_t process,
+                   const char *how, bool victim);
+void incidents_close_all(struct service *service, struct served *served);
+/* {"graph":..., "events":[...]}: what led to this. */
+void incident_replay(struct service *service, struct served *served, const uint32_t *members,
+                     size_t count, struct output *out);
+void incidents_save(const struct served *served, struct bytes *bytes);
+gordian_status incidents_load(struct served *served, struct bytes_in *in, gordian_error *error);
+
+/* ---- service/notify.c */
+
+/* Those served, to the clients they belong to, but not to `except`. */
+void notify_granted(struct service *service, struct served *served, const uint32_t *processes,
+                    size_t count, const struct client *except);
+/* An incident that began or ended, to whom it concerns. */
+void notify_incident(struct service *service, struct served *served,
+                     const struct incident *incident, const uint32_t *members, size_t count);
+/* An event, to those who want every one, but not to `except`. */
+void notify_event(struct service *service, struct served *served, const gordian_event *event,
+                  const struct served_result *result, const uint32_t *granted,
+                  const struct client *except);
+bool notify_wanted(const struct service *service, const struct served *served);
+
+/* Bytes into a client's buffer. The second gives room for `size` more and counts them; NULL: no
+ * memory, and the client will be closed. */
+void client_put(struct client *client, const void *bytes, size_t size);
+unsigned char *client_room(struct client *client, size_t size);
+/* An error, in the client's form; fatal codes close it. */
+void client_error(struct client *client, unsigned code, uint32_t retry_ms, uint64_t column,
+                  const char *text);
+/* The error of a command that failed. */
+void client_fail(struct client *client, const gordian_error *error);
+/* Everything that was put is sent after this record is kept. */
+void client_wake(struct client *client);
+
+/* ---- the two forms */
+
+/* Is it another client's turn? */
+bool client_had_enough(const struct client *client);
+size_t binary_take(struct client *client, const unsigned char *bytes, size_t count, size_t budget,
+                   size_t *wanted);
+size_t lines_take(struct client *client, const unsigned char *bytes, size_t count, size_t budget,
+                  size_t *wanted);
+
+gordian_status lines_open(struct service *service, gordian_error *error);
+void lines_close(struct service *service);
+
+void client_bye(struct client *client);
+gordian_status client_close_system(struct client *client, struct wire_text name,
+                                   gordian_error *error);
+void client_subscribe(struct client *client, uint8_t mask);
+bool client_may_write(const struct client *client);
+/* ---- the form of lines: service/lines.c (lines, events), service/line_json.c (answers),
+ * service/verbs.c (everything but events) */
+
+/* A line that is not an event: its words are in work->trace.reader. False: there is no such verb.
+ */
+bool verb_take(struct client *client);
+/* Ends the answer `{"ok":VERB,...}`. */
+void line_ok(struct client *client, const char *verb, const struct served *served);
+/* {"seq":..,"op":..,"process":..,"result":..,"granted_to":[..] */
+void line_event_begin(struct json *json, const struct served *served, gordian_op op,
+                      const char *process, const struct served_result *result,
+                      const uint32_t *granted);
+/* "deadlocked" and "witness". */
+void line_stuck(struct json *json, struct served *served, const gordian_event *event,
+                uint8_t outcome);
+/* "sequence", "stuck" or "short": the reasons of the bank's last answer. */
+void line_reasons(struct json *json, const struct served *served);
+void line_state(struct client *client, struct served *served, const struct word *name);
+void line_systems(struct client *client);
+void line_stats(struct client *client);
+
+/* HELLO of either form: token, session. False: the error was sent. */
+bool client_hello(struct client *client, const struct wire_hello *hello);
+/* May events be taken from this client now? They are counted by client_spend. */
+bool client_may_spend(struct client *client);
+void client_spend(struct client *client, uint64_t events);
+
+#endif

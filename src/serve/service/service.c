@@ -1,0 +1,519 @@
+/* The service itself: opening and closing, clients coming and going, time. */
+#include "serve/service/service.h"
+
+#include "base/clock.h"
+#include "serve/service/parts.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#define NOBODY GORDIAN_NONE
+/* Leases are looked at this often. */
+#define TICK_MS 100
+
+/* ------------------------------------------------------------------ options */
+
+void service_options_init(struct service_options *options)
+{
+    *options = (struct service_options){
+        .limits =
+            {
+                .systems = 64,
+                .sessions = 65536,
+                .clients = 10000,
+                .names = 16000000,
+                .session_names = 4000000,
+                .session_resources = 4000000,
+                .session_systems = 16,
+                .session_memory = 1u << 30,
+                .lease_max_ms = 24u * 3600 * 1000,
+                .incidents_second = 10,
+            },
+    };
+}
+
+/* ------------------------------------------------------------------ time */
+
+static uint64_t real_clock(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+uint64_t service_now(const struct service *service)
+{
+    const struct service_options *options = &service->options;
+    return options->clock ? options->clock(options->clock_context) : real_clock();
+}
+
+uint64_t service_steady(const struct service *service)
+{
+    const struct service_options *options = &service->options;
+    return options->steady ? options->steady(options->clock_context) : clock_ns() / 1000000;
+}
+
+void service_begin(struct service *service)
+{
+    service->work->now = service_now(service);
+    service->work->steady = service_steady(service);
+    service->work->code = 0;
+    service->work->retry_ms = 0;
+    quota_begin(service);
+}
+
+/* ------------------------------------------------------------------ the journal */
+
+bool service_may_change(struct service *service, const char **why)
+{
+    const struct service_journal *journal = &service->options.journal;
+    if (service->unkept)
+        record_append(service);
+    if (service->unkept) {
+        *why = "no memory for the journal";
+        return false;
+    }
+    return !journal->healthy || journal->healthy(journal->context, why);
+}
+
+uint64_t service_last(const struct service *service)
+{
+    const struct service_journal *journal = &service->options.journal;
+    uint64_t last = journal->last ? journal->last(journal->context) : 0;
+    return last + service->unkept;
+}
+
+/* ------------------------------------------------------------------ opening, closing */
+
+static gordian_status open_work(struct service *service, gordian_error *error)
+{
+    struct service_work *work = memory_zeroed(&service->memory, sizeof *work);
+    if (!work)
+        return fail_memory(error);
+    service->work = work;
+    bytes_init(&work->record, &service->memory);
+    work->wants = memory_alloc(&service->memory, WANTS * sizeof *work->wants);
+    if (!work->wants)
+        return fail_memory(error);
+    work->text.fd = work->more.fd = work->third.fd = work->stuck.fd = work->replay.fd = -1;
+    work->deadline = UINT64_MAX;
+    service_begin(service);
+    return lines_open(service, error);
+}
+
+static gordian_status open_default(struct service *service, gordian_error *error)
+{
+    const struct wire_open open = {.name = {DEFAULT_SYSTEM, strlen(DEFAULT_SYSTEM)},
+                                   .kind = SERVED_DETECT,
+                                   .options = {"", 0}};
+    return service_put_system(service, 0, &open, error);
+}
+
+static struct service *allocate(const struct service_options *options)
+{
+    gordian_allocator memory = memory_allocator(options->allocator);
+    struct service *service = memory_zeroed(&memory, sizeof *service);
+    if (!service)
+        return NULL;
+    service->memory = memory;
+    service->options = *options;
+    service->free_session = NOBODY;
+    service->next_incident = 1;
+    if (options->allocator)
+        return service;
+    service->meter = meter_new(NULL);
+    if (!service->meter) {
+        memory_free(&memory, service);
+        return NULL;
+    }
+    service->memory = *meter_allocator(service->meter);
+    return service;
+}
+
+gordian_status service_new(struct service **out, const struct service_options *options,
+                           gordian_error *error)
+{
+    *out = NULL;
+    struct service *service = allocate(options);
+    if (!service)
+        return fail_memory(error);
+    gordian_status status = open_work(service, error);
+    if (!status)
+        status = open_default(service, error);
+    if (status) {
+        service_free(service);
+        return status;
+    }
+    service->started = service->work->now;
+    *out = service;
+    return GORDIAN_OK;
+}
+
+static void close_work(struct service *service)
+{
+    struct service_work *work = service->work;
+    if (!work)
+        return;
+    lines_close(service);
+    bytes_free(&work->record);
+    output_close(&work->text);
+    output_close(&work->more);
+    output_close(&work->third);
+    output_close(&work->stuck);
+    output_close(&work->replay);
+    memory_free(&service->memory, work->wants);
+    memory_free(&service->memory, work->results);
+    memory_free(&service->memory, work->served);
+    memory_free(&service->memory, work->ids);
+    memory_free(&service->memory, work);
+}
+
+void service_free(struct service *service)
+{
+    if (!service)
+        return;
+    while (service->clients)
+        service_detach(service->clients);
+    for (uint32_t i = 0; i < service->system_limit; i++)
+        service_close_served(service->systems[i]);
+    memory_free(&service->memory, service->systems);
+    sessions_free(service);
+    close_work(service);
+    gordian_allocator memory = memory_allocator(service->options.allocator);
+    meter_free(service->meter);
+    memory_free(&memory, service);
+}
+
+/* ------------------------------------------------------------------ clients */
+
+gordian_status service_attach(struct service *service, struct client *client,
+                              enum service_rights rights, gordian_error *error)
+{
+    if (service->client_count >= service->options.limits.clients) {
+        service->counters.refused++;
+        return fail(error, GORDIAN_UNAVAILABLE, "there are %u clients already",
+                    service->client_count);
+    }
+    client->service = service;
+    client->rights = rights;
+    client->subscriptions = WIRE_MY_GRANTS;
+    client->system = NOBODY;
+    client->session = NOBODY;
+    client->out.fd = -1;
+    const struct served *served = service_find(service, DEFAULT_SYSTEM, strlen(DEFAULT_SYSTEM));
+    if (served)
+        client->system = served->slot;
+    client->prev = NULL;
+    client->next = service->clients;
+    if (client->next)
+        client->next->prev = client;
+    service->clients = client;
+    service->client_count++;
+    service->counters.connections++;
+    client->refilled = service_steady(service);
+    client->allowance = (int64_t)service->options.limits.events_a_second * 1000;
+    return GORDIAN_OK;
+}
+
+/* The lease of its session begins, or the session is over. */
+static void leave_session(struct client *client)
+{
+    struct service *service = client->service;
+    if (client->session == NOBODY)
+        return;
+    struct session *session = &service->sessions[client->session];
+    session->client = NULL;
+    if (session->lease_ms == 0) {
+        session_lost(service, client->session);
+    } else {
+        service->work->steady = service_steady(service);
+        session_touch(service, session);
+    }
+    client->session = NOBODY;
+}
+
+void service_detach(struct client *client)
+{
+    struct service *service = client->service;
+    client_subscribe(client, 0);
+    leave_session(client);
+    *(client->prev ? &client->prev->next : &service->clients) = client->next;
+    if (client->next)
+        client->next->prev = client->prev;
+    service->client_count--;
+    gordian_allocator memory = memory_allocator(NULL);
+    memory_free(&memory, client->out.buffer);
+    client->out = (struct output){.fd = -1};
+}
+
+void client_subscribe(struct client *client, uint8_t mask)
+{
+    uint32_t *everything = &client->service->work->everything;
+    *everything -= (client->subscriptions & WIRE_EVERYTHING) != 0;
+    *everything += (mask & WIRE_EVERYTHING) != 0;
+    client->subscriptions = mask;
+}
+
+/* Connects a client with a session, which may have been another connection's. */
+static void join_session(struct client *client, uint32_t slot)
+{
+    struct service *service = client->service;
+    struct session *session = &service->sessions[slot];
+    struct client *other = session->client;
+    if (client->session != NOBODY && client->session != slot)
+        leave_session(client);
+    if (other && other != client) {
+        other->session = NOBODY;
+        client_error(other, WIRE_TAKEN_OVER, 0, 0, "the session goes on in another connection");
+        client_wake(other);
+    }
+    session->client = client;
+    client->session = slot;
+    session_touch(service, session);
+}
+
+static bool authorise(struct client *client, struct wire_text token)
+{
+    const struct service_options *options = &client->service->options;
+    if (client->rights == SERVICE_NOTHING && options->authorise)
+        client->rights = options->authorise(options->authorise_context, token.text, token.length);
+    else if (client->rights == SERVICE_NOTHING)
+        client->rights = SERVICE_WRITE;
+    if (client->rights != SERVICE_NOTHING)
+        return true;
+    client_error(client, WIRE_NOT_ALLOWED, 0, 1,
+                 token.length ? "the token is wrong" : "a token is needed");
+    return false;
+}
+
+bool client_hello(struct client *client, const struct wire_hello *hello)
+{
+    struct service *service = client->service;
+    gordian_error error = {0};
+    const char *why;
+    uint32_t slot;
+    if (!authorise(client, hello->token))
+        return false;
+    if (!client_may_write(client))
+        return client->rights & SERVICE_READ; /* it only looks: it has no session */
+    if (!service_may_change(service, &why)) {
+        client_error(client, WIRE_NOT_KEPT, 1000, 1, why);
+        return false;
+    }
+    struct wire_hello mine = *hello;
+    static const uint8_t zeros[WIRE_SESSION_SIZE];
+    if (client->session != NOBODY && memcmp(hello->session, zeros, sizeof zeros) == 0)
+        memcpy(mine.session, service->sessions[client->session].id, sizeof mine.session);
+    if (session_hello(service, &mine, &slot, &error)) {
+        client_fail(client, &error);
+        return false;
+    }
+    join_session(client, slot);
+    return true;
+}
+
+bool client_may_write(const struct client *client)
+{
+    return (client->rights & SERVICE_WRITE) == SERVICE_WRITE;
+}
+
+/* ------------------------------------------------------------------ quotas */
+
+static void refill(struct client *client)
+{
+    uint64_t rate = client->service->options.limits.events_a_second;
+    uint64_t now = client->service->work->steady, past = now - client->refilled;
+    if (past == 0)
+        return;
+    client->refilled = now;
+    if (past > 1000)
+        past = 1000;
+    client->allowance += (int64_t)(past * rate);
+    if (client->allowance > (int64_t)rate * 1000) /* at most what one second brings */
+        client->allowance = (int64_t)rate * 1000;
+}
+
+bool client_may_spend(struct client *client)
+{
+    if (client->service->options.limits.events_a_second == 0)
+        return true;
+    refill(client);
+    if (client->allowance > 0)
+        return true;
+    client->service->counters.throttled++;
+    return false;
+}
+
+void client_spend(struct client *client, uint64_t events)
+{
+    if (client->service->options.limits.events_a_second > 0)
+        client->allowance -= (int64_t)events * 1000;
+}
+
+uint32_t service_pause_ms(const struct client *client)
+{
+    uint32_t rate = client->service->options.limits.events_a_second;
+    if (rate == 0 || client->allowance > 0)
+        return 0;
+    uint64_t ms = (uint64_t)-client->allowance / rate + 1;
+    return ms < 60000 ? (uint32_t)ms : 60000;
+}
+
+/* ------------------------------------------------------------------ taking */
+
+static size_t begin_form(struct client *client, const unsigned char *bytes, size_t count,
+                         size_t *wanted)
+{
+    *wanted = 1;
+    if (count == 0)
+        return 0;
+    if (bytes[0] != 0) {
+        client->form = CLIENT_LINES;
+        return 0;
+    }
+    *wanted = WIRE_START_SIZE;
+    if (count < WIRE_START_SIZE && memcmp(bytes, WIRE_START, count < 4 ? count : 4) == 0)
+        return 0;
+    client->form = CLIENT_BINARY;
+    if (memcmp(bytes, WIRE_START, 4) != 0)
+        client_error(client, WIRE_MALFORMED, 0, 0, "this is not the protocol of gordian serve");
+    else if (memcmp(bytes, WIRE_START, WIRE_START_SIZE) != 0)
+        client_error(client, WIRE_BAD_VERSION, 0, 0, "the protocol's version here is 1");
+    return count < WIRE_START_SIZE ? count : WIRE_START_SIZE;
+}
+
+bool client_had_enough(const struct client *client)
+{
+    return client->out.used > TAKE_ANSWERS_MAX ||
+           clock_ns() - client->service->work->began > TAKE_NS_MAX;
+}
+
+size_t service_take(struct client *client, const void *bytes, size_t count, size_t budget,
+                    size_t *wanted)
+{
+    struct service *service = client->service;
+    const unsigned char *at = bytes;
+    size_t used = 0;
+    *wanted = 1;
+    service->work->unmarked = client->out.used;
+    service_begin(service);
+    service->work->began = clock_ns();
+    if (client->form == CLIENT_UNKNOWN)
+        used = begin_form(client, at, count, wanted);
+    if (client->form != CLIENT_UNKNOWN && !client->closing)
+        used += (client->form == CLIENT_BINARY ? binary_take : lines_take)(
+            client, at + used, count - used, budget, wanted);
+    if (client->session != NOBODY && used > 0)
+        session_touch(service, &service->sessions[client->session]);
+    if (client->out.used != service->work->unmarked)
+        client->mark = service_last(service);
+    return used;
+}
+
+void service_refuse(struct client *client, unsigned code, uint32_t retry_ms, const char *text)
+{
+    if (client->form !=
+        CLIENT_UNKNOWN) /* whose form is not known would take it for something else */
+        client_error(client, code, retry_ms, 0, text);
+    client->closing = true;
+    client->mark = service_last(client->service);
+}
+
+/* ------------------------------------------------------------------ time goes by */
+
+static void look_at_leases(struct service *service)
+{
+    struct service_work *work = service->work;
+    work->deadline = UINT64_MAX;
+    for (uint32_t i = 0; i < service->session_limit; i++) {
+        struct session *session = &service->sessions[i];
+        if (!session->in_use || session->ending)
+            continue;
+        if (session->deadline > work->steady) {
+            if (session->deadline < work->deadline)
+                work->deadline = session->deadline;
+            continue;
+        }
+        struct client *client = session->client;
+        session_lost(service, i);
+        if (client) {
+            client_error(client, WIRE_NO_SESSION, 0, 0, "silent for longer than the lease");
+            client->closing = true;
+            client_wake(client);
+        }
+    }
+}
+
+uint32_t service_tick(struct service *service)
+{
+    const char *why;
+    service_begin(service);
+    service_may_change(service, &why); /* tries what could not be appended */
+    if (service->work->deadline <= service->work->steady)
+        look_at_leases(service);
+    if (service->work->ending > 0 && session_drop_some(service))
+        return service_may_change(service, &why) ? 0 : TICK_MS;
+    return TICK_MS;
+}
+
+bool service_is_busy(const struct service *service)
+{
+    return service->work->ending > 0 || service->unkept;
+}
+
+/* ------------------------------------------------------------------ looking */
+
+struct served *service_find(const struct service *service, const char *name, size_t length)
+{
+    for (uint32_t i = 0; i < service->system_limit; i++) {
+        struct served *served = service->systems[i];
+        if (served && strlen(served->name) == length && memcmp(served->name, name, length) == 0)
+            return served;
+    }
+    return NULL;
+}
+
+const char *service_owner(const struct service *service, const struct served *served,
+                          uint32_t process)
+{
+    uint32_t owner =
+        process < served->process_room ? served->processes[process].owner : GORDIAN_NONE;
+    return owner < service->session_limit ? service->sessions[owner].name : "";
+}
+
+void service_process_json(struct json *json, const struct service *service,
+                          const struct served *served, uint32_t process)
+{
+    uint64_t since = process < served->process_room ? served->processes[process].since : 0;
+    const char *owner = service_owner(service, served, process);
+    if (since)
+        json_key_u64(json, "since_ms", since);
+    else
+        json_key_null(json, "since_ms");
+    if (*owner)
+        json_key_text(json, "owner", owner);
+    else
+        json_key_null(json, "owner");
+}
+
+void service_watch(struct service *service, struct service_watcher *watcher)
+{
+    watcher->next = service->watchers;
+    service->watchers = watcher;
+}
+
+void service_unwatch(struct service *service, struct service_watcher *watcher)
+{
+    struct service_watcher **link = &service->watchers;
+    while (*link && *link != watcher)
+        link = &(*link)->next;
+    if (*link)
+        *link = watcher->next;
+}
+
+void service_set_limits(struct service *service, const struct service_limits *limits)
+{
+    service->options.limits = *limits;
+    quota_set_limit(service);
+}

@@ -1,0 +1,242 @@
+/*
+ * The service without its sockets: all systems, sessions, leases, subscriptions, quotas, incidents.
+ *
+ *     bytes of a client ─> service_take ─> commands ─> served systems
+ *                                             │
+ *                              records ─> journal (struct service_journal: the store)
+ *                              answers ─> client->out
+ *
+ * A *client* is one connection as the service sees it: bytes in, bytes out. Both forms of the
+ * protocol come down to the same few commands; a command that changes something is applied, then
+ * its record is appended to the journal, and its answer put into the client's buffer. Nothing may
+ * be sent before that record is kept: client->mark says which.
+ *
+ * After a restart the newest snapshot is loaded (service_load_section) and the records behind it
+ * are applied again (service_replay), by the same code and with the same result.
+ *
+ * Threads: everything belongs to the one thread that runs the loop. Nothing here waits.
+ */
+#ifndef GORDIAN_SERVE_SERVICE_SERVICE_H
+#define GORDIAN_SERVE_SERVICE_SERVICE_H
+
+#include "base/output.h"
+#include "serve/served/served.h"
+#include "serve/service/metrics.h"
+#include "serve/service/session.h"
+#include "serve/store/incidents_db.h"
+
+/* ------------------------------------------------------------------ options */
+
+struct service_limits {
+    uint32_t systems;           /* in all (64) */
+    uint32_t sessions;          /* in all (65536) */
+    uint32_t clients;           /* connected at once (10000) */
+    uint32_t names;             /* processes and resources of a system (16 million) */
+    uint32_t session_names;     /* processes a session may own (4 million) */
+    uint32_t session_resources; /* it may add (4 million) */
+    uint32_t session_systems;   /* it may open (16) */
+    uint32_t events_a_second;   /* of a client; 0: no limit (0) */
+    uint32_t lease_max_ms;      /* (24 h) */
+    uint64_t session_memory; /* what a session makes the service keep, bytes; 0: no limit (1 GiB) */
+    uint64_t memory;         /* of all systems, bytes; 0: no limit (0) */
+    uint32_t incidents_second; /* kept with a replay, of a system; further ones without (10) */
+};
+
+/* The journal as the service needs it. */
+struct service_journal {
+    void *context;
+    /* As store_append: the record's number, 0: no memory. */
+    uint64_t (*append)(void *context, uint64_t at, const void *bytes, size_t length);
+    gordian_status (*incident)(void *context, const struct incident *incident);
+    /* May something be applied now? Otherwise why not (the disk is full, ...). */
+    bool (*healthy)(void *context, const char **why);
+    uint64_t (*last)(void *context); /* number of the last record appended */
+};
+
+enum service_rights {
+    SERVICE_NOTHING = 0,
+    SERVICE_READ = 1,  /* look, ask, subscribe */
+    SERVICE_WRITE = 3, /* and send events */
+};
+
+struct service_options {
+    struct service_limits limits;
+    uint8_t durability;                 /* enum wire_durability: for WELCOME */
+    const gordian_allocator *allocator; /* NULL: the C library's */
+    struct service_journal journal;     /* append NULL: nothing is kept */
+    /* What a token permits. NULL: everybody may do everything. */
+    enum service_rights (*authorise)(void *context, const char *token, size_t length);
+    void *authorise_context;
+    /* Clocks: ms since 1970, and ms of a clock that never goes back. NULL: the real ones. */
+    uint64_t (*clock)(void *context);
+    uint64_t (*steady)(void *context);
+    void *clock_context;
+};
+
+void service_options_init(struct service_options *options);
+
+/* ------------------------------------------------------------------ clients */
+
+enum client_form {
+    CLIENT_UNKNOWN, /* nothing has come yet */
+    CLIENT_BINARY,
+    CLIENT_LINES,
+};
+
+struct client {
+    struct service *service;
+    struct client *next, *prev; /* of all clients */
+    enum client_form form;
+    enum service_rights rights; /* SERVICE_NOTHING: a token is needed first */
+    bool closing;               /* send what is in `out`, then close */
+    bool dirty;                 /* for the server: something was put into `out` */
+    uint8_t subscriptions;      /* enum wire_subscription */
+    uint32_t system;            /* slot of the system in use; GORDIAN_NONE */
+    uint32_t session;           /* slot; GORDIAN_NONE: none yet */
+    struct output out;          /* answers, in memory */
+    uint64_t mark;              /* what is in `out` may be sent when this record is kept */
+    uint64_t lines;             /* read so far, in the form of lines */
+    size_t buffered;            /* the server's: bytes it keeps for this client beside `out` */
+    char label[64];             /* for the log: "unix uid 1000", "10.0.0.1:4711" */
+
+    /* The bucket of events: how many may come now, in thousandths, below 0 after a large frame. */
+    int64_t allowance;
+    uint64_t refilled; /* steady ms */
+
+    /* Called when the service puts something into `out` outside of this client's own
+     * service_take, or wants it closed. */
+    void (*wake)(struct client *client);
+    void *owner; /* the server's connection */
+};
+
+/* A new connection. `rights`: what it may do without a token. GORDIAN_UNAVAILABLE: too many. */
+gordian_status service_attach(struct service *service, struct client *client,
+                              enum service_rights rights, gordian_error *error);
+/* The connection is gone: its session's lease begins. */
+void service_detach(struct client *client);
+
+/* Takes what has arrived: whole frames or lines, as many as there are and the quota permits, but
+ * not much more than `budget` bytes of them. Returns how many bytes were used up; the rest must be
+ * there again, with more behind it, next time. *wanted: how many bytes there must be for anything
+ * more to happen; 0: enough are there, but it was enough for now: come again when
+ * service_pause_ms have passed and the answers have been sent. */
+size_t service_take(struct client *client, const void *bytes, size_t count, size_t budget,
+                    size_t *wanted);
+/* Over its quota of events: so long nothing should be read from it; 0: read on. */
+uint32_t service_pause_ms(const struct client *client);
+
+/* Puts an error into `out`, if the client's form is known, and has the connection closed behind it.
+ */
+void service_refuse(struct client *client, unsigned code, uint32_t retry_ms, const char *text);
+
+/* ------------------------------------------------------------------ the service */
+
+/* Figures of the whole service, from its start on. */
+struct service_counters {
+    uint64_t connections, refused; /* accepted; turned away */
+    uint64_t frames, lines;
+    uint64_t events;
+    uint64_t bytes_in, bytes_out; /* the server's */
+    uint64_t errors;              /* answers that were errors */
+    uint64_t duplicates;
+    uint64_t cut_off;                 /* clients that did not read */
+    uint64_t throttled;               /* times a client was made to wait for its quota */
+    uint64_t over_memory;             /* commands and events refused for a client's memory */
+    uint64_t leases_ended;            /* sessions that were lost */
+    uint64_t turns;                   /* of the loop */
+    struct metrics_histogram latency; /* from the arrival of an event to its answer's departure */
+};
+
+/* Whoever wants to know what happens (the page's stream). */
+struct service_watcher {
+    struct service_watcher *next;
+    void *context;
+    /* An incident began or ended. The texts are valid during the call. */
+    void (*incident)(void *context, const struct incident *incident);
+    /* A system came or went. */
+    void (*systems)(void *context);
+};
+
+struct service {
+    gordian_allocator memory;
+    struct service_options options;
+    struct served **systems; /* by slot; NULL: free */
+    uint32_t system_limit, system_room, system_count;
+    struct session *sessions; /* by slot */
+    uint32_t session_limit, session_room, session_count, free_session;
+    uint64_t *accounts; /* by slot: see quota.c */
+    uint32_t account_room, serials;
+    uint32_t *session_hash; /* by id: the first slot */
+    uint32_t session_hash_size;
+    struct client *clients; /* a list */
+    uint32_t client_count;
+    uint64_t next_incident;
+    struct service_watcher *watchers;
+    struct service_counters counters;
+    uint64_t started; /* ms since 1970 */
+    bool replaying;   /* records are applied again: nobody is told */
+    bool stopping;
+    bool unkept; /* the last record could not be appended for lack of memory: it is tried again,
+                    and until then nothing is applied or sent */
+    struct meter *meter;       /* what the systems take; NULL with an allocator of the caller's */
+    struct service_work *work; /* scratch of service*.c */
+};
+
+/* An empty service with one system, "default". On failure *out is NULL. */
+gordian_status service_new(struct service **out, const struct service_options *options,
+                           gordian_error *error);
+void service_free(struct service *service);
+
+/* Once in a while, and at the end of every turn: ends leases that are over, tries again what could
+ * not be appended. Returns in how many ms it wants to be called again at the latest. */
+uint32_t service_tick(struct service *service);
+/* Is there something for service_tick to do at once? */
+bool service_is_busy(const struct service *service);
+
+/* A system by name, or NULL; all of them: service->systems. */
+struct served *service_find(const struct service *service, const char *name, size_t length);
+/* The name of the session a process belongs to, for people; "" if it has none. */
+const char *service_owner(const struct service *service, const struct served *served,
+                          uint32_t process);
+/* What every JSON object of a process has alike: "since_ms", when it began to wait, in ms since
+ * 1970, or null; "owner" or null. */
+void service_process_json(struct json *json, const struct service *service,
+                          const struct served *served, uint32_t process);
+
+/* Bytes of memory all systems and sessions take; 0 with an allocator of the caller's. */
+uint64_t service_memory_used(const struct service *service);
+/* What a session makes the service keep, as its quota counts it. */
+uint64_t session_memory(const struct service *service, uint32_t session);
+
+void service_watch(struct service *service, struct service_watcher *watcher);
+void service_unwatch(struct service *service, struct service_watcher *watcher);
+
+/* Limits and tokens may change while it runs (reload). */
+void service_set_limits(struct service *service, const struct service_limits *limits);
+
+uint64_t service_now(const struct service *service);    /* ms since 1970 */
+uint64_t service_steady(const struct service *service); /* ms, never goes back */
+
+/* ------------------------------------------------------------------ recovery */
+
+/* Applies a record of the journal again. */
+gordian_status service_replay(struct service *service, uint64_t number, uint64_t at,
+                              const void *bytes, size_t length, gordian_error *error);
+/* All sections of a snapshot: `put` is called for each. */
+gordian_status service_save(struct service *service,
+                            gordian_status (*put)(void *context, const char *name,
+                                                  const void *bytes, size_t length,
+                                                  gordian_error *error),
+                            void *context, gordian_error *error);
+/* A section of a snapshot, in the order they were put. */
+gordian_status service_load_section(struct service *service, const char *name, const void *bytes,
+                                    size_t length, gordian_error *error);
+/* After the last record: leases of the sessions that were there begin to run. */
+void service_resume(struct service *service);
+/* The history has incidents up to this id (it may know of more than the journal, when that was
+ * repaired): new ones get higher ids. */
+void service_skip_incidents(struct service *service, uint64_t last);
+/* Does this incident stand? */
+bool service_is_open(const struct service *service, uint64_t incident);
+
+#endif

@@ -1,0 +1,173 @@
+#include "base/error.h"
+#include "serve/store/parts.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* ---- this boot of the machine */
+
+#define BOOT_MAX 40
+
+static void read_boot(char boot[BOOT_MAX])
+{
+    int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+    ssize_t got = fd < 0 ? 0 : read(fd, boot, BOOT_MAX - 1);
+    if (fd >= 0)
+        close(fd);
+    boot[got > 0 ? got : 0] = '\0';
+    boot[strcspn(boot, "\n")] = '\0';
+}
+
+/* ---- the lock file: "PID BOOT DURABILITY\n" while somebody works here, empty otherwise */
+
+#define LINE_MAX_ 128
+
+static void read_line(int fd, char line[LINE_MAX_])
+{
+    ssize_t got = pread(fd, line, LINE_MAX_ - 1, 0);
+    line[got > 0 ? got : 0] = '\0';
+}
+
+static void read_past(int fd, struct folder_past *past)
+{
+    char line[LINE_MAX_], boot[BOOT_MAX], was[BOOT_MAX] = "", durability[16] = "";
+    long pid;
+    read_line(fd, line);
+    read_boot(boot);
+    *past = (struct folder_past){0};
+    if (sscanf(line, "%ld %39s %15s", &pid, was, durability) != 3)
+        return;
+    past->was_here = true;
+    past->same_boot = boot[0] && strcmp(was, boot) == 0;
+    past->synced = strcmp(durability, "full") == 0;
+}
+
+static gordian_status fail_locked(const struct folder *folder, gordian_error *error)
+{
+    char line[LINE_MAX_];
+    long pid = 0;
+    read_line(folder->lock, line);
+    sscanf(line, "%ld", &pid);
+    return fail(error, GORDIAN_UNAVAILABLE,
+                "%.200s: another gordian serve%s%.0ld%s works here; give each its own folder",
+                folder->path, pid ? ", process " : "", pid, pid ? "," : "");
+}
+
+static char *join(const char *path, const char *name, const gordian_allocator *memory)
+{
+    size_t size = strlen(path) + strlen(name) + 2;
+    char *joined = memory_alloc(memory, size);
+    if (joined)
+        snprintf(joined, size, "%s/%s", path, name);
+    return joined;
+}
+
+/* SQLite would let others read it. */
+static gordian_status make_file(const struct folder *folder, gordian_error *error)
+{
+    int fd = open(folder->file, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    if (fd < 0)
+        return fail(error, GORDIAN_IO, "%.200s: %s", folder->file, strerror(errno));
+    close(fd);
+    return GORDIAN_OK;
+}
+
+static gordian_status take_lock(struct folder *folder, const char *path, gordian_error *error)
+{
+    folder->lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    if (folder->lock < 0)
+        return fail(error, GORDIAN_IO, "%.200s: %s", path, strerror(errno));
+    if (flock(folder->lock, LOCK_EX | LOCK_NB) == 0)
+        return GORDIAN_OK;
+    return errno == EWOULDBLOCK ? fail_locked(folder, error)
+                                : fail(error, GORDIAN_IO, "%.200s: %s", path, strerror(errno));
+}
+
+gordian_status folder_open(struct folder *folder, const char *path, struct folder_past *past,
+                           const gordian_allocator *memory, gordian_error *error)
+{
+    *folder = (struct folder){.lock = -1};
+    struct stat there;
+    folder->made = mkdir(path, 0700) == 0;
+    if (!folder->made && errno == ENOENT)
+        return fail(error, GORDIAN_IO,
+                    "cannot make the folder %.200s: the folder it would be in does not exist",
+                    path);
+    if (!folder->made && errno != EEXIST)
+        return fail(error, GORDIAN_IO, "cannot make the folder %.200s: %s", path, strerror(errno));
+    if (stat(path, &there) == 0 && !S_ISDIR(there.st_mode))
+        return fail(error, GORDIAN_IO, "%.200s is not a folder", path);
+    char *lock = join(path, "lock", memory);
+    folder->path = join(path, "", memory);
+    folder->file = join(path, STORE_FILE, memory);
+    gordian_status status = lock && folder->path && folder->file ? GORDIAN_OK : fail_memory(error);
+    if (!status) {
+        folder->path[strlen(path)] = '\0';
+        status = take_lock(folder, lock, error);
+    }
+    if (!status)
+        status = make_file(folder, error);
+    memory_free(memory, lock);
+    if (status)
+        folder_close(folder, false, memory);
+    else
+        read_past(folder->lock, past);
+    return status;
+}
+
+gordian_status folder_sync(const struct folder *folder, gordian_error *error)
+{
+    static const char *const names[] = {"", "/.."};
+    char path[4096];
+    for (size_t i = 0; i < (folder->made ? 2 : 1); i++) {
+        snprintf(path, sizeof path, "%s%s", folder->path, names[i]);
+        int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        bool synced = fd >= 0 && (fsync(fd) == 0 || errno == EINVAL);
+        if (fd >= 0)
+            close(fd);
+        if (!synced)
+            return fail(error, GORDIAN_IO, "%.200s: %s", path, strerror(errno));
+    }
+    return GORDIAN_OK;
+}
+
+bool folder_is_ours(const struct folder *folder)
+{
+    struct stat there;
+    return stat(folder->file, &there) == 0 && there.st_ino == folder->inode;
+}
+
+gordian_status folder_begin(struct folder *folder, enum store_durability durability,
+                            gordian_error *error)
+{
+    char line[LINE_MAX_], boot[BOOT_MAX];
+    read_boot(boot);
+    int length = snprintf(line, sizeof line, "%ld %s %s\n", (long)getpid(), boot[0] ? boot : "-",
+                          store_durability_text(durability));
+    /* After a power cut it must be there to tell of it. */
+    if (ftruncate(folder->lock, 0) != 0 ||
+        pwrite(folder->lock, line, (size_t)length, 0) != length || fsync(folder->lock) != 0)
+        return fail(error, GORDIAN_IO, "%.200s/lock: %s", folder->path, strerror(errno));
+    struct stat there;
+    if (stat(folder->file, &there) != 0)
+        return fail(error, GORDIAN_IO, "%.200s: %s", folder->file, strerror(errno));
+    folder->inode = there.st_ino;
+    return folder_sync(folder, error);
+}
+
+void folder_close(struct folder *folder, bool orderly, const gordian_allocator *memory)
+{
+    if (folder->lock >= 0) {
+        if (orderly && ftruncate(folder->lock, 0) != 0) {
+            /* The next start then looks at the log more closely than it need: no harm. */
+        }
+        close(folder->lock);
+    }
+    memory_free(memory, folder->path);
+    memory_free(memory, folder->file);
+    *folder = (struct folder){.lock = -1};
+}

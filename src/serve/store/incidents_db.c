@@ -1,0 +1,308 @@
+#include "serve/store/incidents_db.h"
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "serve/store/journal.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+struct incidents_db {
+    gordian_allocator memory;
+    sqlite3 *db;
+    bool owned;
+};
+
+#define COLUMNS "id, system, at, ended, how, requester, victim, processes, witness"
+
+/* ---- opening */
+
+static gordian_status make(struct incidents_db **out, const gordian_allocator *allocator,
+                           gordian_error *error)
+{
+    gordian_allocator memory = memory_allocator(allocator);
+    *out = memory_zeroed(&memory, sizeof **out);
+    if (!*out)
+        return fail_memory(error);
+    (*out)->memory = memory;
+    return GORDIAN_OK;
+}
+
+gordian_status incidents_share(struct incidents_db **out, struct sqlite3 *db,
+                               const gordian_allocator *allocator, gordian_error *error)
+{
+    gordian_status status = make(out, allocator, error);
+    if (!status)
+        (*out)->db = db;
+    return status;
+}
+
+void incidents_close(struct incidents_db *db)
+{
+    if (!db)
+        return;
+    gordian_allocator memory = db->memory;
+    if (db->owned)
+        sqlite3_close(db->db);
+    memory_free(&memory, db);
+}
+
+static int ask_number(sqlite3 *db, const char *sql, int64_t *number)
+{
+    sqlite3_stmt *statement;
+    int code = sqlite3_prepare_v2(db, sql, -1, &statement, NULL);
+    if (code)
+        return code;
+    code = sqlite3_step(statement);
+    *number = sqlite3_column_int64(statement, 0);
+    sqlite3_finalize(statement);
+    return code == SQLITE_ROW ? SQLITE_OK : code;
+}
+
+/* Opens it, and reads the two numbers that say whose it is. */
+static int open_file(struct incidents_db *db, const char *name, int64_t *application,
+                     int64_t *version)
+{
+    sqlite3_close(db->db);
+    db->db = NULL;
+    int flags = SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_URI;
+    int code = sqlite3_open_v2(name, &db->db, flags, NULL);
+    if (!code) {
+        sqlite3_busy_timeout(db->db, 2000);
+        code = ask_number(db->db, "PRAGMA application_id", application);
+    }
+    return code ? code : ask_number(db->db, "PRAGMA user_version", version);
+}
+
+/* A file: name of SQLite, with what would mean something in one escaped. */
+static bool file_name(char *name, size_t size, const char *path, const char *query)
+{
+    size_t used = (size_t)snprintf(name, size, "file:");
+    for (; *path && used + 4 < size; path++)
+        if (strchr("%?#", *path))
+            used += (size_t)snprintf(name + used, size - used, "%%%02x", (unsigned char)*path);
+        else
+            name[used++] = *path;
+    int rest = snprintf(name + used, size - used, "%s", query);
+    return !*path && (size_t)rest < size - used;
+}
+
+/* Without a log nobody works here now: it can be read as it is, also in a folder that is not ours
+ * to write to, and no traces are left there. (An empty log may have been left by a reader.) */
+static bool is_at_rest(const char *path, bool surely)
+{
+    char log[4096];
+    struct stat there;
+    return (size_t)snprintf(log, sizeof log, "%s-wal", path) < sizeof log &&
+           (stat(log, &there) != 0 ? errno == ENOENT : !surely && there.st_size == 0);
+}
+
+/* Opens it as it is, or with its log. */
+static int open_either(struct incidents_db *db, const char *path, bool as_it_is,
+                       int64_t *application, int64_t *version)
+{
+    char name[8192];
+    if (!file_name(name, sizeof name, path, as_it_is ? "?immutable=1" : ""))
+        return SQLITE_CANTOPEN;
+    return open_file(db, name, application, version);
+}
+
+static gordian_status open_path(struct incidents_db *db, const char *path, bool live,
+                                gordian_error *error)
+{
+    int64_t application = 0, version = 0;
+    int code = open_either(db, path, !live && is_at_rest(path, true), &application, &version);
+    if (code && !live && !journal_is_damage(code) && is_at_rest(path, false))
+        code = open_either(db, path, true, &application, &version);
+    if (code)
+        return fail(error, journal_is_damage(code) ? GORDIAN_INPUT : GORDIAN_IO, "%.200s: %s", path,
+                    db->db ? sqlite3_errmsg(db->db) : sqlite3_errstr(code));
+    if (application != JOURNAL_APPLICATION)
+        return fail(error, GORDIAN_INPUT, "%.200s: not a database of gordian serve", path);
+    if (version != STORE_SCHEMA)
+        return fail(error, GORDIAN_INPUT,
+                    "%.200s: made by another version of gordian serve: it has version %lld, this "
+                    "program reads %d",
+                    path, (long long)version, STORE_SCHEMA);
+    return GORDIAN_OK;
+}
+
+static gordian_status open_folder(struct incidents_db **out, const char *folder, bool live,
+                                  const gordian_allocator *allocator, gordian_error *error)
+{
+    char path[4096];
+    struct stat there;
+    *out = NULL;
+    if ((size_t)snprintf(path, sizeof path, "%s/" STORE_FILE, folder) >= sizeof path)
+        return fail(error, GORDIAN_INPUT, "the name of the folder is too long");
+    if (stat(path, &there) != 0)
+        return fail(error, errno == ENOENT || errno == ENOTDIR ? GORDIAN_INPUT : GORDIAN_IO,
+                    "%.200s: %s; --data names the folder of the service", path, strerror(errno));
+    gordian_status status = make(out, allocator, error);
+    if (status)
+        return status;
+    (*out)->owned = true;
+    status = open_path(*out, path, live, error);
+    if (status) {
+        incidents_close(*out);
+        *out = NULL;
+    }
+    return status;
+}
+
+gordian_status incidents_open(struct incidents_db **out, const char *folder,
+                              const gordian_allocator *allocator, gordian_error *error)
+{
+    return open_folder(out, folder, false, allocator, error);
+}
+
+gordian_status incidents_join(struct incidents_db **out, const char *folder,
+                              const gordian_allocator *allocator, gordian_error *error)
+{
+    return open_folder(out, folder, true, allocator, error);
+}
+
+/* ---- questions */
+
+static uint64_t number_of(sqlite3_stmt *statement, int column)
+{
+    return (uint64_t)sqlite3_column_int64(statement, column);
+}
+
+static const char *text_of(sqlite3_stmt *statement, int column)
+{
+    return (const char *)sqlite3_column_text(statement, column);
+}
+
+static struct incident incident_of(sqlite3_stmt *statement)
+{
+    return (struct incident){
+        .id = number_of(statement, 0),
+        .system = text_of(statement, 1),
+        .at = number_of(statement, 2),
+        .ended = number_of(statement, 3),
+        .how = text_of(statement, 4),
+        .requester = text_of(statement, 5),
+        .victim = text_of(statement, 6),
+        .processes = text_of(statement, 7),
+        .witness = text_of(statement, 8),
+        .replay = text_of(statement, 9),
+    };
+}
+
+/* Runs a statement, which is then freed. */
+static gordian_status run(struct incidents_db *db, sqlite3_stmt *statement,
+                          gordian_status (*each)(void *context, const struct incident *),
+                          void *context, uint64_t *count, gordian_error *error)
+{
+    gordian_status status = GORDIAN_OK;
+    int code = SQLITE_DONE;
+    *count = 0;
+    while (!status && (code = sqlite3_step(statement)) == SQLITE_ROW) {
+        struct incident incident = incident_of(statement);
+        ++*count;
+        status = each(context, &incident);
+    }
+    if (!status && code != SQLITE_DONE)
+        status = fail(error, GORDIAN_IO, "reading incidents: %s", sqlite3_errmsg(db->db));
+    sqlite3_finalize(statement);
+    return status == GORDIAN_END ? GORDIAN_OK : status;
+}
+
+static gordian_status prepare(struct incidents_db *db, const char *sql, sqlite3_stmt **statement,
+                              gordian_error *error)
+{
+    if (sqlite3_prepare_v2(db->db, sql, -1, statement, NULL) == SQLITE_OK)
+        return GORDIAN_OK;
+    return fail(error, GORDIAN_IO, "reading incidents: %s", sqlite3_errmsg(db->db));
+}
+
+static void bind_text(sqlite3_stmt *statement, int index, const char *text)
+{
+    if (text) /* otherwise NULL, which lets everything pass */
+        sqlite3_bind_text(statement, index, text, -1, SQLITE_STATIC);
+}
+
+static sqlite3_int64 bounded(uint64_t number)
+{
+    return number > INT64_MAX ? INT64_MAX : (sqlite3_int64)number;
+}
+
+/* A name in its quotes is found nowhere else in an array of names: quotes in names are escaped. */
+#define PASSES                                                                                     \
+    " FROM incident WHERE (?1 IS NULL OR system = ?1)"                                             \
+    " AND (?2 IS NULL OR instr(processes, json_quote(?2)) > 0)"                                    \
+    " AND at >= ?3 AND (?4 = 0 OR at < ?4) AND (?5 = 0 OR ended IS NULL)"                          \
+    " AND (?6 = 0 OR ended IS NOT NULL) AND (?7 = 0 OR id < ?7)"
+
+gordian_status incidents_query(struct incidents_db *db, const struct incidents_filter *filter,
+                               gordian_status (*each)(void *context, const struct incident *),
+                               void *context, gordian_error *error)
+{
+    static const char *const texts[] = {
+        "SELECT " COLUMNS ", NULL" PASSES " ORDER BY id DESC LIMIT ?8",
+        "SELECT " COLUMNS ", NULL" PASSES " ORDER BY id LIMIT ?8",
+        "SELECT " COLUMNS ", replay" PASSES " ORDER BY id DESC LIMIT ?8",
+        "SELECT " COLUMNS ", replay" PASSES " ORDER BY id LIMIT ?8",
+    };
+    sqlite3_stmt *statement;
+    uint64_t count;
+    gordian_status status =
+        prepare(db, texts[2 * filter->with_replay + filter->oldest_first], &statement, error);
+    if (status)
+        return status;
+    bind_text(statement, 1, filter->system);
+    bind_text(statement, 2, filter->process);
+    sqlite3_bind_int64(statement, 3, bounded(filter->since));
+    sqlite3_bind_int64(statement, 4, bounded(filter->until));
+    sqlite3_bind_int(statement, 5, filter->open);
+    sqlite3_bind_int(statement, 6, filter->ended);
+    sqlite3_bind_int64(statement, 7, bounded(filter->before));
+    sqlite3_bind_int64(statement, 8, filter->limit ? (sqlite3_int64)filter->limit : -1);
+    return run(db, statement, each, context, &count, error);
+}
+
+gordian_status incidents_get(struct incidents_db *db, uint64_t id,
+                             gordian_status (*each)(void *context, const struct incident *),
+                             void *context, gordian_error *error)
+{
+    sqlite3_stmt *statement;
+    uint64_t count;
+    gordian_status status =
+        prepare(db, "SELECT " COLUMNS ", replay FROM incident WHERE id = ?1", &statement, error);
+    if (status)
+        return status;
+    sqlite3_bind_int64(statement, 1, bounded(id));
+    status = run(db, statement, each, context, &count, error);
+    return !status && count == 0 ? GORDIAN_END : status;
+}
+
+/* ---- as JSON */
+
+static void key_text(struct json *json, const char *key, const char *value)
+{
+    if (value)
+        json_key_text(json, key, value);
+    else
+        json_key_null(json, key);
+}
+
+void incident_json(struct json *json, const struct incident *incident)
+{
+    json_key_u64(json, "id", incident->id);
+    key_text(json, "system", incident->system);
+    json_key_u64(json, "at", incident->at);
+    if (incident->ended)
+        json_key_u64(json, "ended", incident->ended);
+    else
+        json_key_null(json, "ended");
+    key_text(json, "how", incident->how);
+    key_text(json, "requester", incident->requester);
+    json_key_json(json, "processes", incident->processes ? incident->processes : "");
+    json_key_json(json, "witness", incident->witness ? incident->witness : "");
+    key_text(json, "victim", incident->victim);
+    if (incident->replay)
+        json_key_json(json, "replay", incident->replay);
+}

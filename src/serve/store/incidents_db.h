@@ -1,0 +1,72 @@
+/*
+ * The history of incidents, for whoever asks: the page, `gordian incidents`, SQL.
+ *
+ * An incident is a deadlock: it begins with the request that closes it and ends when nobody in it
+ * is deadlocked any more, by recovery, a cancel, an exit or a lost session. The service writes them
+ * through the store; everything here only reads, and works while the service runs and without it.
+ * Plain SQL: the views `incidents` and `open_incidents` of the file are a stable interface.
+ */
+#ifndef GORDIAN_SERVE_STORE_INCIDENTS_DB_H
+#define GORDIAN_SERVE_STORE_INCIDENTS_DB_H
+
+#include "base/json.h"
+
+#include <gordian/gordian.h>
+
+/* Texts may be NULL where nothing is known. All but `system` and `id` may be left out. */
+struct incident {
+    uint64_t id;           /* from 1; unique in the service, the same after a replay */
+    const char *system;    /* name */
+    uint64_t at;           /* it formed: ms since 1970 */
+    uint64_t ended;        /* ms since 1970; 0: it stands */
+    const char *how;       /* it ended: "recovered", "cancelled", "exited", "lost", "closed", ... */
+    const char *requester; /* whose request closed it */
+    const char *victim;    /* who was ended to resolve it */
+    const char *processes; /* JSON: array of names, everybody in it */
+    const char *witness;   /* JSON: array, as in `gordian detect --json` */
+    const char *replay;    /* JSON: object with "graph" and "events"; large */
+};
+
+struct incidents_filter {
+    const char *system;    /* NULL: any */
+    const char *process;   /* among those in it; NULL: any */
+    uint64_t since, until; /* formed in [since, until), ms; until 0: no end */
+    bool open;             /* only those that stand */
+    bool ended;            /* only those that have ended */
+    uint64_t before;       /* ids below this; 0: any */
+    uint32_t limit;        /* 0: all */
+    bool oldest_first;     /* otherwise the newest come first */
+    bool with_replay;      /* otherwise .replay is NULL */
+};
+
+struct incidents_db;
+
+/* Opens the file in a service's folder for reading. GORDIAN_INPUT: there is none, or it is not of
+ * this version. On failure *out is NULL. */
+gordian_status incidents_open(struct incidents_db **out, const char *folder,
+                              const gordian_allocator *allocator, gordian_error *error);
+/* The same for the service whose folder it is. */
+gordian_status incidents_join(struct incidents_db **out, const char *folder,
+                              const gordian_allocator *allocator, gordian_error *error);
+/* The same over a connection of SQLite that somebody else owns. */
+struct sqlite3;
+gordian_status incidents_share(struct incidents_db **out, struct sqlite3 *db,
+                               const gordian_allocator *allocator, gordian_error *error);
+void incidents_close(struct incidents_db *db);
+
+/* Every incident that passes, to `each`; anything but GORDIAN_OK from it ends the query and is
+ * returned (GORDIAN_END: as if it were the last one). The texts are valid during the call only. */
+gordian_status incidents_query(struct incidents_db *db, const struct incidents_filter *filter,
+                               gordian_status (*each)(void *context, const struct incident *),
+                               void *context, gordian_error *error);
+/* One, with its replay. GORDIAN_END: there is none of that id. */
+gordian_status incidents_get(struct incidents_db *db, uint64_t id,
+                             gordian_status (*each)(void *context, const struct incident *),
+                             void *context, gordian_error *error);
+
+/* The members of the JSON object of an incident, into an object that is open: "id", "system", "at",
+ * "ended" (null while it stands), "how", "requester", "processes", "witness", "victim", and
+ * "replay" if it has one. */
+void incident_json(struct json *json, const struct incident *incident);
+
+#endif

@@ -1,0 +1,401 @@
+/* What the loop calls. */
+#include "serve/store/store.h"
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "serve/store/parts.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <sys/eventfd.h>
+#include <time.h>
+#include <unistd.h>
+
+static const char *const durabilities[] = {
+    [STORE_NONE] = "none",
+    [STORE_BATCH] = "batch",
+    [STORE_FULL] = "full",
+};
+
+bool store_durability_parse(const char *text, enum store_durability *durability)
+{
+    for (size_t i = 0; i < sizeof durabilities / sizeof *durabilities; i++)
+        if (strcmp(text, durabilities[i]) == 0) {
+            *durability = (enum store_durability)i;
+            return true;
+        }
+    return false;
+}
+
+const char *store_durability_text(enum store_durability durability)
+{
+    return durabilities[durability];
+}
+
+void store_options_init(struct store_options *options)
+{
+    *options = (struct store_options){
+        .durability = STORE_BATCH,
+        .keep_incidents_ms = UINT64_C(30) * 24 * 3600 * 1000,
+    };
+}
+
+/* ---- batches */
+
+static struct batch *new_batch(struct store *store)
+{
+    struct batch *batch = memory_zeroed(&store->memory, sizeof *batch);
+    if (batch) {
+        bytes_init(&batch->body, &store->memory);
+        bytes_init(&batch->incidents, &store->memory);
+    }
+    return batch;
+}
+
+static void free_batch(struct store *store, struct batch *batch)
+{
+    if (!batch)
+        return;
+    bytes_free(&batch->body);
+    bytes_free(&batch->incidents);
+    memory_free(&store->memory, batch);
+}
+
+/* Empty again, with its room; unless that has become very large. */
+static void clear_batch(struct batch *batch)
+{
+    if (batch->body.room > 4 * STORE_INLINE_MAX)
+        bytes_free(&batch->body);
+    if (batch->incidents.room > 4 * STORE_INLINE_MAX)
+        bytes_free(&batch->incidents);
+    batch->body.used = batch->incidents.used = 0;
+    batch->count = batch->incident_count = 0;
+    batch->next = NULL;
+}
+
+/* An empty batch, one that was used before if there is any; frees what is too many of them. NULL:
+ * no memory. */
+static struct batch *take_batch(struct store *store)
+{
+    store_lock(store);
+    struct batch *batch = store->spent, *rest = NULL;
+    if (batch) {
+        store->spent = batch->next;
+        store->spent_count--;
+    }
+    if (store->spent_count > STORE_SPARE) {
+        rest = store->spent;
+        store->spent = NULL;
+        store->spent_count = 0;
+    }
+    store_unlock(store);
+    for (struct batch *next; rest; rest = next) {
+        next = rest->next;
+        free_batch(store, rest);
+    }
+    if (!batch)
+        return new_batch(store);
+    clear_batch(batch);
+    return batch;
+}
+
+uint64_t store_append(struct store *store, uint64_t at, const void *bytes, size_t length)
+{
+    struct batch *batch = store->open;
+    if (length > STORE_RECORD_MAX)
+        return 0;
+    if (!store->kept)
+        return ++store->last;
+    if (batch->body.used >= STORE_BATCH_MAX) {
+        store_seal(store);
+        batch = store->open;
+    }
+    if (!bytes_room(&batch->body, length + 20)) {
+        batch->body.failed = false;
+        return 0;
+    }
+    if (batch->count == 0) {
+        batch->first = store->last + 1;
+        batch->at = at;
+    }
+    bytes_i64(&batch->body, (int64_t)(at - batch->at));
+    bytes_text(&batch->body, bytes, length);
+    batch->count++;
+    store->journal_bytes += length;
+    store->seen.records++;
+    store->seen.bytes += length;
+    return ++store->last;
+}
+
+/* ---- sealing */
+
+/* Under the mutex. The loop may commit at once if nobody else is at the disk. */
+static bool may_commit(const struct store *store, const struct batch *batch)
+{
+    return store->options.durability == STORE_BATCH && !store->busy && !store->syncing &&
+           !store->queue && !store->failed &&
+           batch->body.used + batch->incidents.used <= STORE_INLINE_MAX;
+}
+
+/* Under the mutex: leaves the batch to the thread. */
+static void enqueue(struct store *store, struct batch *batch)
+{
+    bool first = !store->queue;
+    if (first)
+        store->queued_at = clock_ns() / 1000000;
+    *store->queue_end = batch;
+    store->queue_end = &batch->next;
+    store->queue_bytes += batch->body.used + batch->incidents.used;
+    store->queue_records += batch->count;
+    store->hoarding |= store->queue_bytes > STORE_QUEUE_MAX;
+    /* While something waits the thread is at it, or knows when it will be. */
+    if (first || store->queue_bytes >= STORE_BEHIND_MAX)
+        pthread_cond_signal(&store->wake);
+}
+
+/* Under the mutex: is it healthy, as far as the loop has heard? */
+static void look(struct store *store)
+{
+    if (store->failed || store->sync_failed)
+        snprintf(store->shown, sizeof store->shown, "%s", store->why);
+    else if (store->hoarding)
+        snprintf(store->shown, sizeof store->shown, "the disk does not keep up");
+    else
+        store->shown[0] = '\0';
+}
+
+/* With the mutex, which is let go of for the commit; true: the batch is committed. */
+static bool commit_now(struct store *store, struct batch *batch)
+{
+    store->busy = true;
+    store_unlock(store);
+    uint64_t start = clock_ns();
+    int code = journal_write(&store->journal, batch, 1);
+    uint64_t ns = clock_ns() - start;
+    store_lock(store);
+    store->busy = false;
+    bool was_synced = !store->unsynced, was_due = store->checkpoint;
+    store_note_commit(store, code, batch, 1, ns);
+    store->figures.inline_commits += !code;
+    if (store->wanted) {
+        store->wanted = false;
+        pthread_cond_signal(&store->freed);
+    }
+    if (code) {
+        store->retry_at = clock_ns() / 1000000 + store->options.retry_ms;
+        look(store);
+    } else if (was_synced || (store->checkpoint && !was_due)) {
+        pthread_cond_signal(&store->wake);
+    }
+    return !code;
+}
+
+/* Incidents of a store without a folder, the newest ones. */
+static void seal_in_memory(struct store *store)
+{
+    struct batch *batch = store->open;
+    uint64_t dropped;
+    bool more = batch->incident_count > 0;
+    if (more)
+        journal_write(&store->journal, batch, 1);
+    while (more && journal_trim_incidents(&store->journal, 0, &dropped, &more) == SQLITE_OK)
+        store->figures.incidents_dropped += dropped;
+    clear_batch(batch);
+}
+
+void store_seal(struct store *store)
+{
+    struct batch *batch = store->open;
+    if (batch->count == 0 && batch->incident_count == 0)
+        return;
+    if (!store->kept) {
+        seal_in_memory(store);
+        return;
+    }
+    batch->crc =
+        batch_crc(batch->first, batch->count, batch->at, batch->body.data, batch->body.used);
+    batch->next = NULL;
+    store_lock(store);
+    bool committed = may_commit(store, batch) && commit_now(store, batch);
+    store_unlock(store);
+    if (committed) {
+        clear_batch(batch);
+        return;
+    }
+    struct batch *fresh = store->closing ? NULL : take_batch(store);
+    if (!fresh && !store->closing)
+        return; /* no memory: it stays open, and is sealed next time */
+    store->open = fresh;
+    store_lock(store);
+    enqueue(store, batch);
+    look(store);
+    store_unlock(store);
+}
+
+gordian_status store_incident(struct store *store, const struct incident *incident)
+{
+    if (store->loading && journal_knows(&store->journal, incident->id))
+        return GORDIAN_OK; /* it was committed with the record that is being replayed */
+    return journal_put_incident(store->open, incident) ? GORDIAN_OK : GORDIAN_MEMORY;
+}
+
+/* ---- what the thread has to tell */
+
+uint64_t store_last(const struct store *store)
+{
+    return store->last;
+}
+
+uint64_t store_committed(const struct store *store)
+{
+    if (!store->kept || store->options.durability == STORE_NONE)
+        return store->last;
+    return atomic_load_explicit(&store->committed, memory_order_acquire);
+}
+
+int store_fd(const struct store *store)
+{
+    return store->doorbell;
+}
+
+static void free_job(struct store *store, struct snapshot_job *job)
+{
+    if (!job)
+        return;
+    bytes_free(&job->body);
+    memory_free(&store->memory, job);
+}
+
+void store_poll(struct store *store)
+{
+    eventfd_t ignored;
+    if (!store->kept)
+        return;
+    if (eventfd_read(store->doorbell, &ignored) != 0) {
+        /* It was not rung: no harm. */
+    }
+    store_lock(store);
+    look(store);
+    struct snapshot_job *done = store->jobs_done;
+    uint64_t newest = store->newest;
+    store->jobs_done = NULL;
+    store_unlock(store);
+    for (struct snapshot_job *next; done; done = next) {
+        next = done->next;
+        if (done->number == newest)
+            store->snapshot_size = done->body.used;
+        else if (done->number > newest) /* it was not written */
+            store->journal_bytes += done->journal_bytes;
+        free_job(store, done);
+    }
+}
+
+bool store_healthy(const struct store *store, const char **why)
+{
+    if (why)
+        *why = store->shown;
+    return store->shown[0] == '\0';
+}
+
+/* ---- snapshots */
+
+bool store_snapshot_due(const struct store *store)
+{
+    struct store *shared = (struct store *)store;
+    uint64_t enough = store->options.snapshot_bytes;
+    if (enough < 2 * store->snapshot_size)
+        enough = 2 * store->snapshot_size;
+    if (!store->kept || store->journal_bytes < enough || store->shown[0])
+        return false;
+    store_lock(shared);
+    bool due = !store->job && !store->jobs_done && clock_ns() / 1000000 >= store->snapshot_retry;
+    store_unlock(shared);
+    return due;
+}
+
+gordian_status store_snapshot_begin(struct store *store, gordian_error *error)
+{
+    struct timespec now;
+    store_snapshot_drop(store);
+    store->building = memory_zeroed(&store->memory, sizeof *store->building);
+    if (!store->building)
+        return fail_memory(error);
+    bytes_init(&store->building->body, &store->memory);
+    clock_gettime(CLOCK_REALTIME, &now);
+    store->building->number = store->last;
+    store->building->at = (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+    return GORDIAN_OK;
+}
+
+gordian_status store_snapshot_section(struct store *store, const char *name, const void *bytes,
+                                      size_t length, gordian_error *error)
+{
+    struct bytes *body = &store->building->body;
+    size_t before = body->used;
+    if (strlen(name) > GORDIAN_NAME_MAX)
+        return fail(error, GORDIAN_INPUT, "the name of a section is too long");
+    bytes_text(body, name, strlen(name));
+    bytes_text(body, bytes, length);
+    if (!body->failed)
+        return GORDIAN_OK;
+    body->failed = false;
+    body->used = before;
+    store_snapshot_drop(store);
+    return fail_memory(error);
+}
+
+void store_snapshot_end(struct store *store)
+{
+    struct snapshot_job *job = store->building;
+    store->building = NULL;
+    if (!job)
+        return;
+    store_lock(store);
+    bool taken = store->kept && !store->job && job->number > store->newest;
+    if (taken) {
+        job->journal_bytes = store->journal_bytes;
+        store->job = job;
+        pthread_cond_signal(&store->wake);
+    }
+    store_unlock(store);
+    if (taken)
+        store->journal_bytes = 0;
+    else
+        free_job(store, job);
+}
+
+void store_snapshot_drop(struct store *store)
+{
+    free_job(store, store->building);
+    store->building = NULL;
+}
+
+/* ---- figures */
+
+struct incidents_db *store_incidents(struct store *store)
+{
+    return store->reader;
+}
+
+void store_keep_incidents(struct store *store, uint64_t keep_ms)
+{
+    store_lock(store);
+    store->keep_ms = keep_ms;
+    store->trim_at = 0;
+    pthread_cond_signal(&store->wake);
+    store_unlock(store);
+}
+
+void store_figures(const struct store *store, struct store_figures *figures)
+{
+    struct store *shared = (struct store *)store;
+    store_lock(shared);
+    *figures = store->figures;
+    figures->lag_records = store->queue_records;
+    figures->lag_bytes = store->queue_bytes;
+    figures->snapshot_at = store->newest;
+    store_unlock(shared);
+    figures->records = store->seen.records;
+    figures->bytes = store->seen.bytes;
+    figures->journal_bytes = store->journal_bytes;
+}

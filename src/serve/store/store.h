@@ -1,0 +1,162 @@
+/*
+ * What the service keeps on disk: a journal of records in batches, snapshots, incidents.
+ *
+ * The service appends a record for everything it does, and holds its answers back until the store
+ * says that the record is kept. What a record means is the service's business; here it is bytes
+ * with a number (from 1, without gaps, for ever) and a time.
+ *
+ *     turn of the loop:   store_append, store_incident, ...      into the open batch
+ *                         store_seal                             at its end, always
+ *     any time:           store_committed                        answers up to here may go out
+ *     store_fd readable:  store_poll                             committed or health has changed
+ *
+ * A batch is one transaction of SQLite in WAL mode, together with the incidents that began or ended
+ * in it. store_seal commits it then and there if that does not wait for the disk; otherwise the
+ * store's own thread does, with everything else that waits (group commit).
+ *
+ *     durability   acknowledged once           kill -9        power cut
+ *     none         appended                    may cost 0.1 s may cost a second or so
+ *     batch        SQLite has committed        costs nothing  may cost the last second
+ *     full         it has been synced to disk  costs nothing  costs nothing
+ *
+ * When the disk is full, read-only or broken nothing more becomes committed, store_health says why,
+ * and the store tries again by itself until it can go on; nothing that was appended is lost. The
+ * service should take no more events meanwhile.
+ *
+ * A snapshot is a set of named sections (images of systems, sessions, ...) at a record number; the
+ * two newest are kept, with the journal from the older one on. Recovery: the newest good snapshot,
+ * then every record after it.
+ *
+ * Threads: all functions belong to the one thread that runs the loop.
+ * docs/durability.md has the file's layout and what each level promises.
+ */
+#ifndef GORDIAN_SERVE_STORE_STORE_H
+#define GORDIAN_SERVE_STORE_STORE_H
+
+#include "serve/store/incidents_db.h"
+
+#include <gordian/gordian.h>
+
+#define STORE_FILE       "gordian.db" /* in the folder */
+#define STORE_SCHEMA     1            /* user_version of the file */
+#define STORE_RECORD_MAX (16u << 20)  /* bytes of one record */
+
+enum store_durability {
+    STORE_NONE,
+    STORE_BATCH,
+    STORE_FULL,
+};
+
+/* "none", "batch", "full"; false if there is no such level. */
+bool store_durability_parse(const char *text, enum store_durability *durability);
+const char *store_durability_text(enum store_durability durability);
+
+struct store_options {
+    const char *folder; /* made if it is not there; NULL: nothing is kept beyond the process, every
+                           record counts as committed at once, incidents live in memory */
+    enum store_durability durability;
+    bool repair;                /* damaged: move it aside and go on from the last good record */
+    uint64_t keep_incidents_ms; /* after they ended; 0: for ever */
+    uint64_t snapshot_bytes;    /* of journal, after which a snapshot is due; 0: 32 MiB,
+                                   or what GORDIAN_SNAPSHOT_BYTES says */
+    uint64_t retry_ms;          /* after a failure; 0: 250 */
+    const char *vfs;            /* of SQLite; NULL: the usual one */
+    const gordian_allocator *allocator; /* NULL: the C library's */
+};
+
+void store_options_init(struct store_options *options); /* batch, 30 days, the rest as for 0 */
+
+/* What opening found. */
+struct store_found {
+    uint64_t snapshot; /* record number of the newest good snapshot; 0: none */
+    uint64_t last;     /* number of the last good record; 0: none */
+    bool cut;          /* something unfinished or damaged was left out: see note */
+    char note[400];    /* for the log; "" if there is nothing to say */
+};
+
+struct store;
+
+/* Opens the folder, alone: GORDIAN_UNAVAILABLE if another service has it. GORDIAN_INPUT: damaged,
+ * or of another version; the message says what to do. GORDIAN_IO: cannot be read or written. On
+ * failure *out is NULL. `found` may be NULL. */
+gordian_status store_open(struct store **out, const struct store_options *options,
+                          struct store_found *found, gordian_error *error);
+/* Seals, writes what it can, and lets go of the folder. NULL is fine. */
+void store_close(struct store *store);
+
+/* ---- recovery: once, before anything is appended */
+
+struct store_loader {
+    /* A section of the snapshot, in the order they were put in. */
+    gordian_status (*section)(void *context, const char *name, const void *bytes, size_t length,
+                              gordian_error *error);
+    /* A record after it. */
+    gordian_status (*record)(void *context, uint64_t number, uint64_t at, const void *bytes,
+                             size_t length, gordian_error *error);
+};
+
+/* Incidents put in during recovery (store_incident from `record`) replace those of the same id, so
+ * a service that replays its journal ends up with the incidents it had. */
+gordian_status store_load(struct store *store, const struct store_loader *loader, void *context,
+                          gordian_error *error);
+
+/* ---- every turn of the loop */
+
+/* Puts a record into the open batch; `at` is its time in ms since 1970. Its number, or 0: no
+ * memory, nothing changed. */
+uint64_t store_append(struct store *store, uint64_t at, const void *bytes, size_t length);
+/* Puts an incident, new or changed, into the open batch. GORDIAN_MEMORY: nothing changed. */
+gordian_status store_incident(struct store *store, const struct incident *incident);
+/* Closes the batch; nothing to do if it is empty. Never waits for the disk. */
+void store_seal(struct store *store);
+
+uint64_t store_last(const struct store *store);      /* number of the last record appended */
+uint64_t store_committed(const struct store *store); /* ... of the last one that is kept */
+
+/* Readable when the thread has something to tell; -1 without a folder. */
+int store_fd(const struct store *store);
+void store_poll(struct store *store);
+
+/* Is everything fine? Otherwise why not, for people, in *why (valid until the next store_poll). */
+bool store_healthy(const struct store *store, const char **why);
+
+/* ---- snapshots */
+
+/* Is it time for one? Never while one is being written. */
+bool store_snapshot_due(const struct store *store);
+/* One turn: begin, sections, end. The snapshot stands for everything appended so far; the bytes are
+ * copied, and written by the thread. On GORDIAN_MEMORY: the snapshot is dropped, as with `drop`. */
+gordian_status store_snapshot_begin(struct store *store, gordian_error *error);
+gordian_status store_snapshot_section(struct store *store, const char *name, const void *bytes,
+                                      size_t length, gordian_error *error);
+void store_snapshot_end(struct store *store);
+void store_snapshot_drop(struct store *store);
+
+/* ---- incidents and figures */
+
+/* For questions (incidents_db.h); NULL only if it could not be opened. Belongs to the store. */
+struct incidents_db *store_incidents(struct store *store);
+
+/* How long incidents are kept can change while the service runs (reload). */
+void store_keep_incidents(struct store *store, uint64_t keep_ms);
+
+#define STORE_BUCKETS 24 /* of commit times: under 1 us, 2, 4, ...; the last one: longer */
+
+struct store_figures {
+    uint64_t records, bytes;         /* appended since it was opened */
+    uint64_t batches;                /* committed */
+    uint64_t inline_commits;         /* of these, in store_seal itself */
+    uint64_t failures;               /* commits that failed, retries included */
+    uint64_t lag_records, lag_bytes; /* appended and not yet on their way to the disk's cache */
+    uint64_t journal_bytes;          /* since the newest snapshot */
+    uint64_t snapshots;              /* written */
+    uint64_t snapshot_at;            /* record number of the newest; 0: none */
+    uint64_t wal_bytes;              /* of the write-ahead log, about */
+    uint64_t incidents_dropped;      /* because they were too old */
+    uint64_t commit_ns;              /* all commits together */
+    uint64_t commits[STORE_BUCKETS]; /* by their time */
+};
+
+void store_figures(const struct store *store, struct store_figures *figures);
+
+#endif
