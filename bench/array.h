@@ -64,8 +64,8 @@ gordian_status array_world_flat(struct array_world *world, bool grows);
 uint64_t array_chunk_bytes(const struct array_bench *array, uint32_t element);
 #define ARRAY_AHEAD 4
 
-/* GORDIAN_INPUT, saying who, unless the array, or (NULL) the `size` elements at `plain`, is exactly
- * what is to be kept. */
+/* GORDIAN_STATUS_INPUT, saying who, unless the array, or (NULL) the `size` elements at `plain`, is
+ * exactly what is to be kept. */
 gordian_status array_check(const struct array_world *world, const char *who,
                            struct gpu_array *array, uint64_t size, gordian_error *error);
 gordian_status array_check_answer(const struct array_world *world, const char *who,

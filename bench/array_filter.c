@@ -93,7 +93,7 @@ static gordian_status count_kept(const struct array_side *side, uint64_t *size,
               : gpu_read(world->array->gpu, &count.size, world->stored, sizeof *size, error);
     *size = count.size;
     if (status == GORDIAN_OK && count.refused)
-        return fail(error, GORDIAN_INPUT, "array: %s refused %" PRIu64 " elements",
+        return fail(error, GORDIAN_STATUS_INPUT, "array: %s refused %" PRIu64 " elements",
                     way_names[side->way], count.refused);
     return status;
 }

@@ -58,7 +58,7 @@ static gordian_status read_row(struct array_world *world, struct gpu_array *from
     gordian_status status = bench_measure(array->bench, sides, 2, &effort);
     if (status == GORDIAN_OK && (readings[0].sum != readings[1].sum ||
                                  (!at_random && readings[0].sum != world->expected.sum)))
-        status = fail(array->bench->error, GORDIAN_INPUT,
+        status = fail(array->bench->error, GORDIAN_STATUS_INPUT,
                       "array: reading %s gives %" PRIu64 ", plain memory %" PRIu64, mode,
                       readings[1].sum, readings[0].sum);
     if (status != GORDIAN_OK)

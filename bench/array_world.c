@@ -50,7 +50,7 @@ gordian_status array_check_answer(const struct array_world *world, const char *w
     if (answer->count == expected->count && answer->sum == expected->sum &&
         answer->hash == expected->hash)
         return GORDIAN_OK;
-    return fail(error, GORDIAN_INPUT,
+    return fail(error, GORDIAN_STATUS_INPUT,
                 "array: of %" PRIu64 " elements %s keeps %" PRIu64 ", sum %" PRIu64
                 ", hash %" PRIx64 "; it should be %" PRIu64 ", sum %" PRIu64 ", hash %" PRIx64,
                 world->count, who, answer->count, answer->sum, answer->hash, expected->count,

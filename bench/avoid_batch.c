@@ -44,7 +44,7 @@ static gordian_status run_batch(void *context, double *ns, gordian_error *error)
     batch->asked = true;
     for (size_t i = 0; i < batch->count; i++)
         if (batch->safe[i] != batch->expected[i])
-            return fail(error, GORDIAN_INPUT, "%s disagrees about request %zu of %zu",
+            return fail(error, GORDIAN_STATUS_INPUT, "%s disagrees about request %zu of %zu",
                         batch->side.engine->about.name, i, batch->count);
     return GORDIAN_OK;
 }

@@ -126,10 +126,10 @@ static gordian_status give_back(struct load *load, uint32_t process)
 static gordian_status request(struct load *load, uint32_t process, size_t count)
 {
     gordian_error *error = load->avoid->bench->error;
-    gordian_verdict first = GORDIAN_LENT;
+    gordian_verdict first = GORDIAN_VERDICT_GRANTED;
     for (size_t s = 0; s < load->sides; s++) {
         gordian_answer answer;
-        gordian_answer_init(&answer, GORDIAN_VERDICT_ONLY);
+        gordian_answer_init(&answer, GORDIAN_DETAIL_VERDICT);
         bool on_device = strcmp(load->engines[s], "cuda") == 0;
         uint64_t start = on_device ? clock_ns() : work_ns();
         gordian_status status =
@@ -141,16 +141,16 @@ static gordian_status request(struct load *load, uint32_t process, size_t count)
         if (status != GORDIAN_OK)
             return status;
         if (s > 0 && verdict != first)
-            return fail(error, GORDIAN_INPUT, "%s says %s, %s says %s", load->engines[0],
+            return fail(error, GORDIAN_STATUS_INPUT, "%s says %s, %s says %s", load->engines[0],
                         gordian_verdict_text(first), load->engines[s],
                         gordian_verdict_text(verdict));
         first = verdict;
     }
     /* What is not free at all takes no search: those are not counted. */
-    load->lent += first == GORDIAN_LENT;
-    load->unsafe += first == GORDIAN_UNSAFE;
-    load->requests += first == GORDIAN_LENT || first == GORDIAN_UNSAFE;
-    load->loans[process] += first == GORDIAN_LENT;
+    load->lent += first == GORDIAN_VERDICT_GRANTED;
+    load->unsafe += first == GORDIAN_VERDICT_UNSAFE;
+    load->requests += first == GORDIAN_VERDICT_GRANTED || first == GORDIAN_VERDICT_UNSAFE;
+    load->loans[process] += first == GORDIAN_VERDICT_GRANTED;
     return GORDIAN_OK;
 }
 

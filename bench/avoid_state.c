@@ -138,10 +138,10 @@ gordian_status avoid_ask(void *context, double *ns, gordian_error *error)
     bool safe = side->engine->safe(side->opened, &side->state->change);
     *ns = (double)((on_device ? clock_ns() : work_ns()) - start);
     if (!safe)
-        return fail(error, GORDIAN_INPUT, "%s finds a safe request unsafe",
+        return fail(error, GORDIAN_STATUS_INPUT, "%s finds a safe request unsafe",
                     side->engine->about.name);
     const char *note = side->engine->note ? side->engine->note(side->opened) : NULL;
-    return note ? fail(error, GORDIAN_IO, "%s", note) : GORDIAN_OK;
+    return note ? fail(error, GORDIAN_STATUS_IO, "%s", note) : GORDIAN_OK;
 }
 
 gordian_status avoid_time(const struct avoid_bench *avoid, struct avoid_state *state,

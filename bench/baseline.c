@@ -32,7 +32,7 @@ static inline uint8_t block(uint32_t *wait, const uint32_t *holder, uint32_t pro
     while (at != process && wait[at] != GORDIAN_NONE)
         at = holder[wait[at]];
     wait[process] = resource;
-    return at == process ? GORDIAN_DEADLOCK : GORDIAN_BLOCKED;
+    return at == process ? GORDIAN_OUTCOME_DEADLOCK : GORDIAN_OUTCOME_BLOCKED;
 }
 
 void chase_feed(struct chase *chase, const gordian_event *events, size_t count, uint8_t *outcomes)
@@ -41,21 +41,21 @@ void chase_feed(struct chase *chase, const gordian_event *events, size_t count, 
     for (size_t i = 0; i < count; i++) {
         const gordian_event *event = &events[i];
         const uint32_t process = event->process, resource = event->resource;
-        if (event->op == GORDIAN_REQUEST) {
+        if (event->op == GORDIAN_OP_REQUEST) {
             if (holder[resource] == GORDIAN_NONE) {
                 holder[resource] = process;
-                outcomes[i] = GORDIAN_GRANTED;
+                outcomes[i] = GORDIAN_OUTCOME_GRANTED;
             } else {
                 outcomes[i] = block(wait, holder, process, resource);
             }
-        } else if (event->op == GORDIAN_RELEASE) {
+        } else if (event->op == GORDIAN_OP_RELEASE) {
             holder[resource] = event->to;
             if (event->to != GORDIAN_NONE)
                 wait[event->to] = GORDIAN_NONE;
-            outcomes[i] = GORDIAN_RELEASED;
+            outcomes[i] = GORDIAN_OUTCOME_RELEASED;
         } else {
             wait[process] = GORDIAN_NONE;
-            outcomes[i] = GORDIAN_CANCELLED;
+            outcomes[i] = GORDIAN_OUTCOME_CANCELLED;
         }
     }
 }

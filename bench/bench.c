@@ -66,10 +66,10 @@ static gordian_status check_engine(const char *name, gordian_error *error)
     gordian_engine_info info;
     for (size_t i = 0; gordian_engine(i, &info) == GORDIAN_OK; i++)
         if (strcmp(info.name, name) == 0)
-            return info.available
-                       ? GORDIAN_OK
-                       : fail(error, GORDIAN_UNAVAILABLE, "engine '%s': %s", name, info.reason);
-    return fail(error, GORDIAN_INPUT, "unknown engine '%s'", name);
+            return info.available ? GORDIAN_OK
+                                  : fail(error, GORDIAN_STATUS_UNAVAILABLE, "engine '%s': %s", name,
+                                         info.reason);
+    return fail(error, GORDIAN_STATUS_INPUT, "unknown engine '%s'", name);
 }
 
 static gordian_status check_name(const char *name, gordian_error *error)
@@ -81,7 +81,7 @@ static gordian_status check_name(const char *name, gordian_error *error)
         strncat(list, info == bench_list ? "" : ", ", sizeof list - strlen(list) - 1);
         strncat(list, info->name, sizeof list - strlen(list) - 1);
     }
-    return fail(error, GORDIAN_INPUT, "unknown bench '%s': one of %s", name, list);
+    return fail(error, GORDIAN_STATUS_INPUT, "unknown bench '%s': one of %s", name, list);
 }
 
 static void print_score(struct bench *bench)
@@ -110,7 +110,7 @@ gordian_status bench_run(const struct bench_options *options, struct output *out
         print_score(&bench);
         print_machine(&bench);
         if (!output_flush(out))
-            status = fail(error, GORDIAN_IO, "cannot write: %s", strerror(out->failure));
+            status = fail(error, GORDIAN_STATUS_IO, "cannot write: %s", strerror(out->failure));
     }
     if (status == GORDIAN_OK && options->svg)
         status = bench_plot(&bench, options->svg);

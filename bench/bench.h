@@ -34,8 +34,9 @@ struct bench_info {
 /* All benches; name NULL at the end. */
 extern const struct bench_info bench_list[];
 
-/* Runs and prints. GORDIAN_INPUT: no such bench or engine. A bar that is missed is a result, not
- * a failure; a baseline whose answers differ from ours is a failure (GORDIAN_INPUT, saying where).
+/* Runs and prints. GORDIAN_STATUS_INPUT: no such bench or engine. A bar that is missed is a result,
+ * not a failure; a baseline whose answers differ from ours is a failure (GORDIAN_STATUS_INPUT,
+ * saying where).
  */
 gordian_status bench_run(const struct bench_options *options, struct output *out,
                          gordian_error *error);

@@ -96,11 +96,11 @@ static gordian_status check_side(const struct compose_side *side, gordian_error 
 {
     const struct compose_result *result = &side->result;
     if (result->stop != COMPOSE_COMPLETE)
-        return fail(error, GORDIAN_MEMORY, "%s did not finish composing %s",
+        return fail(error, GORDIAN_STATUS_MEMORY, "%s did not finish composing %s",
                     side->engine->about.name, side->circuit->title);
     if ((side->states && result->states != side->states) ||
         (side->transitions && result->transitions != side->transitions))
-        return fail(error, GORDIAN_INPUT,
+        return fail(error, GORDIAN_STATUS_INPUT,
                     "%s: %llu states and %llu transitions where there are %llu and %llu",
                     side->engine->about.name, (unsigned long long)result->states,
                     (unsigned long long)result->transitions, (unsigned long long)side->states,

@@ -23,7 +23,7 @@ static gordian_status check(const char *what, uint64_t expected, uint64_t got, g
 {
     if (expected == 0 || expected == got)
         return GORDIAN_OK;
-    return fail(error, GORDIAN_INPUT, "%llu %s, not %llu", (unsigned long long)got, what,
+    return fail(error, GORDIAN_STATUS_INPUT, "%llu %s, not %llu", (unsigned long long)got, what,
                 (unsigned long long)expected);
 }
 

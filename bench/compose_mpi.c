@@ -50,11 +50,12 @@ static gordian_status run_ranks(void *context, double *ns, gordian_error *error)
                                  ranks->program, "compose",   "--json",
                                  "--deadlocks",  ranks->file, NULL};
     if (!compose_child("/", words, text, sizeof text))
-        return fail(error, GORDIAN_INPUT, "gordian-mpi failed on %s ranks: %.150s", ranks->count,
-                    text);
+        return fail(error, GORDIAN_STATUS_INPUT, "gordian-mpi failed on %s ranks: %.150s",
+                    ranks->count, text);
     *ns = value_of(text, "\"seconds\":") * 1e9;
     if (value_of(text, "\"states\":") != (double)ranks->states || *ns <= 0)
-        return fail(error, GORDIAN_INPUT, "%s ranks find other states: %.150s", ranks->count, text);
+        return fail(error, GORDIAN_STATUS_INPUT, "%s ranks find other states: %.150s", ranks->count,
+                    text);
     return GORDIAN_OK;
 }
 
@@ -65,14 +66,15 @@ static gordian_status write_chain(struct ranks *ranks, uint32_t size, gordian_er
     snprintf(ranks->file, sizeof ranks->file, "%s/gordian-mpi-XXXXXX.treo", machine_temporary());
     int fd = mkostemps(ranks->file, 5, O_CLOEXEC);
     if (fd < 0 || !output_open(&out, fd))
-        return fail(error, GORDIAN_IO, "cannot write '%s': %s", ranks->file, strerror(errno));
+        return fail(error, GORDIAN_STATUS_IO, "cannot write '%s': %s", ranks->file,
+                    strerror(errno));
     gen_options_init(&options);
     options.kind = "circuit-chain";
     options.processes = size;
     gordian_status status = gen_write(&options, &out, error);
     if (!output_close(&out) && status == GORDIAN_OK)
-        status =
-            fail(error, GORDIAN_IO, "cannot write '%s': %s", ranks->file, strerror(out.failure));
+        status = fail(error, GORDIAN_STATUS_IO, "cannot write '%s': %s", ranks->file,
+                      strerror(out.failure));
     close(fd);
     return status;
 }

@@ -82,7 +82,7 @@ static gordian_status run_cells(void *context, double *ns, gordian_error *error)
     for (unsigned i = 0; i < PAIR * PAIR * PAIR * PAIR; i++)
         full += cells->product[i].fires != NOTHING;
     if (full != PAIR * PAIR * PAIR * PAIR)
-        return fail(error, GORDIAN_INPUT, "%u of 256 cells are full", full);
+        return fail(error, GORDIAN_STATUS_INPUT, "%u of 256 cells are full", full);
     return GORDIAN_OK;
 }
 

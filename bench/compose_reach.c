@@ -62,7 +62,7 @@ static gordian_status measure(const struct compose_bench *compose, const struct 
     cpu.options.threads = threads;
     gordian_status status = bench_measure(bench, sides, have_spin ? 2 : 1, &effort);
     if (status == GORDIAN_OK && have_spin && spin.states < cpu.states)
-        status = fail(bench->error, GORDIAN_INPUT, "SPIN finds %llu states of a chain of %u",
+        status = fail(bench->error, GORDIAN_STATUS_INPUT, "SPIN finds %llu states of a chain of %u",
                       (unsigned long long)spin.states, size);
     if (status == GORDIAN_OK)
         status = add_speed(bench, size, threads, &sides[0], have_spin ? &sides[1] : NULL,

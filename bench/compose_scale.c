@@ -168,7 +168,7 @@ static gordian_status graph_run(void *context, double *ns, gordian_error *error)
                                                     : graph_minimise(&out, side->graph, error);
     *ns = (double)(clock_ns() - start);
     if (status == GORDIAN_OK && side->states && out->state_count != side->states)
-        status = fail(error, GORDIAN_INPUT, "%u states where there are %u", out->state_count,
+        status = fail(error, GORDIAN_STATUS_INPUT, "%u states where there are %u", out->state_count,
                       side->states);
     graph_free(out);
     return status;

@@ -91,7 +91,7 @@ gordian_status spin_run(void *context, double *ns, gordian_error *error)
     char report[8192];
     uint64_t start = clock_ns();
     if (!compose_child(spin->folder, verify, report, sizeof report))
-        return fail(error, GORDIAN_INPUT, "SPIN's verifier failed");
+        return fail(error, GORDIAN_STATUS_INPUT, "SPIN's verifier failed");
     *ns = (double)(clock_ns() - start);
     double said = number_after(report, "elapsed time ");
     if (said >= 0.05) /* it tells hundredths of a second */
@@ -99,6 +99,7 @@ gordian_status spin_run(void *context, double *ns, gordian_error *error)
     spin->states = (uint64_t)number_before(report, "states, stored");
     spin->bytes = number_before(report, "total actual memory usage") * 1048576;
     if (spin->states == 0)
-        return fail(error, GORDIAN_INPUT, "SPIN's verifier did not say how many states there are");
+        return fail(error, GORDIAN_STATUS_INPUT,
+                    "SPIN's verifier did not say how many states there are");
     return GORDIAN_OK;
 }

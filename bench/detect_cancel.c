@@ -24,15 +24,16 @@ struct breaks {
 };
 
 /* What each of a round's events must come to. */
-static const gordian_outcome expected[ROUND_EVENTS] = {GORDIAN_CANCELLED, GORDIAN_BLOCKED,
-                                                       GORDIAN_DEADLOCK, GORDIAN_CANCELLED};
+static const gordian_outcome expected[ROUND_EVENTS] = {
+    GORDIAN_OUTCOME_CANCELLED, GORDIAN_OUTCOME_BLOCKED, GORDIAN_OUTCOME_DEADLOCK,
+    GORDIAN_OUTCOME_CANCELLED};
 
 static gordian_status check_outcome(const char *who, size_t at, unsigned outcome,
                                     gordian_error *error)
 {
     if (outcome == expected[at % ROUND_EVENTS])
         return GORDIAN_OK;
-    return fail(error, GORDIAN_INPUT, "cancel: %s says %s where %s is right", who,
+    return fail(error, GORDIAN_STATUS_INPUT, "cancel: %s says %s where %s is right", who,
                 gordian_outcome_text(outcome), gordian_outcome_text(expected[at % ROUND_EVENTS]));
 }
 
@@ -73,7 +74,7 @@ static void make_rounds(struct breaks *breaks)
         gordian_event *events = &breaks->events[i];
         events[0] = events[1] = trace->events[place];
         events[2] = events[3] = *last;
-        events[0].op = events[3].op = GORDIAN_CANCEL;
+        events[0].op = events[3].op = GORDIAN_OP_CANCEL;
     }
 }
 
@@ -85,9 +86,9 @@ static gordian_status open_breaks(struct bench *bench, struct breaks *breaks)
         return fail_memory(bench->error);
     chase_place(&breaks->chase, trace->events, trace->event_count - 1);
     gordian_status status = detect_open(&breaks->system, "sparse", trace, bench->error);
-    return status ? status
-                  : detect_feed(breaks->system, trace->events, trace->event_count - 1, &sum,
-                                bench->error);
+    return status != GORDIAN_OK ? status
+                                : detect_feed(breaks->system, trace->events, trace->event_count - 1,
+                                              &sum, bench->error);
 }
 
 static void close_breaks(struct bench *bench, struct breaks *breaks)
@@ -106,12 +107,12 @@ static gordian_status cancel_row(struct bench *bench, const struct gen_trace *tr
     gordian_status status = open_breaks(bench, breaks);
     struct bench_side sides[2] = {{breaks, run_sparse, 0, 0}, {breaks, run_chase, 0, 0}};
     struct bench_effort effort = {3, 15, 400, bench->options->quick ? 0.4 : 3};
-    if (!status) {
+    if (status == GORDIAN_OK) {
         make_rounds(breaks);
         status = bench_measure(bench, sides, 2, &effort);
     }
     close_breaks(bench, breaks);
-    if (status)
+    if (status != GORDIAN_OK)
         return status;
     struct bench_row row = bench_row("us", "detect/single/cancel-%u/sparse", trace->processes);
     row.value = sides[0].median / 1000;
@@ -131,7 +132,7 @@ gordian_status detect_cancels(struct bench *bench)
     gordian_status status = GORDIAN_OK;
     if (!bench_wants(bench, "sparse"))
         return status;
-    for (size_t i = 0; i < sizeof sizes / sizeof *sizes && !status; i++) {
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes && status == GORDIAN_OK; i++) {
         struct gen_options options;
         struct gen_trace trace;
         gen_options_init(&options);
@@ -139,7 +140,7 @@ gordian_status detect_cancels(struct bench *bench)
         options.processes = sizes[i];
         bench_progress(bench, "a wait given up in the middle of a chain of %u", sizes[i]);
         status = gen_events(&options, &trace, bench->error);
-        if (status)
+        if (status != GORDIAN_OK)
             break;
         status = cancel_row(bench, &trace);
         gen_trace_free(&trace);

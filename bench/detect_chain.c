@@ -27,9 +27,9 @@ static const gordian_event *last_event(const struct chain *chain)
 
 static gordian_status expect_deadlock(const char *who, unsigned outcome, gordian_error *error)
 {
-    if (outcome == GORDIAN_DEADLOCK)
+    if (outcome == GORDIAN_OUTCOME_DEADLOCK)
         return GORDIAN_OK;
-    return fail(error, GORDIAN_INPUT, "chain: %s says %s where a deadlock closes", who,
+    return fail(error, GORDIAN_STATUS_INPUT, "chain: %s says %s where a deadlock closes", who,
                 gordian_outcome_text(outcome));
 }
 
@@ -76,13 +76,13 @@ static gordian_status sparse_again(void *context, double *ns, gordian_error *err
         status = gordian_feed(chain->system, &chain->pairs[i], &result, error);
         if (status == GORDIAN_OK)
             status = gordian_feed(chain->system, &chain->pairs[i + 1], &cancelled, error);
-        deadlocks += result.outcome == GORDIAN_DEADLOCK;
+        deadlocks += result.outcome == GORDIAN_OUTCOME_DEADLOCK;
     }
     *ns = (double)(work_ns() - start) / count;
     if (status != GORDIAN_OK)
         return status;
-    return expect_deadlock("sparse", deadlocks == count ? GORDIAN_DEADLOCK : GORDIAN_BLOCKED,
-                           error);
+    return expect_deadlock(
+        "sparse", deadlocks == count ? GORDIAN_OUTCOME_DEADLOCK : GORDIAN_OUTCOME_BLOCKED, error);
 }
 
 static gordian_status chase_again(void *context, double *ns, gordian_error *error)
@@ -94,8 +94,9 @@ static gordian_status chase_again(void *context, double *ns, gordian_error *erro
     chase_feed(&chain->chase, chain->pairs, 2 * (size_t)count, chain->outcomes);
     *ns = (double)(work_ns() - start) / count;
     for (unsigned i = 0; i < 2 * count; i += 2)
-        deadlocks += chain->outcomes[i] == GORDIAN_DEADLOCK;
-    return expect_deadlock("chase", deadlocks == count ? GORDIAN_DEADLOCK : GORDIAN_BLOCKED, error);
+        deadlocks += chain->outcomes[i] == GORDIAN_OUTCOME_DEADLOCK;
+    return expect_deadlock(
+        "chase", deadlocks == count ? GORDIAN_OUTCOME_DEADLOCK : GORDIAN_OUTCOME_BLOCKED, error);
 }
 
 /* ------------------------------------------------------------------ rows */
@@ -122,7 +123,7 @@ static gordian_status prepare(struct bench *bench, struct chain *chain)
     for (size_t i = 0; i < pairs; i++) {
         chain->pairs[i] = *last_event(chain);
         if (i % 2)
-            chain->pairs[i].op = GORDIAN_CANCEL;
+            chain->pairs[i].op = GORDIAN_OP_CANCEL;
     }
     gordian_status status = detect_open(&chain->system, "sparse", chain->trace, bench->error);
     if (status == GORDIAN_OK)

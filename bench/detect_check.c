@@ -40,7 +40,7 @@ static gordian_status begin(void *context, uint32_t processes, uint32_t resource
 static gordian_status add_edge(void *context, const gordian_event *event, gordian_error *error)
 {
     gordian_snapshot *snapshot = context;
-    if (event->op == GORDIAN_HOLD)
+    if (event->op == GORDIAN_OP_HOLD)
         return gordian_snapshot_hold(snapshot, event->process, event->resource, event->units,
                                      error);
     return gordian_snapshot_wait(snapshot, event->process, event->resource, event->units, error);
@@ -58,7 +58,7 @@ static gordian_status same_cycles(struct check *check, size_t cycles, const char
                                   gordian_error *error)
 {
     if (check->known && check->cycles != cycles)
-        return fail(error, GORDIAN_INPUT, "check: %s finds %zu cycles, not %zu", who, cycles,
+        return fail(error, GORDIAN_STATUS_INPUT, "check: %s finds %zu cycles, not %zu", who, cycles,
                     check->cycles);
     check->cycles = cycles;
     check->known = true;
@@ -89,8 +89,8 @@ static gordian_status from_igraph(igraph_error_t code, gordian_error *error)
 {
     if (code == IGRAPH_SUCCESS)
         return GORDIAN_OK;
-    return fail(error, code == IGRAPH_ENOMEM ? GORDIAN_MEMORY : GORDIAN_INPUT, "igraph: %s",
-                igraph_strerror(code));
+    return fail(error, code == IGRAPH_ENOMEM ? GORDIAN_STATUS_MEMORY : GORDIAN_STATUS_INPUT,
+                "igraph: %s", igraph_strerror(code));
 }
 
 static gordian_status graph_begin(void *context, uint32_t processes, uint32_t resources,
@@ -110,7 +110,7 @@ static gordian_status graph_edge(void *context, const gordian_event *event, gord
     struct check *check = context;
     igraph_integer_t process = event->process;
     igraph_integer_t resource = (igraph_integer_t)check->options->processes + event->resource;
-    bool holds = event->op == GORDIAN_HOLD;
+    bool holds = event->op == GORDIAN_OP_HOLD;
     igraph_error_t code = igraph_vector_int_push_back(&check->edges, holds ? resource : process);
     if (code == IGRAPH_SUCCESS)
         code = igraph_vector_int_push_back(&check->edges, holds ? process : resource);

@@ -50,7 +50,7 @@ static gordian_status judge_there(struct judged *judged, gordian_error *error)
     const size_t dead = result.report.deadlocked_count, parts = result.report.part_count;
     check_result_free(&result, &judged->snapshot->memory);
     if (dead != judged->dead || parts != judged->parts)
-        return fail(error, GORDIAN_INPUT,
+        return fail(error, GORDIAN_STATUS_INPUT,
                     "check: cuda finds %zu dead in %zu deadlocks, sparse %zu in %zu", dead, parts,
                     judged->dead, judged->parts);
     const double us[STAGES] = {times.upload, times.kernels, times.download, times.host};

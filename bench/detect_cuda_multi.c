@@ -39,7 +39,8 @@ static gordian_status check_reach(void *state, uint32_t length, gordian_error *e
             return status;
         for (uint32_t p = 0; p < length; p++)
             if (bits_test(words, p) != (p >= row))
-                return fail(error, GORDIAN_INPUT, "cuda: RP[%u][%u] of a chain is wrong", row, p);
+                return fail(error, GORDIAN_STATUS_INPUT, "cuda: RP[%u][%u] of a chain is wrong",
+                            row, p);
     }
     return GORDIAN_OK;
 }

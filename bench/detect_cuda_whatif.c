@@ -55,7 +55,7 @@ static gordian_status what_if_row(const struct cuda_bench *cuda, uint32_t size,
         status = bench_measure(bench, sides, 2, &effort);
     if (status == GORDIAN_OK &&
         memcmp(both[0].pairs, both[1].pairs, both[0].stride * size * sizeof *both[0].pairs) != 0)
-        status = fail(bench->error, GORDIAN_INPUT, "what if: cuda and sparse differ");
+        status = fail(bench->error, GORDIAN_STATUS_INPUT, "what if: cuda and sparse differ");
     for (size_t i = 0; i < 2; i++) {
         long_chain_close(&both[i].chain);
         memory_free(&bench->memory, both[i].pairs);

@@ -37,7 +37,8 @@ static gordian_status ours(void *context, double *ns, gordian_error *error)
     *ns = (double)(work_ns() - start) / (double)load->trace.event_count;
     gordian_close(system);
     if (status == GORDIAN_OK && load->sum && sum != load->sum)
-        return fail(error, GORDIAN_INPUT, "%s: the same events ended differently", load->engine);
+        return fail(error, GORDIAN_STATUS_INPUT, "%s: the same events ended differently",
+                    load->engine);
     load->sum = sum;
     return status;
 }
@@ -56,7 +57,7 @@ static gordian_status bare(void *context, double *ns, gordian_error *error)
     }
     *ns = (double)(work_ns() - start) / (double)count;
     if (load->sum && sum != load->sum)
-        return fail(error, GORDIAN_INPUT, "bare: the same events ended differently");
+        return fail(error, GORDIAN_STATUS_INPUT, "bare: the same events ended differently");
     return GORDIAN_OK;
 }
 
@@ -75,7 +76,7 @@ static gordian_status keeps(void *context, double *ns, gordian_error *error)
     }
     *ns = (double)(work_ns() - start) / (double)count;
     if (load->sum && sum != load->sum)
-        return fail(error, GORDIAN_INPUT, "keeper: the same events ended differently");
+        return fail(error, GORDIAN_STATUS_INPUT, "keeper: the same events ended differently");
     return GORDIAN_OK;
 }
 
@@ -98,16 +99,16 @@ static gordian_status resolve(struct load *load, struct load_facts *facts, gordi
             break;
         size_t served_count;
         const uint32_t *served = gordian_served(system, &served_count);
-        if (event->op == GORDIAN_RELEASE)
+        if (event->op == GORDIAN_OP_RELEASE)
             event->to = served_count ? served[0] : GORDIAN_NONE;
         chase_feed(&load->bare, event, 1, load->outcomes);
         if (result.outcome != load->outcomes[0])
             status =
-                fail(error, GORDIAN_INPUT, "event %zu: sparse says %s, bare says %s", i,
+                fail(error, GORDIAN_STATUS_INPUT, "event %zu: sparse says %s, bare says %s", i,
                      gordian_outcome_text(result.outcome), gordian_outcome_text(load->outcomes[0]));
-        facts->requests += event->op == GORDIAN_REQUEST;
-        facts->deadlocks += result.outcome == GORDIAN_DEADLOCK;
-        if (result.outcome == GORDIAN_BLOCKED) {
+        facts->requests += event->op == GORDIAN_OP_REQUEST;
+        facts->deadlocks += result.outcome == GORDIAN_OUTCOME_DEADLOCK;
+        if (result.outcome == GORDIAN_OUTCOME_BLOCKED) {
             facts->blocks++;
             facts->hops += chase_length(&load->bare, event->process);
         }

@@ -119,8 +119,8 @@ static gordian_status memory_row(struct bench *bench, const struct memory_load *
     double nodes = (double)load->processes + load->resources;
     gordian_close(loaded.system);
     if (status == GORDIAN_OK && counter.live)
-        status = fail(bench->error, GORDIAN_INPUT, "memory: %zu bytes are left after closing",
-                      counter.live);
+        status = fail(bench->error, GORDIAN_STATUS_INPUT,
+                      "memory: %zu bytes are left after closing", counter.live);
     if (status != GORDIAN_OK)
         return status;
     struct bench_row row = bench_row("B", "detect/memory/%s/sparse", load->name);

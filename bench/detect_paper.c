@@ -63,8 +63,9 @@ static gordian_status whole_list(void *context, double *ns, gordian_error *error
         status = gordian_feed(system, &events[count - 1], &result, error);
     *ns = (double)(work_ns() - start);
     gordian_close(system);
-    if (status == GORDIAN_OK && result.outcome != GORDIAN_DEADLOCK)
-        return fail(error, GORDIAN_INPUT, "%s does not find the papers' deadlock", run->engine);
+    if (status == GORDIAN_OK && result.outcome != GORDIAN_OUTCOME_DEADLOCK)
+        return fail(error, GORDIAN_STATUS_INPUT, "%s does not find the papers' deadlock",
+                    run->engine);
     return status;
 }
 
@@ -89,7 +90,7 @@ static gordian_status release(void *context, double *ns, gordian_error *error)
     if (status == GORDIAN_OK)
         status = detect_feed(system, run->trace.events, (size_t)size + end, &sum, error);
     if (status == GORDIAN_OK) {
-        gordian_event event = {.op = GORDIAN_RELEASE,
+        gordian_event event = {.op = GORDIAN_OP_RELEASE,
                                .process = end,
                                .resource = end - 1,
                                .to = GORDIAN_NONE,
@@ -100,7 +101,8 @@ static gordian_status release(void *context, double *ns, gordian_error *error)
     }
     gordian_close(system);
     if (status == GORDIAN_OK && result.served_count != 1)
-        return fail(error, GORDIAN_INPUT, "%s: the papers' release serves nobody", run->engine);
+        return fail(error, GORDIAN_STATUS_INPUT, "%s: the papers' release serves nobody",
+                    run->engine);
     return status;
 }
 

@@ -30,7 +30,7 @@ static gordian_status push(struct bench *bench, struct releases *releases, uint3
     if (!memory_grow(&bench->memory, &state->events, &releases->state_room, state->event_count + 1,
                      sizeof *state->events))
         return fail_memory(bench->error);
-    state->events[state->event_count++] = (gordian_event){.op = GORDIAN_REQUEST,
+    state->events[state->event_count++] = (gordian_event){.op = GORDIAN_OP_REQUEST,
                                                           .process = process,
                                                           .resource = resource,
                                                           .to = GORDIAN_NONE,
@@ -55,7 +55,7 @@ static gordian_status make_state(struct bench *bench, struct releases *releases,
             continue;
         uint32_t resource = (uint32_t)random_below(random, SIZE);
         status = gordian_request(system, p, resource, 1, &outcome, bench->error);
-        if (status == GORDIAN_OK && outcome == GORDIAN_BLOCKED)
+        if (status == GORDIAN_OK && outcome == GORDIAN_OUTCOME_BLOCKED)
             status = push(bench, releases, p, resource);
         else if (status == GORDIAN_OK)
             status = gordian_cancel(system, p, &outcome, bench->error);
@@ -85,7 +85,7 @@ static gordian_status make_list(struct bench *bench, struct releases *releases,
             gordian_is_waiting(system, process) ? GORDIAN_NONE : wanted_holding(system, process);
         if (resource == GORDIAN_NONE)
             continue;
-        gordian_event event = {.op = GORDIAN_RELEASE,
+        gordian_event event = {.op = GORDIAN_OP_RELEASE,
                                .process = process,
                                .resource = resource,
                                .to = GORDIAN_NONE,
@@ -142,7 +142,8 @@ static gordian_status pass(const struct releases *releases, const char *engine, 
         size_t count;
         const uint32_t *served = gordian_served(system, &count);
         if (status == GORDIAN_OK && (count != 1 || served[0] != releases->served[i]))
-            status = fail(error, GORDIAN_INPUT, "%s: release %zu serves somebody else", engine, i);
+            status = fail(error, GORDIAN_STATUS_INPUT, "%s: release %zu serves somebody else",
+                          engine, i);
     }
     gordian_close(system);
     return status;

@@ -196,7 +196,8 @@ gordian_status bench_add(struct bench *bench, struct bench_row *row)
         print_text(bench->out, row);
     }
     if (!output_flush(bench->out))
-        return fail(bench->error, GORDIAN_IO, "cannot write: %s", strerror(bench->out->failure));
+        return fail(bench->error, GORDIAN_STATUS_IO, "cannot write: %s",
+                    strerror(bench->out->failure));
     return GORDIAN_OK;
 }
 
@@ -212,6 +213,7 @@ gordian_status bench_skip(struct bench *bench, const char *id, const char *why)
         output_format(bench->out, "%s: left out: %s\n", id, why);
     }
     if (!output_flush(bench->out))
-        return fail(bench->error, GORDIAN_IO, "cannot write: %s", strerror(bench->out->failure));
+        return fail(bench->error, GORDIAN_STATUS_IO, "cannot write: %s",
+                    strerror(bench->out->failure));
     return GORDIAN_OK;
 }

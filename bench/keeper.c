@@ -93,7 +93,7 @@ static inline uint8_t block(struct keeper *keeper, uint32_t process, uint32_t re
     while (at != process && keeper->wait[at] != NOBODY)
         at = keeper->holder[keeper->wait[at]];
     join(keeper, process, resource);
-    return at == process ? GORDIAN_DEADLOCK : GORDIAN_BLOCKED;
+    return at == process ? GORDIAN_OUTCOME_DEADLOCK : GORDIAN_OUTCOME_BLOCKED;
 }
 
 void keeper_feed(struct keeper *keeper, const gordian_event *events, size_t count,
@@ -101,24 +101,24 @@ void keeper_feed(struct keeper *keeper, const gordian_event *events, size_t coun
 {
     for (size_t i = 0; i < count; i++) {
         const uint32_t process = events[i].process, resource = events[i].resource;
-        if (events[i].op == GORDIAN_REQUEST) {
+        if (events[i].op == GORDIAN_OP_REQUEST) {
             if (keeper->holder[resource] == NOBODY) {
                 hold(keeper, process, resource);
-                outcomes[i] = GORDIAN_GRANTED;
+                outcomes[i] = GORDIAN_OUTCOME_GRANTED;
             } else {
                 outcomes[i] = block(keeper, process, resource);
             }
-        } else if (events[i].op == GORDIAN_RELEASE) {
+        } else if (events[i].op == GORDIAN_OP_RELEASE) {
             uint32_t next = keeper->resources[resource].head;
             drop(keeper, process, resource);
             if (next != NOBODY) {
                 leave(keeper, next);
                 hold(keeper, next, resource);
             }
-            outcomes[i] = GORDIAN_RELEASED;
+            outcomes[i] = GORDIAN_OUTCOME_RELEASED;
         } else {
             leave(keeper, process);
-            outcomes[i] = GORDIAN_CANCELLED;
+            outcomes[i] = GORDIAN_OUTCOME_CANCELLED;
         }
     }
 }

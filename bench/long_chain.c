@@ -45,7 +45,7 @@ gordian_status long_chain_settle(struct long_chain *chain, gordian_error *error)
     if (system->engine != &detect_cuda || cuda_drain(system->state))
         return GORDIAN_OK;
     const char *note = cuda_note(system->state);
-    return fail(error, GORDIAN_IO, "%s", note ? note : "the device has failed");
+    return fail(error, GORDIAN_STATUS_IO, "%s", note ? note : "the device has failed");
 }
 
 /* A request with the outcome it must have. */
@@ -57,7 +57,8 @@ static gordian_status request(struct long_chain *chain, uint32_t process, uint32
     gordian_status status =
         gordian_request(chain->system, process, resource, units, &outcome, error);
     if (status == GORDIAN_OK && outcome != expected)
-        return fail(error, GORDIAN_INPUT, "%s: p%u requests q%u of a chain of %u: %s, not %s",
+        return fail(error, GORDIAN_STATUS_INPUT,
+                    "%s: p%u requests q%u of a chain of %u: %s, not %s",
                     chain->system->engine->about.name, process, resource, chain->length,
                     gordian_outcome_text(outcome), gordian_outcome_text(expected));
     return status;
@@ -68,7 +69,7 @@ gordian_status long_chain_round_trip(struct long_chain *chain, double *ns, gordi
     gordian_status status = long_chain_settle(chain, error);
     uint64_t start = clock_ns();
     if (status == GORDIAN_OK)
-        status = request(chain, 0, 0, GORDIAN_GRANTED, error);
+        status = request(chain, 0, 0, GORDIAN_OUTCOME_GRANTED, error);
     if (status == GORDIAN_OK)
         status = long_chain_settle(chain, error);
     *ns = since(start);
@@ -86,11 +87,11 @@ gordian_status long_chain_build(struct long_chain *chain, bool far_end_first, do
     gordian_status status = GORDIAN_OK;
     uint64_t start = clock_ns();
     for (uint32_t i = 0; i < length && status == GORDIAN_OK; i++)
-        status = request(chain, i, i, GORDIAN_GRANTED, error);
+        status = request(chain, i, i, GORDIAN_OUTCOME_GRANTED, error);
     for (uint32_t i = 0; i + 1 < length && status == GORDIAN_OK; i++) {
         uint32_t process = far_end_first ? length - 2 - i : i;
         uint64_t asked = answers ? clock_ns() : 0;
-        status = request(chain, process, process + 1, GORDIAN_BLOCKED, error);
+        status = request(chain, process, process + 1, GORDIAN_OUTCOME_BLOCKED, error);
         if (answers)
             answers[i] = since(asked);
     }
@@ -102,7 +103,7 @@ gordian_status long_chain_build(struct long_chain *chain, bool far_end_first, do
 
 gordian_status long_chain_close_ring(struct long_chain *chain, gordian_error *error)
 {
-    gordian_status status = request(chain, chain->length - 1, 0, GORDIAN_DEADLOCK, error);
+    gordian_status status = request(chain, chain->length - 1, 0, GORDIAN_OUTCOME_DEADLOCK, error);
     return status == GORDIAN_OK ? long_chain_settle(chain, error) : status;
 }
 
@@ -124,7 +125,7 @@ gordian_status long_chain_block(struct long_chain *chain, uint32_t process, doub
         status = long_chain_settle(chain, error);
     uint64_t start = clock_ns();
     if (status == GORDIAN_OK)
-        status = request(chain, process, process + 1, GORDIAN_BLOCKED, error);
+        status = request(chain, process, process + 1, GORDIAN_OUTCOME_BLOCKED, error);
     *answer = since(start);
     if (status == GORDIAN_OK)
         status = long_chain_settle(chain, error);
@@ -143,7 +144,8 @@ gordian_status long_chain_release(struct long_chain *chain, uint32_t resource, d
     size_t count = 0;
     const uint32_t *served = gordian_served(chain->system, &count);
     if (status == GORDIAN_OK && (count != 1 || served[0] != resource - 1))
-        return fail(error, GORDIAN_INPUT, "%s: the release of q%u of a chain serves somebody else",
+        return fail(error, GORDIAN_STATUS_INPUT,
+                    "%s: the release of q%u of a chain serves somebody else",
                     chain->system->engine->about.name, resource);
     return status;
 }

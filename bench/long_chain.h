@@ -3,8 +3,8 @@
  * benches and its tests on a real device both use it.
  *
  * Times are in nanoseconds. "Settled": the engine is done with everything, its bookkeeping too; on
- * the CPU it always is. Answers other than a chain must give fail with GORDIAN_INPUT, and so does a
- * device that has failed and left the work to `sparse`.
+ * the CPU it always is. Answers other than a chain must give fail with GORDIAN_STATUS_INPUT, and so
+ * does a device that has failed and left the work to `sparse`.
  */
 #ifndef GORDIAN_BENCH_LONG_CHAIN_H
 #define GORDIAN_BENCH_LONG_CHAIN_H

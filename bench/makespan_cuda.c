@@ -148,8 +148,8 @@ static gordian_status answer_row(const struct device *device, uint32_t warps, ui
     status = makespan_cuda_on(device->gpu, model, &options, &result, bench->error);
     double ns = (double)(clock_ns() - begin);
     if (status == GORDIAN_OK && wanted && (result.lower != wanted || result.upper != wanted))
-        status = fail(bench->error, GORDIAN_INPUT, "%s warps: %u to %u, not %u", name, result.lower,
-                      result.upper, wanted);
+        status = fail(bench->error, GORDIAN_STATUS_INPUT, "%s warps: %u to %u, not %u", name,
+                      result.lower, result.upper, wanted);
     if (status == GORDIAN_OK) {
         struct bench_row row = bench_row("ms", "makespan/answer-%s/cuda", name);
         row.value = ns / 1e6;

@@ -81,7 +81,7 @@ static gordian_status add_curve(const struct figure *figure, const struct curve 
         snprintf(row.series, sizeof row.series, "%s", series);
         snprintf(row.baseline_series, sizeof row.baseline_series, "exact");
         if (curve->best[i] > figure->exact)
-            return fail(figure->bench->error, GORDIAN_INPUT,
+            return fail(figure->bench->error, GORDIAN_STATUS_INPUT,
                         "%s: %u cycles found where %u are exact", row.id, curve->best[i],
                         figure->exact);
         if (i + 1 == count && curve->seconds > 0)

@@ -109,8 +109,9 @@ static gordian_status run_incremental(void *context, double *ns, gordian_error *
                                  sample->windows + m * e->model->work);
     }
     *ns = (double)(work_ns() - begin) / (STATES * MOVES);
-    return sum == e->expected ? GORDIAN_OK
-                              : fail(error, GORDIAN_INPUT, "incremental evaluation is wrong");
+    return sum == e->expected
+               ? GORDIAN_OK
+               : fail(error, GORDIAN_STATUS_INPUT, "incremental evaluation is wrong");
 }
 
 static gordian_status run_scratch(void *context, double *ns, gordian_error *error)
@@ -123,8 +124,9 @@ static gordian_status run_scratch(void *context, double *ns, gordian_error *erro
             sum += evaluator_scratch(e->evaluators[s],
                                      e->samples[s].candidates + m * e->model->work, NULL);
     *ns = (double)(work_ns() - begin) / (STATES * MOVES);
-    return sum == e->expected ? GORDIAN_OK
-                              : fail(error, GORDIAN_INPUT, "evaluation from scratch is wrong");
+    return sum == e->expected
+               ? GORDIAN_OK
+               : fail(error, GORDIAN_STATUS_INPUT, "evaluation from scratch is wrong");
 }
 
 static gordian_status run_plain(void *context, double *ns, gordian_error *error)
@@ -143,7 +145,7 @@ static gordian_status run_plain(void *context, double *ns, gordian_error *error)
     if (status != GORDIAN_OK)
         return fail_memory(error);
     return sum == e->expected ? GORDIAN_OK
-                              : fail(error, GORDIAN_INPUT, "the plain evaluation is wrong");
+                              : fail(error, GORDIAN_STATUS_INPUT, "the plain evaluation is wrong");
 }
 
 /* Beside the incremental evaluation stands the faster of the two from scratch. */

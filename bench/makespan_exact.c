@@ -15,7 +15,7 @@ static gordian_status check(struct bench *bench, const struct exact_case *wanted
                             const struct makespan_result *result)
 {
     if (wanted->value && (result->lower > wanted->value || result->upper < wanted->value))
-        return fail(bench->error, GORDIAN_INPUT, "%u warps: %u to %u, where %u is exact",
+        return fail(bench->error, GORDIAN_STATUS_INPUT, "%u warps: %u to %u, where %u is exact",
                     wanted->warps, result->lower, result->upper, wanted->value);
     return GORDIAN_OK;
 }

@@ -214,7 +214,8 @@ gordian_status bench_plot(const struct bench *bench, const char *path)
 {
     int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     if (fd < 0)
-        return fail(bench->error, GORDIAN_IO, "cannot write '%s': %s", path, strerror(errno));
+        return fail(bench->error, GORDIAN_STATUS_IO, "cannot write '%s': %s", path,
+                    strerror(errno));
     struct output out;
     if (!output_open(&out, fd)) {
         close(fd);
@@ -228,6 +229,7 @@ gordian_status bench_plot(const struct bench *bench, const char *path)
         failure = errno;
     }
     if (!written)
-        return fail(bench->error, GORDIAN_IO, "cannot write '%s': %s", path, strerror(failure));
+        return fail(bench->error, GORDIAN_STATUS_IO, "cannot write '%s': %s", path,
+                    strerror(failure));
     return GORDIAN_OK;
 }

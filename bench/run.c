@@ -103,7 +103,7 @@ static gordian_status run_job(void *context, double *ns, gordian_error *error)
     int pipes[2], status = 0;
     char text[64];
     if (pipe2(pipes, O_CLOEXEC) != 0)
-        return fail(error, GORDIAN_IO, "cannot measure: %s", strerror(errno));
+        return fail(error, GORDIAN_STATUS_IO, "cannot measure: %s", strerror(errno));
     pid_t child = fork();
     if (child == 0)
         become(job, pipes[1]);
@@ -111,12 +111,12 @@ static gordian_status run_job(void *context, double *ns, gordian_error *error)
     size_t length = child > 0 ? read_line(pipes[0], text, sizeof text) : 0;
     close(pipes[0]);
     if (child < 0 || waitpid(child, &status, 0) < 0)
-        return fail(error, GORDIAN_IO, "cannot measure: %s", strerror(errno));
+        return fail(error, GORDIAN_STATUS_IO, "cannot measure: %s", strerror(errno));
     char *end = text;
     *ns = length ? strtod(text, &end) : 0;
     if (!WIFEXITED(status) || WEXITSTATUS(status) != 0 || end == text || *ns <= 0)
-        return fail(error, GORDIAN_INPUT, "the %s loop failed under %s (status %d)", job->what,
-                    tool_names[job->tool], status);
+        return fail(error, GORDIAN_STATUS_INPUT, "the %s loop failed under %s (status %d)",
+                    job->what, tool_names[job->tool], status);
     return GORDIAN_OK;
 }
 
@@ -242,10 +242,10 @@ gordian_status bench_of_run(struct bench *bench)
     if (!find_files(&files))
         return bench_skip(bench, "run/", "the loop that is measured was not built beside gordian");
     if (!files.loop_tsan[0] && bench_skip(bench, "run/*/tsan", "not built") != GORDIAN_OK)
-        return GORDIAN_IO;
+        return GORDIAN_STATUS_IO;
     if (!files.helgrind &&
         bench_skip(bench, "run/*/helgrind", "valgrind is not installed") != GORDIAN_OK)
-        return GORDIAN_IO;
+        return GORDIAN_STATUS_IO;
     for (size_t i = 0; i < sizeof plans / sizeof *plans; i++) {
         gordian_status status = measure(bench, &files, &plans[i]);
         if (status != GORDIAN_OK)

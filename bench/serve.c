@@ -224,7 +224,7 @@ static gordian_status start_all(struct world *world, gordian_error *error)
         enum side service = s == SIDE_SINGLE ? SIDE_BATCH : (enum side)s;
         bench_progress(bench, "serve: starting %s", side_names[s]);
         gordian_status status = start_one(world, (enum side)s, error);
-        if (status == GORDIAN_UNAVAILABLE && s == SIDE_REDIS) {
+        if (status == GORDIAN_STATUS_UNAVAILABLE && s == SIDE_REDIS) {
             status = bench_skip(bench, "serve/*/redis", "redis-server is not installed");
             if (status == GORDIAN_OK)
                 continue;
@@ -282,7 +282,7 @@ gordian_status bench_serve(struct bench *bench)
     status = start_all(&world, &error);
     if (status == GORDIAN_OK)
         status = measure_all(&world);
-    else if (status == GORDIAN_UNAVAILABLE)
+    else if (status == GORDIAN_STATUS_UNAVAILABLE)
         status = bench_skip(bench, "serve/", error.message);
     else
         fail(bench->error, status, "%s", error.message);

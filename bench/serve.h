@@ -35,7 +35,7 @@ gordian_status serve_start(struct service_process *process, const char *durabili
 gordian_status serve_make_folder(struct service_process *process, gordian_error *error);
 gordian_status serve_start_with(struct service_process *process, const char *durability,
                                 const char *const *more, gordian_error *error);
-/* redis-server with appendonly everysec; GORDIAN_UNAVAILABLE: it is not installed. */
+/* redis-server with appendonly everysec; GORDIAN_STATUS_UNAVAILABLE: it is not installed. */
 gordian_status serve_start_redis(struct service_process *process, gordian_error *error);
 /* Stops it and removes its folder. */
 void serve_stop(struct service_process *process);

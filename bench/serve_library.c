@@ -25,9 +25,10 @@ static void check(void *context, const gordian_reply *reply)
 
 static gordian_status say_wrong(const struct library *library, gordian_error *error)
 {
-    return library->wrong ? fail(error, GORDIAN_INPUT, "%llu of the service's answers are wrong",
-                                 (unsigned long long)library->wrong)
-                          : GORDIAN_OK;
+    return library->wrong
+               ? fail(error, GORDIAN_STATUS_INPUT, "%llu of the service's answers are wrong",
+                      (unsigned long long)library->wrong)
+               : GORDIAN_OK;
 }
 
 gordian_status library_run(void *context, double *ns, gordian_error *error)

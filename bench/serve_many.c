@@ -34,8 +34,8 @@ static gordian_status make_load(struct serve_load *load, gordian_error *error)
         return fail_memory(error);
     for (int i = 0; i < 2; i++) {
         load->events[i] = (gordian_event){
-            .op = i ? GORDIAN_RELEASE : GORDIAN_REQUEST, .units = 1, .to = GORDIAN_NONE};
-        load->expected[i].outcome = i ? GORDIAN_RELEASED : GORDIAN_GRANTED;
+            .op = i ? GORDIAN_OP_RELEASE : GORDIAN_OP_REQUEST, .units = 1, .to = GORDIAN_NONE};
+        load->expected[i].outcome = i ? GORDIAN_OUTCOME_RELEASED : GORDIAN_OUTCOME_GRANTED;
     }
     return GORDIAN_OK;
 }
@@ -63,7 +63,7 @@ static gordian_status gather(struct crowd *crowd, const char *socket, bool redis
     if (!crowd->peers || !crowd->started || !crowd->latencies)
         status = fail_memory(error);
     if (crowd->epoll < 0)
-        status = fail(error, GORDIAN_IO, "no epoll: %s", strerror(errno));
+        status = fail(error, GORDIAN_STATUS_IO, "no epoll: %s", strerror(errno));
     while (status == GORDIAN_OK && crowd->count < CLIENTS) {
         char tag[24];
         struct peer *peer = &crowd->peers[crowd->count];
@@ -119,7 +119,7 @@ static gordian_status run_crowd(struct crowd *crowd, size_t operations, double *
         struct epoll_event events[256];
         int count = epoll_wait(crowd->epoll, events, 256, 60000);
         if (count <= 0 && errno != EINTR)
-            return fail(error, GORDIAN_IO, "a client gets no answer");
+            return fail(error, GORDIAN_STATUS_IO, "a client gets no answer");
         for (int i = 0; i < count && status == GORDIAN_OK; i++)
             status = serve_event(crowd, events[i].data.u64, &more, &finished, error);
     }

@@ -31,7 +31,7 @@ static gordian_status feed(struct maker *maker, gordian_op op, uint32_t process,
 {
     struct serve_load *load = maker->load;
     if (load->count == maker->room)
-        return fail(maker->error, GORDIAN_INPUT, "the load does not come to rest");
+        return fail(maker->error, GORDIAN_STATUS_INPUT, "the load does not come to rest");
     gordian_event *event = &load->events[load->count];
     gordian_result *result = &load->expected[load->count];
     *event = (gordian_event){
@@ -42,7 +42,7 @@ static gordian_status feed(struct maker *maker, gordian_op op, uint32_t process,
     size_t count;
     const uint32_t *served = gordian_served(maker->system, &count);
     if (load->served_count + count > maker->served_room)
-        return fail(maker->error, GORDIAN_INPUT, "the load serves more than it asks for");
+        return fail(maker->error, GORDIAN_STATUS_INPUT, "the load serves more than it asks for");
     for (size_t i = 0; i < count; i++) {
         load->served[load->served_count++] = served[i];
         maker->held[served[i]][maker->counts[served[i]]++] = maker->pending[served[i]];
@@ -58,7 +58,7 @@ static gordian_status give_back(struct maker *maker, uint32_t process)
     unsigned which = (unsigned)random_below(&maker->random, maker->counts[process]);
     uint32_t resource = maker->held[process][which];
     maker->held[process][which] = maker->held[process][--maker->counts[process]];
-    return feed(maker, GORDIAN_RELEASE, process, resource, &outcome);
+    return feed(maker, GORDIAN_OP_RELEASE, process, resource, &outcome);
 }
 
 /* One step of a random process; resources are asked for in ascending order, so that there is
@@ -79,8 +79,8 @@ static gordian_status step(struct maker *maker, bool winding_up)
     gordian_outcome outcome;
     uint32_t resource = least + (uint32_t)random_below(&maker->random, RESOURCES - least);
     maker->pending[process] = resource;
-    gordian_status status = feed(maker, GORDIAN_REQUEST, process, resource, &outcome);
-    if (status == GORDIAN_OK && outcome == GORDIAN_GRANTED)
+    gordian_status status = feed(maker, GORDIAN_OP_REQUEST, process, resource, &outcome);
+    if (status == GORDIAN_OK && outcome == GORDIAN_OUTCOME_GRANTED)
         maker->held[process][maker->counts[process]++] = resource;
     return status;
 }
@@ -147,15 +147,16 @@ static gordian_status next_frame(struct peer *peer, struct wire_frame *frame, go
                                           WIRE_ANSWER_MAX, frame, &used);
         if (found == WIRE_WHOLE)
             break;
-        gordian_status status = found == WIRE_BROKEN ? fail(error, GORDIAN_IO, "a malformed answer")
-                                                     : talk_fill(talk, true, error);
+        gordian_status status = found == WIRE_BROKEN
+                                    ? fail(error, GORDIAN_STATUS_IO, "a malformed answer")
+                                    : talk_fill(talk, true, error);
         if (status != GORDIAN_OK)
             return status;
     }
     talk->in_start += used;
     struct wire_error refusal;
     if (frame->kind == WIRE_ERROR && wire_get_error(frame, &refusal))
-        return fail(error, GORDIAN_IO, "the service says: %.*s", (int)refusal.text.length,
+        return fail(error, GORDIAN_STATUS_IO, "the service says: %.*s", (int)refusal.text.length,
                     refusal.text.text);
     return GORDIAN_OK;
 }
@@ -198,19 +199,19 @@ static gordian_status take_ids(struct peer *peer, gordian_error *error)
     if (status != GORDIAN_OK)
         return status;
     if (!wire_get_declared(&frame, &ids) || ids.left != count)
-        return fail(error, GORDIAN_IO, "an unexpected answer to DECLARE");
+        return fail(error, GORDIAN_STATUS_IO, "an unexpected answer to DECLARE");
     for (size_t i = 0; i < count; i++) {
         uint32_t id;
         bool process = i < load->process_count;
         if (!wire_next_id(&ids, &id) || id == GORDIAN_NONE)
-            return fail(error, GORDIAN_IO, "a declaration was refused");
+            return fail(error, GORDIAN_STATUS_IO, "a declaration was refused");
         uint32_t base = (uint32_t)(process ? i : i - load->process_count);
         if (i == 0)
             peer->process_base = id;
         if (i == load->process_count)
             peer->resource_base = id;
         if (id - (process ? peer->process_base : peer->resource_base) != base)
-            return fail(error, GORDIAN_IO, "ids are not handed out one after the other");
+            return fail(error, GORDIAN_STATUS_IO, "ids are not handed out one after the other");
     }
     return GORDIAN_OK;
 }
@@ -231,7 +232,7 @@ static gordian_status greet(struct peer *peer, gordian_error *error)
     if (status == GORDIAN_OK)
         status = next_frame(peer, &frame, error);
     if (status == GORDIAN_OK && frame.kind != WIRE_WELCOME)
-        status = fail(error, GORDIAN_IO, "an unexpected answer to HELLO");
+        status = fail(error, GORDIAN_STATUS_IO, "an unexpected answer to HELLO");
     return status == GORDIAN_OK ? take_ids(peer, error) : status;
 }
 
@@ -276,7 +277,7 @@ static gordian_status check_result(struct peer *peer, struct wire_results *resul
                process == load->served[peer->served_at++] + peer->process_base;
     }
     if (!good)
-        return fail(error, GORDIAN_INPUT, "event %llu: the service's answer is wrong",
+        return fail(error, GORDIAN_STATUS_INPUT, "event %llu: the service's answer is wrong",
                     (unsigned long long)peer->taken + 1);
     peer->taken++;
     return GORDIAN_OK;
@@ -295,8 +296,8 @@ static gordian_status take_results(struct peer *peer, size_t *taken, gordian_err
         struct wire_results results;
         if (!wire_get_results(&frame, &results) || results.first != peer->taken + 1)
             return next_frame(peer, &frame, error) != GORDIAN_OK
-                       ? GORDIAN_IO
-                       : fail(error, GORDIAN_IO, "an unexpected answer");
+                       ? GORDIAN_STATUS_IO
+                       : fail(error, GORDIAN_STATUS_IO, "an unexpected answer");
         uint32_t count = results.count;
         for (uint32_t i = 0; i < count && status == GORDIAN_OK; i++)
             status = check_result(peer, &results, error);
@@ -350,7 +351,7 @@ static gordian_status take_oks(struct peer *peer, size_t *taken, gordian_error *
     *taken = 0;
     for (; talk->in_end - talk->in_start >= 5; talk->in_start += 5, ++*taken, peer->taken++)
         if (memcmp(talk->in + talk->in_start, "+OK\r\n", 5) != 0)
-            return fail(error, GORDIAN_INPUT, "redis answers: %.*s", 30,
+            return fail(error, GORDIAN_STATUS_INPUT, "redis answers: %.*s", 30,
                         (const char *)talk->in + talk->in_start);
     return GORDIAN_OK;
 }
@@ -375,7 +376,7 @@ gordian_status peer_verify(struct peer *peer, gordian_error *error)
     while (status == GORDIAN_OK && talk->in_end - talk->in_start < (size_t)wanted)
         status = talk_fill(talk, true, error);
     if (status == GORDIAN_OK && memcmp(talk->in + talk->in_start, expected, (size_t)wanted) != 0)
-        status = fail(error, GORDIAN_INPUT, "redis does not have what it was given");
+        status = fail(error, GORDIAN_STATUS_INPUT, "redis does not have what it was given");
     talk->in_start = talk->in_end;
     return status;
 }

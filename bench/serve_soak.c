@@ -95,7 +95,7 @@ gordian_status serve_soak(struct bench *bench)
     struct soak soak = {0};
     gordian_error error = {0};
     gordian_status status = serve_start(&soak.service, "batch", &error);
-    if (status == GORDIAN_UNAVAILABLE)
+    if (status == GORDIAN_STATUS_UNAVAILABLE)
         return bench_skip(bench, "serve/soak", error.message);
     if (status != GORDIAN_OK)
         return fail(bench->error, status, "%s", error.message);

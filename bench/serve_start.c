@@ -34,7 +34,7 @@ gordian_status serve_make_folder(struct service_process *process, gordian_error 
     snprintf(process->folder, sizeof process->folder, "%.80s/gordian-bench-XXXXXX",
              machine_temporary());
     if (!mkdtemp(process->folder))
-        return fail(error, GORDIAN_IO, "cannot make a folder: %s", strerror(errno));
+        return fail(error, GORDIAN_STATUS_IO, "cannot make a folder: %s", strerror(errno));
     snprintf(process->socket, sizeof process->socket, "%s/s", process->folder);
     return GORDIAN_OK;
 }
@@ -85,7 +85,7 @@ static gordian_status launch(struct service_process *process, const char *const 
         become(process, words);
     if (child < 0) {
         serve_stop(process);
-        return fail(error, GORDIAN_IO, "cannot start %s: %s", words[0], strerror(errno));
+        return fail(error, GORDIAN_STATUS_IO, "cannot start %s: %s", words[0], strerror(errno));
     }
     process->pid = child;
     for (int tries = 0; tries < START_SECONDS * 200; tries++) {
@@ -98,13 +98,13 @@ static gordian_status launch(struct service_process *process, const char *const 
             serve_stop(process);
             bool missing =
                 WIFEXITED(status) && (WEXITSTATUS(status) == 127 || WEXITSTATUS(status) == 3);
-            return fail(error, missing ? GORDIAN_UNAVAILABLE : GORDIAN_IO, "%s",
+            return fail(error, missing ? GORDIAN_STATUS_UNAVAILABLE : GORDIAN_STATUS_IO, "%s",
                         text[0] ? text : "it is not installed");
         }
         usleep(5000);
     }
     serve_stop(process);
-    return fail(error, GORDIAN_IO, "%s does not come up", words[0]);
+    return fail(error, GORDIAN_STATUS_IO, "%s does not come up", words[0]);
 }
 
 gordian_status serve_start(struct service_process *process, const char *durability,
@@ -120,7 +120,7 @@ gordian_status serve_start_with(struct service_process *process, const char *dur
     char self[PATH_MAX];
     ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
     if (length <= 0)
-        return fail(error, GORDIAN_IO, "cannot find myself: %s", strerror(errno));
+        return fail(error, GORDIAN_STATUS_IO, "cannot find myself: %s", strerror(errno));
     self[length] = '\0';
     const char *words[24] = {self,   "serve",  "--socket", process->socket, "--data",
                              "data", "--http", "none",     "--durability",  durability};

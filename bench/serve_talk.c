@@ -22,14 +22,14 @@ gordian_status talk_open(struct talk *talk, const char *path, gordian_error *err
     for (int tries = 0; fd >= 0 && connect(fd, (struct sockaddr *)&to, sizeof to) != 0; tries++) {
         if (errno != EAGAIN || tries > 10000) {
             gordian_status status =
-                fail(error, GORDIAN_IO, "cannot connect to %s: %s", path, strerror(errno));
+                fail(error, GORDIAN_STATUS_IO, "cannot connect to %s: %s", path, strerror(errno));
             close(fd);
             return status;
         }
         usleep(1000);
     }
     if (fd < 0)
-        return fail(error, GORDIAN_IO, "no socket: %s", strerror(errno));
+        return fail(error, GORDIAN_STATUS_IO, "no socket: %s", strerror(errno));
     talk->fd = fd;
     return GORDIAN_OK;
 }
@@ -64,7 +64,7 @@ gordian_status talk_flush(struct talk *talk, gordian_error *error)
         if (count < 0 && errno == EINTR)
             continue;
         if (count < 0)
-            return fail(error, GORDIAN_IO, "cannot send: %s", strerror(errno));
+            return fail(error, GORDIAN_STATUS_IO, "cannot send: %s", strerror(errno));
         done += (size_t)count;
     }
     talk->out_used = 0;
@@ -91,7 +91,7 @@ gordian_status talk_fill(struct talk *talk, bool wait, gordian_error *error)
         if (count < 0 && !wait && errno == EAGAIN)
             return GORDIAN_OK;
         if (count <= 0)
-            return fail(error, GORDIAN_IO, "the service hung up: %s",
+            return fail(error, GORDIAN_STATUS_IO, "the service hung up: %s",
                         count < 0 ? strerror(errno) : "end of file");
         talk->in_end += (size_t)count;
         return GORDIAN_OK;

@@ -47,7 +47,7 @@ static gordian_status make_certificate(const char *folder, gordian_error *error)
         waitpid(child, &status, 0);
     if (child > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0)
         return GORDIAN_OK;
-    return fail(error, GORDIAN_UNAVAILABLE, "no certificate: openssl is not installed");
+    return fail(error, GORDIAN_STATUS_UNAVAILABLE, "no certificate: openssl is not installed");
 }
 
 /* The service's log says which port it got. */
@@ -70,7 +70,7 @@ static gordian_status find_port(const struct service_process *service, unsigned 
             return GORDIAN_OK;
         usleep(5000);
     }
-    return fail(error, GORDIAN_IO, "the service does not say where it listens");
+    return fail(error, GORDIAN_STATUS_IO, "the service does not say where it listens");
 }
 
 static gordian_status start(struct way *way, bool secure, struct bench *bench,
@@ -175,7 +175,7 @@ gordian_status serve_tls(struct bench *bench, const struct serve_load *load)
     bench_progress(bench, "serve: starting TCP and TLS");
     for (int w = 0; w < WAYS && status == GORDIAN_OK; w++)
         status = start(&ways[w], w == WAY_TLS, bench, load, &error);
-    if (status == GORDIAN_UNAVAILABLE) {
+    if (status == GORDIAN_STATUS_UNAVAILABLE) {
         status = bench_skip(bench, "serve/*/*-tls", error.message);
     } else if (status != GORDIAN_OK) {
         fail(bench->error, status, "%s", error.message);

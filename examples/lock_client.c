@@ -77,7 +77,7 @@ int main(int argc, char **argv)
     printf("ann requests spoon: %s\n", gordian_outcome_text((gordian_outcome)reply.outcome));
 
     /* Bob's request would close a cycle. It is told at once, and given up. */
-    if (acquire(&bob, fork, "fork") == GORDIAN_DEADLOCK) {
+    if (acquire(&bob, fork, "fork") == GORDIAN_OUTCOME_DEADLOCK) {
         release(&bob, spoon, "spoon");
         must(gordian_client_wait_granted(ann.client, ann.me, 5000, &error), &error, "wait");
         printf("ann is granted spoon\n");

@@ -67,7 +67,8 @@ static void send_somebody_away(gordian_system *table)
     gordian_victim victim;
     gordian_status status;
     printf("\nThe way out:\n");
-    while ((status = gordian_recover_one(table, GORDIAN_YOUNGEST, &victim, &error)) == GORDIAN_OK) {
+    while ((status = gordian_recover_one(table, GORDIAN_POLICY_YOUNGEST, &victim, &error)) ==
+           GORDIAN_OK) {
         printf("    %s came last and leaves:", gordian_process_name(table, victim.process));
         for (size_t i = 0; i < victim.frees_count; i++)
             printf(" %s is free", gordian_resource_name(table, victim.frees[i].resource));
@@ -75,7 +76,7 @@ static void send_somebody_away(gordian_system *table)
             printf(", %s can eat", gordian_process_name(table, victim.served[i]));
         printf("\n");
     }
-    if (status != GORDIAN_END)
+    if (status != GORDIAN_STATUS_END)
         must(status, &error);
 }
 
@@ -92,7 +93,7 @@ int main(void)
         take(table, people[seat], forks[seat]);
     for (unsigned seat = 0; seat < SEATS; seat++) {
         uint32_t right = forks[(seat + 1) % SEATS];
-        if (take(table, people[seat], right) == GORDIAN_DEADLOCK)
+        if (take(table, people[seat], right) == GORDIAN_OUTCOME_DEADLOCK)
             show_the_cycle(table, people[seat]);
     }
     send_somebody_away(table);

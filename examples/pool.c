@@ -105,13 +105,13 @@ static void show_the_danger(struct pool *pool)
     gordian_error error;
     gordian_answer answer;
     gordian_want one = {.units = 1, .resource = pool->resource};
-    gordian_answer_init(&answer, GORDIAN_WITH_REASONS);
+    gordian_answer_init(&answer, GORDIAN_DETAIL_REASONS);
     for (int i = 0; i < 3; i++) {
         workers[i] = pool_join(pool, names[i]);
         /* In two steps, so that nobody has to wait in this demonstration. */
         must(gordian_bank_try(pool->bank, workers[i], &one, 1, &answer, &error), &error);
         printf("%s takes a connection: %s\n", names[i], gordian_verdict_text(answer.verdict));
-        if (answer.verdict == GORDIAN_LENT)
+        if (answer.verdict == GORDIAN_VERDICT_GRANTED)
             must(gordian_bank_commit(pool->bank, workers[i], NULL, &error), &error);
     }
     for (size_t i = 0; i < answer.lack_count; i++) {

@@ -29,9 +29,9 @@ static void open_readers(struct reader *readers, const uint8_t *data, size_t siz
     for (size_t i = 0; i < ENGINES; i++) {
         struct reader *reader = &readers[i];
         options.engine = names[i];
-        gordian_answer_init(&reader->answer, GORDIAN_WITH_REASONS);
+        gordian_answer_init(&reader->answer, GORDIAN_DETAIL_REASONS);
         gordian_status status = gordian_bank_open(&reader->bank, &options, &reader->error);
-        DEMAND(status == GORDIAN_OK || (i == 1 && status == GORDIAN_UNAVAILABLE), "%s",
+        DEMAND(status == GORDIAN_OK || (i == 1 && status == GORDIAN_STATUS_UNAVAILABLE), "%s",
                reader->error.message);
         if (status != GORDIAN_OK)
             continue;
@@ -173,9 +173,9 @@ static void check_denial(gordian_bank *bank, const gordian_bank_step *step,
         lent[step->wants[i].resource] += step->wants[i].units;
     for (uint32_t r = 0; r < gordian_bank_resource_limit(bank); r++)
         fits &= lent[r] <= gordian_bank_free_units(bank, r);
-    if (answer->reason == GORDIAN_OUT_OF_TURN)
+    if (answer->reason == GORDIAN_REASON_OUT_OF_TURN)
         return;
-    DEMAND(fits == (answer->verdict == GORDIAN_UNSAFE), "it fits: %d", fits);
+    DEMAND(fits == (answer->verdict == GORDIAN_VERDICT_UNSAFE), "it fits: %d", fits);
     if (fits)
         DEMAND(!is_safe(bank, step->process, lent), "it would be safe");
 }
@@ -185,18 +185,19 @@ static void check_step(const struct reader *reader)
     const gordian_bank_step *step = &reader->step;
     const gordian_answer *answer = &reader->answer;
     uint32_t order[ORDER_MAX];
-    bool request = step->kind == GORDIAN_EVENT_LINE && step->op != GORDIAN_RELEASE;
+    bool request = step->kind == GORDIAN_LINE_EVENT && step->op != GORDIAN_OP_RELEASE;
     DEMAND(step->line > 0 && step->column > 0 && step->name, "a step without a place or a name");
-    DEMAND((answer->verdict == GORDIAN_DECLINED) == (step->message != NULL),
+    DEMAND((answer->verdict == GORDIAN_VERDICT_REFUSED) == (step->message != NULL),
            "declined without a reason, or the other way round");
     if (gordian_bank_process_limit(reader->bank) > ORDER_MAX ||
         gordian_bank_resource_limit(reader->bank) > ORDER_MAX)
         return;
     size_t count = gordian_bank_sequence(reader->bank, order, ORDER_MAX);
     check_order(reader->bank, order, count);
-    if (answer->verdict == GORDIAN_LENT)
+    if (answer->verdict == GORDIAN_VERDICT_GRANTED)
         check_order(reader->bank, answer->sequence, answer->sequence_count);
-    if (request && (answer->verdict == GORDIAN_UNSAFE || answer->verdict == GORDIAN_SHORTAGE))
+    if (request && (answer->verdict == GORDIAN_VERDICT_UNSAFE ||
+                    answer->verdict == GORDIAN_VERDICT_UNAVAILABLE))
         check_denial(reader->bank, step, answer);
 }
 
@@ -212,11 +213,12 @@ static bool next_line(struct reader *readers)
             continue;
         gordian_status status = gordian_bank_replay_next(reader->replay, &reader->step,
                                                          &reader->answer, &reader->error);
-        DEMAND(status == GORDIAN_OK || status == GORDIAN_END || status == GORDIAN_INPUT, "%s",
-               gordian_status_text(status));
+        DEMAND(status == GORDIAN_OK || status == GORDIAN_STATUS_END ||
+                   status == GORDIAN_STATUS_INPUT,
+               "%s", gordian_status_text(status));
         DEMAND(i == 0 || status == expected, "%s: %s", names[i], gordian_status_text(status));
         expected = status;
-        if (status == GORDIAN_INPUT)
+        if (status == GORDIAN_STATUS_INPUT)
             compare_errors(&reader->error, &readers[0].error);
         if (status != GORDIAN_OK)
             continue;

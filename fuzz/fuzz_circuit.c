@@ -14,8 +14,8 @@
 static void check_refusal(gordian_status status, const gordian_error *error,
                           const struct fault *fault)
 {
-    DEMAND(status == GORDIAN_INPUT || status == GORDIAN_MEMORY, "status %d: %s", status,
-           error->message);
+    DEMAND(status == GORDIAN_STATUS_INPUT || status == GORDIAN_STATUS_MEMORY, "status %d: %s",
+           status, error->message);
     DEMAND(error->message[0], "refused without a word");
     DEMAND(memchr(fault->line, '\0', sizeof fault->line) && fault->caret < sizeof fault->line,
            "a caret outside the line");

@@ -66,7 +66,7 @@ static void add_resource(struct table *table)
 {
     gordian_error error;
     uint32_t first = GORDIAN_NONE, id;
-    uint64_t units = table->model == GORDIAN_SINGLE_UNIT ? 1 : 1 + next_byte(table) % 4;
+    uint64_t units = table->model == GORDIAN_MODEL_SINGLE_UNIT ? 1 : 1 + next_byte(table) % 4;
     if (has_all_resources(table))
         return;
     for (size_t i = 0; i < ENGINES; i++) {
@@ -93,8 +93,8 @@ static void remove_one(struct table *table, bool process)
             continue;
         gordian_status status = process ? gordian_remove_process(system, id, &error)
                                         : gordian_remove_resource(system, id, &error);
-        DEMAND(status == (expected ? GORDIAN_OK : GORDIAN_INPUT), "removing %u: %s", (unsigned)id,
-               gordian_status_text(status));
+        DEMAND(status == (expected ? GORDIAN_OK : GORDIAN_STATUS_INPUT), "removing %u: %s",
+               (unsigned)id, gordian_status_text(status));
     }
 }
 
@@ -168,7 +168,7 @@ static void feed(struct table *table, const gordian_event *event)
     DEMAND(results[0].outcome == expected.outcome, "%s: %s instead of %s",
            gordian_op_text(event->op), gordian_outcome_text(results[0].outcome),
            gordian_outcome_text(expected.outcome));
-    if (expected.outcome == GORDIAN_REFUSED) {
+    if (expected.outcome == GORDIAN_OUTCOME_REFUSED) {
         DEMAND(expected.refusals >> results[0].refusal & 1, "refusal %d", results[0].refusal);
         return;
     }
@@ -176,14 +176,15 @@ static void feed(struct table *table, const gordian_event *event)
     const uint32_t *served = gordian_served(table->engines.systems[0], &count);
     check_served(table, served, count);
     check_deadlocked(table);
-    if (expected.outcome == GORDIAN_DEADLOCK || expected.outcome == GORDIAN_DOOMED)
+    if (expected.outcome == GORDIAN_OUTCOME_DEADLOCK || expected.outcome == GORDIAN_OUTCOME_DOOMED)
         check_witnesses(table, event->process);
 }
 
 static void recover(struct table *table)
 {
-    static const gordian_policy policies[] = {GORDIAN_YOUNGEST, GORDIAN_OLDEST, GORDIAN_CHEAPEST,
-                                              GORDIAN_PRIORITY, GORDIAN_FEWEST_HELD};
+    static const gordian_policy policies[] = {
+        GORDIAN_POLICY_YOUNGEST, GORDIAN_POLICY_OLDEST, GORDIAN_POLICY_CHEAPEST,
+        GORDIAN_POLICY_LOWEST_PRIORITY, GORDIAN_POLICY_FEWEST_HELD};
     gordian_policy policy = policies[next_byte(table) % 5];
     uint32_t part_of[PROCESSES];
     int64_t weight = 0;
@@ -198,7 +199,7 @@ static void recover(struct table *table)
     DEMAND(victim.process == expected, "%s: %u instead of %u", gordian_policy_text(policy),
            (unsigned)victim.process, (unsigned)expected);
     DEMAND(victim.weight == weight, "%s: another weight", gordian_policy_text(policy));
-    gordian_event leave = {.op = GORDIAN_EXIT, .process = expected, .to = GORDIAN_NONE};
+    gordian_event leave = {.op = GORDIAN_OP_EXIT, .process = expected, .to = GORDIAN_NONE};
     naive_feed(&table->naive, &leave, true);
     check_served(table, victim.served, victim.served_count);
     check_deadlocked(table);
@@ -211,7 +212,7 @@ static uint64_t next_units(struct table *table)
     uint8_t byte = next_byte(table);
     if (byte == 255)
         return UINT64_MAX;
-    return table->model == GORDIAN_GENERAL ? byte % 5 : byte < 250;
+    return table->model == GORDIAN_MODEL_GENERAL ? byte % 5 : byte < 250;
 }
 
 static void request(struct table *table, gordian_op op, bool several)
@@ -233,7 +234,7 @@ static void request(struct table *table, gordian_op op, bool several)
 
 static void release(struct table *table, bool hand_over)
 {
-    gordian_event event = {.op = GORDIAN_RELEASE, .to = GORDIAN_NONE};
+    gordian_event event = {.op = GORDIAN_OP_RELEASE, .to = GORDIAN_NONE};
     event.process = next_byte(table) % PROCESSES;
     event.resource = next_byte(table) % RESOURCES;
     event.units = next_units(table);
@@ -271,10 +272,10 @@ static void step(struct table *table)
         recover(table);
         break;
     case 6:
-        leave(table, GORDIAN_CANCEL);
+        leave(table, GORDIAN_OP_CANCEL);
         break;
     case 7:
-        leave(table, GORDIAN_EXIT);
+        leave(table, GORDIAN_OP_EXIT);
         break;
     case 8:
         release(table, true);
@@ -286,18 +287,18 @@ static void step(struct table *table)
         release(table, false);
         break;
     case 13:
-        request(table, GORDIAN_HOLD, false);
+        request(table, GORDIAN_OP_HOLD, false);
         break;
     case 14:
     case 15:
-        request(table, GORDIAN_WAIT, table->model == GORDIAN_GENERAL);
+        request(table, GORDIAN_OP_WAIT, table->model == GORDIAN_MODEL_GENERAL);
         break;
     case 16:
     case 17:
-        request(table, GORDIAN_REQUEST, table->model == GORDIAN_GENERAL);
+        request(table, GORDIAN_OP_REQUEST, table->model == GORDIAN_MODEL_GENERAL);
         break;
     default:
-        request(table, GORDIAN_REQUEST, false);
+        request(table, GORDIAN_OP_REQUEST, false);
         break;
     }
 }

@@ -98,8 +98,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     gordian_plan_answer answer;
     static struct claims claims;
     gordian_status status = gordian_plan_read(&plan, &source, NULL, &error);
-    DEMAND(status == GORDIAN_OK || status == GORDIAN_INPUT, "%s", error.message);
-    if (status == GORDIAN_INPUT) {
+    DEMAND(status == GORDIAN_OK || status == GORDIAN_STATUS_INPUT, "%s", error.message);
+    if (status == GORDIAN_STATUS_INPUT) {
         DEMAND(error.line > 0 && error.column > 0 && !plan, "a fault without a place");
         return 0;
     }

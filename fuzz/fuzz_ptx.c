@@ -7,8 +7,8 @@
 
 static void check_refusal(gordian_status status, const gordian_error *error)
 {
-    DEMAND(status == GORDIAN_INPUT || status == GORDIAN_MEMORY, "status %d: %s", status,
-           error->message);
+    DEMAND(status == GORDIAN_STATUS_INPUT || status == GORDIAN_STATUS_MEMORY, "status %d: %s",
+           status, error->message);
     DEMAND(error->message[0], "refused without a word");
 }
 

@@ -132,7 +132,7 @@ static void read_again(struct second_reader *reader, char *text)
         if (naive->processes[p].want_count > 0)
             naive->queue[naive->queue_count++] = p;
     }
-    naive->model = GORDIAN_GENERAL; /* the report's model may be anything below */
+    naive->model = GORDIAN_MODEL_GENERAL; /* the report's model may be anything below */
 }
 
 static void check_names(const struct second_reader *reader, const gordian_names *names)
@@ -197,7 +197,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         judge(snapshot, names, text);
         free(text);
     } else {
-        DEMAND(status == GORDIAN_INPUT, "%s", gordian_status_text(status));
+        DEMAND(status == GORDIAN_STATUS_INPUT, "%s", gordian_status_text(status));
         DEMAND(error.message[0], "a fault without a message");
     }
     gordian_names_close(names);

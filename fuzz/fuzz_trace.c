@@ -38,7 +38,7 @@ static void check_step(const gordian_step *step)
 {
     DEMAND(step->line > 0 && step->column > 0, "a step without a place");
     DEMAND(step->process, "a step without a process");
-    DEMAND((step->result.outcome == GORDIAN_REFUSED) == (step->message != NULL),
+    DEMAND((step->result.outcome == GORDIAN_OUTCOME_REFUSED) == (step->message != NULL),
            "refused without a reason, or the other way round");
 }
 
@@ -54,15 +54,16 @@ static bool next_event(struct lockstep *engines, struct reader readers[ENGINES])
         gordian_status status = gordian_replay_next(reader->replay, &reader->step, &reader->error);
         if (i == 0) {
             expected = status;
-            DEMAND(status == GORDIAN_OK || status == GORDIAN_END || status == GORDIAN_INPUT, "%s",
-                   gordian_status_text(status));
-        } else if (status == GORDIAN_UNAVAILABLE) {
+            DEMAND(status == GORDIAN_OK || status == GORDIAN_STATUS_END ||
+                       status == GORDIAN_STATUS_INPUT,
+                   "%s", gordian_status_text(status));
+        } else if (status == GORDIAN_STATUS_UNAVAILABLE) {
             gordian_replay_close(reader->replay); /* before its system */
             reader->replay = NULL;
         }
         if (i > 0 && !lockstep_keeps_up(engines, i, status, expected, &reader->error))
             continue;
-        if (status == GORDIAN_INPUT)
+        if (status == GORDIAN_STATUS_INPUT)
             compare_errors(&reader->error, &readers[0].error);
         if (status == GORDIAN_OK) {
             check_step(&reader->step);
@@ -94,7 +95,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     while (next_event(&engines, readers))
         ;
     gordian_victim victim;
-    gordian_policy policy = size % 2 ? GORDIAN_CHEAPEST : GORDIAN_PRIORITY;
+    gordian_policy policy = size % 2 ? GORDIAN_POLICY_CHEAPEST : GORDIAN_POLICY_LOWEST_PRIORITY;
     while (lockstep_recover_one(&engines, policy, &victim))
         ;
 

@@ -25,8 +25,8 @@ void lockstep_close(struct lockstep *engines)
 bool lockstep_keeps_up(struct lockstep *engines, size_t index, gordian_status status,
                        gordian_status oracle_status, const gordian_error *error)
 {
-    if (status == GORDIAN_UNAVAILABLE) {
-        bool general = gordian_system_model(engines->systems[0]) == GORDIAN_GENERAL;
+    if (status == GORDIAN_STATUS_UNAVAILABLE) {
+        bool general = gordian_system_model(engines->systems[0]) == GORDIAN_MODEL_GENERAL;
         DEMAND(index == MATRIX && general, "%s refuses: %s", names[index], error->message);
         gordian_close(engines->systems[index]);
         engines->systems[index] = NULL;
@@ -117,7 +117,7 @@ bool lockstep_recover_one(struct lockstep *engines, gordian_policy policy, gordi
 {
     gordian_error error;
     gordian_status expected = gordian_recover_one(engines->systems[0], policy, victim, &error);
-    DEMAND(expected == GORDIAN_OK || expected == GORDIAN_END, "%s", error.message);
+    DEMAND(expected == GORDIAN_OK || expected == GORDIAN_STATUS_END, "%s", error.message);
     for (size_t i = 1; i < ENGINES; i++) {
         if (!engines->systems[i])
             continue;

@@ -7,7 +7,7 @@
 
 static inline void must(gordian_status status, const gordian_error *error)
 {
-    if (status)
+    if (status != GORDIAN_OK)
         fprintf(stderr, "%s\n", error->message);
     REQUIRE(status == GORDIAN_OK);
 }

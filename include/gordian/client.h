@@ -11,7 +11,7 @@
  *     gordian_want want = {.resource = table, .units = 1};
  *     gordian_reply reply;
  *     gordian_client_acquire(client, me, &want, 1, 5000, &reply, &error);
- *     if (reply.outcome == GORDIAN_GRANTED) {
+ *     if (reply.outcome == GORDIAN_OUTCOME_GRANTED) {
  *         ...
  *         gordian_client_release(client, me, table, 1, &reply, &error);
  *     }
@@ -40,8 +40,8 @@
  * service's certificate and name are always checked, and there is no way around that: the
  * certificate must be for the URI's host (or tls_name) and come from an authority of tls_ca, or of
  * the system's store. TLS 1.2 at least; nothing is ever sent in the clear instead. It needs OpenSSL
- * when the library is built, and is GORDIAN_UNAVAILABLE otherwise; OpenSSL's own memory does not
- * come from `allocator`.
+ * when the library is built, and is GORDIAN_STATUS_UNAVAILABLE otherwise; OpenSSL's own memory does
+ * not come from `allocator`.
  *
  * Conventions are those of gordian.h: a status and a message, outputs written on success only,
  * no globals, no output. Threads: a client is used by one thread at a time; different clients are
@@ -67,8 +67,8 @@ typedef struct gordian_client gordian_client;
 #define GORDIAN_APPLIED 255
 
 /* The answer to an event. `outcome` is a gordian_outcome and `refusal` a gordian_refusal; of a
- * system that avoids deadlocks they are a gordian_verdict and a gordian_reason (GORDIAN_LENT and
- * GORDIAN_GRANTED are the same number). */
+ * system that avoids deadlocks they are a gordian_verdict and a gordian_reason
+ * (GORDIAN_VERDICT_GRANTED and GORDIAN_OUTCOME_GRANTED are the same number). */
 typedef struct gordian_reply {
     gordian_status status; /* GORDIAN_OK: answered. Otherwise it never will be, see `message` */
     uint8_t outcome;
@@ -82,7 +82,7 @@ typedef struct gordian_reply {
 } gordian_reply;
 
 /* From within a callback gordian_client_send, _send_batch and what only looks at the client may be
- * called, and nothing that waits (GORDIAN_INPUT). */
+ * called, and nothing that waits (GORDIAN_STATUS_INPUT). */
 typedef void gordian_reply_function(void *context, const gordian_reply *reply);
 /* A waiting request of one of this session's processes was served. */
 typedef void gordian_granted_function(void *context, uint32_t process);
@@ -102,7 +102,7 @@ typedef struct gordian_client_options {
     const char *token;      /* lets us in; needed over TCP. NULL: none */
     const char *system;     /* to use from the start; NULL: "default" */
     const uint8_t *session; /* GORDIAN_SESSION_SIZE bytes: goes on with this one, or fails with
-                               GORDIAN_UNAVAILABLE if it has ended; NULL: a new one */
+                               GORDIAN_STATUS_UNAVAILABLE if it has ended; NULL: a new one */
     uint32_t lease_ms;      /* 0 (default): the session ends with the connection */
     bool keep;              /* when the session ends, its processes keep what they have */
     uint32_t timeout_ms;    /* for connecting, and for an answer of the service (10 000) */
@@ -127,8 +127,8 @@ GORDIAN_API void gordian_client_options_init(gordian_client_options *options);
 
 /* Connects and says hello. `uri`: "unix:/path", "tcp://host:port", "tls://host:port", or NULL: the
  * environment's GORDIAN_SERVICE, or else the service's usual socket (gordian_client_usual_uri).
- * GORDIAN_IO: nobody there, or it hangs up; GORDIAN_INPUT: a bad URI, a wrong token, no such
- * system, a certificate that is not trusted. On failure *out is NULL. */
+ * GORDIAN_STATUS_IO: nobody there, or it hangs up; GORDIAN_STATUS_INPUT: a bad URI, a wrong token,
+ * no such system, a certificate that is not trusted. On failure *out is NULL. */
 GORDIAN_API gordian_status gordian_client_open(gordian_client **out, const char *uri,
                                                const gordian_client_options *options,
                                                gordian_error *error);
@@ -155,8 +155,8 @@ GORDIAN_API const char *gordian_client_durability(const gordian_client *client);
 /* ------------------------------------------------------------------ systems and names */
 
 typedef enum gordian_service_kind {
-    GORDIAN_DETECTS = 1, /* grants what is free, and says when a deadlock forms */
-    GORDIAN_AVOIDS,      /* grants only what stays safe */
+    GORDIAN_SERVICE_KIND_DETECTS = 1, /* grants what is free, and says when a deadlock forms */
+    GORDIAN_SERVICE_KIND_AVOIDS,      /* grants only what stays safe */
 } gordian_service_kind;
 
 /* Makes a system if there is none of this name, and uses it. `options` as in `gordian serve`:
@@ -183,7 +183,7 @@ GORDIAN_API gordian_status gordian_client_declare(gordian_client *client,
                                                   const gordian_declaration *declarations,
                                                   size_t count, uint32_t *ids,
                                                   gordian_error *error);
-/* One of them; GORDIAN_INPUT if it is refused. */
+/* One of them; GORDIAN_STATUS_INPUT if it is refused. */
 GORDIAN_API gordian_status gordian_client_add_resource(gordian_client *client, const char *name,
                                                        uint64_t units, uint32_t *id,
                                                        gordian_error *error);
@@ -198,7 +198,7 @@ GORDIAN_API gordian_status gordian_client_weigh(gordian_client *client, uint32_t
 GORDIAN_API gordian_status gordian_client_remove(gordian_client *client, bool resources,
                                                  const uint32_t *ids, size_t count,
                                                  gordian_error *error);
-/* Ends a system; GORDIAN_INPUT while somebody holds or waits for something in it. */
+/* Ends a system; GORDIAN_STATUS_INPUT while somebody holds or waits for something in it. */
 GORDIAN_API gordian_status gordian_client_close_system(gordian_client *client, const char *name,
                                                        gordian_error *error);
 
@@ -220,16 +220,17 @@ GORDIAN_API gordian_status gordian_client_exit(gordian_client *client, uint32_t 
 
 #define GORDIAN_FOREVER UINT32_MAX
 
-/* Requests, all or nothing, and waits until it is granted. The outcome is GORDIAN_GRANTED, or why
- * not: GORDIAN_DEADLOCK and GORDIAN_DOOMED come at once, GORDIAN_BLOCKED when the time is up; the
- * request is then given up and nothing waits any more. A process that was chosen as a victim while
- * it waited gets GORDIAN_EXITED. A refused request is GORDIAN_REFUSED. */
+/* Requests, all or nothing, and waits until it is granted. The outcome is GORDIAN_OUTCOME_GRANTED,
+ * or why not: GORDIAN_OUTCOME_DEADLOCK and GORDIAN_OUTCOME_DOOMED come at once,
+ * GORDIAN_OUTCOME_BLOCKED when the time is up; the request is then given up and nothing waits any
+ * more. A process that was chosen as a victim while it waited gets GORDIAN_OUTCOME_EXITED. A
+ * refused request is GORDIAN_OUTCOME_REFUSED. */
 GORDIAN_API gordian_status gordian_client_acquire(gordian_client *client, uint32_t process,
                                                   const gordian_want *wants, size_t count,
                                                   uint32_t timeout_ms, gordian_reply *reply,
                                                   gordian_error *error);
-/* Waits until a request of this process that was answered GORDIAN_BLOCKED is served: GORDIAN_OK.
- * GORDIAN_END: not within the time; it goes on waiting. */
+/* Waits until a request of this process that was answered GORDIAN_OUTCOME_BLOCKED is served:
+ * GORDIAN_OK. GORDIAN_STATUS_END: not within the time; it goes on waiting. */
 GORDIAN_API gordian_status gordian_client_wait_granted(gordian_client *client, uint32_t process,
                                                        uint32_t timeout_ms, gordian_error *error);
 
@@ -250,7 +251,7 @@ GORDIAN_API gordian_status gordian_client_send_batch(gordian_client *client,
                                                      gordian_error *error);
 /* Hands what is queued to the kernel, as far as it takes it without waiting. */
 GORDIAN_API gordian_status gordian_client_flush(gordian_client *client, gordian_error *error);
-/* Waits until everything is answered. GORDIAN_END: not within the time. */
+/* Waits until everything is answered. GORDIAN_STATUS_END: not within the time. */
 GORDIAN_API gordian_status gordian_client_drain(gordian_client *client, uint32_t timeout_ms,
                                                 gordian_error *error);
 /* Events without an answer so far. */

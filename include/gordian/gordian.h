@@ -59,11 +59,11 @@ extern "C" {
 
 typedef enum gordian_status {
     GORDIAN_OK = 0,
-    GORDIAN_END,         /* nothing more to read: not an error */
-    GORDIAN_INPUT,       /* bad use or bad input */
-    GORDIAN_UNAVAILABLE, /* the engine asked for is not here, or cannot do this problem */
-    GORDIAN_MEMORY,      /* out of memory */
-    GORDIAN_IO,          /* reading or writing failed */
+    GORDIAN_STATUS_END,         /* nothing more to read: not an error */
+    GORDIAN_STATUS_INPUT,       /* bad use or bad input */
+    GORDIAN_STATUS_UNAVAILABLE, /* the engine asked for is not here, or cannot do this problem */
+    GORDIAN_STATUS_MEMORY,      /* out of memory */
+    GORDIAN_STATUS_IO,          /* reading or writing failed */
 } gordian_status;
 
 typedef struct gordian_error {
@@ -106,7 +106,7 @@ typedef struct gordian_engine_info {
     const char *reason;  /* why not; NULL when available */
 } gordian_engine_info;
 
-/* Engine number `index`, from 0; GORDIAN_END past the last one. */
+/* Engine number `index`, from 0; GORDIAN_STATUS_END past the last one. */
 GORDIAN_API gordian_status gordian_engine(size_t index, gordian_engine_info *info);
 
 /* ------------------------------------------------------------------ devices */
@@ -122,8 +122,8 @@ typedef struct gordian_device_info {
     uint64_t memory_free; /* now */
 } gordian_device_info;
 
-/* GPU number `index`, from 0; GORDIAN_END past the last one. Without any, number 0 is one that is
- * not available, with the reason: no driver, no device, built without nvcc. */
+/* GPU number `index`, from 0; GORDIAN_STATUS_END past the last one. Without any, number 0 is one
+ * that is not available, with the reason: no driver, no device, built without nvcc. */
 GORDIAN_API gordian_status gordian_device(size_t index, gordian_device_info *info);
 
 /* ------------------------------------------------------------------ systems */
@@ -132,9 +132,9 @@ typedef struct gordian_system gordian_system;
 
 /* What a system has asked of its engine so far; each contains the one before. */
 typedef enum gordian_model {
-    GORDIAN_SINGLE_UNIT, /* every resource has one unit, requests ask for one */
-    GORDIAN_MULTI_UNIT,  /* resources have several units, requests wait for one */
-    GORDIAN_GENERAL,     /* requests wait for several units or resources at once */
+    GORDIAN_MODEL_SINGLE_UNIT, /* every resource has one unit, requests ask for one */
+    GORDIAN_MODEL_MULTI_UNIT,  /* resources have several units, requests wait for one */
+    GORDIAN_MODEL_GENERAL,     /* requests wait for several units or resources at once */
 } gordian_model;
 
 /* Opens an empty system. `options` NULL: the defaults. On failure *out is NULL. */
@@ -191,36 +191,37 @@ GORDIAN_API uint32_t gordian_resource_limit(const gordian_system *system);
 /* ------------------------------------------------------------------ events */
 
 typedef enum gordian_op {
-    GORDIAN_REQUEST = 1, /* process asks for its wants, all or nothing */
-    GORDIAN_RELEASE,     /* process gives units of one resource back, `to` names who gets them */
-    GORDIAN_CANCEL,      /* process gives its pending request up */
-    GORDIAN_EXIT,        /* process gives up its request and returns everything; it stays known */
-    GORDIAN_HOLD,        /* a snapshot's line: process holds this, whoever waits */
-    GORDIAN_WAIT,        /* a snapshot's line: as a request */
+    GORDIAN_OP_REQUEST = 1, /* process asks for its wants, all or nothing */
+    GORDIAN_OP_RELEASE,     /* process gives units of one resource back, `to` names who gets them */
+    GORDIAN_OP_CANCEL,      /* process gives its pending request up */
+    GORDIAN_OP_EXIT, /* process gives up its request and returns everything; it stays known */
+    GORDIAN_OP_HOLD, /* a snapshot's line: process holds this, whoever waits */
+    GORDIAN_OP_WAIT, /* a snapshot's line: as a request */
 } gordian_op;
 
 typedef enum gordian_outcome {
-    GORDIAN_GRANTED = 1,
-    GORDIAN_BLOCKED,  /* waits, and can still be served */
-    GORDIAN_DEADLOCK, /* waits; this very request closes a new deadlock with it inside */
-    GORDIAN_DOOMED,   /* waits behind an existing deadlock: can never be served */
-    GORDIAN_RELEASED,
-    GORDIAN_CANCELLED,
-    GORDIAN_EXITED,
-    GORDIAN_REFUSED, /* an error: see `refusal`; the system is unchanged */
+    GORDIAN_OUTCOME_GRANTED = 1,
+    GORDIAN_OUTCOME_BLOCKED,  /* waits, and can still be served */
+    GORDIAN_OUTCOME_DEADLOCK, /* waits; this very request closes a new deadlock with it inside */
+    GORDIAN_OUTCOME_DOOMED,   /* waits behind an existing deadlock: can never be served */
+    GORDIAN_OUTCOME_RELEASED,
+    GORDIAN_OUTCOME_CANCELLED,
+    GORDIAN_OUTCOME_EXITED,
+    GORDIAN_OUTCOME_REFUSED, /* an error: see `refusal`; the system is unchanged */
 } gordian_outcome;
 
 typedef enum gordian_refusal {
-    GORDIAN_FINE = 0,
-    GORDIAN_UNKNOWN_PROCESS,
-    GORDIAN_UNKNOWN_RESOURCE,
-    GORDIAN_NO_UNITS,      /* asks for zero units, or for nothing */
-    GORDIAN_OVER_TOTAL,    /* more than the resource has in all */
-    GORDIAN_IS_WAITING,    /* a process that waits may not request or release */
-    GORDIAN_NOT_WAITING,   /* nothing to cancel */
-    GORDIAN_NOT_HELD,      /* releases more than it holds */
-    GORDIAN_BAD_HAND_OVER, /* the one named does not wait for it, or its request does not fit */
-    GORDIAN_NOT_FREE,      /* a `hold` of units that others hold */
+    GORDIAN_REFUSAL_NONE = 0,
+    GORDIAN_REFUSAL_UNKNOWN_PROCESS,
+    GORDIAN_REFUSAL_UNKNOWN_RESOURCE,
+    GORDIAN_REFUSAL_NO_UNITS,      /* asks for zero units, or for nothing */
+    GORDIAN_REFUSAL_OVER_TOTAL,    /* more than the resource has in all */
+    GORDIAN_REFUSAL_IS_WAITING,    /* a process that waits may not request or release */
+    GORDIAN_REFUSAL_NOT_WAITING,   /* nothing to cancel */
+    GORDIAN_REFUSAL_NOT_HELD,      /* releases more than it holds */
+    GORDIAN_REFUSAL_BAD_HAND_OVER, /* the one named does not wait for it, or its request does not
+                                      fit */
+    GORDIAN_REFUSAL_NOT_FREE,      /* a `hold` of units that others hold */
 } gordian_refusal;
 
 typedef struct gordian_want {
@@ -249,8 +250,8 @@ typedef struct gordian_result {
 } gordian_result;
 
 /* Feeds one event. A refused event is not a failure: GORDIAN_OK, outcome
- * GORDIAN_REFUSED. Fails on lack of memory, or when the engine chosen cannot
- * represent the event (GORDIAN_UNAVAILABLE); the system is then unchanged. */
+ * GORDIAN_OUTCOME_REFUSED. Fails on lack of memory, or when the engine chosen cannot
+ * represent the event (GORDIAN_STATUS_UNAVAILABLE); the system is then unchanged. */
 GORDIAN_API gordian_status gordian_feed(gordian_system *system, const gordian_event *event,
                                         gordian_result *result, gordian_error *error);
 
@@ -276,7 +277,7 @@ GORDIAN_API gordian_status gordian_cancel(gordian_system *system, uint32_t proce
 GORDIAN_API gordian_status gordian_exit(gordian_system *system, uint32_t process,
                                         gordian_outcome *outcome, gordian_error *error);
 
-/* "granted", "error" for GORDIAN_REFUSED, ...; "request", ...; "single-unit", ... */
+/* "granted", "error" for GORDIAN_OUTCOME_REFUSED, ...; "request", ...; "single-unit", ... */
 GORDIAN_API const char *gordian_outcome_text(gordian_outcome outcome);
 GORDIAN_API const char *gordian_op_text(gordian_op op);
 GORDIAN_API const char *gordian_model_text(gordian_model model);
@@ -325,7 +326,7 @@ GORDIAN_API gordian_status gordian_deadlocked(gordian_system *system, const uint
  * `process`, and the last hold leads back to it. Otherwise the edges of an
  * irreducible part: all waits of its members and their holdings of what is
  * waited for; whatever everyone else does, none of its members can ever
- * proceed. GORDIAN_INPUT if the process can still run. */
+ * proceed. GORDIAN_STATUS_INPUT if the process can still run. */
 typedef struct gordian_witness {
     bool cycle;
     const gordian_edge *edges;
@@ -337,9 +338,9 @@ GORDIAN_API gordian_status gordian_explain(gordian_system *system, uint32_t proc
 
 /* ------------------------------------------------------------------ what would deadlock? */
 
-/* What each of these requests (GORDIAN_REQUEST or GORDIAN_WAIT), fed alone and now, would be
- * answered: GORDIAN_GRANTED, _BLOCKED, _DEADLOCK, _DOOMED or _REFUSED. Nothing changes; requests
- * that the engine chosen could not represent are judged all the same. */
+/* What each of these requests (GORDIAN_OP_REQUEST or GORDIAN_OP_WAIT), fed alone and now, would be
+ * answered: GORDIAN_OUTCOME_GRANTED, _BLOCKED, _DEADLOCK, _DOOMED or _REFUSED. Nothing changes;
+ * requests that the engine chosen could not represent are judged all the same. */
 GORDIAN_API gordian_status gordian_what_if(gordian_system *system, const gordian_event *requests,
                                            size_t count, gordian_outcome *outcomes,
                                            gordian_error *error);
@@ -357,11 +358,11 @@ GORDIAN_API gordian_status gordian_what_if_all(gordian_system *system, uint64_t 
 /* ------------------------------------------------------------------ recovery */
 
 typedef enum gordian_policy {
-    GORDIAN_YOUNGEST = 1, /* came last */
-    GORDIAN_OLDEST,       /* came first */
-    GORDIAN_CHEAPEST,     /* lowest cost */
-    GORDIAN_PRIORITY,     /* lowest priority */
-    GORDIAN_FEWEST_HELD,  /* fewest units held */
+    GORDIAN_POLICY_YOUNGEST = 1,    /* came last */
+    GORDIAN_POLICY_OLDEST,          /* came first */
+    GORDIAN_POLICY_CHEAPEST,        /* lowest cost */
+    GORDIAN_POLICY_LOWEST_PRIORITY, /* lowest priority */
+    GORDIAN_POLICY_FEWEST_HELD,     /* fewest units held */
 } gordian_policy;
 
 /* "fewest-held" and the like; false if there is no such policy. */
@@ -379,7 +380,7 @@ typedef struct gordian_victim {
 } gordian_victim;
 
 /* Chooses one victim among the processes of the deadlocks' irreducible parts and
- * ends it (as GORDIAN_EXIT does). GORDIAN_END when nobody is deadlocked: call
+ * ends it (as GORDIAN_OP_EXIT does). GORDIAN_STATUS_END when nobody is deadlocked: call
  * until then. Ties go to the process that came last. The victim's lists stay
  * valid until the next call on the system. */
 GORDIAN_API gordian_status gordian_recover_one(gordian_system *system, gordian_policy policy,
@@ -397,7 +398,7 @@ typedef enum gordian_matrix {
 } gordian_matrix;
 
 /* One element: 0 or 1, or a count of units for AG in multi-unit systems.
- * GORDIAN_UNAVAILABLE where the engine or the model has no such matrix. */
+ * GORDIAN_STATUS_UNAVAILABLE where the engine or the model has no such matrix. */
 GORDIAN_API gordian_status gordian_matrix_get(const gordian_system *system, gordian_matrix matrix,
                                               uint32_t row, uint32_t column, uint64_t *value,
                                               gordian_error *error);
@@ -427,11 +428,11 @@ GORDIAN_API gordian_status gordian_snapshot_add_resource(gordian_snapshot *snaps
                                                          uint32_t *id, gordian_error *error);
 GORDIAN_API gordian_status gordian_snapshot_add_process(gordian_snapshot *snapshot, uint32_t *id,
                                                         gordian_error *error);
-/* GORDIAN_INPUT when the holds of a resource would exceed its units. */
+/* GORDIAN_STATUS_INPUT when the holds of a resource would exceed its units. */
 GORDIAN_API gordian_status gordian_snapshot_hold(gordian_snapshot *snapshot, uint32_t process,
                                                  uint32_t resource, uint64_t units,
                                                  gordian_error *error);
-/* All waits of a process together are one request. GORDIAN_INPUT when a wait
+/* All waits of a process together are one request. GORDIAN_STATUS_INPUT when a wait
  * exceeds the resource's units. */
 GORDIAN_API gordian_status gordian_snapshot_wait(gordian_snapshot *snapshot, uint32_t process,
                                                  uint32_t resource, uint64_t units,
@@ -464,10 +465,10 @@ GORDIAN_API uint32_t gordian_snapshot_resources(const gordian_snapshot *snapshot
  * engine judges it. */
 GORDIAN_API gordian_status gordian_snapshot_check(gordian_snapshot *snapshot,
                                                   gordian_report *report, gordian_error *error);
-/* The same with an engine: "sparse", "cuda" (an NVIDIA GPU; GORDIAN_UNAVAILABLE if there is none,
- * GORDIAN_MEMORY, before anything is done, if it has too little memory, GORDIAN_IO if it fails), or
- * "auto": the GPU where there is one and the snapshot is large enough for it to pay, sparse
- * otherwise or if the GPU cannot. All give the same report. */
+/* The same with an engine: "sparse", "cuda" (an NVIDIA GPU; GORDIAN_STATUS_UNAVAILABLE if there is
+ * none, GORDIAN_STATUS_MEMORY, before anything is done, if it has too little memory,
+ * GORDIAN_STATUS_IO if it fails), or "auto": the GPU where there is one and the snapshot is large
+ * enough for it to pay, sparse otherwise or if the GPU cannot. All give the same report. */
 GORDIAN_API gordian_status gordian_snapshot_check_with(gordian_snapshot *snapshot,
                                                        const char *engine, gordian_report *report,
                                                        gordian_error *error);
@@ -491,9 +492,9 @@ GORDIAN_API gordian_status gordian_snapshot_edges(gordian_snapshot *snapshot,
  *     gordian_want claim = {.resource = gpu, .units = 4}, one = {.resource = gpu, .units = 1};
  *     gordian_bank_add_process(bank, "job", &claim, 1, &job, NULL, NULL);
  *     gordian_answer answer;
- *     gordian_answer_init(&answer, GORDIAN_VERDICT_ONLY);
+ *     gordian_answer_init(&answer, GORDIAN_DETAIL_VERDICT);
  *     gordian_bank_request(bank, job, &one, 1, &answer, NULL);
- *     if (answer.verdict == GORDIAN_LENT) ...
+ *     if (answer.verdict == GORDIAN_VERDICT_GRANTED) ...
  *
  * Threads: a bank may be used by any number of threads at once. Every call takes the bank's one
  * lock for as long as it decides, and calls nothing of the caller's while it has it (but for the
@@ -514,30 +515,31 @@ typedef struct gordian_bank_options {
 GORDIAN_API void gordian_bank_options_init(gordian_bank_options *options);
 
 typedef enum gordian_verdict {
-    GORDIAN_LENT = 1,  /* the request is granted */
-    GORDIAN_UNSAFE,    /* it fits, but some could then wait for each other for ever */
-    GORDIAN_SHORTAGE,  /* more than is free now, or kept for another: GORDIAN_OUT_OF_TURN */
-    GORDIAN_RETURNED,  /* released */
-    GORDIAN_WITHDRAWN, /* a waiting request, or a grant on trial, was given up */
-    GORDIAN_LEFT,      /* exited */
-    GORDIAN_CHANGED,   /* a claim or a total was declared or changed */
-    GORDIAN_DECLINED,  /* an error: see `reason`; nothing has changed */
+    GORDIAN_VERDICT_GRANTED = 1, /* the request is granted */
+    GORDIAN_VERDICT_UNSAFE,      /* it fits, but some could then wait for each other for ever */
+    GORDIAN_VERDICT_UNAVAILABLE, /* more than is free now, or kept for another:
+                                    GORDIAN_REASON_OUT_OF_TURN */
+    GORDIAN_VERDICT_RELEASED,    /* released */
+    GORDIAN_VERDICT_CANCELLED,   /* a waiting request, or a grant on trial, was given up */
+    GORDIAN_VERDICT_EXITED,      /* exited */
+    GORDIAN_VERDICT_CHANGED,     /* a claim or a total was declared or changed */
+    GORDIAN_VERDICT_REFUSED,     /* an error: see `reason`; nothing has changed */
 } gordian_verdict;
 
 typedef enum gordian_reason {
-    GORDIAN_NO_REASON = 0,
-    GORDIAN_NO_PROCESS,    /* unknown process */
-    GORDIAN_NO_RESOURCE,   /* unknown resource */
-    GORDIAN_NOTHING,       /* asks for zero units, or for nothing */
-    GORDIAN_OVER_CLAIM,    /* more than it may still ask for */
-    GORDIAN_NEVER_FITS,    /* a claim above the total, or a total below a claim */
-    GORDIAN_BELOW_HELD,    /* a claim below what is held, a release of what is not held */
-    GORDIAN_ALREADY_WAITS, /* one that waits may not request, release or change its claim */
-    GORDIAN_DOES_NOT_WAIT, /* nothing to withdraw */
-    GORDIAN_ON_TRIAL,      /* its last grant must be committed or cancelled first */
-    GORDIAN_NO_TRIAL,      /* nothing to commit */
-    GORDIAN_TOO_MANY,      /* units would overflow */
-    GORDIAN_OUT_OF_TURN,   /* not an error: kept for one that was passed too often */
+    GORDIAN_REASON_NONE = 0,
+    GORDIAN_REASON_UNKNOWN_PROCESS,  /* unknown process */
+    GORDIAN_REASON_UNKNOWN_RESOURCE, /* unknown resource */
+    GORDIAN_REASON_NO_UNITS,         /* asks for zero units, or for nothing */
+    GORDIAN_REASON_OVER_CLAIM,       /* more than it may still ask for */
+    GORDIAN_REASON_NEVER_FITS,       /* a claim above the total, or a total below a claim */
+    GORDIAN_REASON_BELOW_HELD,       /* a claim below what is held, a release of what is not held */
+    GORDIAN_REASON_IS_WAITING,  /* one that waits may not request, release or change its claim */
+    GORDIAN_REASON_NOT_WAITING, /* nothing to withdraw */
+    GORDIAN_REASON_ON_TRIAL,    /* its last grant must be committed or cancelled first */
+    GORDIAN_REASON_NO_TRIAL,    /* nothing to commit */
+    GORDIAN_REASON_TOO_MANY,    /* units would overflow */
+    GORDIAN_REASON_OUT_OF_TURN, /* not an error: kept for one that was passed too often */
 } gordian_reason;
 
 /* Units that somebody lacks. */
@@ -548,8 +550,8 @@ typedef struct gordian_lack {
 } gordian_lack;
 
 typedef enum gordian_detail {
-    GORDIAN_VERDICT_ONLY, /* and who was served */
-    GORDIAN_WITH_REASONS, /* and the lists: costs time in proportion to the system */
+    GORDIAN_DETAIL_VERDICT, /* and who was served */
+    GORDIAN_DETAIL_REASONS, /* and the lists: costs time in proportion to the system */
 } gordian_detail;
 
 /* An answer and its lists, which belong to it: valid until it is used for another call or freed.
@@ -559,7 +561,8 @@ typedef enum gordian_detail {
 typedef struct gordian_answer {
     gordian_detail detail;
     gordian_verdict verdict;
-    gordian_reason reason;  /* of GORDIAN_DECLINED; GORDIAN_OUT_OF_TURN with GORDIAN_SHORTAGE */
+    gordian_reason reason;  /* of GORDIAN_VERDICT_REFUSED; GORDIAN_REASON_OUT_OF_TURN with
+                               GORDIAN_VERDICT_UNAVAILABLE */
     bool waits;             /* unsafe or unavailable: it waits in the queue */
     bool incomplete;        /* no memory for the lists */
     uint32_t at;            /* declined: which of the wants, from 0; their count: none of them,
@@ -591,8 +594,9 @@ GORDIAN_API gordian_status gordian_bank_reserve(gordian_bank *bank, uint32_t pro
                                                 uint32_t resources, gordian_error *error);
 
 /* Resources come, go while nobody claims them, and change their totals, down to 0: fewer units only
- * if every claim still fits (GORDIAN_DECLINED, GORDIAN_NEVER_FITS), they are free
- * (GORDIAN_SHORTAGE), and it stays safe (GORDIAN_UNSAFE); otherwise nothing changes. */
+ * if every claim still fits (GORDIAN_VERDICT_REFUSED, GORDIAN_REASON_NEVER_FITS), they are free
+ * (GORDIAN_VERDICT_UNAVAILABLE), and it stays safe (GORDIAN_VERDICT_UNSAFE); otherwise nothing
+ * changes. */
 GORDIAN_API gordian_status gordian_bank_add_resource(gordian_bank *bank, const char *name,
                                                      uint64_t units, uint32_t *id,
                                                      gordian_error *error);
@@ -605,7 +609,7 @@ GORDIAN_API gordian_status gordian_bank_set_units(gordian_bank *bank, uint32_t r
 /* Processes come with a claim, the most of each resource that they will ever hold at once (the
  * same resource named twice adds up; what is not named is not claimed), change it, and go. A claim
  * above a total is declined: it could never be met (*id is GORDIAN_NONE then). Raising one is
- * granted only if it stays safe (GORDIAN_UNSAFE otherwise, nothing changes). */
+ * granted only if it stays safe (GORDIAN_VERDICT_UNSAFE otherwise, nothing changes). */
 GORDIAN_API gordian_status gordian_bank_add_process(gordian_bank *bank, const char *name,
                                                     const gordian_want *claims, size_t count,
                                                     uint32_t *id, gordian_answer *answer,
@@ -629,8 +633,8 @@ GORDIAN_API gordian_status gordian_bank_cancel(gordian_bank *bank, uint32_t proc
                                                gordian_answer *answer, gordian_error *error);
 
 /* In two steps: `try` is a request that never waits, and whose grant is on trial until it is
- * committed (GORDIAN_LENT: the units stay) or cancelled (they go back), so that the caller can see
- * first whether what the units stand for can really be had. */
+ * committed (GORDIAN_VERDICT_GRANTED: the units stay) or cancelled (they go back), so that the
+ * caller can see first whether what the units stand for can really be had. */
 GORDIAN_API gordian_status gordian_bank_try(gordian_bank *bank, uint32_t process,
                                             const gordian_want *wants, size_t count,
                                             gordian_answer *answer, gordian_error *error);
@@ -639,8 +643,8 @@ GORDIAN_API gordian_status gordian_bank_commit(gordian_bank *bank, uint32_t proc
 
 /* Asks, and sleeps until it is granted or the time is up (then the verdict says why not; it does
  * not wait any longer); UINT64_MAX: no limit; 0: does not sleep. Needs a bank with a queue
- * (GORDIAN_INPUT otherwise). A cancel or an exit of the process by another thread ends it with
- * GORDIAN_WITHDRAWN. Not a point where a thread may be cancelled. */
+ * (GORDIAN_STATUS_INPUT otherwise). A cancel or an exit of the process by another thread ends it
+ * with GORDIAN_VERDICT_CANCELLED. Not a point where a thread may be cancelled. */
 GORDIAN_API gordian_status gordian_bank_acquire(gordian_bank *bank, uint32_t process,
                                                 const gordian_want *wants, size_t count,
                                                 uint64_t timeout_ns, gordian_answer *answer,
@@ -684,7 +688,7 @@ GORDIAN_API bool gordian_bank_is_waiting(gordian_bank *bank, uint32_t process);
 
 /* "granted", "unsafe", "unavailable", "released", "cancelled", "exited", "changed", "error". */
 GORDIAN_API const char *gordian_verdict_text(gordian_verdict verdict);
-/* A few words: "more than it may still ask for"; "" for GORDIAN_NO_REASON. */
+/* A few words: "more than it may still ask for"; "" for GORDIAN_REASON_NONE. */
 GORDIAN_API const char *gordian_reason_text(gordian_reason reason);
 
 /* ------------------------------------------------------------------ planning */
@@ -713,8 +717,8 @@ GORDIAN_API gordian_status gordian_plan_set_units(gordian_plan *plan, uint32_t r
 GORDIAN_API gordian_status gordian_plan_set_cost(gordian_plan *plan, uint32_t resource,
                                                  uint64_t cost, gordian_error *error);
 /* A process and the most of each resource that it will ever hold at once; the same resource named
- * twice adds up, zero units are nothing. Claims may exceed the units there are. GORDIAN_INPUT when
- * all claims on a resource would add up to more than 2^64 - 1. */
+ * twice adds up, zero units are nothing. Claims may exceed the units there are.
+ * GORDIAN_STATUS_INPUT when all claims on a resource would add up to more than 2^64 - 1. */
 GORDIAN_API gordian_status gordian_plan_add_process(gordian_plan *plan, const char *name,
                                                     const gordian_want *claims, size_t count,
                                                     uint32_t *id, gordian_error *error);
@@ -791,8 +795,8 @@ typedef struct gordian_step {
 GORDIAN_API gordian_status gordian_replay_open(gordian_replay **out, gordian_system *system,
                                                const gordian_source *source, gordian_error *error);
 GORDIAN_API void gordian_replay_close(gordian_replay *replay);
-/* The next event, already fed to the system. GORDIAN_END after the last one;
- * GORDIAN_INPUT, with line and column, at a line that is not part of the format. */
+/* The next event, already fed to the system. GORDIAN_STATUS_END after the last one;
+ * GORDIAN_STATUS_INPUT, with line and column, at a line that is not part of the format. */
 GORDIAN_API gordian_status gordian_replay_next(gordian_replay *replay, gordian_step *step,
                                                gordian_error *error);
 
@@ -804,9 +808,9 @@ GORDIAN_API gordian_status gordian_replay_next(gordian_replay *replay, gordian_s
 typedef struct gordian_bank_replay gordian_bank_replay;
 
 typedef enum gordian_line {
-    GORDIAN_EVENT_LINE = 1,
-    GORDIAN_PROCESS_LINE,
-    GORDIAN_RESOURCE_LINE,
+    GORDIAN_LINE_EVENT = 1,
+    GORDIAN_LINE_PROCESS,
+    GORDIAN_LINE_RESOURCE,
 } gordian_line;
 
 typedef struct gordian_bank_step {
@@ -828,9 +832,9 @@ GORDIAN_API gordian_status gordian_bank_replay_open(gordian_bank_replay **out, g
                                                     const gordian_source *source,
                                                     gordian_error *error);
 GORDIAN_API void gordian_bank_replay_close(gordian_bank_replay *replay);
-/* The next line, declarations included, and what the bank answered. GORDIAN_END after the last
- * one; GORDIAN_INPUT, with line and column, at a line that is not part of the format. The step's
- * lists and texts are valid until the next one. */
+/* The next line, declarations included, and what the bank answered. GORDIAN_STATUS_END after the
+ * last one; GORDIAN_STATUS_INPUT, with line and column, at a line that is not part of the format.
+ * The step's lists and texts are valid until the next one. */
 GORDIAN_API gordian_status gordian_bank_replay_next(gordian_bank_replay *replay,
                                                     gordian_bank_step *step, gordian_answer *answer,
                                                     gordian_error *error);

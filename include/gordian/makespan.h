@@ -55,7 +55,7 @@ typedef struct gordian_chip {
     const char *source;        /* where the figures are published */
 } gordian_chip;
 
-/* Chip number `index`, from 0; GORDIAN_END past the last one. */
+/* Chip number `index`, from 0; GORDIAN_STATUS_END past the last one. */
 GORDIAN_API gordian_status gordian_chip_info(size_t index, gordian_chip *chip);
 
 typedef struct gordian_makespan gordian_makespan;
@@ -73,15 +73,15 @@ GORDIAN_API uint32_t gordian_makespan_length(const gordian_makespan *makespan);
 GORDIAN_API uint32_t gordian_makespan_units(const gordian_makespan *makespan, char letter);
 
 typedef enum gordian_makespan_goal {
-    GORDIAN_WORST = 0,
-    GORDIAN_BEST,
+    GORDIAN_MAKESPAN_GOAL_WORST = 0,
+    GORDIAN_MAKESPAN_GOAL_BEST,
 } gordian_makespan_goal;
 
 typedef enum gordian_makespan_stop {
-    GORDIAN_MAKESPAN_DONE = 0, /* exact, or all evaluations made */
-    GORDIAN_MAKESPAN_TIME,
-    GORDIAN_MAKESPAN_MEMORY,
-    GORDIAN_MAKESPAN_STOPPED, /* go_on said so */
+    GORDIAN_MAKESPAN_STOP_DONE = 0, /* exact, or all evaluations made */
+    GORDIAN_MAKESPAN_STOP_TIME,
+    GORDIAN_MAKESPAN_STOP_MEMORY,
+    GORDIAN_MAKESPAN_STOP_STOPPED, /* go_on said so */
 } gordian_makespan_stop;
 
 typedef struct gordian_makespan_progress {
@@ -139,7 +139,7 @@ GORDIAN_API gordian_status gordian_makespan_build(const gordian_makespan *makesp
                                                   const uint32_t *witness, size_t count,
                                                   uint32_t *cycles, uint32_t *length,
                                                   gordian_error *error);
-/* Is this a work-conserving schedule? GORDIAN_INPUT, and why, if not. */
+/* Is this a work-conserving schedule? GORDIAN_STATUS_INPUT, and why, if not. */
 GORDIAN_API gordian_status gordian_makespan_check(const gordian_makespan *makespan,
                                                   const uint32_t *witness, const uint32_t *cycles,
                                                   size_t count, gordian_error *error);

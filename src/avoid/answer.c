@@ -39,7 +39,7 @@ void answer_decline(gordian_answer *answer, struct objection objection)
 {
     if (!answer)
         return;
-    answer->verdict = GORDIAN_DECLINED;
+    answer->verdict = GORDIAN_VERDICT_REFUSED;
     answer->reason = objection.reason;
     answer->at = objection.at;
 }
@@ -154,14 +154,14 @@ void answer_give(gordian_bank *bank, gordian_answer *answer, gordian_verdict ver
         return;
     answer->verdict = verdict;
     answer->reason = reason;
-    bool has_lists =
-        verdict == GORDIAN_LENT || verdict == GORDIAN_SHORTAGE || verdict == GORDIAN_UNSAFE;
-    if (!has_lists || answer->detail != GORDIAN_WITH_REASONS || !store_of(bank, answer))
+    bool has_lists = verdict == GORDIAN_VERDICT_GRANTED || verdict == GORDIAN_VERDICT_UNAVAILABLE ||
+                     verdict == GORDIAN_VERDICT_UNSAFE;
+    if (!has_lists || answer->detail != GORDIAN_DETAIL_REASONS || !store_of(bank, answer))
         return;
-    if (verdict == GORDIAN_LENT)
+    if (verdict == GORDIAN_VERDICT_GRANTED)
         give_sequence(bank, answer);
-    else if (change && verdict == GORDIAN_SHORTAGE)
+    else if (change && verdict == GORDIAN_VERDICT_UNAVAILABLE)
         give_shortage(bank, answer, change);
-    else if (change && verdict == GORDIAN_UNSAFE)
+    else if (change && verdict == GORDIAN_VERDICT_UNSAFE)
         give_stuck(bank, answer, change);
 }

@@ -39,7 +39,7 @@ gordian_status gordian_bank_open(gordian_bank **out, const gordian_bank_options 
     *out = NULL;
     const struct engine *chosen;
     gordian_status status = engine_choose(&avoid_family, options->engine, NULL, &chosen, error);
-    if (status)
+    if (status != GORDIAN_OK)
         return status;
     const struct avoid_engine *engine = (const struct avoid_engine *)chosen;
     gordian_allocator memory = memory_allocator(options->allocator);
@@ -53,9 +53,9 @@ gordian_status gordian_bank_open(gordian_bank **out, const gordian_bank_options 
     bank->patience = options->patience;
     bank->head = bank->tail = NONE;
     status = engine->open(&bank->state, &bank->ledger, error);
-    if (!status && pthread_mutex_init(&bank->lock, NULL) != 0)
+    if (status == GORDIAN_OK && pthread_mutex_init(&bank->lock, NULL) != 0)
         status = fail_memory(error);
-    if (status) {
+    if (status != GORDIAN_OK) {
         free_bank(bank);
         return status;
     }
@@ -79,7 +79,8 @@ static gordian_status reserve(gordian_bank *bank, uint32_t processes, uint32_t r
 {
     const gordian_allocator *memory = &bank->ledger.memory;
     if (processes > LEDGER_ID_MAX || resources > LEDGER_ID_MAX)
-        return fail(error, GORDIAN_INPUT, "at most %u processes and resources each", LEDGER_ID_MAX);
+        return fail(error, GORDIAN_STATUS_INPUT, "at most %u processes and resources each",
+                    LEDGER_ID_MAX);
     if (!ledger_reserve(&bank->ledger, processes, resources) ||
         !memory_grow_zeroed(memory, &bank->processes, &bank->process_room, processes,
                             sizeof *bank->processes) ||
@@ -114,13 +115,13 @@ gordian_status gordian_bank_add_resource(gordian_bank *bank, const char *name, u
     size_t length = name ? strlen(name) : 0;
     bank_lock(bank);
     gordian_status status = names_check(&ledger->resource_names, name, "resource", error);
-    if (!status && !ledger_reserve_resource(ledger, length))
+    if (status == GORDIAN_OK && !ledger_reserve_resource(ledger, length))
         status = fail_memory(error);
-    if (!status)
+    if (status == GORDIAN_OK)
         status = reserve(bank, ledger->process_limit,
                          above(ledger->resource_limit, ledger_next_resource(ledger)),
                          ledger->claim_count, error);
-    if (!status) {
+    if (status == GORDIAN_OK) {
         uint32_t fresh = ledger_add_resource(ledger, name, length, units);
         if (bank->engine->resized)
             bank->engine->resized(bank->state, fresh);
@@ -138,9 +139,9 @@ gordian_status gordian_bank_remove_resource(gordian_bank *bank, uint32_t resourc
     gordian_status status = GORDIAN_OK;
     bank_lock(bank);
     if (!ledger_is_resource(ledger, resource)) {
-        status = fail(error, GORDIAN_INPUT, "there is no resource %u", resource);
+        status = fail(error, GORDIAN_STATUS_INPUT, "there is no resource %u", resource);
     } else if (ledger->columns[resource].count > 0) {
-        status = fail(error, GORDIAN_INPUT, "resource '%s' is claimed",
+        status = fail(error, GORDIAN_STATUS_INPUT, "resource '%s' is claimed",
                       names_text(&ledger->resource_names, resource));
     } else {
         ledger_remove_resource(ledger, resource);
@@ -159,16 +160,16 @@ static void take_units(gordian_bank *bank, gordian_answer *answer)
     uint32_t resource = change.wants[0].resource;
     uint64_t left = ledger->total[resource] - change.wants[0].units;
     if (left < ledger_largest_claim(ledger, resource)) {
-        answer_decline(answer, (struct objection){GORDIAN_NEVER_FITS, 0});
+        answer_decline(answer, (struct objection){GORDIAN_REASON_NEVER_FITS, 0});
     } else if (change.wants[0].units > ledger->free[resource]) {
-        answer_give(bank, answer, GORDIAN_SHORTAGE, GORDIAN_NO_REASON, &change);
+        answer_give(bank, answer, GORDIAN_VERDICT_UNAVAILABLE, GORDIAN_REASON_NONE, &change);
     } else if (!bank->engine->safe(bank->state, &change)) {
-        answer_give(bank, answer, GORDIAN_UNSAFE, GORDIAN_NO_REASON, &change);
+        answer_give(bank, answer, GORDIAN_VERDICT_UNSAFE, GORDIAN_REASON_NONE, &change);
     } else {
         ledger_set_total(ledger, resource, left);
         if (bank->engine->took)
             bank->engine->took(bank->state, &change);
-        answer_give(bank, answer, GORDIAN_CHANGED, GORDIAN_NO_REASON, &change);
+        answer_give(bank, answer, GORDIAN_VERDICT_CHANGED, GORDIAN_REASON_NONE, &change);
     }
 }
 
@@ -178,7 +179,7 @@ static void add_units(gordian_bank *bank, uint32_t resource, uint64_t units, gor
     if (bank->engine->resized)
         bank->engine->resized(bank->state, resource);
     queue_serve(bank);
-    answer_give(bank, answer, GORDIAN_CHANGED, GORDIAN_NO_REASON, NULL);
+    answer_give(bank, answer, GORDIAN_VERDICT_CHANGED, GORDIAN_REASON_NONE, NULL);
     answer_served(bank, answer);
 }
 
@@ -190,7 +191,7 @@ gordian_status gordian_bank_set_units(gordian_bank *bank, uint32_t resource, uin
     bank_lock(bank);
     answer_begin(bank, answer);
     if (!ledger_is_resource(ledger, resource)) {
-        answer_decline(answer, (struct objection){GORDIAN_NO_RESOURCE, 0});
+        answer_decline(answer, (struct objection){GORDIAN_REASON_UNKNOWN_RESOURCE, 0});
     } else if (units >= ledger->total[resource]) {
         add_units(bank, resource, units, answer);
     } else if (!memory_grow(&ledger->memory, &bank->wants, &bank->want_room, 1,
@@ -220,7 +221,7 @@ static gordian_status join(gordian_bank *bank, const char *name, uint32_t *id, g
     gordian_status status =
         reserve(bank, above(ledger->process_limit, fresh), ledger->resource_limit,
                 ledger->claim_count + bank->want_count, error);
-    if (status)
+    if (status != GORDIAN_OK)
         return status;
     ledger_add_process(ledger, name, length);
     ledger_set_claims(ledger, fresh, bank->wants, bank->want_count);
@@ -235,20 +236,20 @@ gordian_status gordian_bank_add_process(gordian_bank *bank, const char *name,
                                         const gordian_want *claims, size_t count, uint32_t *id,
                                         gordian_answer *answer, gordian_error *error)
 {
-    struct objection objection = {GORDIAN_NO_REASON, 0};
+    struct objection objection = {GORDIAN_REASON_NONE, 0};
     bank_lock(bank);
     answer_begin(bank, answer);
     gordian_status status = names_check(&bank->ledger.process_names, name, "process", error);
-    if (!status)
+    if (status == GORDIAN_OK)
         status = bank_take_wants(bank, NONE, claims, count, WANTS_TOTAL, &objection, error);
-    if (!status && objection.reason != GORDIAN_NO_REASON) {
+    if (status == GORDIAN_OK && objection.reason != GORDIAN_REASON_NONE) {
         answer_decline(answer, objection);
         if (id)
             *id = NONE;
-    } else if (!status) {
+    } else if (status == GORDIAN_OK) {
         status = join(bank, name, id, error);
-        if (!status)
-            answer_give(bank, answer, GORDIAN_CHANGED, GORDIAN_NO_REASON, NULL);
+        if (status == GORDIAN_OK)
+            answer_give(bank, answer, GORDIAN_VERDICT_CHANGED, GORDIAN_REASON_NONE, NULL);
     }
     bank_unlock(bank);
     return status;
@@ -264,17 +265,17 @@ static gordian_status change_claims(gordian_bank *bank, uint32_t process, gordia
         return fail_memory(error);
     gordian_status status = reserve(bank, ledger->process_limit, ledger->resource_limit,
                                     ledger->claim_count + change.count, error);
-    if (status)
+    if (status != GORDIAN_OK)
         return status;
     if (!bank->engine->safe(bank->state, &change)) {
-        answer_give(bank, answer, GORDIAN_UNSAFE, GORDIAN_NO_REASON, &change);
+        answer_give(bank, answer, GORDIAN_VERDICT_UNSAFE, GORDIAN_REASON_NONE, &change);
         return GORDIAN_OK;
     }
     ledger_set_claims(ledger, process, change.wants, change.count);
     if (bank->engine->took)
         bank->engine->took(bank->state, &change);
     queue_serve(bank); /* some of the claims may be smaller now */
-    answer_give(bank, answer, GORDIAN_CHANGED, GORDIAN_NO_REASON, &change);
+    answer_give(bank, answer, GORDIAN_VERDICT_CHANGED, GORDIAN_REASON_NONE, &change);
     answer_served(bank, answer);
     return GORDIAN_OK;
 }
@@ -284,22 +285,22 @@ gordian_status gordian_bank_set_claims(gordian_bank *bank, uint32_t process,
                                        gordian_answer *answer, gordian_error *error)
 {
     gordian_status status = GORDIAN_OK;
-    struct objection objection = {GORDIAN_NO_REASON, (uint32_t)count};
+    struct objection objection = {GORDIAN_REASON_NONE, (uint32_t)count};
     bank_lock(bank);
     answer_begin(bank, answer);
     if (!ledger_is_process(&bank->ledger, process))
-        objection.reason = GORDIAN_NO_PROCESS;
+        objection.reason = GORDIAN_REASON_UNKNOWN_PROCESS;
     else if (bank->processes[process].waits)
-        objection.reason = GORDIAN_ALREADY_WAITS;
+        objection.reason = GORDIAN_REASON_IS_WAITING;
     else if (bank->processes[process].on_trial)
-        objection.reason = GORDIAN_ON_TRIAL;
+        objection.reason = GORDIAN_REASON_ON_TRIAL;
     else
         status = bank_take_wants(bank, process, claims, count, WANTS_TOTAL, &objection, error);
-    if (!status && objection.reason == GORDIAN_NO_REASON)
+    if (status == GORDIAN_OK && objection.reason == GORDIAN_REASON_NONE)
         objection = bank_below_held(bank, process, claims, count);
-    if (!status && objection.reason != GORDIAN_NO_REASON)
+    if (status == GORDIAN_OK && objection.reason != GORDIAN_REASON_NONE)
         answer_decline(answer, objection);
-    else if (!status)
+    else if (status == GORDIAN_OK)
         status = change_claims(bank, process, answer, error);
     bank_unlock(bank);
     return status;
@@ -312,11 +313,11 @@ gordian_status gordian_bank_exit(gordian_bank *bank, uint32_t process, gordian_a
     bank_lock(bank);
     answer_begin(bank, answer);
     if (!ledger_is_process(&bank->ledger, process)) {
-        answer_decline(answer, (struct objection){GORDIAN_NO_PROCESS, 0});
+        answer_decline(answer, (struct objection){GORDIAN_REASON_UNKNOWN_PROCESS, 0});
     } else {
         struct bank_process *record = &bank->processes[process];
         if (record->waits)
-            queue_drop(bank, process, GORDIAN_WITHDRAWN);
+            queue_drop(bank, process, GORDIAN_VERDICT_CANCELLED);
         record->on_trial = false;
         if (bank->engine->leaves)
             bank->engine->leaves(bank->state, process);
@@ -324,7 +325,7 @@ gordian_status gordian_bank_exit(gordian_bank *bank, uint32_t process, gordian_a
         memory_free(&bank->ledger.memory, record->wants);
         *record = (struct bank_process){0};
         queue_serve(bank);
-        answer_give(bank, answer, GORDIAN_LEFT, GORDIAN_NO_REASON, NULL);
+        answer_give(bank, answer, GORDIAN_VERDICT_EXITED, GORDIAN_REASON_NONE, NULL);
         answer_served(bank, answer);
     }
     bank_unlock(bank);

@@ -73,7 +73,8 @@ struct objection {
     uint32_t at;
 };
 
-/* Puts the wants of a call in order and adds up: bank->wants. GORDIAN_MEMORY, or an objection. */
+/* Puts the wants of a call in order and adds up: bank->wants. GORDIAN_STATUS_MEMORY, or an
+ * objection. */
 gordian_status bank_take_wants(gordian_bank *bank, uint32_t process, const gordian_want *wants,
                                size_t count, enum wants_limit limit, struct objection *objection,
                                gordian_error *error);
@@ -90,10 +91,11 @@ void queue_join(gordian_bank *bank, uint32_t process); /* with bank->wants */
 void queue_drop(gordian_bank *bank, uint32_t process, gordian_verdict verdict);
 /* Serves whoever can be served. */
 void queue_serve(gordian_bank *bank);
-/* GORDIAN_SHORTAGE without asking the engine? The reason: none, or GORDIAN_OUT_OF_TURN. */
+/* GORDIAN_VERDICT_UNAVAILABLE without asking the engine? The reason: none, or
+ * GORDIAN_REASON_OUT_OF_TURN. */
 bool queue_refuses(const gordian_bank *bank, const struct ledger_change *change,
                    gordian_reason *reason);
-/* GORDIAN_LENT: it can be lent (and the engine has been asked last about it). */
+/* GORDIAN_VERDICT_GRANTED: it can be lent (and the engine has been asked last about it). */
 gordian_verdict queue_judge(gordian_bank *bank, const struct ledger_change *change,
                             gordian_reason *reason);
 /* Lends what has just been judged. */
@@ -103,8 +105,9 @@ void queue_lend(gordian_bank *bank, const struct ledger_change *change);
 
 void answer_begin(gordian_bank *bank, gordian_answer *answer); /* under the lock */
 void answer_decline(gordian_answer *answer, struct objection objection);
-/* Sets verdict and reason, and gives the reasons for it: for GORDIAN_LENT the order in which
- * everybody can finish now, for GORDIAN_UNSAFE and GORDIAN_SHORTAGE what this change would lack. */
+/* Sets verdict and reason, and gives the reasons for it: for GORDIAN_VERDICT_GRANTED the order in
+ * which everybody can finish now, for GORDIAN_VERDICT_UNSAFE and GORDIAN_VERDICT_UNAVAILABLE what
+ * this change would lack. */
 void answer_give(gordian_bank *bank, gordian_answer *answer, gordian_verdict verdict,
                  gordian_reason reason, const struct ledger_change *change);
 void answer_served(gordian_bank *bank, gordian_answer *answer); /* who was, by this call */

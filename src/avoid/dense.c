@@ -109,7 +109,7 @@ static gordian_status dense_prepare(void *engine, uint32_t process_limit, uint32
     uint64_t cells = (uint64_t)rows * columns;
     if (cells > SIZE_MAX / sizeof(uint64_t) || !alloc_arrays(&grown, rows, columns)) {
         free_arrays(&grown);
-        return fail(error, GORDIAN_MEMORY,
+        return fail(error, GORDIAN_STATUS_MEMORY,
                     "out of memory: the dense engine keeps three matrices of %zu x %zu units, "
                     "%" PRIu64 " MiB each",
                     rows, columns, cells / (1024 * 1024 / sizeof(uint64_t)));
@@ -136,7 +136,7 @@ static gordian_status dense_open(void **engine, const struct ledger *ledger, gor
     dense->ledger = ledger;
     gordian_status status =
         dense_prepare(dense, ledger->process_limit, ledger->resource_limit, 0, error);
-    if (status)
+    if (status != GORDIAN_OK)
         dense_close(dense);
     else
         *engine = dense;

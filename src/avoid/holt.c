@@ -102,8 +102,8 @@ static gordian_status holt_prepare(void *engine, uint32_t process_limit, uint32_
         return GORDIAN_OK;
     uint32_t room = holt->search.process_room; /* has grown beyond the limit */
     if (room > PROCESSES_MAX)
-        return fail(error, GORDIAN_MEMORY, "out of memory: the holt engine takes %u processes",
-                    PROCESSES_MAX);
+        return fail(error, GORDIAN_STATUS_MEMORY,
+                    "out of memory: the holt engine takes %u processes", PROCESSES_MAX);
     struct holt grown = *holt;
     if (!alloc_order(&grown, room)) {
         free_order(&grown);
@@ -135,7 +135,7 @@ static gordian_status holt_open(void **engine, const struct ledger *ledger, gord
     search_init(&holt->search, ledger);
     gordian_status status =
         holt_prepare(holt, ledger->process_limit, ledger->resource_limit, 0, error);
-    if (status) {
+    if (status != GORDIAN_OK) {
         holt_close(holt);
         return status;
     }

@@ -105,7 +105,7 @@ struct loading {
 
 static gordian_status not_an_image(const struct loading *loading, const char *what)
 {
-    return fail(loading->error, GORDIAN_INPUT, "not the image of a bank: %s", what);
+    return fail(loading->error, GORDIAN_STATUS_INPUT, "not the image of a bank: %s", what);
 }
 
 /* Not NUL-terminated; *length 0: it has none. One that is new among `names`. */
@@ -210,9 +210,9 @@ static gordian_status load_process(struct loading *loading, uint32_t id)
         name = take_name(loading->in, &ledger->process_names, &length);
         status = take_claims(loading);
     }
-    if (!status && loading->in->bad)
+    if (status == GORDIAN_OK && loading->in->bad)
         status = not_an_image(loading, "a process");
-    if (status)
+    if (status != GORDIAN_OK)
         return status;
     if (!ledger_reserve_process(ledger, length) ||
         !ledger_reserve_claims(ledger, id, loading->claims, loading->claim_count) ||
@@ -262,7 +262,7 @@ static gordian_status load_kind(struct loading *loading,
         return fail_memory(loading->error);
     for (uint32_t id = 0; id < limit; id++) {
         gordian_status status = load_one(loading, id);
-        if (status)
+        if (status != GORDIAN_OK)
             return status;
     }
     return load_free(loading, (uint32_t)limit, removes);
@@ -303,7 +303,7 @@ static gordian_status reopen_engine(gordian_bank *bank, gordian_error *error)
     const struct ledger *ledger = &bank->ledger;
     void *fresh = NULL;
     gordian_status status = bank->engine->open(&fresh, ledger, error);
-    if (status)
+    if (status != GORDIAN_OK)
         return status;
     bank->engine->close(bank->state);
     bank->state = fresh;
@@ -338,15 +338,15 @@ gordian_status bank_image_load(gordian_bank *bank, struct bytes_in *in, gordian_
     gordian_status status = GORDIAN_OK;
     if (bytes_take_u64(in) != IMAGE_VERSION)
         status = not_an_image(&loading, "its beginning");
-    if (!status)
+    if (status == GORDIAN_OK)
         status = load_kind(&loading, load_resource, ledger_remove_resource);
-    if (!status)
+    if (status == GORDIAN_OK)
         status = load_kind(&loading, load_process, ledger_remove_process);
-    if (!status)
+    if (status == GORDIAN_OK)
         status = check_safe(&loading);
-    if (!status)
+    if (status == GORDIAN_OK)
         status = load_queue(&loading);
-    if (!status)
+    if (status == GORDIAN_OK)
         status = reopen_engine(bank, error);
     memory_free(memory, loading.state);
     memory_free(memory, loading.order);

@@ -9,8 +9,8 @@
 
 /* Appends the image; look at bytes->failed. */
 void bank_image_save(gordian_bank *bank, struct bytes *bytes);
-/* Fills a bank that has just been opened. GORDIAN_INPUT: not an image that was saved, or one of a
- * bank with a queue when this one has none. On failure the bank is good for gordian_bank_close
+/* Fills a bank that has just been opened. GORDIAN_STATUS_INPUT: not an image that was saved, or one
+ * of a bank with a queue when this one has none. On failure the bank is good for gordian_bank_close
  * only. */
 gordian_status bank_image_load(gordian_bank *bank, struct bytes_in *in, gordian_error *error);
 

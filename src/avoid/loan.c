@@ -11,10 +11,10 @@
 static gordian_reason not_now(const gordian_bank *bank, uint32_t process)
 {
     if (!ledger_is_process(&bank->ledger, process))
-        return GORDIAN_NO_PROCESS;
+        return GORDIAN_REASON_UNKNOWN_PROCESS;
     if (bank->processes[process].waits)
-        return GORDIAN_ALREADY_WAITS;
-    return bank->processes[process].on_trial ? GORDIAN_ON_TRIAL : GORDIAN_NO_REASON;
+        return GORDIAN_REASON_IS_WAITING;
+    return bank->processes[process].on_trial ? GORDIAN_REASON_ON_TRIAL : GORDIAN_REASON_NONE;
 }
 
 /* Checks a call of a process; its wants are then in bank->wants. */
@@ -23,7 +23,7 @@ static gordian_status take_wants(gordian_bank *bank, uint32_t process, const gor
                                  gordian_error *error)
 {
     *objection = (struct objection){not_now(bank, process), (uint32_t)count};
-    if (objection->reason != GORDIAN_NO_REASON)
+    if (objection->reason != GORDIAN_REASON_NONE)
         return GORDIAN_OK;
     return bank_take_wants(bank, process, wants, count, limit, objection, error);
 }
@@ -31,7 +31,7 @@ static gordian_status take_wants(gordian_bank *bank, uint32_t process, const gor
 /* What becomes of a request. */
 struct decision {
     struct objection objection;
-    gordian_verdict verdict; /* GORDIAN_LENT: it has been lent */
+    gordian_verdict verdict; /* GORDIAN_VERDICT_GRANTED: it has been lent */
     gordian_reason reason;
     struct ledger_change change;
 };
@@ -44,21 +44,21 @@ static gordian_status decide(gordian_bank *bank, uint32_t process, const gordian
 {
     gordian_status status =
         take_wants(bank, process, wants, count, WANTS_NEED, &decision->objection, error);
-    decision->verdict = GORDIAN_DECLINED;
-    if (status || decision->objection.reason != GORDIAN_NO_REASON)
+    decision->verdict = GORDIAN_VERDICT_REFUSED;
+    if (status != GORDIAN_OK || decision->objection.reason != GORDIAN_REASON_NONE)
         return status;
     if (may_stay && !queue_reserve(bank, process))
         return fail_memory(error);
     decision->change = bank_change(bank, CHANGE_LEND, process);
     decision->verdict = queue_judge(bank, &decision->change, &decision->reason);
-    if (decision->verdict == GORDIAN_LENT)
+    if (decision->verdict == GORDIAN_VERDICT_GRANTED)
         queue_lend(bank, &decision->change);
     return GORDIAN_OK;
 }
 
 static void tell(gordian_bank *bank, gordian_answer *answer, const struct decision *decision)
 {
-    if (decision->verdict == GORDIAN_DECLINED)
+    if (decision->verdict == GORDIAN_VERDICT_REFUSED)
         answer_decline(answer, decision->objection);
     else
         answer_give(bank, answer, decision->verdict, decision->reason, &decision->change);
@@ -66,7 +66,8 @@ static void tell(gordian_bank *bank, gordian_answer *answer, const struct decisi
 
 static bool is_denied(const struct decision *decision)
 {
-    return decision->verdict == GORDIAN_UNSAFE || decision->verdict == GORDIAN_SHORTAGE;
+    return decision->verdict == GORDIAN_VERDICT_UNSAFE ||
+           decision->verdict == GORDIAN_VERDICT_UNAVAILABLE;
 }
 
 gordian_status gordian_bank_request(gordian_bank *bank, uint32_t process, const gordian_want *wants,
@@ -76,7 +77,7 @@ gordian_status gordian_bank_request(gordian_bank *bank, uint32_t process, const 
     bank_lock(bank);
     answer_begin(bank, answer);
     gordian_status status = decide(bank, process, wants, count, bank->queue, &decision, error);
-    if (!status) {
+    if (status == GORDIAN_OK) {
         tell(bank, answer, &decision);
         if (bank->queue && is_denied(&decision)) {
             queue_join(bank, process);
@@ -95,9 +96,9 @@ gordian_status gordian_bank_try(gordian_bank *bank, uint32_t process, const gord
     bank_lock(bank);
     answer_begin(bank, answer);
     gordian_status status = decide(bank, process, wants, count, true, &decision, error);
-    if (!status) {
+    if (status == GORDIAN_OK) {
         tell(bank, answer, &decision);
-        if (decision.verdict == GORDIAN_LENT) {
+        if (decision.verdict == GORDIAN_VERDICT_GRANTED) {
             struct bank_process *record = &bank->processes[process];
             record->on_trial = true;
             record->count = bank->want_count;
@@ -116,12 +117,12 @@ gordian_status gordian_bank_commit(gordian_bank *bank, uint32_t process, gordian
     bank_lock(bank);
     answer_begin(bank, answer);
     if (!ledger_is_process(&bank->ledger, process)) {
-        answer_decline(answer, (struct objection){GORDIAN_NO_PROCESS, 0});
+        answer_decline(answer, (struct objection){GORDIAN_REASON_UNKNOWN_PROCESS, 0});
     } else if (!bank->processes[process].on_trial) {
-        answer_decline(answer, (struct objection){GORDIAN_NO_TRIAL, 0});
+        answer_decline(answer, (struct objection){GORDIAN_REASON_NO_TRIAL, 0});
     } else {
         bank->processes[process].on_trial = false;
-        answer_give(bank, answer, GORDIAN_LENT, GORDIAN_NO_REASON, NULL);
+        answer_give(bank, answer, GORDIAN_VERDICT_GRANTED, GORDIAN_REASON_NONE, NULL);
     }
     bank_unlock(bank);
     return GORDIAN_OK;
@@ -143,12 +144,12 @@ gordian_status gordian_bank_release(gordian_bank *bank, uint32_t process, const 
     bank_lock(bank);
     answer_begin(bank, answer);
     gordian_status status = take_wants(bank, process, wants, count, WANTS_HELD, &objection, error);
-    if (!status && objection.reason != GORDIAN_NO_REASON) {
+    if (status == GORDIAN_OK && objection.reason != GORDIAN_REASON_NONE) {
         answer_decline(answer, objection);
-    } else if (!status) {
+    } else if (status == GORDIAN_OK) {
         give_back(bank, process, bank->wants, bank->want_count);
         queue_serve(bank);
-        answer_give(bank, answer, GORDIAN_RETURNED, GORDIAN_NO_REASON, NULL);
+        answer_give(bank, answer, GORDIAN_VERDICT_RELEASED, GORDIAN_REASON_NONE, NULL);
         answer_served(bank, answer);
     }
     bank_unlock(bank);
@@ -164,17 +165,17 @@ gordian_status gordian_bank_cancel(gordian_bank *bank, uint32_t process, gordian
     struct bank_process *record =
         ledger_is_process(&bank->ledger, process) ? &bank->processes[process] : NULL;
     if (!record) {
-        answer_decline(answer, (struct objection){GORDIAN_NO_PROCESS, 0});
+        answer_decline(answer, (struct objection){GORDIAN_REASON_UNKNOWN_PROCESS, 0});
     } else if (!record->waits && !record->on_trial) {
-        answer_decline(answer, (struct objection){GORDIAN_DOES_NOT_WAIT, 0});
+        answer_decline(answer, (struct objection){GORDIAN_REASON_NOT_WAITING, 0});
     } else {
         if (record->waits)
-            queue_drop(bank, process, GORDIAN_WITHDRAWN);
+            queue_drop(bank, process, GORDIAN_VERDICT_CANCELLED);
         else
             give_back(bank, process, record->wants, record->count);
         record->on_trial = false;
         queue_serve(bank);
-        answer_give(bank, answer, GORDIAN_WITHDRAWN, GORDIAN_NO_REASON, NULL);
+        answer_give(bank, answer, GORDIAN_VERDICT_CANCELLED, GORDIAN_REASON_NONE, NULL);
         answer_served(bank, answer);
     }
     bank_unlock(bank);
@@ -225,14 +226,15 @@ static gordian_status wait_in_queue(gordian_bank *bank, uint32_t process, uint64
     gordian_verdict verdict = sleep_until(bank, &sleeper, start, timeout_ns);
     answer_begin(bank, answer); /* others have used the bank meanwhile */
     if (verdict) {
-        answer_give(bank, answer, verdict, GORDIAN_NO_REASON, NULL);
+        answer_give(bank, answer, verdict, GORDIAN_REASON_NONE, NULL);
     } else {
         struct bank_process *record = &bank->processes[process];
         struct ledger_change change = {CHANGE_LEND, process, record->wants, record->count};
         gordian_reason reason;
         record->sleeper = NULL;
         verdict = queue_judge(bank, &change, &reason);
-        assert(verdict != GORDIAN_LENT); /* it would have been served when that became so */
+        assert(verdict !=
+               GORDIAN_VERDICT_GRANTED); /* it would have been served when that became so */
         answer_give(bank, answer, verdict, reason, &change);
         queue_drop(bank, process, verdict);
         queue_serve(bank); /* it may have been the head */
@@ -249,14 +251,14 @@ gordian_status gordian_bank_acquire(gordian_bank *bank, uint32_t process, const 
 {
     struct decision decision;
     if (!bank->queue)
-        return fail(error, GORDIAN_INPUT, "acquiring needs a bank with a queue");
+        return fail(error, GORDIAN_STATUS_INPUT, "acquiring needs a bank with a queue");
     uint64_t start = timeout_ns == UINT64_MAX ? 0 : clock_ns();
     bank_lock(bank);
     answer_begin(bank, answer);
     gordian_status status = decide(bank, process, wants, count, true, &decision, error);
-    if (!status && timeout_ns > 0 && is_denied(&decision))
+    if (status == GORDIAN_OK && timeout_ns > 0 && is_denied(&decision))
         status = wait_in_queue(bank, process, start, timeout_ns, answer, error);
-    else if (!status)
+    else if (status == GORDIAN_OK)
         tell(bank, answer, &decision);
     bank_unlock(bank);
     return status;
@@ -321,15 +323,15 @@ static gordian_status judge_each(gordian_bank *bank, const gordian_bank_request_
         gordian_reason reason;
         gordian_status status = take_wants(bank, requests[i].process, requests[i].wants,
                                            requests[i].count, WANTS_NEED, &objection, error);
-        if (status)
+        if (status != GORDIAN_OK)
             return status;
         struct ledger_change change = bank_change(bank, CHANGE_LEND, requests[i].process);
-        if (objection.reason != GORDIAN_NO_REASON)
-            verdicts[i] = GORDIAN_DECLINED;
+        if (objection.reason != GORDIAN_REASON_NONE)
+            verdicts[i] = GORDIAN_VERDICT_REFUSED;
         else if (!bundle)
             verdicts[i] = queue_judge(bank, &change, &reason);
         else if (queue_refuses(bank, &change, &reason))
-            verdicts[i] = GORDIAN_SHORTAGE;
+            verdicts[i] = GORDIAN_VERDICT_UNAVAILABLE;
         else
             bundle_add(bank, bundle, i, requests[i].process);
     }
@@ -343,11 +345,12 @@ static gordian_status judge_together(gordian_bank *bank, const gordian_bank_requ
     gordian_status status = bundle_alloc(bank, &bundle, requests, count)
                                 ? judge_each(bank, requests, count, verdicts, &bundle, error)
                                 : fail_memory(error);
-    if (!status && bundle.change_count > 0)
+    if (status == GORDIAN_OK && bundle.change_count > 0)
         status = bank->engine->safe_each(bank->state, bundle.changes, bundle.change_count,
                                          bundle.safe, error);
-    for (size_t k = 0; !status && k < bundle.change_count; k++)
-        verdicts[bundle.whose[k]] = bundle.safe[k] ? GORDIAN_LENT : GORDIAN_UNSAFE;
+    for (size_t k = 0; status == GORDIAN_OK && k < bundle.change_count; k++)
+        verdicts[bundle.whose[k]] =
+            bundle.safe[k] ? GORDIAN_VERDICT_GRANTED : GORDIAN_VERDICT_UNSAFE;
     bundle_free(bank, &bundle);
     return status;
 }

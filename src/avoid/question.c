@@ -43,7 +43,7 @@ gordian_status gordian_bank_slack(gordian_bank *bank, uint32_t resource, uint64_
     gordian_status status = GORDIAN_OK;
     bank_lock(bank);
     if (!ledger_is_resource(ledger, resource)) {
-        status = fail(error, GORDIAN_INPUT, "there is no resource %u", resource);
+        status = fail(error, GORDIAN_STATUS_INPUT, "there is no resource %u", resource);
     } else {
         uint64_t spare = ledger->total[resource] - ledger_largest_claim(ledger, resource);
         uint64_t low = 0;
@@ -176,21 +176,21 @@ bool gordian_bank_is_waiting(gordian_bank *bank, uint32_t process)
 const char *gordian_verdict_text(gordian_verdict verdict)
 {
     switch (verdict) {
-    case GORDIAN_LENT:
+    case GORDIAN_VERDICT_GRANTED:
         return "granted";
-    case GORDIAN_UNSAFE:
+    case GORDIAN_VERDICT_UNSAFE:
         return "unsafe";
-    case GORDIAN_SHORTAGE:
+    case GORDIAN_VERDICT_UNAVAILABLE:
         return "unavailable";
-    case GORDIAN_RETURNED:
+    case GORDIAN_VERDICT_RELEASED:
         return "released";
-    case GORDIAN_WITHDRAWN:
+    case GORDIAN_VERDICT_CANCELLED:
         return "cancelled";
-    case GORDIAN_LEFT:
+    case GORDIAN_VERDICT_EXITED:
         return "exited";
-    case GORDIAN_CHANGED:
+    case GORDIAN_VERDICT_CHANGED:
         return "changed";
-    case GORDIAN_DECLINED:
+    case GORDIAN_VERDICT_REFUSED:
         return "error";
     }
     return "unknown";
@@ -199,31 +199,31 @@ const char *gordian_verdict_text(gordian_verdict verdict)
 const char *gordian_reason_text(gordian_reason reason)
 {
     switch (reason) {
-    case GORDIAN_NO_REASON:
+    case GORDIAN_REASON_NONE:
         return "";
-    case GORDIAN_NO_PROCESS:
+    case GORDIAN_REASON_UNKNOWN_PROCESS:
         return "there is no such process";
-    case GORDIAN_NO_RESOURCE:
+    case GORDIAN_REASON_UNKNOWN_RESOURCE:
         return "there is no such resource";
-    case GORDIAN_NOTHING:
+    case GORDIAN_REASON_NO_UNITS:
         return "asks for nothing";
-    case GORDIAN_OVER_CLAIM:
+    case GORDIAN_REASON_OVER_CLAIM:
         return "more than it may still ask for";
-    case GORDIAN_NEVER_FITS:
+    case GORDIAN_REASON_NEVER_FITS:
         return "a claim above the total can never be met";
-    case GORDIAN_BELOW_HELD:
+    case GORDIAN_REASON_BELOW_HELD:
         return "does not go with what it holds";
-    case GORDIAN_ALREADY_WAITS:
+    case GORDIAN_REASON_IS_WAITING:
         return "it waits";
-    case GORDIAN_DOES_NOT_WAIT:
+    case GORDIAN_REASON_NOT_WAITING:
         return "it waits for nothing";
-    case GORDIAN_ON_TRIAL:
+    case GORDIAN_REASON_ON_TRIAL:
         return "its last grant is still on trial";
-    case GORDIAN_NO_TRIAL:
+    case GORDIAN_REASON_NO_TRIAL:
         return "it has nothing on trial";
-    case GORDIAN_TOO_MANY:
+    case GORDIAN_REASON_TOO_MANY:
         return "too many units";
-    case GORDIAN_OUT_OF_TURN:
+    case GORDIAN_REASON_OUT_OF_TURN:
         return "kept for one that has waited longer";
     }
     return "unknown";

@@ -98,12 +98,12 @@ static bool must_let_head_go_first(const gordian_bank *bank, uint32_t process)
 bool queue_refuses(const gordian_bank *bank, const struct ledger_change *change,
                    gordian_reason *reason)
 {
-    *reason = GORDIAN_NO_REASON;
+    *reason = GORDIAN_REASON_NONE;
     if (is_short(&bank->ledger, change))
         return true;
     if (!must_let_head_go_first(bank, change->process))
         return false;
-    *reason = GORDIAN_OUT_OF_TURN;
+    *reason = GORDIAN_REASON_OUT_OF_TURN;
     return true;
 }
 
@@ -111,8 +111,9 @@ gordian_verdict queue_judge(gordian_bank *bank, const struct ledger_change *chan
                             gordian_reason *reason)
 {
     if (queue_refuses(bank, change, reason))
-        return GORDIAN_SHORTAGE;
-    return bank->engine->safe(bank->state, change) ? GORDIAN_LENT : GORDIAN_UNSAFE;
+        return GORDIAN_VERDICT_UNAVAILABLE;
+    return bank->engine->safe(bank->state, change) ? GORDIAN_VERDICT_GRANTED
+                                                   : GORDIAN_VERDICT_UNSAFE;
 }
 
 void queue_lend(gordian_bank *bank, const struct ledger_change *change)
@@ -131,9 +132,9 @@ void queue_serve(gordian_bank *bank)
         uint32_t next = record->next;
         gordian_reason reason;
         struct ledger_change change = {CHANGE_LEND, process, record->wants, record->count};
-        if (queue_judge(bank, &change, &reason) == GORDIAN_LENT) {
+        if (queue_judge(bank, &change, &reason) == GORDIAN_VERDICT_GRANTED) {
             queue_lend(bank, &change);
-            queue_drop(bank, process, GORDIAN_LENT);
+            queue_drop(bank, process, GORDIAN_VERDICT_GRANTED);
             bank->served[bank->served_count++] = process;
         }
         process = next;

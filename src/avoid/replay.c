@@ -30,9 +30,9 @@ gordian_status gordian_bank_replay_open(gordian_bank_replay **out, gordian_bank 
         return fail_memory(error);
     replay->bank = bank;
     replay->memory = memory;
-    gordian_answer_init(&replay->own, GORDIAN_VERDICT_ONLY);
+    gordian_answer_init(&replay->own, GORDIAN_DETAIL_VERDICT);
     gordian_status status = trace_open(&replay->trace, source, &memory, error);
-    if (status) {
+    if (status != GORDIAN_OK) {
         gordian_bank_replay_close(replay);
         return status;
     }
@@ -71,7 +71,7 @@ static void copy_name(gordian_bank_replay *replay)
 static gordian_status at_line(const gordian_bank_replay *replay, gordian_status status,
                               gordian_error *error)
 {
-    if (status && error && status != GORDIAN_MEMORY && error->line == 0) {
+    if (status != GORDIAN_OK && error && status != GORDIAN_STATUS_MEMORY && error->line == 0) {
         error->line = replay->trace.line;
         error->column = replay->trace.verb.column;
     }
@@ -101,7 +101,7 @@ static gordian_status gather_wants(gordian_bank_replay *replay, gordian_error *e
             if (want.resource == NONE && is_attribute(item))
                 continue;
             gordian_status status = trace_claim(trace, item, &want.units, error);
-            if (status)
+            if (status != GORDIAN_OK)
                 return status;
         }
         replay->items[replay->want_count] = (uint32_t)i;
@@ -162,12 +162,12 @@ static void blame(gordian_bank_replay *replay, const gordian_answer *answer,
     trace_show(&trace->name, about->process);
     trace_show(&trace->name, about->name);
     switch (answer->reason) {
-    case GORDIAN_NO_RESOURCE:
-    case GORDIAN_NOTHING:
-    case GORDIAN_OVER_CLAIM:
-    case GORDIAN_NEVER_FITS:
-    case GORDIAN_BELOW_HELD:
-    case GORDIAN_TOO_MANY:
+    case GORDIAN_REASON_UNKNOWN_RESOURCE:
+    case GORDIAN_REASON_NO_UNITS:
+    case GORDIAN_REASON_OVER_CLAIM:
+    case GORDIAN_REASON_NEVER_FITS:
+    case GORDIAN_REASON_BELOW_HELD:
+    case GORDIAN_REASON_TOO_MANY:
         if (answer->at < replay->want_count) {
             const struct trace_item *item = &trace->items[replay->items[answer->at]];
             about->word = &item->word;
@@ -178,7 +178,7 @@ static void blame(gordian_bank_replay *replay, const gordian_answer *answer,
     default:
         break;
     }
-    if (answer->reason == GORDIAN_BELOW_HELD && about->step->kind == GORDIAN_PROCESS_LINE)
+    if (answer->reason == GORDIAN_REASON_BELOW_HELD && about->step->kind == GORDIAN_LINE_PROCESS)
         find_held(replay, about);
 }
 
@@ -200,24 +200,24 @@ static int explain_numbers(gordian_bank_replay *replay, gordian_reason reason,
     unsigned long long held = gordian_bank_held(bank, process, resource);
     unsigned long long asked = wanted(replay, resource);
     const char *who = about->process, *what = about->name;
-    if (about->step->kind == GORDIAN_RESOURCE_LINE)
+    if (about->step->kind == GORDIAN_LINE_RESOURCE)
         return snprintf(text, size, "'%s' cannot be %llu in all: there is a claim of %llu", what,
                         (unsigned long long)about->step->units,
                         (unsigned long long)largest_claim(
                             bank, gordian_bank_find_resource(bank, about->step->name,
                                                              strlen(about->step->name))));
-    if (reason == GORDIAN_NEVER_FITS)
+    if (reason == GORDIAN_REASON_NEVER_FITS)
         return snprintf(text, size,
                         "the claim of '%s' can never fit: %llu of '%s', which has only %llu in all",
                         who, asked, what, (unsigned long long)gordian_bank_units(bank, resource));
-    if (reason == GORDIAN_OVER_CLAIM)
+    if (reason == GORDIAN_REASON_OVER_CLAIM)
         return claim == 0
                    ? snprintf(text, size, "process '%s' did not claim any of '%s'", who, what)
                    : snprintf(text, size,
                               "process '%s' claimed %llu of '%s' and holds %llu: it may not ask "
                               "for %llu more",
                               who, claim, what, held, asked);
-    if (about->step->kind == GORDIAN_PROCESS_LINE)
+    if (about->step->kind == GORDIAN_LINE_PROCESS)
         return snprintf(text, size, "process '%s' holds %llu of '%s': its claim cannot be %llu",
                         who, held, what, asked);
     return snprintf(text, size, "process '%s' holds %llu of '%s', not %llu", who, held, what,
@@ -232,25 +232,25 @@ static void explain(gordian_bank_replay *replay, gordian_bank_step *step,
     size_t size = sizeof replay->message;
     blame(replay, answer, &about);
     switch (answer->reason) {
-    case GORDIAN_NO_PROCESS:
+    case GORDIAN_REASON_UNKNOWN_PROCESS:
         snprintf(text, size, "process '%s' was never declared, or has exited", about.process);
         break;
-    case GORDIAN_NO_RESOURCE:
+    case GORDIAN_REASON_UNKNOWN_RESOURCE:
         snprintf(text, size, "resource '%s' was never declared", about.name);
         break;
-    case GORDIAN_OVER_CLAIM:
-    case GORDIAN_NEVER_FITS:
-    case GORDIAN_BELOW_HELD:
+    case GORDIAN_REASON_OVER_CLAIM:
+    case GORDIAN_REASON_NEVER_FITS:
+    case GORDIAN_REASON_BELOW_HELD:
         explain_numbers(replay, answer->reason, &about, text, size);
         break;
-    case GORDIAN_ALREADY_WAITS:
+    case GORDIAN_REASON_IS_WAITING:
         snprintf(text, size, "process '%s' waits: it may only cancel or exit", about.process);
         break;
-    case GORDIAN_DOES_NOT_WAIT:
+    case GORDIAN_REASON_NOT_WAITING:
         snprintf(text, size, "process '%s' does not wait: there is nothing to cancel",
                  about.process);
         break;
-    case GORDIAN_TOO_MANY:
+    case GORDIAN_REASON_TOO_MANY:
         snprintf(text, size, "units of '%s' would add up to more than 18446744073709551615",
                  about.name);
         break;
@@ -268,7 +268,7 @@ static void explain(gordian_bank_replay *replay, gordian_bank_step *step,
 static void plain_answer(gordian_answer *answer, gordian_verdict verdict)
 {
     answer->verdict = verdict;
-    answer->reason = GORDIAN_NO_REASON;
+    answer->reason = GORDIAN_REASON_NONE;
     answer->waits = answer->incomplete = false;
     answer->at = 0;
     answer->served_count = answer->sequence_count = answer->stuck_count = answer->lack_count = 0;
@@ -278,21 +278,21 @@ static gordian_status declare_resource(gordian_bank_replay *replay, gordian_bank
                                        gordian_answer *answer, gordian_error *error)
 {
     uint32_t id = find_resource(replay, &replay->trace.name);
-    step->kind = GORDIAN_RESOURCE_LINE;
+    step->kind = GORDIAN_LINE_RESOURCE;
     step->units = replay->trace.units;
     if (id != NONE)
         return gordian_bank_set_units(replay->bank, id, step->units, answer, error);
     gordian_status status =
         gordian_bank_add_resource(replay->bank, replay->name, step->units, NULL, error);
-    if (!status)
-        plain_answer(answer, GORDIAN_CHANGED);
+    if (status == GORDIAN_OK)
+        plain_answer(answer, GORDIAN_VERDICT_CHANGED);
     return status;
 }
 
 static gordian_status declare_process(gordian_bank_replay *replay, gordian_bank_step *step,
                                       gordian_answer *answer, gordian_error *error)
 {
-    step->kind = GORDIAN_PROCESS_LINE;
+    step->kind = GORDIAN_LINE_PROCESS;
     if (step->process != NONE)
         return gordian_bank_set_claims(replay->bank, step->process, step->wants, step->want_count,
                                        answer, error);
@@ -304,19 +304,19 @@ static gordian_status replay_event(gordian_bank_replay *replay, gordian_bank_ste
                                    gordian_answer *answer, gordian_error *error)
 {
     gordian_bank *bank = replay->bank;
-    step->kind = GORDIAN_EVENT_LINE;
+    step->kind = GORDIAN_LINE_EVENT;
     step->op = replay->trace.op;
     switch (step->op) {
-    case GORDIAN_REQUEST:
-    case GORDIAN_HOLD:
-    case GORDIAN_WAIT:
+    case GORDIAN_OP_REQUEST:
+    case GORDIAN_OP_HOLD:
+    case GORDIAN_OP_WAIT:
         break;
-    case GORDIAN_RELEASE:
+    case GORDIAN_OP_RELEASE:
         return gordian_bank_release(bank, step->process, step->wants, step->want_count, answer,
                                     error);
-    case GORDIAN_CANCEL:
+    case GORDIAN_OP_CANCEL:
         return gordian_bank_cancel(bank, step->process, answer, error);
-    case GORDIAN_EXIT:
+    case GORDIAN_OP_EXIT:
         return gordian_bank_exit(bank, step->process, answer, error);
     }
     return gordian_bank_request(bank, step->process, step->wants, step->want_count, answer, error);
@@ -329,7 +329,7 @@ static gordian_status take_line(gordian_bank_replay *replay, gordian_bank_step *
     const struct trace *trace = &replay->trace;
     copy_name(replay);
     gordian_status status = gather_wants(replay, error);
-    if (status)
+    if (status != GORDIAN_OK)
         return status;
     *step = (gordian_bank_step){
         .line = trace->line,
@@ -353,9 +353,9 @@ static gordian_status take_line(gordian_bank_replay *replay, gordian_bank_step *
         status = declare_process(replay, step, answer, error);
         break;
     }
-    if (!status && answer->verdict == GORDIAN_DECLINED)
+    if (status == GORDIAN_OK && answer->verdict == GORDIAN_VERDICT_REFUSED)
         explain(replay, step, answer);
-    if (!status && answer->verdict == GORDIAN_LEFT)
+    if (status == GORDIAN_OK && answer->verdict == GORDIAN_VERDICT_EXITED)
         step->process = NONE;
     return at_line(replay, status, error);
 }
@@ -365,11 +365,11 @@ gordian_status gordian_bank_replay_next(gordian_bank_replay *replay, gordian_ban
 {
     gordian_bank_step next;
     gordian_status status = trace_next(&replay->trace, error);
-    if (!status)
+    if (status == GORDIAN_OK)
         status = take_line(replay, &next, answer ? answer : &replay->own, error);
-    if (status)
+    if (status != GORDIAN_OK)
         return status;
-    replay->seq += next.kind == GORDIAN_EVENT_LINE;
+    replay->seq += next.kind == GORDIAN_LINE_EVENT;
     next.seq = replay->seq;
     *step = next;
     return GORDIAN_OK;

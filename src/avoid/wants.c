@@ -39,39 +39,42 @@ static gordian_reason object(const gordian_bank *bank, uint32_t process, const g
 {
     const struct ledger *ledger = &bank->ledger;
     if (!ledger_is_resource(ledger, want->resource))
-        return GORDIAN_NO_RESOURCE;
+        return GORDIAN_REASON_UNKNOWN_RESOURCE;
     if (want->units == 0)
-        return limit == WANTS_TOTAL ? GORDIAN_NO_REASON : GORDIAN_NOTHING;
+        return limit == WANTS_TOTAL ? GORDIAN_REASON_NONE : GORDIAN_REASON_NO_UNITS;
     uint64_t sum;
     bool overflow = __builtin_add_overflow(bank->sums[want->resource], want->units, &sum);
     if (limit == WANTS_TOTAL) {
         if (overflow)
-            return GORDIAN_TOO_MANY;
-        return sum > ledger->total[want->resource] ? GORDIAN_NEVER_FITS : GORDIAN_NO_REASON;
+            return GORDIAN_REASON_TOO_MANY;
+        return sum > ledger->total[want->resource] ? GORDIAN_REASON_NEVER_FITS
+                                                   : GORDIAN_REASON_NONE;
     }
     const struct ledger_claim *claim = ledger_find(ledger, process, want->resource);
     if (limit == WANTS_HELD)
-        return overflow || sum > (claim ? claim->held : 0) ? GORDIAN_BELOW_HELD : GORDIAN_NO_REASON;
-    return overflow || sum > (claim ? claim->need : 0) ? GORDIAN_OVER_CLAIM : GORDIAN_NO_REASON;
+        return overflow || sum > (claim ? claim->held : 0) ? GORDIAN_REASON_BELOW_HELD
+                                                           : GORDIAN_REASON_NONE;
+    return overflow || sum > (claim ? claim->need : 0) ? GORDIAN_REASON_OVER_CLAIM
+                                                       : GORDIAN_REASON_NONE;
 }
 
 gordian_status bank_take_wants(gordian_bank *bank, uint32_t process, const gordian_want *wants,
                                size_t count, enum wants_limit limit, struct objection *objection,
                                gordian_error *error)
 {
-    *objection = (struct objection){GORDIAN_NO_REASON, 0};
+    *objection = (struct objection){GORDIAN_REASON_NONE, 0};
     bank->want_count = 0;
     if (count > UINT32_MAX || !memory_grow(&bank->ledger.memory, &bank->wants, &bank->want_room,
                                            count, sizeof *bank->wants))
         return fail_memory(error);
     if (count == 0 && limit != WANTS_TOTAL)
-        objection->reason = GORDIAN_NOTHING;
+        objection->reason = GORDIAN_REASON_NO_UNITS;
     bool ascending = true;
     size_t kept = 0;
-    for (size_t i = 0; i < count && objection->reason == GORDIAN_NO_REASON; i++) {
+    for (size_t i = 0; i < count && objection->reason == GORDIAN_REASON_NONE; i++) {
         uint32_t resource = wants[i].resource;
         *objection = (struct objection){object(bank, process, &wants[i], limit), (uint32_t)i};
-        if (objection->reason != GORDIAN_NO_REASON || wants[i].units == 0)
+        if (objection->reason != GORDIAN_REASON_NONE || wants[i].units == 0)
             continue;
         if (bank->sums[resource] == 0) {
             ascending = ascending && (kept == 0 || bank->wants[kept - 1].resource < resource);
@@ -109,7 +112,8 @@ struct objection bank_below_held(const gordian_bank *bank, uint32_t process,
             i++;
         bool named = i < bank->want_count && bank->wants[i].resource == resource;
         if (row->claims[k].held > (named ? bank->wants[i].units : 0))
-            return (struct objection){GORDIAN_BELOW_HELD, named_last(wants, count, resource)};
+            return (struct objection){GORDIAN_REASON_BELOW_HELD,
+                                      named_last(wants, count, resource)};
     }
-    return (struct objection){GORDIAN_NO_REASON, 0};
+    return (struct objection){GORDIAN_REASON_NONE, 0};
 }

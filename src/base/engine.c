@@ -35,8 +35,8 @@ static gordian_status choose_first(const struct engine_family *family, const voi
             return GORDIAN_OK;
         }
     }
-    return fail(error, GORDIAN_UNAVAILABLE, "no engine for %s can do this: %s", family->purpose,
-                why);
+    return fail(error, GORDIAN_STATUS_UNAVAILABLE, "no engine for %s can do this: %s",
+                family->purpose, why);
 }
 
 gordian_status engine_choose(const struct engine_family *family, const char *name,
@@ -48,11 +48,12 @@ gordian_status engine_choose(const struct engine_family *family, const char *nam
         return choose_first(family, problem, engine, error);
     const struct engine *found = engine_find(family, name);
     if (!found)
-        return fail(error, GORDIAN_UNAVAILABLE,
+        return fail(error, GORDIAN_STATUS_UNAVAILABLE,
                     "there is no engine '%.40s' for %s: 'gordian info' lists them", name,
                     family->purpose);
     if (!engine_usable(found, problem, &why))
-        return fail(error, GORDIAN_UNAVAILABLE, "engine '%s' is not available: %s", name, why);
+        return fail(error, GORDIAN_STATUS_UNAVAILABLE, "engine '%s' is not available: %s", name,
+                    why);
     *engine = found;
     return GORDIAN_OK;
 }

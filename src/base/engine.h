@@ -36,7 +36,7 @@ bool engine_usable(const struct engine *engine, const void *problem, const char 
 const struct engine *engine_find(const struct engine_family *family, const char *name);
 
 /* The engine of that name, or for "auto" and NULL the first that can do the problem.
- * GORDIAN_UNAVAILABLE, with the reason, if there is none. */
+ * GORDIAN_STATUS_UNAVAILABLE, with the reason, if there is none. */
 gordian_status engine_choose(const struct engine_family *family, const char *name,
                              const void *problem, const struct engine **engine,
                              gordian_error *error);

@@ -38,15 +38,15 @@ const char *gordian_status_text(gordian_status status)
     switch (status) {
     case GORDIAN_OK:
         return "ok";
-    case GORDIAN_END:
+    case GORDIAN_STATUS_END:
         return "end";
-    case GORDIAN_INPUT:
+    case GORDIAN_STATUS_INPUT:
         return "bad input";
-    case GORDIAN_UNAVAILABLE:
+    case GORDIAN_STATUS_UNAVAILABLE:
         return "not available";
-    case GORDIAN_MEMORY:
+    case GORDIAN_STATUS_MEMORY:
         return "out of memory";
-    case GORDIAN_IO:
+    case GORDIAN_STATUS_IO:
         return "input or output failed";
     }
     return "unknown status";

@@ -1,7 +1,7 @@
 /* The one error convention: return a status, fill the caller's gordian_error.
  *
  *     if (units == 0)
- *         return fail(error, GORDIAN_INPUT, "a resource needs at least one unit");
+ *         return fail(error, GORDIAN_STATUS_INPUT, "a resource needs at least one unit");
  */
 #ifndef GORDIAN_BASE_ERROR_H
 #define GORDIAN_BASE_ERROR_H
@@ -16,8 +16,8 @@ gordian_status fail_at(gordian_error *error, gordian_status status, uint64_t lin
 /* Inline so that compilers and analyzers see that it never returns GORDIAN_OK. */
 static inline gordian_status fail_memory(gordian_error *error)
 {
-    fail(error, GORDIAN_MEMORY, "out of memory");
-    return GORDIAN_MEMORY;
+    fail(error, GORDIAN_STATUS_MEMORY, "out of memory");
+    return GORDIAN_STATUS_MEMORY;
 }
 
 #endif

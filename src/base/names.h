@@ -44,8 +44,8 @@ const char *names_text(const struct names *names, uint32_t id);
 
 /* Is this a name: 1 to 255 bytes, no blank, '#', '=' or NUL? Says why not. */
 bool names_valid(const char *name, size_t length, const char **why);
-/* For one to be added: is `name`, unless NULL, a name, and new? GORDIAN_INPUT, and says why, if
- * not. `kind`: what is to have it, "process". */
+/* For one to be added: is `name`, unless NULL, a name, and new? GORDIAN_STATUS_INPUT, and says why,
+ * if not. `kind`: what is to have it, "process". */
 gordian_status names_check(const struct names *names, const char *name, const char *kind,
                            gordian_error *error);
 

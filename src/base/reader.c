@@ -41,7 +41,7 @@ static gordian_status refill(struct reader *reader, gordian_error *error)
 {
     size_t unread = reader->end - reader->start;
     if (unread > READER_LINE_MAX)
-        return fail_at(error, GORDIAN_INPUT, reader->line + 1, READER_LINE_MAX + 1,
+        return fail_at(error, GORDIAN_STATUS_INPUT, reader->line + 1, READER_LINE_MAX + 1,
                        "a line of more than %u bytes", READER_LINE_MAX);
     if (reader->start > 0) {
         memmove(reader->buffer, reader->buffer + reader->start, unread);
@@ -54,9 +54,9 @@ static gordian_status refill(struct reader *reader, gordian_error *error)
     size_t space = reader->room - unread - 1;
     ptrdiff_t count = reader->source.read(reader->source.context, reader->buffer + unread, space);
     if (count < 0)
-        return fail(error, GORDIAN_IO, "reading failed: %s", strerror(errno));
+        return fail(error, GORDIAN_STATUS_IO, "reading failed: %s", strerror(errno));
     if ((size_t)count > space)
-        return fail(error, GORDIAN_IO, "reading failed: the source wrote beyond its buffer");
+        return fail(error, GORDIAN_STATUS_IO, "reading failed: the source wrote beyond its buffer");
     reader->end += (size_t)count;
     reader->at_end = count == 0;
     return GORDIAN_OK;
@@ -75,18 +75,18 @@ static gordian_status find_line(struct reader *reader, char **newline, gordian_e
         looked_at = unread;
         if (reader->at_end) {
             if (unread == 0)
-                return GORDIAN_END;
+                return GORDIAN_STATUS_END;
             *newline = line + unread;
             **newline = '\n';
             reader->end++;
             break;
         }
         gordian_status status = refill(reader, error);
-        if (status)
+        if (status != GORDIAN_OK)
             return status;
     }
     if (*newline - (reader->buffer + reader->start) > (ptrdiff_t)READER_LINE_MAX)
-        return fail_at(error, GORDIAN_INPUT, reader->line + 1, READER_LINE_MAX + 1,
+        return fail_at(error, GORDIAN_STATUS_INPUT, reader->line + 1, READER_LINE_MAX + 1,
                        "a line of more than %u bytes", READER_LINE_MAX);
     return GORDIAN_OK;
 }
@@ -120,7 +120,7 @@ static gordian_status split(struct reader *reader, const char *line, const char 
     const char *rest = (const char *)at;
     const char *nul = rest < newline ? memchr(rest, '\0', (size_t)(newline - rest)) : NULL;
     if (nul)
-        return fail_at(error, GORDIAN_INPUT, reader->line, (uint64_t)(nul - line) + 1,
+        return fail_at(error, GORDIAN_STATUS_INPUT, reader->line, (uint64_t)(nul - line) + 1,
                        "a NUL byte: this is not text");
     return GORDIAN_OK;
 }
@@ -130,13 +130,13 @@ gordian_status reader_next(struct reader *reader, gordian_error *error)
     do {
         char *newline;
         gordian_status status = find_line(reader, &newline, error);
-        if (status)
+        if (status != GORDIAN_OK)
             return status;
         const char *line = reader->buffer + reader->start;
         reader->start = (size_t)(newline + 1 - reader->buffer);
         reader->line++;
         status = split(reader, line, newline, error);
-        if (status)
+        if (status != GORDIAN_OK)
             return status;
     } while (reader->word_count == 0);
     return GORDIAN_OK;

@@ -30,7 +30,7 @@ struct reader {
 gordian_status reader_open(struct reader *reader, const gordian_source *source,
                            const gordian_allocator *memory, gordian_error *error);
 void reader_close(struct reader *reader);
-/* The next line with words; GORDIAN_END after the last. Words stay valid until
+/* The next line with words; GORDIAN_STATUS_END after the last. Words stay valid until
  * the next call. */
 gordian_status reader_next(struct reader *reader, gordian_error *error);
 

@@ -90,7 +90,7 @@ gordian_status team_open(struct team **out, unsigned wanted, const gordian_alloc
     }
     if (team->size == 0) {
         team_close(team);
-        return fail(error, GORDIAN_MEMORY, "no thread could be started");
+        return fail(error, GORDIAN_STATUS_MEMORY, "no thread could be started");
     }
     *out = team;
     return GORDIAN_OK;

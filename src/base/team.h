@@ -9,7 +9,8 @@
 
 struct team;
 
-/* Starts at most `wanted` threads (0: one for every core); at least one, or GORDIAN_MEMORY. */
+/* Starts at most `wanted` threads (0: one for every core); at least one, or GORDIAN_STATUS_MEMORY.
+ */
 gordian_status team_open(struct team **out, unsigned wanted, const gordian_allocator *memory,
                          gordian_error *error);
 void team_close(struct team *team); /* NULL is fine */

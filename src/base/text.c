@@ -19,7 +19,7 @@ static gordian_status refuse_nul(const struct text *text, gordian_error *error)
             start = c + 1;
         }
     }
-    return fail_at(error, GORDIAN_INPUT, line, (uint64_t)(nul - start) + 1, "a NUL byte");
+    return fail_at(error, GORDIAN_STATUS_INPUT, line, (uint64_t)(nul - start) + 1, "a NUL byte");
 }
 
 static gordian_status begin(struct text *text, const char *name, const gordian_allocator *memory,
@@ -61,12 +61,13 @@ gordian_status text_read(struct text *text, const char *name, const gordian_sour
         }
         ptrdiff_t count = source->read(source->context, text->bytes + text->size, CHUNK);
         if (count < 0)
-            status = fail(error, GORDIAN_IO, "reading failed: %s", strerror(errno));
+            status = fail(error, GORDIAN_STATUS_IO, "reading failed: %s", strerror(errno));
         if (count <= 0)
             break;
         text->size += (size_t)count;
         if (text->size > TEXT_MAX)
-            status = fail(error, GORDIAN_INPUT, "the text is longer than %zu bytes", TEXT_MAX);
+            status =
+                fail(error, GORDIAN_STATUS_INPUT, "the text is longer than %zu bytes", TEXT_MAX);
     }
     return end(text, status, error);
 }

@@ -25,7 +25,7 @@ struct text {
     size_t size;
 };
 
-/* Reads all of a source. GORDIAN_INPUT: more than TEXT_MAX bytes, or a NUL byte in it. */
+/* Reads all of a source. GORDIAN_STATUS_INPUT: more than TEXT_MAX bytes, or a NUL byte in it. */
 gordian_status text_read(struct text *text, const char *name, const gordian_source *source,
                          const gordian_allocator *memory, gordian_error *error);
 /* The same from memory; copies. */

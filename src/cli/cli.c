@@ -112,14 +112,14 @@ static int code_of(gordian_status status)
 {
     switch (status) {
     case GORDIAN_OK:
-    case GORDIAN_END:
+    case GORDIAN_STATUS_END:
         return EXIT_NOTHING;
-    case GORDIAN_INPUT:
+    case GORDIAN_STATUS_INPUT:
         return EXIT_MISUSE;
-    case GORDIAN_UNAVAILABLE:
+    case GORDIAN_STATUS_UNAVAILABLE:
         return EXIT_UNAVAILABLE;
-    case GORDIAN_MEMORY:
-    case GORDIAN_IO:
+    case GORDIAN_STATUS_MEMORY:
+    case GORDIAN_STATUS_IO:
         break;
     }
     return EXIT_BROKEN;

@@ -18,7 +18,7 @@ static gordian_status parse_unix(struct address *address, const char *path, gord
     struct sockaddr_un to = {.sun_family = AF_UNIX};
     size_t length = strlen(path);
     if (length == 0 || length >= sizeof to.sun_path)
-        return fail(error, GORDIAN_INPUT, "'%.200s': a socket's path has 1 to %zu bytes",
+        return fail(error, GORDIAN_STATUS_INPUT, "'%.200s': a socket's path has 1 to %zu bytes",
                     address->text, sizeof to.sun_path - 1);
     memcpy(to.sun_path, path, length + 1);
     memcpy(&address->places[0].to, &to, sizeof to);
@@ -55,7 +55,7 @@ static gordian_status parse_host(struct address *address, const char *text, gord
 {
     const char *port;
     if (!split_host(text, address->host, sizeof address->host, &port))
-        return fail(error, GORDIAN_INPUT, "'%.200s': expected %s://HOST:PORT", address->text,
+        return fail(error, GORDIAN_STATUS_INPUT, "'%.200s': expected %s://HOST:PORT", address->text,
                     address->secure ? "tls" : "tcp");
     struct addrinfo hints = {.ai_socktype = SOCK_STREAM}, *list;
     int failure = getaddrinfo(address->host, port, &hints, &list);
@@ -63,7 +63,8 @@ static gordian_status parse_host(struct address *address, const char *text, gord
         return fail_memory(error);
     if (failure)
         return fail(error,
-                    failure == EAI_AGAIN || failure == EAI_SYSTEM ? GORDIAN_IO : GORDIAN_INPUT,
+                    failure == EAI_AGAIN || failure == EAI_SYSTEM ? GORDIAN_STATUS_IO
+                                                                  : GORDIAN_STATUS_INPUT,
                     "'%.200s': %s", address->text,
                     failure == EAI_SYSTEM ? strerror(errno) : gai_strerror(failure));
     for (struct addrinfo *at = list; at && address->count < ADDRESS_PLACES; at = at->ai_next) {
@@ -73,8 +74,9 @@ static gordian_status parse_host(struct address *address, const char *text, gord
         address->places[address->count++].length = at->ai_addrlen;
     }
     freeaddrinfo(list);
-    return address->count ? GORDIAN_OK
-                          : fail(error, GORDIAN_INPUT, "'%.200s': no address", address->text);
+    return address->count
+               ? GORDIAN_OK
+               : fail(error, GORDIAN_STATUS_INPUT, "'%.200s': no address", address->text);
 }
 
 gordian_status address_parse(struct address *address, const char *uri, gordian_error *error)
@@ -87,7 +89,7 @@ gordian_status address_parse(struct address *address, const char *uri, gordian_e
     address->secure = strncmp(uri, tls_prefix, strlen(tls_prefix)) == 0;
     if (address->secure || strncmp(uri, tcp_prefix, strlen(tcp_prefix)) == 0)
         return parse_host(address, uri + strlen(tcp_prefix), error);
-    return fail(error, GORDIAN_INPUT,
+    return fail(error, GORDIAN_STATUS_INPUT,
                 "'%.200s': expected unix:PATH, tcp://HOST:PORT or tls://HOST:PORT", address->text);
 }
 

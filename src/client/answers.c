@@ -7,7 +7,7 @@
 
 static gordian_status broken(gordian_client *client)
 {
-    link_fail(client, GORDIAN_IO, "%.200s: an answer that is not part of the protocol",
+    link_fail(client, GORDIAN_STATUS_IO, "%.200s: an answer that is not part of the protocol",
               client->address.text);
     return GORDIAN_OK; /* link_step tells */
 }
@@ -61,13 +61,13 @@ static void tell_event(gordian_client *client, const struct sent_event *event,
 
 static bool is_request(uint8_t op)
 {
-    return op == GORDIAN_REQUEST || op == GORDIAN_WAIT;
+    return op == GORDIAN_OP_REQUEST || op == GORDIAN_OP_WAIT;
 }
 
-/* Was it turned down: GORDIAN_REFUSED, GORDIAN_DECLINED? */
+/* Was it turned down: GORDIAN_OUTCOME_REFUSED, GORDIAN_VERDICT_REFUSED? */
 static bool is_refused(const struct wire_result *result)
 {
-    return result->outcome == GORDIAN_REFUSED;
+    return result->outcome == GORDIAN_OUTCOME_REFUSED;
 }
 
 static bool does_wait(const gordian_client *client, uint8_t op, const struct wire_result *result)
@@ -76,8 +76,8 @@ static bool does_wait(const gordian_client *client, uint8_t op, const struct wir
         return false;
     if (client->avoids)
         return result->reason & WIRE_WAITS;
-    return result->outcome == GORDIAN_BLOCKED || result->outcome == GORDIAN_DEADLOCK ||
-           result->outcome == GORDIAN_DOOMED;
+    return result->outcome == GORDIAN_OUTCOME_BLOCKED ||
+           result->outcome == GORDIAN_OUTCOME_DEADLOCK || result->outcome == GORDIAN_OUTCOME_DOOMED;
 }
 
 static void note_served(gordian_client *client, uint32_t process)
@@ -91,7 +91,7 @@ static void note_served(gordian_client *client, uint32_t process)
 static void note_end(gordian_client *client, const struct sent_event *event,
                      const struct wire_result *result)
 {
-    if ((event->op == GORDIAN_CANCEL || event->op == GORDIAN_EXIT) && !is_refused(result))
+    if ((event->op == GORDIAN_OP_CANCEL || event->op == GORDIAN_OP_EXIT) && !is_refused(result))
         events_set_waiting(client, event->process, false);
 }
 
@@ -304,7 +304,7 @@ static gordian_status take_done(gordian_client *client, const struct wire_frame 
 /* The frames are ours: one that is malformed on arrival was spoilt on its way. */
 static gordian_status status_of(unsigned code)
 {
-    return code == WIRE_MALFORMED ? GORDIAN_IO : wire_error_status(code);
+    return code == WIRE_MALFORMED ? GORDIAN_STATUS_IO : wire_error_status(code);
 }
 
 /* Some say only that this is not the moment: connecting again may help. */
@@ -354,7 +354,7 @@ static gordian_status take_welcome(gordian_client *client, const struct wire_fra
         return broken(client);
     bool resumed = client->has_session;
     if (resumed && memcmp(client->session, welcome.session, sizeof client->session) != 0) {
-        link_fail(client, GORDIAN_UNAVAILABLE, "the session has ended");
+        link_fail(client, GORDIAN_STATUS_UNAVAILABLE, "the session has ended");
         return GORDIAN_OK;
     }
     memcpy(client->session, welcome.session, sizeof client->session);
@@ -367,7 +367,8 @@ static gordian_status take_welcome(gordian_client *client, const struct wire_fra
         client->last_applied = welcome.last;
         client->next_number = client->first_number = welcome.last + 1;
     } else if (welcome.last + 1 < client->first_number) {
-        link_fail(client, GORDIAN_IO, "the service has lost events that it had acknowledged");
+        link_fail(client, GORDIAN_STATUS_IO,
+                  "the service has lost events that it had acknowledged");
         return GORDIAN_OK;
     }
     client->greetings--;

@@ -6,7 +6,7 @@
 gordian_status call_allowed(const gordian_client *client, gordian_error *error)
 {
     if (client->calling)
-        return fail(error, GORDIAN_INPUT, "not from within a callback");
+        return fail(error, GORDIAN_STATUS_INPUT, "not from within a callback");
     if (client->state != LINK_FAILED)
         return GORDIAN_OK;
     if (error)
@@ -52,9 +52,9 @@ static gordian_status finish(gordian_client *client, struct call *call, gordian_
     if (call->done)
         return call->status;
     forget_call(client, call);
-    return status == GORDIAN_END
-               ? fail(error, GORDIAN_IO, "no answer within %u ms", (unsigned)client->timeout_ms)
-               : status;
+    return status == GORDIAN_STATUS_END ? fail(error, GORDIAN_STATUS_IO, "no answer within %u ms",
+                                               (unsigned)client->timeout_ms)
+                                        : status;
 }
 
 /* Sends a command that `put` writes, and waits for its answer in `call`. */
@@ -68,7 +68,7 @@ static gordian_status perform(gordian_client *client, uint8_t kind, struct call 
     call->error = error;
     size_t size = put(NULL, 0, what);
     if (size > client->frame_max + 4)
-        return fail(error, GORDIAN_INPUT, "that is larger than the service takes");
+        return fail(error, GORDIAN_STATUS_INPUT, "that is larger than the service takes");
     void *to = call_reserve(client, size);
     if (!to)
         return fail_memory(error);
@@ -84,8 +84,9 @@ static gordian_status perform_alone(gordian_client *client, uint8_t kind,
 {
     struct call call = {0};
     gordian_status status = gordian_client_drain(client, client->timeout_ms, error);
-    if (status == GORDIAN_END)
-        return fail(error, GORDIAN_IO, "no answer within %u ms", (unsigned)client->timeout_ms);
+    if (status == GORDIAN_STATUS_END)
+        return fail(error, GORDIAN_STATUS_IO, "no answer within %u ms",
+                    (unsigned)client->timeout_ms);
     return status == GORDIAN_OK ? perform(client, kind, &call, put, what, error) : status;
 }
 
@@ -115,7 +116,7 @@ static size_t put_open(void *to, size_t room, const void *what)
 static gordian_status check_name(const char *name, gordian_error *error)
 {
     if (!name || !*name || strlen(name) > GORDIAN_NAME_MAX)
-        return fail(error, GORDIAN_INPUT, "a name has 1 to %d bytes", GORDIAN_NAME_MAX);
+        return fail(error, GORDIAN_STATUS_INPUT, "a name has 1 to %d bytes", GORDIAN_NAME_MAX);
     return GORDIAN_OK;
 }
 
@@ -147,7 +148,7 @@ gordian_status gordian_client_use(gordian_client *client, const char *name, gord
         return status;
     char *copy = copy_name(client, name, error);
     if (!copy)
-        return GORDIAN_MEMORY;
+        return GORDIAN_STATUS_MEMORY;
     status = perform(client, WIRE_USE, &call, put_named, &named, error);
     return now_using(client, status, copy);
 }
@@ -161,12 +162,13 @@ gordian_status gordian_client_open_system(gordian_client *client, const char *na
         .name = text_of(name), .kind = (uint8_t)kind, .options = text_of(options)};
     gordian_status status = check_name(name, error);
     if (status == GORDIAN_OK && open.options.length > WIRE_OPTIONS_MAX)
-        status = fail(error, GORDIAN_INPUT, "options have at most %d bytes", WIRE_OPTIONS_MAX);
+        status =
+            fail(error, GORDIAN_STATUS_INPUT, "options have at most %d bytes", WIRE_OPTIONS_MAX);
     if (status != GORDIAN_OK)
         return status;
     char *copy = copy_name(client, name, error);
     if (!copy)
-        return GORDIAN_MEMORY;
+        return GORDIAN_STATUS_MEMORY;
     status = perform(client, WIRE_OPEN, &call, put_open, &open, error);
     return now_using(client, status, copy);
 }
@@ -198,7 +200,8 @@ static gordian_status translate(struct wire_declaration *to, const gordian_decla
 {
     gordian_status status = check_name(from->name, error);
     if (status == GORDIAN_OK && from->claim_count > UINT16_MAX)
-        status = fail(error, GORDIAN_INPUT, "a process claims at most %u resources", UINT16_MAX);
+        status =
+            fail(error, GORDIAN_STATUS_INPUT, "a process claims at most %u resources", UINT16_MAX);
     if (status == GORDIAN_OK)
         *to = (struct wire_declaration){
             .what = from->is_resource ? WIRE_RESOURCE : WIRE_PROCESS,
@@ -255,7 +258,7 @@ static gordian_status declare_one(gordian_client *client, const gordian_declarat
     uint32_t mine = GORDIAN_NONE;
     gordian_status status = gordian_client_declare(client, declaration, 1, &mine, error);
     if (status == GORDIAN_OK && mine == GORDIAN_NONE)
-        return fail(error, GORDIAN_INPUT, "the service refuses %s '%.100s'",
+        return fail(error, GORDIAN_STATUS_INPUT, "the service refuses %s '%.100s'",
                     declaration->is_resource ? "resource" : "process", declaration->name);
     if (status == GORDIAN_OK && id)
         *id = mine;
@@ -320,7 +323,7 @@ gordian_status gordian_client_subscribe(gordian_client *client, unsigned mask, g
     struct call call = {0};
     uint8_t wanted = (uint8_t)mask;
     if (mask > 15)
-        return fail(error, GORDIAN_INPUT, "no such subscription");
+        return fail(error, GORDIAN_STATUS_INPUT, "no such subscription");
     gordian_status status = perform(client, WIRE_SUBSCRIBE, &call, put_mask, &wanted, error);
     if (status == GORDIAN_OK)
         client->mask = wanted;
@@ -338,7 +341,7 @@ gordian_status gordian_client_what_if(gordian_client *client, const gordian_even
     struct call call = {0};
     gordian_status status = perform(client, WIRE_ASK, &call, put_ask, request, error);
     if (status == GORDIAN_OK && reply) {
-        bool refused = call.asked.outcome == GORDIAN_REFUSED;
+        bool refused = call.asked.outcome == GORDIAN_OUTCOME_REFUSED;
         *reply = (gordian_reply){
             .outcome = call.asked.outcome,
             .refusal = refused ? call.asked.reason : call.asked.reason & (uint8_t)~WIRE_WAITS,

@@ -17,7 +17,7 @@ gordian_status channel_prepare(struct secure **out, const struct address *addres
         return secure_open(out, address->host, wishes, memory, error);
     bool wished = wishes->ca || wishes->name || wishes->certificate || wishes->key;
     return wished && *address->host
-               ? fail(error, GORDIAN_INPUT,
+               ? fail(error, GORDIAN_STATUS_INPUT,
                       "%.200s would go in the clear: what is said about TLS needs tls://HOST:PORT",
                       address->text)
                : GORDIAN_OK;
@@ -89,7 +89,7 @@ bool channel_has_more(const struct channel *channel)
 const char *channel_why(const struct channel *channel, int failure, gordian_status *status)
 {
     const gordian_error *trouble = channel->secure ? secure_trouble(channel->secure) : NULL;
-    *status = trouble ? trouble->status : GORDIAN_IO;
+    *status = trouble ? trouble->status : GORDIAN_STATUS_IO;
     return trouble ? trouble->message : strerror(failure);
 }
 

@@ -14,7 +14,8 @@ struct channel {
 };
 
 /* What channels to this address need: *out is NULL where bytes go as they are. Whoever speaks of
- * TLS does not mean to go over a network without: GORDIAN_INPUT; a Unix socket needs none. */
+ * TLS does not mean to go over a network without: GORDIAN_STATUS_INPUT; a Unix socket needs none.
+ */
 gordian_status channel_prepare(struct secure **out, const struct address *address,
                                const struct secure_wishes *wishes, const gordian_allocator *memory,
                                gordian_error *error);
@@ -41,8 +42,8 @@ short channel_events(const struct channel *channel, bool writes);
 /* Read again at once: something has come that polling does not show. */
 bool channel_has_more(const struct channel *channel);
 
-/* After a failure: what it was, for people, good until the channel is closed. *status: GORDIAN_IO
- * may pass, anything else will not. */
+/* After a failure: what it was, for people, good until the channel is closed. *status:
+ * GORDIAN_STATUS_IO may pass, anything else will not. */
 const char *channel_why(const struct channel *channel, int failure, gordian_status *status);
 
 /* Is this how somebody answers in the clear who expects TLS? */

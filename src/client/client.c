@@ -86,11 +86,13 @@ static gordian_status check_options(const gordian_client_options *options, gordi
 {
     const char *system = options->system;
     if (options->token && strlen(options->token) > UINT16_MAX)
-        return fail(error, GORDIAN_INPUT, "a token has at most %u bytes", UINT16_MAX);
+        return fail(error, GORDIAN_STATUS_INPUT, "a token has at most %u bytes", UINT16_MAX);
     if (options->name && strlen(options->name) > UINT16_MAX)
-        return fail(error, GORDIAN_INPUT, "a client's name has at most %u bytes", UINT16_MAX);
+        return fail(error, GORDIAN_STATUS_INPUT, "a client's name has at most %u bytes",
+                    UINT16_MAX);
     if (system && (!*system || strlen(system) > GORDIAN_NAME_MAX))
-        return fail(error, GORDIAN_INPUT, "a system's name has 1 to %d bytes", GORDIAN_NAME_MAX);
+        return fail(error, GORDIAN_STATUS_INPUT, "a system's name has 1 to %d bytes",
+                    GORDIAN_NAME_MAX);
     return GORDIAN_OK;
 }
 
@@ -104,8 +106,9 @@ static gordian_status connect_first(gordian_client *client, gordian_error *error
         status = link_wait(client, until, error);
     if (client->state == LINK_UP)
         return GORDIAN_OK;
-    if (status == GORDIAN_END)
-        return fail(error, GORDIAN_IO, "%.200s: no answer%s within %u ms", client->address.text,
+    if (status == GORDIAN_STATUS_END)
+        return fail(error, GORDIAN_STATUS_IO, "%.200s: no answer%s within %u ms",
+                    client->address.text,
                     client->state == LINK_SHAKING ? " to the TLS handshake" : "",
                     (unsigned)client->timeout_ms);
     return status;
@@ -169,7 +172,7 @@ void gordian_client_leave(gordian_client *client)
     if (!client)
         return;
     silence(client);
-    link_fail(client, GORDIAN_END, "closed");
+    link_fail(client, GORDIAN_STATUS_END, "closed");
     free_client(client);
 }
 

@@ -131,10 +131,11 @@ struct gordian_client {
 
 /* Starts connecting; what becomes of it shows in `state`. */
 void link_start(gordian_client *client);
-/* Does what can be done without waiting. GORDIAN_MEMORY: try again; anything else is final. */
+/* Does what can be done without waiting. GORDIAN_STATUS_MEMORY: try again; anything else is final.
+ */
 gordian_status link_step(gordian_client *client, gordian_error *error);
 /* Waits until there is something to do, or `until` (ns; UINT64_MAX: no limit), and does it.
- * GORDIAN_END: the time is up. */
+ * GORDIAN_STATUS_END: the time is up. */
 gordian_status link_wait(gordian_client *client, uint64_t until, gordian_error *error);
 /* The connection is of no use any more: connects again if the session allows it. */
 void link_break(gordian_client *client, const char *why);
@@ -150,7 +151,8 @@ uint64_t link_deadline(uint32_t timeout_ms);
 
 /* ---- answers.c */
 
-/* Takes one frame; GORDIAN_MEMORY: nothing was done, give it again. Anything but OK: final. */
+/* Takes one frame; GORDIAN_STATUS_MEMORY: nothing was done, give it again. Anything but OK: final.
+ */
 gordian_status answer_take(gordian_client *client, const struct wire_frame *frame,
                            gordian_error *error);
 /* Tells everybody that there will be no answer any more. */

@@ -89,9 +89,9 @@ static gordian_status check_event(const gordian_client *client, const gordian_ev
                                   size_t size, gordian_error *error)
 {
     if (event->wants && event->want_count > UINT16_MAX)
-        return fail(error, GORDIAN_INPUT, "an event names at most %u resources", UINT16_MAX);
+        return fail(error, GORDIAN_STATUS_INPUT, "an event names at most %u resources", UINT16_MAX);
     if (FRAME_HEAD + size > client->frame_max)
-        return fail(error, GORDIAN_INPUT, "the event is larger than the service takes");
+        return fail(error, GORDIAN_STATUS_INPUT, "the event is larger than the service takes");
     if (client->state != LINK_FAILED)
         return GORDIAN_OK;
     if (error)
@@ -129,7 +129,7 @@ gordian_status gordian_client_send(gordian_client *client, const gordian_event *
                                    gordian_error *error)
 {
     gordian_event copy = *given, *event = &copy;
-    if (event->op != GORDIAN_RELEASE)
+    if (event->op != GORDIAN_OP_RELEASE)
         event->to = GORDIAN_NONE; /* only a release has an heir */
     size_t size = wire_event_size(event);
     gordian_status status = check_event(client, event, size, error);
@@ -178,7 +178,7 @@ gordian_status gordian_client_drain(gordian_client *client, uint32_t timeout_ms,
     gordian_status status = gordian_client_flush(client, error);
     while (status == GORDIAN_OK && unanswered(client) > 0)
         status = link_wait(client, until, error);
-    return status == GORDIAN_END && unanswered(client) == 0 ? GORDIAN_OK : status;
+    return status == GORDIAN_STATUS_END && unanswered(client) == 0 ? GORDIAN_OK : status;
 }
 
 /* ------------------------------------------------------------------ one by one */
@@ -219,10 +219,10 @@ static bool covers(const gordian_process_state *state, const gordian_want *wants
     return true;
 }
 
-/* GORDIAN_EXITED, as a system of this kind says it. */
+/* GORDIAN_OUTCOME_EXITED, as a system of this kind says it. */
 static uint8_t ended(const gordian_client *client)
 {
-    return client->avoids ? (uint8_t)GORDIAN_LEFT : (uint8_t)GORDIAN_EXITED;
+    return client->avoids ? (uint8_t)GORDIAN_VERDICT_EXITED : (uint8_t)GORDIAN_OUTCOME_EXITED;
 }
 
 /* An event's answer was lost: what does the state say of it? */
@@ -234,20 +234,21 @@ static gordian_status ask_outcome(gordian_client *client, const gordian_event *e
     gordian_status status = gordian_client_state(client, event->process, &state, error);
     if (status != GORDIAN_OK)
         return status;
-    if (event->op == GORDIAN_CANCEL && !state.waiting)
-        reply->outcome = client->avoids ? (uint8_t)GORDIAN_WITHDRAWN : (uint8_t)GORDIAN_CANCELLED;
-    if (event->op == GORDIAN_EXIT)
+    if (event->op == GORDIAN_OP_CANCEL && !state.waiting)
+        reply->outcome = client->avoids ? (uint8_t)GORDIAN_VERDICT_CANCELLED
+                                        : (uint8_t)GORDIAN_OUTCOME_CANCELLED;
+    if (event->op == GORDIAN_OP_EXIT)
         reply->outcome = ended(client);
-    if (event->op != GORDIAN_REQUEST && event->op != GORDIAN_WAIT)
+    if (event->op != GORDIAN_OP_REQUEST && event->op != GORDIAN_OP_WAIT)
         return GORDIAN_OK;
     reply->waits = state.waiting;
     if (state.waiting) /* of a system that avoids: unavailable, though it may be unsafe */
-        reply->outcome = client->avoids     ? GORDIAN_SHORTAGE
-                         : state.deadlocked ? GORDIAN_DEADLOCK
-                                            : GORDIAN_BLOCKED;
+        reply->outcome = client->avoids     ? GORDIAN_VERDICT_UNAVAILABLE
+                         : state.deadlocked ? GORDIAN_OUTCOME_DEADLOCK
+                                            : GORDIAN_OUTCOME_BLOCKED;
     else if (event->wants ? covers(&state, event->wants, event->want_count)
                           : covers(&state, &one, 1))
-        reply->outcome = GORDIAN_GRANTED;
+        reply->outcome = GORDIAN_OUTCOME_GRANTED;
     return GORDIAN_OK;
 }
 
@@ -267,8 +268,9 @@ gordian_status gordian_client_event(gordian_client *client, const gordian_event 
         status = link_wait(client, until, error);
     if (!call.done) {
         forget_call(client, &call);
-        return status == GORDIAN_END
-                   ? fail(error, GORDIAN_IO, "no answer within %u ms", (unsigned)client->timeout_ms)
+        return status == GORDIAN_STATUS_END
+                   ? fail(error, GORDIAN_STATUS_IO, "no answer within %u ms",
+                          (unsigned)client->timeout_ms)
                    : status;
     }
     if (mine.status != GORDIAN_OK)
@@ -292,25 +294,25 @@ static gordian_status plain_event(gordian_client *client, gordian_op op, uint32_
 gordian_status gordian_client_request(gordian_client *client, uint32_t process, uint32_t resource,
                                       uint64_t units, gordian_reply *reply, gordian_error *error)
 {
-    return plain_event(client, GORDIAN_REQUEST, process, resource, units, reply, error);
+    return plain_event(client, GORDIAN_OP_REQUEST, process, resource, units, reply, error);
 }
 
 gordian_status gordian_client_release(gordian_client *client, uint32_t process, uint32_t resource,
                                       uint64_t units, gordian_reply *reply, gordian_error *error)
 {
-    return plain_event(client, GORDIAN_RELEASE, process, resource, units, reply, error);
+    return plain_event(client, GORDIAN_OP_RELEASE, process, resource, units, reply, error);
 }
 
 gordian_status gordian_client_cancel(gordian_client *client, uint32_t process, gordian_reply *reply,
                                      gordian_error *error)
 {
-    return plain_event(client, GORDIAN_CANCEL, process, GORDIAN_NONE, 0, reply, error);
+    return plain_event(client, GORDIAN_OP_CANCEL, process, GORDIAN_NONE, 0, reply, error);
 }
 
 gordian_status gordian_client_exit(gordian_client *client, uint32_t process, gordian_reply *reply,
                                    gordian_error *error)
 {
-    return plain_event(client, GORDIAN_EXIT, process, GORDIAN_NONE, 0, reply, error);
+    return plain_event(client, GORDIAN_OP_EXIT, process, GORDIAN_NONE, 0, reply, error);
 }
 
 /* ------------------------------------------------------------------ waiting for a grant */
@@ -331,11 +333,12 @@ gordian_status gordian_client_wait_granted(gordian_client *client, uint32_t proc
             continue;
         }
         status = link_wait(client, until < ask_at ? until : ask_at, error);
-        if (status == GORDIAN_END && clock_ns() < until)
+        if (status == GORDIAN_STATUS_END && clock_ns() < until)
             status = GORDIAN_OK;
     }
     client->watched = GORDIAN_NONE;
-    return status == GORDIAN_END && !events_is_waiting(client, process) ? GORDIAN_OK : status;
+    return status == GORDIAN_STATUS_END && !events_is_waiting(client, process) ? GORDIAN_OK
+                                                                               : status;
 }
 
 /* It waits no more: because it has what it wanted, or because it was ended. */
@@ -345,13 +348,14 @@ static gordian_status judge_end(gordian_client *client, uint32_t process, const 
     gordian_process_state state;
     reply->waits = false;
     if (client->watched_granted) {
-        reply->outcome = GORDIAN_GRANTED;
+        reply->outcome = GORDIAN_OUTCOME_GRANTED;
         return GORDIAN_OK;
     }
     gordian_status status = gordian_client_state(client, process, &state, error);
     if (status == GORDIAN_OK)
-        reply->outcome =
-            state.known && covers(&state, wants, count) ? (uint8_t)GORDIAN_GRANTED : ended(client);
+        reply->outcome = state.known && covers(&state, wants, count)
+                             ? (uint8_t)GORDIAN_OUTCOME_GRANTED
+                             : ended(client);
     return status;
 }
 
@@ -363,7 +367,7 @@ static gordian_status give_up(gordian_client *client, uint32_t process, const go
     gordian_status status = gordian_client_cancel(client, process, &cancel, error);
     if (status != GORDIAN_OK)
         return status;
-    if (cancel.outcome == GORDIAN_REFUSED)
+    if (cancel.outcome == GORDIAN_OUTCOME_REFUSED)
         return judge_end(client, process, wants, count, reply, error);
     reply->waits = false;
     return GORDIAN_OK;
@@ -374,7 +378,7 @@ gordian_status gordian_client_acquire(gordian_client *client, uint32_t process,
                                       gordian_reply *reply, gordian_error *error)
 {
     uint64_t until = link_deadline(timeout_ms);
-    gordian_event event = {.op = GORDIAN_REQUEST,
+    gordian_event event = {.op = GORDIAN_OP_REQUEST,
                            .process = process,
                            .resource = GORDIAN_NONE,
                            .to = GORDIAN_NONE,
@@ -384,14 +388,14 @@ gordian_status gordian_client_acquire(gordian_client *client, uint32_t process,
     gordian_status status = gordian_client_event(client, &event, &mine, error);
     if (status == GORDIAN_OK && mine.waits) {
         client->watched_granted = false;
-        bool hopeless = !client->avoids && mine.outcome != GORDIAN_BLOCKED;
+        bool hopeless = !client->avoids && mine.outcome != GORDIAN_OUTCOME_BLOCKED;
         uint64_t now = clock_ns();
         uint32_t left = until == UINT64_MAX ? GORDIAN_FOREVER
                         : until > now       ? (uint32_t)((until - now + 999999u) / 1000000u)
                                             : 0;
         if (!hopeless)
             status = gordian_client_wait_granted(client, process, left, error);
-        if (status == GORDIAN_END || (status == GORDIAN_OK && hopeless))
+        if (status == GORDIAN_STATUS_END || (status == GORDIAN_OK && hopeless))
             status = give_up(client, process, wants, count, &mine, error);
         else if (status == GORDIAN_OK)
             status = judge_end(client, process, wants, count, &mine, error);

@@ -72,7 +72,7 @@ void link_break(gordian_client *client, const char *why)
     if (was_up)
         client->down_since = clock_ns();
     if (!may_resume(client)) {
-        link_fail(client, GORDIAN_IO, "%.130s: %.260s", client->address.text, why);
+        link_fail(client, GORDIAN_STATUS_IO, "%.130s: %.260s", client->address.text, why);
         return;
     }
     client->state = LINK_DOWN;
@@ -92,7 +92,7 @@ static void lose(gordian_client *client, int failure)
     char why[300];
     gordian_status status;
     snprintf(why, sizeof why, "%s", channel_why(&client->channel, failure, &status));
-    if (status == GORDIAN_IO)
+    if (status == GORDIAN_STATUS_IO)
         link_break(client, why);
     else
         link_fail(client, status, "%.130s: %.260s", client->address.text, why);
@@ -138,7 +138,7 @@ static void end_rewinding(gordian_client *client, uint64_t now)
         client->rewinding = false;
         client->rewinding_since = 0;
         client->next_number = client->first_number;
-        answers_give_up(client, GORDIAN_IO, "the service could not take the event");
+        answers_give_up(client, GORDIAN_STATUS_IO, "the service could not take the event");
         return;
     }
     if (now < client->retry_at)
@@ -233,7 +233,7 @@ void link_start(gordian_client *client)
     }
     client->heard_at = clock_ns();
     if (!channel_open(&client->channel, fd, client->secure) || !greet(client)) {
-        link_break(client, gordian_status_text(GORDIAN_MEMORY));
+        link_break(client, gordian_status_text(GORDIAN_STATUS_MEMORY));
         return;
     }
     client->state = LINK_CONNECTING;
@@ -318,10 +318,10 @@ static void write_out(gordian_client *client)
 static void not_understood(gordian_client *client)
 {
     if (channel_is_alert(fifo_front(&client->in), fifo_count(&client->in)))
-        link_fail(client, GORDIAN_IO, "%.200s speaks TLS: use tls:// instead of tcp://",
+        link_fail(client, GORDIAN_STATUS_IO, "%.200s speaks TLS: use tls:// instead of tcp://",
                   client->address.text);
     else
-        link_fail(client, GORDIAN_IO, "%.200s does not speak Gordian's protocol",
+        link_fail(client, GORDIAN_STATUS_IO, "%.200s does not speak Gordian's protocol",
                   client->address.text);
 }
 
@@ -502,9 +502,9 @@ gordian_status link_wait(gordian_client *client, uint64_t until, gordian_error *
                             .events = gordian_client_events(client)};
     int timeout = gordian_client_timeout(client) == 0 ? 0 : ms_until(next < until ? next : until);
     if (poll(&wanted, wanted.fd >= 0, timeout) < 0 && errno != EINTR)
-        return fail(error, GORDIAN_IO, "cannot wait: %s", strerror(errno));
+        return fail(error, GORDIAN_STATUS_IO, "cannot wait: %s", strerror(errno));
     gordian_status status = link_step(client, error);
-    return status == GORDIAN_OK && clock_ns() >= until ? GORDIAN_END : status;
+    return status == GORDIAN_OK && clock_ns() >= until ? GORDIAN_STATUS_END : status;
 }
 
 /* ------------------------------------------------------------------ for the caller's loop */

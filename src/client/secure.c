@@ -82,8 +82,9 @@ static gordian_status complain(const char *what, const char *path, gordian_error
 {
     unsigned long code = ERR_peek_last_error();
     const char *text = code ? ERR_reason_error_string(code) : NULL;
-    gordian_status status = fail(error, GORDIAN_INPUT, "cannot use the %s in '%.150s': %.150s",
-                                 what, path, text ? text : "not in the form PEM");
+    gordian_status status =
+        fail(error, GORDIAN_STATUS_INPUT, "cannot use the %s in '%.150s': %.150s", what, path,
+             text ? text : "not in the form PEM");
     ERR_clear_error();
     return status;
 }
@@ -92,7 +93,7 @@ static gordian_status check_file(const char *what, const char *path, gordian_err
 {
     return access(path, R_OK) == 0
                ? GORDIAN_OK
-               : fail(error, GORDIAN_INPUT, "cannot read the %s in '%.150s': %s", what, path,
+               : fail(error, GORDIAN_STATUS_INPUT, "cannot read the %s in '%.150s': %s", what, path,
                       strerror(errno));
 }
 
@@ -102,7 +103,7 @@ static gordian_status trust(SSL_CTX *context, const char *path, gordian_error *e
     if (!path && SSL_CTX_set_default_verify_paths(context) == 1)
         return GORDIAN_OK;
     if (!path)
-        return fail(error, GORDIAN_INPUT,
+        return fail(error, GORDIAN_STATUS_INPUT,
                     "there is no store of authorities here: name a file "
                     "with certificates (--tls-ca)");
     gordian_status status = check_file(what, path, error);
@@ -125,10 +126,10 @@ static gordian_status check_key_file(const char *path, gordian_error *error)
 {
     struct stat about;
     if (stat(path, &about) != 0)
-        return fail(error, GORDIAN_INPUT, "cannot read the key in '%.150s': %s", path,
+        return fail(error, GORDIAN_STATUS_INPUT, "cannot read the key in '%.150s': %s", path,
                     strerror(errno));
     if (about.st_mode & 027)
-        return fail(error, GORDIAN_INPUT,
+        return fail(error, GORDIAN_STATUS_INPUT,
                     "will not take the key from '%.150s': others can read or change it: chmod 600",
                     path);
     return GORDIAN_OK;
@@ -180,7 +181,7 @@ static gordian_status take_name(struct secure *secure, const char *name, gordian
     unsigned char address[16];
     size_t length = strlen(name);
     if (length == 0 || length >= sizeof secure->name)
-        return fail(error, GORDIAN_INPUT, "the service's name has 1 to %zu bytes",
+        return fail(error, GORDIAN_STATUS_INPUT, "the service's name has 1 to %zu bytes",
                     sizeof secure->name - 1);
     memcpy(secure->name, name, length + 1);
     if (strchr(secure->name, ':'))
@@ -198,7 +199,7 @@ gordian_status secure_open(struct secure **out, const char *host,
 {
     *out = NULL;
     if (!wishes->certificate != !wishes->key)
-        return fail(error, GORDIAN_INPUT, "a client's certificate and its key go together");
+        return fail(error, GORDIAN_STATUS_INPUT, "a client's certificate and its key go together");
     struct secure *secure = memory_zeroed(memory, sizeof *secure);
     if (!secure)
         return fail_memory(error);

@@ -27,8 +27,8 @@ struct secure_wishes {
 };
 
 /* `host`: what the certificate must be for, unless the wishes have another name. Reads the files:
- * GORDIAN_INPUT where one is of no use, GORDIAN_UNAVAILABLE without OpenSSL. The allocator must
- * outlive it. On failure *out is NULL. */
+ * GORDIAN_STATUS_INPUT where one is of no use, GORDIAN_STATUS_UNAVAILABLE without OpenSSL. The
+ * allocator must outlive it. On failure *out is NULL. */
 gordian_status secure_open(struct secure **out, const char *host,
                            const struct secure_wishes *wishes, const gordian_allocator *memory,
                            gordian_error *error);

@@ -12,7 +12,7 @@ gordian_status secure_open(struct secure **out, const char *host,
     (void)wishes;
     (void)memory;
     *out = NULL;
-    return fail(error, GORDIAN_UNAVAILABLE,
+    return fail(error, GORDIAN_STATUS_UNAVAILABLE,
                 "tls:// needs OpenSSL, and this libgordian was built without it: build it with "
                 "-Dtls=enabled");
 }

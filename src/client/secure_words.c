@@ -60,12 +60,12 @@ static void explain_name(struct secure_link *link, const X509 *certificate)
     char names[120];
     list_names(certificate, names, sizeof names);
     if (names[0])
-        fail(&link->trouble, GORDIAN_INPUT,
+        fail(&link->trouble, GORDIAN_STATUS_INPUT,
              "the service's certificate is for %s, not for %.100s: connect by a name it is for, or "
              "say which one to expect (--tls-name)",
              names, link->secure->name);
     else
-        fail(&link->trouble, GORDIAN_INPUT,
+        fail(&link->trouble, GORDIAN_STATUS_INPUT,
              "the service's certificate is for no host at all: it needs a subjectAltName with "
              "%.100s",
              link->secure->name);
@@ -83,13 +83,13 @@ static void explain_certificate(struct secure_link *link, int why, int depth,
         return;
     case X509_V_ERR_CERT_HAS_EXPIRED:
         write_time(X509_get0_notAfter(certificate), when, sizeof when);
-        fail(&link->trouble, GORDIAN_INPUT,
+        fail(&link->trouble, GORDIAN_STATUS_INPUT,
              "%s ended on %s: renew it there, if this machine's clock is right", whose, when);
         return;
     case X509_V_ERR_CERT_NOT_YET_VALID:
         write_time(X509_get0_notBefore(certificate), when, sizeof when);
-        fail(&link->trouble, GORDIAN_INPUT, "%s begins on %s: set this machine's clock right",
-             whose, when);
+        fail(&link->trouble, GORDIAN_STATUS_INPUT,
+             "%s begins on %s: set this machine's clock right", whose, when);
         return;
     case X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT:
     case X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN:
@@ -97,13 +97,13 @@ static void explain_certificate(struct secure_link *link, int why, int depth,
     case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY:
     case X509_V_ERR_UNABLE_TO_VERIFY_LEAF_SIGNATURE:
     case X509_V_ERR_CERT_UNTRUSTED:
-        fail(&link->trouble, GORDIAN_INPUT,
+        fail(&link->trouble, GORDIAN_STATUS_INPUT,
              "nobody trusted here vouches for the service's certificate (%s): name the "
              "authority's certificate (--tls-ca)",
              X509_verify_cert_error_string(why));
         return;
     default:
-        fail(&link->trouble, GORDIAN_INPUT, "%s is not accepted: %s", whose,
+        fail(&link->trouble, GORDIAN_STATUS_INPUT, "%s is not accepted: %s", whose,
              X509_verify_cert_error_string(why));
     }
 }
@@ -127,7 +127,7 @@ int secure_judge(int fine, X509_STORE_CTX *store)
 
 static void explain_silence(struct secure_link *link)
 {
-    fail(&link->trouble, GORDIAN_IO,
+    fail(&link->trouble, GORDIAN_STATUS_IO,
          "it hung up during the TLS handshake%s%s: is it 'gordian serve' with --tls-cert?",
          link->failure ? ": " : "", link->failure ? strerror(link->failure) : "");
 }
@@ -142,21 +142,21 @@ static void explain_code(struct secure_link *link, int reason, const char *text)
     case SSL_R_UNEXPECTED_MESSAGE:
     case SSL_R_UNKNOWN_PROTOCOL:
     case SSL_R_RECORD_LENGTH_MISMATCH:
-        fail(&link->trouble, GORDIAN_IO,
+        fail(&link->trouble, GORDIAN_STATUS_IO,
              "no TLS is spoken there: is it the right port, of a service with --tls-cert? "
              "(tcp:// is for one without)");
         return;
     case SSL_R_UNSUPPORTED_PROTOCOL:
     case SSL_R_TLSV1_ALERT_PROTOCOL_VERSION:
     case SSL_R_VERSION_TOO_LOW:
-        fail(&link->trouble, GORDIAN_INPUT, "it does not speak TLS 1.2 or newer (%s)", text);
+        fail(&link->trouble, GORDIAN_STATUS_INPUT, "it does not speak TLS 1.2 or newer (%s)", text);
         return;
     case SSL_R_TLSV13_ALERT_CERTIFICATE_REQUIRED:
-        fail(&link->trouble, GORDIAN_INPUT,
+        fail(&link->trouble, GORDIAN_STATUS_INPUT,
              "the service wants a certificate from us: give one (--tls-cert, --tls-key)");
         return;
     case SSL_R_SSLV3_ALERT_HANDSHAKE_FAILURE:
-        fail(&link->trouble, GORDIAN_INPUT, "the service declines the handshake%s",
+        fail(&link->trouble, GORDIAN_STATUS_INPUT, "the service declines the handshake%s",
              link->secure->has_certificate
                  ? ": is our certificate one it asks for (--tls-clients of 'gordian serve')?"
                  : ": perhaps it wants a certificate from us (--tls-cert, --tls-key)");
@@ -169,13 +169,13 @@ static void explain_code(struct secure_link *link, int reason, const char *text)
     case SSL_R_SSLV3_ALERT_CERTIFICATE_REVOKED:
     case SSL_R_SSLV3_ALERT_CERTIFICATE_EXPIRED:
     case SSL_R_SSLV3_ALERT_CERTIFICATE_UNKNOWN:
-        fail(&link->trouble, GORDIAN_INPUT,
+        fail(&link->trouble, GORDIAN_STATUS_INPUT,
              "the service does not accept our certificate (%s): give one it asks for "
              "(--tls-cert, --tls-key)",
              text);
         return;
     default:
-        fail(&link->trouble, GORDIAN_IO, "TLS failed: %s", text);
+        fail(&link->trouble, GORDIAN_STATUS_IO, "TLS failed: %s", text);
     }
 }
 

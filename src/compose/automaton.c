@@ -118,10 +118,10 @@ gordian_status automaton_transition(struct automaton *automaton, uint32_t from, 
     if (guard == GUARD_NONE)
         return fail_memory(error);
     if (fires_nothing(fires, words))
-        return fail(error, GORDIAN_INPUT, "a transition must fire at least one port");
+        return fail(error, GORDIAN_STATUS_INPUT, "a transition must fire at least one port");
     uint32_t stray = guard_stray_port(&automaton->guards, guard, fires);
     if (stray != GUARD_NONE)
-        return fail(error, GORDIAN_INPUT,
+        return fail(error, GORDIAN_STATUS_INPUT,
                     "the guard asks for the datum at '%s', which does not fire",
                     automaton->ports[stray].name);
     size_t count = automaton->transition_count;

@@ -65,7 +65,7 @@ struct automaton {
 };
 
 /* Building one: ports, cells and states first, then transitions. Whatever fails has changed
- * nothing; the status is GORDIAN_OK or GORDIAN_MEMORY unless said. Names are copied. */
+ * nothing; the status is GORDIAN_OK or GORDIAN_STATUS_MEMORY unless said. Names are copied. */
 gordian_status automaton_new(struct automaton **out, const char *title,
                              const gordian_allocator *memory, gordian_error *error);
 void automaton_free(struct automaton *automaton); /* NULL is fine */
@@ -76,7 +76,7 @@ gordian_status automaton_cell(struct automaton *automaton, const char *name, uin
                               uint32_t *cell, gordian_error *error);
 gordian_status automaton_state(struct automaton *automaton, const char *name, bool initial,
                                uint32_t *state, gordian_error *error);
-/* GORDIAN_INPUT: fires nothing, or the guard mentions a port that does not fire. */
+/* GORDIAN_STATUS_INPUT: fires nothing, or the guard mentions a port that does not fire. */
 gordian_status automaton_transition(struct automaton *automaton, uint32_t from, uint32_t to,
                                     const uint64_t *fires, uint32_t guard, gordian_error *error);
 

@@ -91,12 +91,13 @@ gordian_status circuit_name(struct circuit *circuit, const char *text, size_t le
     }
     int shown = (int)(length > 60 ? 60 : length);
     if (!names_valid(text, length, &why))
-        return fail(error, GORDIAN_INPUT, "'%.*s': %s", shown, text, why);
+        return fail(error, GORDIAN_STATUS_INPUT, "'%.*s': %s", shown, text, why);
     if (has_odd_byte(text, length))
-        return fail(error, GORDIAN_INPUT,
+        return fail(error, GORDIAN_STATUS_INPUT,
                     "the name '%.*s' has a '|', a quote or a control character", shown, text);
     if (length == 3 && memcmp(text, "tau", 3) == 0)
-        return fail(error, GORDIAN_INPUT, "'tau' is the step that shows nothing, not a name");
+        return fail(error, GORDIAN_STATUS_INPUT,
+                    "'tau' is the step that shows nothing, not a name");
     uint32_t fresh = circuit->name_count;
     if (fresh == GORDIAN_NONE - 1 ||
         !memory_grow_zeroed(&circuit->memory, &circuit->ways, &circuit->way_room, (size_t)fresh + 1,

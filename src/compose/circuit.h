@@ -114,7 +114,7 @@ gordian_status circuit_automaton(struct circuit *circuit, struct automaton *auto
 gordian_status circuit_factor(struct circuit *circuit, uint32_t number, const uint32_t *names,
                               const char *title, gordian_error *error);
 /* Fixes D, sorts the names, unfolds the shapes. On failure the circuit can only be freed.
- * GORDIAN_INPUT: an automaton that has too many states or no initial one; the place of the
+ * GORDIAN_STATUS_INPUT: an automaton that has too many states or no initial one; the place of the
  * transition, if there is one, is in the error. */
 gordian_status circuit_close(struct circuit *circuit, gordian_error *error);
 

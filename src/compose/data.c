@@ -32,13 +32,13 @@ gordian_status data_symbol(struct data *data, const char *text, size_t length, u
         return GORDIAN_OK;
     }
     if (length == 4 && memcmp(text, "null", 4) == 0)
-        return fail(error, GORDIAN_INPUT, "'null' is the empty cell, not a datum");
+        return fail(error, GORDIAN_STATUS_INPUT, "'null' is the empty cell, not a datum");
     if (!names_valid(text, length, &why))
-        return fail(error, GORDIAN_INPUT, "the datum '%.*s': %s", (int)(length > 40 ? 40 : length),
-                    text, why);
+        return fail(error, GORDIAN_STATUS_INPUT, "the datum '%.*s': %s",
+                    (int)(length > 40 ? 40 : length), text, why);
     if (memchr(text, '|', length) || memchr(text, '"', length) || memchr(text, ',', length))
         return fail(
-            error, GORDIAN_INPUT,
+            error, GORDIAN_STATUS_INPUT,
             "the datum '%.*s' has a '|', ',' or quote in it: labels could not be told apart",
             (int)(length > 40 ? 40 : length), text);
     uint32_t fresh = data->symbol_count;
@@ -58,7 +58,7 @@ static gordian_status add_to_domain(struct data *data, uint32_t symbol, gordian_
     if (data->index[symbol])
         return GORDIAN_OK;
     if (data->domain_size == DATA_MAX)
-        return fail(error, GORDIAN_INPUT, "more than %u data values", DATA_MAX);
+        return fail(error, GORDIAN_STATUS_INPUT, "more than %u data values", DATA_MAX);
     if (!memory_grow(&data->memory, &data->domain, &data->domain_room,
                      (size_t)data->domain_size + 1, sizeof *data->domain))
         return fail_memory(error);
@@ -70,7 +70,7 @@ static gordian_status add_to_domain(struct data *data, uint32_t symbol, gordian_
 gordian_status data_use(struct data *data, uint32_t symbol, gordian_error *error)
 {
     if (data->listed && !data->index[symbol])
-        return fail(error, GORDIAN_INPUT, "'%s' is not among the data values",
+        return fail(error, GORDIAN_STATUS_INPUT, "'%s' is not among the data values",
                     data_text(data, symbol));
     return add_to_domain(data, symbol, error);
 }
@@ -83,7 +83,7 @@ gordian_status data_list(struct data *data, const char *text, gordian_error *err
             uint32_t symbol;
             gordian_status status = data_symbol(data, text, length, &symbol, error);
             if (status == GORDIAN_OK && data->index[symbol])
-                status = fail(error, GORDIAN_INPUT, "the datum '%s' is listed twice",
+                status = fail(error, GORDIAN_STATUS_INPUT, "the datum '%s' is listed twice",
                               data_text(data, symbol));
             if (status == GORDIAN_OK)
                 status = add_to_domain(data, symbol, error);
@@ -94,7 +94,7 @@ gordian_status data_list(struct data *data, const char *text, gordian_error *err
         text += strspn(text, ", \t");
     }
     if (data->domain_size == 0)
-        return fail(error, GORDIAN_INPUT, "no data values: there must be at least one");
+        return fail(error, GORDIAN_STATUS_INPUT, "no data values: there must be at least one");
     data->listed = true;
     return GORDIAN_OK;
 }
@@ -156,7 +156,7 @@ gordian_status data_builtin(struct data *data, const char *name, size_t length, 
         struct function function = {.kind = (uint8_t)builtins[i].kind, .arity = 1};
         return data_function(data, &function, number, error);
     }
-    return GORDIAN_END;
+    return GORDIAN_STATUS_END;
 }
 
 const char *data_text(const struct data *data, uint32_t symbol)

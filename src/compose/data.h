@@ -68,7 +68,7 @@ gordian_status data_close(struct data *data, gordian_error *error);
 /* Adds a function, unless there is the same; copies the rows. */
 gordian_status data_function(struct data *data, const struct function *function, uint32_t *number,
                              gordian_error *error);
-/* The built-in one of that name; GORDIAN_END: there is none. */
+/* The built-in one of that name; GORDIAN_STATUS_END: there is none. */
 gordian_status data_builtin(struct data *data, const char *name, size_t length, uint32_t *number,
                             gordian_error *error);
 

@@ -295,13 +295,13 @@ static gordian_status dense_run(const struct circuit *circuit,
     const char *why;
     *result = (struct compose_result){.allocator = memory_allocator(options->allocator)};
     if (!dense_supports(&(struct compose_problem){circuit, options}, &why))
-        return fail(error, GORDIAN_UNAVAILABLE, "engine 'dense' is not available: %s", why);
+        return fail(error, GORDIAN_STATUS_UNAVAILABLE, "engine 'dense' is not available: %s", why);
     gordian_status status = compose_take_order(circuit, options, result, error);
     if (status != GORDIAN_OK)
         return status;
     meter_open(&meter, options->allocator, options->max_memory);
     status = compose(circuit, options, sink, &meter, result, error);
-    if (status == GORDIAN_MEMORY && meter.refused && result->states == 0) {
+    if (status == GORDIAN_STATUS_MEMORY && meter.refused && result->states == 0) {
         result->stop = COMPOSE_MEMORY;
         status = GORDIAN_OK;
     }

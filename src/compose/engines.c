@@ -93,7 +93,7 @@ gordian_status compose_take_order(const struct circuit *circuit,
     const char *why;
     size_t count = circuit->factor_count;
     if (options->order && !compose_order_valid(circuit, options->order, count, &why))
-        return fail(error, GORDIAN_INPUT, "the order of composition: %s", why);
+        return fail(error, GORDIAN_STATUS_INPUT, "the order of composition: %s", why);
     result->order = memory_alloc(&result->allocator, count * sizeof *result->order);
     if (!result->order)
         return fail_memory(error);

@@ -9,8 +9,8 @@ extern const struct compose_engine compose_cpu;   /* cpu.c */
 extern const struct compose_engine compose_cuda;  /* cuda.c */
 extern const struct compose_engine compose_mpi;   /* mpi.c, in gordian-mpi */
 
-/* Fills result->order: the options' own, which must be a permutation of the factors (GORDIAN_INPUT
- * otherwise), or a chosen one. */
+/* Fills result->order: the options' own, which must be a permutation of the factors
+ * (GORDIAN_STATUS_INPUT otherwise), or a chosen one. */
 gordian_status compose_take_order(const struct circuit *circuit,
                                   const struct compose_options *options,
                                   struct compose_result *result, gordian_error *error);

@@ -268,7 +268,7 @@ static gordian_status list_firing(void *context, const struct firing_move *moves
     size_t words = firings->circuit->label_words;
     if (firings->move_count + count > FIRINGS_MOVES_MAX) {
         firings->complete = false;
-        return GORDIAN_END;
+        return GORDIAN_STATUS_END;
     }
     if (!memory_grow(memory, &firings->first, &firings->first_room, firings->count + 2,
                      sizeof *firings->first) ||

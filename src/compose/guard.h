@@ -85,7 +85,7 @@ struct guard_question {
     void *context;
 };
 
-/* GORDIAN_INPUT: the guard has too many alternatives, or too many values must be tried. */
+/* GORDIAN_STATUS_INPUT: the guard has too many alternatives, or too many values must be tried. */
 #define GUARD_ALTERNATIVES_MAX 65536
 #define GUARD_STEPS_MAX        (1u << 25)
 gordian_status guard_solve(const struct guard_question *question, gordian_error *error);

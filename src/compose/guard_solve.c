@@ -234,7 +234,7 @@ static gordian_status search(struct solver *solver, uint32_t from)
 {
     const gordian_allocator *memory = &solver->question->guards->memory;
     if (++solver->steps > GUARD_STEPS_MAX)
-        return fail(solver->error, GORDIAN_INPUT, "the guard is too hard: %u values tried",
+        return fail(solver->error, GORDIAN_STATUS_INPUT, "the guard is too hard: %u values tried",
                     GUARD_STEPS_MAX);
     struct change *changes =
         memory_alloc(memory, 2 * (size_t)(solver->variables + 1) * sizeof *changes);
@@ -340,7 +340,7 @@ static gordian_status alternatives(struct solver *solver)
             return status;
     }
     if (++solver->alternatives > GUARD_ALTERNATIVES_MAX)
-        return fail(solver->error, GORDIAN_INPUT, "the guard has more than %d alternatives",
+        return fail(solver->error, GORDIAN_STATUS_INPUT, "the guard has more than %d alternatives",
                     GUARD_ALTERNATIVES_MAX);
     return search(solver, 0);
 }

@@ -39,7 +39,7 @@ static char *fresh_name(const struct joining *joining, size_t own, const char *n
            (elsewhere(joining, own, fresh) || names_find(names, fresh, length) != GORDIAN_NONE))
         length += (size_t)snprintf(fresh + length, sizeof fresh - length, "@");
     if (length >= sizeof fresh) {
-        fail(joining->error, GORDIAN_INPUT,
+        fail(joining->error, GORDIAN_STATUS_INPUT,
              "'%.100s' is inside of several files and too long to tell them apart", name);
         return NULL;
     }

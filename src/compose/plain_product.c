@@ -42,7 +42,7 @@ static void part_free(struct part *part)
 
 static gordian_status too_large(gordian_error *error)
 {
-    return fail(error, GORDIAN_INPUT, "too large for the plain product");
+    return fail(error, GORDIAN_STATUS_INPUT, "too large for the plain product");
 }
 
 /* Room for a part; what it holds is not filled in. */

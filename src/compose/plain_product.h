@@ -13,7 +13,7 @@
 #define PLAIN_STEPS_MAX  (1u << 24)
 
 /* The product as a graph, numbered as circuit.h says. `full`: with what is not reachable.
- * GORDIAN_INPUT: more than PLAIN_STATES_MAX states. */
+ * GORDIAN_STATUS_INPUT: more than PLAIN_STATES_MAX states. */
 gordian_status plain_product(struct graph **out, const struct circuit *circuit, bool full,
                              const gordian_allocator *memory, gordian_error *error);
 

@@ -96,7 +96,7 @@ static gordian_status number_state(struct unfolding *unfolding, uint32_t *number
         }
     }
     if (shape->state_count >= unfolding->most)
-        return fail(error, GORDIAN_INPUT, "'%s' has more than %u states over these data",
+        return fail(error, GORDIAN_STATUS_INPUT, "'%s' has more than %u states over these data",
                     unfolding->automaton->title, unfolding->most);
     if (!memory_grow(unfolding->memory, &shape->values, &unfolding->value_room,
                      ((size_t)shape->state_count + 1) * width, sizeof *shape->values))
@@ -150,7 +150,8 @@ static gordian_status take_solution(void *context, const uint32_t *at_ports, con
     size_t count = shape->transition_count;
     uint32_t to;
     if (count >= unfolding->most)
-        return fail(error, GORDIAN_INPUT, "'%s' has more than %u transitions over these data",
+        return fail(error, GORDIAN_STATUS_INPUT,
+                    "'%s' has more than %u transitions over these data",
                     unfolding->automaton->title, unfolding->most);
     gordian_status status = number_state(unfolding, &to, error);
     if (status != GORDIAN_OK)
@@ -211,7 +212,7 @@ static gordian_status expand(struct unfolding *unfolding, uint32_t state, gordia
             .context = unfolding,
         };
         status = guard_solve(&question, error);
-        if (status == GORDIAN_INPUT && error && !error->line) {
+        if (status == GORDIAN_STATUS_INPUT && error && !error->line) {
             error->line = transition->line;
             error->column = transition->column;
         }
@@ -246,8 +247,9 @@ static gordian_status find_initial(struct unfolding *unfolding, gordian_error *e
         unfolding->candidate[1 + c] =
             symbol == GORDIAN_NONE ? VALUE_NULL : unfolding->data->index[symbol];
         if (symbol != GORDIAN_NONE && !unfolding->data->index[symbol])
-            return fail(error, GORDIAN_INPUT, "'%s' starts with '%s', which is not among the data",
-                        automaton->title, data_text(unfolding->data, symbol));
+            return fail(error, GORDIAN_STATUS_INPUT,
+                        "'%s' starts with '%s', which is not among the data", automaton->title,
+                        data_text(unfolding->data, symbol));
     }
     for (size_t s = 0; s < automaton->state_count; s++) {
         uint32_t number;
@@ -260,7 +262,7 @@ static gordian_status find_initial(struct unfolding *unfolding, gordian_error *e
     }
     unfolding->shape->initial_count = unfolding->shape->state_count;
     if (unfolding->shape->initial_count == 0)
-        return fail(error, GORDIAN_INPUT, "'%s' has no initial state", automaton->title);
+        return fail(error, GORDIAN_STATUS_INPUT, "'%s' has no initial state", automaton->title);
     return GORDIAN_OK;
 }
 

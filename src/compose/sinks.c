@@ -45,7 +45,7 @@ static gordian_status begin(void *context, const struct circuit *circuit, uint64
     (void)transitions;
     sink->circuit = circuit;
     if (states > GRAPH_STATES_MAX)
-        return fail(error, GORDIAN_MEMORY, "%llu states do not fit a graph in memory",
+        return fail(error, GORDIAN_STATUS_MEMORY, "%llu states do not fit a graph in memory",
                     (unsigned long long)states);
     return GORDIAN_OK;
 }

@@ -58,7 +58,7 @@ gordian_status space_full(struct space *space, const struct packing *packing, ui
     const struct circuit *circuit = packing->circuit;
     *space = (struct space){.kind = SPACE_FULL, .memory = *memory, .packing = packing};
     if (!circuit->whole_fits)
-        return fail(error, GORDIAN_INPUT,
+        return fail(error, GORDIAN_STATUS_INPUT,
                     "the whole product has more states than 64 bits can count");
     space->strides = memory_alloc(memory, circuit->factor_count * sizeof *space->strides);
     if (!space->strides)

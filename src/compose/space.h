@@ -89,7 +89,8 @@ struct space {
 };
 
 void space_close(struct space *space);
-/* All combinations; fails with GORDIAN_INPUT if there are more than 64 bits count. `limit` 0: all.
+/* All combinations; fails with GORDIAN_STATUS_INPUT if there are more than 64 bits count. `limit`
+ * 0: all.
  */
 gordian_status space_full(struct space *space, const struct packing *packing, uint64_t limit,
                           const gordian_allocator *memory, gordian_error *error);

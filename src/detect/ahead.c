@@ -114,7 +114,7 @@ static gordian_status look(struct ahead *ahead, uint32_t process, uint32_t limit
         }
     }
     if (ahead->processes.count > limit)
-        return GORDIAN_END;
+        return GORDIAN_STATUS_END;
     sort_ids(&ahead->processes);
     sort_ids(&ahead->resources);
     return GORDIAN_OK;
@@ -126,30 +126,32 @@ static gordian_status add_all(struct ahead *ahead, gordian_error *error)
 {
     gordian_status status = GORDIAN_OK;
     uint32_t id;
-    for (uint32_t i = 0; i < ahead->resources.count && !status; i++)
+    for (uint32_t i = 0; i < ahead->resources.count && status == GORDIAN_OK; i++)
         status = gordian_add_resource(
             ahead->local, NULL, rag_total_units(ahead->graph, ahead->resources.ids[i]), &id, error);
-    for (uint32_t i = 0; i < ahead->processes.count && !status; i++)
+    for (uint32_t i = 0; i < ahead->processes.count && status == GORDIAN_OK; i++)
         status = gordian_add_process(ahead->local, NULL, &id, error);
     return status;
 }
 
-/* GORDIAN_END: it did not become what it is. */
+/* GORDIAN_STATUS_END: it did not become what it is. */
 static gordian_status put(struct ahead *ahead, const gordian_event *event, bool waits,
                           gordian_error *error)
 {
     gordian_result result;
     gordian_status status = gordian_feed(ahead->local, event, &result, error);
-    if (status)
+    if (status != GORDIAN_OK)
         return status;
-    bool does = result.outcome == GORDIAN_BLOCKED || result.outcome == GORDIAN_DEADLOCK ||
-                result.outcome == GORDIAN_DOOMED;
-    return does == waits && result.outcome != GORDIAN_REFUSED ? GORDIAN_OK : GORDIAN_END;
+    bool does = result.outcome == GORDIAN_OUTCOME_BLOCKED ||
+                result.outcome == GORDIAN_OUTCOME_DEADLOCK ||
+                result.outcome == GORDIAN_OUTCOME_DOOMED;
+    return does == waits && result.outcome != GORDIAN_OUTCOME_REFUSED ? GORDIAN_OK
+                                                                      : GORDIAN_STATUS_END;
 }
 
 static gordian_status put_hold(struct ahead *ahead, struct rag_edge hold, gordian_error *error)
 {
-    gordian_event event = {.op = GORDIAN_HOLD,
+    gordian_event event = {.op = GORDIAN_OP_HOLD,
                            .process = ahead_place(&ahead->processes, hold.process),
                            .resource = ahead_place(&ahead->resources, hold.resource),
                            .units = hold.units,
@@ -172,7 +174,7 @@ static gordian_status put_holders(struct ahead *ahead, uint32_t resource, uint32
     }
     gordian_status status =
         count > 0 ? put_hold(ahead, rag_holder(ahead->graph, (*refs)[0]), error) : GORDIAN_OK;
-    for (uint32_t i = count; i-- > 1 && !status;)
+    for (uint32_t i = count; i-- > 1 && status == GORDIAN_OK;)
         status = put_hold(ahead, rag_holder(ahead->graph, (*refs)[i]), error);
     return status;
 }
@@ -189,7 +191,7 @@ static gordian_status put_wait(struct ahead *ahead, uint32_t process, gordian_wa
         (*wants)[count++] =
             (gordian_want){want.units, ahead_place(&ahead->resources, want.resource)};
     }
-    gordian_event event = {.op = GORDIAN_WAIT,
+    gordian_event event = {.op = GORDIAN_OP_WAIT,
                            .process = ahead_place(&ahead->processes, process),
                            .resource = NONE,
                            .to = NONE};
@@ -209,9 +211,9 @@ static gordian_status put_edges(struct ahead *ahead, gordian_error *error)
     uint32_t *refs = NULL, ref_room = 0;
     gordian_want *wants = NULL;
     size_t want_room = 0;
-    for (uint32_t i = 0; i < ahead->resources.count && !status; i++)
+    for (uint32_t i = 0; i < ahead->resources.count && status == GORDIAN_OK; i++)
         status = put_holders(ahead, ahead->resources.ids[i], &refs, &ref_room, error);
-    for (uint32_t i = 0; i < ahead->processes.count && !status; i++)
+    for (uint32_t i = 0; i < ahead->processes.count && status == GORDIAN_OK; i++)
         if (rag_waits(ahead->graph, ahead->processes.ids[i]))
             status = put_wait(ahead, ahead->processes.ids[i], &wants, &want_room, error);
     memory_free(&ahead->memory, refs);
@@ -228,15 +230,15 @@ gordian_status ahead_open(struct ahead *ahead, const gordian_system *system, uin
     options.engine = "sparse";
     options.allocator = &ahead->memory;
     gordian_status status = look(ahead, process, limit, error);
-    if (!status)
+    if (status == GORDIAN_OK)
         status = gordian_open(&ahead->local, &options, error);
-    if (!status)
+    if (status == GORDIAN_OK)
         status = system_grow_model(ahead->local, ahead->graph->model, error);
-    if (!status)
+    if (status == GORDIAN_OK)
         status = add_all(ahead, error);
-    if (!status)
+    if (status == GORDIAN_OK)
         status = put_edges(ahead, error);
-    if (status)
+    if (status != GORDIAN_OK)
         ahead_close(ahead);
     return status;
 }
@@ -257,20 +259,21 @@ gordian_status ahead_explain(gordian_system *system, uint32_t process, uint32_t 
     struct ahead ahead;
     gordian_witness found;
     gordian_status status = ahead_open(&ahead, system, process, limit, error);
-    if (status)
+    if (status != GORDIAN_OK)
         return status;
     status = gordian_explain(ahead.local, ahead_place(&ahead.processes, process), &found, error);
-    if (!status && !memory_grow(&system->graph.memory, &system->edges, &system->edge_room,
-                                found.count + 1, sizeof *system->edges))
+    if (status == GORDIAN_OK &&
+        !memory_grow(&system->graph.memory, &system->edges, &system->edge_room, found.count + 1,
+                     sizeof *system->edges))
         status = fail_memory(error);
-    for (size_t i = 0; !status && i < found.count; i++) {
+    for (size_t i = 0; status == GORDIAN_OK && i < found.count; i++) {
         gordian_edge edge = found.edges[i];
         edge.process = ahead.processes.ids[edge.process];
         edge.resource = ahead.resources.ids[edge.resource];
         system->edges[i] = edge;
     }
     found.edges = system->edges;
-    if (!status)
+    if (status == GORDIAN_OK)
         *witness = found;
     ahead_close(&ahead);
     return status;
@@ -304,11 +307,11 @@ gordian_status system_is_dead(gordian_system *system, uint32_t process, bool *de
         *dead = system->hooks->is_dead(system->state, process);
         return GORDIAN_OK;
     }
-    if (graph->model != GORDIAN_GENERAL)
+    if (graph->model != GORDIAN_MODEL_GENERAL)
         return is_dead_ahead(system, process, dead, error);
     uint64_t *set = NULL;
     gordian_status status = system_dead(system, &set, error);
-    if (!status)
+    if (status == GORDIAN_OK)
         *dead = set[process / 64] >> process % 64 & 1;
     return status;
 }

@@ -24,8 +24,8 @@ struct ahead {
     gordian_system *local;                 /* of the same model */
 };
 
-/* GORDIAN_END: more than `limit` processes lie ahead, it included. On failure nothing is left to be
- * closed. */
+/* GORDIAN_STATUS_END: more than `limit` processes lie ahead, it included. On failure nothing is
+ * left to be closed. */
 gordian_status ahead_open(struct ahead *ahead, const gordian_system *system, uint32_t process,
                           uint32_t limit, gordian_error *error);
 void ahead_close(struct ahead *ahead);
@@ -33,7 +33,7 @@ void ahead_close(struct ahead *ahead);
 /* The id in `local` of one that lies ahead. */
 uint32_t ahead_place(const struct ahead_ids *ids, uint32_t id);
 
-/* gordian_explain by what lies ahead; GORDIAN_END: too much does. */
+/* gordian_explain by what lies ahead; GORDIAN_STATUS_END: too much does. */
 gordian_status ahead_explain(gordian_system *system, uint32_t process, uint32_t limit,
                              gordian_witness *witness, gordian_error *error);
 
@@ -43,8 +43,8 @@ gordian_status system_is_dead(gordian_system *system, uint32_t process, bool *de
 
 /* gordian_recover_one after a request of `process` has closed a deadlock in a system that had none:
  * whatever is deadlocked now waits for this process, so that only what lies ahead of it is looked
- * at. GORDIAN_END also if nobody is deadlocked there. `weigh`: the victim's weight is wanted, which
- * for the youngest and the oldest means to count all processes. */
+ * at. GORDIAN_STATUS_END also if nobody is deadlocked there. `weigh`: the victim's weight is
+ * wanted, which for the youngest and the oldest means to count all processes. */
 gordian_status system_recover_near(gordian_system *system, gordian_policy policy, uint32_t process,
                                    bool weigh, gordian_victim *victim, gordian_error *error);
 

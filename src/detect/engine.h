@@ -39,7 +39,7 @@ struct detect_engine {
 
     /* `process` was granted units of a free resource by its own request (or holds them). */
     void (*grant)(void *engine, uint32_t process, uint32_t resource, uint64_t units);
-    /* `process` has joined the queues: GORDIAN_BLOCKED, _DEADLOCK or _DOOMED. */
+    /* `process` has joined the queues: GORDIAN_OUTCOME_BLOCKED, _DEADLOCK or _DOOMED. */
     gordian_outcome (*block)(void *engine, uint32_t process);
     /* `process` has given units back; nobody has been served yet. */
     void (*release)(void *engine, uint32_t process, uint32_t resource, uint64_t units);

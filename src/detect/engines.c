@@ -12,11 +12,11 @@ const struct engine_family detect_family = {"detect", "detection", detect_engine
 const char *gordian_model_text(gordian_model model)
 {
     switch (model) {
-    case GORDIAN_SINGLE_UNIT:
+    case GORDIAN_MODEL_SINGLE_UNIT:
         return "single-unit";
-    case GORDIAN_MULTI_UNIT:
+    case GORDIAN_MODEL_MULTI_UNIT:
         return "multi-unit";
-    case GORDIAN_GENERAL:
+    case GORDIAN_MODEL_GENERAL:
         return "general";
     }
     return "unknown";

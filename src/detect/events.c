@@ -10,7 +10,7 @@
 
 static gordian_status refuse(gordian_result *result, gordian_refusal refusal)
 {
-    result->outcome = GORDIAN_REFUSED;
+    result->outcome = GORDIAN_OUTCOME_REFUSED;
     result->refusal = (uint8_t)refusal;
     return GORDIAN_OK;
 }
@@ -51,12 +51,12 @@ static size_t merge_wants(gordian_want *wants, size_t count)
 static gordian_refusal check_want(const struct rag *graph, uint32_t resource, uint64_t units)
 {
     if (!rag_is_resource(graph, resource))
-        return GORDIAN_UNKNOWN_RESOURCE;
+        return GORDIAN_REFUSAL_UNKNOWN_RESOURCE;
     if (units == 0)
-        return GORDIAN_NO_UNITS;
+        return GORDIAN_REFUSAL_NO_UNITS;
     if (units > rag_total_units(graph, resource))
-        return GORDIAN_OVER_TOTAL;
-    return GORDIAN_FINE;
+        return GORDIAN_REFUSAL_OVER_TOTAL;
+    return GORDIAN_REFUSAL_NONE;
 }
 
 /* Copies the wants of an event into the system's own list, in order and merged. */
@@ -75,7 +75,7 @@ static gordian_status gather_wants(gordian_system *system, const gordian_event *
     }
     *count = merge_wants(system->wants, event->want_count);
     if (*count == 0)
-        *refusal = GORDIAN_OVER_TOTAL;
+        *refusal = GORDIAN_REFUSAL_OVER_TOTAL;
     for (size_t i = 0; i < *count && !*refusal; i++)
         *refusal = check_want(graph, system->wants[i].resource, system->wants[i].units);
     return GORDIAN_OK;
@@ -97,7 +97,7 @@ static gordian_status grant_wants(gordian_system *system, uint32_t process,
         if (system->hooks->grant)
             system->hooks->grant(system->state, process, wants[i].resource, wants[i].units);
     }
-    return answer(result, GORDIAN_GRANTED);
+    return answer(result, GORDIAN_OUTCOME_GRANTED);
 }
 
 /* Any request but one unit of a one-unit resource. */
@@ -117,8 +117,8 @@ static gordian_status request_wants(gordian_system *system, uint32_t process,
         !rag_reserve_block(graph, count))
         return fail_memory(error);
     if (count > 1 || wants[0].units > 1) {
-        gordian_status status = system_grow_model(system, GORDIAN_GENERAL, error);
-        if (status)
+        gordian_status status = system_grow_model(system, GORDIAN_MODEL_GENERAL, error);
+        if (status != GORDIAN_OK)
             return status;
     }
     /* `wants` is system->wants itself, or the caller's single one. */
@@ -132,16 +132,16 @@ static gordian_status request(gordian_system *system, const gordian_event *event
     struct rag *graph = &system->graph;
     uint32_t process = event->process, resource = event->resource;
     if (__builtin_expect(!rag_is_process(graph, process), 0))
-        return refuse(result, GORDIAN_UNKNOWN_PROCESS);
+        return refuse(result, GORDIAN_REFUSAL_UNKNOWN_PROCESS);
     if (__builtin_expect(rag_waits(graph, process), 0))
-        return refuse(result, GORDIAN_IS_WAITING);
+        return refuse(result, GORDIAN_REFUSAL_IS_WAITING);
     if (!event->wants && event->units == 1 && rag_is_resource(graph, resource) &&
         graph->resources_more[resource].flags & RAG_ONE) {
         if (graph->holder[resource] == NONE) {
             grant_one(graph, process, resource);
             if (system->hooks->grant)
                 system->hooks->grant(system->state, process, resource, 1);
-            return answer(result, GORDIAN_GRANTED);
+            return answer(result, GORDIAN_OUTCOME_GRANTED);
         }
         block_one(graph, process, resource, 1);
         return answer(result, judge_block(system, process));
@@ -153,11 +153,11 @@ static gordian_status request(gordian_system *system, const gordian_event *event
                        : request_wants(system, process, &want, 1, result, error);
     }
     if (event->want_count == 0)
-        return refuse(result, GORDIAN_NO_UNITS);
+        return refuse(result, GORDIAN_REFUSAL_NO_UNITS);
     size_t count = 0;
-    gordian_refusal refusal = GORDIAN_FINE;
+    gordian_refusal refusal = GORDIAN_REFUSAL_NONE;
     gordian_status status = gather_wants(system, event, &count, &refusal, error);
-    if (status)
+    if (status != GORDIAN_OK)
         return status;
     return refusal ? refuse(result, refusal)
                    : request_wants(system, process, system->wants, count, result, error);
@@ -169,14 +169,14 @@ static gordian_status hold(gordian_system *system, const gordian_event *event,
 {
     struct rag *graph = &system->graph;
     if (!rag_is_process(graph, event->process))
-        return refuse(result, GORDIAN_UNKNOWN_PROCESS);
+        return refuse(result, GORDIAN_REFUSAL_UNKNOWN_PROCESS);
     if (rag_waits(graph, event->process))
-        return refuse(result, GORDIAN_IS_WAITING);
+        return refuse(result, GORDIAN_REFUSAL_IS_WAITING);
     gordian_refusal refusal = check_want(graph, event->resource, event->units);
     if (refusal)
         return refuse(result, refusal);
     if (rag_free_units(graph, event->resource) < event->units)
-        return refuse(result, GORDIAN_NOT_FREE);
+        return refuse(result, GORDIAN_REFUSAL_NOT_FREE);
     gordian_want want = {.units = event->units, .resource = event->resource};
     return grant_wants(system, event->process, &want, 1, result, error);
 }
@@ -316,21 +316,21 @@ static bool hand_over_fits(const struct rag *graph, uint32_t process, uint32_t r
 static gordian_refusal check_release(const struct rag *graph, const gordian_event *event)
 {
     if (!rag_is_process(graph, event->process))
-        return GORDIAN_UNKNOWN_PROCESS;
+        return GORDIAN_REFUSAL_UNKNOWN_PROCESS;
     if (!rag_is_resource(graph, event->resource))
-        return GORDIAN_UNKNOWN_RESOURCE;
+        return GORDIAN_REFUSAL_UNKNOWN_RESOURCE;
     if (event->units == 0)
-        return GORDIAN_NO_UNITS;
+        return GORDIAN_REFUSAL_NO_UNITS;
     if (rag_waits(graph, event->process))
-        return GORDIAN_IS_WAITING;
+        return GORDIAN_REFUSAL_IS_WAITING;
     if (rag_held_units(graph, event->process, event->resource) < event->units)
-        return GORDIAN_NOT_HELD;
+        return GORDIAN_REFUSAL_NOT_HELD;
     if (event->to == NONE)
-        return GORDIAN_FINE;
+        return GORDIAN_REFUSAL_NONE;
     if (!rag_is_process(graph, event->to) || !rag_waits(graph, event->to) ||
         !hand_over_fits(graph, event->to, event->resource, event->units))
-        return GORDIAN_BAD_HAND_OVER;
-    return GORDIAN_FINE;
+        return GORDIAN_REFUSAL_BAD_HAND_OVER;
+    return GORDIAN_REFUSAL_NONE;
 }
 
 static gordian_status release_any(gordian_system *system, const gordian_event *event,
@@ -348,7 +348,7 @@ static gordian_status release_any(gordian_system *system, const gordian_event *e
     serve_queue(system, event->resource, event->process);
     if (system->hooks->settle)
         system->hooks->settle(system->state);
-    return answer(result, GORDIAN_RELEASED);
+    return answer(result, GORDIAN_OUTCOME_RELEASED);
 }
 
 static gordian_status release(gordian_system *system, const gordian_event *event,
@@ -373,7 +373,7 @@ static gordian_status release(gordian_system *system, const gordian_event *event
         serve_one(system, next, resource, process);
     if (system->hooks->settle)
         system->hooks->settle(system->state);
-    return answer(result, GORDIAN_RELEASED);
+    return answer(result, GORDIAN_OUTCOME_RELEASED);
 }
 
 static void give_up(gordian_system *system, uint32_t process)
@@ -388,13 +388,13 @@ static gordian_status cancel(gordian_system *system, const gordian_event *event,
 {
     struct rag *graph = &system->graph;
     if (!rag_is_process(graph, event->process))
-        return refuse(result, GORDIAN_UNKNOWN_PROCESS);
+        return refuse(result, GORDIAN_REFUSAL_UNKNOWN_PROCESS);
     if (!rag_waits(graph, event->process))
-        return refuse(result, GORDIAN_NOT_WAITING);
+        return refuse(result, GORDIAN_REFUSAL_NOT_WAITING);
     give_up(system, event->process);
     if (system->hooks->settle)
         system->hooks->settle(system->state);
-    return answer(result, GORDIAN_CANCELLED);
+    return answer(result, GORDIAN_OUTCOME_CANCELLED);
 }
 
 /* Gives back everything `process` holds; the cursors list the resources. */
@@ -418,7 +418,7 @@ static gordian_status exit_process(gordian_system *system, const gordian_event *
     struct rag *graph = &system->graph;
     uint32_t process = event->process;
     if (!rag_is_process(graph, process))
-        return refuse(result, GORDIAN_UNKNOWN_PROCESS);
+        return refuse(result, GORDIAN_REFUSAL_UNKNOWN_PROCESS);
     size_t held = 0;
     for (uint32_t ref = graph->processes[process].held; ref != NONE;
          ref = rag_held(graph, ref).next)
@@ -433,7 +433,7 @@ static gordian_status exit_process(gordian_system *system, const gordian_event *
     if (system->hooks->settle)
         system->hooks->settle(system->state);
     graph->processes_more[process].born = graph->clock++; /* the name may come back, younger */
-    return answer(result, GORDIAN_EXITED);
+    return answer(result, GORDIAN_OUTCOME_EXITED);
 }
 
 /* ---- feeding */
@@ -445,21 +445,21 @@ static inline gordian_status feed_one(gordian_system *system, const gordian_even
     *result = (gordian_result){0};
     gordian_status status;
     switch (event->op) {
-    case GORDIAN_REQUEST:
-    case GORDIAN_WAIT:
+    case GORDIAN_OP_REQUEST:
+    case GORDIAN_OP_WAIT:
         return request(system, event, result, error); /* serves nobody */
-    case GORDIAN_RELEASE:
+    case GORDIAN_OP_RELEASE:
         status = release(system, event, result, error);
         break;
-    case GORDIAN_CANCEL:
+    case GORDIAN_OP_CANCEL:
         return cancel(system, event, result);
-    case GORDIAN_EXIT:
+    case GORDIAN_OP_EXIT:
         status = exit_process(system, event, result, error);
         break;
-    case GORDIAN_HOLD:
+    case GORDIAN_OP_HOLD:
         return hold(system, event, result, error);
     default:
-        return fail(error, GORDIAN_INPUT, "there is no event of kind %d", (int)event->op);
+        return fail(error, GORDIAN_STATUS_INPUT, "there is no event of kind %d", (int)event->op);
     }
     result->served_count = (uint32_t)(system->graph.served_count - served);
     return status;
@@ -483,12 +483,12 @@ gordian_status gordian_feed_batch(gordian_system *system, const gordian_event *e
     gordian_status status = GORDIAN_OK;
     size_t taken = 0;
     system->graph.served_count = 0;
-    while (!status && taken < count) {
+    while (status == GORDIAN_OK && taken < count) {
         taken += plain_feed(system, events + taken, count - taken, results + taken);
         if (taken == count)
             break;
         status = feed_one(system, &events[taken], &results[taken], error);
-        taken += !status;
+        taken += status == GORDIAN_OK;
     }
     if (done)
         *done = taken;
@@ -501,7 +501,7 @@ static gordian_status feed_short(gordian_system *system, gordian_event event,
     gordian_result result;
     event.to = NONE;
     gordian_status status = gordian_feed(system, &event, &result, error);
-    if (!status && outcome)
+    if (status == GORDIAN_OK && outcome)
         *outcome = (gordian_outcome)result.outcome;
     return status;
 }
@@ -512,7 +512,7 @@ gordian_status gordian_request(gordian_system *system, uint32_t process, uint32_
     return feed_short(
         system,
         (gordian_event){
-            .op = GORDIAN_REQUEST, .process = process, .resource = resource, .units = units},
+            .op = GORDIAN_OP_REQUEST, .process = process, .resource = resource, .units = units},
         outcome, error);
 }
 
@@ -522,20 +522,20 @@ gordian_status gordian_release(gordian_system *system, uint32_t process, uint32_
     return feed_short(
         system,
         (gordian_event){
-            .op = GORDIAN_RELEASE, .process = process, .resource = resource, .units = units},
+            .op = GORDIAN_OP_RELEASE, .process = process, .resource = resource, .units = units},
         outcome, error);
 }
 
 gordian_status gordian_cancel(gordian_system *system, uint32_t process, gordian_outcome *outcome,
                               gordian_error *error)
 {
-    return feed_short(system, (gordian_event){.op = GORDIAN_CANCEL, .process = process}, outcome,
+    return feed_short(system, (gordian_event){.op = GORDIAN_OP_CANCEL, .process = process}, outcome,
                       error);
 }
 
 gordian_status gordian_exit(gordian_system *system, uint32_t process, gordian_outcome *outcome,
                             gordian_error *error)
 {
-    return feed_short(system, (gordian_event){.op = GORDIAN_EXIT, .process = process}, outcome,
+    return feed_short(system, (gordian_event){.op = GORDIAN_OP_EXIT, .process = process}, outcome,
                       error);
 }

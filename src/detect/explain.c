@@ -86,9 +86,9 @@ static gordian_status list_cycle(gordian_system *system, uint32_t process, gordi
         struct rag_edge want = rag_wanted(graph, at);
         struct rag_edge hold = rag_holder(graph, want.resource);
         gordian_status status = add_edge(system, witness, want, true, error);
-        if (!status)
+        if (status == GORDIAN_OK)
             status = add_edge(system, witness, hold, false, error);
-        if (status)
+        if (status != GORDIAN_OK)
             return status;
         at = hold.process;
     } while (at != process);
@@ -219,7 +219,7 @@ static gordian_status list_part(struct inquiry *inquiry, const uint64_t *members
         for (uint32_t w = bits_test(members, p) ? p : NONE; w != NONE; w = want.next) {
             want = rag_wanted(graph, w);
             status = add_edge(inquiry->system, witness, want, true, error);
-            if (status)
+            if (status != GORDIAN_OK)
                 return status;
             if (!look_at(inquiry, want.resource))
                 continue;
@@ -227,7 +227,7 @@ static gordian_status list_part(struct inquiry *inquiry, const uint64_t *members
                 hold = rag_holder(graph, h);
                 if (bits_test(members, hold.process))
                     status = add_edge(inquiry->system, witness, hold, false, error);
-                if (status)
+                if (status != GORDIAN_OK)
                     return status;
             }
         }
@@ -238,7 +238,7 @@ static gordian_status list_part(struct inquiry *inquiry, const uint64_t *members
 static gordian_status can_still_run(const gordian_system *system, uint32_t process,
                                     gordian_error *error)
 {
-    return fail(error, GORDIAN_INPUT, "process '%s' can still run",
+    return fail(error, GORDIAN_STATUS_INPUT, "process '%s' can still run",
                 gordian_process_name(system, process));
 }
 
@@ -249,12 +249,12 @@ static gordian_status explain_all(gordian_system *system, uint32_t process,
     const struct rag *graph = &system->graph;
     struct inquiry inquiry = {0};
     gordian_status status = open_inquiry(&inquiry, system, process, error);
-    if (status)
+    if (status != GORDIAN_OK)
         return status;
     if (!bits_test(inquiry.dead, process))
         return can_still_run(system, process, error);
     gordian_witness found = {0};
-    if (graph->model == GORDIAN_SINGLE_UNIT && is_on_cycle(graph, process)) {
+    if (graph->model == GORDIAN_MODEL_SINGLE_UNIT && is_on_cycle(graph, process)) {
         status = list_cycle(system, process, &found, error);
     } else {
         find_ahead(&inquiry);
@@ -263,7 +263,7 @@ static gordian_status explain_all(gordian_system *system, uint32_t process,
         status = list_part(&inquiry, small ? inquiry.members : inquiry.ahead, &found, error);
     }
     found.edges = system->edges;
-    if (!status)
+    if (status == GORDIAN_OK)
         *witness = found;
     return status;
 }
@@ -274,14 +274,14 @@ gordian_status gordian_explain(gordian_system *system, uint32_t process, gordian
     const struct rag *graph = &system->graph;
     uint32_t all = graph->process_limit;
     if (!rag_is_process(graph, process))
-        return fail(error, GORDIAN_INPUT, "there is no process %u", process);
+        return fail(error, GORDIAN_STATUS_INPUT, "there is no process %u", process);
     /* In a large system, if it can be, by what lies ahead of the process alone. */
     if (all + graph->resource_limit > EXPLAIN_SMALL) {
         gordian_status status = ahead_explain(system, process, all / 8, witness, NULL);
-        if (status == GORDIAN_INPUT)
+        if (status == GORDIAN_STATUS_INPUT)
             return can_still_run(system, process, error);
-        if (status != GORDIAN_END)
-            return status == GORDIAN_MEMORY ? fail_memory(error) : status;
+        if (status != GORDIAN_STATUS_END)
+            return status == GORDIAN_STATUS_MEMORY ? fail_memory(error) : status;
     }
     return explain_all(system, process, witness, error);
 }

@@ -178,17 +178,17 @@ static gordian_outcome general_block(void *engine, uint32_t process)
         general->walk++;
         if (fits_work(sparse, process)) {
             append(general, general->links[ORDER].next, process + FIRST);
-            return GORDIAN_BLOCKED;
+            return GORDIAN_OUTCOME_BLOCKED;
         }
         if (!waited_for) { /* not by itself either: it holds nothing of what it wants */
             append(general, ORDER, process + FIRST);
-            return GORDIAN_BLOCKED;
+            return GORDIAN_OUTCOME_BLOCKED;
         }
     }
     if (waited_for && walk_order(sparse, process, hopeless))
-        return GORDIAN_BLOCKED;
+        return GORDIAN_OUTCOME_BLOCKED;
     bury(sparse, process);
-    return hopeless ? GORDIAN_DOOMED : GORDIAN_DEADLOCK;
+    return hopeless ? GORDIAN_OUTCOME_DOOMED : GORDIAN_OUTCOME_DEADLOCK;
 }
 
 /* ---- leaving the lists */

@@ -165,7 +165,7 @@ struct loading {
 
 static gordian_status not_an_image(const struct loading *loading, const char *what)
 {
-    return fail(loading->error, GORDIAN_INPUT, "not the image of a system: %s", what);
+    return fail(loading->error, GORDIAN_STATUS_INPUT, "not the image of a system: %s", what);
 }
 
 /* A name, NUL-terminated; NULL: the empty one, which is none. */
@@ -194,7 +194,7 @@ static gordian_status load_process(struct loading *loading)
     if (loading->in->bad)
         return not_an_image(loading, "a process");
     gordian_status status = gordian_add_process(system, name, &id, loading->error);
-    if (status || !used)
+    if (status != GORDIAN_OK || !used)
         return status;
     uint64_t born = bytes_take_u64(loading->in);
     int64_t priority = bytes_take_i64(loading->in), cost = bytes_take_i64(loading->in);
@@ -203,7 +203,7 @@ static gordian_status load_process(struct loading *loading)
     loading->graph->processes_more[id].born = born;
     if (priority != 0)
         status = gordian_set_priority(system, id, priority, loading->error);
-    if (!status && cost != 1)
+    if (status == GORDIAN_OK && cost != 1)
         status = gordian_set_cost(system, id, cost, loading->error);
     return status;
 }
@@ -239,7 +239,7 @@ static gordian_status load_free(struct loading *loading, uint32_t limit,
         return not_an_image(loading, "the free ids");
     for (uint32_t i = count; i-- > 0;) {
         gordian_status status = removes(loading->system, order[i], loading->error);
-        if (status)
+        if (status != GORDIAN_OK)
             return status;
     }
     return GORDIAN_OK;
@@ -263,7 +263,7 @@ load_kind(struct loading *loading, gordian_status (*load_one)(struct loading *),
     for (uint32_t id = 0; id < limit; id++) {
         loading->list[id] = loading->in->at < loading->in->end && *loading->in->at == 0;
         gordian_status status = load_one(loading);
-        if (status)
+        if (status != GORDIAN_OK)
             return status;
     }
     return load_free(loading, limit, removes);
@@ -318,11 +318,11 @@ static gordian_status load_holds(struct loading *loading)
     gordian_edge *edges = NULL;
     size_t room = 0, count;
     gordian_status status = GORDIAN_OK;
-    for (uint32_t p = 0; p < loading->graph->process_limit && !status; p++) {
+    for (uint32_t p = 0; p < loading->graph->process_limit && status == GORDIAN_OK; p++) {
         if (!rag_is_process(loading->graph, p))
             continue;
         status = take_holds(loading, &edges, &room, &count);
-        if (!status)
+        if (status == GORDIAN_OK)
             status = put_holds(loading, p, edges, count);
     }
     memory_free(&loading->graph->memory, edges);
@@ -365,7 +365,7 @@ static gordian_status load_all_holders(struct loading *loading)
     loading->refs = memory_alloc(memory, count * sizeof *loading->refs);
     gordian_status status =
         has && loading->list && loading->refs ? GORDIAN_OK : fail_memory(loading->error);
-    for (uint32_t q = 0; q < graph->resource_limit && !status; q++)
+    for (uint32_t q = 0; q < graph->resource_limit && status == GORDIAN_OK; q++)
         if (rag_is_resource(graph, q))
             status = load_holders(loading, q, has);
     memory_free(memory, has);
@@ -415,10 +415,11 @@ static gordian_status load_wait(struct loading *loading, bool first, uint64_t *a
         return not_an_image(loading, "who waits");
     *arrival += step;
     gordian_status status = take_wants(loading, &count);
-    if (status)
+    if (status != GORDIAN_OK)
         return status;
     bool general = count > 1 || system->wants[0].units > 1;
-    if (!must_wait(graph, system->wants, count) || (general && graph->model != GORDIAN_GENERAL))
+    if (!must_wait(graph, system->wants, count) ||
+        (general && graph->model != GORDIAN_MODEL_GENERAL))
         return not_an_image(loading, "a request that need not wait");
     if (!rag_reserve_block(graph, count))
         return fail_memory(loading->error);
@@ -432,31 +433,33 @@ static gordian_status load_waits(struct loading *loading)
 {
     uint64_t count = bytes_take_count(loading->in), arrival = 0;
     gordian_status status = GORDIAN_OK;
-    for (uint64_t i = 0; i < count && !status; i++)
+    for (uint64_t i = 0; i < count && status == GORDIAN_OK; i++)
         status = load_wait(loading, i == 0, &arrival);
-    return status ? status : loading->in->bad ? not_an_image(loading, "who waits") : GORDIAN_OK;
+    return status != GORDIAN_OK ? status
+           : loading->in->bad   ? not_an_image(loading, "who waits")
+                                : GORDIAN_OK;
 }
 
 gordian_status system_image_load(gordian_system *system, struct bytes_in *in, gordian_error *error)
 {
     struct loading loading = {.system = system, .graph = &system->graph, .in = in, .error = error};
     uint64_t version = bytes_take_u64(in);
-    gordian_model model = (gordian_model)bytes_take_upto(in, GORDIAN_GENERAL);
+    gordian_model model = (gordian_model)bytes_take_upto(in, GORDIAN_MODEL_GENERAL);
     loading.clock = bytes_take_u64(in);
     if (in->bad || version != IMAGE_VERSION)
         return not_an_image(&loading, "its beginning");
     gordian_status status = load_kind(&loading, load_process, gordian_remove_process);
-    if (!status)
+    if (status == GORDIAN_OK)
         status = load_kind(&loading, load_resource, gordian_remove_resource);
-    if (!status && model < system->graph.model)
+    if (status == GORDIAN_OK && model < system->graph.model)
         status = not_an_image(&loading, "its model");
-    if (!status)
+    if (status == GORDIAN_OK)
         status = system_grow_model(system, model, error);
-    if (!status)
+    if (status == GORDIAN_OK)
         status = load_holds(&loading);
-    if (!status)
+    if (status == GORDIAN_OK)
         status = load_all_holders(&loading);
-    if (!status)
+    if (status == GORDIAN_OK)
         status = load_waits(&loading);
     system->graph.clock = loading.clock;
     memory_free(&system->graph.memory, loading.list);

@@ -8,8 +8,8 @@
 
 /* Appends the image; look at bytes->failed. */
 void system_image_save(const gordian_system *system, struct bytes *bytes);
-/* Fills a system that has just been opened. GORDIAN_INPUT: not an image that was saved. On failure
- * the system is good for gordian_close only. */
+/* Fills a system that has just been opened. GORDIAN_STATUS_INPUT: not an image that was saved. On
+ * failure the system is good for gordian_close only. */
 gordian_status system_image_load(gordian_system *system, struct bytes_in *in, gordian_error *error);
 
 #endif

@@ -175,9 +175,10 @@ static gordian_outcome lmdda_block(void *state, uint32_t process)
     bit_set(&l->ar, process, wanted);
     bits_clear(runs(l), process);
 
-    gordian_outcome outcome = GORDIAN_BLOCKED;
+    gordian_outcome outcome = GORDIAN_OUTCOME_BLOCKED;
     if (!leads_to_one_that_runs(l, wanted)) /* was it the last one that did? */
-        outcome = bit_get(&l->rp, wanted, process) ? GORDIAN_DEADLOCK : GORDIAN_DOOMED;
+        outcome =
+            bit_get(&l->rp, wanted, process) ? GORDIAN_OUTCOME_DEADLOCK : GORDIAN_OUTCOME_DOOMED;
 
     if (l->rag->processes[process].held == NONE)
         return outcome; /* nothing leads to one that holds nothing */

@@ -13,7 +13,7 @@ struct matrix_engine {
 
 bool matrix_supports(const void *model, const char **why)
 {
-    if (*(const gordian_model *)model != GORDIAN_GENERAL)
+    if (*(const gordian_model *)model != GORDIAN_MODEL_GENERAL)
         return true;
     *why = "a request for several units or resources has to wait: only sparse and reduce judge "
            "that";
@@ -47,9 +47,9 @@ static gordian_status matrix_prepare(void *engine, gordian_model model, uint32_t
     struct matrix_engine *e = engine;
     const char *why = NULL;
     if (!matrix_supports(&model, &why))
-        return fail(error, GORDIAN_UNAVAILABLE, "engine matrix: %s", why);
+        return fail(error, GORDIAN_STATUS_UNAVAILABLE, "engine matrix: %s", why);
     const struct matrix_method *method =
-        model == GORDIAN_SINGLE_UNIT ? &matrix_osdda : &matrix_lmdda;
+        model == GORDIAN_MODEL_SINGLE_UNIT ? &matrix_osdda : &matrix_lmdda;
     if (method == e->method) {
         bool grown = method->grow(e->state, process_limit, resource_limit);
         return grown ? GORDIAN_OK : fail_memory(error);
@@ -125,10 +125,10 @@ static gordian_status find_matrix(const struct matrix_engine *e, gordian_matrix 
     bool of_processes = which == GORDIAN_MATRIX_AR;
     uint32_t rows = of_processes ? e->rag->process_limit : e->rag->resource_limit;
     if (row >= rows)
-        return fail(error, GORDIAN_INPUT, "the matrix has %u rows: no row %u", rows, row);
+        return fail(error, GORDIAN_STATUS_INPUT, "the matrix has %u rows: no row %u", rows, row);
     view->matrix = e->method->matrix(e->state, which, &view->counts);
     if (!view->matrix)
-        return fail(error, GORDIAN_UNAVAILABLE, "a multi-unit system has no such matrix");
+        return fail(error, GORDIAN_STATUS_UNAVAILABLE, "a multi-unit system has no such matrix");
     bool across_resources = of_processes || which == GORDIAN_MATRIX_RR;
     view->columns = across_resources ? e->rag->resource_limit : e->rag->process_limit;
     return GORDIAN_OK;
@@ -139,11 +139,11 @@ static gordian_status matrix_get(const void *engine, gordian_matrix which, uint3
 {
     struct view view = {0};
     gordian_status status = find_matrix(engine, which, row, &view, error);
-    if (status)
+    if (status != GORDIAN_OK)
         return status;
     if (column >= view.columns)
-        return fail(error, GORDIAN_INPUT, "the matrix has %u columns: no column %u", view.columns,
-                    column);
+        return fail(error, GORDIAN_STATUS_INPUT, "the matrix has %u columns: no column %u",
+                    view.columns, column);
     *value = view.counts ? bit_row(view.matrix, row)[column] : bit_get(view.matrix, row, column);
     return GORDIAN_OK;
 }
@@ -153,10 +153,10 @@ static gordian_status matrix_row(const void *engine, gordian_matrix which, uint3
 {
     struct view view = {0};
     gordian_status status = find_matrix(engine, which, row, &view, error);
-    if (status)
+    if (status != GORDIAN_OK)
         return status;
     if (view.counts)
-        return fail(error, GORDIAN_UNAVAILABLE,
+        return fail(error, GORDIAN_STATUS_UNAVAILABLE,
                     "a multi-unit system counts its grants: they are no row of bits");
     *words = bit_row(view.matrix, row);
     *count = bits_words(view.columns);

@@ -148,13 +148,13 @@ static gordian_outcome multi_block(void *engine, uint32_t process)
     uint32_t resource = sparse->graph->wait[process];
     sparse->graph->processes_more[process].mark = 0; /* not dead by an old mark */
     if (follow_witnesses(sparse, process, resource))
-        return GORDIAN_BLOCKED;
+        return GORDIAN_OUTCOME_BLOCKED;
     struct search search = {0};
     if (search_sink(sparse, &search, process, resource))
-        return GORDIAN_BLOCKED;
+        return GORDIAN_OUTCOME_BLOCKED;
     bury(sparse, &search, process);
     /* A newcomer could still have been served by way of the requester, while it ran. */
-    return search.met_requester ? GORDIAN_DEADLOCK : GORDIAN_DOOMED;
+    return search.met_requester ? GORDIAN_OUTCOME_DEADLOCK : GORDIAN_OUTCOME_DOOMED;
 }
 
 static void multi_grant(void *engine, uint32_t process, uint32_t resource, uint64_t units)

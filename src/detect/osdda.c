@@ -130,16 +130,16 @@ static gordian_outcome osdda_block(void *state, uint32_t process)
     uint32_t wanted = o->rag->wait[process];
     uint32_t sink = row_only_bit(bit_row(&o->sink, wanted), process_words(o));
 
-    gordian_outcome outcome = GORDIAN_BLOCKED;
+    gordian_outcome outcome = GORDIAN_OUTCOME_BLOCKED;
     if (sink == process)
-        outcome = GORDIAN_DEADLOCK;
+        outcome = GORDIAN_OUTCOME_DEADLOCK;
     else if (sink == NONE)
-        outcome = GORDIAN_DOOMED;
+        outcome = GORDIAN_OUTCOME_DOOMED;
 
     bit_set(&o->ar, process, wanted);
     if (o->rag->processes[process].held == NONE)
         return outcome; /* no path leads to one that holds nothing */
-    uint32_t end = outcome == GORDIAN_BLOCKED ? sink : NONE;
+    uint32_t end = outcome == GORDIAN_OUTCOME_BLOCKED ? sink : NONE;
     for (uint32_t row = 0; row < o->rag->resource_limit; row++)
         if (bit_get(&o->sink, row, process))
             append_path(o, row, process, wanted, end);

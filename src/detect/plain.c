@@ -95,7 +95,7 @@ static ALWAYS_INLINE bool plain_wait(const struct run *run, const gordian_event 
         return false;
     plain_block(run, &run->processes[process], process, &run->resources[resource], resource);
     if (path_is_short(run->wait, run->holder, holder, process) && !path_has_height(process))
-        put_outcome(result, GORDIAN_BLOCKED, 0);
+        put_outcome(result, GORDIAN_OUTCOME_BLOCKED, 0);
     else
         put_outcome(result, run->system->hooks->block(run->system->state, process), 0);
     return true;
@@ -107,18 +107,18 @@ static ALWAYS_INLINE bool plain_release(const struct run *run, const gordian_eve
     struct rag *graph = run->graph;
     uint32_t process = event->process, resource = event->resource;
     struct rag_resource *r = &run->resources[resource];
-    if (RARELY(event->op != GORDIAN_RELEASE || run->holder[resource] != process ||
+    if (RARELY(event->op != GORDIAN_OP_RELEASE || run->holder[resource] != process ||
                event->to != NONE))
         return false;
     uint32_t next = r->queue_head;
     if (next == NONE) {
         plain_ungrant(run, &run->processes[process], r, resource);
-        put_outcome(result, GORDIAN_RELEASED, 0);
+        put_outcome(result, GORDIAN_OUTCOME_RELEASED, 0);
         return true;
     }
     if (RARELY(graph->served_count == graph->served_room))
         return false;
-    put_outcome(result, GORDIAN_RELEASED, 1);
+    put_outcome(result, GORDIAN_OUTCOME_RELEASED, 1);
     plain_ungrant(run, &run->processes[process], r, resource);
     plain_hand_on(run, r, resource, next);
     return true;
@@ -134,13 +134,13 @@ static ALWAYS_INLINE bool plain_event(const struct run *run, const gordian_event
     /* It waits, or is no process; or this is no plain event. */
     if (RARELY((run->wait[process] ^ NONE) | (event->units ^ 1) | (uintptr_t)event->wants))
         return false;
-    if (event->op != GORDIAN_REQUEST)
+    if (event->op != GORDIAN_OP_REQUEST)
         return plain_release(run, event, result);
     uint32_t holder = run->holder[resource];
     if (holder != NONE)
         return plain_wait(run, event, holder, result);
     plain_grant(run, &run->processes[process], process, &run->resources[resource], resource);
-    put_outcome(result, GORDIAN_GRANTED, 0);
+    put_outcome(result, GORDIAN_OUTCOME_GRANTED, 0);
     return true;
 }
 
@@ -156,8 +156,8 @@ size_t plain_feed(gordian_system *system, const gordian_event *events, size_t co
 {
     const struct detect_engine *hooks = system->hooks;
     struct rag *graph = &system->graph;
-    if (graph->model != GORDIAN_SINGLE_UNIT || hooks->grant || hooks->release || hooks->serve ||
-        hooks->settle)
+    if (graph->model != GORDIAN_MODEL_SINGLE_UNIT || hooks->grant || hooks->release ||
+        hooks->serve || hooks->settle)
         return 0;
     struct run run = {.system = system,
                       .graph = graph,

@@ -120,10 +120,10 @@ gordian_status gordian_waits_for(gordian_system *system, uint32_t process,
 {
     const struct rag *graph = &system->graph;
     if (!rag_is_process(graph, process))
-        return fail(error, GORDIAN_INPUT, "there is no process %u", process);
+        return fail(error, GORDIAN_STATUS_INPUT, "there is no process %u", process);
     uint64_t *set = NULL;
     gordian_status status = process_sets(system, 1, &set, error);
-    if (status)
+    if (status != GORDIAN_OK)
         return status;
     struct rag_edge want, hold;
     for (uint32_t ref = rag_waits(graph, process) ? process : NONE; ref != NONE; ref = want.next) {
@@ -141,7 +141,7 @@ gordian_status gordian_waits_for(gordian_system *system, uint32_t process,
 gordian_status system_dead(gordian_system *system, uint64_t **set, gordian_error *error)
 {
     gordian_status status = process_sets(system, 1, set, error);
-    if (status)
+    if (status != GORDIAN_OK)
         return status;
     return system->hooks->deadlocked(system->state, *set, error);
 }
@@ -151,7 +151,7 @@ gordian_status gordian_deadlocked(gordian_system *system, const uint32_t **proce
 {
     uint64_t *set = NULL;
     gordian_status status = system_dead(system, &set, error);
-    if (status)
+    if (status != GORDIAN_OK)
         return status;
     return list_set(system, set, processes, count, error);
 }
@@ -162,7 +162,7 @@ gordian_status gordian_matrix_get(const gordian_system *system, gordian_matrix m
                                   uint32_t column, uint64_t *value, gordian_error *error)
 {
     if (!system->engine->matrix_get)
-        return fail(error, GORDIAN_UNAVAILABLE, "engine '%s' keeps no matrices",
+        return fail(error, GORDIAN_STATUS_UNAVAILABLE, "engine '%s' keeps no matrices",
                     system->engine->about.name);
     return system->engine->matrix_get(system->state, matrix, row, column, value, error);
 }
@@ -171,7 +171,7 @@ gordian_status gordian_matrix_row(const gordian_system *system, gordian_matrix m
                                   const uint64_t **words, size_t *count, gordian_error *error)
 {
     if (!system->engine->matrix_row)
-        return fail(error, GORDIAN_UNAVAILABLE, "engine '%s' keeps no matrices",
+        return fail(error, GORDIAN_STATUS_UNAVAILABLE, "engine '%s' keeps no matrices",
                     system->engine->about.name);
     return system->engine->matrix_row(system->state, matrix, row, words, count, error);
 }
@@ -181,10 +181,10 @@ gordian_status gordian_matrix_row(const gordian_system *system, gordian_matrix m
 const char *gordian_outcome_text(gordian_outcome outcome)
 {
     static const char *const texts[] = {
-        [GORDIAN_GRANTED] = "granted",   [GORDIAN_BLOCKED] = "blocked",
-        [GORDIAN_DEADLOCK] = "deadlock", [GORDIAN_DOOMED] = "doomed",
-        [GORDIAN_RELEASED] = "released", [GORDIAN_CANCELLED] = "cancelled",
-        [GORDIAN_EXITED] = "exited",     [GORDIAN_REFUSED] = "error",
+        [GORDIAN_OUTCOME_GRANTED] = "granted",   [GORDIAN_OUTCOME_BLOCKED] = "blocked",
+        [GORDIAN_OUTCOME_DEADLOCK] = "deadlock", [GORDIAN_OUTCOME_DOOMED] = "doomed",
+        [GORDIAN_OUTCOME_RELEASED] = "released", [GORDIAN_OUTCOME_CANCELLED] = "cancelled",
+        [GORDIAN_OUTCOME_EXITED] = "exited",     [GORDIAN_OUTCOME_REFUSED] = "error",
     };
     size_t index = (size_t)outcome;
     return index < sizeof texts / sizeof *texts && texts[index] ? texts[index] : "unknown";
@@ -193,8 +193,9 @@ const char *gordian_outcome_text(gordian_outcome outcome)
 const char *gordian_op_text(gordian_op op)
 {
     static const char *const texts[] = {
-        [GORDIAN_REQUEST] = "request", [GORDIAN_RELEASE] = "release", [GORDIAN_CANCEL] = "cancel",
-        [GORDIAN_EXIT] = "exit",       [GORDIAN_HOLD] = "hold",       [GORDIAN_WAIT] = "wait",
+        [GORDIAN_OP_REQUEST] = "request", [GORDIAN_OP_RELEASE] = "release",
+        [GORDIAN_OP_CANCEL] = "cancel",   [GORDIAN_OP_EXIT] = "exit",
+        [GORDIAN_OP_HOLD] = "hold",       [GORDIAN_OP_WAIT] = "wait",
     };
     size_t index = (size_t)op;
     return index < sizeof texts / sizeof *texts && texts[index] ? texts[index] : "unknown";
@@ -215,7 +216,7 @@ static uint32_t resource_at_fault(const gordian_system *system, const gordian_ev
         for (size_t j = from; j < to; j++)
             if (event->wants[j].resource == resource)
                 over |= __builtin_add_overflow(sum, event->wants[j].units, &sum);
-        if (refusal == GORDIAN_UNKNOWN_RESOURCE
+        if (refusal == GORDIAN_REFUSAL_UNKNOWN_RESOURCE
                 ? !rag_is_resource(graph, resource)
                 : rag_is_resource(graph, resource) &&
                       (over || sum > rag_total_units(graph, resource)))
@@ -234,38 +235,38 @@ const char *gordian_refusal_text(const gordian_system *system, const gordian_eve
     process = process ? process : "?";
     resource = resource ? resource : "?";
     switch (refusal) {
-    case GORDIAN_FINE:
+    case GORDIAN_REFUSAL_NONE:
         snprintf(buffer, size, "fine");
         break;
-    case GORDIAN_UNKNOWN_PROCESS:
+    case GORDIAN_REFUSAL_UNKNOWN_PROCESS:
         snprintf(buffer, size, "process '%s' is not known", process);
         break;
-    case GORDIAN_UNKNOWN_RESOURCE:
+    case GORDIAN_REFUSAL_UNKNOWN_RESOURCE:
         snprintf(buffer, size, "resource '%s' is not known", resource);
         break;
-    case GORDIAN_NO_UNITS:
+    case GORDIAN_REFUSAL_NO_UNITS:
         snprintf(buffer, size, "process '%s' asks for nothing", process);
         break;
-    case GORDIAN_OVER_TOTAL:
+    case GORDIAN_REFUSAL_OVER_TOTAL:
         snprintf(buffer, size, "resource '%s' has only %llu in all", resource,
                  (unsigned long long)gordian_units(system, at_fault));
         break;
-    case GORDIAN_IS_WAITING:
+    case GORDIAN_REFUSAL_IS_WAITING:
         snprintf(buffer, size, "process '%s' waits: it may only cancel or exit", process);
         break;
-    case GORDIAN_NOT_WAITING:
+    case GORDIAN_REFUSAL_NOT_WAITING:
         snprintf(buffer, size, "process '%s' does not wait: there is nothing to cancel", process);
         break;
-    case GORDIAN_NOT_HELD:
+    case GORDIAN_REFUSAL_NOT_HELD:
         snprintf(buffer, size, "process '%s' holds %llu of '%s', not %llu", process,
                  (unsigned long long)rag_held_units(&system->graph, event->process, at_fault),
                  resource, (unsigned long long)event->units);
         break;
-    case GORDIAN_BAD_HAND_OVER:
+    case GORDIAN_REFUSAL_BAD_HAND_OVER:
         snprintf(buffer, size, "process '%s' does not wait for '%s', or its request does not fit",
                  to ? to : "?", resource);
         break;
-    case GORDIAN_NOT_FREE:
+    case GORDIAN_REFUSAL_NOT_FREE:
         snprintf(buffer, size, "only %llu of '%s' is free",
                  (unsigned long long)gordian_free_units(system, at_fault), resource);
         break;

@@ -5,9 +5,9 @@
 #include <string.h>
 
 static const char *const policy_texts[] = {
-    [GORDIAN_YOUNGEST] = "youngest",       [GORDIAN_OLDEST] = "oldest",
-    [GORDIAN_CHEAPEST] = "cheapest",       [GORDIAN_PRIORITY] = "priority",
-    [GORDIAN_FEWEST_HELD] = "fewest-held",
+    [GORDIAN_POLICY_YOUNGEST] = "youngest",       [GORDIAN_POLICY_OLDEST] = "oldest",
+    [GORDIAN_POLICY_CHEAPEST] = "cheapest",       [GORDIAN_POLICY_LOWEST_PRIORITY] = "priority",
+    [GORDIAN_POLICY_FEWEST_HELD] = "fewest-held",
 };
 
 #define POLICIES (sizeof policy_texts / sizeof *policy_texts)
@@ -46,15 +46,15 @@ static int64_t rank(const gordian_system *system, gordian_policy policy, uint32_
 {
     int64_t born = (int64_t)system->graph.processes_more[process].born;
     switch (policy) {
-    case GORDIAN_YOUNGEST:
+    case GORDIAN_POLICY_YOUNGEST:
         return -born;
-    case GORDIAN_OLDEST:
+    case GORDIAN_POLICY_OLDEST:
         return born;
-    case GORDIAN_CHEAPEST:
+    case GORDIAN_POLICY_CHEAPEST:
         return gordian_cost(system, process);
-    case GORDIAN_PRIORITY:
+    case GORDIAN_POLICY_LOWEST_PRIORITY:
         return gordian_priority(system, process);
-    case GORDIAN_FEWEST_HELD:
+    case GORDIAN_POLICY_FEWEST_HELD:
         return units_held(&system->graph, process);
     }
     return 0;
@@ -85,7 +85,7 @@ static uint32_t choose(const gordian_system *system, gordian_policy policy,
 /* What the policy went by, as a number for people. */
 static int64_t weight(const gordian_system *system, gordian_policy policy, uint32_t victim)
 {
-    if (policy != GORDIAN_YOUNGEST && policy != GORDIAN_OLDEST)
+    if (policy != GORDIAN_POLICY_YOUNGEST && policy != GORDIAN_POLICY_OLDEST)
         return rank(system, policy, victim);
     const struct rag *graph = &system->graph;
     int64_t before = 0;
@@ -105,10 +105,10 @@ static gordian_status end_victim(gordian_system *system, uint32_t process, int64
     gordian_holdings(system, process, system->edges, held);
     gordian_victim chosen = {
         .process = process, .weight = its_weight, .frees = system->edges, .frees_count = held};
-    gordian_event event = {.op = GORDIAN_EXIT, .process = process, .to = NONE};
+    gordian_event event = {.op = GORDIAN_OP_EXIT, .process = process, .to = NONE};
     gordian_result result;
     gordian_status status = gordian_feed(system, &event, &result, error);
-    if (status)
+    if (status != GORDIAN_OK)
         return status;
     chosen.served = gordian_served(system, &chosen.served_count);
     *victim = chosen;
@@ -124,18 +124,18 @@ static gordian_status find_victim(const gordian_system *system, gordian_policy p
     gordian_snapshot *snapshot;
     gordian_report report;
     gordian_status status = gordian_snapshot_take(&snapshot, part, error);
-    if (status)
+    if (status != GORDIAN_OK)
         return status;
     status = gordian_snapshot_check(snapshot, &report, error);
-    *process = status ? NONE : choose(system, policy, &report, ids);
+    *process = status != GORDIAN_OK ? NONE : choose(system, policy, &report, ids);
     gordian_snapshot_close(snapshot);
     return status;
 }
 
 static gordian_status check_policy(gordian_policy policy, gordian_error *error)
 {
-    if (policy < GORDIAN_YOUNGEST || policy > GORDIAN_FEWEST_HELD)
-        return fail(error, GORDIAN_INPUT, "there is no recovery policy %d", (int)policy);
+    if (policy < GORDIAN_POLICY_YOUNGEST || policy > GORDIAN_POLICY_FEWEST_HELD)
+        return fail(error, GORDIAN_STATUS_INPUT, "there is no recovery policy %d", (int)policy);
     return GORDIAN_OK;
 }
 
@@ -144,12 +144,12 @@ gordian_status gordian_recover_one(gordian_system *system, gordian_policy policy
 {
     uint32_t process;
     gordian_status status = check_policy(policy, error);
-    if (!status)
+    if (status == GORDIAN_OK)
         status = find_victim(system, policy, system, NULL, &process, error);
-    if (status)
+    if (status != GORDIAN_OK)
         return status;
     return process == NONE
-               ? GORDIAN_END
+               ? GORDIAN_STATUS_END
                : end_victim(system, process, weight(system, policy, process), victim, error);
 }
 
@@ -159,23 +159,23 @@ gordian_status system_recover_near(gordian_system *system, gordian_policy policy
     struct ahead ahead;
     bool dead = false;
     gordian_status status = check_policy(policy, error);
-    if (!status)
+    if (status == GORDIAN_OK)
         status = system_is_dead(system, process, &dead, error);
-    if (!status && !dead)
-        return GORDIAN_END;
-    if (!status)
+    if (status == GORDIAN_OK && !dead)
+        return GORDIAN_STATUS_END;
+    if (status == GORDIAN_OK)
         status = ahead_open(&ahead, system, process, system->graph.process_limit / 4, error);
-    if (status == GORDIAN_END) /* that is not much less than all of it */
+    if (status == GORDIAN_STATUS_END) /* that is not much less than all of it */
         return gordian_recover_one(system, policy, victim, error);
-    if (status)
+    if (status != GORDIAN_OK)
         return status;
     status = find_victim(system, policy, ahead.local, ahead.processes.ids, &process, error);
     ahead_close(&ahead);
-    if (status)
+    if (status != GORDIAN_OK)
         return status;
     if (process == NONE)
-        return GORDIAN_END;
-    bool counts = policy == GORDIAN_YOUNGEST || policy == GORDIAN_OLDEST;
+        return GORDIAN_STATUS_END;
+    bool counts = policy == GORDIAN_POLICY_YOUNGEST || policy == GORDIAN_POLICY_OLDEST;
     int64_t its = weigh || !counts ? weight(system, policy, process) : 0;
     return end_victim(system, process, its, victim, error);
 }

@@ -132,8 +132,8 @@ static gordian_outcome reduce_block(void *engine, uint32_t process)
     bool doomed = hopeless(reduce, process); /* by the dead before this event */
     reduce_all(reduce);
     if (!bits_test(reduce->dead, process))
-        return GORDIAN_BLOCKED;
-    return doomed ? GORDIAN_DOOMED : GORDIAN_DEADLOCK;
+        return GORDIAN_OUTCOME_BLOCKED;
+    return doomed ? GORDIAN_OUTCOME_DOOMED : GORDIAN_OUTCOME_DEADLOCK;
 }
 
 static void reduce_settle(void *engine)

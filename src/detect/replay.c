@@ -58,7 +58,7 @@ gordian_status gordian_replay_open(gordian_replay **out, gordian_system *system,
     replay->memory = memory;
     replay->linger.oldest = replay->linger.newest = NONE;
     gordian_status status = trace_open(&replay->trace, source, &memory, error);
-    if (status) {
+    if (status != GORDIAN_OK) {
         gordian_replay_close(replay);
         return status;
     }
@@ -166,7 +166,7 @@ static uint32_t find_resource(const gordian_replay *replay, const struct word *n
 static gordian_status at_line(const gordian_replay *replay, gordian_status status,
                               gordian_error *error)
 {
-    if (error && status != GORDIAN_MEMORY && error->line == 0) {
+    if (error && status != GORDIAN_STATUS_MEMORY && error->line == 0) {
         error->line = replay->trace.line;
         error->column = replay->trace.verb.column;
     }
@@ -184,7 +184,7 @@ static gordian_status declare_resource(gordian_replay *replay, gordian_error *er
         return trace_redeclared(trace, id, error);
     copy_name(name, &trace->name);
     gordian_status status = gordian_add_resource(replay->system, name, trace->units, &id, error);
-    if (status)
+    if (status != GORDIAN_OK)
         return at_line(replay, status, error);
     if (trace_declare(trace, id))
         return GORDIAN_OK;
@@ -199,7 +199,7 @@ static gordian_status set_attributes(gordian_replay *replay, uint32_t process,
     gordian_status status = GORDIAN_OK;
     if (attributes->has_priority)
         status = gordian_set_priority(replay->system, process, attributes->priority, error);
-    if (!status && attributes->has_cost)
+    if (status == GORDIAN_OK && attributes->has_cost)
         status = gordian_set_cost(replay->system, process, attributes->cost, error);
     return status;
 }
@@ -208,18 +208,18 @@ static gordian_status declare_process(gordian_replay *replay, gordian_error *err
 {
     struct trace_attributes attributes;
     gordian_status status = trace_attributes(&replay->trace, &attributes, error);
-    if (status)
+    if (status != GORDIAN_OK)
         return status;
     uint32_t id = find_process(replay, &replay->trace.name);
     bool created = id == NONE;
     if (created) {
         copy_name(replay->process, &replay->trace.name);
         status = gordian_add_process(replay->system, replay->process, &id, error);
-        if (status)
+        if (status != GORDIAN_OK)
             return at_line(replay, status, error);
     }
     status = set_attributes(replay, id, &attributes, error);
-    if (status) {
+    if (status != GORDIAN_OK) {
         if (created)
             gordian_remove_process(replay->system, id, NULL);
         return status;
@@ -280,25 +280,25 @@ static gordian_status blame(gordian_replay *replay, gordian_refusal refusal,
     const struct trace_item *item;
     gordian_status status;
     switch (refusal) {
-    case GORDIAN_UNKNOWN_PROCESS:
-    case GORDIAN_IS_WAITING:
-    case GORDIAN_NOT_WAITING:
+    case GORDIAN_REFUSAL_UNKNOWN_PROCESS:
+    case GORDIAN_REFUSAL_IS_WAITING:
+    case GORDIAN_REFUSAL_NOT_WAITING:
         *word = &trace->name;
         break;
-    case GORDIAN_UNKNOWN_RESOURCE:
+    case GORDIAN_REFUSAL_UNKNOWN_RESOURCE:
         *word = unknown_resource(replay);
         break;
-    case GORDIAN_OVER_TOTAL:
+    case GORDIAN_REFUSAL_OVER_TOTAL:
         status = over_total_item(replay, &item, error);
-        if (status)
+        if (status != GORDIAN_OK)
             return status;
         *word = &item->name;
         break;
-    case GORDIAN_NOT_HELD:
-    case GORDIAN_NOT_FREE:
+    case GORDIAN_REFUSAL_NOT_HELD:
+    case GORDIAN_REFUSAL_NOT_FREE:
         *word = &trace->items[0].name;
         break;
-    case GORDIAN_BAD_HAND_OVER:
+    case GORDIAN_REFUSAL_BAD_HAND_OVER:
         *word = &trace->to;
         break;
     default:
@@ -315,14 +315,14 @@ static gordian_status explain_refusal(gordian_replay *replay, gordian_step *step
     gordian_refusal refusal = (gordian_refusal)step->result.refusal;
     const struct word *word;
     gordian_status status = blame(replay, refusal, &word, error);
-    if (status)
+    if (status != GORDIAN_OK)
         return status;
     char shown[TRACE_SHOWN_MAX];
     trace_show(word, shown);
-    bool stranger = refusal == GORDIAN_BAD_HAND_OVER && step->event.to == STRANGER;
-    if (refusal == GORDIAN_UNKNOWN_PROCESS || stranger)
+    bool stranger = refusal == GORDIAN_REFUSAL_BAD_HAND_OVER && step->event.to == STRANGER;
+    if (refusal == GORDIAN_REFUSAL_UNKNOWN_PROCESS || stranger)
         snprintf(replay->message, sizeof replay->message, "process '%s' was never seen", shown);
-    else if (refusal == GORDIAN_UNKNOWN_RESOURCE)
+    else if (refusal == GORDIAN_REFUSAL_UNKNOWN_RESOURCE)
         snprintf(replay->message, sizeof replay->message, "resource '%s' was never declared",
                  shown);
     else
@@ -379,21 +379,21 @@ static gordian_status make_event(gordian_replay *replay, gordian_event *event, g
 /* May this event be the first one of a process? */
 static bool brings_into_being(gordian_op op)
 {
-    return op == GORDIAN_REQUEST || op == GORDIAN_HOLD || op == GORDIAN_WAIT;
+    return op == GORDIAN_OP_REQUEST || op == GORDIAN_OP_HOLD || op == GORDIAN_OP_WAIT;
 }
 
 static void note_exits(struct linger *linger, const gordian_event *event)
 {
     if (lingers(linger, event->process))
         linger_leave(linger, event->process);
-    if (event->op == GORDIAN_EXIT)
+    if (event->op == GORDIAN_OP_EXIT)
         linger_join(linger, event->process);
 }
 
 /* What the caller may do now is seen at the next step, see linger_recovered. */
 static void note_deadlock(gordian_replay *replay, unsigned outcome)
 {
-    replay->stuck = outcome == GORDIAN_DEADLOCK || outcome == GORDIAN_DOOMED;
+    replay->stuck = outcome == GORDIAN_OUTCOME_DEADLOCK || outcome == GORDIAN_OUTCOME_DOOMED;
     if (replay->stuck) {
         replay->clock = system_graph(replay->system)->clock;
         replay->known = gordian_process_limit(replay->system);
@@ -404,13 +404,13 @@ static void note_deadlock(gordian_replay *replay, unsigned outcome)
 static gordian_status feed(gordian_replay *replay, gordian_step *step, gordian_error *error)
 {
     gordian_event *event = &step->event;
-    if (event->op == GORDIAN_EXIT && event->process != NONE &&
+    if (event->op == GORDIAN_OP_EXIT && event->process != NONE &&
         !linger_reserve(replay, event->process))
         return fail_memory(error);
     gordian_status status = gordian_feed(replay->system, event, &step->result, error);
-    if (status)
+    if (status != GORDIAN_OK)
         return at_line(replay, status, error);
-    if (step->result.outcome == GORDIAN_REFUSED)
+    if (step->result.outcome == GORDIAN_OUTCOME_REFUSED)
         return explain_refusal(replay, step, error);
     note_exits(&replay->linger, event);
     note_deadlock(replay, step->result.outcome);
@@ -426,22 +426,22 @@ static gordian_status replay_event(gordian_replay *replay, gordian_step *step, g
     step->process = replay->process;
     copy_name(replay->process, &replay->trace.name);
     gordian_status status = make_event(replay, event, error);
-    if (status)
+    if (status != GORDIAN_OK)
         return status;
     bool created = event->process == NONE && brings_into_being(event->op);
     if (created) {
         status = gordian_add_process(replay->system, replay->process, &event->process, error);
-        if (status)
+        if (status != GORDIAN_OK)
             return at_line(replay, status, error);
     }
     status = feed(replay, step, error);
-    if (created && (status || step->result.outcome == GORDIAN_REFUSED)) {
+    if (created && (status || step->result.outcome == GORDIAN_OUTCOME_REFUSED)) {
         gordian_remove_process(replay->system, event->process, NULL);
         event->process = NONE;
     }
     if (event->to == STRANGER)
         event->to = NONE;
-    if (status)
+    if (status != GORDIAN_OK)
         return status;
     step->seq = ++replay->seq;
     return GORDIAN_OK;
@@ -456,13 +456,13 @@ gordian_status gordian_replay_next(gordian_replay *replay, gordian_step *step, g
         linger_trim(replay);
     for (;;) {
         gordian_status status = trace_next(&replay->trace, error);
-        if (status)
+        if (status != GORDIAN_OK)
             return status;
         switch (replay->trace.kind) {
         case TRACE_EVENT: {
             gordian_step next;
             status = replay_event(replay, &next, error);
-            if (!status)
+            if (status == GORDIAN_OK)
                 *step = next;
             return status;
         }
@@ -473,7 +473,7 @@ gordian_status gordian_replay_next(gordian_replay *replay, gordian_step *step, g
             status = declare_process(replay, error);
             break;
         }
-        if (status)
+        if (status != GORDIAN_OK)
             return status;
     }
 }

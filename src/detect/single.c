@@ -12,14 +12,14 @@ static gordian_outcome close_cycle(struct sparse *sparse, uint32_t process)
 {
     sparse->graph->processes_more[process].mark = PATH_CLOSING;
     sparse->paths.closing++;
-    return GORDIAN_DEADLOCK;
+    return GORDIAN_OUTCOME_DEADLOCK;
 }
 
 static gordian_outcome wait_behind(struct sparse *sparse, uint32_t process)
 {
     if (path_has_height(process))
         path_join(&sparse->paths, process);
-    return GORDIAN_BLOCKED;
+    return GORDIAN_OUTCOME_BLOCKED;
 }
 
 /* (The short way, plain.c, does the first step itself and comes here only for the rest.) */
@@ -33,7 +33,7 @@ static gordian_outcome single_block(void *engine, uint32_t process)
     uint32_t end = path_end(&sparse->paths, next, process);
     if (end == process)
         return close_cycle(sparse, process);
-    return rag_waits(graph, end) ? GORDIAN_DOOMED : wait_behind(sparse, process);
+    return rag_waits(graph, end) ? GORDIAN_OUTCOME_DOOMED : wait_behind(sparse, process);
 }
 
 /* Ends the standing deadlock that `process` is part of, if its wait is on the cycle. No pointer

@@ -33,13 +33,13 @@ static gordian_status sparse_prepare(void *engine, gordian_model model, uint32_t
     struct sparse *sparse = engine;
     bool rebuild = model != sparse->model;
     gordian_status status = GORDIAN_OK;
-    if (model == GORDIAN_MULTI_UNIT)
+    if (model == GORDIAN_MODEL_MULTI_UNIT)
         status = multi_prepare(sparse, rebuild, resources, error);
-    else if (model == GORDIAN_GENERAL)
+    else if (model == GORDIAN_MODEL_GENERAL)
         status = general_prepare(sparse, rebuild, processes, resources, error);
-    if (status)
+    if (status != GORDIAN_OK)
         return status;
-    if (model == GORDIAN_GENERAL) { /* the other methods are over */
+    if (model == GORDIAN_MODEL_GENERAL) { /* the other methods are over */
         memory_free(&sparse->memory, sparse->multi.visits);
         sparse->multi.visits = NULL;
         sparse->multi.visit_room = 0;
@@ -51,11 +51,11 @@ static gordian_status sparse_prepare(void *engine, gordian_model model, uint32_t
 static const struct detect_engine *sparse_refine(gordian_model model)
 {
     switch (model) {
-    case GORDIAN_SINGLE_UNIT:
+    case GORDIAN_MODEL_SINGLE_UNIT:
         return &sparse_single;
-    case GORDIAN_MULTI_UNIT:
+    case GORDIAN_MODEL_MULTI_UNIT:
         return &sparse_multi;
-    case GORDIAN_GENERAL:
+    case GORDIAN_MODEL_GENERAL:
         return &sparse_general;
     }
     return &sparse_general;

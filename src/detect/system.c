@@ -26,7 +26,7 @@ gordian_status gordian_open(gordian_system **out, const gordian_options *options
     *out = NULL;
     const struct engine *chosen;
     gordian_status status = engine_choose(&detect_family, options->engine, NULL, &chosen, error);
-    if (status)
+    if (status != GORDIAN_OK)
         return status;
     const struct detect_engine *engine = (const struct detect_engine *)chosen;
     gordian_allocator memory = memory_allocator(options->allocator);
@@ -40,7 +40,7 @@ gordian_status gordian_open(gordian_system **out, const gordian_options *options
     status = memory_grow(&memory, &system->wants, &system->want_room, 1, sizeof *system->wants)
                  ? engine->open(&system->state, &system->graph, error)
                  : fail_memory(error);
-    if (status) {
+    if (status != GORDIAN_OK) {
         system->state = NULL;
         gordian_close(system);
         return status;
@@ -86,12 +86,12 @@ static gordian_status prepare(gordian_system *system, gordian_model model, uint3
 {
     const char *why;
     if (!engine_usable(&system->engine->about, &model, &why))
-        return fail(error, GORDIAN_UNAVAILABLE, "engine '%s' cannot judge this system: %s",
+        return fail(error, GORDIAN_STATUS_UNAVAILABLE, "engine '%s' cannot judge this system: %s",
                     system->engine->about.name, why);
     if (system->engine->prepare) {
         gordian_status status =
             system->engine->prepare(system->state, model, processes, resources, error);
-        if (status)
+        if (status != GORDIAN_OK)
             return status;
     }
     system->graph.model = model;
@@ -110,7 +110,8 @@ gordian_status gordian_reserve(gordian_system *system, uint32_t processes, uint3
                                gordian_error *error)
 {
     if (processes > RAG_ID_MAX || resources > RAG_ID_MAX)
-        return fail(error, GORDIAN_INPUT, "at most %u processes and resources each", RAG_ID_MAX);
+        return fail(error, GORDIAN_STATUS_INPUT, "at most %u processes and resources each",
+                    RAG_ID_MAX);
     if (!rag_reserve(&system->graph, processes, resources))
         return fail_memory(error);
     return prepare(system, system->graph.model, processes, resources, error);
@@ -121,22 +122,22 @@ gordian_status gordian_add_resource(gordian_system *system, const char *name, ui
 {
     struct rag *graph = &system->graph;
     if (units == 0)
-        return fail(error, GORDIAN_INPUT, "a resource needs at least one unit");
+        return fail(error, GORDIAN_STATUS_INPUT, "a resource needs at least one unit");
     gordian_status status = names_check(&graph->resource_names, name, "resource", error);
-    if (status)
+    if (status != GORDIAN_OK)
         return status;
     gordian_model model = graph->model;
-    if (units > 1 && model == GORDIAN_SINGLE_UNIT)
-        model = GORDIAN_MULTI_UNIT;
+    if (units > 1 && model == GORDIAN_MODEL_SINGLE_UNIT)
+        model = GORDIAN_MODEL_MULTI_UNIT;
     size_t length = name ? strlen(name) : 0;
     uint32_t limit = graph->resource_limit + (graph->free_resource == NONE);
     if (!rag_reserve_resource(graph, length))
         return fail_memory(error);
     status = prepare(system, model, graph->process_limit, limit, error);
     uint32_t fresh = NONE;
-    if (!status && !rag_add_resource(graph, name, length, units, &fresh))
+    if (status == GORDIAN_OK && !rag_add_resource(graph, name, length, units, &fresh))
         status = fail_memory(error);
-    if (!status && id)
+    if (status == GORDIAN_OK && id)
         *id = fresh;
     return status;
 }
@@ -146,7 +147,7 @@ gordian_status gordian_add_process(gordian_system *system, const char *name, uin
 {
     struct rag *graph = &system->graph;
     gordian_status status = names_check(&graph->process_names, name, "process", error);
-    if (status)
+    if (status != GORDIAN_OK)
         return status;
     size_t length = name ? strlen(name) : 0;
     uint32_t limit = graph->process_limit + (graph->free_process == NONE);
@@ -154,9 +155,9 @@ gordian_status gordian_add_process(gordian_system *system, const char *name, uin
         return fail_memory(error);
     status = prepare(system, graph->model, limit, graph->resource_limit, error);
     uint32_t fresh = NONE;
-    if (!status && !rag_add_process(graph, name, length, &fresh))
+    if (status == GORDIAN_OK && !rag_add_process(graph, name, length, &fresh))
         status = fail_memory(error);
-    if (!status && id)
+    if (status == GORDIAN_OK && id)
         *id = fresh;
     return status;
 }
@@ -166,9 +167,9 @@ gordian_status gordian_remove_resource(gordian_system *system, uint32_t resource
 {
     struct rag *graph = &system->graph;
     if (!rag_is_resource(graph, resource))
-        return fail(error, GORDIAN_INPUT, "there is no resource %u", resource);
+        return fail(error, GORDIAN_STATUS_INPUT, "there is no resource %u", resource);
     if (rag_first_holder(graph, resource) != NONE || graph->resources[resource].queue_head != NONE)
-        return fail(error, GORDIAN_INPUT, "resource '%s' is held or waited for",
+        return fail(error, GORDIAN_STATUS_INPUT, "resource '%s' is held or waited for",
                     gordian_resource_name(system, resource));
     rag_remove_resource(graph, resource);
     return GORDIAN_OK;
@@ -179,9 +180,9 @@ gordian_status gordian_remove_process(gordian_system *system, uint32_t process,
 {
     struct rag *graph = &system->graph;
     if (!rag_is_process(graph, process))
-        return fail(error, GORDIAN_INPUT, "there is no process %u", process);
+        return fail(error, GORDIAN_STATUS_INPUT, "there is no process %u", process);
     if (rag_waits(graph, process) || graph->processes[process].held != NONE)
-        return fail(error, GORDIAN_INPUT, "process '%s' holds or waits for something",
+        return fail(error, GORDIAN_STATUS_INPUT, "process '%s' holds or waits for something",
                     gordian_process_name(system, process));
     rag_remove_process(graph, process);
     return GORDIAN_OK;
@@ -194,7 +195,7 @@ static gordian_status attributes_of(gordian_system *system, uint32_t process,
 {
     struct rag *graph = &system->graph;
     if (!rag_is_process(graph, process))
-        return fail(error, GORDIAN_INPUT, "there is no process %u", process);
+        return fail(error, GORDIAN_STATUS_INPUT, "there is no process %u", process);
     if (!graph->attributes) {
         graph->attributes =
             memory_alloc(&graph->memory, graph->process_room * sizeof *graph->attributes);
@@ -212,7 +213,7 @@ gordian_status gordian_set_priority(gordian_system *system, uint32_t process, in
 {
     struct rag_attributes *attributes = NULL;
     gordian_status status = attributes_of(system, process, &attributes, error);
-    if (status)
+    if (status != GORDIAN_OK)
         return status;
     attributes->priority = priority;
     return GORDIAN_OK;
@@ -223,7 +224,7 @@ gordian_status gordian_set_cost(gordian_system *system, uint32_t process, int64_
 {
     struct rag_attributes *attributes = NULL;
     gordian_status status = attributes_of(system, process, &attributes, error);
-    if (status)
+    if (status != GORDIAN_OK)
         return status;
     attributes->cost = cost;
     return GORDIAN_OK;

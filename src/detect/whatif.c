@@ -181,8 +181,8 @@ static void inquiry_close(struct inquiry *inquiry)
 static gordian_outcome outcome_by_end(uint32_t end, uint32_t process)
 {
     if (end == NONE)
-        return GORDIAN_DOOMED;
-    return end == process ? GORDIAN_DEADLOCK : GORDIAN_BLOCKED;
+        return GORDIAN_OUTCOME_DOOMED;
+    return end == process ? GORDIAN_OUTCOME_DEADLOCK : GORDIAN_OUTCOME_BLOCKED;
 }
 
 /* Single-unit systems: follows the chain from `resource`. False: it was too long, or ran in a
@@ -208,7 +208,7 @@ static gordian_status judge_by_end(struct inquiry *inquiry, uint32_t process, ui
 {
     const struct rag *graph = inquiry->graph;
     uint32_t end = NONE;
-    if (!inquiry->ends && graph->model == GORDIAN_SINGLE_UNIT &&
+    if (!inquiry->ends && graph->model == GORDIAN_MODEL_SINGLE_UNIT &&
         follow_chain(inquiry, resource, &end)) {
         *outcome = outcome_by_end(end, process);
         return GORDIAN_OK;
@@ -219,7 +219,7 @@ static gordian_status judge_by_end(struct inquiry *inquiry, uint32_t process, ui
             return fail_memory(error);
         inquiry->ends = ends;
         gordian_status status = what_if_ends(graph, ends, error);
-        if (status)
+        if (status != GORDIAN_OK)
             return status;
     }
     *outcome = outcome_by_end(inquiry->ends[resource], process);
@@ -232,14 +232,14 @@ static gordian_status reduce_for(struct inquiry *inquiry, uint32_t process, gord
     gordian_status status = GORDIAN_OK;
     if (!inquiry->all.graph) {
         status = reduction_open(&inquiry->all, inquiry->graph, error);
-        if (!status)
+        if (status == GORDIAN_OK)
             reduce(&inquiry->all, NONE);
     }
-    if (!status && !inquiry->others.graph) {
+    if (status == GORDIAN_OK && !inquiry->others.graph) {
         status = reduction_open(&inquiry->others, inquiry->graph, error);
         inquiry->process = NONE;
     }
-    if (!status && inquiry->process != process) {
+    if (status == GORDIAN_OK && inquiry->process != process) {
         reduce(&inquiry->others, process);
         inquiry->process = process;
     }
@@ -250,8 +250,9 @@ static gordian_outcome outcome_by_units(const struct inquiry *inquiry, uint32_t 
                                         uint64_t units)
 {
     if (units > inquiry->all.free[resource])
-        return GORDIAN_DOOMED;
-    return units > inquiry->others.free[resource] ? GORDIAN_DEADLOCK : GORDIAN_BLOCKED;
+        return GORDIAN_OUTCOME_DOOMED;
+    return units > inquiry->others.free[resource] ? GORDIAN_OUTCOME_DEADLOCK
+                                                  : GORDIAN_OUTCOME_BLOCKED;
 }
 
 static gordian_status judge_one(struct inquiry *inquiry, const gordian_event *request,
@@ -262,17 +263,17 @@ static gordian_status judge_one(struct inquiry *inquiry, const gordian_event *re
     uint64_t units = request->units;
     if (!rag_is_resource(graph, resource) || units == 0 ||
         units > rag_total_units(graph, resource)) {
-        *outcome = GORDIAN_REFUSED;
+        *outcome = GORDIAN_OUTCOME_REFUSED;
         return GORDIAN_OK;
     }
     if (units <= rag_free_units(graph, resource)) {
-        *outcome = GORDIAN_GRANTED;
+        *outcome = GORDIAN_OUTCOME_GRANTED;
         return GORDIAN_OK;
     }
-    if (units == 1 && graph->model != GORDIAN_GENERAL)
+    if (units == 1 && graph->model != GORDIAN_MODEL_GENERAL)
         return judge_by_end(inquiry, request->process, resource, outcome, error);
     gordian_status status = reduce_for(inquiry, request->process, error);
-    if (!status)
+    if (status == GORDIAN_OK)
         *outcome = outcome_by_units(inquiry, resource, units);
     return status;
 }
@@ -305,7 +306,7 @@ static bool wants_are_free(const struct inquiry *inquiry, const gordian_event *r
 
 static gordian_outcome outcome_of_wants(const struct inquiry *inquiry, const gordian_event *request)
 {
-    gordian_outcome worst = GORDIAN_BLOCKED;
+    gordian_outcome worst = GORDIAN_OUTCOME_BLOCKED;
     for (size_t i = 0; i < request->want_count; i++) {
         uint32_t resource = request->wants[i].resource;
         gordian_outcome one = outcome_by_units(inquiry, resource, inquiry->asked[resource]);
@@ -327,9 +328,9 @@ static gordian_status judge_wants(struct inquiry *inquiry, const gordian_event *
     }
     size_t added = add_wants(inquiry, request);
     if (added < request->want_count || added == 0)
-        *outcome = GORDIAN_REFUSED;
+        *outcome = GORDIAN_OUTCOME_REFUSED;
     else if (wants_are_free(inquiry, request))
-        *outcome = GORDIAN_GRANTED;
+        *outcome = GORDIAN_OUTCOME_GRANTED;
     else if (!(status = reduce_for(inquiry, request->process, error)))
         *outcome = outcome_of_wants(inquiry, request);
     for (size_t i = 0; i < added; i++)
@@ -340,11 +341,12 @@ static gordian_status judge_wants(struct inquiry *inquiry, const gordian_event *
 static gordian_status judge(struct inquiry *inquiry, const gordian_event *request,
                             gordian_outcome *outcome, gordian_error *error)
 {
-    if (request->op != GORDIAN_REQUEST && request->op != GORDIAN_WAIT)
-        return fail(error, GORDIAN_INPUT, "what if: only requests and waits can be asked about");
+    if (request->op != GORDIAN_OP_REQUEST && request->op != GORDIAN_OP_WAIT)
+        return fail(error, GORDIAN_STATUS_INPUT,
+                    "what if: only requests and waits can be asked about");
     if (!rag_is_process(inquiry->graph, request->process) ||
         rag_waits(inquiry->graph, request->process)) {
-        *outcome = GORDIAN_REFUSED;
+        *outcome = GORDIAN_OUTCOME_REFUSED;
         return GORDIAN_OK;
     }
     return request->wants ? judge_wants(inquiry, request, outcome, error)
@@ -358,7 +360,7 @@ gordian_status gordian_what_if(gordian_system *system, const gordian_event *requ
     struct inquiry inquiry = {.graph = graph,
                               .hops = (uint64_t)graph->process_limit + graph->resource_limit};
     gordian_status status = GORDIAN_OK;
-    for (size_t i = 0; i < count && !status; i++)
+    for (size_t i = 0; i < count && status == GORDIAN_OK; i++)
         status = judge(&inquiry, &requests[i], &outcomes[i], error);
     inquiry_close(&inquiry);
     return status;
@@ -387,7 +389,7 @@ static gordian_status all_by_ends(gordian_system *system, const struct all_pairs
     gordian_status status = system->engine->what_if_all
                                 ? system->engine->what_if_all(system->state, ends, error)
                                 : what_if_ends(graph, ends, error);
-    for (uint32_t q = 0; q < graph->resource_limit && !status; q++) {
+    for (uint32_t q = 0; q < graph->resource_limit && status == GORDIAN_OK; q++) {
         if (!can_wait(graph, q) || ends[q] == DETECT_SEVERAL)
             continue;
         if (ends[q] != NONE)
@@ -402,7 +404,8 @@ static gordian_status all_by_ends(gordian_system *system, const struct all_pairs
 static void pairs_of(const struct inquiry *inquiry, const struct all_pairs *pairs, uint32_t process)
 {
     for (uint32_t q = 0; q < inquiry->graph->resource_limit; q++)
-        if (can_wait(inquiry->graph, q) && outcome_by_units(inquiry, q, 1) == GORDIAN_DEADLOCK)
+        if (can_wait(inquiry->graph, q) &&
+            outcome_by_units(inquiry, q, 1) == GORDIAN_OUTCOME_DEADLOCK)
             bits_set(pairs->deadlock + process * pairs->stride, q);
 }
 
@@ -411,14 +414,14 @@ static gordian_status all_by_reduction(const struct rag *graph, const struct all
 {
     struct inquiry inquiry = {.graph = graph};
     gordian_status status = reduce_for(&inquiry, NONE, error);
-    for (uint32_t q = 0; q < graph->resource_limit && !status && pairs->doomed; q++)
+    for (uint32_t q = 0; q < graph->resource_limit && status == GORDIAN_OK && pairs->doomed; q++)
         if (can_wait(graph, q) && inquiry.all.free[q] == 0)
             bits_set(pairs->doomed, q);
-    for (uint32_t p = 0; p < graph->process_limit && !status; p++) {
+    for (uint32_t p = 0; p < graph->process_limit && status == GORDIAN_OK; p++) {
         if (!rag_is_process(graph, p) || rag_waits(graph, p) || graph->processes[p].held == NONE)
             continue; /* who holds nothing can close nothing */
         status = reduce_for(&inquiry, p, error);
-        if (!status)
+        if (status == GORDIAN_OK)
             pairs_of(&inquiry, pairs, p);
     }
     inquiry_close(&inquiry);
@@ -431,7 +434,7 @@ gordian_status gordian_what_if_all(gordian_system *system, uint64_t *deadlock, s
     const struct rag *graph = &system->graph;
     size_t words = bits_words(graph->resource_limit);
     if (stride < words)
-        return fail(error, GORDIAN_INPUT,
+        return fail(error, GORDIAN_STATUS_INPUT,
                     "what if: rows of %zu words are too short: %zu are needed", stride, words);
     for (uint32_t p = 0; p < graph->process_limit; p++)
         memset(deadlock + p * stride, 0, words * sizeof *deadlock);
@@ -440,6 +443,6 @@ gordian_status gordian_what_if_all(gordian_system *system, uint64_t *deadlock, s
     if (graph->resource_limit == 0 || graph->process_limit == 0)
         return GORDIAN_OK;
     struct all_pairs pairs = {.deadlock = deadlock, .stride = stride, .doomed = doomed};
-    return graph->model == GORDIAN_GENERAL ? all_by_reduction(graph, &pairs, error)
-                                           : all_by_ends(system, &pairs, error);
+    return graph->model == GORDIAN_MODEL_GENERAL ? all_by_reduction(graph, &pairs, error)
+                                                 : all_by_ends(system, &pairs, error);
 }

@@ -78,7 +78,7 @@ static gordian_status join(struct customers *customers, uint32_t process)
     gordian_status status =
         gordian_bank_add_process(customers->bank, NULL, customer->claims, customer->count,
                                  &customer->id, NULL, customers->error);
-    return status ? status : tell_claims(customers, process);
+    return status != GORDIAN_OK ? status : tell_claims(customers, process);
 }
 
 /* A process changes its claim; if that would not be safe, the old one stays. */
@@ -88,9 +88,9 @@ static gordian_status change(struct customers *customers, uint32_t process, gord
     draw_claims(customers, customer);
     gordian_status status = gordian_bank_set_claims(customers->bank, customer->id, customer->claims,
                                                     customer->count, answer, customers->error);
-    if (!status)
+    if (status == GORDIAN_OK)
         status = tell_claims(customers, process);
-    if (answer->verdict != GORDIAN_CHANGED)
+    if (answer->verdict != GORDIAN_VERDICT_CHANGED)
         *customer = old;
     return status;
 }
@@ -130,25 +130,25 @@ static gordian_status ask_or_give_back(struct customers *customers, uint32_t pro
     }
     gordian_status status = (back ? gordian_bank_release : gordian_bank_request)(
         customers->bank, customer->id, wants, count, NULL, customers->error);
-    return status
-               ? status
-               : tell(customers, back ? GORDIAN_RELEASE : GORDIAN_REQUEST, process, wants, count);
+    return status ? status
+                  : tell(customers, back ? GORDIAN_OP_RELEASE : GORDIAN_OP_REQUEST, process, wants,
+                         count);
 }
 
 static gordian_status leave(struct customers *customers, uint32_t process)
 {
     gordian_status status =
         gordian_bank_exit(customers->bank, customers->all[process].id, NULL, customers->error);
-    if (!status)
-        status = tell(customers, GORDIAN_EXIT, process, NULL, 0);
-    return status ? status : join(customers, process);
+    if (status == GORDIAN_OK)
+        status = tell(customers, GORDIAN_OP_EXIT, process, NULL, 0);
+    return status != GORDIAN_OK ? status : join(customers, process);
 }
 
 static gordian_status give_up(struct customers *customers, uint32_t process)
 {
     gordian_status status =
         gordian_bank_cancel(customers->bank, customers->all[process].id, NULL, customers->error);
-    return status ? status : tell(customers, GORDIAN_CANCEL, process, NULL, 0);
+    return status != GORDIAN_OK ? status : tell(customers, GORDIAN_OP_CANCEL, process, NULL, 0);
 }
 
 /* One step, which is one event unless a claim is changed. */
@@ -170,7 +170,7 @@ static gordian_status step(struct customers *customers, uint64_t *events)
     if (!changes)
         return ++*events, ask_or_give_back(customers, process);
     gordian_answer answer;
-    gordian_answer_init(&answer, GORDIAN_VERDICT_ONLY);
+    gordian_answer_init(&answer, GORDIAN_DETAIL_VERDICT);
     gordian_status status = change(customers, process, &answer);
     gordian_answer_free(&answer);
     return status;
@@ -182,12 +182,12 @@ static gordian_status live(struct customers *customers)
     gordian_status status =
         customers->sink->begin(customers->sink->context, options->processes, options->resources,
                                customers->units, 0, customers->error);
-    for (uint32_t r = 0; r < options->resources && !status; r++)
+    for (uint32_t r = 0; r < options->resources && status == GORDIAN_OK; r++)
         status = gordian_bank_add_resource(customers->bank, NULL, customers->units[r], NULL,
                                            customers->error);
-    for (uint32_t p = 0; p < options->processes && !status; p++)
+    for (uint32_t p = 0; p < options->processes && status == GORDIAN_OK; p++)
         status = join(customers, p);
-    for (uint64_t events = 0; events < options->events && !status;)
+    for (uint64_t events = 0; events < options->events && status == GORDIAN_OK;)
         status = step(customers, &events);
     return status;
 }
@@ -202,18 +202,18 @@ gordian_status bank_random(const struct gen_options *options, struct gen_sink *s
     bank_options.engine = "holt";
     bank_options.queue = options->queue;
     if (options->changes == 100)
-        return fail(error, GORDIAN_INPUT, "changes are no events: at most 99 percent");
+        return fail(error, GORDIAN_STATUS_INPUT, "changes are no events: at most 99 percent");
     if (options->cancels && !options->queue)
-        return fail(error, GORDIAN_INPUT, "nobody waits, and nobody cancels, without queue");
+        return fail(error, GORDIAN_STATUS_INPUT, "nobody waits, and nobody cancels, without queue");
     random_seed(&customers.random, options->seed);
     customers.all = memory_zeroed(&memory, (size_t)options->processes * sizeof *customers.all);
     customers.units = memory_alloc(&memory, (size_t)options->resources * sizeof *customers.units);
     gordian_status status = customers.all && customers.units
                                 ? gordian_bank_open(&customers.bank, &bank_options, error)
                                 : fail_memory(error);
-    for (uint32_t r = 0; r < options->resources && !status; r++)
+    for (uint32_t r = 0; r < options->resources && status == GORDIAN_OK; r++)
         customers.units[r] = 1 + draw(&customers, options->units);
-    if (!status)
+    if (status == GORDIAN_OK)
         status = live(&customers);
     gordian_bank_close(customers.bank);
     memory_free(&memory, customers.all);
@@ -256,9 +256,9 @@ static gordian_status take_turns(struct rounds *rounds, uint64_t events)
 {
     uint32_t first = rounds->options->processes - 1;
     gordian_status status = GORDIAN_OK;
-    for (uint64_t i = 0; i < events && !status; i++) {
+    for (uint64_t i = 0; i < events && status == GORDIAN_OK; i++) {
         uint64_t turn = first > 0 ? i % 3 : i % 2;
-        status = one_of_each(rounds, turn == 1 ? GORDIAN_RELEASE : GORDIAN_REQUEST,
+        status = one_of_each(rounds, turn == 1 ? GORDIAN_OP_RELEASE : GORDIAN_OP_REQUEST,
                              turn == 2 ? first - 1 : first);
     }
     return status;
@@ -276,12 +276,12 @@ gordian_status bank_rounds(const struct gen_options *options, struct gen_sink *s
         return fail_memory(error);
     gordian_status status = sink->begin(sink->context, processes, options->resources, NULL,
                                         (uint64_t)processes + 1, error);
-    for (uint32_t p = 0; p < processes && !status; p++)
+    for (uint32_t p = 0; p < processes && status == GORDIAN_OK; p++)
         status = sink->claim(sink->context, p, of_each(&rounds, (uint64_t)processes - p + 1),
                              options->resources, error);
-    for (uint32_t p = 0; p < taking && !status; p++)
-        status = one_of_each(&rounds, GORDIAN_REQUEST, p);
-    if (!status)
+    for (uint32_t p = 0; p < taking && status == GORDIAN_OK; p++)
+        status = one_of_each(&rounds, GORDIAN_OP_REQUEST, p);
+    if (status == GORDIAN_OK)
         status = take_turns(&rounds, options->events - taking);
     memory_free(&memory, rounds.wants);
     return status;
@@ -299,7 +299,7 @@ static gordian_status request(struct gen_sink *sink, const struct taken *taken,
 {
     gordian_want wants[3];
     gordian_event event = {
-        .op = GORDIAN_REQUEST, .process = taken->process, .to = GORDIAN_NONE, .wants = wants};
+        .op = GORDIAN_OP_REQUEST, .process = taken->process, .to = GORDIAN_NONE, .wants = wants};
     for (uint32_t r = 0; r < 3; r++)
         if (taken->units[r])
             wants[event.want_count++] = (gordian_want){taken->units[r], r};
@@ -319,13 +319,13 @@ gordian_status bank_textbook(const struct gen_options *options, struct gen_sink 
     };
     (void)options;
     gordian_status status = sink->begin(sink->context, 5, 3, units, 0, error);
-    for (uint32_t p = 0; p < 5 && !status; p++) {
+    for (uint32_t p = 0; p < 5 && status == GORDIAN_OK; p++) {
         gordian_want wants[3];
         for (uint32_t r = 0; r < 3; r++)
             wants[r] = (gordian_want){claims[p][r], r};
         status = sink->claim(sink->context, p, wants, 3, error);
     }
-    for (size_t i = 0; i < sizeof taken / sizeof *taken && !status; i++)
+    for (size_t i = 0; i < sizeof taken / sizeof *taken && status == GORDIAN_OK; i++)
         status = request(sink, &taken[i], error);
     return status;
 }

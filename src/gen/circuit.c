@@ -11,7 +11,7 @@ static gordian_status written(const struct output *out, gordian_error *error)
 {
     if (!out->failure)
         return GORDIAN_OK;
-    return fail(error, GORDIAN_IO, "cannot write: %s", strerror(out->failure));
+    return fail(error, GORDIAN_STATUS_IO, "cannot write: %s", strerror(out->failure));
 }
 
 static void heading(const struct gen_options *options, struct output *out)
@@ -105,7 +105,7 @@ gordian_status circuit_random(const struct gen_options *options, struct output *
     size_t bytes = bits_words(options->resources) * sizeof(uint64_t);
     struct wiring wiring = {.options = options};
     if (options->resources < ENDS_MAX)
-        return fail(error, GORDIAN_INPUT, "a circuit needs at least %d resources, its names",
+        return fail(error, GORDIAN_STATUS_INPUT, "a circuit needs at least %d resources, its names",
                     ENDS_MAX);
     wiring.taken = memory_zeroed(&memory, bytes);
     wiring.put = memory_zeroed(&memory, bytes);
@@ -156,7 +156,7 @@ gordian_status circuit_ring(const struct gen_options *options, struct output *ou
 {
     uint64_t count = options->processes, full = options->units;
     if (full > count)
-        return fail(error, GORDIAN_INPUT, "a ring of %llu has no room for %llu units",
+        return fail(error, GORDIAN_STATUS_INPUT, "a ring of %llu has no room for %llu units",
                     (unsigned long long)count, (unsigned long long)full);
     heading(options, out);
     output_text(out, "main() {\n");

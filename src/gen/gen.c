@@ -81,7 +81,8 @@ static gordian_status unknown_kind(const char *name, gordian_error *error)
         strncat(list, kind == gen_kinds ? "" : ", ", sizeof list - strlen(list) - 1);
         strncat(list, kind->name, sizeof list - strlen(list) - 1);
     }
-    return fail(error, GORDIAN_INPUT, "unknown kind '%s': one of %s", name ? name : "", list);
+    return fail(error, GORDIAN_STATUS_INPUT, "unknown kind '%s': one of %s", name ? name : "",
+                list);
 }
 
 static bool uses(const struct gen_kind *kind, const char *option)
@@ -106,14 +107,14 @@ static gordian_status check_option(const struct gen_kind *kind, const struct che
     if (option->value == option->unset)
         return GORDIAN_OK;
     if (!uses(kind, option->name))
-        return fail(error, GORDIAN_INPUT, "kind '%s' does not use %s: it uses %s", kind->name,
-                    option->name, kind->uses);
+        return fail(error, GORDIAN_STATUS_INPUT, "kind '%s' does not use %s: it uses %s",
+                    kind->name, option->name, kind->uses);
     if (option->value <= option->most)
         return GORDIAN_OK;
     if (option->most == 100)
-        return fail(error, GORDIAN_INPUT, "%s is a percentage, 0 to 100, not %llu", option->name,
-                    (unsigned long long)option->value);
-    return fail(error, GORDIAN_INPUT, "%s is at most %llu", option->name,
+        return fail(error, GORDIAN_STATUS_INPUT, "%s is a percentage, 0 to 100, not %llu",
+                    option->name, (unsigned long long)option->value);
+    return fail(error, GORDIAN_STATUS_INPUT, "%s is at most %llu", option->name,
                 (unsigned long long)option->most);
 }
 
@@ -123,10 +124,11 @@ static gordian_status check_order(const struct gen_kind *kind, const char *order
     if (!order)
         return GORDIAN_OK;
     if (!uses(kind, "order"))
-        return fail(error, GORDIAN_INPUT, "kind '%s' does not use order: it uses %s", kind->name,
-                    kind->uses);
+        return fail(error, GORDIAN_STATUS_INPUT, "kind '%s' does not use order: it uses %s",
+                    kind->name, kind->uses);
     if (strcmp(order, "tail") != 0 && strcmp(order, "head") != 0 && strcmp(order, "random") != 0)
-        return fail(error, GORDIAN_INPUT, "unknown order '%s': one of tail, head, random", order);
+        return fail(error, GORDIAN_STATUS_INPUT, "unknown order '%s': one of tail, head, random",
+                    order);
     return GORDIAN_OK;
 }
 
@@ -192,9 +194,10 @@ gordian_status gen_stream(const struct gen_options *options, struct gen_sink *si
     if (status != GORDIAN_OK)
         return status;
     if (!kind->stream)
-        return fail(error, GORDIAN_INPUT, "kind '%s' is a circuit: it has no events", kind->name);
+        return fail(error, GORDIAN_STATUS_INPUT, "kind '%s' is a circuit: it has no events",
+                    kind->name);
     if (kind->claims && !sink->claim)
-        return fail(error, GORDIAN_INPUT, "kind '%s' has claims, which have no place here",
+        return fail(error, GORDIAN_STATUS_INPUT, "kind '%s' has claims, which have no place here",
                     kind->name);
     return kind->stream(&resolved, sink, error);
 }
@@ -211,7 +214,7 @@ static gordian_status text_status(const struct output *out, gordian_error *error
 {
     if (!out->failure)
         return GORDIAN_OK;
-    return fail(error, GORDIAN_IO, "cannot write: %s", strerror(out->failure));
+    return fail(error, GORDIAN_STATUS_IO, "cannot write: %s", strerror(out->failure));
 }
 
 static void put_name(struct output *out, const char *prefix, uint32_t id)
@@ -260,9 +263,9 @@ static gordian_status text_event(void *context, const gordian_event *event, gord
     if (event->wants)
         for (size_t i = 0; i < event->want_count; i++)
             put_want(text, event->wants[i].resource, event->wants[i].units);
-    else if (event->op != GORDIAN_CANCEL && event->op != GORDIAN_EXIT)
+    else if (event->op != GORDIAN_OP_CANCEL && event->op != GORDIAN_OP_EXIT)
         put_want(text, event->resource, event->units);
-    if (event->op == GORDIAN_RELEASE && event->to != GORDIAN_NONE) {
+    if (event->op == GORDIAN_OP_RELEASE && event->to != GORDIAN_NONE) {
         output_text(out, " to ");
         put_name(out, text->kind->process, event->to);
     }

@@ -72,8 +72,8 @@ struct gen_kind {
 /* All kinds; name NULL at the end. */
 extern const struct gen_kind gen_kinds[];
 
-/* Writes a trace or snapshot as text. GORDIAN_INPUT: an option that makes no sense, nothing is
- * written then. A failing write shows in out->failure, and as GORDIAN_IO. */
+/* Writes a trace or snapshot as text. GORDIAN_STATUS_INPUT: an option that makes no sense, nothing
+ * is written then. A failing write shows in out->failure, and as GORDIAN_STATUS_IO. */
 gordian_status gen_write(const struct gen_options *options, struct output *out,
                          gordian_error *error);
 

@@ -35,7 +35,7 @@ static uint32_t draw(struct life *life, uint32_t first, uint32_t count)
 
 void life_request(gordian_event *event, uint32_t process, uint32_t resource, uint64_t units)
 {
-    *event = (gordian_event){.op = GORDIAN_REQUEST,
+    *event = (gordian_event){.op = GORDIAN_OP_REQUEST,
                              .process = process,
                              .resource = resource,
                              .to = GORDIAN_NONE,
@@ -79,7 +79,7 @@ void life_release(struct life *life, gordian_event *event, uint32_t process, uin
                   uint64_t units)
 {
     life_request(event, process, resource, units);
-    event->op = GORDIAN_RELEASE;
+    event->op = GORDIAN_OP_RELEASE;
     if (!life->options->hand_overs || !random_chance(&life->random, life->options->hand_overs))
         return;
     gordian_edge waiters[HAND_OVER_LOOK];
@@ -106,20 +106,20 @@ static gordian_status feed(struct life *life, const gordian_event *event, gordia
     gordian_status status = gordian_feed(life->system, event, result, life->error);
     if (status != GORDIAN_OK)
         return status;
-    if (result->outcome == GORDIAN_REFUSED) {
+    if (result->outcome == GORDIAN_OUTCOME_REFUSED) {
         char why[400];
         gordian_refusal_text(life->system, event, result->refusal, why, sizeof why);
-        return fail(life->error, GORDIAN_INPUT, "the generator made an event that is refused: %s",
-                    why);
+        return fail(life->error, GORDIAN_STATUS_INPUT,
+                    "the generator made an event that is refused: %s", why);
     }
     size_t count;
     const uint32_t *served = gordian_served(life->system, &count);
     for (size_t i = 0; i < count; i++)
         set_running(life, served[i], true);
     set_running(life, event->process, !gordian_is_waiting(life->system, event->process));
-    if (event->op == GORDIAN_CANCEL && life->rules->cancelled)
+    if (event->op == GORDIAN_OP_CANCEL && life->rules->cancelled)
         life->rules->cancelled(life, event->process);
-    if (event->op == GORDIAN_EXIT && life->rules->exited)
+    if (event->op == GORDIAN_OP_EXIT && life->rules->exited)
         life->rules->exited(life, event->process);
     return GORDIAN_OK;
 }
@@ -131,7 +131,8 @@ static gordian_status apply(struct life *life, const gordian_event *event)
     gordian_status status = feed(life, event, &result);
     if (status != GORDIAN_OK)
         return status;
-    bool stuck = result.outcome == GORDIAN_DEADLOCK || result.outcome == GORDIAN_DOOMED;
+    bool stuck =
+        result.outcome == GORDIAN_OUTCOME_DEADLOCK || result.outcome == GORDIAN_OUTCOME_DOOMED;
     bool undo = stuck && !random_chance(&life->random, life->options->deadlocks);
     /* The last event must not leave a deadlock that is to go: then it never happened. */
     bool hidden = undo && life->left == 1;
@@ -139,7 +140,7 @@ static gordian_status apply(struct life *life, const gordian_event *event)
         status = emit(life, event);
     if (status != GORDIAN_OK || !undo)
         return status;
-    gordian_event cancel = {.op = GORDIAN_CANCEL, .process = event->process, .to = GORDIAN_NONE};
+    gordian_event cancel = {.op = GORDIAN_OP_CANCEL, .process = event->process, .to = GORDIAN_NONE};
     status = feed(life, &cancel, &result);
     return status != GORDIAN_OK || hidden ? status : emit(life, &cancel);
 }
@@ -159,17 +160,18 @@ static gordian_status step(struct life *life)
         return GORDIAN_OK;
     }
     if (life->running == 0)
-        return end_wait(life, options->exits ? GORDIAN_EXIT : GORDIAN_CANCEL, draw(life, 0, count));
+        return end_wait(life, options->exits ? GORDIAN_OP_EXIT : GORDIAN_OP_CANCEL,
+                        draw(life, 0, count));
     if (options->exits && random_chance(&life->random, options->exits)) {
         uint32_t process = draw(life, 0, count);
         gordian_edge edge;
         /* One with an edge has been seen before, so its exit is valid in a trace. */
         if (gordian_is_waiting(life->system, process) ||
             gordian_holdings(life->system, process, &edge, 1))
-            return end_wait(life, GORDIAN_EXIT, process);
+            return end_wait(life, GORDIAN_OP_EXIT, process);
     }
     if (life->running < count && options->cancels && random_chance(&life->random, options->cancels))
-        return end_wait(life, GORDIAN_CANCEL, draw(life, life->running, count - life->running));
+        return end_wait(life, GORDIAN_OP_CANCEL, draw(life, life->running, count - life->running));
     gordian_event event;
     life->rules->next(life, draw(life, 0, life->running), &event);
     return apply(life, &event);
@@ -185,7 +187,7 @@ static gordian_status dump_holds(struct life *life, uint32_t process)
     for (size_t i = 0; i < count && status == GORDIAN_OK; i++) {
         gordian_event event;
         life_request(&event, process, edges[i].resource, edges[i].units);
-        event.op = GORDIAN_HOLD;
+        event.op = GORDIAN_OP_HOLD;
         status = life->sink->event(life->sink->context, &event, life->error);
     }
     return status;
@@ -200,7 +202,7 @@ static gordian_status dump_wait(struct life *life, uint32_t process)
     qsort(edges, count, sizeof *edges, by_resource);
     gordian_event event;
     life_request(&event, process, edges[0].resource, edges[0].units);
-    event.op = GORDIAN_WAIT;
+    event.op = GORDIAN_OP_WAIT;
     for (size_t i = 0; i < count; i++)
         life->wants[i] = (gordian_want){edges[i].units, edges[i].resource};
     if (count > 1) {

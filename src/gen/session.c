@@ -91,7 +91,7 @@ gordian_status session_philosophers(const struct gen_options *options, struct ge
                                     gordian_error *error)
 {
     if (options->processes < 2)
-        return fail(error, GORDIAN_INPUT, "a table needs at least 2 philosophers, not %u",
+        return fail(error, GORDIAN_STATUS_INPUT, "a table needs at least 2 philosophers, not %u",
                     options->processes);
     return run(options, sink, plan_meal, error);
 }

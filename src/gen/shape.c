@@ -61,12 +61,14 @@ static gordian_status put(const struct shape *shape, gordian_op op, uint32_t pro
 
 static gordian_status put_hold(const struct shape *shape, uint32_t process, uint32_t resource)
 {
-    return put(shape, shape->options->snapshot ? GORDIAN_HOLD : GORDIAN_REQUEST, process, resource);
+    return put(shape, shape->options->snapshot ? GORDIAN_OP_HOLD : GORDIAN_OP_REQUEST, process,
+               resource);
 }
 
 static gordian_status put_wait(const struct shape *shape, uint32_t process, uint32_t resource)
 {
-    return put(shape, shape->options->snapshot ? GORDIAN_WAIT : GORDIAN_REQUEST, process, resource);
+    return put(shape, shape->options->snapshot ? GORDIAN_OP_WAIT : GORDIAN_OP_REQUEST, process,
+               resource);
 }
 
 static gordian_status begin(const struct shape *shape)
@@ -142,11 +144,11 @@ static gordian_status check_chains(const struct gen_options *options, struct cha
     chains->count = ((uint64_t)options->processes + chains->length - 1) / chains->length;
     chains->cycles = options->cycles;
     if (options->resources < options->processes)
-        return fail(error, GORDIAN_INPUT,
+        return fail(error, GORDIAN_STATUS_INPUT,
                     "chains need a resource for each process: %u resources, %u processes",
                     options->resources, options->processes);
     if (chains->cycles > chains->count)
-        return fail(error, GORDIAN_INPUT,
+        return fail(error, GORDIAN_STATUS_INPUT,
                     "%llu cycles, but %u processes in chains of %u make only %llu chains",
                     (unsigned long long)chains->cycles, options->processes, chains->length,
                     (unsigned long long)chains->count);
@@ -209,7 +211,7 @@ static gordian_status rotate(const struct shape *shape, uint64_t events)
         uint32_t resource = (uint32_t)(turn % resources);
         uint32_t members = (processes - resource + resources - 1) / resources;
         uint32_t holder = resource + resources * (uint32_t)(turn / resources % members);
-        status = put(shape, done % 2 ? GORDIAN_REQUEST : GORDIAN_RELEASE, holder, resource);
+        status = put(shape, done % 2 ? GORDIAN_OP_REQUEST : GORDIAN_OP_RELEASE, holder, resource);
     }
     return status;
 }
@@ -219,7 +221,7 @@ gordian_status shape_hot(const struct gen_options *options, struct gen_sink *sin
 {
     struct shape shape = {options, sink, error};
     if (options->resources > options->processes)
-        return fail(error, GORDIAN_INPUT,
+        return fail(error, GORDIAN_STATUS_INPUT,
                     "a hot resource needs processes: %u resources, %u processes",
                     options->resources, options->processes);
     gordian_status status = begin(&shape);

@@ -31,10 +31,11 @@ gordian_status cuda_fail(struct cuda *cuda, int result, const char *doing, gordi
     char text[160];
     driver_text(&cuda->driver, result, text, sizeof text);
     if (result == CUDA_OUT_OF_MEMORY)
-        return fail(error, GORDIAN_MEMORY, "%s, %s: %s", cuda->gpu.info.name, doing, text);
+        return fail(error, GORDIAN_STATUS_MEMORY, "%s, %s: %s", cuda->gpu.info.name, doing, text);
     if (!is_fatal(result))
-        return fail(error, GORDIAN_INPUT, "%s, %s: %s", cuda->gpu.info.name, doing, text);
-    return gpu_fail(&cuda->gpu, GORDIAN_IO, error, "%s, %s: %s", cuda->gpu.info.name, doing, text);
+        return fail(error, GORDIAN_STATUS_INPUT, "%s, %s: %s", cuda->gpu.info.name, doing, text);
+    return gpu_fail(&cuda->gpu, GORDIAN_STATUS_IO, error, "%s, %s: %s", cuda->gpu.info.name, doing,
+                    text);
 }
 
 gordian_status cuda_enter(struct cuda *cuda, gordian_error *error)
@@ -229,8 +230,8 @@ static gordian_status find_device(const struct cuda_driver *driver, unsigned ind
     int count = 0;
     int result = driver->device_count(&count);
     if (result == CUDA_OK && index >= (unsigned)count)
-        return fail(error, GORDIAN_UNAVAILABLE, "there is no GPU %u: the driver has %d", index,
-                    count);
+        return fail(error, GORDIAN_STATUS_UNAVAILABLE, "there is no GPU %u: the driver has %d",
+                    index, count);
     if (result == CUDA_OK)
         result = driver->device_get(device, (int)index);
     if (result == CUDA_OK)
@@ -238,11 +239,12 @@ static gordian_status find_device(const struct cuda_driver *driver, unsigned ind
     if (result == CUDA_OK)
         result = device_numbers(driver, *device, info);
     if (result != CUDA_OK)
-        return fail(error, GORDIAN_UNAVAILABLE, "GPU %u cannot be asked what it is: %s", index,
-                    driver_text(driver, result, text, sizeof text));
+        return fail(error, GORDIAN_STATUS_UNAVAILABLE, "GPU %u cannot be asked what it is: %s",
+                    index, driver_text(driver, result, text, sizeof text));
     if (info->major < CAPABILITY_LEAST)
-        return fail(error, GORDIAN_UNAVAILABLE, "%s has compute capability %u.%u, %u.0 is needed",
-                    info->name, info->major, info->minor, CAPABILITY_LEAST);
+        return fail(error, GORDIAN_STATUS_UNAVAILABLE,
+                    "%s has compute capability %u.%u, %u.0 is needed", info->name, info->major,
+                    info->minor, CAPABILITY_LEAST);
     return GORDIAN_OK;
 }
 
@@ -290,7 +292,7 @@ gordian_status gpu_describe(unsigned index, struct gpu_info *info, gordian_error
     int device;
     memset(info, 0, sizeof *info);
     if (!gpu_images[0].data)
-        return fail(error, GORDIAN_UNAVAILABLE, "built without nvcc");
+        return fail(error, GORDIAN_STATUS_UNAVAILABLE, "built without nvcc");
     gordian_status status = driver_load(&driver, error);
     if (status == GORDIAN_OK)
         status = find_device(&driver, index, &device, info, error);
@@ -299,7 +301,7 @@ gordian_status gpu_describe(unsigned index, struct gpu_info *info, gordian_error
     char text[160];
     int result = ask_memory(&driver, device, &info->memory_free);
     if (result != CUDA_OK)
-        return fail(error, GORDIAN_UNAVAILABLE, "%s cannot be used: %s", info->name,
+        return fail(error, GORDIAN_STATUS_UNAVAILABLE, "%s cannot be used: %s", info->name,
                     driver_text(&driver, result, text, sizeof text));
     return GORDIAN_OK;
 }
@@ -454,7 +456,7 @@ gordian_status gpu_open(struct gpu **out, unsigned index, const gordian_allocato
 {
     *out = NULL;
     if (!gpu_images[0].data)
-        return fail(error, GORDIAN_UNAVAILABLE, "built without nvcc");
+        return fail(error, GORDIAN_STATUS_UNAVAILABLE, "built without nvcc");
     gordian_allocator from = memory_allocator(memory);
     struct cuda *cuda = memory_zeroed(&from, sizeof *cuda);
     if (!cuda)
@@ -469,7 +471,7 @@ gordian_status gpu_open(struct gpu **out, unsigned index, const gordian_allocato
     }
     cuda_close(&cuda->gpu);
     /* A device that cannot be opened is one that is not there. */
-    status = status == GORDIAN_MEMORY ? GORDIAN_MEMORY : GORDIAN_UNAVAILABLE;
+    status = status == GORDIAN_STATUS_MEMORY ? GORDIAN_STATUS_MEMORY : GORDIAN_STATUS_UNAVAILABLE;
     if (error)
         error->status = status;
     return status;

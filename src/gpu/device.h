@@ -63,8 +63,8 @@ struct gpu {
 
 void gpu_init(struct gpu *gpu, const struct gpu_operations *operations,
               const gordian_allocator *memory);
-/* Remembers the failure if it is the first, and reports it; GORDIAN_IO but for an emulator that
- * had no memory to go on. */
+/* Remembers the failure if it is the first, and reports it; GORDIAN_STATUS_IO but for an emulator
+ * that had no memory to go on. */
 gordian_status gpu_fail(struct gpu *gpu, gordian_status status, gordian_error *error,
                         const char *format, ...) __attribute__((format(printf, 4, 5)));
 /* Reports the failure remembered. */

@@ -33,7 +33,7 @@ gordian_status gordian_device(size_t index, gordian_device_info *info)
     char why[sizeof info->reason] = "";
     unsigned count = gpu_count(why, sizeof why);
     if (index >= (count ? count : 1))
-        return GORDIAN_END;
+        return GORDIAN_STATUS_END;
     memset(info, 0, sizeof *info);
     if (count == 0) {
         memcpy(info->reason, why, sizeof why);

@@ -31,7 +31,7 @@ gordian_status driver_load(struct cuda_driver *driver, gordian_error *error)
         name = CUDA_LIBRARY;
     void *library = dlopen(name, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
     if (!library)
-        return fail(error, GORDIAN_UNAVAILABLE, "no NVIDIA driver: %.100s not found", name);
+        return fail(error, GORDIAN_STATUS_UNAVAILABLE, "no NVIDIA driver: %.100s not found", name);
     const char *missing = NULL;
 #define X(symbol, member, parameters)                                                              \
     if (!missing && !find(library, #symbol, &driver->member))                                      \
@@ -40,14 +40,14 @@ gordian_status driver_load(struct cuda_driver *driver, gordian_error *error)
 #undef X
     dlclose(library);
     if (missing)
-        return fail(error, GORDIAN_UNAVAILABLE, "the NVIDIA driver is too old: it has no %s",
+        return fail(error, GORDIAN_STATUS_UNAVAILABLE, "the NVIDIA driver is too old: it has no %s",
                     missing);
     int result = driver->init(0);
     char text[200];
     if (result == CUDA_NO_DEVICE)
-        return fail(error, GORDIAN_UNAVAILABLE, "the NVIDIA driver finds no GPU");
+        return fail(error, GORDIAN_STATUS_UNAVAILABLE, "the NVIDIA driver finds no GPU");
     if (result != CUDA_OK)
-        return fail(error, GORDIAN_UNAVAILABLE, "the NVIDIA driver does not start: %s",
+        return fail(error, GORDIAN_STATUS_UNAVAILABLE, "the NVIDIA driver does not start: %s",
                     driver_text(driver, result, text, sizeof text));
     return GORDIAN_OK;
 }

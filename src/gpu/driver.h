@@ -145,7 +145,7 @@ struct cuda_driver {
 
 /* Loads the library (GORDIAN_CUDA_LIBRARY in the environment names another), finds every function
  * and initialises the driver. The library stays loaded for good: it does not survive being
- * unloaded. GORDIAN_UNAVAILABLE with the reason if there is none, or it is too old. */
+ * unloaded. GORDIAN_STATUS_UNAVAILABLE with the reason if there is none, or it is too old. */
 gordian_status driver_load(struct cuda_driver *driver, gordian_error *error);
 /* The driver's own words for a result, or its number. */
 const char *driver_text(const struct cuda_driver *driver, int result, char *buffer, size_t size);

@@ -163,7 +163,7 @@ static gordian_status emulator_reserve(struct gpu *gpu, gpu_address *out, uint64
     void *range = seal(NULL, bytes);
     if (range == MAP_FAILED) {
         memory_free(&gpu->memory, note);
-        return fail(error, GORDIAN_MEMORY, "no addresses for %llu bytes",
+        return fail(error, GORDIAN_STATUS_MEMORY, "no addresses for %llu bytes",
                     (unsigned long long)bytes);
     }
     note->range = range;
@@ -252,11 +252,11 @@ static gordian_status prepare(struct emulator *emulator, struct job *job, enum g
 {
     const struct emulated_kernel *body = emulated_kernels[kernel];
     if (launch->arguments_size != body->arguments_size)
-        return fail(error, GORDIAN_INPUT, "kernel %s: %zu bytes of arguments, not %zu",
+        return fail(error, GORDIAN_STATUS_INPUT, "kernel %s: %zu bytes of arguments, not %zu",
                     launch->kernel, launch->arguments_size, body->arguments_size);
     unsigned most = emulated_resident(launch->threads, launch->shared);
     if (launch->cooperative && launch->blocks > most)
-        return fail(error, GORDIAN_INPUT, "kernel %s: %u blocks at once, of at most %u",
+        return fail(error, GORDIAN_STATUS_INPUT, "kernel %s: %u blocks at once, of at most %u",
                     launch->kernel, launch->blocks, most);
     job->launch = (struct machine_launch){
         .name = gpu_kernel_names[kernel],
@@ -317,8 +317,8 @@ static gordian_status start_service(struct emulator *emulator, enum gpu_kernel k
         emulator->started = failure == 0;
         if (failure) {
             atomic_store(&emulator->ended, true);
-            status =
-                fail(error, GORDIAN_MEMORY, "no thread for the service: %s", strerror(failure));
+            status = fail(error, GORDIAN_STATUS_MEMORY, "no thread for the service: %s",
+                          strerror(failure));
         }
     }
     pthread_mutex_unlock(&emulator->service_lock);

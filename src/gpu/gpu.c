@@ -61,7 +61,7 @@ gordian_status gpu_fail_again(struct gpu *gpu, gordian_error *error)
 {
     bool there = atomic_load(&gpu->failed) == FAILURE_THERE;
     if (!there)
-        return fail(error, GORDIAN_IO, "the device failed");
+        return fail(error, GORDIAN_STATUS_IO, "the device failed");
     return fail(error, gpu->failure_status, "%s", gpu->failure);
 }
 
@@ -69,8 +69,9 @@ gordian_status gpu_fail_memory(gordian_error *error, const char *where, uint64_t
                                uint64_t available)
 {
     const double mebibyte = 1 << 20;
-    return fail(error, GORDIAN_MEMORY, "not enough %s memory: %.1f MiB needed, %.1f MiB free",
-                where, (double)needed / mebibyte, (double)available / mebibyte);
+    return fail(error, GORDIAN_STATUS_MEMORY,
+                "not enough %s memory: %.1f MiB needed, %.1f MiB free", where,
+                (double)needed / mebibyte, (double)available / mebibyte);
 }
 
 bool gpu_failed(const struct gpu *gpu)
@@ -161,7 +162,7 @@ void gpu_unmap(struct gpu *gpu, void *host)
         gpu->operations->unmap(gpu, host);
 }
 
-/* A kernel and its shape; GORDIAN_INPUT if no device could run it so. */
+/* A kernel and its shape; GORDIAN_STATUS_INPUT if no device could run it so. */
 static gordian_status check_shape(struct gpu *gpu, const char *name, unsigned threads,
                                   size_t shared, enum gpu_kernel *kernel, gordian_error *error)
 {
@@ -169,13 +170,15 @@ static gordian_status check_shape(struct gpu *gpu, const char *name, unsigned th
         return gpu_fail_again(gpu, error);
     *kernel = gpu_kernel_find(name);
     if (*kernel == GPU_KERNEL_COUNT)
-        return fail(error, GORDIAN_INPUT, "there is no kernel '%.60s'", name);
+        return fail(error, GORDIAN_STATUS_INPUT, "there is no kernel '%.60s'", name);
     if (threads == 0 || threads > GPU_BLOCK_THREADS_MOST)
-        return fail(error, GORDIAN_INPUT, "kernel %s: %u threads in a block: 1 to %u are possible",
-                    name, threads, GPU_BLOCK_THREADS_MOST);
+        return fail(error, GORDIAN_STATUS_INPUT,
+                    "kernel %s: %u threads in a block: 1 to %u are possible", name, threads,
+                    GPU_BLOCK_THREADS_MOST);
     if (shared > gpu->info.shared_most)
-        return fail(error, GORDIAN_INPUT, "kernel %s: %zu bytes of shared memory, of at most %u",
-                    name, shared, gpu->info.shared_most);
+        return fail(error, GORDIAN_STATUS_INPUT,
+                    "kernel %s: %zu bytes of shared memory, of at most %u", name, shared,
+                    gpu->info.shared_most);
     return GORDIAN_OK;
 }
 
@@ -205,13 +208,14 @@ gordian_status gpu_launch(struct gpu *gpu, const struct gpu_launch *launch, gord
     if (status != GORDIAN_OK)
         return status;
     if (launch->blocks == 0 || launch->blocks > INT32_MAX)
-        return fail(error, GORDIAN_INPUT, "kernel %s: %u blocks: 1 to %d are possible",
+        return fail(error, GORDIAN_STATUS_INPUT, "kernel %s: %u blocks: 1 to %d are possible",
                     launch->kernel, launch->blocks, INT32_MAX);
     if (launch->arguments_size == 0 || launch->arguments_size > GPU_ARGUMENTS_MOST)
-        return fail(error, GORDIAN_INPUT, "kernel %s: %zu bytes of arguments: 1 to %u are possible",
-                    launch->kernel, launch->arguments_size, GPU_ARGUMENTS_MOST);
+        return fail(error, GORDIAN_STATUS_INPUT,
+                    "kernel %s: %zu bytes of arguments: 1 to %u are possible", launch->kernel,
+                    launch->arguments_size, GPU_ARGUMENTS_MOST);
     if (launch->service && !gpu_service_ended(gpu))
-        return fail(error, GORDIAN_INPUT, "kernel %s: a service is running already",
+        return fail(error, GORDIAN_STATUS_INPUT, "kernel %s: a service is running already",
                     launch->kernel);
     if (!launch->service && gpu->launches_left != UINT64_MAX && gpu->launches_left-- == 0) {
         gpu->launches_left = 0;

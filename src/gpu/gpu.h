@@ -8,11 +8,11 @@
  *
  * Several threads may use one device at a time; what they start runs in some order.
  *
- * Errors are statuses: nothing here aborts. GORDIAN_UNAVAILABLE: no such device;
- * GORDIAN_MEMORY: out of device memory, with what was asked for and what there is in the
- * message; GORDIAN_INPUT: a launch that no device could do; GORDIAN_IO: the device failed, or a
- * kernel did: remembered, and every later call on it fails the same way (gpu_failed). A
- * kernel's own failure shows at the next call that waits.
+ * Errors are statuses: nothing here aborts. GORDIAN_STATUS_UNAVAILABLE: no such device;
+ * GORDIAN_STATUS_MEMORY: out of device memory, with what was asked for and what there is in the
+ * message; GORDIAN_STATUS_INPUT: a launch that no device could do; GORDIAN_STATUS_IO: the device
+ * failed, or a kernel did: remembered, and every later call on it fails the same way (gpu_failed).
+ * A kernel's own failure shows at the next call that waits.
  */
 #ifndef GORDIAN_GPU_GPU_H
 #define GORDIAN_GPU_GPU_H
@@ -38,8 +38,8 @@ struct gpu_info {
  * "built without nvcc", ...) is written to `why`. The environment's GORDIAN_CUDA_LIBRARY names
  * another library to load instead of libcuda.so.1. */
 unsigned gpu_count(char *why, size_t size);
-/* What device `index` is; GORDIAN_UNAVAILABLE, with the reason, if kernels cannot run on it (the
- * name and the capability are filled in if they are known). */
+/* What device `index` is; GORDIAN_STATUS_UNAVAILABLE, with the reason, if kernels cannot run on it
+ * (the name and the capability are filled in if they are known). */
 gordian_status gpu_describe(unsigned index, struct gpu_info *info, gordian_error *error);
 
 /* The device that engines work on by default: the first GPU, or the emulator if
@@ -98,8 +98,8 @@ void gpu_range_destroy(struct gpu_range *range);
 gpu_address gpu_range_address(const struct gpu_range *range);
 uint64_t gpu_range_reserved(const struct gpu_range *range); /* bytes */
 uint64_t gpu_range_mapped(const struct gpu_range *range);   /* bytes, from the front */
-/* Maps at least `bytes` in all; content undefined. GORDIAN_MEMORY: as before; GORDIAN_INPUT: more
- * than was reserved. */
+/* Maps at least `bytes` in all; content undefined. GORDIAN_STATUS_MEMORY: as before;
+ * GORDIAN_STATUS_INPUT: more than was reserved. */
 gordian_status gpu_range_grow(struct gpu_range *range, uint64_t bytes, gordian_error *error);
 /* Unmaps the pieces that lie behind the first `bytes`; no kernel uses them. */
 void gpu_range_shrink(struct gpu_range *range, uint64_t bytes);

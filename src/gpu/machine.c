@@ -161,7 +161,7 @@ static bool start_block(struct emulated_machine *machine, uint32_t slot, uint32_
     if (launch->shared) {
         block->dynamic = memory_alloc(&machine->memory, launch->shared);
         if (!block->dynamic) {
-            machine_fault(machine, GORDIAN_MEMORY, "out of memory");
+            machine_fault(machine, GORDIAN_STATUS_MEMORY, "out of memory");
             return false;
         }
         memset(block->dynamic, EMULATED_GARBAGE, launch->shared);
@@ -211,7 +211,7 @@ static void report_stuck(struct emulated_machine *machine, uint32_t window)
             returned += lane->state == EMULATED_RETURNED;
         }
     }
-    machine_fault(machine, GORDIAN_IO,
+    machine_fault(machine, GORDIAN_STATUS_IO,
                   "kernel %s is stuck at block %u: %u threads wait at a barrier, %u in warp "
                   "operations, %u have returned",
                   machine->launch->name, number, barrier, warp, returned);

@@ -33,7 +33,7 @@ gordian_status gpu_range_create(struct gpu_range **out, struct gpu *gpu, uint64_
     if (gpu_failed(gpu))
         return gpu_fail_again(gpu, error);
     if (bytes == 0 || !round_up(gpu, &bytes))
-        return fail(error, GORDIAN_INPUT, "a range of %" PRIu64 " bytes", bytes);
+        return fail(error, GORDIAN_STATUS_INPUT, "a range of %" PRIu64 " bytes", bytes);
     struct gpu_range *range = memory_zeroed(&gpu->memory, sizeof *range);
     if (!range)
         return fail_memory(error);
@@ -81,7 +81,7 @@ gordian_status gpu_range_grow(struct gpu_range *range, uint64_t bytes, gordian_e
     if (gpu_failed(gpu))
         return gpu_fail_again(gpu, error);
     if (!round_up(gpu, &bytes) || bytes > range->reserved)
-        return fail(error, GORDIAN_INPUT, "%" PRIu64 " bytes of a range of %" PRIu64, bytes,
+        return fail(error, GORDIAN_STATUS_INPUT, "%" PRIu64 " bytes of a range of %" PRIu64, bytes,
                     range->reserved);
     if (bytes <= range->mapped)
         return GORDIAN_OK;

@@ -50,9 +50,9 @@ gordian_status service_open(struct service **out, struct gpu *gpu, const gordian
     void *ring = NULL;
     gordian_status status = gpu_map(gpu, &ring, &service->ring_there, sizeof *service->ring, error);
     service->ring = ring;
-    if (!status)
+    if (status == GORDIAN_OK)
         status = gpu_alloc(gpu, &service->grid_there, sizeof(struct service_grid), error);
-    if (status) {
+    if (status != GORDIAN_OK) {
         service_close(service);
         return status;
     }
@@ -87,7 +87,8 @@ static bool give_up(struct service *service, const char *what)
     } else if (gpu_failed(service->gpu)) {
         gpu_wait(service->gpu, &more); /* says why, and does not wait */
     }
-    fail(&service->reason, GORDIAN_IO, "%s%s%s", what, more.status ? ": " : "", more.message);
+    fail(&service->reason, GORDIAN_STATUS_IO, "%s%s%s", what, more.status ? ": " : "",
+         more.message);
     return false;
 }
 
@@ -107,13 +108,13 @@ static gordian_status launch_kernel(struct service *service, gordian_error *erro
 {
     gordian_status status =
         gpu_zero(service->gpu, service->grid_there, sizeof(struct service_grid), error);
-    if (!status)
+    if (status == GORDIAN_OK)
         status = gpu_wait(service->gpu, error); /* the service has a stream of its own */
-    if (status)
+    if (status != GORDIAN_OK)
         return status;
     __atomic_store_n(&service->ring->left, 0, __ATOMIC_RELAXED);
     status = gpu_launch(service->gpu, &service->launch, error);
-    service->running = !status;
+    service->running = status == GORDIAN_OK;
     return status;
 }
 
@@ -125,12 +126,12 @@ static bool start_again(struct service *service)
     gordian_status status = gpu_wait_service(service->gpu, &error);
     service->running = false;
     arguments->taken = __atomic_load_n(&service->ring->taken, __ATOMIC_ACQUIRE);
-    if (!status)
+    if (status == GORDIAN_OK)
         status = launch_kernel(service, &error);
-    if (!status)
+    if (status == GORDIAN_OK)
         return true;
     service->failed = true;
-    fail(&service->reason, GORDIAN_IO, "the resident kernel cannot be started again: %s",
+    fail(&service->reason, GORDIAN_STATUS_IO, "the resident kernel cannot be started again: %s",
          error.message);
     return false;
 }
@@ -271,9 +272,9 @@ gordian_status service_start(struct service *service, struct gpu_launch launch,
                              gordian_error *error)
 {
     if (service->failed)
-        return fail(error, GORDIAN_IO, "%s", service->reason.message);
+        return fail(error, GORDIAN_STATUS_IO, "%s", service->reason.message);
     if (launch.arguments_size > ARGUMENTS_MOST)
-        return fail(error, GORDIAN_INPUT, "%zu bytes of arguments are too many",
+        return fail(error, GORDIAN_STATUS_INPUT, "%zu bytes of arguments are too many",
                     launch.arguments_size);
     memcpy(service->arguments, launch.arguments, launch.arguments_size);
     service->launch = launch;
@@ -313,10 +314,10 @@ gordian_status service_stop(struct service *service, gordian_error *error)
     if (service->running && !service->failed && service_post(service, SERVICE_STOP, 0, 0, 0)) {
         do { /* one that has left did not see it */
             status = gpu_wait_service(service->gpu, error);
-        } while (!status && has_left(service) && start_again(service));
+        } while (status == GORDIAN_OK && has_left(service) && start_again(service));
         service->running = false;
     }
     if (service->running)
         abandon(service);
-    return service->failed ? fail(error, GORDIAN_IO, "%s", service->reason.message) : status;
+    return service->failed ? fail(error, GORDIAN_STATUS_IO, "%s", service->reason.message) : status;
 }

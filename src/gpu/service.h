@@ -34,7 +34,7 @@ struct service_arguments service_arguments(const struct service *service);
  * service_arguments. They are copied: it is started again with them. */
 gordian_status service_start(struct service *service, struct gpu_launch launch,
                              gordian_error *error);
-/* Has it carry out what was posted, and end. Fine when none runs. GORDIAN_IO: it failed. */
+/* Has it carry out what was posted, and end. Fine when none runs. GORDIAN_STATUS_IO: it failed. */
 gordian_status service_stop(struct service *service, gordian_error *error);
 
 /* False: the service has failed. */

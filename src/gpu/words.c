@@ -141,7 +141,7 @@ uint64_t emulated_warp(enum emulated_warp_operation operation, uint32_t mask, ui
     struct emulated_lane *lane = current();
     struct emulated_lane *first = first_of_warp(lane);
     if (!(mask >> lane->self.thread % WARP_SIZE & 1)) {
-        machine_fault(lane->machine, GORDIAN_IO,
+        machine_fault(lane->machine, GORDIAN_STATUS_IO,
                       "kernel %s: thread %u of block %u is not in the mask %08x it gave",
                       lane->machine->launch->name, lane->self.thread, lane->self.block, mask);
         machine_abandon(lane);
@@ -216,7 +216,7 @@ void require_cooperative(void)
     struct emulated_lane *lane = current();
     if (lane->machine->launch->cooperative)
         return;
-    machine_fault(lane->machine, GORDIAN_IO,
+    machine_fault(lane->machine, GORDIAN_STATUS_IO,
                   "kernel %s: a grid barrier in a launch that is not cooperative",
                   lane->machine->launch->name);
     machine_abandon(lane);
@@ -225,7 +225,7 @@ void require_cooperative(void)
 void trap(void)
 {
     struct emulated_lane *lane = current();
-    machine_fault(lane->machine, GORDIAN_IO, "kernel %s: thread %u of block %u met a trap",
+    machine_fault(lane->machine, GORDIAN_STATUS_IO, "kernel %s: thread %u of block %u met a trap",
                   lane->machine->launch->name, lane->self.thread, lane->self.block);
     machine_abandon(lane);
 }
@@ -240,14 +240,14 @@ static void idle(struct emulated_lane *lane)
     if (!machine->launch->service) {
         if (machine->idle < IDLE_MOST)
             return;
-        machine_fault(machine, GORDIAN_IO,
+        machine_fault(machine, GORDIAN_STATUS_IO,
                       "kernel %s is stuck: thread %u of block %u and others wait for values that "
                       "do not change",
                       machine->launch->name, lane->self.thread, lane->self.block);
         machine_abandon(lane);
     }
     if (atomic_load_explicit(&machine->stop, memory_order_relaxed)) {
-        machine_fault(machine, GORDIAN_IO, "kernel %s was stopped", machine->launch->name);
+        machine_fault(machine, GORDIAN_STATUS_IO, "kernel %s was stopped", machine->launch->name);
         machine_abandon(lane);
     }
     if (machine->idle < IDLE_YIELDS + 2 * machine->ready_count)
@@ -311,10 +311,10 @@ void *emulated_shared(const void *declaration, size_t bytes)
     const unsigned room = sizeof block->arrays / sizeof *block->arrays;
     void *content = NULL;
     if (block->array_count == room || block->shared_bytes + bytes > EMULATED_SHARED)
-        machine_fault(lane->machine, GORDIAN_IO, "kernel %s uses too much shared memory",
+        machine_fault(lane->machine, GORDIAN_STATUS_IO, "kernel %s uses too much shared memory",
                       lane->machine->launch->name);
     else if (!(content = memory_alloc(&lane->machine->memory, bytes)))
-        machine_fault(lane->machine, GORDIAN_MEMORY, "out of memory");
+        machine_fault(lane->machine, GORDIAN_STATUS_MEMORY, "out of memory");
     if (!content)
         machine_abandon(lane);
     memset(content, EMULATED_GARBAGE, bytes);

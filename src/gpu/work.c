@@ -14,8 +14,8 @@ gordian_status gpu_work(const struct gpu_work *work, const gordian_allocator *me
     gpu_close(gpu);
     if (status == GORDIAN_OK)
         return GORDIAN_OK;
-    bool little = status == GORDIAN_MEMORY;
-    if ((status != GORDIAN_IO && !little) || (work->too_late && *work->too_late)) {
+    bool little = status == GORDIAN_STATUS_MEMORY;
+    if ((status != GORDIAN_STATUS_IO && !little) || (work->too_late && *work->too_late)) {
         if (error)
             *error = trouble;
         return status;

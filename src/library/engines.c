@@ -26,7 +26,7 @@ gordian_status gordian_engine(size_t index, gordian_engine_info *info)
             return GORDIAN_OK;
         }
     }
-    return GORDIAN_END;
+    return GORDIAN_STATUS_END;
 }
 
 const char *gordian_version(void)

@@ -207,7 +207,7 @@ gordian_status abstraction_open(struct abstraction **out, const struct makespan_
 {
     *out = NULL;
     if (count_leaves(plan, model) > ABSTRACTION_MAX_STEPS)
-        return GORDIAN_END;
+        return GORDIAN_STATUS_END;
     struct abstraction *abstraction = memory_zeroed(memory, sizeof *abstraction);
     if (!abstraction)
         return fail_memory(error);
@@ -224,16 +224,16 @@ gordian_status abstraction_open(struct abstraction **out, const struct makespan_
     if (!abstraction->before)
         status = fail_memory(error);
     else if (!count_boxes(abstraction, most < ABSTRACTION_MAX_BOXES ? most : ABSTRACTION_MAX_BOXES))
-        status = GORDIAN_END;
-    if (!status) {
+        status = GORDIAN_STATUS_END;
+    if (status == GORDIAN_OK) {
         abstraction->offsets =
             memory_alloc(memory, (abstraction->box_count + 1) * sizeof(uint64_t));
         if (!abstraction->offsets)
             status = fail_memory(error);
         else if (!lay_out(abstraction, most))
-            status = GORDIAN_END;
+            status = GORDIAN_STATUS_END;
     }
-    if (status)
+    if (status != GORDIAN_OK)
         abstraction_close(abstraction);
     else
         *out = abstraction;

@@ -67,7 +67,7 @@ bool abstraction_plan_types(struct abstraction_plan *plan, const struct makespan
  * none, and nothing is abstract any more. */
 bool abstraction_plan_refine(struct abstraction_plan *plan, const struct makespan_model *model);
 
-/* GORDIAN_END: more states than `most`, or beyond the limits above. */
+/* GORDIAN_STATUS_END: more states than `most`, or beyond the limits above. */
 gordian_status abstraction_open(struct abstraction **out, const struct makespan_model *model,
                                 const struct abstraction_plan *plan, uint64_t most,
                                 const gordian_allocator *memory, gordian_error *error);

@@ -56,7 +56,7 @@ static void tell(struct hall *hall, const struct anneal_chain *chain)
     }
     pthread_mutex_unlock(&hall->lock);
     uint32_t bound;
-    if (goal == GORDIAN_WORST) {
+    if (goal == GORDIAN_MAKESPAN_GOAL_WORST) {
         watch_raise(hall->watch, chain->best);
         bound = atomic_load(&hall->watch->upper);
     } else {
@@ -142,11 +142,11 @@ gordian_status anneal_chains(const struct makespan_model *model,
 gordian_status anneal_check_options(const gordian_makespan_options *options, gordian_error *error)
 {
     if (options->chains == 0)
-        return fail(error, GORDIAN_INPUT, "there must be at least one chain");
+        return fail(error, GORDIAN_STATUS_INPUT, "there must be at least one chain");
     if (options->evaluations == 0 || options->evaluations >= UINT64_C(1) << 40)
-        return fail(error, GORDIAN_INPUT, "evaluations of a chain: 1 to 2^40 - 1");
+        return fail(error, GORDIAN_STATUS_INPUT, "evaluations of a chain: 1 to 2^40 - 1");
     if (!(options->temperature >= 0 && options->temperature <= 100))
-        return fail(error, GORDIAN_INPUT, "the temperature is from 0 to 100");
+        return fail(error, GORDIAN_STATUS_INPUT, "the temperature is from 0 to 100");
     return GORDIAN_OK;
 }
 
@@ -154,7 +154,7 @@ static gordian_status solve(struct job *job, gordian_error *error)
 {
     gordian_status status =
         anneal_chains(job->model, job->options, job->team, &job->watch, job->order, error);
-    if (!status)
+    if (status == GORDIAN_OK)
         status = makespan_result_take(job->result, job->model, job->options, job->order, error);
     return status;
 }

@@ -10,7 +10,7 @@
 /* Is a makespan of `a` better than one of `b`, and by how much is it worse? */
 static inline bool makespan_better(gordian_makespan_goal goal, uint32_t a, uint32_t b)
 {
-    return goal == GORDIAN_WORST ? a > b : a < b;
+    return goal == GORDIAN_MAKESPAN_GOAL_WORST ? a > b : a < b;
 }
 static inline uint32_t makespan_loss(gordian_makespan_goal goal, uint32_t now, uint32_t candidate)
 {
@@ -56,7 +56,7 @@ gordian_status anneal_chains(const struct makespan_model *model,
                              const gordian_makespan_options *options, struct team *team,
                              struct watch *watch, uint8_t *order, gordian_error *error);
 
-/* GORDIAN_INPUT: no chains, no evaluations, too many, a temperature below 0 or above 100. */
+/* GORDIAN_STATUS_INPUT: no chains, no evaluations, too many, a temperature below 0 or above 100. */
 gordian_status anneal_check_options(const gordian_makespan_options *options, gordian_error *error);
 
 #endif

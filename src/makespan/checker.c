@@ -47,16 +47,17 @@ static gordian_status run_cycle(struct check *check, uint32_t cycle, gordian_err
     for (uint32_t i = check->first[cycle]; i < check->first[cycle + 1]; i++) {
         uint32_t warp = check->order[check->sorted[i]];
         if (check->ran[warp] == cycle + 1)
-            return fail(why, GORDIAN_INPUT, "warp %u runs twice in cycle %u", warp + 1, cycle + 1);
+            return fail(why, GORDIAN_STATUS_INPUT, "warp %u runs twice in cycle %u", warp + 1,
+                        cycle + 1);
         if (check->done[warp] == model->length)
-            return fail(why, GORDIAN_INPUT, "warp %u runs on after its end", warp + 1);
+            return fail(why, GORDIAN_STATUS_INPUT, "warp %u runs on after its end", warp + 1);
         uint32_t type = model->string[check->done[warp]];
         check->ran[warp] = cycle + 1;
         if (++check->used[type] > model->given[type])
-            return fail(why, GORDIAN_INPUT, "cycle %u starts more '%c' than there are units",
+            return fail(why, GORDIAN_STATUS_INPUT, "cycle %u starts more '%c' than there are units",
                         cycle + 1, model->letters[type]);
         if (++check->all > model->schedulers && model->schedulers)
-            return fail(why, GORDIAN_INPUT, "cycle %u starts more than there are schedulers",
+            return fail(why, GORDIAN_STATUS_INPUT, "cycle %u starts more than there are schedulers",
                         cycle + 1);
     }
     return GORDIAN_OK;
@@ -76,8 +77,8 @@ static gordian_status nobody_left_out(struct check *check, uint32_t cycle, gordi
         uint32_t type = model->string[check->done[warp]];
         bool schedulers_taken = model->schedulers && check->all == model->schedulers;
         if (check->used[type] < model->given[type] && !schedulers_taken)
-            return fail(why, GORDIAN_INPUT, "warp %u could have run '%c' in cycle %u", warp + 1,
-                        model->letters[type], cycle + 1);
+            return fail(why, GORDIAN_STATUS_INPUT, "warp %u could have run '%c' in cycle %u",
+                        warp + 1, model->letters[type], cycle + 1);
     }
     return GORDIAN_OK;
 }
@@ -89,18 +90,19 @@ static gordian_status whole(const struct makespan_model *model, const uint8_t *o
     for (uint32_t i = 0; i < model->work; i++) {
         uint32_t warp = order[i], cycle = cycles[i];
         if (warp >= model->warps || ++counts[warp] > model->length)
-            return fail(why, GORDIAN_INPUT, "entry %u does not belong to the string", i + 1);
+            return fail(why, GORDIAN_STATUS_INPUT, "entry %u does not belong to the string", i + 1);
         if (cycle >= makespan)
-            return fail(why, GORDIAN_INPUT, "entry %u is in cycle %u, after the end", i + 1,
+            return fail(why, GORDIAN_STATUS_INPUT, "entry %u is in cycle %u, after the end", i + 1,
                         cycle + 1);
         if (cycle < after[warp])
-            return fail(why, GORDIAN_INPUT, "warp %u: instruction %u is not after the one before",
-                        warp + 1, counts[warp]);
+            return fail(why, GORDIAN_STATUS_INPUT,
+                        "warp %u: instruction %u is not after the one before", warp + 1,
+                        counts[warp]);
         after[warp] = cycle + 1;
         last = last > cycle ? last : cycle;
     }
     if (last + 1 != makespan)
-        return fail(why, GORDIAN_INPUT, "the schedule ends with cycle %u, not %u", last + 1,
+        return fail(why, GORDIAN_STATUS_INPUT, "the schedule ends with cycle %u, not %u", last + 1,
                     makespan);
     return GORDIAN_OK;
 }
@@ -109,14 +111,14 @@ gordian_status schedule_check(const struct makespan_model *model, const uint8_t 
                               const uint32_t *cycles, uint32_t makespan, gordian_error *why)
 {
     gordian_status status = whole(model, order, cycles, makespan, why);
-    if (status)
+    if (status != GORDIAN_OK)
         return status;
     struct check check = {.model = model, .order = order, .cycles = cycles, .makespan = makespan};
     if (!sort_entries(&check))
         status = fail_memory(why);
-    for (uint32_t cycle = 0; !status && cycle < makespan; cycle++) {
+    for (uint32_t cycle = 0; status == GORDIAN_OK && cycle < makespan; cycle++) {
         status = run_cycle(&check, cycle, why);
-        if (!status)
+        if (status == GORDIAN_OK)
             status = nobody_left_out(&check, cycle, why);
     }
     memory_free(&model->memory, check.first);

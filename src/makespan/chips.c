@@ -53,7 +53,7 @@ static const gordian_chip chips[] = {
 gordian_status gordian_chip_info(size_t index, gordian_chip *chip)
 {
     if (index >= sizeof chips / sizeof *chips)
-        return GORDIAN_END;
+        return GORDIAN_STATUS_END;
     *chip = chips[index];
     return GORDIAN_OK;
 }

@@ -48,7 +48,7 @@ static bool NAME(child_before)(gordian_makespan_goal goal, const struct NAME(chi
                                const struct NAME(child) * b)
 {
     if (a->bound != b->bound)
-        return goal == GORDIAN_WORST ? a->bound > b->bound : a->bound < b->bound;
+        return goal == GORDIAN_MAKESPAN_GOAL_WORST ? a->bound > b->bound : a->bound < b->bound;
     return a->word < b->word;
 }
 
@@ -78,7 +78,7 @@ static bool NAME(known_failure)(const struct NAME(dive) * dive, WORD word)
     WORD old = dive->memo[NAME(hash)(x, word) & (dive->memo_room - 1)];
     if (old == 0 || (old ^ word) >> x->time_bits)
         return false;
-    return dive->search->table->goal == GORDIAN_WORST ? word <= old : word >= old;
+    return dive->search->table->goal == GORDIAN_MAKESPAN_GOAL_WORST ? word <= old : word >= old;
 }
 
 static void NAME(note_failure)(struct NAME(dive) * dive, WORD word)
@@ -202,7 +202,7 @@ gordian_status NAME(search_dive)(const struct search *search, uint32_t target, u
     const gordian_allocator *memory = &search->memory;
     struct NAME(dive_job) job = {.most = most, .order = order};
     job.dive.search = search;
-    bool worst = search->table->goal == GORDIAN_WORST;
+    bool worst = search->table->goal == GORDIAN_MAKESPAN_GOAL_WORST;
     NAME(begin_expansion)(&job.dive.expansion, search, worst ? target - 1 : target + 1);
     job.dive.expansion.emit = NAME(dive_emit);
     job.dive.expansion.context = &job.dive;
@@ -220,5 +220,5 @@ gordian_status NAME(search_dive)(const struct search *search, uint32_t target, u
     *found = job.found;
     if (job.dive.failed)
         return fail_memory(error);
-    return job.cut ? GORDIAN_END : GORDIAN_OK;
+    return job.cut ? GORDIAN_STATUS_END : GORDIAN_OK;
 }

@@ -32,14 +32,14 @@ static gordian_status build(const struct makespan_model *model, const uint8_t *f
 {
     struct evaluator *evaluator;
     gordian_status status = evaluator_open(&evaluator, model, &model->memory, error);
-    if (status)
+    if (status != GORDIAN_OK)
         return status;
     *makespan = evaluator_set(evaluator, from);
     memcpy(order, evaluator_order(evaluator), model->work);
     memcpy(cycles, evaluator_cycles(evaluator), model->work * sizeof *cycles);
     evaluator_close(evaluator);
     status = schedule_canonical(model, order, cycles);
-    if (status)
+    if (status != GORDIAN_OK)
         return fail_memory(error);
     return schedule_check(model, order, cycles, *makespan, error);
 }
@@ -59,9 +59,9 @@ gordian_status makespan_result_take(struct makespan_result *result,
     uint32_t *cycles = memory_alloc(&model->memory, model->work * sizeof *cycles);
     gordian_status status =
         fresh && cycles ? build(model, order, fresh, cycles, &makespan, error) : fail_memory(error);
-    bool better =
-        !status && (!result->cycles ||
-                    makespan_better(options->goal, makespan, last_cycle(model, result->cycles)));
+    bool better = status == GORDIAN_OK &&
+                  (!result->cycles ||
+                   makespan_better(options->goal, makespan, last_cycle(model, result->cycles)));
     if (better) {
         memory_free(&result->memory, result->order);
         memory_free(&result->memory, result->cycles);

@@ -61,7 +61,7 @@ static gordian_status anneal(struct proof *proof, uint64_t steps, gordian_error 
     options.published = false;
     gordian_status status =
         anneal_chains(proof->model, &options, proof->team, proof->watch, proof->order, error);
-    if (!status)
+    if (status == GORDIAN_OK)
         status =
             makespan_result_take(proof->result, proof->model, proof->options, proof->order, error);
     return status;
@@ -71,7 +71,7 @@ static gordian_status anneal(struct proof *proof, uint64_t steps, gordian_error 
 
 static void take_bound(struct proof *proof, uint32_t bound)
 {
-    if (proof->options->goal == GORDIAN_BEST)
+    if (proof->options->goal == GORDIAN_MAKESPAN_GOAL_BEST)
         watch_raise(proof->watch, bound);
     else if (bound != TABLE_UNKNOWN)
         watch_lower(proof->watch, bound);
@@ -98,18 +98,19 @@ static gordian_status lay_out(struct proof *proof, struct abstraction **out, gor
     uint64_t most = room(proof) * PASSING_STATES;
     gordian_status status =
         abstraction_open(out, proof->model, &proof->plan, most, &proof->meter->memory, error);
-    if (!status && !fits_whole(proof, *out) && table_passing_size(*out) > room(proof)) {
+    if (status == GORDIAN_OK && !fits_whole(proof, *out) &&
+        table_passing_size(*out) > room(proof)) {
         abstraction_close(*out);
         *out = NULL;
     }
-    if (status == GORDIAN_END || (status == GORDIAN_MEMORY && proof->meter->refused))
+    if (status == GORDIAN_STATUS_END || (status == GORDIAN_STATUS_MEMORY && proof->meter->refused))
         return GORDIAN_OK;
     return status;
 }
 
 /* Fills its table, which takes the place of the one there is, unless it is only passing. The
- * abstraction is the proof's from now on. GORDIAN_END: stopped, or the limit on memory: the old one
- * stays. */
+ * abstraction is the proof's from now on. GORDIAN_STATUS_END: stopped, or the limit on memory: the
+ * old one stays. */
 static gordian_status climb(struct proof *proof, struct abstraction *abstraction,
                             gordian_error *error)
 {
@@ -122,7 +123,7 @@ static gordian_status climb(struct proof *proof, struct abstraction *abstraction
         status = table_open(&table, abstraction, goal, proof->team, proof->watch, error);
     else
         status = table_passing(abstraction, goal, proof->team, proof->watch, &bound, error);
-    if (status || !table) {
+    if (status != GORDIAN_OK || !table) {
         abstraction_close(abstraction);
     } else {
         bound = table_bound(table);
@@ -131,7 +132,7 @@ static gordian_status climb(struct proof *proof, struct abstraction *abstraction
         proof->table = table;
         proof->abstraction = abstraction;
     }
-    if (!status)
+    if (status == GORDIAN_OK)
         take_bound(proof, bound);
     return status;
 }
@@ -141,7 +142,7 @@ static gordian_status climb(struct proof *proof, struct abstraction *abstraction
 static gordian_status dive(struct proof *proof, const struct search *search, uint32_t target,
                            uint64_t most, gordian_error *error)
 {
-    bool found = false, worst = proof->options->goal == GORDIAN_WORST;
+    bool found = false, worst = proof->options->goal == GORDIAN_MAKESPAN_GOAL_WORST;
     gordian_status status = search_dive(search, target, most, proof->order, &found, error);
     if (status == GORDIAN_OK && !found && worst)
         watch_lower(proof->watch, target - 1);
@@ -150,7 +151,7 @@ static gordian_status dive(struct proof *proof, const struct search *search, uin
     if (!found)
         return status;
     status = makespan_result_take(proof->result, proof->model, proof->options, proof->order, error);
-    if (status)
+    if (status != GORDIAN_OK)
         return status;
     uint32_t makespan = proof->result->cycles[proof->model->work - 1] + 1;
     if (worst)
@@ -163,7 +164,7 @@ static gordian_status dive(struct proof *proof, const struct search *search, uin
 /* A limit that ends a search is no failure; no memory without a limit is. */
 static gordian_status forgive(struct proof *proof, gordian_status status)
 {
-    if (status == GORDIAN_END || (status == GORDIAN_MEMORY && proof->meter->refused))
+    if (status == GORDIAN_STATUS_END || (status == GORDIAN_STATUS_MEMORY && proof->meter->refused))
         return GORDIAN_OK;
     return status;
 }
@@ -175,21 +176,21 @@ static gordian_status look(struct proof *proof, uint64_t most, gordian_error *er
         return GORDIAN_OK;
     struct search search = {proof->model, proof->table, proof->team, proof->watch,
                             proof->meter->memory};
-    bool worst = proof->options->goal == GORDIAN_WORST;
+    bool worst = proof->options->goal == GORDIAN_MAKESPAN_GOAL_WORST;
     uint32_t value = 0;
     proof->watch->phase = "searching";
     uint32_t target = atomic_load(worst ? &proof->watch->upper : &proof->watch->lower);
     gordian_status status =
         dive(proof, &search, target, most && most < 100000 ? most / 10 + 100 : 10000, error);
     status = forgive(proof, status);
-    if (status || settled(proof))
+    if (status != GORDIAN_OK || settled(proof))
         return status;
     status = search_sweep(&search, most, &value, error);
     if (status == GORDIAN_OK && value)
         status = dive(proof, &search, value, 0, error);
-    bool limited = status == GORDIAN_END || (status && proof->meter->refused);
+    bool limited = status == GORDIAN_STATUS_END || (status && proof->meter->refused);
     if (limited && most == 0)
-        watch_stop(proof->watch, GORDIAN_MAKESPAN_MEMORY);
+        watch_stop(proof->watch, GORDIAN_MAKESPAN_STOP_MEMORY);
     return forgive(proof, status);
 }
 
@@ -203,7 +204,7 @@ static gordian_status first_rung(struct proof *proof, struct abstraction **out,
     if (!abstraction_plan_runs(&proof->plan, proof->model))
         return GORDIAN_OK;
     gordian_status status = lay_out(proof, out, error);
-    if (status || (*out && (*out)->states < MANY_STATES))
+    if (status != GORDIAN_OK || (*out && (*out)->states < MANY_STATES))
         return status;
     struct abstraction_plan runs = proof->plan;
     abstraction_plan_types(&proof->plan, proof->model);
@@ -233,37 +234,37 @@ static void explain(struct proof *proof)
         why = "too large for the search: the bound is that of the largest table";
     snprintf(proof->result->note, sizeof proof->result->note, "%s", why);
     if (proof->meter->refused)
-        watch_stop(proof->watch, GORDIAN_MAKESPAN_MEMORY);
+        watch_stop(proof->watch, GORDIAN_MAKESPAN_STOP_MEMORY);
 }
 
 static gordian_status prove(struct proof *proof, gordian_error *error)
 {
     struct abstraction *next = NULL;
     gordian_status status = anneal(proof, 2000, error);
-    if (!status && !settled(proof))
+    if (status == GORDIAN_OK && !settled(proof))
         status = first_rung(proof, &next, error);
-    if (!status && !next)
+    if (status == GORDIAN_OK && !next)
         status = anneal(proof, proof->options->evaluations, error);
-    while (!status && next) {
+    while (status == GORDIAN_OK && next) {
         /* A state of the search takes as long as some dozens of a table of parts of runs, and some
          * hundreds of coarser ones. */
         uint64_t states = next->states, share = proof->coarse ? 1000 : 50;
         status = forgive(proof, climb(proof, next, error));
         next = NULL;
-        if (!status && states > 1000000)
+        if (status == GORDIAN_OK && states > 1000000)
             status = anneal(proof, 200000, error);
-        if (!status && !settled(proof))
+        if (status == GORDIAN_OK && !settled(proof))
             status = next_rung(proof, &next, error);
-        if (!status && !next && states > 1000000)
+        if (status == GORDIAN_OK && !next && states > 1000000)
             status = anneal(proof, proof->options->evaluations, error);
-        if (!status)
+        if (status == GORDIAN_OK)
             status = look(proof, next ? next->states / share + 1000 : 0, error);
-        if (status || settled(proof)) {
+        if (status != GORDIAN_OK || settled(proof)) {
             abstraction_close(next);
             next = NULL;
         }
     }
-    if (!status && !settled(proof))
+    if (status == GORDIAN_OK && !settled(proof))
         explain(proof);
     return status;
 }
@@ -290,7 +291,7 @@ static gordian_status solve(struct job *job, gordian_error *error)
                           .budget = table_budget(job->options)};
     gordian_status status = prove(&proof, error);
     /* Whatever stopped it: there is a schedule. */
-    if (!status && !job->result->order) {
+    if (status == GORDIAN_OK && !job->result->order) {
         order_fill(job->model, ORDER_ROUND_ROBIN, NULL, job->order);
         status = makespan_result_take(job->result, job->model, job->options, job->order, error);
     }

@@ -12,11 +12,11 @@ static gordian_status run_metered(struct job *job,
     const gordian_allocator *memory = &job->meter.memory;
     watch_open(&job->watch, job->model, job->options, &job->meter);
     gordian_status status = team_open(&job->team, job->options->threads, memory, error);
-    if (!status) {
+    if (status == GORDIAN_OK) {
         job->order = memory_alloc(memory, job->model->work);
         status = job->order ? solve(job, error) : fail_memory(error);
     }
-    if (!status)
+    if (status == GORDIAN_OK)
         watch_report(&job->watch, job->result);
     memory_free(memory, job->order);
     team_close(job->team);
@@ -31,14 +31,14 @@ gordian_status makespan_on_threads(const struct makespan_engine *engine,
 {
     *result = (struct makespan_result){.memory = model->memory};
     gordian_status status = anneal_check_options(options, error);
-    if (status)
+    if (status != GORDIAN_OK)
         return status;
     struct job job = {.model = model, .options = options, .result = result};
     meter_open(&job.meter, &model->memory, options->max_memory);
     status = run_metered(&job, solve, error);
     meter_close(&job.meter);
     result->engine = engine->about.name;
-    if (status)
+    if (status != GORDIAN_OK)
         makespan_result_free(result);
     return status;
 }

@@ -19,7 +19,7 @@ gordian_status gordian_makespan_open(gordian_makespan **out,
     gordian_allocator memory = memory_allocator(allocator);
     struct makespan_model *model;
     gordian_status status = model_open(&model, problem, &memory, error);
-    if (status)
+    if (status != GORDIAN_OK)
         return status;
     gordian_makespan *makespan = memory_zeroed(&memory, sizeof *makespan);
     if (!makespan) {
@@ -109,15 +109,15 @@ gordian_status gordian_makespan_solve(gordian_makespan *makespan,
     options = options ? options : &defaults;
     uint64_t begin = clock_ns();
     gordian_status status = engine_choose(&makespan_family, options->engine, model, &chosen, error);
-    if (!status && !makespan->witness) {
+    if (status == GORDIAN_OK && !makespan->witness) {
         makespan->witness =
             memory_alloc(&makespan->memory, 2 * (size_t)model->work * sizeof(uint32_t));
         status = makespan->witness ? GORDIAN_OK : fail_memory(error);
     }
     struct makespan_result result;
-    if (!status)
+    if (status == GORDIAN_OK)
         status = ((const struct makespan_engine *)chosen)->run(model, options, &result, error);
-    if (status)
+    if (status != GORDIAN_OK)
         return status;
     fill_answer(makespan, &result, answer);
     answer->seconds = (double)(clock_ns() - begin) / 1e9;
@@ -131,7 +131,7 @@ static gordian_status take_order(const struct makespan_model *model, const uint3
 {
     *order = NULL;
     if (count != model->work)
-        return fail(error, GORDIAN_INPUT, "a string for this kernel has %u entries, not %zu",
+        return fail(error, GORDIAN_STATUS_INPUT, "a string for this kernel has %u entries, not %zu",
                     model->work, count);
     uint8_t *fresh = memory_alloc(&model->memory, count);
     if (!fresh)
@@ -143,8 +143,9 @@ static gordian_status take_order(const struct makespan_model *model, const uint3
     }
     if (!valid || !order_valid(model, fresh)) {
         memory_free(&model->memory, fresh);
-        return fail(error, GORDIAN_INPUT, "the string must name each warp from 1 to %u %u times",
-                    model->warps, model->length);
+        return fail(error, GORDIAN_STATUS_INPUT,
+                    "the string must name each warp from 1 to %u %u times", model->warps,
+                    model->length);
     }
     *order = fresh;
     return GORDIAN_OK;
@@ -157,11 +158,11 @@ gordian_status gordian_makespan_build(const gordian_makespan *makespan, const ui
     const struct makespan_model *model = makespan->model;
     uint8_t *order;
     gordian_status status = take_order(model, witness, count, &order, error);
-    if (status)
+    if (status != GORDIAN_OK)
         return status;
     if (schedule_build(model, order, cycles, length))
         status = fail_memory(error);
-    for (size_t i = 0; !status && cycles && i < count; i++)
+    for (size_t i = 0; status == GORDIAN_OK && cycles && i < count; i++)
         cycles[i]++;
     memory_free(&model->memory, order);
     return status;
@@ -173,20 +174,20 @@ gordian_status gordian_makespan_check(const gordian_makespan *makespan, const ui
     const struct makespan_model *model = makespan->model;
     uint8_t *order;
     gordian_status status = take_order(model, witness, count, &order, error);
-    if (status)
+    if (status != GORDIAN_OK)
         return status;
     uint32_t *from_zero = memory_alloc(&model->memory, count * sizeof *from_zero), end = 0;
     if (!from_zero)
         status = fail_memory(error);
-    for (size_t i = 0; !status && i < count; i++) {
+    for (size_t i = 0; status == GORDIAN_OK && i < count; i++) {
         if (cycles[i] == 0)
-            status = fail(error, GORDIAN_INPUT, "entry %zu: cycles count from 1", i + 1);
+            status = fail(error, GORDIAN_STATUS_INPUT, "entry %zu: cycles count from 1", i + 1);
         from_zero[i] = cycles[i] - 1;
         end = cycles[i] > end ? cycles[i] : end;
     }
-    if (!status && end > model->work)
-        status = fail(error, GORDIAN_INPUT, "cycle %u is beyond the work there is", end);
-    if (!status)
+    if (status == GORDIAN_OK && end > model->work)
+        status = fail(error, GORDIAN_STATUS_INPUT, "cycle %u is beyond the work there is", end);
+    if (status == GORDIAN_OK)
         status = schedule_check(model, order, from_zero, end, error);
     memory_free(&model->memory, from_zero);
     memory_free(&model->memory, order);

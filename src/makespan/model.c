@@ -16,10 +16,10 @@ static gordian_status take_unit(struct kind *kinds, const gordian_unit *unit, ui
                                 gordian_error *error)
 {
     if (unit->letter < 'A' || unit->letter > 'Z')
-        return fail(error, GORDIAN_INPUT, "a unit's letter is one of A to Z");
+        return fail(error, GORDIAN_STATUS_INPUT, "a unit's letter is one of A to Z");
     struct kind *kind = &kinds[unit->letter - 'A'];
     if (kind->known)
-        return fail(error, GORDIAN_INPUT, "the units '%c' are given twice", unit->letter);
+        return fail(error, GORDIAN_STATUS_INPUT, "the units '%c' are given twice", unit->letter);
     kind->known = true;
     kind->repeat = unit->latency ? unit->latency : 1;
     kind->units = unit->units;
@@ -37,22 +37,22 @@ static gordian_status measure(const struct kind *kinds, const gordian_makespan_p
 {
     *length = 0;
     if (problem->length == 0)
-        return fail(error, GORDIAN_INPUT, "the kernel is empty");
+        return fail(error, GORDIAN_STATUS_INPUT, "the kernel is empty");
     for (size_t i = 0; i < problem->length; i++) {
         unsigned char letter = (unsigned char)problem->kernel[i];
         if (letter < 'A' || letter > 'Z') {
             bool plain = letter > ' ' && letter < 127;
-            return fail(error, GORDIAN_INPUT,
+            return fail(error, GORDIAN_STATUS_INPUT,
                         plain ? "kernel, character %zu: '%c' is not a letter from A to Z"
                               : "kernel, character %zu: byte %u is not a letter from A to Z",
                         i + 1, letter);
         }
         if (kinds[letter - 'A'].units == 0)
-            return fail(error, GORDIAN_INPUT, "kernel, character %zu: there are no units for '%c'",
-                        i + 1, letter);
+            return fail(error, GORDIAN_STATUS_INPUT,
+                        "kernel, character %zu: there are no units for '%c'", i + 1, letter);
         *length += kinds[letter - 'A'].repeat;
         if (*length > MAKESPAN_MAX_LENGTH)
-            return fail(error, GORDIAN_INPUT,
+            return fail(error, GORDIAN_STATUS_INPUT,
                         "the normalised kernel is longer than %d instructions",
                         MAKESPAN_MAX_LENGTH);
     }
@@ -64,20 +64,21 @@ static gordian_status check(const gordian_makespan_problem *problem, struct kind
 {
     gordian_status status = GORDIAN_OK;
     uint32_t warp_size = problem->warp_size ? problem->warp_size : 32;
-    for (size_t i = 0; !status && i < problem->unit_count; i++)
+    for (size_t i = 0; status == GORDIAN_OK && i < problem->unit_count; i++)
         status = take_unit(kinds, &problem->units[i], warp_size, error);
-    if (!status)
+    if (status == GORDIAN_OK)
         status = measure(kinds, problem, length, error);
-    if (status)
+    if (status != GORDIAN_OK)
         return status;
     if (problem->warps == 0)
-        return fail(error, GORDIAN_INPUT, "there must be at least one warp");
+        return fail(error, GORDIAN_STATUS_INPUT, "there must be at least one warp");
     if (problem->warps > MAKESPAN_MAX_WARPS)
-        return fail(error, GORDIAN_INPUT, "%u warps are more than %d", problem->warps,
+        return fail(error, GORDIAN_STATUS_INPUT, "%u warps are more than %d", problem->warps,
                     MAKESPAN_MAX_WARPS);
     if (*length * problem->warps > MAKESPAN_MAX_WORK)
-        return fail(error, GORDIAN_INPUT, "%u warps of %llu instructions are more than %d in all",
-                    problem->warps, (unsigned long long)*length, MAKESPAN_MAX_WORK);
+        return fail(error, GORDIAN_STATUS_INPUT,
+                    "%u warps of %llu instructions are more than %d in all", problem->warps,
+                    (unsigned long long)*length, MAKESPAN_MAX_WORK);
     return GORDIAN_OK;
 }
 
@@ -143,7 +144,7 @@ gordian_status model_open(struct makespan_model **out, const gordian_makespan_pr
     struct kind kinds[MAKESPAN_TYPES] = {{0}};
     uint64_t length;
     gordian_status status = check(problem, kinds, &length, error);
-    if (status)
+    if (status != GORDIAN_OK)
         return status;
     gordian_allocator memory = memory_allocator(allocator);
     struct makespan_model *model = memory_zeroed(&memory, sizeof *model);

@@ -54,7 +54,8 @@ struct makespan_model {
     gordian_allocator memory;
 };
 
-/* GORDIAN_INPUT: an empty string, a letter that is none or has no units, no warps, too long. */
+/* GORDIAN_STATUS_INPUT: an empty string, a letter that is none or has no units, no warps, too long.
+ */
 gordian_status model_open(struct makespan_model **out, const gordian_makespan_problem *problem,
                           const gordian_allocator *allocator, gordian_error *error);
 void model_close(struct makespan_model *model); /* NULL is fine */

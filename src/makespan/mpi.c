@@ -45,14 +45,15 @@ struct share {
 /* The better a chain's best and the lower its number, the larger. */
 static uint64_t key_of(const struct share *share, uint32_t value, uint64_t number)
 {
-    uint32_t score = share->options.goal == GORDIAN_WORST ? value : UINT32_MAX - value;
+    uint32_t score =
+        share->options.goal == GORDIAN_MAKESPAN_GOAL_WORST ? value : UINT32_MAX - value;
     return (uint64_t)score << 32 | (UINT32_MAX - (uint32_t)number);
 }
 
 static uint32_t value_of(const struct share *share, uint64_t key)
 {
     uint32_t score = (uint32_t)(key >> 32);
-    return share->options.goal == GORDIAN_WORST ? score : UINT32_MAX - score;
+    return share->options.goal == GORDIAN_MAKESPAN_GOAL_WORST ? score : UINT32_MAX - score;
 }
 
 static uint64_t number_of(uint64_t key)
@@ -138,7 +139,7 @@ static void tell_watch(const struct share *share, struct watch *watch, uint64_t 
                        uint64_t evaluations)
 {
     atomic_store(&watch->evaluations, evaluations);
-    if (share->options.goal == GORDIAN_WORST)
+    if (share->options.goal == GORDIAN_MAKESPAN_GOAL_WORST)
         watch_raise(watch, value_of(share, best));
     else
         watch_lower(watch, value_of(share, best));
@@ -169,7 +170,7 @@ static bool everywhere(bool here)
 }
 
 /* This rank's share of the task, to its end; the best order of all ends up in `order` on rank 0.
- * GORDIAN_MEMORY: somebody had too little, and so nobody did anything. */
+ * GORDIAN_STATUS_MEMORY: somebody had too little, and so nobody did anything. */
 static gordian_status do_share(const struct task *task, const struct makespan_model *model,
                                struct watch *watch, uint8_t *order, gordian_error *error)
 {
@@ -236,7 +237,7 @@ void makespan_mpi_serve(void)
 static struct task task_of(const struct makespan_model *model,
                            const gordian_makespan_options *options)
 {
-    bool worst = options->goal == GORDIAN_WORST;
+    bool worst = options->goal == GORDIAN_MAKESPAN_GOAL_WORST;
     struct task task = {.seed = options->seed,
                         .evaluations = options->evaluations,
                         .temperature = options->temperature,

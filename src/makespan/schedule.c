@@ -47,7 +47,7 @@ gordian_status schedule_build(const struct makespan_model *model, const uint8_t 
     size_t size = (size_t)model_upper_bound(model) * (model->types + 1) * sizeof(uint32_t);
     uint32_t *used = memory_zeroed(&model->memory, size);
     if (!used)
-        return GORDIAN_MEMORY;
+        return GORDIAN_STATUS_MEMORY;
     *makespan = place_all(model, order, cycles, used);
     memory_free(&model->memory, used);
     return GORDIAN_OK;
@@ -89,7 +89,7 @@ gordian_status schedule_canonical(const struct makespan_model *model, uint8_t *o
     uint32_t *key = memory_alloc(&model->memory, model->work * sizeof *key);
     bool sorted = key && sort_by_warp(model, order, cycles, key);
     memory_free(&model->memory, key);
-    return sorted ? GORDIAN_OK : GORDIAN_MEMORY;
+    return sorted ? GORDIAN_OK : GORDIAN_STATUS_MEMORY;
 }
 
 /* Cycle by cycle, those with the most instructions left first, the lower number among equals. */

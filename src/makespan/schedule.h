@@ -43,7 +43,7 @@ gordian_status schedule_canonical(const struct makespan_model *model, uint8_t *o
 /* Is this a work-conserving schedule of this makespan? Shares nothing with the code that builds
  * them (checker.c): precedence, capacities of every type and in all, one instruction of a warp a
  * cycle, and nobody left out who could have run. `why`, if not NULL, is what is wrong; memory may
- * run out: GORDIAN_MEMORY. A schedule that is wrong is GORDIAN_INPUT. */
+ * run out: GORDIAN_STATUS_MEMORY. A schedule that is wrong is GORDIAN_STATUS_INPUT. */
 gordian_status schedule_check(const struct makespan_model *model, const uint8_t *order,
                               const uint32_t *cycles, uint32_t makespan, gordian_error *why);
 

@@ -17,7 +17,7 @@ gordian_status search_sweep(const struct search *search, uint64_t most, uint32_t
                             gordian_error *error)
 {
     if (search_bits(search->model) == 0)
-        return GORDIAN_END;
+        return GORDIAN_STATUS_END;
     return search_bits(search->model) == 64 ? search_sweep_64(search, most, value, error)
                                             : search_sweep_128(search, most, value, error);
 }
@@ -26,7 +26,7 @@ gordian_status search_dive(const struct search *search, uint32_t target, uint64_
                            uint8_t *order, bool *found, gordian_error *error)
 {
     if (search_bits(search->model) == 0)
-        return GORDIAN_END;
+        return GORDIAN_STATUS_END;
     return search_bits(search->model) == 64
                ? search_dive_64(search, target, most, order, found, error)
                : search_dive_128(search, target, most, order, found, error);

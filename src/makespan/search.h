@@ -35,14 +35,14 @@ struct search {
 unsigned search_bits(const struct makespan_model *model);
 
 /* Looks for anything better than what the watch has, and moves the watch's other end as the sweep
- * goes on. *value: the best makespan there is, if it is better than that, else 0. GORDIAN_END: more
- * than `most` states (0: no limit), no more memory, or the watch said stop: nothing is known but
- * the watch's interval. */
+ * goes on. *value: the best makespan there is, if it is better than that, else 0.
+ * GORDIAN_STATUS_END: more than `most` states (0: no limit), no more memory, or the watch said
+ * stop: nothing is known but the watch's interval. */
 gordian_status search_sweep(const struct search *search, uint64_t most, uint32_t *value,
                             gordian_error *error);
 
-/* Looks for a schedule of `target` cycles or better. *found: `order` has it. GORDIAN_END: not found
- * within `most` states (0: no limit), or the watch said stop. */
+/* Looks for a schedule of `target` cycles or better. *found: `order` has it. GORDIAN_STATUS_END:
+ * not found within `most` states (0: no limit), or the watch said stop. */
 gordian_status search_dive(const struct search *search, uint32_t target, uint64_t most,
                            uint8_t *order, bool *found, gordian_error *error);
 
@@ -63,7 +63,7 @@ unsigned search_time_bits(const struct makespan_model *model);
  * better than `known` are wanted? */
 static inline bool search_worth(gordian_makespan_goal goal, uint32_t bound, uint32_t known)
 {
-    return goal == GORDIAN_WORST ? bound > known : bound < known;
+    return goal == GORDIAN_MAKESPAN_GOAL_WORST ? bound > known : bound < known;
 }
 
 #endif

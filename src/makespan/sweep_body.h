@@ -47,7 +47,7 @@ struct NAME(sweep) {
 
 static bool NAME(better)(const struct NAME(sweep) * sweep, uint32_t a, uint32_t b)
 {
-    return sweep->search->table->goal == GORDIAN_WORST ? a > b : a < b;
+    return sweep->search->table->goal == GORDIAN_MAKESPAN_GOAL_WORST ? a > b : a < b;
 }
 
 static void NAME(improve)(const struct NAME(sweep) * sweep, _Atomic uint32_t *best, uint32_t value)
@@ -97,7 +97,8 @@ static bool NAME(keep_state)(struct NAME(sweep) * sweep, const struct NAME(expan
     if (*slot == 0) {
         slots->count++;
         *slot = word;
-    } else if (sweep->search->table->goal == GORDIAN_WORST ? word > *slot : word < *slot) {
+    } else if (sweep->search->table->goal == GORDIAN_MAKESPAN_GOAL_WORST ? word > *slot
+                                                                         : word < *slot) {
         *slot = word; /* the same state: the words differ in the time */
     }
     return true;
@@ -175,7 +176,7 @@ static void NAME(report_bound)(struct NAME(sweep) * sweep)
     uint32_t value = atomic_load(&sweep->value);
     if (value && NAME(better)(sweep, value, bound))
         bound = value;
-    if (goal == GORDIAN_WORST)
+    if (goal == GORDIAN_MAKESPAN_GOAL_WORST)
         watch_lower(search->watch, bound);
     else
         watch_raise(search->watch, bound);
@@ -245,7 +246,7 @@ static bool NAME(make_sweep)(struct NAME(sweep) * sweep)
             memory_zeroed(memory, sweep->reach * sizeof *sweep->shards[s].layers);
         good &= sweep->shards[s].layers != NULL;
     }
-    bool worst = search->table->goal == GORDIAN_WORST;
+    bool worst = search->table->goal == GORDIAN_MAKESPAN_GOAL_WORST;
     uint32_t known = atomic_load(worst ? &search->watch->lower : &search->watch->upper);
     for (unsigned i = 0; i < members; i++) {
         struct NAME(sweeper) *sweeper = &sweep->sweepers[i];
@@ -302,7 +303,7 @@ gordian_status NAME(search_sweep)(const struct search *search, uint64_t most, ui
         team_start(search->team, NAME(sweep_work), &sweep);
         team_wait(search->team, watch_look, search->watch);
         if (watch_stopped(search->watch) || atomic_load(&sweep.failed))
-            status = GORDIAN_END;
+            status = GORDIAN_STATUS_END;
         *value = atomic_load(&sweep.value);
     }
     NAME(end_sweep)(&sweep);

@@ -395,7 +395,7 @@ static gordian_status run_campaign(struct campaign *campaign, gordian_error *err
     team_wait(campaign->team, watch_look, campaign->watch);
     if (atomic_load(&campaign->failed))
         return fail_memory(error);
-    return watch_stopped(campaign->watch) ? GORDIAN_END : GORDIAN_OK;
+    return watch_stopped(campaign->watch) ? GORDIAN_STATUS_END : GORDIAN_OK;
 }
 
 /* ------------------------------------------------------------------ tables */
@@ -430,7 +430,7 @@ gordian_status table_open(struct table **out, const struct abstraction *abstract
     else
         status = fail_memory(error);
     end_campaign(&campaign);
-    if (status)
+    if (status != GORDIAN_OK)
         table_close(table);
     else
         *out = table;
@@ -467,7 +467,7 @@ gordian_status table_passing(const struct abstraction *abstraction, gordian_make
         status = run_campaign(&campaign, error);
     else
         status = fail_memory(error);
-    if (!status) {
+    if (status == GORDIAN_OK) {
         table.values = campaign.buffers[campaign.levels.count - 1];
         *bound = table_at(&table, campaign.levels.states[campaign.levels.count - 1] - 1);
     }

@@ -29,7 +29,7 @@ struct table {
 /* Bytes a state: values that do not fit are not known (worst), or cut off (best). */
 unsigned table_width(const struct makespan_model *model);
 
-/* GORDIAN_END: the watch stopped it. The abstraction must outlive the table. */
+/* GORDIAN_STATUS_END: the watch stopped it. The abstraction must outlive the table. */
 gordian_status table_open(struct table **out, const struct abstraction *abstraction,
                           gordian_makespan_goal goal, struct team *team, struct watch *watch,
                           gordian_error *error);
@@ -40,17 +40,19 @@ static inline uint32_t table_at(const struct table *table, uint64_t state)
 {
     if (table->width == 1) {
         uint32_t value = ((const uint8_t *)table->values)[state];
-        return value == UINT8_MAX && table->goal == GORDIAN_WORST ? TABLE_UNKNOWN : value;
+        return value == UINT8_MAX && table->goal == GORDIAN_MAKESPAN_GOAL_WORST ? TABLE_UNKNOWN
+                                                                                : value;
     }
     uint32_t value = ((const uint16_t *)table->values)[state];
-    return value == UINT16_MAX && table->goal == GORDIAN_WORST ? TABLE_UNKNOWN : value;
+    return value == UINT16_MAX && table->goal == GORDIAN_MAKESPAN_GOAL_WORST ? TABLE_UNKNOWN
+                                                                             : value;
 }
 
 /* The bound of the whole: all warps before their first instruction. */
 uint32_t table_bound(const struct table *table);
 
 /* That bound alone: no more boxes are kept than still needed, which takes a fraction of the memory.
- * GORDIAN_END: the watch stopped it. */
+ * GORDIAN_STATUS_END: the watch stopped it. */
 gordian_status table_passing(const struct abstraction *abstraction, gordian_makespan_goal goal,
                              struct team *team, struct watch *watch, uint32_t *bound,
                              gordian_error *error);

@@ -40,7 +40,7 @@ static void NAME(row_self)(VALUE *row, uint32_t first, uint32_t last, uint32_t b
 static void NAME(compute_row)(const struct filling *filling, uint64_t at, const uint32_t *work)
 {
     uint32_t inner = filling->pools - 1, extent = filling->extent[inner];
-    bool most = filling->goal == GORDIAN_WORST;
+    bool most = filling->goal == GORDIAN_MAKESPAN_GOAL_WORST;
     VALUE *row = NAME(values_at)(at);
     memset(row, most ? 0 : 0xff, extent * sizeof *row);
     for (size_t m = filling->self_count; m < filling->move_count; m++) {

@@ -15,12 +15,12 @@ void watch_open(struct watch *watch, const struct makespan_model *model,
     atomic_init(&watch->upper, model_upper_bound(model));
     atomic_init(&watch->evaluations, 0);
     atomic_init(&watch->states, 0);
-    atomic_init(&watch->stop, GORDIAN_MAKESPAN_DONE);
+    atomic_init(&watch->stop, GORDIAN_MAKESPAN_STOP_DONE);
 }
 
 void watch_stop(struct watch *watch, gordian_makespan_stop why)
 {
-    int none = GORDIAN_MAKESPAN_DONE;
+    int none = GORDIAN_MAKESPAN_STOP_DONE;
     atomic_compare_exchange_strong(&watch->stop, &none, (int)why);
 }
 
@@ -29,7 +29,7 @@ void watch_look(void *context)
     struct watch *watch = context;
     const gordian_makespan_options *options = watch->options;
     if (watch->deadline && clock_ns() >= watch->deadline)
-        watch_stop(watch, GORDIAN_MAKESPAN_TIME);
+        watch_stop(watch, GORDIAN_MAKESPAN_STOP_TIME);
     if (!options->go_on || watch_stopped(watch))
         return;
     gordian_makespan_progress progress = {
@@ -41,7 +41,7 @@ void watch_look(void *context)
         .phase = watch->phase,
     };
     if (!options->go_on(options->context, &progress))
-        watch_stop(watch, GORDIAN_MAKESPAN_STOPPED);
+        watch_stop(watch, GORDIAN_MAKESPAN_STOP_STOPPED);
 }
 
 void watch_raise(struct watch *watch, uint32_t lower)
@@ -74,7 +74,7 @@ void watch_report(struct watch *watch, struct makespan_result *result)
     result->states = atomic_load(&watch->states);
     result->stop = (gordian_makespan_stop)atomic_load(&watch->stop);
     if (result->exact)
-        result->stop = GORDIAN_MAKESPAN_DONE;
+        result->stop = GORDIAN_MAKESPAN_STOP_DONE;
     if (watch->meter)
         result->most_memory = watch->meter->most;
 }

@@ -25,7 +25,7 @@ void watch_look(void *watch);
 
 static inline bool watch_stopped(struct watch *watch)
 {
-    return atomic_load_explicit(&watch->stop, memory_order_relaxed) != GORDIAN_MAKESPAN_DONE;
+    return atomic_load_explicit(&watch->stop, memory_order_relaxed) != GORDIAN_MAKESPAN_STOP_DONE;
 }
 /* The first reason stays. */
 void watch_stop(struct watch *watch, gordian_makespan_stop why);

@@ -22,7 +22,8 @@ gordian_status ptx_fail(const struct ptx *ptx, uint32_t token, gordian_error *er
     uint32_t at = ptx->tokens[token].at, start = at;
     while (start > 0 && ptx->text->bytes[start - 1] != '\n')
         start--;
-    return fail_at(error, GORDIAN_INPUT, ptx->tokens[token].line, at - start + 1, "%s", message);
+    return fail_at(error, GORDIAN_STATUS_INPUT, ptx->tokens[token].line, at - start + 1, "%s",
+                   message);
 }
 
 static bool is_word(char c)

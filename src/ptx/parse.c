@@ -333,7 +333,7 @@ gordian_status ptx_read(struct ptx **out, const struct text *text, const gordian
     gordian_allocator from = memory_allocator(memory);
     *out = NULL;
     if (text->size >= UINT32_MAX)
-        return fail(error, GORDIAN_INPUT, "the text is too long");
+        return fail(error, GORDIAN_STATUS_INPUT, "the text is too long");
     struct ptx *ptx = memory_zeroed(&from, sizeof *ptx);
     if (!ptx)
         return fail_memory(error);

@@ -216,7 +216,8 @@ struct ptx_ends {
     uint32_t from, to, avoid;
 };
 
-/* Builds blocks and loops. GORDIAN_INPUT: control that enters a loop in two places, if `strict`. */
+/* Builds blocks and loops. GORDIAN_STATUS_INPUT: control that enters a loop in two places, if
+ * `strict`. */
 gordian_status ptx_graph_open(struct ptx_graph *graph, const struct ptx *ptx,
                               const struct ptx_function *function, const struct ptx_ends *ends,
                               bool strict, gordian_error *error);

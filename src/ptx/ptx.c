@@ -22,8 +22,9 @@ static gordian_status list_entries(const struct ptx *ptx, const char *wanted, go
         used += (size_t)snprintf(list + used, sizeof list - used, "%s%.*s", i ? ", " : "",
                                  (int)length, name);
     if (wanted)
-        return fail(error, GORDIAN_INPUT, "there is no kernel '%.80s'; there is %s", wanted, list);
-    return fail(error, GORDIAN_INPUT, "which kernel? --entry is one of %s", list);
+        return fail(error, GORDIAN_STATUS_INPUT, "there is no kernel '%.80s'; there is %s", wanted,
+                    list);
+    return fail(error, GORDIAN_STATUS_INPUT, "which kernel? --entry is one of %s", list);
 }
 
 /* By its whole name, or by what it was called before it was mangled. */
@@ -78,8 +79,8 @@ static gordian_status find_place(const struct ptx *ptx, const struct ptx_functio
     }
     ptx_graph_close(&graph);
     if (status == GORDIAN_OK && !found)
-        return fail(error, GORDIAN_INPUT, "there is no label or loop '%.80s' in '%.*s'", name,
-                    shown(ptx->tokens[function->name].length), ptx_text(ptx, function->name));
+        return fail(error, GORDIAN_STATUS_INPUT, "there is no label or loop '%.80s' in '%.*s'",
+                    name, shown(ptx->tokens[function->name].length), ptx_text(ptx, function->name));
     return status;
 }
 
@@ -245,7 +246,7 @@ static gordian_status check_loop_names(struct ptx_program *program)
                 found = ptx_loop_is(graph, &graph->loops[l], given->name, given->length);
         }
         if (!found)
-            return fail(program->error, GORDIAN_INPUT, "no loop is called '%.*s'",
+            return fail(program->error, GORDIAN_STATUS_INPUT, "no loop is called '%.*s'",
                         shown(given->length), given->name);
     }
     return GORDIAN_OK;
@@ -272,7 +273,7 @@ static gordian_status check_value_names(struct ptx_program *program, uint32_t en
                     memcmp(ptx_text(ptx, token), given->name, name) == 0;
         }
         if (!found)
-            return fail(program->error, GORDIAN_INPUT,
+            return fail(program->error, GORDIAN_STATUS_INPUT,
                         "'%.*s' has no parameter '%.*s'; numbers from 0 are names, too",
                         shown(ptx->tokens[function->name].length), ptx_text(ptx, function->name),
                         shown(given->length), given->name);
@@ -384,7 +385,7 @@ static gordian_status longest_path(struct ptx_program *program, uint32_t entry)
         return status;
     ptx_measure(program, entry, answer->weights, ++program->measurement);
     if (program->routines[entry].last == PTX_NONE)
-        return fail(program->error, GORDIAN_INPUT,
+        return fail(program->error, GORDIAN_STATUS_INPUT,
                     "no path ends: with these bounds and labels there is no way out");
     answer->longest = program->routines[entry].cost;
     status = ptx_emit(program, entry);
@@ -401,10 +402,10 @@ static gordian_status labelled_path(struct ptx_program *program, uint32_t entry)
     if (status != GORDIAN_OK)
         return status;
     if (program->too_long)
-        return fail(program->error, GORDIAN_INPUT, "the path does not end within %d letters",
+        return fail(program->error, GORDIAN_STATUS_INPUT, "the path does not end within %d letters",
                     PTX_STRING_MAX);
     if (*program->next_label)
-        return fail(program->error, GORDIAN_INPUT, "the path does not come to '%.*s'",
+        return fail(program->error, GORDIAN_STATUS_INPUT, "the path does not come to '%.*s'",
                     shown(strcspn(program->next_label, ",")), program->next_label);
     return ptx_note(program, 0,
                     *path == 'f' && strcmp(path, "fall") == 0
@@ -431,7 +432,7 @@ static gordian_status find_path(struct ptx_program *program)
         answer->letters = NULL;
         answer->count = 0;
     } else if (status == GORDIAN_OK && answer->count == 0) {
-        status = fail(program->error, GORDIAN_INPUT, "nothing on this path needs a unit");
+        status = fail(program->error, GORDIAN_STATUS_INPUT, "nothing on this path needs a unit");
     }
     return status;
 }

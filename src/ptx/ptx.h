@@ -51,7 +51,7 @@ const char *ptx_table_find(const struct ptx_table *table, const char *name, size
 
 struct ptx;
 
-/* The text must outlive the module. GORDIAN_INPUT with line and column: it is not PTX. */
+/* The text must outlive the module. GORDIAN_STATUS_INPUT with line and column: it is not PTX. */
 gordian_status ptx_read(struct ptx **out, const struct text *text, const gordian_allocator *memory,
                         gordian_error *error);
 void ptx_free(struct ptx *ptx);
@@ -117,8 +117,8 @@ struct ptx_answer {
     uint32_t barriers; /* on the path: waits for other warps, taken to be over at once */
 };
 
-/* GORDIAN_INPUT: no such kernel, no such label, recursion, an indirect call, a loop without a
- * bound, an instruction that the table does not know: with the line where there is one. */
+/* GORDIAN_STATUS_INPUT: no such kernel, no such label, recursion, an indirect call, a loop without
+ * a bound, an instruction that the table does not know: with the line where there is one. */
 gordian_status ptx_string(struct ptx_answer *answer, const struct ptx *ptx,
                           const struct ptx_question *question, const gordian_allocator *memory,
                           gordian_error *error);

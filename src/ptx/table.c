@@ -61,15 +61,15 @@ gordian_status ptx_letters(const char *text, size_t length, size_t most, char *l
         size_t digits = i;
         const char *why;
         if (letter < 'A' || letter > 'Z')
-            return fail(error, GORDIAN_INPUT, "units are letters A to Z, not '%c'",
+            return fail(error, GORDIAN_STATUS_INPUT, "units are letters A to Z, not '%c'",
                         letter > ' ' && letter < 127 ? letter : '?');
         while (i < length && text[i] >= '0' && text[i] <= '9')
             i++;
         if (i > digits && (!parse_u64(text + digits, i - digits, &times, &why) || times == 0))
-            return fail(error, GORDIAN_INPUT, "'%c%.*s': repeated too often, or never", letter,
-                        (int)(i - digits < 20 ? i - digits : 20), text + digits);
+            return fail(error, GORDIAN_STATUS_INPUT, "'%c%.*s': repeated too often, or never",
+                        letter, (int)(i - digits < 20 ? i - digits : 20), text + digits);
         if (times > most - *count)
-            return fail(error, GORDIAN_INPUT, "more than %zu letters", most);
+            return fail(error, GORDIAN_STATUS_INPUT, "more than %zu letters", most);
         if (letters)
             memset(letters + *count, letter, (size_t)times);
         *count += (size_t)times;
@@ -86,9 +86,9 @@ static gordian_status insert(struct ptx_table *table, size_t at, const char *pat
     size_t count = 0;
     bool none = length == 1 && *text == '-';
     if (length == 0)
-        return fail(error, GORDIAN_INPUT, "expected letters of units, or '-' for none");
+        return fail(error, GORDIAN_STATUS_INPUT, "expected letters of units, or '-' for none");
     if (pattern_length == 0)
-        return fail(error, GORDIAN_INPUT, "an empty pattern");
+        return fail(error, GORDIAN_STATUS_INPUT, "an empty pattern");
     gordian_status status =
         none ? GORDIAN_OK : ptx_letters(text, length, sizeof letters, letters, &count, error);
     if (status != GORDIAN_OK)
@@ -126,14 +126,14 @@ gordian_status ptx_table_add(struct ptx_table *table, const gordian_source *sour
         return status;
     while ((status = reader_next(&reader, error)) == GORDIAN_OK) {
         if (reader.word_count != 2) {
-            status = fail_at(error, GORDIAN_INPUT, reader.line, reader.words[0].column,
+            status = fail_at(error, GORDIAN_STATUS_INPUT, reader.line, reader.words[0].column,
                              "expected a pattern and its letters: two words");
             break;
         }
         gordian_error why = {0};
         status = insert(table, at++, reader.words[0].text, reader.words[0].length,
                         reader.words[1].text, reader.words[1].length, &why);
-        if (status == GORDIAN_INPUT)
+        if (status == GORDIAN_STATUS_INPUT)
             fail_at(error, status, reader.line, reader.words[1].column, "%s", why.message);
         else if (status != GORDIAN_OK)
             fail_memory(error);
@@ -141,7 +141,7 @@ gordian_status ptx_table_add(struct ptx_table *table, const gordian_source *sour
             break;
     }
     reader_close(&reader);
-    return status == GORDIAN_END ? GORDIAN_OK : status;
+    return status == GORDIAN_STATUS_END ? GORDIAN_OK : status;
 }
 
 /* The built-in text as a source. */

@@ -150,7 +150,7 @@ static void number_loops(struct ptx_graph *graph)
 gordian_status ptx_locate_loops(struct ptx_graph *graph, gordian_error *error)
 {
     if (graph->loop_count > 1000)
-        return fail(error, GORDIAN_INPUT, "more than 1000 loops in one function");
+        return fail(error, GORDIAN_STATUS_INPUT, "more than 1000 loops in one function");
     for (uint32_t i = 1; i < graph->loop_count; i++)
         locate(graph, i);
     number_loops(graph);

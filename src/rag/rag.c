@@ -9,7 +9,7 @@ void rag_init(struct rag *rag, const gordian_allocator *memory)
     memset(rag, 0, sizeof *rag);
     rag->memory = *memory;
     rag->free_process = rag->free_resource = rag->free_hold = rag->free_wait = NONE;
-    rag->model = GORDIAN_SINGLE_UNIT;
+    rag->model = GORDIAN_MODEL_SINGLE_UNIT;
     names_init(&rag->process_names, memory);
     names_init(&rag->resource_names, memory);
 }

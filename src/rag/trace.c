@@ -27,12 +27,12 @@ struct form {
 
 static const struct form forms[] = {
     /* the most frequent ones first */
-    FORM("request", TRACE_EVENT, GORDIAN_REQUEST, MANY_ITEMS),
-    FORM("release", TRACE_EVENT, GORDIAN_RELEASE, ONE_ITEM),
-    FORM("hold", TRACE_EVENT, GORDIAN_HOLD, ONE_ITEM),
-    FORM("wait", TRACE_EVENT, GORDIAN_WAIT, MANY_ITEMS),
-    FORM("exit", TRACE_EVENT, GORDIAN_EXIT, NO_ITEMS),
-    FORM("cancel", TRACE_EVENT, GORDIAN_CANCEL, NO_ITEMS),
+    FORM("request", TRACE_EVENT, GORDIAN_OP_REQUEST, MANY_ITEMS),
+    FORM("release", TRACE_EVENT, GORDIAN_OP_RELEASE, ONE_ITEM),
+    FORM("hold", TRACE_EVENT, GORDIAN_OP_HOLD, ONE_ITEM),
+    FORM("wait", TRACE_EVENT, GORDIAN_OP_WAIT, MANY_ITEMS),
+    FORM("exit", TRACE_EVENT, GORDIAN_OP_EXIT, NO_ITEMS),
+    FORM("cancel", TRACE_EVENT, GORDIAN_OP_CANCEL, NO_ITEMS),
     FORM("resource", TRACE_RESOURCE, 0, NO_ITEMS),
     FORM("process", TRACE_PROCESS, 0, MANY_ITEMS),
 };
@@ -66,7 +66,7 @@ gordian_status trace_fail(const struct trace *trace, const struct word *at, gord
     va_start(arguments, format);
     vsnprintf(message, sizeof message, format, arguments);
     va_end(arguments);
-    return fail_at(error, GORDIAN_INPUT, trace->line, at->column, "%s", message);
+    return fail_at(error, GORDIAN_STATUS_INPUT, trace->line, at->column, "%s", message);
 }
 
 const char *trace_show(const struct word *word, char buffer[TRACE_SHOWN_MAX])
@@ -209,7 +209,7 @@ static gordian_status take_want(const struct trace *trace, struct trace_item *it
         return trace_fail(trace, &item->word, error, "'%s': expected a resource name before '='",
                           trace_show(&item->word, shown));
     gordian_status status = check_length(trace, &item->name, "resource", error);
-    if (status || !item->value.text)
+    if (status != GORDIAN_OK || !item->value.text)
         return status;
     if (item->value.length == 0)
         return trace_fail(trace, &item->word, error, "'%s': expected a number of units after '='",
@@ -246,7 +246,7 @@ static gordian_status take_items(struct trace *trace, size_t first, size_t end,
         word_split(&item->word, &item->name, &item->value);
         gordian_status status = trace->kind == TRACE_EVENT ? take_want(trace, item, error)
                                                            : check_attribute(trace, item, error);
-        if (status)
+        if (status != GORDIAN_OK)
             return status;
     }
     trace->item_count = end - first;
@@ -273,12 +273,12 @@ static gordian_status take_hand_over(struct trace *trace, gordian_error *error)
     const struct reader *reader = &trace->reader;
     if (reader->word_count == 3)
         return GORDIAN_OK;
-    if (trace->op == GORDIAN_HOLD)
+    if (trace->op == GORDIAN_OP_HOLD)
         return fail_surplus(trace, 3, "the end of the line after one resource", error);
     if (!word_is(&reader->words[3], "to"))
         return fail_surplus(trace, 3, "'to' or the end of the line after one resource", error);
     gordian_status status = take_name(trace, 4, "process", &trace->to, error);
-    if (status)
+    if (status != GORDIAN_OK)
         return status;
     if (reader->word_count > 5)
         return fail_surplus(trace, 5, "the end of the line after the hand-over", error);
@@ -308,10 +308,10 @@ static gordian_status take_operands(struct trace *trace, const struct form *form
         return GORDIAN_OK;
     if (count < 3 && form->kind == TRACE_EVENT)
         return fail_missing(trace, "a resource name", error);
-    if (form->op == GORDIAN_RELEASE && trace->avoidance)
+    if (form->op == GORDIAN_OP_RELEASE && trace->avoidance)
         return take_released(trace, error);
     gordian_status status = take_items(trace, 2, form->items == ONE_ITEM ? 3 : count, error);
-    if (status || form->items == MANY_ITEMS)
+    if (status != GORDIAN_OK || form->items == MANY_ITEMS)
         return status;
     return take_hand_over(trace, error);
 }
@@ -329,7 +329,7 @@ static const struct form *find_form(const struct word *verb)
 gordian_status trace_next(struct trace *trace, gordian_error *error)
 {
     gordian_status status = reader_next(&trace->reader, error);
-    if (status)
+    if (status != GORDIAN_OK)
         return status;
     trace->line = trace->reader.line;
     trace->verb = trace->reader.words[0];
@@ -342,7 +342,7 @@ gordian_status trace_next(struct trace *trace, gordian_error *error)
     trace->op = form->op;
     status = take_name(trace, 1, form->kind == TRACE_RESOURCE ? "resource" : "process",
                        &trace->name, error);
-    return status ? status : take_operands(trace, form, error);
+    return status != GORDIAN_OK ? status : take_operands(trace, form, error);
 }
 
 /* ---- declarations */

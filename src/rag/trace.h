@@ -17,7 +17,7 @@
  *
  * A line is read as a whole and checked against this, nothing more: what its names
  * mean, and which keys a process may have, is the consumer's to judge. Whatever is
- * wrong ends in GORDIAN_INPUT with the line, the column of the word at fault (just
+ * wrong ends in GORDIAN_STATUS_INPUT with the line, the column of the word at fault (just
  * past the last word where one is missing), and what was expected.
  */
 #ifndef GORDIAN_RAG_TRACE_H
@@ -60,7 +60,7 @@ struct trace {
 gordian_status trace_open(struct trace *trace, const gordian_source *source,
                           const gordian_allocator *memory, gordian_error *error);
 void trace_close(struct trace *trace);
-/* Reads the next line; GORDIAN_END after the last. */
+/* Reads the next line; GORDIAN_STATUS_END after the last. */
 gordian_status trace_next(struct trace *trace, gordian_error *error);
 
 /* Fails at a word of the current line. */

@@ -25,7 +25,7 @@ static gordian_status read_all(struct report *report, int fd, gordian_error *err
             continue;
         if (count < 0) {
             memory_free(&memory, data);
-            return fail(error, GORDIAN_IO, "cannot read the incident: %s", strerror(errno));
+            return fail(error, GORDIAN_STATUS_IO, "cannot read the incident: %s", strerror(errno));
         }
         if (count == 0)
             break;
@@ -41,15 +41,15 @@ static gordian_status read_head(struct report *report, gordian_error *error)
     struct incident *head = &report->head;
     size_t least = sizeof head->magic + sizeof head->version + sizeof head->header_size;
     if (report->size < least || memcmp(report->data, INCIDENT_MAGIC, sizeof head->magic) != 0)
-        return fail(error, GORDIAN_INPUT, "not an incident of a watched program");
+        return fail(error, GORDIAN_STATUS_INPUT, "not an incident of a watched program");
     memcpy(head, report->data, report->size < sizeof *head ? report->size : sizeof *head);
     if (head->version != INCIDENT_VERSION)
-        return fail(error, GORDIAN_INPUT,
+        return fail(error, GORDIAN_STATUS_INPUT,
                     "the watcher's incident has version %u, this program reads %u: "
                     "are they of the same release?",
                     head->version, INCIDENT_VERSION);
     if (head->header_size < sizeof *head || head->total_size != report->size)
-        return fail(error, GORDIAN_INPUT, "the incident is cut short");
+        return fail(error, GORDIAN_STATUS_INPUT, "the incident is cut short");
     return GORDIAN_OK;
 }
 

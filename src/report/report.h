@@ -81,7 +81,7 @@ struct report_look {
     const char *folder; /* paths below it are shown relative; NULL: none */
 };
 
-/* Reads the whole of `fd`. Fails with GORDIAN_INPUT on what is no incident. */
+/* Reads the whole of `fd`. Fails with GORDIAN_STATUS_INPUT on what is no incident. */
 gordian_status report_open(struct report *report, int fd, gordian_error *error);
 void report_close(struct report *report);
 

@@ -49,11 +49,11 @@ static gordian_status take_line(struct suppressions *suppressions, const struct 
     const struct word *words = reader->words;
     struct suppression line = {.line = (unsigned)reader->line, .count = reader->word_count - 1};
     if (!kinds_of(&words[0], &line.kinds))
-        return fail_at(error, GORDIAN_INPUT, reader->line, words[0].column,
+        return fail_at(error, GORDIAN_STATUS_INPUT, reader->line, words[0].column,
                        "'%.*s' is none of potential, deadlock, stall, any",
                        (int)(words[0].length < 40 ? words[0].length : 40), words[0].text);
     if (line.count == 0 || line.count > PATTERNS_MOST)
-        return fail_at(error, GORDIAN_INPUT, reader->line, words[0].column,
+        return fail_at(error, GORDIAN_STATUS_INPUT, reader->line, words[0].column,
                        "expected 1 to %d functions or FILE:LINE patterns", PATTERNS_MOST);
     size_t bytes = 1;
     for (size_t i = 0; i < reader->word_count; i++)
@@ -96,7 +96,7 @@ gordian_status suppressions_read(struct suppressions *suppressions, const char *
     *suppressions = (struct suppressions){0};
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
-        return fail(error, GORDIAN_INPUT, "cannot read '%s': %s", path, strerror(errno));
+        return fail(error, GORDIAN_STATUS_INPUT, "cannot read '%s': %s", path, strerror(errno));
     struct reader reader;
     gordian_source source = {read_file, &fd};
     gordian_allocator memory = memory_allocator(NULL);
@@ -110,7 +110,7 @@ gordian_status suppressions_read(struct suppressions *suppressions, const char *
             break;
     reader_close(&reader);
     close(fd);
-    if (status == GORDIAN_END)
+    if (status == GORDIAN_STATUS_END)
         return GORDIAN_OK;
     suppressions_free(suppressions);
     return status;

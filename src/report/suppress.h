@@ -32,7 +32,7 @@ struct suppressions {
     size_t kept_count, kept_room;
 };
 
-/* GORDIAN_INPUT with the place of what is wrong; GORDIAN_IO if it cannot be read. */
+/* GORDIAN_STATUS_INPUT with the place of what is wrong; GORDIAN_STATUS_IO if it cannot be read. */
 gordian_status suppressions_read(struct suppressions *suppressions, const char *path,
                                  gordian_error *error);
 void suppressions_free(struct suppressions *suppressions);

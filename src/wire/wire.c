@@ -350,7 +350,7 @@ enum event_flags {
 /* How many wants an event has on the wire. */
 static size_t wants_of(const gordian_event *event)
 {
-    if (event->op == GORDIAN_CANCEL || event->op == GORDIAN_EXIT)
+    if (event->op == GORDIAN_OP_CANCEL || event->op == GORDIAN_OP_EXIT)
         return 0;
     return event->wants ? event->want_count : 1;
 }
@@ -410,7 +410,8 @@ static inline enum got get_event(const unsigned char **at, const unsigned char *
     unsigned op = p[0], flags = p[1];
     size_t count = wire_load16(p + 2);
     size_t size = WIRE_EVENT_MIN + (flags & HAS_TO ? 4 : 0) + count * WANT_SIZE;
-    if (op < GORDIAN_REQUEST || op > GORDIAN_WAIT || flags > HAS_TO || (size_t)(end - p) < size)
+    if (op < GORDIAN_OP_REQUEST || op > GORDIAN_OP_WAIT || flags > HAS_TO ||
+        (size_t)(end - p) < size)
         return GOT_BAD;
     *event = (gordian_event){
         .op = (gordian_op)op,
@@ -662,17 +663,17 @@ gordian_status wire_error_status(unsigned code)
 {
     switch (code) {
     case WIRE_NO_MEMORY:
-        return GORDIAN_MEMORY;
+        return GORDIAN_STATUS_MEMORY;
     case WIRE_NOT_KEPT:
     case WIRE_TAKEN_OVER:
     case WIRE_TOO_SLOW:
     case WIRE_STOPPING:
-        return GORDIAN_IO;
+        return GORDIAN_STATUS_IO;
     case WIRE_NOT_AVAILABLE:
     case WIRE_NO_SESSION:
-        return GORDIAN_UNAVAILABLE;
+        return GORDIAN_STATUS_UNAVAILABLE;
     default:
-        return GORDIAN_INPUT;
+        return GORDIAN_STATUS_INPUT;
     }
 }
 

@@ -50,10 +50,10 @@ static void note_state(struct play *play)
  * is memory again. */
 static bool ran_out(struct play *play, gordian_status status)
 {
-    if (status != GORDIAN_MEMORY)
+    if (status != GORDIAN_STATUS_MEMORY)
         return false;
     CHECK(play->memory.failures > 0);
-    CHECK(play->error.status == GORDIAN_MEMORY);
+    CHECK(play->error.status == GORDIAN_STATUS_MEMORY);
     play->after.used = 0;
     dump_system(&play->after, play->system);
     CHECK_MSG(play->before.used == play->after.used &&
@@ -130,7 +130,7 @@ static void feed(struct play *play, const gordian_event *event)
 
 static void request(struct play *play, uint32_t who, uint32_t what, uint64_t units)
 {
-    feed(play, &(gordian_event){.op = GORDIAN_REQUEST,
+    feed(play, &(gordian_event){.op = GORDIAN_OP_REQUEST,
                                 .process = who,
                                 .resource = what,
                                 .to = GORDIAN_NONE,
@@ -141,7 +141,7 @@ static void release(struct play *play, uint32_t who, uint32_t what, uint64_t uni
 {
     feed(play,
          &(gordian_event){
-             .op = GORDIAN_RELEASE, .process = who, .resource = what, .to = to, .units = units});
+             .op = GORDIAN_OP_RELEASE, .process = who, .resource = what, .to = to, .units = units});
 }
 
 static void simple(struct play *play, gordian_op op, uint32_t who)
@@ -163,7 +163,8 @@ static void ask(struct play *play, uint32_t who)
     for (size_t i = 0; i < count; i++)
         dead |= list[i] == who;
     gordian_witness witness = {0};
-    TRY(dead ? GORDIAN_OK : GORDIAN_INPUT, gordian_explain(play->system, who, &witness, ERROR));
+    TRY(dead ? GORDIAN_OK : GORDIAN_STATUS_INPUT,
+        gordian_explain(play->system, who, &witness, ERROR));
     dump_edges(&play->log, witness.cycle ? "cycle" : "witness", witness.edges, witness.count);
     text_add(&play->log, "\n");
 }
@@ -192,7 +193,7 @@ static void recover(struct play *play, gordian_policy policy)
     size_t count = 0;
     for (;;) {
         TRY(GORDIAN_OK, gordian_deadlocked(play->system, &list, &count, ERROR));
-        TRY(count ? GORDIAN_OK : GORDIAN_END,
+        TRY(count ? GORDIAN_OK : GORDIAN_STATUS_END,
             gordian_recover_one(play->system, policy, &victim, ERROR));
         if (count == 0)
             return;
@@ -234,16 +235,16 @@ static void play_ring(struct play *play, uint64_t units)
     request(play, p[CROWD - 1], q[0], 1);
     ask(play, p[7]);
     take_snapshot(play);
-    simple(play, GORDIAN_CANCEL, p[4]);
+    simple(play, GORDIAN_OP_CANCEL, p[4]);
     ask(play, p[2]);
-    simple(play, GORDIAN_EXIT, p[9]);
+    simple(play, GORDIAN_OP_EXIT, p[9]);
     request(play, p[4], q[5], 1);
     release(play, p[4], q[4], 1, GORDIAN_NONE);
     request(play, p[9], q[20], 1);
-    recover(play, GORDIAN_CHEAPEST);
+    recover(play, GORDIAN_POLICY_CHEAPEST);
     uint32_t late = process(play, "late");
     request(play, late, q[11], 1);
-    simple(play, GORDIAN_EXIT, late);
+    simple(play, GORDIAN_OP_EXIT, late);
     TRY(GORDIAN_OK, gordian_remove_process(play->system, late, ERROR));
     end(play);
 }
@@ -269,28 +270,29 @@ static void play_batches(struct play *play)
     add_crowd(play, p, q, 2);
     size_t count = 0, taken = 0;
     for (uint32_t i = 0; i < CROWD; i++) {
-        events[count++] = (gordian_event){.op = GORDIAN_REQUEST,
+        events[count++] = (gordian_event){.op = GORDIAN_OP_REQUEST,
                                           .process = p[i],
                                           .resource = q[i],
                                           .to = GORDIAN_NONE,
                                           .units = 1};
-        events[count++] = (gordian_event){.op = GORDIAN_REQUEST,
+        events[count++] = (gordian_event){.op = GORDIAN_OP_REQUEST,
                                           .process = p[i],
                                           .resource = q[0],
                                           .to = GORDIAN_NONE,
                                           .units = 1};
     }
-    events[count++] = (gordian_event){.op = GORDIAN_EXIT, .process = p[0], .to = GORDIAN_NONE};
-    events[count++] = (gordian_event){.op = GORDIAN_EXIT, .process = p[1], .to = GORDIAN_NONE};
+    events[count++] = (gordian_event){.op = GORDIAN_OP_EXIT, .process = p[0], .to = GORDIAN_NONE};
+    events[count++] = (gordian_event){.op = GORDIAN_OP_EXIT, .process = p[1], .to = GORDIAN_NONE};
     while (taken < count) {
         size_t done = 0;
         play->call++; /* no state is compared: a batch may stop half way, `done` says where */
         gordian_status status = gordian_feed_batch(play->system, events + taken, count - taken,
                                                    results + taken, &done, ERROR);
-        CHECK(status == GORDIAN_OK || (status == GORDIAN_MEMORY && play->memory.failures > 0));
+        CHECK(status == GORDIAN_OK ||
+              (status == GORDIAN_STATUS_MEMORY && play->memory.failures > 0));
         CHECK(status == GORDIAN_OK ? done == count - taken : done < count - taken);
         taken += done;
-        play->memory.fail_at = status ? 0 : play->memory.fail_at;
+        play->memory.fail_at = status != GORDIAN_OK ? 0 : play->memory.fail_at;
     }
     for (size_t i = 0; i < count; i++)
         text_add(&play->log, "%d/%" PRIu32 " ", results[i].outcome, results[i].served_count);
@@ -311,7 +313,7 @@ static void play_general(struct play *play)
             wants[j] = (gordian_want){1, q[(i + j * (i % 3)) % CROWD]};
         if (i % 3 == 0)
             wants[5].resource = q[i]; /* the same six times over: too many, or just right */
-        feed(play, &(gordian_event){.op = GORDIAN_REQUEST,
+        feed(play, &(gordian_event){.op = GORDIAN_OP_REQUEST,
                                     .process = p[i],
                                     .to = GORDIAN_NONE,
                                     .wants = wants,
@@ -320,7 +322,7 @@ static void play_general(struct play *play)
     ask(play, p[10]);
     for (uint32_t i = 0; i < CROWD; i++) {
         gordian_want wants[] = {{1, q[(i + 1) % CROWD]}, {1, q[(i + 7) % CROWD]}};
-        feed(play, &(gordian_event){.op = GORDIAN_WAIT,
+        feed(play, &(gordian_event){.op = GORDIAN_OP_WAIT,
                                     .process = p[i],
                                     .to = GORDIAN_NONE,
                                     .wants = wants,
@@ -329,9 +331,9 @@ static void play_general(struct play *play)
     for (uint32_t i = 0; i < CROWD; i += 5)
         ask(play, p[i]);
     take_snapshot(play);
-    simple(play, GORDIAN_CANCEL, p[11]);
-    simple(play, GORDIAN_EXIT, p[12]);
-    recover(play, GORDIAN_FEWEST_HELD);
+    simple(play, GORDIAN_OP_CANCEL, p[11]);
+    simple(play, GORDIAN_OP_EXIT, p[12]);
+    recover(play, GORDIAN_POLICY_FEWEST_HELD);
     end(play);
 }
 
@@ -373,16 +375,17 @@ static bool replay_once(struct play *play)
     begin(play);
     size_t logged = play->log.used;
     gordian_status status = gordian_replay_open(&replay, play->system, &reading, ERROR);
-    while (!status) {
+    while (status == GORDIAN_OK) {
         status = gordian_replay_next(replay, &step, ERROR);
-        if (!status)
+        if (status == GORDIAN_OK)
             text_add(&play->log, "%" PRIu64 " %s %s %s\n", step.seq, step.process,
                      gordian_outcome_text((gordian_outcome)step.result.outcome),
                      step.message ? step.message : "");
     }
     gordian_replay_close(replay);
-    CHECK(status == GORDIAN_END || (status == GORDIAN_MEMORY && play->memory.failures > 0));
-    if (status == GORDIAN_END) {
+    CHECK(status == GORDIAN_STATUS_END ||
+          (status == GORDIAN_STATUS_MEMORY && play->memory.failures > 0));
+    if (status == GORDIAN_STATUS_END) {
         end(play);
         return true;
     }

@@ -135,8 +135,8 @@ static void try_call(struct play *play, unsigned number)
     if (play->memory.fail_at > 0) /* it may be this one */
         dump_bank(&play->before, play->bank);
     gordian_status status = make(play, &call, &error);
-    if (status == GORDIAN_MEMORY) {
-        CHECK(play->memory.failures > 0 && error.status == GORDIAN_MEMORY);
+    if (status == GORDIAN_STATUS_MEMORY) {
+        CHECK(play->memory.failures > 0 && error.status == GORDIAN_STATUS_MEMORY);
         dump_bank(&play->after, play->bank);
         CHECK_MSG(play->before.used == play->after.used &&
                       memcmp(play->before.bytes, play->after.bytes, play->after.used) == 0,
@@ -169,13 +169,13 @@ static bool perform(struct play *play, uint64_t seed, size_t fail_at, bool for_g
     play->allocator = (gordian_allocator){failing_resize, &play->memory};
     play->log.used = 0;
     random_seed(&play->random, seed);
-    gordian_answer_init(&play->answer, GORDIAN_WITH_REASONS);
+    gordian_answer_init(&play->answer, GORDIAN_DETAIL_REASONS);
     gordian_bank_options_init(&options);
     options.engine = play->engine;
     options.allocator = &play->allocator;
     options.queue = play->queue;
     gordian_status status = gordian_bank_open(&play->bank, &options, &error);
-    if (status == GORDIAN_MEMORY) {
+    if (status == GORDIAN_STATUS_MEMORY) {
         CHECK(!play->bank && play->memory.live_blocks == 0);
         play->memory.fail_at = 0;
         status = gordian_bank_open(&play->bank, &options, &error);

@@ -26,7 +26,7 @@ bool duel_open(struct duel *duel, const struct duel_options *options)
     naive_open(&duel->naive, options->processes, options->resources, options->queue,
                options->patience);
     expected_open(&duel->expected, &duel->naive);
-    gordian_answer_init(&duel->answer, GORDIAN_WITH_REASONS);
+    gordian_answer_init(&duel->answer, GORDIAN_DETAIL_REASONS);
     random_seed(&duel->random, options->seed);
     generator_open(&duel->asker, options->seed ^ 77, &duel->naive);
     for (size_t e = 0; e < options->engine_count; e++) {
@@ -117,7 +117,7 @@ static bool same_answer(struct duel *duel, const char *engine)
                         gordian_verdict_text(answer->verdict), gordian_reason_text(answer->reason),
                         gordian_verdict_text(expected->verdict),
                         gordian_reason_text(expected->reason));
-    if (answer->verdict == GORDIAN_DECLINED && answer->at != expected->at)
+    if (answer->verdict == GORDIAN_VERDICT_REFUSED && answer->at != expected->at)
         return disagree(duel, "%s blames want %" PRIu32 ", it must be %" PRIu32, engine, answer->at,
                         expected->at);
     if (answer->waits != expected->waits || answer->incomplete)
@@ -126,7 +126,7 @@ static bool same_answer(struct duel *duel, const char *engine)
     if (!same_ids(answer->served, answer->served_count, expected->served, expected->served_count))
         return disagree(duel, "%s has served %zu others, it must be %zu, or other ones", engine,
                         answer->served_count, expected->served_count);
-    if (answer->detail == GORDIAN_VERDICT_ONLY)
+    if (answer->detail == GORDIAN_DETAIL_VERDICT)
         return answer->sequence_count == 0 && answer->stuck_count == 0 && answer->lack_count == 0
                    ? true
                    : disagree(duel, "%s gives reasons not asked for", engine);
@@ -136,7 +136,7 @@ static bool same_answer(struct duel *duel, const char *engine)
     if (!same_lacks(answer, expected))
         return disagree(duel, "%s: %zu lacks, they must be %zu, or other ones", engine,
                         answer->lack_count, expected->lack_count);
-    if (answer->verdict != GORDIAN_LENT)
+    if (answer->verdict != GORDIAN_VERDICT_GRANTED)
         return true;
     duel->sequences++;
     return naive_is_sequence(&duel->naive, answer->sequence, answer->sequence_count)
@@ -180,11 +180,11 @@ static void tally(struct duel *duel, const struct step *step)
     const struct expected *expected = &duel->expected;
     bool asks = step->kind <= STEP_ACQUIRE;
     duel->requests += asks;
-    duel->lent += asks && expected->verdict == GORDIAN_LENT;
-    duel->unsafe += expected->verdict == GORDIAN_UNSAFE;
-    duel->shortages += expected->verdict == GORDIAN_SHORTAGE;
-    duel->out_of_turn += expected->reason == GORDIAN_OUT_OF_TURN;
-    duel->declined += expected->verdict == GORDIAN_DECLINED;
+    duel->lent += asks && expected->verdict == GORDIAN_VERDICT_GRANTED;
+    duel->unsafe += expected->verdict == GORDIAN_VERDICT_UNSAFE;
+    duel->shortages += expected->verdict == GORDIAN_VERDICT_UNAVAILABLE;
+    duel->out_of_turn += expected->reason == GORDIAN_REASON_OUT_OF_TURN;
+    duel->declined += expected->verdict == GORDIAN_VERDICT_REFUSED;
     duel->served += expected->served_count;
 }
 
@@ -195,7 +195,7 @@ bool duel_take(struct duel *duel, const struct step *step)
     for (size_t e = 0; e < duel->options.engine_count; e++) {
         const char *engine = duel->options.engines[e]->about.name;
         uint32_t id = GORDIAN_NONE;
-        duel->answer.detail = quiet ? GORDIAN_VERDICT_ONLY : GORDIAN_WITH_REASONS;
+        duel->answer.detail = quiet ? GORDIAN_DETAIL_VERDICT : GORDIAN_DETAIL_REASONS;
         gordian_status status = call(duel->banks[e], step, &id, &duel->answer);
         if (e == 0)
             naive_take(&duel->naive, step, id, &duel->expected);
@@ -207,7 +207,7 @@ bool duel_take(struct duel *duel, const struct step *step)
     if (duel->expected.status != GORDIAN_OK || no_answer)
         return true;
     tally(duel, step);
-    if (duel->expected.verdict == GORDIAN_UNSAFE && population(&duel->naive) <= FEW)
+    if (duel->expected.verdict == GORDIAN_VERDICT_UNSAFE && population(&duel->naive) <= FEW)
         return none_of_all_orders(duel, step);
     return true;
 }

@@ -168,10 +168,10 @@ bool naive_tries_all(const struct naive *naive)
 static gordian_reason not_now(const struct naive *naive, uint32_t p)
 {
     if (p >= naive->processes || !naive->is_process[p])
-        return GORDIAN_NO_PROCESS;
+        return GORDIAN_REASON_UNKNOWN_PROCESS;
     if (naive->waits[p])
-        return GORDIAN_ALREADY_WAITS;
-    return naive->on_trial[p] ? GORDIAN_ON_TRIAL : GORDIAN_NO_REASON;
+        return GORDIAN_REASON_IS_WAITING;
+    return naive->on_trial[p] ? GORDIAN_REASON_ON_TRIAL : GORDIAN_REASON_NONE;
 }
 
 /* How much of resource j the first `upto` wants come to; false: more than 64 bits hold. */
@@ -193,18 +193,19 @@ static gordian_reason check_want(const struct naive *naive, const struct step *s
     uint64_t sum;
     bool claims = step->kind == STEP_JOIN || step->kind == STEP_CLAIMS;
     if (j >= naive->resources || !naive->is_resource[j])
-        return GORDIAN_NO_RESOURCE;
+        return GORDIAN_REASON_UNKNOWN_RESOURCE;
     if (step->wants[k].units == 0)
-        return claims ? GORDIAN_NO_REASON : GORDIAN_NOTHING;
+        return claims ? GORDIAN_REASON_NONE : GORDIAN_REASON_NO_UNITS;
     bool fits = wanted(step, k + 1, j, &sum);
     if (claims && !fits)
-        return GORDIAN_TOO_MANY;
+        return GORDIAN_REASON_TOO_MANY;
     if (claims)
-        return sum > naive->total[j] ? GORDIAN_NEVER_FITS : GORDIAN_NO_REASON;
+        return sum > naive->total[j] ? GORDIAN_REASON_NEVER_FITS : GORDIAN_REASON_NONE;
     if (step->kind == STEP_RELEASE)
-        return !fits || sum > AT(naive->held, p, j) ? GORDIAN_BELOW_HELD : GORDIAN_NO_REASON;
-    return !fits || sum > AT(naive->claim, p, j) - AT(naive->held, p, j) ? GORDIAN_OVER_CLAIM
-                                                                         : GORDIAN_NO_REASON;
+        return !fits || sum > AT(naive->held, p, j) ? GORDIAN_REASON_BELOW_HELD
+                                                    : GORDIAN_REASON_NONE;
+    return !fits || sum > AT(naive->claim, p, j) - AT(naive->held, p, j) ? GORDIAN_REASON_OVER_CLAIM
+                                                                         : GORDIAN_REASON_NONE;
 }
 
 static gordian_reason check_wants(const struct naive *naive, const struct step *step, uint32_t *at)
@@ -212,14 +213,14 @@ static gordian_reason check_wants(const struct naive *naive, const struct step *
     bool claims = step->kind == STEP_JOIN || step->kind == STEP_CLAIMS;
     *at = 0;
     if (step->count == 0)
-        return claims ? GORDIAN_NO_REASON : GORDIAN_NOTHING;
+        return claims ? GORDIAN_REASON_NONE : GORDIAN_REASON_NO_UNITS;
     for (size_t k = 0; k < step->count; k++) {
         gordian_reason reason = check_want(naive, step, k);
         *at = (uint32_t)k;
-        if (reason != GORDIAN_NO_REASON)
+        if (reason != GORDIAN_REASON_NONE)
             return reason;
     }
-    return GORDIAN_NO_REASON;
+    return GORDIAN_REASON_NONE;
 }
 
 /* Is a new claim below what is held? The lowest such resource counts, and who named it last. */
@@ -233,14 +234,14 @@ static gordian_reason check_held(const struct naive *naive, const struct step *s
         for (size_t k = 0; k < step->count; k++)
             if (step->wants[k].resource == j)
                 *at = (uint32_t)k;
-        return GORDIAN_BELOW_HELD;
+        return GORDIAN_REASON_BELOW_HELD;
     }
-    return GORDIAN_NO_REASON;
+    return GORDIAN_REASON_NONE;
 }
 
 static void decline(struct expected *expected, gordian_reason reason, uint32_t at)
 {
-    expected->verdict = GORDIAN_DECLINED;
+    expected->verdict = GORDIAN_VERDICT_REFUSED;
     expected->reason = reason;
     expected->at = at;
 }
@@ -268,21 +269,21 @@ static void shift(struct naive *naive, uint32_t p, bool lend)
  * with the loan still made (`keep`). */
 static gordian_verdict judge(struct naive *naive, uint32_t p, gordian_reason *reason, bool keep)
 {
-    *reason = GORDIAN_NO_REASON;
+    *reason = GORDIAN_REASON_NONE;
     for (uint32_t j = 0; j < naive->resources; j++)
         if (AT(naive->pending, p, j) > naive_free(naive, j))
-            return GORDIAN_SHORTAGE;
+            return GORDIAN_VERDICT_UNAVAILABLE;
     if (naive->queue_count > 0 && naive->queue[0] != p && naive->passed >= naive->patience &&
         !holds_something(naive, p)) {
-        *reason = GORDIAN_OUT_OF_TURN;
-        return GORDIAN_SHORTAGE;
+        *reason = GORDIAN_REASON_OUT_OF_TURN;
+        return GORDIAN_VERDICT_UNAVAILABLE;
     }
     shift(naive, p, true);
     bool safe = is_safe(naive);
     if (!safe && keep)
-        return GORDIAN_UNSAFE;
+        return GORDIAN_VERDICT_UNSAFE;
     shift(naive, p, false);
-    return safe ? GORDIAN_LENT : GORDIAN_UNSAFE;
+    return safe ? GORDIAN_VERDICT_GRANTED : GORDIAN_VERDICT_UNSAFE;
 }
 
 static void lend(struct naive *naive, uint32_t p)
@@ -314,7 +315,7 @@ static void serve(struct naive *naive, struct expected *expected)
         for (uint32_t k = 0; k < naive->queue_count && !again; k++) {
             uint32_t p = naive->queue[k];
             gordian_reason reason;
-            if (judge(naive, p, &reason, false) != GORDIAN_LENT)
+            if (judge(naive, p, &reason, false) != GORDIAN_VERDICT_GRANTED)
                 continue;
             lend(naive, p);
             leave_queue(naive, p);
@@ -367,23 +368,23 @@ static void take_request(struct naive *naive, const struct step *step, struct ex
     uint32_t p = step->process, at = (uint32_t)step->count;
     gordian_reason reason = not_now(naive, p);
     if (step->kind == STEP_ACQUIRE && !naive->queues) {
-        expected->status = GORDIAN_INPUT;
+        expected->status = GORDIAN_STATUS_INPUT;
         return;
     }
-    if (reason == GORDIAN_NO_REASON)
+    if (reason == GORDIAN_REASON_NONE)
         reason = check_wants(naive, step, &at);
-    if (reason != GORDIAN_NO_REASON) {
+    if (reason != GORDIAN_REASON_NONE) {
         decline(expected, reason, at);
         return;
     }
     set_pending(naive, step);
     expected->verdict = judge(naive, p, &expected->reason, true);
-    if (expected->verdict == GORDIAN_LENT) {
+    if (expected->verdict == GORDIAN_VERDICT_GRANTED) {
         lend(naive, p);
         naive->on_trial[p] = step->kind == STEP_TRY;
         return;
     }
-    if (expected->verdict == GORDIAN_UNSAFE) {
+    if (expected->verdict == GORDIAN_VERDICT_UNSAFE) {
         list_stuck(naive, expected);
         shift(naive, p, false);
     } else {
@@ -402,26 +403,26 @@ static void take_release(struct naive *naive, const struct step *step, struct ex
 {
     uint32_t p = step->process, at = (uint32_t)step->count;
     gordian_reason reason = not_now(naive, p);
-    if (reason == GORDIAN_NO_REASON)
+    if (reason == GORDIAN_REASON_NONE)
         reason = check_wants(naive, step, &at);
-    if (reason != GORDIAN_NO_REASON) {
+    if (reason != GORDIAN_REASON_NONE) {
         decline(expected, reason, at);
         return;
     }
     for (size_t k = 0; k < step->count; k++)
         AT(naive->held, p, step->wants[k].resource) -= step->wants[k].units;
-    expected->verdict = GORDIAN_RETURNED;
+    expected->verdict = GORDIAN_VERDICT_RELEASED;
     serve(naive, expected);
 }
 
 static void take_cancel(struct naive *naive, uint32_t p, struct expected *expected)
 {
     if (p >= naive->processes || !naive->is_process[p]) {
-        decline(expected, GORDIAN_NO_PROCESS, 0);
+        decline(expected, GORDIAN_REASON_UNKNOWN_PROCESS, 0);
         return;
     }
     if (!naive->waits[p] && !naive->on_trial[p]) {
-        decline(expected, GORDIAN_DOES_NOT_WAIT, 0);
+        decline(expected, GORDIAN_REASON_NOT_WAITING, 0);
         return;
     }
     if (naive->waits[p])
@@ -429,26 +430,26 @@ static void take_cancel(struct naive *naive, uint32_t p, struct expected *expect
     else
         shift(naive, p, false);
     naive->on_trial[p] = false;
-    expected->verdict = GORDIAN_WITHDRAWN;
+    expected->verdict = GORDIAN_VERDICT_CANCELLED;
     serve(naive, expected);
 }
 
 static void take_commit(struct naive *naive, uint32_t p, struct expected *expected)
 {
     if (p >= naive->processes || !naive->is_process[p]) {
-        decline(expected, GORDIAN_NO_PROCESS, 0);
+        decline(expected, GORDIAN_REASON_UNKNOWN_PROCESS, 0);
     } else if (!naive->on_trial[p]) {
-        decline(expected, GORDIAN_NO_TRIAL, 0);
+        decline(expected, GORDIAN_REASON_NO_TRIAL, 0);
     } else {
         naive->on_trial[p] = false;
-        expected->verdict = GORDIAN_LENT;
+        expected->verdict = GORDIAN_VERDICT_GRANTED;
     }
 }
 
 static void take_exit(struct naive *naive, uint32_t p, struct expected *expected)
 {
     if (p >= naive->processes || !naive->is_process[p]) {
-        decline(expected, GORDIAN_NO_PROCESS, 0);
+        decline(expected, GORDIAN_REASON_UNKNOWN_PROCESS, 0);
         return;
     }
     if (naive->waits[p])
@@ -456,7 +457,7 @@ static void take_exit(struct naive *naive, uint32_t p, struct expected *expected
     naive->on_trial[p] = naive->is_process[p] = false;
     for (uint32_t j = 0; j < naive->resources; j++)
         AT(naive->claim, p, j) = AT(naive->held, p, j) = 0;
-    expected->verdict = GORDIAN_LEFT;
+    expected->verdict = GORDIAN_VERDICT_EXITED;
     serve(naive, expected);
 }
 
@@ -465,25 +466,25 @@ static void take_join(struct naive *naive, const struct step *step, uint32_t id,
 {
     uint32_t at;
     gordian_reason reason = check_wants(naive, step, &at);
-    if (reason != GORDIAN_NO_REASON) {
+    if (reason != GORDIAN_REASON_NONE) {
         decline(expected, reason, at);
         return;
     }
     naive->is_process[id] = true;
     for (size_t k = 0; k < step->count; k++)
         AT(naive->claim, id, step->wants[k].resource) += step->wants[k].units;
-    expected->verdict = GORDIAN_CHANGED;
+    expected->verdict = GORDIAN_VERDICT_CHANGED;
 }
 
 static void take_claims(struct naive *naive, const struct step *step, struct expected *expected)
 {
     uint32_t p = step->process, at = (uint32_t)step->count;
     gordian_reason reason = not_now(naive, p);
-    if (reason == GORDIAN_NO_REASON)
+    if (reason == GORDIAN_REASON_NONE)
         reason = check_wants(naive, step, &at);
-    if (reason == GORDIAN_NO_REASON)
+    if (reason == GORDIAN_REASON_NONE)
         reason = check_held(naive, step, &at);
-    if (reason != GORDIAN_NO_REASON) {
+    if (reason != GORDIAN_REASON_NONE) {
         decline(expected, reason, at);
         return;
     }
@@ -493,10 +494,10 @@ static void take_claims(struct naive *naive, const struct step *step, struct exp
         wanted(step, step->count, j, &AT(naive->claim, p, j));
     }
     if (is_safe(naive)) {
-        expected->verdict = GORDIAN_CHANGED;
+        expected->verdict = GORDIAN_VERDICT_CHANGED;
         serve(naive, expected);
     } else {
-        expected->verdict = GORDIAN_UNSAFE;
+        expected->verdict = GORDIAN_VERDICT_UNSAFE;
         list_stuck(naive, expected);
         for (uint32_t j = 0; j < naive->resources; j++)
             AT(naive->claim, p, j) = old[j];
@@ -508,38 +509,39 @@ static void take_units(struct naive *naive, const struct step *step, struct expe
 {
     uint32_t j = step->resource;
     if (j >= naive->resources || !naive->is_resource[j]) {
-        decline(expected, GORDIAN_NO_RESOURCE, 0);
+        decline(expected, GORDIAN_REASON_UNKNOWN_RESOURCE, 0);
         return;
     }
     uint64_t old = naive->total[j], available = naive_free(naive, j);
     for (uint32_t i = 0; i < naive->processes; i++)
         if (naive->is_process[i] && AT(naive->claim, i, j) > step->units) {
-            decline(expected, GORDIAN_NEVER_FITS, 0);
+            decline(expected, GORDIAN_REASON_NEVER_FITS, 0);
             return;
         }
     if (step->units < old && old - step->units > available) {
-        expected->verdict = GORDIAN_SHORTAGE;
+        expected->verdict = GORDIAN_VERDICT_UNAVAILABLE;
         lack(expected, GORDIAN_NONE, j, old - step->units - available);
         return;
     }
     naive->total[j] = step->units;
     if (step->units < old && !is_safe(naive)) {
-        expected->verdict = GORDIAN_UNSAFE;
+        expected->verdict = GORDIAN_VERDICT_UNSAFE;
         list_stuck(naive, expected);
         naive->total[j] = old;
         return;
     }
-    expected->verdict = GORDIAN_CHANGED;
+    expected->verdict = GORDIAN_VERDICT_CHANGED;
     if (step->units >= old)
         serve(naive, expected);
 }
 
 static void take_remove(struct naive *naive, uint32_t j, struct expected *expected)
 {
-    expected->status = j < naive->resources && naive->is_resource[j] ? GORDIAN_OK : GORDIAN_INPUT;
+    expected->status =
+        j < naive->resources && naive->is_resource[j] ? GORDIAN_OK : GORDIAN_STATUS_INPUT;
     for (uint32_t i = 0; i < naive->processes && expected->status == GORDIAN_OK; i++)
         if (naive->is_process[i] && AT(naive->claim, i, j) > 0)
-            expected->status = GORDIAN_INPUT;
+            expected->status = GORDIAN_STATUS_INPUT;
     if (expected->status == GORDIAN_OK) {
         naive->is_resource[j] = false;
         naive->total[j] = 0;
@@ -599,10 +601,10 @@ gordian_verdict naive_what_if(struct naive *naive, uint32_t process, const gordi
     for (size_t k = 0; k < count; k++)
         step.wants[k] = wants[k];
     uint32_t at;
-    gordian_verdict verdict = GORDIAN_DECLINED;
+    gordian_verdict verdict = GORDIAN_VERDICT_REFUSED;
     gordian_reason reason;
-    if (not_now(naive, process) == GORDIAN_NO_REASON &&
-        check_wants(naive, &step, &at) == GORDIAN_NO_REASON) {
+    if (not_now(naive, process) == GORDIAN_REASON_NONE &&
+        check_wants(naive, &step, &at) == GORDIAN_REASON_NONE) {
         set_pending(naive, &step);
         verdict = judge(naive, process, &reason, false);
     }

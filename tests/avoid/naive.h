@@ -51,7 +51,7 @@ struct naive {
 
 /* What a call must be told. Lists are as in an answer. */
 struct expected {
-    gordian_status status; /* GORDIAN_INPUT: refused as bad use, the rest does not count */
+    gordian_status status; /* GORDIAN_STATUS_INPUT: refused as bad use, the rest does not count */
     gordian_verdict verdict;
     gordian_reason reason;
     uint32_t at;
@@ -70,7 +70,7 @@ void expected_close(struct expected *expected);
 /* Takes the step. `id`: what the banks gave to a new process or resource. */
 void naive_take(struct naive *naive, const struct step *step, uint32_t id,
                 struct expected *expected);
-/* Would it be told GORDIAN_LENT, or what, if it asked now? */
+/* Would it be told GORDIAN_VERDICT_GRANTED, or what, if it asked now? */
 gordian_verdict naive_what_if(struct naive *naive, uint32_t process, const gordian_want *wants,
                               size_t count);
 uint64_t naive_slack(struct naive *naive, uint32_t resource);

@@ -90,14 +90,15 @@ static bool take(struct worker *worker, const gordian_want *wants, size_t count)
     gordian_answer answer;
     if (worker->pool)
         return pool_take(worker->pool, wants, count);
-    gordian_answer_init(&answer, GORDIAN_VERDICT_ONLY);
+    gordian_answer_init(&answer, GORDIAN_DETAIL_VERDICT);
     uint64_t limit = worker->impatient ? random_below(&worker->random, 300000) : UINT64_MAX;
     gordian_status status =
         gordian_bank_acquire(worker->bank, worker->process, wants, count, limit, &answer, NULL);
-    bool lent = status == GORDIAN_OK && answer.verdict == GORDIAN_LENT;
-    bool ended = status == GORDIAN_OK && worker->impatient &&
-                 (answer.verdict == GORDIAN_WITHDRAWN || answer.verdict == GORDIAN_UNSAFE ||
-                  answer.verdict == GORDIAN_SHORTAGE);
+    bool lent = status == GORDIAN_OK && answer.verdict == GORDIAN_VERDICT_GRANTED;
+    bool ended =
+        status == GORDIAN_OK && worker->impatient &&
+        (answer.verdict == GORDIAN_VERDICT_CANCELLED || answer.verdict == GORDIAN_VERDICT_UNSAFE ||
+         answer.verdict == GORDIAN_VERDICT_UNAVAILABLE);
     if (!lent && !ended)
         worker->problem = "an acquire ended as it must not";
     worker->given_up += ended;
@@ -112,10 +113,10 @@ static void give(struct worker *worker, const gordian_want *wants, size_t count)
         pool_give(worker->pool, wants, count);
         return;
     }
-    gordian_answer_init(&answer, GORDIAN_VERDICT_ONLY);
+    gordian_answer_init(&answer, GORDIAN_DETAIL_VERDICT);
     if (gordian_bank_release(worker->bank, worker->process, wants, count, &answer, NULL) !=
             GORDIAN_OK ||
-        answer.verdict != GORDIAN_RETURNED)
+        answer.verdict != GORDIAN_VERDICT_RELEASED)
         worker->problem = "a release failed";
     gordian_answer_free(&answer);
 }
@@ -294,13 +295,13 @@ static void disturb(gordian_bank *bank, uint64_t duration, unsigned long *cancel
     struct random random;
     gordian_answer answer;
     random_seed(&random, 77);
-    gordian_answer_init(&answer, GORDIAN_WITH_REASONS);
+    gordian_answer_init(&answer, GORDIAN_DETAIL_REASONS);
     for (uint64_t begin = clock_ns(); clock_ns() - begin < duration;) {
         uint32_t resource = (uint32_t)random_below(&random, RESOURCES);
         gordian_bank_cancel(bank, (uint32_t)random_below(&random, THREADS), &answer, NULL);
-        *cancelled += answer.verdict == GORDIAN_WITHDRAWN;
+        *cancelled += answer.verdict == GORDIAN_VERDICT_CANCELLED;
         gordian_bank_set_units(bank, resource, UNITS + random_below(&random, 3), &answer, NULL);
-        CHECK(answer.verdict != GORDIAN_DECLINED);
+        CHECK(answer.verdict != GORDIAN_VERDICT_REFUSED);
         nanosleep(&(struct timespec){.tv_nsec = 50000}, NULL);
     }
     gordian_answer_free(&answer);

@@ -45,23 +45,23 @@ static inline gordian_status random_factor(struct circuit *circuit, struct rando
     uint32_t states = 1 + (uint32_t)random_below(random, 4), on[3];
     gordian_status status = automaton_new(&automaton, "random", &circuit->memory, error);
     uint32_t first = (uint32_t)random_below(random, names);
-    for (uint32_t p = 0; p < ports && !status; p++) {
+    for (uint32_t p = 0; p < ports && status == GORDIAN_OK; p++) {
         char name[8] = {(char)('p' + p)};
         on[p] = (first + p) % names;
         status = automaton_port(automaton, name, PORT_MIXED, &id, error);
     }
-    for (uint32_t s = 0; s < states && !status; s++)
+    for (uint32_t s = 0; s < states && status == GORDIAN_OK; s++)
         status =
             automaton_state(automaton, NULL, s == 0 || random_below(random, 8) == 0, &id, error);
     uint32_t count = (uint32_t)random_below(random, 2 * states + 2);
-    for (uint32_t t = 0; t < count && !status; t++) {
+    for (uint32_t t = 0; t < count && status == GORDIAN_OK; t++) {
         uint64_t fires = 1 + random_below(random, (1u << ports) - 1);
         status = automaton_transition(automaton, (uint32_t)random_below(random, states),
                                       (uint32_t)random_below(random, states), &fires, 0, error);
     }
-    if (!status)
+    if (status == GORDIAN_OK)
         status = circuit_automaton(circuit, automaton, &number, error);
-    if (!status)
+    if (status == GORDIAN_OK)
         status = circuit_factor(circuit, number, on, NULL, error);
     return status;
 }
@@ -74,13 +74,13 @@ static inline struct circuit *random_circuit(struct random *random)
     uint32_t names = 1 + (uint32_t)random_below(random, 8), id;
     uint32_t factors = 1 + (uint32_t)random_below(random, 7);
     gordian_status status = circuit_new(&circuit, "random", &memory, &error);
-    for (uint32_t n = 0; n < names && !status; n++) {
+    for (uint32_t n = 0; n < names && status == GORDIAN_OK; n++) {
         char text[4] = {'n', (char)('a' + n)};
         status = circuit_name(circuit, text, 2, &id, &error);
     }
-    for (uint32_t f = 0; f < factors && !status; f++)
+    for (uint32_t f = 0; f < factors && status == GORDIAN_OK; f++)
         status = random_factor(circuit, random, names, &error);
-    if (!status)
+    if (status == GORDIAN_OK)
         status = circuit_close(circuit, &error);
     REQUIRE(status == GORDIAN_OK);
     return circuit;

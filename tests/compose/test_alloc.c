@@ -74,9 +74,9 @@ static void check_all(int kind, const char *source)
             CHECK_MSG(failing.live_blocks == 0, "%d: allocation %zu: %zu blocks leaked", kind, n,
                       failing.live_blocks);
             /* Whether data are only passed on is then simply not known; that is no failure. */
-            CHECK_MSG(status == GORDIAN_MEMORY || status == GORDIAN_OK, "%d: allocation %zu: %s",
-                      kind, n, error.message);
-            CHECK(!for_good || status == GORDIAN_MEMORY || n + 4 > calls);
+            CHECK_MSG(status == GORDIAN_STATUS_MEMORY || status == GORDIAN_OK,
+                      "%d: allocation %zu: %s", kind, n, error.message);
+            CHECK(!for_good || status == GORDIAN_STATUS_MEMORY || n + 4 > calls);
         }
     }
     text_free(&text);

@@ -85,7 +85,7 @@ static void check_sizes(void)
     CHECK(!circuit->whole_fits);
     struct graph *graph;
     gordian_error error = {0};
-    CHECK(plain_product(&graph, circuit, true, NULL, &error) == GORDIAN_INPUT && !graph);
+    CHECK(plain_product(&graph, circuit, true, NULL, &error) == GORDIAN_STATUS_INPUT && !graph);
     circuit_free(circuit);
 }
 

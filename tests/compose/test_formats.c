@@ -197,7 +197,7 @@ static void check_bad_ca(void)
         REQUIRE(text_copy(&text, "bad.ca", bad_ca[i].text, strlen(bad_ca[i].text), NULL, &error) ==
                 GORDIAN_OK);
         gordian_status status = ca_read(&circuit, &text, NULL, NULL, &fault, &error);
-        CHECK_MSG(status == GORDIAN_INPUT && !circuit && error.line == bad_ca[i].line &&
+        CHECK_MSG(status == GORDIAN_STATUS_INPUT && !circuit && error.line == bad_ca[i].line &&
                       error.column == bad_ca[i].column && strstr(error.message, bad_ca[i].message),
                   "%s: %d:%d: %s", bad_ca[i].text, (int)error.line, (int)error.column,
                   error.message);
@@ -294,7 +294,7 @@ static void check_in_place(void)
     REQUIRE(fd >= 0 && output_open(&out, fd));
     aut_sink_open(&sink, &out);
     CHECK(!sink.in_place);
-    CHECK(send(circuit, &sink.sink, UINT64_MAX, 1) == GORDIAN_INPUT);
+    CHECK(send(circuit, &sink.sink, UINT64_MAX, 1) == GORDIAN_STATUS_INPUT);
     output_close(&out);
     close(fd);
     /* a full disk */
@@ -302,7 +302,7 @@ static void check_in_place(void)
     if (fd >= 0) {
         REQUIRE(output_open(&out, fd));
         aut_sink_open(&sink, &out);
-        CHECK(send(circuit, &sink.sink, 0, UINT32_MAX) == GORDIAN_IO);
+        CHECK(send(circuit, &sink.sink, 0, UINT32_MAX) == GORDIAN_STATUS_IO);
         output_close(&out);
         close(fd);
     }
@@ -357,7 +357,7 @@ static void check_reading_aut(void)
                           &error) == GORDIAN_OK);
         gordian_status status = aut_read(&graph, &text, NULL, NULL, &fault, &error);
         CHECK_MSG(
-            status == GORDIAN_INPUT && !graph && error.line == bad_aut[i].line &&
+            status == GORDIAN_STATUS_INPUT && !graph && error.line == bad_aut[i].line &&
                 error.column == bad_aut[i].column && strstr(error.message, bad_aut[i].message),
             "%s: %d:%d: %s", bad_aut[i].text, (int)error.line, (int)error.column, error.message);
         text_free(&text);

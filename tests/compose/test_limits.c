@@ -167,7 +167,7 @@ static gordian_status begin(void *context, const struct circuit *circuit, uint64
     (void)states;
     (void)transitions;
     (void)error;
-    return brittle->break_at == 0 ? GORDIAN_IO : GORDIAN_OK;
+    return brittle->break_at == 0 ? GORDIAN_STATUS_IO : GORDIAN_OK;
 }
 
 static gordian_status row(void *context, const struct compose_row *here, gordian_error *error)
@@ -175,7 +175,7 @@ static gordian_status row(void *context, const struct compose_row *here, gordian
     struct brittle *brittle = context;
     (void)error;
     CHECK(here->number == brittle->rows);
-    return ++brittle->rows == brittle->break_at ? GORDIAN_IO : GORDIAN_OK;
+    return ++brittle->rows == brittle->break_at ? GORDIAN_STATUS_IO : GORDIAN_OK;
 }
 
 static void check_sinks(const char *name)
@@ -190,7 +190,7 @@ static void check_sinks(const char *name)
         struct compose_result result;
         compose_options_init(&options);
         gordian_status status = engine->run(circuit, &options, &sink, &result, NULL);
-        CHECK(status == (places[i] <= 4096 ? GORDIAN_IO : GORDIAN_OK));
+        CHECK(status == (places[i] <= 4096 ? GORDIAN_STATUS_IO : GORDIAN_OK));
         CHECK(status != GORDIAN_OK || brittle.rows == 4096);
         compose_result_free(&result);
     }
@@ -281,7 +281,7 @@ static void check_allocations(const char *name, const char *main, uint64_t max_s
         options.full = full;
         REQUIRE(graph_sink_open(&sink, NULL, NULL) == GORDIAN_OK);
         gordian_status status = engine->run(circuit, &options, &sink.sink, &result, &error);
-        CHECK_MSG(status == GORDIAN_OK || status == GORDIAN_MEMORY, "%s: %d", name, status);
+        CHECK_MSG(status == GORDIAN_OK || status == GORDIAN_STATUS_MEMORY, "%s: %d", name, status);
         CHECK(status != GORDIAN_OK || failing.failures == 0 || result.stop == COMPOSE_MEMORY ||
               result.states > 0);
         if (status == GORDIAN_OK && result.states > 0)
@@ -344,7 +344,7 @@ static void check_operations(void)
             REQUIRE(plain_product(&graph, circuit, false, &allocator, NULL) == GORDIAN_OK);
             failing.fail_at = failing.calls + at;
             use_graph(graph, &inner, what, &status);
-            CHECK(status == (failing.failures ? GORDIAN_MEMORY : GORDIAN_OK));
+            CHECK(status == (failing.failures ? GORDIAN_STATUS_MEMORY : GORDIAN_OK));
             graph_free(graph);
             CHECK_MSG(failing.live_blocks == 0, "operation %u at %zu", what, at);
             if (failing.failures == 0)

@@ -230,7 +230,7 @@ static void check_faults(void)
         REQUIRE(text_copy(&text, "bad.treo", faults[i].text, strlen(faults[i].text), NULL,
                           &error) == GORDIAN_OK);
         gordian_status status = treo_read(&circuit, &text, &options, &fault, &error);
-        CHECK_MSG(status == GORDIAN_INPUT && !circuit && error.line == faults[i].line &&
+        CHECK_MSG(status == GORDIAN_STATUS_INPUT && !circuit && error.line == faults[i].line &&
                       error.column == faults[i].column && strstr(error.message, faults[i].message),
                   "%s: %d:%d: %s", faults[i].text, (int)error.line, (int)error.column,
                   error.message);
@@ -256,7 +256,7 @@ static void check_deep(void)
         while (used + 20 < sizeof text)
             used += (size_t)snprintf(text + used, sizeof text - used, "%s", pieces[i]);
         REQUIRE(text_copy(&source, "deep.treo", text, used, NULL, &error) == GORDIAN_OK);
-        CHECK(treo_read(&circuit, &source, NULL, &fault, &error) == GORDIAN_INPUT);
+        CHECK(treo_read(&circuit, &source, NULL, &fault, &error) == GORDIAN_STATUS_INPUT);
         CHECK_MSG(strstr(error.message, "nested"), "%s: %s", pieces[i], error.message);
         CHECK(strlen(fault.line) < sizeof fault.line && fault.caret < sizeof fault.line);
         text_free(&source);
@@ -294,7 +294,7 @@ static gordian_status load(void *context, const char *from, const char *path, st
                              error);
     if (strcmp(path, "main.treo") == 0)
         return text_copy(text, path, "main() {}", 9, NULL, error);
-    return GORDIAN_END;
+    return GORDIAN_STATUS_END;
 }
 
 static void check_import(const char *source, size_t states, const char *message, const char *file)
@@ -308,7 +308,7 @@ static void check_import(const char *source, size_t states, const char *message,
     gordian_status status = treo_read(&circuit, &text, &options, &fault, &error);
     struct graph *graph = product_of(circuit);
     if (message)
-        CHECK_MSG(status == GORDIAN_INPUT && strstr(error.message, message) &&
+        CHECK_MSG(status == GORDIAN_STATUS_INPUT && strstr(error.message, message) &&
                       strcmp(fault.file, file) == 0,
                   "%s: %s: %s", source, fault.file, error.message);
     else
@@ -348,7 +348,7 @@ static void check_unicode(void)
     struct fault fault;
     gordian_error error = {0};
     REQUIRE(text_copy(&text, "bad.treo", source, strlen(source), NULL, &error) == GORDIAN_OK);
-    CHECK(treo_read(&circuit, &text, NULL, &fault, &error) == GORDIAN_INPUT);
+    CHECK(treo_read(&circuit, &text, NULL, &fault, &error) == GORDIAN_STATUS_INPUT);
     CHECK_MSG(error.line == 1 && error.column == 21 && fault.caret == 18, "%d:%d, %u",
               (int)error.line, (int)error.column, fault.caret);
     CHECK(strstr(error.message, "there is no component 'x'"));
@@ -374,7 +374,7 @@ static void check_too_many(void)
         struct treo_options options = {.max_instances = 100};
         REQUIRE(text_copy(&text, "bad.treo", cases[i].text, strlen(cases[i].text), NULL, &error) ==
                 GORDIAN_OK);
-        CHECK(treo_read(&circuit, &text, &options, &fault, &error) == GORDIAN_INPUT);
+        CHECK(treo_read(&circuit, &text, &options, &fault, &error) == GORDIAN_STATUS_INPUT);
         CHECK_MSG(strstr(error.message, cases[i].message) && error.column == cases[i].column,
                   "%s: %d: %s", cases[i].text, (int)error.column, error.message);
         text_free(&text);

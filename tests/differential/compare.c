@@ -25,7 +25,7 @@ static bool failed(struct duel *duel, size_t engine, const char *call, gordian_s
                    const gordian_error *error)
 {
     return duel_disagree(duel, engine, "%s: %s: %s", call, gordian_status_text(status),
-                         status == GORDIAN_END ? "" : error->message);
+                         status == GORDIAN_STATUS_END ? "" : error->message);
 }
 
 /* ------------------------------------------------------------------ who is deadlocked */
@@ -37,7 +37,7 @@ bool compare_deadlocked(struct duel *duel, size_t engine)
     size_t count;
     gordian_error error;
     gordian_status status = gordian_deadlocked(duel->systems[engine], &list, &count, &error);
-    if (status)
+    if (status != GORDIAN_OK)
         return failed(duel, engine, "gordian_deadlocked", status, &error);
     naive_judge(naive);
     size_t at = 0;
@@ -98,7 +98,7 @@ static bool compare_waits_for(struct duel *duel, size_t engine, uint32_t process
     gordian_error error;
     gordian_status status =
         gordian_waits_for(duel->systems[engine], process, &list, &count, &error);
-    if (status)
+    if (status != GORDIAN_OK)
         return failed(duel, engine, "gordian_waits_for", status, &error);
     for (size_t i = 1; i < count; i++)
         if (list[i - 1] >= list[i])
@@ -219,12 +219,12 @@ bool compare_explanation(struct duel *duel, size_t engine, uint32_t process)
     gordian_error error;
     gordian_status status = gordian_explain(duel->systems[engine], process, &witness, &error);
     bool dead = naive_is_process(naive, process) && naive->dead[process];
-    if (!dead && status != GORDIAN_INPUT)
+    if (!dead && status != GORDIAN_STATUS_INPUT)
         return duel_disagree(duel, engine, "explains p%" PRIu32 ", which can run: %s", process,
                              gordian_status_text(status));
     if (!dead)
         return true;
-    if (status)
+    if (status != GORDIAN_OK)
         return failed(duel, engine, "gordian_explain", status, &error);
     const char *why = witness_check(naive, process, &witness);
     if (why)
@@ -238,7 +238,7 @@ static bool compare_report(struct duel *duel, size_t engine, gordian_snapshot *s
     gordian_report report;
     gordian_error error;
     gordian_status status = gordian_snapshot_check(snapshot, &report, &error);
-    if (status)
+    if (status != GORDIAN_OK)
         return failed(duel, engine, "gordian_snapshot_check", status, &error);
     bool small = naive->process_room <= PARTS_MAX;
     if (small)
@@ -250,7 +250,7 @@ static bool compare_report(struct duel *duel, size_t engine, gordian_snapshot *s
         const gordian_edge *edges;
         size_t count;
         status = gordian_snapshot_edges(snapshot, &report.parts[i], &edges, &count, &error);
-        if (status)
+        if (status != GORDIAN_OK)
             return failed(duel, engine, "gordian_snapshot_edges", status, &error);
         why = witness_part_edges(naive, &report.parts[i], edges, count);
         if (why)
@@ -264,7 +264,7 @@ bool compare_snapshot(struct duel *duel, size_t engine)
     gordian_snapshot *snapshot;
     gordian_error error;
     gordian_status status = gordian_snapshot_take(&snapshot, duel->systems[engine], &error);
-    if (status)
+    if (status != GORDIAN_OK)
         return failed(duel, engine, "gordian_snapshot_take", status, &error);
     bool same = compare_report(duel, engine, snapshot);
     gordian_snapshot_close(snapshot);
@@ -282,14 +282,14 @@ static bool compare_row(struct duel *duel, size_t engine, gordian_matrix matrix,
     size_t count;
     gordian_error error;
     gordian_status status = gordian_matrix_row(system, matrix, row, &words, &count, &error);
-    if (status)
+    if (status != GORDIAN_OK)
         return failed(duel, engine, "gordian_matrix_row", status, &error);
     uint64_t got = count > 0 ? words[0] : 0;
     uint32_t column = columns > 0 ? (uint32_t)random_below(&duel->random, columns) : 0;
     uint64_t element = bits >> column & 1;
     if (got == bits && columns > 0)
         status = gordian_matrix_get(system, matrix, row, column, &element, &error);
-    if (status)
+    if (status != GORDIAN_OK)
         return failed(duel, engine, "gordian_matrix_get", status, &error);
     if (got != bits || element != (bits >> column & 1))
         return duel_disagree(duel, engine,
@@ -306,7 +306,7 @@ static bool compare_grants(struct duel *duel, size_t engine, uint32_t resource)
         gordian_error error;
         gordian_status status = gordian_matrix_get(duel->systems[engine], GORDIAN_MATRIX_AG,
                                                    resource, p, &units, &error);
-        if (status)
+        if (status != GORDIAN_OK)
             return failed(duel, engine, "gordian_matrix_get", status, &error);
         if (units != naive_held(naive, p, resource))
             return duel_disagree(duel, engine,
@@ -321,7 +321,7 @@ bool compare_matrices(struct duel *duel, size_t engine)
     const struct naive *naive = &duel->naive;
     struct witness_matrices defined;
     uint32_t processes = naive_process_limit(naive), resources = naive_resource_limit(naive);
-    bool single = naive->model == GORDIAN_SINGLE_UNIT;
+    bool single = naive->model == GORDIAN_MODEL_SINGLE_UNIT;
     witness_matrices(naive, &defined);
     for (uint32_t q = 0; q < resources; q++) {
         if (!naive->resources[q].known)

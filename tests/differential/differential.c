@@ -168,7 +168,7 @@ static bool set_up(struct duel *duel, struct script *script, const struct settin
 {
     bool agree = true;
     for (uint32_t i = 0; random_chance(&generator->random, 97) && i < 50 && agree; i++) {
-        struct step step = {.event = {.op = GORDIAN_REQUEST,
+        struct step step = {.event = {.op = GORDIAN_OP_REQUEST,
                                       .process = i,
                                       .resource = i,
                                       .to = GORDIAN_NONE,
@@ -280,7 +280,7 @@ static struct bout make_bout(const struct settings *settings, gordian_model mode
 static bool too_slow(const struct detect_engine *engine, const struct settings *settings,
                      gordian_model model)
 {
-    return strcmp(engine->about.name, "matrix") == 0 && model == GORDIAN_MULTI_UNIT &&
+    return strcmp(engine->about.name, "matrix") == 0 && model == GORDIAN_MODEL_MULTI_UNIT &&
            settings->processes >= LARGE;
 }
 

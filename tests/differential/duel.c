@@ -29,7 +29,7 @@ bool duel_open(struct duel *duel, const struct duel_options *options)
         gordian_options_init(&system_options);
         system_options.engine = options->engines[i]->about.name;
         gordian_status status = gordian_open(&duel->systems[i], &system_options, &error);
-        if (status)
+        if (status != GORDIAN_OK)
             return duel_disagree(duel, i, "gordian_open: %s", error.message);
         if (strcmp(gordian_engine_name(duel->systems[i]), system_options.engine) != 0)
             return duel_disagree(duel, i, "opened another engine");
@@ -78,13 +78,13 @@ static bool probe(struct duel *duel, const struct step *step)
         const char *why;
         gordian_result result;
         size_t done = 77;
-        const gordian_model general = GORDIAN_GENERAL;
+        const gordian_model general = GORDIAN_MODEL_GENERAL;
         if (engine_usable(&duel->options.engines[i]->about, &general, &why))
             continue;
         gordian_status status = gordian_feed(duel->systems[i], &event, &result, NULL);
-        if (status == GORDIAN_UNAVAILABLE)
+        if (status == GORDIAN_STATUS_UNAVAILABLE)
             status = gordian_feed_batch(duel->systems[i], &event, 1, &result, &done, NULL);
-        if (status != GORDIAN_UNAVAILABLE || done != 0)
+        if (status != GORDIAN_STATUS_UNAVAILABLE || done != 0)
             return duel_disagree(duel, i, "takes what it cannot judge: %s",
                                  gordian_status_text(status));
         if (!compare_process(duel, i, event.process) ||
@@ -97,8 +97,8 @@ static bool probe(struct duel *duel, const struct step *step)
 static bool take_event(struct duel *duel, const struct step *step)
 {
     gordian_event event = step_event(step);
-    bool too_much =
-        duel->options.model != GORDIAN_GENERAL && naive_would_wait_generally(&duel->naive, &event);
+    bool too_much = duel->options.model != GORDIAN_MODEL_GENERAL &&
+                    naive_would_wait_generally(&duel->naive, &event);
     if ((too_much || duel->expected_count == DUEL_BATCH) && !duel_flush(duel))
         return false;
     if (too_much)
@@ -113,7 +113,8 @@ static bool take_event(struct duel *duel, const struct step *step)
 
 static bool is_waiting_outcome(unsigned outcome)
 {
-    return outcome == GORDIAN_BLOCKED || outcome == GORDIAN_DEADLOCK || outcome == GORDIAN_DOOMED;
+    return outcome == GORDIAN_OUTCOME_BLOCKED || outcome == GORDIAN_OUTCOME_DEADLOCK ||
+           outcome == GORDIAN_OUTCOME_DOOMED;
 }
 
 static bool compare_result(struct duel *duel, size_t engine, struct expectation *expected,
@@ -129,11 +130,11 @@ static bool compare_result(struct duel *duel, size_t engine, struct expectation 
                              gordian_outcome_text((gordian_outcome)result->outcome),
                              result->refusal, gordian_outcome_text(expected->result.outcome),
                              expected->result.refusals);
-    bool refused = result->outcome == GORDIAN_REFUSED;
+    bool refused = result->outcome == GORDIAN_OUTCOME_REFUSED;
     if (refused && !(expected->result.refusals >> result->refusal & 1))
         return duel_disagree(duel, engine, "refusal %u, model: one of %" PRIx32, result->refusal,
                              expected->result.refusals);
-    if (!refused && result->refusal != GORDIAN_FINE)
+    if (!refused && result->refusal != GORDIAN_REFUSAL_NONE)
         return duel_disagree(duel, engine, "a refusal %u and no error", result->refusal);
 
     size_t count;
@@ -167,7 +168,7 @@ static bool feed_engine(struct duel *duel, size_t engine)
     else
         status = gordian_feed_batch(duel->systems[engine], events, count, results, &done, &error);
     duel->ns[engine] += clock_ns() - start;
-    if (status)
+    if (status != GORDIAN_OK)
         return duel_disagree(duel, engine, "feeding: %s", error.message);
     if (done != count)
         return duel_disagree(duel, engine, "%zu of a batch of %zu done", done, count);
@@ -253,15 +254,15 @@ static uint32_t chain_length(const struct naive *naive, uint32_t process)
 static void count_outcome(struct duel *duel, const struct expectation *expected)
 {
     gordian_outcome outcome = expected->result.outcome;
-    if (outcome == GORDIAN_BLOCKED) {
+    if (outcome == GORDIAN_OUTCOME_BLOCKED) {
         uint32_t hops = chain_length(&duel->naive, expected->step.event.process);
         duel->longest_chain = hops > duel->longest_chain ? hops : duel->longest_chain;
     }
     duel->events++;
-    duel->blocked += outcome == GORDIAN_BLOCKED;
-    duel->deadlocks += outcome == GORDIAN_DEADLOCK;
-    duel->doomed += outcome == GORDIAN_DOOMED;
-    duel->refused += outcome == GORDIAN_REFUSED;
+    duel->blocked += outcome == GORDIAN_OUTCOME_BLOCKED;
+    duel->deadlocks += outcome == GORDIAN_OUTCOME_DEADLOCK;
+    duel->doomed += outcome == GORDIAN_OUTCOME_DOOMED;
+    duel->refused += outcome == GORDIAN_OUTCOME_REFUSED;
 }
 
 bool duel_flush(struct duel *duel)
@@ -284,12 +285,12 @@ bool duel_flush(struct duel *duel)
         return ask_everything(duel);
     const struct naive *naive = &duel->naive;
     uint64_t cells = (uint64_t)naive->process_room * naive->resource_room;
-    bool dead = outcome == GORDIAN_DEADLOCK || outcome == GORDIAN_DOOMED;
+    bool dead = outcome == GORDIAN_OUTCOME_DEADLOCK || outcome == GORDIAN_OUTCOME_DOOMED;
     bool large = duel->options.judge_every > 1; /* there, only with the judge's other work */
     bool ask =
         large ? judged && duel->events % duel->options.judge_every == 0
               : dead || cells <= SMALL_CELLS || random_below(&duel->random, 1 + cells / 256) == 0;
-    if (ask && !ask_deadlocked(duel, outcome == GORDIAN_DEADLOCK, requester))
+    if (ask && !ask_deadlocked(duel, outcome == GORDIAN_OUTCOME_DEADLOCK, requester))
         return false;
     if (large)
         return random_below(&duel->random, 64) > 0 || ask_some(duel);
@@ -308,7 +309,7 @@ static bool add(struct duel *duel, struct step *step)
         gordian_status status = process ? gordian_add_process(duel->systems[i], NULL, &id, &error)
                                         : gordian_add_resource(duel->systems[i], NULL,
                                                                (uint64_t)step->value, &id, &error);
-        if (status)
+        if (status != GORDIAN_OK)
             return duel_disagree(duel, i, "adding: %s", error.message);
         if (i == 0) {
             *(process ? &step->event.process : &step->event.resource) = id;
@@ -353,7 +354,7 @@ static bool remove_or_set(struct duel *duel, const struct step *step)
             : step->kind == STEP_SET_PRIORITY
                 ? gordian_set_priority(system, process, step->value, NULL)
                 : gordian_set_cost(system, process, step->value, NULL);
-        if (status != (fine ? GORDIAN_OK : GORDIAN_INPUT))
+        if (status != (fine ? GORDIAN_OK : GORDIAN_STATUS_INPUT))
             return duel_disagree(duel, i, "removing or setting: %s", gordian_status_text(status));
         if (!fine && !compare_process(duel, i, process < naive->process_room ? process : 0))
             return false;
@@ -411,9 +412,10 @@ static bool recover_one(struct duel *duel, gordian_policy policy, bool *over)
     for (size_t i = 0; i < duel->options.engine_count; i++) {
         gordian_error error;
         gordian_status status = gordian_recover_one(duel->systems[i], policy, &victims[i], &error);
-        if (status != (*over ? GORDIAN_END : GORDIAN_OK))
-            return duel_disagree(duel, i, "recovery: %s: %s", gordian_status_text(status),
-                                 status == GORDIAN_END || !status ? "" : error.message);
+        if (status != (*over ? GORDIAN_STATUS_END : GORDIAN_OK))
+            return duel_disagree(
+                duel, i, "recovery: %s: %s", gordian_status_text(status),
+                status == GORDIAN_STATUS_END || status == GORDIAN_OK ? "" : error.message);
         if (!*over && !compare_victim(duel, i, &victims[i], expected, weight,
                                       naive->processes[expected].held_kinds))
             return false;
@@ -421,7 +423,7 @@ static bool recover_one(struct duel *duel, gordian_policy policy, bool *over)
     if (*over)
         return true;
     duel->recoveries++;
-    gordian_event event = {.op = GORDIAN_EXIT, .process = expected, .to = GORDIAN_NONE};
+    gordian_event event = {.op = GORDIAN_OP_EXIT, .process = expected, .to = GORDIAN_NONE};
     naive_feed(naive, &event, false);
     for (size_t i = 0; i < duel->options.engine_count; i++)
         if (!compare_served_by_victim(duel, i, &victims[i]))

@@ -49,9 +49,9 @@ void generator_start(struct generator *generator, uint64_t seed, gordian_model m
     generator->processes = processes;
     generator->resources = resources;
     /* Some systems become multi-unit or general under way: engines must take that in. */
-    if (model != GORDIAN_SINGLE_UNIT && below(generator, 4) == 0)
+    if (model != GORDIAN_MODEL_SINGLE_UNIT && below(generator, 4) == 0)
         generator->several_units_at = below(generator, events / 2);
-    if (model == GORDIAN_GENERAL && below(generator, 3) == 0)
+    if (model == GORDIAN_MODEL_GENERAL && below(generator, 3) == 0)
         generator->several_after = below(generator, events / 2);
     generator->huge = below(generator, 10) == 0;
     start_phase(generator);
@@ -59,8 +59,8 @@ void generator_start(struct generator *generator, uint64_t seed, gordian_model m
 
 uint64_t generator_units(struct generator *generator)
 {
-    if (generator->model == GORDIAN_SINGLE_UNIT || generator->event < generator->several_units_at ||
-        below(generator, 4) == 0)
+    if (generator->model == GORDIAN_MODEL_SINGLE_UNIT ||
+        generator->event < generator->several_units_at || below(generator, 4) == 0)
         return 1;
     if (generator->huge && below(generator, 3) == 0)
         return below(generator, 2) ? UINT64_MAX : (UINT64_C(1) << 40) + below(generator, 5);
@@ -185,7 +185,7 @@ static uint64_t some_units(struct generator *generator, uint64_t most)
 static bool make_several(struct generator *generator, const struct naive *naive, struct step *step)
 {
     bool may_wait =
-        generator->model == GORDIAN_GENERAL && generator->event >= generator->several_after;
+        generator->model == GORDIAN_MODEL_GENERAL && generator->event >= generator->several_after;
     size_t count = 1 + below(generator, below(generator, 3) ? 3 : SCRIPT_WANTS);
     for (size_t i = 0; i < count; i++) {
         uint32_t q = i > 0 && below(generator, 5) == 0
@@ -230,7 +230,7 @@ static uint32_t pick_extending(struct generator *generator, const struct naive *
 static void make_request(struct generator *generator, const struct naive *naive, uint32_t process,
                          struct step *step)
 {
-    gordian_op op = below(generator, 20) ? GORDIAN_REQUEST : GORDIAN_WAIT;
+    gordian_op op = below(generator, 20) ? GORDIAN_OP_REQUEST : GORDIAN_OP_WAIT;
     make_event(step, op, process, GORDIAN_NONE, 1);
     if (chance(generator, generator->phase.several_percent) && make_several(generator, naive, step))
         return;
@@ -249,7 +249,7 @@ static void make_request(struct generator *generator, const struct naive *naive,
         step->wants[0] = (gordian_want){1, q};
         use_wants(step, 1);
     } else if (below(generator, 30) == 0) {
-        step->event.op = GORDIAN_HOLD;
+        step->event.op = GORDIAN_OP_HOLD;
     }
 }
 
@@ -258,7 +258,7 @@ static void make_release(struct generator *generator, const struct naive *naive,
 {
     uint64_t held = naive_held(naive, process, resource);
     uint64_t units = below(generator, 2) ? held : some_units(generator, held);
-    make_event(step, GORDIAN_RELEASE, process, resource, units);
+    make_event(step, GORDIAN_OP_RELEASE, process, resource, units);
     if (below(generator, 4) > 0 || naive->queue_count == 0)
         return;
     uint32_t start = below(generator, naive->queue_count); /* hand it over, wrongly at times */
@@ -276,11 +276,11 @@ static void make_right(struct generator *generator, const struct naive *naive, s
         naive->queue_count > 0 && chance(generator, generator->phase.give_up_percent / 4);
     uint32_t process = pick_process(generator, naive, waiting);
     if (process == GORDIAN_NONE) {
-        make_event(step, GORDIAN_EXIT, below(generator, naive->process_room), GORDIAN_NONE, 0);
+        make_event(step, GORDIAN_OP_EXIT, below(generator, naive->process_room), GORDIAN_NONE, 0);
         return;
     }
     if (naive_is_waiting(naive, process)) {
-        gordian_op op = below(generator, 4) ? GORDIAN_CANCEL : GORDIAN_EXIT;
+        gordian_op op = below(generator, 4) ? GORDIAN_OP_CANCEL : GORDIAN_OP_EXIT;
         make_event(step, op, process, GORDIAN_NONE, 0);
         return;
     }
@@ -288,7 +288,7 @@ static void make_right(struct generator *generator, const struct naive *naive, s
     if (held == GORDIAN_NONE || chance(generator, generator->phase.request_percent))
         make_request(generator, naive, process, step);
     else if (below(generator, 40) == 0)
-        make_event(step, GORDIAN_EXIT, process, GORDIAN_NONE, 0);
+        make_event(step, GORDIAN_OP_EXIT, process, GORDIAN_NONE, 0);
     else
         make_release(generator, naive, process, held, step);
 }
@@ -319,7 +319,7 @@ static bool make_break(struct generator *generator, const struct naive *naive, u
         return false;
     phase->broken = below(generator, 8) ? process : GORDIAN_NONE;
     phase->broken_wait = naive->processes[process].wants[0].resource;
-    gordian_op op = below(generator, 20) ? GORDIAN_CANCEL : GORDIAN_EXIT;
+    gordian_op op = below(generator, 20) ? GORDIAN_OP_CANCEL : GORDIAN_OP_EXIT;
     make_event(step, op, process, GORDIAN_NONE, 0);
     return true;
 }
@@ -330,7 +330,7 @@ static bool make_mend(struct generator *generator, const struct naive *naive, st
     generator->phase.broken = GORDIAN_NONE;
     if (!naive_is_process(naive, process) || naive_is_waiting(naive, process))
         return false;
-    make_event(step, GORDIAN_REQUEST, process, generator->phase.broken_wait, 1);
+    make_event(step, GORDIAN_OP_REQUEST, process, generator->phase.broken_wait, 1);
     return true;
 }
 
@@ -342,7 +342,7 @@ static bool make_take(struct generator *generator, const struct naive *naive, ui
     for (uint32_t i = 0; i < naive->resource_room; i++) {
         uint32_t q = (start + i) % naive->resource_room;
         if (naive->resources[q].known && naive->resources[q].free > 0) {
-            make_event(step, GORDIAN_REQUEST, process, q, naive->resources[q].free);
+            make_event(step, GORDIAN_OP_REQUEST, process, q, naive->resources[q].free);
             return true;
         }
     }
@@ -377,7 +377,7 @@ static bool make_chain(struct generator *generator, const struct naive *naive, s
         return false;
     if (asks == fresh)
         generator->phase.chain_at = fresh;
-    make_event(step, GORDIAN_REQUEST, asks, asked, 1);
+    make_event(step, GORDIAN_OP_REQUEST, asks, asked, 1);
     return true;
 }
 
@@ -421,8 +421,8 @@ static void make_wrong_wants(struct generator *generator, const struct naive *na
 /* Nearly always refused; the model says. */
 static void make_wrong(struct generator *generator, const struct naive *naive, struct step *step)
 {
-    static const gordian_op ops[] = {GORDIAN_REQUEST, GORDIAN_RELEASE, GORDIAN_CANCEL,
-                                     GORDIAN_EXIT,    GORDIAN_HOLD,    GORDIAN_WAIT};
+    static const gordian_op ops[] = {GORDIAN_OP_REQUEST, GORDIAN_OP_RELEASE, GORDIAN_OP_CANCEL,
+                                     GORDIAN_OP_EXIT,    GORDIAN_OP_HOLD,    GORDIAN_OP_WAIT};
     uint32_t running = pick_process(generator, naive, false);
     uint32_t waiting = pick_process(generator, naive, true);
     uint32_t q = pick_resource(generator, naive, generator->resources);
@@ -432,37 +432,37 @@ static void make_wrong(struct generator *generator, const struct naive *naive, s
         make_event(step, ops[below(generator, 6)], wrong_id(generator, naive->process_room), q, 1);
         break;
     case 1:
-        make_event(step, GORDIAN_REQUEST, running, wrong_id(generator, naive->resource_room), 1);
+        make_event(step, GORDIAN_OP_REQUEST, running, wrong_id(generator, naive->resource_room), 1);
         break;
     case 2:
-        make_event(step, GORDIAN_REQUEST, running, q, below(generator, 2) ? total + 1 : 0);
+        make_event(step, GORDIAN_OP_REQUEST, running, q, below(generator, 2) ? total + 1 : 0);
         break;
     case 3:
-        make_event(step, GORDIAN_RELEASE, running, q, below(generator, 2) ? total + 1 : 0);
+        make_event(step, GORDIAN_OP_RELEASE, running, q, below(generator, 2) ? total + 1 : 0);
         break;
     case 4:
-        make_event(step, GORDIAN_CANCEL, running, q, 0);
+        make_event(step, GORDIAN_OP_CANCEL, running, q, 0);
         break;
     case 5:
         make_event(step, ops[below(generator, 2)], waiting, q, 1);
         break;
     case 6:
-        make_event(step, GORDIAN_HOLD, below(generator, 2) ? waiting : running, q, total);
+        make_event(step, GORDIAN_OP_HOLD, below(generator, 2) ? waiting : running, q, total);
         break;
     case 7:
-        make_event(step, GORDIAN_RELEASE, running, q, 1);
+        make_event(step, GORDIAN_OP_RELEASE, running, q, 1);
         step->event.to = below(generator, 2) ? waiting : wrong_id(generator, naive->process_room);
         break;
     case 8:
-        make_event(step, GORDIAN_REQUEST, running, q, 1);
+        make_event(step, GORDIAN_OP_REQUEST, running, q, 1);
         make_wrong_wants(generator, naive, step);
         break;
     }
     /* Nothing here may ask for more than the model of this run allows. */
     gordian_event event = step_event(step);
-    if (generator->model != GORDIAN_GENERAL && naive_would_wait_generally(naive, &event)) {
+    if (generator->model != GORDIAN_MODEL_GENERAL && naive_would_wait_generally(naive, &event)) {
         step->many = false;
-        make_event(step, GORDIAN_CANCEL, running, q, 0);
+        make_event(step, GORDIAN_OP_CANCEL, running, q, 0);
     }
 }
 
@@ -471,7 +471,7 @@ static void make_churn(struct generator *generator, const struct naive *naive, s
     static const enum step_kind kinds[] = {STEP_ADD_PROCESS,    STEP_ADD_RESOURCE,
                                            STEP_REMOVE_PROCESS, STEP_REMOVE_RESOURCE,
                                            STEP_SET_PRIORITY,   STEP_SET_COST};
-    make_event(step, GORDIAN_EXIT, pick_process(generator, naive, below(generator, 2)),
+    make_event(step, GORDIAN_OP_EXIT, pick_process(generator, naive, below(generator, 2)),
                pick_resource(generator, naive, generator->resources), 0);
     step->kind = kinds[below(generator, 6)];
     step->value = (int64_t)below(generator, 7) - 3;
@@ -486,7 +486,7 @@ static void make_churn(struct generator *generator, const struct naive *naive, s
 /* A request that would wait for several: engines that cannot judge it must refuse to. */
 static bool make_probe(struct generator *generator, const struct naive *naive, struct step *step)
 {
-    make_event(step, GORDIAN_REQUEST, pick_process(generator, naive, false), GORDIAN_NONE, 0);
+    make_event(step, GORDIAN_OP_REQUEST, pick_process(generator, naive, false), GORDIAN_NONE, 0);
     for (int i = 0; i < 2; i++)
         step->wants[i] = (gordian_want){1, pick_resource(generator, naive, generator->resources)};
     use_wants(step, 2);
@@ -501,10 +501,10 @@ static bool make_resolving(struct generator *generator, const struct naive *naiv
         return false;
     if (below(generator, 3) == 0) {
         step->kind = STEP_RECOVER;
-        step->value = (int64_t)GORDIAN_YOUNGEST + below(generator, 5);
+        step->value = (int64_t)GORDIAN_POLICY_YOUNGEST + below(generator, 5);
         return true;
     }
-    gordian_op op = below(generator, 2) ? GORDIAN_CANCEL : GORDIAN_EXIT;
+    gordian_op op = below(generator, 2) ? GORDIAN_OP_CANCEL : GORDIAN_OP_EXIT;
     make_event(step, op, pick_dead(generator, naive), GORDIAN_NONE, 0);
     return true;
 }
@@ -532,12 +532,12 @@ void generator_next(struct generator *generator, const struct naive *naive, stru
         make_churn(generator, naive, step);
         return;
     }
-    if (generator->model != GORDIAN_GENERAL && below(generator, 300) == 0 &&
+    if (generator->model != GORDIAN_MODEL_GENERAL && below(generator, 300) == 0 &&
         make_probe(generator, naive, step))
         return;
     memset(step, 0, sizeof *step);
     if (phase->clear_next < naive->process_room) {
-        make_event(step, GORDIAN_EXIT, phase->clear_next++, GORDIAN_NONE, 0);
+        make_event(step, GORDIAN_OP_EXIT, phase->clear_next++, GORDIAN_NONE, 0);
         return;
     }
     if (chance(generator, phase->chain_percent) && make_chain(generator, naive, step))

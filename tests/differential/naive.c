@@ -120,8 +120,8 @@ bool naive_add_resource(struct naive *naive, uint32_t id, uint64_t units)
             return false;
     naive->resource_top += id == naive->resource_top;
     naive->resources[id] = (struct naive_resource){.known = true, .total = units, .free = units};
-    if (units > 1 && naive->model == GORDIAN_SINGLE_UNIT)
-        naive->model = GORDIAN_MULTI_UNIT;
+    if (units > 1 && naive->model == GORDIAN_MODEL_SINGLE_UNIT)
+        naive->model = GORDIAN_MODEL_MULTI_UNIT;
     naive->judged = false;
     return true;
 }
@@ -266,7 +266,7 @@ static uint32_t wrong(gordian_refusal refusal)
 
 static struct naive_result refused(uint32_t refusals)
 {
-    return (struct naive_result){GORDIAN_REFUSED, refusals};
+    return (struct naive_result){GORDIAN_OUTCOME_REFUSED, refusals};
 }
 
 /* The request's wants, each resource once; what is wrong with them. */
@@ -276,16 +276,16 @@ static uint32_t sum_wants(const struct naive *naive, const gordian_event *event,
     gordian_want one = {event->units, event->resource};
     const gordian_want *given = event->wants ? event->wants : &one;
     size_t given_count = event->wants ? event->want_count : 1;
-    uint32_t refusals = given_count == 0 ? wrong(GORDIAN_NO_UNITS) : 0;
+    uint32_t refusals = given_count == 0 ? wrong(GORDIAN_REFUSAL_NO_UNITS) : 0;
 
     *count = 0;
     for (size_t i = 0; i < given_count; i++) {
         if (!naive_is_resource(naive, given[i].resource)) {
-            refusals |= wrong(GORDIAN_UNKNOWN_RESOURCE);
+            refusals |= wrong(GORDIAN_REFUSAL_UNKNOWN_RESOURCE);
             continue;
         }
         if (given[i].units == 0)
-            refusals |= wrong(GORDIAN_NO_UNITS);
+            refusals |= wrong(GORDIAN_REFUSAL_NO_UNITS);
         uint32_t at = 0;
         while (at < *count && wants[at].resource != given[i].resource)
             at++;
@@ -293,7 +293,7 @@ static uint32_t sum_wants(const struct naive *naive, const gordian_event *event,
             wants[(*count)++] = (gordian_want){0, given[i].resource};
         uint64_t total = naive->resources[given[i].resource].total;
         if (given[i].units > total || wants[at].units > total - given[i].units)
-            refusals |= wrong(GORDIAN_OVER_TOTAL);
+            refusals |= wrong(GORDIAN_REFUSAL_OVER_TOTAL);
         else
             wants[at].units += given[i].units;
     }
@@ -304,7 +304,7 @@ bool naive_would_wait_generally(const struct naive *naive, const gordian_event *
 {
     gordian_want wants[NAIVE_WANTS];
     uint32_t count;
-    if (event->op != GORDIAN_REQUEST && event->op != GORDIAN_WAIT)
+    if (event->op != GORDIAN_OP_REQUEST && event->op != GORDIAN_OP_WAIT)
         return false;
     if (!naive_is_process(naive, event->process) || naive_is_waiting(naive, event->process) ||
         sum_wants(naive, event, wants, &count) != 0)
@@ -328,14 +328,14 @@ static gordian_outcome wait_for(struct naive *naive, uint32_t process, const gor
     p->want_count = count;
     naive->queue[naive->queue_count++] = process;
     if (count > 1 || wants[0].units > 1)
-        naive->model = GORDIAN_GENERAL;
+        naive->model = GORDIAN_MODEL_GENERAL;
     naive->judged = false;
     if (!judge)
-        return GORDIAN_BLOCKED;
+        return GORDIAN_OUTCOME_BLOCKED;
     naive_judge(naive);
     if (!naive->dead[process])
-        return GORDIAN_BLOCKED;
-    return newcomer_served ? GORDIAN_DEADLOCK : GORDIAN_DOOMED;
+        return GORDIAN_OUTCOME_BLOCKED;
+    return newcomer_served ? GORDIAN_OUTCOME_DEADLOCK : GORDIAN_OUTCOME_DOOMED;
 }
 
 static struct naive_result feed_request(struct naive *naive, const gordian_event *event, bool judge)
@@ -344,9 +344,9 @@ static struct naive_result feed_request(struct naive *naive, const gordian_event
     uint32_t count;
     uint32_t refusals = sum_wants(naive, event, wants, &count);
     if (!naive_is_process(naive, event->process))
-        refusals |= wrong(GORDIAN_UNKNOWN_PROCESS);
+        refusals |= wrong(GORDIAN_REFUSAL_UNKNOWN_PROCESS);
     if (naive_is_waiting(naive, event->process))
-        refusals |= wrong(GORDIAN_IS_WAITING);
+        refusals |= wrong(GORDIAN_REFUSAL_IS_WAITING);
     if (refusals)
         return refused(refusals);
 
@@ -355,31 +355,31 @@ static struct naive_result feed_request(struct naive *naive, const gordian_event
     for (uint32_t i = 0; i < count; i++)
         take(naive, event->process, wants[i].resource, wants[i].units);
     naive->judged = false;
-    return (struct naive_result){GORDIAN_GRANTED, 0};
+    return (struct naive_result){GORDIAN_OUTCOME_GRANTED, 0};
 }
 
 static struct naive_result feed_hold(struct naive *naive, const gordian_event *event)
 {
     uint32_t refusals = 0;
     if (!naive_is_process(naive, event->process))
-        refusals |= wrong(GORDIAN_UNKNOWN_PROCESS);
+        refusals |= wrong(GORDIAN_REFUSAL_UNKNOWN_PROCESS);
     if (naive_is_waiting(naive, event->process))
-        refusals |= wrong(GORDIAN_IS_WAITING);
+        refusals |= wrong(GORDIAN_REFUSAL_IS_WAITING);
     if (event->units == 0)
-        refusals |= wrong(GORDIAN_NO_UNITS);
+        refusals |= wrong(GORDIAN_REFUSAL_NO_UNITS);
     if (!naive_is_resource(naive, event->resource)) {
-        refusals |= wrong(GORDIAN_UNKNOWN_RESOURCE);
+        refusals |= wrong(GORDIAN_REFUSAL_UNKNOWN_RESOURCE);
     } else {
         if (event->units > naive->resources[event->resource].total)
-            refusals |= wrong(GORDIAN_OVER_TOTAL);
+            refusals |= wrong(GORDIAN_REFUSAL_OVER_TOTAL);
         if (event->units > naive->resources[event->resource].free)
-            refusals |= wrong(GORDIAN_NOT_FREE);
+            refusals |= wrong(GORDIAN_REFUSAL_NOT_FREE);
     }
     if (refusals)
         return refused(refusals);
     take(naive, event->process, event->resource, event->units);
     naive->judged = false;
-    return (struct naive_result){GORDIAN_GRANTED, 0};
+    return (struct naive_result){GORDIAN_OUTCOME_GRANTED, 0};
 }
 
 /* Does `to` wait for the resource, and would its whole request fit after the release? */
@@ -400,21 +400,22 @@ static struct naive_result feed_release(struct naive *naive, const gordian_event
     bool known = naive_is_process(naive, event->process);
     bool known_resource = naive_is_resource(naive, event->resource);
     if (!known)
-        refusals |= wrong(GORDIAN_UNKNOWN_PROCESS);
+        refusals |= wrong(GORDIAN_REFUSAL_UNKNOWN_PROCESS);
     if (!known_resource)
-        refusals |= wrong(GORDIAN_UNKNOWN_RESOURCE);
+        refusals |= wrong(GORDIAN_REFUSAL_UNKNOWN_RESOURCE);
     if (event->units == 0)
-        refusals |= wrong(GORDIAN_NO_UNITS);
+        refusals |= wrong(GORDIAN_REFUSAL_NO_UNITS);
     if (naive_is_waiting(naive, event->process))
-        refusals |= wrong(GORDIAN_IS_WAITING);
+        refusals |= wrong(GORDIAN_REFUSAL_IS_WAITING);
     if (known && known_resource &&
         event->units > naive_held(naive, event->process, event->resource))
-        refusals |= wrong(GORDIAN_NOT_HELD);
+        refusals |= wrong(GORDIAN_REFUSAL_NOT_HELD);
     if (event->to != GORDIAN_NONE) {
         if (!naive_is_process(naive, event->to))
-            refusals |= wrong(GORDIAN_UNKNOWN_PROCESS) | wrong(GORDIAN_BAD_HAND_OVER);
+            refusals |=
+                wrong(GORDIAN_REFUSAL_UNKNOWN_PROCESS) | wrong(GORDIAN_REFUSAL_BAD_HAND_OVER);
         else if (refusals == 0 && !hand_over_fits(naive, event))
-            refusals |= wrong(GORDIAN_BAD_HAND_OVER);
+            refusals |= wrong(GORDIAN_REFUSAL_BAD_HAND_OVER);
     }
     if (refusals)
         return refused(refusals);
@@ -423,26 +424,26 @@ static struct naive_result feed_release(struct naive *naive, const gordian_event
         serve(naive, event->to);
     serve_waiters(naive);
     naive->judged = false;
-    return (struct naive_result){GORDIAN_RELEASED, 0};
+    return (struct naive_result){GORDIAN_OUTCOME_RELEASED, 0};
 }
 
 static struct naive_result feed_cancel(struct naive *naive, uint32_t process)
 {
     if (!naive_is_process(naive, process))
-        return refused(wrong(GORDIAN_UNKNOWN_PROCESS));
+        return refused(wrong(GORDIAN_REFUSAL_UNKNOWN_PROCESS));
     if (!naive_is_waiting(naive, process))
-        return refused(wrong(GORDIAN_NOT_WAITING));
+        return refused(wrong(GORDIAN_REFUSAL_NOT_WAITING));
     naive->processes[process].want_count = 0;
     leave_queue(naive, process);
     serve_waiters(naive);
     naive->judged = false;
-    return (struct naive_result){GORDIAN_CANCELLED, 0};
+    return (struct naive_result){GORDIAN_OUTCOME_CANCELLED, 0};
 }
 
 static struct naive_result feed_exit(struct naive *naive, uint32_t process)
 {
     if (!naive_is_process(naive, process))
-        return refused(wrong(GORDIAN_UNKNOWN_PROCESS));
+        return refused(wrong(GORDIAN_REFUSAL_UNKNOWN_PROCESS));
     naive->processes[process].want_count = 0;
     leave_queue(naive, process);
     for (uint32_t q = 0; q < naive->resource_room; q++)
@@ -451,23 +452,23 @@ static struct naive_result feed_exit(struct naive *naive, uint32_t process)
     serve_waiters(naive);
     naive->processes[process].born = naive->clock++; /* should it come back, it came last */
     naive->judged = false;
-    return (struct naive_result){GORDIAN_EXITED, 0};
+    return (struct naive_result){GORDIAN_OUTCOME_EXITED, 0};
 }
 
 struct naive_result naive_feed(struct naive *naive, const gordian_event *event, bool judge)
 {
     naive->served_count = 0;
     switch (event->op) {
-    case GORDIAN_REQUEST:
-    case GORDIAN_WAIT:
+    case GORDIAN_OP_REQUEST:
+    case GORDIAN_OP_WAIT:
         return feed_request(naive, event, judge);
-    case GORDIAN_RELEASE:
+    case GORDIAN_OP_RELEASE:
         return feed_release(naive, event);
-    case GORDIAN_CANCEL:
+    case GORDIAN_OP_CANCEL:
         return feed_cancel(naive, event->process);
-    case GORDIAN_EXIT:
+    case GORDIAN_OP_EXIT:
         return feed_exit(naive, event->process);
-    case GORDIAN_HOLD:
+    case GORDIAN_OP_HOLD:
         return feed_hold(naive, event);
     }
     return refused(0);

@@ -68,9 +68,9 @@ static void print_event(const gordian_event *event, const struct id_names *proce
     if (event->wants)
         for (size_t i = 0; i < event->want_count; i++)
             print_want(resources, event->wants[i], out);
-    else if (event->op != GORDIAN_CANCEL && event->op != GORDIAN_EXIT)
+    else if (event->op != GORDIAN_OP_CANCEL && event->op != GORDIAN_OP_EXIT)
         print_want(resources, (gordian_want){event->units, event->resource}, out);
-    if (event->op == GORDIAN_RELEASE && event->to != GORDIAN_NONE) {
+    if (event->op == GORDIAN_OP_RELEASE && event->to != GORDIAN_NONE) {
         fputs(" to ", out);
         print_name(processes, event->to, out);
     }

@@ -245,7 +245,7 @@ static const char *check_cycle(const struct naive *naive, uint32_t process,
 
 const char *witness_check(struct naive *naive, uint32_t process, const gordian_witness *witness)
 {
-    bool single = naive->model == GORDIAN_SINGLE_UNIT;
+    bool single = naive->model == GORDIAN_MODEL_SINGLE_UNIT;
     if (single && on_cycle(naive, process) && !witness->cycle)
         return "on a cycle, and not explained by it";
     bool *member = naive_zeroed(naive->process_room, sizeof *member);
@@ -358,7 +358,7 @@ const char *witness_report(struct naive *naive, const gordian_report *report,
     for (size_t i = 0; i < report->part_count && !why; i++) {
         const gordian_part *part = &report->parts[i];
         why = check_part(naive, part, seen, part_of);
-        if (!why && report->model == GORDIAN_SINGLE_UNIT && !part->cycle)
+        if (!why && report->model == GORDIAN_MODEL_SINGLE_UNIT && !part->cycle)
             why = "a part of a single-unit snapshot is not a cycle";
         if (!why && i > 0 && part->processes[0] <= before)
             why = "the parts are not in order of their smallest process";
@@ -394,17 +394,17 @@ static int64_t weigh(const struct naive *naive, uint32_t process, gordian_policy
 {
     int64_t weight = 0;
     switch (policy) {
-    case GORDIAN_YOUNGEST:
-    case GORDIAN_OLDEST:
+    case GORDIAN_POLICY_YOUNGEST:
+    case GORDIAN_POLICY_OLDEST:
         for (uint32_t p = 0; p < naive->process_room; p++)
             weight += naive->processes[p].known &&
                       naive->processes[p].born < naive->processes[process].born;
         return weight;
-    case GORDIAN_CHEAPEST:
+    case GORDIAN_POLICY_CHEAPEST:
         return naive->processes[process].cost;
-    case GORDIAN_PRIORITY:
+    case GORDIAN_POLICY_LOWEST_PRIORITY:
         return naive->processes[process].priority;
-    case GORDIAN_FEWEST_HELD:
+    case GORDIAN_POLICY_FEWEST_HELD:
         for (uint32_t q = 0; q < naive->resource_room; q++) { /* as many as can be said */
             uint64_t held = naive_held(naive, process, q);
             weight = held > (uint64_t)(INT64_MAX - weight) ? INT64_MAX : weight + (int64_t)held;
@@ -424,7 +424,7 @@ uint32_t witness_victim(const struct naive *naive, const uint32_t *part_of, gord
         int64_t own = weigh(naive, p, policy);
         bool better = best == GORDIAN_NONE;
         if (!better && own != *weight)
-            better = policy == GORDIAN_YOUNGEST ? own > *weight : own < *weight;
+            better = policy == GORDIAN_POLICY_YOUNGEST ? own > *weight : own < *weight;
         else if (!better)
             better = naive->processes[p].born > naive->processes[best].born;
         if (better) {

@@ -487,7 +487,7 @@ static void test_watch(struct bed *bed, uint64_t ahead)
         bed, &(struct gpu_array_options){.element = 8, .page = 512, .most = outputs + outputs / 4});
     gpu_address marks = trial_marks(bed->gpu, &trial);
     DO(gpu_array_watch(array, ahead, &error));
-    CHECK(gpu_array_watch(array, ahead, NULL) == GORDIAN_INPUT);
+    CHECK(gpu_array_watch(array, ahead, NULL) == GORDIAN_STATUS_INPUT);
     struct array_fill_arguments arguments = trial_arguments(&trial, array, marks);
     struct gpu_launch launch = trial_launch(&trial, &arguments);
     DO(gpu_launch(bed->gpu, &launch, &error));

@@ -119,7 +119,7 @@ static void refuse(struct gpu *gpu, const struct gpu_array_options *options, con
 {
     struct gpu_array *array = NULL;
     gordian_error error = {0};
-    CHECK(gpu_array_create(&array, gpu, options, &error) == GORDIAN_INPUT && !array);
+    CHECK(gpu_array_create(&array, gpu, options, &error) == GORDIAN_STATUS_INPUT && !array);
     CHECK_MSG(strstr(error.message, text), "%s", error.message);
 }
 
@@ -127,9 +127,9 @@ static void test_refused(struct gpu *gpu)
 {
     struct gpu_pool *pool = NULL;
     struct gpu_pool_options odd = {.chunk_bytes = 100};
-    CHECK(gpu_pool_create(&pool, gpu, &odd, NULL) == GORDIAN_INPUT && !pool);
+    CHECK(gpu_pool_create(&pool, gpu, &odd, NULL) == GORDIAN_STATUS_INPUT && !pool);
     odd = (struct gpu_pool_options){.chunk_bytes = 256, .most = UINT64_C(1) << 40};
-    CHECK(gpu_pool_create(&pool, gpu, &odd, NULL) == GORDIAN_INPUT && !pool);
+    CHECK(gpu_pool_create(&pool, gpu, &odd, NULL) == GORDIAN_STATUS_INPUT && !pool);
     DO(gpu_pool_create(&pool, gpu, &(struct gpu_pool_options){.chunk_bytes = 256, .most = 4},
                        &error));
     struct gpu_array_options good = {.element = 8, .most = 100}, bad = good;
@@ -154,13 +154,13 @@ static void test_refused(struct gpu *gpu)
     unsigned char byte[8] = {0};
     DO(gpu_array_create(&array, gpu, &good, &error));
     DO(gpu_array_append(array, byte, 1, &error));
-    CHECK(gpu_array_read(array, byte, 0, 2, NULL) == GORDIAN_INPUT);
-    CHECK(gpu_array_read(array, byte, 2, 0, NULL) == GORDIAN_INPUT);
-    CHECK(gpu_array_flatten(array, 0, UINT64_MAX, 2, NULL) == GORDIAN_INPUT);
-    CHECK(gpu_array_reserve(array, 101, NULL) == GORDIAN_MEMORY);
-    CHECK(gpu_array_append(array, byte, 100, NULL) == GORDIAN_MEMORY);
-    CHECK(gpu_array_run(&array, 0, &(struct gpu_launch){0}, NULL, NULL) == GORDIAN_INPUT);
-    CHECK(gpu_pool_reserve(pool, 5, NULL) == GORDIAN_MEMORY);
+    CHECK(gpu_array_read(array, byte, 0, 2, NULL) == GORDIAN_STATUS_INPUT);
+    CHECK(gpu_array_read(array, byte, 2, 0, NULL) == GORDIAN_STATUS_INPUT);
+    CHECK(gpu_array_flatten(array, 0, UINT64_MAX, 2, NULL) == GORDIAN_STATUS_INPUT);
+    CHECK(gpu_array_reserve(array, 101, NULL) == GORDIAN_STATUS_MEMORY);
+    CHECK(gpu_array_append(array, byte, 100, NULL) == GORDIAN_STATUS_MEMORY);
+    CHECK(gpu_array_run(&array, 0, &(struct gpu_launch){0}, NULL, NULL) == GORDIAN_STATUS_INPUT);
+    CHECK(gpu_pool_reserve(pool, 5, NULL) == GORDIAN_STATUS_MEMORY);
     gpu_array_destroy(array);
     gpu_array_destroy(NULL);
     gpu_pool_destroy(pool);
@@ -221,7 +221,7 @@ static void test_range(struct gpu *gpu)
         CHECK(gpu_range_mapped(range) >= bytes);
         number++;
     }
-    CHECK(gpu_range_grow(range, UINT64_C(65) << 20, NULL) == GORDIAN_INPUT);
+    CHECK(gpu_range_grow(range, UINT64_C(65) << 20, NULL) == GORDIAN_STATUS_INPUT);
     DO(gpu_read(gpu, &back, address, sizeof back, &error));
     CHECK(back == 7);
     progress_case("giving back beside a service");
@@ -249,8 +249,8 @@ static void test_drain(struct gpu *gpu, const struct gpu_array_options *options,
     gpu_address marks = trial_marks(gpu, &trial);
     struct array_fill_arguments arguments = trial_arguments(&trial, array, marks);
     struct gpu_launch launch = trial_launch(&trial, &arguments);
-    gordian_status ended = GORDIAN_MEMORY;
-    while (ended == GORDIAN_MEMORY && drained < outputs) {
+    gordian_status ended = GORDIAN_STATUS_MEMORY;
+    while (ended == GORDIAN_STATUS_MEMORY && drained < outputs) {
         struct gpu_array_count count = {0};
         ended = gpu_array_run(&array, 1, &launch, NULL, NULL);
         DO(gpu_array_settle(array, &count, &error));
@@ -295,7 +295,7 @@ static void test_no_memory(enum gpu_array_mode mode)
                         &(struct gpu_array_options){.mode = mode, .element = 4, .page = 1024},
                         &error));
     DO(gpu_array_append(array, numbers, 100, &error));
-    CHECK(gpu_array_reserve(array, (3 << 20) / 4, NULL) == GORDIAN_MEMORY);
+    CHECK(gpu_array_reserve(array, (3 << 20) / 4, NULL) == GORDIAN_STATUS_MEMORY);
     CHECK(!gpu_failed(gpu));
     DO(gpu_array_read(array, back, 0, 100, &error));
     CHECK(memcmp(numbers, back, sizeof back) == 0);
@@ -308,8 +308,8 @@ static void test_no_memory(enum gpu_array_mode mode)
 #define AGAIN(call)                                                                                \
     do {                                                                                           \
         gordian_status status = (call);                                                            \
-        CHECK(status == GORDIAN_OK || status == GORDIAN_MEMORY);                                   \
-        if (status == GORDIAN_MEMORY)                                                              \
+        CHECK(status == GORDIAN_OK || status == GORDIAN_STATUS_MEMORY);                            \
+        if (status == GORDIAN_STATUS_MEMORY)                                                       \
             CHECK((call) == GORDIAN_OK);                                                           \
     } while (0)
 

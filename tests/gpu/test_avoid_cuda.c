@@ -355,7 +355,7 @@ static void test_device_memory(void)
         CHECK(world_step(&world));
     CHECK(banker_bytes(8192, 1024, false) >> 20 == 144); /* 16 bytes a cell, and the sorting */
     gordian_status status = avoid_cuda.prepare(world.states[1], 8192, 1024, 0, &error);
-    CHECK(status == GORDIAN_MEMORY);
+    CHECK(status == GORDIAN_STATUS_MEMORY);
     CHECK_MSG(strstr(error.message, "8192 processes and 1024 resources take 144 MiB"), "%s",
               error.message);
     for (unsigned i = 0; i < 200; i++)
@@ -541,7 +541,7 @@ static void test_banks(void)
         options.queue = true;
         DO(gordian_bank_open(&pair.banks[b], &options, &error));
         REQUIRE(pair.banks[b]);
-        gordian_answer_init(&pair.answers[b], GORDIAN_WITH_REASONS);
+        gordian_answer_init(&pair.answers[b], GORDIAN_DETAIL_REASONS);
         for (uint32_t j = 0; j < pair.resources; j++)
             DO(gordian_bank_add_resource(pair.banks[b], NULL, 8, NULL, &error));
         gordian_want claim = {.resource = 0, .units = 3};

@@ -61,9 +61,9 @@ static void step(struct pair *pair)
 {
     gordian_result one, other;
     gordian_event event = {
-        .op = random_chance(&pair->random, 55)   ? GORDIAN_REQUEST
-              : random_chance(&pair->random, 80) ? GORDIAN_RELEASE
-                                                 : GORDIAN_CANCEL,
+        .op = random_chance(&pair->random, 55)   ? GORDIAN_OP_REQUEST
+              : random_chance(&pair->random, 80) ? GORDIAN_OP_RELEASE
+                                                 : GORDIAN_OP_CANCEL,
         .process = (uint32_t)random_below(&pair->random, PROCESSES),
         .resource = (uint32_t)random_below(&pair->random, RESOURCES),
         .units = 1,
@@ -74,8 +74,8 @@ static void step(struct pair *pair)
     CHECK_MSG(one.outcome == other.outcome && one.refusal == other.refusal &&
                   one.served_count == other.served_count,
               "%s, not %s", gordian_outcome_text(one.outcome), gordian_outcome_text(other.outcome));
-    if (other.outcome == GORDIAN_DEADLOCK) {
-        event.op = GORDIAN_EXIT;
+    if (other.outcome == GORDIAN_OUTCOME_DEADLOCK) {
+        event.op = GORDIAN_OP_EXIT;
         DO(gordian_feed(pair->device, &event, &one, &error));
         DO(gordian_feed(pair->model, &event, &other, &error));
     }

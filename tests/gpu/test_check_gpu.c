@@ -359,28 +359,28 @@ static void test_memory(struct gpu *gpu)
     struct check_result result = {0};
     gordian_error error = {0};
     gpu_get_info(gpu, &before);
-    uint64_t needed = check_cuda_memory(snapshot, GORDIAN_SINGLE_UNIT);
+    uint64_t needed = check_cuda_memory(snapshot, GORDIAN_MODEL_SINGLE_UNIT);
     CHECK(needed > 40 * 1000);
     gpu_emulator_memory(gpu, needed - 1);
     gordian_status status =
-        check_cuda_on(gpu, snapshot, GORDIAN_SINGLE_UNIT, &result, NULL, &error);
-    CHECK_MSG(status == GORDIAN_MEMORY, "%s", error.message);
+        check_cuda_on(gpu, snapshot, GORDIAN_MODEL_SINGLE_UNIT, &result, NULL, &error);
+    CHECK_MSG(status == GORDIAN_STATUS_MEMORY, "%s", error.message);
     CHECK(strstr(error.message, "free") != NULL);
     CHECK(!result.deadlocked && !result.parts);
     gpu_get_info(gpu, &after);
     CHECK(after.memory_free == needed - 1);
     /* What cycles take beyond that is known only when they have been found. */
-    for (uint64_t memory = 40 * 1000; status == GORDIAN_MEMORY && memory < 80 * 1000;
+    for (uint64_t memory = 40 * 1000; status == GORDIAN_STATUS_MEMORY && memory < 80 * 1000;
          memory += 99) {
         gpu_emulator_memory(gpu, memory);
-        status = check_cuda_on(gpu, snapshot, GORDIAN_SINGLE_UNIT, &result, NULL, &error);
-        CHECK_MSG(status == GORDIAN_MEMORY || status == GORDIAN_OK, "%s", error.message);
+        status = check_cuda_on(gpu, snapshot, GORDIAN_MODEL_SINGLE_UNIT, &result, NULL, &error);
+        CHECK_MSG(status == GORDIAN_STATUS_MEMORY || status == GORDIAN_OK, "%s", error.message);
         CHECK(status == GORDIAN_OK || (!result.deadlocked && !result.parts));
         gpu_get_info(gpu, &after);
         CHECK(after.memory_free == memory);
         needed = memory;
     }
-    CHECK(status == GORDIAN_OK && needed > check_cuda_memory(snapshot, GORDIAN_SINGLE_UNIT));
+    CHECK(status == GORDIAN_OK && needed > check_cuda_memory(snapshot, GORDIAN_MODEL_SINGLE_UNIT));
     check_result_free(&result, &snapshot->memory);
     gpu_emulator_memory(gpu, before.memory);
     CHECK(!gpu_failed(gpu));
@@ -392,13 +392,13 @@ static void test_failing(struct gpu *gpu, gordian_snapshot *snapshot)
 {
     struct failing failing = {0};
     gordian_allocator before = snapshot->memory;
-    gordian_status status = GORDIAN_MEMORY;
+    gordian_status status = GORDIAN_STATUS_MEMORY;
     snapshot->memory = (gordian_allocator){failing_resize, &failing};
-    for (size_t at = 1; status == GORDIAN_MEMORY && at < 100; at++) {
+    for (size_t at = 1; status == GORDIAN_STATUS_MEMORY && at < 100; at++) {
         struct check_result result = {0};
         failing = (struct failing){.fail_at = at};
         status = check_cuda_on(gpu, snapshot, check_model(snapshot), &result, NULL, NULL);
-        CHECK(status == (failing.failures ? GORDIAN_MEMORY : GORDIAN_OK));
+        CHECK(status == (failing.failures ? GORDIAN_STATUS_MEMORY : GORDIAN_OK));
         CHECK(!failing.failures || (!result.deadlocked && !result.parts));
         check_result_free(&result, &snapshot->memory);
         CHECK_MSG(failing.live_blocks == 0, "%zu left at %zu", failing.live_blocks, at);
@@ -430,11 +430,12 @@ static void test_engines(void)
     gordian_status status = gordian_snapshot_check_with(snapshot, "cuda", &again, &error);
     char why[256];
     if (gpu_count(why, sizeof why) == 0)
-        CHECK_MSG(status == GORDIAN_UNAVAILABLE && strstr(error.message, why), "%s", error.message);
+        CHECK_MSG(status == GORDIAN_STATUS_UNAVAILABLE && strstr(error.message, why), "%s",
+                  error.message);
     else
         CHECK_MSG(status == GORDIAN_OK && strcmp(again.engine, "cuda") == 0, "%s", error.message);
     status = gordian_snapshot_check_with(snapshot, "matrix", &again, &error);
-    CHECK(status == GORDIAN_UNAVAILABLE);
+    CHECK(status == GORDIAN_STATUS_UNAVAILABLE);
     MUST(gordian_snapshot_check_with(snapshot, "sparse", &again, NULL));
     CHECK(strcmp(again.engine, "sparse") == 0 && again.part_count == 10);
     gordian_snapshot_close(snapshot);

@@ -153,7 +153,7 @@ static void test_stop(void)
     gordian_status status =
         compose_cuda_on(gpu, &(struct compose_tuning){.no_bitmap = true, .slots = 64}, circuit,
                         &options, NULL, &result, &error);
-    CHECK(status == GORDIAN_MEMORY || (status == GORDIAN_OK && result.memory <= 1 << 15));
+    CHECK(status == GORDIAN_STATUS_MEMORY || (status == GORDIAN_OK && result.memory <= 1 << 15));
     compose_result_free(&result);
     circuit_free(circuit);
 }
@@ -174,7 +174,7 @@ static void test_small_devices(void)
         compose_options_init(&options);
         gordian_status status =
             compose_cuda_on(small, &tuning, circuit, &options, NULL, &result, &error);
-        CHECK_MSG(status == GORDIAN_OK || status == GORDIAN_MEMORY, "%s", error.message);
+        CHECK_MSG(status == GORDIAN_OK || status == GORDIAN_STATUS_MEMORY, "%s", error.message);
         if (status == GORDIAN_OK) {
             CHECK((result.stop == COMPOSE_COMPLETE) == (result.states == 512));
             CHECK(result.stop == COMPOSE_COMPLETE || result.stop == COMPOSE_MEMORY);
@@ -211,8 +211,8 @@ static void test_allocations(const char *main, const struct compose_tuning *tuni
         gordian_status status =
             compose_cuda_on(gpu, tuning, circuit, &options, &sink.sink, &result, &error);
         bool failed = failing.failures > 0;
-        CHECK_MSG(status == (failed ? GORDIAN_MEMORY : GORDIAN_OK), "allocation %zu: status %d", n,
-                  (int)status);
+        CHECK_MSG(status == (failed ? GORDIAN_STATUS_MEMORY : GORDIAN_OK),
+                  "allocation %zu: status %d", n, (int)status);
         compose_result_free(&result);
         CHECK_MSG(failing.live_blocks == 0, "allocation %zu: %zu blocks leaked", n,
                   failing.live_blocks);

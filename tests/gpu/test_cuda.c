@@ -272,13 +272,15 @@ static void check_failure(const struct seen *seen, int result)
     CHECK_MSG(seen->failures || fake->failed_giving || is_forgivable(failed),
               "%s failed in silence", failed);
     if (!seen->opened)
-        CHECK_MSG(seen->status == GORDIAN_UNAVAILABLE || seen->status == GORDIAN_MEMORY,
+        CHECK_MSG(seen->status == GORDIAN_STATUS_UNAVAILABLE ||
+                      seen->status == GORDIAN_STATUS_MEMORY,
                   "%s: status %d", failed, seen->status);
     else if (seen->failures && result == CUDA_OUT_OF_MEMORY)
-        CHECK_MSG(seen->status == GORDIAN_MEMORY && !seen->lost, "%s: status %d", failed,
+        CHECK_MSG(seen->status == GORDIAN_STATUS_MEMORY && !seen->lost, "%s: status %d", failed,
                   seen->status);
     else if (seen->failures)
-        CHECK_MSG(seen->status == GORDIAN_IO && seen->lost, "%s: status %d", failed, seen->status);
+        CHECK_MSG(seen->status == GORDIAN_STATUS_IO && seen->lost, "%s: status %d", failed,
+                  seen->status);
     check_clean();
 }
 
@@ -315,11 +317,11 @@ static void test_refused(void)
                                .arguments = &arguments,
                                .arguments_size = sizeof arguments};
     DO(gpu_open(&gpu, 0, NULL, &error));
-    CHECK(gpu_launch(gpu, &large, NULL) == GORDIAN_INPUT);
+    CHECK(gpu_launch(gpu, &large, NULL) == GORDIAN_STATUS_INPUT);
     CHECK(!gpu_failed(gpu));
     gordian_error error = {0};
     gpu_address address;
-    CHECK(gpu_alloc(gpu, &address, 3 << 20, &error) == GORDIAN_MEMORY);
+    CHECK(gpu_alloc(gpu, &address, 3 << 20, &error) == GORDIAN_STATUS_MEMORY);
     CHECK_MSG(strstr(error.message, "3.0 MiB needed, 1.0 MiB free"), "%s", error.message);
     gpu_close(gpu);
     check_clean();
@@ -337,17 +339,17 @@ static void test_list(void)
     CHECK(gordian_device(1, &device) == GORDIAN_OK);
     CHECK(device.available && strcmp(device.name, "Fake 1") == 0 && device.major == 9);
     CHECK(device.multiprocessors == 100 && device.memory == 1 << 20 && device.memory_free);
-    CHECK(gordian_device(2, &device) == GORDIAN_END);
+    CHECK(gordian_device(2, &device) == GORDIAN_STATUS_END);
     fake->major = 7;
     CHECK(gordian_device(0, &device) == GORDIAN_OK && !device.available);
     CHECK_MSG(strstr(device.reason, "compute capability 7.0, 8.0 is needed"), "%s", device.reason);
     struct gpu *gpu;
-    CHECK(gpu_open(&gpu, 0, NULL, NULL) == GORDIAN_UNAVAILABLE && !gpu);
-    CHECK(gpu_open(&gpu, 2, NULL, NULL) == GORDIAN_UNAVAILABLE && !gpu);
+    CHECK(gpu_open(&gpu, 0, NULL, NULL) == GORDIAN_STATUS_UNAVAILABLE && !gpu);
+    CHECK(gpu_open(&gpu, 2, NULL, NULL) == GORDIAN_STATUS_UNAVAILABLE && !gpu);
     fake->devices = 0;
     CHECK(gordian_device(0, &device) == GORDIAN_OK && !device.available && !device.name[0]);
     CHECK_MSG(strstr(device.reason, "finds no GPU"), "%s", device.reason);
-    CHECK(gordian_device(1, &device) == GORDIAN_END);
+    CHECK(gordian_device(1, &device) == GORDIAN_STATUS_END);
     check_clean();
     for (long i = 1; i < 20; i++) { /* every call of a description */
         reset();
@@ -366,7 +368,7 @@ static void test_no_driver(void)
     setenv("GORDIAN_CUDA_LIBRARY", "libnot-there.so", 1);
     CHECK(gpu_count(why, sizeof why) == 0);
     CHECK_MSG(strcmp(why, "no NVIDIA driver: libnot-there.so not found") == 0, "%s", why);
-    CHECK(gpu_open(&gpu, 0, NULL, NULL) == GORDIAN_UNAVAILABLE && !gpu);
+    CHECK(gpu_open(&gpu, 0, NULL, NULL) == GORDIAN_STATUS_UNAVAILABLE && !gpu);
     setenv("GORDIAN_CUDA_LIBRARY", "libc.so.6", 1);
     CHECK(gpu_count(why, sizeof why) == 0);
     CHECK_MSG(strstr(why, "too old: it has no cuInit"), "%s", why);

@@ -47,7 +47,7 @@ static void test_no_memory(struct gpu *gpu)
 {
     gpu_address address = 1;
     gordian_error error = {0};
-    CHECK(gpu_alloc(gpu, &address, (size_t)1 << 50, &error) == GORDIAN_MEMORY);
+    CHECK(gpu_alloc(gpu, &address, (size_t)1 << 50, &error) == GORDIAN_STATUS_MEMORY);
     CHECK(address == 0);
     CHECK_MSG(strstr(error.message, "1073741824.0 MiB needed"), "%s", error.message);
     CHECK(!gpu_failed(gpu));
@@ -330,7 +330,7 @@ static void test_service(struct gpu *gpu, unsigned questions)
                                 .arguments = &arguments,
                                 .arguments_size = sizeof arguments,
                                 .service = true};
-    CHECK(gpu_launch(gpu, &second, NULL) == GORDIAN_INPUT);
+    CHECK(gpu_launch(gpu, &second, NULL) == GORDIAN_STATUS_INPUT);
     __atomic_store_n(&desk->stop, 1, __ATOMIC_RELEASE);
     DO(gpu_wait_service(gpu, &error));
     CHECK(gpu_service_ended(gpu) && desk->stopped == 1);
@@ -386,7 +386,7 @@ static void test_threads(struct gpu *gpu)
 static void refuse(struct gpu *gpu, const struct gpu_launch *launch, const char *text)
 {
     gordian_error error = {0};
-    CHECK(gpu_launch(gpu, launch, &error) == GORDIAN_INPUT);
+    CHECK(gpu_launch(gpu, launch, &error) == GORDIAN_STATUS_INPUT);
     CHECK_MSG(strstr(error.message, text), "%s", error.message);
     CHECK(!gpu_failed(gpu));
 }
@@ -418,7 +418,7 @@ static void test_refused(struct gpu *gpu)
     bad.cooperative = true;
     bad.blocks = 1000000;
     gordian_error error = {0};
-    CHECK(gpu_launch(gpu, &bad, &error) == GORDIAN_INPUT);
+    CHECK(gpu_launch(gpu, &bad, &error) == GORDIAN_STATUS_INPUT);
     CHECK(!gpu_failed(gpu));
 }
 
@@ -432,15 +432,15 @@ static void test_failing(int device, enum selftest_way way, const char *text)
     DO(gpu_wait(gpu, &error));
     launch(gpu, "selftest_trap", 2, 64, 0, &arguments, sizeof arguments);
     gordian_error error = {0};
-    CHECK(gpu_wait(gpu, &error) == GORDIAN_IO);
+    CHECK(gpu_wait(gpu, &error) == GORDIAN_STATUS_IO);
     CHECK_MSG(strstr(error.message, text), "%s", error.message);
     CHECK(gpu_failed(gpu));
     uint32_t word;
     gordian_error again = {0};
-    CHECK(gpu_read(gpu, &word, arguments.word, 4, &again) == GORDIAN_IO);
+    CHECK(gpu_read(gpu, &word, arguments.word, 4, &again) == GORDIAN_STATUS_IO);
     CHECK(strcmp(again.message, error.message) == 0);
     gpu_address more;
-    CHECK(gpu_alloc(gpu, &more, 4, NULL) == GORDIAN_IO && more == 0);
+    CHECK(gpu_alloc(gpu, &more, 4, NULL) == GORDIAN_STATUS_IO && more == 0);
     gpu_free(gpu, arguments.word);
     gpu_close(gpu);
 }
@@ -459,7 +459,7 @@ static void test_abandoned_service(void)
     gpu_get_info(gpu, &info);
     gpu_emulator_memory(gpu, info.memory - info.memory_free);
     gpu_address none;
-    CHECK(gpu_alloc(gpu, &none, 1, NULL) == GORDIAN_MEMORY);
+    CHECK(gpu_alloc(gpu, &none, 1, NULL) == GORDIAN_STATUS_MEMORY);
     gpu_emulator_memory(gpu, info.memory);
     gpu_unmap(gpu, host); /* given back once the service has ended */
     gpu_close(gpu);
@@ -498,7 +498,7 @@ static void test_every_allocation(void)
     size_t calls = failing.calls;
     for (size_t i = 1; i <= calls; i++) {
         failing = (struct failing){.fail_at = i};
-        CHECK_MSG(use_failing(&memory) == GORDIAN_MEMORY, "allocation %zu", i);
+        CHECK_MSG(use_failing(&memory) == GORDIAN_STATUS_MEMORY, "allocation %zu", i);
         CHECK_MSG(failing.live_blocks == 0, "allocation %zu", i);
     }
 }

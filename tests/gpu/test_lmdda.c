@@ -237,17 +237,17 @@ static gordian_event random_event(const struct pair *pair)
     gordian_edge edges[8];
     bool waits = gordian_is_waiting(pair->plain, event.process);
     uint32_t dice = below(100);
-    event.op = GORDIAN_REQUEST;
+    event.op = GORDIAN_OP_REQUEST;
     if (dice < 2) {
-        event.op = GORDIAN_EXIT;
+        event.op = GORDIAN_OP_EXIT;
     } else if (waits && dice < 30) {
-        event.op = GORDIAN_CANCEL;
+        event.op = GORDIAN_OP_CANCEL;
     } else if (!waits && dice < 45) {
         size_t held = gordian_holdings(pair->plain, event.process, edges, 8);
         if (held == 0)
             return event;
         const gordian_edge *edge = &edges[below((uint32_t)(held < 8 ? held : 8))];
-        event.op = GORDIAN_RELEASE;
+        event.op = GORDIAN_OP_RELEASE;
         event.resource = edge->resource;
         event.units = 1 + below((uint32_t)edge->units);
         if (dice < 25 && gordian_waiters(pair->plain, edge->resource, edges, 8))
@@ -378,21 +378,21 @@ static void test_chain_events(uint32_t links)
     must(gordian_add_process(system, NULL, &id, &error), &error);
     for (uint32_t i = links - 1; i-- > 0;) {
         must(gordian_request(system, i, i + 1, 1, &outcome, &error), &error);
-        right = right && outcome == GORDIAN_BLOCKED;
+        right = right && outcome == GORDIAN_OUTCOME_BLOCKED;
     }
     CHECK(right);
     must(gordian_request(system, links - 1, 0, 1, &outcome, &error), &error);
-    CHECK(outcome == GORDIAN_DEADLOCK);
+    CHECK(outcome == GORDIAN_OUTCOME_DEADLOCK);
     must(gordian_request(system, id, links / 2, 1, &outcome, &error), &error);
-    CHECK(outcome == GORDIAN_DOOMED);
+    CHECK(outcome == GORDIAN_OUTCOME_DOOMED);
     must(gordian_cancel(system, links - 1, &outcome, &error), &error);
     must(gordian_release(system, links - 1, links - 1, 1, &outcome, &error), &error);
     size_t served = 0;
     CHECK(gordian_served(system, &served)[0] == links - 2 && served == 1);
     must(gordian_request(system, links - 1, links / 2, 1, &outcome, &error), &error);
-    CHECK(outcome == GORDIAN_BLOCKED);
+    CHECK(outcome == GORDIAN_OUTCOME_BLOCKED);
     must(gordian_request(system, links - 2, 0, 1, &outcome, &error), &error);
-    CHECK(outcome == GORDIAN_DEADLOCK);
+    CHECK(outcome == GORDIAN_OUTCOME_DEADLOCK);
     gordian_close(system);
 }
 
@@ -464,7 +464,7 @@ static void test_failure(void)
         struct rig *rig = pair.device->state;
         cuda_lmdda.fail_after(rig->state, commands);
         for (int i = 0; i < 60 && !cuda_lmdda.reason(rig->state); i++) {
-            gordian_event event = {.op = GORDIAN_REQUEST,
+            gordian_event event = {.op = GORDIAN_OP_REQUEST,
                                    .process = below(6),
                                    .resource = below(4),
                                    .to = GORDIAN_NONE,
@@ -490,7 +490,7 @@ static void test_memory(void)
     void *state = NULL;
     gpu_emulator_memory(gpu, 64 << 10);
     gordian_status status = cuda_lmdda.open(&state, gpu, &system->graph, 4096, 4096, &error);
-    CHECK(status == GORDIAN_MEMORY);
+    CHECK(status == GORDIAN_STATUS_MEMORY);
     CHECK(strstr(error.message, "MiB") != NULL);
     gpu_emulator_memory(gpu, UINT64_C(8) << 30);
     must(cuda_lmdda.open(&state, gpu, &system->graph, 64, 64, &error), &error);

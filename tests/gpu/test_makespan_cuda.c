@@ -399,7 +399,8 @@ static void compare_chains(const struct makespan_model *model, gordian_makespan_
 static void random_options(struct random *random, gordian_makespan_options *options)
 {
     gordian_makespan_options_init(options);
-    options->goal = random_below(random, 2) ? GORDIAN_BEST : GORDIAN_WORST;
+    options->goal =
+        random_below(random, 2) ? GORDIAN_MAKESPAN_GOAL_BEST : GORDIAN_MAKESPAN_GOAL_WORST;
     options->seed = random_next(random);
     options->chains = 1 + (uint32_t)random_below(random, 6);
     options->evaluations = 1 + random_below(random, 60);
@@ -508,8 +509,8 @@ static void test_trouble(void)
         if (status == GORDIAN_OK)
             status = sweep_run(gpu, tables, &(struct sweep_options){0}, &outcome, &trouble);
         bool failed = failing.failures > 0;
-        CHECK_MSG(status == (failed ? GORDIAN_MEMORY : GORDIAN_OK), "allocation %zu: status %d", n,
-                  (int)status);
+        CHECK_MSG(status == (failed ? GORDIAN_STATUS_MEMORY : GORDIAN_OK),
+                  "allocation %zu: status %d", n, (int)status);
         sweep_tables_close(tables);
         CHECK(failing.live_blocks == 0);
         if (!failed)
@@ -518,7 +519,7 @@ static void test_trouble(void)
     memory = memory_allocator(NULL);
     DO(sweep_tables_open(&tables, model, SWEEP_LARGEST, &memory, &error));
     CHECK(sweep_run(gpu, tables, &(struct sweep_options){.max_memory = 5000}, &outcome, &trouble) ==
-          GORDIAN_MEMORY);
+          GORDIAN_STATUS_MEMORY);
     unsigned asked = 0;
     struct sweep_options options = {.go_on = stop_at_once, .context = &asked};
     DO(sweep_run(gpu, tables, &options, &outcome, &error));
@@ -540,7 +541,7 @@ static bool check_result(const struct makespan_model *model,
                          const gordian_makespan_options *options,
                          const struct makespan_result *result, uint32_t exact)
 {
-    bool worst = options->goal == GORDIAN_WORST;
+    bool worst = options->goal == GORDIAN_MAKESPAN_GOAL_WORST;
     uint32_t end = worst ? result->lower : result->upper;
     gordian_error error = {0};
     CHECK_MSG(result->lower <= exact && exact <= result->upper, "%s, %u warps: %u in %u .. %u",
@@ -561,14 +562,16 @@ static void test_engine(struct random *random, unsigned count)
         struct makespan_result result, annealed;
         random_options(random, &options);
         options.published = false;
-        uint32_t exact = plain_bound(model, SWEEP_FULL, options.goal == GORDIAN_BEST);
+        uint32_t exact = plain_bound(model, SWEEP_FULL, options.goal == GORDIAN_MAKESPAN_GOAL_BEST);
         DO(makespan_cuda_on(gpu, model, &options, &result, &error));
         closed += check_result(model, &options, &result, exact);
-        CHECK(strcmp(result.engine, "cuda") == 0 && result.stop == GORDIAN_MAKESPAN_DONE);
+        CHECK(strcmp(result.engine, "cuda") == 0 && result.stop == GORDIAN_MAKESPAN_STOP_DONE);
         CHECK(result.exact || model->run_count > SWEEP_RUNS); /* full sweeps find schedules */
         DO(makespan_anneal.run(model, &options, &annealed, &error));
-        CHECK(result.exact || options.goal == GORDIAN_BEST || result.lower == annealed.lower);
-        CHECK(result.exact || options.goal == GORDIAN_WORST || result.upper == annealed.upper);
+        CHECK(result.exact || options.goal == GORDIAN_MAKESPAN_GOAL_BEST ||
+              result.lower == annealed.lower);
+        CHECK(result.exact || options.goal == GORDIAN_MAKESPAN_GOAL_WORST ||
+              result.upper == annealed.upper);
         makespan_result_free(&result);
         makespan_result_free(&annealed);
         model_close(model);
@@ -597,27 +600,28 @@ static void test_engine_limits(const struct makespan_model *model, uint32_t exac
         options.context = &left;
         DO(makespan_cuda_on(gpu, model, &options, &result, &error));
         bool closed = check_result(model, &options, &result, exact);
-        CHECK(closed || result.stop == GORDIAN_MAKESPAN_STOPPED || left > 0);
+        CHECK(closed || result.stop == GORDIAN_MAKESPAN_STOP_STOPPED || left > 0);
         makespan_result_free(&result);
     }
     options.go_on = NULL;
     options.max_ns = 1;
     DO(makespan_cuda_on(gpu, model, &options, &result, &error));
-    CHECK(check_result(model, &options, &result, exact) || result.stop == GORDIAN_MAKESPAN_TIME);
+    CHECK(check_result(model, &options, &result, exact) ||
+          result.stop == GORDIAN_MAKESPAN_STOP_TIME);
     makespan_result_free(&result);
     options.max_ns = 0;
     options.max_memory = 100000; /* enough for the coarsest bound, which is not exact */
     DO(makespan_cuda_on(gpu, model, &options, &result, &error));
     CHECK(!check_result(model, &options, &result, exact));
-    CHECK(result.stop == GORDIAN_MAKESPAN_MEMORY);
+    CHECK(result.stop == GORDIAN_MAKESPAN_STOP_MEMORY);
     CHECK(result.note[0] && result.most_memory <= 100000);
     makespan_result_free(&result);
     options.max_memory = 1000;
-    CHECK(makespan_cuda_on(gpu, model, &options, &result, &trouble) == GORDIAN_MEMORY);
+    CHECK(makespan_cuda_on(gpu, model, &options, &result, &trouble) == GORDIAN_STATUS_MEMORY);
     CHECK(result.order == NULL);
     options.max_memory = 0;
     options.chains = 0;
-    CHECK(makespan_cuda_on(gpu, model, &options, &result, &trouble) == GORDIAN_INPUT);
+    CHECK(makespan_cuda_on(gpu, model, &options, &result, &trouble) == GORDIAN_STATUS_INPUT);
 }
 
 static void test_engine_memory(void)
@@ -641,7 +645,7 @@ static void test_engine_memory(void)
             status = makespan_cuda_on(gpu, model, &options, &result, &error);
         bool failed = failing.failures > 0;
         /* Without memory for a sweep it goes on without, and tells. */
-        CHECK_MSG(failed ? status == GORDIAN_MEMORY || result.note[0] : status == GORDIAN_OK,
+        CHECK_MSG(failed ? status == GORDIAN_STATUS_MEMORY || result.note[0] : status == GORDIAN_OK,
                   "allocation %zu: status %d", n, (int)status);
         if (status == GORDIAN_OK)
             makespan_result_free(&result);

@@ -31,7 +31,7 @@ static gordian_system *open_system(const char *engine)
     gordian_system *system = NULL;
     gordian_error error = {0};
     gordian_status status = gordian_open(&system, &options, &error);
-    if (status)
+    if (status != GORDIAN_OK)
         fprintf(stderr, "engine %s: %s\n", engine, error.message);
     REQUIRE(status == GORDIAN_OK);
     return system;
@@ -102,7 +102,7 @@ static void compare_matrix(struct pair *pair, gordian_matrix which, uint32_t row
         gordian_status status = gordian_matrix_row(pair->gpu, which, row, &one, &one_count, NULL);
         CHECK(status == GORDIAN_OK);
         CHECK(gordian_matrix_row(pair->cpu, which, row, &other, &other_count, NULL) == GORDIAN_OK);
-        if (status)
+        if (status != GORDIAN_OK)
             return;
         CHECK_MSG(one_count == other_count && memcmp(one, other, one_count * sizeof *one) == 0,
                   "matrix %d, row %u: %llx, not %llx", (int)which, row, (unsigned long long)one[0],
@@ -156,7 +156,7 @@ static gordian_event random_release(struct pair *pair)
 {
     gordian_edge edge = {0};
     uint32_t resource = below(pair, gordian_resource_limit(pair->cpu));
-    gordian_event event = {.op = GORDIAN_RELEASE,
+    gordian_event event = {.op = GORDIAN_OP_RELEASE,
                            .process = below(pair, gordian_process_limit(pair->cpu)),
                            .resource = resource,
                            .to = GORDIAN_NONE,
@@ -178,13 +178,13 @@ static void random_event(struct pair *pair)
     uint32_t resources = gordian_resource_limit(pair->cpu);
     uint32_t dice = below(pair, 100);
     if (dice < 55)
-        feed_simple(pair, GORDIAN_REQUEST, below(pair, processes), below(pair, resources));
+        feed_simple(pair, GORDIAN_OP_REQUEST, below(pair, processes), below(pair, resources));
     else if (dice < 83)
         feed(pair, random_release(pair));
     else if (dice < 93)
-        feed_simple(pair, GORDIAN_CANCEL, below(pair, processes), 0);
+        feed_simple(pair, GORDIAN_OP_CANCEL, below(pair, processes), 0);
     else
-        feed_simple(pair, GORDIAN_EXIT, below(pair, processes), 0);
+        feed_simple(pair, GORDIAN_OP_EXIT, below(pair, processes), 0);
     if (pair->growing && processes < pair->most_processes && random_chance(&pair->random, 20))
         add_process(pair);
     if (pair->growing && resources < pair->most_resources && random_chance(&pair->random, 20))
@@ -217,22 +217,23 @@ static void test_chain(uint32_t length, bool backwards)
     struct pair pair;
     open_pair(&pair, length, length, length, false);
     for (uint32_t i = 0; i < length; i++)
-        feed_simple(&pair, GORDIAN_REQUEST, i, i);
+        feed_simple(&pair, GORDIAN_OP_REQUEST, i, i);
     for (uint32_t i = 0; i < length; i++) {
         uint32_t p = backwards ? length - 1 - i : i;
-        gordian_outcome expected = i == length - 1 ? GORDIAN_DEADLOCK : GORDIAN_BLOCKED;
-        CHECK(feed_simple(&pair, GORDIAN_REQUEST, p, (p + 1) % length) == expected);
+        gordian_outcome expected =
+            i == length - 1 ? GORDIAN_OUTCOME_DEADLOCK : GORDIAN_OUTCOME_BLOCKED;
+        CHECK(feed_simple(&pair, GORDIAN_OP_REQUEST, p, (p + 1) % length) == expected);
         compare_matrices(&pair);
     }
     compare_deadlocked(&pair);
     add_process(&pair);
-    CHECK(feed_simple(&pair, GORDIAN_REQUEST, length, length / 2) == GORDIAN_DOOMED);
+    CHECK(feed_simple(&pair, GORDIAN_OP_REQUEST, length, length / 2) == GORDIAN_OUTCOME_DOOMED);
     compare_matrices(&pair);
-    feed_simple(&pair, GORDIAN_CANCEL, length / 2, 0);
+    feed_simple(&pair, GORDIAN_OP_CANCEL, length / 2, 0);
     compare_matrices(&pair);
     compare_deadlocked(&pair);
     for (uint32_t p = 0; p < length; p++) {
-        feed_simple(&pair, GORDIAN_EXIT, p, 0);
+        feed_simple(&pair, GORDIAN_OP_EXIT, p, 0);
         compare_matrices(&pair);
     }
     close_pair(&pair);
@@ -245,18 +246,18 @@ static void test_wide(void)
     uint32_t many = 400;
     open_pair(&pair, 5, many, many, false);
     for (uint32_t i = 0; i < many; i++)
-        feed_simple(&pair, GORDIAN_REQUEST, i, i);
+        feed_simple(&pair, GORDIAN_OP_REQUEST, i, i);
     for (uint32_t i = 0; i + 1 < many; i++)
         if (i != many / 2)
-            feed_simple(&pair, GORDIAN_REQUEST, i, i + 1);
-    feed_simple(&pair, GORDIAN_REQUEST, many / 2, many / 2 + 1);
+            feed_simple(&pair, GORDIAN_OP_REQUEST, i, i + 1);
+    feed_simple(&pair, GORDIAN_OP_REQUEST, many / 2, many / 2 + 1);
     compare_matrices(&pair);
-    feed_simple(&pair, GORDIAN_CANCEL, many / 3, 0);
+    feed_simple(&pair, GORDIAN_OP_CANCEL, many / 3, 0);
     compare_matrices(&pair);
-    feed_simple(&pair, GORDIAN_REQUEST, many / 3, many / 3 + 1);
-    feed_simple(&pair, GORDIAN_REQUEST, many - 1, 0);
+    feed_simple(&pair, GORDIAN_OP_REQUEST, many / 3, many / 3 + 1);
+    feed_simple(&pair, GORDIAN_OP_REQUEST, many - 1, 0);
     compare_matrices(&pair);
-    feed_simple(&pair, GORDIAN_EXIT, many / 4, 0);
+    feed_simple(&pair, GORDIAN_OP_EXIT, many / 4, 0);
     compare_matrices(&pair);
     compare_deadlocked(&pair);
     close_pair(&pair);
@@ -290,7 +291,7 @@ static void test_stream(void)
     gordian_result *results = calloc(2 * PAIRS, sizeof *results);
     REQUIRE(events && results);
     for (uint32_t i = 0; i < 2 * PAIRS; i++)
-        events[i] = (gordian_event){.op = i % 2 ? GORDIAN_RELEASE : GORDIAN_REQUEST,
+        events[i] = (gordian_event){.op = i % 2 ? GORDIAN_OP_RELEASE : GORDIAN_OP_REQUEST,
                                     .process = i / 2 % 3,
                                     .resource = i / 6 % 3,
                                     .to = GORDIAN_NONE,
@@ -299,7 +300,7 @@ static void test_stream(void)
     CHECK(gordian_feed_batch(pair.gpu, events, 2 * PAIRS, results, &done, NULL) == GORDIAN_OK);
     CHECK(done == 2 * PAIRS);
     for (uint32_t i = 0; i < 2 * PAIRS; i++)
-        CHECK(results[i].outcome == (i % 2 ? GORDIAN_RELEASED : GORDIAN_GRANTED));
+        CHECK(results[i].outcome == (i % 2 ? GORDIAN_OUTCOME_RELEASED : GORDIAN_OUTCOME_GRANTED));
     compare_matrices(&pair);
     for (unsigned i = 0; i < 50; i++)
         random_event(&pair);
@@ -317,7 +318,7 @@ static void test_too_large(void)
     for (unsigned i = 0; i < 20; i++)
         random_event(&pair);
     gordian_error error = {0};
-    CHECK(gordian_reserve(pair.gpu, 8, 1u << 21, &error) == GORDIAN_MEMORY);
+    CHECK(gordian_reserve(pair.gpu, 8, 1u << 21, &error) == GORDIAN_STATUS_MEMORY);
     CHECK_MSG(strstr(error.message, "MiB of device memory"), "%s", error.message);
     compare_matrices(&pair);
     for (unsigned i = 0; i < 20; i++)
@@ -371,7 +372,7 @@ static void test_failure(uint64_t seed, uint64_t after, bool growing)
     CHECK(strcmp(gordian_engine_name(pair.gpu), "cuda") == 0);
     uint64_t value;
     CHECK(gordian_matrix_get(pair.gpu, GORDIAN_MATRIX_AG, 0, 0, &value, NULL) ==
-          GORDIAN_UNAVAILABLE);
+          GORDIAN_STATUS_UNAVAILABLE);
     close_pair(&pair);
 }
 
@@ -401,22 +402,22 @@ static gordian_status grow_and_run(gordian_system *system)
         uint32_t id;
         gordian_outcome outcome;
         gordian_status status = gordian_add_process(system, NULL, &id, NULL);
-        if (!status)
+        if (status == GORDIAN_OK)
             status = gordian_add_resource(system, NULL, 1, &id, NULL);
-        if (!status)
+        if (status == GORDIAN_OK)
             status = gordian_request(system, i, i, 1, &outcome, NULL);
-        if (!status && i)
+        if (status == GORDIAN_OK && i)
             status = gordian_request(system, i, i - 1, 1, &outcome, NULL);
-        if (status)
+        if (status != GORDIAN_OK)
             return status;
-        CHECK(outcome == (i ? GORDIAN_BLOCKED : GORDIAN_GRANTED));
+        CHECK(outcome == (i ? GORDIAN_OUTCOME_BLOCKED : GORDIAN_OUTCOME_GRANTED));
     }
     return GORDIAN_OK;
 }
 
 static void test_scarce_memory(void)
 {
-    gordian_status status = GORDIAN_MEMORY;
+    gordian_status status = GORDIAN_STATUS_MEMORY;
     for (long n = 0; status && n < 2000; n++) {
         struct scarce scarce = {.left = n};
         gordian_allocator allocator = {scarce_resize, &scarce};
@@ -426,14 +427,15 @@ static void test_scarce_memory(void)
         options.allocator = &allocator;
         gordian_system *system = NULL;
         status = gordian_open(&system, &options, NULL);
-        if (!status)
+        if (status == GORDIAN_OK)
             status = grow_and_run(system);
         /* A device that fails for it while it starts is reported as such; later it is given up,
          * with the same answers. */
-        CHECK_MSG(status == GORDIAN_OK || status == GORDIAN_MEMORY || status == GORDIAN_IO,
+        CHECK_MSG(status == GORDIAN_OK || status == GORDIAN_STATUS_MEMORY ||
+                      status == GORDIAN_STATUS_IO,
                   "%s at allocation %ld", gordian_status_text(status), n);
-        if (!status && cuda_note(system->state))
-            status = GORDIAN_MEMORY;
+        if (status == GORDIAN_OK && cuda_note(system->state))
+            status = GORDIAN_STATUS_MEMORY;
         gordian_close(system);
         CHECK_MSG(scarce.live == 0, "%ld blocks left behind after allocation %ld failed",
                   scarce.live, n);

@@ -222,7 +222,7 @@ int main()
     gordian_bank_add_resource(bank, "gpu", 2, &gpu, nullptr);
     gordian_want claim = {2, gpu}, one = {1, gpu};
     gordian_answer answer;
-    gordian_answer_init(&answer, GORDIAN_WITH_REASONS);
+    gordian_answer_init(&answer, GORDIAN_DETAIL_REASONS);
     for (std::uint32_t &job : jobs) {
         gordian_bank_add_process(bank, nullptr, &claim, 1, &job, nullptr, nullptr);
         gordian_bank_request(bank, job, &one, 1, &answer, nullptr);

@@ -30,7 +30,7 @@ static gordian_status perform(const struct play *play, struct failing *failing)
     gordian_makespan_answer answer = {0};
     gordian_error error = {0};
     gordian_status status = gordian_makespan_open(&makespan, &problem, &allocator, &error);
-    CHECK(!status == (makespan != NULL));
+    CHECK((status == GORDIAN_OK) == (makespan != NULL));
     gordian_makespan_options options;
     gordian_makespan_options_init(&options);
     options.engine = play->engine;
@@ -38,19 +38,21 @@ static gordian_status perform(const struct play *play, struct failing *failing)
     options.published = play->published;
     options.evaluations = 300;
     options.threads = play->threads;
-    if (!status)
+    if (status == GORDIAN_OK)
         status = gordian_makespan_solve(makespan, &options, &answer, &error);
-    if (!status) {
+    if (status == GORDIAN_OK) {
         uint32_t length = 0;
         CHECK(!play->value || (answer.exact && answer.lower == play->value));
         status = gordian_makespan_check(makespan, answer.witness, answer.cycles,
                                         answer.witness_count, &error);
-        if (!status)
+        if (status == GORDIAN_OK)
             status = gordian_makespan_build(makespan, answer.witness, answer.witness_count, NULL,
                                             &length, &error);
-        CHECK(status || length == (play->goal == GORDIAN_WORST ? answer.lower : answer.upper));
+        CHECK(status ||
+              length == (play->goal == GORDIAN_MAKESPAN_GOAL_WORST ? answer.lower : answer.upper));
     }
-    CHECK_MSG(!status || (status == GORDIAN_MEMORY && failing->failures > 0), "%s", error.message);
+    CHECK_MSG(status == GORDIAN_OK || (status == GORDIAN_STATUS_MEMORY && failing->failures > 0),
+              "%s", error.message);
     gordian_makespan_close(makespan);
     CHECK_MSG(failing->live_blocks == 0 && failing->live_bytes == 0, "%zu blocks left",
               failing->live_blocks);
@@ -63,7 +65,7 @@ static void test_play(const struct play *play)
     for (unsigned for_good = 0; for_good < 2; for_good++) {
         for (size_t n = 1;; n++) {
             struct failing failing = {.fail_at = n, .for_good = for_good};
-            failed += perform(play, &failing) == GORDIAN_MEMORY;
+            failed += perform(play, &failing) == GORDIAN_STATUS_MEMORY;
             if (failing.failures == 0)
                 break;
         }
@@ -74,14 +76,14 @@ static void test_play(const struct play *play)
 int main(void)
 {
     static const struct play plays[] = {
-        {"LLCCCL", "exact", 4, 0, GORDIAN_WORST, false, 1, 0},
-        {"LLCCCCLCC", "exact", 4, 3, GORDIAN_WORST, false, 2, 0},
-        {"LLCCCCLCC", "exact", 3, 0, GORDIAN_BEST, false, 1, 0},
-        {"LCL", "exact", 4, 0, GORDIAN_WORST, false, 1, 9},
-        {"LLCC", "anneal", 4, 0, GORDIAN_WORST, false, 2, 0},
-        {"LLCC", "anneal", 4, 0, GORDIAN_BEST, true, 1, 0},
+        {"LLCCCL", "exact", 4, 0, GORDIAN_MAKESPAN_GOAL_WORST, false, 1, 0},
+        {"LLCCCCLCC", "exact", 4, 3, GORDIAN_MAKESPAN_GOAL_WORST, false, 2, 0},
+        {"LLCCCCLCC", "exact", 3, 0, GORDIAN_MAKESPAN_GOAL_BEST, false, 1, 0},
+        {"LCL", "exact", 4, 0, GORDIAN_MAKESPAN_GOAL_WORST, false, 1, 9},
+        {"LLCC", "anneal", 4, 0, GORDIAN_MAKESPAN_GOAL_WORST, false, 2, 0},
+        {"LLCC", "anneal", 4, 0, GORDIAN_MAKESPAN_GOAL_BEST, true, 1, 0},
         {"LCCLCCLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLL", "exact", 3, 2,
-         GORDIAN_WORST, false, 1, 0},
+         GORDIAN_MAKESPAN_GOAL_WORST, false, 1, 0},
     };
     for (size_t i = 0; i < sizeof plays / sizeof *plays; i++)
         test_play(&plays[i]);

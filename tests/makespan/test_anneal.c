@@ -13,7 +13,7 @@ static struct makespan_result solve(const struct makespan_model *model,
     gordian_status status = makespan_anneal.run(model, options, &result, &error);
     REQUIRE(status == GORDIAN_OK);
     uint32_t end = result.cycles[model->work - 1] + 1;
-    CHECK(end == (options->goal == GORDIAN_WORST ? result.lower : result.upper));
+    CHECK(end == (options->goal == GORDIAN_MAKESPAN_GOAL_WORST ? result.lower : result.upper));
     CHECK(schedule_check(model, result.order, result.cycles, end, NULL) == GORDIAN_OK);
     return result;
 }
@@ -29,8 +29,8 @@ struct target {
 static bool not_there_yet(void *context, const gordian_makespan_progress *progress)
 {
     const struct target *target = context;
-    return target->goal == GORDIAN_WORST ? progress->lower < target->value
-                                         : progress->upper > target->value;
+    return target->goal == GORDIAN_MAKESPAN_GOAL_WORST ? progress->lower < target->value
+                                                       : progress->upper > target->value;
 }
 
 /* Does it reach the exact value? It must never pass it. */
@@ -46,14 +46,14 @@ static bool reaches(const struct makespan_model *model, gordian_makespan_goal go
     options.go_on = not_there_yet;
     options.context = &target;
     struct makespan_result result = solve(model, &options);
-    uint32_t got = goal == GORDIAN_WORST ? result.lower : result.upper;
+    uint32_t got = goal == GORDIAN_MAKESPAN_GOAL_WORST ? result.lower : result.upper;
     CHECK_MSG(got == value || makespan_better(goal, value, got), "row %u: %u beyond %u", id, got,
               value);
     CHECK(result.lower <= value && result.upper >= value);
     makespan_result_free(&result);
     if (got != value)
         fprintf(stderr, "row %u: %s case %u, exact %u\n", id,
-                goal == GORDIAN_WORST ? "worst" : "best", got, value);
+                goal == GORDIAN_MAKESPAN_GOAL_WORST ? "worst" : "best", got, value);
     return got == value;
 }
 
@@ -70,10 +70,10 @@ static void test_rows(const char *path)
             continue;
         }
         tried++;
-        reached += reaches(model, GORDIAN_WORST, rows[i].worst, rows[i].id);
+        reached += reaches(model, GORDIAN_MAKESPAN_GOAL_WORST, rows[i].worst, rows[i].id);
         if (rows[i].best) {
             tried++;
-            reached += reaches(model, GORDIAN_BEST, rows[i].best, rows[i].id);
+            reached += reaches(model, GORDIAN_MAKESPAN_GOAL_BEST, rows[i].best, rows[i].id);
         }
         model_close(model);
     }
@@ -161,7 +161,7 @@ static void test_validity(void)
         uint8_t order[64], candidate[64];
         uint32_t cycles[64];
         gordian_makespan_options_init(&options);
-        options.goal = number % 2 ? GORDIAN_BEST : GORDIAN_WORST;
+        options.goal = number % 2 ? GORDIAN_MAKESPAN_GOAL_BEST : GORDIAN_MAKESPAN_GOAL_WORST;
         REQUIRE(evaluator_open(&evaluator, model, &model->memory, NULL) == GORDIAN_OK);
         anneal_begin(model, &options, number, &chain, order);
         uint32_t now = evaluator_set(evaluator, order), value;
@@ -205,7 +205,7 @@ static void test_determinism(void)
             options.chains = 7;
             options.threads = threads;
             options.published = mode & 1;
-            options.goal = mode & 2 ? GORDIAN_BEST : GORDIAN_WORST;
+            options.goal = mode & 2 ? GORDIAN_MAKESPAN_GOAL_BEST : GORDIAN_MAKESPAN_GOAL_WORST;
             struct makespan_result result = solve(model, &options);
             if (threads == 1) {
                 first = result;
@@ -225,7 +225,7 @@ static void refuse(const struct makespan_model *model, const gordian_makespan_op
 {
     struct makespan_result result;
     gordian_error error;
-    CHECK(makespan_anneal.run(model, options, &result, &error) == GORDIAN_INPUT);
+    CHECK(makespan_anneal.run(model, options, &result, &error) == GORDIAN_STATUS_INPUT);
     CHECK_MSG(strstr(error.message, word), "'%s' without '%s'", error.message, word);
 }
 

@@ -25,7 +25,7 @@ static struct makespan_result solve(const struct makespan_model *model,
     REQUIRE(status == GORDIAN_OK);
     /* The schedule is there, it is right, and it reaches its end of the interval. */
     uint32_t end = result.cycles[model->work - 1] + 1;
-    CHECK(end == (options->goal == GORDIAN_WORST ? result.lower : result.upper));
+    CHECK(end == (options->goal == GORDIAN_MAKESPAN_GOAL_WORST ? result.lower : result.upper));
     CHECK(schedule_check(model, result.order, result.cycles, end, NULL) == GORDIAN_OK);
     CHECK(result.lower <= result.upper && result.exact == (result.lower == result.upper));
     return result;
@@ -80,9 +80,9 @@ static void test_rows(const char *path)
         CHECK(model_upper_bound(model) >= row->worst && model_lower_bound(model) <= row->worst);
         CHECK(!row->best || model_lower_bound(model) <= row->best);
         if (!too_long(row)) {
-            uint32_t worst = exact_value(model, GORDIAN_WORST), best;
+            uint32_t worst = exact_value(model, GORDIAN_MAKESPAN_GOAL_WORST), best;
             CHECK_MSG(worst == row->worst, "row %u: worst %u, not %u", row->id, worst, row->worst);
-            best = row->best ? exact_value(model, GORDIAN_BEST) : 0;
+            best = row->best ? exact_value(model, GORDIAN_MAKESPAN_GOAL_BEST) : 0;
             CHECK_MSG(best == row->best, "row %u: best %u, not %u", row->id, best, row->best);
         }
         model_close(model);
@@ -98,10 +98,10 @@ static void test_case_study(void)
     uint32_t most = test_scale() >= 100 ? 8 : 5;
     for (uint32_t warps = 1; warps <= most; warps++) {
         struct makespan_model *model = make_model("LLLLLCCCCCCCCCLLCCCCCCCCC", "L=1,C=4", 4, warps);
-        CHECK(exact_value(model, GORDIAN_WORST) == four[warps - 1]);
+        CHECK(exact_value(model, GORDIAN_MAKESPAN_GOAL_WORST) == four[warps - 1]);
         model_close(model);
         model = make_model("LLLLLCCCCCCCCCLLCCCCCCCCC", "L=1,C=4", 0, warps);
-        CHECK(exact_value(model, GORDIAN_WORST) == free_of[warps - 1]);
+        CHECK(exact_value(model, GORDIAN_MAKESPAN_GOAL_WORST) == free_of[warps - 1]);
         model_close(model);
     }
 }
@@ -123,10 +123,12 @@ static void test_brute_force(void)
         uint32_t worst, best;
         strings += count;
         brute_force(model, &worst, &best);
-        CHECK_MSG(exact_value(model, GORDIAN_WORST) == worst, "%s x %u, %u schedulers: worst %u",
-                  model->text, model->warps, model->schedulers, worst);
-        CHECK_MSG(exact_value(model, GORDIAN_BEST) == best, "%s x %u, %u schedulers: best %u",
-                  model->text, model->warps, model->schedulers, best);
+        CHECK_MSG(exact_value(model, GORDIAN_MAKESPAN_GOAL_WORST) == worst,
+                  "%s x %u, %u schedulers: worst %u", model->text, model->warps, model->schedulers,
+                  worst);
+        CHECK_MSG(exact_value(model, GORDIAN_MAKESPAN_GOAL_BEST) == best,
+                  "%s x %u, %u schedulers: best %u", model->text, model->warps, model->schedulers,
+                  best);
         CHECK(model_upper_bound(model) >= worst && model_lower_bound(model) <= best);
         model_close(model);
     }
@@ -157,12 +159,12 @@ static uint32_t sweep_value(const struct makespan_model *model, gordian_makespan
     CHECK(!table_passing(abstraction, goal, team, &watch, &passing, NULL) && passing == *bound);
     CHECK(table_passing_size(abstraction) <= abstraction->states * table->width);
     /* One below the best: so that the best itself is found. */
-    atomic_store(&watch.lower, goal == GORDIAN_WORST ? 0 : 1);
+    atomic_store(&watch.lower, goal == GORDIAN_MAKESPAN_GOAL_WORST ? 0 : 1);
     atomic_store(&watch.upper, UINT32_MAX - 1);
     struct search search = {model, table, team, &watch, meter.memory};
     CHECK((wide ? search_sweep_128 : search_sweep_64)(&search, 0, &value, NULL) == GORDIAN_OK);
     /* When a sweep is through, what it kept is the truth. */
-    CHECK(value == atomic_load(goal == GORDIAN_WORST ? &watch.upper : &watch.lower));
+    CHECK(value == atomic_load(goal == GORDIAN_MAKESPAN_GOAL_WORST ? &watch.upper : &watch.lower));
     /* A dive finds it, and nothing better. */
     uint8_t *order = malloc(model->work);
     bool found = false;
@@ -171,7 +173,7 @@ static uint32_t sweep_value(const struct makespan_model *model, gordian_makespan
     CHECK(!(wide ? search_dive_128 : search_dive_64)(&search, value, 0, order, &found, NULL));
     CHECK(found && order_valid(model, order));
     CHECK(schedule_build(model, order, NULL, &makespan) == GORDIAN_OK && makespan == value);
-    uint32_t beyond = goal == GORDIAN_WORST ? value + 1 : value - 1;
+    uint32_t beyond = goal == GORDIAN_MAKESPAN_GOAL_WORST ? value + 1 : value - 1;
     CHECK(!(wide ? search_dive_128 : search_dive_64)(&search, beyond, 0, order, &found, NULL));
     CHECK(!found);
     free(order);
@@ -190,7 +192,8 @@ static void test_plans(void)
     for (unsigned long n = 0; n < test_scale() / 2 + 5; n++) {
         struct makespan_model *model = random_model(&random, 5, 9);
         for (unsigned goal = 0; goal < 2; goal++) {
-            gordian_makespan_goal wanted = goal ? GORDIAN_BEST : GORDIAN_WORST;
+            gordian_makespan_goal wanted =
+                goal ? GORDIAN_MAKESPAN_GOAL_BEST : GORDIAN_MAKESPAN_GOAL_WORST;
             uint32_t value = exact_value(model, wanted), bound, coarser;
             struct abstraction_plan plan;
             REQUIRE(abstraction_plan_types(&plan, model));
@@ -218,7 +221,8 @@ static void test_wide(void)
     struct makespan_model *model =
         make_model("LLLLLLLLLLLLLLLLLLLLCLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLL", "L=1,C=2", 0, 5);
     CHECK(search_bits(model) == 128 && table_width(model) == 2);
-    uint32_t worst = exact_value(model, GORDIAN_WORST), best = exact_value(model, GORDIAN_BEST);
+    uint32_t worst = exact_value(model, GORDIAN_MAKESPAN_GOAL_WORST),
+             best = exact_value(model, GORDIAN_MAKESPAN_GOAL_BEST);
     CHECK(worst >= best && best >= 5 * 55);
     model_close(model);
 }
@@ -235,22 +239,22 @@ static bool stop_at_once(void *context, const gordian_makespan_progress *progres
 static void check_stopped(const struct makespan_model *model, gordian_makespan_options *options,
                           uint32_t worst)
 {
-    options->goal = GORDIAN_WORST;
+    options->goal = GORDIAN_MAKESPAN_GOAL_WORST;
     struct makespan_result result = solve(model, options);
     CHECK(result.lower <= worst && result.upper >= worst);
-    CHECK(result.exact == (result.stop == GORDIAN_MAKESPAN_DONE));
+    CHECK(result.exact == (result.stop == GORDIAN_MAKESPAN_STOP_DONE));
     makespan_result_free(&result);
 }
 
 static void test_limits(void)
 {
     struct makespan_model *model = make_model("LLLLLCCCCCCCCCLLCCCCCCCCC", "L=1,C=4", 0, 16);
-    gordian_makespan_options options = options_of(GORDIAN_WORST);
+    gordian_makespan_options options = options_of(GORDIAN_MAKESPAN_GOAL_WORST);
     options.max_ns = 1;
     check_stopped(model, &options, 160);
     options.max_ns = 300000000;
     check_stopped(model, &options, 160);
-    options = options_of(GORDIAN_WORST);
+    options = options_of(GORDIAN_MAKESPAN_GOAL_WORST);
     unsigned calls = 0;
     options.go_on = stop_at_once;
     options.context = &calls;
@@ -260,13 +264,13 @@ static void test_limits(void)
     /* No room for the finer tables, then for no table at all. */
     model = make_model("LLLLLCCCCCCCCCLLCCCCCCCCC", "L=1,C=4", 0, 7);
     for (uint64_t kib = 128; kib <= 4096; kib *= 2) {
-        options = options_of(GORDIAN_WORST);
+        options = options_of(GORDIAN_MAKESPAN_GOAL_WORST);
         options.max_memory = kib << 10;
         struct makespan_result result = solve(model, &options);
         CHECK(result.lower <= 77 && result.upper >= 77);
         CHECK_MSG(result.most_memory <= options.max_memory, "%llu bytes",
                   (unsigned long long)result.most_memory);
-        CHECK(result.exact || result.stop == GORDIAN_MAKESPAN_MEMORY || result.note[0]);
+        CHECK(result.exact || result.stop == GORDIAN_MAKESPAN_STOP_MEMORY || result.note[0]);
         makespan_result_free(&result);
     }
     model_close(model);
@@ -280,7 +284,7 @@ static void test_many_runs(void)
         kernel[i] = "LC"[i % 2];
     kernel[200] = '\0';
     struct makespan_model *model = make_model(kernel, "L=1,C=1", 0, 6);
-    gordian_makespan_options options = options_of(GORDIAN_WORST);
+    gordian_makespan_options options = options_of(GORDIAN_MAKESPAN_GOAL_WORST);
     options.evaluations = 1000;
     struct makespan_result result = solve(model, &options);
     CHECK(!result.exact && result.note[0]);
@@ -292,13 +296,14 @@ static void test_many_runs(void)
     struct abstraction *abstraction;
     REQUIRE(abstraction_plan_runs(&plan, model));
     CHECK(abstraction_open(&abstraction, model, &plan, UINT64_MAX, &model->memory, NULL) ==
-          GORDIAN_END);
+          GORDIAN_STATUS_END);
     result = solve(model, &options);
     CHECK(result.exact || result.note[0]);
     makespan_result_free(&result);
     model_close(model);
     model = make_model(kernel, "L=1,C=1", 0, 1);
-    CHECK(exact_value(model, GORDIAN_WORST) == 200 && exact_value(model, GORDIAN_BEST) == 200);
+    CHECK(exact_value(model, GORDIAN_MAKESPAN_GOAL_WORST) == 200 &&
+          exact_value(model, GORDIAN_MAKESPAN_GOAL_BEST) == 200);
     model_close(model);
 }
 

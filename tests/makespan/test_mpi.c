@@ -19,7 +19,7 @@ static void compare(const struct makespan_model *model, const gordian_makespan_o
               many.upper, one.lower, one.upper);
     CHECK(memcmp(one.order, many.order, model->work) == 0);
     CHECK(memcmp(one.cycles, many.cycles, model->work * sizeof *one.cycles) == 0);
-    CHECK(many.stop == GORDIAN_MAKESPAN_DONE && strcmp(many.engine, "mpi") == 0);
+    CHECK(many.stop == GORDIAN_MAKESPAN_STOP_DONE && strcmp(many.engine, "mpi") == 0);
     /* Chains behind one that has reached the bound are given up sooner or later. */
     CHECK(one.exact || one.evaluations == many.evaluations);
     makespan_result_free(&one);
@@ -32,7 +32,8 @@ static void test_random(struct random *random, unsigned long count)
         struct makespan_model *model = random_model(random, 9, 12);
         gordian_makespan_options options;
         gordian_makespan_options_init(&options);
-        options.goal = random_below(random, 2) ? GORDIAN_BEST : GORDIAN_WORST;
+        options.goal =
+            random_below(random, 2) ? GORDIAN_MAKESPAN_GOAL_BEST : GORDIAN_MAKESPAN_GOAL_WORST;
         options.seed = random_next(random);
         options.chains = 1 + (uint32_t)random_below(random, 9);
         options.evaluations = 1 + random_below(random, 300);
@@ -75,15 +76,15 @@ static void test_stop(void)
     options.go_on = go_on;
     options.context = &looks;
     REQUIRE(makespan_mpi.run(model, &options, &result, &error) == GORDIAN_OK);
-    CHECK(result.stop == GORDIAN_MAKESPAN_STOPPED && looks == 0 && result.order);
+    CHECK(result.stop == GORDIAN_MAKESPAN_STOP_STOPPED && looks == 0 && result.order);
     makespan_result_free(&result);
     options.go_on = NULL;
     options.max_ns = 1;
     REQUIRE(makespan_mpi.run(model, &options, &result, &error) == GORDIAN_OK);
-    CHECK(result.stop == GORDIAN_MAKESPAN_TIME && result.order);
+    CHECK(result.stop == GORDIAN_MAKESPAN_STOP_TIME && result.order);
     makespan_result_free(&result);
     options.chains = 0;
-    CHECK(makespan_mpi.run(model, &options, &result, &error) == GORDIAN_INPUT);
+    CHECK(makespan_mpi.run(model, &options, &result, &error) == GORDIAN_STATUS_INPUT);
     model_close(model);
 }
 

@@ -63,7 +63,7 @@ static void refuse(gordian_makespan_problem problem, const char *word)
 {
     gordian_makespan *makespan;
     gordian_error error = {0};
-    CHECK(gordian_makespan_open(&makespan, &problem, NULL, &error) == GORDIAN_INPUT);
+    CHECK(gordian_makespan_open(&makespan, &problem, NULL, &error) == GORDIAN_STATUS_INPUT);
     CHECK(makespan == NULL);
     CHECK_MSG(strstr(error.message, word), "'%s' without '%s'", error.message, word);
 }
@@ -165,7 +165,7 @@ static void test_checker(void)
         order_fill(model, ORDER_RANDOM, &random, order);
         CHECK(schedule_build(model, order, cycles, &makespan) == GORDIAN_OK);
         CHECK(schedule_check(model, order, cycles, makespan, NULL) == GORDIAN_OK);
-        CHECK(schedule_check(model, order, cycles, makespan + 1, NULL) == GORDIAN_INPUT);
+        CHECK(schedule_check(model, order, cycles, makespan + 1, NULL) == GORDIAN_STATUS_INPUT);
         for (unsigned k = 0; k < 20; k++)
             mutate(model, &random, order, cycles, &refused);
         model_close(model);

@@ -207,7 +207,7 @@ static void test_refusals(void)
         snprintf(code, sizeof code, whole ? "%s%s" : "%s%s\n}\n", whole ? "" : HEAD,
                  refusals[i].code);
         gordian_status status = ask(code, &question, NULL, &answer, &error);
-        CHECK_MSG(status == GORDIAN_INPUT, "%zu is taken", i);
+        CHECK_MSG(status == GORDIAN_STATUS_INPUT, "%zu is taken", i);
         CHECK_MSG(error.line == refusals[i].line, "%zu: line %d: %s", i, (int)error.line,
                   error.message);
         CHECK_MSG(strstr(error.message, refusals[i].word), "%zu: %s", i, error.message);
@@ -221,7 +221,7 @@ static void refuse(const char *code, struct ptx_question question, const char *w
     struct ptx_answer answer;
     gordian_error error = {0};
     gordian_status status = ask(code, &question, NULL, &answer, &error);
-    CHECK_MSG(status == GORDIAN_INPUT && strstr(error.message, word), "%s: %s", word,
+    CHECK_MSG(status == GORDIAN_STATUS_INPUT && strstr(error.message, word), "%s: %s", word,
               error.message);
     if (status == GORDIAN_OK)
         ptx_answer_free(&answer);
@@ -340,18 +340,19 @@ static void test_table(void)
     CHECK(ptx_table_find(table, "frob.f32", 8) == NULL);
     CHECK(ptx_table_add_line(table, "frob.f64", 8, "S2C11L1", 7, &error) == GORDIAN_OK);
     CHECK(strcmp(ptx_table_find(table, "frob.f64", 8), "SSCCCCCCCCCCCL") == 0);
-    CHECK(ptx_table_add_line(table, "a", 1, "C0", 2, &error) == GORDIAN_INPUT);
-    CHECK(ptx_table_add_line(table, "a", 1, "C200D57", 7, &error) == GORDIAN_INPUT);
-    CHECK(ptx_table_add_line(table, "a", 1, "C99999999999999999999", 21, &error) == GORDIAN_INPUT);
-    CHECK(ptx_table_add_line(table, "a", 1, "2C", 2, &error) == GORDIAN_INPUT);
-    CHECK(ptx_table_add_line(table, "a", 1, "--", 2, &error) == GORDIAN_INPUT);
+    CHECK(ptx_table_add_line(table, "a", 1, "C0", 2, &error) == GORDIAN_STATUS_INPUT);
+    CHECK(ptx_table_add_line(table, "a", 1, "C200D57", 7, &error) == GORDIAN_STATUS_INPUT);
+    CHECK(ptx_table_add_line(table, "a", 1, "C99999999999999999999", 21, &error) ==
+          GORDIAN_STATUS_INPUT);
+    CHECK(ptx_table_add_line(table, "a", 1, "2C", 2, &error) == GORDIAN_STATUS_INPUT);
+    CHECK(ptx_table_add_line(table, "a", 1, "--", 2, &error) == GORDIAN_STATUS_INPUT);
     CHECK(ptx_table_add_line(table, "f*o*.f32", 8, "XY", 2, &error) == GORDIAN_OK);
     CHECK(ptx_table_add_line(table, "bra*", 4, "-", 1, &error) == GORDIAN_OK);
     CHECK(strcmp(ptx_table_find(table, "frob.f32", 8), "XY") == 0);
     CHECK(strcmp(ptx_table_find(table, "bra.uni", 7), "") == 0);
-    CHECK(ptx_table_add_line(table, "a", 1, "x", 1, &error) == GORDIAN_INPUT);
-    CHECK(ptx_table_add_line(table, "a", 1, "", 0, &error) == GORDIAN_INPUT);
-    CHECK(ptx_table_add_line(table, "", 0, "C", 1, &error) == GORDIAN_INPUT);
+    CHECK(ptx_table_add_line(table, "a", 1, "x", 1, &error) == GORDIAN_STATUS_INPUT);
+    CHECK(ptx_table_add_line(table, "a", 1, "", 0, &error) == GORDIAN_STATUS_INPUT);
+    CHECK(ptx_table_add_line(table, "", 0, "C", 1, &error) == GORDIAN_STATUS_INPUT);
     ptx_table_close(table);
 }
 
@@ -411,7 +412,7 @@ static void test_allocations(void)
             CHECK(at > 20);
             break;
         }
-        CHECK_MSG(status == GORDIAN_MEMORY, "%zu: %s", at, error.message);
+        CHECK_MSG(status == GORDIAN_STATUS_MEMORY, "%zu: %s", at, error.message);
         CHECK_MSG(failing.live_blocks == 0, "%zu leaks", at);
     }
 }

@@ -438,7 +438,7 @@ static size_t write_event(char *text, size_t room, uint64_t number, const struct
     size_t count = event->wants ? event->want_count : 1;
     size_t used = (size_t)snprintf(text, room, "@%llu %s p%u", (unsigned long long)number,
                                    gordian_op_text(event->op), event->process);
-    if (event->op == GORDIAN_REQUEST || event->op == GORDIAN_RELEASE)
+    if (event->op == GORDIAN_OP_REQUEST || event->op == GORDIAN_OP_RELEASE)
         for (size_t i = 0; i < count; i++)
             used += (size_t)snprintf(text + used, room - used, " r%u=%llu", wants[i].resource,
                                      (unsigned long long)wants[i].units);

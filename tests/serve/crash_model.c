@@ -7,7 +7,7 @@
 
 static void must(gordian_status status)
 {
-    if (status) {
+    if (status != GORDIAN_OK) {
         fprintf(stderr, "the model failed: %s\n", gordian_status_text(status));
         exit(1);
     }
@@ -93,9 +93,10 @@ static uint32_t recover(gordian_system *system)
     gordian_victim victim;
     gordian_status status;
     uint32_t served = 0;
-    while ((status = gordian_recover_one(system, GORDIAN_YOUNGEST, &victim, NULL)) == GORDIAN_OK)
+    while ((status = gordian_recover_one(system, GORDIAN_POLICY_YOUNGEST, &victim, NULL)) ==
+           GORDIAN_OK)
         served += (uint32_t)victim.served_count;
-    if (status != GORDIAN_END)
+    if (status != GORDIAN_STATUS_END)
         must(status);
     return served;
 }
@@ -107,7 +108,7 @@ static void feed_system(const struct lane *lane, int which, struct lane_event *m
     made->outcome = result.outcome;
     made->served = result.served_count;
     if (lane->model == LANE_RECOVER &&
-        (result.outcome == GORDIAN_DEADLOCK || result.outcome == GORDIAN_DOOMED))
+        (result.outcome == GORDIAN_OUTCOME_DEADLOCK || result.outcome == GORDIAN_OUTCOME_DOOMED))
         made->served += recover(lane->systems[which]);
 }
 
@@ -119,10 +120,10 @@ static void feed_bank(const struct lane *lane, int which, struct lane_event *mad
     const gordian_want *wants = event->wants ? event->wants : &one;
     size_t count = event->wants ? event->want_count : 1;
     gordian_answer answer;
-    gordian_answer_init(&answer, GORDIAN_VERDICT_ONLY);
-    if (event->op == GORDIAN_REQUEST)
+    gordian_answer_init(&answer, GORDIAN_DETAIL_VERDICT);
+    if (event->op == GORDIAN_OP_REQUEST)
         must(gordian_bank_request(bank, event->process, wants, count, &answer, NULL));
-    else if (event->op == GORDIAN_RELEASE)
+    else if (event->op == GORDIAN_OP_RELEASE)
         must(gordian_bank_release(bank, event->process, wants, count, &answer, NULL));
     else
         must(gordian_bank_cancel(bank, event->process, &answer, NULL));
@@ -164,7 +165,7 @@ static void make_request(struct lane *lane, struct lane_event *made)
 {
     struct random *random = &lane->random;
     gordian_event *event = &made->event;
-    event->op = GORDIAN_REQUEST;
+    event->op = GORDIAN_OP_REQUEST;
     event->resource = (uint32_t)random_below(random, LANE_RESOURCES);
     event->units = 1 + random_below(random, model_units(lane, event->resource));
     if (lane->model == LANE_SINGLE || random_chance(random, 60))
@@ -181,7 +182,7 @@ static void make_release(struct lane *lane, struct lane_event *made)
 {
     struct random *random = &lane->random;
     gordian_event *event = &made->event;
-    event->op = GORDIAN_RELEASE;
+    event->op = GORDIAN_OP_RELEASE;
     event->resource = (uint32_t)random_below(random, LANE_RESOURCES);
     event->units = 1; /* of something it does not hold, perhaps: refused */
     for (uint32_t i = 0; i < LANE_RESOURCES; i++) {
@@ -203,15 +204,15 @@ void model_make(struct lane *lane)
     unsigned what = (unsigned)random_below(random, 100);
     *made = (struct lane_event){.event = {.process = process, .to = GORDIAN_NONE}};
     if (waits(lane, process) && what < 30)
-        made->event.op = GORDIAN_CANCEL;
+        made->event.op = GORDIAN_OP_CANCEL;
     else if (what < 3 && !is_bank(lane))
-        made->event.op = GORDIAN_EXIT;
+        made->event.op = GORDIAN_OP_EXIT;
     else if (what < 45)
         make_release(lane, made);
     else
         make_request(lane, made);
     feed(lane, AHEAD, made);
-    lane->deadlocks += !is_bank(lane) && made->outcome == GORDIAN_DEADLOCK;
+    lane->deadlocks += !is_bank(lane) && made->outcome == GORDIAN_OUTCOME_DEADLOCK;
 }
 
 void model_settle(struct lane *lane, uint64_t number)

@@ -75,10 +75,10 @@ static inline void send_one(struct load *load, struct random *random)
     uint32_t p = (uint32_t)random_below(random, PROCESSES);
     uint32_t q = (uint32_t)random_below(random, RESOURCES);
     gordian_event event = {
-        .op = random_chance(random, 55)   ? GORDIAN_REQUEST
-              : random_chance(random, 80) ? GORDIAN_RELEASE
-              : random_chance(random, 50) ? GORDIAN_CANCEL
-                                          : GORDIAN_EXIT,
+        .op = random_chance(random, 55)   ? GORDIAN_OP_REQUEST
+              : random_chance(random, 80) ? GORDIAN_OP_RELEASE
+              : random_chance(random, 50) ? GORDIAN_OP_CANCEL
+                                          : GORDIAN_OP_EXIT,
         .process = p,
         .resource = q,
         .units = 1,

@@ -85,13 +85,13 @@ static inline bool feed_one(struct talker *talker, const gordian_event *event, u
     *outcome = result.outcome;
     if (result.reason != WIRE_OVER_MEMORY)
         return true;
-    CHECK(result.outcome == GORDIAN_REFUSED);
+    CHECK(result.outcome == GORDIAN_OUTCOME_REFUSED);
     return false;
 }
 
 static inline gordian_event request_of(uint32_t process, const gordian_want *wants, size_t count)
 {
-    return (gordian_event){.op = GORDIAN_REQUEST,
+    return (gordian_event){.op = GORDIAN_OP_REQUEST,
                            .process = process,
                            .resource = GORDIAN_NONE,
                            .to = GORDIAN_NONE,
@@ -109,7 +109,7 @@ static inline bool ask_for(struct talker *talker, uint32_t process, const gordia
 static inline unsigned leave(struct talker *talker, uint32_t process)
 {
     gordian_event event = {
-        .op = GORDIAN_EXIT, .process = process, .resource = GORDIAN_NONE, .to = GORDIAN_NONE};
+        .op = GORDIAN_OP_EXIT, .process = process, .resource = GORDIAN_NONE, .to = GORDIAN_NONE};
     uint8_t outcome;
     CHECK(feed_one(talker, &event, &outcome));
     return outcome;

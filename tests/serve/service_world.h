@@ -130,8 +130,8 @@ static inline void world_open(struct world *world, void (*tune)(struct service_o
     if (tune)
         tune(&world->options);
     gordian_status status = service_new(&world->service, &world->options, &error);
-    CHECK_MSG(!status, "%s", error.message);
-    REQUIRE(!status);
+    CHECK_MSG(status == GORDIAN_OK, "%s", error.message);
+    REQUIRE(status == GORDIAN_OK);
 }
 
 static inline void world_close(struct world *world)
@@ -413,8 +413,8 @@ static inline void world_replay(const struct world *world, struct service *servi
         const struct record *record = &world->records[i];
         gordian_status status =
             service_replay(service, i + 1, record->at, record->bytes, record->length, &error);
-        CHECK_MSG(!status, "record %zu: %s", i + 1, error.message);
-        if (status)
+        CHECK_MSG(status == GORDIAN_OK, "record %zu: %s", i + 1, error.message);
+        if (status != GORDIAN_OK)
             return;
     }
 }

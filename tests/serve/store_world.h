@@ -142,10 +142,10 @@ static inline gordian_status world_open(struct world *world, struct store **stor
     world->number = world->sections = world->records = 0;
     world->wrong = false;
     gordian_status status = store_open(store, &world->options, found, error);
-    if (status)
+    if (status != GORDIAN_OK)
         return status;
     status = store_load(*store, &world_loader, world, error);
-    CHECK_MSG(!status, "%s", error->message);
+    CHECK_MSG(status == GORDIAN_OK, "%s", error->message);
     CHECK(!world->wrong);
     CHECK(world->number == store_last(*store));
     CHECK(world->state == world_state_at(world->number));

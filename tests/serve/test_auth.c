@@ -70,7 +70,7 @@ static void test_tokens(void)
     /* Reload: the old one goes, a broken file changes nothing. */
     unsigned generation = auth_generation(auth);
     put("tokens", "ci write", 0600);
-    CHECK(auth_reload(auth, &error) == GORDIAN_INPUT && ask(auth, WRITER) == AUTH_WRITE);
+    CHECK(auth_reload(auth, &error) == GORDIAN_STATUS_INPUT && ask(auth, WRITER) == AUTH_WRITE);
     CHECK(auth_generation(auth) == generation);
     put("tokens", "grafana read " READER "\n", 0600);
     CHECK(auth_reload(auth, &error) == GORDIAN_OK);
@@ -100,18 +100,18 @@ static void test_bad_files(void)
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         const char *path = put("bad", bad[i], 0600);
         error.message[0] = '\0';
-        CHECK_MSG(auth_open(&auth, path, &error) == GORDIAN_INPUT, "case %zu", i);
+        CHECK_MSG(auth_open(&auth, path, &error) == GORDIAN_STATUS_INPUT, "case %zu", i);
         CHECK(!auth && strstr(error.message, "bad"));
         CHECK(!strstr(error.message, WRITER)); /* never in a log */
     }
     static const mode_t modes[] = {0640, 0604, 0644, 0620, 0602, 0666};
     for (size_t i = 0; i < sizeof modes / sizeof *modes; i++)
         CHECK(auth_open(&auth, put("open", "ci write " WRITER "\n", modes[i]), &error) ==
-              GORDIAN_INPUT);
+              GORDIAN_STATUS_INPUT);
     CHECK(auth_open(&auth, put("good", "ci write " WRITER "\n", 0400), &error) == GORDIAN_OK);
     auth_close(auth);
-    CHECK(auth_open(&auth, "/nowhere/at/all", &error) == GORDIAN_INPUT);
-    CHECK(auth_open(&auth, folder, &error) == GORDIAN_INPUT);
+    CHECK(auth_open(&auth, "/nowhere/at/all", &error) == GORDIAN_STATUS_INPUT);
+    CHECK(auth_open(&auth, folder, &error) == GORDIAN_STATUS_INPUT);
 }
 
 static void test_cookies(void)
@@ -230,9 +230,10 @@ static void test_peers(void)
         CHECK(admits(&peers, 4711, 4715, 0) && !admits(&peers, 4711, 4711, 0));
     }
     auth_peers_close(&peers);
-    CHECK(auth_peers_open(&peers, NULL, "root,,1", NULL, &error) == GORDIAN_INPUT);
-    CHECK(auth_peers_open(&peers, NULL, "no-such-user-here", NULL, &error) == GORDIAN_INPUT);
-    CHECK(auth_peers_open(&peers, "no-such-group-here", NULL, NULL, &error) == GORDIAN_INPUT);
+    CHECK(auth_peers_open(&peers, NULL, "root,,1", NULL, &error) == GORDIAN_STATUS_INPUT);
+    CHECK(auth_peers_open(&peers, NULL, "no-such-user-here", NULL, &error) == GORDIAN_STATUS_INPUT);
+    CHECK(auth_peers_open(&peers, "no-such-group-here", NULL, NULL, &error) ==
+          GORDIAN_STATUS_INPUT);
     close(pair[0]);
     close(pair[1]);
 }
@@ -253,9 +254,9 @@ static void test_addresses(void)
     }
     for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
         CHECK_MSG(!auth_is_loopback(others[i]), "%s", others[i]);
-        CHECK(auth_check_address(none, others[i], true, true, &error) == GORDIAN_INPUT);
+        CHECK(auth_check_address(none, others[i], true, true, &error) == GORDIAN_STATUS_INPUT);
         CHECK(strstr(error.message, "--token-file"));
-        CHECK(auth_check_address(some, others[i], false, false, &error) == GORDIAN_INPUT);
+        CHECK(auth_check_address(some, others[i], false, false, &error) == GORDIAN_STATUS_INPUT);
         CHECK(strstr(error.message, "--tls-cert"));
         CHECK(auth_check_address(some, others[i], true, false, &error) == GORDIAN_OK);
         CHECK(auth_check_address(some, others[i], false, true, &error) == GORDIAN_OK);
@@ -263,7 +264,7 @@ static void test_addresses(void)
     struct sockaddr_in any = {.sin_family = AF_INET};
     int fd = socket(AF_INET, SOCK_STREAM, 0);
     REQUIRE(fd >= 0 && bind(fd, (struct sockaddr *)&any, sizeof any) == 0);
-    CHECK(auth_check_socket(none, fd, false, false, &error) == GORDIAN_INPUT);
+    CHECK(auth_check_socket(none, fd, false, false, &error) == GORDIAN_STATUS_INPUT);
     CHECK(auth_check_socket(some, fd, true, false, &error) == GORDIAN_OK);
     close(fd);
     auth_close(none);

@@ -27,23 +27,23 @@ static void test_addresses(void)
 {
     char uri[300] = "unix:/";
     memset(uri + 6, 'x', 200);
-    check_bad_uri("nowhere", GORDIAN_INPUT);
-    check_bad_uri("unix:", GORDIAN_INPUT);
-    check_bad_uri(uri, GORDIAN_INPUT);
-    check_bad_uri("tcp://", GORDIAN_INPUT);
-    check_bad_uri("tcp://localhost", GORDIAN_INPUT);
-    check_bad_uri("tcp://:1", GORDIAN_INPUT);
-    check_bad_uri("tcp://::1:80", GORDIAN_INPUT);
-    check_bad_uri("tcp://[::1]80", GORDIAN_INPUT);
-    check_bad_uri("unix:/nonexistent/gordian/socket", GORDIAN_IO);
-    check_bad_uri("tcp://127.0.0.1:1", GORDIAN_IO);
-    check_bad_uri("tls://", GORDIAN_INPUT);
-    check_bad_uri("tls://localhost", GORDIAN_INPUT);
-    check_bad_uri("tls:/localhost:1", GORDIAN_INPUT);
+    check_bad_uri("nowhere", GORDIAN_STATUS_INPUT);
+    check_bad_uri("unix:", GORDIAN_STATUS_INPUT);
+    check_bad_uri(uri, GORDIAN_STATUS_INPUT);
+    check_bad_uri("tcp://", GORDIAN_STATUS_INPUT);
+    check_bad_uri("tcp://localhost", GORDIAN_STATUS_INPUT);
+    check_bad_uri("tcp://:1", GORDIAN_STATUS_INPUT);
+    check_bad_uri("tcp://::1:80", GORDIAN_STATUS_INPUT);
+    check_bad_uri("tcp://[::1]80", GORDIAN_STATUS_INPUT);
+    check_bad_uri("unix:/nonexistent/gordian/socket", GORDIAN_STATUS_IO);
+    check_bad_uri("tcp://127.0.0.1:1", GORDIAN_STATUS_IO);
+    check_bad_uri("tls://", GORDIAN_STATUS_INPUT);
+    check_bad_uri("tls://localhost", GORDIAN_STATUS_INPUT);
+    check_bad_uri("tls:/localhost:1", GORDIAN_STATUS_INPUT);
 #ifdef WITH_TLS
-    check_bad_uri("tls://127.0.0.1:1", GORDIAN_IO);
+    check_bad_uri("tls://127.0.0.1:1", GORDIAN_STATUS_IO);
 #else
-    check_bad_uri("tls://127.0.0.1:1", GORDIAN_UNAVAILABLE); /* and nothing in the clear */
+    check_bad_uri("tls://127.0.0.1:1", GORDIAN_STATUS_UNAVAILABLE); /* and nothing in the clear */
     CHECK_MSG(strstr(error.message, "OpenSSL"), "%s", error.message);
 #endif
 }
@@ -63,18 +63,18 @@ static void test_plain_use(void)
     CHECK(gordian_client_add_process(client, "ann", &ann, &error) == GORDIAN_OK);
     CHECK(gordian_client_add_process(client, "bob", &bob, &error) == GORDIAN_OK);
     CHECK(gordian_client_add_resource(client, "fork", 1, &id, &error) == GORDIAN_OK && id == fork);
-    CHECK(gordian_client_add_resource(client, "fork", 2, &id, &error) == GORDIAN_INPUT);
-    CHECK(gordian_client_add_process(client, "", &id, &error) == GORDIAN_INPUT);
+    CHECK(gordian_client_add_resource(client, "fork", 2, &id, &error) == GORDIAN_STATUS_INPUT);
+    CHECK(gordian_client_add_process(client, "", &id, &error) == GORDIAN_STATUS_INPUT);
 
     CHECK(gordian_client_request(client, ann, fork, 1, &reply, &error) == GORDIAN_OK);
-    CHECK(reply.outcome == GORDIAN_GRANTED && reply.number == 1 && !reply.waits);
+    CHECK(reply.outcome == GORDIAN_OUTCOME_GRANTED && reply.number == 1 && !reply.waits);
     CHECK(gordian_client_request(client, bob, spoon, 1, &reply, &error) == GORDIAN_OK);
     CHECK(gordian_client_request(client, ann, spoon, 1, &reply, &error) == GORDIAN_OK);
-    CHECK(reply.outcome == GORDIAN_BLOCKED && reply.waits && reply.number == 3);
+    CHECK(reply.outcome == GORDIAN_OUTCOME_BLOCKED && reply.waits && reply.number == 3);
 
-    gordian_event ask = {.op = GORDIAN_REQUEST, .process = bob, .resource = fork, .units = 1};
+    gordian_event ask = {.op = GORDIAN_OP_REQUEST, .process = bob, .resource = fork, .units = 1};
     CHECK(gordian_client_what_if(client, &ask, &reply, &error) == GORDIAN_OK);
-    CHECK(reply.outcome == GORDIAN_DEADLOCK);
+    CHECK(reply.outcome == GORDIAN_OUTCOME_DEADLOCK);
     gordian_process_state state;
     CHECK(gordian_client_state(client, ann, &state, &error) == GORDIAN_OK);
     CHECK(state.known && state.waiting && !state.deadlocked && state.held_count == 1 &&
@@ -83,15 +83,16 @@ static void test_plain_use(void)
     CHECK(gordian_client_state(client, 999, &state, &error) == GORDIAN_OK && !state.known);
 
     CHECK(gordian_client_release(client, bob, spoon, 1, &reply, &error) == GORDIAN_OK);
-    CHECK(reply.outcome == GORDIAN_RELEASED && reply.served_count == 1 && reply.served[0] == ann);
+    CHECK(reply.outcome == GORDIAN_OUTCOME_RELEASED && reply.served_count == 1 &&
+          reply.served[0] == ann);
     CHECK(gordian_client_wait_granted(client, ann, 0, &error) == GORDIAN_OK);
     CHECK(gordian_client_cancel(client, ann, &reply, &error) == GORDIAN_OK);
-    CHECK(reply.outcome == GORDIAN_REFUSED && reply.refusal == GORDIAN_NOT_WAITING);
+    CHECK(reply.outcome == GORDIAN_OUTCOME_REFUSED && reply.refusal == GORDIAN_REFUSAL_NOT_WAITING);
     CHECK(gordian_client_exit(client, ann, &reply, &error) == GORDIAN_OK);
-    CHECK(reply.outcome == GORDIAN_EXITED);
+    CHECK(reply.outcome == GORDIAN_OUTCOME_EXITED);
     CHECK(gordian_client_ping(client, &error) == GORDIAN_OK);
     CHECK(gordian_client_subscribe(client, GORDIAN_ALL_DEADLOCKS, &error) == GORDIAN_OK);
-    CHECK(gordian_client_subscribe(client, 16, &error) == GORDIAN_INPUT);
+    CHECK(gordian_client_subscribe(client, 16, &error) == GORDIAN_STATUS_INPUT);
     CHECK(gordian_client_use(client, "other", &error) == GORDIAN_OK);
     CHECK(strcmp(gordian_client_server_version(client), "fake") == 0);
     CHECK(strcmp(gordian_client_durability(client), "batch") == 0);
@@ -147,11 +148,11 @@ static void test_acquire(void)
     REQUIRE(gordian_client_declare(client, names, 4, ids, &error) == GORDIAN_OK);
     gordian_want a = {.resource = ids[0], .units = 1}, b = {.resource = ids[1], .units = 1};
     CHECK(gordian_client_acquire(client, ids[2], &a, 1, 0, &reply, &error) == GORDIAN_OK);
-    CHECK(reply.outcome == GORDIAN_GRANTED);
+    CHECK(reply.outcome == GORDIAN_OUTCOME_GRANTED);
 
     /* not within the time: nothing waits any more */
     CHECK(gordian_client_acquire(client, ids[3], &a, 1, 20, &reply, &error) == GORDIAN_OK);
-    CHECK(reply.outcome == GORDIAN_BLOCKED && !reply.waits);
+    CHECK(reply.outcome == GORDIAN_OUTCOME_BLOCKED && !reply.waits);
     gordian_process_state state;
     CHECK(gordian_client_state(client, ids[3], &state, &error) == GORDIAN_OK && !state.waiting);
 
@@ -161,17 +162,17 @@ static void test_acquire(void)
     REQUIRE(pthread_create(&thread, NULL, release_later, &rival) == 0);
     CHECK(gordian_client_acquire(client, ids[3], &a, 1, GORDIAN_FOREVER, &reply, &error) ==
           GORDIAN_OK);
-    CHECK(reply.outcome == GORDIAN_GRANTED && grants == 1);
+    CHECK(reply.outcome == GORDIAN_OUTCOME_GRANTED && grants == 1);
     pthread_join(thread, NULL);
 
     /* a deadlock: told at once, and given up */
     CHECK(gordian_client_acquire(client, ids[2], &b, 1, 0, &reply, &error) == GORDIAN_OK);
     CHECK(gordian_client_request(client, ids[2], ids[0], 1, &reply, &error) == GORDIAN_OK);
-    CHECK(reply.outcome == GORDIAN_BLOCKED);
-    CHECK(gordian_client_wait_granted(client, ids[2], 10, &error) == GORDIAN_END);
+    CHECK(reply.outcome == GORDIAN_OUTCOME_BLOCKED);
+    CHECK(gordian_client_wait_granted(client, ids[2], 10, &error) == GORDIAN_STATUS_END);
     CHECK(gordian_client_acquire(client, ids[3], &b, 1, GORDIAN_FOREVER, &reply, &error) ==
           GORDIAN_OK);
-    CHECK(reply.outcome == GORDIAN_DEADLOCK && !reply.waits);
+    CHECK(reply.outcome == GORDIAN_OUTCOME_DEADLOCK && !reply.waits);
     CHECK(gordian_client_state(client, ids[3], &state, &error) == GORDIAN_OK && !state.waiting);
     gordian_client_close(client);
     fake_stop(&fake);
@@ -227,7 +228,8 @@ static void check_reply(void *context, const gordian_reply *reply)
     } else if (reply->outcome == GORDIAN_APPLIED) {
         load->applied++;
     } else {
-        bool waits = expected->outcome >= GORDIAN_BLOCKED && expected->outcome <= GORDIAN_DOOMED;
+        bool waits = expected->outcome >= GORDIAN_OUTCOME_BLOCKED &&
+                     expected->outcome <= GORDIAN_OUTCOME_DOOMED;
         load->wrong += reply->outcome != expected->outcome || reply->refusal != expected->refusal ||
                        reply->waits != waits || reply->served_count != expected->served_count;
     }
@@ -237,16 +239,16 @@ static void random_event(struct load *load, struct random *random, gordian_event
                          gordian_want wants[2])
 {
     *event = (gordian_event){
-        .op = random_chance(random, 55)   ? GORDIAN_REQUEST
-              : random_chance(random, 80) ? GORDIAN_RELEASE
-              : random_chance(random, 60) ? GORDIAN_CANCEL
-                                          : GORDIAN_EXIT,
+        .op = random_chance(random, 55)   ? GORDIAN_OP_REQUEST
+              : random_chance(random, 80) ? GORDIAN_OP_RELEASE
+              : random_chance(random, 60) ? GORDIAN_OP_CANCEL
+                                          : GORDIAN_OP_EXIT,
         .process = load->processes[random_below(random, PROCESSES)],
         .resource = load->resources[random_below(random, RESOURCES)],
         .units = 1 + random_below(random, 2),
         .to = GORDIAN_NONE,
     };
-    if (event->op == GORDIAN_REQUEST && random_chance(random, 30)) {
+    if (event->op == GORDIAN_OP_REQUEST && random_chance(random, 30)) {
         for (int i = 0; i < 2; i++)
             wants[i] = (gordian_want){.resource = load->resources[random_below(random, RESOURCES)],
                                       .units = 1};
@@ -372,15 +374,15 @@ static void test_sync_over_cuts(void)
     for (unsigned long i = 0; i < rounds; i++) {
         gordian_want want = {.resource = q, .units = 1};
         CHECK(gordian_client_acquire(client, p, &want, 1, 1000, &reply, &error) == GORDIAN_OK);
-        CHECK_MSG(reply.outcome == GORDIAN_GRANTED, "%u", reply.outcome);
+        CHECK_MSG(reply.outcome == GORDIAN_OUTCOME_GRANTED, "%u", reply.outcome);
         CHECK(gordian_client_request(client, other, q, 1, &reply, &error) == GORDIAN_OK);
-        CHECK_MSG(reply.outcome == GORDIAN_BLOCKED && reply.waits, "%u", reply.outcome);
+        CHECK_MSG(reply.outcome == GORDIAN_OUTCOME_BLOCKED && reply.waits, "%u", reply.outcome);
         CHECK(gordian_client_release(client, p, q, 1, &reply, &error) == GORDIAN_OK);
-        CHECK(reply.outcome == GORDIAN_RELEASED || reply.outcome == GORDIAN_APPLIED);
+        CHECK(reply.outcome == GORDIAN_OUTCOME_RELEASED || reply.outcome == GORDIAN_APPLIED);
         unknown += reply.outcome == GORDIAN_APPLIED;
         CHECK(gordian_client_wait_granted(client, other, 30000, &error) == GORDIAN_OK);
         CHECK(gordian_client_exit(client, other, &reply, &error) == GORDIAN_OK);
-        CHECK(reply.outcome == GORDIAN_EXITED);
+        CHECK(reply.outcome == GORDIAN_OUTCOME_EXITED);
     }
     CHECK(gordian_client_close_system(client, "x", &error) == GORDIAN_OK);
     gordian_client_close(client);
@@ -415,10 +417,10 @@ static void test_resume(void)
     client = fake_client(&fake, &wanted);
     CHECK(gordian_client_last_applied(client) == 1);
     CHECK(gordian_client_release(client, p, q, 1, &reply, &error) == GORDIAN_OK);
-    CHECK(reply.outcome == GORDIAN_RELEASED && reply.number == 2);
+    CHECK(reply.outcome == GORDIAN_OUTCOME_RELEASED && reply.number == 2);
     gordian_client_close(client);
     wanted.session = unknown;
-    CHECK(gordian_client_open(&client, fake.uri, &wanted, &error) == GORDIAN_UNAVAILABLE);
+    CHECK(gordian_client_open(&client, fake.uri, &wanted, &error) == GORDIAN_STATUS_UNAVAILABLE);
     CHECK(!client);
     fake_stop(&fake);
     fake_free(&fake);
@@ -440,7 +442,7 @@ static void go_on(void *context, const gordian_reply *reply)
     CHECK(reply->status == GORDIAN_OK);
     if (chain->left == 0)
         return;
-    gordian_event event = {.op = chain->left % 2 ? GORDIAN_RELEASE : GORDIAN_REQUEST,
+    gordian_event event = {.op = chain->left % 2 ? GORDIAN_OP_RELEASE : GORDIAN_OP_REQUEST,
                            .process = chain->process,
                            .resource = chain->resource,
                            .units = 1,
@@ -472,7 +474,7 @@ static void test_own_loop(void)
     CHECK(gordian_client_add_resource(chain.client, "q", 1, &chain.resource, &error) == GORDIAN_OK);
     CHECK(gordian_client_add_process(chain.client, "p", &chain.process, &error) == GORDIAN_OK);
     gordian_event first = {
-        .op = GORDIAN_REQUEST, .process = chain.process, .resource = chain.resource, .units = 1};
+        .op = GORDIAN_OP_REQUEST, .process = chain.process, .resource = chain.resource, .units = 1};
     CHECK(gordian_client_send(chain.client, &first, go_on, &chain, &error) == GORDIAN_OK);
     CHECK(gordian_client_events(chain.client) & POLLOUT); /* it is not sent yet */
     gordian_status status = GORDIAN_OK;
@@ -483,7 +485,7 @@ static void test_own_loop(void)
         status = gordian_client_work(chain.client, &error);
     }
     CHECK_MSG(status == GORDIAN_OK, "%s", error.message);
-    CHECK(chain.left == 0 && chain.waited == GORDIAN_INPUT);
+    CHECK(chain.left == 0 && chain.waited == GORDIAN_STATUS_INPUT);
     CHECK(links >= 2 && links % 2 == 0);
     gordian_client_close(chain.client);
     fake_stop(&fake);
@@ -510,7 +512,7 @@ static void test_keep_alive(void)
     CHECK(gordian_client_request(client, other, q, 1, &reply, &error) == GORDIAN_OK);
     unsigned long before = fake.frames;
     CHECK(gordian_client_timeout(client) >= 0 && gordian_client_timeout(client) <= 21);
-    CHECK(gordian_client_wait_granted(client, other, 300, &error) == GORDIAN_END);
+    CHECK(gordian_client_wait_granted(client, other, 300, &error) == GORDIAN_STATUS_END);
     CHECK_MSG(fake.frames >= before + 3, "%lu", fake.frames - before);
     gordian_client_close(client);
     fake_stop(&fake);
@@ -545,7 +547,7 @@ static gordian_status script(const struct fake *fake, struct failing *failing, u
     if (status == GORDIAN_OK)
         status = gordian_client_use(client, "another", &error);
     for (unsigned i = 0; i < 400 && status == GORDIAN_OK; i++) {
-        gordian_event event = {.op = i % 2 ? GORDIAN_RELEASE : GORDIAN_REQUEST,
+        gordian_event event = {.op = i % 2 ? GORDIAN_OP_RELEASE : GORDIAN_OP_REQUEST,
                                .process = ids[1],
                                .resource = ids[0],
                                .units = 1,
@@ -585,7 +587,8 @@ static void test_memory(void)
             CHECK(status == GORDIAN_OK && at > 5);
             break;
         }
-        CHECK_MSG(status == GORDIAN_OK || status == GORDIAN_MEMORY || status == GORDIAN_IO,
+        CHECK_MSG(status == GORDIAN_OK || status == GORDIAN_STATUS_MEMORY ||
+                      status == GORDIAN_STATUS_IO,
                   "failure %zu: %d %s", at, (int)status, error.message);
         REQUIRE(at < 10000);
     }
@@ -619,7 +622,7 @@ static void test_nonsense(void)
                                            {.name = "p"}};
             gordian_client_declare(client, names, 2, ids, &error);
             for (unsigned i = 0; i < 20; i++) {
-                gordian_event event = {.op = i % 2 ? GORDIAN_RELEASE : GORDIAN_REQUEST,
+                gordian_event event = {.op = i % 2 ? GORDIAN_OP_RELEASE : GORDIAN_OP_REQUEST,
                                        .process = ids[1] % 1000,
                                        .resource = ids[0],
                                        .units = 1,

@@ -43,7 +43,7 @@ static void test_lost_session(bool lease)
     CHECK(gordian_client_add_resource(client, "q", 1, &q, &error) == GORDIAN_OK);
     CHECK(gordian_client_add_process(client, "p", &p, &error) == GORDIAN_OK);
     for (unsigned i = 0; i < 10; i++) {
-        gordian_event event = {.op = i % 2 ? GORDIAN_RELEASE : GORDIAN_REQUEST,
+        gordian_event event = {.op = i % 2 ? GORDIAN_OP_RELEASE : GORDIAN_OP_REQUEST,
                                .process = p,
                                .resource = q,
                                .units = 1,
@@ -51,8 +51,8 @@ static void test_lost_session(bool lease)
         CHECK(gordian_client_send(client, &event, note_end, &ends, &error) == GORDIAN_OK);
     }
     gordian_status status = gordian_client_drain(client, GORDIAN_FOREVER, &error);
-    CHECK_MSG(status == (lease ? GORDIAN_UNAVAILABLE : GORDIAN_IO), "%d %s", (int)status,
-              error.message);
+    CHECK_MSG(status == (lease ? GORDIAN_STATUS_UNAVAILABLE : GORDIAN_STATUS_IO), "%d %s",
+              (int)status, error.message);
     CHECK(ends.told == 10 && ends.good < 10 && ends.status == status);
     CHECK(gordian_client_ping(client, &error) == status);
     CHECK(gordian_client_fd(client) == -1);
@@ -79,8 +79,8 @@ static void test_lost_events(void)
     for (unsigned i = 0; i < 400 && status == GORDIAN_OK; i++)
         status = i % 2 ? gordian_client_release(client, p, q, 1, &reply, &error)
                        : gordian_client_request(client, p, q, 1, &reply, &error);
-    CHECK_MSG(status == GORDIAN_IO && strstr(error.message, "lost events"), "%d %s", (int)status,
-              error.message);
+    CHECK_MSG(status == GORDIAN_STATUS_IO && strstr(error.message, "lost events"), "%d %s",
+              (int)status, error.message);
     gordian_client_close(client);
     fake_stop(&fake);
     fake_free(&fake);
@@ -99,10 +99,10 @@ static void test_lease_over(void)
     CHECK(gordian_client_ping(client, &error) == GORDIAN_OK);
     fake_stop(&fake);
     fake_free(&fake);
-    gordian_event event = {.op = GORDIAN_CANCEL, .resource = GORDIAN_NONE, .to = GORDIAN_NONE};
+    gordian_event event = {.op = GORDIAN_OP_CANCEL, .resource = GORDIAN_NONE, .to = GORDIAN_NONE};
     CHECK(gordian_client_send(client, &event, note_end, &ends, &error) == GORDIAN_OK);
-    CHECK(gordian_client_drain(client, 20000, &error) == GORDIAN_IO);
-    CHECK(ends.told == 1 && ends.status == GORDIAN_IO);
+    CHECK(gordian_client_drain(client, 20000, &error) == GORDIAN_STATUS_IO);
+    CHECK(ends.told == 1 && ends.status == GORDIAN_STATUS_IO);
     gordian_client_close(client);
 }
 
@@ -122,16 +122,16 @@ static void test_busy(void)
     CHECK(gordian_client_add_process(client, "other", &other, &error) == GORDIAN_OK);
     struct ends ends = {0};
     gordian_event event = {
-        .op = GORDIAN_REQUEST, .process = p, .resource = q, .units = 1, .to = GORDIAN_NONE};
+        .op = GORDIAN_OP_REQUEST, .process = p, .resource = q, .units = 1, .to = GORDIAN_NONE};
     CHECK(gordian_client_send(client, &event, note_end, &ends, &error) == GORDIAN_OK);
     CHECK(gordian_client_drain(client, GORDIAN_FOREVER, &error) == GORDIAN_OK);
-    CHECK(ends.told == 1 && ends.status == GORDIAN_IO);
+    CHECK(ends.told == 1 && ends.status == GORDIAN_STATUS_IO);
     fake.accepts = true;
     CHECK(gordian_client_request(client, p, q, 1, &reply, &error) == GORDIAN_OK);
-    CHECK(reply.outcome == GORDIAN_GRANTED && reply.number == 1);
+    CHECK(reply.outcome == GORDIAN_OUTCOME_GRANTED && reply.number == 1);
     /* one that has ended does not wait */
     CHECK(gordian_client_request(client, other, q, 1, &reply, &error) == GORDIAN_OK &&
-          reply.outcome == GORDIAN_BLOCKED && events_is_waiting(client, other));
+          reply.outcome == GORDIAN_OUTCOME_BLOCKED && events_is_waiting(client, other));
     CHECK(gordian_client_exit(client, other, &reply, &error) == GORDIAN_OK);
     CHECK(!events_is_waiting(client, other));
     gordian_client_close(client);
@@ -147,14 +147,14 @@ static void test_refused(void)
     gordian_client *client = fake_client(&fake, NULL);
     gordian_reply reply;
     uint32_t p = 0;
-    CHECK(gordian_client_request(client, 0, 0, 1, &reply, &error) == GORDIAN_INPUT);
+    CHECK(gordian_client_request(client, 0, 0, 1, &reply, &error) == GORDIAN_STATUS_INPUT);
     CHECK_MSG(strstr(error.message, "never"), "%s", error.message);
     gordian_client_close(client);
     fake_stop(&fake);
     fake_free(&fake);
     REQUIRE(fake_start(&fake, &(struct fake_options){.seed = 15, .extra_ids = true}));
     client = fake_client(&fake, NULL);
-    CHECK(gordian_client_add_process(client, "p", &p, &error) == GORDIAN_IO);
+    CHECK(gordian_client_add_process(client, "p", &p, &error) == GORDIAN_STATUS_IO);
     CHECK_MSG(strstr(error.message, "protocol"), "%s", error.message);
     gordian_client_close(client);
     fake_stop(&fake);
@@ -172,13 +172,13 @@ static void test_mute(void)
     wanted.timeout_ms = 100;
     gordian_client *client = fake_client(&fake, &wanted);
     CHECK(gordian_client_ping(client, &error) == GORDIAN_OK);
-    CHECK(gordian_client_ping(client, &error) == GORDIAN_IO);
+    CHECK(gordian_client_ping(client, &error) == GORDIAN_STATUS_IO);
     gordian_reply reply;
-    CHECK(gordian_client_request(client, 0, 0, 1, &reply, &error) == GORDIAN_IO);
+    CHECK(gordian_client_request(client, 0, 0, 1, &reply, &error) == GORDIAN_STATUS_IO);
     CHECK(gordian_client_unanswered(client) == 1);
     /* an answer that comes yet must not be written to where this call was */
     CHECK(((const struct sent_event *)fifo_front(&client->events))->answered == NULL);
-    CHECK(gordian_client_drain(client, 20, &error) == GORDIAN_END);
+    CHECK(gordian_client_drain(client, 20, &error) == GORDIAN_STATUS_END);
     gordian_client_close(client);
     fake_stop(&fake);
     fake_free(&fake);
@@ -199,16 +199,16 @@ static void test_limits(void)
     REQUIRE(wants);
     for (size_t i = 0; i <= UINT16_MAX; i++)
         wants[i] = (gordian_want){.resource = q, .units = 1};
-    gordian_event event = {.op = GORDIAN_REQUEST,
+    gordian_event event = {.op = GORDIAN_OP_REQUEST,
                            .process = p,
                            .to = GORDIAN_NONE,
                            .wants = wants,
                            .want_count = UINT16_MAX + 1};
-    CHECK(gordian_client_event(client, &event, &reply, &error) == GORDIAN_INPUT);
+    CHECK(gordian_client_event(client, &event, &reply, &error) == GORDIAN_STATUS_INPUT);
     CHECK_MSG(strstr(error.message, "65535"), "%s", error.message);
     event.want_count = 1;
     CHECK(gordian_client_event(client, &event, &reply, &error) == GORDIAN_OK &&
-          reply.outcome == GORDIAN_GRANTED);
+          reply.outcome == GORDIAN_OUTCOME_GRANTED);
     free(wants);
     for (uint32_t i = 0; i < 64; i++) { /* a sanitizer sees it if they do */
         uint32_t unknown = (uint32_t)client->waiting_room * 64 + i;

@@ -110,9 +110,9 @@ static void start(pthread_t *thread)
     options.limits.answer_ms = 800;
     options.limits.idle_ms = 1000;
     REQUIRE(httpd_open(&httpd, &options, &error) == GORDIAN_OK);
-    CHECK(httpd_listen(httpd, "nonsense", NULL, &error) == GORDIAN_INPUT);
-    CHECK(httpd_listen(httpd, "127.0.0.1:99999", NULL, &error) == GORDIAN_INPUT);
-    CHECK(httpd_listen(httpd, "192.0.2.1:0", NULL, &error) == GORDIAN_IO);
+    CHECK(httpd_listen(httpd, "nonsense", NULL, &error) == GORDIAN_STATUS_INPUT);
+    CHECK(httpd_listen(httpd, "127.0.0.1:99999", NULL, &error) == GORDIAN_STATUS_INPUT);
+    CHECK(httpd_listen(httpd, "192.0.2.1:0", NULL, &error) == GORDIAN_STATUS_IO);
     REQUIRE(httpd_listen(httpd, "127.0.0.1:0", &port, &error) == GORDIAN_OK && port != 0);
     REQUIRE(pthread_create(thread, NULL, serve, NULL) == 0);
 }

@@ -95,17 +95,17 @@ static void churn(struct pair *pair, const struct shape *shape, struct random *r
 static gordian_event random_event(const gordian_system *system, const struct shape *shape,
                                   struct random *random, gordian_want *wants)
 {
-    static const gordian_op ops[] = {GORDIAN_REQUEST, GORDIAN_REQUEST, GORDIAN_REQUEST,
-                                     GORDIAN_REQUEST, GORDIAN_RELEASE, GORDIAN_RELEASE,
-                                     GORDIAN_RELEASE, GORDIAN_CANCEL,  GORDIAN_EXIT,
-                                     GORDIAN_HOLD,    GORDIAN_WAIT};
+    static const gordian_op ops[] = {GORDIAN_OP_REQUEST, GORDIAN_OP_REQUEST, GORDIAN_OP_REQUEST,
+                                     GORDIAN_OP_REQUEST, GORDIAN_OP_RELEASE, GORDIAN_OP_RELEASE,
+                                     GORDIAN_OP_RELEASE, GORDIAN_OP_CANCEL,  GORDIAN_OP_EXIT,
+                                     GORDIAN_OP_HOLD,    GORDIAN_OP_WAIT};
     gordian_event event = {.op = ops[random_below(random, sizeof ops / sizeof *ops)],
                            .process = any_id(random, gordian_process_limit(system)),
                            .resource = any_id(random, gordian_resource_limit(system)),
                            .to = GORDIAN_NONE,
                            .units = random_below(random, shape->units + 1)};
     gordian_edge edges[8];
-    if (event.op == GORDIAN_RELEASE && random_chance(random, 80)) { /* of something it holds */
+    if (event.op == GORDIAN_OP_RELEASE && random_chance(random, 80)) { /* of something it holds */
         size_t held = gordian_holdings(system, event.process, edges, 8);
         if (held > 0) {
             size_t which = (size_t)random_below(random, held < 8 ? held : 8);
@@ -113,10 +113,10 @@ static gordian_event random_event(const gordian_system *system, const struct sha
             event.units = 1 + random_below(random, edges[which].units);
         }
     }
-    if (event.op == GORDIAN_RELEASE && random_chance(random, 30) &&
+    if (event.op == GORDIAN_OP_RELEASE && random_chance(random, 30) &&
         gordian_waiters(system, event.resource, edges, 1) > 0)
         event.to = edges[0].process;
-    if ((event.op == GORDIAN_REQUEST || event.op == GORDIAN_WAIT) && shape->wants > 1 &&
+    if ((event.op == GORDIAN_OP_REQUEST || event.op == GORDIAN_OP_WAIT) && shape->wants > 1 &&
         random_chance(random, 40)) {
         event.want_count = (size_t)random_below(random, shape->wants) + 1;
         event.wants = wants;
@@ -163,7 +163,7 @@ static void step(struct pair *pair, const struct shape *shape, struct random *ra
     }
     gordian_event event = random_event(pair->systems[0], shape, random, wants);
     BOTH(pair, status, gordian_feed(system, &event, &results[system == pair->systems[1]], error));
-    if (!status[0])
+    if (status[0] == GORDIAN_OK)
         seen[results[0].outcome]++;
     if (!pair->systems[1])
         return;
@@ -236,8 +236,8 @@ static gordian_system *copy_system(const gordian_system *system, const char *eng
     REQUIRE(!gordian_open(&copy, &options, &error));
     struct bytes_in in = {.at = bytes->data, .end = bytes->data + bytes->used};
     gordian_status status = system_image_load(copy, &in, &error);
-    CHECK_MSG(!status, "%s", error.message);
-    REQUIRE(!status);
+    CHECK_MSG(status == GORDIAN_OK, "%s", error.message);
+    REQUIRE(status == GORDIAN_OK);
     CHECK(bytes_left(&in) == 0);
     return copy;
 }
@@ -363,7 +363,7 @@ static void same_answers(const struct banks *pair)
             gordian_bank *bank = (pair)->banks[at];                                                \
             gordian_answer *answer = &(pair)->answers[at];                                         \
             answer->verdict = 0; /* not every call gives one */                                    \
-            answer->reason = GORDIAN_NO_REASON;                                                    \
+            answer->reason = GORDIAN_REASON_NONE;                                                  \
             answer->waits = false;                                                                 \
             answer->at = 0;                                                                        \
             answer->served_count = 0;                                                              \
@@ -505,8 +505,8 @@ static gordian_bank *copy_bank(gordian_bank *bank, const char *engine, bool queu
     bank_image_save(bank, bytes);
     struct bytes_in in = {.at = bytes->data, .end = bytes->data + bytes->used};
     gordian_status status = bank_image_load(copy, &in, &error);
-    CHECK_MSG(!status, "%s", error.message);
-    REQUIRE(!status);
+    CHECK_MSG(status == GORDIAN_OK, "%s", error.message);
+    REQUIRE(status == GORDIAN_OK);
     CHECK(bytes_left(&in) == 0);
     return copy;
 }
@@ -519,8 +519,8 @@ static void test_bank(const char *engine, bool queue, uint64_t seed, unsigned ev
     struct banks pair = {.queue = queue};
     bytes_init(&bytes, &memory);
     random_seed(&random, seed);
-    gordian_answer_init(&pair.answers[0], GORDIAN_VERDICT_ONLY);
-    gordian_answer_init(&pair.answers[1], GORDIAN_VERDICT_ONLY);
+    gordian_answer_init(&pair.answers[0], GORDIAN_DETAIL_VERDICT);
+    gordian_answer_init(&pair.answers[1], GORDIAN_DETAIL_VERDICT);
     pair.banks[0] = open_bank(engine, queue);
     for (unsigned i = 0; i < 8; i++)
         REQUIRE(!gordian_bank_add_resource(pair.banks[0], NULL, 3 + i, NULL, NULL));
@@ -556,7 +556,7 @@ static void some_image(bool bank, struct bytes *bytes)
     random_seed(&random, 17);
     if (bank) {
         struct banks pair = {.queue = true};
-        gordian_answer_init(&pair.answers[0], GORDIAN_VERDICT_ONLY);
+        gordian_answer_init(&pair.answers[0], GORDIAN_DETAIL_VERDICT);
         pair.banks[0] = open_bank("holt", true);
         for (unsigned i = 0; i < 4; i++)
             REQUIRE(!gordian_bank_add_resource(pair.banks[0], NULL, 3, NULL, NULL));
@@ -592,11 +592,11 @@ static gordian_status try_image(bool bank, const uint8_t *data, size_t length,
         options.patience = 3;
         options.allocator = allocator;
         status = gordian_bank_open(&pair.banks[0], &options, &error);
-        if (status)
+        if (status != GORDIAN_OK)
             return status;
-        gordian_answer_init(&pair.answers[0], GORDIAN_VERDICT_ONLY);
+        gordian_answer_init(&pair.answers[0], GORDIAN_DETAIL_VERDICT);
         status = bank_image_load(pair.banks[0], &in, &error);
-        for (unsigned i = 0; i < 50 && !status && !allocator; i++)
+        for (unsigned i = 0; i < 50 && status == GORDIAN_OK && !allocator; i++)
             bank_step(&pair, &random);
         gordian_answer_free(&pair.answers[0]);
         gordian_bank_close(pair.banks[0]);
@@ -606,10 +606,10 @@ static gordian_status try_image(bool bank, const uint8_t *data, size_t length,
     struct pair pair = {{NULL, NULL}};
     gordian_options options = {.engine = "sparse", .allocator = allocator};
     status = gordian_open(&pair.systems[0], &options, &error);
-    if (status)
+    if (status != GORDIAN_OK)
         return status;
     status = system_image_load(pair.systems[0], &in, &error);
-    for (unsigned i = 0; i < 50 && !status && !allocator; i++)
+    for (unsigned i = 0; i < 50 && status == GORDIAN_OK && !allocator; i++)
         step(&pair, &shape, &random);
     gordian_close(pair.systems[0]);
     return status;
@@ -625,7 +625,7 @@ static void test_nonsense(bool bank)
     random_seed(&random, 23);
     some_image(bank, &bytes);
     for (size_t cut = 0; cut < bytes.used; cut++)
-        CHECK(try_image(bank, bytes.data, cut, NULL) == GORDIAN_INPUT);
+        CHECK(try_image(bank, bytes.data, cut, NULL) == GORDIAN_STATUS_INPUT);
     uint8_t *copy = malloc(bytes.used);
     REQUIRE(copy != NULL);
     for (unsigned i = 0; i < rounds; i++) {
@@ -634,8 +634,9 @@ static void test_nonsense(bool bank)
             copy[random_below(&random, bytes.used)] =
                 (uint8_t)random_below(&random, random_chance(&random, 50) ? 8 : 256);
         gordian_status status = try_image(bank, copy, bytes.used, NULL);
-        CHECK_MSG(status == GORDIAN_OK || status == GORDIAN_INPUT || status == GORDIAN_MEMORY, "%d",
-                  (int)status);
+        CHECK_MSG(status == GORDIAN_OK || status == GORDIAN_STATUS_INPUT ||
+                      status == GORDIAN_STATUS_MEMORY,
+                  "%d", (int)status);
         refused += status != GORDIAN_OK;
     }
     CHECK(refused > rounds / 3);
@@ -649,12 +650,12 @@ static void test_no_memory(bool bank)
     gordian_allocator memory = memory_allocator(NULL);
     bytes_init(&bytes, &memory);
     some_image(bank, &bytes);
-    gordian_status status = GORDIAN_MEMORY;
+    gordian_status status = GORDIAN_STATUS_MEMORY;
     for (size_t fail_at = 1; status && fail_at < 5000; fail_at++) {
         struct failing failing = {.fail_at = fail_at};
         gordian_allocator allocator = {failing_resize, &failing};
         status = try_image(bank, bytes.data, bytes.used, &allocator);
-        CHECK(status == (failing.failures ? GORDIAN_MEMORY : GORDIAN_OK));
+        CHECK(status == (failing.failures ? GORDIAN_STATUS_MEMORY : GORDIAN_OK));
         CHECK(failing.live_blocks == 0);
         /* Saving without memory says so, and no more. */
         struct failing no_room = {.fail_at = 1 + fail_at % 4, .for_good = true};
@@ -761,9 +762,9 @@ int main(void)
         test_bank("holt", false, seed, scaled(100000));
         test_bank("dense", true, seed, scaled(100000));
     }
-    for (unsigned i = GORDIAN_GRANTED; i <= GORDIAN_REFUSED; i++)
+    for (unsigned i = GORDIAN_OUTCOME_GRANTED; i <= GORDIAN_OUTCOME_REFUSED; i++)
         CHECK_MSG(seen[i] > scaled(300), "outcome %u: %lu", i, seen[i]);
-    for (unsigned i = GORDIAN_LENT; i <= GORDIAN_DECLINED; i++)
+    for (unsigned i = GORDIAN_VERDICT_GRANTED; i <= GORDIAN_VERDICT_REFUSED; i++)
         CHECK_MSG(seen_by_bank[i] > scaled(300), "verdict %u: %lu", i, seen_by_bank[i]);
     for (unsigned bank = 0; bank < 2; bank++) {
         test_nonsense(bank);

@@ -66,7 +66,7 @@ static void test_ends(void)
         CHECK(gordian_client_add_process(holder, "holder", &process, &error) == GORDIAN_OK);
         CHECK(gordian_client_add_resource(holder, "lock", 1, &resource, &error) == GORDIAN_OK);
         CHECK(gordian_client_request(holder, process, resource, 1, &reply, &error) == GORDIAN_OK);
-        CHECK_MSG(reply.outcome == GORDIAN_GRANTED, "way %d: %u", how, reply.outcome);
+        CHECK_MSG(reply.outcome == GORDIAN_OUTCOME_GRANTED, "way %d: %u", how, reply.outcome);
         struct waiter waiter = {.uri = service.uri};
         pthread_t thread;
         REQUIRE(pthread_create(&thread, NULL, acquire, &waiter) == 0);
@@ -78,7 +78,7 @@ static void test_ends(void)
         else if (how == 1)
             gordian_client_leave(holder);
         pthread_join(thread, NULL);
-        CHECK(waiter.status == GORDIAN_OK && waiter.reply.outcome == GORDIAN_GRANTED);
+        CHECK(waiter.status == GORDIAN_OK && waiter.reply.outcome == GORDIAN_OUTCOME_GRANTED);
         if (how == 2) { /* it was only silent, and hears of it now */
             gordian_status status = gordian_client_ping(holder, &error);
             CHECK_MSG(status != GORDIAN_OK, "a session that has ended goes on");
@@ -112,9 +112,9 @@ static void test_recovery(void)
     options.notice = note;
     options.context = &notices;
     gordian_client *client = open_client(service.uri, &options);
-    CHECK(gordian_client_use(client, "locks", &error) == GORDIAN_INPUT);
-    CHECK(gordian_client_open_system(client, "locks", GORDIAN_DETECTS, "recover=youngest",
-                                     &error) == GORDIAN_OK);
+    CHECK(gordian_client_use(client, "locks", &error) == GORDIAN_STATUS_INPUT);
+    CHECK(gordian_client_open_system(client, "locks", GORDIAN_SERVICE_KIND_DETECTS,
+                                     "recover=youngest", &error) == GORDIAN_OK);
     CHECK(gordian_client_subscribe(client, GORDIAN_MY_GRANTS | GORDIAN_ALL_DEADLOCKS, &error) ==
           GORDIAN_OK);
     uint32_t a, b, old, young;
@@ -126,10 +126,10 @@ static void test_recovery(void)
     CHECK(gordian_client_request(client, old, a, 1, &reply, &error) == GORDIAN_OK);
     CHECK(gordian_client_request(client, young, b, 1, &reply, &error) == GORDIAN_OK);
     CHECK(gordian_client_request(client, young, a, 1, &reply, &error) == GORDIAN_OK);
-    CHECK(reply.outcome == GORDIAN_BLOCKED);
+    CHECK(reply.outcome == GORDIAN_OUTCOME_BLOCKED);
     gordian_want want = {.resource = b, .units = 1};
     CHECK(gordian_client_acquire(client, old, &want, 1, 30000, &reply, &error) == GORDIAN_OK);
-    CHECK_MSG(reply.outcome == GORDIAN_GRANTED, "%u", reply.outcome);
+    CHECK_MSG(reply.outcome == GORDIAN_OUTCOME_GRANTED, "%u", reply.outcome);
     CHECK(gordian_client_ping(client, &error) == GORDIAN_OK);
     CHECK_MSG(notices.deadlocks >= 1 && notices.victim, "%u deadlocks", notices.deadlocks);
     CHECK(gordian_client_weigh(client, old, 3, 4, &error) == GORDIAN_OK);
@@ -146,8 +146,8 @@ static void test_avoidance(void)
     gordian_client *client = open_client(service.uri, NULL);
     uint32_t gpu, one, two;
     gordian_reply reply;
-    CHECK(gordian_client_open_system(client, "bank", GORDIAN_AVOIDS, "queue=yes", &error) ==
-          GORDIAN_OK);
+    CHECK(gordian_client_open_system(client, "bank", GORDIAN_SERVICE_KIND_AVOIDS, "queue=yes",
+                                     &error) == GORDIAN_OK);
     CHECK(gordian_client_add_resource(client, "gpu", 2, &gpu, &error) == GORDIAN_OK);
     gordian_want claim = {.resource = gpu, .units = 2}, unit = {.resource = gpu, .units = 1};
     gordian_declaration jobs[] = {{.name = "one", .claims = &claim, .claim_count = 1},
@@ -157,15 +157,16 @@ static void test_avoidance(void)
     one = ids[0];
     two = ids[1];
     CHECK(gordian_client_acquire(client, one, &unit, 1, 0, &reply, &error) == GORDIAN_OK);
-    CHECK(reply.outcome == GORDIAN_LENT);
+    CHECK(reply.outcome == GORDIAN_VERDICT_GRANTED);
     CHECK(gordian_client_request(client, two, gpu, 1, &reply, &error) == GORDIAN_OK);
-    CHECK_MSG(reply.outcome == GORDIAN_UNSAFE && reply.waits, "%u", reply.outcome);
-    CHECK(gordian_client_wait_granted(client, two, 10, &error) == GORDIAN_END);
+    CHECK_MSG(reply.outcome == GORDIAN_VERDICT_UNSAFE && reply.waits, "%u", reply.outcome);
+    CHECK(gordian_client_wait_granted(client, two, 10, &error) == GORDIAN_STATUS_END);
     CHECK(gordian_client_release(client, one, gpu, 1, &reply, &error) == GORDIAN_OK);
-    CHECK(reply.outcome == GORDIAN_RETURNED && reply.served_count == 1 && reply.served[0] == two);
+    CHECK(reply.outcome == GORDIAN_VERDICT_RELEASED && reply.served_count == 1 &&
+          reply.served[0] == two);
     CHECK(gordian_client_wait_granted(client, two, 0, &error) == GORDIAN_OK);
     CHECK(gordian_client_acquire(client, one, &unit, 1, 20, &reply, &error) == GORDIAN_OK);
-    CHECK_MSG(reply.outcome == GORDIAN_UNSAFE && !reply.waits, "%u", reply.outcome);
+    CHECK_MSG(reply.outcome == GORDIAN_VERDICT_UNSAFE && !reply.waits, "%u", reply.outcome);
     gordian_client_close(client);
     CHECK(running_stop(&service) == 0);
 }
@@ -198,13 +199,13 @@ static void test_tcp(void)
     REQUIRE(running_start(&service, program, more));
     gordian_client_options options;
     gordian_client_options_init(&options);
-    CHECK(gordian_client_open(&client, uri, &options, &error) == GORDIAN_INPUT);
+    CHECK(gordian_client_open(&client, uri, &options, &error) == GORDIAN_STATUS_INPUT);
     options.token = "0123456789abcdef0124";
-    CHECK(gordian_client_open(&client, uri, &options, &error) == GORDIAN_INPUT);
+    CHECK(gordian_client_open(&client, uri, &options, &error) == GORDIAN_STATUS_INPUT);
     options.token = "fedcba98765432100000";
     client = open_client(uri, &options);
     CHECK(gordian_client_ping(client, &error) == GORDIAN_OK);
-    CHECK(gordian_client_add_resource(client, "q", 1, &id, &error) == GORDIAN_INPUT);
+    CHECK(gordian_client_add_resource(client, "q", 1, &id, &error) == GORDIAN_STATUS_INPUT);
     gordian_client_close(client);
     options.token = "0123456789abcdef0123";
     client = open_client(uri, &options);
@@ -212,7 +213,7 @@ static void test_tcp(void)
     uint32_t process;
     CHECK(gordian_client_add_process(client, "p", &process, &error) == GORDIAN_OK);
     CHECK(gordian_client_request(client, process, id, 1, &reply, &error) == GORDIAN_OK &&
-          reply.outcome == GORDIAN_GRANTED);
+          reply.outcome == GORDIAN_OUTCOME_GRANTED);
     gordian_client_close(client);
     CHECK(running_stop(&service) == 0);
     unlink(path);

@@ -32,11 +32,11 @@ static void check_service(const char *after)
     CHECK_MSG(running_alive(&service), "the service died of: %s", after);
     gordian_status status =
         gordian_client_request(witness, witness_process, witness_resource, 1, &reply, &error);
-    CHECK_MSG(status == GORDIAN_OK && reply.outcome == GORDIAN_GRANTED, "after %s: %s", after,
-              error.message);
+    CHECK_MSG(status == GORDIAN_OK && reply.outcome == GORDIAN_OUTCOME_GRANTED, "after %s: %s",
+              after, error.message);
     status = gordian_client_release(witness, witness_process, witness_resource, 1, &reply, &error);
-    CHECK_MSG(status == GORDIAN_OK && reply.outcome == GORDIAN_RELEASED, "after %s: %s", after,
-              error.message);
+    CHECK_MSG(status == GORDIAN_OK && reply.outcome == GORDIAN_OUTCOME_RELEASED, "after %s: %s",
+              after, error.message);
 }
 
 /* ------------------------------------------------------------------ raw conversations */
@@ -110,8 +110,8 @@ static struct bytes conversation(void)
     used += wire_put_declare(at + used, room - used, names, 2);
     used += wire_put_u8(at + used, room - used, WIRE_SUBSCRIBE, WIRE_MY_GRANTS);
     gordian_event events[2] = {
-        {.op = GORDIAN_REQUEST, .process = 1, .resource = 1, .units = 1, .to = GORDIAN_NONE},
-        {.op = GORDIAN_RELEASE, .process = 1, .resource = 1, .units = 1, .to = GORDIAN_NONE},
+        {.op = GORDIAN_OP_REQUEST, .process = 1, .resource = 1, .units = 1, .to = GORDIAN_NONE},
+        {.op = GORDIAN_OP_RELEASE, .process = 1, .resource = 1, .units = 1, .to = GORDIAN_NONE},
     };
     used += wire_put_events(at + used, room - used, 1, events, 2);
     used += wire_put_ask(at + used, room - used, &events[0]);
@@ -429,7 +429,7 @@ static void *pour(void *context)
         text[i] = '\n';
     gordian_event *events = calloc(20000, sizeof *events);
     for (size_t i = 0; i < 20000; i++)
-        events[i] = (gordian_event){.op = GORDIAN_EXIT, .process = 999999, .to = GORDIAN_NONE};
+        events[i] = (gordian_event){.op = GORDIAN_OP_EXIT, .process = 999999, .to = GORDIAN_NONE};
     uint64_t number = 1;
     while (!atomic_load(&flood->stop)) {
         size_t size = flood->lines ? sizeof text
@@ -513,7 +513,7 @@ static void test_crowd(void)
         snprintf(name, sizeof name, "crowd-%zu", i);
         CHECK(gordian_client_add_process(clients[i], name, &process, &error) == GORDIAN_OK);
         CHECK(gordian_client_request(clients[i], process, shared, 1, &reply, &error) == GORDIAN_OK);
-        CHECK(reply.outcome == (i == 0 ? GORDIAN_GRANTED : GORDIAN_BLOCKED));
+        CHECK(reply.outcome == (i == 0 ? GORDIAN_OUTCOME_GRANTED : GORDIAN_OUTCOME_BLOCKED));
     }
     for (size_t i = 0; i < count; i++) {
         uint32_t process;

@@ -72,20 +72,20 @@ static bool step_holds(struct talker *talker, uint32_t number)
 {
     char name[64];
     snprintf(name, sizeof name, "h%u", number);
-    return ask_for_all(talker, name, GORDIAN_GRANTED);
+    return ask_for_all(talker, name, GORDIAN_OUTCOME_GRANTED);
 }
 
 static void begin_waits(struct talker *talker)
 {
     add_list(talker, 1);
-    CHECK(ask_for_all(talker, "first", GORDIAN_GRANTED));
+    CHECK(ask_for_all(talker, "first", GORDIAN_OUTCOME_GRANTED));
 }
 
 static bool step_waits(struct talker *talker, uint32_t number)
 {
     char name[64];
     snprintf(name, sizeof name, "w%u", number);
-    return ask_for_all(talker, name, GORDIAN_BLOCKED);
+    return ask_for_all(talker, name, GORDIAN_OUTCOME_BLOCKED);
 }
 
 static void begin_bank(struct talker *talker)
@@ -120,7 +120,7 @@ static bool step_system(struct talker *talker, uint32_t number)
         return false;
     gordian_event event = {.process = p, .resource = q, .units = 1, .to = GORDIAN_NONE};
     for (int i = 0; i < 40000; i++) {
-        event.op = i % 2 ? GORDIAN_RELEASE : GORDIAN_REQUEST;
+        event.op = i % 2 ? GORDIAN_OP_RELEASE : GORDIAN_OP_REQUEST;
         CHECK(feed_one(talker, &event, &outcome));
     }
     return true;
@@ -219,8 +219,8 @@ static void check_stopped(const struct way *way)
         uint32_t process = add(bob, WIRE_PROCESS, "bob", 0, NULL, 0);
         uint8_t outcome;
         gordian_want want = {1, served_find_resource(system_of(bob), "bobs", 4)};
-        CHECK(ask_for(bob, process, &want, 1, &outcome) && outcome == GORDIAN_GRANTED);
-        CHECK(leave(bob, process) == GORDIAN_EXITED);
+        CHECK(ask_for(bob, process, &want, 1, &outcome) && outcome == GORDIAN_OUTCOME_GRANTED);
+        CHECK(leave(bob, process) == GORDIAN_OUTCOME_EXITED);
     }
     /* all of it comes back by the journal, also what was refused */
     world_open(&again, small_limits);
@@ -255,14 +255,14 @@ static void test_giving_up(void)
         char name[32];
         int length = snprintf(name, sizeof name, "h%u", i);
         uint32_t process = served_find_process(served, name, (size_t)length);
-        CHECK(leave(ann, process) == GORDIAN_EXITED);
+        CHECK(leave(ann, process) == GORDIAN_OUTCOME_EXITED);
     }
     CHECK(step_holds(ann, steps + 1));
     char name[32];
     for (uint32_t p = 0; p < served_process_limit(served); p++) {
         if (!gordian_process_name(served->system, p))
             continue;
-        CHECK(leave(ann, p) == GORDIAN_EXITED);
+        CHECK(leave(ann, p) == GORDIAN_OUTCOME_EXITED);
         unsigned char bytes[32];
         give(ann, bytes, wire_put_remove(bytes, sizeof bytes, WIRE_PROCESS, &p, 1));
     }
@@ -295,10 +295,10 @@ static void test_frames(void)
     one_of_each(wants, LIST);
     uint32_t last = served_find_process(served, "h1", 2);
     gordian_event events[4] = {
-        {.op = GORDIAN_EXIT, .process = last},
-        {.op = GORDIAN_REQUEST, .process = last, .wants = wants, .want_count = LIST},
-        {.op = GORDIAN_REQUEST, .process = last, .wants = wants, .want_count = LIST},
-        {.op = GORDIAN_RELEASE, .process = last, .resource = 0, .units = 1},
+        {.op = GORDIAN_OP_EXIT, .process = last},
+        {.op = GORDIAN_OP_REQUEST, .process = last, .wants = wants, .want_count = LIST},
+        {.op = GORDIAN_OP_REQUEST, .process = last, .wants = wants, .want_count = LIST},
+        {.op = GORDIAN_OP_RELEASE, .process = last, .resource = 0, .units = 1},
     };
     for (int i = 0; i < 4; i++)
         events[i].to = GORDIAN_NONE;
@@ -312,10 +312,10 @@ static void test_frames(void)
     CHECK(frame.kind == WIRE_RESULTS && wire_get_results(&frame, &results));
     for (int i = 0; i < 4; i++)
         CHECK(wire_next_result(&results, &got[i]));
-    CHECK(got[0].outcome == GORDIAN_EXITED);
-    CHECK(got[2].outcome == GORDIAN_REFUSED && got[2].reason == WIRE_OVER_MEMORY);
-    CHECK(got[3].outcome ==
-          (got[1].outcome == GORDIAN_GRANTED ? GORDIAN_RELEASED : GORDIAN_REFUSED));
+    CHECK(got[0].outcome == GORDIAN_OUTCOME_EXITED);
+    CHECK(got[2].outcome == GORDIAN_OUTCOME_REFUSED && got[2].reason == WIRE_OVER_MEMORY);
+    CHECK(got[3].outcome == (got[1].outcome == GORDIAN_OUTCOME_GRANTED ? GORDIAN_OUTCOME_RELEASED
+                                                                       : GORDIAN_OUTCOME_REFUSED));
     CHECK(world.service->sessions[ann->client.session].last == 4);
     world_close(&world);
 }
@@ -468,14 +468,15 @@ static void random_event(struct random *random, struct talker *talker)
                            .resource = GORDIAN_NONE,
                            .to = GORDIAN_NONE};
     if (random_below(random, 8) == 0)
-        event.op = GORDIAN_HOLD;
+        event.op = GORDIAN_OP_HOLD;
     size_t count = 1 + random_below(random, random_below(random, 6) ? 3 : 24);
     for (size_t i = 0; i < count; i++)
         wants[i] = (gordian_want){1 + random_below(random, 2), (uint32_t)random_below(random, 10)};
-    if (event.op == GORDIAN_REQUEST || (served && served->bank && event.op == GORDIAN_RELEASE)) {
+    if (event.op == GORDIAN_OP_REQUEST ||
+        (served && served->bank && event.op == GORDIAN_OP_RELEASE)) {
         event.wants = wants;
         event.want_count = count;
-    } else if (event.op == GORDIAN_RELEASE || event.op == GORDIAN_HOLD) {
+    } else if (event.op == GORDIAN_OP_RELEASE || event.op == GORDIAN_OP_HOLD) {
         event.resource = wants[0].resource;
         event.units = wants[0].units;
     }

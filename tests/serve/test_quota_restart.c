@@ -27,7 +27,7 @@ static void save_to(struct service *from, struct service *to)
 {
     gordian_error error = {0};
     gordian_status status = service_save(from, load, to, &error);
-    CHECK_MSG(!status, "%s", error.message);
+    CHECK_MSG(status == GORDIAN_OK, "%s", error.message);
 }
 
 static void by_journal(struct world *before, struct world *after)
@@ -270,7 +270,7 @@ static void test_older_snapshot(void)
         check_left(ann, PROCESSES, RESOURCES, SYSTEMS);
         struct rewriting rewriting = {before.service, after.service, cut == 2 ? SIZE_MAX : cut};
         gordian_status status = service_save(before.service, rewrite, &rewriting, &error);
-        CHECK_MSG(status == (cut == 1 ? GORDIAN_INPUT : GORDIAN_OK), "%s", error.message);
+        CHECK_MSG(status == (cut == 1 ? GORDIAN_STATUS_INPUT : GORDIAN_OK), "%s", error.message);
         if (cut != 1) {
             service_resume(after.service);
             ann = come_back(&after, &anns);
@@ -288,7 +288,7 @@ static void test_newer_snapshot(void)
     gordian_error error = {0};
     world_open(&world, NULL);
     CHECK(service_load_section(world.service, "service", "\x03\x01\x00\x00\x00", 5, &error) ==
-          GORDIAN_INPUT);
+          GORDIAN_STATUS_INPUT);
     CHECK_MSG(strstr(error.message, "version"), "%s", error.message);
     world_close(&world);
 }

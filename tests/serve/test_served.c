@@ -83,15 +83,15 @@ static gordian_event any_event(bool bank, gordian_want *wants)
                            .process = (uint32_t)below(PROCESSES + 1),
                            .resource = GORDIAN_NONE,
                            .to = GORDIAN_NONE};
-    if (event.op == GORDIAN_EXIT && (bank || below(3)))
-        event.op = GORDIAN_REQUEST;
-    if (event.op == GORDIAN_CANCEL || event.op == GORDIAN_EXIT)
+    if (event.op == GORDIAN_OP_EXIT && (bank || below(3)))
+        event.op = GORDIAN_OP_REQUEST;
+    if (event.op == GORDIAN_OP_CANCEL || event.op == GORDIAN_OP_EXIT)
         return event;
     event.resource = (uint32_t)below(RESOURCES);
     event.units = 1 + below(2);
-    if (event.op == GORDIAN_RELEASE && !bank && below(4) == 0)
+    if (event.op == GORDIAN_OP_RELEASE && !bank && below(4) == 0)
         event.to = (uint32_t)below(PROCESSES);
-    if (event.op != GORDIAN_HOLD && (bank || event.op != GORDIAN_RELEASE) && below(3) == 0) {
+    if (event.op != GORDIAN_OP_HOLD && (bank || event.op != GORDIAN_OP_RELEASE) && below(3) == 0) {
         event.want_count = 2 + below(2); /* the same one twice, too */
         for (size_t i = 0; i < event.want_count; i++)
             wants[i] = (gordian_want){1, (uint32_t)below(RESOURCES)};
@@ -221,7 +221,7 @@ static void configurations(void)
         gordian_status status =
             served_config_parse(&config, cases[i].text, strlen(cases[i].text), &error);
         CHECK_MSG((status == GORDIAN_OK) == (cases[i].whole != NULL), "'%s'", cases[i].text);
-        if (status) {
+        if (status != GORDIAN_OK) {
             CHECK(error.column > 0 && served_config_equal(&config, &again));
             continue;
         }

@@ -131,12 +131,12 @@ static void numbers_count(void)
     CHECK(welcome.version == 1 && welcome.last == 0 && welcome.durability == WIRE_BATCH);
     uint32_t q = declare(ann, WIRE_RESOURCE, "q", 1), p = declare(ann, WIRE_PROCESS, "p", 0);
     CHECK(declare(ann, WIRE_PROCESS, "p", 0) == p);
-    CHECK(send_event(ann, 1, GORDIAN_REQUEST, p, q) == GORDIAN_GRANTED);
-    CHECK(send_event(ann, 1, GORDIAN_REQUEST, p, q) == WIRE_DUPLICATE);
-    CHECK(send_event(ann, 2, GORDIAN_RELEASE, p, q) == GORDIAN_RELEASED);
+    CHECK(send_event(ann, 1, GORDIAN_OP_REQUEST, p, q) == GORDIAN_OUTCOME_GRANTED);
+    CHECK(send_event(ann, 1, GORDIAN_OP_REQUEST, p, q) == WIRE_DUPLICATE);
+    CHECK(send_event(ann, 2, GORDIAN_OP_RELEASE, p, q) == GORDIAN_OUTCOME_RELEASED);
     gordian_event four[4];
     for (int i = 0; i < 4; i++)
-        four[i] = (gordian_event){.op = i % 2 ? GORDIAN_REQUEST : GORDIAN_RELEASE,
+        four[i] = (gordian_event){.op = i % 2 ? GORDIAN_OP_REQUEST : GORDIAN_OP_RELEASE,
                                   .process = p,
                                   .resource = q,
                                   .units = 1,
@@ -144,7 +144,8 @@ static void numbers_count(void)
     struct wire_frame frame = send_events(ann, 2, four, 4); /* 2 is known, 3 to 5 are not */
     struct wire_results results;
     struct wire_result result;
-    unsigned expected[] = {WIRE_DUPLICATE, GORDIAN_GRANTED, GORDIAN_RELEASED, GORDIAN_GRANTED};
+    unsigned expected[] = {WIRE_DUPLICATE, GORDIAN_OUTCOME_GRANTED, GORDIAN_OUTCOME_RELEASED,
+                           GORDIAN_OUTCOME_GRANTED};
     CHECK(frame.kind == WIRE_RESULTS && wire_get_results(&frame, &results) && results.first == 2);
     for (int i = 0; i < 4; i++)
         CHECK(wire_next_result(&results, &result) && result.outcome == expected[i]);
@@ -156,8 +157,8 @@ static void numbers_count(void)
     ann = world_connect(&world);
     frame = hello_as(ann, welcome.session, 60000, 0, "");
     CHECK(frame.kind == WIRE_WELCOME && wire_get_welcome(&frame, &welcome) && welcome.last == 5);
-    CHECK(send_event(ann, 5, GORDIAN_REQUEST, p, q) == WIRE_DUPLICATE);
-    CHECK(send_event(ann, 6, GORDIAN_RELEASE, p, q) == GORDIAN_RELEASED);
+    CHECK(send_event(ann, 5, GORDIAN_OP_REQUEST, p, q) == WIRE_DUPLICATE);
+    CHECK(send_event(ann, 6, GORDIAN_OP_RELEASE, p, q) == GORDIAN_OUTCOME_RELEASED);
     /* taken over by another connection */
     struct talker *bob = world_connect(&world);
     frame = hello_as(bob, welcome.session, 60000, 0, "");
@@ -178,11 +179,12 @@ static void leases_end(void)
     uint32_t q = declare(ann, WIRE_RESOURCE, "q", 1), p = declare(ann, WIRE_PROCESS, "p", 0);
     uint32_t b = declare(bob, WIRE_PROCESS, "b", 0);
     const struct served *served = world.service->systems[0];
-    CHECK(send_event(ann, 1, GORDIAN_REQUEST, p, q) == GORDIAN_GRANTED);
-    CHECK(send_event(bob, 1, GORDIAN_REQUEST, b, q) == GORDIAN_BLOCKED);
+    CHECK(send_event(ann, 1, GORDIAN_OP_REQUEST, p, q) == GORDIAN_OUTCOME_GRANTED);
+    CHECK(send_event(bob, 1, GORDIAN_OP_REQUEST, b, q) == GORDIAN_OUTCOME_BLOCKED);
     world_pass(&world, 999);
     CHECK(!ann->client.closing);
-    CHECK(send_event(ann, 0, GORDIAN_CANCEL, p, 0) == GORDIAN_REFUSED); /* a sign of life */
+    CHECK(send_event(ann, 0, GORDIAN_OP_CANCEL, p, 0) ==
+          GORDIAN_OUTCOME_REFUSED); /* a sign of life */
     world_pass(&world, 999);
     CHECK(!ann->client.closing && served->process_count == 2);
     forget(bob);
@@ -207,7 +209,7 @@ static void some_are_kept(void)
     struct talker *ann = world_connect(&world);
     hello(ann, 0, WIRE_KEEP);
     uint32_t q = declare(ann, WIRE_RESOURCE, "q", 1), p = declare(ann, WIRE_PROCESS, "p", 0);
-    send_event(ann, 1, GORDIAN_REQUEST, p, q);
+    send_event(ann, 1, GORDIAN_OP_REQUEST, p, q);
     hang_up(ann);
     world_pass(&world, 1);
     struct served *served = world.service->systems[0];
@@ -391,17 +393,17 @@ static void victims_are_chosen(void)
     give(bob, bytes, wire_put_name(bytes, sizeof bytes, WIRE_USE, (struct wire_text){"auto", 4}));
     uint32_t c = declare(bob, WIRE_RESOURCE, "c", 1), d = declare(bob, WIRE_RESOURCE, "d", 1);
     uint32_t x = declare(bob, WIRE_PROCESS, "x", 0), y = declare(bob, WIRE_PROCESS, "y", 0);
-    send_event(bob, 1, GORDIAN_REQUEST, x, c);
-    send_event(bob, 2, GORDIAN_REQUEST, y, d);
-    send_event(bob, 3, GORDIAN_REQUEST, x, d);
+    send_event(bob, 1, GORDIAN_OP_REQUEST, x, c);
+    send_event(bob, 2, GORDIAN_OP_REQUEST, y, d);
+    send_event(bob, 3, GORDIAN_OP_REQUEST, x, d);
     gordian_event last = {
-        .op = GORDIAN_REQUEST, .process = y, .resource = c, .units = 1, .to = GORDIAN_NONE};
+        .op = GORDIAN_OP_REQUEST, .process = y, .resource = c, .units = 1, .to = GORDIAN_NONE};
     struct wire_frame frame = send_events(bob, 4, &last, 1);
     struct wire_results results;
     struct wire_result result;
     uint32_t served_id = GORDIAN_NONE;
     CHECK(wire_get_results(&frame, &results) && wire_next_result(&results, &result));
-    CHECK(result.outcome == GORDIAN_DEADLOCK && result.served == 1 &&
+    CHECK(result.outcome == GORDIAN_OUTCOME_DEADLOCK && result.served == 1 &&
           wire_next_served(&results, &served_id) && served_id == x);
     CHECK(next_frame(bob).kind == 0); /* and not told twice */
     world_close(&world);
@@ -425,7 +427,7 @@ static void everything_is_told(void)
     gordian_event releases[3];
     for (uint32_t i = 0; i < 3; i++) {
         char name[] = {(char)('a' + i), '\0'};
-        releases[i] = (gordian_event){.op = GORDIAN_RELEASE,
+        releases[i] = (gordian_event){.op = GORDIAN_OP_RELEASE,
                                       .process = served_find_process(served, "p", 1),
                                       .resource = served_find_resource(served, name, 1),
                                       .units = 1,
@@ -481,16 +483,16 @@ static void quotas_hold(void)
     struct talker *eve = world_connect(&world), *ida = world_connect(&world);
     struct talker one_more = {0};
     CHECK(service_attach(world.service, &one_more.client, SERVICE_WRITE, NULL) ==
-          GORDIAN_UNAVAILABLE);
+          GORDIAN_STATUS_UNAVAILABLE);
     hello(bob->client.form == CLIENT_LINES ? eve : bob, 0, 0);
     say(bob, "hello\n");
     say(ida, "request z q\n");
     CHECK(heard(ida, "sessions already"));
     /* ten events a second: the eleventh has to wait */
     for (int i = 0; i < 10; i++)
-        CHECK(send_event(ann, 0, i % 2 ? GORDIAN_RELEASE : GORDIAN_REQUEST, p, q) != 0);
+        CHECK(send_event(ann, 0, i % 2 ? GORDIAN_OP_RELEASE : GORDIAN_OP_REQUEST, p, q) != 0);
     gordian_event event = {
-        .op = GORDIAN_REQUEST, .process = p, .resource = q, .units = 1, .to = GORDIAN_NONE};
+        .op = GORDIAN_OP_REQUEST, .process = p, .resource = q, .units = 1, .to = GORDIAN_NONE};
     unsigned char bytes[64];
     size_t size = wire_put_events(bytes, sizeof bytes, 0, &event, 1);
     forget(ann);
@@ -681,16 +683,16 @@ static void nothing_without_the_journal(void)
     uint32_t q = declare(ann, WIRE_RESOURCE, "q", 1), p = declare(ann, WIRE_PROCESS, "p", 0);
     world.broken = true;
     gordian_event event = {
-        .op = GORDIAN_REQUEST, .process = p, .resource = q, .units = 1, .to = GORDIAN_NONE};
+        .op = GORDIAN_OP_REQUEST, .process = p, .resource = q, .units = 1, .to = GORDIAN_NONE};
     struct wire_frame frame = send_events(ann, 1, &event, 1);
     CHECK(error_code(&frame) == WIRE_NOT_KEPT && !ann->client.closing);
     CHECK(world.service->systems[0]->seq == 0);
     world.broken = false;
-    CHECK(send_event(ann, 1, GORDIAN_REQUEST, p, q) == GORDIAN_GRANTED);
+    CHECK(send_event(ann, 1, GORDIAN_OP_REQUEST, p, q) == GORDIAN_OUTCOME_GRANTED);
     /* no memory for a record that is of something applied: it is kept and tried again */
     size_t before = world.record_count;
     world.append_fails = true;
-    CHECK(send_event(ann, 2, GORDIAN_RELEASE, p, q) == GORDIAN_RELEASED);
+    CHECK(send_event(ann, 2, GORDIAN_OP_RELEASE, p, q) == GORDIAN_OUTCOME_RELEASED);
     CHECK(world.service->unkept && ann->client.mark == before + 1);
     frame = send_events(ann, 3, &event, 1);
     CHECK(error_code(&frame) == WIRE_NOT_KEPT);
@@ -704,7 +706,7 @@ static void nothing_without_the_journal(void)
     world.append_fails = false;
     service_tick(world.service);
     CHECK(!world.service->unkept && world.record_count == before + 1);
-    CHECK(send_event(ann, 3, GORDIAN_REQUEST, p, q) == GORDIAN_GRANTED);
+    CHECK(send_event(ann, 3, GORDIAN_OP_REQUEST, p, q) == GORDIAN_OUTCOME_GRANTED);
     struct world other;
     world_open(&other, NULL);
     world_replay(&world, other.service, 0, world.record_count);

@@ -38,9 +38,9 @@ static void model_event(struct model *model, const gordian_event *event)
 {
     if (model->system) {
         gordian_result result;
-        bool odd = event->wants && event->op != GORDIAN_REQUEST && event->op != GORDIAN_WAIT;
+        bool odd = event->wants && event->op != GORDIAN_OP_REQUEST && event->op != GORDIAN_OP_WAIT;
         if (odd)
-            result = (gordian_result){.outcome = GORDIAN_REFUSED};
+            result = (gordian_result){.outcome = GORDIAN_OUTCOME_REFUSED};
         else
             CHECK(!gordian_feed(model->system, event, &result, NULL));
         model->outcomes[model->count] = result.outcome;
@@ -52,13 +52,13 @@ static void model_event(struct model *model, const gordian_event *event)
     size_t count = event->wants ? event->want_count : 1;
     gordian_answer *answer = &model->answer;
     switch (event->op) {
-    case GORDIAN_RELEASE:
+    case GORDIAN_OP_RELEASE:
         CHECK(!gordian_bank_release(model->bank, event->process, wants, count, answer, NULL));
         break;
-    case GORDIAN_CANCEL:
+    case GORDIAN_OP_CANCEL:
         CHECK(!gordian_bank_cancel(model->bank, event->process, answer, NULL));
         break;
-    case GORDIAN_EXIT:
+    case GORDIAN_OP_EXIT:
         CHECK(!gordian_bank_exit(model->bank, event->process, answer, NULL));
         break;
     default:
@@ -207,7 +207,7 @@ static void trial_open(struct trial *trial)
     options.patience = 2;
     CHECK(!gordian_open(&trial->models[0].system, NULL, NULL));
     CHECK(!gordian_bank_open(&trial->models[1].bank, &options, NULL));
-    gordian_answer_init(&trial->models[1].answer, GORDIAN_VERDICT_ONLY);
+    gordian_answer_init(&trial->models[1].answer, GORDIAN_DETAIL_VERDICT);
     struct talker *first = world_connect(&trial->world);
     say(first, "open bank avoid patience=2\nopen auto detect recover=youngest\n");
     for (unsigned i = 0; i < 3; i++) {
@@ -240,26 +240,26 @@ static struct served *served_of(struct trial *trial, unsigned which)
 
 static gordian_event random_event(struct trial *trial, unsigned which, gordian_want *wants)
 {
-    static const gordian_op ops[] = {GORDIAN_REQUEST, GORDIAN_REQUEST, GORDIAN_REQUEST,
-                                     GORDIAN_RELEASE, GORDIAN_RELEASE, GORDIAN_CANCEL,
-                                     GORDIAN_EXIT,    GORDIAN_HOLD,    GORDIAN_WAIT};
+    static const gordian_op ops[] = {GORDIAN_OP_REQUEST, GORDIAN_OP_REQUEST, GORDIAN_OP_REQUEST,
+                                     GORDIAN_OP_RELEASE, GORDIAN_OP_RELEASE, GORDIAN_OP_CANCEL,
+                                     GORDIAN_OP_EXIT,    GORDIAN_OP_HOLD,    GORDIAN_OP_WAIT};
     struct served *served = served_of(trial, which);
     gordian_event event = {.op = ops[below(sizeof ops / sizeof *ops)],
                            .process = (uint32_t)below(PROCESSES),
                            .resource = GORDIAN_NONE,
                            .to = GORDIAN_NONE};
-    if (event.op == GORDIAN_EXIT && below(3))
-        event.op = GORDIAN_RELEASE;
-    if (event.op == GORDIAN_CANCEL || event.op == GORDIAN_EXIT)
+    if (event.op == GORDIAN_OP_EXIT && below(3))
+        event.op = GORDIAN_OP_RELEASE;
+    if (event.op == GORDIAN_OP_CANCEL || event.op == GORDIAN_OP_EXIT)
         return event;
     const gordian_edge *edges;
     size_t count = 0;
     event.resource = (uint32_t)below(RESOURCES);
     event.units = below(20) ? 1 : 1 + below(3);
-    if (event.op == GORDIAN_RELEASE && below(5) &&
+    if (event.op == GORDIAN_OP_RELEASE && below(5) &&
         !served_edges(served, SERVED_HELD, event.process, &edges, &count, NULL) && count > 0)
         event.resource = edges[below(count)].resource;
-    if (event.op != GORDIAN_RELEASE && event.op != GORDIAN_HOLD && below(6) == 0) {
+    if (event.op != GORDIAN_OP_RELEASE && event.op != GORDIAN_OP_HOLD && below(6) == 0) {
         event.want_count = 2 + below(2);
         for (size_t i = 0; i < event.want_count; i++)
             wants[i] = (gordian_want){1 + below(2), (uint32_t)below(RESOURCES)};
@@ -516,7 +516,7 @@ static void take_snapshot(struct trial *trial, struct sections *sections)
         free(sections->list[i].bytes);
     *sections = (struct sections){.at = trial->world.record_count};
     gordian_status status = service_save(trial->world.service, put_section, sections, &error);
-    CHECK_MSG(!status, "%s", error.message);
+    CHECK_MSG(status == GORDIAN_OK, "%s", error.message);
 }
 
 /* A new service from the journal alone, and one from the snapshot and the rest. */
@@ -534,7 +534,7 @@ static void compare_replays(struct trial *trial, const struct sections *sections
         const struct section *section = &sections->list[i];
         gordian_status status = service_load_section(other.service, section->name, section->bytes,
                                                      section->length, &error);
-        CHECK_MSG(!status, "%s: %s", section->name, error.message);
+        CHECK_MSG(status == GORDIAN_OK, "%s: %s", section->name, error.message);
     }
     world_replay(&trial->world, other.service, sections->at, trial->world.record_count);
     compare_dumps(trial->world.service, other.service, "from a snapshot");
@@ -605,9 +605,9 @@ static void use_it(struct world *world)
              "request s a b c\nopen auto detect recover=oldest\nresource d\nresource e\n"
              "request m d\nrequest n e\nrequest m e\nrequest n d\nuse default\n");
     gordian_event events[3] = {
-        {.op = GORDIAN_REQUEST, .process = 0, .resource = 2, .units = 1, .to = GORDIAN_NONE},
-        {.op = GORDIAN_EXIT, .process = 1, .resource = GORDIAN_NONE, .to = GORDIAN_NONE},
-        {.op = GORDIAN_CANCEL, .process = 0, .resource = GORDIAN_NONE, .to = GORDIAN_NONE}};
+        {.op = GORDIAN_OP_REQUEST, .process = 0, .resource = 2, .units = 1, .to = GORDIAN_NONE},
+        {.op = GORDIAN_OP_EXIT, .process = 1, .resource = GORDIAN_NONE, .to = GORDIAN_NONE},
+        {.op = GORDIAN_OP_CANCEL, .process = 0, .resource = GORDIAN_NONE, .to = GORDIAN_NONE}};
     send_events(bob, 1, events, 3);
     send_events(bob, 2, events, 3);
     hang_up(ann);
@@ -650,7 +650,7 @@ static void every_allocation_fails(void)
         options.allocator = &failing_allocator;
         failing = (struct failing){.fails = n};
         gordian_status status = service_new(&service, &options, NULL);
-        CHECK(status == GORDIAN_OK || (status == GORDIAN_MEMORY && !service));
+        CHECK(status == GORDIAN_OK || (status == GORDIAN_STATUS_MEMORY && !service));
         service_free(service);
         if (status == GORDIAN_OK)
             break;

@@ -252,7 +252,7 @@ static gordian_status compare(void *context, const struct incident *incident)
     comparison->count++;
     CHECK(expected != NULL);
     if (!expected)
-        return GORDIAN_END;
+        return GORDIAN_STATUS_END;
     CHECK(incident->id == expected->id && incident->at == expected->at &&
           incident->ended == expected->ended && same(incident->system, expected->system) &&
           same(incident->how, expected->how) && same(incident->requester, expected->requester) &&
@@ -297,7 +297,7 @@ static void check_queries(struct incidents_db *db, const struct history *history
     struct incidents_filter all = {.with_replay = true, .oldest_first = true};
     struct comparison one = {.history = history, .filter = &all, .next = 41};
     CHECK(incidents_get(db, 42, compare, &one, &error) == GORDIAN_OK && one.count == 1);
-    CHECK(incidents_get(db, INCIDENTS + 1, compare, &one, &error) == GORDIAN_END);
+    CHECK(incidents_get(db, INCIDENTS + 1, compare, &one, &error) == GORDIAN_STATUS_END);
 }
 
 /* First that it began, later that it ended, as the service does. */
@@ -347,7 +347,8 @@ static void test_incidents(void)
           passing(&history, &(struct incidents_filter){.open = true}));
     CHECK(world_ask(&world,
                     "SELECT formed = '1970-01-01T00:16:40.010Z' FROM incidents WHERE id = 2") == 1);
-    CHECK(incidents_open(&db, "/nowhere at all", NULL, &error) == GORDIAN_INPUT && db == NULL);
+    CHECK(incidents_open(&db, "/nowhere at all", NULL, &error) == GORDIAN_STATUS_INPUT &&
+          db == NULL);
     world_remove(&world);
 }
 
@@ -489,9 +490,9 @@ static void test_no_memory(void)
         world.options.allocator = &allocator;
         world.options.durability = fail_at % 2 ? STORE_BATCH : STORE_FULL;
         gordian_status status = store_open(&store, &world.options, NULL, &error);
-        CHECK(status == GORDIAN_OK || (status == GORDIAN_MEMORY && store == NULL));
+        CHECK(status == GORDIAN_OK || (status == GORDIAN_STATUS_MEMORY && store == NULL));
         uint64_t last = 0;
-        for (unsigned turn = 0; !status && turn < 40; turn++) {
+        for (unsigned turn = 0; status == GORDIAN_OK && turn < 40; turn++) {
             uint64_t number = store_append(store, 1, bytes, 90);
             CHECK(number == 0 || number == last + 1);
             last = number ? number : last;
@@ -502,10 +503,10 @@ static void test_no_memory(void)
             store_seal(store);
             store_poll(store);
         }
-        if (!status)
+        if (status == GORDIAN_OK)
             store_close(store);
         CHECK_MSG(failing.live_blocks == 0, "%zu blocks", failing.live_blocks);
-        if (!status) {
+        if (status == GORDIAN_OK) {
             world.options.allocator = NULL;
             REQUIRE(store_open(&store, &world.options, NULL, &error) == GORDIAN_OK);
             CHECK(store_last(store) == last);

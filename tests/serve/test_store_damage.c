@@ -60,7 +60,7 @@ static bool is_refused(struct world *world, const char *what)
     struct store *store = NULL;
     gordian_error error = {0};
     gordian_status status = store_open(&store, &world->options, NULL, &error);
-    bool refused = status == GORDIAN_INPUT && !store && strstr(error.message, what) != NULL;
+    bool refused = status == GORDIAN_STATUS_INPUT && !store && strstr(error.message, what) != NULL;
     CHECK_MSG(refused, "status %d: %s", (int)status, error.message);
     store_close(store);
     return refused;
@@ -303,7 +303,7 @@ static void test_damaged_twice(void)
     world_change(&world, "DELETE FROM snapshot_part WHERE number = 110");
     gordian_status status = world_open(&world, &store, &found, &error);
     CHECK_MSG(status == GORDIAN_OK, "%s", error.message);
-    if (!status)
+    if (status == GORDIAN_OK)
         CHECK(found.snapshot == 40 && world.number == 120);
     store_close(store);
     world_remove(&world);
@@ -346,7 +346,7 @@ static void test_killed_repair(void)
         world_die(&world, repair_and_die);
         bool ready = is_there(&world, STORE_FILE ".repaired");
         gordian_status status = world_open(&world, &store, NULL, &error);
-        CHECK_MSG(!ready || !status, "%s", error.message);
+        CHECK_MSG(!ready || status == GORDIAN_OK, "%s", error.message);
         CHECK(!is_there(&world, STORE_FILE ".repaired"));
         if (status == GORDIAN_OK) {
             repaired++;
@@ -387,17 +387,17 @@ static void test_damaged_anywhere(void)
             flip(path, place);
         }
         gordian_status status = world_open(&world, &store, NULL, &error);
-        if (status) {
+        if (status != GORDIAN_OK) {
             refused++;
-            CHECK_MSG(!store && status == GORDIAN_INPUT, "status %d: %s", (int)status,
+            CHECK_MSG(!store && status == GORDIAN_STATUS_INPUT, "status %d: %s", (int)status,
                       error.message);
             if (strstr(error.message, "--repair")) {
                 world.options.repair = true;
                 status = world_open(&world, &store, NULL, &error);
-                CHECK_MSG(!status, "%s", error.message);
+                CHECK_MSG(status == GORDIAN_OK, "%s", error.message);
             }
         }
-        if (!status) {
+        if (status == GORDIAN_OK) {
             CHECK(world.number <= 100);
             store_close(store);
         }
@@ -416,10 +416,10 @@ static void test_versions(void)
     CHECK(is_refused(&world, "version 99"));
     struct incidents_db *db;
     gordian_error error = {0};
-    CHECK(incidents_open(&db, world.folder, NULL, &error) == GORDIAN_INPUT && !db);
+    CHECK(incidents_open(&db, world.folder, NULL, &error) == GORDIAN_STATUS_INPUT && !db);
     world_change(&world, "PRAGMA user_version = 1; PRAGMA application_id = 5");
     CHECK(is_refused(&world, "not one of gordian serve"));
-    CHECK(incidents_open(&db, world.folder, NULL, &error) == GORDIAN_INPUT && !db);
+    CHECK(incidents_open(&db, world.folder, NULL, &error) == GORDIAN_STATUS_INPUT && !db);
     /* Not a database: refused, and moved aside when asked to. */
     world_path(&world, STORE_FILE, path, sizeof path);
     FILE *file = fopen(path, "w");

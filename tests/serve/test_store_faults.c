@@ -354,7 +354,8 @@ static void test_folders(void)
     gordian_error error = {0};
     world_make(&world);
     REQUIRE(world_open(&world, &store, NULL, &error) == GORDIAN_OK);
-    CHECK(store_open(&second, &world.options, NULL, &error) == GORDIAN_UNAVAILABLE && !second);
+    CHECK(store_open(&second, &world.options, NULL, &error) == GORDIAN_STATUS_UNAVAILABLE &&
+          !second);
     char pid[40];
     snprintf(pid, sizeof pid, "process %ld, works", (long)getpid());
     CHECK_MSG(strstr(error.message, pid) && strstr(error.message, world.folder), "%s",
@@ -364,18 +365,18 @@ static void test_folders(void)
     store_close(store);
     /* Nothing can be made there, whoever asks. */
     world.options.folder = "/proc/gordian";
-    CHECK(store_open(&store, &world.options, NULL, &error) == GORDIAN_IO && !store);
+    CHECK(store_open(&store, &world.options, NULL, &error) == GORDIAN_STATUS_IO && !store);
     CHECK_MSG(strstr(error.message, "/proc/gordian"), "%s", error.message);
     char file[600];
     world_path(&world, STORE_FILE, file, sizeof file);
     world.options.folder = file; /* not a folder */
-    CHECK(store_open(&store, &world.options, NULL, &error) == GORDIAN_IO && !store);
+    CHECK(store_open(&store, &world.options, NULL, &error) == GORDIAN_STATUS_IO && !store);
     world.options.folder = world.folder;
     world_remove(&world);
     /* One in which nothing may be written: as for anybody who is not root. */
     world_make(&world);
     if (geteuid() != 0 && chmod(world.folder, 0500) == 0) {
-        CHECK(store_open(&store, &world.options, NULL, &error) == GORDIAN_IO && !store);
+        CHECK(store_open(&store, &world.options, NULL, &error) == GORDIAN_STATUS_IO && !store);
         chmod(world.folder, 0700);
     }
     world_remove(&world);

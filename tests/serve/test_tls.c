@@ -102,7 +102,7 @@ static void test_own_loop(void)
     uint64_t until = clock_ns() + UINT64_C(120000000000);
     while (answers < count && clock_ns() < until) {
         for (unsigned i = 0; i < 1000 && sent < count; i++, sent++) {
-            gordian_event event = {.op = sent % 2 ? GORDIAN_RELEASE : GORDIAN_REQUEST,
+            gordian_event event = {.op = sent % 2 ? GORDIAN_OP_RELEASE : GORDIAN_OP_REQUEST,
                                    .process = process,
                                    .resource = resource,
                                    .units = 1,
@@ -158,7 +158,7 @@ static void test_much(void)
     uint32_t process;
     CHECK(gordian_client_add_process(client, "p", &process, &error) == GORDIAN_OK);
     for (unsigned long i = 0; i < count; i++) {
-        gordian_event event = {.op = i % 2 ? GORDIAN_RELEASE : GORDIAN_REQUEST,
+        gordian_event event = {.op = i % 2 ? GORDIAN_OP_RELEASE : GORDIAN_OP_REQUEST,
                                .process = process,
                                .resource = ids[0],
                                .units = 1,
@@ -193,7 +193,7 @@ static gordian_status script(const char *uri, struct failing *failing)
     if (status == GORDIAN_OK)
         status = gordian_client_add_resource(client, "q", 1, &resource, &error);
     for (unsigned i = 0; i < 400 && status == GORDIAN_OK; i++) {
-        gordian_event event = {.op = i % 2 ? GORDIAN_RELEASE : GORDIAN_REQUEST,
+        gordian_event event = {.op = i % 2 ? GORDIAN_OP_RELEASE : GORDIAN_OP_REQUEST,
                                .process = process,
                                .resource = resource,
                                .units = 1,
@@ -222,7 +222,8 @@ static void test_memory(void)
             CHECK(status == GORDIAN_OK && at > 5);
             break;
         }
-        CHECK_MSG(status == GORDIAN_OK || status == GORDIAN_MEMORY || status == GORDIAN_IO,
+        CHECK_MSG(status == GORDIAN_OK || status == GORDIAN_STATUS_MEMORY ||
+                      status == GORDIAN_STATUS_IO,
                   "failure %zu: %d %s", at, (int)status, error.message);
         REQUIRE(at < 1000);
     }

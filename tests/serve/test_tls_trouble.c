@@ -86,7 +86,7 @@ static void test_certificates(void)
         options.tls_name = wrong->name;
         snprintf(uri, sizeof uri, "tls://%s:%u", wrong->host, service.port);
         if (wrong->words[0])
-            refused(uri, &options, GORDIAN_INPUT, wrong->words);
+            refused(uri, &options, GORDIAN_STATUS_INPUT, wrong->words);
         else
             welcome(uri, &options);
     }
@@ -104,7 +104,7 @@ static void test_store(void)
     welcome(service.uri, &options);
     welcome(service.uri, NULL);
     setenv("SSL_CERT_FILE", path_of("other-ca.pem"), 1);
-    refused(service.uri, &options, GORDIAN_INPUT, WORDS("--tls-ca"));
+    refused(service.uri, &options, GORDIAN_STATUS_INPUT, WORDS("--tls-ca"));
     unsetenv("SSL_CERT_FILE");
     stop_service(&service);
 }
@@ -115,24 +115,25 @@ static void test_clients(void)
     struct tls_service service;
     start_service(&service, "good", "ca");
     gordian_client_options options = trusting();
-    refused(service.uri, &options, GORDIAN_INPUT, WORDS("certificate from us", "--tls-cert"));
+    refused(service.uri, &options, GORDIAN_STATUS_INPUT,
+            WORDS("certificate from us", "--tls-cert"));
     options.tls_certificate = path_of("client.pem");
     options.tls_key = path_of("client.key");
     welcome(service.uri, &options);
     options.tls_certificate = path_of("stranger.pem");
     options.tls_key = path_of("stranger.key");
-    refused(service.uri, &options, GORDIAN_INPUT, WORDS("our certificate"));
+    refused(service.uri, &options, GORDIAN_STATUS_INPUT, WORDS("our certificate"));
     options.tls_key = path_of("client.key");
-    refused(service.uri, &options, GORDIAN_INPUT, WORDS("client.key", "key"));
+    refused(service.uri, &options, GORDIAN_STATUS_INPUT, WORDS("client.key", "key"));
     options.tls_key = NULL;
-    refused(service.uri, &options, GORDIAN_INPUT, WORDS("go together"));
+    refused(service.uri, &options, GORDIAN_STATUS_INPUT, WORDS("go together"));
     options.tls_certificate = path_of("client.pem");
     options.tls_key = path_of("client.key");
     chmod(options.tls_key, 0644);
-    refused(service.uri, &options, GORDIAN_INPUT, WORDS("client.key", "chmod 600"));
+    refused(service.uri, &options, GORDIAN_STATUS_INPUT, WORDS("client.key", "chmod 600"));
     chmod(options.tls_key, 0600);
     options.tls_key = path_of("client.pem");
-    refused(service.uri, &options, GORDIAN_INPUT, WORDS("client.pem", "key"));
+    refused(service.uri, &options, GORDIAN_STATUS_INPUT, WORDS("client.pem", "key"));
     stop_service(&service);
 }
 
@@ -141,20 +142,20 @@ static void test_files(void)
     char uri[64];
     gordian_client_options options = trusting();
     snprintf(uri, sizeof uri, "tls://localhost:1");
-    refused(uri, &options, GORDIAN_IO, WORDS("refused"));
+    refused(uri, &options, GORDIAN_STATUS_IO, WORDS("refused"));
     options.tls_ca = path_of("no-such-file.pem");
-    refused(uri, &options, GORDIAN_INPUT, WORDS("no-such-file.pem", "No such file"));
+    refused(uri, &options, GORDIAN_STATUS_INPUT, WORDS("no-such-file.pem", "No such file"));
     options.tls_ca = path_of("ca.key");
-    refused(uri, &options, GORDIAN_INPUT, WORDS("authorities", "ca.key"));
+    refused(uri, &options, GORDIAN_STATUS_INPUT, WORDS("authorities", "ca.key"));
     options = trusting();
     options.tls_name = "";
-    refused(uri, &options, GORDIAN_INPUT, WORDS("name"));
+    refused(uri, &options, GORDIAN_STATUS_INPUT, WORDS("name"));
     options = trusting();
     options.tls_certificate = path_of("no-such-file.pem");
     options.tls_key = path_of("client.key");
-    refused(uri, &options, GORDIAN_INPUT, WORDS("certificate", "No such file"));
-    refused("tls://localhost", NULL, GORDIAN_INPUT, WORDS("tls://HOST:PORT"));
-    refused("tls://:1", NULL, GORDIAN_INPUT, WORDS("tls://HOST:PORT"));
+    refused(uri, &options, GORDIAN_STATUS_INPUT, WORDS("certificate", "No such file"));
+    refused("tls://localhost", NULL, GORDIAN_STATUS_INPUT, WORDS("tls://HOST:PORT"));
+    refused("tls://:1", NULL, GORDIAN_STATUS_INPUT, WORDS("tls://HOST:PORT"));
 }
 
 /* ------------------------------------------------------------------ who is there */
@@ -168,13 +169,13 @@ static void test_mixed_up(void)
     start_service(&secure, "good", NULL);
     start_service(&plain, NULL, NULL);
     /* TLS to one that has none. */
-    refused(plain.uri, &options, GORDIAN_IO, WORDS("no TLS is spoken"));
+    refused(plain.uri, &options, GORDIAN_STATUS_IO, WORDS("no TLS is spoken"));
     /* Without TLS to one that has it; and what is said about TLS is not forgotten. */
     snprintf(uri, sizeof uri, "tcp://localhost:%u", secure.port);
-    refused(uri, NULL, GORDIAN_IO, WORDS("tls://"));
-    refused(uri, &options, GORDIAN_INPUT, WORDS("in the clear", "tls://"));
+    refused(uri, NULL, GORDIAN_STATUS_IO, WORDS("tls://"));
+    refused(uri, &options, GORDIAN_STATUS_INPUT, WORDS("in the clear", "tls://"));
     snprintf(uri, sizeof uri, "tcp://localhost:%u", plain.port);
-    refused(uri, &options, GORDIAN_INPUT, WORDS("in the clear", "tls://"));
+    refused(uri, &options, GORDIAN_STATUS_INPUT, WORDS("in the clear", "tls://"));
     welcome(uri, NULL);
     welcome(plain.running.uri, &options);
     stop_service(&secure);
@@ -190,7 +191,7 @@ static void refused_by(const struct relay_options *wanted, uint32_t timeout_ms,
     options.timeout_ms = timeout_ms;
     REQUIRE(relay_start(&relay, wanted));
     snprintf(uri, sizeof uri, "tls://localhost:%u", relay.port);
-    refused(uri, &options, GORDIAN_IO, words);
+    refused(uri, &options, GORDIAN_STATUS_IO, words);
     relay_stop(&relay);
 }
 
@@ -229,8 +230,8 @@ static void test_cut(void)
             gordian_client_leave(client);
             break;
         }
-        CHECK_MSG(status == GORDIAN_IO && error.message[0] && !client, "after %lu bytes: %d %s", at,
-                  (int)status, error.message);
+        CHECK_MSG(status == GORDIAN_STATUS_IO && error.message[0] && !client,
+                  "after %lu bytes: %d %s", at, (int)status, error.message);
         refusals++;
     }
     CHECK_MSG(refusals * step > 600, "%lu refusals", refusals);
@@ -254,10 +255,10 @@ static void test_impostor(void)
     snprintf(service.key, sizeof service.key, "%s/impostor.key", folder);
     REQUIRE(running_again(&service.running));
     gordian_status status = gordian_client_ping(client, &error);
-    CHECK_MSG(status == GORDIAN_INPUT && strstr(error.message, "vouches"), "%d %s", (int)status,
-              error.message);
+    CHECK_MSG(status == GORDIAN_STATUS_INPUT && strstr(error.message, "vouches"), "%d %s",
+              (int)status, error.message);
     status = gordian_client_ping(client, &error);
-    CHECK_MSG(status == GORDIAN_INPUT, "%d %s", (int)status, error.message);
+    CHECK_MSG(status == GORDIAN_STATUS_INPUT, "%d %s", (int)status, error.message);
     gordian_client_close(client);
     stop_service(&service);
 }
@@ -272,10 +273,10 @@ static void test_gone(void)
     options.lease_ms = 1500;
     gordian_client *patient = open_client(service.uri, &options);
     running_end(&service.running, SIGKILL);
-    CHECK(gordian_client_ping(client, &error) == GORDIAN_IO);
+    CHECK(gordian_client_ping(client, &error) == GORDIAN_STATUS_IO);
     gordian_client_close(client);
     gordian_status status = gordian_client_ping(patient, &error);
-    CHECK_MSG(status == GORDIAN_IO, "%d %s", (int)status, error.message);
+    CHECK_MSG(status == GORDIAN_STATUS_IO, "%d %s", (int)status, error.message);
     gordian_client_close(patient);
     REQUIRE(running_again(&service.running));
     stop_service(&service);

@@ -258,7 +258,7 @@ static gordian_event any_event(size_t *used, size_t most)
                            .process = (uint32_t)any(),
                            .resource = GORDIAN_NONE,
                            .to = below(8) ? GORDIAN_NONE : (uint32_t)below(1000)};
-    if (event.op == GORDIAN_CANCEL || event.op == GORDIAN_EXIT)
+    if (event.op == GORDIAN_OP_CANCEL || event.op == GORDIAN_OP_EXIT)
         return event;
     if (below(2)) {
         event.resource = (uint32_t)any();
@@ -322,7 +322,7 @@ static void try_large_event(void)
 {
     size_t used = 0;
     gordian_event event = any_event(&used, 1), got;
-    event = (gordian_event){.op = GORDIAN_REQUEST,
+    event = (gordian_event){.op = GORDIAN_OP_REQUEST,
                             .resource = GORDIAN_NONE,
                             .to = GORDIAN_NONE,
                             .wants = wants,

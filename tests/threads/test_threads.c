@@ -51,15 +51,15 @@ static bool set_up(struct worker *worker, gordian_system **system)
 /* Anything may come: most of it makes sense often enough. */
 static gordian_event random_event(struct random *random, bool general, gordian_want *wants)
 {
-    static const gordian_op ops[] = {GORDIAN_REQUEST, GORDIAN_REQUEST, GORDIAN_REQUEST,
-                                     GORDIAN_RELEASE, GORDIAN_RELEASE, GORDIAN_CANCEL,
-                                     GORDIAN_EXIT,    GORDIAN_HOLD};
+    static const gordian_op ops[] = {GORDIAN_OP_REQUEST, GORDIAN_OP_REQUEST, GORDIAN_OP_REQUEST,
+                                     GORDIAN_OP_RELEASE, GORDIAN_OP_RELEASE, GORDIAN_OP_CANCEL,
+                                     GORDIAN_OP_EXIT,    GORDIAN_OP_HOLD};
     gordian_event event = {.op = ops[random_below(random, 8)],
                            .process = (uint32_t)random_below(random, PROCESSES),
                            .resource = (uint32_t)random_below(random, RESOURCES),
                            .to = GORDIAN_NONE,
                            .units = 1};
-    if (general && event.op == GORDIAN_REQUEST) {
+    if (general && event.op == GORDIAN_OP_REQUEST) {
         for (int i = 0; i < 3; i++)
             wants[i] = (gordian_want){1, (uint32_t)random_below(random, RESOURCES)};
         event.wants = wants;
@@ -94,9 +94,10 @@ static bool recover(struct worker *worker, gordian_system *system)
 {
     gordian_victim victim;
     gordian_status status;
-    while ((status = gordian_recover_one(system, GORDIAN_YOUNGEST, &victim, NULL)) == GORDIAN_OK)
+    while ((status = gordian_recover_one(system, GORDIAN_POLICY_YOUNGEST, &victim, NULL)) ==
+           GORDIAN_OK)
         mix(worker, victim.process);
-    return status == GORDIAN_END;
+    return status == GORDIAN_STATUS_END;
 }
 
 static const char *play(struct worker *worker, gordian_system *system)

@@ -51,10 +51,10 @@ static void check_witness(gordian_system *system, uint32_t process)
     gordian_edge edges[4 * PROCESSES * RESOURCES];
     gordian_status status = gordian_explain(system, process, &all, NULL);
     REQUIRE(status || all.count < sizeof edges / sizeof *edges);
-    if (!status)
+    if (status == GORDIAN_OK)
         memcpy(edges, all.edges, all.count * sizeof *edges);
     CHECK(ahead_explain(system, process, NONE - 1, &near, NULL) == status);
-    if (status)
+    if (status != GORDIAN_OK)
         return;
     CHECK(near.cycle == all.cycle && near.count == all.count);
     for (size_t i = 0; near.count == all.count && i < all.count; i++)
@@ -63,7 +63,7 @@ static void check_witness(gordian_system *system, uint32_t process)
                       near.edges[i].units == edges[i].units &&
                       near.edges[i].waits == edges[i].waits,
                   "edge %zu of %zu", i, all.count);
-    CHECK(ahead_explain(system, process, 0, &near, NULL) == GORDIAN_END);
+    CHECK(ahead_explain(system, process, 0, &near, NULL) == GORDIAN_STATUS_END);
 }
 
 /* The same victims, in the same order, for the same reasons. */
@@ -76,7 +76,7 @@ static void check_recovery(gordian_system *system, gordian_system *twin, gordian
         status = gordian_recover_one(system, policy, &all, NULL);
         gordian_status other = system_recover_near(twin, policy, requester, true, &near, NULL);
         CHECK_MSG(other == status, "%d, %d", other, status);
-        if (status || other)
+        if (status != GORDIAN_OK || other)
             return;
         CHECK_MSG(near.process == all.process, "%u, %u", near.process, all.process);
         CHECK(near.weight == all.weight && near.frees_count == all.frees_count &&
@@ -88,23 +88,23 @@ static void check_recovery(gordian_system *system, gordian_system *twin, gordian
 
 static gordian_event random_event(struct random *random, int model, gordian_want *wants)
 {
-    gordian_event event = {.op = GORDIAN_REQUEST,
+    gordian_event event = {.op = GORDIAN_OP_REQUEST,
                            .process = (uint32_t)random_below(random, PROCESSES),
                            .resource = (uint32_t)random_below(random, RESOURCES),
                            .units = 1,
                            .to = NONE};
     unsigned what = (unsigned)random_below(random, 16);
     if (what < 3)
-        event.op = GORDIAN_RELEASE;
+        event.op = GORDIAN_OP_RELEASE;
     else if (what == 3)
-        event.op = GORDIAN_EXIT;
+        event.op = GORDIAN_OP_EXIT;
     else if (what == 4)
-        event.op = GORDIAN_CANCEL;
-    if (event.op == GORDIAN_EXIT || event.op == GORDIAN_CANCEL) {
+        event.op = GORDIAN_OP_CANCEL;
+    if (event.op == GORDIAN_OP_EXIT || event.op == GORDIAN_OP_CANCEL) {
         event.resource = NONE;
         event.units = 0;
     }
-    if (model == 2 && event.op == GORDIAN_REQUEST && random_chance(random, 60)) {
+    if (model == 2 && event.op == GORDIAN_OP_REQUEST && random_chance(random, 60)) {
         event.want_count = 1 + random_below(random, 4);
         for (size_t i = 0; i < event.want_count; i++)
             wants[i] = (gordian_want){1 + random_below(random, 2),
@@ -130,7 +130,8 @@ static void check_system(const char *engine, uint64_t seed, int model, bool reso
         REQUIRE(!gordian_feed(system, &event, &result, NULL));
         REQUIRE(!gordian_feed(twin, &event, &other, NULL));
         REQUIRE(result.outcome == other.outcome);
-        bool stuck = result.outcome == GORDIAN_DEADLOCK || result.outcome == GORDIAN_DOOMED;
+        bool stuck =
+            result.outcome == GORDIAN_OUTCOME_DEADLOCK || result.outcome == GORDIAN_OUTCOME_DOOMED;
         if (stuck || i % 16 == 0) {
             check_dead(system);
             check_witness(system, event.process);
@@ -156,17 +157,17 @@ static void check_large(void)
         REQUIRE(!gordian_add_resource(system, NULL, 1, &id, NULL));
     }
     for (uint32_t i = 0; i < 6; i++) {
-        gordian_event event = {.op = GORDIAN_REQUEST,
+        gordian_event event = {.op = GORDIAN_OP_REQUEST,
                                .process = i % 3 * 1000,
                                .resource = (i + i / 3) % 3 * 1500,
                                .units = 1,
                                .to = NONE};
         REQUIRE(!gordian_feed(system, &event, &result, NULL));
     }
-    CHECK(result.outcome == GORDIAN_DEADLOCK);
+    CHECK(result.outcome == GORDIAN_OUTCOME_DEADLOCK);
     CHECK(!gordian_explain(system, 2000, &witness, NULL) && witness.cycle && witness.count == 6);
     CHECK(witness.edges[0].process == 2000 && witness.edges[0].resource == 0);
-    CHECK(gordian_explain(system, 7, &witness, &error) == GORDIAN_INPUT &&
+    CHECK(gordian_explain(system, 7, &witness, &error) == GORDIAN_STATUS_INPUT &&
           strstr(error.message, "can still run"));
     gordian_close(system);
 }

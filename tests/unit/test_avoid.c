@@ -44,19 +44,19 @@ static gordian_bank *open_book(const struct book *book, const char *engine)
     gordian_bank *bank = open_bank(engine, false);
     gordian_want wants[R_MAX];
     gordian_answer answer;
-    gordian_answer_init(&answer, GORDIAN_VERDICT_ONLY);
+    gordian_answer_init(&answer, GORDIAN_DETAIL_VERDICT);
     for (unsigned j = 0; j < book->resources; j++)
         CHECK(gordian_bank_add_resource(bank, NULL, book->total[j], NULL, NULL) == GORDIAN_OK);
     for (unsigned i = 0; i < book->processes; i++) {
         uint32_t id = GORDIAN_NONE;
         size_t count = wants_of(book->most[i], book->resources, wants);
         CHECK(gordian_bank_add_process(bank, NULL, wants, count, &id, &answer, NULL) == GORDIAN_OK);
-        CHECK(answer.verdict == GORDIAN_CHANGED && id == i);
+        CHECK(answer.verdict == GORDIAN_VERDICT_CHANGED && id == i);
         count = wants_of(book->held[i], book->resources, wants);
         if (count == 0)
             continue;
         CHECK(gordian_bank_request(bank, id, wants, count, &answer, NULL) == GORDIAN_OK);
-        CHECK(answer.verdict == GORDIAN_LENT); /* part of a safe state: safe */
+        CHECK(answer.verdict == GORDIAN_VERDICT_GRANTED); /* part of a safe state: safe */
     }
     return bank;
 }
@@ -108,20 +108,21 @@ static void test_silberschatz(const char *engine)
     };
     gordian_bank *bank = open_book(&book, engine);
     gordian_answer answer;
-    gordian_answer_init(&answer, GORDIAN_WITH_REASONS);
+    gordian_answer_init(&answer, GORDIAN_DETAIL_REASONS);
     check_order(bank, (uint32_t[]){1, 3, 4, 2, 0}, 5);
 
     ask(bank, 1, (uint64_t[R_MAX]){1, 0, 2}, &answer);
-    CHECK(answer.verdict == GORDIAN_LENT && works(bank, answer.sequence, answer.sequence_count));
+    CHECK(answer.verdict == GORDIAN_VERDICT_GRANTED &&
+          works(bank, answer.sequence, answer.sequence_count));
     check_order(bank, (uint32_t[]){1, 3, 4, 0, 2}, 5);
 
     ask(bank, 4, (uint64_t[R_MAX]){3, 3, 0}, &answer); /* not available */
-    CHECK(answer.verdict == GORDIAN_SHORTAGE && answer.lack_count == 1);
+    CHECK(answer.verdict == GORDIAN_VERDICT_UNAVAILABLE && answer.lack_count == 1);
     CHECK(answer.lacks[0].process == 4 && answer.lacks[0].resource == 0 &&
           answer.lacks[0].units == 1);
 
     ask(bank, 0, (uint64_t[R_MAX]){0, 2, 0}, &answer); /* available, but unsafe */
-    CHECK(answer.verdict == GORDIAN_UNSAFE && !answer.waits);
+    CHECK(answer.verdict == GORDIAN_VERDICT_UNSAFE && !answer.waits);
     /* Nobody can finish with the 2, 1, 0 that would be left. */
     CHECK(answer.stuck_count == 5 && answer.stuck[0] == 0 && answer.stuck[4] == 4);
     CHECK(answer.lacks[0].process == 0 && answer.lacks[0].resource == 0 &&
@@ -141,10 +142,10 @@ static void test_tape_drives(const char *engine)
                                      .most = {{10}, {4}, {9}}};
     gordian_bank *bank = open_book(&book, engine);
     gordian_answer answer;
-    gordian_answer_init(&answer, GORDIAN_WITH_REASONS);
+    gordian_answer_init(&answer, GORDIAN_DETAIL_REASONS);
     check_order(bank, (uint32_t[]){1, 0, 2}, 3);
     ask(bank, 2, (uint64_t[R_MAX]){1}, &answer);
-    CHECK(answer.verdict == GORDIAN_UNSAFE);
+    CHECK(answer.verdict == GORDIAN_VERDICT_UNSAFE);
     /* Only P1 can finish; then there are 4, P0 may want 5, P2 may want 6. */
     CHECK(answer.stuck_count == 2 && answer.stuck[0] == 0 && answer.stuck[1] == 2);
     CHECK(answer.lack_count == 2 && answer.lacks[0].units == 1 && answer.lacks[1].units == 2);
@@ -168,21 +169,21 @@ static void test_tanenbaum(const char *engine)
         .most = {{4, 1, 1, 1}, {0, 2, 1, 2}, {4, 2, 1, 0}, {1, 1, 1, 1}, {2, 1, 1, 0}},
     };
     gordian_answer answer;
-    gordian_answer_init(&answer, GORDIAN_WITH_REASONS);
+    gordian_answer_init(&answer, GORDIAN_DETAIL_REASONS);
 
     gordian_bank *bank = open_book(&one, engine);
     check_order(bank, (uint32_t[]){2, 3, 1, 0}, 4); /* C, then D or B, and so on */
     ask(bank, 1, (uint64_t[R_MAX]){1}, &answer);    /* B asks for one more */
-    CHECK(answer.verdict == GORDIAN_UNSAFE && answer.stuck_count == 4);
+    CHECK(answer.verdict == GORDIAN_VERDICT_UNSAFE && answer.stuck_count == 4);
     gordian_bank_close(bank);
 
     bank = open_book(&several, engine);
     check_order(bank, (uint32_t[]){3, 0, 1, 2, 4}, 5);
     ask(bank, 1, (uint64_t[R_MAX]){0, 0, 1, 0}, &answer); /* B: a printer */
-    CHECK(answer.verdict == GORDIAN_LENT);
+    CHECK(answer.verdict == GORDIAN_VERDICT_GRANTED);
     check_order(bank, (uint32_t[]){3, 4, 0, 1, 2}, 5);    /* D, A or E, the rest */
     ask(bank, 4, (uint64_t[R_MAX]){0, 0, 1, 0}, &answer); /* E: the last printer */
-    CHECK(answer.verdict == GORDIAN_UNSAFE && answer.stuck_count == 5);
+    CHECK(answer.verdict == GORDIAN_VERDICT_UNSAFE && answer.stuck_count == 5);
     gordian_bank_close(bank);
     gordian_answer_free(&answer);
 }
@@ -197,14 +198,14 @@ static void test_encyclopedia(const char *engine)
                                      .most = {{3, 3, 2, 2}, {1, 2, 3, 4}, {1, 3, 5, 0}}};
     gordian_bank *bank = open_book(&book, engine);
     gordian_answer answer;
-    gordian_answer_init(&answer, GORDIAN_WITH_REASONS);
+    gordian_answer_init(&answer, GORDIAN_DETAIL_REASONS);
     check_order(bank, (uint32_t[]){0, 1, 2}, 3);
     ask(bank, 2, (uint64_t[R_MAX]){0, 0, 2, 0}, &answer);
-    CHECK(answer.verdict == GORDIAN_SHORTAGE);
+    CHECK(answer.verdict == GORDIAN_VERDICT_UNAVAILABLE);
     ask(bank, 1, (uint64_t[R_MAX]){0, 1, 0, 0}, &answer);
-    CHECK(answer.verdict == GORDIAN_UNSAFE && answer.stuck_count == 3);
+    CHECK(answer.verdict == GORDIAN_VERDICT_UNSAFE && answer.stuck_count == 3);
     ask(bank, 2, (uint64_t[R_MAX]){0, 0, 1, 0}, &answer);
-    CHECK(answer.verdict == GORDIAN_LENT);
+    CHECK(answer.verdict == GORDIAN_VERDICT_GRANTED);
     check_order(bank, (uint32_t[]){0, 1, 2}, 3);
     gordian_answer_free(&answer);
     gordian_bank_close(bank);
@@ -230,7 +231,7 @@ static gordian_verdict play_line(gordian_bank *bank, char *line)
     size_t count = 0;
     gordian_want wants[16];
     gordian_answer answer;
-    gordian_answer_init(&answer, GORDIAN_VERDICT_ONLY);
+    gordian_answer_init(&answer, GORDIAN_DETAIL_VERDICT);
     for (char *word = strtok_r(line, " \n", &save); word && count < 16;
          word = strtok_r(NULL, " \n", &save))
         words[count++] = word;
@@ -244,7 +245,7 @@ static gordian_verdict play_line(gordian_bank *bank, char *line)
     if (strcmp(words[0], "process") == 0) {
         CHECK(gordian_bank_add_process(bank, words[1], wants, wanted, NULL, &answer, NULL) ==
                   GORDIAN_OK &&
-              answer.verdict == GORDIAN_CHANGED);
+              answer.verdict == GORDIAN_VERDICT_CHANGED);
         return 0;
     }
     uint32_t process = gordian_bank_find_process(bank, words[1], strlen(words[1]));
@@ -285,7 +286,7 @@ static void test_reference(const char *engine, const char *folder)
 
 static gordian_reason declined(const gordian_answer *answer, uint32_t at)
 {
-    CHECK(answer->verdict == GORDIAN_DECLINED);
+    CHECK(answer->verdict == GORDIAN_VERDICT_REFUSED);
     CHECK_MSG(answer->at == at, "at %" PRIu32 " instead of %" PRIu32, answer->at, at);
     return answer->reason;
 }
@@ -295,7 +296,7 @@ static void test_declined_requests(const char *engine)
     gordian_bank *bank = open_bank(engine, false);
     gordian_answer answer;
     uint32_t a, b, p;
-    gordian_answer_init(&answer, GORDIAN_WITH_REASONS);
+    gordian_answer_init(&answer, GORDIAN_DETAIL_REASONS);
     gordian_bank_add_resource(bank, "a", 5, &a, NULL);
     gordian_bank_add_resource(bank, "b", 5, &b, NULL);
     gordian_want claim = {.units = 3, .resource = a};
@@ -310,33 +311,33 @@ static void test_declined_requests(const char *engine)
                          sizeof(gordian_want[]){__VA_ARGS__} / sizeof(gordian_want), &answer,      \
                          NULL)
     REQUEST(p + 1, {1, a});
-    CHECK(declined(&answer, 1) == GORDIAN_NO_PROCESS);
+    CHECK(declined(&answer, 1) == GORDIAN_REASON_UNKNOWN_PROCESS);
     REQUEST(p, {1, a}, {1, 7});
-    CHECK(declined(&answer, 1) == GORDIAN_NO_RESOURCE);
+    CHECK(declined(&answer, 1) == GORDIAN_REASON_UNKNOWN_RESOURCE);
     REQUEST(p, {0, a});
-    CHECK(declined(&answer, 0) == GORDIAN_NOTHING);
+    CHECK(declined(&answer, 0) == GORDIAN_REASON_NO_UNITS);
     gordian_bank_request(bank, p, NULL, 0, &answer, NULL);
-    CHECK(declined(&answer, 0) == GORDIAN_NOTHING);
+    CHECK(declined(&answer, 0) == GORDIAN_REASON_NO_UNITS);
     REQUEST(p, {1, b});
-    CHECK(declined(&answer, 0) == GORDIAN_OVER_CLAIM);
+    CHECK(declined(&answer, 0) == GORDIAN_REASON_OVER_CLAIM);
     REQUEST(p, {2, a}, {2, a}); /* adds up */
-    CHECK(declined(&answer, 1) == GORDIAN_OVER_CLAIM);
+    CHECK(declined(&answer, 1) == GORDIAN_REASON_OVER_CLAIM);
     REQUEST(p, {1, a}, {UINT64_MAX, a}); /* would be 0 if it wrapped round */
-    CHECK(declined(&answer, 1) == GORDIAN_OVER_CLAIM);
+    CHECK(declined(&answer, 1) == GORDIAN_REASON_OVER_CLAIM);
     REQUEST(p, {1, a}, {1, a});
-    CHECK(answer.verdict == GORDIAN_LENT && gordian_bank_held(bank, p, a) == 2);
+    CHECK(answer.verdict == GORDIAN_VERDICT_GRANTED && gordian_bank_held(bank, p, a) == 2);
     RELEASE(p, {1, a}, {2, a});
-    CHECK(declined(&answer, 1) == GORDIAN_BELOW_HELD);
+    CHECK(declined(&answer, 1) == GORDIAN_REASON_BELOW_HELD);
     RELEASE(p, {1, b});
-    CHECK(declined(&answer, 0) == GORDIAN_BELOW_HELD);
+    CHECK(declined(&answer, 0) == GORDIAN_REASON_BELOW_HELD);
     CHECK(gordian_bank_held(bank, p, a) == 2 && gordian_bank_free_units(bank, a) == 3);
     gordian_bank_cancel(bank, p, &answer, NULL);
-    CHECK(declined(&answer, 0) == GORDIAN_DOES_NOT_WAIT);
+    CHECK(declined(&answer, 0) == GORDIAN_REASON_NOT_WAITING);
     gordian_bank_commit(bank, p, &answer, NULL);
-    CHECK(declined(&answer, 0) == GORDIAN_NO_TRIAL);
+    CHECK(declined(&answer, 0) == GORDIAN_REASON_NO_TRIAL);
     gordian_bank_exit(bank, 9, &answer, NULL);
-    CHECK(declined(&answer, 0) == GORDIAN_NO_PROCESS);
-    CHECK(gordian_bank_acquire(bank, p, &claim, 1, 0, &answer, NULL) == GORDIAN_INPUT);
+    CHECK(declined(&answer, 0) == GORDIAN_REASON_UNKNOWN_PROCESS);
+    CHECK(gordian_bank_acquire(bank, p, &claim, 1, 0, &answer, NULL) == GORDIAN_STATUS_INPUT);
     gordian_answer_free(&answer);
     gordian_bank_close(bank);
 }
@@ -346,39 +347,40 @@ static void test_declined_claims(const char *engine)
     gordian_bank *bank = open_bank(engine, false);
     gordian_answer answer;
     uint32_t a, b, p, q = 0;
-    gordian_answer_init(&answer, GORDIAN_WITH_REASONS);
+    gordian_answer_init(&answer, GORDIAN_DETAIL_REASONS);
     gordian_bank_add_resource(bank, "a", 5, &a, NULL);
     gordian_bank_add_resource(bank, "b", UINT64_MAX, &b, NULL);
 
     /* Said when it is declared: it can never fit. */
     gordian_want claims[] = {{3, a}, {1, b}, {3, a}};
     CHECK(gordian_bank_add_process(bank, "p", claims, 3, &q, &answer, NULL) == GORDIAN_OK);
-    CHECK(declined(&answer, 2) == GORDIAN_NEVER_FITS && q == GORDIAN_NONE);
+    CHECK(declined(&answer, 2) == GORDIAN_REASON_NEVER_FITS && q == GORDIAN_NONE);
     CHECK(gordian_bank_find_process(bank, "p", 1) == GORDIAN_NONE);
     gordian_want huge[] = {{UINT64_MAX, b}, {1, b}};
     gordian_bank_add_process(bank, "p", huge, 2, &q, &answer, NULL);
-    CHECK(declined(&answer, 1) == GORDIAN_TOO_MANY);
+    CHECK(declined(&answer, 1) == GORDIAN_REASON_TOO_MANY);
     CHECK(gordian_bank_add_process(bank, "p", claims, 2, &p, &answer, NULL) == GORDIAN_OK);
-    CHECK(gordian_bank_add_process(bank, "p", claims, 2, &q, &answer, NULL) == GORDIAN_INPUT);
+    CHECK(gordian_bank_add_process(bank, "p", claims, 2, &q, &answer, NULL) ==
+          GORDIAN_STATUS_INPUT);
 
     gordian_bank_request(bank, p, claims, 2, &answer, NULL);
-    CHECK(answer.verdict == GORDIAN_LENT);
+    CHECK(answer.verdict == GORDIAN_VERDICT_GRANTED);
     gordian_want lower[] = {{1, b}, {2, a}};
     gordian_bank_set_claims(bank, p, lower, 2, &answer, NULL);
-    CHECK(declined(&answer, 1) == GORDIAN_BELOW_HELD);
+    CHECK(declined(&answer, 1) == GORDIAN_REASON_BELOW_HELD);
     gordian_bank_set_claims(bank, p, lower, 1, &answer, NULL); /* a is left out */
-    CHECK(declined(&answer, 1) == GORDIAN_BELOW_HELD);
+    CHECK(declined(&answer, 1) == GORDIAN_REASON_BELOW_HELD);
     gordian_bank_set_units(bank, a, 2, &answer, NULL);
-    CHECK(declined(&answer, 0) == GORDIAN_NEVER_FITS);
+    CHECK(declined(&answer, 0) == GORDIAN_REASON_NEVER_FITS);
     gordian_bank_set_units(bank, 5, 2, &answer, NULL);
-    CHECK(declined(&answer, 0) == GORDIAN_NO_RESOURCE);
-    CHECK(gordian_bank_remove_resource(bank, a, NULL) == GORDIAN_INPUT);
+    CHECK(declined(&answer, 0) == GORDIAN_REASON_UNKNOWN_RESOURCE);
+    CHECK(gordian_bank_remove_resource(bank, a, NULL) == GORDIAN_STATUS_INPUT);
     gordian_bank_set_units(bank, a, 3, &answer, NULL);
-    CHECK(answer.verdict == GORDIAN_CHANGED && gordian_bank_free_units(bank, a) == 0);
+    CHECK(answer.verdict == GORDIAN_VERDICT_CHANGED && gordian_bank_free_units(bank, a) == 0);
     gordian_bank_exit(bank, p, &answer, NULL);
-    CHECK(answer.verdict == GORDIAN_LEFT && gordian_bank_free_units(bank, a) == 3);
+    CHECK(answer.verdict == GORDIAN_VERDICT_EXITED && gordian_bank_free_units(bank, a) == 3);
     gordian_bank_set_units(bank, a, 0, &answer, NULL);
-    CHECK(answer.verdict == GORDIAN_CHANGED && gordian_bank_units(bank, a) == 0);
+    CHECK(answer.verdict == GORDIAN_VERDICT_CHANGED && gordian_bank_units(bank, a) == 0);
     CHECK(gordian_bank_remove_resource(bank, a, NULL) == GORDIAN_OK);
     CHECK(gordian_bank_find_resource(bank, "a", 1) == GORDIAN_NONE);
     gordian_answer_free(&answer);
@@ -394,34 +396,35 @@ static void test_changes(const char *engine)
     gordian_answer answer;
     uint32_t r, p[2];
     uint64_t slack;
-    gordian_answer_init(&answer, GORDIAN_WITH_REASONS);
+    gordian_answer_init(&answer, GORDIAN_DETAIL_REASONS);
     gordian_bank_add_resource(bank, "r", 4, &r, NULL);
     gordian_want two = {2, r}, three = {3, r}, four = {4, r}, one = {1, r};
     for (int i = 0; i < 2; i++) {
         gordian_bank_add_process(bank, NULL, &two, 1, &p[i], NULL, NULL);
         gordian_bank_request(bank, p[i], &one, 1, &answer, NULL);
-        CHECK(answer.verdict == GORDIAN_LENT);
+        CHECK(answer.verdict == GORDIAN_VERDICT_GRANTED);
     }
     CHECK(gordian_bank_slack(bank, r, &slack, NULL) == GORDIAN_OK && slack == 1);
-    CHECK(gordian_bank_slack(bank, r + 1, &slack, NULL) == GORDIAN_INPUT);
+    CHECK(gordian_bank_slack(bank, r + 1, &slack, NULL) == GORDIAN_STATUS_INPUT);
     gordian_bank_set_claims(bank, p[0], &four, 1, &answer, NULL); /* when the other has finished */
-    CHECK(answer.verdict == GORDIAN_CHANGED);
+    CHECK(answer.verdict == GORDIAN_VERDICT_CHANGED);
     gordian_bank_set_claims(bank, p[1], &four, 1, &answer, NULL);
-    CHECK(answer.verdict == GORDIAN_UNSAFE && answer.stuck_count == 2 && answer.lack_count == 2);
+    CHECK(answer.verdict == GORDIAN_VERDICT_UNSAFE && answer.stuck_count == 2 &&
+          answer.lack_count == 2);
     CHECK(answer.lacks[0].units == 1 && answer.lacks[1].units == 1);
     CHECK(gordian_bank_claim(bank, p[1], r) == 2);
     gordian_bank_set_claims(bank, p[0], &three, 1, &answer, NULL);
-    CHECK(answer.verdict == GORDIAN_CHANGED);
+    CHECK(answer.verdict == GORDIAN_VERDICT_CHANGED);
     gordian_bank_set_units(bank, r, 3, &answer, NULL);
-    CHECK(answer.verdict == GORDIAN_CHANGED);
+    CHECK(answer.verdict == GORDIAN_VERDICT_CHANGED);
     CHECK(gordian_bank_slack(bank, r, &slack, NULL) == GORDIAN_OK && slack == 0);
     gordian_bank_set_claims(bank, p[0], &two, 1, &answer, NULL);
     gordian_bank_set_units(bank, r, 2, &answer, NULL); /* each would need the other's */
-    CHECK(answer.verdict == GORDIAN_UNSAFE && answer.stuck_count == 2);
+    CHECK(answer.verdict == GORDIAN_VERDICT_UNSAFE && answer.stuck_count == 2);
     gordian_bank_request(bank, p[0], &one, 1, &answer, NULL);
-    CHECK(answer.verdict == GORDIAN_LENT);
+    CHECK(answer.verdict == GORDIAN_VERDICT_GRANTED);
     gordian_bank_set_units(bank, r, 2, &answer, NULL);
-    CHECK(answer.verdict == GORDIAN_SHORTAGE && answer.lack_count == 1 &&
+    CHECK(answer.verdict == GORDIAN_VERDICT_UNAVAILABLE && answer.lack_count == 1 &&
           answer.lacks[0].process == GORDIAN_NONE && answer.lacks[0].units == 1);
     gordian_answer_free(&answer);
     gordian_bank_close(bank);
@@ -433,29 +436,29 @@ static void test_trials(const char *engine)
     gordian_answer answer;
     uint32_t r, p;
     gordian_verdict verdicts[3];
-    gordian_answer_init(&answer, GORDIAN_WITH_REASONS);
+    gordian_answer_init(&answer, GORDIAN_DETAIL_REASONS);
     gordian_bank_add_resource(bank, "r", 3, &r, NULL);
     gordian_want claim = {3, r}, one = {1, r}, four = {4, r};
     gordian_bank_add_process(bank, NULL, &claim, 1, &p, NULL, NULL);
     gordian_bank_try(bank, p, &one, 1, &answer, NULL);
-    CHECK(answer.verdict == GORDIAN_LENT && gordian_bank_held(bank, p, r) == 1);
+    CHECK(answer.verdict == GORDIAN_VERDICT_GRANTED && gordian_bank_held(bank, p, r) == 1);
     gordian_bank_request(bank, p, &one, 1, &answer, NULL);
-    CHECK(declined(&answer, 1) == GORDIAN_ON_TRIAL);
+    CHECK(declined(&answer, 1) == GORDIAN_REASON_ON_TRIAL);
     gordian_bank_release(bank, p, &one, 1, &answer, NULL);
-    CHECK(declined(&answer, 1) == GORDIAN_ON_TRIAL);
+    CHECK(declined(&answer, 1) == GORDIAN_REASON_ON_TRIAL);
     gordian_bank_cancel(bank, p, &answer, NULL);
-    CHECK(answer.verdict == GORDIAN_WITHDRAWN && gordian_bank_held(bank, p, r) == 0);
+    CHECK(answer.verdict == GORDIAN_VERDICT_CANCELLED && gordian_bank_held(bank, p, r) == 0);
     gordian_bank_try(bank, p, &one, 1, &answer, NULL);
     gordian_bank_commit(bank, p, &answer, NULL);
-    CHECK(answer.verdict == GORDIAN_LENT && gordian_bank_held(bank, p, r) == 1);
+    CHECK(answer.verdict == GORDIAN_VERDICT_GRANTED && gordian_bank_held(bank, p, r) == 1);
     gordian_bank_request_item items[] = {{p, &one, 1}, {p, &four, 1}, {p, &claim, 1}};
     CHECK(gordian_bank_what_if(bank, items, 3, verdicts, NULL) == GORDIAN_OK);
-    CHECK(verdicts[0] == GORDIAN_LENT && verdicts[1] == GORDIAN_DECLINED &&
-          verdicts[2] == GORDIAN_DECLINED);
+    CHECK(verdicts[0] == GORDIAN_VERDICT_GRANTED && verdicts[1] == GORDIAN_VERDICT_REFUSED &&
+          verdicts[2] == GORDIAN_VERDICT_REFUSED);
     CHECK(gordian_bank_held(bank, p, r) == 1);
     gordian_bank_try(bank, p, &one, 1, &answer, NULL);
     gordian_bank_exit(bank, p, &answer, NULL); /* with a grant on trial */
-    CHECK(answer.verdict == GORDIAN_LEFT && gordian_bank_free_units(bank, r) == 3);
+    CHECK(answer.verdict == GORDIAN_VERDICT_EXITED && gordian_bank_free_units(bank, r) == 3);
     gordian_answer_free(&answer);
     gordian_bank_close(bank);
 }
@@ -467,24 +470,24 @@ static void test_large_numbers(const char *engine)
     gordian_answer answer;
     uint32_t r, p, q;
     uint64_t slack;
-    gordian_answer_init(&answer, GORDIAN_WITH_REASONS);
+    gordian_answer_init(&answer, GORDIAN_DETAIL_REASONS);
     gordian_bank_add_resource(bank, "r", UINT64_MAX, &r, NULL);
     gordian_want all = {UINT64_MAX, r}, most = {UINT64_MAX - 1, r}, one = {1, r};
     gordian_bank_add_process(bank, NULL, &all, 1, &p, NULL, NULL);
     gordian_bank_add_process(bank, NULL, &all, 1, &q, NULL, NULL);
     gordian_bank_request(bank, p, &most, 1, &answer, NULL);
-    CHECK(answer.verdict == GORDIAN_LENT);
+    CHECK(answer.verdict == GORDIAN_VERDICT_GRANTED);
     gordian_bank_request(bank, q, &one, 1, &answer, NULL);
-    CHECK(answer.verdict == GORDIAN_UNSAFE && answer.lacks[0].units == 1 &&
+    CHECK(answer.verdict == GORDIAN_VERDICT_UNSAFE && answer.lacks[0].units == 1 &&
           answer.lacks[1].units == UINT64_MAX - 1);
     gordian_bank_request(bank, q, &all, 1, &answer, NULL);
-    CHECK(answer.verdict == GORDIAN_SHORTAGE && answer.lacks[0].units == UINT64_MAX - 1);
+    CHECK(answer.verdict == GORDIAN_VERDICT_UNAVAILABLE && answer.lacks[0].units == UINT64_MAX - 1);
     CHECK(gordian_bank_slack(bank, r, &slack, NULL) == GORDIAN_OK && slack == 0);
     gordian_bank_request(bank, p, &one, 1, &answer, NULL);
-    CHECK(answer.verdict == GORDIAN_LENT && gordian_bank_free_units(bank, r) == 0);
+    CHECK(answer.verdict == GORDIAN_VERDICT_GRANTED && gordian_bank_free_units(bank, r) == 0);
     gordian_bank_exit(bank, p, &answer, NULL);
     gordian_bank_request(bank, q, &all, 1, &answer, NULL);
-    CHECK(answer.verdict == GORDIAN_LENT);
+    CHECK(answer.verdict == GORDIAN_VERDICT_GRANTED);
     gordian_answer_free(&answer);
     gordian_bank_close(bank);
 }
@@ -503,14 +506,14 @@ static void test_engines(void)
     CHECK(holt && dense);
     gordian_bank_options_init(&options);
     options.engine = "sparse"; /* of another family */
-    CHECK(gordian_bank_open(&bank, &options, &error) == GORDIAN_UNAVAILABLE && !bank);
+    CHECK(gordian_bank_open(&bank, &options, &error) == GORDIAN_STATUS_UNAVAILABLE && !bank);
     CHECK(gordian_bank_open(&bank, NULL, NULL) == GORDIAN_OK);
     char text[256];
     CHECK(strcmp(gordian_bank_engine_name(bank), "holt") == 0);
     CHECK(strcmp(gordian_bank_engine_note(bank, text, sizeof text), "") == 0);
     CHECK(gordian_bank_reserve(bank, 100, 100, NULL) == GORDIAN_OK);
-    CHECK(gordian_bank_reserve(bank, UINT32_MAX, 100, &error) == GORDIAN_INPUT);
-    CHECK(gordian_bank_add_resource(bank, "a b", 1, NULL, NULL) == GORDIAN_INPUT);
+    CHECK(gordian_bank_reserve(bank, UINT32_MAX, 100, &error) == GORDIAN_STATUS_INPUT);
+    CHECK(gordian_bank_add_resource(bank, "a b", 1, NULL, NULL) == GORDIAN_STATUS_INPUT);
     CHECK(gordian_bank_process_name(bank, 0, text) == NULL);
     gordian_bank_add_process(bank, "p", NULL, 0, NULL, NULL, NULL);
     CHECK(strcmp(gordian_bank_process_name(bank, 0, text), "p") == 0);

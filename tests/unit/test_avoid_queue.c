@@ -42,7 +42,7 @@ static size_t give(gordian_bank *bank, uint32_t process, uint32_t resource, uint
 {
     gordian_want want = {units, resource};
     CHECK(gordian_bank_release(bank, process, &want, 1, answer, NULL) == GORDIAN_OK);
-    CHECK(answer->verdict == GORDIAN_RETURNED);
+    CHECK(answer->verdict == GORDIAN_VERDICT_RELEASED);
     return answer->served_count;
 }
 
@@ -53,28 +53,30 @@ static void test_order(const char *engine)
     gordian_bank *bank = open_bank(engine, 16);
     gordian_answer answer;
     uint32_t r, p[5];
-    gordian_answer_init(&answer, GORDIAN_VERDICT_ONLY);
+    gordian_answer_init(&answer, GORDIAN_DETAIL_VERDICT);
     gordian_bank_add_resource(bank, "r", 4, &r, NULL);
     for (int i = 0; i < 5; i++)
         p[i] = join(bank, r, 4);
-    CHECK(ask(bank, p[0], r, 4, &answer) == GORDIAN_LENT);
-    CHECK(ask(bank, p[1], r, 3, &answer) == GORDIAN_SHORTAGE && answer.waits);
-    CHECK(ask(bank, p[2], r, 1, &answer) == GORDIAN_SHORTAGE && answer.waits);
-    CHECK(ask(bank, p[3], r, 2, &answer) == GORDIAN_SHORTAGE && answer.waits);
-    CHECK(ask(bank, p[2], r, 1, &answer) == GORDIAN_DECLINED &&
-          answer.reason == GORDIAN_ALREADY_WAITS);
+    CHECK(ask(bank, p[0], r, 4, &answer) == GORDIAN_VERDICT_GRANTED);
+    CHECK(ask(bank, p[1], r, 3, &answer) == GORDIAN_VERDICT_UNAVAILABLE && answer.waits);
+    CHECK(ask(bank, p[2], r, 1, &answer) == GORDIAN_VERDICT_UNAVAILABLE && answer.waits);
+    CHECK(ask(bank, p[3], r, 2, &answer) == GORDIAN_VERDICT_UNAVAILABLE && answer.waits);
+    CHECK(ask(bank, p[2], r, 1, &answer) == GORDIAN_VERDICT_REFUSED &&
+          answer.reason == GORDIAN_REASON_IS_WAITING);
     CHECK(gordian_bank_is_waiting(bank, p[1]) && !gordian_bank_is_waiting(bank, p[4]));
     /* One comes back: p2 would fit, but p0 may still want it. */
     CHECK(give(bank, p[0], r, 1, &answer) == 0);
     /* All comes back: p1 is served, then p2 would take what p1 may still want, p3 does not fit. */
     CHECK(give(bank, p[0], r, 3, &answer) == 1 && answer.served[0] == p[1]);
     gordian_bank_cancel(bank, p[2], &answer, NULL);
-    CHECK(answer.verdict == GORDIAN_WITHDRAWN && answer.served_count == 0);
-    CHECK(ask(bank, p[2], r, 2, &answer) == GORDIAN_SHORTAGE && answer.waits); /* behind p3 now */
+    CHECK(answer.verdict == GORDIAN_VERDICT_CANCELLED && answer.served_count == 0);
+    CHECK(ask(bank, p[2], r, 2, &answer) == GORDIAN_VERDICT_UNAVAILABLE &&
+          answer.waits); /* behind p3 now */
     gordian_bank_exit(bank, p[1], &answer, NULL);
-    CHECK(answer.verdict == GORDIAN_LEFT && answer.served_count == 1 && answer.served[0] == p[3]);
+    CHECK(answer.verdict == GORDIAN_VERDICT_EXITED && answer.served_count == 1 &&
+          answer.served[0] == p[3]);
     gordian_bank_set_units(bank, r, 6, &answer, NULL);
-    CHECK(answer.verdict == GORDIAN_CHANGED && answer.served_count == 1 &&
+    CHECK(answer.verdict == GORDIAN_VERDICT_CHANGED && answer.served_count == 1 &&
           answer.served[0] == p[2]);
     gordian_answer_free(&answer);
     gordian_bank_close(bank);
@@ -87,28 +89,30 @@ static void test_due(const char *engine)
     gordian_answer answer;
     uint32_t r, big, holder, small[4];
     gordian_verdict verdict;
-    gordian_answer_init(&answer, GORDIAN_WITH_REASONS);
+    gordian_answer_init(&answer, GORDIAN_DETAIL_REASONS);
     gordian_bank_add_resource(bank, "r", 8, &r, NULL);
     big = join(bank, r, 8);
     holder = join(bank, r, 3);
     for (int i = 0; i < 4; i++)
         small[i] = join(bank, r, 1);
-    CHECK(ask(bank, holder, r, 1, &answer) == GORDIAN_LENT);
-    CHECK(ask(bank, big, r, 8, &answer) == GORDIAN_SHORTAGE && answer.waits &&
-          answer.reason == GORDIAN_NO_REASON && answer.lack_count == 1);
-    CHECK(ask(bank, small[0], r, 1, &answer) == GORDIAN_LENT); /* passed once */
-    CHECK(ask(bank, small[1], r, 1, &answer) == GORDIAN_LENT); /* twice: due */
-    CHECK(ask(bank, small[2], r, 1, &answer) == GORDIAN_SHORTAGE && answer.waits &&
-          answer.reason == GORDIAN_OUT_OF_TURN && answer.lack_count == 0);
+    CHECK(ask(bank, holder, r, 1, &answer) == GORDIAN_VERDICT_GRANTED);
+    CHECK(ask(bank, big, r, 8, &answer) == GORDIAN_VERDICT_UNAVAILABLE && answer.waits &&
+          answer.reason == GORDIAN_REASON_NONE && answer.lack_count == 1);
+    CHECK(ask(bank, small[0], r, 1, &answer) == GORDIAN_VERDICT_GRANTED); /* passed once */
+    CHECK(ask(bank, small[1], r, 1, &answer) == GORDIAN_VERDICT_GRANTED); /* twice: due */
+    CHECK(ask(bank, small[2], r, 1, &answer) == GORDIAN_VERDICT_UNAVAILABLE && answer.waits &&
+          answer.reason == GORDIAN_REASON_OUT_OF_TURN && answer.lack_count == 0);
     gordian_want one = {1, r};
     CHECK(gordian_bank_try(bank, small[3], &one, 1, &answer, NULL) == GORDIAN_OK);
-    CHECK(answer.verdict == GORDIAN_SHORTAGE && answer.reason == GORDIAN_OUT_OF_TURN);
+    CHECK(answer.verdict == GORDIAN_VERDICT_UNAVAILABLE &&
+          answer.reason == GORDIAN_REASON_OUT_OF_TURN);
     gordian_bank_request_item item = {small[3], &one, 1};
     CHECK(gordian_bank_what_if(bank, &item, 1, &verdict, NULL) == GORDIAN_OK &&
-          verdict == GORDIAN_SHORTAGE);
-    CHECK(ask(bank, holder, r, 2, &answer) == GORDIAN_LENT); /* it may be the one waited for */
+          verdict == GORDIAN_VERDICT_UNAVAILABLE);
+    CHECK(ask(bank, holder, r, 2, &answer) ==
+          GORDIAN_VERDICT_GRANTED); /* it may be the one waited for */
     CHECK(give(bank, small[0], r, 1, &answer) == 0);
-    CHECK(ask(bank, small[0], r, 1, &answer) == GORDIAN_SHORTAGE && answer.waits);
+    CHECK(ask(bank, small[0], r, 1, &answer) == GORDIAN_VERDICT_UNAVAILABLE && answer.waits);
     CHECK(give(bank, small[1], r, 1, &answer) == 0);
     CHECK(give(bank, holder, r, 3, &answer) == 1 && answer.served[0] == big);
     CHECK(give(bank, big, r, 8, &answer) == 2 && answer.served[0] == small[2] &&
@@ -123,15 +127,15 @@ static void test_due_goes(const char *engine)
     gordian_bank *bank = open_bank(engine, 0);
     gordian_answer answer;
     uint32_t r, big, holder, small;
-    gordian_answer_init(&answer, GORDIAN_VERDICT_ONLY);
+    gordian_answer_init(&answer, GORDIAN_DETAIL_VERDICT);
     gordian_bank_add_resource(bank, "r", 3, &r, NULL);
     big = join(bank, r, 3);
     holder = join(bank, r, 1);
     small = join(bank, r, 1);
-    CHECK(ask(bank, holder, r, 1, &answer) == GORDIAN_LENT);
-    CHECK(ask(bank, big, r, 3, &answer) == GORDIAN_SHORTAGE);
-    CHECK(ask(bank, small, r, 1, &answer) == GORDIAN_SHORTAGE &&
-          answer.reason == GORDIAN_OUT_OF_TURN);
+    CHECK(ask(bank, holder, r, 1, &answer) == GORDIAN_VERDICT_GRANTED);
+    CHECK(ask(bank, big, r, 3, &answer) == GORDIAN_VERDICT_UNAVAILABLE);
+    CHECK(ask(bank, small, r, 1, &answer) == GORDIAN_VERDICT_UNAVAILABLE &&
+          answer.reason == GORDIAN_REASON_OUT_OF_TURN);
     gordian_bank_cancel(bank, big, &answer, NULL);
     CHECK(answer.served_count == 1 && answer.served[0] == small);
     gordian_answer_free(&answer);
@@ -147,17 +151,17 @@ static unsigned steps_until_served(const char *engine, uint32_t patience, unsign
     uint32_t r, big, small[4];
     bool has[4] = {false};
     unsigned steps = 0;
-    gordian_answer_init(&answer, GORDIAN_VERDICT_ONLY);
+    gordian_answer_init(&answer, GORDIAN_DETAIL_VERDICT);
     gordian_bank_add_resource(bank, "r", 4, &r, NULL);
     big = join(bank, r, 4);
     for (int i = 0; i < 4; i++)
         small[i] = join(bank, r, 1);
-    has[0] = ask(bank, small[0], r, 1, &answer) == GORDIAN_LENT;
-    CHECK(ask(bank, big, r, 4, &answer) == GORDIAN_SHORTAGE);
+    has[0] = ask(bank, small[0], r, 1, &answer) == GORDIAN_VERDICT_GRANTED;
+    CHECK(ask(bank, big, r, 4, &answer) == GORDIAN_VERDICT_UNAVAILABLE);
     for (unsigned i = 1; steps < limit && gordian_bank_is_waiting(bank, big); i++, steps++) {
         unsigned next = i % 4, last = (i + 3) % 4; /* one comes before the other goes */
         if (!has[next] && !gordian_bank_is_waiting(bank, small[next]))
-            has[next] = ask(bank, small[next], r, 1, &answer) == GORDIAN_LENT;
+            has[next] = ask(bank, small[next], r, 1, &answer) == GORDIAN_VERDICT_GRANTED;
         if (has[last])
             give(bank, small[last], r, 1, &answer);
         has[last] = false;
@@ -211,7 +215,7 @@ static void step(gordian_bank *bank, struct member *member, struct random *rando
         gordian_bank_release(bank, member->id, wants, count, answer, NULL);
     else
         gordian_bank_request(bank, member->id, wants, count, answer, NULL);
-    CHECK(answer->verdict != GORDIAN_DECLINED);
+    CHECK(answer->verdict != GORDIAN_VERDICT_REFUSED);
 }
 
 /* Under a heavy load nobody waits longer than it takes the others to go round a few times. */
@@ -222,7 +226,7 @@ static void test_every_wait_ends(const char *engine, uint32_t patience, uint64_t
     struct random random;
     struct member crowd[CROWD];
     unsigned long longest = 0, waits = 0;
-    gordian_answer_init(&answer, GORDIAN_VERDICT_ONLY);
+    gordian_answer_init(&answer, GORDIAN_DETAIL_VERDICT);
     random_seed(&random, seed);
     for (int j = 0; j < KINDS; j++)
         gordian_bank_add_resource(bank, NULL, 6, NULL, NULL);
@@ -269,7 +273,7 @@ static void *acquire(void *context)
 {
     struct thread *thread = context;
     gordian_want want = {thread->units, thread->resource};
-    gordian_answer_init(&thread->answer, GORDIAN_WITH_REASONS);
+    gordian_answer_init(&thread->answer, GORDIAN_DETAIL_REASONS);
     thread->status = gordian_bank_acquire(thread->bank, thread->process, &want, 1,
                                           thread->timeout_ns, &thread->answer, NULL);
     return NULL;
@@ -294,7 +298,7 @@ static gordian_verdict end(struct thread *thread)
     CHECK(thread->status == GORDIAN_OK);
     gordian_verdict verdict = thread->answer.verdict;
     CHECK(!thread->answer.waits);
-    CHECK(verdict != GORDIAN_LENT || thread->answer.sequence_count == 3);
+    CHECK(verdict != GORDIAN_VERDICT_GRANTED || thread->answer.sequence_count == 3);
     gordian_answer_free(&thread->answer);
     return verdict;
 }
@@ -304,35 +308,35 @@ static void test_sleepers(const char *engine)
     gordian_bank *bank = open_bank(engine, 16);
     gordian_answer answer;
     uint32_t r, p, q;
-    gordian_answer_init(&answer, GORDIAN_VERDICT_ONLY);
+    gordian_answer_init(&answer, GORDIAN_DETAIL_VERDICT);
     gordian_bank_add_resource(bank, "r", 2, &r, NULL);
     p = join(bank, r, 2);
     q = join(bank, r, 2);
     struct thread thread = {
         .bank = bank, .process = q, .resource = r, .units = 1, .timeout_ns = UINT64_MAX};
     join(bank, r, 2);
-    CHECK(ask(bank, p, r, 2, &answer) == GORDIAN_LENT);
+    CHECK(ask(bank, p, r, 2, &answer) == GORDIAN_VERDICT_GRANTED);
 
     start_and_see_it_wait(&thread); /* served by a release */
     CHECK(give(bank, p, r, 2, &answer) == 1 && answer.served[0] == q);
-    CHECK(end(&thread) == GORDIAN_LENT && gordian_bank_held(bank, q, r) == 1);
+    CHECK(end(&thread) == GORDIAN_VERDICT_GRANTED && gordian_bank_held(bank, q, r) == 1);
 
     give(bank, q, r, 1, &answer); /* cancelled by another */
     ask(bank, p, r, 2, &answer);
     start_and_see_it_wait(&thread);
     gordian_bank_cancel(bank, q, &answer, NULL);
-    CHECK(answer.verdict == GORDIAN_WITHDRAWN);
-    CHECK(end(&thread) == GORDIAN_WITHDRAWN);
+    CHECK(answer.verdict == GORDIAN_VERDICT_CANCELLED);
+    CHECK(end(&thread) == GORDIAN_VERDICT_CANCELLED);
 
     uint64_t before = clock_ns(); /* out of time */
     thread.timeout_ns = 20000000;
     start(&thread);
-    CHECK(end(&thread) == GORDIAN_SHORTAGE && clock_ns() - before >= 20000000);
+    CHECK(end(&thread) == GORDIAN_VERDICT_UNAVAILABLE && clock_ns() - before >= 20000000);
     CHECK(!gordian_bank_is_waiting(bank, q));
     thread.timeout_ns = UINT64_MAX - 1; /* practically no limit, and no overflow */
     start_and_see_it_wait(&thread);
     gordian_bank_exit(bank, q, &answer, NULL); /* ended by another */
-    CHECK(end(&thread) == GORDIAN_WITHDRAWN);
+    CHECK(end(&thread) == GORDIAN_VERDICT_CANCELLED);
     gordian_bank_close(bank);
     gordian_answer_free(&answer);
 }
@@ -343,7 +347,7 @@ static void test_due_gives_up(const char *engine)
     gordian_bank *bank = open_bank(engine, 0);
     gordian_answer answer;
     uint32_t r, holder, small;
-    gordian_answer_init(&answer, GORDIAN_VERDICT_ONLY);
+    gordian_answer_init(&answer, GORDIAN_DETAIL_VERDICT);
     gordian_bank_add_resource(bank, "r", 3, &r, NULL);
     holder = join(bank, r, 1);
     small = join(bank, r, 1);
@@ -352,13 +356,13 @@ static void test_due_gives_up(const char *engine)
                          .resource = r,
                          .units = 3,
                          .timeout_ns = 300000000};
-    CHECK(ask(bank, holder, r, 1, &answer) == GORDIAN_LENT);
+    CHECK(ask(bank, holder, r, 1, &answer) == GORDIAN_VERDICT_GRANTED);
     start(&big);
     for (uint64_t begun = clock_ns();
          !gordian_bank_is_waiting(bank, big.process) && clock_ns() - begun < 300000000;)
         sched_yield();
     ask(bank, small, r, 1, &answer); /* has to wait, unless this machine is very slow */
-    CHECK(end(&big) == GORDIAN_SHORTAGE);
+    CHECK(end(&big) == GORDIAN_VERDICT_UNAVAILABLE);
     CHECK(gordian_bank_held(bank, small, r) == 1 && !gordian_bank_is_waiting(bank, small));
     gordian_answer_free(&answer);
     gordian_bank_close(bank);

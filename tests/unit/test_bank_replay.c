@@ -61,8 +61,8 @@ static void put_processes(struct log *log, const char *title, gordian_bank *bank
 
 static const char *what(const gordian_bank_step *step)
 {
-    return step->kind == GORDIAN_EVENT_LINE     ? gordian_op_text(step->op)
-           : step->kind == GORDIAN_PROCESS_LINE ? "process"
+    return step->kind == GORDIAN_LINE_EVENT     ? gordian_op_text(step->op)
+           : step->kind == GORDIAN_LINE_PROCESS ? "process"
                                                 : "resource";
 }
 
@@ -117,22 +117,23 @@ static gordian_status replay(const char *trace, bool queue, const char *engine,
     options.queue = queue;
     options.engine = engine;
     options.allocator = allocator;
-    gordian_answer_init(&answer, GORDIAN_WITH_REASONS);
+    gordian_answer_init(&answer, GORDIAN_DETAIL_REASONS);
     gordian_status status = gordian_bank_open(&bank, &options, &error);
-    if (!status)
+    if (status == GORDIAN_OK)
         status = gordian_bank_replay_open(&reader, bank, &source, &error);
-    while (!status) {
+    while (status == GORDIAN_OK) {
         status = gordian_bank_replay_next(reader, &step, &answer, &error);
-        if (!status && answer.incomplete) /* the line has been taken, but the lists are lost */
-            status = error.status = GORDIAN_MEMORY;
-        else if (!status)
+        if (status == GORDIAN_OK &&
+            answer.incomplete) /* the line has been taken, but the lists are lost */
+            status = error.status = GORDIAN_STATUS_MEMORY;
+        else if (status == GORDIAN_OK)
             put_step(log, bank, &step, &answer);
     }
-    if (status == GORDIAN_INPUT)
+    if (status == GORDIAN_STATUS_INPUT)
         put(log, "%d:%d: %s\n", (int)error.line, (int)error.column, error.message);
-    if (status != GORDIAN_MEMORY)
+    if (status != GORDIAN_STATUS_MEMORY)
         put_state(log, bank);
-    CHECK(status == GORDIAN_END || error.status == status);
+    CHECK(status == GORDIAN_STATUS_END || error.status == status);
     gordian_bank_replay_close(reader);
     gordian_answer_free(&answer);
     gordian_bank_close(bank);
@@ -352,7 +353,7 @@ static void test_bad_plans(void)
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         gordian_plan *plan;
         gordian_error error = {0};
-        CHECK(read_plan(bad[i].text, NULL, &plan, &error) == GORDIAN_INPUT && !plan);
+        CHECK(read_plan(bad[i].text, NULL, &plan, &error) == GORDIAN_STATUS_INPUT && !plan);
         CHECK_MSG(error.line == bad[i].line && error.column == bad[i].column, "%s: %d:%d",
                   bad[i].text, (int)error.line, (int)error.column);
         CHECK_MSG(strstr(error.message, bad[i].message), "'%s'", error.message);
@@ -372,7 +373,7 @@ static const char long_trace[] =
 static void test_no_memory(void)
 {
     static struct log expected, log;
-    CHECK(replay(long_trace, true, "holt", NULL, &expected) == GORDIAN_END);
+    CHECK(replay(long_trace, true, "holt", NULL, &expected) == GORDIAN_STATUS_END);
     for (int for_good = 0; for_good < 2; for_good++)
         for (size_t n = 1;; n++) {
             struct failing failing = {.fail_at = n, .for_good = for_good};
@@ -380,9 +381,9 @@ static void test_no_memory(void)
             gordian_status status = replay(long_trace, true, "holt", &allocator, &log);
             CHECK_MSG(failing.live_blocks == 0 && failing.live_bytes == 0, "allocation %zu leaks",
                       n);
-            CHECK_MSG(status == GORDIAN_MEMORY || status == GORDIAN_END, "allocation %zu: %s", n,
-                      gordian_status_text(status));
-            if (status == GORDIAN_MEMORY)
+            CHECK_MSG(status == GORDIAN_STATUS_MEMORY || status == GORDIAN_STATUS_END,
+                      "allocation %zu: %s", n, gordian_status_text(status));
+            if (status == GORDIAN_STATUS_MEMORY)
                 CHECK_MSG(memcmp(log.text, expected.text, log.used) == 0, "allocation %zu:\n%.*s",
                           n, (int)log.used, log.text);
             if (failing.failures == 0)
@@ -399,7 +400,8 @@ static void test_no_memory(void)
         gordian_plan_close(plan);
         CHECK(failing.live_blocks == 0);
         CHECK((status == GORDIAN_OK) == (failing.failures == 0));
-        CHECK(status == GORDIAN_OK || (status == GORDIAN_MEMORY && error.status == GORDIAN_MEMORY));
+        CHECK(status == GORDIAN_OK ||
+              (status == GORDIAN_STATUS_MEMORY && error.status == GORDIAN_STATUS_MEMORY));
         if (failing.failures == 0)
             break;
     }
@@ -419,7 +421,7 @@ static void test_no_answer(void)
     CHECK(gordian_bank_replay_next(reader, &step, NULL, NULL) == GORDIAN_OK && !step.message);
     CHECK(gordian_bank_replay_next(reader, &step, NULL, NULL) == GORDIAN_OK && step.message);
     CHECK(step.want_count == 1 && step.wants[0].units == 2 && step.process != GORDIAN_NONE);
-    CHECK(gordian_bank_replay_next(reader, &step, NULL, NULL) == GORDIAN_END);
+    CHECK(gordian_bank_replay_next(reader, &step, NULL, NULL) == GORDIAN_STATUS_END);
     gordian_bank_replay_close(reader);
     gordian_bank_replay_close(NULL);
     gordian_bank_close(bank);

@@ -454,7 +454,7 @@ static void reads_as(const char *text, size_t length, const char *expected)
         }
         got[used] = '\0';
         CHECK_MSG(strcmp(got, expected) == 0, "pieces of %zu: %s", piece, got);
-        CHECK(reader_next(&reader, &error) == GORDIAN_END);
+        CHECK(reader_next(&reader, &error) == GORDIAN_STATUS_END);
         reader_close(&reader);
     }
 }
@@ -475,8 +475,10 @@ static void reader_words(void)
 static void fails_as(const char *text, size_t length, gordian_status status, uint64_t line,
                      uint64_t column, const char *message)
 {
-    struct text_source source = {
-        .text = text, .length = length, .piece = 7, .fail_errno = status == GORDIAN_IO ? EIO : 0};
+    struct text_source source = {.text = text,
+                                 .length = length,
+                                 .piece = 7,
+                                 .fail_errno = status == GORDIAN_STATUS_IO ? EIO : 0};
     struct reader reader;
     gordian_error error = {0};
     gordian_status got;
@@ -492,10 +494,10 @@ static void fails_as(const char *text, size_t length, gordian_status status, uin
 
 static void reader_errors(void)
 {
-    fails_as("a\nb\0c\n", 6, GORDIAN_INPUT, 2, 2, "NUL");
-    fails_as("\0", 1, GORDIAN_INPUT, 1, 1, "NUL");
-    fails_as("a # b\0\n", 7, GORDIAN_INPUT, 1, 6, "NUL");
-    fails_as("a\nb\n", 4, GORDIAN_IO, 0, 0, strerror(EIO));
+    fails_as("a\nb\0c\n", 6, GORDIAN_STATUS_INPUT, 2, 2, "NUL");
+    fails_as("\0", 1, GORDIAN_STATUS_INPUT, 1, 1, "NUL");
+    fails_as("a # b\0\n", 7, GORDIAN_STATUS_INPUT, 1, 6, "NUL");
+    fails_as("a\nb\n", 4, GORDIAN_STATUS_IO, 0, 0, strerror(EIO));
 }
 
 /* A line as long as allowed, with and without its newline, and one byte more. */
@@ -520,7 +522,7 @@ static void reader_long_lines(void)
         CHECK(reader.words[0].length == 1u << 20);
         CHECK(reader.words[1].column == (1u << 20) + 2);
         CHECK(reader.words[1].length == READER_LINE_MAX - (1u << 20) - 1);
-        CHECK(reader_next(&reader, &error) == GORDIAN_END);
+        CHECK(reader_next(&reader, &error) == GORDIAN_STATUS_END);
         reader_close(&reader);
 
         text[length] = 'x';
@@ -529,7 +531,7 @@ static void reader_long_lines(void)
             .text = text, .length = length + 1 + (size_t)with_newline, .piece = size};
         open_text(&reader, &source);
         CHECK(reader_next(&reader, &error) == GORDIAN_OK);
-        CHECK(reader_next(&reader, &error) == GORDIAN_INPUT);
+        CHECK(reader_next(&reader, &error) == GORDIAN_STATUS_INPUT);
         CHECK(error.line == 2 && error.column == READER_LINE_MAX + 1);
         reader_close(&reader);
         text[length + 1] = 'x';
@@ -552,13 +554,13 @@ static void reader_out_of_memory(void)
         gordian_error error;
         gordian_status status =
             reader_open(&reader, &(gordian_source){read_text, &source}, &memory, &error);
-        if (!status)
+        if (status == GORDIAN_OK)
             status = reader_next(&reader, &error);
         reader_close(&reader);
         CHECK(failing.live_blocks == 0);
         if (status == GORDIAN_OK)
             break;
-        CHECK(status == GORDIAN_MEMORY && error.status == GORDIAN_MEMORY);
+        CHECK(status == GORDIAN_STATUS_MEMORY && error.status == GORDIAN_STATUS_MEMORY);
         REQUIRE(fail_at < 1000);
     }
     free(text);

@@ -29,7 +29,7 @@ static void test_empty(void)
 {
     gordian_snapshot *snapshot = start(0, 0);
     gordian_report report = judge(snapshot);
-    CHECK(report.model == GORDIAN_SINGLE_UNIT);
+    CHECK(report.model == GORDIAN_MODEL_SINGLE_UNIT);
     CHECK(report.deadlocked_count == 0 && report.part_count == 0);
     gordian_snapshot_close(snapshot);
     gordian_snapshot_close(NULL);
@@ -69,7 +69,7 @@ static void test_cycles(void)
     await(snapshot, 7, 8, 1); /* free */
     await(snapshot, 8, 7, 1); /* behind one that runs */
     gordian_report report = judge(snapshot);
-    CHECK(report.model == GORDIAN_SINGLE_UNIT);
+    CHECK(report.model == GORDIAN_MODEL_SINGLE_UNIT);
     CHECK_LIST(report.deadlocked, report.deadlocked_count, "0 1 2 3 4 5 6");
     REQUIRE(report.part_count == 2);
     CHECK_LIST(report.parts[0].processes, report.parts[0].process_count, "0 1");
@@ -101,7 +101,7 @@ static void test_knot(void)
     await(snapshot, 0, pool, 1);
     await(snapshot, 1, 0, 1);
     gordian_report report = judge(snapshot);
-    CHECK(report.model == GORDIAN_MULTI_UNIT);
+    CHECK(report.model == GORDIAN_MODEL_MULTI_UNIT);
     CHECK(report.deadlocked_count == 0 && report.part_count == 0);
     await(snapshot, 2, 0, 1);
     report = judge(snapshot);
@@ -126,7 +126,7 @@ static void test_and_waits(void)
     await(snapshot, 3, 2, 1);
     await(snapshot, 4, 0, 1);
     gordian_report report = judge(snapshot);
-    CHECK(report.model == GORDIAN_GENERAL);
+    CHECK(report.model == GORDIAN_MODEL_GENERAL);
     CHECK_LIST(report.deadlocked, report.deadlocked_count, "0 1 2 3 4");
     REQUIRE(report.part_count == 2);
     CHECK_LIST(report.parts[0].processes, report.parts[0].process_count, "0 1");
@@ -175,33 +175,33 @@ static void test_refusals(void)
 {
     gordian_snapshot *snapshot = start(2, 2);
     gordian_error error = {0};
-    CHECK(gordian_snapshot_add_resource(snapshot, 0, NULL, &error) == GORDIAN_INPUT);
+    CHECK(gordian_snapshot_add_resource(snapshot, 0, NULL, &error) == GORDIAN_STATUS_INPUT);
     uint32_t pool, huge;
     MUST(gordian_snapshot_add_resource(snapshot, 3, &pool, NULL));
     MUST(gordian_snapshot_add_resource(snapshot, UINT64_MAX, &huge, NULL));
-    CHECK(gordian_snapshot_hold(snapshot, 2, 0, 1, &error) == GORDIAN_INPUT);
-    CHECK(gordian_snapshot_hold(snapshot, 0, 4, 1, &error) == GORDIAN_INPUT);
-    CHECK(gordian_snapshot_hold(snapshot, 0, 0, 0, &error) == GORDIAN_INPUT);
-    CHECK(gordian_snapshot_wait(snapshot, 2, 0, 1, &error) == GORDIAN_INPUT);
-    CHECK(gordian_snapshot_wait(snapshot, 0, 4, 1, &error) == GORDIAN_INPUT);
-    CHECK(gordian_snapshot_wait(snapshot, 0, 0, 0, &error) == GORDIAN_INPUT);
-    CHECK(gordian_snapshot_hold(snapshot, 0, 0, 2, &error) == GORDIAN_INPUT);
-    CHECK(error.status == GORDIAN_INPUT && strstr(error.message, "resource 0 has 1 units"));
+    CHECK(gordian_snapshot_hold(snapshot, 2, 0, 1, &error) == GORDIAN_STATUS_INPUT);
+    CHECK(gordian_snapshot_hold(snapshot, 0, 4, 1, &error) == GORDIAN_STATUS_INPUT);
+    CHECK(gordian_snapshot_hold(snapshot, 0, 0, 0, &error) == GORDIAN_STATUS_INPUT);
+    CHECK(gordian_snapshot_wait(snapshot, 2, 0, 1, &error) == GORDIAN_STATUS_INPUT);
+    CHECK(gordian_snapshot_wait(snapshot, 0, 4, 1, &error) == GORDIAN_STATUS_INPUT);
+    CHECK(gordian_snapshot_wait(snapshot, 0, 0, 0, &error) == GORDIAN_STATUS_INPUT);
+    CHECK(gordian_snapshot_hold(snapshot, 0, 0, 2, &error) == GORDIAN_STATUS_INPUT);
+    CHECK(error.status == GORDIAN_STATUS_INPUT && strstr(error.message, "resource 0 has 1 units"));
     hold(snapshot, 0, 0, 1);
-    CHECK(gordian_snapshot_hold(snapshot, 1, 0, 1, &error) == GORDIAN_INPUT);
-    CHECK(gordian_snapshot_hold(snapshot, 0, 0, 1, &error) == GORDIAN_INPUT);
+    CHECK(gordian_snapshot_hold(snapshot, 1, 0, 1, &error) == GORDIAN_STATUS_INPUT);
+    CHECK(gordian_snapshot_hold(snapshot, 0, 0, 1, &error) == GORDIAN_STATUS_INPUT);
     hold(snapshot, 0, pool, 2);
-    CHECK(gordian_snapshot_hold(snapshot, 1, pool, 2, &error) == GORDIAN_INPUT);
+    CHECK(gordian_snapshot_hold(snapshot, 1, pool, 2, &error) == GORDIAN_STATUS_INPUT);
     hold(snapshot, 1, huge, UINT64_MAX);
-    CHECK(gordian_snapshot_hold(snapshot, 1, huge, 1, &error) == GORDIAN_INPUT);
-    CHECK(gordian_snapshot_wait(snapshot, 1, 0, 2, &error) == GORDIAN_INPUT);
+    CHECK(gordian_snapshot_hold(snapshot, 1, huge, 1, &error) == GORDIAN_STATUS_INPUT);
+    CHECK(gordian_snapshot_wait(snapshot, 1, 0, 2, &error) == GORDIAN_STATUS_INPUT);
     await(snapshot, 1, 0, 1);
-    CHECK(gordian_snapshot_wait(snapshot, 1, 0, 1, &error) == GORDIAN_INPUT);
+    CHECK(gordian_snapshot_wait(snapshot, 1, 0, 1, &error) == GORDIAN_STATUS_INPUT);
     await(snapshot, 1, pool, 2);
-    CHECK(gordian_snapshot_wait(snapshot, 1, pool, 2, &error) == GORDIAN_INPUT);
-    CHECK(gordian_snapshot_wait(snapshot, 1, pool, UINT64_MAX, &error) == GORDIAN_INPUT);
+    CHECK(gordian_snapshot_wait(snapshot, 1, pool, 2, &error) == GORDIAN_STATUS_INPUT);
+    CHECK(gordian_snapshot_wait(snapshot, 1, pool, UINT64_MAX, &error) == GORDIAN_STATUS_INPUT);
     await(snapshot, 1, huge, UINT64_MAX);
-    CHECK(gordian_snapshot_wait(snapshot, 1, huge, UINT64_MAX, &error) == GORDIAN_INPUT);
+    CHECK(gordian_snapshot_wait(snapshot, 1, huge, UINT64_MAX, &error) == GORDIAN_STATUS_INPUT);
     /* 1 holds all of `huge` and wants all of it again. */
     gordian_report report = judge(snapshot);
     CHECK_LIST(report.deadlocked, report.deadlocked_count, "1");
@@ -209,9 +209,11 @@ static void test_refusals(void)
     stranger.processes = NULL;
     const gordian_edge *edges;
     size_t count;
-    CHECK(gordian_snapshot_edges(snapshot, &stranger, &edges, &count, &error) == GORDIAN_INPUT);
+    CHECK(gordian_snapshot_edges(snapshot, &stranger, &edges, &count, &error) ==
+          GORDIAN_STATUS_INPUT);
     hold(snapshot, 0, 1, 1);
-    CHECK(gordian_snapshot_edges(snapshot, &stranger, &edges, &count, &error) == GORDIAN_INPUT);
+    CHECK(gordian_snapshot_edges(snapshot, &stranger, &edges, &count, &error) ==
+          GORDIAN_STATUS_INPUT);
     gordian_snapshot_close(snapshot);
 }
 
@@ -399,7 +401,7 @@ static void request_two(gordian_system *system, uint32_t process, gordian_want o
                         gordian_want other)
 {
     gordian_want wants[] = {one, other};
-    gordian_event event = {.op = GORDIAN_REQUEST,
+    gordian_event event = {.op = GORDIAN_OP_REQUEST,
                            .process = process,
                            .to = GORDIAN_NONE,
                            .wants = wants,
@@ -447,8 +449,8 @@ static void test_take(unsigned scale)
                 request_two(system, p, (gordian_want){random_below(&random, totals[q]) + 1, q},
                             (gordian_want){1, other});
             else
-                feed(system, random_chance(&random, 80) ? GORDIAN_REQUEST : GORDIAN_RELEASE, p, q,
-                     1);
+                feed(system, random_chance(&random, 80) ? GORDIAN_OP_REQUEST : GORDIAN_OP_RELEASE,
+                     p, q, 1);
         }
         const uint32_t *dead;
         size_t dead_count;
@@ -508,7 +510,7 @@ static bool go_through(const gordian_allocator *allocator, bool general)
         size_t count;
         status = gordian_snapshot_edges(snapshot, &report.parts[i], &edges, &count, NULL);
     }
-    CHECK(status == GORDIAN_OK || status == GORDIAN_MEMORY);
+    CHECK(status == GORDIAN_OK || status == GORDIAN_STATUS_MEMORY);
     if (status == GORDIAN_OK)
         CHECK(report.deadlocked_count == 40 && report.part_count > 0);
     gordian_snapshot_close(snapshot);
@@ -553,7 +555,7 @@ static void test_check_again(void)
         long live = counting.live;
         if (gordian_snapshot_check(snapshot, &report, &error) == GORDIAN_OK)
             break;
-        CHECK(error.status == GORDIAN_MEMORY && report.part_count == 77);
+        CHECK(error.status == GORDIAN_STATUS_MEMORY && report.part_count == 77);
         CHECK(counting.live == live);
     }
     CHECK(report.part_count == 1 && report.deadlocked_count == 2);

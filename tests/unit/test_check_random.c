@@ -178,9 +178,9 @@ static gordian_model expected_model(const struct model *model)
         for (uint32_t q = 0; q < model->resources; q++)
             units += model->wanted[p][q];
         if (units > 1)
-            return GORDIAN_GENERAL;
+            return GORDIAN_MODEL_GENERAL;
     }
-    return several ? GORDIAN_MULTI_UNIT : GORDIAN_SINGLE_UNIT;
+    return several ? GORDIAN_MODEL_MULTI_UNIT : GORDIAN_MODEL_SINGLE_UNIT;
 }
 
 static void check_cycle(const struct model *model, const gordian_part *part)
@@ -268,7 +268,7 @@ static void check_against(gordian_snapshot *snapshot, const struct model *model)
     unsigned in_parts = 0;
     for (size_t i = 0; i < count && i < report.part_count; i++) {
         check_part(snapshot, model, &report.parts[i], parts[i],
-                   report.model == GORDIAN_SINGLE_UNIT);
+                   report.model == GORDIAN_MODEL_SINGLE_UNIT);
         CHECK(!(in_parts & parts[i]));
         in_parts |= parts[i];
     }

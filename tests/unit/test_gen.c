@@ -23,7 +23,7 @@ static bool is_life(const struct gen_kind *kind)
 /* ------------------------------------------------------------------ replaying */
 
 struct tally {
-    size_t outcomes[GORDIAN_REFUSED + 1];
+    size_t outcomes[GORDIAN_OUTCOME_REFUSED + 1];
     size_t handed_over, deadlocked, last; /* last: the last event's outcome */
     gordian_model model;
 };
@@ -44,7 +44,7 @@ static struct tally replay(const struct gen_trace *trace)
         tally.outcomes[result.outcome]++;
         tally.last = result.outcome;
         tally.handed_over +=
-            trace->events[i].op == GORDIAN_RELEASE && trace->events[i].to != GORDIAN_NONE;
+            trace->events[i].op == GORDIAN_OP_RELEASE && trace->events[i].to != GORDIAN_NONE;
     }
     const uint32_t *processes;
     REQUIRE(gordian_deadlocked(system, &processes, &tally.deadlocked, NULL) == GORDIAN_OK);
@@ -85,12 +85,13 @@ static void test_all_valid(void)
                 options.units = 2; /* few enough for the smallest to meet each other */
             size_t events;
             struct tally tally = replay_kind(&options, &events);
-            CHECK_MSG(tally.outcomes[GORDIAN_REFUSED] == 0, "%s, seed %d", kind->name, (int)seed);
+            CHECK_MSG(tally.outcomes[GORDIAN_OUTCOME_REFUSED] == 0, "%s, seed %d", kind->name,
+                      (int)seed);
             CHECK_MSG(!is_life(kind) || events == 2000, "%s: %zu events", kind->name, events);
             if (is_life(kind)) {
                 CHECK_MSG(tally.handed_over > 0, "%s", kind->name);
-                CHECK_MSG(tally.outcomes[GORDIAN_EXITED] > 0, "%s", kind->name);
-                CHECK_MSG(tally.outcomes[GORDIAN_CANCELLED] > 0, "%s", kind->name);
+                CHECK_MSG(tally.outcomes[GORDIAN_OUTCOME_EXITED] > 0, "%s", kind->name);
+                CHECK_MSG(tally.outcomes[GORDIAN_OUTCOME_CANCELLED] > 0, "%s", kind->name);
             }
         }
 }
@@ -109,8 +110,8 @@ static void test_deadlocks(void)
             options.events = 3000 + seed;
             struct tally tally = replay_kind(&options, &events);
             CHECK_MSG(tally.deadlocked == 0, "%s, seed %d", kind->name, (int)seed);
-            CHECK_MSG(tally.outcomes[GORDIAN_DOOMED] == 0, "%s", kind->name);
-            deadlocks += tally.outcomes[GORDIAN_DEADLOCK];
+            CHECK_MSG(tally.outcomes[GORDIAN_OUTCOME_DOOMED] == 0, "%s", kind->name);
+            deadlocks += tally.outcomes[GORDIAN_OUTCOME_DEADLOCK];
             options.deadlocks = 100;
             left += replay_kind(&options, &events).deadlocked;
         }
@@ -123,15 +124,15 @@ static void test_models(void)
 {
     size_t events;
     struct gen_options options = options_of("random");
-    CHECK(replay_kind(&options, &events).model == GORDIAN_SINGLE_UNIT);
+    CHECK(replay_kind(&options, &events).model == GORDIAN_MODEL_SINGLE_UNIT);
     options = options_of("multi");
-    CHECK(replay_kind(&options, &events).model == GORDIAN_MULTI_UNIT);
+    CHECK(replay_kind(&options, &events).model == GORDIAN_MODEL_MULTI_UNIT);
     options = options_of("pool");
-    CHECK(replay_kind(&options, &events).model == GORDIAN_MULTI_UNIT);
+    CHECK(replay_kind(&options, &events).model == GORDIAN_MODEL_MULTI_UNIT);
     options = options_of("general");
-    CHECK(replay_kind(&options, &events).model == GORDIAN_GENERAL);
+    CHECK(replay_kind(&options, &events).model == GORDIAN_MODEL_GENERAL);
     options = options_of("readers-writers");
-    CHECK(replay_kind(&options, &events).model == GORDIAN_GENERAL);
+    CHECK(replay_kind(&options, &events).model == GORDIAN_MODEL_GENERAL);
 }
 
 /* Contention is the share of requests that meet something taken. */
@@ -145,8 +146,9 @@ static void test_contention(void)
         options.contention = percent;
         options.events = 50000;
         struct tally tally = replay_kind(&options, &events);
-        size_t blocked = tally.outcomes[GORDIAN_BLOCKED] + tally.outcomes[GORDIAN_DEADLOCK];
-        size_t requests = blocked + tally.outcomes[GORDIAN_GRANTED];
+        size_t blocked =
+            tally.outcomes[GORDIAN_OUTCOME_BLOCKED] + tally.outcomes[GORDIAN_OUTCOME_DEADLOCK];
+        size_t requests = blocked + tally.outcomes[GORDIAN_OUTCOME_GRANTED];
         double share = 100.0 * (double)blocked / (double)requests;
         CHECK_MSG(share > percent - 3 && share < percent + 3, "%u%% asked for, %.1f%% blocked",
                   percent, share);
@@ -168,9 +170,9 @@ static void test_chain(void)
             REQUIRE(gen_events(&options, &trace, NULL) == GORDIAN_OK);
             CHECK(trace.event_count == 2 * (size_t)sizes[s]);
             struct tally tally = replay(&trace);
-            CHECK(tally.outcomes[GORDIAN_GRANTED] == sizes[s]);
-            CHECK(tally.outcomes[GORDIAN_BLOCKED] == sizes[s] - 1);
-            CHECK(tally.last == GORDIAN_DEADLOCK);
+            CHECK(tally.outcomes[GORDIAN_OUTCOME_GRANTED] == sizes[s]);
+            CHECK(tally.outcomes[GORDIAN_OUTCOME_BLOCKED] == sizes[s] - 1);
+            CHECK(tally.last == GORDIAN_OUTCOME_DEADLOCK);
             CHECK(tally.deadlocked == sizes[s]);
             gen_trace_free(&trace);
         }
@@ -224,21 +226,21 @@ static gordian_status snapshot_event(void *context, const gordian_event *event,
                                      gordian_error *error)
 {
     struct snapshot_sink *sink = context;
-    if (event->op == GORDIAN_HOLD) {
+    if (event->op == GORDIAN_OP_HOLD) {
         sink->holds++;
         return gordian_snapshot_hold(sink->snapshot, event->process, event->resource, event->units,
                                      error);
     }
     sink->waits++;
-    if (event->op != GORDIAN_WAIT)
-        return GORDIAN_INPUT;
+    if (event->op != GORDIAN_OP_WAIT)
+        return GORDIAN_STATUS_INPUT;
     if (!event->wants)
         return gordian_snapshot_wait(sink->snapshot, event->process, event->resource, event->units,
                                      error);
     for (size_t i = 0; i < event->want_count; i++)
         if (gordian_snapshot_wait(sink->snapshot, event->process, event->wants[i].resource,
                                   event->wants[i].units, error) != GORDIAN_OK)
-            return GORDIAN_INPUT;
+            return GORDIAN_STATUS_INPUT;
     return GORDIAN_OK;
 }
 
@@ -308,9 +310,9 @@ static void test_hot(void)
     options.events = 501;
     struct tally tally = replay_kind(&options, &events);
     CHECK(events == 501);
-    CHECK(tally.outcomes[GORDIAN_GRANTED] == 3);
-    CHECK(tally.outcomes[GORDIAN_RELEASED] == 246);
-    CHECK(tally.outcomes[GORDIAN_BLOCKED] == 7 + 245);
+    CHECK(tally.outcomes[GORDIAN_OUTCOME_GRANTED] == 3);
+    CHECK(tally.outcomes[GORDIAN_OUTCOME_RELEASED] == 246);
+    CHECK(tally.outcomes[GORDIAN_OUTCOME_BLOCKED] == 7 + 245);
     CHECK(tally.deadlocked == 0);
 }
 
@@ -383,9 +385,9 @@ static void test_text_reads_back(void)
             REQUIRE(gordian_open(&system, NULL, NULL) == GORDIAN_OK);
             REQUIRE(gordian_replay_open(&reader, system, &source, NULL) == GORDIAN_OK);
             while ((status = gordian_replay_next(reader, &step, &error)) == GORDIAN_OK)
-                CHECK_MSG(step.result.outcome != GORDIAN_REFUSED, "%s, line %d: %s", kind->name,
-                          (int)step.line, step.message);
-            CHECK_MSG(status == GORDIAN_END, "%s, line %d: %s", kind->name, (int)error.line,
+                CHECK_MSG(step.result.outcome != GORDIAN_OUTCOME_REFUSED, "%s, line %d: %s",
+                          kind->name, (int)step.line, step.message);
+            CHECK_MSG(status == GORDIAN_STATUS_END, "%s, line %d: %s", kind->name, (int)error.line,
                       error.message);
             gordian_replay_close(reader);
             gordian_close(system);
@@ -395,7 +397,7 @@ static void test_text_reads_back(void)
 
 /* What became of the lines of a kind for avoidance, replayed into a bank. */
 struct bank_tally {
-    size_t verdicts[GORDIAN_DECLINED + 1];
+    size_t verdicts[GORDIAN_VERDICT_REFUSED + 1];
     uint64_t events;
 };
 
@@ -411,19 +413,19 @@ static struct bank_tally replay_bank(const struct gen_options *options)
     gordian_bank_options bank_options;
     gordian_bank_options_init(&bank_options);
     bank_options.queue = options->queue;
-    gordian_answer_init(&answer, GORDIAN_VERDICT_ONLY);
+    gordian_answer_init(&answer, GORDIAN_DETAIL_VERDICT);
     REQUIRE(write_text(options, &out, NULL) == GORDIAN_OK);
     struct text_source text = {out.buffer, out.used};
     gordian_source source = {read_text, &text};
     REQUIRE(gordian_bank_open(&bank, &bank_options, NULL) == GORDIAN_OK);
     REQUIRE(gordian_bank_replay_open(&reader, bank, &source, NULL) == GORDIAN_OK);
     while ((status = gordian_bank_replay_next(reader, &step, &answer, NULL)) == GORDIAN_OK) {
-        CHECK_MSG(answer.verdict != GORDIAN_DECLINED, "%s, line %d: %s", options->kind,
+        CHECK_MSG(answer.verdict != GORDIAN_VERDICT_REFUSED, "%s, line %d: %s", options->kind,
                   (int)step.line, step.message);
         tally.verdicts[answer.verdict]++;
         tally.events = step.seq;
     }
-    CHECK(status == GORDIAN_END);
+    CHECK(status == GORDIAN_STATUS_END);
     gordian_bank_replay_close(reader);
     gordian_bank_close(bank);
     gordian_answer_free(&answer);
@@ -434,7 +436,7 @@ static struct bank_tally replay_bank(const struct gen_options *options)
 /* Kinds for avoidance: no line is refused, everything that can happen does. */
 static void test_banks(void)
 {
-    size_t verdicts[GORDIAN_DECLINED + 1] = {0};
+    size_t verdicts[GORDIAN_VERDICT_REFUSED + 1] = {0};
     for (uint64_t seed = 1; seed <= 20; seed++) {
         struct gen_options options = options_of("bank");
         options.seed = seed;
@@ -446,19 +448,21 @@ static void test_banks(void)
         options.cancels = options.queue ? 20 : 0;
         struct bank_tally tally = replay_bank(&options);
         CHECK(tally.events == 1000);
-        for (size_t i = 0; i <= GORDIAN_DECLINED; i++)
+        for (size_t i = 0; i <= GORDIAN_VERDICT_REFUSED; i++)
             verdicts[i] += tally.verdicts[i];
     }
-    for (size_t i = GORDIAN_LENT; i < GORDIAN_DECLINED; i++)
+    for (size_t i = GORDIAN_VERDICT_GRANTED; i < GORDIAN_VERDICT_REFUSED; i++)
         CHECK_MSG(verdicts[i] > 0, "never %s", gordian_verdict_text((gordian_verdict)i));
     struct gen_options options = options_of("bank-rounds");
     struct bank_tally tally = replay_bank(&options);
-    CHECK(tally.events == 1000 && tally.verdicts[GORDIAN_UNSAFE] == 300);
-    CHECK(tally.verdicts[GORDIAN_LENT] == 400 && tally.verdicts[GORDIAN_RETURNED] == 300);
+    CHECK(tally.events == 1000 && tally.verdicts[GORDIAN_VERDICT_UNSAFE] == 300);
+    CHECK(tally.verdicts[GORDIAN_VERDICT_GRANTED] == 400 &&
+          tally.verdicts[GORDIAN_VERDICT_RELEASED] == 300);
     options = options_of("bank-textbook");
     tally = replay_bank(&options);
-    CHECK(tally.events == 8 && tally.verdicts[GORDIAN_LENT] == 6);
-    CHECK(tally.verdicts[GORDIAN_SHORTAGE] == 1 && tally.verdicts[GORDIAN_UNSAFE] == 1);
+    CHECK(tally.events == 8 && tally.verdicts[GORDIAN_VERDICT_GRANTED] == 6);
+    CHECK(tally.verdicts[GORDIAN_VERDICT_UNAVAILABLE] == 1 &&
+          tally.verdicts[GORDIAN_VERDICT_UNSAFE] == 1);
 }
 
 /* Circuits of any size are read as what they should be: as many automata and, but for the random
@@ -476,7 +480,7 @@ static void test_circuits(void)
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
         struct gen_options options = options_of(kinds[i].kind);
         struct gen_trace trace;
-        CHECK(gen_events(&options, &trace, NULL) == GORDIAN_INPUT);
+        CHECK(gen_events(&options, &trace, NULL) == GORDIAN_STATUS_INPUT);
         for (uint64_t seed = 1; seed <= 100; seed++) {
             struct output out;
             struct text text;
@@ -561,8 +565,8 @@ static void refused(struct gen_options options, const char *expected)
 {
     struct output out;
     gordian_error error = {.status = GORDIAN_OK};
-    CHECK_MSG(write_text(&options, &out, &error) == GORDIAN_INPUT, "%s", expected);
-    CHECK(error.status == GORDIAN_INPUT);
+    CHECK_MSG(write_text(&options, &out, &error) == GORDIAN_STATUS_INPUT, "%s", expected);
+    CHECK(error.status == GORDIAN_STATUS_INPUT);
     CHECK_MSG(strstr(error.message, expected), "'%s' lacks '%s'", error.message, expected);
     CHECK(out.used == 0);
     output_close(&out);
@@ -591,7 +595,7 @@ static void test_bad_options(void)
     refused(options, "at most 99 percent");
     struct gen_trace trace;
     options = options_of("bank");
-    CHECK(gen_events(&options, &trace, NULL) == GORDIAN_INPUT && !trace.events);
+    CHECK(gen_events(&options, &trace, NULL) == GORDIAN_STATUS_INPUT && !trace.events);
     options = options_of("chain");
     options.order = "sideways";
     refused(options, "unknown order 'sideways': one of tail, head, random");
@@ -624,7 +628,7 @@ static void test_full_disk(void)
     gordian_error error = {.status = GORDIAN_OK};
     options.events = 1000000;
     REQUIRE(output_open(&out, fileno(full)));
-    CHECK(gen_write(&options, &out, &error) == GORDIAN_IO);
+    CHECK(gen_write(&options, &out, &error) == GORDIAN_STATUS_IO);
     CHECK(strstr(error.message, "cannot write"));
     CHECK(!output_close(&out));
     fclose(full);

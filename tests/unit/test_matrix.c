@@ -117,7 +117,7 @@ static void compare_row(const gordian_system *system, gordian_matrix matrix, boo
     size_t count = 0;
     bool bits = single || matrix != GORDIAN_MATRIX_AG;
     gordian_status status = gordian_matrix_row(system, matrix, row, &words, &count, NULL);
-    CHECK(status == (bits ? GORDIAN_OK : GORDIAN_UNAVAILABLE));
+    CHECK(status == (bits ? GORDIAN_OK : GORDIAN_STATUS_UNAVAILABLE));
     CHECK(!bits || count == (columns + 63) / 64);
     for (uint32_t column = 0; column < columns; column++) {
         uint64_t value = UINT64_MAX;
@@ -131,12 +131,12 @@ static void compare_row(const gordian_system *system, gordian_matrix matrix, boo
             exit(1);
     }
     uint64_t value;
-    CHECK(gordian_matrix_get(system, matrix, row, columns, &value, NULL) == GORDIAN_INPUT);
+    CHECK(gordian_matrix_get(system, matrix, row, columns, &value, NULL) == GORDIAN_STATUS_INPUT);
 }
 
 static void compare_matrices(const gordian_system *system)
 {
-    bool single = gordian_system_model(system) == GORDIAN_SINGLE_UNIT;
+    bool single = gordian_system_model(system) == GORDIAN_MODEL_SINGLE_UNIT;
     for (int m = GORDIAN_MATRIX_AG; m <= GORDIAN_MATRIX_RP; m++) {
         gordian_matrix matrix = (gordian_matrix)m;
         uint32_t rows = matrix == GORDIAN_MATRIX_AR ? now.processes : now.resources;
@@ -146,12 +146,14 @@ static void compare_matrices(const gordian_system *system)
         uint64_t value;
         const uint64_t *words;
         size_t count;
-        CHECK(gordian_matrix_row(system, matrix, rows, &words, &count, NULL) == GORDIAN_INPUT);
+        CHECK(gordian_matrix_row(system, matrix, rows, &words, &count, NULL) ==
+              GORDIAN_STATUS_INPUT);
         if (there)
             for (uint32_t row = 0; row < rows; row++)
                 compare_row(system, matrix, single, row, columns);
         else if (rows)
-            CHECK(gordian_matrix_get(system, matrix, 0, 0, &value, NULL) == GORDIAN_UNAVAILABLE);
+            CHECK(gordian_matrix_get(system, matrix, 0, 0, &value, NULL) ==
+                  GORDIAN_STATUS_UNAVAILABLE);
     }
 }
 
@@ -185,7 +187,7 @@ struct life {
     struct random random;
     uint32_t most_processes, most_resources;
     unsigned multi; /* percent of new resources that have several units */
-    uint64_t seen[GORDIAN_REFUSED + 1], hand_overs;
+    uint64_t seen[GORDIAN_OUTCOME_REFUSED + 1], hand_overs;
 };
 
 static uint32_t pick(struct life *life, uint32_t below)
@@ -240,10 +242,10 @@ static gordian_outcome right_outcome(const gordian_system *system, uint32_t proc
                                      uint32_t resource)
 {
     if (gordian_free_units(system, resource))
-        return GORDIAN_GRANTED;
+        return GORDIAN_OUTCOME_GRANTED;
     if (leads_to_one_that_runs(&now, resource, process))
-        return GORDIAN_BLOCKED;
-    return now.reach_process[resource][process] ? GORDIAN_DEADLOCK : GORDIAN_DOOMED;
+        return GORDIAN_OUTCOME_BLOCKED;
+    return now.reach_process[resource][process] ? GORDIAN_OUTCOME_DEADLOCK : GORDIAN_OUTCOME_DOOMED;
 }
 
 /* `judged`: `now` is the state before this event. */
@@ -253,7 +255,7 @@ static void request_one(struct life *life, bool judged)
     bool known = gordian_process_name(life->system, process) &&
                  gordian_resource_name(life->system, resource);
     bool fine = known && !gordian_is_waiting(life->system, process);
-    gordian_outcome outcome, right = GORDIAN_REFUSED;
+    gordian_outcome outcome, right = GORDIAN_OUTCOME_REFUSED;
     if (fine)
         right = judged ? right_outcome(life->system, process, resource) : 0;
     /* Several units at once where they are free: only waiting for several is general. */
@@ -287,7 +289,7 @@ static void release_one(struct life *life)
     gordian_edge held;
     if (!find_held(life, &held))
         return;
-    gordian_event event = {.op = GORDIAN_RELEASE,
+    gordian_event event = {.op = GORDIAN_OP_RELEASE,
                            .process = held.process,
                            .resource = held.resource,
                            .to = NONE,
@@ -298,8 +300,8 @@ static void release_one(struct life *life)
         event.to = queue[pick(life, (uint32_t)(waiters < 16 ? waiters : 16))].process;
     gordian_result result;
     must(gordian_feed(life->system, &event, &result, NULL));
-    CHECK(result.outcome == GORDIAN_RELEASED);
-    life->seen[GORDIAN_RELEASED]++;
+    CHECK(result.outcome == GORDIAN_OUTCOME_RELEASED);
+    life->seen[GORDIAN_OUTCOME_RELEASED]++;
     life->hand_overs += event.to != NONE;
 }
 
@@ -316,7 +318,7 @@ static void end_one(struct life *life, bool whole)
 
 static void hold_one(struct life *life)
 {
-    gordian_event event = {.op = GORDIAN_HOLD,
+    gordian_event event = {.op = GORDIAN_OP_HOLD,
                            .process = any_process(life),
                            .resource = any_resource(life),
                            .units = 1};
@@ -362,7 +364,7 @@ static void open_life(struct life *life, uint32_t processes, uint32_t resources,
 /* Every event checked; both models, and systems that grow from one into the other. */
 static void test_small_systems(unsigned scale)
 {
-    uint64_t seen[GORDIAN_REFUSED + 1] = {0}, hand_overs = 0, models[2] = {0};
+    uint64_t seen[GORDIAN_OUTCOME_REFUSED + 1] = {0}, hand_overs = 0, models[2] = {0};
     for (unsigned round = 0; round < 24 * scale; round++) {
         struct life life;
         struct random sizes;
@@ -377,12 +379,12 @@ static void test_small_systems(unsigned scale)
             compare(life.system);
         }
         models[gordian_system_model(life.system)]++;
-        for (size_t i = 0; i <= GORDIAN_REFUSED; i++)
+        for (size_t i = 0; i <= GORDIAN_OUTCOME_REFUSED; i++)
             seen[i] += life.seen[i];
         hand_overs += life.hand_overs;
         gordian_close(life.system);
     }
-    for (size_t i = GORDIAN_GRANTED; i <= GORDIAN_REFUSED; i++)
+    for (size_t i = GORDIAN_OUTCOME_GRANTED; i <= GORDIAN_OUTCOME_REFUSED; i++)
         CHECK_MSG(seen[i] > 10, "too few events ended as %zu", i);
     CHECK(hand_overs > 10 && models[0] && models[1]);
 }
@@ -421,18 +423,18 @@ static void test_standing_deadlock(void)
         gordian_request(life.system, i, i, 1, &outcome, NULL);
     for (uint32_t i = 0; i < RING; i++) {
         gordian_request(life.system, i, (i + 1) % RING, 1, &outcome, NULL);
-        CHECK(outcome == (i + 1 < RING ? GORDIAN_BLOCKED : GORDIAN_DEADLOCK));
+        CHECK(outcome == (i + 1 < RING ? GORDIAN_OUTCOME_BLOCKED : GORDIAN_OUTCOME_DEADLOCK));
         compare(life.system);
     }
     gordian_request(life.system, RING + 1, RING, 1, &outcome, NULL);
-    CHECK(outcome == GORDIAN_BLOCKED);
+    CHECK(outcome == GORDIAN_OUTCOME_BLOCKED);
     gordian_request(life.system, RING, 2, 1, &outcome, NULL); /* holds what RING + 1 waits for */
-    CHECK(outcome == GORDIAN_DOOMED);
+    CHECK(outcome == GORDIAN_OUTCOME_DOOMED);
     compare(life.system);
     gordian_cancel(life.system, 1, &outcome, NULL); /* opens the ring */
     compare(life.system);
     gordian_request(life.system, 1, 1, 1, &outcome, NULL); /* what it holds itself */
-    CHECK(outcome == GORDIAN_DEADLOCK);
+    CHECK(outcome == GORDIAN_OUTCOME_DEADLOCK);
     compare(life.system);
     gordian_exit(life.system, 1, &outcome, NULL);
     compare(life.system);
@@ -472,7 +474,7 @@ static bool add_surely(struct life *life, uint64_t units)
                                       : gordian_add_process(life->system, NULL, &id, NULL);
         if (status == GORDIAN_OK)
             return tries > 0;
-        CHECK(status == GORDIAN_MEMORY);
+        CHECK(status == GORDIAN_STATUS_MEMORY);
         compare(life->system);
     }
     CHECK(!"memory fails once only");

@@ -89,12 +89,12 @@ static gordian_outcome chase(const struct rag *graph, uint32_t process, uint32_t
     uint32_t at = graph->holder[resource];
     for (uint32_t hops = 0; hops <= graph->process_limit; hops++) {
         if (at == process)
-            return GORDIAN_DEADLOCK;
+            return GORDIAN_OUTCOME_DEADLOCK;
         if (!rag_waits(graph, at))
-            return GORDIAN_BLOCKED;
+            return GORDIAN_OUTCOME_BLOCKED;
         at = next_of(graph, at);
     }
-    return GORDIAN_DOOMED;
+    return GORDIAN_OUTCOME_DOOMED;
 }
 
 /* ------------------------------------------------------------------ events */
@@ -129,9 +129,9 @@ static void request(struct field *field, uint32_t process, uint32_t resource)
     const struct rag *graph = system_graph(field->system);
     gordian_error error = {0};
     gordian_outcome outcome, expected = graph->holder[resource] == NONE
-                                            ? GORDIAN_GRANTED
+                                            ? GORDIAN_OUTCOME_GRANTED
                                             : chase(graph, process, resource);
-    if (expected == GORDIAN_DEADLOCK && below(field->close_odds))
+    if (expected == GORDIAN_OUTCOME_DEADLOCK && below(field->close_odds))
         return;
     must(gordian_request(field->system, process, resource, 1, &outcome, &error), &error);
     field->wrong += outcome != expected;
@@ -166,7 +166,7 @@ static void release(struct field *field, uint32_t process)
     gordian_error error = {0};
     if (held == NONE)
         return;
-    gordian_event event = {.op = GORDIAN_RELEASE,
+    gordian_event event = {.op = GORDIAN_OP_RELEASE,
                            .process = process,
                            .resource = held,
                            .to = below(2) ? NONE : graph->resources[held].queue_tail,

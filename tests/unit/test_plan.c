@@ -281,7 +281,7 @@ static void check_witness(const struct small *small, const gordian_witness *witn
             const gordian_edge *edge = &witness->edges[i];
             if (edge->waits != (turn == 1))
                 continue;
-            gordian_event event = {.op = GORDIAN_REQUEST,
+            gordian_event event = {.op = GORDIAN_OP_REQUEST,
                                    .process = edge->process,
                                    .resource = edge->resource,
                                    .to = GORDIAN_NONE,
@@ -289,9 +289,9 @@ static void check_witness(const struct small *small, const gordian_witness *witn
             REQUIRE(gordian_feed(system, &event, &result, NULL) == GORDIAN_OK);
             asked[edge->process][edge->resource] += edge->units;
             waiting += edge->waits;
-            CHECK(edge->waits
-                      ? result.outcome != GORDIAN_GRANTED && result.outcome != GORDIAN_REFUSED
-                      : result.outcome == GORDIAN_GRANTED);
+            CHECK(edge->waits ? result.outcome != GORDIAN_OUTCOME_GRANTED &&
+                                    result.outcome != GORDIAN_OUTCOME_REFUSED
+                              : result.outcome == GORDIAN_OUTCOME_GRANTED);
         }
     for (uint32_t p = 0; p < small->processes; p++)
         for (uint32_t j = 0; j < small->resources; j++)
@@ -555,20 +555,20 @@ static void test_bad_use(void)
     REQUIRE(gordian_plan_open(&plan, NULL, NULL) == GORDIAN_OK);
     CHECK(gordian_plan_solve(plan, &answer, &error) == GORDIAN_OK && answer.safe);
     REQUIRE(gordian_plan_add_resource(plan, "r", 3, &r, NULL) == GORDIAN_OK);
-    CHECK(gordian_plan_add_resource(plan, "r", 3, NULL, &error) == GORDIAN_INPUT);
+    CHECK(gordian_plan_add_resource(plan, "r", 3, NULL, &error) == GORDIAN_STATUS_INPUT);
     CHECK(strstr(error.message, "'r'") != NULL);
-    CHECK(gordian_plan_add_resource(plan, "a=b", 3, NULL, &error) == GORDIAN_INPUT);
-    CHECK(gordian_plan_set_units(plan, 1, 3, &error) == GORDIAN_INPUT);
-    CHECK(gordian_plan_set_cost(plan, 1, 3, &error) == GORDIAN_INPUT);
+    CHECK(gordian_plan_add_resource(plan, "a=b", 3, NULL, &error) == GORDIAN_STATUS_INPUT);
+    CHECK(gordian_plan_set_units(plan, 1, 3, &error) == GORDIAN_STATUS_INPUT);
+    CHECK(gordian_plan_set_cost(plan, 1, 3, &error) == GORDIAN_STATUS_INPUT);
     gordian_want most = {UINT64_MAX, r}, one = {1, r}, none = {1, r + 1};
     gordian_want twice[] = {most, one};
     REQUIRE(gordian_plan_add_process(plan, "p", &most, 1, &p, NULL) == GORDIAN_OK);
-    CHECK(gordian_plan_add_process(plan, "q", &one, 1, NULL, &error) == GORDIAN_INPUT);
+    CHECK(gordian_plan_add_process(plan, "q", &one, 1, NULL, &error) == GORDIAN_STATUS_INPUT);
     CHECK(strstr(error.message, "add up") != NULL);
     CHECK(gordian_plan_find_process(plan, "q", 1) == GORDIAN_NONE);
-    CHECK(gordian_plan_set_claims(plan, p, twice, 2, &error) == GORDIAN_INPUT);
-    CHECK(gordian_plan_set_claims(plan, p, &none, 1, &error) == GORDIAN_INPUT);
-    CHECK(gordian_plan_set_claims(plan, p + 1, &one, 1, &error) == GORDIAN_INPUT);
+    CHECK(gordian_plan_set_claims(plan, p, twice, 2, &error) == GORDIAN_STATUS_INPUT);
+    CHECK(gordian_plan_set_claims(plan, p, &none, 1, &error) == GORDIAN_STATUS_INPUT);
+    CHECK(gordian_plan_set_claims(plan, p + 1, &one, 1, &error) == GORDIAN_STATUS_INPUT);
     CHECK(gordian_plan_solve(plan, &answer, &error) == GORDIAN_OK);
     CHECK(answer.pools[r].claims == UINT64_MAX && answer.pools[r].least == UINT64_MAX);
     CHECK(gordian_plan_set_cost(plan, r, 2, NULL) == GORDIAN_OK);
@@ -590,17 +590,17 @@ static bool play(const gordian_allocator *allocator)
     gordian_plan_answer answer;
     gordian_status status = gordian_plan_open(&plan, allocator, &error);
     char name[2] = "a";
-    for (uint32_t j = 0; j < 5 && !status; j++, name[0]++)
+    for (uint32_t j = 0; j < 5 && status == GORDIAN_OK; j++, name[0]++)
         status = gordian_plan_add_resource(plan, name, 2, NULL, &error);
-    for (uint32_t p = 0; p < 9 && !status; p++, name[0]++) {
+    for (uint32_t p = 0; p < 9 && status == GORDIAN_OK; p++, name[0]++) {
         gordian_want claims[] = {{2, p % 5}, {1, (p + 1) % 5}, {1, (p + 3) % 5}};
         status = gordian_plan_add_process(plan, name, claims, 2, NULL, &error);
-        if (!status)
+        if (status == GORDIAN_OK)
             status = gordian_plan_set_claims(plan, p, claims, 3, &error);
     }
-    if (!status)
+    if (status == GORDIAN_OK)
         status = gordian_plan_solve(plan, &answer, &error);
-    CHECK(status == GORDIAN_MEMORY || (status == GORDIAN_OK && !answer.safe));
+    CHECK(status == GORDIAN_STATUS_MEMORY || (status == GORDIAN_OK && !answer.safe));
     CHECK(error.status == status);
     gordian_plan_close(plan);
     return status == GORDIAN_OK;

@@ -143,7 +143,7 @@ static void malformed_lines(void)
         const struct bad_line *bad = &bad_lines[i];
         struct rig rig;
         rig_open(&rig, bad->text);
-        CHECK_MSG(rig_run(&rig) == GORDIAN_INPUT, "%s", bad->text);
+        CHECK_MSG(rig_run(&rig) == GORDIAN_STATUS_INPUT, "%s", bad->text);
         CHECK_MSG(rig.error.line == bad->line && rig.error.column == bad->column, "%s: at %d:%d",
                   bad->text, (int)rig.error.line, (int)rig.error.column);
         CHECK_MSG(strstr(rig.error.message, bad->message), "%s: %s", bad->text, rig.error.message);
@@ -153,7 +153,7 @@ static void malformed_lines(void)
     /* The message may be declined. */
     struct rig rig;
     rig_open(&rig, "request");
-    CHECK(gordian_replay_next(rig.replay, &rig.step, NULL) == GORDIAN_INPUT);
+    CHECK(gordian_replay_next(rig.replay, &rig.step, NULL) == GORDIAN_STATUS_INPUT);
     rig_close(&rig);
 }
 
@@ -164,7 +164,7 @@ static void names_at_the_limit(void)
     struct rig rig;
     snprintf(text, sizeof text, "resource %.255s\nrequest %.255s %.255s=1\n", name, name, name);
     rig_open(&rig, text);
-    CHECK(rig_next(&rig) == GORDIAN_OK && rig.step.result.outcome == GORDIAN_GRANTED);
+    CHECK(rig_next(&rig) == GORDIAN_OK && rig.step.result.outcome == GORDIAN_OUTCOME_GRANTED);
     CHECK(strlen(rig.step.process) == GORDIAN_NAME_MAX);
     rig_close(&rig);
     static const char *const over[] = {"resource %.256s", "exit %.256s", "request p q %.256s=1",
@@ -176,7 +176,7 @@ static void names_at_the_limit(void)
         snprintf(text, sizeof text, over[i], name);
 #pragma GCC diagnostic pop
         rig_open(&rig, text);
-        CHECK(rig_run(&rig) == GORDIAN_INPUT);
+        CHECK(rig_run(&rig) == GORDIAN_STATUS_INPUT);
         CHECK(rig.error.column == columns[i]);
         CHECK_MSG(strstr(rig.error.message, "name of 256 bytes: at most 255"), "%s",
                   rig.error.message);
@@ -206,14 +206,14 @@ static void plain_events(void)
         gordian_outcome outcome;
         uint64_t line, column;
     } expected[] = {
-        {"p0", GORDIAN_REQUEST, GORDIAN_GRANTED, 4, 1},
-        {"p1", GORDIAN_REQUEST, GORDIAN_BLOCKED, 5, 3},
-        {"p2", GORDIAN_HOLD, GORDIAN_GRANTED, 7, 1},
-        {"p0", GORDIAN_REQUEST, GORDIAN_GRANTED, 8, 1},
-        {"p3", GORDIAN_WAIT, GORDIAN_BLOCKED, 9, 1},
-        {"p0", GORDIAN_RELEASE, GORDIAN_RELEASED, 10, 1},
-        {"p3", GORDIAN_CANCEL, GORDIAN_CANCELLED, 11, 1},
-        {"p2", GORDIAN_EXIT, GORDIAN_EXITED, 12, 1},
+        {"p0", GORDIAN_OP_REQUEST, GORDIAN_OUTCOME_GRANTED, 4, 1},
+        {"p1", GORDIAN_OP_REQUEST, GORDIAN_OUTCOME_BLOCKED, 5, 3},
+        {"p2", GORDIAN_OP_HOLD, GORDIAN_OUTCOME_GRANTED, 7, 1},
+        {"p0", GORDIAN_OP_REQUEST, GORDIAN_OUTCOME_GRANTED, 8, 1},
+        {"p3", GORDIAN_OP_WAIT, GORDIAN_OUTCOME_BLOCKED, 9, 1},
+        {"p0", GORDIAN_OP_RELEASE, GORDIAN_OUTCOME_RELEASED, 10, 1},
+        {"p3", GORDIAN_OP_CANCEL, GORDIAN_OUTCOME_CANCELLED, 11, 1},
+        {"p2", GORDIAN_OP_EXIT, GORDIAN_OUTCOME_EXITED, 12, 1},
     };
     size_t count = sizeof expected / sizeof *expected;
     for (size_t i = 0; i < count; i++) {
@@ -234,8 +234,8 @@ static void plain_events(void)
             CHECK(strcmp(gordian_process_name(rig.system, rig.step.event.to), "p1") == 0);
         }
     }
-    CHECK(rig_next(&rig) == GORDIAN_END);
-    CHECK(rig_next(&rig) == GORDIAN_END);
+    CHECK(rig_next(&rig) == GORDIAN_STATUS_END);
+    CHECK(rig_next(&rig) == GORDIAN_STATUS_END);
     uint32_t p1 = gordian_find_process(rig.system, "p1", 2);
     CHECK(gordian_priority(rig.system, p1) == -4 && gordian_cost(rig.system, p1) == 9);
     rig_close(&rig);
@@ -250,26 +250,28 @@ struct refused {
 };
 
 static const struct refused refused_events[] = {
-    {"resource q\nrelease p q", 9, GORDIAN_UNKNOWN_PROCESS, "process 'p' was never seen"},
-    {"cancel p", 8, GORDIAN_UNKNOWN_PROCESS, "process 'p' was never seen"},
-    {"exit nobody", 6, GORDIAN_UNKNOWN_PROCESS, "process 'nobody' was never seen"},
-    {"request p q9", 11, GORDIAN_UNKNOWN_RESOURCE, "resource 'q9' was never declared"},
-    {"resource q\nrequest p q q8=2 q9", 13, GORDIAN_UNKNOWN_RESOURCE,
+    {"resource q\nrelease p q", 9, GORDIAN_REFUSAL_UNKNOWN_PROCESS, "process 'p' was never seen"},
+    {"cancel p", 8, GORDIAN_REFUSAL_UNKNOWN_PROCESS, "process 'p' was never seen"},
+    {"exit nobody", 6, GORDIAN_REFUSAL_UNKNOWN_PROCESS, "process 'nobody' was never seen"},
+    {"request p q9", 11, GORDIAN_REFUSAL_UNKNOWN_RESOURCE, "resource 'q9' was never declared"},
+    {"resource q\nrequest p q q8=2 q9", 13, GORDIAN_REFUSAL_UNKNOWN_RESOURCE,
      "resource 'q8' was never declared"},
-    {"resource q\nhold p q\nrelease p r", 11, GORDIAN_UNKNOWN_RESOURCE,
+    {"resource q\nhold p q\nrelease p r", 11, GORDIAN_REFUSAL_UNKNOWN_RESOURCE,
      "resource 'r' was never declared"},
-    {"resource q 2\nrequest p q=3", 11, GORDIAN_OVER_TOTAL, "q"},
-    {"resource r\nresource q 2\nrequest p q r q", 0, GORDIAN_FINE, NULL},
-    {"resource r\nresource q 2\nrequest p q r q=2 r", 15, GORDIAN_OVER_TOTAL, "q"},
+    {"resource q 2\nrequest p q=3", 11, GORDIAN_REFUSAL_OVER_TOTAL, "q"},
+    {"resource r\nresource q 2\nrequest p q r q", 0, GORDIAN_REFUSAL_NONE, NULL},
+    {"resource r\nresource q 2\nrequest p q r q=2 r", 15, GORDIAN_REFUSAL_OVER_TOTAL, "q"},
     {"resource r\nresource q 18446744073709551615\nrequest p r q=18446744073709551615 q", 36,
-     GORDIAN_OVER_TOTAL, "q"},
-    {"resource q\nresource r\nhold p q\nrequest w q\nrequest w r", 9, GORDIAN_IS_WAITING, "w"},
-    {"resource q\nhold p q\ncancel p", 8, GORDIAN_NOT_WAITING, "p"},
-    {"resource q\nprocess p\nrelease p q", 11, GORDIAN_NOT_HELD, "q"},
-    {"resource q 2\nhold p q\nrelease p q=2", 11, GORDIAN_NOT_HELD, "q"},
-    {"resource q\nhold p q\nhold p2 q", 9, GORDIAN_NOT_FREE, "q"},
-    {"resource q\nprocess p2\nhold p q\nrelease p q to p2", 16, GORDIAN_BAD_HAND_OVER, "p2"},
-    {"resource q\nhold p q\nrelease p q to p3", 16, GORDIAN_BAD_HAND_OVER,
+     GORDIAN_REFUSAL_OVER_TOTAL, "q"},
+    {"resource q\nresource r\nhold p q\nrequest w q\nrequest w r", 9, GORDIAN_REFUSAL_IS_WAITING,
+     "w"},
+    {"resource q\nhold p q\ncancel p", 8, GORDIAN_REFUSAL_NOT_WAITING, "p"},
+    {"resource q\nprocess p\nrelease p q", 11, GORDIAN_REFUSAL_NOT_HELD, "q"},
+    {"resource q 2\nhold p q\nrelease p q=2", 11, GORDIAN_REFUSAL_NOT_HELD, "q"},
+    {"resource q\nhold p q\nhold p2 q", 9, GORDIAN_REFUSAL_NOT_FREE, "q"},
+    {"resource q\nprocess p2\nhold p q\nrelease p q to p2", 16, GORDIAN_REFUSAL_BAD_HAND_OVER,
+     "p2"},
+    {"resource q\nhold p q\nrelease p q to p3", 16, GORDIAN_REFUSAL_BAD_HAND_OVER,
      "process 'p3' was never seen"},
 };
 
@@ -279,11 +281,11 @@ static void refusals(void)
         const struct refused *expected = &refused_events[i];
         struct rig rig;
         rig_open(&rig, expected->text);
-        CHECK(rig_run(&rig) == GORDIAN_END);
+        CHECK(rig_run(&rig) == GORDIAN_STATUS_END);
         CHECK_MSG(rig.step.result.refusal == expected->refusal, "%s: %u", expected->text,
                   rig.step.result.refusal);
-        if (expected->refusal != GORDIAN_FINE) {
-            CHECK(rig.step.result.outcome == GORDIAN_REFUSED);
+        if (expected->refusal != GORDIAN_REFUSAL_NONE) {
+            CHECK(rig.step.result.outcome == GORDIAN_OUTCOME_REFUSED);
             CHECK_MSG(rig.step.column == expected->column, "%s: column %d", expected->text,
                       (int)rig.step.column);
             CHECK_MSG(rig.step.message && strstr(rig.step.message, expected->message), "%s: %s",
@@ -300,13 +302,13 @@ static void refused_processes_are_not_born(void)
     rig_open(&rig, "resource q\nrequest p q=2\nexit p\nhold p x\ncancel p\nwait p q q\n"
                    "request p q\nexit p\n");
     for (int i = 0; i < 5; i++) {
-        CHECK(rig_next(&rig) == GORDIAN_OK && rig.step.result.outcome == GORDIAN_REFUSED);
+        CHECK(rig_next(&rig) == GORDIAN_OK && rig.step.result.outcome == GORDIAN_OUTCOME_REFUSED);
         CHECK(rig.step.event.process == GORDIAN_NONE);
         CHECK(strcmp(rig.step.process, "p") == 0);
         CHECK(gordian_find_process(rig.system, "p", 1) == GORDIAN_NONE);
     }
-    CHECK(rig_next(&rig) == GORDIAN_OK && rig.step.result.outcome == GORDIAN_GRANTED);
-    CHECK(rig_next(&rig) == GORDIAN_OK && rig.step.result.outcome == GORDIAN_EXITED);
+    CHECK(rig_next(&rig) == GORDIAN_OK && rig.step.result.outcome == GORDIAN_OUTCOME_GRANTED);
+    CHECK(rig_next(&rig) == GORDIAN_OK && rig.step.result.outcome == GORDIAN_OUTCOME_EXITED);
     CHECK(rig.step.seq == 7);
     rig_close(&rig);
 }
@@ -322,7 +324,7 @@ static void a_failing_source(void)
     REQUIRE(status == GORDIAN_OK);
     status = gordian_replay_open(&replay, system, &source, NULL);
     REQUIRE(status == GORDIAN_OK);
-    CHECK(gordian_replay_next(replay, &step, &error) == GORDIAN_IO);
+    CHECK(gordian_replay_next(replay, &step, &error) == GORDIAN_STATUS_IO);
     CHECK_MSG(strstr(error.message, strerror(EISDIR)), "%s", error.message);
     gordian_replay_close(replay);
     gordian_close(system);
@@ -340,17 +342,18 @@ static void long_lines(void)
         used += (size_t)sprintf(text + used, " q=1");
     struct rig rig;
     rig_open(&rig, text);
-    CHECK(rig_next(&rig) == GORDIAN_OK && rig.step.result.outcome == GORDIAN_GRANTED);
+    CHECK(rig_next(&rig) == GORDIAN_OK && rig.step.result.outcome == GORDIAN_OUTCOME_GRANTED);
     CHECK(rig.step.event.want_count > 200000);
     rig_close(&rig);
     strcat(text, " q=x");
     rig_open(&rig, text);
-    CHECK(rig_next(&rig) == GORDIAN_INPUT && strstr(rig.error.message, "'q=x': units must be"));
+    CHECK(rig_next(&rig) == GORDIAN_STATUS_INPUT &&
+          strstr(rig.error.message, "'q=x': units must be"));
     CHECK(rig.error.line == 2 && rig.error.column > size - 100);
     rig_close(&rig);
     memset(text + 19, 'x', size);
     rig_open(&rig, text);
-    CHECK(rig_next(&rig) == GORDIAN_INPUT && strstr(rig.error.message, "xxx...'"));
+    CHECK(rig_next(&rig) == GORDIAN_STATUS_INPUT && strstr(rig.error.message, "xxx...'"));
     rig_close(&rig);
     free(text);
 }
@@ -411,17 +414,18 @@ static void stream_ends(uint32_t count, const char *last, const char *expected)
     REQUIRE(status == GORDIAN_OK);
     uint64_t refused = 0, before = 6 + 4 * (uint64_t)count;
     while (gordian_replay_next(replay, &step, NULL) == GORDIAN_OK) {
-        if (step.result.outcome == GORDIAN_DEADLOCK) {
+        if (step.result.outcome == GORDIAN_OUTCOME_DEADLOCK) {
             gordian_victim victim;
-            CHECK(gordian_recover_one(system, GORDIAN_YOUNGEST, &victim, NULL) == GORDIAN_OK);
+            CHECK(gordian_recover_one(system, GORDIAN_POLICY_YOUNGEST, &victim, NULL) ==
+                  GORDIAN_OK);
             CHECK(strcmp(gordian_process_name(system, victim.process), "b") == 0);
         }
         if (step.seq <= before) {
-            refused += step.result.outcome == GORDIAN_REFUSED;
+            refused += step.result.outcome == GORDIAN_OUTCOME_REFUSED;
             continue;
         }
         char wanted = expected[step.seq - before - 1];
-        unsigned refusal = wanted == '?' ? GORDIAN_UNKNOWN_PROCESS : GORDIAN_FINE;
+        unsigned refusal = wanted == '?' ? GORDIAN_REFUSAL_UNKNOWN_PROCESS : GORDIAN_REFUSAL_NONE;
         CHECK_MSG(step.result.refusal == refusal, "%s", step.process);
     }
     CHECK(refused == 0);
@@ -466,16 +470,16 @@ static int compare_with_direct_feed(uint64_t seed)
         *event = (gordian_event){.process = p, .resource = q, .to = GORDIAN_NONE, .units = units};
         switch (random_below(&random, 8)) {
         case 0:
-            event->op = GORDIAN_CANCEL;
+            event->op = GORDIAN_OP_CANCEL;
             used += (size_t)sprintf(text + used, "cancel p%u\n", p);
             break;
         case 1:
-            event->op = GORDIAN_EXIT;
+            event->op = GORDIAN_OP_EXIT;
             used += (size_t)sprintf(text + used, "exit p%u\n", p);
             break;
         case 2:
         case 3:
-            event->op = GORDIAN_RELEASE;
+            event->op = GORDIAN_OP_RELEASE;
             if (random_chance(&random, 30))
                 event->to = (uint32_t)random_below(&random, P);
             used += (size_t)sprintf(text + used, "release p%u q%u=%u", p, q, units);
@@ -484,7 +488,7 @@ static int compare_with_direct_feed(uint64_t seed)
             used += (size_t)sprintf(text + used, "\n");
             break;
         default:
-            event->op = GORDIAN_REQUEST;
+            event->op = GORDIAN_OP_REQUEST;
             used += (size_t)sprintf(text + used, "request p%u q%u=%u # %zu\n", p, q, units, i);
         }
     }
@@ -507,9 +511,9 @@ static int compare_with_direct_feed(uint64_t seed)
         wrong += result.outcome != rig.step.result.outcome;
         wrong += result.refusal != rig.step.result.refusal;
         wrong += result.served_count != rig.step.result.served_count;
-        wrong += (result.outcome == GORDIAN_REFUSED) != (rig.step.message != NULL);
+        wrong += (result.outcome == GORDIAN_OUTCOME_REFUSED) != (rig.step.message != NULL);
     }
-    wrong += rig_next(&rig) != GORDIAN_END;
+    wrong += rig_next(&rig) != GORDIAN_STATUS_END;
     rig_close(&rig);
     gordian_close(direct);
     return wrong;
@@ -537,16 +541,16 @@ static void replay_out_of_memory(void)
         gordian_step step;
         gordian_error error;
         gordian_status status = gordian_open(&system, &options, &error);
-        if (!status)
+        if (status == GORDIAN_OK)
             status = gordian_replay_open(&replay, system, &source, &error);
-        while (!status)
+        while (status == GORDIAN_OK)
             status = gordian_replay_next(replay, &step, &error);
         gordian_replay_close(replay);
         gordian_close(system);
         CHECK(failing.live_blocks == 0);
-        if (status == GORDIAN_END)
+        if (status == GORDIAN_STATUS_END)
             break;
-        CHECK(status == GORDIAN_MEMORY && error.status == GORDIAN_MEMORY);
+        CHECK(status == GORDIAN_STATUS_MEMORY && error.status == GORDIAN_STATUS_MEMORY);
         REQUIRE(fail_at < 10000);
     }
 }
@@ -615,7 +619,7 @@ static void malformed_snapshots(void)
         gordian_snapshot *snapshot;
         gordian_names *names;
         gordian_error error = {0};
-        CHECK(read_snapshot(bad->text, NULL, &snapshot, &names, &error) == GORDIAN_INPUT);
+        CHECK(read_snapshot(bad->text, NULL, &snapshot, &names, &error) == GORDIAN_STATUS_INPUT);
         CHECK_MSG(error.line == bad->line && error.column == bad->column, "%s: at %d:%d", bad->text,
                   (int)error.line, (int)error.column);
         CHECK_MSG(strstr(error.message, bad->message), "%s: %s", bad->text, error.message);
@@ -638,7 +642,7 @@ static void snapshot_out_of_memory(void)
             break;
         }
         CHECK(failing.live_blocks == 0);
-        CHECK(status == GORDIAN_MEMORY && error.status == GORDIAN_MEMORY);
+        CHECK(status == GORDIAN_STATUS_MEMORY && error.status == GORDIAN_STATUS_MEMORY);
         REQUIRE(fail_at < 10000);
     }
 }

@@ -68,7 +68,8 @@ static gordian_system *open_copy(void)
 
 /* ------------------------------------------------------------------ asking */
 
-/* What the copy answers for real; GORDIAN_REFUSED too where its engine cannot hold the request. */
+/* What the copy answers for real; GORDIAN_OUTCOME_REFUSED too where its engine cannot hold the
+ * request. */
 static gordian_outcome real_answer(const gordian_event *request, bool *held)
 {
     gordian_error error = {0};
@@ -76,7 +77,7 @@ static gordian_outcome real_answer(const gordian_event *request, bool *held)
     gordian_result result = {0};
     gordian_status status = gordian_feed(copy, request, &result, &error);
     *held = status == GORDIAN_OK;
-    REQUIRE(status == GORDIAN_OK || status == GORDIAN_UNAVAILABLE);
+    REQUIRE(status == GORDIAN_OK || status == GORDIAN_STATUS_UNAVAILABLE);
     gordian_close(copy);
     return (gordian_outcome)result.outcome;
 }
@@ -93,7 +94,7 @@ static void check_answer(const gordian_event *request, gordian_outcome answered)
 
 static gordian_event one_unit(uint32_t process, uint32_t resource)
 {
-    return (gordian_event){.op = GORDIAN_REQUEST,
+    return (gordian_event){.op = GORDIAN_OP_REQUEST,
                            .process = process,
                            .resource = resource,
                            .to = GORDIAN_NONE,
@@ -108,7 +109,7 @@ static gordian_event several(gordian_want wants[MOST_WANTS])
         wants[i] = (gordian_want){.units = below(20) ? 1 + below(2) : below(5),
                                   .resource = below(history.resources + (below(20) == 0))};
     gordian_event event = one_unit(below(history.processes + (below(20) == 0)), 0);
-    event.op = below(2) ? GORDIAN_REQUEST : GORDIAN_WAIT;
+    event.op = below(2) ? GORDIAN_OP_REQUEST : GORDIAN_OP_WAIT;
     event.wants = wants;
     event.want_count = count;
     return event;
@@ -129,9 +130,9 @@ static void ask_pairs(gordian_system *system)
     must(gordian_what_if_all(system, rows, 3, doomed, &error), &error);
     for (size_t i = 0; i < count; i++) {
         uint32_t p = requests[i].process, q = requests[i].resource;
-        CHECK(bits_test(rows + p * 3, q) == (outcomes[i] == GORDIAN_DEADLOCK));
+        CHECK(bits_test(rows + p * 3, q) == (outcomes[i] == GORDIAN_OUTCOME_DEADLOCK));
         if (!gordian_is_waiting(system, p))
-            CHECK(bits_test(doomed, q) == (outcomes[i] == GORDIAN_DOOMED));
+            CHECK(bits_test(doomed, q) == (outcomes[i] == GORDIAN_OUTCOME_DOOMED));
         check_answer(&requests[i], outcomes[i]);
     }
     /* One alone goes another way than many. */
@@ -166,11 +167,11 @@ static gordian_event next_event(const gordian_system *system, bool general, gord
     uint32_t dice = below(100);
     bool waits = gordian_is_waiting(system, event.process);
     if (dice < 2) {
-        event.op = GORDIAN_EXIT;
+        event.op = GORDIAN_OP_EXIT;
     } else if (waits) {
-        event.op = dice < 40 ? GORDIAN_CANCEL : GORDIAN_REQUEST;
+        event.op = dice < 40 ? GORDIAN_OP_CANCEL : GORDIAN_OP_REQUEST;
     } else if (dice < 30 && gordian_holdings(system, event.process, edges, 4)) {
-        event.op = GORDIAN_RELEASE;
+        event.op = GORDIAN_OP_RELEASE;
         event.resource = edges[0].resource;
     } else if (general && dice < 70) {
         uint32_t process = event.process;
@@ -219,12 +220,12 @@ static void test_empty(void)
     gordian_event nobody = one_unit(0, 0);
     gordian_outcome outcome;
     must(gordian_what_if(system, &nobody, 1, &outcome, &error), &error);
-    CHECK(outcome == GORDIAN_REFUSED);
-    nobody.op = GORDIAN_RELEASE;
-    CHECK(gordian_what_if(system, &nobody, 1, &outcome, &error) == GORDIAN_INPUT);
+    CHECK(outcome == GORDIAN_OUTCOME_REFUSED);
+    nobody.op = GORDIAN_OP_RELEASE;
+    CHECK(gordian_what_if(system, &nobody, 1, &outcome, &error) == GORDIAN_STATUS_INPUT);
     uint32_t id;
     must(gordian_add_resource(system, NULL, 1, &id, &error), &error);
-    CHECK(gordian_what_if_all(system, rows, 0, doomed, &error) == GORDIAN_INPUT);
+    CHECK(gordian_what_if_all(system, rows, 0, doomed, &error) == GORDIAN_STATUS_INPUT);
     gordian_close(system);
 }
 
@@ -249,7 +250,7 @@ static void test_long_chain(void)
         requests[i] = one_unit(LINKS - 1, i);
     must(gordian_what_if(system, requests, LINKS, outcomes, &error), &error);
     for (uint32_t i = 0; i < LINKS; i++)
-        CHECK(outcomes[i] == GORDIAN_DEADLOCK);
+        CHECK(outcomes[i] == GORDIAN_OUTCOME_DEADLOCK);
     gordian_close(system);
 }
 
@@ -299,9 +300,10 @@ static void test_memory(uint64_t units)
         gordian_status asked = gordian_what_if(system, requests, 2, outcomes, &error);
         gordian_status all = gordian_what_if_all(system, rows, 1, NULL, &error);
         finished = meagre.left >= 0;
-        CHECK(finished ? !asked && !all : asked == GORDIAN_MEMORY || all == GORDIAN_MEMORY);
+        CHECK(finished ? !asked && !all
+                       : asked == GORDIAN_STATUS_MEMORY || all == GORDIAN_STATUS_MEMORY);
     }
-    CHECK(outcomes[0] == GORDIAN_DEADLOCK && outcomes[1] == GORDIAN_DEADLOCK);
+    CHECK(outcomes[0] == GORDIAN_OUTCOME_DEADLOCK && outcomes[1] == GORDIAN_OUTCOME_DEADLOCK);
     CHECK(rows[0] == 0 && rows[1] == 3);
     meagre.left = -1;
     gordian_close(system);

@@ -110,7 +110,7 @@ static gordian_status resident_blocks(struct banker *b, const struct gpu_launch 
         unsigned fitting = 0;
         gordian_status status = gpu_resident_blocks(b->gpu, launch->kernel, launch->threads,
                                                     launch->shared, &fitting, error);
-        if (status)
+        if (status != GORDIAN_OK)
             return status;
         b->shape_blocks = fitting;
         b->shape_threads = launch->threads;
@@ -158,7 +158,7 @@ static gordian_status choose_blocks(struct banker *b, const struct banker_argume
 {
     unsigned resident = 0, warps = launch->threads / 32;
     gordian_status status = resident_blocks(b, launch, &resident, error);
-    if (status)
+    if (status != GORDIAN_OK)
         return status;
     unsigned blocks = (arguments->processes + warps - 1) / warps;
     unsigned most = b->info.emulated ? 3 : 2 * b->info.multiprocessors;
@@ -184,9 +184,9 @@ static gordian_status ask(struct banker *b, struct banker_arguments *arguments,
                                 .arguments = arguments,
                                 .arguments_size = sizeof *arguments};
     gordian_status status = choose_blocks(b, arguments, &launch, error);
-    if (!status && arguments->request_count)
+    if (status == GORDIAN_OK && arguments->request_count)
         status = banker_reserve_team(b, launch.blocks, error);
-    if (status)
+    if (status != GORDIAN_OK)
         return status;
     arguments->pass_cells = b->tuning.pass_cells * launch.blocks;
     if (arguments->request_count) {
@@ -216,7 +216,7 @@ gordian_status banker_safe(struct banker *b, const struct ledger_change *change,
     if (is_trivial(b))
         return GORDIAN_OK;
     gordian_status status = banker_catch_up(b, error);
-    if (status)
+    if (status != GORDIAN_OK)
         return status;
     struct banker_arguments arguments = arguments_for(b);
     if (change) {
@@ -277,12 +277,12 @@ gordian_status banker_safe_each(struct banker *b, const struct ledger_change *ch
             continue;
         }
         gordian_status status = banker_catch_up(b, error);
-        if (status)
+        if (status != GORDIAN_OK)
             return status;
         struct banker_arguments arguments = arguments_for(b);
         size_t taken = put_requests(b, changes + done, count - done, &arguments);
         status = ask(b, &arguments, error);
-        if (status)
+        if (status != GORDIAN_OK)
             return status;
         for (size_t i = 0; i < taken; i++)
             safe[done + i] = b->desk.answers[i] != 0;
@@ -314,7 +314,7 @@ gordian_status banker_sequence(struct banker *b, uint32_t *processes, gordian_er
 {
     bool safe = true;
     gordian_status status = banker_safe(b, NULL, &safe, error);
-    if (status)
+    if (status != GORDIAN_OK)
         return status;
     uint32_t limit = b->ledger->process_limit;
     if (limit == 0)
@@ -324,10 +324,10 @@ gordian_status banker_sequence(struct banker *b, uint32_t *processes, gordian_er
     else
         status = gpu_read(b->gpu, b->lists.rounds, b->parts.round, limit * sizeof *b->lists.rounds,
                           error);
-    for (uint32_t i = 0; i < limit && !status; i++)
+    for (uint32_t i = 0; i < limit && status == GORDIAN_OK; i++)
         if (b->lists.rounds[i] >= limit)
-            status = fail(error, GORDIAN_IO, "the device finds no order in a safe state");
-    if (!status)
+            status = fail(error, GORDIAN_STATUS_IO, "the device finds no order in a safe state");
+    if (status == GORDIAN_OK)
         order_by_round(b, processes);
     return status;
 }

@@ -85,14 +85,14 @@ static gordian_status make_parts(struct gpu *gpu, struct banker_parts *parts, go
     struct piece pieces[PIECES];
     gordian_status status = GORDIAN_OK;
     list_pieces(parts, pieces);
-    for (size_t i = 0; i < PIECES && !status; i++) {
+    for (size_t i = 0; i < PIECES && status == GORDIAN_OK; i++) {
         status = gpu_alloc(gpu, pieces[i].at, pieces[i].bytes, error);
-        if (status)
+        if (status != GORDIAN_OK)
             *pieces[i].at = 0;
         else
             status = gpu_zero(gpu, *pieces[i].at, pieces[i].bytes, error);
     }
-    if (status)
+    if (status != GORDIAN_OK)
         free_parts(gpu, parts);
     return status;
 }
@@ -132,7 +132,7 @@ static gordian_status make_desk(struct gpu *gpu, struct banker_desk *desk,
     desk->change_room = change_room(parts->process_room, parts->resource_room);
     desk->want_room = 2 * (size_t)parts->resource_room + 32768;
     gordian_status status = gpu_map(gpu, &desk->here, &desk->there, lay_desk(desk), error);
-    if (status)
+    if (status != GORDIAN_OK)
         *desk = (struct banker_desk){0};
     else
         lay_desk(desk);
@@ -259,7 +259,7 @@ static gordian_status choose_room(struct banker *b, uint32_t process_limit, uint
     uint64_t needed = banker_bytes(larger->process_room, larger->resource_room, larger->wide);
     if (needed <= b->info.memory_free)
         return GORDIAN_OK;
-    return fail(error, GORDIAN_MEMORY,
+    return fail(error, GORDIAN_STATUS_MEMORY,
                 "%" PRIu32 " processes and %" PRIu32 " resources take %" PRIu64
                 " MiB of device memory: %" PRIu64 " MiB are free",
                 process_limit, resource_limit, needed >> 20, b->info.memory_free >> 20);
@@ -279,13 +279,13 @@ gordian_status banker_reserve(struct banker *b, uint32_t process_limit, uint32_t
     struct banker_desk desk = {0};
     struct banker_lists lists = {0};
     gordian_status status = choose_room(b, process_limit, resource_limit, &larger, error);
-    if (!status)
+    if (status == GORDIAN_OK)
         status = make_lists(&b->memory, &lists, &larger, error);
-    if (!status)
+    if (status == GORDIAN_OK)
         status = make_desk(b->gpu, &desk, &larger, error);
-    if (!status)
+    if (status == GORDIAN_OK)
         status = make_parts(b->gpu, &larger, error);
-    if (status) {
+    if (status != GORDIAN_OK) {
         free_desk(b->gpu, &desk);
         free_lists(&b->memory, &lists);
         return status;
@@ -316,12 +316,12 @@ gordian_status banker_reserve_team(struct banker *b, unsigned blocks, gordian_er
         {&team.columns, rows * b->parts.stride * BANKER_COLUMN_BYTES},
     };
     gordian_status status = GORDIAN_OK;
-    for (size_t i = 0; i < sizeof pieces / sizeof *pieces && !status; i++) {
+    for (size_t i = 0; i < sizeof pieces / sizeof *pieces && status == GORDIAN_OK; i++) {
         status = gpu_alloc(b->gpu, pieces[i].at, pieces[i].bytes, error);
-        if (status)
+        if (status != GORDIAN_OK)
             *pieces[i].at = 0;
     }
-    if (status) {
+    if (status != GORDIAN_OK) {
         free_team(b->gpu, &team);
         return status;
     }
@@ -481,19 +481,19 @@ static gordian_status load(struct banker *b, gordian_error *error)
     uint64_t bytes = row_bytes * parts->process_room;
     uint32_t limit = b->ledger->process_limit, step = (uint32_t)(b->lists.rows_size / row_bytes);
     gordian_status status = gpu_zero(b->gpu, parts->need, bytes, error);
-    if (!status)
+    if (status == GORDIAN_OK)
         status = gpu_zero(b->gpu, parts->held, bytes, error);
-    for (uint32_t from = 0; from < limit && !status; from += step) {
+    for (uint32_t from = 0; from < limit && status == GORDIAN_OK; from += step) {
         uint32_t to = limit - from < step ? limit : from + step;
         status = send_rows(b, true, from, to, error);
-        if (!status)
+        if (status == GORDIAN_OK)
             status = send_rows(b, false, from, to, error);
     }
-    if (!status)
+    if (status == GORDIAN_OK)
         status = send_free(b, error);
-    if (!status)
+    if (status == GORDIAN_OK)
         status = make_orders(b, error);
-    if (!status)
+    if (status == GORDIAN_OK)
         b->stale = false;
     return status;
 }
@@ -502,7 +502,7 @@ gordian_status banker_catch_up(struct banker *b, gordian_error *error)
 {
     gordian_status status =
         banker_reserve(b, b->ledger->process_limit, b->ledger->resource_limit, error);
-    if (status)
+    if (status != GORDIAN_OK)
         return status;
     b->group_count = 0;
     if (b->stale) {
@@ -518,11 +518,11 @@ gordian_status banker_catch_up(struct banker *b, gordian_error *error)
 static gordian_status run(struct banker *b, const struct gpu_launch *launch, gordian_error *error)
 {
     gordian_status status = b->timed ? gpu_timer_start(b->gpu, error) : GORDIAN_OK;
-    if (!status)
+    if (status == GORDIAN_OK)
         status = gpu_launch(b->gpu, launch, error);
-    if (!status && b->timed)
+    if (status == GORDIAN_OK && b->timed)
         status = gpu_timer_stop(b->gpu, &b->effort.microseconds, error);
-    return status ? status : gpu_wait(b->gpu, error);
+    return status != GORDIAN_OK ? status : gpu_wait(b->gpu, error);
 }
 
 gordian_status banker_run(struct banker *b, const struct gpu_launch *launch, gordian_error *error)
@@ -536,7 +536,7 @@ gordian_status banker_run(struct banker *b, const struct gpu_launch *launch, gor
     bool failing = b->fail_at && --b->fail_at == 0;
     gordian_status status = run(b, failing ? &trap : launch, error);
     b->group_count = 0; /* they have arrived */
-    if (status)
+    if (status != GORDIAN_OK)
         b->stale = true;
     return status;
 }

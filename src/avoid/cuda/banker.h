@@ -9,8 +9,9 @@
  *
  * Units are 32 bits wide on the device while every total fits that, 64 otherwise.
  *
- * Every function that can fail leaves the ledger alone. GORDIAN_MEMORY: the device has too little,
- * with what it would take in the message; GORDIAN_IO: it has failed, and is only good for closing.
+ * Every function that can fail leaves the ledger alone. GORDIAN_STATUS_MEMORY: the device has too
+ * little, with what it would take in the message; GORDIAN_STATUS_IO: it has failed, and is only
+ * good for closing.
  */
 #ifndef GORDIAN_AVOID_CUDA_BANKER_H
 #define GORDIAN_AVOID_CUDA_BANKER_H

@@ -46,13 +46,13 @@ static gordian_status cuda_open(void **engine, const struct ledger *ledger, gord
     gordian_status status = GORDIAN_OK;
     if (!search_reserve(&e->spare, ledger->process_limit, ledger->resource_limit))
         status = fail_memory(error);
-    if (!status)
+    if (status == GORDIAN_OK)
         status = gpu_open_default(&e->gpu, &ledger->memory, error);
-    if (!status)
+    if (status == GORDIAN_OK)
         status = banker_open(&e->banker, e->gpu, ledger, error);
-    if (!status)
+    if (status == GORDIAN_OK)
         status = banker_reserve(e->banker, ledger->process_limit, ledger->resource_limit, error);
-    if (status) {
+    if (status != GORDIAN_OK) {
         cuda_close(e);
         return status;
     }
@@ -70,9 +70,9 @@ struct banker *cuda_engine_banker(void *engine)
 
 static void fall_back(struct cuda_bank *e, const gordian_error *trouble)
 {
-    fail(&e->why, GORDIAN_IO, "%s, the CPU goes on: %.300s",
-         trouble->status == GORDIAN_MEMORY ? "the device has too little memory"
-                                           : "the device failed",
+    fail(&e->why, GORDIAN_STATUS_IO, "%s, the CPU goes on: %.300s",
+         trouble->status == GORDIAN_STATUS_MEMORY ? "the device has too little memory"
+                                                  : "the device failed",
          trouble->message);
     close_device(e);
 }
@@ -96,11 +96,12 @@ static gordian_status cuda_prepare(void *engine, uint32_t process_limit, uint32_
         return GORDIAN_OK;
     gordian_error trouble = {0};
     gordian_status status = banker_reserve(e->banker, process_limit, resource_limit, &trouble);
-    if (status == GORDIAN_IO) {
+    if (status == GORDIAN_STATUS_IO) {
         fall_back(e, &trouble);
         return GORDIAN_OK;
     }
-    return status ? fail(error, status, "engine cuda: %.380s", trouble.message) : GORDIAN_OK;
+    return status != GORDIAN_OK ? fail(error, status, "engine cuda: %.380s", trouble.message)
+                                : GORDIAN_OK;
 }
 
 /* ------------------------------------------------------------------ hooks */
@@ -202,9 +203,9 @@ static gordian_status cuda_safe_each(void *engine, const struct ledger_change *c
     if (e->banker && all_loans) {
         gordian_error trouble = {0};
         gordian_status status = banker_safe_each(e->banker, changes, count, safe, &trouble);
-        if (!status)
+        if (status == GORDIAN_OK)
             return GORDIAN_OK;
-        if (status == GORDIAN_IO)
+        if (status == GORDIAN_STATUS_IO)
             fall_back(e, &trouble);
     }
     for (size_t i = 0; i < count; i++)

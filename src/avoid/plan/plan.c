@@ -70,10 +70,10 @@ gordian_status gordian_plan_add_resource(gordian_plan *plan, const char *name, u
 {
     uint32_t resource = plan->resource_count;
     gordian_status status = names_check(&plan->resource_names, name, "resource", error);
-    if (status)
+    if (status != GORDIAN_OK)
         return status;
     if (resource == PLAN_NONE - 1)
-        return fail(error, GORDIAN_INPUT, "too many resources");
+        return fail(error, GORDIAN_STATUS_INPUT, "too many resources");
     if (!memory_grow32(&plan->memory, &plan->pools, &plan->resource_room, resource + 1,
                        sizeof *plan->pools) ||
         !put_name(&plan->resource_names, resource, name))
@@ -90,14 +90,14 @@ static gordian_status check_resource(const gordian_plan *plan, uint32_t resource
 {
     if (resource < plan->resource_count)
         return GORDIAN_OK;
-    return fail(error, GORDIAN_INPUT, "there is no resource %u", resource);
+    return fail(error, GORDIAN_STATUS_INPUT, "there is no resource %u", resource);
 }
 
 gordian_status gordian_plan_set_units(gordian_plan *plan, uint32_t resource, uint64_t units,
                                       gordian_error *error)
 {
     gordian_status status = check_resource(plan, resource, error);
-    if (!status)
+    if (status == GORDIAN_OK)
         plan->pools[resource].units = units;
     return status;
 }
@@ -106,7 +106,7 @@ gordian_status gordian_plan_set_cost(gordian_plan *plan, uint32_t resource, uint
                                      gordian_error *error)
 {
     gordian_status status = check_resource(plan, resource, error);
-    if (!status)
+    if (status == GORDIAN_OK)
         plan->pools[resource].cost = cost;
     return status;
 }
@@ -125,7 +125,7 @@ static gordian_status sort_claims(gordian_plan *plan, const gordian_want *claims
 {
     for (size_t i = 0; i < count; i++) {
         gordian_status status = check_resource(plan, claims[i].resource, error);
-        if (status)
+        if (status != GORDIAN_OK)
             return status;
     }
     if (!memory_grow(&plan->memory, &plan->scratch, &plan->scratch_room, count,
@@ -144,7 +144,8 @@ static gordian_status sort_claims(gordian_plan *plan, const gordian_want *claims
         if (!last || last->resource != claim->resource)
             plan->scratch[kept++] = *claim;
         else if (__builtin_add_overflow(last->units, claim->units, &last->units))
-            return fail(error, GORDIAN_INPUT, "a claim of more than 18446744073709551615 units");
+            return fail(error, GORDIAN_STATUS_INPUT,
+                        "a claim of more than 18446744073709551615 units");
     }
     *sorted = kept;
     return GORDIAN_OK;
@@ -169,7 +170,7 @@ static gordian_status check_sums(const gordian_plan *plan, uint32_t process, siz
         if (!__builtin_add_overflow(others, claim->units, &sum))
             continue;
         const char *name = names_text(&plan->resource_names, claim->resource);
-        return fail(error, GORDIAN_INPUT,
+        return fail(error, GORDIAN_STATUS_INPUT,
                     "the claims on resource %s%.80s%s add up to more than 18446744073709551615",
                     *name ? "'" : "", *name ? name : "without a name", *name ? "'" : "");
     }
@@ -217,9 +218,9 @@ static gordian_status prepare_claims(gordian_plan *plan, uint32_t process,
                                      gordian_error *error)
 {
     gordian_status status = sort_claims(plan, claims, count, sorted, error);
-    if (!status)
+    if (status == GORDIAN_OK)
         status = check_sums(plan, process, *sorted, error);
-    if (!status &&
+    if (status == GORDIAN_OK &&
         !memory_grow(&plan->memory, &plan->claims, &plan->claim_room,
                      plan->claim_count + claims_room(plan, process, *sorted), sizeof *plan->claims))
         status = fail_memory(error);
@@ -233,12 +234,12 @@ gordian_status gordian_plan_add_process(gordian_plan *plan, const char *name,
     uint32_t process = plan->process_count;
     size_t sorted;
     gordian_status status = names_check(&plan->process_names, name, "process", error);
-    if (!status)
+    if (status == GORDIAN_OK)
         status = prepare_claims(plan, PLAN_NONE, claims, count, &sorted, error);
-    if (status)
+    if (status != GORDIAN_OK)
         return status;
     if (process == PLAN_NONE - 1)
-        return fail(error, GORDIAN_INPUT, "too many processes");
+        return fail(error, GORDIAN_STATUS_INPUT, "too many processes");
     if (!memory_grow32(&plan->memory, &plan->processes, &plan->process_room, process + 1,
                        sizeof *plan->processes) ||
         !put_name(&plan->process_names, process, name))
@@ -257,9 +258,9 @@ gordian_status gordian_plan_set_claims(gordian_plan *plan, uint32_t process,
 {
     size_t sorted;
     if (process >= plan->process_count)
-        return fail(error, GORDIAN_INPUT, "there is no process %u", process);
+        return fail(error, GORDIAN_STATUS_INPUT, "there is no process %u", process);
     gordian_status status = prepare_claims(plan, process, claims, count, &sorted, error);
-    if (!status)
+    if (status == GORDIAN_OK)
         place_claims(plan, process, sorted);
     return status;
 }

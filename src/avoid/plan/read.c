@@ -22,7 +22,7 @@ static void copy_name(char *to, const struct word *name)
 static gordian_status at_word(const struct plan_reader *reader, const struct word *word,
                               gordian_status status, gordian_error *error)
 {
-    if (status == GORDIAN_INPUT && error && error->line == 0) {
+    if (status == GORDIAN_STATUS_INPUT && error && error->line == 0) {
         error->line = reader->trace.line;
         error->column = word->column;
     }
@@ -61,7 +61,7 @@ static gordian_status gather_claims(struct plan_reader *reader, size_t *count, g
             return trace_fail(trace, &item->word, error, "resource '%s' was never declared",
                               trace_show(&item->name, shown));
         gordian_status status = trace_claim(trace, item, &claim.units, error);
-        if (status)
+        if (status != GORDIAN_OK)
             return status;
         reader->claims[(*count)++] = claim;
     }
@@ -74,7 +74,7 @@ static gordian_status read_process(struct plan_reader *reader, gordian_error *er
     char name[GORDIAN_NAME_MAX + 1];
     size_t count = 0;
     gordian_status status = gather_claims(reader, &count, error);
-    if (status)
+    if (status != GORDIAN_OK)
         return status;
     uint32_t id = gordian_plan_find_process(reader->plan, trace->name.text, trace->name.length);
     if (id != PLAN_NONE) {
@@ -90,7 +90,7 @@ static gordian_status read_exit(struct plan_reader *reader, gordian_error *error
 {
     const struct trace *trace = &reader->trace;
     uint32_t id = gordian_plan_find_process(reader->plan, trace->name.text, trace->name.length);
-    if (trace->op != GORDIAN_EXIT || id == PLAN_NONE)
+    if (trace->op != GORDIAN_OP_EXIT || id == PLAN_NONE)
         return GORDIAN_OK;
     return gordian_plan_set_claims(reader->plan, id, NULL, 0, error);
 }
@@ -110,10 +110,10 @@ static gordian_status read_lines(struct plan_reader *reader, gordian_error *erro
             status = read_exit(reader, error);
             break;
         }
-        if (status)
+        if (status != GORDIAN_OK)
             return status;
     }
-    return status == GORDIAN_END ? GORDIAN_OK : status;
+    return status == GORDIAN_STATUS_END ? GORDIAN_OK : status;
 }
 
 gordian_status gordian_plan_read(gordian_plan **out, const gordian_source *source,
@@ -123,16 +123,16 @@ gordian_status gordian_plan_read(gordian_plan **out, const gordian_source *sourc
     gordian_error own = {0}; /* places are filled in where there is none yet */
     *out = NULL;
     gordian_status status = gordian_plan_open(&reader.plan, allocator, &own);
-    if (!status)
+    if (status == GORDIAN_OK)
         status = trace_open(&reader.trace, source, &reader.plan->memory, &own);
-    if (!status) {
+    if (status == GORDIAN_OK) {
         reader.trace.avoidance = true;
         status = read_lines(&reader, &own);
         trace_close(&reader.trace);
     }
     if (reader.plan)
         memory_free(&reader.plan->memory, reader.claims);
-    if (status) {
+    if (status != GORDIAN_OK) {
         gordian_plan_close(reader.plan);
         if (error)
             *error = own;

@@ -15,27 +15,27 @@
 static void count_step(struct avoid_tally *tally, const gordian_bank_step *step,
                        const gordian_answer *answer)
 {
-    tally->events += step->kind == GORDIAN_EVENT_LINE;
+    tally->events += step->kind == GORDIAN_LINE_EVENT;
     tally->served += answer->served_count;
     switch (answer->verdict) {
-    case GORDIAN_LENT:
+    case GORDIAN_VERDICT_GRANTED:
         tally->granted++;
         break;
-    case GORDIAN_UNSAFE:
+    case GORDIAN_VERDICT_UNSAFE:
         tally->unsafe++;
         break;
-    case GORDIAN_SHORTAGE:
+    case GORDIAN_VERDICT_UNAVAILABLE:
         tally->unavailable++;
         break;
-    case GORDIAN_RETURNED:
+    case GORDIAN_VERDICT_RELEASED:
         tally->released++;
         break;
-    case GORDIAN_DECLINED:
+    case GORDIAN_VERDICT_REFUSED:
         tally->errors++;
         break;
-    case GORDIAN_WITHDRAWN:
-    case GORDIAN_LEFT:
-    case GORDIAN_CHANGED:
+    case GORDIAN_VERDICT_CANCELLED:
+    case GORDIAN_VERDICT_EXITED:
+    case GORDIAN_VERDICT_CHANGED:
         break;
     }
 }
@@ -78,16 +78,18 @@ static gordian_status take_step(struct avoid *avoid, const gordian_bank_step *st
 {
     const gordian_answer *answer = &avoid->answer;
     count_step(&avoid->tally, step, answer);
-    if (answer->verdict == GORDIAN_DECLINED) {
+    if (answer->verdict == GORDIAN_VERDICT_REFUSED) {
         if (avoid->strict)
-            return fail_at(error, GORDIAN_INPUT, step->line, step->column, "%s", step->message);
+            return fail_at(error, GORDIAN_STATUS_INPUT, step->line, step->column, "%s",
+                           step->message);
         tell_error(avoid, name, step);
     }
     if (answer->incomplete)
         return fail_memory(error);
     if (avoid_tells(avoid, step))
         reporter->step(avoid, step);
-    if (answer->verdict == GORDIAN_UNSAFE && (avoid->input.live || avoid->cli->out_is_terminal))
+    if (answer->verdict == GORDIAN_VERDICT_UNSAFE &&
+        (avoid->input.live || avoid->cli->out_is_terminal))
         output_flush(&avoid->cli->out);
     return GORDIAN_OK;
 }
@@ -112,7 +114,7 @@ static gordian_status replay_all(struct avoid *avoid, const char *name,
         gordian_bank_step step;
         gordian_status status =
             gordian_bank_replay_next(avoid->replay, &step, &avoid->answer, error);
-        if (status == GORDIAN_END) {
+        if (status == GORDIAN_STATUS_END) {
             tell_note(avoid);
             return summarise(avoid, reporter, error);
         }
@@ -225,7 +227,7 @@ static int avoid_main(struct cli *cli, int argc, char **argv)
         return code;
     avoid.style = cli_style(cli);
     gordian_answer_init(&avoid.answer,
-                        cli->json && avoid.brief ? GORDIAN_VERDICT_ONLY : GORDIAN_WITH_REASONS);
+                        cli->json && avoid.brief ? GORDIAN_DETAIL_VERDICT : GORDIAN_DETAIL_REASONS);
     code = check_options(&avoid, operands, argv);
     if (code == EXIT_NOTHING)
         code = avoid.plan ? avoid_plan(&avoid, operands, argv)

@@ -50,7 +50,7 @@ extern const struct avoid_reporter avoid_json, avoid_text, avoid_silent;
 /* Is this a line that a person wants to see? Declarations that went well are not. */
 static inline bool avoid_tells(const struct avoid *avoid, const gordian_bank_step *step)
 {
-    return step->kind == GORDIAN_EVENT_LINE || avoid->answer.verdict != GORDIAN_CHANGED ||
+    return step->kind == GORDIAN_LINE_EVENT || avoid->answer.verdict != GORDIAN_VERDICT_CHANGED ||
            avoid->answer.served_count > 0;
 }
 

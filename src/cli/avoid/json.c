@@ -53,11 +53,11 @@ static void write_stuck(struct avoid *avoid, struct json *json)
 static void write_reasons(struct avoid *avoid, struct json *json)
 {
     const gordian_answer *answer = &avoid->answer;
-    if (answer->verdict == GORDIAN_LENT)
+    if (answer->verdict == GORDIAN_VERDICT_GRANTED)
         write_processes(avoid, json, "sequence", answer->sequence, answer->sequence_count);
-    else if (answer->verdict == GORDIAN_UNSAFE)
+    else if (answer->verdict == GORDIAN_VERDICT_UNSAFE)
         write_stuck(avoid, json);
-    else if (answer->verdict == GORDIAN_SHORTAGE && answer->lack_count > 0)
+    else if (answer->verdict == GORDIAN_VERDICT_UNAVAILABLE && answer->lack_count > 0)
         write_lacks(avoid, json, "short", answer->lacks, answer->lack_count);
 }
 
@@ -66,12 +66,12 @@ static void write_step(struct avoid *avoid, const gordian_bank_step *step)
     const gordian_answer *answer = &avoid->answer;
     struct json json;
     json_begin(&json, &avoid->cli->out);
-    if (step->kind == GORDIAN_EVENT_LINE) {
+    if (step->kind == GORDIAN_LINE_EVENT) {
         json_key_u64(&json, "seq", step->seq);
         json_key_text(&json, "op", gordian_op_text(step->op));
         json_key_text(&json, "process", step->name);
     } else {
-        const char *what = step->kind == GORDIAN_PROCESS_LINE ? "process" : "resource";
+        const char *what = step->kind == GORDIAN_LINE_PROCESS ? "process" : "resource";
         json_key_u64(&json, "line", step->line);
         json_key_text(&json, "op", what);
         json_key_text(&json, what, step->name);
@@ -79,7 +79,8 @@ static void write_step(struct avoid *avoid, const gordian_bank_step *step)
     json_key_text(&json, "result", gordian_verdict_text(answer->verdict));
     if (answer->waits)
         json_key_bool(&json, "waits", true);
-    if (answer->verdict == GORDIAN_SHORTAGE && answer->reason == GORDIAN_OUT_OF_TURN)
+    if (answer->verdict == GORDIAN_VERDICT_UNAVAILABLE &&
+        answer->reason == GORDIAN_REASON_OUT_OF_TURN)
         json_key_bool(&json, "out_of_turn", true);
     if (answer->served_count)
         write_processes(avoid, &json, "granted_to", answer->served, answer->served_count);

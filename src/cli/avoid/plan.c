@@ -245,7 +245,7 @@ static int ask_bank(struct planning *planning)
     gordian_error error = {0};
     size_t count = planning->answer.pool_count;
     gordian_source source = from_the_start(planning);
-    avoid->answer.detail = GORDIAN_VERDICT_ONLY;
+    avoid->answer.detail = GORDIAN_DETAIL_VERDICT;
     if (avoid_open_bank(avoid, &error) != GORDIAN_OK)
         return cli_fail(avoid->cli, NULL, &error);
     if (avoid->workers != AVOID_NO_WORKERS && (!planning->units_known || !claims_fit(planning)))

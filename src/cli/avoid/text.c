@@ -52,8 +52,8 @@ static size_t write_wants(struct avoid *avoid, const gordian_bank_step *step)
     size_t columns = 0;
     for (size_t i = 0; i < step->want_count; i++)
         columns += write_units(avoid, step->wants[i].resource, step->wants[i].units,
-                               step->kind == GORDIAN_PROCESS_LINE);
-    if (step->kind == GORDIAN_RESOURCE_LINE) {
+                               step->kind == GORDIAN_LINE_PROCESS);
+    if (step->kind == GORDIAN_LINE_RESOURCE) {
         char amount[32];
         snprintf(amount, sizeof amount, " %llu", (unsigned long long)step->units);
         output_text(out_of(avoid), amount);
@@ -67,17 +67,17 @@ static size_t write_wants(struct avoid *avoid, const gordian_bank_step *step)
 static enum color color_of(gordian_verdict verdict)
 {
     switch (verdict) {
-    case GORDIAN_UNSAFE:
-    case GORDIAN_DECLINED:
+    case GORDIAN_VERDICT_UNSAFE:
+    case GORDIAN_VERDICT_REFUSED:
         return COLOR_BAD;
-    case GORDIAN_LENT:
+    case GORDIAN_VERDICT_GRANTED:
         return COLOR_GOOD;
-    case GORDIAN_SHORTAGE:
+    case GORDIAN_VERDICT_UNAVAILABLE:
         return COLOR_STRONG;
-    case GORDIAN_RETURNED:
-    case GORDIAN_WITHDRAWN:
-    case GORDIAN_LEFT:
-    case GORDIAN_CHANGED:
+    case GORDIAN_VERDICT_RELEASED:
+    case GORDIAN_VERDICT_CANCELLED:
+    case GORDIAN_VERDICT_EXITED:
+    case GORDIAN_VERDICT_CHANGED:
         break;
     }
     return COLOR_PLAIN;
@@ -90,13 +90,14 @@ static void write_because(struct avoid *avoid, const gordian_bank_step *step)
     const gordian_answer *answer = &avoid->answer;
     if (answer->waits)
         output_text(out, ", waits");
-    if (answer->verdict == GORDIAN_LENT) {
+    if (answer->verdict == GORDIAN_VERDICT_GRANTED) {
         output_text(out, ", safe order: ");
         write_processes(avoid, answer->sequence, answer->sequence_count);
     }
-    if (answer->verdict == GORDIAN_SHORTAGE && answer->reason == GORDIAN_OUT_OF_TURN)
+    if (answer->verdict == GORDIAN_VERDICT_UNAVAILABLE &&
+        answer->reason == GORDIAN_REASON_OUT_OF_TURN)
         output_text(out, ", kept for one that has waited longer");
-    else if (answer->verdict == GORDIAN_SHORTAGE) {
+    else if (answer->verdict == GORDIAN_VERDICT_UNAVAILABLE) {
         output_text(out, ", short:");
         for (size_t i = 0; i < answer->lack_count; i++)
             write_units(avoid, answer->lacks[i].resource, answer->lacks[i].units, true);
@@ -114,11 +115,11 @@ static void write_because(struct avoid *avoid, const gordian_bank_step *step)
 static const char *what_of(const gordian_bank_step *step)
 {
     switch (step->kind) {
-    case GORDIAN_EVENT_LINE:
+    case GORDIAN_LINE_EVENT:
         return gordian_op_text(step->op);
-    case GORDIAN_PROCESS_LINE:
+    case GORDIAN_LINE_PROCESS:
         return "process";
-    case GORDIAN_RESOURCE_LINE:
+    case GORDIAN_LINE_RESOURCE:
         return "resource";
     }
     return "";
@@ -128,14 +129,14 @@ static const char *what_of(const gordian_bank_step *step)
 static void write_line(struct avoid *avoid, const gordian_bank_step *step)
 {
     struct output *out = out_of(avoid);
-    bool event = step->kind == GORDIAN_EVENT_LINE;
+    bool event = step->kind == GORDIAN_LINE_EVENT;
     if (event)
         output_format(out, "%8llu  %-8s", (unsigned long long)step->seq, what_of(step));
     else
         output_format(out, "%8s  %-8s", "", what_of(step));
     output_text(out, event ? "" : " ");
     style_name(&avoid->style, out,
-               step->kind == GORDIAN_RESOURCE_LINE ? COLOR_RESOURCE : COLOR_PROCESS, step->name);
+               step->kind == GORDIAN_LINE_RESOURCE ? COLOR_RESOURCE : COLOR_PROCESS, step->name);
     size_t columns = style_width(&avoid->style, step->name) + write_wants(avoid, step) + !event;
     output_format(out, "%*s  ", columns < WHAT_COLUMNS ? (int)(WHAT_COLUMNS - columns) : 0, "");
     style_text(&avoid->style, out, color_of(avoid->answer.verdict),
@@ -160,9 +161,9 @@ static void write_place(struct avoid *avoid, const gordian_bank_step *step)
 static void write_action(struct avoid *avoid, const gordian_bank_step *step)
 {
     struct output *out = out_of(avoid);
-    bool resource = step->kind == GORDIAN_RESOURCE_LINE;
+    bool resource = step->kind == GORDIAN_LINE_RESOURCE;
     style_name(&avoid->style, out, resource ? COLOR_RESOURCE : COLOR_PROCESS, step->name);
-    output_text(out, step->kind == GORDIAN_EVENT_LINE ? " requests"
+    output_text(out, step->kind == GORDIAN_LINE_EVENT ? " requests"
                      : resource                       ? " is to have"
                                                       : " claims");
     write_wants(avoid, step);
@@ -232,7 +233,7 @@ static void write_step(struct avoid *avoid, const gordian_bank_step *step)
 {
     if (avoid->all)
         write_line(avoid, step);
-    if (avoid->answer.verdict == GORDIAN_UNSAFE)
+    if (avoid->answer.verdict == GORDIAN_VERDICT_UNSAFE)
         write_unsafe(avoid, step);
 }
 

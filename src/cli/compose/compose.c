@@ -162,8 +162,8 @@ static int compose_all(struct compose *compose, char **paths, size_t count)
         say_notes(compose, &composed);
         say_initial(compose, &composed);
         code = code_for(compose, &composed);
-    } else if (!(status == GORDIAN_IO && to.own.failure)) {
-        code = cli_fail(compose->cli, status == GORDIAN_INPUT ? subject.path : NULL, &error);
+    } else if (!(status == GORDIAN_STATUS_IO && to.own.failure)) {
+        code = cli_fail(compose->cli, status == GORDIAN_STATUS_INPUT ? subject.path : NULL, &error);
     }
     code = product_file_close(&to, compose, code);
     composed_free(&composed);

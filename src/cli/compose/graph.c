@@ -74,7 +74,7 @@ gordian_status graph_summarise(struct composed *composed, const struct graph *gr
     composed->counted = true;
     composed->result.engine = "graph";
     if (graph->arc_count >= UINT32_MAX - 1)
-        status = fail(error, GORDIAN_MEMORY, "too many transitions for a graph in memory");
+        status = fail(error, GORDIAN_STATUS_MEMORY, "too many transitions for a graph in memory");
     else if (!search.queue || !search.by || !search.from)
         status = fail_memory(error);
     if (status == GORDIAN_OK) {

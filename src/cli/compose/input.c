@@ -62,18 +62,19 @@ static ptrdiff_t read_fd(void *context, char *buffer, size_t size)
     }
 }
 
-/* One place to look for what is imported; GORDIAN_END: it is not there. */
+/* One place to look for what is imported; GORDIAN_STATUS_END: it is not there. */
 static gordian_status open_import(const char *folder, size_t length, const char *path,
                                   struct text *text, gordian_error *error)
 {
     char whole[1024];
     if (snprintf(whole, sizeof whole, "%.*s%s", (int)length, folder, path) >= (int)sizeof whole)
-        return GORDIAN_END;
+        return GORDIAN_STATUS_END;
     int fd = open(whole, O_RDONLY | O_CLOEXEC);
     if (fd < 0 && (errno == ENOENT || errno == ENOTDIR))
-        return GORDIAN_END;
+        return GORDIAN_STATUS_END;
     if (fd < 0)
-        return fail(error, GORDIAN_INPUT, "cannot read '%.200s': %s", whole, strerror(errno));
+        return fail(error, GORDIAN_STATUS_INPUT, "cannot read '%.200s': %s", whole,
+                    strerror(errno));
     gordian_source source = {read_fd, &fd};
     gordian_status status = text_read(text, whole, &source, NULL, error);
     close(fd);
@@ -95,9 +96,9 @@ static gordian_status find_import(void *context, const char *from, const char *p
 {
     const struct compose *compose = context;
     gordian_status status = open_beside(from, path, text, error);
-    if (status == GORDIAN_END)
+    if (status == GORDIAN_STATUS_END)
         status = open_beside(compose->root, path, text, error);
-    for (const char *folder = compose->folder; folder && status == GORDIAN_END;) {
+    for (const char *folder = compose->folder; folder && status == GORDIAN_STATUS_END;) {
         char name[700];
         size_t length = strcspn(folder, ":");
         snprintf(name, sizeof name, "%.*s/", (int)(length < 690 ? length : 690), folder);

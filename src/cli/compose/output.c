@@ -120,13 +120,13 @@ static gordian_status mention_all(struct mentioned *mentioned, const struct grap
     gordian_status status = GORDIAN_OK;
     for (size_t i = 0; i < graph->arc_count && status == GORDIAN_OK; i++) {
         if (graph->arcs[i].label == LABEL_TAU)
-            return fail(mentioned->error, GORDIAN_INPUT,
+            return fail(mentioned->error, GORDIAN_STATUS_INPUT,
                         "a step that shows nothing cannot be written as .ca; --hide removes it");
         status =
             take_apart(labels_text(&graph->labels, graph->arcs[i].label), mentioned, put_names);
     }
     if (status == GORDIAN_OK && mentioned->bare && mentioned->data.count > 0)
-        return fail(mentioned->error, GORDIAN_INPUT,
+        return fail(mentioned->error, GORDIAN_STATUS_INPUT,
                     "some names have a datum and others none: that cannot be written as .ca");
     return status;
 }

@@ -45,13 +45,13 @@ static gordian_status take_place(const char *text, size_t length, size_t count, 
     uint64_t number;
     const char *why;
     if (!parse_u64(text, length, &number, &why))
-        return fail(error, GORDIAN_INPUT, "--order: '%.*s' %s", (int)length, text, why);
+        return fail(error, GORDIAN_STATUS_INPUT, "--order: '%.*s' %s", (int)length, text, why);
     if (number < 1 || number > count)
-        return fail(error, GORDIAN_INPUT, "--order: there are automata 1 to %zu, not %llu", count,
-                    (unsigned long long)number);
+        return fail(error, GORDIAN_STATUS_INPUT, "--order: there are automata 1 to %zu, not %llu",
+                    count, (unsigned long long)number);
     for (size_t i = 0; i < used; i++)
         if (order[i] == number - 1)
-            return fail(error, GORDIAN_INPUT, "--order: %llu is there twice",
+            return fail(error, GORDIAN_STATUS_INPUT, "--order: %llu is there twice",
                         (unsigned long long)number);
     order[used] = (uint32_t)number - 1;
     return GORDIAN_OK;
@@ -70,7 +70,7 @@ static gordian_status read_order(const char *text, size_t count, uint32_t *order
     for (bool more = true; more;) {
         size_t length = strcspn(text, ",");
         if (used == count)
-            return fail(error, GORDIAN_INPUT, "--order: there are %zu automata only", count);
+            return fail(error, GORDIAN_STATUS_INPUT, "--order: there are %zu automata only", count);
         gordian_status status = take_place(text, length, count, order, used++, error);
         if (status != GORDIAN_OK)
             return status;
@@ -78,7 +78,7 @@ static gordian_status read_order(const char *text, size_t count, uint32_t *order
         text += length + more;
     }
     if (used < count)
-        return fail(error, GORDIAN_INPUT, "--order: %zu of the %zu automata are missing",
+        return fail(error, GORDIAN_STATUS_INPUT, "--order: %zu of the %zu automata are missing",
                     count - used, count);
     return GORDIAN_OK;
 }
@@ -225,7 +225,7 @@ static gordian_status run_circuit(struct compose *compose, struct composed *comp
     struct compose_options options;
     gordian_status status = GORDIAN_OK;
     if (compose->full && !circuit->whole_fits)
-        return fail(error, GORDIAN_INPUT,
+        return fail(error, GORDIAN_STATUS_INPUT,
                     "--full: there are more than 2^64 combinations of the automata's states");
     compose_options_init(&options);
     options.full = compose->full;
@@ -326,8 +326,9 @@ gordian_status compose_subject(struct compose *compose, const struct subject *su
         composed->result.stop == COMPOSE_COMPLETE)
         status = operate(compose, composed, error);
     composed->seconds = (double)(clock_ns() - start) / 1e9;
-    if (status == GORDIAN_MEMORY && compose->max_memory)
-        return fail(error, GORDIAN_MEMORY, "this takes more memory than --max-memory allows%s",
+    if (status == GORDIAN_STATUS_MEMORY && compose->max_memory)
+        return fail(error, GORDIAN_STATUS_MEMORY,
+                    "this takes more memory than --max-memory allows%s",
                     compose_needs_graph(compose) ? ": it needs the product as a graph" : "");
     return status;
 }

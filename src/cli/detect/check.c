@@ -196,7 +196,8 @@ static int run_check(struct check *check, const char *path)
         return code;
     gordian_status status = judge(check, &input.source, &error);
     if (status != GORDIAN_OK)
-        code = cli_fail(check->cli, status == GORDIAN_UNAVAILABLE ? NULL : input.name, &error);
+        code =
+            cli_fail(check->cli, status == GORDIAN_STATUS_UNAVAILABLE ? NULL : input.name, &error);
     else
         code = check->report.part_count ? EXIT_FOUND : EXIT_NOTHING;
     input_close(&input);

@@ -27,24 +27,24 @@ static void count_event(struct tally *tally, const gordian_step *step)
 {
     tally->events++;
     switch ((gordian_outcome)step->result.outcome) {
-    case GORDIAN_GRANTED:
+    case GORDIAN_OUTCOME_GRANTED:
         tally->granted++;
         break;
-    case GORDIAN_BLOCKED:
+    case GORDIAN_OUTCOME_BLOCKED:
         tally->blocked++;
         break;
-    case GORDIAN_DEADLOCK:
+    case GORDIAN_OUTCOME_DEADLOCK:
         tally->deadlocks++;
         break;
-    case GORDIAN_DOOMED:
+    case GORDIAN_OUTCOME_DOOMED:
         tally->doomed++;
         break;
-    case GORDIAN_REFUSED:
+    case GORDIAN_OUTCOME_REFUSED:
         tally->errors++;
         break;
-    case GORDIAN_RELEASED:
-    case GORDIAN_CANCELLED:
-    case GORDIAN_EXITED:
+    case GORDIAN_OUTCOME_RELEASED:
+    case GORDIAN_OUTCOME_CANCELLED:
+    case GORDIAN_OUTCOME_EXITED:
         break;
     }
 }
@@ -74,14 +74,14 @@ static void show_progress(struct detect *detect)
 /* A refused event under --strict is bad input like any other. */
 static gordian_status refuse_strictly(const gordian_step *step, gordian_error *error)
 {
-    return fail_at(error, GORDIAN_INPUT, step->line, step->column, "%s", step->message);
+    return fail_at(error, GORDIAN_STATUS_INPUT, step->line, step->column, "%s", step->message);
 }
 
 static gordian_status take_step(struct detect *detect, const struct reporter *reporter,
                                 const gordian_step *step, gordian_error *error)
 {
     count_event(&detect->tally, step);
-    if (step->result.outcome == GORDIAN_REFUSED) {
+    if (step->result.outcome == GORDIAN_OUTCOME_REFUSED) {
         if (detect->strict)
             return refuse_strictly(step, error);
         tell_refused(detect, step);
@@ -110,7 +110,7 @@ static gordian_status replay_all(struct detect *detect, const struct reporter *r
     while (!detect->cli->out.failure) {
         gordian_step step;
         gordian_status status = gordian_replay_next(detect->replay, &step, error);
-        if (status == GORDIAN_END) {
+        if (status == GORDIAN_STATUS_END) {
             tell_note(detect);
             return reporter->summary(detect, error);
         }

@@ -43,7 +43,8 @@ extern const struct reporter detect_json, detect_text;
 
 static inline bool is_stuck(const gordian_step *step)
 {
-    return step->result.outcome == GORDIAN_DEADLOCK || step->result.outcome == GORDIAN_DOOMED;
+    return step->result.outcome == GORDIAN_OUTCOME_DEADLOCK ||
+           step->result.outcome == GORDIAN_OUTCOME_DOOMED;
 }
 
 /* Everybody who can never run again, into detect->list. */

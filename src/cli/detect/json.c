@@ -26,7 +26,7 @@ static gordian_status recover(struct detect *detect, struct json *json, gordian_
            GORDIAN_OK)
         write_victim(json, &detect->labels, detect->policy, &victim);
     json_shut(json);
-    return status == GORDIAN_END ? GORDIAN_OK : status;
+    return status == GORDIAN_STATUS_END ? GORDIAN_OK : status;
 }
 
 static gordian_status write_stuck(struct detect *detect, struct json *json,
@@ -36,7 +36,7 @@ static gordian_status write_stuck(struct detect *detect, struct json *json,
     if (status != GORDIAN_OK)
         return status;
     json_names(json, "deadlocked", &detect->list);
-    if (step->result.outcome == GORDIAN_DEADLOCK) {
+    if (step->result.outcome == GORDIAN_OUTCOME_DEADLOCK) {
         gordian_witness witness;
         status = gordian_explain(detect->system, step->event.process, &witness, error);
         if (status != GORDIAN_OK)

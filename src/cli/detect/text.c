@@ -43,7 +43,7 @@ static size_t write_want(struct detect *detect, uint32_t resource, uint64_t unit
 /* " to p2", where a release names who gets it. */
 static size_t write_heir(struct detect *detect, const gordian_event *event)
 {
-    if (event->op != GORDIAN_RELEASE || event->to == GORDIAN_NONE)
+    if (event->op != GORDIAN_OP_RELEASE || event->to == GORDIAN_NONE)
         return 0;
     const char *name = process_label(&detect->labels, event->to);
     output_text(out_of(detect), " to ");
@@ -53,7 +53,7 @@ static size_t write_heir(struct detect *detect, const gordian_event *event)
 
 static size_t write_wants(struct detect *detect, const gordian_event *event)
 {
-    if (event->op == GORDIAN_CANCEL || event->op == GORDIAN_EXIT)
+    if (event->op == GORDIAN_OP_CANCEL || event->op == GORDIAN_OP_EXIT)
         return 0;
     if (!event->wants)
         return write_want(detect, event->resource, event->units) + write_heir(detect, event);
@@ -68,17 +68,17 @@ static size_t write_wants(struct detect *detect, const gordian_event *event)
 static enum color color_of(gordian_outcome outcome)
 {
     switch (outcome) {
-    case GORDIAN_DEADLOCK:
-    case GORDIAN_DOOMED:
-    case GORDIAN_REFUSED:
+    case GORDIAN_OUTCOME_DEADLOCK:
+    case GORDIAN_OUTCOME_DOOMED:
+    case GORDIAN_OUTCOME_REFUSED:
         return COLOR_BAD;
-    case GORDIAN_GRANTED:
+    case GORDIAN_OUTCOME_GRANTED:
         return COLOR_GOOD;
-    case GORDIAN_BLOCKED:
+    case GORDIAN_OUTCOME_BLOCKED:
         return COLOR_STRONG;
-    case GORDIAN_RELEASED:
-    case GORDIAN_CANCELLED:
-    case GORDIAN_EXITED:
+    case GORDIAN_OUTCOME_RELEASED:
+    case GORDIAN_OUTCOME_CANCELLED:
+    case GORDIAN_OUTCOME_EXITED:
         break;
     }
     return COLOR_PLAIN;
@@ -125,7 +125,7 @@ static void write_place(struct detect *detect, const gordian_step *step)
 static void write_action(struct detect *detect, const gordian_step *step)
 {
     write_process(detect, step->process);
-    output_text(out_of(detect), step->event.op == GORDIAN_WAIT ? " waits for" : " requests");
+    output_text(out_of(detect), step->event.op == GORDIAN_OP_WAIT ? " waits for" : " requests");
     write_wants(detect, &step->event);
 }
 
@@ -201,17 +201,17 @@ static void write_reason(struct output *out, gordian_policy policy, int64_t weig
 {
     const char *plural = weight == 1 ? "" : "s";
     switch (policy) {
-    case GORDIAN_YOUNGEST:
-    case GORDIAN_OLDEST:
+    case GORDIAN_POLICY_YOUNGEST:
+    case GORDIAN_POLICY_OLDEST:
         output_format(out, "came after %lld other%s", (long long)weight, plural);
         break;
-    case GORDIAN_CHEAPEST:
+    case GORDIAN_POLICY_CHEAPEST:
         output_format(out, "cost %lld", (long long)weight);
         break;
-    case GORDIAN_PRIORITY:
+    case GORDIAN_POLICY_LOWEST_PRIORITY:
         output_format(out, "lowest is %lld", (long long)weight);
         break;
-    case GORDIAN_FEWEST_HELD:
+    case GORDIAN_POLICY_FEWEST_HELD:
         output_format(out, "%lld unit%s", (long long)weight, plural);
         break;
     }
@@ -246,7 +246,7 @@ static gordian_status recover(struct detect *detect, gordian_error *error)
         output_text(out_of(detect), first ? "\n" : "");
         write_victim(detect, &victim);
     }
-    return status == GORDIAN_END ? GORDIAN_OK : status;
+    return status == GORDIAN_STATUS_END ? GORDIAN_OK : status;
 }
 
 /* ------------------------------------------------------------------ the reporter */
@@ -258,7 +258,7 @@ static gordian_status write_event(struct detect *detect, const gordian_step *ste
         write_event_line(detect, step);
     if (!is_stuck(step))
         return GORDIAN_OK;
-    bool deadlock = step->result.outcome == GORDIAN_DEADLOCK;
+    bool deadlock = step->result.outcome == GORDIAN_OUTCOME_DEADLOCK;
     gordian_status status = GORDIAN_OK;
     if (deadlock)
         status = draw_deadlock(detect, step, error);

@@ -4,13 +4,13 @@
 static const char *stop_text(gordian_makespan_stop stop)
 {
     switch (stop) {
-    case GORDIAN_MAKESPAN_TIME:
+    case GORDIAN_MAKESPAN_STOP_TIME:
         return "time";
-    case GORDIAN_MAKESPAN_MEMORY:
+    case GORDIAN_MAKESPAN_STOP_MEMORY:
         return "memory";
-    case GORDIAN_MAKESPAN_STOPPED:
+    case GORDIAN_MAKESPAN_STOP_STOPPED:
         return "interrupted";
-    case GORDIAN_MAKESPAN_DONE:
+    case GORDIAN_MAKESPAN_STOP_DONE:
         break;
     }
     return NULL;

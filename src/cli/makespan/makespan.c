@@ -60,7 +60,7 @@ static int read_options(struct makespan *makespan, gordian_makespan_options *opt
     if (makespan->exact && !automatic && strcmp(cli->engine, "exact") != 0)
         return cli_misuse(cli, "--exact and --engine %.40s ask for different things", cli->engine);
     options->engine = makespan->exact ? "exact" : cli->engine;
-    options->goal = makespan->best ? GORDIAN_BEST : GORDIAN_WORST;
+    options->goal = makespan->best ? GORDIAN_MAKESPAN_GOAL_BEST : GORDIAN_MAKESPAN_GOAL_WORST;
     options->seed = makespan->seed;
     options->published = makespan->published;
     options->threads = makespan->threads;
@@ -88,13 +88,13 @@ static int read_options(struct makespan *makespan, gordian_makespan_options *opt
 static void say_notes(struct makespan *makespan, const gordian_makespan_answer *answer)
 {
     static const char *const why[] = {
-        [GORDIAN_MAKESPAN_TIME] = "the time is up",
-        [GORDIAN_MAKESPAN_MEMORY] = "no more memory may be had",
-        [GORDIAN_MAKESPAN_STOPPED] = "interrupted",
+        [GORDIAN_MAKESPAN_STOP_TIME] = "the time is up",
+        [GORDIAN_MAKESPAN_STOP_MEMORY] = "no more memory may be had",
+        [GORDIAN_MAKESPAN_STOP_STOPPED] = "interrupted",
     };
     if (answer->note && answer->note[0] && !makespan->cli->quiet)
         cli_say(makespan->cli, "engine '%s': %s", answer->engine, answer->note);
-    if (answer->stop != GORDIAN_MAKESPAN_DONE && !makespan->cli->quiet)
+    if (answer->stop != GORDIAN_MAKESPAN_STOP_DONE && !makespan->cli->quiet)
         cli_say(makespan->cli, "stopped: %s; the interval and the schedule are what is known",
                 why[answer->stop]);
 }
@@ -116,7 +116,7 @@ static gordian_status solve_best(gordian_makespan *problem, const gordian_makesp
     gordian_makespan_answer answer;
     uint64_t most = (uint64_t)(BEST_SECONDS * 1e9);
     other.engine = "exact";
-    other.goal = GORDIAN_BEST;
+    other.goal = GORDIAN_MAKESPAN_GOAL_BEST;
     other.max_ns = options->max_ns > 0 && options->max_ns < most ? options->max_ns : most;
     gordian_status status = gordian_makespan_solve(problem, &other, &answer, error);
     if (status == GORDIAN_OK) {

@@ -111,7 +111,7 @@ gordian_status followers_find(struct followers *followers, gordian_system *syste
     for (size_t i = 0; i < witness->count; i++)
         meet(followers, witness->edges[i].process);
     followers->members = followers->count;
-    bool all = gordian_system_model(system) == GORDIAN_SINGLE_UNIT;
+    bool all = gordian_system_model(system) == GORDIAN_MODEL_SINGLE_UNIT;
     gordian_status status = all ? GORDIAN_OK : mark_stuck(followers, system, error);
     if (status != GORDIAN_OK)
         return status;

@@ -181,14 +181,14 @@ static gordian_status run_query(struct listing *listing, bool as_json)
     struct incidents_db *db;
     gordian_status (*each)(void *, const struct incident *) = as_json ? write_json : write_text;
     gordian_status status = incidents_open(&db, listing->folder, NULL, &listing->error);
-    if (status)
+    if (status != GORDIAN_OK)
         return status;
     if (listing->id)
         status = incidents_get(db, listing->id, each, listing, &listing->error);
     else
         status = incidents_query(db, &listing->filter, each, listing, &listing->error);
     incidents_close(db);
-    return status == GORDIAN_END ? GORDIAN_OK : status;
+    return status == GORDIAN_STATUS_END ? GORDIAN_OK : status;
 }
 
 /* Everything, replays included, one object a line; the file is there all of it or not at all. */
@@ -197,23 +197,23 @@ static gordian_status export_all(struct listing *listing)
     char fresh[4096];
     struct output file;
     if ((size_t)snprintf(fresh, sizeof fresh, "%s.new", listing->export) >= sizeof fresh)
-        return fail(&listing->error, GORDIAN_INPUT, "the name of the file is too long");
+        return fail(&listing->error, GORDIAN_STATUS_INPUT, "the name of the file is too long");
     int fd = open(fresh, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     if (fd < 0)
-        return fail(&listing->error, GORDIAN_IO, "%.200s: %s", fresh, strerror(errno));
+        return fail(&listing->error, GORDIAN_STATUS_IO, "%.200s: %s", fresh, strerror(errno));
     gordian_status status = output_open(&file, fd) ? GORDIAN_OK : fail_memory(&listing->error);
     listing->out = &file;
     listing->filter.with_replay = true;
     listing->filter.oldest_first = true;
-    if (!status)
+    if (status == GORDIAN_OK)
         status = run_query(listing, true);
     bool written = output_close(&file) && fsync(fd) == 0;
     int number = file.failure ? file.failure : errno;
     close(fd);
-    if (!status && !(written && rename(fresh, listing->export) == 0))
-        status = fail(&listing->error, GORDIAN_IO, "%.200s: %s", listing->export,
+    if (status == GORDIAN_OK && !(written && rename(fresh, listing->export) == 0))
+        status = fail(&listing->error, GORDIAN_STATUS_IO, "%.200s: %s", listing->export,
                       strerror(written ? errno : number));
-    if (status)
+    if (status != GORDIAN_OK)
         unlink(fresh);
     listing->out = &listing->cli->out;
     return status;
@@ -245,7 +245,7 @@ static int list(struct listing *listing)
     gordian_status status =
         to_file ? export_all(listing) : run_query(listing, listing->cli->json || listing->export);
     told_witness_free(&listing->told);
-    if (status)
+    if (status != GORDIAN_OK)
         return cli_finish(listing->cli, cli_fail(listing->cli, NULL, &listing->error));
     say_summary(listing);
     return cli_finish(listing->cli, listing->count ? EXIT_FOUND : EXIT_NOTHING);

@@ -37,7 +37,7 @@ gordian_status line_link_find(struct line_link *link, const char *uri,
 static gordian_status lost(struct line_link *link, int why, gordian_error *error)
 {
     bool silent = !link->heard && *link->address.host && !link->secure;
-    gordian_status status = GORDIAN_IO;
+    gordian_status status = GORDIAN_STATUS_IO;
     const char *text = why ? channel_why(&link->channel, why, &status) : "the service hung up";
     if (silent && (why == 0 || why == ECONNRESET))
         text = "it hung up without an answer: if it speaks TLS, use tls://";
@@ -93,7 +93,7 @@ static gordian_status shake(struct line_link *link, uint64_t until, gordian_erro
     while ((failure = channel_shake(&link->channel)) == EAGAIN) {
         if (!wait_for(link->channel.fd, channel_events(&link->channel, false), until)) {
             channel_close(&link->channel);
-            return fail(error, GORDIAN_IO, "%.200s: no answer to the TLS handshake",
+            return fail(error, GORDIAN_STATUS_IO, "%.200s: no answer to the TLS handshake",
                         link->address.text);
         }
     }
@@ -137,7 +137,7 @@ gordian_status line_link_connect(struct line_link *link, gordian_error *error)
     for (size_t place = 0; place < link->address.count && link->channel.fd < 0; place++)
         why = connect_to(link, place, clock_ns() + CONNECT_MS * UINT64_C(1000000));
     if (link->channel.fd < 0)
-        return fail(error, GORDIAN_IO, "%.200s: %s%s", link->address.text, strerror(why),
+        return fail(error, GORDIAN_STATUS_IO, "%.200s: %s%s", link->address.text, strerror(why),
                     why_not(why));
     return shake(link, clock_ns() + CONNECT_MS * UINT64_C(1000000), error);
 }
@@ -210,7 +210,7 @@ gordian_status line_link_step(struct line_link *link, int also, int timeout_ms,
         {.fd = channel->fd, .events = channel_events(channel, fifo_count(&link->out) > 0)},
         {.fd = also, .events = POLLIN}};
     if (poll(wanted, also >= 0 ? 2 : 1, more ? 0 : timeout_ms) < 0 && errno != EINTR)
-        return fail(error, GORDIAN_IO, "cannot wait: %s", strerror(errno));
+        return fail(error, GORDIAN_STATUS_IO, "cannot wait: %s", strerror(errno));
     gordian_status status = push(link, error);
     if (status == GORDIAN_OK && (more || wanted[0].revents & ~POLLOUT))
         status = pull(link, error);
@@ -239,12 +239,13 @@ gordian_status line_link_token(const char *path, char *token, size_t size, gordi
 {
     FILE *file = fopen(path, "re");
     if (!file)
-        return fail(error, GORDIAN_INPUT, "cannot read '%.200s': %s", path, strerror(errno));
+        return fail(error, GORDIAN_STATUS_INPUT, "cannot read '%.200s': %s", path, strerror(errno));
     bool good = fgets(token, (int)size, file) != NULL;
     fclose(file);
     if (good)
         token[strcspn(token, "\r\n")] = '\0';
     if (!good || !*token || strpbrk(token, " \t#"))
-        return fail(error, GORDIAN_INPUT, "'%.200s': expected a token, without blanks", path);
+        return fail(error, GORDIAN_STATUS_INPUT, "'%.200s': expected a token, without blanks",
+                    path);
     return GORDIAN_OK;
 }

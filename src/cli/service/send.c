@@ -60,9 +60,9 @@ static gordian_status stream(struct send *send, gordian_error *error)
         if (lines % 1024 == 0)
             show_progress(send);
     }
-    if (status == GORDIAN_END)
+    if (status == GORDIAN_STATUS_END)
         return send_drain(send, error);
-    if (status == GORDIAN_INPUT) { /* what came before the bad line has been sent */
+    if (status == GORDIAN_STATUS_INPUT) { /* what came before the bad line has been sent */
         gordian_error ignored;
         send_drain(send, &ignored);
     }
@@ -156,7 +156,7 @@ static int run_send(struct send *send, const char *path)
         status = stream(send, &error);
     }
     if (send->refused)
-        return send->refused_status == GORDIAN_INPUT ? EXIT_MISUSE : EXIT_BROKEN;
+        return send->refused_status == GORDIAN_STATUS_INPUT ? EXIT_MISUSE : EXIT_BROKEN;
     if (status == GORDIAN_OK && !send->cli->out.failure)
         status = finish(send, &error);
     if (status != GORDIAN_OK)

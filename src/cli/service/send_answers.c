@@ -122,7 +122,7 @@ static gordian_status take_result(struct send *send, struct json_value answer, c
     char message[400];
     struct sent_line *line = first_event(send);
     if (!line)
-        return fail(error, GORDIAN_IO, "an answer to nothing");
+        return fail(error, GORDIAN_STATUS_IO, "an answer to nothing");
     if (strcmp(result, "not taken") == 0) {
         snprintf(send->trouble, sizeof send->trouble, "too much for it now");
         send->rewinding = true;
@@ -137,7 +137,7 @@ static gordian_status take_result(struct send *send, struct json_value answer, c
     if (json_member_string(answer, "message", message, sizeof message)) {
         tell_refused(send, taken.line, taken.column, message);
         send->refused |= send->strict;
-        send->refused_status = GORDIAN_INPUT;
+        send->refused_status = GORDIAN_STATUS_INPUT;
     }
     drop_front(send);
     return GORDIAN_OK;
@@ -242,6 +242,6 @@ gordian_status send_take(struct send *send, const char *text, size_t length, gor
         return keep_answer(send, text, length, error);
     if (json_member_string(answer, "result", word, sizeof word))
         return take_result(send, answer, word, error);
-    return fail(error, GORDIAN_IO, "%.200s does not speak Gordian's protocol",
+    return fail(error, GORDIAN_STATUS_IO, "%.200s does not speak Gordian's protocol",
                 send->link.address.text);
 }

@@ -31,7 +31,7 @@ static gordian_status put_line(struct send *send, gordian_error *error, const ch
     int length = vsnprintf(text, sizeof text - 1, format, arguments);
     va_end(arguments);
     if (length < 0 || (size_t)length >= sizeof text - 1)
-        return fail(error, GORDIAN_INPUT, "that is too long");
+        return fail(error, GORDIAN_STATUS_INPUT, "that is too long");
     text[length++] = '\n';
     send->wire_lines++;
     return put(send, text, (size_t)length, error);
@@ -62,7 +62,7 @@ static gordian_status learn(struct send *send, gordian_error *error)
     if (status != GORDIAN_OK)
         return status;
     if (!json_member(json_line(send->final.buffer, send->final.used), "state", &state))
-        return fail(error, GORDIAN_IO, "%.200s does not speak Gordian's protocol",
+        return fail(error, GORDIAN_STATUS_IO, "%.200s does not speak Gordian's protocol",
                     send->link.address.text);
     json_member_string(state, "kind", kind, sizeof kind);
     json_member_string(state, "engine", send->engine, sizeof send->engine);
@@ -105,7 +105,7 @@ static gordian_status reconnect(struct send *send, gordian_error *error)
         gordian_status status = send_open(send, error);
         if (status == GORDIAN_OK)
             break;
-        if (status != GORDIAN_IO || clock_ns() - start > GIVE_UP_NS)
+        if (status != GORDIAN_STATUS_IO || clock_ns() - start > GIVE_UP_NS)
             return status;
         usleep(pause);
     }
@@ -135,7 +135,7 @@ static gordian_status rewind_now(struct send *send, gordian_error *error)
     if (send->rewinding_since == 0)
         send->rewinding_since = now;
     else if (now - send->rewinding_since > GIVE_UP_NS)
-        return fail(error, GORDIAN_IO, "the service takes no events: %s", send->trouble);
+        return fail(error, GORDIAN_STATUS_IO, "the service takes no events: %s", send->trouble);
     usleep((send->retry_ms && send->retry_ms < 1000 ? send->retry_ms : 200) * 1000);
     return send_again(send, error);
 }
@@ -180,7 +180,7 @@ gordian_status send_step(struct send *send, bool for_input, int timeout_ms, gord
         return taken;
     if (waits)
         mind_silence(send, heard);
-    if (status == GORDIAN_IO && send->link.ended)
+    if (status == GORDIAN_STATUS_IO && send->link.ended)
         status = reconnect(send, &why);
     if (status == GORDIAN_OK && send->rewinding)
         status = rewind_now(send, &why);
@@ -220,7 +220,7 @@ gordian_status send_ask(struct send *send, const char *line, gordian_error *erro
         if (status == GORDIAN_OK && !send->settled)
             status = step;
         if (status == GORDIAN_OK && !send->settled && clock_ns() > until)
-            status = fail(error, GORDIAN_IO, "%.200s: no answer", send->link.address.text);
+            status = fail(error, GORDIAN_STATUS_IO, "%.200s: no answer", send->link.address.text);
     }
     return status;
 }

@@ -113,7 +113,7 @@ static gordian_status take_line(const struct reader *reader, char **word, gordia
     if (count > 1 && word_is(&words[1], "="))
         value = 2;
     if (count > value + 1 || (value == 2 && count == 2))
-        return fail_at(error, GORDIAN_INPUT, reader->line, words[count - 1].column,
+        return fail_at(error, GORDIAN_STATUS_INPUT, reader->line, words[count - 1].column,
                        "expected a key and a value");
     int length = count > value ? asprintf(word, "--%.*s=%.*s", (int)words[0].length, words[0].text,
                                           (int)words[value].length, words[value].text)
@@ -127,19 +127,19 @@ static gordian_status read_words(const char *path, char **words, int *count, gor
     struct reader reader;
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
-        return fail(error, GORDIAN_INPUT, "cannot be read: %s", strerror(errno));
+        return fail(error, GORDIAN_STATUS_INPUT, "cannot be read: %s", strerror(errno));
     gordian_source source = {read_file, &fd};
     gordian_status status = reader_open(&reader, &source, &memory, error);
     *count = 0;
-    while (!status && (status = reader_next(&reader, error)) == GORDIAN_OK) {
+    while (status == GORDIAN_OK && (status = reader_next(&reader, error)) == GORDIAN_OK) {
         if (*count == CONFIG_WORDS - 1)
-            status = fail_at(error, GORDIAN_INPUT, reader.line, 1, "too many lines");
+            status = fail_at(error, GORDIAN_STATUS_INPUT, reader.line, 1, "too many lines");
         else
             status = take_line(&reader, &words[(*count)++], error);
     }
     reader_close(&reader);
     close(fd);
-    return status == GORDIAN_END ? GORDIAN_OK : status;
+    return status == GORDIAN_STATUS_END ? GORDIAN_OK : status;
 }
 
 static int take_file(struct serve *serve, char **words)
@@ -291,13 +291,13 @@ static int run(struct serve *serve)
     signal(SIGXFSZ, SIG_IGN); /* a limit on a file's size is an error, as a full disk is */
     raise_descriptors();
     gordian_status status = server_open(&server, &serve->options, &error);
-    if (status)
+    if (status != GORDIAN_OK)
         return cli_fail(serve->cli, NULL, &error);
     if (serve->options.socket)
         server_log(server, 6, "listening on %s", serve->options.socket);
     status = server_run(server, &error);
     server_close(server);
-    return status ? cli_fail(serve->cli, NULL, &error) : EXIT_NOTHING;
+    return status != GORDIAN_OK ? cli_fail(serve->cli, NULL, &error) : EXIT_NOTHING;
 }
 
 static int start(struct serve *serve, int argc, char **argv)

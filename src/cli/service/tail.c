@@ -216,13 +216,13 @@ static gordian_status follow_on(struct tail *tail, gordian_error *error)
         gordian_status status = follow(tail, error);
         if (status == GORDIAN_OK || is_done(tail))
             return GORDIAN_OK;
-        if (status != GORDIAN_IO || !tail->retry || !tail->connected)
+        if (status != GORDIAN_STATUS_IO || !tail->retry || !tail->connected)
             return status;
         if (!tail->cli->quiet)
             cli_say(tail->cli, "%s; trying again", error->message);
         do
             usleep(200000);
-        while (!is_done(tail) && line_link_connect(&tail->link, error) == GORDIAN_IO);
+        while (!is_done(tail) && line_link_connect(&tail->link, error) == GORDIAN_STATUS_IO);
     }
 }
 

@@ -120,17 +120,18 @@ static gordian_status get(struct tail *tail, const char *path, struct line_link 
         return fail_memory(error);
     while (status == GORDIAN_OK && fifo_count(&http->in) < ANSWER_MOST)
         status = line_link_step(http, -1, 30000, error);
-    if (status != GORDIAN_IO && status != GORDIAN_OK)
+    if (status != GORDIAN_STATUS_IO && status != GORDIAN_OK)
         return status;
     if (!http->ended || !find_body(fifo_front(&http->in), fifo_count(&http->in), body, &code))
-        return fail(error, GORDIAN_IO, "%s://%.250s: no good answer", scheme, place.host);
+        return fail(error, GORDIAN_STATUS_IO, "%s://%.250s: no good answer", scheme, place.host);
     if (code == 200)
         return GORDIAN_OK;
     char message[200] = "";
     struct json_value inner;
     if (json_member(*body, "error", &inner))
         json_member_string(inner, "message", message, sizeof message);
-    return fail(error, GORDIAN_INPUT, "%s://%.250s: %u %s", scheme, place.host, code, message);
+    return fail(error, GORDIAN_STATUS_INPUT, "%s://%.250s: %u %s", scheme, place.host, code,
+                message);
 }
 
 /* ------------------------------------------------------------------ pages */

@@ -244,7 +244,7 @@ static gordian_status run(const struct circuit *circuit, const struct compose_op
     if (status == GORDIAN_OK)
         status = compose(&cpu, sink, error);
     clean_up(&cpu);
-    if (status == GORDIAN_MEMORY && cpu.meter.refused && result->states == 0) {
+    if (status == GORDIAN_STATUS_MEMORY && cpu.meter.refused && result->states == 0) {
         cpu_halt(&cpu, COMPOSE_MEMORY);
         status = GORDIAN_OK;
     }

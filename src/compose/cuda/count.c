@@ -285,7 +285,7 @@ static gordian_status trace(struct ways *ways, uint64_t state, uint32_t distance
         if (ways->status != GORDIAN_OK)
             return ways->status;
         if (!ways->found)
-            return fail(error, GORDIAN_IO, "the device lost the way to a deadlock");
+            return fail(error, GORDIAN_STATUS_IO, "the device lost the way to a deadlock");
         memcpy(deadlock->labels + i * words, ways->best_label, words * sizeof(uint64_t));
         state = ways->best;
     }

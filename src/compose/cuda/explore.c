@@ -118,7 +118,7 @@ static gordian_status grow_list(struct compose_device *device, uint64_t room, go
     uint64_t limit = device->options->max_memory;
     uint64_t before = gpu_range_mapped(device->list), bytes = room * sizeof(uint64_t);
     if (limit && bytes > before && device->held + bytes - before > limit)
-        return fail(error, GORDIAN_MEMORY, "more than the %llu bytes allowed",
+        return fail(error, GORDIAN_STATUS_MEMORY, "more than the %llu bytes allowed",
                     (unsigned long long)limit);
     gordian_status status = gpu_range_grow(device->list, bytes, error);
     device->held += gpu_range_mapped(device->list) - before;
@@ -160,7 +160,7 @@ static gordian_status refill_table(struct compose_device *device, uint64_t count
     return status;
 }
 
-/* A larger table and list; the first `count` states stay. GORDIAN_MEMORY: as it was. */
+/* A larger table and list; the first `count` states stay. GORDIAN_STATUS_MEMORY: as it was. */
 static gordian_status grow(struct compose_device *device, uint64_t count, gordian_error *error)
 {
     uint64_t slots = device->set.slots * 2;
@@ -204,7 +204,7 @@ static gordian_status settle(struct compose_device *device, uint64_t before, boo
          * a gap as far as there is room. */
         uint64_t kept = tally.size < device->room ? tally.size : device->room;
         status = grow(device, kept > before ? kept : before, error);
-        if (status == GORDIAN_MEMORY) {
+        if (status == GORDIAN_STATUS_MEMORY) {
             device->stop = COMPOSE_MEMORY;
             *again = false;
             return refill_table(device, kept, error);
@@ -409,7 +409,7 @@ gordian_status compose_device_take_all(struct compose_device *device, uint64_t m
     const struct circuit *circuit = device->packed->circuit;
     device_forget(device);
     if (!circuit->whole_fits)
-        return fail(error, GORDIAN_INPUT, "the number of all states does not fit 64 bits");
+        return fail(error, GORDIAN_STATUS_INPUT, "the number of all states does not fit 64 bits");
     device->progress = (struct compose_progress){.pass = 1};
     device->stop = COMPOSE_COMPLETE;
     device->set.kind = COMPOSE_ALL;

@@ -36,10 +36,10 @@ struct compose_device {
     struct compose_progress progress;
 };
 
-/* Counts bytes against the limit of the options. GORDIAN_MEMORY: over it. */
+/* Counts bytes against the limit of the options. GORDIAN_STATUS_MEMORY: over it. */
 gordian_status device_take(struct compose_device *device, uint64_t bytes, gordian_error *error);
 void device_give(struct compose_device *device, uint64_t bytes);
-/* Device memory within the limit of the options. GORDIAN_MEMORY: over it, or none left. */
+/* Device memory within the limit of the options. GORDIAN_STATUS_MEMORY: over it, or none left. */
 gordian_status device_alloc(struct compose_device *device, gpu_address *out, uint64_t bytes,
                             gordian_error *error);
 /* Frees it and makes the address 0. */

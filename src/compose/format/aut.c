@@ -23,7 +23,7 @@ static gordian_status complain(struct aut_reader *reader, const char *where, con
 {
     uint64_t column = (uint64_t)(where - reader->line_start) + 1;
     text_point(reader->text, reader->line, column, reader->fault);
-    return fail_at(reader->error, GORDIAN_INPUT, reader->line, column, "%s", what);
+    return fail_at(reader->error, GORDIAN_STATUS_INPUT, reader->line, column, "%s", what);
 }
 
 static void skip(struct aut_reader *reader)
@@ -298,7 +298,7 @@ static bool patch(struct aut_sink *sink)
 
 static gordian_status write_failed(const struct aut_sink *sink, gordian_error *error)
 {
-    return fail(error, GORDIAN_IO, "writing failed: %s", strerror(sink->out->failure));
+    return fail(error, GORDIAN_STATUS_IO, "writing failed: %s", strerror(sink->out->failure));
 }
 
 static gordian_status begin(void *context, const struct circuit *circuit, uint64_t states,
@@ -311,7 +311,7 @@ static gordian_status begin(void *context, const struct circuit *circuit, uint64
     sink->states = states;
     sink->promised = transitions;
     if (!sink->in_place && !known)
-        return fail(error, GORDIAN_INPUT,
+        return fail(error, GORDIAN_STATUS_INPUT,
                     "the number of transitions is not known beforehand: write to a file");
     sink->header_size = make_header(sink, transitions, header, sizeof header);
     size_t length = sink->header_size;

@@ -33,7 +33,7 @@ static void read_data(struct ca_reader *reader)
         gordian_status status = data_symbol(data, token->text, token->length, &symbol, &why);
         if (status == GORDIAN_OK && !given)
             status = data_use(data, symbol, &why);
-        if (status == GORDIAN_INPUT)
+        if (status == GORDIAN_STATUS_INPUT)
             parser_complain(parser, token, "%s", why.message);
         else if (status != GORDIAN_OK)
             parser->status = fail_memory(treo->error);
@@ -81,7 +81,7 @@ static gordian_status name_ports(struct ca_reader *reader, const struct componen
                                      ports[p].key);
         gordian_status status =
             circuit_name(treo->circuit, ports[p].key, strlen(ports[p].key), &names[p], &why);
-        if (status == GORDIAN_INPUT)
+        if (status == GORDIAN_STATUS_INPUT)
             return treo_complain(treo, 0, formal->token, "%s", why.message);
         if (status != GORDIAN_OK)
             return fail_memory(treo->error);
@@ -192,7 +192,7 @@ gordian_status ca_read(struct circuit **out, const struct text *text, const char
     }
     struct circuit *circuit = reader.treo.circuit;
     if (status == GORDIAN_OK && circuit->factor_count == 0)
-        status = fail(error, GORDIAN_INPUT, "there is no automaton");
+        status = fail(error, GORDIAN_STATUS_INPUT, "there is no automaton");
     if (status == GORDIAN_OK)
         status = circuit_title(
             circuit, circuit->factor_count == 1 ? circuit->automata[0]->title : "main", error);

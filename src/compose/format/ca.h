@@ -26,7 +26,7 @@ gordian_status ca_read(struct circuit **out, const struct text *text, const char
                        const gordian_allocator *memory, struct fault *fault, gordian_error *error);
 
 /* The automata of a closed circuit, one for each factor, each as it was written, on the circuit's
- * names. GORDIAN_IO: a write failed (out->failure). */
+ * names. GORDIAN_STATUS_IO: a write failed (out->failure). */
 gordian_status ca_write_circuit(const struct circuit *circuit, struct output *out,
                                 gordian_error *error);
 
@@ -40,7 +40,7 @@ void ca_write_datum(const char *text, struct output *out);
 void ca_write_title(const char *title, struct output *out);
 
 /* A sink that writes the product as one automaton without cells. The output must outlive it; a
- * failing write shows in out->failure and ends the run with GORDIAN_IO. */
+ * failing write shows in out->failure and ends the run with GORDIAN_STATUS_IO. */
 struct ca_sink {
     struct compose_sink sink;
     struct output *out;

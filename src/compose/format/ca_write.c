@@ -360,7 +360,7 @@ static gordian_status write_factors(const struct writing *w, gordian_error *erro
         output_text(out, "}\n");
     }
     if (out->failure)
-        return fail(error, GORDIAN_IO, "writing failed: %s", strerror(out->failure));
+        return fail(error, GORDIAN_STATUS_IO, "writing failed: %s", strerror(out->failure));
     return GORDIAN_OK;
 }
 
@@ -419,7 +419,7 @@ static gordian_status take_row(void *context, const struct compose_row *row, gor
         write_label(&w, row->labels + i * sink->circuit->label_words);
     }
     if (out->failure)
-        return fail(error, GORDIAN_IO, "writing failed: %s", strerror(out->failure));
+        return fail(error, GORDIAN_STATUS_IO, "writing failed: %s", strerror(out->failure));
     return GORDIAN_OK;
 }
 

@@ -161,7 +161,7 @@ static gordian_status take_row(void *context, const struct compose_row *row, gor
         output_text(out, "\"];\n");
     }
     if (out->failure)
-        return fail(error, GORDIAN_IO, "writing failed: %s", strerror(out->failure));
+        return fail(error, GORDIAN_STATUS_IO, "writing failed: %s", strerror(out->failure));
     return GORDIAN_OK;
 }
 

@@ -44,7 +44,7 @@ static gordian_status unite(struct graph **out, const struct graph *left, const 
 {
     *out = NULL;
     if (left->state_count > GRAPH_STATES_MAX - right->state_count)
-        return fail(error, GORDIAN_MEMORY, "the two do not fit a graph in memory");
+        return fail(error, GORDIAN_STATUS_MEMORY, "the two do not fit a graph in memory");
     gordian_status status = graph_new(out, &left->memory, error);
     if (status == GORDIAN_OK)
         status = append(*out, left, 0, error);

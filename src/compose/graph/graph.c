@@ -39,8 +39,8 @@ void graph_free(struct graph *graph)
 gordian_status graph_state(struct graph *graph, gordian_error *error)
 {
     if (graph->state_count == GRAPH_STATES_MAX)
-        return fail(error, GORDIAN_MEMORY, "more than %u states do not fit a graph in memory",
-                    (unsigned)GRAPH_STATES_MAX);
+        return fail(error, GORDIAN_STATUS_MEMORY,
+                    "more than %u states do not fit a graph in memory", (unsigned)GRAPH_STATES_MAX);
     if (!memory_grow(&graph->memory, &graph->first, &graph->first_room,
                      (size_t)graph->state_count + 2, sizeof *graph->first))
         return fail_memory(error);
@@ -148,15 +148,16 @@ static int compare_arcs(const void *left, const void *right)
 static gordian_status check(const struct graph *graph, gordian_error *error)
 {
     if (graph->initial_count == 0)
-        return fail(error, GORDIAN_INPUT, "there is no initial state");
+        return fail(error, GORDIAN_STATUS_INPUT, "there is no initial state");
     for (size_t i = 0; i < graph->initial_count; i++)
         if (graph->initial[i] >= graph->state_count)
-            return fail(error, GORDIAN_INPUT, "initial state %u: there are only %u states",
+            return fail(error, GORDIAN_STATUS_INPUT, "initial state %u: there are only %u states",
                         graph->initial[i], graph->state_count);
     for (size_t i = 0; i < graph->arc_count; i++)
         if (graph->arcs[i].to >= graph->state_count)
-            return fail(error, GORDIAN_INPUT, "a transition to state %u: there are only %u states",
-                        graph->arcs[i].to, graph->state_count);
+            return fail(error, GORDIAN_STATUS_INPUT,
+                        "a transition to state %u: there are only %u states", graph->arcs[i].to,
+                        graph->state_count);
     return GORDIAN_OK;
 }
 
@@ -209,7 +210,7 @@ gordian_status graph_build(struct graph **out, struct label_table *labels, uint3
     for (size_t i = 0; i < count; i++) {
         if (from[i] >= state_count) {
             graph_free(graph);
-            return fail(error, GORDIAN_INPUT,
+            return fail(error, GORDIAN_STATUS_INPUT,
                         "a transition from state %u: there are only %u states", from[i],
                         state_count);
         }

@@ -62,8 +62,8 @@ gordian_status graph_state(struct graph *graph, gordian_error *error);
 /* An arc of the state started last. */
 gordian_status graph_arc(struct graph *graph, uint32_t label, uint32_t to, gordian_error *error);
 gordian_status graph_initial(struct graph *graph, uint32_t state, gordian_error *error);
-/* Checks that every arc ends at a state and that there is an initial one (GORDIAN_INPUT), sorts the
- * arcs of every state by (label text, to) and drops those that are there twice. */
+/* Checks that every arc ends at a state and that there is an initial one (GORDIAN_STATUS_INPUT),
+ * sorts the arcs of every state by (label text, to) and drops those that are there twice. */
 gordian_status graph_finish(struct graph *graph, gordian_error *error);
 
 /* From arcs in any order: what readers use. `from`, `arcs`: count of them, not kept. */

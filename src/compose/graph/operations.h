@@ -2,8 +2,8 @@
  * What is done with a product once it is a graph (graph.h): hiding, minimisation, equality,
  * livelock; and the order to compose in.
  *
- * Each makes a new graph and leaves the one given alone. GORDIAN_OK or GORDIAN_MEMORY; on failure
- * *out is NULL and nothing is leaked.
+ * Each makes a new graph and leaves the one given alone. GORDIAN_OK or GORDIAN_STATUS_MEMORY; on
+ * failure *out is NULL and nothing is leaked.
  */
 #ifndef GORDIAN_COMPOSE_GRAPH_OPERATIONS_H
 #define GORDIAN_COMPOSE_GRAPH_OPERATIONS_H

@@ -182,7 +182,7 @@ static gordian_status run_full(struct run *run, gordian_error *error)
     struct share share;
     struct mpi_order order = order_of(run, MPI_COMMAND_FULL);
     if (!circuit->whole_fits)
-        return fail(error, GORDIAN_INPUT, "the number of all states does not fit 64 bits");
+        return fail(error, GORDIAN_STATUS_INPUT, "the number of all states does not fit 64 bits");
     bool cut = most && most < circuit->whole;
     if (cut) {
         order.whole = most;

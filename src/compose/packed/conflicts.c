@@ -150,7 +150,7 @@ static gordian_status find_parts(struct conflicts *c, gordian_error *error)
     for (uint32_t f = 0; f < factors; f++) {
         gather_members(c, f);
         if (!tell_members_apart(c))
-            return fail(error, GORDIAN_UNAVAILABLE,
+            return fail(error, GORDIAN_STATUS_UNAVAILABLE,
                         "firings that get into each other's way at more than 64 places");
     }
     for (uint32_t i = 0; i < n; i++)

@@ -27,7 +27,7 @@ static gordian_status pack_firings(struct packed *packed, const struct firings *
 {
     size_t n = list->count;
     if (!list->complete || n > PACKED_FIRINGS_MAX)
-        return fail(error, GORDIAN_UNAVAILABLE, "more than %u indivisible firings",
+        return fail(error, GORDIAN_STATUS_UNAVAILABLE, "more than %u indivisible firings",
                     PACKED_FIRINGS_MAX);
     packed->firings = memory_zeroed(&packed->memory, (n + 1) * sizeof *packed->firings);
     packed->labels = memory_zeroed(&packed->memory,

@@ -40,7 +40,7 @@ static gordian_status lay_out(struct packed *packed, gordian_error *error)
     }
     packed->shift[circuit->factor_count] = packed->bits = (uint32_t)bits;
     return bits <= PACKED_BITS ? GORDIAN_OK
-                               : fail(error, GORDIAN_UNAVAILABLE,
+                               : fail(error, GORDIAN_STATUS_UNAVAILABLE,
                                       "a state takes %llu bits: at most %u are possible",
                                       (unsigned long long)bits, PACKED_BITS);
 }
@@ -195,7 +195,7 @@ bool packed_supports(const void *problem, const char **why)
     gordian_error error = {0};
     gordian_status status = packed_open(&packed, asked->circuit, asked->options->allocator, &error);
     packed_free(packed);
-    if (status != GORDIAN_UNAVAILABLE)
+    if (status != GORDIAN_STATUS_UNAVAILABLE)
         return true; /* out of memory shows when it runs */
     snprintf(reason, sizeof reason, "%.240s", error.message);
     *why = reason;

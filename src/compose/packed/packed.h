@@ -12,7 +12,8 @@
  * circuits fall into many small parts, and the number of joint firings of a state is the product
  * over the parts. Within a part `uses` tells: one bit for a factor that two of its firings want.
  *
- * What does not fit is told with GORDIAN_UNAVAILABLE: the engines that use this do not support it.
+ * What does not fit is told with GORDIAN_STATUS_UNAVAILABLE: the engines that use this do not
+ * support it.
  */
 #ifndef GORDIAN_COMPOSE_PACKED_PACKED_H
 #define GORDIAN_COMPOSE_PACKED_PACKED_H

@@ -43,7 +43,7 @@ gordian_status packed_row_reserve(struct packed_row *row, size_t count, gordian_
     if (count <= row->room)
         return GORDIAN_OK;
     if (count >= UINT32_MAX)
-        return fail(error, GORDIAN_MEMORY, "a state with %zu transitions", count);
+        return fail(error, GORDIAN_STATUS_MEMORY, "a state with %zu transitions", count);
     free_arrays(row);
     row->labels = memory_alloc(memory, room * words * sizeof *row->labels);
     row->to = memory_alloc(memory, room * sizeof *row->to);

@@ -53,7 +53,7 @@ static gordian_status use_symbol(struct treo *treo, uint32_t module, const struc
     gordian_status status = data_symbol(data, text, strlen(text), symbol, &why);
     if (status == GORDIAN_OK && (must_be_in || !data->listed))
         status = data_use(data, *symbol, &why);
-    if (status == GORDIAN_INPUT)
+    if (status == GORDIAN_STATUS_INPUT)
         return treo_complain(treo, module, token, "%s", why.message);
     return status == GORDIAN_OK ? status : fail_memory(treo->error);
 }
@@ -159,7 +159,7 @@ gordian_status atom_function(struct treo *treo, const struct place *place,
                                    "name of a built-in one");
     gordian_status status =
         data_builtin(&treo->circuit->data, value->text, strlen(value->text), function, treo->error);
-    if (status == GORDIAN_END)
+    if (status == GORDIAN_STATUS_END)
         return treo_complain(treo, place->module, token,
                              "there is no built-in %s '%.60s': even, odd, any, none, id, succ and "
                              "pred there are",
@@ -400,10 +400,10 @@ static void make_rule(struct building *building, const struct rule *rule)
     gordian_error why = {0};
     building->status =
         automaton_transition(building->automaton, from, to, building->fires, guard, &why);
-    if (building->status == GORDIAN_INPUT) {
+    if (building->status == GORDIAN_STATUS_INPUT) {
         building->status =
             treo_complain(treo, building->place->module, rule->token, "%s", why.message);
-    } else if (building->status == GORDIAN_MEMORY) {
+    } else if (building->status == GORDIAN_STATUS_MEMORY) {
         fail_memory(treo->error);
     } else {
         struct automaton_transition *made =
@@ -451,8 +451,8 @@ static void make_ports(struct building *building, const struct atom_port *ports,
         uint32_t label;
         size_t length = strlen(ports[p].key);
         if (labels_find(&building->ports, ports[p].key, length) != GORDIAN_NONE) {
-            building->status =
-                fail(error, GORDIAN_INPUT, "'%s' has two ports '%s'", building->name, ports[p].key);
+            building->status = fail(error, GORDIAN_STATUS_INPUT, "'%s' has two ports '%s'",
+                                    building->name, ports[p].key);
             return;
         }
         building->status = labels_put(&building->ports, ports[p].key, length, &label, error);

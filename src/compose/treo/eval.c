@@ -73,7 +73,7 @@ static gordian_status add_port(void *context, const char *key)
     struct actuals *actuals = context;
     struct treo *treo = actuals->treo;
     if (actuals->port_count >= treo->most)
-        return fail(treo->error, GORDIAN_INPUT, "more than %u ports", treo->most);
+        return fail(treo->error, GORDIAN_STATUS_INPUT, "more than %u ports", treo->most);
     if (!memory_grow(&treo->memory, &actuals->ports, &actuals->port_room, actuals->port_count + 1,
                      sizeof *actuals->ports))
         return fail_memory(treo->error);
@@ -100,7 +100,7 @@ static gordian_status add_element(void *context, const char *key)
     struct actuals *actuals = context;
     const struct value *value = scope_find(actuals->place->scope, key);
     if (!value)
-        return fail(actuals->treo->error, GORDIAN_INPUT, "'%s' has no value here", key);
+        return fail(actuals->treo->error, GORDIAN_STATUS_INPUT, "'%s' has no value here", key);
     return add_value(actuals, value);
 }
 
@@ -123,7 +123,7 @@ static gordian_status evaluate_arguments(struct actuals *actuals, const struct s
         struct value value;
         if (has_range(argument)) {
             status = value_expand(treo, actuals->place, argument, add_element, actuals);
-            if (status == GORDIAN_INPUT && treo->error && !treo->error->line)
+            if (status == GORDIAN_STATUS_INPUT && treo->error && !treo->error->line)
                 status = treo_complain(treo, actuals->place->module, argument->token,
                                        "'%s' has no value here", argument->name);
             continue;
@@ -141,7 +141,7 @@ static gordian_status evaluate_ports(struct actuals *actuals, const struct set *
     gordian_status status = GORDIAN_OK;
     for (const struct expr *port = set->ports; port && status == GORDIAN_OK; port = port->next) {
         status = value_expand(treo, actuals->place, port, add_port, actuals);
-        if (status == GORDIAN_INPUT && !treo->error->line)
+        if (status == GORDIAN_STATUS_INPUT && !treo->error->line)
             status = treo_complain(treo, actuals->place->module, port->token, "more than %u ports",
                                    treo->most);
     }
@@ -201,7 +201,7 @@ static gordian_status find_size(struct treo *treo, struct place *place,
         if (*total != wanted)
             continue;
         place->scope = scope_bind(treo, place->scope, name, &value);
-        return place->scope ? GORDIAN_OK : GORDIAN_MEMORY;
+        return place->scope ? GORDIAN_OK : GORDIAN_STATUS_MEMORY;
     }
     return GORDIAN_OK; /* the caller sees that the number is wrong */
 }
@@ -223,10 +223,10 @@ static gordian_status bind_parameter(void *context, const char *key)
     const struct value *value = &matching->actuals->values[matching->next++];
     if (matching->formal->component && value->kind != VALUE_COMPONENT &&
         value->kind != VALUE_PRIMITIVE)
-        return fail(matching->treo->error, GORDIAN_INPUT, "the parameter '%s' wants a component",
-                    key);
+        return fail(matching->treo->error, GORDIAN_STATUS_INPUT,
+                    "the parameter '%s' wants a component", key);
     matching->place->scope = scope_bind(matching->treo, matching->place->scope, key, value);
-    return matching->place->scope ? GORDIAN_OK : GORDIAN_MEMORY;
+    return matching->place->scope ? GORDIAN_OK : GORDIAN_STATUS_MEMORY;
 }
 
 static gordian_status bind_parameters(struct treo *treo, struct place *place,
@@ -256,7 +256,7 @@ static gordian_status bind_parameters(struct treo *treo, struct place *place,
             matching.next++;
         else
             status = value_expand(treo, place, formal->variable, bind_parameter, &matching);
-        if (status == GORDIAN_INPUT && treo->error && !treo->error->line) {
+        if (status == GORDIAN_STATUS_INPUT && treo->error && !treo->error->line) {
             char message[sizeof treo->error->message];
             memcpy(message, treo->error->message, sizeof message);
             status = treo_complain(treo, actuals->place->module, set->token, "%s", message);
@@ -282,7 +282,7 @@ static gordian_status bind_port(void *context, const char *key)
     size_t before = treo->binding_count;
     gordian_status status = bind_variable(treo, matching->instance, key, &bound, &meaning);
     if (status == GORDIAN_OK && treo->binding_count == before)
-        return fail(treo->error, GORDIAN_INPUT, "the port '%s' is there twice", key);
+        return fail(treo->error, GORDIAN_STATUS_INPUT, "the port '%s' is there twice", key);
     return status;
 }
 
@@ -327,7 +327,7 @@ static gordian_status bind_ports(struct treo *treo, struct matching *matching,
             status = value_expand(treo, matching->place, formal->variable, bind_port, matching);
         else
             status = treo_complain(treo, callee->module, formal->token, "this port needs a name");
-        if (status == GORDIAN_INPUT && treo->error && !treo->error->line)
+        if (status == GORDIAN_STATUS_INPUT && treo->error && !treo->error->line)
             status = treo_complain(treo, callee->module, formal->token, "this port is there twice");
         for (size_t p = first; p < matching->next && status == GORDIAN_OK; p++)
             status = check_way(treo, actuals, set, callee->name, p, formal->way);
@@ -343,7 +343,7 @@ static gordian_status add_atom(struct treo *treo, const struct actuals *actuals,
     const struct automaton *made = treo->circuit->automata[automaton];
     size_t ports = actuals->port_count;
     if (treo->atom_count >= treo->most)
-        return fail(treo->error, GORDIAN_INPUT, "more than %u instances", treo->most);
+        return fail(treo->error, GORDIAN_STATUS_INPUT, "more than %u instances", treo->most);
     if (!memory_grow(&treo->memory, &treo->atoms, &treo->atom_room, treo->atom_count + 1,
                      sizeof *treo->atoms) ||
         !memory_grow(&treo->memory, &treo->ends, &treo->end_room, treo->end_count + ports,
@@ -411,7 +411,7 @@ static gordian_status primitive_argument(struct treo *treo, const struct actuals
     gordian_status status = data_symbol(data, text, strlen(text), argument, &why);
     if (status == GORDIAN_OK)
         status = data_use(data, *argument, &why);
-    if (status == GORDIAN_INPUT)
+    if (status == GORDIAN_STATUS_INPUT)
         return treo_complain(treo, actuals->place->module, token, "%s", why.message);
     return status == GORDIAN_OK ? status : fail_memory(treo->error);
 }
@@ -559,7 +559,7 @@ static gordian_status resolve(struct treo *treo, const struct place *place,
         struct value ignored;
         bool unknown = !variable->indices && !scope_find(at.scope, variable->name) &&
                        component_find(treo, at.module, variable->token, variable->name, &ignored) ==
-                           GORDIAN_END;
+                           GORDIAN_STATUS_END;
         if (unknown)
             return treo_complain(treo, at.module, variable->token, "there is no component '%s'",
                                  variable->name);
@@ -654,7 +654,7 @@ static gordian_status evaluate_for(struct treo *treo, const struct place *place,
         struct value value = {.kind = VALUE_NUMBER, .number = i};
         struct place inner = *place;
         inner.scope = scope_bind(treo, place->scope, set->name, &value);
-        status = inner.scope ? evaluate_set(treo, &inner, set->members) : GORDIAN_MEMORY;
+        status = inner.scope ? evaluate_set(treo, &inner, set->members) : GORDIAN_STATUS_MEMORY;
         if (i == INT64_MAX)
             break;
     }

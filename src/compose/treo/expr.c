@@ -57,7 +57,7 @@ void parser_complain(struct parser *parser, const struct token *token, const cha
     va_end(arguments);
     text_point(parser->tokens->text, token->line, token->column, parser->fault);
     parser->status =
-        fail_at(parser->error, GORDIAN_INPUT, token->line, token->column, "%s", message);
+        fail_at(parser->error, GORDIAN_STATUS_INPUT, token->line, token->column, "%s", message);
 }
 
 const struct token *parser_expect(struct parser *parser, uint16_t kind, const char *what)

@@ -42,7 +42,7 @@ static gordian_status with_binding(struct solving *solving, const struct place *
 {
     struct place inner = *place;
     inner.scope = scope_bind(solving->treo, place->scope, key, value);
-    return inner.scope ? solve(solving, &inner) : GORDIAN_MEMORY;
+    return inner.scope ? solve(solving, &inner) : GORDIAN_STATUS_MEMORY;
 }
 
 static gordian_status solve_member(struct solving *solving, const struct place *place,
@@ -78,7 +78,7 @@ static gordian_status solve_array(struct solving *solving, const struct place *p
         struct value size = {.kind = VALUE_NUMBER, .number = first + (int64_t)list->count - 1};
         inner.scope = scope_bind(treo, inner.scope, last->name, &size);
         if (!inner.scope)
-            return GORDIAN_MEMORY;
+            return GORDIAN_STATUS_MEMORY;
     }
     uint64_t count;
     status = value_expand_count(treo, &inner, variable, &count);
@@ -91,7 +91,7 @@ static gordian_status solve_array(struct solving *solving, const struct place *p
         snprintf(key, sizeof key, "%s[%" PRId64 "]", variable->name, first + (int64_t)i);
         inner.scope = scope_bind(treo, inner.scope, key, &list->items[i]);
         if (!inner.scope)
-            return GORDIAN_MEMORY;
+            return GORDIAN_STATUS_MEMORY;
     }
     return status == GORDIAN_OK ? solve(solving, &inner) : status;
 }

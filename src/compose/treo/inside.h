@@ -145,13 +145,14 @@ gordian_status treo_begin(struct treo *treo, const struct text *text,
                           gordian_error *error);
 gordian_status treo_end(struct treo *treo, gordian_status status, struct circuit **out);
 
-/* A fault at a token of a module: GORDIAN_INPUT. */
+/* A fault at a token of a module: GORDIAN_STATUS_INPUT. */
 gordian_status treo_complain(struct treo *treo, uint32_t module, const struct token *token,
                              const char *format, ...) __attribute__((format(printf, 4, 5)));
 
 /* ------------------------------------------------------------------ treo/value.c */
 
-/* k, a[1][2] as a key; GORDIAN_INPUT: an index that is no number. The variable has no ranges. */
+/* k, a[1][2] as a key; GORDIAN_STATUS_INPUT: an index that is no number. The variable has no
+ * ranges. */
 gordian_status value_key(struct treo *treo, const struct place *place, const struct expr *variable,
                          char *key, size_t size);
 gordian_status value_of(struct treo *treo, const struct place *place, const struct expr *expr,
@@ -167,7 +168,7 @@ const struct value *scope_find(const struct scope *scope, const char *key);
 /* A scope with one more binding; NULL: out of memory. */
 const struct scope *scope_bind(struct treo *treo, const struct scope *up, const char *key,
                                const struct value *value);
-/* The component of that name as a module sees it. GORDIAN_END: there is none. */
+/* The component of that name as a module sees it. GORDIAN_STATUS_END: there is none. */
 gordian_status component_find(struct treo *treo, uint32_t module, const struct token *token,
                               const char *name, struct value *value);
 /* Calls `each` with every key a variable with ranges stands for, in order: x[1..3] is x[1], x[2],

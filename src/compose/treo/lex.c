@@ -16,7 +16,7 @@ static gordian_status complain(struct lexer *lexer, const char *where, const cha
 {
     uint64_t column = (uint64_t)(where - lexer->line_start) + 1;
     text_point(lexer->tokens->text, lexer->line, column, lexer->fault);
-    return fail_at(lexer->error, GORDIAN_INPUT, lexer->line, column, "%s", what);
+    return fail_at(lexer->error, GORDIAN_STATUS_INPUT, lexer->line, column, "%s", what);
 }
 
 static bool is_letter(char c)

@@ -27,7 +27,7 @@ gordian_status treo_complain(struct treo *treo, uint32_t module, const struct to
             text = other;
     }
     text_point(text, token->line, token->column, treo->fault);
-    return fail_at(treo->error, GORDIAN_INPUT, token->line, token->column, "%s", message);
+    return fail_at(treo->error, GORDIAN_STATUS_INPUT, token->line, token->column, "%s", message);
 }
 
 /* ------------------------------------------------------------------ modules */
@@ -139,14 +139,14 @@ static bool defines(const struct module *module, const char *name)
     return labels_find(&module->names, name, strlen(name)) != GORDIAN_NONE;
 }
 
-/* One place to look; GORDIAN_END: it is not there. */
+/* One place to look; GORDIAN_STATUS_END: it is not there. */
 static gordian_status try_path(struct treo *treo, const struct module *from, const char *path,
                                uint32_t *number)
 {
     struct text text;
     struct module *module;
     if (!treo->options->import)
-        return GORDIAN_END;
+        return GORDIAN_STATUS_END;
     gordian_status status =
         treo->options->import(treo->options->context, from->shown->name, path, &text, treo->error);
     if (status != GORDIAN_OK)
@@ -176,7 +176,7 @@ static gordian_status find_import(struct treo *treo, uint32_t module, struct imp
         if (!make_path(import->name, places[i].fewer, places[i].ending, path, sizeof path))
             continue;
         gordian_status status = try_path(treo, treo->modules[module], path, &number);
-        if (status == GORDIAN_END)
+        if (status == GORDIAN_STATUS_END)
             continue;
         if (status != GORDIAN_OK)
             return status;
@@ -196,7 +196,8 @@ static gordian_status load_imports(struct treo *treo)
     gordian_status status = GORDIAN_OK;
     for (uint32_t m = 0; m < treo->module_count && status == GORDIAN_OK; m++) {
         if (m >= MODULES_MAX)
-            return fail(treo->error, GORDIAN_INPUT, "more than %u imported files", MODULES_MAX);
+            return fail(treo->error, GORDIAN_STATUS_INPUT, "more than %u imported files",
+                        MODULES_MAX);
         for (struct import *import = treo->modules[m]->file.imports; import && status == GORDIAN_OK;
              import = import->next)
             status = find_import(treo, m, import);
@@ -216,8 +217,9 @@ static gordian_status no_main(struct treo *treo)
                  module->definitions[i]->name);
     }
     if (module->definition_count == 0)
-        return fail(treo->error, GORDIAN_INPUT, "there is no component");
-    return fail(treo->error, GORDIAN_INPUT, "which component is the main one? There are %s", names);
+        return fail(treo->error, GORDIAN_STATUS_INPUT, "there is no component");
+    return fail(treo->error, GORDIAN_STATUS_INPUT, "which component is the main one? There are %s",
+                names);
 }
 
 /* The name that stands for the main component when the user says nothing. */
@@ -304,7 +306,8 @@ gordian_status treo_end(struct treo *treo, gordian_status status, struct circuit
 {
     if (status == GORDIAN_OK)
         status = circuit_close(treo->circuit, treo->error);
-    if (status == GORDIAN_INPUT && treo->fault && !treo->fault->file[0] && treo->module_count > 0)
+    if (status == GORDIAN_STATUS_INPUT && treo->fault && !treo->fault->file[0] &&
+        treo->module_count > 0)
         text_point(treo->modules[0]->shown, treo->error->line, treo->error->column, treo->fault);
     free_all(treo);
     *out = NULL;

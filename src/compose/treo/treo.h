@@ -24,7 +24,7 @@ struct treo_options {
         *main; /* "chain", "chain<3>", "merger(a[1..3],c)"; NULL: `main`, or the only component */
     const char *data; /* D: "0,1"; NULL: the constants of the text, or 0 */
     /* Opens what `import a.b.c;` names, tried as a/b/c.treo and a/b.treo beside the importing file
-     * and in the folders the user gave. GORDIAN_END: there is none. NULL: no imports but the
+     * and in the folders the user gave. GORDIAN_STATUS_END: there is none. NULL: no imports but the
      * built-in ones. */
     gordian_status (*import)(void *context, const char *from, const char *path, struct text *text,
                              gordian_error *error);

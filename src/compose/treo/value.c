@@ -109,7 +109,7 @@ gordian_status component_find(struct treo *treo, uint32_t number, const struct t
         make_component(value, definition, found->module);
         return GORDIAN_OK;
     }
-    return (!dotted || found) && find_primitive(name, value) ? GORDIAN_OK : GORDIAN_END;
+    return (!dotted || found) && find_primitive(name, value) ? GORDIAN_OK : GORDIAN_STATUS_END;
 }
 
 /* ------------------------------------------------------------------ variables */
@@ -153,9 +153,9 @@ static gordian_status variable_value(struct treo *treo, const struct place *plac
         *value = *bound;
         return GORDIAN_OK;
     }
-    status =
-        expr->indices ? GORDIAN_END : component_find(treo, place->module, expr->token, key, value);
-    if (status == GORDIAN_END)
+    status = expr->indices ? GORDIAN_STATUS_END
+                           : component_find(treo, place->module, expr->token, key, value);
+    if (status == GORDIAN_STATUS_END)
         return treo_complain(treo, place->module, expr->token, "'%s' has no value here", key);
     return status;
 }
@@ -256,10 +256,10 @@ static gordian_status power(int64_t base, int64_t exponent, int64_t *result)
 {
     *result = 1;
     if (exponent < 0)
-        return GORDIAN_INPUT;
+        return GORDIAN_STATUS_INPUT;
     for (; exponent > 0; exponent--) {
         if (__builtin_mul_overflow(*result, base, result))
-            return GORDIAN_INPUT;
+            return GORDIAN_STATUS_INPUT;
         if (*result == 0 || (*result == 1 && base == 1))
             break;
         if (base == -1) {
@@ -414,7 +414,8 @@ static gordian_status quantified(struct treo *treo, const struct place *place,
         bool holds = false;
         struct place inner = *place;
         inner.scope = scope_bind(treo, place->scope, expr->name, &list.items[i]);
-        status = inner.scope ? value_truth(treo, &inner, expr->second, &holds) : GORDIAN_MEMORY;
+        status =
+            inner.scope ? value_truth(treo, &inner, expr->second, &holds) : GORDIAN_STATUS_MEMORY;
         if (expr->kind == EXPR_FORALL)
             truth &= holds;
         else

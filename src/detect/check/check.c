@@ -21,8 +21,8 @@ void check_result_free(struct check_result *result, const gordian_allocator *mem
 gordian_model check_model(const gordian_snapshot *snapshot)
 {
     if (snapshot->waits.count > 0 || snapshot->wait_units)
-        return GORDIAN_GENERAL;
-    return snapshot->several ? GORDIAN_MULTI_UNIT : GORDIAN_SINGLE_UNIT;
+        return GORDIAN_MODEL_GENERAL;
+    return snapshot->several ? GORDIAN_MODEL_MULTI_UNIT : GORDIAN_MODEL_SINGLE_UNIT;
 }
 
 uint32_t gordian_snapshot_processes(const gordian_snapshot *snapshot)
@@ -40,8 +40,8 @@ uint32_t gordian_snapshot_resources(const gordian_snapshot *snapshot)
 static gordian_status judge_sparse(const gordian_snapshot *snapshot, gordian_model model,
                                    struct check_result *result, gordian_error *error)
 {
-    bool fine = model == GORDIAN_SINGLE_UNIT ? check_single(snapshot, result)
-                                             : check_general(snapshot, result);
+    bool fine = model == GORDIAN_MODEL_SINGLE_UNIT ? check_single(snapshot, result)
+                                                   : check_general(snapshot, result);
     return fine ? GORDIAN_OK : fail_memory(error);
 }
 
@@ -154,10 +154,12 @@ gordian_status gordian_snapshot_edges(gordian_snapshot *snapshot, const gordian_
 {
     struct check_result *result = &snapshot->result;
     if (!snapshot->judged)
-        return fail(error, GORDIAN_INPUT, "the snapshot has not been checked since it changed");
+        return fail(error, GORDIAN_STATUS_INPUT,
+                    "the snapshot has not been checked since it changed");
     size_t index = find_part(result, part);
     if (index == result->report.part_count)
-        return fail(error, GORDIAN_INPUT, "this is not a part of the snapshot's last report");
+        return fail(error, GORDIAN_STATUS_INPUT,
+                    "this is not a part of the snapshot's last report");
     if (result->parts[index].cycle) {
         gordian_status status = cycle_edges(snapshot, &result->parts[index], error);
         if (status != GORDIAN_OK)

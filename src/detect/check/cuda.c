@@ -48,7 +48,7 @@ void job_allocate(struct cuda_job *job, const struct job_layout *layout)
     uint64_t needed = job_layout_bytes(layout);
     if (needed > job->info.memory_free) {
         job->status =
-            fail(job->error, GORDIAN_MEMORY,
+            fail(job->error, GORDIAN_STATUS_MEMORY,
                  "judging this snapshot takes %" PRIu64 " MiB of device memory: %.60s has %" PRIu64
                  " MiB, %" PRIu64 " of them free",
                  (needed >> 20) + 1, job->info.name, job->info.memory >> 20,
@@ -220,7 +220,7 @@ static void lay_out(const gordian_snapshot *snapshot, gordian_model model,
                     struct job_layout *layout)
 {
     layout->count = 0;
-    if (model == GORDIAN_SINGLE_UNIT)
+    if (model == GORDIAN_MODEL_SINGLE_UNIT)
         job_layout_single(snapshot, layout);
     else
         job_layout_general(snapshot, layout);
@@ -249,7 +249,7 @@ gordian_status check_cuda_on(struct gpu *gpu, const gordian_snapshot *snapshot, 
     lay_out(snapshot, model, &layout);
     job_allocate(&job, &layout);
     if (job.status == GORDIAN_OK) {
-        if (model == GORDIAN_SINGLE_UNIT)
+        if (model == GORDIAN_MODEL_SINGLE_UNIT)
             job_check_single(&job);
         else
             job_check_general(&job);

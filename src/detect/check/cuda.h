@@ -23,14 +23,14 @@ struct check_cuda_times {
 /* Device memory that judging this snapshot takes, in bytes. */
 uint64_t check_cuda_memory(const gordian_snapshot *snapshot, gordian_model model);
 
-/* Fills an empty result, but for report.model and .engine. GORDIAN_MEMORY before anything is
+/* Fills an empty result, but for report.model and .engine. GORDIAN_STATUS_MEMORY before anything is
  * allocated there if the device has too little memory free. On failure the result is empty. `times`
  * may be NULL. */
 gordian_status check_cuda_on(struct gpu *gpu, const gordian_snapshot *snapshot, gordian_model model,
                              struct check_result *result, struct check_cuda_times *times,
                              gordian_error *error);
 
-/* The same on the first device there is; GORDIAN_UNAVAILABLE if there is none. */
+/* The same on the first device there is; GORDIAN_STATUS_UNAVAILABLE if there is none. */
 gordian_status check_cuda(const gordian_snapshot *snapshot, gordian_model model,
                           struct check_result *result, gordian_error *error);
 

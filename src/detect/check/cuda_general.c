@@ -434,7 +434,7 @@ void job_check_general(struct cuda_job *job)
 {
     struct reduce_arguments arguments = reduce_arguments(job);
     if (!fits(job)) {
-        job->status = fail(job->error, GORDIAN_UNAVAILABLE,
+        job->status = fail(job->error, GORDIAN_STATUS_UNAVAILABLE,
                            "the cuda engine takes less than 2^32 holds and waits");
         return;
     }

@@ -44,8 +44,8 @@ static void forget_judgement(gordian_snapshot *snapshot)
 
 static gordian_status fail_too_large(gordian_error *error, const char *what)
 {
-    return fail(error, GORDIAN_INPUT, "a snapshot takes at most %" PRIu32 " %s", SNAPSHOT_MAX,
-                what);
+    return fail(error, GORDIAN_STATUS_INPUT, "a snapshot takes at most %" PRIu32 " %s",
+                SNAPSHOT_MAX, what);
 }
 
 /* ------------------------------------------------------------------ nodes */
@@ -137,7 +137,7 @@ gordian_status gordian_snapshot_add_resource(gordian_snapshot *snapshot, uint64_
                                              uint32_t *id, gordian_error *error)
 {
     if (units == 0)
-        return fail(error, GORDIAN_INPUT, "a resource needs at least one unit");
+        return fail(error, GORDIAN_STATUS_INPUT, "a resource needs at least one unit");
     return add_resource(snapshot, units, id, error);
 }
 
@@ -147,11 +147,11 @@ static gordian_status check_edge(const gordian_snapshot *snapshot, uint32_t proc
                                  uint32_t resource, uint64_t units, gordian_error *error)
 {
     if (process >= snapshot->process_count)
-        return fail(error, GORDIAN_INPUT, "there is no process %" PRIu32, process);
+        return fail(error, GORDIAN_STATUS_INPUT, "there is no process %" PRIu32, process);
     if (resource >= snapshot->resource_count)
-        return fail(error, GORDIAN_INPUT, "there is no resource %" PRIu32, resource);
+        return fail(error, GORDIAN_STATUS_INPUT, "there is no resource %" PRIu32, resource);
     if (units == 0)
-        return fail(error, GORDIAN_INPUT, "an edge needs at least one unit");
+        return fail(error, GORDIAN_STATUS_INPUT, "an edge needs at least one unit");
     return GORDIAN_OK;
 }
 
@@ -178,7 +178,7 @@ gordian_status gordian_snapshot_hold(gordian_snapshot *snapshot, uint32_t proces
     struct snapshot_units *of = snapshot->units ? &snapshot->units[resource] : NULL;
     uint64_t total = of ? of->total : 1, held = of ? of->held : holder != NONE;
     if (units > total - held)
-        return fail(error, GORDIAN_INPUT,
+        return fail(error, GORDIAN_STATUS_INPUT,
                     "resource %" PRIu32 " has %" PRIu64 " units, %" PRIu64
                     " of them held: process %" PRIu32 " cannot hold %" PRIu64 " more",
                     resource, total, held, process, units);
@@ -263,11 +263,11 @@ static gordian_status check_wait(const gordian_snapshot *snapshot, uint32_t proc
     if (units <= total && before <= total - units)
         return GORDIAN_OK;
     if (before == 0)
-        return fail(error, GORDIAN_INPUT,
+        return fail(error, GORDIAN_STATUS_INPUT,
                     "process %" PRIu32 " waits for %" PRIu64 " units of resource %" PRIu32
                     ", which has %" PRIu64,
                     process, units, resource, total);
-    return fail(error, GORDIAN_INPUT,
+    return fail(error, GORDIAN_STATUS_INPUT,
                 "process %" PRIu32 " waits for %" PRIu64 " and %" PRIu64
                 " units of resource %" PRIu32 ", which has %" PRIu64,
                 process, before, units, resource, total);

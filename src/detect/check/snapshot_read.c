@@ -58,7 +58,7 @@ static gordian_status declare_resource(struct reading *reading, gordian_error *e
         return trace_redeclared(trace, id, error);
     gordian_status status =
         gordian_snapshot_add_resource(reading->snapshot, trace->units, &id, error);
-    if (status)
+    if (status != GORDIAN_OK)
         return status;
     if (!names_put(names, id, trace->name.text, trace->name.length) || !trace_declare(trace, id))
         return fail_memory(error);
@@ -74,7 +74,7 @@ static gordian_status take_process(struct reading *reading, uint32_t *id, gordia
     if (*id != GORDIAN_NONE)
         return GORDIAN_OK;
     gordian_status status = gordian_snapshot_add_process(reading->snapshot, id, error);
-    if (status)
+    if (status != GORDIAN_OK)
         return status;
     return names_put(names, *id, name->text, name->length) ? GORDIAN_OK : fail_memory(error);
 }
@@ -84,7 +84,7 @@ static gordian_status declare_process(struct reading *reading, gordian_error *er
     struct trace_attributes ignored; /* nobody is a victim here, but the line must be right */
     uint32_t id;
     gordian_status status = trace_attributes(&reading->trace, &ignored, error);
-    return status ? status : take_process(reading, &id, error);
+    return status != GORDIAN_OK ? status : take_process(reading, &id, error);
 }
 
 /* One Q=N of a `hold` or a `wait`. */
@@ -93,14 +93,14 @@ static gordian_status add_edge(struct reading *reading, uint32_t process,
 {
     const struct trace *trace = &reading->trace;
     char shown[TRACE_SHOWN_MAX], name[TRACE_SHOWN_MAX];
-    bool hold = trace->op == GORDIAN_HOLD;
+    bool hold = trace->op == GORDIAN_OP_HOLD;
     uint32_t resource = names_find(&reading->names->resources, item->name.text, item->name.length);
     if (resource == GORDIAN_NONE)
         return trace_fail(trace, &item->word, error, "resource '%s' was never declared",
                           trace_show(&item->name, name));
     gordian_status status = (hold ? gordian_snapshot_hold : gordian_snapshot_wait)(
         reading->snapshot, process, resource, item->units, error);
-    if (status != GORDIAN_INPUT)
+    if (status != GORDIAN_STATUS_INPUT)
         return status;
     /* The snapshot knows ids only. */
     return trace_fail(trace, &item->word, error,
@@ -113,7 +113,7 @@ static gordian_status add_edges(struct reading *reading, gordian_error *error)
 {
     const struct trace *trace = &reading->trace;
     char shown[TRACE_SHOWN_MAX];
-    if (trace->op != GORDIAN_HOLD && trace->op != GORDIAN_WAIT)
+    if (trace->op != GORDIAN_OP_HOLD && trace->op != GORDIAN_OP_WAIT)
         return trace_fail(trace, &trace->verb, error,
                           "'%s' is an event: use gordian detect for traces",
                           trace_show(&trace->verb, shown));
@@ -121,7 +121,7 @@ static gordian_status add_edges(struct reading *reading, gordian_error *error)
     names_expect(&reading->names->resources, first->text, first->length);
     uint32_t process;
     gordian_status status = take_process(reading, &process, error);
-    for (size_t i = 0; i < trace->item_count && !status; i++)
+    for (size_t i = 0; i < trace->item_count && status == GORDIAN_OK; i++)
         status = add_edge(reading, process, &trace->items[i], error);
     return status;
 }
@@ -131,7 +131,7 @@ static gordian_status read_lines(struct reading *reading, gordian_error *error)
     gordian_status status;
     do {
         status = trace_next(&reading->trace, error);
-        if (status)
+        if (status != GORDIAN_OK)
             break;
         switch (reading->trace.kind) {
         case TRACE_EVENT:
@@ -144,8 +144,8 @@ static gordian_status read_lines(struct reading *reading, gordian_error *error)
             status = declare_process(reading, error);
             break;
         }
-    } while (!status);
-    return status == GORDIAN_END ? GORDIAN_OK : status;
+    } while (status == GORDIAN_OK);
+    return status == GORDIAN_STATUS_END ? GORDIAN_OK : status;
 }
 
 gordian_status gordian_snapshot_read(gordian_snapshot **out, gordian_names **names,
@@ -155,16 +155,16 @@ gordian_status gordian_snapshot_read(gordian_snapshot **out, gordian_names **nam
     gordian_allocator memory = memory_allocator(allocator);
     struct reading reading = {.snapshot = NULL};
     gordian_status status = trace_open(&reading.trace, source, &memory, error);
-    if (status)
+    if (status != GORDIAN_OK)
         goto done;
     status = gordian_snapshot_open(&reading.snapshot, allocator, error);
-    if (status)
+    if (status != GORDIAN_OK)
         goto done;
     reading.names = open_names(&memory);
     status = reading.names ? read_lines(&reading, error) : fail_memory(error);
 done:
     trace_close(&reading.trace);
-    if (status) {
+    if (status != GORDIAN_OK) {
         gordian_snapshot_close(reading.snapshot);
         gordian_names_close(reading.names);
         return status;

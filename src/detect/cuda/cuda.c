@@ -56,9 +56,9 @@ static gordian_status cuda_open(void **engine, struct rag *rag, gordian_error *e
     void *spare = NULL;
     gordian_status status = detect_sparse.open(&spare, rag, error);
     e->spare = spare;
-    if (!status)
+    if (status == GORDIAN_OK)
         status = gpu_open_default(&e->gpu, &rag->memory, error);
-    if (status) {
+    if (status != GORDIAN_OK) {
         cuda_close(e);
         return status;
     }
@@ -107,10 +107,10 @@ static void fall_back(struct cuda_engine *e, uint32_t newcomer, const char *why)
 {
     if (!why && e->method && e->method->reason)
         why = e->method->reason(e->state);
-    fail(&e->why, GORDIAN_IO, "the device failed: %.300s", why ? why : "no reason known");
+    fail(&e->why, GORDIAN_STATUS_IO, "the device failed: %.300s", why ? why : "no reason known");
     close_device(e);
     e->fallen = true;
-    if (e->rag->model == GORDIAN_SINGLE_UNIT)
+    if (e->rag->model == GORDIAN_MODEL_SINGLE_UNIT)
         adopt_cycles(e->spare, newcomer);
 }
 
@@ -164,7 +164,7 @@ gordian_status cuda_choose_room(struct gpu *gpu, struct cuda_room had, struct cu
     }
     if (gpu_failed(gpu)) /* a resident kernel fails whenever it likes; nothing is free then */
         return gpu_wait(gpu, error);
-    return fail(error, GORDIAN_MEMORY,
+    return fail(error, GORDIAN_STATUS_MEMORY,
                 "%u processes and %u resources take %llu MiB of device memory: %.60s has %llu MiB, "
                 "%llu of them free",
                 needed.processes, needed.resources,
@@ -183,7 +183,7 @@ static gordian_status change_method(struct cuda_engine *e, const struct cuda_met
         e->method->pause(e->state);
     gordian_status status =
         method->open(&state, e->gpu, e->rag, process_limit, resource_limit, error);
-    if (status) {
+    if (status != GORDIAN_OK) {
         gordian_error again = {0};
         if (pausing && e->method->resume(e->state, &again))
             fall_back(e, NONE, again.message);
@@ -202,20 +202,21 @@ static gordian_status cuda_prepare(void *engine, gordian_model model, uint32_t p
     struct cuda_engine *e = engine;
     const char *why = NULL;
     if (!matrix_supports(&model, &why))
-        return fail(error, GORDIAN_UNAVAILABLE, "engine cuda: %s", why);
+        return fail(error, GORDIAN_STATUS_UNAVAILABLE, "engine cuda: %s", why);
     gordian_status status =
         detect_sparse.prepare(e->spare, model, process_limit, resource_limit, error);
-    if (status || e->fallen)
+    if (status != GORDIAN_OK || e->fallen)
         return status;
-    const struct cuda_method *method = model == GORDIAN_SINGLE_UNIT ? &cuda_osdda : &cuda_lmdda;
+    const struct cuda_method *method =
+        model == GORDIAN_MODEL_SINGLE_UNIT ? &cuda_osdda : &cuda_lmdda;
     bool first = !e->method;
     gordian_error trouble = {0};
     status = method == e->method
                  ? method->grow(e->state, process_limit, resource_limit, &trouble)
                  : change_method(e, method, process_limit, resource_limit, &trouble);
-    if (!status || e->fallen)
+    if (status == GORDIAN_OK || e->fallen)
         return GORDIAN_OK;
-    if (status == GORDIAN_IO && !first) {
+    if (status == GORDIAN_STATUS_IO && !first) {
         fall_back(e, NONE, trouble.message);
         return GORDIAN_OK;
     }
@@ -319,9 +320,9 @@ static gordian_status cuda_deadlocked(void *engine, uint64_t *set, gordian_error
             return GORDIAN_OK;
         gordian_error trouble = {0};
         gordian_status status = e->method->deadlocked(e->state, set, &trouble);
-        if (!status)
+        if (status == GORDIAN_OK)
             return GORDIAN_OK;
-        if (status != GORDIAN_IO)
+        if (status != GORDIAN_STATUS_IO)
             return fail(error, status, "%s", trouble.message);
         fall_back(e, NONE, trouble.message);
         memset(set, 0, bits_words(e->rag->process_limit) * sizeof *set);
@@ -335,9 +336,9 @@ static gordian_status cuda_what_if_all(void *engine, uint32_t *ends, gordian_err
     if (!e->fallen && e->method && e->method->what_if_all) {
         gordian_error trouble = {0};
         gordian_status status = e->method->what_if_all(e->state, ends, &trouble);
-        if (!status)
+        if (status == GORDIAN_OK)
             return GORDIAN_OK;
-        if (status != GORDIAN_IO)
+        if (status != GORDIAN_STATUS_IO)
             return fail(error, status, "%s", trouble.message);
         fall_back(e, NONE, trouble.message);
     }
@@ -351,10 +352,10 @@ static gordian_status check_row(const struct cuda_engine *e, gordian_matrix whic
                                 gordian_error *error)
 {
     if (e->fallen)
-        return fail(error, GORDIAN_UNAVAILABLE, "no matrices: %.350s", e->why.message);
+        return fail(error, GORDIAN_STATUS_UNAVAILABLE, "no matrices: %.350s", e->why.message);
     uint32_t rows = which == GORDIAN_MATRIX_AR ? e->rag->process_limit : e->rag->resource_limit;
     if (row >= rows)
-        return fail(error, GORDIAN_INPUT, "the matrix has %u rows: no row %u", rows, row);
+        return fail(error, GORDIAN_STATUS_INPUT, "the matrix has %u rows: no row %u", rows, row);
     return GORDIAN_OK;
 }
 
@@ -369,11 +370,11 @@ static gordian_status cuda_matrix_get(const void *engine, gordian_matrix which, 
 {
     const struct cuda_engine *e = engine;
     gordian_status status = check_row(e, which, row, error);
-    if (status)
+    if (status != GORDIAN_OK)
         return status;
     uint32_t columns = columns_of(e, which);
     if (column >= columns)
-        return fail(error, GORDIAN_INPUT, "the matrix has %u columns: no column %u", columns,
+        return fail(error, GORDIAN_STATUS_INPUT, "the matrix has %u columns: no column %u", columns,
                     column);
     return e->method->matrix_get(e->state, which, row, column, value, error);
 }
@@ -383,9 +384,9 @@ static gordian_status cuda_matrix_row(const void *engine, gordian_matrix which, 
 {
     const struct cuda_engine *e = engine;
     gordian_status status = check_row(e, which, row, error);
-    if (!status)
+    if (status == GORDIAN_OK)
         status = e->method->matrix_row(e->state, which, row, words, error);
-    if (!status)
+    if (status == GORDIAN_OK)
         *count = bits_words(columns_of(e, which));
     return status;
 }

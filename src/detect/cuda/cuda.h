@@ -25,7 +25,8 @@ struct cuda_method {
     gordian_status (*open)(void **state, struct gpu *gpu, const struct rag *rag,
                            uint32_t process_limit, uint32_t resource_limit, gordian_error *error);
     void (*close)(void *state);
-    /* Room for more ids. On failure nothing has changed, but for GORDIAN_IO: the device failed. */
+    /* Room for more ids. On failure nothing has changed, but for GORDIAN_STATUS_IO: the device
+     * failed. */
     gordian_status (*grow)(void *state, uint32_t process_limit, uint32_t resource_limit,
                            gordian_error *error);
 
@@ -45,12 +46,12 @@ struct cuda_method {
     /* Waits until the device is done with everything so far. */
     bool (*drain)(void *state);
 
-    /* GORDIAN_IO: the device has failed. */
+    /* GORDIAN_STATUS_IO: the device has failed. */
     gordian_status (*deadlocked)(void *state, uint64_t *set, gordian_error *error);
     /* Optional: as what_if_all of an engine. */
     gordian_status (*what_if_all)(void *state, uint32_t *ends, gordian_error *error);
-    /* Row and column are in range. GORDIAN_UNAVAILABLE: the method has no such matrix (or no such
-     * row of bits). Words handed out last until the next call. */
+    /* Row and column are in range. GORDIAN_STATUS_UNAVAILABLE: the method has no such matrix (or no
+     * such row of bits). Words handed out last until the next call. */
     gordian_status (*matrix_get)(void *state, gordian_matrix which, uint32_t row, uint32_t column,
                                  uint64_t *value, gordian_error *error);
     gordian_status (*matrix_row)(void *state, gordian_matrix which, uint32_t row,
@@ -76,8 +77,8 @@ struct cuda_room {
 typedef uint64_t cuda_bytes(const void *method, struct cuda_room room);
 
 /* The room to make where there is `had` and `needed` is needed: twice what there was, or as much of
- * that as the memory free beside what there is allows. GORDIAN_MEMORY, with the size, if even
- * `needed` does not fit; nothing has been allocated then. */
+ * that as the memory free beside what there is allows. GORDIAN_STATUS_MEMORY, with the size, if
+ * even `needed` does not fit; nothing has been allocated then. */
 gordian_status cuda_choose_room(struct gpu *gpu, struct cuda_room had, struct cuda_room needed,
                                 cuda_bytes *bytes, const void *method, struct cuda_room *chosen,
                                 gordian_error *error);

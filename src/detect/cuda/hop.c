@@ -90,12 +90,12 @@ static gordian_status count_blocks(struct hop *hop, gordian_error *error)
         unsigned resident = 0;
         gordian_status status =
             gpu_resident_blocks(hop->gpu, kernels[i], BOOL_TILE_THREADS, 0, &resident, error);
-        if (status)
+        if (status != GORDIAN_OK)
             return status;
         hop->cooperative_blocks = at_most(resident, hop->cooperative_blocks);
     }
     if (hop->cooperative_blocks == 0)
-        return fail(error, GORDIAN_UNAVAILABLE,
+        return fail(error, GORDIAN_STATUS_UNAVAILABLE,
                     "the device has no room for a block of node hopping");
     return GORDIAN_OK;
 }
@@ -115,11 +115,11 @@ gordian_status hop_open(struct hop *hop, struct gpu *gpu, const struct hop_optio
     part_bytes(options, hop->slot_room, hop->process_room, bytes);
     list_parts(hop, parts);
     gordian_status status = count_blocks(hop, error);
-    for (int i = 0; i < PARTS && !status; i++)
+    for (int i = 0; i < PARTS && status == GORDIAN_OK; i++)
         status = gpu_alloc(gpu, parts[i], bytes[i], error);
-    if (!status)
+    if (status == GORDIAN_OK)
         status = gpu_zero(gpu, hop->barrier, bytes[BARRIER], error);
-    if (status)
+    if (status != GORDIAN_OK)
         hop_close(hop);
     return status;
 }
@@ -216,7 +216,7 @@ static gordian_status multiply_block(struct hop *hop, const struct block *block,
                                                 .rows = block->size,
                                                 .columns = slots};
     gordian_status status = hop_transpose(hop->gpu, &transpose, error);
-    if (status)
+    if (status != GORDIAN_OK)
         return status;
     struct bool_product_arguments product = {.left = left,
                                              .right = hop->panel,
@@ -235,13 +235,13 @@ static gordian_status close_paths(struct hop *hop, uint32_t slots, gordian_error
 {
     uint32_t blocks = (slots + hop->options.block - 1) / hop->options.block;
     gordian_status status = GORDIAN_OK;
-    for (uint32_t i = 0; i < blocks && !status; i++) {
+    for (uint32_t i = 0; i < blocks && status == GORDIAN_OK; i++) {
         struct block block = block_at(hop, i, slots);
         status = close_block(hop, &block, error);
-        if (!status) /* from inside the block to anywhere */
+        if (status == GORDIAN_OK) /* from inside the block to anywhere */
             status =
                 multiply_block(hop, &block, block.diagonal, block.rows, block.size, slots, error);
-        if (!status) /* from anywhere through the block to anywhere */
+        if (status == GORDIAN_OK) /* from anywhere through the block to anywhere */
             status = multiply_block(hop, &block, block.columns, hop->paths, slots, slots, error);
     }
     return status;
@@ -260,7 +260,7 @@ static gordian_status extend_held(struct hop *hop, uint32_t slots, uint32_t proc
                                                 .rows = slots,
                                                 .columns = processes};
     gordian_status status = hop_transpose(hop->gpu, &transpose, error);
-    if (status)
+    if (status != GORDIAN_OK)
         return status;
     struct bool_product_arguments product = {.left = hop->paths,
                                              .right = hop->held_turned,
@@ -282,12 +282,12 @@ static gordian_status start_large(struct hop *hop, const struct lmdda_hop_argume
     gordian_status status = GORDIAN_OK;
     if (slots) {
         status = launch_rows(hop, "lmdda_relation", arguments, slots, error);
-        if (!status)
+        if (status == GORDIAN_OK)
             status = close_paths(hop, slots, error);
-        if (!status)
+        if (status == GORDIAN_OK)
             status = extend_held(hop, slots, arguments->process_count, error);
     }
-    if (!status)
+    if (status == GORDIAN_OK)
         status = launch_rows(hop, "lmdda_rows", arguments, arguments->resource_count, error);
     return status;
 }

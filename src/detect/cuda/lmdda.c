@@ -115,15 +115,15 @@ static gordian_status make_device_parts(struct cuda_lmdda *l, struct parts *part
         {&parts->ends, vector, 0},
     };
     gordian_status status = GORDIAN_OK;
-    for (size_t i = 0; i < sizeof wanted / sizeof *wanted && !status; i++) {
+    for (size_t i = 0; i < sizeof wanted / sizeof *wanted && status == GORDIAN_OK; i++) {
         status = gpu_alloc(l->gpu, wanted[i].at, wanted[i].bytes, error);
-        if (!status)
+        if (status == GORDIAN_OK)
             status = gpu_fill32(l->gpu, *wanted[i].at, wanted[i].fill, wanted[i].bytes / WORD_BYTES,
                                 error);
     }
     uint32_t slots =
         parts->process_room < parts->resource_room ? parts->process_room : parts->resource_room;
-    if (!status)
+    if (status == GORDIAN_OK)
         status = hop_open(&parts->hop, l->gpu, &l->options, slots, parts->process_room, error);
     return status;
 }
@@ -141,7 +141,7 @@ static gordian_status choose_room(struct cuda_lmdda *l, uint32_t process_limit,
     struct cuda_room had = {l->parts.process_room, l->parts.resource_room}, chosen;
     struct cuda_room needed = {process_limit, resource_limit};
     gordian_status status = cuda_choose_room(l->gpu, had, needed, bytes_for, l, &chosen, error);
-    if (!status)
+    if (status == GORDIAN_OK)
         *larger =
             (struct parts){.process_room = chosen.processes, .resource_room = chosen.resources};
     return status;
@@ -152,11 +152,11 @@ static gordian_status choose_room(struct cuda_lmdda *l, uint32_t process_limit,
 /* Remembers why the device failed. */
 static bool works(struct cuda_lmdda *l, gordian_status status, const gordian_error *error)
 {
-    if (status && !l->failure.status) {
+    if (status != GORDIAN_OK && l->failure.status == GORDIAN_OK) {
         l->failure = *error;
         l->failure.status = status;
     }
-    return !status;
+    return status == GORDIAN_OK;
 }
 
 /* Tests: is the device still to work for one more command? */
@@ -165,7 +165,7 @@ static gordian_status count_command(struct cuda_lmdda *l, gordian_error *error)
     if (l->failure.status)
         return fail(error, l->failure.status, "%s", l->failure.message);
     if (l->commands_left == 0)
-        return fail(error, GORDIAN_IO, "it was told to fail");
+        return fail(error, GORDIAN_STATUS_IO, "it was told to fail");
     if (l->commands_left != NO_FAILURE)
         l->commands_left--;
     return GORDIAN_OK;
@@ -181,7 +181,7 @@ static gordian_status send(struct cuda_lmdda *l, uint32_t process, gordian_error
 {
     bool question = process != NONE;
     gordian_status status = count_command(l, error);
-    if (status)
+    if (status != GORDIAN_OK)
         return status;
     struct lmdda_event_arguments event = {.state = l->parts.device,
                                           .updates =
@@ -204,13 +204,13 @@ static gordian_status send(struct cuda_lmdda *l, uint32_t process, gordian_error
                                 .arguments_size = sizeof event};
     l->update_count = l->row_count = 0;
     status = gpu_launch(l->gpu, &launch, error);
-    return status ? status : gpu_wait(l->gpu, error);
+    return status != GORDIAN_OK ? status : gpu_wait(l->gpu, error);
 }
 
 static gordian_status make_anew(struct cuda_lmdda *l, gordian_error *error)
 {
     gordian_status status = count_command(l, error);
-    if (!status)
+    if (status == GORDIAN_OK)
         status = hop_start(&l->parts.hop, &l->parts.device, l->parts.slot_count,
                            l->rag->process_limit, l->rag->resource_limit, error);
     l->stale = false;
@@ -225,7 +225,7 @@ static gordian_status bring_up(struct cuda_lmdda *l, gordian_error *error)
         l->row_count = 0;
     if (l->update_count || l->row_count)
         status = send(l, NONE, error);
-    if (!status && l->stale)
+    if (status == GORDIAN_OK && l->stale)
         status = make_anew(l, error);
     return status;
 }
@@ -305,7 +305,7 @@ static bool lmdda_grant(void *state, uint32_t process, uint32_t resource, uint64
 static gordian_status join_rows(struct cuda_lmdda *l, uint32_t process, gordian_error *error)
 {
     gordian_status status = count_command(l, error);
-    if (status)
+    if (status != GORDIAN_OK)
         return status;
     struct lmdda_join_arguments join = {.state = l->parts.device,
                                         .process = process,
@@ -326,11 +326,11 @@ static gordian_outcome read_answer(const struct cuda_lmdda *l)
 {
     switch (__atomic_load_n(&l->shared->answer, __ATOMIC_ACQUIRE)) {
     case LMDDA_LEADS_ON:
-        return GORDIAN_BLOCKED;
+        return GORDIAN_OUTCOME_BLOCKED;
     case LMDDA_LEADS_BACK:
-        return GORDIAN_DEADLOCK;
+        return GORDIAN_OUTCOME_DEADLOCK;
     case LMDDA_LEADS_NOWHERE:
-        return GORDIAN_DOOMED;
+        return GORDIAN_OUTCOME_DOOMED;
     default:
         return CUDA_NO_OUTCOME;
     }
@@ -342,13 +342,13 @@ static gordian_outcome lmdda_block(void *state, uint32_t process)
     gordian_error error = {0};
     gordian_status status = l->stale ? bring_up(l, &error) : GORDIAN_OK;
     take_slot(l, l->rag->wait[process]);
-    if (!status)
+    if (status == GORDIAN_OK)
         status = send(l, process, &error);
-    gordian_outcome outcome = status ? CUDA_NO_OUTCOME : read_answer(l);
-    if (!status && outcome == CUDA_NO_OUTCOME)
-        status = fail(&error, GORDIAN_IO, "the device gave no answer");
+    gordian_outcome outcome = status != GORDIAN_OK ? CUDA_NO_OUTCOME : read_answer(l);
+    if (status == GORDIAN_OK && outcome == CUDA_NO_OUTCOME)
+        status = fail(&error, GORDIAN_STATUS_IO, "the device gave no answer");
     /* Nothing leads to one that holds nothing. A failure here shows at the next question. */
-    if (!status && l->rag->processes[process].held != NONE)
+    if (status == GORDIAN_OK && l->rag->processes[process].held != NONE)
         status = join_rows(l, process, &error);
     works(l, status, &error);
     return outcome;
@@ -406,7 +406,7 @@ static bool lmdda_settle(void *state)
     struct cuda_lmdda *l = state;
     for (uint32_t i = 0; i < l->row_count && !l->stale; i++)
         l->stale = !stands_alone(l->rag, l->shared->rows[i]);
-    return !l->failure.status;
+    return l->failure.status == GORDIAN_OK;
 }
 
 static bool lmdda_drain(void *state)
@@ -414,7 +414,7 @@ static bool lmdda_drain(void *state)
     struct cuda_lmdda *l = state;
     gordian_error error = {0};
     gordian_status status = bring_up(l, &error);
-    if (!status)
+    if (status == GORDIAN_OK)
         status = gpu_wait(l->gpu, &error);
     return works(l, status, &error);
 }
@@ -425,9 +425,9 @@ static gordian_status read_device(struct cuda_lmdda *l, void *to, gpu_address fr
                                   gordian_error *error)
 {
     gordian_status status = bring_up(l, error);
-    if (!status)
+    if (status == GORDIAN_OK)
         status = gpu_wait(l->gpu, error);
-    if (!status)
+    if (status == GORDIAN_OK)
         status = gpu_read(l->gpu, to, from, bytes, error);
     return status;
 }
@@ -439,7 +439,7 @@ gordian_status cuda_lmdda_ends(void *state, uint32_t *ends, gordian_error *error
     if (rows == 0)
         return GORDIAN_OK;
     gordian_status status = bring_up(l, error);
-    if (status)
+    if (status != GORDIAN_OK)
         return status;
     struct what_if_arguments question = {.matrix = l->parts.device.reach,
                                          .runs = l->parts.device.runs,
@@ -455,7 +455,8 @@ gordian_status cuda_lmdda_ends(void *state, uint32_t *ends, gordian_error *error
                                 .arguments = &question,
                                 .arguments_size = sizeof question};
     status = gpu_launch(l->gpu, &launch, error);
-    return status ? status : read_device(l, ends, l->parts.ends, rows * WORD_BYTES, error);
+    return status != GORDIAN_OK ? status
+                                : read_device(l, ends, l->parts.ends, rows * WORD_BYTES, error);
 }
 
 static gordian_status lmdda_deadlocked(void *state, uint64_t *set, gordian_error *error)
@@ -468,7 +469,7 @@ static gordian_status lmdda_deadlocked(void *state, uint64_t *set, gordian_error
     if (!ends)
         return fail_memory(error);
     gordian_status status = cuda_lmdda_ends(l, ends, error);
-    for (uint32_t p = 0; p < rag->process_limit && !status; p++)
+    for (uint32_t p = 0; p < rag->process_limit && status == GORDIAN_OK; p++)
         if (rag_waits(rag, p) && ends[rag->wait[p]] == NONE)
             bits_set(set, p);
     memory_free(&rag->memory, ends);
@@ -482,7 +483,7 @@ static gpu_address reach_row(const struct cuda_lmdda *l, uint32_t row)
 
 static gordian_status no_such_matrix(gordian_error *error)
 {
-    return fail(error, GORDIAN_UNAVAILABLE, "a multi-unit system has no such matrix");
+    return fail(error, GORDIAN_STATUS_UNAVAILABLE, "a multi-unit system has no such matrix");
 }
 
 static gordian_status lmdda_matrix_get(void *state, gordian_matrix which, uint32_t row,
@@ -521,14 +522,14 @@ static gordian_status lmdda_matrix_row(void *state, gordian_matrix which, uint32
     gordian_status status = GORDIAN_OK;
     switch (which) {
     case GORDIAN_MATRIX_AG:
-        return fail(error, GORDIAN_UNAVAILABLE,
+        return fail(error, GORDIAN_STATUS_UNAVAILABLE,
                     "a multi-unit system counts its grants: they are no row of bits");
     case GORDIAN_MATRIX_AR:
         for (size_t i = 0; i < bits_words(l->rag->resource_limit); i++)
             to[i] = 0;
         status =
             read_device(l, &wanted, l->parts.device.waits + row * WORD_BYTES, sizeof wanted, error);
-        if (!status && wanted != LMDDA_NONE)
+        if (status == GORDIAN_OK && wanted != LMDDA_NONE)
             bits_set(to, wanted);
         *words = to;
         return status;
@@ -574,18 +575,18 @@ static gordian_status replace_parts(struct cuda_lmdda *l, uint32_t process_limit
 {
     struct parts larger;
     gordian_status status = choose_room(l, process_limit, resource_limit, &larger, error);
-    if (status)
+    if (status != GORDIAN_OK)
         return status;
     status = make_host_parts(l, &larger, error);
-    if (!status)
+    if (status == GORDIAN_OK)
         status = make_device_parts(l, &larger, error);
-    if (status) {
+    if (status != GORDIAN_OK) {
         free_parts(l, &larger);
         return status;
     }
     if (l->parts.process_room)
         status = gpu_wait(l->gpu, error); /* a join may be under way */
-    if (status) {
+    if (status != GORDIAN_OK) {
         free_parts(l, &larger);
         return status;
     }
@@ -634,12 +635,12 @@ static gordian_status lmdda_open(void **state, struct gpu *gpu, const struct rag
     void *shared = NULL;
     struct parts wanted; /* whether it fits is found out before anything is allocated */
     gordian_status status = choose_room(l, process_limit, resource_limit, &wanted, error);
-    if (!status)
+    if (status == GORDIAN_OK)
         status = gpu_map(gpu, &shared, &l->shared_device, sizeof *l->shared, error);
     l->shared = shared;
-    if (!status)
+    if (status == GORDIAN_OK)
         status = replace_parts(l, process_limit, resource_limit, error);
-    if (status) {
+    if (status != GORDIAN_OK) {
         lmdda_close(l);
         return status;
     }
@@ -672,13 +673,13 @@ gordian_status cuda_lmdda_recompute(void *state, double *microseconds, gordian_e
 {
     struct cuda_lmdda *l = state;
     gordian_status status = bring_up(l, error);
-    if (!status)
+    if (status == GORDIAN_OK)
         status = gpu_wait(l->gpu, error);
-    if (!status)
+    if (status == GORDIAN_OK)
         status = gpu_timer_start(l->gpu, error);
-    if (!status)
+    if (status == GORDIAN_OK)
         status = make_anew(l, error);
-    return status ? status : gpu_timer_stop(l->gpu, microseconds, error);
+    return status != GORDIAN_OK ? status : gpu_timer_stop(l->gpu, microseconds, error);
 }
 
 const struct cuda_method cuda_lmdda = {

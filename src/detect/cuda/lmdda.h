@@ -18,7 +18,8 @@
 uint64_t cuda_lmdda_bytes(const struct hop_options *options, uint32_t processes,
                           uint32_t resources);
 
-/* For tests and benches: how RP is made anew from now on. GORDIAN_IO: the device has failed. */
+/* For tests and benches: how RP is made anew from now on. GORDIAN_STATUS_IO: the device has failed.
+ */
 gordian_status cuda_lmdda_tune(void *state, const struct hop_options *options,
                                gordian_error *error);
 

@@ -75,7 +75,7 @@ static gordian_status make_device_parts(struct gpu *gpu, struct device_parts *pa
     };
     for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++) {
         gordian_status status = gpu_alloc(gpu, wanted[i].at, wanted[i].bytes, error);
-        if (status) {
+        if (status != GORDIAN_OK) {
             *wanted[i].at = 0;
             free_device_parts(gpu, parts);
             return status;
@@ -97,7 +97,7 @@ static gordian_status choose_room(struct cuda_osdda *o, uint32_t process_limit,
     struct cuda_room had = {o->parts.process_room, o->parts.resource_room}, chosen;
     struct cuda_room needed = {process_limit, resource_limit};
     gordian_status status = cuda_choose_room(o->gpu, had, needed, bytes_for, NULL, &chosen, error);
-    if (!status)
+    if (status == GORDIAN_OK)
         *larger = (struct device_parts){.process_room = chosen.processes,
                                         .resource_room = chosen.resources};
     return status;
@@ -143,7 +143,7 @@ static gordian_status start_kernel(struct cuda_osdda *o, gordian_error *error)
     unsigned most = info.emulated ? 3 : info.multiprocessors, resident = 0;
     gordian_status status =
         gpu_resident_blocks(o->gpu, "osdda_service", threads, 0, &resident, error);
-    if (status)
+    if (status != GORDIAN_OK)
         return status;
     unsigned blocks = parts->resource_room / 16 + 1;
     if (blocks > most)
@@ -174,7 +174,7 @@ static gordian_status start_kernel(struct cuda_osdda *o, gordian_error *error)
 static gordian_status device_lost(const struct cuda_osdda *o, gordian_error *error)
 {
     const char *reason = service_reason(o->service);
-    return fail(error, GORDIAN_IO, "%s", reason ? reason : "the device does not answer");
+    return fail(error, GORDIAN_STATUS_IO, "%s", reason ? reason : "the device does not answer");
 }
 
 /* Everything so far is done, and what the kernel wrote can be read. */
@@ -205,12 +205,12 @@ static gordian_status build(struct cuda_osdda *o, gordian_error *error)
     const struct device_parts *parts = &o->parts;
     gordian_status status = write_vector(o, parts->holder, rag->holder, rag->resource_limit,
                                          parts->resource_room, error);
-    if (!status)
+    if (status == GORDIAN_OK)
         status =
             write_vector(o, parts->wait, rag->wait, rag->process_limit, parts->process_room, error);
-    if (!status)
+    if (status == GORDIAN_OK)
         status = start_kernel(o, error);
-    if (status)
+    if (status != GORDIAN_OK)
         return status;
     if (!service_post(o->service, OSDDA_REBUILD, OSDDA_NONE, 0, 0))
         return device_lost(o, error);
@@ -233,18 +233,18 @@ static gordian_status move_to(struct cuda_osdda *o, struct device_parts larger,
 {
     bool first = !o->parts.rows;
     gordian_status status = make_device_parts(o->gpu, &larger, error);
-    if (status) {
+    if (status != GORDIAN_OK) {
         free_host_parts(&o->rag->memory, &host);
         if (first || !start_kernel(o, NULL))
             return status;
-        return fail(error, GORDIAN_IO, "the resident kernel did not start again");
+        return fail(error, GORDIAN_STATUS_IO, "the resident kernel did not start again");
     }
     take_host_parts(o, host);
     free_device_parts(o->gpu, &o->parts);
     o->parts = larger;
     status = build(o, error);
     /* The old state is gone: whatever it was, this device is of no more use. */
-    return status && !first ? GORDIAN_IO : status;
+    return status && !first ? GORDIAN_STATUS_IO : status;
 }
 
 /* Rows are longer and more afterwards, so everything moves: made anew rather than copied. */
@@ -257,12 +257,12 @@ static gordian_status osdda_grow(void *state, uint32_t process_limit, uint32_t r
     struct device_parts larger = {0};
     struct host_parts host = {0};
     gordian_status status = choose_room(o, process_limit, resource_limit, &larger, error);
-    if (!status)
+    if (status == GORDIAN_OK)
         status = make_host_parts(&o->rag->memory, &larger, &host, error);
-    if (status)
+    if (status != GORDIAN_OK)
         return status;
     status = service_stop(o->service, error);
-    if (status) {
+    if (status != GORDIAN_OK) {
         free_host_parts(&o->rag->memory, &host);
         return status;
     }
@@ -289,11 +289,11 @@ static gordian_status osdda_open(void **state, struct gpu *gpu, const struct rag
     o->rag = rag;
     struct device_parts wanted; /* whether it fits is found out before anything is allocated */
     gordian_status status = choose_room(o, process_limit, resource_limit, &wanted, error);
-    if (!status)
+    if (status == GORDIAN_OK)
         status = service_open(&o->service, gpu, &rag->memory, error);
-    if (!status)
+    if (status == GORDIAN_OK)
         status = osdda_grow(o, wanted.process_room, wanted.resource_room, error);
-    if (status) {
+    if (status != GORDIAN_OK) {
         osdda_close(o);
         return status;
     }
@@ -330,8 +330,8 @@ static gordian_outcome osdda_block(void *state, uint32_t process)
                      o->rag->wait[process], 0, &sink))
         return CUDA_NO_OUTCOME;
     if (sink == process)
-        return GORDIAN_DEADLOCK;
-    return sink == OSDDA_NONE ? GORDIAN_DOOMED : GORDIAN_BLOCKED;
+        return GORDIAN_OUTCOME_DEADLOCK;
+    return sink == OSDDA_NONE ? GORDIAN_OUTCOME_DOOMED : GORDIAN_OUTCOME_BLOCKED;
 }
 
 static bool osdda_release(void *state, uint32_t process, uint32_t resource, uint64_t units)
@@ -380,10 +380,10 @@ static gordian_status osdda_deadlocked(void *state, uint64_t *set, gordian_error
     struct cuda_osdda *o = state;
     const struct rag *rag = o->rag;
     gordian_status status = drain(o, error);
-    if (!status)
+    if (status == GORDIAN_OK)
         status = gpu_read(o->gpu, o->vector, o->parts.sink_of,
                           o->parts.resource_room * sizeof *o->vector, error);
-    if (status)
+    if (status != GORDIAN_OK)
         return status;
     for (uint32_t p = 0; p < rag->process_limit; p++)
         if (rag_waits(rag, p) && o->vector[rag->wait[p]] == OSDDA_NONE)
@@ -396,7 +396,7 @@ static gordian_status osdda_what_if_all(void *state, uint32_t *ends, gordian_err
 {
     struct cuda_osdda *o = state;
     gordian_status status = drain(o, error);
-    if (status)
+    if (status != GORDIAN_OK)
         return status;
     return gpu_read(o->gpu, ends, o->parts.sink_of, o->rag->resource_limit * sizeof *ends, error);
 }
@@ -407,7 +407,7 @@ static gordian_status read_one_bit(struct cuda_osdda *o, gpu_address vector, uin
 {
     uint32_t bit;
     gordian_status status = gpu_read(o->gpu, &bit, vector + row * sizeof bit, sizeof bit, error);
-    if (status)
+    if (status != GORDIAN_OK)
         return status;
     memset(o->row, 0, words * sizeof *o->row);
     if (bit != OSDDA_NONE)
@@ -423,7 +423,7 @@ static gordian_status osdda_matrix_row(void *state, gordian_matrix which, uint32
     size_t across_processes = bits_words(o->rag->process_limit);
     size_t across_resources = bits_words(o->rag->resource_limit);
     gordian_status status = drain(o, error);
-    if (status)
+    if (status != GORDIAN_OK)
         return status;
     *words = o->row;
     switch (which) {
@@ -440,7 +440,7 @@ static gordian_status osdda_matrix_row(void *state, gordian_matrix which, uint32
         return gpu_read(o->gpu, o->row, parts->rows + row * parts->stride + parts->rp,
                         across_processes * sizeof *o->row, error);
     }
-    return fail(error, GORDIAN_UNAVAILABLE, "there is no such matrix");
+    return fail(error, GORDIAN_STATUS_UNAVAILABLE, "there is no such matrix");
 }
 
 static gordian_status osdda_matrix_get(void *state, gordian_matrix which, uint32_t row,
@@ -448,7 +448,7 @@ static gordian_status osdda_matrix_get(void *state, gordian_matrix which, uint32
 {
     const uint64_t *words = NULL;
     gordian_status status = osdda_matrix_row(state, which, row, &words, error);
-    if (!status)
+    if (status == GORDIAN_OK)
         *value = bits_test(words, column);
     return status;
 }

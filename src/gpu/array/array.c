@@ -43,18 +43,19 @@ static gordian_status check_options(const struct gpu_array_options *options, uin
                                     uint64_t most, gordian_error *error)
 {
     if ((page & (page - 1)) != 0 || page > INT64_MAX / options->element)
-        return fail(error, GORDIAN_INPUT, "a page of %" PRIu64 " elements is no power of two",
-                    page);
+        return fail(error, GORDIAN_STATUS_INPUT,
+                    "a page of %" PRIu64 " elements is no power of two", page);
     if (most > (INT64_MAX - page) / options->element || options->capacity > most)
-        return fail(error, GORDIAN_INPUT, "an array of %" PRIu64 " elements, at most %" PRIu64,
-                    options->capacity, most);
+        return fail(error, GORDIAN_STATUS_INPUT,
+                    "an array of %" PRIu64 " elements, at most %" PRIu64, options->capacity, most);
     if (!options->pool)
         return GORDIAN_OK;
     if (options->mode != GPU_ARRAY_CHUNKED || options->capacity)
-        return fail(error, GORDIAN_INPUT, "only a chunked array has a pool, and no capacity then");
+        return fail(error, GORDIAN_STATUS_INPUT,
+                    "only a chunked array has a pool, and no capacity then");
     if (page * options->element > options->pool->chunk_bytes)
-        return fail(error, GORDIAN_INPUT, "a page of %" PRIu64 " elements is larger than a chunk",
-                    page);
+        return fail(error, GORDIAN_STATUS_INPUT,
+                    "a page of %" PRIu64 " elements is larger than a chunk", page);
     return GORDIAN_OK;
 }
 
@@ -62,7 +63,7 @@ static gordian_status open_flat(struct gpu_array *array, uint64_t capacity, gord
 {
     gordian_status status =
         gpu_range_create(&array->range, array->gpu, array->most * array->element, error);
-    return status ? status : gpu_array_reserve(array, capacity, error);
+    return status != GORDIAN_OK ? status : gpu_array_reserve(array, capacity, error);
 }
 
 static gordian_status open_chunked(struct gpu_array *array, struct gpu_pool *pool,
@@ -79,13 +80,15 @@ static gordian_status open_chunked(struct gpu_array *array, struct gpu_pool *poo
         array->own_pool = true;
         status = gpu_pool_create(&pool, array->gpu, &own, error);
     }
-    if (status)
+    if (status != GORDIAN_OK)
         return status;
     array->pool = pool;
     pages = pages < pool->most ? pages : pool->most;
     array->most = array_elements(array, pages);
     status = gpu_alloc(array->gpu, &array->pages, pages * sizeof(uint64_t), error);
-    return status ? status : gpu_zero(array->gpu, array->pages, pages * sizeof(uint64_t), error);
+    return status != GORDIAN_OK
+               ? status
+               : gpu_zero(array->gpu, array->pages, pages * sizeof(uint64_t), error);
 }
 
 static gordian_status open_array(struct gpu_array *array, const struct gpu_array_options *options,
@@ -93,9 +96,9 @@ static gordian_status open_array(struct gpu_array *array, const struct gpu_array
 {
     struct garray_control control = {0};
     gordian_status status = gpu_alloc(array->gpu, &array->control, sizeof control, error);
-    if (!status)
+    if (status == GORDIAN_OK)
         status = gpu_write(array->gpu, array->control, &control, sizeof control, error);
-    if (status)
+    if (status != GORDIAN_OK)
         return status;
     return array->mode == GPU_ARRAY_FLAT
                ? open_flat(array, options->capacity, error)
@@ -107,7 +110,7 @@ gordian_status gpu_array_create(struct gpu_array **out, struct gpu *gpu,
 {
     *out = NULL;
     if (options->element == 0)
-        return fail(error, GORDIAN_INPUT, "an array needs elements of at least one byte");
+        return fail(error, GORDIAN_STATUS_INPUT, "an array needs elements of at least one byte");
     uint64_t page = options->page ? options->page : choose_page(options);
     uint64_t most = options->most;
     if (most == 0) {
@@ -116,7 +119,7 @@ gordian_status gpu_array_create(struct gpu_array **out, struct gpu *gpu,
         most += most == 0;
     }
     gordian_status status = check_options(options, page, most, error);
-    if (status)
+    if (status != GORDIAN_OK)
         return status;
     struct gpu_array *array = memory_zeroed(&gpu->memory, sizeof *array);
     if (!array)
@@ -129,9 +132,9 @@ gordian_status gpu_array_create(struct gpu_array **out, struct gpu *gpu,
     while (UINT64_C(1) << array->shift < page)
         array->shift++;
     status = open_array(array, options, error);
-    if (!status)
+    if (status == GORDIAN_OK)
         status = gpu_wait(gpu, error); /* a service would not */
-    if (status) {
+    if (status != GORDIAN_OK) {
         gpu_array_destroy(array);
         return status;
     }
@@ -169,7 +172,7 @@ gordian_status array_settle(struct gpu_array *array, struct array_state *state,
 {
     struct garray_control control;
     gordian_status status = gpu_read(array->gpu, &control, array->control, sizeof control, error);
-    if (status)
+    if (status != GORDIAN_OK)
         return status;
     uint64_t reached = control.limit & ~GARRAY_CLOSED;
     state->size = control.count < reached ? control.count : reached;
@@ -177,7 +180,7 @@ gordian_status array_settle(struct gpu_array *array, struct array_state *state,
     uint64_t refused = control.refused + (control.count - state->size);
     if (refused || control.limit != state->limit)
         status = array_write_control(array, state->size, state->limit, error);
-    if (!status)
+    if (status == GORDIAN_OK)
         array->refused += refused;
     return status;
 }
@@ -187,7 +190,7 @@ gordian_status gpu_array_settle(struct gpu_array *array, struct gpu_array_count 
 {
     struct array_state state;
     gordian_status status = array_settle(array, &state, error);
-    if (status)
+    if (status != GORDIAN_OK)
         return status;
     *count = (struct gpu_array_count){.size = state.size, .refused = array->refused};
     array->refused = 0;
@@ -198,7 +201,7 @@ gordian_status gpu_array_clear(struct gpu_array *array, gordian_error *error)
 {
     struct array_state state;
     gordian_status status = array_settle(array, &state, error);
-    return status ? status : array_write_control(array, 0, state.limit, error);
+    return status != GORDIAN_OK ? status : array_write_control(array, 0, state.limit, error);
 }
 
 /* ---- growing */
@@ -209,12 +212,12 @@ static gordian_status reserve_flat(struct gpu_array *array, uint64_t capacity, g
         return GORDIAN_OK;
     gordian_status status = gpu_range_grow(array->range, capacity * array->element, error);
     uint64_t before = array->capacity;
-    if (status)
+    if (status != GORDIAN_OK)
         return status;
     struct array_state state;
     array->capacity = capacity;
     status = array_settle(array, &state, error); /* writes the new limit */
-    if (status)
+    if (status != GORDIAN_OK)
         array->capacity = before;
     return status;
 }
@@ -225,9 +228,9 @@ static gordian_status reserve_chunked(struct gpu_array *array, uint64_t capacity
     struct array_state state;
     uint64_t chunks, taken;
     gordian_status status = array_settle(array, &state, error);
-    if (!status)
+    if (status == GORDIAN_OK)
         status = gpu_pool_count(array->pool, &chunks, &taken, error);
-    if (status)
+    if (status != GORDIAN_OK)
         return status;
     uint64_t wanted = array_pages(array, capacity), there = array_pages(array, state.limit);
     if (wanted <= there + (chunks - taken))
@@ -238,7 +241,7 @@ static gordian_status reserve_chunked(struct gpu_array *array, uint64_t capacity
 gordian_status gpu_array_reserve(struct gpu_array *array, uint64_t capacity, gordian_error *error)
 {
     if (capacity > array->most)
-        return fail(error, GORDIAN_MEMORY,
+        return fail(error, GORDIAN_STATUS_MEMORY,
                     "an array of at most %" PRIu64 " elements cannot have %" PRIu64, array->most,
                     capacity);
     return array->mode == GPU_ARRAY_FLAT ? reserve_flat(array, capacity, error)
@@ -250,9 +253,9 @@ gordian_status gpu_array_capacity(struct gpu_array *array, uint64_t *elements, g
     struct array_state state;
     uint64_t chunks = 0, taken = 0;
     gordian_status status = array_settle(array, &state, error);
-    if (!status && array->pool)
+    if (status == GORDIAN_OK && array->pool)
         status = gpu_pool_count(array->pool, &chunks, &taken, error);
-    if (status)
+    if (status != GORDIAN_OK)
         return status;
     *elements = state.limit + array_elements(array, chunks - taken);
     *elements = *elements < array->most ? *elements : array->most;
@@ -264,7 +267,7 @@ gordian_status gpu_array_capacity(struct gpu_array *array, uint64_t *elements, g
 static gordian_status shrink_flat(struct gpu_array *array, uint64_t size, gordian_error *error)
 {
     gordian_status status = array_write_control(array, size, size, error);
-    if (status)
+    if (status != GORDIAN_OK)
         return status;
     array->capacity = size;
     gpu_range_shrink(array->range, size * array->element);
@@ -281,11 +284,11 @@ static gordian_status move_out(struct gpu_array *array, const struct array_state
     size_t bytes = count * sizeof(uint64_t);
     gordian_status status =
         array_write_control(array, state->size, array_elements(array, keep), error);
-    if (!status)
+    if (status == GORDIAN_OK)
         status = gpu_zero(array->gpu, entries, bytes, error);
-    if (!status)
+    if (status == GORDIAN_OK)
         status = pool_give(array->pool, chunks, count, error);
-    if (status) { /* as it was, if the device still lives */
+    if (status != GORDIAN_OK) { /* as it was, if the device still lives */
         gpu_write(array->gpu, entries, chunks, bytes, NULL);
         array_write_control(array, state->size, state->limit, NULL);
     }
@@ -305,7 +308,7 @@ static gordian_status release_pages(struct gpu_array *array, const struct array_
     if (!chunks)
         return fail_memory(error);
     gordian_status status = gpu_read(array->gpu, chunks, entries, bytes, error);
-    if (!status)
+    if (status == GORDIAN_OK)
         status = move_out(array, state, keep, chunks, count, error);
     memory_free(memory, chunks);
     return status;
@@ -315,12 +318,12 @@ gordian_status gpu_array_shrink(struct gpu_array *array, gordian_error *error)
 {
     struct array_state state;
     gordian_status status = array_settle(array, &state, error);
-    if (status)
+    if (status != GORDIAN_OK)
         return status;
     if (array->mode == GPU_ARRAY_FLAT)
         return shrink_flat(array, state.size, error);
     status = release_pages(array, &state, array_pages(array, state.size), error);
-    if (!status && array->own_pool)
+    if (status == GORDIAN_OK && array->own_pool)
         status = pool_trim(array->pool, error);
     return status;
 }

@@ -53,7 +53,7 @@ struct gpu_array_count {
     uint64_t refused; /* that did not fit, since this was asked last */
 };
 
-/* GORDIAN_INPUT if the options make no sense. On failure *out is NULL. */
+/* GORDIAN_STATUS_INPUT if the options make no sense. On failure *out is NULL. */
 gordian_status gpu_array_create(struct gpu_array **out, struct gpu *gpu,
                                 const struct gpu_array_options *options, gordian_error *error);
 /* Gives everything back, chunks of a shared pool too. NULL is fine. */
@@ -63,7 +63,7 @@ void gpu_array_destroy(struct gpu_array *array);
 struct garray gpu_array_view(const struct gpu_array *array);
 
 /* Makes room for at least `capacity` elements in all. With a shared pool: if nobody else takes
- * chunks meanwhile. GORDIAN_MEMORY: as much as before. */
+ * chunks meanwhile. GORDIAN_STATUS_MEMORY: as much as before. */
 gordian_status gpu_array_reserve(struct gpu_array *array, uint64_t capacity, gordian_error *error);
 /* Elements there is memory for, taken or free for the taking. */
 gordian_status gpu_array_capacity(struct gpu_array *array, uint64_t *elements,
@@ -78,11 +78,12 @@ gordian_status gpu_array_clear(struct gpu_array *array, gordian_error *error);
 /* Gives back memory that holds no element: whole mapped pieces, whole chunks. */
 gordian_status gpu_array_shrink(struct gpu_array *array, gordian_error *error);
 
-/* Puts `count` elements behind the last one; GORDIAN_MEMORY if there is no memory for them all. */
+/* Puts `count` elements behind the last one; GORDIAN_STATUS_MEMORY if there is no memory for them
+ * all. */
 gordian_status gpu_array_append(struct gpu_array *array, const void *from, uint64_t count,
                                 gordian_error *error);
 /* Elements first .. first + count - 1 to the host, or to device memory in one piece.
- * GORDIAN_INPUT: there are not that many. */
+ * GORDIAN_STATUS_INPUT: there are not that many. */
 gordian_status gpu_array_read(struct gpu_array *array, void *to, uint64_t first, uint64_t count,
                               gordian_error *error);
 gordian_status gpu_array_flatten(struct gpu_array *array, gpu_address to, uint64_t first,
@@ -90,7 +91,7 @@ gordian_status gpu_array_flatten(struct gpu_array *array, gpu_address to, uint64
 
 /* Flat: from now on a thread of the host's maps memory while kernels run, so that there is room for
  * `ahead` elements more than they have come to; kernels do not wait for it, but end where it
- * falls behind. It keeps one core busy. GORDIAN_INPUT: not flat, or watched already. Until
+ * falls behind. It keeps one core busy. GORDIAN_STATUS_INPUT: not flat, or watched already. Until
  * unwatched, only launch and wait; take a new view for the launch. gpu_array_run watches while
  * its launches run, and leaves other calls possible when it returns. */
 gordian_status gpu_array_watch(struct gpu_array *array, uint64_t ahead, gordian_error *error);
@@ -98,8 +99,8 @@ void gpu_array_unwatch(struct gpu_array *array);
 
 /* Launches, and launches again, until nothing is refused by any of the arrays: the kernel's jobs
  * have marks (kernels/array.h). After a launch that ran out, every array is grown by what it
- * refused, and a half more, or as far as there is memory. GORDIAN_MEMORY: it cannot grow; what
- * was stored stays, and so do the marks: read the elements out, clear, and call again for the
+ * refused, and a half more, or as far as there is memory. GORDIAN_STATUS_MEMORY: it cannot grow;
+ * what was stored stays, and so do the marks: read the elements out, clear, and call again for the
  * rest. *launches, if not NULL: how many it took so far. */
 gordian_status gpu_array_run(struct gpu_array *const *arrays, unsigned count,
                              const struct gpu_launch *launch, unsigned *launches,

@@ -58,8 +58,9 @@ static gordian_status check_inside(const struct array_state *state, uint64_t fir
 {
     if (first <= state->size && count <= state->size - first)
         return GORDIAN_OK;
-    return fail(error, GORDIAN_INPUT, "elements %" PRIu64 " to %" PRIu64 " of an array of %" PRIu64,
-                first, (first + count), state->size);
+    return fail(error, GORDIAN_STATUS_INPUT,
+                "elements %" PRIu64 " to %" PRIu64 " of an array of %" PRIu64, first,
+                (first + count), state->size);
 }
 
 enum direction { TO_HOST, TO_DEVICE, FROM_HOST };
@@ -72,7 +73,7 @@ static gordian_status copy_runs(const struct extent *extent, uint64_t first, uin
     struct gpu_array *array = extent->array;
     struct gpu *gpu = array->gpu;
     gordian_status status = GORDIAN_OK;
-    while (count && !status) {
+    while (count && status == GORDIAN_OK) {
         uint64_t run = count;
         gpu_address here = find_run(extent, first, &run);
         size_t bytes = run * array->element;
@@ -135,20 +136,20 @@ static gordian_status move_by_buffer(struct gpu_array *array, uint64_t first, ui
 {
     struct gpu *gpu = array->gpu;
     gordian_status status = GORDIAN_OK;
-    while (count && !status) {
+    while (count && status == GORDIAN_OK) {
         uint64_t part = count < most ? count : most;
         size_t bytes = part * array->element;
         if (in)
             status = gpu_write(gpu, buffer, (const void *)other, bytes, error);
-        if (!status)
+        if (status == GORDIAN_OK)
             status = launch_move(array, first, part, buffer, in, error);
-        if (!status && !in)
+        if (status == GORDIAN_OK && !in)
             status = gpu_read(gpu, (void *)other, buffer, bytes, error);
         other += bytes;
         first += part;
         count -= part;
     }
-    return status ? status : gpu_wait(gpu, error);
+    return status != GORDIAN_OK ? status : gpu_wait(gpu, error);
 }
 
 /* *moved stays false where there is no memory for a buffer. */
@@ -164,9 +165,9 @@ static gordian_status move_by_kernel(struct gpu_array *array, uint64_t first, ui
     most = most < count ? most : count;
     gpu_address buffer = 0;
     gordian_status status =
-        most ? gpu_alloc(array->gpu, &buffer, most * array->element, error) : GORDIAN_MEMORY;
-    if (status)
-        return status == GORDIAN_MEMORY ? GORDIAN_OK : status;
+        most ? gpu_alloc(array->gpu, &buffer, most * array->element, error) : GORDIAN_STATUS_MEMORY;
+    if (status != GORDIAN_OK)
+        return status == GORDIAN_STATUS_MEMORY ? GORDIAN_OK : status;
     *moved = true;
     status =
         move_by_buffer(array, first, count, direction == FROM_HOST, other, buffer, most, error);
@@ -181,9 +182,9 @@ static gordian_status move_elements(struct gpu_array *array, uint64_t first, uin
     struct extent extent;
     bool moved = false;
     gordian_status status = open_extent(&extent, array, first, count, error);
-    if (!status && count && has_many_runs(&extent, first, count))
+    if (status == GORDIAN_OK && count && has_many_runs(&extent, first, count))
         status = move_by_kernel(array, first, count, direction, other, &moved, error);
-    if (!status && !moved)
+    if (status == GORDIAN_OK && !moved)
         status = copy_runs(&extent, first, count, direction, other, error);
     close_extent(&extent);
     return status;
@@ -194,9 +195,10 @@ gordian_status gpu_array_read(struct gpu_array *array, void *to, uint64_t first,
 {
     struct array_state state;
     gordian_status status = array_settle(array, &state, error);
-    if (!status)
+    if (status == GORDIAN_OK)
         status = check_inside(&state, first, count, error);
-    return status ? status : move_elements(array, first, count, TO_HOST, (uintptr_t)to, error);
+    return status != GORDIAN_OK ? status
+                                : move_elements(array, first, count, TO_HOST, (uintptr_t)to, error);
 }
 
 gordian_status gpu_array_flatten(struct gpu_array *array, gpu_address to, uint64_t first,
@@ -204,9 +206,11 @@ gordian_status gpu_array_flatten(struct gpu_array *array, gpu_address to, uint64
 {
     struct array_state state;
     gordian_status status = array_settle(array, &state, error);
-    if (!status)
+    if (status == GORDIAN_OK)
         status = check_inside(&state, first, count, error);
-    return status ? status : move_elements(array, first, count, TO_DEVICE, (uintptr_t)to, error);
+    return status != GORDIAN_OK
+               ? status
+               : move_elements(array, first, count, TO_DEVICE, (uintptr_t)to, error);
 }
 
 /* Installs the pages that `size` elements need. */
@@ -218,9 +222,9 @@ static gordian_status add_pages(struct gpu_array *array, struct array_state *sta
         return GORDIAN_OK;
     gordian_status status =
         pool_take(array->pool, array->pages + there * sizeof(uint64_t), wanted - there, error);
-    if (!status)
+    if (status == GORDIAN_OK)
         status = array_write_control(array, state->size, array_elements(array, wanted), error);
-    if (!status)
+    if (status == GORDIAN_OK)
         state->limit = array_elements(array, wanted);
     return status;
 }
@@ -230,18 +234,20 @@ gordian_status gpu_array_append(struct gpu_array *array, const void *from, uint6
 {
     struct array_state state;
     gordian_status status = array_settle(array, &state, error);
-    if (status || count == 0)
+    if (status != GORDIAN_OK || count == 0)
         return status;
     if (count > array->most - state.size)
-        return fail(error, GORDIAN_MEMORY,
+        return fail(error, GORDIAN_STATUS_MEMORY,
                     "an array of at most %" PRIu64 " elements cannot have %" PRIu64, array->most,
                     (state.size + count));
     status = gpu_array_reserve(array, state.size + count, error);
-    if (!status)
+    if (status == GORDIAN_OK)
         status = array_settle(array, &state, error);
-    if (!status && array->mode == GPU_ARRAY_CHUNKED)
+    if (status == GORDIAN_OK && array->mode == GPU_ARRAY_CHUNKED)
         status = add_pages(array, &state, state.size + count, error);
-    if (!status)
+    if (status == GORDIAN_OK)
         status = move_elements(array, state.size, count, FROM_HOST, (uintptr_t)from, error);
-    return status ? status : array_write_control(array, state.size + count, state.limit, error);
+    return status != GORDIAN_OK
+               ? status
+               : array_write_control(array, state.size + count, state.limit, error);
 }

@@ -36,9 +36,9 @@ static gordian_status write_tables(struct gpu_pool *pool, gordian_error *error)
     for (uint32_t i = 0; i < pool->most; i++)
         order[i] = i;
     gordian_status status = gpu_write(pool->gpu, pool->control, &control, sizeof control, error);
-    if (!status)
+    if (status == GORDIAN_OK)
         status = gpu_write(pool->gpu, pool->order, order, bytes, error);
-    if (!status)
+    if (status == GORDIAN_OK)
         status = gpu_zero(pool->gpu, pool->owners, pool->most * sizeof(uint64_t), error);
     memory_free(memory, order);
     return status;
@@ -50,14 +50,14 @@ static gordian_status open_pool(struct gpu_pool *pool, uint64_t chunks, gordian_
     uint64_t order = owners + pool->most * sizeof(uint64_t);
     gordian_status status =
         gpu_range_create(&pool->range, pool->gpu, pool->most * pool->chunk_bytes, error);
-    if (!status)
+    if (status == GORDIAN_OK)
         status = gpu_alloc(pool->gpu, &pool->control, order + pool->most * sizeof(uint32_t), error);
-    if (status)
+    if (status != GORDIAN_OK)
         return status;
     pool->owners = pool->control + owners;
     pool->order = pool->control + order;
     status = write_tables(pool, error);
-    return status ? status : gpu_pool_reserve(pool, chunks, error);
+    return status != GORDIAN_OK ? status : gpu_pool_reserve(pool, chunks, error);
 }
 
 gordian_status gpu_pool_create(struct gpu_pool **out, struct gpu *gpu,
@@ -66,13 +66,14 @@ gordian_status gpu_pool_create(struct gpu_pool **out, struct gpu *gpu,
     *out = NULL;
     uint64_t bytes = options->chunk_bytes;
     if (bytes == 0 || bytes % POOL_ALIGNMENT != 0)
-        return fail(error, GORDIAN_INPUT, "chunks of %" PRIu64 " bytes: a multiple of %d is needed",
-                    bytes, POOL_ALIGNMENT);
+        return fail(error, GORDIAN_STATUS_INPUT,
+                    "chunks of %" PRIu64 " bytes: a multiple of %d is needed", bytes,
+                    POOL_ALIGNMENT);
     uint64_t most = options->most ? options->most : gpu->info.memory / bytes;
     most = most > options->chunks ? most : options->chunks;
     most += most == 0;
     if (most > UINT32_MAX || most > INT64_MAX / bytes)
-        return fail(error, GORDIAN_INPUT, "a pool of %" PRIu64 " chunks", most);
+        return fail(error, GORDIAN_STATUS_INPUT, "a pool of %" PRIu64 " chunks", most);
     struct gpu_pool *pool = memory_zeroed(&gpu->memory, sizeof *pool);
     if (!pool)
         return fail_memory(error);
@@ -80,9 +81,9 @@ gordian_status gpu_pool_create(struct gpu_pool **out, struct gpu *gpu,
     pool->chunk_bytes = bytes;
     pool->most = most;
     gordian_status status = open_pool(pool, options->chunks, error);
-    if (!status)
+    if (status == GORDIAN_OK)
         status = gpu_wait(gpu, error);
-    if (status) {
+    if (status != GORDIAN_OK) {
         gpu_pool_destroy(pool);
         return status;
     }
@@ -107,12 +108,12 @@ gordian_status gpu_pool_reserve(struct gpu_pool *pool, uint64_t chunks, gordian_
     if (chunks <= pool->chunks)
         return GORDIAN_OK;
     if (chunks > pool->most)
-        return fail(error, GORDIAN_MEMORY, "a pool of %" PRIu64 " chunks cannot have %" PRIu64,
-                    pool->most, chunks);
+        return fail(error, GORDIAN_STATUS_MEMORY,
+                    "a pool of %" PRIu64 " chunks cannot have %" PRIu64, pool->most, chunks);
     gordian_status status = gpu_range_grow(pool->range, chunks * pool->chunk_bytes, error);
-    if (!status)
+    if (status == GORDIAN_OK)
         status = gpu_write(pool->gpu, MEMBER(pool, chunks), &chunks, sizeof chunks, error);
-    if (!status)
+    if (status == GORDIAN_OK)
         pool->chunks = chunks;
     return status;
 }
@@ -137,14 +138,14 @@ static gordian_status write_taken(struct gpu_pool *pool, uint64_t next, gpu_addr
         gpu_read(gpu, order, pool->order + next * sizeof *order, count * sizeof *order, error);
     for (uint64_t i = 0; i < count; i++)
         words[i] = entries + i * sizeof *words;
-    if (!status)
+    if (status == GORDIAN_OK)
         status = gpu_write(gpu, pool->owners + next * sizeof *words, words, count * sizeof *words,
                            error);
-    if (!status)
+    if (status == GORDIAN_OK)
         status = gpu_write(gpu, MEMBER(pool, next), &after, sizeof after, error);
-    for (uint64_t i = 0; i < count && !status; i++)
+    for (uint64_t i = 0; i < count && status == GORDIAN_OK; i++)
         words[i] = chunk_address(pool, order[i]);
-    if (!status)
+    if (status == GORDIAN_OK)
         status = gpu_write(gpu, entries, words, count * sizeof *words, error);
     return status;
 }
@@ -155,11 +156,11 @@ gordian_status pool_take(struct gpu_pool *pool, gpu_address entries, uint64_t co
     const gordian_allocator *memory = &pool->gpu->memory;
     uint64_t next;
     gordian_status status = read_next(pool, &next, error);
-    if (status || count == 0)
+    if (status != GORDIAN_OK || count == 0)
         return status;
     if (count > pool->chunks - next)
-        return fail(error, GORDIAN_MEMORY, "%" PRIu64 " chunks needed, %" PRIu64 " free", count,
-                    (pool->chunks - next));
+        return fail(error, GORDIAN_STATUS_MEMORY, "%" PRIu64 " chunks needed, %" PRIu64 " free",
+                    count, (pool->chunks - next));
     uint64_t *words = memory_alloc(memory, count * sizeof *words);
     uint32_t *order = memory_alloc(memory, count * sizeof *order);
     status = words && order ? write_taken(pool, next, entries, count, words, order, error)
@@ -189,14 +190,14 @@ static gordian_status give_chunks(struct gpu_pool *pool, uint64_t next, uint32_t
     struct gpu *gpu = pool->gpu;
     uint64_t after = next - count;
     gordian_status status = gpu_read(gpu, order, pool->order, next * sizeof *order, error);
-    if (status)
+    if (status != GORDIAN_OK)
         return status;
     put_behind(order, next, given, moved);
     status = gpu_write(gpu, pool->order, order, next * sizeof *order, error);
-    if (!status)
+    if (status == GORDIAN_OK)
         status =
             gpu_zero(gpu, pool->owners + after * sizeof(uint64_t), count * sizeof(uint64_t), error);
-    if (!status)
+    if (status == GORDIAN_OK)
         status = gpu_write(gpu, MEMBER(pool, next), &after, sizeof after, error);
     return status;
 }
@@ -207,7 +208,7 @@ gordian_status pool_give(struct gpu_pool *pool, const uint64_t *chunks, uint64_t
     const gordian_allocator *memory = &pool->gpu->memory;
     uint64_t next;
     gordian_status status = read_next(pool, &next, error);
-    if (status || count == 0)
+    if (status != GORDIAN_OK || count == 0)
         return status;
     uint32_t *order = memory_alloc(memory, next * sizeof *order);
     uint32_t *moved = memory_alloc(memory, count * sizeof *moved);
@@ -246,15 +247,15 @@ static gordian_status trim(struct gpu_pool *pool, uint64_t next, uint32_t *order
     struct gpu *gpu = pool->gpu;
     uint64_t chunks = 0;
     gordian_status status = gpu_read(gpu, order, pool->order, next * sizeof *order, error);
-    if (status)
+    if (status != GORDIAN_OK)
         return status;
     for (uint64_t i = 0; i < next; i++)
         chunks = order[i] >= chunks ? order[i] + UINT64_C(1) : chunks;
     order_free(order, next, chunks, pool->chunks, taken);
     status = gpu_write(gpu, pool->order, order, pool->chunks * sizeof *order, error);
-    if (!status)
+    if (status == GORDIAN_OK)
         status = gpu_write(gpu, MEMBER(pool, chunks), &chunks, sizeof chunks, error);
-    if (status)
+    if (status != GORDIAN_OK)
         return status;
     pool->chunks = chunks;
     gpu_range_shrink(pool->range, chunks * pool->chunk_bytes);
@@ -266,7 +267,7 @@ gordian_status pool_trim(struct gpu_pool *pool, gordian_error *error)
     const gordian_allocator *memory = &pool->gpu->memory;
     uint64_t next;
     gordian_status status = read_next(pool, &next, error);
-    if (status || pool->chunks == 0)
+    if (status != GORDIAN_OK || pool->chunks == 0)
         return status;
     uint32_t *order = memory_alloc(memory, pool->chunks * sizeof *order);
     uint8_t *taken = memory_zeroed(memory, pool->chunks);

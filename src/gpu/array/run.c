@@ -4,22 +4,22 @@
 #include <inttypes.h>
 
 /* Room for what was refused and a half more; if there is not that much memory, for as much of
- * it as there is. GORDIAN_MEMORY: no room at all. */
+ * it as there is. GORDIAN_STATUS_MEMORY: no room at all. */
 static gordian_status grow(struct gpu_array *array, const struct gpu_array_count *count,
                            gordian_error *error)
 {
     uint64_t least = count->size + count->refused, target = least + least / 2;
     gordian_status status = GORDIAN_OK;
     target = target < array->most ? target : array->most;
-    while (target > count->size && status != GORDIAN_IO) {
+    while (target > count->size && status != GORDIAN_STATUS_IO) {
         status = gpu_array_reserve(array, target, error);
-        if (!status)
+        if (status == GORDIAN_OK)
             return GORDIAN_OK;
         target = target > least ? least : count->size + (target - count->size) / 2;
     }
-    return status ? status
-                  : fail(error, GORDIAN_MEMORY, "the array is full: %" PRIu64 " elements",
-                         array->most);
+    return status != GORDIAN_OK ? status
+                                : fail(error, GORDIAN_STATUS_MEMORY,
+                                       "the array is full: %" PRIu64 " elements", array->most);
 }
 
 /* Settles one array and grows it if it has to; *again if so. */
@@ -28,7 +28,7 @@ static gordian_status follow_up(struct gpu_array *array, bool *again, gordian_er
     struct gpu_array_count count;
     watch_pause(array);
     gordian_status status = gpu_array_settle(array, &count, error);
-    if (status || count.refused == 0)
+    if (status != GORDIAN_OK || count.refused == 0)
         return status;
     *again = true;
     return grow(array, &count, error);
@@ -38,11 +38,11 @@ static gordian_status launch_once(struct gpu_array *const *arrays, unsigned coun
                                   const struct gpu_launch *launch, gordian_error *error)
 {
     gordian_status status = GORDIAN_OK;
-    for (unsigned i = 0; i < count && !status; i++)
+    for (unsigned i = 0; i < count && status == GORDIAN_OK; i++)
         status = watch_resume(arrays[i], error);
-    if (!status)
+    if (status == GORDIAN_OK)
         status = gpu_launch(arrays[0]->gpu, launch, error);
-    return status ? status : gpu_wait(arrays[0]->gpu, error);
+    return status != GORDIAN_OK ? status : gpu_wait(arrays[0]->gpu, error);
 }
 
 /* Every array is settled, whatever happens to the others: none is left with a watch that is to
@@ -55,14 +55,14 @@ gordian_status gpu_array_run(struct gpu_array *const *arrays, unsigned count,
     unsigned done = 0;
     gordian_status status = GORDIAN_OK;
     if (launch->service || count == 0)
-        return fail(error, GORDIAN_INPUT, "arrays of kernels that run once are run");
-    while (again && !status) {
+        return fail(error, GORDIAN_STATUS_INPUT, "arrays of kernels that run once are run");
+    while (again && status == GORDIAN_OK) {
         again = false;
         status = launch_once(arrays, count, launch, error);
-        done += !status;
+        done += status == GORDIAN_OK;
         for (unsigned i = 0; i < count; i++) {
             gordian_status its = follow_up(arrays[i], &again, status ? NULL : error);
-            status = status ? status : its;
+            status = status != GORDIAN_OK ? status : its;
         }
     }
     if (launches)

@@ -81,12 +81,12 @@ gordian_status watch_resume(struct gpu_array *array, gordian_error *error)
         return GORDIAN_OK;
     struct array_state state;
     gordian_status status = array_settle(array, &state, error);
-    if (status)
+    if (status != GORDIAN_OK)
         return status;
     uint64_t room = array->most - state.size;
     status =
         gpu_array_reserve(array, state.size + (watch->ahead < room ? watch->ahead : room), error);
-    if (status)
+    if (status != GORDIAN_OK)
         return status;
     watch->desk->granted = array->capacity;
     watch->desk->wanted = state.size;
@@ -94,7 +94,8 @@ gordian_status watch_resume(struct gpu_array *array, gordian_error *error)
     atomic_store(&watch->awake, false);
     int failure = pthread_create(&watch->thread, NULL, watch_main, array);
     if (failure)
-        return fail(error, GORDIAN_MEMORY, "no thread to watch the array: %s", strerror(failure));
+        return fail(error, GORDIAN_STATUS_MEMORY, "no thread to watch the array: %s",
+                    strerror(failure));
     watch->running = true;
     while (!atomic_load(&watch->awake)) /* a thread may take longer to start than a kernel runs */
         sched_yield();
@@ -113,7 +114,7 @@ static gordian_status open_watch(struct gpu_array *array, gordian_error *error)
     void *desk;
     gordian_status status =
         gpu_map(array->gpu, &desk, &watch->desk_there, sizeof(struct garray_desk), error);
-    if (status) {
+    if (status != GORDIAN_OK) {
         memory_free(memory, watch);
         return status;
     }
@@ -127,16 +128,16 @@ static gordian_status open_watch(struct gpu_array *array, gordian_error *error)
 gordian_status gpu_array_watch(struct gpu_array *array, uint64_t ahead, gordian_error *error)
 {
     if (array->mode != GPU_ARRAY_FLAT)
-        return fail(error, GORDIAN_INPUT, "only flat arrays are watched");
+        return fail(error, GORDIAN_STATUS_INPUT, "only flat arrays are watched");
     if (watch_runs(array))
-        return fail(error, GORDIAN_INPUT, "the array is watched already");
+        return fail(error, GORDIAN_STATUS_INPUT, "the array is watched already");
     gordian_status status = open_watch(array, error);
-    if (status)
+    if (status != GORDIAN_OK)
         return status;
     array->watch->ahead = ahead;
     array->watch->wanted = true;
     status = watch_resume(array, error);
-    if (status)
+    if (status != GORDIAN_OK)
         array->watch->wanted = false;
     return status;
 }

@@ -197,7 +197,7 @@ static gordian_status begin_all(struct gpu_chains *chains, gordian_error *error)
     struct evaluator *evaluator = NULL;
     uint8_t *places = memory_zeroed(&chains->memory, batch * arguments->stride);
     uint8_t *best = memory_zeroed(&chains->memory, batch * arguments->best_stride);
-    gordian_status status = GORDIAN_MEMORY;
+    gordian_status status = GORDIAN_STATUS_MEMORY;
     if (places && best)
         status = evaluator_open(&evaluator, chains->model, &chains->memory, error);
     else
@@ -222,7 +222,7 @@ static gordian_status take(struct gpu_chains *chains, gpu_address *out, uint64_t
 {
     uint64_t most = chains->options->max_memory;
     if (most && chains->held + bytes > most)
-        return fail(error, GORDIAN_MEMORY, "more than the %llu bytes allowed",
+        return fail(error, GORDIAN_STATUS_MEMORY, "more than the %llu bytes allowed",
                     (unsigned long long)most);
     gordian_status status = gpu_alloc(chains->gpu, out, bytes, error);
     if (status == GORDIAN_OK)
@@ -263,7 +263,7 @@ gordian_status gpu_chains_open(struct gpu_chains **out, struct gpu *gpu,
     const char *why;
     *out = NULL;
     if (!gpu_chains_possible(model, &why))
-        return fail(error, GORDIAN_UNAVAILABLE, "%s", why);
+        return fail(error, GORDIAN_STATUS_UNAVAILABLE, "%s", why);
     struct gpu_chains *chains = memory_zeroed(&model->memory, sizeof *chains);
     if (!chains)
         return fail_memory(error);
@@ -273,14 +273,15 @@ gordian_status gpu_chains_open(struct gpu_chains **out, struct gpu *gpu,
     chains->options = options;
     chains->first = first;
     gpu_get_info(gpu, &chains->info);
-    chains->arguments = (struct chains_arguments){.evaluations = options->evaluations,
-                                                  .chains = options->chains,
-                                                  .warps = model->warps,
-                                                  .length = model->length,
-                                                  .work = model->work,
-                                                  .type_count = model->types,
-                                                  .published = options->published,
-                                                  .least = options->goal == GORDIAN_BEST};
+    chains->arguments =
+        (struct chains_arguments){.evaluations = options->evaluations,
+                                  .chains = options->chains,
+                                  .warps = model->warps,
+                                  .length = model->length,
+                                  .work = model->work,
+                                  .type_count = model->types,
+                                  .published = options->published,
+                                  .least = options->goal == GORDIAN_MAKESPAN_GOAL_BEST};
     tuning = tuning ? tuning : &chosen;
     chains->arguments.wide = tuning->wide || cell_bits(model) > CHAINS_FIELDS4;
     make_fields(&chains->arguments, model);
@@ -366,7 +367,7 @@ static void tell(const struct gpu_chains *chains, struct watch *watch, uint64_t 
 {
     uint32_t best = chains->copy[leader(chains)].best;
     atomic_fetch_add(&watch->evaluations, steps * chains->arguments.chains);
-    if (chains->options->goal == GORDIAN_WORST)
+    if (chains->options->goal == GORDIAN_MAKESPAN_GOAL_WORST)
         watch_raise(watch, best);
     else
         watch_lower(watch, best);

@@ -42,7 +42,7 @@ static gordian_status take_order(struct makespan_job *job, gordian_error *error)
     if (status != GORDIAN_OK)
         return status;
     uint32_t makespan = job->result->cycles[job->model->work - 1] + 1;
-    if (job->options->goal == GORDIAN_WORST)
+    if (job->options->goal == GORDIAN_MAKESPAN_GOAL_WORST)
         watch_raise(&job->watch, makespan);
     else
         watch_lower(&job->watch, makespan);
@@ -88,7 +88,7 @@ static bool sweep_fits(const struct makespan_job *job, uint64_t states)
 static gordian_status sweep(struct makespan_job *job, enum sweep_detail detail,
                             gordian_error *error)
 {
-    bool least = job->options->goal == GORDIAN_BEST;
+    bool least = job->options->goal == GORDIAN_MAKESPAN_GOAL_BEST;
     struct sweep_options options = {.least = least,
                                     .wide = atomic_load(&job->watch.lower) > UINT8_MAX,
                                     .max_memory = job->options->max_memory,
@@ -100,17 +100,17 @@ static gordian_status sweep(struct makespan_job *job, enum sweep_detail detail,
     job->watch.phase = "bounding";
     gordian_status status =
         sweep_tables_open(&tables, job->model, detail, &job->model->memory, error);
-    if (status == GORDIAN_UNAVAILABLE)
+    if (status == GORDIAN_STATUS_UNAVAILABLE)
         return GORDIAN_OK;
     if (status != GORDIAN_OK)
         return status;
     status = sweep_run(job->gpu, tables, &options, &outcome, error);
     remember_memory(job, outcome.memory);
     sweep_tables_close(tables);
-    if (status == GORDIAN_MEMORY)
+    if (status == GORDIAN_STATUS_MEMORY)
         return too_large(job, outcome.states);
     if (status != GORDIAN_OK || outcome.stopped)
-        return status == GORDIAN_UNAVAILABLE ? GORDIAN_OK : status;
+        return status == GORDIAN_STATUS_UNAVAILABLE ? GORDIAN_OK : status;
     job->states += outcome.states;
     atomic_store(&job->watch.states, job->states);
     if (least)
@@ -203,7 +203,7 @@ static gordian_status run_job(struct makespan_job *job, gordian_error *error)
         return status;
     uint64_t memory = job->result->most_memory;
     if (job->too_large)
-        watch_stop(&job->watch, GORDIAN_MAKESPAN_MEMORY);
+        watch_stop(&job->watch, GORDIAN_MAKESPAN_STOP_MEMORY);
     watch_report(&job->watch, job->result);
     job->result->most_memory = memory;
     job->result->engine = makespan_cuda.about.name;

@@ -191,7 +191,8 @@ gordian_status path_find(const struct sweep_tables *tables, path_look *look, voi
         path.value--;
         if (!find_next(&path, 0, &rest)) {
             if (path.status == GORDIAN_OK)
-                path.status = fail(error, GORDIAN_IO, "the device's values contradict each other");
+                path.status =
+                    fail(error, GORDIAN_STATUS_IO, "the device's values contradict each other");
             break;
         }
         run_step(&path);

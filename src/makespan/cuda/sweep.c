@@ -40,7 +40,7 @@ static gordian_status take(struct sweep *sweep, gpu_address *out, uint64_t bytes
 {
     uint64_t most = sweep->options->max_memory;
     if (most && sweep->held + bytes > most)
-        return fail(error, GORDIAN_MEMORY, "more than the %llu bytes allowed",
+        return fail(error, GORDIAN_STATUS_MEMORY, "more than the %llu bytes allowed",
                     (unsigned long long)most);
     gordian_status status = gpu_alloc(sweep->gpu, out, bytes, error);
     if (status != GORDIAN_OK)
@@ -341,7 +341,7 @@ static gordian_status sweep_all(struct sweep *sweep, struct sweep_outcome *outco
         if (status != GORDIAN_OK || fits)
             break;
         if (sweep->wide)
-            return fail(error, GORDIAN_UNAVAILABLE, "a schedule has more than 65535 cycles");
+            return fail(error, GORDIAN_STATUS_UNAVAILABLE, "a schedule has more than 65535 cycles");
         gpu_free(sweep->gpu, sweep->lists[--sweep->list_count]);
         sweep->held -= bytes;
         sweep->wide = true;

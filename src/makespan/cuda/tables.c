@@ -173,7 +173,7 @@ static gordian_status make_run(struct sweep_tables *tables, const struct local_r
                               .comers = r ? tables->runs[r - 1].most : 0,
                               .type = model->runs[r].type};
     if (ids * (to->most + 2) > UINT32_MAX || ids * (to->comers + 1) > UINT32_MAX)
-        return fail(error, GORDIAN_UNAVAILABLE, "a run has too many local states");
+        return fail(error, GORDIAN_STATUS_UNAVAILABLE, "a run has too many local states");
     to->base = memory_alloc(&tables->memory, (model->warps + 2) * size);
     to->warps = memory_alloc(&tables->memory, ids * size);
     to->work = memory_alloc(&tables->memory, ids * size);
@@ -187,7 +187,7 @@ static gordian_status make_run(struct sweep_tables *tables, const struct local_r
     fill_states(&filling, model->warps);
     to->option_count = filling.count;
     if (filling.count >= MOST_OPTIONS)
-        return fail(error, GORDIAN_UNAVAILABLE, "a run has too many ways on");
+        return fail(error, GORDIAN_STATUS_UNAVAILABLE, "a run has too many ways on");
     to->options = memory_alloc(&tables->memory, filling.count * sizeof *to->options);
     if (!to->options)
         return fail_memory(error);
@@ -281,7 +281,7 @@ gordian_status sweep_tables_open(struct sweep_tables **out, const struct makespa
     uint64_t states;
     *out = NULL;
     if (!sweep_possible(model, detail, &states, &why))
-        return fail(error, GORDIAN_UNAVAILABLE, "%s", why);
+        return fail(error, GORDIAN_STATUS_UNAVAILABLE, "%s", why);
     struct sweep_tables *tables = memory_zeroed(memory, sizeof *tables);
     if (!tables)
         return fail_memory(error);

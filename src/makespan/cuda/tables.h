@@ -80,7 +80,7 @@ struct sweep_tables {
 bool sweep_possible(const struct makespan_model *model, enum sweep_detail detail, uint64_t *states,
                     const char **why);
 
-/* GORDIAN_UNAVAILABLE: not possible. On failure *out is NULL. */
+/* GORDIAN_STATUS_UNAVAILABLE: not possible. On failure *out is NULL. */
 gordian_status sweep_tables_open(struct sweep_tables **out, const struct makespan_model *model,
                                  enum sweep_detail detail, const gordian_allocator *memory,
                                  gordian_error *error);

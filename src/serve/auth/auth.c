@@ -61,7 +61,7 @@ static gordian_status open_file(const char *path, int *fd, gordian_error *error)
     struct stat about;
     *fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
     if (*fd < 0)
-        return fail(error, GORDIAN_INPUT, "cannot read the tokens in '%s': %s", path,
+        return fail(error, GORDIAN_STATUS_INPUT, "cannot read the tokens in '%s': %s", path,
                     strerror(errno));
     const char *why = NULL;
     if (fstat(*fd, &about) != 0 || !S_ISREG(about.st_mode))
@@ -71,13 +71,13 @@ static gordian_status open_file(const char *path, int *fd, gordian_error *error)
     if (!why)
         return GORDIAN_OK;
     close(*fd);
-    return fail(error, GORDIAN_INPUT, "will not take tokens from '%s': %s", path, why);
+    return fail(error, GORDIAN_STATUS_INPUT, "will not take tokens from '%s': %s", path, why);
 }
 
 static gordian_status bad_line(const struct auth *auth, const struct reader *reader,
                                const char *what, gordian_error *error)
 {
-    return fail(error, GORDIAN_INPUT, "'%s', line %llu: %s", auth->path,
+    return fail(error, GORDIAN_STATUS_INPUT, "'%s', line %llu: %s", auth->path,
                 (unsigned long long)reader->line, what);
 }
 
@@ -127,18 +127,18 @@ static gordian_status read_tokens(struct auth *auth, gordian_error *error)
         while ((status = reader_next(&reader, &trouble)) == GORDIAN_OK &&
                (status = take_line(auth, &reader, error)) == GORDIAN_OK)
             continue;
-        if (trouble.status == GORDIAN_INPUT)
+        if (trouble.status == GORDIAN_STATUS_INPUT)
             bad_line(auth, &reader, trouble.message, error);
-        else if (trouble.status)
+        else if (trouble.status != GORDIAN_OK)
             fail(error, trouble.status, "'%s': %s", auth->path, trouble.message);
         OPENSSL_cleanse(reader.buffer, reader.room);
         reader_close(&reader);
     }
     close(fd);
-    if (status != GORDIAN_END)
+    if (status != GORDIAN_STATUS_END)
         return status;
     if (auth->token_count == 0)
-        return fail(error, GORDIAN_INPUT, "there is no token in '%s'", auth->path);
+        return fail(error, GORDIAN_STATUS_INPUT, "there is no token in '%s'", auth->path);
     return GORDIAN_OK;
 }
 

@@ -88,7 +88,8 @@ bool auth_peer(const struct auth_peers *peers, int fd, uid_t *uid);
 /* Is this address, as it stands in ADDR:PORT, this machine only? 127.0.0.0/8, ::1, localhost. */
 bool auth_is_loopback(const char *host);
 /* May we listen there? Beyond this machine only with tokens, and those only over TLS, unless
- * `insecure` says that something else keeps them secret. GORDIAN_INPUT says what is missing. */
+ * `insecure` says that something else keeps them secret. GORDIAN_STATUS_INPUT says what is missing.
+ */
 gordian_status auth_check_address(const struct auth *auth, const char *host, bool tls,
                                   bool insecure, gordian_error *error);
 /* The same for a socket that listens already. */

@@ -50,7 +50,7 @@ static gordian_status parse_id(const char *text, size_t length, bool group, uint
     const char *why;
     uint64_t number;
     if (length == 0 || length >= sizeof name)
-        return fail(error, GORDIAN_INPUT, "'%.*s' is no list of %s with commas between",
+        return fail(error, GORDIAN_STATUS_INPUT, "'%.*s' is no list of %s with commas between",
                     (int)(length < 40 ? length : 40), text, group ? "groups" : "users");
     memcpy(name, text, length);
     name[length] = '\0';
@@ -60,7 +60,7 @@ static gordian_status parse_id(const char *text, size_t length, bool group, uint
     }
     if (group ? find_group(name, id) : find_user(name, id))
         return GORDIAN_OK;
-    return fail(error, GORDIAN_INPUT, "there is no %s '%s'", group ? "group" : "user", name);
+    return fail(error, GORDIAN_STATUS_INPUT, "there is no %s '%s'", group ? "group" : "user", name);
 }
 
 /* "adm,27": *ids of them. */
@@ -73,7 +73,7 @@ static gordian_status parse_ids(const char *list, bool group, uint32_t **ids, si
         const char *comma = strchr(list, ',');
         size_t length = comma ? (size_t)(comma - list) : strlen(list);
         if (*count == IDS_MAX)
-            return fail(error, GORDIAN_INPUT, "more than %d %s", IDS_MAX,
+            return fail(error, GORDIAN_STATUS_INPUT, "more than %d %s", IDS_MAX,
                         group ? "groups" : "users");
         if (!memory_grow(&memory, ids, &room, *count + 1, sizeof **ids))
             return fail_memory(error);
@@ -194,12 +194,12 @@ gordian_status auth_check_address(const struct auth *auth, const char *host, boo
     if (auth_is_loopback(host))
         return GORDIAN_OK;
     if (!auth_required(auth))
-        return fail(error, GORDIAN_INPUT,
+        return fail(error, GORDIAN_STATUS_INPUT,
                     "will not listen on %s without tokens: others than this machine could do "
                     "anything; name a file of tokens (--token-file)",
                     *host ? host : "every address");
     if (!tls && !insecure)
-        return fail(error, GORDIAN_INPUT,
+        return fail(error, GORDIAN_STATUS_INPUT,
                     "will not take tokens in the clear on %s: give a certificate (--tls-cert, "
                     "--tls-key), or say --insecure if something in front of it encrypts",
                     *host ? host : "every address");
@@ -213,13 +213,13 @@ gordian_status auth_check_socket(const struct auth *auth, int fd, bool tls, bool
     socklen_t size = sizeof address;
     char host[INET6_ADDRSTRLEN];
     if (getsockname(fd, (struct sockaddr *)&address, &size) != 0)
-        return fail(error, GORDIAN_IO, "a listening socket: %s", strerror(errno));
+        return fail(error, GORDIAN_STATUS_IO, "a listening socket: %s", strerror(errno));
     if (address.ss_family == AF_UNIX)
         return GORDIAN_OK; /* its file's mode decides */
     const void *where = address.ss_family == AF_INET6
                             ? (const void *)&((struct sockaddr_in6 *)&address)->sin6_addr
                             : (const void *)&((struct sockaddr_in *)&address)->sin_addr;
     if (!inet_ntop(address.ss_family, where, host, sizeof host))
-        return fail(error, GORDIAN_INPUT, "a listening socket of an unknown kind");
+        return fail(error, GORDIAN_STATUS_INPUT, "a listening socket of an unknown kind");
     return auth_check_address(auth, host, tls, insecure, error);
 }

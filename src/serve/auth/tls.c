@@ -35,7 +35,7 @@ static const char *last_trouble(char *buffer, size_t size)
 static gordian_status complain(const char *what, const char *path, gordian_error *error)
 {
     char why[200];
-    return fail(error, GORDIAN_INPUT, "cannot use the %s in '%s': %s", what, path,
+    return fail(error, GORDIAN_STATUS_INPUT, "cannot use the %s in '%s': %s", what, path,
                 last_trouble(why, sizeof why));
 }
 
@@ -43,9 +43,10 @@ static gordian_status check_key_file(const char *path, gordian_error *error)
 {
     struct stat about;
     if (stat(path, &about) != 0)
-        return fail(error, GORDIAN_INPUT, "cannot read the key in '%s': %s", path, strerror(errno));
+        return fail(error, GORDIAN_STATUS_INPUT, "cannot read the key in '%s': %s", path,
+                    strerror(errno));
     if (about.st_mode & 027)
-        return fail(error, GORDIAN_INPUT,
+        return fail(error, GORDIAN_STATUS_INPUT,
                     "will not take the key from '%s': others can read or change it: chmod 600",
                     path);
     return GORDIAN_OK;

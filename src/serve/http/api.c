@@ -33,7 +33,7 @@ int api_fail(struct api_call *call, int status, const char *format, ...)
 
 int api_broken(struct api_call *call, const gordian_error *error)
 {
-    int status = error->status == GORDIAN_INPUT ? 400 : 503;
+    int status = error->status == GORDIAN_STATUS_INPUT ? 400 : 503;
     return api_fail(call, status, "%.200s", error->message);
 }
 

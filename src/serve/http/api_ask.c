@@ -211,7 +211,7 @@ static int read_question(struct api_call *call, const json_t *body, gordian_even
 int api_what_if(struct api_call *call)
 {
     gordian_want wants[API_WANTS_MAX];
-    gordian_event event = {.op = GORDIAN_REQUEST, .to = GORDIAN_NONE};
+    gordian_event event = {.op = GORDIAN_OP_REQUEST, .to = GORDIAN_NONE};
     json_error_t trouble;
     char label[API_LABEL];
     if (!http_is_json(call->request->content_type))

@@ -64,7 +64,7 @@ static gordian_status write_incident(void *context, const struct incident *incid
     struct page *page = context;
     if (page->left == 0) {
         page->next = page->last;
-        return GORDIAN_END;
+        return GORDIAN_STATUS_END;
     }
     page->left--;
     page->last = incident->id;
@@ -108,7 +108,7 @@ int api_incidents(struct api_call *call)
     json_begin(&page.json, &call->out);
     json_open(&page.json, "incidents", '[');
     gordian_status status = incidents_query(db, &filter, write_incident, &page, &error);
-    if (status != GORDIAN_OK && status != GORDIAN_END)
+    if (status != GORDIAN_OK && status != GORDIAN_STATUS_END)
         return api_broken(call, &error);
     json_shut(&page.json);
     if (page.next)
@@ -138,7 +138,7 @@ int api_incident(struct api_call *call, const char *id)
         return api_fail(call, 503, "the history of incidents cannot be read now");
     json_begin(&json, &call->out);
     gordian_status status = incidents_get(db, number, write_one, &json, &error);
-    if (status == GORDIAN_END)
+    if (status == GORDIAN_STATUS_END)
         return api_fail(call, 404, "there is no incident %llu", (unsigned long long)number);
     if (status != GORDIAN_OK)
         return api_broken(call, &error);

@@ -367,7 +367,7 @@ static void on_accept_error(struct evconnlistener *listener, void *context)
 gordian_status httpd_adopt(struct httpd *http, int fd, gordian_error *error)
 {
     if (http->listener_count == LISTENERS_MAX)
-        return fail(error, GORDIAN_INPUT, "more than %d addresses for HTTP", LISTENERS_MAX);
+        return fail(error, GORDIAN_STATUS_INPUT, "more than %d addresses for HTTP", LISTENERS_MAX);
     evutil_make_socket_nonblocking(fd);
     struct evconnlistener *listener = evconnlistener_new(
         http->options.base, on_accept, http, LEV_OPT_CLOSE_ON_FREE | LEV_OPT_CLOSE_ON_EXEC, 0, fd);
@@ -436,7 +436,8 @@ static gordian_status listen_on(struct httpd *http, const struct addrinfo *place
 {
     int fd = open_socket(place);
     if (fd < 0)
-        return fail(error, GORDIAN_IO, "cannot listen on '%s': %s%s", address, strerror(errno),
+        return fail(error, GORDIAN_STATUS_IO, "cannot listen on '%s': %s%s", address,
+                    strerror(errno),
                     errno == EADDRINUSE ? "; name another address, or none (--http)" : "");
     gordian_status status = httpd_adopt(http, fd, error);
     if (status != GORDIAN_OK)
@@ -456,10 +457,10 @@ gordian_status httpd_listen(struct httpd *http, const char *address, uint16_t *p
     struct addrinfo *found = NULL;
     if (!split_address(address, host, sizeof host, service, sizeof service) ||
         !parse_u64(service, strlen(service), &number, &why) || number > 65535)
-        return fail(error, GORDIAN_INPUT, "'%s' is not ADDRESS:PORT", address);
+        return fail(error, GORDIAN_STATUS_INPUT, "'%s' is not ADDRESS:PORT", address);
     int trouble = getaddrinfo(host, service, &hints, &found);
     if (trouble)
-        return fail(error, GORDIAN_INPUT, "cannot listen on '%s': %s", address,
+        return fail(error, GORDIAN_STATUS_INPUT, "cannot listen on '%s': %s", address,
                     gai_strerror(trouble));
     gordian_status status = GORDIAN_OK;
     size_t before = http->listener_count;
@@ -471,7 +472,7 @@ gordian_status httpd_listen(struct httpd *http, const char *address, uint16_t *p
         if (any && number == 0)
             break;
         status = listen_on(http, place, address, port, error);
-        if (status == GORDIAN_IO && (errno == EADDRNOTAVAIL || errno == EAFNOSUPPORT) &&
+        if (status == GORDIAN_STATUS_IO && (errno == EADDRNOTAVAIL || errno == EAFNOSUPPORT) &&
             (any || place->ai_next))
             status = GORDIAN_OK;
     }

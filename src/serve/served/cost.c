@@ -65,7 +65,8 @@ uint64_t served_process_cost(const struct served *served, uint32_t process)
 uint64_t served_event_cost(const struct served *served, const gordian_event *event)
 {
     (void)served;
-    if (event->op == GORDIAN_RELEASE || event->op == GORDIAN_CANCEL || event->op == GORDIAN_EXIT)
+    if (event->op == GORDIAN_OP_RELEASE || event->op == GORDIAN_OP_CANCEL ||
+        event->op == GORDIAN_OP_EXIT)
         return 0;
     if (!event->wants)
         return SERVED_EDGE_BYTES;

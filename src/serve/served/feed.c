@@ -98,7 +98,7 @@ static inline bool reserve_served(struct served *served)
 /* Are there holds that take memory of their own? */
 static inline bool counts_holds(const struct served *served)
 {
-    return served->system && gordian_system_model(served->system) != GORDIAN_SINGLE_UNIT;
+    return served->system && gordian_system_model(served->system) != GORDIAN_MODEL_SINGLE_UNIT;
 }
 
 /* A request of this process has been granted. */
@@ -184,11 +184,11 @@ static void note_leaving(struct served *served, uint32_t process, const struct l
 static bool is_odd(const gordian_event *event)
 {
     switch (event->op) {
-    case GORDIAN_RELEASE:
-    case GORDIAN_HOLD:
+    case GORDIAN_OP_RELEASE:
+    case GORDIAN_OP_HOLD:
         return event->wants != NULL || event->resource == GORDIAN_NONE;
-    case GORDIAN_REQUEST:
-    case GORDIAN_WAIT:
+    case GORDIAN_OP_REQUEST:
+    case GORDIAN_OP_WAIT:
         return event->to != GORDIAN_NONE || (!event->wants && event->resource == GORDIAN_NONE);
     default:
         return event->wants != NULL;
@@ -199,15 +199,16 @@ static gordian_status detect_feed(struct served *served, const gordian_event *ev
                                   gordian_result *result, gordian_error *error)
 {
     if (is_odd(event)) {
-        *result = (gordian_result){.outcome = GORDIAN_REFUSED, .refusal = GORDIAN_NO_UNITS};
+        *result = (gordian_result){.outcome = GORDIAN_OUTCOME_REFUSED,
+                                   .refusal = GORDIAN_REFUSAL_NO_UNITS};
         if (!event->wants && event->units > 0 && event->resource == GORDIAN_NONE)
-            result->refusal = GORDIAN_UNKNOWN_RESOURCE;
+            result->refusal = GORDIAN_REFUSAL_UNKNOWN_RESOURCE;
         return GORDIAN_OK;
     }
     gordian_status status = gordian_feed(served->system, event, result, error);
-    if (status == GORDIAN_OK || status == GORDIAN_MEMORY)
+    if (status == GORDIAN_OK || status == GORDIAN_STATUS_MEMORY)
         return status;
-    *result = (gordian_result){.outcome = GORDIAN_REFUSED, .refusal = WIRE_ENGINE_CANNOT};
+    *result = (gordian_result){.outcome = GORDIAN_OUTCOME_REFUSED, .refusal = WIRE_ENGINE_CANNOT};
     return GORDIAN_OK;
 }
 
@@ -217,10 +218,10 @@ static inline void count_holds(struct served *served, const gordian_event *event
     const gordian_want one = {event->units, event->resource};
     if (!counts_holds(served))
         return;
-    if (outcome == GORDIAN_GRANTED)
+    if (outcome == GORDIAN_OUTCOME_GRANTED)
         served_count_granted(served, event->process, event->wants ? event->wants : &one,
                              event->wants ? event->want_count : 1);
-    else if (outcome == GORDIAN_RELEASED)
+    else if (outcome == GORDIAN_OUTCOME_RELEASED)
         served_count_released(served, event->process, event->resource);
 }
 
@@ -231,32 +232,32 @@ static gordian_status detect_event(struct served *served, const gordian_event *e
     gordian_result result;
     if (!reserve_served(served) || !reserve_wants(served, event))
         return fail_memory(error);
-    if (event->op == GORDIAN_EXIT && look_at_leaving(served, event->process, &leaving, error))
+    if (event->op == GORDIAN_OP_EXIT && look_at_leaving(served, event->process, &leaving, error))
         return fail_memory(error);
     gordian_status status = detect_feed(served, event, &result, error);
-    if (status)
+    if (status != GORDIAN_OK)
         return status;
     served->seq++;
     note_event(served, event, now, result.outcome);
     switch ((gordian_outcome)result.outcome) {
-    case GORDIAN_GRANTED:
+    case GORDIAN_OUTCOME_GRANTED:
         note_wants(served, RECENT_ADD_HOLD, event);
         break;
-    case GORDIAN_BLOCKED:
-    case GORDIAN_DEADLOCK:
-    case GORDIAN_DOOMED:
+    case GORDIAN_OUTCOME_BLOCKED:
+    case GORDIAN_OUTCOME_DEADLOCK:
+    case GORDIAN_OUTCOME_DOOMED:
         begin_wait(served, event, now);
         break;
-    case GORDIAN_RELEASED:
+    case GORDIAN_OUTCOME_RELEASED:
         note_wants(served, RECENT_DROP_HOLD, event);
         break;
-    case GORDIAN_CANCELLED:
+    case GORDIAN_OUTCOME_CANCELLED:
         end_wait(served, event->process);
         break;
-    case GORDIAN_EXITED:
+    case GORDIAN_OUTCOME_EXITED:
         note_leaving(served, event->process, &leaving);
         break;
-    case GORDIAN_REFUSED:
+    case GORDIAN_OUTCOME_REFUSED:
         break;
     }
     count_holds(served, event, (uint8_t)result.outcome);
@@ -276,11 +277,11 @@ static gordian_status bank_call(struct served *served, const gordian_event *even
 {
     gordian_answer *answer = &served->answer;
     switch (event->op) {
-    case GORDIAN_RELEASE:
+    case GORDIAN_OP_RELEASE:
         return gordian_bank_release(served->bank, event->process, wants, count, answer, error);
-    case GORDIAN_CANCEL:
+    case GORDIAN_OP_CANCEL:
         return gordian_bank_cancel(served->bank, event->process, answer, error);
-    case GORDIAN_EXIT:
+    case GORDIAN_OP_EXIT:
         return gordian_bank_exit(served->bank, event->process, answer, error);
     default:
         return gordian_bank_request(served->bank, event->process, wants, count, answer, error);
@@ -301,21 +302,21 @@ static void note_verdict(struct served *served, const gordian_event *event, uint
                          const struct leaving *leaving)
 {
     switch (served->answer.verdict) {
-    case GORDIAN_LENT:
+    case GORDIAN_VERDICT_GRANTED:
         note_wants(served, RECENT_ADD_HOLD, event);
         break;
-    case GORDIAN_UNSAFE:
-    case GORDIAN_SHORTAGE:
+    case GORDIAN_VERDICT_UNSAFE:
+    case GORDIAN_VERDICT_UNAVAILABLE:
         if (served->answer.waits)
             begin_wait(served, event, now);
         break;
-    case GORDIAN_RETURNED:
+    case GORDIAN_VERDICT_RELEASED:
         note_wants(served, RECENT_DROP_HOLD, event);
         break;
-    case GORDIAN_WITHDRAWN:
+    case GORDIAN_VERDICT_CANCELLED:
         end_wait(served, event->process);
         break;
-    case GORDIAN_LEFT:
+    case GORDIAN_VERDICT_EXITED:
         note_leaving(served, event->process, leaving);
         break;
     default:
@@ -332,16 +333,16 @@ static gordian_status bank_event(struct served *served, const gordian_event *eve
     size_t count = bank_wants(event, &one, &wants);
     if (!reserve_served(served) || !reserve_wants(served, event))
         return fail_memory(error);
-    if (event->op == GORDIAN_EXIT && look_at_leaving(served, event->process, &leaving, error))
+    if (event->op == GORDIAN_OP_EXIT && look_at_leaving(served, event->process, &leaving, error))
         return fail_memory(error);
     gordian_status status = bank_call(served, event, wants, count, error);
-    if (status == GORDIAN_MEMORY)
+    if (status == GORDIAN_STATUS_MEMORY)
         return status;
     const gordian_answer *said = &served->answer;
     served->seq++;
-    if (status) {
-        note_event(served, event, now, GORDIAN_DECLINED);
-        *answer = (struct served_result){GORDIAN_DECLINED, WIRE_ENGINE_CANNOT, 0};
+    if (status != GORDIAN_OK) {
+        note_event(served, event, now, GORDIAN_VERDICT_REFUSED);
+        *answer = (struct served_result){GORDIAN_VERDICT_REFUSED, WIRE_ENGINE_CANNOT, 0};
         return GORDIAN_OK;
     }
     note_event(served, event, now, (uint8_t)said->verdict);
@@ -363,10 +364,11 @@ static inline bool must_stop(const struct served *served, const gordian_event *e
                              const struct served_result *result)
 {
     if (served->system &&
-        (result->outcome == GORDIAN_DEADLOCK || result->outcome == GORDIAN_DOOMED))
+        (result->outcome == GORDIAN_OUTCOME_DEADLOCK || result->outcome == GORDIAN_OUTCOME_DOOMED))
         return true;
     return served->incident_count > 0 && served->system &&
-           (result->outcome == GORDIAN_CANCELLED || result->outcome == GORDIAN_EXITED) &&
+           (result->outcome == GORDIAN_OUTCOME_CANCELLED ||
+            result->outcome == GORDIAN_OUTCOME_EXITED) &&
            served->processes[event->process].incident != GORDIAN_NONE;
 }
 
@@ -395,7 +397,7 @@ gordian_status served_feed(struct served *served, const gordian_event *events, s
         if (event->process < served->process_room) /* also if it failed: room was made */
             served_charge(served, served->processes[event->process].owner, before,
                           cost_of(served, event->process));
-        if (status)
+        if (status != GORDIAN_OK)
             break;
         served->counters.outcomes[result->outcome & 15]++;
         taken++;
@@ -416,8 +418,8 @@ static gordian_status end_one(struct served *served, uint32_t process, bool weig
         served->unresolved
             ? gordian_recover_one(served->system, policy, victim, error)
             : system_recover_near(served->system, policy, process, weigh, victim, error);
-    if (status)
-        served->unresolved = status != GORDIAN_END;
+    if (status != GORDIAN_OK)
+        served->unresolved = status != GORDIAN_STATUS_END;
     return status;
 }
 
@@ -429,15 +431,15 @@ gordian_status served_recover(struct served *served, uint32_t process, uint64_t 
         return fail_memory(error);
     }
     gordian_status status = end_one(served, process, weigh, victim, error);
-    if (status)
+    if (status != GORDIAN_OK)
         return status;
     struct leaving leaving = {.edges = victim->frees, .count = victim->frees_count};
     const struct served_process *record = &served->processes[victim->process];
     uint64_t before = served_wait_cost(record);
-    gordian_event event = {.op = GORDIAN_EXIT, .process = victim->process, .to = GORDIAN_NONE};
+    gordian_event event = {.op = GORDIAN_OP_EXIT, .process = victim->process, .to = GORDIAN_NONE};
     served->counters.recovered++;
     recent_grow(&served->recent, &served->memory);
-    note_event(served, &event, now, GORDIAN_EXITED);
+    note_event(served, &event, now, GORDIAN_OUTCOME_EXITED);
     note_leaving(served, victim->process, &leaving);
     served_charge(served, record->owner, before, served_wait_cost(record));
     served_note_served(served, victim->served, victim->served_count);
@@ -453,13 +455,13 @@ bool served_is_deadlocked(struct served *served, uint32_t process)
 gordian_status served_ask(struct served *served, const gordian_event *request, uint8_t *outcome,
                           gordian_error *error)
 {
-    if (request->op != GORDIAN_REQUEST && request->op != GORDIAN_WAIT)
-        return fail(error, GORDIAN_INPUT, "only a request can be asked about");
+    if (request->op != GORDIAN_OP_REQUEST && request->op != GORDIAN_OP_WAIT)
+        return fail(error, GORDIAN_STATUS_INPUT, "only a request can be asked about");
     if (served->system) {
-        gordian_outcome said = GORDIAN_REFUSED;
+        gordian_outcome said = GORDIAN_OUTCOME_REFUSED;
         if (!is_odd(request)) {
             gordian_status status = gordian_what_if(served->system, request, 1, &said, error);
-            if (status)
+            if (status != GORDIAN_OK)
                 return status;
         }
         *outcome = (uint8_t)said;
@@ -470,7 +472,7 @@ gordian_status served_ask(struct served *served, const gordian_event *request, u
     item.count = bank_wants(request, &one, &item.wants);
     gordian_verdict verdict;
     gordian_status status = gordian_bank_what_if(served->bank, &item, 1, &verdict, error);
-    if (!status)
+    if (status == GORDIAN_OK)
         *outcome = (uint8_t)verdict;
     return status;
 }

@@ -28,8 +28,8 @@ static gordian_status bad_option(const struct word *word, const char *expected,
                                  gordian_error *error)
 {
     int length = word->length < 60 ? (int)word->length : 60;
-    return fail_at(error, GORDIAN_INPUT, 0, word->column, "'%.*s': expected %s", length, word->text,
-                   expected);
+    return fail_at(error, GORDIAN_STATUS_INPUT, 0, word->column, "'%.*s': expected %s", length,
+                   word->text, expected);
 }
 
 static bool one_of(const struct word *value, const char *first, const char *second, bool *is_first)
@@ -114,7 +114,7 @@ gordian_status served_config_parse(struct served_config *config, const char *tex
             at++;
         struct word word = {text + start, (uint32_t)(at - start), (uint32_t)start + 1};
         gordian_status status = word.length ? set_option(&next, &word, error) : GORDIAN_OK;
-        if (status)
+        if (status != GORDIAN_OK)
             return status;
         at++;
     }
@@ -171,7 +171,7 @@ gordian_status served_open(struct served **out, const char *name, size_t length,
     const char *why;
     *out = NULL;
     if (!names_valid(name, length, &why))
-        return fail(error, GORDIAN_INPUT, "the name of a system: %s", why);
+        return fail(error, GORDIAN_STATUS_INPUT, "the name of a system: %s", why);
     gordian_allocator memory = memory_allocator(allocator);
     struct served *served = memory_zeroed(&memory, sizeof *served);
     if (!served)
@@ -180,9 +180,9 @@ gordian_status served_open(struct served **out, const char *name, size_t length,
     served->config = *config;
     served->opener.session = GORDIAN_NONE;
     memcpy(served->name, name, length);
-    gordian_answer_init(&served->answer, GORDIAN_VERDICT_ONLY);
+    gordian_answer_init(&served->answer, GORDIAN_DETAIL_VERDICT);
     gordian_status status = open_engine(served, error);
-    if (status) {
+    if (status != GORDIAN_OK) {
         served_close(served);
         return status;
     }
@@ -331,7 +331,7 @@ static gordian_status restore_wants(struct served *served, uint32_t process, gor
     const gordian_edge *edges = NULL;
     size_t count = 0;
     gordian_status status = served_edges(served, SERVED_WANTED, process, &edges, &count, error);
-    if (status)
+    if (status != GORDIAN_OK)
         return status;
     if (count > 1 && !memory_grow32(&served->memory, &record->wants, &record->want_room,
                                     (uint32_t)count, sizeof *record->wants))
@@ -351,7 +351,7 @@ gordian_status served_restored(struct served *served, gordian_error *error)
     served->process_count = served->resource_count = served->waiting = 0;
     served->unresolved = true;
     served->name_bytes = 0;
-    for (uint32_t p = 0; p < limit && !status; p++) {
+    for (uint32_t p = 0; p < limit && status == GORDIAN_OK; p++) {
         const char *name = served_process_name(served, p, buffer);
         if (!name)
             continue;
@@ -412,7 +412,7 @@ static gordian_status copy_name(char *to, const char *name, size_t length, gordi
 {
     const char *why;
     if (!names_valid(name, length, &why))
-        return fail(error, GORDIAN_INPUT, "a name: %s", why);
+        return fail(error, GORDIAN_STATUS_INPUT, "a name: %s", why);
     memcpy(to, name, length);
     to[length] = '\0';
     return GORDIAN_OK;
@@ -423,15 +423,17 @@ static gordian_status bank_said(struct served *served, const char *name, gordian
 {
     const gordian_answer *answer = &served->answer;
     switch (answer->verdict) {
-    case GORDIAN_CHANGED:
+    case GORDIAN_VERDICT_CHANGED:
         served_note_answer(served);
         return GORDIAN_OK;
-    case GORDIAN_UNSAFE:
-        return fail(error, GORDIAN_INPUT, "'%.60s': it would not be safe now", name);
-    case GORDIAN_SHORTAGE:
-        return fail(error, GORDIAN_INPUT, "'%.60s': the units to be taken away are lent", name);
+    case GORDIAN_VERDICT_UNSAFE:
+        return fail(error, GORDIAN_STATUS_INPUT, "'%.60s': it would not be safe now", name);
+    case GORDIAN_VERDICT_UNAVAILABLE:
+        return fail(error, GORDIAN_STATUS_INPUT, "'%.60s': the units to be taken away are lent",
+                    name);
     default:
-        return fail(error, GORDIAN_INPUT, "'%.60s': %s", name, gordian_reason_text(answer->reason));
+        return fail(error, GORDIAN_STATUS_INPUT, "'%.60s': %s", name,
+                    gordian_reason_text(answer->reason));
     }
 }
 
@@ -441,11 +443,11 @@ static gordian_status change_units(struct served *served, uint32_t resource, con
     if (served_units(served, resource) == units)
         return GORDIAN_OK;
     if (served->system)
-        return fail(error, GORDIAN_INPUT, "'%.60s' exists already, with %llu units", name,
+        return fail(error, GORDIAN_STATUS_INPUT, "'%.60s' exists already, with %llu units", name,
                     (unsigned long long)served_units(served, resource));
     gordian_status status =
         gordian_bank_set_units(served->bank, resource, units, &served->answer, error);
-    return status ? status : bank_said(served, name, error);
+    return status != GORDIAN_OK ? status : bank_said(served, name, error);
 }
 
 gordian_status served_declare_resource(struct served *served, const char *name, size_t length,
@@ -453,7 +455,7 @@ gordian_status served_declare_resource(struct served *served, const char *name, 
 {
     char copy[GORDIAN_NAME_MAX + 1];
     gordian_status status = copy_name(copy, name, length, error);
-    if (status)
+    if (status != GORDIAN_OK)
         return status;
     uint32_t known = served_find_resource(served, name, length);
     served->served_count = 0;
@@ -465,12 +467,12 @@ gordian_status served_declare_resource(struct served *served, const char *name, 
         status = served->system
                      ? gordian_add_resource(served->system, copy, units, &known, error)
                      : gordian_bank_add_resource(served->bank, copy, units, &known, error);
-        if (!status) {
+        if (status == GORDIAN_OK) {
             served->resource_count++;
             served->name_bytes += length;
         }
     }
-    if (status)
+    if (status != GORDIAN_OK)
         return status;
     note_other(served);
     *id = known;
@@ -486,7 +488,7 @@ static gordian_status bank_process(struct served *served, const char *name,
             ? gordian_bank_add_process(served->bank, name, claims, count, id, &served->answer,
                                        error)
             : gordian_bank_set_claims(served->bank, *id, claims, count, &served->answer, error);
-    return status ? status : bank_said(served, name, error);
+    return status != GORDIAN_OK ? status : bank_said(served, name, error);
 }
 
 /* The id the next new process will get is below this. */
@@ -501,7 +503,7 @@ gordian_status served_declare_process(struct served *served, const char *name, s
 {
     char copy[GORDIAN_NAME_MAX + 1];
     gordian_status status = copy_name(copy, name, length, error);
-    if (status)
+    if (status != GORDIAN_OK)
         return status;
     uint32_t known = served_find_process(served, name, length);
     bool is_new = known == GORDIAN_NONE;
@@ -511,11 +513,11 @@ gordian_status served_declare_process(struct served *served, const char *name, s
     if (is_new)
         status = served_reserve(served, next_process(served), error);
     uint64_t before = is_new ? 0 : served_process_cost(served, known);
-    if (!status && served->bank)
+    if (status == GORDIAN_OK && served->bank)
         status = bank_process(served, copy, claims, count, &known, error);
-    else if (!status && is_new)
+    else if (status == GORDIAN_OK && is_new)
         status = gordian_add_process(served->system, copy, &known, error);
-    if (status)
+    if (status != GORDIAN_OK)
         return status;
     if (is_new) {
         forget_record(served, known);
@@ -536,12 +538,12 @@ gordian_status served_remove_resource(struct served *served, uint32_t resource,
     char buffer[GORDIAN_NAME_MAX + 1];
     const char *name = served_resource_name(served, resource, buffer);
     if (!name)
-        return fail(error, GORDIAN_INPUT, "there is no resource %u", resource);
+        return fail(error, GORDIAN_STATUS_INPUT, "there is no resource %u", resource);
     size_t length = strlen(name);
     gordian_status status = served->system
                                 ? gordian_remove_resource(served->system, resource, error)
                                 : gordian_bank_remove_resource(served->bank, resource, error);
-    if (status)
+    if (status != GORDIAN_OK)
         return status;
     served->resource_count--;
     served->name_bytes -= length;
@@ -554,12 +556,12 @@ gordian_status served_remove_process(struct served *served, uint32_t process, go
     char buffer[GORDIAN_NAME_MAX + 1];
     const char *name = served_process_name(served, process, buffer);
     if (!name)
-        return fail(error, GORDIAN_INPUT, "there is no process %u", process);
+        return fail(error, GORDIAN_STATUS_INPUT, "there is no process %u", process);
     size_t length = strlen(name);
     if (served->bank)
-        return fail(error, GORDIAN_INPUT, "a process of a bank goes with its exit");
+        return fail(error, GORDIAN_STATUS_INPUT, "a process of a bank goes with its exit");
     gordian_status status = gordian_remove_process(served->system, process, error);
-    if (status)
+    if (status != GORDIAN_OK)
         return status;
     forget_record(served, process);
     served->process_count--;
@@ -572,9 +574,9 @@ gordian_status served_weigh(struct served *served, uint32_t process, int64_t pri
                             gordian_error *error)
 {
     if (served->bank)
-        return fail(error, GORDIAN_INPUT, "priority and cost mean nothing to a bank");
+        return fail(error, GORDIAN_STATUS_INPUT, "priority and cost mean nothing to a bank");
     gordian_status status = gordian_set_priority(served->system, process, priority, error);
-    return status ? status : gordian_set_cost(served->system, process, cost, error);
+    return status != GORDIAN_OK ? status : gordian_set_cost(served->system, process, cost, error);
 }
 
 /* ------------------------------------------------------------------ edges */

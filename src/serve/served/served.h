@@ -38,7 +38,7 @@ struct served_config {
 
 void served_config_init(struct served_config *config, enum served_kind kind);
 /* Reads "engine=sparse on-loss=drop recover=none" or "engine=holt on-loss=keep queue=yes
- * patience=16"; what is not named stays as it is. GORDIAN_INPUT says what is wrong. */
+ * patience=16"; what is not named stays as it is. GORDIAN_STATUS_INPUT says what is wrong. */
 gordian_status served_config_parse(struct served_config *config, const char *text, size_t length,
                                    gordian_error *error);
 /* The same text from a configuration, every option named. */
@@ -155,8 +155,8 @@ uint64_t served_free_units(const struct served *served, uint32_t resource);
 bool served_is_waiting(const struct served *served, uint32_t process);
 
 /* Each takes the id of a name that is known. A resource of a bank that is known gets the new total,
- * a process new claims, if that is possible; else GORDIAN_INPUT. Units of a resource of a detecting
- * system cannot change. */
+ * a process new claims, if that is possible; else GORDIAN_STATUS_INPUT. Units of a resource of a
+ * detecting system cannot change. */
 gordian_status served_declare_resource(struct served *served, const char *name, size_t length,
                                        uint64_t units, uint32_t *id, gordian_error *error);
 gordian_status served_declare_process(struct served *served, const char *name, size_t length,
@@ -189,8 +189,8 @@ gordian_status served_feed(struct served *served, const gordian_event *events, s
 const uint32_t *served_served(const struct served *served, size_t *count);
 
 /* After an event of `process` has closed a deadlock: chooses a victim by the system's policy and
- * ends it, as gordian_recover_one does. GORDIAN_END: nobody is deadlocked any more. Whom it served
- * joins the list above. `weigh`: the victim's weight is wanted. */
+ * ends it, as gordian_recover_one does. GORDIAN_STATUS_END: nobody is deadlocked any more. Whom it
+ * served joins the list above. `weigh`: the victim's weight is wanted. */
 gordian_status served_recover(struct served *served, uint32_t process, uint64_t now, bool weigh,
                               gordian_victim *victim, gordian_error *error);
 /* Can this process never run again? */
@@ -205,7 +205,7 @@ void served_note_answer(struct served *served); /* whom the bank's last call ser
 static inline bool served_is_stuck(const struct served *served, uint8_t outcome)
 {
     return served->config.kind == SERVED_DETECT &&
-           (outcome == GORDIAN_DEADLOCK || outcome == GORDIAN_DOOMED);
+           (outcome == GORDIAN_OUTCOME_DEADLOCK || outcome == GORDIAN_OUTCOME_DOOMED);
 }
 
 /* What would be answered? Nothing changes. */

@@ -72,7 +72,7 @@ static gordian_status start_listening(struct http_server *http, struct server *s
     bool tls = server->tls != NULL, insecure = server->options.insecure;
     char host[256];
     if (!httpd_host(address, host, sizeof host))
-        return fail(error, GORDIAN_INPUT, "'%s' is not ADDRESS:PORT", address);
+        return fail(error, GORDIAN_STATUS_INPUT, "'%s' is not ADDRESS:PORT", address);
     gordian_status status = auth_check_address(server->auth, host, tls, insecure, error);
     uint16_t port = 0;
     if (status == GORDIAN_OK)

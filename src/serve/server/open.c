@@ -77,14 +77,14 @@ static gordian_status open_store(struct server *server, gordian_error *error)
     options.durability = server->options.data ? server->options.durability : STORE_NONE;
     options.repair = server->options.repair;
     options.keep_incidents_ms = server->options.keep_incidents_ms;
-    gordian_status status = GORDIAN_UNAVAILABLE;
+    gordian_status status = GORDIAN_STATUS_UNAVAILABLE;
     /* A service that was killed may not be quite gone yet. */
-    for (int tries = 0; status == GORDIAN_UNAVAILABLE && tries < LOCK_TRIES; tries++) {
+    for (int tries = 0; status == GORDIAN_STATUS_UNAVAILABLE && tries < LOCK_TRIES; tries++) {
         if (tries > 0)
             usleep(LOCK_WAIT_US);
         status = store_open(&server->store, &options, &found, error);
     }
-    if (!status && found.note[0])
+    if (status == GORDIAN_OK && found.note[0])
         server_log(server, 4, "%s", found.note);
     return status;
 }
@@ -127,7 +127,7 @@ static gordian_status see_newest(void *context, const struct incident *incident)
 {
     struct server *server = context;
     service_skip_incidents(server->service, incident->id);
-    return GORDIAN_END;
+    return GORDIAN_STATUS_END;
 }
 
 /* What the history takes for open and is not (a journal was repaired) ends now. */
@@ -151,16 +151,16 @@ static gordian_status look_at_history(struct server *server, gordian_error *erro
     if (!history)
         return GORDIAN_OK;
     gordian_status status = incidents_query(history, &newest, see_newest, server, error);
-    if (!status || status == GORDIAN_END)
+    if (status == GORDIAN_OK || status == GORDIAN_STATUS_END)
         status = incidents_query(history, &open, see_open, server, error);
-    return status == GORDIAN_END ? GORDIAN_OK : status;
+    return status == GORDIAN_STATUS_END ? GORDIAN_OK : status;
 }
 
 static gordian_status recover(struct server *server, gordian_error *error)
 {
     static const struct store_loader loader = {load_section, load_record};
     gordian_status status = store_load(server->store, &loader, server, error);
-    if (status)
+    if (status != GORDIAN_OK)
         return status;
     service_resume(server->service);
     return look_at_history(server, error);
@@ -231,7 +231,7 @@ static gordian_status add_listener(struct server *server, int fd, bool is_unix, 
 {
     if (server->listener_count == SERVER_LISTENERS) {
         close(fd);
-        return fail(error, GORDIAN_INPUT, "too many addresses to listen on");
+        return fail(error, GORDIAN_STATUS_INPUT, "too many addresses to listen on");
     }
     evutil_make_socket_nonblocking(fd);
     struct evconnlistener *event = evconnlistener_new(
@@ -239,7 +239,7 @@ static gordian_status add_listener(struct server *server, int fd, bool is_unix, 
         LEV_OPT_CLOSE_ON_FREE | LEV_OPT_CLOSE_ON_EXEC, inherited ? 0 : BACKLOG, fd);
     if (!event) {
         close(fd);
-        return fail(error, GORDIAN_IO, "cannot listen: %s", strerror(errno));
+        return fail(error, GORDIAN_STATUS_IO, "cannot listen: %s", strerror(errno));
     }
     evconnlistener_set_error_cb(event, on_accept_error);
     server->listeners[server->listener_count++] =
@@ -258,7 +258,7 @@ static gordian_status clear_path(const char *path, const struct sockaddr_un *add
     if (lstat(path, &found) != 0)
         return GORDIAN_OK;
     if (!S_ISSOCK(found.st_mode))
-        return fail(error, GORDIAN_INPUT, "%.200s: exists and is no socket", path);
+        return fail(error, GORDIAN_STATUS_INPUT, "%.200s: exists and is no socket", path);
     int why = 0;
     for (int tries = 0; why == 0 && tries < LOCK_TRIES; tries++) {
         if (tries > 0)
@@ -270,11 +270,11 @@ static gordian_status clear_path(const char *path, const struct sockaddr_un *add
             close(fd);
     }
     if (why == 0)
-        return fail(error, GORDIAN_UNAVAILABLE,
+        return fail(error, GORDIAN_STATUS_UNAVAILABLE,
                     "%.200s: another service listens there; name another socket (--socket)", path);
     if (why != ECONNREFUSED && why != ENOENT) /* not ours to say that nobody does */
         return fail(
-            error, GORDIAN_UNAVAILABLE,
+            error, GORDIAN_STATUS_UNAVAILABLE,
             "%.200s: there is a socket, and it cannot be tried whether somebody listens: %s", path,
             strerror(why));
     unlink(path);
@@ -285,10 +285,10 @@ static gordian_status set_modes(const struct server *server, const char *path, g
 {
     gid_t group = server->peers.socket_group;
     if (group != (gid_t)-1 && chown(path, (uid_t)-1, group) != 0)
-        return fail(error, GORDIAN_INPUT, "%.200s: cannot give it to the group: %s", path,
+        return fail(error, GORDIAN_STATUS_INPUT, "%.200s: cannot give it to the group: %s", path,
                     strerror(errno));
     if (chmod(path, auth_peers_mode(&server->peers)) != 0)
-        return fail(error, GORDIAN_IO, "%.200s: %s", path, strerror(errno));
+        return fail(error, GORDIAN_STATUS_IO, "%.200s: %s", path, strerror(errno));
     return GORDIAN_OK;
 }
 
@@ -308,11 +308,11 @@ static gordian_status listen_unix(struct server *server, const char *path, gordi
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     if (strlen(path) == 0 || strlen(path) >= sizeof address.sun_path)
-        return fail(error, GORDIAN_INPUT, "'%.200s': a socket's path has 1 to %zu bytes", path,
-                    sizeof address.sun_path - 1);
+        return fail(error, GORDIAN_STATUS_INPUT, "'%.200s': a socket's path has 1 to %zu bytes",
+                    path, sizeof address.sun_path - 1);
     strcpy(address.sun_path, path);
     gordian_status status = clear_path(path, &address, error);
-    if (status)
+    if (status != GORDIAN_OK)
         return status;
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     mode_t before = umask(0177); /* nobody else before the mode is set */
@@ -322,18 +322,19 @@ static gordian_status listen_unix(struct server *server, const char *path, gordi
     if (failed) {
         if (fd >= 0)
             close(fd);
-        return fail(error, GORDIAN_IO, "cannot listen on %.200s: %s: %s", path, strerror(why),
+        return fail(error, GORDIAN_STATUS_IO, "cannot listen on %.200s: %s: %s", path,
+                    strerror(why),
                     why == ENOENT ? "make its folder first, or name another place with --socket"
                                   : "name another place with --socket");
     }
     status = set_modes(server, path, error);
-    if (status) {
+    if (status != GORDIAN_OK) {
         close(fd);
         unlink(path);
         return status;
     }
     status = add_listener(server, fd, true, false, error);
-    if (!status)
+    if (status == GORDIAN_OK)
         server->listeners[server->listener_count - 1].inode = inode_of(path);
     return status;
 }
@@ -352,14 +353,14 @@ static gordian_status split_address(const char *text, char *host, size_t host_si
         length -= 2;
     }
     if (length >= host_size || strlen(colon ? colon + 1 : text) >= port_size)
-        return fail(error, GORDIAN_INPUT, "'%.100s': expected ADDR:PORT", text);
+        return fail(error, GORDIAN_STATUS_INPUT, "'%.100s': expected ADDR:PORT", text);
     memcpy(host, start, length);
     host[length] = '\0';
     if (!colon)
         strcpy(host, "127.0.0.1");
     strcpy(port, colon ? colon + 1 : text);
     if (port[0] == '\0' || strspn(port, "0123456789") != strlen(port) || atol(port) > 65535)
-        return fail(error, GORDIAN_INPUT, "'%.100s': expected ADDR:PORT", text);
+        return fail(error, GORDIAN_STATUS_INPUT, "'%.100s': expected ADDR:PORT", text);
     return GORDIAN_OK;
 }
 
@@ -412,22 +413,24 @@ static gordian_status listen_tcp(struct server *server, const char *text, gordia
 {
     char host[256], port[8];
     gordian_status status = split_address(text, host, sizeof host, port, sizeof port, error);
-    if (!status)
+    if (status == GORDIAN_OK)
         status = auth_check_address(server->auth, host, server->tls != NULL,
                                     server->options.insecure, error);
-    if (status)
+    if (status != GORDIAN_OK)
         return status;
     struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE}, *list;
     int trouble = getaddrinfo(host[0] ? host : NULL, port, &hints, &list);
     if (trouble)
-        return fail(error, GORDIAN_INPUT, "'%.100s': %s", text, gai_strerror(trouble));
+        return fail(error, GORDIAN_STATUS_INPUT, "'%.100s': %s", text, gai_strerror(trouble));
     bool any = false;
-    for (const struct addrinfo *place = list; place && !status; place = place->ai_next) {
+    for (const struct addrinfo *place = list; place && status == GORDIAN_OK;
+         place = place->ai_next) {
         int fd = bind_patiently(place);
         if (fd < 0 && is_not_here(errno) && (any || place->ai_next))
             continue;
         if (fd < 0) {
-            status = fail(error, GORDIAN_IO, "cannot listen on %.100s: %s%s", text, strerror(errno),
+            status = fail(error, GORDIAN_STATUS_IO, "cannot listen on %.100s: %s%s", text,
+                          strerror(errno),
                           errno == EADDRINUSE ? "; name another address (--listen)" : "");
             break;
         }
@@ -445,11 +448,11 @@ static gordian_status listen_all(struct server *server, const char *list, gordia
     for (const char *at = list; *at;) {
         size_t length = strcspn(at, ",");
         if (length == 0 || length >= sizeof one)
-            return fail(error, GORDIAN_INPUT, "'%.100s': expected ADDR:PORT", list);
+            return fail(error, GORDIAN_STATUS_INPUT, "'%.100s': expected ADDR:PORT", list);
         memcpy(one, at, length);
         one[length] = '\0';
         gordian_status status = listen_tcp(server, one, error);
-        if (status)
+        if (status != GORDIAN_OK)
             return status;
         at += length + (at[length] == ',');
     }
@@ -472,9 +475,9 @@ static gordian_status adopt(struct server *server, int http[SYSTEMD_SOCKETS_MAX]
         if (socket->use == SYSTEMD_TCP)
             status = auth_check_socket(server->auth, socket->fd, server->tls != NULL,
                                        server->options.insecure, error);
-        if (!status)
+        if (status == GORDIAN_OK)
             status = add_listener(server, socket->fd, socket->use == SYSTEMD_UNIX, true, error);
-        if (status)
+        if (status != GORDIAN_OK)
             return status;
     }
     return GORDIAN_OK;
@@ -486,15 +489,16 @@ static gordian_status open_listeners(struct server *server, gordian_error *error
     int fds[SYSTEMD_SOCKETS_MAX];
     size_t count = 0;
     gordian_status status = adopt(server, fds, &count, error);
-    if (!status && options->socket && !systemd_listens(&server->systemd, options->socket))
+    if (status == GORDIAN_OK && options->socket &&
+        !systemd_listens(&server->systemd, options->socket))
         status = listen_unix(server, options->socket, error);
-    if (!status && options->listen)
+    if (status == GORDIAN_OK && options->listen)
         status = listen_all(server, options->listen, error);
     const char *address = options->http ? options->http : SERVER_DEFAULT_HTTP;
-    if (status || (count == 0 && strcmp(address, "none") == 0))
+    if (status != GORDIAN_OK || (count == 0 && strcmp(address, "none") == 0))
         return status;
     status = http_open(&server->http, server, address, fds, count, error);
-    for (int tries = 1; status == GORDIAN_IO && count == 0 && tries < LOCK_TRIES; tries++) {
+    for (int tries = 1; status == GORDIAN_STATUS_IO && count == 0 && tries < LOCK_TRIES; tries++) {
         usleep(LOCK_WAIT_US);
         status = http_open(&server->http, server, address, fds, count, error);
     }
@@ -505,10 +509,10 @@ static gordian_status open_security(struct server *server, gordian_error *error)
 {
     const struct server_options *options = &server->options;
     gordian_status status = auth_open(&server->auth, options->token_file, error);
-    if (!status)
+    if (status == GORDIAN_OK)
         status = auth_peers_open(&server->peers, options->socket_group, options->allow_uid,
                                  options->allow_group, error);
-    if (!status && options->tls_cert)
+    if (status == GORDIAN_OK && options->tls_cert)
         status = tls_open(&server->tls, options->tls_cert, options->tls_key, options->tls_clients,
                           error);
     return status;
@@ -543,13 +547,13 @@ gordian_status server_open(struct server **out, const struct server_options *opt
     server->peers.socket_group = (gid_t)-1;
     static step *const steps[] = {open_base, open_security, open_store, open_service, recover};
     gordian_status status = systemd_open(&server->systemd, error);
-    for (size_t i = 0; i < sizeof steps / sizeof *steps && !status; i++)
+    for (size_t i = 0; i < sizeof steps / sizeof *steps && status == GORDIAN_OK; i++)
         status = steps[i](server, error);
-    if (!status)
+    if (status == GORDIAN_OK)
         status = open_listeners(server, error);
-    if (!status)
+    if (status == GORDIAN_OK)
         status = server_add_events(server, error);
-    if (status) {
+    if (status != GORDIAN_OK) {
         server_close(server);
         return status;
     }

@@ -216,7 +216,7 @@ gordian_status server_run(struct server *server, gordian_error *error)
     while (!is_over(server)) {
         int flags = EVLOOP_ONCE | (server->more_to_do ? EVLOOP_NONBLOCK : 0);
         if (event_base_loop(server->base, flags) < 0)
-            return fail(error, GORDIAN_IO, "waiting for events failed: %s", strerror(errno));
+            return fail(error, GORDIAN_STATUS_IO, "waiting for events failed: %s", strerror(errno));
         end_turn(server);
     }
     return GORDIAN_OK;

@@ -59,7 +59,7 @@ static gordian_status write_all(int fd, const void *bytes, size_t length)
     while (length > 0) {
         ssize_t count = write(fd, at, length);
         if (count < 0 && errno != EINTR)
-            return GORDIAN_IO;
+            return GORDIAN_STATUS_IO;
         at += count > 0 ? count : 0;
         length -= count > 0 ? (size_t)count : 0;
     }
@@ -76,7 +76,7 @@ static gordian_status send_section(void *context, const char *name, const void *
     (void)error;
     if (write_all(fd, head, sizeof head) || write_all(fd, name, strlen(name)) ||
         write_all(fd, bytes, length))
-        return GORDIAN_IO;
+        return GORDIAN_STATUS_IO;
     return GORDIAN_OK;
 }
 

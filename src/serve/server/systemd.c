@@ -68,15 +68,15 @@ static gordian_status take_socket(struct systemd *systemd, int fd, const char *n
     struct sockaddr_storage address = {0};
     socklen_t size = sizeof address;
     if (!is_listening(fd) || getsockname(fd, (struct sockaddr *)&address, &size) != 0)
-        return fail(error, GORDIAN_INPUT, "descriptor %d, '%.*s', is not a listening socket", fd,
-                    (int)length, name);
+        return fail(error, GORDIAN_STATUS_INPUT, "descriptor %d, '%.*s', is not a listening socket",
+                    fd, (int)length, name);
     enum systemd_use use = address.ss_family == AF_UNIX ? SYSTEMD_UNIX : SYSTEMD_TCP;
     if (length == 4 && memcmp(name, "http", 4) == 0)
         use = SYSTEMD_HTTP;
     int flags = fcntl(fd, F_GETFL);
     if (flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) < 0 ||
         fcntl(fd, F_SETFD, FD_CLOEXEC) < 0)
-        return fail(error, GORDIAN_IO, "descriptor %d: %s", fd, strerror(errno));
+        return fail(error, GORDIAN_STATUS_IO, "descriptor %d: %s", fd, strerror(errno));
     systemd->sockets[systemd->socket_count++] = (struct systemd_socket){.fd = fd, .use = use};
     return GORDIAN_OK;
 }
@@ -87,7 +87,7 @@ static gordian_status take_sockets(struct systemd *systemd, gordian_error *error
     if (!is_for_us("LISTEN_PID") || !number_from("LISTEN_FDS", &count))
         return GORDIAN_OK;
     if (count > SYSTEMD_SOCKETS_MAX)
-        return fail(error, GORDIAN_INPUT, "%llu sockets were handed over; %d is the limit",
+        return fail(error, GORDIAN_STATUS_INPUT, "%llu sockets were handed over; %d is the limit",
                     (unsigned long long)count, SYSTEMD_SOCKETS_MAX);
     const char *names = getenv("LISTEN_FDNAMES");
     for (int i = 0; i < (int)count; i++) {

@@ -35,8 +35,8 @@ struct systemd {
 };
 
 /* Reads the environment and clears those variables, so that programs started from here do not
- * take them for their own. GORDIAN_INPUT if what was handed over is no listening socket, or there
- * are too many. */
+ * take them for their own. GORDIAN_STATUS_INPUT if what was handed over is no listening socket, or
+ * there are too many. */
 gordian_status systemd_open(struct systemd *systemd, gordian_error *error);
 /* Closes the way to systemd; the sockets belong to whoever took them. */
 void systemd_close(struct systemd *systemd);

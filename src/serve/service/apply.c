@@ -87,7 +87,7 @@ static gordian_status parse_config(const struct wire_open *open, struct served_c
                                    gordian_error *error)
 {
     if (open->kind != SERVED_DETECT && open->kind != SERVED_AVOID)
-        return fail(error, GORDIAN_INPUT, "a system is of the kind detect or avoid");
+        return fail(error, GORDIAN_STATUS_INPUT, "a system is of the kind detect or avoid");
     served_config_init(config, (enum served_kind)open->kind);
     return served_config_parse(config, open->options.text, open->options.length, error);
 }
@@ -117,12 +117,12 @@ static gordian_status open_any(struct service *service, const struct wire_open *
 {
     gordian_status status =
         served_open(served, open->name.text, open->name.length, config, memory, error);
-    if (status != GORDIAN_UNAVAILABLE || !service->replaying)
+    if (status != GORDIAN_STATUS_UNAVAILABLE || !service->replaying)
         return status;
     struct served_config other = *config;
     strcpy(other.engine, "auto");
     status = served_open(served, open->name.text, open->name.length, &other, memory, error);
-    if (!status)
+    if (status == GORDIAN_OK)
         (*served)->config = *config;
     return status;
 }
@@ -133,11 +133,11 @@ static gordian_status open_served(struct service *service, const struct wire_ope
 {
     struct meter *meter = NULL;
     gordian_status status = service_new_meter(service, &meter, error);
-    if (status)
+    if (status != GORDIAN_OK)
         return status;
     status = open_any(service, open, config, meter ? meter_allocator(meter) : &service->memory,
                       served, error);
-    if (status)
+    if (status != GORDIAN_OK)
         meter_free(meter);
     else
         (*served)->meter = meter;
@@ -175,14 +175,14 @@ gordian_status service_put_system(struct service *service, uint32_t slot,
     struct served_config config;
     struct served *served;
     gordian_status status = parse_config(open, &config, error);
-    if (status)
+    if (status != GORDIAN_OK)
         return status;
     if (!reserve_system(service, slot))
         return fail_memory(error);
     if (service->systems[slot])
-        return fail(error, GORDIAN_INPUT, "there is a system at place %u already", slot);
+        return fail(error, GORDIAN_STATUS_INPUT, "there is a system at place %u already", slot);
     status = open_served(service, open, &config, &served, error);
-    if (status)
+    if (status != GORDIAN_OK)
         return status;
     served->opened = service->work->now;
     service_add_system(service, slot, served);
@@ -204,16 +204,16 @@ static gordian_status open_new(struct service *service, uint32_t session,
         return FAIL_WITH(service, WIRE_QUOTA, error, "there are %u systems: that is the limit",
                          service->system_count);
     gordian_status status = check_memory(service, error);
-    if (!status)
+    if (status == GORDIAN_OK)
         status = quota_check(service, session, served_system_cost(), error);
-    if (status)
+    if (status != GORDIAN_OK)
         return status;
     *slot = free_slot(service);
     size_t size = wire_put_open(NULL, 0, open);
     if (!record_begin(service, RECORD_OPEN, *slot, session, size))
         return fail_memory(error);
     status = service_put_system(service, *slot, open, error);
-    if (status)
+    if (status != GORDIAN_OK)
         return status;
     struct bytes *record = &service->work->record;
     record_take_body(service, wire_put_open(record->data + record->used, size, open));
@@ -230,7 +230,7 @@ gordian_status apply_open(struct service *service, uint32_t session, const struc
     if (!known)
         return open_new(service, session, open, slot, error);
     gordian_status status = parse_config(open, &config, error);
-    if (status)
+    if (status != GORDIAN_OK)
         return status;
     char text[SERVED_CONFIG_TEXT_MAX];
     if (!served_config_equal(&config, &known->config))
@@ -281,13 +281,13 @@ static gordian_status declare_resource(struct service *service, struct served *s
     size_t length = declaration->name.length;
     bool is_new = served_find_resource(served, name, length) == NOBODY;
     gordian_status status = is_new ? check_resources(service, served, session, error) : GORDIAN_OK;
-    if (!status && is_new)
+    if (status == GORDIAN_OK && is_new)
         status = quota_check(service, session, served_resource_cost(served, length), error);
-    if (!status && is_new && !served_reserve_adder(served))
+    if (status == GORDIAN_OK && is_new && !served_reserve_adder(served))
         status = fail_memory(error);
-    if (!status)
+    if (status == GORDIAN_OK)
         status = served_declare_resource(served, name, length, declaration->units, id, error);
-    if (!status && is_new)
+    if (status == GORDIAN_OK && is_new)
         quota_added(service, session, served, *id, length);
     *changed = is_new || served->bank;
     return status;
@@ -304,15 +304,15 @@ static gordian_status declare_process(struct service *service, struct served *se
     gordian_status status = is_new ? check_names(service, served, session, error) : GORDIAN_OK;
     if (!is_new && served->processes[known].owner != NOBODY)
         payer = served->processes[known].owner;
-    if (!status && (is_new || claims > 0))
+    if (status == GORDIAN_OK && (is_new || claims > 0))
         status =
             quota_check(service, payer, served_new_process_cost(served, length, claims), error);
-    if (status)
+    if (status != GORDIAN_OK)
         return status;
     if (!session_reserve(service, session))
         return fail_memory(error);
     status = served_declare_process(served, name, length, declaration->claims, claims, id, error);
-    if (status)
+    if (status != GORDIAN_OK)
         return status;
     *changed = is_new || served->bank || served->processes[*id].owner == NOBODY;
     session_own(service, session, served, *id);
@@ -348,7 +348,7 @@ gordian_status apply_declare(struct service *service, struct served *served, uin
     bool accepted = false;
     size_t total = list->left, done = 0;
     gordian_status status = check_memory(service, error);
-    if (status)
+    if (status != GORDIAN_OK)
         return status;
     if (total > WIRE_FRAME_MAX / 12)
         return FAIL_WITH(service, WIRE_MALFORMED, error, "a frame cannot hold that many");
@@ -380,7 +380,7 @@ gordian_status apply_declare(struct service *service, struct served *served, uin
     if (list->left > 0)
         return FAIL_WITH(service, WIRE_MALFORMED, error, "declaration %zu is malformed", done + 1);
     /* A quota is no fault of the names: that is to be told, if it can be. */
-    return !accepted && work->code == WIRE_QUOTA ? GORDIAN_INPUT : GORDIAN_OK;
+    return !accepted && work->code == WIRE_QUOTA ? GORDIAN_STATUS_INPUT : GORDIAN_OK;
 }
 
 gordian_status apply_declaration(struct service *service, struct served *served, uint32_t session,
@@ -389,13 +389,13 @@ gordian_status apply_declaration(struct service *service, struct served *served,
 {
     size_t size = wire_put_declare(NULL, 0, declaration, 1);
     gordian_status status = check_memory(service, error);
-    if (status)
+    if (status != GORDIAN_OK)
         return status;
     if (!record_begin(service, RECORD_DECLARE, served->slot, session, size))
         return fail_memory(error);
     bool changed = false;
     status = declare_one(service, served, session, declaration, &changed, id, error);
-    if (status)
+    if (status != GORDIAN_OK)
         return status;
     tell_served(service, served);
     struct bytes *record = &service->work->record;
@@ -421,10 +421,10 @@ static gordian_status check_removable(struct service *service, struct served *se
     size_t first = 0, second = 0;
     gordian_status status =
         served_edges(served, process ? SERVED_HELD : SERVED_HOLDERS, id, &edges, &first, error);
-    if (!status)
+    if (status == GORDIAN_OK)
         status = served_edges(served, process ? SERVED_WANTED : SERVED_WAITERS, id, &edges, &second,
                               error);
-    if (!status && first + second > 0)
+    if (status == GORDIAN_OK && first + second > 0)
         return FAIL_WITH(service, WIRE_IN_USE, error,
                          process ? "'%.60s' holds or waits for something"
                                  : "'%.60s' is held or waited for",
@@ -439,7 +439,7 @@ static gordian_status remove_resource(struct service *service, struct served *se
     const char *name = served_resource_name(served, id, buffer);
     size_t length = name ? strlen(name) : 0;
     gordian_status status = served_remove_resource(served, id, error);
-    if (!status)
+    if (status == GORDIAN_OK)
         quota_removed(service, served, id, length);
     return status;
 }
@@ -462,15 +462,15 @@ gordian_status apply_remove(struct service *service, struct served *served, uint
 {
     size_t size = wire_put_remove(NULL, 0, what, ids, count), done = 0;
     gordian_status status = GORDIAN_OK;
-    for (size_t i = 0; i < count && !status; i++)
+    for (size_t i = 0; i < count && status == GORDIAN_OK; i++)
         status = check_removable(service, served, what, ids[i], error);
-    if (status)
+    if (status != GORDIAN_OK)
         return status;
     if (!record_begin(service, RECORD_REMOVE, served->slot, NOBODY, size))
         return fail_memory(error);
-    while (done < count && !status) {
+    while (done < count && status == GORDIAN_OK) {
         status = remove_one(service, served, what, ids[done], error);
-        done += !status;
+        done += status == GORDIAN_OK;
     }
     struct bytes *record = &service->work->record;
     record_take_body(service, wire_put_remove(record->data + record->used, size, what, ids, done));
@@ -485,12 +485,12 @@ gordian_status apply_weigh(struct service *service, struct served *served,
     size_t size = wire_put_weigh(NULL, 0, weigh);
     char buffer[GORDIAN_NAME_MAX + 1];
     if (!served_process_name(served, weigh->process, buffer))
-        return fail(error, GORDIAN_INPUT, "there is no process %u", weigh->process);
+        return fail(error, GORDIAN_STATUS_INPUT, "there is no process %u", weigh->process);
     if (!record_begin(service, RECORD_WEIGH, served->slot, NOBODY, size))
         return fail_memory(error);
     gordian_status status =
         served_weigh(served, weigh->process, weigh->priority, weigh->cost, error);
-    if (status)
+    if (status != GORDIAN_OK)
         return status;
     struct bytes *record = &service->work->record;
     record_take_body(service, wire_put_weigh(record->data + record->used, size, weigh));

@@ -240,7 +240,7 @@ static gordian_status gather(struct served *served, enum served_side side, uint3
 {
     const gordian_edge *edges;
     gordian_status status = served_edges(served, side, process, &edges, count, error);
-    if (status)
+    if (status != GORDIAN_OK)
         return status;
     if (*count > room)
         *count = room;
@@ -276,11 +276,11 @@ static void take_state(struct client *client, const struct wire_frame *frame)
         status = gather(served, SERVED_HELD, state.process, work->wants, WANTS / 2,
                         &state.held_count, &error);
         state.wanted = work->wants + state.held_count;
-        if (!status)
+        if (status == GORDIAN_OK)
             status = gather(served, SERVED_WANTED, state.process, work->wants + state.held_count,
                             WANTS / 2, &state.wanted_count, &error);
     }
-    if (status) {
+    if (status != GORDIAN_OK) {
         client_fail(client, &error);
         return;
     }

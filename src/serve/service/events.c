@@ -59,18 +59,18 @@ static void look_closer(struct service *service, struct apply_events *events,
     struct served *served = events->served;
     const char *how = events->how;
     switch ((gordian_outcome)result->outcome) {
-    case GORDIAN_DEADLOCK:
-    case GORDIAN_DOOMED:
+    case GORDIAN_OUTCOME_DEADLOCK:
+    case GORDIAN_OUTCOME_DOOMED:
         if (events->stuck)
             events->stuck(events, event, result);
         incident_begin(service, served, event->process, result->outcome);
         if (served->config.recover)
             recover(service, events, event->process);
         break;
-    case GORDIAN_CANCELLED:
+    case GORDIAN_OUTCOME_CANCELLED:
         incident_left(service, served, event->process, how ? how : "cancelled", false);
         break;
-    case GORDIAN_EXITED:
+    case GORDIAN_OUTCOME_EXITED:
         incident_left(service, served, event->process, how ? how : "exited", false);
         break;
     default:
@@ -91,9 +91,9 @@ static void take_results(struct service *service, const struct apply_events *eve
         const struct served_result *result = &work->taken[i];
         work->results[work->result_count++] =
             (struct wire_result){result->outcome, result->reason, result->served};
-        if (result->outcome != GORDIAN_REFUSED && events->session != NOBODY)
+        if (result->outcome != GORDIAN_OUTCOME_REFUSED && events->session != NOBODY)
             session_own(service, events->session, served, event->process);
-        if (served->bank && result->outcome == GORDIAN_LEFT)
+        if (served->bank && result->outcome == GORDIAN_VERDICT_EXITED)
             session_disown(service, served, event->process);
         if (told)
             notify_event(service, served, event, result,
@@ -122,7 +122,7 @@ static size_t feed(struct service *service, struct apply_events *events, size_t 
     struct served *served = events->served;
     gordian_status status = GORDIAN_OK;
     size_t done = 0;
-    while (!status && done < count && reserve_served(service, served)) {
+    while (status == GORDIAN_OK && done < count && reserve_served(service, served)) {
         size_t taken;
         status = served_feed(served, work->events + done, count - done, work->now,
                              work->taken + done, &taken, NULL);
@@ -184,7 +184,7 @@ static gordian_status pass_duplicates(struct service *service, struct apply_even
 /* An event that was refused for its client's memory is applied again as one that any state refuses:
  * this one, of nobody. */
 static const gordian_event refused_event = {
-    .op = GORDIAN_CANCEL, .process = NOBODY, .resource = NOBODY, .to = NOBODY};
+    .op = GORDIAN_OP_CANCEL, .process = NOBODY, .resource = NOBODY, .to = NOBODY};
 
 static void record_refused(struct service *service)
 {
@@ -263,9 +263,9 @@ gordian_status apply_events(struct service *service, struct apply_events *events
     struct service_work *work = service->work;
     size_t bytes = (size_t)(events->list.end - events->list.at);
     gordian_status status = reserve_frame(service, events, bytes, error);
-    if (!status)
+    if (status == GORDIAN_OK)
         status = pass_duplicates(service, events, error);
-    if (status)
+    if (status != GORDIAN_OK)
         return status;
     bool bad;
     size_t head = work->record.used, known = work->result_count;

@@ -165,7 +165,7 @@ void incident_begin(struct service *service, struct served *served, uint32_t req
                     uint8_t outcome)
 {
     gordian_witness witness;
-    if (outcome == GORDIAN_DOOMED && served->incident_count > 0) {
+    if (outcome == GORDIAN_OUTCOME_DOOMED && served->incident_count > 0) {
         served->incidents[0].doomed++;
         return;
     }
@@ -245,7 +245,7 @@ static void settle(struct service *service, struct served *served, const char *h
             end_incident(service, served, i, how, victim, leaver);
     /* recovery goes on until nobody is left */
     if (served->incident_count == 0 && count > 0 && !victim)
-        incident_begin(service, served, dead[0], GORDIAN_DEADLOCK);
+        incident_begin(service, served, dead[0], GORDIAN_OUTCOME_DEADLOCK);
 }
 
 void incident_left(struct service *service, struct served *served, uint32_t process,
@@ -260,7 +260,7 @@ void incident_left(struct service *service, struct served *served, uint32_t proc
             open->members[i] = NOBODY;
     served->processes[process].incident = NOBODY;
     open->left--;
-    if (gordian_system_model(served->system) == GORDIAN_SINGLE_UNIT)
+    if (gordian_system_model(served->system) == GORDIAN_MODEL_SINGLE_UNIT)
         end_incident(service, served, index, how, victim, process); /* a cycle, and it is broken */
     else
         settle(service, served, how, victim, process);
@@ -302,7 +302,7 @@ static gordian_status load_one(struct served *served, struct bytes_in *in, gordi
     open.doomed = (uint32_t)bytes_take_upto(in, UINT32_MAX);
     uint64_t count = bytes_take_count(in);
     if (in->bad)
-        return fail(error, GORDIAN_INPUT, "a damaged snapshot: incidents");
+        return fail(error, GORDIAN_STATUS_INPUT, "a damaged snapshot: incidents");
     if (!memory_grow32(&served->memory, &served->incidents, &served->incident_room, index + 1,
                        sizeof *served->incidents))
         return fail_memory(error);
@@ -315,7 +315,7 @@ static gordian_status load_one(struct served *served, struct bytes_in *in, gordi
         uint64_t process = bytes_take_u64(in);
         if (in->bad || process >= served->process_room ||
             served->processes[process].incident != NOBODY)
-            return fail(error, GORDIAN_INPUT, "a damaged snapshot: members of an incident");
+            return fail(error, GORDIAN_STATUS_INPUT, "a damaged snapshot: members of an incident");
         served->processes[process].incident = index;
         served->incidents[index].members[i] = (uint32_t)process;
         served->incidents[index].member_count = served->incidents[index].left = (uint32_t)i + 1;
@@ -327,7 +327,7 @@ gordian_status incidents_load(struct served *served, struct bytes_in *in, gordia
 {
     uint64_t count = bytes_take_count(in);
     gordian_status status = GORDIAN_OK;
-    for (uint64_t i = 0; i < count && !status; i++)
+    for (uint64_t i = 0; i < count && status == GORDIAN_OK; i++)
         status = load_one(served, in, error);
     return status;
 }

@@ -43,8 +43,8 @@ void line_event_begin(struct json *json, const struct served *served, gordian_op
     if (served->bank && result->outcome < WIRE_NOT_TAKEN) {
         if (result->reason & WIRE_WAITS)
             json_key_bool(json, "waits", true);
-        if (result->outcome == GORDIAN_SHORTAGE &&
-            (result->reason & ~WIRE_WAITS) == GORDIAN_OUT_OF_TURN)
+        if (result->outcome == GORDIAN_VERDICT_UNAVAILABLE &&
+            (result->reason & ~WIRE_WAITS) == GORDIAN_REASON_OUT_OF_TURN)
             json_key_bool(json, "out_of_turn", true);
     }
     if (granted && result->served)
@@ -63,7 +63,7 @@ void line_stuck(struct json *json, struct served *served, const gordian_event *e
         name_list_sorted(&list, &labels, processes, count))
         json_names(json, "deadlocked", &list);
     name_list_free(&list);
-    if (outcome == GORDIAN_DEADLOCK &&
+    if (outcome == GORDIAN_OUTCOME_DEADLOCK &&
         !gordian_explain(served->system, event->process, &witness, NULL))
         json_witness(json, &labels, &witness);
 }
@@ -103,11 +103,11 @@ void line_reasons(struct json *json, const struct served *served)
     const gordian_answer *answer = &served->answer;
     if (answer->incomplete)
         return;
-    if (answer->verdict == GORDIAN_LENT)
+    if (answer->verdict == GORDIAN_VERDICT_GRANTED)
         write_processes(json, "sequence", served, answer->sequence, answer->sequence_count);
-    else if (answer->verdict == GORDIAN_UNSAFE)
+    else if (answer->verdict == GORDIAN_VERDICT_UNSAFE)
         write_stuck(json, served);
-    else if (answer->verdict == GORDIAN_SHORTAGE && answer->lack_count > 0)
+    else if (answer->verdict == GORDIAN_VERDICT_UNAVAILABLE && answer->lack_count > 0)
         write_lacks(json, "short", served, answer->lacks, answer->lack_count);
 }
 

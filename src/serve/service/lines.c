@@ -103,7 +103,7 @@ static gordian_status claims_of(struct service_work *work, const struct served *
             return trace_fail(trace, &item->name, error, "too many claims");
         work->wants[*count].resource = resource;
         gordian_status status = trace_claim(trace, item, &work->wants[*count].units, error);
-        if (status)
+        if (status != GORDIAN_OK)
             return status;
         ++*count;
     }
@@ -121,10 +121,10 @@ static gordian_status declare_process(struct client *client, struct served *serv
     gordian_status status = served->bank ? claims_of(work, served, &declaration.claim_count, error)
                                          : trace_attributes(&work->trace, &attributes, error);
     declaration.claims = work->wants;
-    if (!status)
+    if (status == GORDIAN_OK)
         status =
             apply_declaration(client->service, served, client->session, &declaration, &id, error);
-    if (status || !(attributes.has_priority || attributes.has_cost))
+    if (status != GORDIAN_OK || !(attributes.has_priority || attributes.has_cost))
         return status;
     struct wire_weigh weigh = {
         .process = id,
@@ -201,14 +201,16 @@ static const char *refusal_text(const struct service_work *work, const struct se
     if (reason == WIRE_OVER_MEMORY)
         return "this client has all the memory it may have: it can release, cancel, exit or forget";
     reason &= (uint8_t)(detect ? 0xff : ~WIRE_WAITS);
-    if (reason == (detect ? (int)GORDIAN_UNKNOWN_PROCESS : (int)GORDIAN_NO_PROCESS)) {
+    if (reason ==
+        (detect ? (int)GORDIAN_REFUSAL_UNKNOWN_PROCESS : (int)GORDIAN_REASON_UNKNOWN_PROCESS)) {
         snprintf(buffer, size,
                  detect ? "process '%s' was never seen" : "process '%s' was never declared",
                  trace_show(&work->trace.name, shown));
-    } else if (reason == (detect ? (int)GORDIAN_UNKNOWN_RESOURCE : (int)GORDIAN_NO_RESOURCE)) {
+    } else if (reason == (detect ? (int)GORDIAN_REFUSAL_UNKNOWN_RESOURCE
+                                 : (int)GORDIAN_REASON_UNKNOWN_RESOURCE)) {
         snprintf(buffer, size, "resource '%s' was never declared",
                  trace_show(unknown_resource(work, served), shown));
-    } else if (detect && reason == GORDIAN_BAD_HAND_OVER && event->to == STRANGER) {
+    } else if (detect && reason == GORDIAN_REFUSAL_BAD_HAND_OVER && event->to == STRANGER) {
         snprintf(buffer, size, "process '%s' was never seen", trace_show(&work->trace.to, shown));
     } else if (detect) {
         return gordian_refusal_text(served->system, event, (gordian_refusal)reason, buffer, size);
@@ -252,9 +254,9 @@ static gordian_status bring_into_being(struct client *client, struct served *ser
                                        gordian_event *event, bool *created, gordian_error *error)
 {
     const struct trace *trace = &client->service->work->trace;
-    *created =
-        served->system && event->process == NOBODY &&
-        (event->op == GORDIAN_REQUEST || event->op == GORDIAN_HOLD || event->op == GORDIAN_WAIT);
+    *created = served->system && event->process == NOBODY &&
+               (event->op == GORDIAN_OP_REQUEST || event->op == GORDIAN_OP_HOLD ||
+                event->op == GORDIAN_OP_WAIT);
     if (!*created)
         return GORDIAN_OK;
     const struct wire_declaration declaration = {.what = WIRE_PROCESS,
@@ -273,7 +275,7 @@ static void end_answer(struct answer *answer, struct served *served, const gordi
         begin_answer(answer, &answer->client->out, served, event->op, &told, work->served);
     if (served->bank && result->outcome < WIRE_NOT_TAKEN)
         line_reasons(&answer->json, served);
-    if (result->outcome == GORDIAN_REFUSED) /* GORDIAN_DECLINED is the same number */
+    if (result->outcome == GORDIAN_OUTCOME_REFUSED) /* GORDIAN_VERDICT_REFUSED is the same number */
         json_key_text(&answer->json, "message",
                       refusal_text(work, served, event, result->reason, message, sizeof message));
     json_end(&answer->json);
@@ -305,17 +307,17 @@ static gordian_status take_event(struct client *client, struct served *served, u
     memcpy(answer.process, trace->name.text, trace->name.length);
     gordian_status status = make_event(work, served, &event, error);
     bool known = number && number <= service->sessions[client->session].last;
-    if (!status && !known)
+    if (status == GORDIAN_OK && !known)
         status = bring_into_being(client, served, &event, &created, error);
-    if (status)
+    if (status != GORDIAN_OK)
         return status;
     created &= !known;
-    served->answer.detail = GORDIAN_WITH_REASONS;
+    served->answer.detail = GORDIAN_DETAIL_REASONS;
     status = apply_event(service, &events, &event, error);
-    served->answer.detail = GORDIAN_VERDICT_ONLY;
-    if (!status)
+    served->answer.detail = GORDIAN_DETAIL_VERDICT;
+    if (status == GORDIAN_OK)
         end_answer(&answer, served, &event);
-    if (created && (status || work->results[0].outcome == GORDIAN_REFUSED))
+    if (created && (status || work->results[0].outcome == GORDIAN_OUTCOME_REFUSED))
         apply_remove(service, served, WIRE_PROCESS, &event.process, 1, NULL);
     return status;
 }
@@ -343,7 +345,7 @@ static gordian_status take_trace(struct client *client, uint64_t number, gordian
         return FAIL_WITH(service, WIRE_NO_SYSTEM, error, "no system is in use");
     work->trace.avoidance = served->bank != NULL;
     gordian_status status = trace_next(&work->trace, error);
-    if (status)
+    if (status != GORDIAN_OK)
         return status;
     if (!client_may_write(client))
         return FAIL_WITH(service, WIRE_NOT_ALLOWED, error, "this token permits to look only");
@@ -387,7 +389,7 @@ static gordian_status take_line(struct client *client, const char *text, size_t 
     if (length > 0 && text[0] == '@') {
         blank = take_number(text, length, &number);
         if (blank == 0 || number == 0)
-            return fail_at(error, GORDIAN_INPUT, client->lines, 2,
+            return fail_at(error, GORDIAN_STATUS_INPUT, client->lines, 2,
                            "expected the number of an event after '@', from 1 on");
     }
     for (at = blank; at < length && (text[at] == ' ' || text[at] == '\t'); at++)
@@ -401,15 +403,15 @@ static gordian_status take_line(struct client *client, const char *text, size_t 
         return take_trace(client, number, error);
     }
     gordian_status status = reader_next(&service->work->trace.reader, error);
-    if (status)
+    if (status != GORDIAN_OK)
         return status;
     if (verb_take(client))
         return GORDIAN_OK;
     /* not a word of ours: the trace's own message, with what may have been meant */
     set_line(client, text, length, blank);
     status = trace_next(&service->work->trace, error);
-    if (!status)
-        return fail(error, GORDIAN_INPUT, "not understood; try help");
+    if (status == GORDIAN_OK)
+        return fail(error, GORDIAN_STATUS_INPUT, "not understood; try help");
     size_t used = strlen(error->message);
     snprintf(error->message + used, sizeof error->message - used, "; 'help' tells the other words");
     return status;
@@ -439,7 +441,7 @@ size_t lines_take(struct client *client, const unsigned char *bytes, size_t coun
         gordian_error error = {0};
         gordian_status status = take_line(client, line, (size_t)(newline - line) + 1, &error);
         client->service->counters.lines++;
-        if (status && status != GORDIAN_END)
+        if (status != GORDIAN_OK && status != GORDIAN_STATUS_END)
             client_fail(client, &error);
         used += (size_t)(newline - line) + 1;
         if (client_had_enough(client) && used < count)

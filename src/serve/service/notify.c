@@ -123,14 +123,14 @@ void client_fail(struct client *client, const gordian_error *error)
     uint32_t retry_ms = work->retry_ms;
     if (code == 0)
         switch (error->status) {
-        case GORDIAN_UNAVAILABLE:
+        case GORDIAN_STATUS_UNAVAILABLE:
             code = WIRE_NOT_AVAILABLE;
             break;
-        case GORDIAN_MEMORY:
+        case GORDIAN_STATUS_MEMORY:
             code = WIRE_NO_MEMORY;
             retry_ms = 1000;
             break;
-        case GORDIAN_IO:
+        case GORDIAN_STATUS_IO:
             code = WIRE_NOT_KEPT;
             retry_ms = 1000;
             break;

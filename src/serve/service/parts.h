@@ -91,7 +91,7 @@ struct service_work {
 
 /* Fails with a code of the protocol's own. */
 #define FAIL_WITH(service, wire_code, error, ...)                                                  \
-    ((service)->work->code = (wire_code), fail((error), GORDIAN_INPUT, __VA_ARGS__))
+    ((service)->work->code = (wire_code), fail((error), GORDIAN_STATUS_INPUT, __VA_ARGS__))
 
 static inline void text_clear(struct output *text)
 {

@@ -316,7 +316,7 @@ gordian_status quota_leave(struct service *service, struct served *served, gordi
     if (!meter || meter->limit == 0)
         return status;
     meter->limit = 0;
-    if (status != GORDIAN_MEMORY || !meter->refused)
+    if (status != GORDIAN_STATUS_MEMORY || !meter->refused)
         return status;
     service->counters.over_memory++;
     return FAIL_WITH(service, WIRE_QUOTA, error,

@@ -22,7 +22,7 @@ struct record {
 
 static gordian_status damaged(const struct record *record, gordian_error *error)
 {
-    return fail(error, GORDIAN_INPUT, "record %llu of the journal makes no sense here",
+    return fail(error, GORDIAN_STATUS_INPUT, "record %llu of the journal makes no sense here",
                 (unsigned long long)record->number);
 }
 
@@ -50,8 +50,8 @@ static gordian_status replay_events(struct service *service, const struct record
         .served = served, .session = record->session, .first = body.first, .list = body.list};
     uint32_t count = body.list.left;
     gordian_status status = apply_events(service, &events, error);
-    if (status)
-        return status == GORDIAN_MEMORY ? status : damaged(record, error);
+    if (status != GORDIAN_OK)
+        return status == GORDIAN_STATUS_MEMORY ? status : damaged(record, error);
     const struct service_work *work = service->work;
     if (work->result_count != count)
         return damaged(record, error);
@@ -70,8 +70,8 @@ static gordian_status replay_declare(struct service *service, const struct recor
     if (!wire_get_declare(&record->frame, &list))
         return damaged(record, error);
     gordian_status status = apply_declare(service, served, record->session, &list, &count, error);
-    if (status)
-        return status == GORDIAN_MEMORY ? status : damaged(record, error);
+    if (status != GORDIAN_OK)
+        return status == GORDIAN_STATUS_MEMORY ? status : damaged(record, error);
     for (size_t i = 0; i < count; i++)
         if (service->work->ids[i] == NOBODY)
             return damaged(record, error);
@@ -88,8 +88,8 @@ static gordian_status replay_remove(struct service *service, const struct record
         return damaged(record, error);
     while (wire_next_id(&list, &id)) {
         gordian_status status = apply_remove(service, served, what, &id, 1, error);
-        if (status)
-            return status == GORDIAN_MEMORY ? status : damaged(record, error);
+        if (status != GORDIAN_OK)
+            return status == GORDIAN_STATUS_MEMORY ? status : damaged(record, error);
     }
     return GORDIAN_OK;
 }
@@ -99,7 +99,7 @@ static gordian_status replay_weigh(struct service *service, const struct record 
 {
     struct wire_weigh weigh;
     if (!wire_get_weigh(&record->frame, &weigh) ||
-        apply_weigh(service, served, &weigh, error) == GORDIAN_INPUT)
+        apply_weigh(service, served, &weigh, error) == GORDIAN_STATUS_INPUT)
         return damaged(record, error);
     return GORDIAN_OK;
 }
@@ -112,7 +112,7 @@ static gordian_status replay_open(struct service *service, const struct record *
     if (!known || !wire_get_open(&record->frame, &open))
         return damaged(record, error);
     gordian_status status = service_put_system(service, record->slot, &open, error);
-    if (!status)
+    if (status == GORDIAN_OK)
         quota_opened(service, record->session, service->systems[record->slot]);
     return status;
 }
@@ -251,7 +251,7 @@ gordian_status service_save(struct service *service,
     bytes_init(&bytes, &service->memory);
     save_service(service, &bytes);
     gordian_status status = put_section(&bytes, SERVICE_SECTION, put, context, error);
-    for (uint32_t i = 0; i < service->system_limit && !status; i++) {
+    for (uint32_t i = 0; i < service->system_limit && status == GORDIAN_OK; i++) {
         char name[32];
         if (!service->systems[i])
             continue;
@@ -259,7 +259,7 @@ gordian_status service_save(struct service *service,
         bytes.used = 0;
         save_head(service, service->systems[i], &bytes);
         status = image_save(service->systems[i], &bytes, error);
-        if (!status)
+        if (status == GORDIAN_OK)
             status = put_section(&bytes, name, put, context, error);
     }
     bytes_free(&bytes);
@@ -268,7 +268,7 @@ gordian_status service_save(struct service *service,
 
 static gordian_status bad_snapshot(gordian_error *error)
 {
-    return fail(error, GORDIAN_INPUT, "the snapshot of the service is damaged");
+    return fail(error, GORDIAN_STATUS_INPUT, "the snapshot of the service is damaged");
 }
 
 static gordian_status load_session(struct service *service, struct bytes_in *in,
@@ -286,7 +286,7 @@ static gordian_status load_session(struct service *service, struct bytes_in *in,
         return bad_snapshot(error);
     memcpy(hello.session, id, WIRE_SESSION_SIZE);
     gordian_status status = session_put(service, slot, &hello, error);
-    if (status)
+    if (status != GORDIAN_OK)
         return status;
     service->sessions[slot].last = last;
     service->sessions[slot].opened = opened;
@@ -299,7 +299,7 @@ static gordian_status load_slots(struct service *service, struct bytes_in *in, u
 {
     uint64_t count = bytes_take_count(in);
     gordian_status status = session_reserve_slots(service, limit, error);
-    if (status)
+    if (status != GORDIAN_OK)
         return status;
     uint32_t *order = memory_alloc(&service->memory, (count + 1) * sizeof *order);
     if (!order)
@@ -309,9 +309,9 @@ static gordian_status load_slots(struct service *service, struct bytes_in *in, u
     uint64_t sessions = bytes_take_count(in);
     if (in->bad || count + sessions != limit)
         status = bad_snapshot(error);
-    for (uint64_t i = 0; i < sessions && !status; i++)
+    for (uint64_t i = 0; i < sessions && status == GORDIAN_OK; i++)
         status = load_session(service, in, error);
-    if (!status && !session_order_free(service, order, (uint32_t)count))
+    if (status == GORDIAN_OK && !session_order_free(service, order, (uint32_t)count))
         status = bad_snapshot(error);
     memory_free(&service->memory, order);
     return status;
@@ -322,16 +322,16 @@ static gordian_status load_service(struct service *service, struct bytes_in *in,
 {
     uint64_t version = bytes_take_u64(in);
     if (version < 1 || version > SERVICE_VERSION)
-        return fail(error, GORDIAN_INPUT, "the snapshot is of another version");
+        return fail(error, GORDIAN_STATUS_INPUT, "the snapshot is of another version");
     service->next_incident = bytes_take_u64(in);
     uint32_t limit = (uint32_t)bytes_take_upto(in, UINT32_MAX - 1);
     if (in->bad || limit > 64u << 20 || service->session_limit > 0)
         return bad_snapshot(error);
     gordian_status status = load_slots(service, in, limit, error);
-    if (!status && (in->bad || bytes_left(in) > 0))
+    if (status == GORDIAN_OK && (in->bad || bytes_left(in) > 0))
         return bad_snapshot(error);
     /* what a new service starts with is replaced by what was saved */
-    for (uint32_t i = 0; i < service->system_limit && !status; i++)
+    for (uint32_t i = 0; i < service->system_limit && status == GORDIAN_OK; i++)
         if (service->systems[i])
             service_drop_system(service, service->systems[i]);
     return status;
@@ -405,24 +405,24 @@ static gordian_status load_system(struct service *service, const uint8_t *bytes,
         return bad_snapshot(error);
     struct meter *meter = NULL;
     gordian_status status = service_new_meter(service, &meter, error);
-    if (status)
+    if (status != GORDIAN_OK)
         return status;
     status = image_load(&served, in.at + head, bytes_left(&in) - head,
                         meter ? meter_allocator(meter) : &service->memory, error);
-    if (status) {
+    if (status != GORDIAN_OK) {
         meter_free(meter);
         return status;
     }
     served->meter = meter;
     service_add_system(service, slot, served);
     status = served_restored(served, error);
-    if (!status)
+    if (status == GORDIAN_OK)
         status = own_processes(service, served, error);
-    if (!status)
+    if (status == GORDIAN_OK)
         status = incidents_load(served, &first, error);
-    if (!status)
+    if (status == GORDIAN_OK)
         status = load_owners(service, served, &first, error);
-    if (!status && (first.bad || bytes_left(&first) > 0))
+    if (status == GORDIAN_OK && (first.bad || bytes_left(&first) > 0))
         status = bad_snapshot(error);
     return status;
 }
@@ -433,7 +433,8 @@ gordian_status service_load_section(struct service *service, const char *name, c
     if (strncmp(name, SYSTEM_SECTION, strlen(SYSTEM_SECTION)) == 0)
         return load_system(service, bytes, length, error);
     if (strcmp(name, SERVICE_SECTION) != 0)
-        return fail(error, GORDIAN_INPUT, "a snapshot's section '%.40s' that is not known", name);
+        return fail(error, GORDIAN_STATUS_INPUT, "a snapshot's section '%.40s' that is not known",
+                    name);
     struct bytes_in in = {.at = bytes, .end = (const uint8_t *)bytes + length};
     return load_service(service, &in, error);
 }

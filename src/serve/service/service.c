@@ -139,9 +139,9 @@ gordian_status service_new(struct service **out, const struct service_options *o
     if (!service)
         return fail_memory(error);
     gordian_status status = open_work(service, error);
-    if (!status)
+    if (status == GORDIAN_OK)
         status = open_default(service, error);
-    if (status) {
+    if (status != GORDIAN_OK) {
         service_free(service);
         return status;
     }
@@ -192,7 +192,7 @@ gordian_status service_attach(struct service *service, struct client *client,
 {
     if (service->client_count >= service->options.limits.clients) {
         service->counters.refused++;
-        return fail(error, GORDIAN_UNAVAILABLE, "there are %u clients already",
+        return fail(error, GORDIAN_STATUS_UNAVAILABLE, "there are %u clients already",
                     service->client_count);
     }
     client->service = service;

@@ -109,7 +109,8 @@ struct client {
     void *owner; /* the server's connection */
 };
 
-/* A new connection. `rights`: what it may do without a token. GORDIAN_UNAVAILABLE: too many. */
+/* A new connection. `rights`: what it may do without a token. GORDIAN_STATUS_UNAVAILABLE: too many.
+ */
 gordian_status service_attach(struct service *service, struct client *client,
                               enum service_rights rights, gordian_error *error);
 /* The connection is gone: its session's lease begins. */

@@ -135,7 +135,7 @@ gordian_status session_put(struct service *service, uint32_t slot, const struct 
                            gordian_error *error)
 {
     if (slot > SLOT_MAX)
-        return fail(error, GORDIAN_INPUT, "there is no session %u", slot);
+        return fail(error, GORDIAN_STATUS_INPUT, "there is no session %u", slot);
     if (!reserve_slot(service, slot))
         return fail_memory(error);
     struct session *session = &service->sessions[slot];
@@ -162,7 +162,7 @@ static gordian_status record_hello(struct service *service, uint32_t slot,
     if (!record_begin(service, RECORD_SESSION, slot, NOBODY, size))
         return fail_memory(error);
     gordian_status status = session_put(service, slot, &kept, error);
-    if (status)
+    if (status != GORDIAN_OK)
         return status;
     struct bytes *record = &service->work->record;
     record_take_body(service, wire_put_hello(record->data + record->used, size, &kept));
@@ -335,7 +335,7 @@ static bool drop_process(struct service *service, struct served *served, uint32_
 {
     struct apply_events events = {.served = served, .session = NOBODY, .how = "lost"};
     gordian_event event = {
-        .op = GORDIAN_EXIT, .process = process, .resource = NOBODY, .to = NOBODY};
+        .op = GORDIAN_OP_EXIT, .process = process, .resource = NOBODY, .to = NOBODY};
     if (apply_event(service, &events, &event, NULL) ||
         service->work->results[0].outcome == WIRE_NOT_TAKEN)
         return false;

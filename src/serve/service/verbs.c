@@ -299,7 +299,7 @@ static void verb_what_if(struct client *client)
     uint8_t outcome;
     if (!served || !need(client, 2, "expected a resource"))
         return;
-    gordian_event event = {.op = GORDIAN_REQUEST, .to = NOBODY, .wants = work->wants};
+    gordian_event event = {.op = GORDIAN_OP_REQUEST, .to = NOBODY, .wants = work->wants};
     event.process = served_find_process(served, name->text, name->length);
     if (event.process == NOBODY || reader->word_count > WANTS) {
         bad(client, WIRE_BAD_VALUE, name, "there is no process of this name");

@@ -52,7 +52,7 @@ static gordian_status fail_locked(const struct folder *folder, gordian_error *er
     long pid = 0;
     read_line(folder->lock, line);
     sscanf(line, "%ld", &pid);
-    return fail(error, GORDIAN_UNAVAILABLE,
+    return fail(error, GORDIAN_STATUS_UNAVAILABLE,
                 "%.200s: another gordian serve%s%.0ld%s works here; give each its own folder",
                 folder->path, pid ? ", process " : "", pid, pid ? "," : "");
 }
@@ -71,7 +71,7 @@ static gordian_status make_file(const struct folder *folder, gordian_error *erro
 {
     int fd = open(folder->file, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     if (fd < 0)
-        return fail(error, GORDIAN_IO, "%.200s: %s", folder->file, strerror(errno));
+        return fail(error, GORDIAN_STATUS_IO, "%.200s: %s", folder->file, strerror(errno));
     close(fd);
     return GORDIAN_OK;
 }
@@ -80,11 +80,12 @@ static gordian_status take_lock(struct folder *folder, const char *path, gordian
 {
     folder->lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     if (folder->lock < 0)
-        return fail(error, GORDIAN_IO, "%.200s: %s", path, strerror(errno));
+        return fail(error, GORDIAN_STATUS_IO, "%.200s: %s", path, strerror(errno));
     if (flock(folder->lock, LOCK_EX | LOCK_NB) == 0)
         return GORDIAN_OK;
-    return errno == EWOULDBLOCK ? fail_locked(folder, error)
-                                : fail(error, GORDIAN_IO, "%.200s: %s", path, strerror(errno));
+    return errno == EWOULDBLOCK
+               ? fail_locked(folder, error)
+               : fail(error, GORDIAN_STATUS_IO, "%.200s: %s", path, strerror(errno));
 }
 
 gordian_status folder_open(struct folder *folder, const char *path, struct folder_past *past,
@@ -94,25 +95,26 @@ gordian_status folder_open(struct folder *folder, const char *path, struct folde
     struct stat there;
     folder->made = mkdir(path, 0700) == 0;
     if (!folder->made && errno == ENOENT)
-        return fail(error, GORDIAN_IO,
+        return fail(error, GORDIAN_STATUS_IO,
                     "cannot make the folder %.200s: the folder it would be in does not exist",
                     path);
     if (!folder->made && errno != EEXIST)
-        return fail(error, GORDIAN_IO, "cannot make the folder %.200s: %s", path, strerror(errno));
+        return fail(error, GORDIAN_STATUS_IO, "cannot make the folder %.200s: %s", path,
+                    strerror(errno));
     if (stat(path, &there) == 0 && !S_ISDIR(there.st_mode))
-        return fail(error, GORDIAN_IO, "%.200s is not a folder", path);
+        return fail(error, GORDIAN_STATUS_IO, "%.200s is not a folder", path);
     char *lock = join(path, "lock", memory);
     folder->path = join(path, "", memory);
     folder->file = join(path, STORE_FILE, memory);
     gordian_status status = lock && folder->path && folder->file ? GORDIAN_OK : fail_memory(error);
-    if (!status) {
+    if (status == GORDIAN_OK) {
         folder->path[strlen(path)] = '\0';
         status = take_lock(folder, lock, error);
     }
-    if (!status)
+    if (status == GORDIAN_OK)
         status = make_file(folder, error);
     memory_free(memory, lock);
-    if (status)
+    if (status != GORDIAN_OK)
         folder_close(folder, false, memory);
     else
         read_past(folder->lock, past);
@@ -130,7 +132,7 @@ gordian_status folder_sync(const struct folder *folder, gordian_error *error)
         if (fd >= 0)
             close(fd);
         if (!synced)
-            return fail(error, GORDIAN_IO, "%.200s: %s", path, strerror(errno));
+            return fail(error, GORDIAN_STATUS_IO, "%.200s: %s", path, strerror(errno));
     }
     return GORDIAN_OK;
 }
@@ -151,10 +153,10 @@ gordian_status folder_begin(struct folder *folder, enum store_durability durabil
     /* After a power cut it must be there to tell of it. */
     if (ftruncate(folder->lock, 0) != 0 ||
         pwrite(folder->lock, line, (size_t)length, 0) != length || fsync(folder->lock) != 0)
-        return fail(error, GORDIAN_IO, "%.200s/lock: %s", folder->path, strerror(errno));
+        return fail(error, GORDIAN_STATUS_IO, "%.200s/lock: %s", folder->path, strerror(errno));
     struct stat there;
     if (stat(folder->file, &there) != 0)
-        return fail(error, GORDIAN_IO, "%.200s: %s", folder->file, strerror(errno));
+        return fail(error, GORDIAN_STATUS_IO, "%.200s: %s", folder->file, strerror(errno));
     folder->inode = there.st_ino;
     return folder_sync(folder, error);
 }

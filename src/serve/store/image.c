@@ -79,7 +79,7 @@ gordian_status image_save(const struct served *served, struct bytes *bytes, gord
 
 static gordian_status not_an_image(gordian_error *error, const char *what)
 {
-    return fail(error, GORDIAN_INPUT, "not the image of a served system: %s", what);
+    return fail(error, GORDIAN_STATUS_INPUT, "not the image of a served system: %s", what);
 }
 
 static uint32_t take_id(struct bytes_in *in)
@@ -112,15 +112,15 @@ static gordian_status open_served(struct served **out, struct bytes_in *in,
         return not_an_image(error, "its name");
     served_config_init(&config, (enum served_kind)kind);
     gordian_status status = served_config_parse(&config, text, text_length, error);
-    if (status)
+    if (status != GORDIAN_OK)
         return status;
     status = served_open(out, name, name_length, &config, allocator, error);
-    if (status != GORDIAN_UNAVAILABLE)
+    if (status != GORDIAN_STATUS_UNAVAILABLE)
         return status;
     struct served_config other = config;
     memcpy(other.engine, "auto", sizeof "auto");
     status = served_open(out, name, name_length, &other, allocator, error);
-    if (!status)
+    if (status == GORDIAN_OK)
         (*out)->config = config;
     return status;
 }
@@ -147,13 +147,13 @@ static gordian_status load_process(struct served *served, uint32_t id, struct by
                                    gordian_error *error)
 {
     gordian_status status = served_reserve(served, id, error);
-    if (status)
+    if (status != GORDIAN_OK)
         return status;
     struct served_process *process = &served->processes[id];
     process->since = bytes_take_u64(in);
     process->owner = take_id(in);
     status = take_wants(served, process, in, error);
-    if (!status && (process->want_count > 0) != served_is_waiting(served, id))
+    if (status == GORDIAN_OK && (process->want_count > 0) != served_is_waiting(served, id))
         status = not_an_image(error, "who waits");
     return status;
 }
@@ -163,10 +163,10 @@ static gordian_status load_processes(struct served *served, struct bytes_in *in,
 {
     uint32_t limit = served_process_limit(served);
     gordian_status status = GORDIAN_OK;
-    for (uint32_t p = 0; p < limit && !status; p++)
+    for (uint32_t p = 0; p < limit && status == GORDIAN_OK; p++)
         if (in_use(served, p))
             status = load_process(served, p, in, error);
-    if (!status && (in->bad || bytes_left(in) > 0))
+    if (status == GORDIAN_OK && (in->bad || bytes_left(in) > 0))
         status = not_an_image(error, "its end");
     return status;
 }
@@ -185,7 +185,7 @@ static gordian_status load_all(struct served *served, struct bytes_in *in, gordi
     gordian_status status = served->config.kind == SERVED_DETECT
                                 ? system_image_load(served->system, in, error)
                                 : bank_image_load(served->bank, in, error);
-    return status ? status : load_processes(served, in, error);
+    return status != GORDIAN_OK ? status : load_processes(served, in, error);
 }
 
 gordian_status image_load(struct served **out, const void *image, size_t length,
@@ -196,9 +196,9 @@ gordian_status image_load(struct served **out, const void *image, size_t length,
     if (bytes_take_u64(&in) != IMAGE_VERSION)
         return not_an_image(error, "its beginning");
     gordian_status status = open_served(out, &in, allocator, error);
-    if (!status)
+    if (status == GORDIAN_OK)
         status = load_all(*out, &in, error);
-    if (status) {
+    if (status != GORDIAN_OK) {
         served_close(*out);
         *out = NULL;
     }

@@ -6,8 +6,8 @@
  * their processes and open incidents are the service's to save.)
  *
  * The format is varints in a fixed order behind a version (base/bytes.h), the same on every
- * machine. Loading checks everything: bytes that no save has made give GORDIAN_INPUT, never a
- * broken system. Loading reports nothing: deadlocks that stood still stand and are not announced
+ * machine. Loading checks everything: bytes that no save has made give GORDIAN_STATUS_INPUT, never
+ * a broken system. Loading reports nothing: deadlocks that stood still stand and are not announced
  * anew.
  */
 #ifndef GORDIAN_SERVE_STORE_IMAGE_H
@@ -22,7 +22,8 @@ struct served;
 /* Appends the image of a served system, its name and configuration included. */
 gordian_status image_save(const struct served *served, struct bytes *bytes, gordian_error *error);
 /* The opposite: opens a served system from an image (all `length` bytes of it). On failure *out is
- * NULL. The engine is the one configured; if that is not available here now, GORDIAN_UNAVAILABLE.
+ * NULL. The engine is the one configured; if that is not available here now,
+ * GORDIAN_STATUS_UNAVAILABLE.
  */
 gordian_status image_load(struct served **out, const void *image, size_t length,
                           const gordian_allocator *allocator, gordian_error *error);

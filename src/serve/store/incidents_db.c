@@ -34,7 +34,7 @@ gordian_status incidents_share(struct incidents_db **out, struct sqlite3 *db,
                                const gordian_allocator *allocator, gordian_error *error)
 {
     gordian_status status = make(out, allocator, error);
-    if (!status)
+    if (status == GORDIAN_OK)
         (*out)->db = db;
     return status;
 }
@@ -117,12 +117,12 @@ static gordian_status open_path(struct incidents_db *db, const char *path, bool 
     if (code && !live && !journal_is_damage(code) && is_at_rest(path, false))
         code = open_either(db, path, true, &application, &version);
     if (code)
-        return fail(error, journal_is_damage(code) ? GORDIAN_INPUT : GORDIAN_IO, "%.200s: %s", path,
-                    db->db ? sqlite3_errmsg(db->db) : sqlite3_errstr(code));
+        return fail(error, journal_is_damage(code) ? GORDIAN_STATUS_INPUT : GORDIAN_STATUS_IO,
+                    "%.200s: %s", path, db->db ? sqlite3_errmsg(db->db) : sqlite3_errstr(code));
     if (application != JOURNAL_APPLICATION)
-        return fail(error, GORDIAN_INPUT, "%.200s: not a database of gordian serve", path);
+        return fail(error, GORDIAN_STATUS_INPUT, "%.200s: not a database of gordian serve", path);
     if (version != STORE_SCHEMA)
-        return fail(error, GORDIAN_INPUT,
+        return fail(error, GORDIAN_STATUS_INPUT,
                     "%.200s: made by another version of gordian serve: it has version %lld, this "
                     "program reads %d",
                     path, (long long)version, STORE_SCHEMA);
@@ -136,16 +136,17 @@ static gordian_status open_folder(struct incidents_db **out, const char *folder,
     struct stat there;
     *out = NULL;
     if ((size_t)snprintf(path, sizeof path, "%s/" STORE_FILE, folder) >= sizeof path)
-        return fail(error, GORDIAN_INPUT, "the name of the folder is too long");
+        return fail(error, GORDIAN_STATUS_INPUT, "the name of the folder is too long");
     if (stat(path, &there) != 0)
-        return fail(error, errno == ENOENT || errno == ENOTDIR ? GORDIAN_INPUT : GORDIAN_IO,
+        return fail(error,
+                    errno == ENOENT || errno == ENOTDIR ? GORDIAN_STATUS_INPUT : GORDIAN_STATUS_IO,
                     "%.200s: %s; --data names the folder of the service", path, strerror(errno));
     gordian_status status = make(out, allocator, error);
-    if (status)
+    if (status != GORDIAN_OK)
         return status;
     (*out)->owned = true;
     status = open_path(*out, path, live, error);
-    if (status) {
+    if (status != GORDIAN_OK) {
         incidents_close(*out);
         *out = NULL;
     }
@@ -200,15 +201,15 @@ static gordian_status run(struct incidents_db *db, sqlite3_stmt *statement,
     gordian_status status = GORDIAN_OK;
     int code = SQLITE_DONE;
     *count = 0;
-    while (!status && (code = sqlite3_step(statement)) == SQLITE_ROW) {
+    while (status == GORDIAN_OK && (code = sqlite3_step(statement)) == SQLITE_ROW) {
         struct incident incident = incident_of(statement);
         ++*count;
         status = each(context, &incident);
     }
-    if (!status && code != SQLITE_DONE)
-        status = fail(error, GORDIAN_IO, "reading incidents: %s", sqlite3_errmsg(db->db));
+    if (status == GORDIAN_OK && code != SQLITE_DONE)
+        status = fail(error, GORDIAN_STATUS_IO, "reading incidents: %s", sqlite3_errmsg(db->db));
     sqlite3_finalize(statement);
-    return status == GORDIAN_END ? GORDIAN_OK : status;
+    return status == GORDIAN_STATUS_END ? GORDIAN_OK : status;
 }
 
 static gordian_status prepare(struct incidents_db *db, const char *sql, sqlite3_stmt **statement,
@@ -216,7 +217,7 @@ static gordian_status prepare(struct incidents_db *db, const char *sql, sqlite3_
 {
     if (sqlite3_prepare_v2(db->db, sql, -1, statement, NULL) == SQLITE_OK)
         return GORDIAN_OK;
-    return fail(error, GORDIAN_IO, "reading incidents: %s", sqlite3_errmsg(db->db));
+    return fail(error, GORDIAN_STATUS_IO, "reading incidents: %s", sqlite3_errmsg(db->db));
 }
 
 static void bind_text(sqlite3_stmt *statement, int index, const char *text)
@@ -251,7 +252,7 @@ gordian_status incidents_query(struct incidents_db *db, const struct incidents_f
     uint64_t count;
     gordian_status status =
         prepare(db, texts[2 * filter->with_replay + filter->oldest_first], &statement, error);
-    if (status)
+    if (status != GORDIAN_OK)
         return status;
     bind_text(statement, 1, filter->system);
     bind_text(statement, 2, filter->process);
@@ -272,11 +273,11 @@ gordian_status incidents_get(struct incidents_db *db, uint64_t id,
     uint64_t count;
     gordian_status status =
         prepare(db, "SELECT " COLUMNS ", replay FROM incident WHERE id = ?1", &statement, error);
-    if (status)
+    if (status != GORDIAN_OK)
         return status;
     sqlite3_bind_int64(statement, 1, bounded(id));
     status = run(db, statement, each, context, &count, error);
-    return !status && count == 0 ? GORDIAN_END : status;
+    return status == GORDIAN_OK && count == 0 ? GORDIAN_STATUS_END : status;
 }
 
 /* ---- as JSON */

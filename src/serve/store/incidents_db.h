@@ -41,8 +41,8 @@ struct incidents_filter {
 
 struct incidents_db;
 
-/* Opens the file in a service's folder for reading. GORDIAN_INPUT: there is none, or it is not of
- * this version. On failure *out is NULL. */
+/* Opens the file in a service's folder for reading. GORDIAN_STATUS_INPUT: there is none, or it is
+ * not of this version. On failure *out is NULL. */
 gordian_status incidents_open(struct incidents_db **out, const char *folder,
                               const gordian_allocator *allocator, gordian_error *error);
 /* The same for the service whose folder it is. */
@@ -55,11 +55,12 @@ gordian_status incidents_share(struct incidents_db **out, struct sqlite3 *db,
 void incidents_close(struct incidents_db *db);
 
 /* Every incident that passes, to `each`; anything but GORDIAN_OK from it ends the query and is
- * returned (GORDIAN_END: as if it were the last one). The texts are valid during the call only. */
+ * returned (GORDIAN_STATUS_END: as if it were the last one). The texts are valid during the call
+ * only. */
 gordian_status incidents_query(struct incidents_db *db, const struct incidents_filter *filter,
                                gordian_status (*each)(void *context, const struct incident *),
                                void *context, gordian_error *error);
-/* One, with its replay. GORDIAN_END: there is none of that id. */
+/* One, with its replay. GORDIAN_STATUS_END: there is none of that id. */
 gordian_status incidents_get(struct incidents_db *db, uint64_t id,
                              gordian_status (*each)(void *context, const struct incident *),
                              void *context, gordian_error *error);

@@ -107,9 +107,9 @@ const char *journal_explain(const struct journal *journal, int code, char *buffe
 static gordian_status fail_sqlite(const struct journal *journal, int code, gordian_error *error)
 {
     char why[256];
-    gordian_status status = journal_is_damage(code)         ? GORDIAN_INPUT
-                            : (code & 0xff) == SQLITE_NOMEM ? GORDIAN_MEMORY
-                                                            : GORDIAN_IO;
+    gordian_status status = journal_is_damage(code)         ? GORDIAN_STATUS_INPUT
+                            : (code & 0xff) == SQLITE_NOMEM ? GORDIAN_STATUS_MEMORY
+                                                            : GORDIAN_STATUS_IO;
     return fail(error, status, "%s", journal_explain(journal, code, why, sizeof why));
 }
 
@@ -161,9 +161,9 @@ static gordian_status check_schema(struct journal *journal, int *code, gordian_e
     if (!*code && tables == 0 && application == 0 && version == 0)
         *code = make_schema(journal);
     else if (!*code && application != JOURNAL_APPLICATION)
-        return fail(error, GORDIAN_INPUT, "a database, but not one of gordian serve");
+        return fail(error, GORDIAN_STATUS_INPUT, "a database, but not one of gordian serve");
     else if (!*code && version != STORE_SCHEMA)
-        return fail(error, GORDIAN_INPUT,
+        return fail(error, GORDIAN_STATUS_INPUT,
                     "made by another version of gordian serve: it has version %lld, this program "
                     "reads %d; use the program that made it, or another folder",
                     (long long)version, STORE_SCHEMA);
@@ -212,14 +212,14 @@ gordian_status journal_open(struct journal *journal, const char *path, const cha
         sqlite3_busy_timeout(journal->db, 5000); /* readers may be recovering the log */
         status = check_schema(journal, &code, error);
     }
-    if (!code && !status)
+    if (!code && status == GORDIAN_OK)
         code = set_up(journal, durability);
-    if (!code && !status)
+    if (!code && status == GORDIAN_OK)
         code = prepare_all(journal);
     *damaged = journal_is_damage(code);
     if (code)
         status = fail_sqlite(journal, code, error);
-    if (status)
+    if (status != GORDIAN_OK)
         journal_close(journal);
     else
         sqlite3_busy_timeout(journal->db, 0); /* the loop waits for nobody */

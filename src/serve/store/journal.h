@@ -67,8 +67,9 @@ struct journal {
  * False: it could not be done (errno). In store/wal.c. */
 bool wal_cut_unused(sqlite3 *db);
 
-/* Opens or makes the database; NULL: one in memory. GORDIAN_INPUT: not one of ours, of another
- * version, or *damaged, which is set in any case. Messages leave it to the caller to name the file.
+/* Opens or makes the database; NULL: one in memory. GORDIAN_STATUS_INPUT: not one of ours, of
+ * another version, or *damaged, which is set in any case. Messages leave it to the caller to name
+ * the file.
  */
 gordian_status journal_open(struct journal *journal, const char *path, const char *vfs,
                             enum store_durability durability, bool *damaged, gordian_error *error);

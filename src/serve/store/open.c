@@ -33,7 +33,7 @@ static void note(struct store_found *found, const char *format, ...)
 static gordian_status refuse(const struct store *store, const char *what, gordian_error *error)
 {
     return fail(
-        error, GORDIAN_INPUT,
+        error, GORDIAN_STATUS_INPUT,
         "%.120s is damaged: %.120s. Restore a backup, or start once with --repair: it moves "
         "the damaged database aside and goes on from the last good record",
         store->folder.file, what);
@@ -60,7 +60,7 @@ static gordian_status set_log_aside(struct store *store, const struct wal_report
 {
     char name[4096];
     gordian_status status = repair_copy_aside(&store->folder, name, sizeof name, error);
-    if (!status)
+    if (status == GORDIAN_OK)
         note(found,
              "repaired: the log had a bad page in the middle, %llu pages behind it are left "
              "out; as it was: %s",
@@ -73,7 +73,7 @@ static gordian_status check_log(struct store *store, const struct folder_past *p
 {
     struct wal_report report;
     gordian_status status = wal_check(store->folder.file, &report, error);
-    if (status || report.state == WAL_WHOLE)
+    if (status != GORDIAN_OK || report.state == WAL_WHOLE)
         return status;
     found->cut = true;
     if (report.state == WAL_TORN)
@@ -85,7 +85,7 @@ static gordian_status check_log(struct store *store, const struct folder_past *p
         status = set_log_aside(store, &report, found, error);
     else
         status = refuse(store, "its write-ahead log has a bad page in the middle", error);
-    return status ? status : wal_cut(store->folder.file, &report, error);
+    return status != GORDIAN_OK ? status : wal_cut(store->folder.file, &report, error);
 }
 
 /* ---- the database */
@@ -103,13 +103,13 @@ static gordian_status rebuild(struct store *store, struct store_found *found, go
     gordian_status status = repair_rebuild(&store->folder, &store->journal, &store->recovery,
                                            &store->memory, name, sizeof name, error);
     bool damaged;
-    if (!status)
+    if (status == GORDIAN_OK)
         status = open_journal(store, &damaged, error);
-    if (!status)
+    if (status == GORDIAN_OK)
         status = recovery_check(&store->journal, &store->recovery, error);
-    if (!status && store->recovery.damaged)
+    if (status == GORDIAN_OK && store->recovery.damaged)
         status = refuse(store, store->recovery.what, error);
-    if (status)
+    if (status != GORDIAN_OK)
         return status;
     found->cut = true;
     note(found, "repaired: %s; it goes on from record %llu; as it was: %s", what,
@@ -140,11 +140,11 @@ static gordian_status check_database(struct store *store, struct store_found *fo
     if (unreadable) {
         look_at_ruin(store);
         snprintf(recovery->what, sizeof recovery->what, "%.190s", trouble.message);
-    } else if (status) {
+    } else if (status != GORDIAN_OK) {
         return fail(error, status, "%.200s: %.190s", store->folder.file, trouble.message);
     } else {
         status = recovery_check(&store->journal, recovery, error);
-        if (status)
+        if (status != GORDIAN_OK)
             return status;
     }
     if (!recovery->damaged && recovery->bad_snapshot) {
@@ -174,7 +174,7 @@ static gordian_status open_log(struct store *store, gordian_error *error)
     char path[4096];
     snprintf(path, sizeof path, "%s-wal", store->folder.file);
     store->wal = open(path, O_RDONLY | O_CLOEXEC);
-    return store->wal < 0 ? fail(error, GORDIAN_IO, "%.200s: %s", path, strerror(errno))
+    return store->wal < 0 ? fail(error, GORDIAN_STATUS_IO, "%.200s: %s", path, strerror(errno))
                           : GORDIAN_OK;
 }
 
@@ -186,24 +186,24 @@ static gordian_status open_kept(struct store *store, struct store_found *found,
     struct folder_past past = {0};
     gordian_status status =
         folder_open(&store->folder, store->options.folder, &past, &store->memory, error);
-    if (!status)
+    if (status == GORDIAN_OK)
         status = repair_finish(&store->folder, error);
-    if (!status)
+    if (status == GORDIAN_OK)
         status = check_log(store, &past, found, error);
-    if (!status)
+    if (status == GORDIAN_OK)
         status = check_database(store, found, error);
-    if (!status) {
+    if (status == GORDIAN_OK) {
         shorten_log(store);
         status = folder_begin(&store->folder, store->options.durability, error);
     }
-    if (!status)
+    if (status == GORDIAN_OK)
         status = open_log(store, error);
-    if (!status) {
+    if (status == GORDIAN_OK) {
         store->doorbell = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
         if (store->doorbell < 0)
-            status = fail(error, GORDIAN_IO, "cannot make an eventfd: %s", strerror(errno));
+            status = fail(error, GORDIAN_STATUS_IO, "cannot make an eventfd: %s", strerror(errno));
     }
-    if (!status)
+    if (status == GORDIAN_OK)
         status = incidents_join(&store->reader, store->options.folder, &store->memory, error);
     store->options.folder = store->folder.path; /* the caller's text may go */
     return status;
@@ -213,7 +213,7 @@ static gordian_status open_in_memory(struct store *store, gordian_error *error)
 {
     bool damaged;
     gordian_status status = journal_open(&store->journal, NULL, NULL, STORE_NONE, &damaged, error);
-    if (!status)
+    if (status == GORDIAN_OK)
         status = incidents_share(&store->reader, store->journal.db, &store->memory, error);
     return status;
 }
@@ -232,7 +232,7 @@ static gordian_status start(struct store *store, gordian_error *error)
         return GORDIAN_OK;
     int code = pthread_create(&store->thread, NULL, store_thread, store);
     store->running = code == 0;
-    return code ? fail(error, GORDIAN_MEMORY, "cannot start a thread: %s", strerror(code))
+    return code ? fail(error, GORDIAN_STATUS_MEMORY, "cannot start a thread: %s", strerror(code))
                 : GORDIAN_OK;
 }
 
@@ -294,12 +294,12 @@ gordian_status store_open(struct store **out, const struct store_options *option
     *found = (struct store_found){0};
     *out = NULL;
     gordian_status status = make_store(&store, options, error);
-    if (status)
+    if (status != GORDIAN_OK)
         return status;
     status = store->kept ? open_kept(store, found, error) : open_in_memory(store, error);
-    if (!status)
+    if (status == GORDIAN_OK)
         status = start(store, error);
-    if (status) {
+    if (status != GORDIAN_OK) {
         store->doubtful = true; /* as it was found, it stays */
         store_close(store);
         return status;

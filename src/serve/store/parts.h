@@ -51,7 +51,7 @@ struct folder {
     ino_t inode; /* of the database */
 };
 
-/* Makes the folder if need be and locks it. GORDIAN_UNAVAILABLE: somebody else has it. */
+/* Makes the folder if need be and locks it. GORDIAN_STATUS_UNAVAILABLE: somebody else has it. */
 gordian_status folder_open(struct folder *folder, const char *path, struct folder_past *past,
                            const gordian_allocator *memory, gordian_error *error);
 /* Makes sure that the names in the folder are on the disk. */
@@ -80,7 +80,7 @@ struct wal_report {
     uint64_t lost_commits; /* among these, from the first bad one on */
 };
 
-/* GORDIAN_IO: it is there and cannot be read. */
+/* GORDIAN_STATUS_IO: it is there and cannot be read. */
 gordian_status wal_check(const char *database, struct wal_report *report, gordian_error *error);
 /* Cuts off what is behind the last commit. Nobody else may be writing. */
 gordian_status wal_cut(const char *database, const struct wal_report *report, gordian_error *error);

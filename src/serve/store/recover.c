@@ -9,7 +9,7 @@
 static gordian_status fail_reading(struct journal *journal, int code, gordian_error *error)
 {
     char why[256];
-    return fail(error, GORDIAN_IO, "reading the database: %s",
+    return fail(error, GORDIAN_STATUS_IO, "reading the database: %s",
                 journal_explain(journal, code, why, sizeof why));
 }
 
@@ -205,7 +205,7 @@ static gordian_status load_sections(const struct bytes *body, const struct store
     struct bytes_in in = {.at = body->data, .end = body->data + body->used};
     gordian_status status = GORDIAN_OK;
     char name[GORDIAN_NAME_MAX + 1];
-    while (!status && !in.bad && bytes_left(&in) > 0) {
+    while (status == GORDIAN_OK && !in.bad && bytes_left(&in) > 0) {
         size_t name_length, length;
         const char *text = bytes_take_text(&in, &name_length);
         const char *bytes = bytes_take_text(&in, &length);
@@ -215,8 +215,8 @@ static gordian_status load_sections(const struct bytes *body, const struct store
         name[name_length] = '\0';
         status = loader->section(context, name, bytes, length, error);
     }
-    if (!status && bytes_left(&in) > 0)
-        status = fail(error, GORDIAN_INPUT, "the snapshot's sections do not come out even");
+    if (status == GORDIAN_OK && bytes_left(&in) > 0)
+        status = fail(error, GORDIAN_STATUS_INPUT, "the snapshot's sections do not come out even");
     return status;
 }
 
@@ -258,12 +258,12 @@ static int load_row(void *context, const struct row *row, uint32_t crc)
     struct loading *loading = context;
     struct bytes_in in = {.at = row->body, .end = row->body + row->length};
     (void)crc;
-    for (uint64_t i = 0; i < row->count && !loading->status; i++) {
+    for (uint64_t i = 0; i < row->count && loading->status == GORDIAN_OK; i++) {
         uint64_t number = row->first + i, at = row->at + (uint64_t)bytes_take_i64(&in);
         size_t length;
         const char *bytes = bytes_take_text(&in, &length);
         if (in.bad)
-            loading->status = fail(loading->error, GORDIAN_INPUT, "a record is cut short");
+            loading->status = fail(loading->error, GORDIAN_STATUS_INPUT, "a record is cut short");
         else if (number > loading->after && number <= loading->through)
             loading->status = loading->loader->record(loading->context, number, at, bytes, length,
                                                       loading->error);
@@ -282,13 +282,13 @@ gordian_status recovery_load(struct journal *journal, const struct recovery *rec
                               .error = error};
     if (recovery->snapshot) {
         loading.status = load_snapshot(journal, recovery->snapshot, loader, context, memory, error);
-        if (loading.status)
+        if (loading.status != GORDIAN_OK)
             return loading.status;
     }
     if (recovery->last == recovery->snapshot)
         return GORDIAN_OK;
     int code = read_rows(journal, recovery->snapshot, load_row, &loading);
-    if (loading.status)
+    if (loading.status != GORDIAN_OK)
         return loading.status;
     return code ? fail_reading(journal, code, error) : GORDIAN_OK;
 }

@@ -17,7 +17,7 @@
 
 static gordian_status fail_errno(gordian_error *error, const char *path)
 {
-    return fail(error, GORDIAN_IO, "%.200s: %s", path, strerror(errno));
+    return fail(error, GORDIAN_STATUS_IO, "%.200s: %s", path, strerror(errno));
 }
 
 /* "gordian.db.damaged-20261115T091500", with a number behind it if that is taken. */
@@ -34,11 +34,11 @@ static gordian_status new_name(const struct folder *folder, char *name, size_t s
         int length = n ? snprintf(name, size, "%s.damaged-%s.%u", folder->file, when, n)
                        : snprintf(name, size, "%s.damaged-%s", folder->file, when);
         if ((size_t)length + sizeof "-wal" > size)
-            return fail(error, GORDIAN_INPUT, "the name of the folder is too long");
+            return fail(error, GORDIAN_STATUS_INPUT, "the name of the folder is too long");
         if (lstat(name, &there) != 0 && errno == ENOENT)
             return GORDIAN_OK;
     }
-    return fail(error, GORDIAN_IO, "%.200s: too many damaged databases", folder->path);
+    return fail(error, GORDIAN_STATUS_IO, "%.200s: too many damaged databases", folder->path);
 }
 
 static bool copy_bytes(int from, int to)
@@ -76,13 +76,13 @@ gordian_status repair_copy_aside(const struct folder *folder, char *name, size_t
 {
     char from[PATH_ROOM], to[PATH_ROOM];
     gordian_status status = new_name(folder, name, size, error);
-    if (!status)
+    if (status == GORDIAN_OK)
         status = copy_file(folder->file, name, error);
     snprintf(from, sizeof from, "%s-wal", folder->file);
     snprintf(to, sizeof to, "%s-wal", name);
-    if (!status)
+    if (status == GORDIAN_OK)
         status = copy_file(from, to, error);
-    return status ? status : folder_sync(folder, error);
+    return status != GORDIAN_OK ? status : folder_sync(folder, error);
 }
 
 /* ---- a new one from what is good */
@@ -131,7 +131,7 @@ static gordian_status fill(struct journal *fresh, const char *old, const struct 
         code = journal_end(fresh, SQLITE_OK);
     }
     journal_close(&from);
-    return code ? fail(error, GORDIAN_IO, "cannot build a new database: %s",
+    return code ? fail(error, GORDIAN_STATUS_IO, "cannot build a new database: %s",
                        journal_explain(fresh, code, why, sizeof why))
                 : GORDIAN_OK;
 }
@@ -158,9 +158,9 @@ static gordian_status keep_with_log(const struct folder *folder, const char *nam
     gordian_status status = keep_as(folder->file, name, error);
     snprintf(from, sizeof from, "%s-wal", folder->file);
     snprintf(to, sizeof to, "%s-wal", name);
-    if (!status)
+    if (status == GORDIAN_OK)
         status = keep_as(from, to, error);
-    return status ? status : folder_sync(folder, error);
+    return status != GORDIAN_OK ? status : folder_sync(folder, error);
 }
 
 static gordian_status rename_file(const struct folder *folder, const char *from, const char *to,
@@ -174,7 +174,7 @@ gordian_status repair_finish(const struct folder *folder, gordian_error *error)
     static const char *const tails[] = {"-wal", "-shm"};
     char ready[PATH_ROOM], log[PATH_ROOM];
     if ((size_t)snprintf(ready, sizeof ready, "%s" READY, folder->file) >= sizeof ready)
-        return fail(error, GORDIAN_INPUT, "the name of the folder is too long");
+        return fail(error, GORDIAN_STATUS_INPUT, "the name of the folder is too long");
     if (access(ready, F_OK) != 0)
         return errno == ENOENT ? GORDIAN_OK : fail_errno(error, ready);
     /* The log is the old one's: it must be gone, on the disk as well, before the new one comes. */
@@ -184,7 +184,7 @@ gordian_status repair_finish(const struct folder *folder, gordian_error *error)
             return fail_errno(error, log);
     }
     gordian_status status = folder_sync(folder, error);
-    return status ? status : rename_file(folder, ready, folder->file, error);
+    return status != GORDIAN_OK ? status : rename_file(folder, ready, folder->file, error);
 }
 
 /* Everything into the file itself, which then needs no log. */
@@ -192,7 +192,7 @@ static gordian_status empty_log(struct journal *fresh, gordian_error *error)
 {
     char why[256];
     int code = sqlite3_wal_checkpoint_v2(fresh->db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
-    return code ? fail(error, GORDIAN_IO, "cannot build a new database: %s",
+    return code ? fail(error, GORDIAN_STATUS_IO, "cannot build a new database: %s",
                        journal_explain(fresh, code, why, sizeof why))
                 : GORDIAN_OK;
 }
@@ -211,16 +211,16 @@ gordian_status repair_rebuild(const struct folder *folder, struct journal *journ
     unlink(log);
     journal_close(journal);
     gordian_status status = new_name(folder, name, size, error);
-    if (!status)
+    if (status == GORDIAN_OK)
         status = journal_open(&fresh, path, NULL, STORE_FULL, &unreadable, error);
-    if (!status)
+    if (status == GORDIAN_OK)
         status = fill(&fresh, folder->file, recovery, memory, error);
-    if (!status)
+    if (status == GORDIAN_OK)
         status = empty_log(&fresh, error);
     journal_close(&fresh);
-    if (!status)
+    if (status == GORDIAN_OK)
         status = keep_with_log(folder, name, error);
-    if (!status)
+    if (status == GORDIAN_OK)
         status = rename_file(folder, path, ready, error);
-    return status ? status : repair_finish(folder, error);
+    return status != GORDIAN_OK ? status : repair_finish(folder, error);
 }

@@ -236,7 +236,7 @@ gordian_status store_incident(struct store *store, const struct incident *incide
 {
     if (store->loading && journal_knows(&store->journal, incident->id))
         return GORDIAN_OK; /* it was committed with the record that is being replayed */
-    return journal_put_incident(store->open, incident) ? GORDIAN_OK : GORDIAN_MEMORY;
+    return journal_put_incident(store->open, incident) ? GORDIAN_OK : GORDIAN_STATUS_MEMORY;
 }
 
 /* ---- what the thread has to tell */
@@ -333,7 +333,7 @@ gordian_status store_snapshot_section(struct store *store, const char *name, con
     struct bytes *body = &store->building->body;
     size_t before = body->used;
     if (strlen(name) > GORDIAN_NAME_MAX)
-        return fail(error, GORDIAN_INPUT, "the name of a section is too long");
+        return fail(error, GORDIAN_STATUS_INPUT, "the name of a section is too long");
     bytes_text(body, name, strlen(name));
     bytes_text(body, bytes, length);
     if (!body->failed)

@@ -76,9 +76,9 @@ struct store_found {
 
 struct store;
 
-/* Opens the folder, alone: GORDIAN_UNAVAILABLE if another service has it. GORDIAN_INPUT: damaged,
- * or of another version; the message says what to do. GORDIAN_IO: cannot be read or written. On
- * failure *out is NULL. `found` may be NULL. */
+/* Opens the folder, alone: GORDIAN_STATUS_UNAVAILABLE if another service has it.
+ * GORDIAN_STATUS_INPUT: damaged, or of another version; the message says what to do.
+ * GORDIAN_STATUS_IO: cannot be read or written. On failure *out is NULL. `found` may be NULL. */
 gordian_status store_open(struct store **out, const struct store_options *options,
                           struct store_found *found, gordian_error *error);
 /* Seals, writes what it can, and lets go of the folder. NULL is fine. */
@@ -105,7 +105,7 @@ gordian_status store_load(struct store *store, const struct store_loader *loader
 /* Puts a record into the open batch; `at` is its time in ms since 1970. Its number, or 0: no
  * memory, nothing changed. */
 uint64_t store_append(struct store *store, uint64_t at, const void *bytes, size_t length);
-/* Puts an incident, new or changed, into the open batch. GORDIAN_MEMORY: nothing changed. */
+/* Puts an incident, new or changed, into the open batch. GORDIAN_STATUS_MEMORY: nothing changed. */
 gordian_status store_incident(struct store *store, const struct incident *incident);
 /* Closes the batch; nothing to do if it is empty. Never waits for the disk. */
 void store_seal(struct store *store);
@@ -125,7 +125,8 @@ bool store_healthy(const struct store *store, const char **why);
 /* Is it time for one? Never while one is being written. */
 bool store_snapshot_due(const struct store *store);
 /* One turn: begin, sections, end. The snapshot stands for everything appended so far; the bytes are
- * copied, and written by the thread. On GORDIAN_MEMORY: the snapshot is dropped, as with `drop`. */
+ * copied, and written by the thread. On GORDIAN_STATUS_MEMORY: the snapshot is dropped, as with
+ * `drop`. */
 gordian_status store_snapshot_begin(struct store *store, gordian_error *error);
 gordian_status store_snapshot_section(struct store *store, const char *name, const void *bytes,
                                       size_t length, gordian_error *error);

@@ -74,7 +74,7 @@ static gordian_status read_at(const struct wal *wal, uint8_t *bytes, size_t coun
         if (part == 0)
             break;
         if (part < 0 && errno != EINTR)
-            return fail(error, GORDIAN_IO, "%.200s: %s", wal->path, strerror(errno));
+            return fail(error, GORDIAN_STATUS_IO, "%.200s: %s", wal->path, strerror(errno));
         *got += part > 0 ? (size_t)part : 0;
     }
     return GORDIAN_OK;
@@ -135,7 +135,7 @@ static gordian_status read_frames(struct wal *wal, struct wal_report *report, go
     size_t size = FRAME_HEAD + wal->page, got;
     for (uint64_t offset = HEADER; whole; offset += size) {
         gordian_status status = read_at(wal, wal->frame, size, offset, &got, error);
-        if (status)
+        if (status != GORDIAN_OK)
             return status;
         whole = got == size;
         if (got >= FRAME_HEAD && memcmp(wal->frame + 8, wal->salts, 8) == 0)
@@ -155,7 +155,7 @@ static gordian_status check_open(struct wal *wal, struct wal_report *report, gor
     uint8_t header[HEADER];
     size_t got;
     gordian_status status = read_at(wal, header, sizeof header, 0, &got, error);
-    if (status || got < sizeof header)
+    if (status != GORDIAN_OK || got < sizeof header)
         return status; /* shorter than a header: nothing was ever committed to it */
     if (!take_header(wal, header)) {
         uint8_t more;
@@ -171,7 +171,7 @@ static gordian_status name_of_log(char *path, size_t size, const char *database,
                                   gordian_error *error)
 {
     if ((size_t)snprintf(path, size, "%s-wal", database) >= size)
-        return fail(error, GORDIAN_INPUT, "the name of the folder is too long");
+        return fail(error, GORDIAN_STATUS_INPUT, "the name of the folder is too long");
     return GORDIAN_OK;
 }
 
@@ -179,11 +179,11 @@ gordian_status wal_cut(const char *database, const struct wal_report *report, go
 {
     char path[4096];
     gordian_status status = name_of_log(path, sizeof path, database, error);
-    if (status)
+    if (status != GORDIAN_OK)
         return status;
     int fd = open(path, O_WRONLY | O_CLOEXEC);
     if (fd < 0 || ftruncate(fd, (off_t)report->bytes) != 0 || fsync(fd) != 0)
-        status = fail(error, GORDIAN_IO, "%.200s: %s", path, strerror(errno));
+        status = fail(error, GORDIAN_STATUS_IO, "%.200s: %s", path, strerror(errno));
     if (fd >= 0)
         close(fd);
     return status;
@@ -196,13 +196,13 @@ gordian_status wal_check(const char *database, struct wal_report *report, gordia
     gordian_allocator memory = memory_allocator(NULL);
     *report = (struct wal_report){.state = WAL_WHOLE};
     gordian_status status = name_of_log(path, sizeof path, database, error);
-    if (status)
+    if (status != GORDIAN_OK)
         return status;
     wal.fd = open(path, O_RDONLY | O_CLOEXEC);
     if (wal.fd < 0 && errno == ENOENT)
         return GORDIAN_OK;
     if (wal.fd < 0)
-        return fail(error, GORDIAN_IO, "%.200s: %s", path, strerror(errno));
+        return fail(error, GORDIAN_STATUS_IO, "%.200s: %s", path, strerror(errno));
     wal.frame = memory_alloc(&memory, FRAME_HEAD + PAGE_MAX);
     status = wal.frame ? check_open(&wal, report, error) : fail_memory(error);
     memory_free(&memory, wal.frame);
