@@ -227,11 +227,11 @@ static inline off_t world_log_size(const struct world *world)
     return stat(path, &info) == 0 ? info.st_size : 0;
 }
 
-/* Waits until the condition holds, which the thread is to bring about; a minute at most. What is
+/* Waits until the condition holds, which the thread is to bring about; ten minutes at most. What is
  * true now need not be a moment later, so it is not asked again. */
 #define WORLD_WAIT(store, condition)                                                               \
     do {                                                                                           \
-        uint64_t deadline_ = clock_ns() + UINT64_C(60000000000);                                   \
+        uint64_t deadline_ = clock_ns() + UINT64_C(600000000000);                                  \
         bool met_ = (condition);                                                                   \
         while (!met_ && clock_ns() < deadline_) {                                                  \
             struct pollfd bell_ = {.fd = store_fd(store), .events = POLLIN};                       \

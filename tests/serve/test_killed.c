@@ -106,7 +106,7 @@ static void test_killed(enum store_durability durability)
         if (child == 0)
             live(&lives.world, lives.said, seed, NULL);
         REQUIRE(child > 0);
-        for (unsigned i = 0; i < 3000 && !lives.said->ready; i++)
+        for (unsigned i = 0; i < 60000 && !lives.said->ready; i++)
             usleep(10000);
         CHECK(lives.said->ready);
         usleep((unsigned)random_below(&lives.random, 60000));

@@ -46,7 +46,8 @@ static void *acquire(void *context)
     gordian_client_add_resource(client, "lock", 1, &resource, NULL);
     gordian_want want = {.resource = resource, .units = 1};
     atomic_store(&waiter->waits, true);
-    waiter->status = gordian_client_acquire(client, process, &want, 1, 60000, &waiter->reply, NULL);
+    waiter->status =
+        gordian_client_acquire(client, process, &want, 1, GORDIAN_FOREVER, &waiter->reply, NULL);
     gordian_client_close(client);
     return NULL;
 }
@@ -59,7 +60,7 @@ static void test_ends(void)
     for (int how = 0; how < 3; how++) {
         gordian_client_options options;
         gordian_client_options_init(&options);
-        options.lease_ms = how == 2 ? 300 : 0;
+        options.lease_ms = how == 2 ? 2000 : 0;
         gordian_client *holder = open_client(service.uri, &options);
         uint32_t process, resource;
         gordian_reply reply;
