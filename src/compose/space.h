@@ -113,7 +113,4 @@ void space_seek(struct space_walk *walk, const struct space *space, uint64_t num
                 uint64_t *state, uint32_t *locals);
 void space_step(struct space_walk *walk); /* there is a next one */
 
-/* Sorts `count` packed states of `words` words each, in place. */
-void sort_states(uint64_t *states, uint64_t count, size_t words);
-
 #endif

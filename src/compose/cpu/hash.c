@@ -8,6 +8,7 @@
  * state of 39 bits takes 6 to 7.3 bytes. */
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/sort.h"
 #include "compose/cpu/cpu.h"
 
 #include <string.h>
@@ -509,7 +510,7 @@ gordian_status cpu_sort(struct cpu *cpu, gordian_error *error)
         table_each(table, p, state, gather, &gathering);
     memory_free(memory, state);
     table_free(cpu);
-    sort_states(gathering.states, count, gathering.words);
+    sort_words(gathering.states, count, gathering.words);
     cpu->space = (struct space){.kind = SPACE_SORTED,
                                 .memory = *memory,
                                 .packing = &cpu->packing,

@@ -3,6 +3,7 @@
  * a state is the smallest of those one level below that do: that is the way everybody finds. */
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/sort.h"
 #include "compose/cpu/cpu.h"
 
 #include <string.h>
@@ -110,7 +111,7 @@ static void search(struct tracing *tracing)
         tracing->next = kept;
         tracing->next_room = room;
         tracing->next_count = 0;
-        sort_states(tracing->level, tracing->level_count, 1);
+        sort_words(tracing->level, tracing->level_count, 1);
         if (!go_through(tracing, false) || !go_through(tracing, true))
             return;
     }

@@ -2,9 +2,9 @@
 #include "compose/cuda/parts.h"
 
 #include "base/error.h"
+#include "base/sort.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define SLICE (UINT64_C(1) << 26) /* items of a launch: so that progress can be told */
@@ -40,12 +40,6 @@ gordian_status compose_device_count(struct compose_device *device, bool joint,
 }
 
 /* ------------------------------------------------------------------ stuck states */
-
-static int compare_words(const void *left, const void *right)
-{
-    const uint64_t *one = left, *other = right;
-    return *one < *other ? -1 : *one > *other;
-}
 
 /* One look over the set: how many below the limit, and as many of them as `found` has room for, in
  * any order. */
@@ -117,7 +111,7 @@ static gordian_status read_dead(struct compose_device *device, const struct dead
     if (status == GORDIAN_OK)
         status = gpu_array_read(found, all, 0, there, error);
     if (status == GORDIAN_OK) {
-        qsort(all, there, sizeof *all, compare_words);
+        sort_words(all, there, 1);
         memcpy(first, all, (there < room ? there : room) * sizeof *all);
     }
     memory_free(&device->memory, all);

@@ -23,11 +23,8 @@ static void count_word(const struct job *job, uint64_t word, uint64_t states, st
 
 static void count_own(const struct job *job, struct mpi_sums *sums)
 {
-    for (uint64_t i = 0; i < job->cells.slots; i++) {
-        const struct cell *cell = &job->cells.table[i];
-        if (cell->word)
-            count_word(job, cell->word - 1, cell->visited, sums);
-    }
+    for (uint32_t i = 0; i < job->cell_count; i++)
+        count_word(job, job->cells[i].word, job->cells[i].visited, sums);
 }
 
 /* A block of the numbers is this rank's. Neighbouring numbers mostly are neighbouring states. */
@@ -66,7 +63,7 @@ void job_count(const struct job *job, struct mpi_sums *sums)
         count_block(job, &own);
     else
         count_own(job, &own);
-    own.memory = job->cells.slots * sizeof(struct cell) + job->queue_room * sizeof(uint64_t);
+    own.memory = job_bytes(job);
     MPI_Reduce(&own, sums, sizeof own / sizeof(uint64_t), MPI_UINT64_T, MPI_SUM, 0, MPI_COMM_WORLD);
 }
 
@@ -78,25 +75,13 @@ static int compare_cells(const void *left, const void *right)
     return one->word < other->word ? -1 : one->word > other->word;
 }
 
-/* Moves one's own cells to the front of the table, which is no table any more. */
-static size_t pack_own(struct job *job)
-{
-    size_t count = 0;
-    for (uint64_t i = 0; i < job->cells.slots; i++)
-        if (job->cells.table[i].word) {
-            struct cell cell = job->cells.table[i];
-            cell.word--;
-            job->cells.table[count++] = cell;
-        }
-    return count;
-}
-
 #define PIECE ((size_t)1 << 20) /* cells of a message */
 
-static void send_cells(const struct job *job, size_t count)
+static void send_cells(const struct job *job)
 {
+    size_t count = job->cell_count;
     for (size_t at = 0; at < count; at += PIECE)
-        MPI_Send(job->cells.table + at,
+        MPI_Send(job->cells + at,
                  (int)((count - at < PIECE ? count - at : PIECE) * sizeof(struct cell)), MPI_BYTE,
                  0, 0, MPI_COMM_WORLD);
 }
@@ -110,8 +95,7 @@ static void receive_cells(struct cell *to, size_t count, int from)
 
 gordian_status job_gather(struct job *job, struct mpi_states *all, gordian_error *error)
 {
-    size_t own = pack_own(job);
-    uint64_t mine = own, sum = 0;
+    uint64_t mine = job->cell_count, sum = 0;
     int fine = 1;
     *all = (struct mpi_states){.memory = &job->memory};
     MPI_Reduce(&mine, &sum, 1, MPI_UINT64_T, MPI_SUM, 0, MPI_COMM_WORLD);
@@ -124,12 +108,12 @@ gordian_status job_gather(struct job *job, struct mpi_states *all, gordian_error
         return fail_memory(error);
     if (job->rank != 0) {
         MPI_Send(&mine, 1, MPI_UINT64_T, 0, 0, MPI_COMM_WORLD);
-        send_cells(job, own);
+        send_cells(job);
         return GORDIAN_OK;
     }
-    if (own)
-        memcpy(all->words, job->cells.table, own * sizeof *all->words);
-    all->count = own;
+    if (mine)
+        memcpy(all->words, job->cells, mine * sizeof *all->words);
+    all->count = mine;
     for (int r = 1; r < job->ranks; r++) {
         uint64_t theirs;
         MPI_Recv(&theirs, 1, MPI_UINT64_T, r, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);

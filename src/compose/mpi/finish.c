@@ -1,9 +1,9 @@
 /* What rank 0 does with all states: ways to deadlocks, rows. */
 #include "base/error.h"
+#include "base/sort.h"
 #include "compose/mpi/parts.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* ------------------------------------------------------------------ distances */
@@ -99,12 +99,6 @@ static uint64_t count_stuck(const struct packed *packed, const struct mpi_states
     return count;
 }
 
-static int compare_states(const void *left, const void *right)
-{
-    const uint64_t *one = left, *other = right;
-    return *one < *other ? -1 : *one > *other;
-}
-
 /* What the states of queue[first .. last), all at one distance, lead to. False: too many ways. */
 static bool step(struct ways *ways, uint64_t first, uint64_t last, uint32_t distance)
 {
@@ -132,7 +126,7 @@ static gordian_status describe_all(struct ways *ways, size_t wanted, bool full, 
     uint64_t first = 0;
     for (uint32_t distance = 1; first < ways->count && status == GORDIAN_OK; distance++) {
         uint64_t last = ways->count;
-        qsort(ways->queue + first, last - first, sizeof *ways->queue, compare_states);
+        sort_words(ways->queue + first, last - first, 1);
         for (uint64_t i = first; i < last && result->found_count < wanted && status == GORDIAN_OK;
              i++)
             if (ways->queue[i] < below && is_stuck(packed, ways->queue[i]))

@@ -94,7 +94,7 @@ struct packed_row {
     const struct packed *packed;
     uint64_t *labels, *to; /* what is delivered */
     uint64_t *raw_labels, *raw_to;
-    uint32_t *order, *spare;
+    uint32_t *order;
     uint32_t *locals;
     size_t count, room;
 };
