@@ -686,6 +686,19 @@ GORDIAN_API uint64_t gordian_bank_claim(gordian_bank *bank, uint32_t process, ui
 GORDIAN_API uint64_t gordian_bank_held(gordian_bank *bank, uint32_t process, uint32_t resource);
 GORDIAN_API bool gordian_bank_is_waiting(gordian_bank *bank, uint32_t process);
 
+/* Each fills up to `room` edges and returns how many there are; none for an id not in use. A grant
+ * on trial counts as held. What a process holds, and what it waits for, ascends by resource; the
+ * holders of a resource are in no particular order. */
+GORDIAN_API size_t gordian_bank_holdings(gordian_bank *bank, uint32_t process, gordian_edge *edges,
+                                         size_t room);
+GORDIAN_API size_t gordian_bank_pending(gordian_bank *bank, uint32_t process, gordian_edge *edges,
+                                        size_t room);
+GORDIAN_API size_t gordian_bank_holders(gordian_bank *bank, uint32_t resource, gordian_edge *edges,
+                                        size_t room);
+/* Those waiting for a resource, in order of arrival. */
+GORDIAN_API size_t gordian_bank_waiters(gordian_bank *bank, uint32_t resource, gordian_edge *edges,
+                                        size_t room);
+
 /* "granted", "unsafe", "unavailable", "released", "cancelled", "exited", "changed", "error". */
 GORDIAN_API const char *gordian_verdict_text(gordian_verdict verdict);
 /* A few words: "more than it may still ask for"; "" for GORDIAN_REASON_NONE. */

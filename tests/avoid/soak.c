@@ -241,6 +241,18 @@ static gordian_bank *open_bank(const char *engine)
     return bank;
 }
 
+/* At any time, nobody has asked twice and no more is held than there is. */
+static void look_at_edges(gordian_bank *bank, uint32_t resource)
+{
+    gordian_edge edges[THREADS];
+    uint64_t held = 0;
+    CHECK(gordian_bank_waiters(bank, resource, edges, THREADS) <= THREADS);
+    size_t count = gordian_bank_holders(bank, resource, edges, THREADS);
+    for (size_t i = 0; i < count; i++)
+        held += edges[i].units;
+    CHECK(held <= UNITS);
+}
+
 /* Looks until the time is up; how often somebody waited. */
 static unsigned long watch(gordian_bank *bank, struct worker *workers, uint64_t duration)
 {
@@ -252,6 +264,8 @@ static unsigned long watch(gordian_bank *bank, struct worker *workers, uint64_t 
         unsigned waiting = bank->waiting;
         pthread_mutex_unlock(&bank->lock);
         CHECK_MSG(waiting < THREADS, "everybody waits");
+        for (uint32_t j = 0; j < RESOURCES; j++)
+            look_at_edges(bank, j);
         looks += waiting > 0;
         if (clock_ns() - last < 4 * second)
             continue;
