@@ -262,7 +262,7 @@ static int by_process(const void *left, const void *right)
 
 typedef size_t (*edges_call)(gordian_bank *bank, uint32_t id, gordian_edge *edges, size_t room);
 
-static bool same_edges_of(struct duel *duel, gordian_bank *bank, edges_call call, bool of_process,
+static bool same_edges_of(struct duel *duel, gordian_bank *bank, edges_call list, bool of_process,
                           bool waits, uint32_t id)
 {
     const struct naive *naive = &duel->naive;
@@ -271,8 +271,8 @@ static bool same_edges_of(struct duel *duel, gordian_bank *bank, edges_call call
     if (!expected || !edges)
         abort();
     size_t count = expected_edges(naive, of_process, waits, id, expected), room = count / 2;
-    bool good = call(bank, id, NULL, 0) == count && call(bank, id, edges, room) == count &&
-                edges[room].units == 0 && call(bank, id, edges, most) == count;
+    bool good = list(bank, id, NULL, 0) == count && list(bank, id, edges, room) == count &&
+                edges[room].units == 0 && list(bank, id, edges, most) == count;
     if (!of_process && !waits)
         qsort(edges, count, sizeof *edges, by_process);
     for (size_t i = 0; i < count && good; i++)

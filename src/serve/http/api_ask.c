@@ -1,8 +1,6 @@
 /* Questions about one process: why it waits, and what would become of a request. */
 #include "serve/http/api.h"
 
-#include "detect/ahead.h"
-
 #include <assert.h>
 #include <jansson.h>
 #include <string.h>
@@ -115,7 +113,7 @@ static void write_witness(struct chain *chain, struct json *json, uint32_t proce
     struct served *system = chain->system;
     bool dead = served_is_deadlocked(system, process);
     json_key_bool(json, "deadlocked", dead);
-    if (!dead || ahead_explain(system->system, process, API_AHEAD_MAX, &witness, NULL)) {
+    if (!dead || served_explain(system, process, API_AHEAD_MAX, &witness, NULL)) {
         json_key_null(json, "witness");
         chain->truncated |= dead;
         return;

@@ -93,7 +93,7 @@ static void take_results(struct service *service, const struct apply_events *eve
             (struct wire_result){result->outcome, result->reason, result->served};
         if (result->outcome != GORDIAN_OUTCOME_REFUSED && events->session != NOBODY)
             session_own(service, events->session, served, event->process);
-        if (served->bank && result->outcome == GORDIAN_VERDICT_EXITED)
+        if (served->operations->forgets && result->outcome == GORDIAN_VERDICT_EXITED)
             session_disown(service, served, event->process);
         if (told)
             notify_event(service, served, event, result,
@@ -198,7 +198,7 @@ static void record_refused(struct service *service)
 static bool refuse_event(struct service *service, struct apply_events *events)
 {
     struct service_work *work = service->work;
-    if (quota_permits(service, events->session, events->served, &work->events[0]))
+    if (quota_permits(service, events->session, &work->events[0]))
         return false;
     work->events[0] = refused_event;
     return true;

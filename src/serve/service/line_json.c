@@ -40,11 +40,10 @@ void line_event_begin(struct json *json, const struct served *served, gordian_op
     json_key_text(json, "op", gordian_op_text(op));
     json_key_text(json, "process", process);
     json_key_text(json, "result", served_outcome_text(served, result->outcome));
-    if (served->bank && result->outcome < WIRE_NOT_TAKEN) {
+    if (served->operations->effects[result->outcome & 15] == EFFECT_MAY_WAIT) {
         if (result->reason & WIRE_WAITS)
             json_key_bool(json, "waits", true);
-        if (result->outcome == GORDIAN_VERDICT_UNAVAILABLE &&
-            (result->reason & ~WIRE_WAITS) == GORDIAN_REASON_OUT_OF_TURN)
+        if ((result->reason & ~WIRE_WAITS) == GORDIAN_REASON_OUT_OF_TURN)
             json_key_bool(json, "out_of_turn", true);
     }
     if (granted && result->served)
@@ -163,9 +162,9 @@ static void write_system(struct json *json, const struct served *served)
 {
     char buffer[SERVED_CONFIG_TEXT_MAX], note[256];
     json_key_text(json, "name", served->name);
-    json_key_text(json, "kind", served->config.kind == SERVED_DETECT ? "detect" : "avoid");
+    json_key_text(json, "kind", served->operations->kind);
     json_key_text(json, "options", served_config_text(&served->config, buffer));
-    json_key_text(json, "engine", served_engine(served));
+    json_key_text(json, "engine", served_engine_name(served));
     const char *said = served_note(served, note, sizeof note);
     if (said)
         json_key_text(json, "note", said);
