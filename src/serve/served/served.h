@@ -13,6 +13,7 @@
 #define GORDIAN_SERVE_SERVED_SERVED_H
 
 #include "serve/served/recent.h"
+#include "show/json.h"
 
 #include <gordian/gordian.h>
 
@@ -144,6 +145,16 @@ void served_close(struct served *served);
 const char *served_engine_name(const struct served *served);
 const char *served_note(const struct served *served, char *buffer, size_t size);
 
+/* The labels of show/json.h. A name lasts until the next one of its kind is asked for. */
+struct served_names {
+    const struct served *served;
+    char (*buffers)[GORDIAN_NAME_MAX + 1]; /* two: a process's, a resource's */
+};
+
+struct labels served_labels(const struct served_names *names);
+void served_processes_json(struct json *json, const char *key, const struct served *served,
+                           const uint32_t *processes, size_t count);
+
 /* ------------------------------------------------------------------ declarations */
 
 uint32_t served_find_process(const struct served *served, const char *name, size_t length);
@@ -151,6 +162,9 @@ uint32_t served_find_resource(const struct served *served, const char *name, siz
 /* Into `buffer` of GORDIAN_NAME_MAX + 1 bytes or the system's own; NULL for an id not in use. */
 const char *served_process_name(const struct served *served, uint32_t process, char *buffer);
 const char *served_resource_name(const struct served *served, uint32_t resource, char *buffer);
+/* The same, or "#12" for an id not in use. */
+const char *served_process_label(const struct served *served, uint32_t process, char *buffer);
+const char *served_resource_label(const struct served *served, uint32_t resource, char *buffer);
 uint32_t served_process_limit(const struct served *served);
 uint32_t served_resource_limit(const struct served *served);
 uint64_t served_units(const struct served *served, uint32_t resource);

@@ -1,6 +1,5 @@
 /* Events: the one command that must be fast. */
 #include "serve/service/parts.h"
-#include "show/graph.h"
 
 #include <string.h>
 
@@ -8,33 +7,18 @@
 
 /* ------------------------------------------------------------------ recovery */
 
-static void write_victim(struct json *json, const struct served *served,
-                         const gordian_victim *victim)
-{
-    struct labels labels = labels_of_system(served->system);
-    json_open(json, NULL, '{');
-    json_key_text(json, "process", process_label(&labels, victim->process));
-    json_key_text(json, "policy", gordian_policy_text(served->config.recover));
-    json_key_i64(json, "weight", victim->weight);
-    json_open(json, "frees", '[');
-    for (size_t i = 0; i < victim->frees_count; i++)
-        json_text(json, resource_label(&labels, victim->frees[i].resource));
-    json_shut(json);
-    json_processes(json, "granted_to", &labels, victim->served, victim->served_count);
-    json_shut(json);
-}
-
 /* Ends processes until nobody is deadlocked. Whom that serves was served by the event. */
 static void recover(struct service *service, const struct apply_events *events, uint32_t process)
 {
     struct served *served = events->served;
+    struct labels labels = labels_of_system(served->system);
     gordian_victim victim;
     if (events->victims)
         json_open(events->victims, "recovered", '[');
     while (served_recover(served, process, service->work->now, events->victims != NULL, &victim,
                           NULL) == GORDIAN_OK) {
         if (events->victims)
-            write_victim(events->victims, served, &victim);
+            json_victim(events->victims, &labels, served->config.recover, &victim);
         incident_left(service, served, victim.process, "recovered", true);
     }
     if (events->victims)
