@@ -1,11 +1,12 @@
 /*
  * Gordian cuts deadlocks.
  *
- * This is the public interface of libgordian; <gordian/makespan.h> comes with it, and
- * <gordian/client.h>, for clients of `gordian serve`, is apart. A *system* holds
- * processes, resources, and who holds and waits for what. Feed it events, one
- * by one or in batches; each answer says whether the request was granted,
- * waits, closes a deadlock, or can never be served because of an older one.
+ * This is the public interface of libgordian for detection, avoidance, snapshots and traces, and
+ * it brings <gordian/makespan.h> with it. Apart are <gordian/compose.h>, for circuits,
+ * <gordian/ptx.h>, which reads what a CUDA kernel does from its PTX, and <gordian/client.h>, for
+ * clients of `gordian serve`. A *system* holds processes, resources, and who holds and
+ * waits for what. Feed it events, one by one or in batches; each answer says whether the request
+ * was granted, waits, closes a deadlock, or can never be served because of an older one.
  *
  *     gordian_system *sys;
  *     gordian_open(&sys, NULL, NULL);
@@ -89,7 +90,7 @@ typedef struct gordian_allocator {
 } gordian_allocator;
 
 typedef struct gordian_options {
-    const char *engine;                 /* "auto" (default), "sparse", "matrix", "reduce" */
+    const char *engine;                 /* "auto" (default), "sparse", "matrix", "cuda", "reduce" */
     const gordian_allocator *allocator; /* NULL: the C library's; must outlive the system */
 } gordian_options;
 
@@ -388,7 +389,7 @@ GORDIAN_API gordian_status gordian_recover_one(gordian_system *system, gordian_p
 
 /* ------------------------------------------------------------------ matrices */
 
-/* The matrix engine's state (ask only of a system with engine "matrix"). */
+/* The state of an engine that keeps matrices: "matrix", and "cuda" while its device works. */
 typedef enum gordian_matrix {
     GORDIAN_MATRIX_AG,   /* resource x process: grants (bits; counts in multi-unit systems) */
     GORDIAN_MATRIX_AR,   /* process x resource: requests */
@@ -403,7 +404,8 @@ GORDIAN_API gordian_status gordian_matrix_get(const gordian_system *system, gord
                                               uint32_t row, uint32_t column, uint64_t *value,
                                               gordian_error *error);
 /* One row of bits, packed into 64-bit words, least significant bit first.
- * *words and *count are valid until the next event. */
+ * *words is valid until the next call on the system. No row of AG in multi-unit
+ * systems: GORDIAN_STATUS_UNAVAILABLE. */
 GORDIAN_API gordian_status gordian_matrix_row(const gordian_system *system, gordian_matrix matrix,
                                               uint32_t row, const uint64_t **words, size_t *count,
                                               gordian_error *error);
@@ -685,6 +687,19 @@ GORDIAN_API uint64_t gordian_bank_free_units(gordian_bank *bank, uint32_t resour
 GORDIAN_API uint64_t gordian_bank_claim(gordian_bank *bank, uint32_t process, uint32_t resource);
 GORDIAN_API uint64_t gordian_bank_held(gordian_bank *bank, uint32_t process, uint32_t resource);
 GORDIAN_API bool gordian_bank_is_waiting(gordian_bank *bank, uint32_t process);
+
+/* Each fills up to `room` edges and returns how many there are; none for an id not in use. A grant
+ * on trial counts as held. What a process holds, and what it waits for, ascends by resource; the
+ * holders of a resource are in no particular order. */
+GORDIAN_API size_t gordian_bank_holdings(gordian_bank *bank, uint32_t process, gordian_edge *edges,
+                                         size_t room);
+GORDIAN_API size_t gordian_bank_pending(gordian_bank *bank, uint32_t process, gordian_edge *edges,
+                                        size_t room);
+GORDIAN_API size_t gordian_bank_holders(gordian_bank *bank, uint32_t resource, gordian_edge *edges,
+                                        size_t room);
+/* Those waiting for a resource, in order of arrival. */
+GORDIAN_API size_t gordian_bank_waiters(gordian_bank *bank, uint32_t resource, gordian_edge *edges,
+                                        size_t room);
 
 /* "granted", "unsafe", "unavailable", "released", "cancelled", "exited", "changed", "error". */
 GORDIAN_API const char *gordian_verdict_text(gordian_verdict verdict);

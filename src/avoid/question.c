@@ -171,6 +171,79 @@ bool gordian_bank_is_waiting(gordian_bank *bank, uint32_t process)
     return waits;
 }
 
+/* ---- edges */
+
+/* Edges being listed: counted on when there is no more room. */
+struct edge_list {
+    gordian_edge *edges;
+    size_t room, count;
+};
+
+static void list_edge(struct edge_list *list, uint64_t units, uint32_t process, uint32_t resource,
+                      bool waits)
+{
+    if (units > 0 && list->count++ < list->room)
+        list->edges[list->count - 1] = (gordian_edge){units, process, resource, waits};
+}
+
+/* What a process that waits has asked for; of one resource, or of all: NONE. */
+static void list_wants(const gordian_bank *bank, struct edge_list *list, uint32_t process,
+                       uint32_t resource)
+{
+    const struct bank_process *record = &bank->processes[process];
+    for (size_t i = 0; record->waits && i < record->count; i++)
+        if (resource == NONE || record->wants[i].resource == resource)
+            list_edge(list, record->wants[i].units, process, record->wants[i].resource, true);
+}
+
+size_t gordian_bank_holdings(gordian_bank *bank, uint32_t process, gordian_edge *edges, size_t room)
+{
+    struct edge_list list = {edges, room, 0};
+    bank_lock(bank);
+    if (ledger_is_process(&bank->ledger, process)) {
+        const struct ledger_row *row = &bank->ledger.rows[process];
+        for (uint32_t i = 0; i < row->count; i++)
+            list_edge(&list, row->claims[i].held, process, row->claims[i].resource, false);
+    }
+    bank_unlock(bank);
+    return list.count;
+}
+
+size_t gordian_bank_pending(gordian_bank *bank, uint32_t process, gordian_edge *edges, size_t room)
+{
+    struct edge_list list = {edges, room, 0};
+    bank_lock(bank);
+    if (ledger_is_process(&bank->ledger, process))
+        list_wants(bank, &list, process, NONE);
+    bank_unlock(bank);
+    return list.count;
+}
+
+size_t gordian_bank_holders(gordian_bank *bank, uint32_t resource, gordian_edge *edges, size_t room)
+{
+    struct edge_list list = {edges, room, 0};
+    bank_lock(bank);
+    if (ledger_is_resource(&bank->ledger, resource)) {
+        const struct ledger_column *column = &bank->ledger.columns[resource];
+        for (uint32_t i = 0; i < column->count; i++)
+            list_edge(&list, column->claimants[i].held, column->claimants[i].process, resource,
+                      false);
+    }
+    bank_unlock(bank);
+    return list.count;
+}
+
+size_t gordian_bank_waiters(gordian_bank *bank, uint32_t resource, gordian_edge *edges, size_t room)
+{
+    struct edge_list list = {edges, room, 0};
+    bank_lock(bank);
+    if (ledger_is_resource(&bank->ledger, resource))
+        for (uint32_t p = bank->head; p != NONE; p = bank->processes[p].next)
+            list_wants(bank, &list, p, resource);
+    bank_unlock(bank);
+    return list.count;
+}
+
 /* ---- words */
 
 const char *gordian_verdict_text(gordian_verdict verdict)

@@ -240,6 +240,18 @@ static gordian_bank *open_bank(const char *engine)
     return bank;
 }
 
+/* At any time, nobody has asked twice and no more is held than there is. */
+static void look_at_edges(gordian_bank *bank, uint32_t resource)
+{
+    gordian_edge edges[THREADS];
+    uint64_t held = 0;
+    CHECK(gordian_bank_waiters(bank, resource, edges, THREADS) <= THREADS);
+    size_t count = gordian_bank_holders(bank, resource, edges, THREADS);
+    for (size_t i = 0; i < count; i++)
+        held += edges[i].units;
+    CHECK(held <= UNITS);
+}
+
 /* Has every thread ended a round since it had done so many? Then that is what it has done now. */
 static bool all_got_on(struct worker *workers, unsigned long *rounds)
 {
@@ -262,6 +274,8 @@ static void watch(gordian_bank *bank, struct worker *workers, uint64_t duration)
         unsigned waiting = bank->waiting;
         pthread_mutex_unlock(&bank->lock);
         CHECK_MSG(waiting < THREADS, "everybody waits");
+        for (uint32_t j = 0; j < RESOURCES; j++)
+            look_at_edges(bank, j);
         looks += waiting > 0;
         if (all_got_on(workers, rounds)) {
             turns++;

@@ -4,7 +4,7 @@
  * knows what is needed without avoidance, and into a bank, which knows what could be spared with
  * it. */
 #include "cli/avoid/avoid.h"
-#include "show/graph.h"
+#include "show/json.h"
 
 #include "base/error.h"
 #include "base/memory.h"
@@ -322,7 +322,7 @@ static void write_json(struct planning *planning)
         json_key_u64(&json, "missing_cost", answer->missing_cost);
         if (!answer->safe) {
             struct labels labels = labels_of_plan(planning->plan);
-            json_witness(&json, &labels, &answer->witness);
+            json_witness(&json, "witness", &labels, &answer->witness);
         }
     }
     json_key_text(&json, "engine", gordian_bank_engine_name(planning->avoid->bank));

@@ -4,6 +4,7 @@
 #include "cli/commands.h"
 #include "cli/input.h"
 #include "show/draw.h"
+#include "show/json.h"
 
 #include <string.h>
 
@@ -66,7 +67,7 @@ static gordian_status write_part_json(struct check *check, size_t number, const 
     json_begin(&json, &check->cli->out);
     json_key_u64(&json, "part", number);
     json_key_text(&json, "kind", part->cycle ? "cycle" : "irreducible");
-    json_witness(&json, &check->labels, witness);
+    json_witness(&json, "witness", &check->labels, witness);
     json_names(&json, "processes", &check->list);
     json_end(&json);
     return GORDIAN_OK;

@@ -56,24 +56,6 @@ bool api_flag(const struct api_call *call, const char *key)
            (strcmp(text, "1") == 0 || strcmp(text, "true") == 0 || strcmp(text, "yes") == 0);
 }
 
-const char *api_process(const struct served *served, uint32_t process, char *buffer)
-{
-    const char *name = served_process_name(served, process, buffer);
-    if (name && *name)
-        return name;
-    snprintf(buffer, API_LABEL, "#%u", process);
-    return buffer;
-}
-
-const char *api_resource(const struct served *served, uint32_t resource, char *buffer)
-{
-    const char *name = served_resource_name(served, resource, buffer);
-    if (name && *name)
-        return name;
-    snprintf(buffer, API_LABEL, "#%u", resource);
-    return buffer;
-}
-
 /* ------------------------------------------------------------------ who may ask */
 
 static bool is_address(const char *name)

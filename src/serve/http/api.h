@@ -87,9 +87,4 @@ int api_rates(struct api_call *call);
 int api_login(struct api_call *call);
 int api_logout(struct api_call *call);
 
-/* The name of a process or a resource, "#12" if it has none; into a buffer of API_LABEL. */
-#define API_LABEL (GORDIAN_NAME_MAX + 1)
-const char *api_process(const struct served *served, uint32_t process, char *buffer);
-const char *api_resource(const struct served *served, uint32_t resource, char *buffer);
-
 #endif

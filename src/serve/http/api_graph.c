@@ -157,38 +157,18 @@ static bool pick_around(struct picker *picker, const char *name, uint64_t depth)
 
 /* ------------------------------------------------------------------ writing */
 
-static void write_processes(struct picker *picker, struct json *json)
+static void write_nodes(struct picker *picker, struct json *json)
 {
-    char label[API_LABEL];
-    const struct served *system = picker->system;
     json_open(json, "processes", '[');
     for (size_t i = 0; i < picker->processes.count; i++) {
         uint32_t id = picker->processes.ids[i];
-        json_open(json, NULL, '{');
-        json_key_u64(json, "id", id);
-        json_key_text(json, "name", api_process(system, id, label));
-        json_key_bool(json, "waiting", system->processes[id].since != 0);
-        json_key_bool(json, "deadlocked", is_dead(picker, id));
-        service_process_json(json, picker->call->api->service, system, id);
-        json_shut(json);
+        service_process_node(json, picker->call->api->service, picker->system, id,
+                             is_dead(picker, id));
     }
     json_shut(json);
-}
-
-static void write_resources(struct picker *picker, struct json *json)
-{
-    char label[API_LABEL];
-    const struct served *system = picker->system;
     json_open(json, "resources", '[');
-    for (size_t i = 0; i < picker->resources.count; i++) {
-        uint32_t id = picker->resources.ids[i];
-        json_open(json, NULL, '{');
-        json_key_u64(json, "id", id);
-        json_key_text(json, "name", api_resource(system, id, label));
-        json_key_u64(json, "units", served_units(system, id));
-        json_key_u64(json, "free", served_free_units(system, id));
-        json_shut(json);
-    }
+    for (size_t i = 0; i < picker->resources.count; i++)
+        service_resource_node(json, picker->system, picker->resources.ids[i]);
     json_shut(json);
 }
 
@@ -207,12 +187,7 @@ static void write_edges(struct picker *picker, struct json *json)
                 continue;
             }
             left--;
-            json_open(json, NULL, '{');
-            json_key_u64(json, "process", edges[j].process);
-            json_key_u64(json, "resource", edges[j].resource);
-            json_key_u64(json, "units", edges[j].units);
-            json_key_bool(json, "waits", edges[j].waits);
-            json_shut(json);
+            json_graph_edge(json, &edges[j]);
         }
     }
     json_shut(json);
@@ -278,8 +253,7 @@ int api_graph(struct api_call *call)
         json_begin(&json, &call->out);
         json_key_text(&json, "system", call->system->name);
         json_key_u64(&json, "seq", call->system->seq);
-        write_processes(&picker, &json);
-        write_resources(&picker, &json);
+        write_nodes(&picker, &json);
         write_edges(&picker, &json);
         json_key_bool(&json, "truncated", picker.full);
         json_end(&json);

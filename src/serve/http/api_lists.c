@@ -18,8 +18,8 @@ static void write_system(struct api_call *call, struct json *json, const struct 
     size_t words;
     json_open(json, NULL, '{');
     json_key_text(json, "name", served->name);
-    json_key_text(json, "kind", served->config.kind == SERVED_AVOID ? "avoid" : "detect");
-    json_key_text(json, "engine", served_engine(served));
+    json_key_text(json, "kind", served->operations->kind);
+    json_key_text(json, "engine", served_engine_name(served));
     if (said && *said)
         json_key_text(json, "note", said);
     else

@@ -173,7 +173,7 @@ uint32_t rates_dead(struct rates *rates, const struct served *served, const uint
     *set = NULL;
     if (!system)
         return 0;
-    if (!served->system || served->incident_count == 0) {
+    if (served->incident_count == 0) { /* as it always is in a bank */
         system->dead_words = 0;
         system->deadlocked = 0;
         system->dead_seq = UINT64_MAX;

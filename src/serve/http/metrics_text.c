@@ -202,9 +202,9 @@ static void write_engines(const struct service *service, struct output *out)
         output_format(out, "%s{", name);
         label(out, "system", served->name);
         output_char(out, ',');
-        label(out, "kind", served->config.kind == SERVED_AVOID ? "avoid" : "detect");
+        label(out, "kind", served->operations->kind);
         output_char(out, ',');
-        label(out, "engine", served_engine(served));
+        label(out, "engine", served_engine_name(served));
         output_text(out, "} 1\n");
     }
 }

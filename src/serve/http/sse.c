@@ -127,14 +127,14 @@ static size_t unique(uint32_t *ids, size_t count)
 static void write_names(struct json *json, const struct served *served, const uint32_t *processes,
                         size_t process_count, const uint32_t *resources, size_t resource_count)
 {
-    char label[API_LABEL], id[16];
+    char label[GORDIAN_NAME_MAX + 1], id[16];
     json_open(json, "names", '{');
     json_open(json, "processes", '{');
     for (size_t i = 0; i < process_count; i++) {
         if (!served_process_name(served, processes[i], label))
             continue; /* it has gone since, and its name with it */
         snprintf(id, sizeof id, "%u", processes[i]);
-        json_key_text(json, id, api_process(served, processes[i], label));
+        json_key_text(json, id, served_process_label(served, processes[i], label));
     }
     json_shut(json);
     json_open(json, "resources", '{');
@@ -143,7 +143,7 @@ static void write_names(struct json *json, const struct served *served, const ui
             continue;
         snprintf(id, sizeof id, "%u", resources[i]);
         json_open(json, id, '{');
-        json_key_text(json, "name", api_resource(served, resources[i], label));
+        json_key_text(json, "name", served_resource_label(served, resources[i], label));
         json_key_u64(json, "units", served_units(served, resources[i]));
         json_shut(json);
     }

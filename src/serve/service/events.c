@@ -1,6 +1,5 @@
 /* Events: the one command that must be fast. */
 #include "serve/service/parts.h"
-#include "show/graph.h"
 
 #include <string.h>
 
@@ -8,33 +7,18 @@
 
 /* ------------------------------------------------------------------ recovery */
 
-static void write_victim(struct json *json, const struct served *served,
-                         const gordian_victim *victim)
-{
-    struct labels labels = labels_of_system(served->system);
-    json_open(json, NULL, '{');
-    json_key_text(json, "process", process_label(&labels, victim->process));
-    json_key_text(json, "policy", gordian_policy_text(served->config.recover));
-    json_key_i64(json, "weight", victim->weight);
-    json_open(json, "frees", '[');
-    for (size_t i = 0; i < victim->frees_count; i++)
-        json_text(json, resource_label(&labels, victim->frees[i].resource));
-    json_shut(json);
-    json_processes(json, "granted_to", &labels, victim->served, victim->served_count);
-    json_shut(json);
-}
-
 /* Ends processes until nobody is deadlocked. Whom that serves was served by the event. */
 static void recover(struct service *service, const struct apply_events *events, uint32_t process)
 {
     struct served *served = events->served;
+    struct labels labels = labels_of_system(served->system);
     gordian_victim victim;
     if (events->victims)
         json_open(events->victims, "recovered", '[');
     while (served_recover(served, process, service->work->now, events->victims != NULL, &victim,
                           NULL) == GORDIAN_OK) {
         if (events->victims)
-            write_victim(events->victims, served, &victim);
+            json_victim(events->victims, &labels, served->config.recover, &victim);
         incident_left(service, served, victim.process, "recovered", true);
     }
     if (events->victims)
@@ -93,7 +77,7 @@ static void take_results(struct service *service, const struct apply_events *eve
             (struct wire_result){result->outcome, result->reason, result->served};
         if (result->outcome != GORDIAN_OUTCOME_REFUSED && events->session != NOBODY)
             session_own(service, events->session, served, event->process);
-        if (served->bank && result->outcome == GORDIAN_VERDICT_EXITED)
+        if (served->operations->forgets && result->outcome == GORDIAN_VERDICT_EXITED)
             session_disown(service, served, event->process);
         if (told)
             notify_event(service, served, event, result,
@@ -198,7 +182,7 @@ static void record_refused(struct service *service)
 static bool refuse_event(struct service *service, struct apply_events *events)
 {
     struct service_work *work = service->work;
-    if (quota_permits(service, events->session, events->served, &work->events[0]))
+    if (quota_permits(service, events->session, &work->events[0]))
         return false;
     work->events[0] = refused_event;
     return true;

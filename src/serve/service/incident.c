@@ -12,7 +12,6 @@
  * Ids are handed out in the order of the journal, so a replay gives every incident its own again.
  */
 #include "serve/service/parts.h"
-#include "show/graph.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -53,20 +52,17 @@ static const char *names_text_of(struct served *served, const uint32_t *members,
     return text_end(text);
 }
 
-/* json_witness writes a member; only its value is wanted. */
 static const char *witness_text(struct served *served, const gordian_witness *witness,
                                 struct output *text)
 {
-    static const char key[] = "\"witness\":";
     struct labels labels = labels_of_system(served->system);
     gordian_witness brief = *witness;
     struct json json;
     if (brief.count > 2 * NAMES_MAX)
         brief.count = 2 * NAMES_MAX;
     text_begin(&json, text);
-    json_witness(&json, &labels, &brief);
-    const char *all = text_end(text);
-    return all && strncmp(all, key, sizeof key - 1) == 0 ? all + sizeof key - 1 : NULL;
+    json_witness(&json, NULL, &labels, &brief);
+    return text_end(text);
 }
 
 /* ------------------------------------------------------------------ members */

@@ -91,33 +91,6 @@ static void find_nodes(struct served *served, struct nodes *nodes, const uint32_
 
 /* ------------------------------------------------------------------ the graph */
 
-static void write_process(struct json *json, struct service *service, struct served *served,
-                          uint32_t process, bool deadlocked)
-{
-    char buffer[GORDIAN_NAME_MAX + 1];
-    const struct served_process *record = &served->processes[process];
-    const char *name = served_process_name(served, process, buffer);
-    json_open(json, NULL, '{');
-    json_key_u64(json, "id", process);
-    json_key_text(json, "name", name ? name : "");
-    json_key_bool(json, "waiting", record->since != 0);
-    json_key_bool(json, "deadlocked", deadlocked);
-    service_process_json(json, service, served, process);
-    json_shut(json);
-}
-
-static void write_resource(struct json *json, struct served *served, uint32_t resource)
-{
-    char buffer[GORDIAN_NAME_MAX + 1];
-    const char *name = served_resource_name(served, resource, buffer);
-    json_open(json, NULL, '{');
-    json_key_u64(json, "id", resource);
-    json_key_text(json, "name", name ? name : "");
-    json_key_u64(json, "units", served_units(served, resource));
-    json_key_u64(json, "free", served_free_units(served, resource));
-    json_shut(json);
-}
-
 static void write_edges(struct json *json, struct served *served, const struct nodes *nodes,
                         uint32_t process)
 {
@@ -129,12 +102,7 @@ static void write_edges(struct json *json, struct served *served, const struct n
         for (size_t i = 0; i < count; i++) {
             if (!has(nodes, resource_node(edges[i].resource)))
                 continue;
-            json_open(json, NULL, '{');
-            json_key_u64(json, "process", process);
-            json_key_u64(json, "resource", edges[i].resource);
-            json_key_u64(json, "units", edges[i].units);
-            json_key_bool(json, "waits", edges[i].waits);
-            json_shut(json);
+            json_graph_edge(json, &edges[i]);
         }
     }
 }
@@ -148,12 +116,13 @@ static void write_graph(struct json *json, struct service *service, struct serve
     json_open(json, "processes", '[');
     for (size_t i = 0; i < nodes->count; i++)
         if (nodes->list[i] % 2 == 0)
-            write_process(json, service, served, (uint32_t)(nodes->list[i] / 2), i < members);
+            service_process_node(json, service, served, (uint32_t)(nodes->list[i] / 2),
+                                 i < members);
     json_shut(json);
     json_open(json, "resources", '[');
     for (size_t i = 0; i < nodes->count; i++)
         if (nodes->list[i] % 2 == 1)
-            write_resource(json, served, (uint32_t)(nodes->list[i] / 2));
+            service_resource_node(json, served, (uint32_t)(nodes->list[i] / 2));
     json_shut(json);
     json_open(json, "edges", '[');
     for (size_t i = 0; i < nodes->count; i++)

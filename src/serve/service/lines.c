@@ -118,8 +118,9 @@ static gordian_status declare_process(struct client *client, struct served *serv
                                            .name = text_of(&work->trace.name)};
     struct trace_attributes attributes = {0};
     uint32_t id;
-    gordian_status status = served->bank ? claims_of(work, served, &declaration.claim_count, error)
-                                         : trace_attributes(&work->trace, &attributes, error);
+    gordian_status status = work->trace.avoidance
+                                ? claims_of(work, served, &declaration.claim_count, error)
+                                : trace_attributes(&work->trace, &attributes, error);
     declaration.claims = work->wants;
     if (status == GORDIAN_OK)
         status =
@@ -193,21 +194,19 @@ static const char *refusal_text(const struct service_work *work, const struct se
                                 size_t size)
 {
     char shown[TRACE_SHOWN_MAX];
-    bool detect = served->system != NULL;
+    bool detect = !work->trace.avoidance;
     if (reason == WIRE_ENGINE_CANNOT) {
-        snprintf(buffer, size, "the engine '%s' cannot represent this", served_engine(served));
+        snprintf(buffer, size, "the engine '%s' cannot represent this", served_engine_name(served));
         return buffer;
     }
     if (reason == WIRE_OVER_MEMORY)
         return "this client has all the memory it may have: it can release, cancel, exit or forget";
-    reason &= (uint8_t)(detect ? 0xff : ~WIRE_WAITS);
-    if (reason ==
-        (detect ? (int)GORDIAN_REFUSAL_UNKNOWN_PROCESS : (int)GORDIAN_REASON_UNKNOWN_PROCESS)) {
+    /* GORDIAN_REASON_UNKNOWN_PROCESS and _RESOURCE are the same numbers */
+    if (reason == GORDIAN_REFUSAL_UNKNOWN_PROCESS) {
         snprintf(buffer, size,
                  detect ? "process '%s' was never seen" : "process '%s' was never declared",
                  trace_show(&work->trace.name, shown));
-    } else if (reason == (detect ? (int)GORDIAN_REFUSAL_UNKNOWN_RESOURCE
-                                 : (int)GORDIAN_REASON_UNKNOWN_RESOURCE)) {
+    } else if (reason == GORDIAN_REFUSAL_UNKNOWN_RESOURCE) {
         snprintf(buffer, size, "resource '%s' was never declared",
                  trace_show(unknown_resource(work, served), shown));
     } else if (detect && reason == GORDIAN_REFUSAL_BAD_HAND_OVER && event->to == STRANGER) {
@@ -254,7 +253,7 @@ static gordian_status bring_into_being(struct client *client, struct served *ser
                                        gordian_event *event, bool *created, gordian_error *error)
 {
     const struct trace *trace = &client->service->work->trace;
-    *created = served->system && event->process == NOBODY &&
+    *created = !trace->avoidance && event->process == NOBODY &&
                (event->op == GORDIAN_OP_REQUEST || event->op == GORDIAN_OP_HOLD ||
                 event->op == GORDIAN_OP_WAIT);
     if (!*created)
@@ -273,7 +272,7 @@ static void end_answer(struct answer *answer, struct served *served, const gordi
     char message[400];
     if (!answer->begun)
         begin_answer(answer, &answer->client->out, served, event->op, &told, work->served);
-    if (served->bank && result->outcome < WIRE_NOT_TAKEN)
+    if (result->outcome < WIRE_NOT_TAKEN)
         line_reasons(&answer->json, served);
     if (result->outcome == GORDIAN_OUTCOME_REFUSED) /* GORDIAN_VERDICT_REFUSED is the same number */
         json_key_text(&answer->json, "message",

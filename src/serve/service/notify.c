@@ -260,14 +260,8 @@ static void write_event(struct served *served, const gordian_event *event,
     json_key_text(&json, "op", gordian_op_text(event->op));
     json_key_text(&json, "process", name ? name : "");
     json_key_text(&json, "result", served_outcome_text(served, result->outcome));
-    if (result->served) {
-        json_open(&json, "granted_to", '[');
-        for (uint32_t i = 0; i < result->served; i++) {
-            name = served_process_name(served, granted[i], buffer);
-            json_text(&json, name ? name : "");
-        }
-        json_shut(&json);
-    }
+    if (result->served)
+        served_processes_json(&json, "granted_to", served, granted, result->served);
     json_end(&json);
 }
 

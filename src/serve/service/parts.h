@@ -144,8 +144,7 @@ uint32_t quota_adder(const struct service *service, const struct served *served,
 gordian_status quota_check(struct service *service, uint32_t session, uint64_t more,
                            gordian_error *error);
 /* May it send this event? And can so many bytes of events be too much at all? */
-bool quota_permits(struct service *service, uint32_t session, const struct served *served,
-                   const gordian_event *event);
+bool quota_permits(struct service *service, uint32_t session, const gordian_event *event);
 bool quota_is_near(const struct service *service, uint32_t session, size_t bytes);
 /* So much of what it is to be told may wait for a client to read it. */
 size_t quota_notices(const struct client *client);

@@ -497,6 +497,26 @@ void service_process_json(struct json *json, const struct service *service,
         json_key_null(json, "owner");
 }
 
+void service_process_node(struct json *json, const struct service *service,
+                          const struct served *served, uint32_t process, bool deadlocked)
+{
+    char buffer[GORDIAN_NAME_MAX + 1];
+    json_open(json, NULL, '{');
+    json_key_u64(json, "id", process);
+    json_key_text(json, "name", served_process_label(served, process, buffer));
+    json_key_bool(json, "waiting", served->processes[process].since != 0);
+    json_key_bool(json, "deadlocked", deadlocked);
+    service_process_json(json, service, served, process);
+    json_shut(json);
+}
+
+void service_resource_node(struct json *json, const struct served *served, uint32_t resource)
+{
+    char buffer[GORDIAN_NAME_MAX + 1];
+    json_resource_node(json, resource, served_resource_label(served, resource, buffer),
+                       served_units(served, resource), served_free_units(served, resource));
+}
+
 void service_watch(struct service *service, struct service_watcher *watcher)
 {
     watcher->next = service->watchers;

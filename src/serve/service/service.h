@@ -203,6 +203,10 @@ const char *service_owner(const struct service *service, const struct served *se
  * 1970, or null; "owner" or null. */
 void service_process_json(struct json *json, const struct service *service,
                           const struct served *served, uint32_t process);
+/* Nodes of a graph. */
+void service_process_node(struct json *json, const struct service *service,
+                          const struct served *served, uint32_t process, bool deadlocked);
+void service_resource_node(struct json *json, const struct served *served, uint32_t resource);
 
 /* Bytes of memory all systems and sessions take; 0 with an allocator of the caller's. */
 uint64_t service_memory_used(const struct service *service);

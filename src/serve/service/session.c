@@ -340,7 +340,8 @@ static bool drop_process(struct service *service, struct served *served, uint32_
         service->work->results[0].outcome == WIRE_NOT_TAKEN)
         return false;
     served->counters.lost++;
-    return served->bank || apply_remove(service, served, WIRE_PROCESS, &process, 1, NULL) == 0;
+    return served->operations->forgets ||
+           apply_remove(service, served, WIRE_PROCESS, &process, 1, NULL) == 0;
 }
 
 /* False: not now. */
