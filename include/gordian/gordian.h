@@ -1,8 +1,9 @@
 /*
  * Gordian cuts deadlocks.
  *
- * This is the public interface of libgordian; <gordian/makespan.h> comes with it, and
- * <gordian/client.h>, for clients of `gordian serve`, is apart. A *system* holds
+ * This is the public interface of libgordian; <gordian/makespan.h> comes with it. Apart are
+ * <gordian/ptx.h>, for strings of PTX, and <gordian/client.h>, for clients of `gordian serve`. A
+ * *system* holds
  * processes, resources, and who holds and waits for what. Feed it events, one
  * by one or in batches; each answer says whether the request was granted,
  * waits, closes a deadlock, or can never be served because of an older one.
