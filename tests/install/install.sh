@@ -70,6 +70,7 @@ check_files()
         "$include/gordian/gordian.h" \
         "$include/gordian/client.h" \
         "$include/gordian/makespan.h" \
+        "$include/gordian/ptx.h" \
         "$include/gordian/run.h" \
         "$lib/libgordian.a" \
         "$lib/libgordian.so" \
@@ -111,7 +112,7 @@ declared()
             if (match($0, /gordian_[a-z0-9_]*\(/))
                 print substr($0, RSTART, RLENGTH - 1)
         }' "$include/gordian/gordian.h" "$include/gordian/client.h" \
-        "$include/gordian/makespan.h" | sort
+        "$include/gordian/makespan.h" "$include/gordian/ptx.h" | sort
 }
 
 check_symbols()
@@ -132,7 +133,7 @@ check_symbols()
 
 check_header()
 {
-    for header in gordian client makespan run; do
+    for header in gordian client makespan ptx run; do
         echo "#include <gordian/$header.h>" >"$work/alone.c"
         "$@" -std=c99 -pedantic -Wall -Wextra -Werror -I"$include" -fsyntax-only "$work/alone.c" ||
             fault "$header.h does not compile alone as C99"
@@ -206,6 +207,7 @@ check_cplusplus()
 #include <gordian/client.h>
 #include <gordian/gordian.h>
 #include <gordian/makespan.h>
+#include <gordian/ptx.h>
 #include <gordian/run.h>
 
 #include <cstdio>
