@@ -788,6 +788,75 @@ typedef struct gordian_source {
     void *context;
 } gordian_source;
 
+/* A trace, or a snapshot, line by line: from text to operations.
+ *
+ *     resource NAME [UNITS]
+ *     process NAME [KEY=VALUE ...]
+ *     request P Q[=N] [Q[=N] ...]
+ *     release P Q[=N] [to P2]
+ *     cancel P
+ *     exit P
+ *     hold P Q[=N]
+ *     wait P Q[=N] [Q[=N] ...]
+ *
+ * A trace for avoidance differs in two places:
+ *
+ *     process NAME [Q=N ...]            what it claims
+ *     release P Q[=N] [Q[=N] ...]       as a request; who gets it is not the trace's to say
+ *
+ * A line is read as a whole and checked against this, nothing more: what its names mean, and which
+ * keys a process may have, is the consumer's to judge. */
+typedef enum gordian_line {
+    GORDIAN_LINE_EVENT = 1, /* what kind of event: `op` */
+    GORDIAN_LINE_PROCESS,
+    GORDIAN_LINE_RESOURCE,
+} gordian_line;
+
+/* A word of a line; it does NOT end in a NUL. */
+typedef struct gordian_word {
+    const char *text;
+    uint32_t length;
+    uint32_t column; /* from 1, in bytes */
+} gordian_word;
+
+/* Q=N of an event, KEY=VALUE of a process line. */
+typedef struct gordian_trace_item {
+    gordian_word word; /* as written */
+    gordian_word name;
+    gordian_word value; /* text NULL: there is none (only in an event) */
+    uint64_t units;     /* in an event: what the value says, or 1 */
+} gordian_trace_item;
+
+typedef struct gordian_trace {
+    bool avoidance; /* yours to set once it is open */
+
+    /* The current line. Its words are valid until the next one is read. */
+    uint64_t line;
+    gordian_line kind;
+    gordian_op op;     /* of an event */
+    gordian_word verb; /* the first word */
+    gordian_word name; /* whose event; or what is declared, and with how many units */
+    uint64_t units;
+    gordian_word to;                 /* release: who gets it; text NULL: nobody is named */
+    const gordian_trace_item *items; /* at least one unless cancel, exit or a declaration */
+    size_t item_count;
+    const gordian_word *words; /* all of it, as it stands */
+    size_t word_count;
+
+    struct gordian_trace_inside *inside; /* the library's own */
+} gordian_trace;
+
+/* The source must outlive the trace. */
+GORDIAN_API gordian_status gordian_trace_open(gordian_trace *trace, const gordian_source *source,
+                                              const gordian_allocator *allocator,
+                                              gordian_error *error);
+/* Reads the next line. GORDIAN_STATUS_END after the last; GORDIAN_STATUS_INPUT at one that is not
+ * part of the format, with the line, the column of the word at fault (just past the last word where
+ * one is missing), and what was expected. */
+GORDIAN_API gordian_status gordian_trace_next(gordian_trace *trace, gordian_error *error);
+/* One that is all zeros, or was closed before, is fine. */
+GORDIAN_API void gordian_trace_close(gordian_trace *trace);
+
 /* A trace being replayed into a system: the text is read as a stream, memory is
  * bounded by the system's state. Processes come into being with their first
  * event; one that has exited is forgotten once GORDIAN_LINGER others have exited
@@ -821,12 +890,6 @@ GORDIAN_API gordian_status gordian_replay_next(gordian_replay *replay, gordian_s
  * `wait` are requests. A process must be declared before its first event, and after an exit
  * again. */
 typedef struct gordian_bank_replay gordian_bank_replay;
-
-typedef enum gordian_line {
-    GORDIAN_LINE_EVENT = 1,
-    GORDIAN_LINE_PROCESS,
-    GORDIAN_LINE_RESOURCE,
-} gordian_line;
 
 typedef struct gordian_bank_step {
     uint64_t seq;    /* events so far: declarations do not count */

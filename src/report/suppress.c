@@ -26,7 +26,7 @@ static void *keep(struct suppressions *suppressions, size_t size)
     return block;
 }
 
-static bool kinds_of(const struct word *word, unsigned *kinds)
+static bool kinds_of(const gordian_word *word, unsigned *kinds)
 {
     unsigned potential = 1u << INCIDENT_POTENTIAL, stall = 1u << INCIDENT_STALL;
     if (word_is(word, "potential"))
@@ -46,7 +46,7 @@ static gordian_status take_line(struct suppressions *suppressions, const struct 
                                 gordian_error *error)
 {
     gordian_allocator memory = memory_allocator(NULL);
-    const struct word *words = reader->words;
+    const gordian_word *words = reader->words;
     struct suppression line = {.line = (unsigned)reader->line, .count = reader->word_count - 1};
     if (!kinds_of(&words[0], &line.kinds))
         return fail_at(error, GORDIAN_STATUS_INPUT, reader->line, words[0].column,

@@ -80,9 +80,9 @@ static int take_file(struct planning *planning, const char *path)
 
 /* NAME=N; says what is wrong with it. */
 static bool parse_pair(struct cli *cli, const char *option, const char *text, size_t length,
-                       struct word *name, uint64_t *value)
+                       gordian_word *name, uint64_t *value)
 {
-    struct word word = {text, (uint32_t)length, 1}, number;
+    gordian_word word = {text, (uint32_t)length, 1}, number;
     const char *why;
     word_split(&word, name, &number);
     if (number.text && names_valid(name->text, name->length, &why) &&
@@ -95,7 +95,7 @@ static bool parse_pair(struct cli *cli, const char *option, const char *text, si
 
 /* Pairs of a list with commas, one a call; *list moves on, and is NULL after the last. False: the
  * list is wrong, which has been said. */
-static bool next_pair(struct cli *cli, const char *option, const char **list, struct word *name,
+static bool next_pair(struct cli *cli, const char *option, const char **list, gordian_word *name,
                       uint64_t *value)
 {
     const char *start = *list, *comma = strchr(start, ',');
@@ -104,17 +104,17 @@ static bool next_pair(struct cli *cli, const char *option, const char **list, st
     return parse_pair(cli, option, start, length, name, value);
 }
 
-static void put_word(struct output *out, const struct word *word)
+static void put_word(struct output *out, const gordian_word *word)
 {
     output_bytes(out, word->text, word->length);
 }
 
 /* What --units says of a resource; without it as many as can be. */
-static bool put_units(struct planning *planning, const struct word *resource)
+static bool put_units(struct planning *planning, const gordian_word *resource)
 {
     struct avoid *avoid = planning->avoid;
     uint64_t units = UINT64_MAX, value;
-    struct word name;
+    gordian_word name;
     bool found = false;
     for (const char *list = avoid->units; list;) {
         if (!next_pair(avoid->cli, "--units", &list, &name, &value))
@@ -150,7 +150,7 @@ static int write_workers(struct planning *planning, int operands, char **argv)
                           "N x (CLAIM - 1) + 1",
                           WORKERS_MOST);
     for (int i = 0; i < operands; i++) {
-        struct word name;
+        gordian_word name;
         uint64_t claim;
         if (!parse_pair(avoid->cli, "CLAIM", argv[i], strlen(argv[i]), &name, &claim) ||
             !put_units(planning, &name))
@@ -174,7 +174,7 @@ static bool next_resource(struct planning *planning, const char *option, const c
                           uint32_t *resource, uint64_t *value)
 {
     struct cli *cli = planning->avoid->cli;
-    struct word name;
+    gordian_word name;
     if (!next_pair(cli, option, list, &name, value))
         return false;
     *resource = gordian_plan_find_resource(planning->plan, name.text, name.length);

@@ -52,7 +52,7 @@ static gordian_status stream(struct send *send, gordian_error *error)
     gordian_status status = GORDIAN_OK;
     for (uint64_t lines = 1; status == GORDIAN_OK && !send->refused && !send->cli->out.failure;
          lines++) {
-        status = trace_next(&send->trace, error);
+        status = gordian_trace_next(&send->trace, error);
         if (status == GORDIAN_OK)
             status = send_line(send, error);
         if (status == GORDIAN_OK && lines % 256 == 0)
@@ -149,9 +149,8 @@ static int run_send(struct send *send, const char *path)
     if (status != GORDIAN_OK)
         return cli_fail(send->cli, NULL, &error);
     gordian_source source = {read_input, send};
-    status = trace_open(&send->trace, &source, &send->link.memory, &error);
+    status = gordian_trace_open(&send->trace, &source, &send->link.memory, &error);
     if (status == GORDIAN_OK) {
-        send->trace_open = true;
         send->trace.avoidance = send->avoids;
         status = stream(send, &error);
     }
@@ -167,8 +166,7 @@ static int run_send(struct send *send, const char *path)
 
 static void send_close(struct send *send)
 {
-    if (send->trace_open)
-        trace_close(&send->trace);
+    gordian_trace_close(&send->trace);
     input_close(&send->input);
     fifo_free(&send->link.memory, &send->sent);
     fifo_free(&send->link.memory, &send->texts);

@@ -11,7 +11,7 @@
 #include "cli/input.h"
 #include "cli/service/line_link.h"
 #include "cli/service/witness_read.h"
-#include "rag/trace.h"
+
 #include "show/draw.h"
 
 #define SEND_TOKEN_MAX 600
@@ -35,8 +35,7 @@ struct send {
     struct cli *cli;
     struct input input;
     struct line_link link;
-    struct trace trace;
-    bool trace_open;
+    gordian_trace trace;
 
     /* options */
     const char *to, *system, *open, *token_file;

@@ -228,7 +228,7 @@ gordian_status send_ask(struct send *send, const char *line, gordian_error *erro
 /* The line's words with one blank between, and its number in front. */
 static bool write_text(struct send *send, uint64_t number, size_t *size)
 {
-    const struct reader *reader = &send->trace.reader;
+    const gordian_trace *reader = &send->trace;
     size_t room = 32;
     for (size_t i = 0; i < reader->word_count; i++)
         room += reader->words[i].length + 1;
@@ -248,7 +248,7 @@ static bool write_text(struct send *send, uint64_t number, size_t *size)
 
 gordian_status send_line(struct send *send, gordian_error *error)
 {
-    bool event = send->trace.kind == TRACE_EVENT;
+    bool event = send->trace.kind == GORDIAN_LINE_EVENT;
     size_t size;
     if (!fifo_reserve(&send->link.memory, &send->sent, sizeof(struct sent_line)) ||
         !write_text(send, event ? send->next_number : 0, &size))

@@ -108,7 +108,7 @@ static void free_words(char **words)
 /* `key value`, `key = value` or a flag's `key` becomes --key=value. */
 static gordian_status take_line(const struct reader *reader, char **word, gordian_error *error)
 {
-    const struct word *words = reader->words;
+    const gordian_word *words = reader->words;
     size_t count = reader->word_count, value = 1;
     if (count > 1 && word_is(&words[1], "="))
         value = 2;

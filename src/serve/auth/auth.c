@@ -84,7 +84,7 @@ static gordian_status bad_line(const struct auth *auth, const struct reader *rea
 static gordian_status take_line(struct auth *auth, const struct reader *reader,
                                 gordian_error *error)
 {
-    const struct word *words = reader->words;
+    const gordian_word *words = reader->words;
     struct token token = {0};
     if (reader->word_count != 3)
         return bad_line(auth, reader, "expected NAME, 'read' or 'write', and the token", error);

@@ -23,7 +23,7 @@ void served_config_init(struct served_config *config, enum served_kind kind)
     };
 }
 
-static gordian_status bad_option(const struct word *word, const char *expected,
+static gordian_status bad_option(const gordian_word *word, const char *expected,
                                  gordian_error *error)
 {
     int length = word->length < 60 ? (int)word->length : 60;
@@ -31,14 +31,14 @@ static gordian_status bad_option(const struct word *word, const char *expected,
                    word->text, expected);
 }
 
-static bool one_of(const struct word *value, const char *first, const char *second, bool *is_first)
+static bool one_of(const gordian_word *value, const char *first, const char *second, bool *is_first)
 {
     *is_first = word_is(value, first);
     return *is_first || word_is(value, second);
 }
 
-static gordian_status set_engine(struct served_config *config, const struct word *word,
-                                 const struct word *value, gordian_error *error)
+static gordian_status set_engine(struct served_config *config, const gordian_word *word,
+                                 const gordian_word *value, gordian_error *error)
 {
     if (value->length == 0 || value->length >= sizeof config->engine)
         return bad_option(word, "the name of an engine", error);
@@ -47,8 +47,8 @@ static gordian_status set_engine(struct served_config *config, const struct word
     return GORDIAN_OK;
 }
 
-static gordian_status set_recover(struct served_config *config, const struct word *word,
-                                  const struct word *value, gordian_error *error)
+static gordian_status set_recover(struct served_config *config, const gordian_word *word,
+                                  const gordian_word *value, gordian_error *error)
 {
     char text[16] = "";
     if (config->kind != SERVED_DETECT)
@@ -63,8 +63,8 @@ static gordian_status set_recover(struct served_config *config, const struct wor
     return GORDIAN_OK;
 }
 
-static gordian_status set_bank_option(struct served_config *config, const struct word *word,
-                                      const struct word *name, const struct word *value,
+static gordian_status set_bank_option(struct served_config *config, const gordian_word *word,
+                                      const gordian_word *name, const gordian_word *value,
                                       gordian_error *error)
 {
     const char *why;
@@ -81,10 +81,10 @@ static gordian_status set_bank_option(struct served_config *config, const struct
     return GORDIAN_OK;
 }
 
-static gordian_status set_option(struct served_config *config, const struct word *word,
+static gordian_status set_option(struct served_config *config, const gordian_word *word,
                                  gordian_error *error)
 {
-    struct word name, value;
+    gordian_word name, value;
     bool drop;
     word_split(word, &name, &value);
     if (!value.text)
@@ -111,7 +111,7 @@ gordian_status served_config_parse(struct served_config *config, const char *tex
         size_t start = at;
         while (at < length && text[at] != ' ' && text[at] != '\t')
             at++;
-        struct word word = {text + start, (uint32_t)(at - start), (uint32_t)start + 1};
+        gordian_word word = {text + start, (uint32_t)(at - start), (uint32_t)start + 1};
         gordian_status status = word.length ? set_option(&next, &word, error) : GORDIAN_OK;
         if (status != GORDIAN_OK)
             return status;

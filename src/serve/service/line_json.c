@@ -118,7 +118,7 @@ static void write_system(struct json *json, const struct served *served)
     json_key_u64(json, "incidents", served->counters.incidents);
 }
 
-void line_state(struct client *client, struct served *served, const struct word *name)
+void line_state(struct client *client, struct served *served, const gordian_word *name)
 {
     struct json json;
     uint32_t process = name ? served_find_process(served, name->text, name->length) : NOBODY;

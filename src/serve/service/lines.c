@@ -34,19 +34,19 @@ static ptrdiff_t read_line(void *context, char *buffer, size_t size)
 gordian_status lines_open(struct service *service, gordian_error *error)
 {
     const gordian_source source = {read_line, &service->work->line};
-    return trace_open(&service->work->trace, &source, &service->memory, error);
+    return gordian_trace_open(&service->work->trace, &source, &service->memory, error);
 }
 
 void lines_close(struct service *service)
 {
-    trace_close(&service->work->trace);
+    gordian_trace_close(&service->work->trace);
 }
 
 /* Sets the reader to one line, its newline included. */
 static void set_line(struct client *client, const char *text, size_t length, size_t blank)
 {
     struct service_work *work = client->service->work;
-    struct reader *reader = &work->trace.reader;
+    struct reader *reader = &work->trace.inside->reader;
     work->line = (struct line_source){text, length, blank};
     reader->start = reader->end = 0;
     reader->at_end = false;
@@ -55,17 +55,17 @@ static void set_line(struct client *client, const char *text, size_t length, siz
 
 /* ------------------------------------------------------------------ names */
 
-static uint32_t find_process(const struct served *served, const struct word *name)
+static uint32_t find_process(const struct served *served, const gordian_word *name)
 {
     return served_find_process(served, name->text, name->length);
 }
 
-static uint32_t find_resource(const struct served *served, const struct word *name)
+static uint32_t find_resource(const struct served *served, const gordian_word *name)
 {
     return served_find_resource(served, name->text, name->length);
 }
 
-static struct wire_text text_of(const struct word *word)
+static struct wire_text text_of(const gordian_word *word)
 {
     return (struct wire_text){word->text, word->length};
 }
@@ -73,7 +73,7 @@ static struct wire_text text_of(const struct word *word)
 /* The wants of a line into work->wants; false: too many. */
 static bool gather_wants(struct service_work *work, const struct served *served)
 {
-    const struct trace *trace = &work->trace;
+    const gordian_trace *trace = &work->trace;
     if (trace->item_count >= UINT16_MAX)
         return false;
     for (size_t i = 0; i < trace->item_count; i++)
@@ -87,10 +87,10 @@ static bool gather_wants(struct service_work *work, const struct served *served)
 static gordian_status claims_of(struct service_work *work, const struct served *served,
                                 size_t *count, gordian_error *error)
 {
-    const struct trace *trace = &work->trace;
+    const gordian_trace *trace = &work->trace;
     *count = 0;
     for (size_t i = 0; i < trace->item_count; i++) {
-        const struct trace_item *item = &trace->items[i];
+        const gordian_trace_item *item = &trace->items[i];
         uint32_t resource = find_resource(served, &item->name);
         char shown[TRACE_SHOWN_MAX];
         bool weight = word_is(&item->name, "priority") || word_is(&item->name, "cost");
@@ -139,7 +139,7 @@ static gordian_status declare_process(struct client *client, struct served *serv
 static gordian_status declare_resource(struct client *client, struct served *served,
                                        gordian_error *error)
 {
-    const struct trace *trace = &client->service->work->trace;
+    const gordian_trace *trace = &client->service->work->trace;
     const struct wire_declaration declaration = {
         .what = WIRE_RESOURCE, .name = text_of(&trace->name), .units = trace->units};
     uint32_t id;
@@ -178,10 +178,10 @@ static void answer_stuck(struct apply_events *events, const gordian_event *event
     events->victims = &answer->json;
 }
 
-static const struct word *unknown_resource(const struct service_work *work,
-                                           const struct served *served)
+static const gordian_word *unknown_resource(const struct service_work *work,
+                                            const struct served *served)
 {
-    const struct trace *trace = &work->trace;
+    const gordian_trace *trace = &work->trace;
     for (size_t i = 0; i < trace->item_count; i++)
         if (find_resource(served, &trace->items[i].name) == NOBODY)
             return &trace->items[i].name;
@@ -224,7 +224,7 @@ static const char *refusal_text(const struct service_work *work, const struct se
 static gordian_status make_event(struct service_work *work, const struct served *served,
                                  gordian_event *event, gordian_error *error)
 {
-    const struct trace *trace = &work->trace;
+    const gordian_trace *trace = &work->trace;
     if (!gather_wants(work, served))
         return trace_fail(trace, &trace->verb, error, "more than 65534 resources in one line");
     *event = (gordian_event){
@@ -252,7 +252,7 @@ static gordian_status make_event(struct service_work *work, const struct served 
 static gordian_status bring_into_being(struct client *client, struct served *served,
                                        gordian_event *event, bool *created, gordian_error *error)
 {
-    const struct trace *trace = &client->service->work->trace;
+    const gordian_trace *trace = &client->service->work->trace;
     *created = !trace->avoidance && event->process == NOBODY &&
                (event->op == GORDIAN_OP_REQUEST || event->op == GORDIAN_OP_HOLD ||
                 event->op == GORDIAN_OP_WAIT);
@@ -293,7 +293,7 @@ static gordian_status take_event(struct client *client, struct served *served, u
 {
     struct service *service = client->service;
     struct service_work *work = service->work;
-    const struct trace *trace = &work->trace;
+    const gordian_trace *trace = &work->trace;
     gordian_event event;
     bool created = false;
     struct answer answer = {.client = client};
@@ -343,7 +343,7 @@ static gordian_status take_trace(struct client *client, uint64_t number, gordian
     if (!served)
         return FAIL_WITH(service, WIRE_NO_SYSTEM, error, "no system is in use");
     work->trace.avoidance = served->bank != NULL;
-    gordian_status status = trace_next(&work->trace, error);
+    gordian_status status = gordian_trace_next(&work->trace, error);
     if (status != GORDIAN_OK)
         return status;
     if (!client_may_write(client))
@@ -355,12 +355,12 @@ static gordian_status take_trace(struct client *client, uint64_t number, gordian
     if (!session_of(client, error))
         return error->status;
     switch (work->trace.kind) {
-    case TRACE_EVENT:
+    case GORDIAN_LINE_EVENT:
         client_spend(client, 1);
         return take_event(client, served, number, error);
-    case TRACE_RESOURCE:
+    case GORDIAN_LINE_RESOURCE:
         return declare_resource(client, served, error);
-    case TRACE_PROCESS:
+    case GORDIAN_LINE_PROCESS:
         return declare_process(client, served, error);
     }
     return GORDIAN_OK;
@@ -401,14 +401,14 @@ static gordian_status take_line(struct client *client, const char *text, size_t 
             return FAIL_WITH(service, WIRE_NOT_ALLOWED, error, "hello token=... comes first");
         return take_trace(client, number, error);
     }
-    gordian_status status = reader_next(&service->work->trace.reader, error);
+    gordian_status status = reader_next(&service->work->trace.inside->reader, error);
     if (status != GORDIAN_OK)
         return status;
     if (verb_take(client))
         return GORDIAN_OK;
     /* not a word of ours: the trace's own message, with what may have been meant */
     set_line(client, text, length, blank);
-    status = trace_next(&service->work->trace, error);
+    status = gordian_trace_next(&service->work->trace, error);
     if (status == GORDIAN_OK)
         return fail(error, GORDIAN_STATUS_INPUT, "not understood; try help");
     size_t used = strlen(error->message);

@@ -72,7 +72,7 @@ struct service_work {
     struct output more;  /* a second one */
     struct output third; /* and a third */
     struct output stuck; /* an answer that notices may come before */
-    struct trace trace;  /* of a line */
+    gordian_trace trace; /* of a line */
     struct line_source {
         const char *text;
         size_t left, blank; /* so many bytes at its beginning are blanks to the reader */
@@ -300,7 +300,7 @@ bool client_may_write(const struct client *client);
 /* ---- the form of lines: service/lines.c (lines, events), service/line_json.c (answers),
  * service/verbs.c (everything but events) */
 
-/* A line that is not an event: its words are in work->trace.reader. False: there is no such verb.
+/* A line that is not an event: its words are in work->trace. False: there is no such verb.
  */
 bool verb_take(struct client *client);
 /* Ends the answer `{"ok":VERB,...}`. */
@@ -314,7 +314,7 @@ void line_stuck(struct json *json, struct served *served, const gordian_event *e
                 uint8_t outcome);
 /* "sequence", "stuck" or "short": the reasons of the bank's last answer. */
 void line_reasons(struct json *json, const struct served *served);
-void line_state(struct client *client, struct served *served, const struct word *name);
+void line_state(struct client *client, struct served *served, const gordian_word *name);
 void line_systems(struct client *client);
 void line_stats(struct client *client);
 
