@@ -12,16 +12,6 @@
 
 #define GRANULARITY (64 << 10) /* of ranges; a page of the host's is not larger */
 
-#define GPU_KERNEL(name, file) extern const struct emulated_kernel emulated_##name;
-#include "gpu/kernels/list.h"
-#undef GPU_KERNEL
-
-static const struct emulated_kernel *const emulated_kernels[GPU_KERNEL_COUNT] = {
-#define GPU_KERNEL(name, file) &emulated_##name,
-#include "gpu/kernels/list.h"
-#undef GPU_KERNEL
-};
-
 /* A launch that a machine runs: what it needs after gpu_launch has returned. */
 struct job {
     struct emulated_machine machine;
@@ -247,10 +237,18 @@ static gordian_status emulator_copy(struct gpu *gpu, gpu_address to, gpu_address
 
 /* ---- launches */
 
-static gordian_status prepare(struct emulator *emulator, struct job *job, enum gpu_kernel kernel,
-                              const struct gpu_launch *launch, gordian_error *error)
+static gordian_status emulator_load(struct gpu *gpu, const struct gpu_kernels *set,
+                                    struct gpu_loaded *loaded, gordian_error *error)
 {
-    const struct emulated_kernel *body = emulated_kernels[kernel];
+    (void)gpu, (void)set, (void)loaded, (void)error; /* the bodies are functions of this program */
+    return GORDIAN_OK;
+}
+
+static gordian_status prepare_job(struct emulator *emulator, struct job *job,
+                                  const struct gpu_kernel *kernel, const struct gpu_launch *launch,
+                                  gordian_error *error)
+{
+    const struct emulated_kernel *body = kernel->body;
     if (launch->arguments_size != body->arguments_size)
         return fail(error, GORDIAN_STATUS_INPUT, "kernel %s: %zu bytes of arguments, not %zu",
                     launch->kernel, launch->arguments_size, body->arguments_size);
@@ -259,7 +257,7 @@ static gordian_status prepare(struct emulator *emulator, struct job *job, enum g
         return fail(error, GORDIAN_STATUS_INPUT, "kernel %s: %u blocks at once, of at most %u",
                     launch->kernel, launch->blocks, most);
     job->launch = (struct machine_launch){
-        .name = gpu_kernel_names[kernel],
+        .name = kernel->name,
         .kernel = body,
         .blocks = launch->blocks,
         .threads = launch->threads,
@@ -305,12 +303,12 @@ static void join_service(struct emulator *emulator)
     emulator->late_end = &emulator->late;
 }
 
-static gordian_status start_service(struct emulator *emulator, enum gpu_kernel kernel,
+static gordian_status start_service(struct emulator *emulator, const struct gpu_kernel *kernel,
                                     const struct gpu_launch *launch, gordian_error *error)
 {
     pthread_mutex_lock(&emulator->service_lock);
     join_service(emulator);
-    gordian_status status = prepare(emulator, &emulator->service, kernel, launch, error);
+    gordian_status status = prepare_job(emulator, &emulator->service, kernel, launch, error);
     if (status == GORDIAN_OK) {
         atomic_store(&emulator->ended, false);
         int failure = pthread_create(&emulator->thread, NULL, service_main, emulator);
@@ -325,14 +323,14 @@ static gordian_status start_service(struct emulator *emulator, enum gpu_kernel k
     return status;
 }
 
-static gordian_status emulator_launch(struct gpu *gpu, enum gpu_kernel kernel,
+static gordian_status emulator_launch(struct gpu *gpu, struct gpu_loaded *loaded,
                                       const struct gpu_launch *launch, gordian_error *error)
 {
     struct emulator *emulator = emulator_of(gpu);
     if (launch->service)
-        return start_service(emulator, kernel, launch, error);
+        return start_service(emulator, loaded->kernel, launch, error);
     pthread_mutex_lock(&emulator->lock);
-    gordian_status status = prepare(emulator, &emulator->job, kernel, launch, error);
+    gordian_status status = prepare_job(emulator, &emulator->job, loaded->kernel, launch, error);
     if (status == GORDIAN_OK)
         run_job(emulator, &emulator->job);
     pthread_mutex_unlock(&emulator->lock);
@@ -359,7 +357,7 @@ static bool emulator_service_ended(struct gpu *gpu)
     return atomic_load(&emulator_of(gpu)->ended);
 }
 
-static gordian_status emulator_resident_blocks(struct gpu *gpu, enum gpu_kernel kernel,
+static gordian_status emulator_resident_blocks(struct gpu *gpu, struct gpu_loaded *kernel,
                                                unsigned threads, size_t shared, unsigned *blocks,
                                                gordian_error *error)
 {
@@ -396,6 +394,7 @@ static void emulator_close(struct gpu *gpu)
         machine_free(&jobs[i]->machine);
         memory_free(&memory, jobs[i]->arguments);
     }
+    memory_free(&memory, gpu->loaded);
     pthread_mutex_destroy(&emulator->lock);
     pthread_mutex_destroy(&emulator->service_lock);
     memory_free(&memory, emulator);
@@ -417,6 +416,7 @@ static const struct gpu_operations emulator_operations = {
     .unreserve = emulator_give_range,
     .back = emulator_back,
     .unback = emulator_give_range,
+    .load = emulator_load,
     .launch = emulator_launch,
     .wait = emulator_wait,
     .wait_service = emulator_wait_service,
@@ -478,12 +478,14 @@ gordian_status gpu_open_emulator(struct gpu **out, const gordian_allocator *memo
     machine_init(&emulator->service.machine, &own);
     emulator->job.arguments = memory_alloc(&from, GPU_ARGUMENTS_MOST);
     emulator->service.arguments = memory_alloc(&from, GPU_ARGUMENTS_MOST);
-    *out = &emulator->gpu;
-    if (emulator->job.arguments && emulator->service.arguments)
-        return GORDIAN_OK;
-    emulator_close(*out);
-    *out = NULL;
-    return fail_memory(error);
+    gordian_status status = emulator->job.arguments && emulator->service.arguments
+                                ? gpu_add_kernels(&emulator->gpu, &gpu_library_kernels, error)
+                                : fail_memory(error);
+    if (status == GORDIAN_OK)
+        *out = &emulator->gpu;
+    else
+        emulator_close(&emulator->gpu);
+    return status;
 }
 
 void gpu_emulator_seed(struct gpu *gpu, uint64_t seed)

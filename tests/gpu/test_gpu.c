@@ -10,7 +10,7 @@
 #include "alloc/failing.h"
 #include "base/clock.h"
 #include "device.h"
-#include "gpu/kernels/selftest.h"
+#include "kernels/selftest.h"
 
 #include <pthread.h>
 #include <sched.h>
@@ -473,7 +473,9 @@ static gordian_status use_failing(const gordian_allocator *memory)
     if (status != GORDIAN_OK)
         return status;
     struct selftest_plain arguments = {.rounds = 2};
-    status = gpu_alloc(gpu, &arguments.out, 3 * 128 * 4, NULL);
+    status = gpu_add_kernels(gpu, &test_kernels, NULL);
+    if (status == GORDIAN_OK)
+        status = gpu_alloc(gpu, &arguments.out, 3 * 128 * 4, NULL);
     struct gpu_launch plain = {
         .blocks = 3, .shared = 64, .arguments = &arguments, .arguments_size = sizeof arguments};
     const char *const kernels[] = {"selftest_barriers", "selftest_dynamic"};

@@ -2,8 +2,8 @@
  * shared: moving, sorting, looking whether the rest stays as it was. Entries are placed one after
  * another, which is lane 0's. */
 #include "gpu/kernel.h"
-#include "gpu/kernels/makespan_chains.h"
 #include "gpu/kernels/makespan_chain.h"
+#include "gpu/kernels/makespan_chains.h"
 
 typedef struct chains_arguments chains;
 

@@ -10,8 +10,8 @@
  * What differs from the paper: a bucket that cannot be allocated loses its elements, which are
  * counted, instead of writing to address 0, and nobody waits for ever.
  */
-#include "gpu/kernels/array_bench.h"
-#include "gpu/kernels/array_bench_paper.h"
+#include "array_bench.h"
+#include "array_bench_paper.h"
 
 #define NO_MEMORY UINT64_C(1)
 #define PATIENCE  (1u << 22) /* looks at a bucket */

@@ -1,6 +1,6 @@
 /* Every word of kernel.h: see selftest.h. */
 #include "gpu/kernel.h"
-#include "gpu/kernels/selftest.h"
+#include "selftest.h"
 
 KERNEL(selftest_index, struct selftest_plain)
 {

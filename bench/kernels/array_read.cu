@@ -1,6 +1,6 @@
 /* Reading a growable array beside plain memory: see array_read.h. */
+#include "array_read.h"
 #include "gpu/kernels/array.h"
-#include "gpu/kernels/array_read.h"
 
 #define LOADS 8u
 

@@ -8,8 +8,8 @@
  * part to whole cache lines. The outputs of a tile have the same order on every launch, as marks
  * demand.
  */
+#include "array_filter.h"
 #include "gpu/kernels/array.h"
-#include "gpu/kernels/array_filter.h"
 
 #define WARPS     (ARRAY_FILTER_THREADS / WARP_SIZE)
 #define LOADS     (ARRAY_FILTER_EACH / 4)

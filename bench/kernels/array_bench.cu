@@ -1,6 +1,6 @@
 /* What is filtered, what came of it, and one atomic an element: see array_bench.h. */
+#include "array_bench.h"
 #include "gpu/kernels/array.h"
-#include "gpu/kernels/array_bench.h"
 
 KERNEL(array_numbers, struct array_numbers_arguments)
 {

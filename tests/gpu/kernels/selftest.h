@@ -1,6 +1,6 @@
 /* Kernels that use every word of kernel.h once, for tests of the emulator and of a device. */
-#ifndef GORDIAN_GPU_KERNELS_SELFTEST_H
-#define GORDIAN_GPU_KERNELS_SELFTEST_H
+#ifndef GORDIAN_TESTS_GPU_KERNELS_SELFTEST_H
+#define GORDIAN_TESTS_GPU_KERNELS_SELFTEST_H
 
 #include <stdint.h>
 

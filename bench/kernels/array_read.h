@@ -1,6 +1,6 @@
 /* Reads every element of a growable array, or of plain memory, once: what a page table costs. */
-#ifndef GORDIAN_GPU_KERNELS_ARRAY_READ_H
-#define GORDIAN_GPU_KERNELS_ARRAY_READ_H
+#ifndef GORDIAN_BENCH_KERNELS_ARRAY_READ_H
+#define GORDIAN_BENCH_KERNELS_ARRAY_READ_H
 
 #include "gpu/kernel.h"
 #include "gpu/kernels/array_layout.h"

@@ -1,6 +1,6 @@
 /* The two methods of Meneses, "Cuda GPU Dynamically Resizable Array": see array_bench_paper.cu. */
-#ifndef GORDIAN_GPU_KERNELS_ARRAY_BENCH_PAPER_H
-#define GORDIAN_GPU_KERNELS_ARRAY_BENCH_PAPER_H
+#ifndef GORDIAN_BENCH_KERNELS_ARRAY_BENCH_PAPER_H
+#define GORDIAN_BENCH_KERNELS_ARRAY_BENCH_PAPER_H
 
 #include <stdint.h>
 

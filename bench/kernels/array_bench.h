@@ -1,6 +1,6 @@
 /* What `gordian bench array` measures growable arrays beside, and checks answers with. */
-#ifndef GORDIAN_GPU_KERNELS_ARRAY_BENCH_H
-#define GORDIAN_GPU_KERNELS_ARRAY_BENCH_H
+#ifndef GORDIAN_BENCH_KERNELS_ARRAY_BENCH_H
+#define GORDIAN_BENCH_KERNELS_ARRAY_BENCH_H
 
 #include "gpu/kernel.h"
 #include "gpu/kernels/array_layout.h"

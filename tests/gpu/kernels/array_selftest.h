@@ -1,7 +1,7 @@
 /* Kernels that push into a growable array in every way there is, for tests: the elements tell what
  * they must be, so that lost, doubled and torn ones show. */
-#ifndef GORDIAN_GPU_KERNELS_ARRAY_SELFTEST_H
-#define GORDIAN_GPU_KERNELS_ARRAY_SELFTEST_H
+#ifndef GORDIAN_TESTS_GPU_KERNELS_ARRAY_SELFTEST_H
+#define GORDIAN_TESTS_GPU_KERNELS_ARRAY_SELFTEST_H
 
 #include "gpu/kernel.h"
 #include "gpu/kernels/array_layout.h"

@@ -6,8 +6,8 @@
  * have the parts of an element; the number is in the first part. Each warp counts by votes; one
  * thread reserves for the whole tile; then every lane writes its words itself.
  */
+#include "array_bench.h"
 #include "gpu/kernels/array.h"
-#include "gpu/kernels/array_bench.h"
 
 #define WARPS (ARRAY_BENCH_THREADS / WARP_SIZE)
 #define LOADS 4u

@@ -1,6 +1,6 @@
 /* The example of docs/garray.md. */
-#ifndef GORDIAN_GPU_KERNELS_ARRAY_EXAMPLE_H
-#define GORDIAN_GPU_KERNELS_ARRAY_EXAMPLE_H
+#ifndef GORDIAN_TESTS_GPU_KERNELS_ARRAY_EXAMPLE_H
+#define GORDIAN_TESTS_GPU_KERNELS_ARRAY_EXAMPLE_H
 
 #include "gpu/kernels/array_layout.h"
 
