@@ -10,21 +10,36 @@
 #ifndef GORDIAN_TESTS_TEST_H
 #define GORDIAN_TESTS_TEST_H
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 static _Atomic unsigned long test_passed, test_failed; /* any thread may check */
 
+/* Not in line: there are thousands of checks, and the compiler has enough to do. */
+static inline __attribute__((noinline)) void test_good(void)
+{
+    test_passed++;
+}
+
+static inline __attribute__((noinline, cold, format(printf, 4, 5))) void
+test_bad(const char *file, int line, const char *condition, const char *format, ...)
+{
+    va_list arguments;
+    test_failed++;
+    fprintf(stderr, "%s:%d: failed: %s: ", file, line, condition);
+    va_start(arguments, format);
+    vfprintf(stderr, format, arguments);
+    va_end(arguments);
+    fputc('\n', stderr);
+}
+
 #define CHECK_MSG(condition, ...)                                                                  \
     do {                                                                                           \
-        if (condition) {                                                                           \
-            test_passed++;                                                                         \
-        } else {                                                                                   \
-            test_failed++;                                                                         \
-            fprintf(stderr, "%s:%d: failed: %s: ", __FILE__, __LINE__, #condition);                \
-            fprintf(stderr, __VA_ARGS__);                                                          \
-            fputc('\n', stderr);                                                                   \
-        }                                                                                          \
+        if (condition)                                                                             \
+            test_good();                                                                           \
+        else                                                                                       \
+            test_bad(__FILE__, __LINE__, #condition, __VA_ARGS__);                                 \
     } while (0)
 
 #define CHECK(condition) CHECK_MSG(condition, "%s", __func__)
