@@ -29,13 +29,13 @@ const char *__asan_default_options(void)
 static _Atomic unsigned long test_passed, test_failed; /* any thread may check */
 
 /* Not in line: there are thousands of checks, and the compiler has enough to do. */
-static __attribute__((noinline, unused)) void test_good(void)
+static __attribute__((noinline, unused)) void test_count_good(void)
 {
     test_passed++;
 }
 
 static __attribute__((noinline, cold, unused, format(printf, 4, 5))) void
-test_bad(const char *file, int line, const char *condition, const char *format, ...)
+test_tell_bad(const char *file, int line, const char *condition, const char *format, ...)
 {
     va_list arguments;
     test_failed++;
@@ -49,9 +49,9 @@ test_bad(const char *file, int line, const char *condition, const char *format, 
 #define CHECK_MSG(condition, ...)                                                                  \
     do {                                                                                           \
         if (condition)                                                                             \
-            test_good();                                                                           \
+            test_count_good();                                                                     \
         else                                                                                       \
-            test_bad(__FILE__, __LINE__, #condition, __VA_ARGS__);                                 \
+            test_tell_bad(__FILE__, __LINE__, #condition, __VA_ARGS__);                            \
     } while (0)
 
 #define CHECK(condition) CHECK_MSG(condition, "%s", __func__)
