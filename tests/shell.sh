@@ -24,6 +24,7 @@ LC_ALL=C.UTF-8
 export LC_ALL
 # Looking for leaks at every exit can take seconds each; the tests in C do it.
 : "${ASAN_OPTIONS=detect_leaks=0}"
+[ "$(uname -m)" != aarch64 ] || ASAN_OPTIONS=$ASAN_OPTIONS:detect_leaks=0
 export ASAN_OPTIONS
 ulimit -c 0
 # Seconds after which something hangs, however slow the machine is.

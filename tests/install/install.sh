@@ -11,7 +11,7 @@ prefix=$4
 libdir=$5
 shift 5 # what is left is the compiler
 
-work=$(mktemp -d)
+work=$(mktemp -d "$build/installed.XXXXXX") # where temporary files go there may be blanks in names
 trap 'rm -rf "$work"' EXIT
 root=$work/root
 include=$root$prefix/include

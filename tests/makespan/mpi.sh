@@ -23,7 +23,7 @@ answer()
         sed 's/"engine":"[a-z]*"//; s/"evaluations":[0-9]*//; s/"seconds":[0-9.e-]*//'
 }
 one=$(answer "$gordian" makespan --engine anneal)
-many=$(answer timeout 100 mpirun -n 2 "$gordian_mpi" makespan --engine mpi)
+many=$(answer timeout $patience mpirun -n 2 "$gordian_mpi" makespan --engine mpi)
 has "$one" '"lower":' 'an answer'
 is "$many" "$one" 'the same answer'
 finish
