@@ -259,8 +259,9 @@ check_header "$@"
 if $has_pkg_config; then
     use_pkg_config
 fi
-check_example philosophers "$@"
-check_example pool "$@"
+for example in accounts philosophers pool ptx_string warps; do
+    check_example "$example" "$@"
+done
 check_client "$@"
 check_cplusplus
 check_program

@@ -26,4 +26,7 @@ one=$(answer "$gordian" makespan --engine anneal)
 many=$(answer timeout $patience mpirun -n 2 "$gordian_mpi" makespan --engine mpi)
 has "$one" '"lower":' 'an answer'
 is "$many" "$one" 'the same answer'
+# Which of the two a program is.
+has "$("$gordian" info)" 'as gordian-mpi' 'gordian info'
+has "$(timeout 100 mpirun -n 1 "$gordian_mpi" info)" 'this is gordian-mpi' 'gordian-mpi info'
 finish
