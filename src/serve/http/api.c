@@ -185,7 +185,7 @@ static int below_system(struct api_call *call)
 }
 
 /* What stands behind /api/v1/ */
-static int route(struct api_call *call)
+static int route_api(struct api_call *call)
 {
     const struct http_request *request = call->request;
     const char *const *segments = request->segments;
@@ -301,7 +301,7 @@ static void reply_api(struct api_call *call, struct http_connection *connection)
 {
     char headers[sizeof call->headers + sizeof API_HEADERS];
     output_open(&call->out, -1);
-    int status = route(call);
+    int status = route_api(call);
     if (status != 200) {
         output_close(&call->out);
         if (status == 405)

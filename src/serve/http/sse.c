@@ -113,7 +113,7 @@ static int compare_ids(const void *left, const void *right)
 }
 
 /* Sorts, and keeps each once. */
-static size_t unique(uint32_t *ids, size_t count)
+static size_t sort_unique(uint32_t *ids, size_t count)
 {
     size_t kept = 0;
     if (count > 1)
@@ -194,13 +194,14 @@ static void write_change(struct sse *sse, struct output *out, const struct serve
         resources[count++] = item->resource;
     }
     json_shut(&json);
-    size_t process_count = unique(processes, count), resource_count = unique(resources, count);
+    size_t process_count = sort_unique(processes, count),
+           resource_count = sort_unique(resources, count);
     write_names(&json, served, processes, process_count, resources, resource_count);
     end_event(&json);
 }
 
 /* Is there something to tell that effects cannot tell? And are there few enough of them? */
-static bool survey(const struct served *served, struct place *place)
+static bool survey_recent(const struct served *served, struct place *place)
 {
     size_t effects = 0;
     const struct recent *recent = &served->recent;
@@ -229,11 +230,11 @@ static void send_change(struct sse *sse, const struct served *served, struct pla
 
 /* Tells what has happened. `to_the_end`: also that something has happened without any effect, so
  * that everybody is where a graph that is fetched now will be. */
-static void flush(struct sse *sse, const struct served *served, struct place *place,
-                  bool to_the_end)
+static void flush_place(struct sse *sse, const struct served *served, struct place *place,
+                        bool to_the_end)
 {
     struct output out;
-    bool tell = place->cursor != served->recent.written && survey(served, place);
+    bool tell = place->cursor != served->recent.written && survey_recent(served, place);
     if (tell || (to_the_end && !place->lost && place->seq != served->seq))
         send_change(sse, served, place);
     place->cursor = served->recent.written;
@@ -252,7 +253,7 @@ void sse_flush(struct sse *sse, const struct served *served)
 {
     struct place *place = sse && sse->streams ? place_of(sse, served) : NULL;
     if (place)
-        flush(sse, served, place, true);
+        flush_place(sse, served, place, true);
 }
 
 /* ------------------------------------------------------------------ rates */
@@ -434,7 +435,7 @@ void sse_tick(struct sse *sse, bool second)
     for (uint32_t i = 0; i < service->system_limit; i++) {
         struct place *place = service->systems[i] ? place_of(sse, service->systems[i]) : NULL;
         if (place)
-            flush(sse, service->systems[i], place, false);
+            flush_place(sse, service->systems[i], place, false);
     }
     uint64_t now = service_steady(service);
     for (struct stream *stream = sse->streams; stream; stream = stream->next) {
