@@ -50,6 +50,16 @@ uint32_t rates_deadlocked(const struct rates_system *system)
     return system->served->incident_count ? system->deadlocked : 0;
 }
 
+void rate_json(struct json *json, const struct rate *rate)
+{
+    json_key_u64(json, "at", rate->at);
+    json_key_u64(json, "events", rate->events);
+    json_key_u64(json, "deadlocks", rate->deadlocks);
+    json_key_u64(json, "waiting", rate->waiting);
+    json_key_number(json, "p50_us", (double)rate->p50_us);
+    json_key_number(json, "p99_us", (double)rate->p99_us);
+}
+
 /* ------------------------------------------------------------------ one system */
 
 static void forget_samples(struct rates_system *system, const struct served *served)

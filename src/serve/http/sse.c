@@ -131,40 +131,25 @@ static void write_names(struct json *json, const struct served *served, const ui
     json_open(json, "names", '{');
     json_open(json, "processes", '{');
     for (size_t i = 0; i < process_count; i++) {
-        if (!served_process_name(served, processes[i], label))
-            continue; /* it has gone since, and its name with it */
+        const char *name = served_process_name(served, processes[i], label);
         snprintf(id, sizeof id, "%u", processes[i]);
-        json_key_text(json, id, served_process_label(served, processes[i], label));
+        if (name) /* otherwise it has gone since, and its name with it */
+            json_key_text(json, id, name);
     }
     json_shut(json);
     json_open(json, "resources", '{');
     for (size_t i = 0; i < resource_count; i++) {
-        if (!served_resource_name(served, resources[i], label))
+        const char *name = served_resource_name(served, resources[i], label);
+        if (!name)
             continue;
         snprintf(id, sizeof id, "%u", resources[i]);
         json_open(json, id, '{');
-        json_key_text(json, "name", served_resource_label(served, resources[i], label));
+        json_key_text(json, "name", name);
         json_key_u64(json, "units", served_units(served, resources[i]));
         json_shut(json);
     }
     json_shut(json);
     json_shut(json);
-}
-
-static const char *effect_of(const struct recent_item *item)
-{
-    switch ((enum recent_kind)item->kind) {
-    case RECENT_ADD_WAIT:
-        return "+w";
-    case RECENT_DROP_WAIT:
-        return "-w";
-    case RECENT_ADD_HOLD:
-        return "+h";
-    case RECENT_DROP_HOLD:
-        return "-h";
-    default:
-        return NULL;
-    }
 }
 
 /* The items from the place's cursor on, as one change. */
@@ -181,15 +166,9 @@ static void write_change(struct sse *sse, struct output *out, const struct serve
     json_open(&json, "effects", '[');
     for (uint64_t i = place->cursor; i < served->recent.written; i++) {
         const struct recent_item *item = recent_at(&served->recent, i);
-        const char *effect = effect_of(item);
-        if (!effect || count == EFFECTS_MAX)
+        if (!recent_is_change(item) || count == EFFECTS_MAX)
             continue;
-        json_open(&json, NULL, '[');
-        json_text(&json, effect);
-        json_u64(&json, item->process);
-        json_u64(&json, item->resource);
-        json_u64(&json, item->units);
-        json_shut(&json);
+        recent_json(&json, item);
         processes[count] = item->process;
         resources[count++] = item->resource;
     }
@@ -211,7 +190,7 @@ static bool survey_recent(const struct served *served, struct place *place)
         for (uint64_t i = place->cursor; i < recent->written; i++) {
             const struct recent_item *item = recent_at(recent, i);
             place->reset_due |= item->kind == RECENT_OTHER;
-            effects += effect_of(item) != NULL;
+            effects += recent_is_change(item);
         }
         place->lost |= effects > EFFECTS_MAX;
     }
@@ -266,12 +245,7 @@ static void send_rates(struct sse *sse)
     struct output out;
     struct json json;
     begin_event(&json, &out, "rates");
-    json_key_u64(&json, "at", all->at);
-    json_key_u64(&json, "events", all->events);
-    json_key_u64(&json, "deadlocks", all->deadlocks);
-    json_key_u64(&json, "waiting", all->waiting);
-    json_key_number(&json, "p50_us", (double)all->p50_us);
-    json_key_number(&json, "p99_us", (double)all->p99_us);
+    rate_json(&json, all);
     json_open(&json, "systems", '[');
     for (uint32_t i = 0; i < service->system_limit; i++) {
         const struct served *served = service->systems[i];

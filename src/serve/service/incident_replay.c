@@ -136,21 +136,9 @@ static void write_graph(struct json *json, struct service *service, struct serve
 
 /* ------------------------------------------------------------------ events */
 
-static const char *const effects[] = {
-    [RECENT_ADD_WAIT] = "+w",
-    [RECENT_DROP_WAIT] = "-w",
-    [RECENT_ADD_HOLD] = "+h",
-    [RECENT_DROP_HOLD] = "-h",
-};
-
-static bool is_change(const struct recent_item *item)
-{
-    return item->kind >= RECENT_ADD_WAIT && item->kind <= RECENT_DROP_HOLD;
-}
-
 static bool is_inside(const struct nodes *nodes, const struct recent_item *item)
 {
-    return is_change(item) && has_node(nodes, process_node(item->process)) &&
+    return recent_is_change(item) && has_node(nodes, process_node(item->process)) &&
            has_node(nodes, resource_node(item->resource));
 }
 
@@ -188,14 +176,8 @@ static void write_event(struct json *json, const struct served *served, const st
         const struct recent_item *item = recent_at(recent, i);
         if (item->kind == RECENT_EVENT)
             break;
-        if (!is_inside(nodes, item))
-            continue;
-        json_open(json, NULL, '[');
-        json_text(json, effects[item->kind]);
-        json_u64(json, item->process);
-        json_u64(json, item->resource);
-        json_u64(json, item->units);
-        json_shut(json);
+        if (is_inside(nodes, item))
+            recent_json(json, item);
     }
     json_shut(json);
     json_shut(json);
