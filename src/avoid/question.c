@@ -248,56 +248,33 @@ size_t gordian_bank_waiters(gordian_bank *bank, uint32_t resource, gordian_edge 
 
 const char *gordian_verdict_text(gordian_verdict verdict)
 {
-    switch (verdict) {
-    case GORDIAN_VERDICT_GRANTED:
-        return "granted";
-    case GORDIAN_VERDICT_UNSAFE:
-        return "unsafe";
-    case GORDIAN_VERDICT_UNAVAILABLE:
-        return "unavailable";
-    case GORDIAN_VERDICT_RELEASED:
-        return "released";
-    case GORDIAN_VERDICT_CANCELLED:
-        return "cancelled";
-    case GORDIAN_VERDICT_EXITED:
-        return "exited";
-    case GORDIAN_VERDICT_CHANGED:
-        return "changed";
-    case GORDIAN_VERDICT_REFUSED:
-        return "error";
-    }
-    return "unknown";
+    static const char *const texts[] = {
+        [GORDIAN_VERDICT_GRANTED] = "granted",         [GORDIAN_VERDICT_UNSAFE] = "unsafe",
+        [GORDIAN_VERDICT_UNAVAILABLE] = "unavailable", [GORDIAN_VERDICT_RELEASED] = "released",
+        [GORDIAN_VERDICT_CANCELLED] = "cancelled",     [GORDIAN_VERDICT_EXITED] = "exited",
+        [GORDIAN_VERDICT_CHANGED] = "changed",         [GORDIAN_VERDICT_REFUSED] = "error",
+    };
+    size_t index = (size_t)verdict;
+    return index < sizeof texts / sizeof *texts && texts[index] ? texts[index] : "unknown";
 }
 
 const char *gordian_reason_text(gordian_reason reason)
 {
-    switch (reason) {
-    case GORDIAN_REASON_NONE:
-        return "";
-    case GORDIAN_REASON_UNKNOWN_PROCESS:
-        return "there is no such process";
-    case GORDIAN_REASON_UNKNOWN_RESOURCE:
-        return "there is no such resource";
-    case GORDIAN_REASON_NO_UNITS:
-        return "asks for nothing";
-    case GORDIAN_REASON_OVER_CLAIM:
-        return "more than it may still ask for";
-    case GORDIAN_REASON_NEVER_FITS:
-        return "a claim above the total can never be met";
-    case GORDIAN_REASON_BELOW_HELD:
-        return "does not go with what it holds";
-    case GORDIAN_REASON_IS_WAITING:
-        return "it waits";
-    case GORDIAN_REASON_NOT_WAITING:
-        return "it waits for nothing";
-    case GORDIAN_REASON_ON_TRIAL:
-        return "its last grant is still on trial";
-    case GORDIAN_REASON_NO_TRIAL:
-        return "it has nothing on trial";
-    case GORDIAN_REASON_TOO_MANY:
-        return "too many units";
-    case GORDIAN_REASON_OUT_OF_TURN:
-        return "kept for one that has waited longer";
-    }
-    return "unknown";
+    static const char *const texts[] = {
+        [GORDIAN_REASON_NONE] = "",
+        [GORDIAN_REASON_UNKNOWN_PROCESS] = "there is no such process",
+        [GORDIAN_REASON_UNKNOWN_RESOURCE] = "there is no such resource",
+        [GORDIAN_REASON_NO_UNITS] = "asks for nothing",
+        [GORDIAN_REASON_OVER_CLAIM] = "more than it may still ask for",
+        [GORDIAN_REASON_NEVER_FITS] = "a claim above the total can never be met",
+        [GORDIAN_REASON_BELOW_HELD] = "does not go with what it holds",
+        [GORDIAN_REASON_IS_WAITING] = "it waits",
+        [GORDIAN_REASON_NOT_WAITING] = "it waits for nothing",
+        [GORDIAN_REASON_ON_TRIAL] = "its last grant is still on trial",
+        [GORDIAN_REASON_NO_TRIAL] = "it has nothing on trial",
+        [GORDIAN_REASON_TOO_MANY] = "too many units",
+        [GORDIAN_REASON_OUT_OF_TURN] = "kept for one that has waited longer",
+    };
+    size_t index = (size_t)reason;
+    return index < sizeof texts / sizeof *texts ? texts[index] : "unknown";
 }

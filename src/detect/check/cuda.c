@@ -28,7 +28,7 @@ size_t job_flags_size(uint64_t count)
 }
 
 /* What the device sets aside for an array of this size. */
-static uint64_t rounded(size_t size)
+static uint64_t rounded_up(size_t size)
 {
     const uint64_t small = 512, page = UINT64_C(1) << 21;
     uint64_t unit = size < page / 2 ? small : page;
@@ -39,7 +39,7 @@ uint64_t job_layout_bytes(const struct job_layout *layout)
 {
     uint64_t bytes = 0;
     for (unsigned i = 0; i < layout->count; i++)
-        bytes += rounded(layout->sizes[i]);
+        bytes += rounded_up(layout->sizes[i]);
     return bytes;
 }
 
@@ -82,7 +82,7 @@ void job_free(struct cuda_job *job)
 }
 
 /* Microseconds since `start`. */
-static double since(uint64_t start)
+static double microseconds_since(uint64_t start)
 {
     return (double)(clock_ns() - start) / 1e3;
 }
@@ -93,7 +93,7 @@ void job_upload(struct cuda_job *job, gpu_address to, const void *from, size_t b
         return;
     uint64_t start = clock_ns();
     job->status = gpu_write(job->gpu, to, from, bytes, job->error);
-    job->times.upload += since(start);
+    job->times.upload += microseconds_since(start);
 }
 
 void job_download(struct cuda_job *job, void *to, gpu_address from, size_t bytes)
@@ -102,7 +102,7 @@ void job_download(struct cuda_job *job, void *to, gpu_address from, size_t bytes
         return;
     uint64_t start = clock_ns();
     job->status = gpu_read(job->gpu, to, from, bytes, job->error);
-    job->times.download += since(start);
+    job->times.download += microseconds_since(start);
 }
 
 uint32_t *job_download_list(struct cuda_job *job, gpu_address from, size_t count)

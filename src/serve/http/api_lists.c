@@ -173,12 +173,7 @@ int api_rates(struct api_call *call)
         if (!rate->at)
             continue;
         json_open(&json, NULL, '{');
-        json_key_u64(&json, "at", rate->at);
-        json_key_u64(&json, "events", rate->events);
-        json_key_u64(&json, "deadlocks", rate->deadlocks);
-        json_key_u64(&json, "waiting", rate->waiting);
-        json_key_number(&json, "p50_us", (double)rate->p50_us);
-        json_key_number(&json, "p99_us", (double)rate->p99_us);
+        rate_json(&json, rate);
         json_shut(&json);
     }
     json_shut(&json);

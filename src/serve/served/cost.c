@@ -57,11 +57,18 @@ uint64_t served_process_cost(const struct served *served, uint32_t process)
     const char *name = served_process_name(served, process, buffer);
     if (!name || process >= served->process_room)
         return 0;
-    uint64_t cost = served_new_process_cost(served, strlen(name), 0) +
-                    served_wait_cost(&served->processes[process]);
-    if (served->bank)
-        cost += served->bank->ledger.rows[process].count * CLAIM_BYTES +
-                served->bank->processes[process].room * sizeof(gordian_want);
+    size_t claims = served->bank ? served->bank->ledger.rows[process].count : 0;
+    return served_new_process_cost(served, strlen(name), claims) +
+           served_changing_cost(served, process);
+}
+
+uint64_t served_changing_cost(const struct served *served, uint32_t process)
+{
+    if (process >= served->process_room)
+        return 0;
+    uint64_t cost = served_wait_cost(&served->processes[process]);
+    if (served->bank && ledger_is_process(&served->bank->ledger, process))
+        cost += served->bank->processes[process].room * sizeof(gordian_want);
     return cost;
 }
 

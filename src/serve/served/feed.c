@@ -246,12 +246,15 @@ static inline bool must_stop(const struct served *served, const gordian_event *e
            served->processes[event->process].incident != GORDIAN_NONE;
 }
 
-/* What the process of an event takes, as far as events change it; it need not exist. */
-static inline uint64_t cost_of(const struct served *served, uint32_t process)
+/* What the process of an event takes, as far as the event changes it; it need not exist. */
+static inline uint64_t cost_of(const struct served *served, const gordian_event *event)
 {
-    if (served->operations->forgets) /* with its exit all of it goes */
-        return served_process_cost(served, process);
-    return process < served->process_room ? served_wait_cost(&served->processes[process]) : 0;
+    if (served->system)
+        return event->process < served->process_room
+                   ? served_wait_cost(&served->processes[event->process])
+                   : 0;
+    return event->op == GORDIAN_OP_EXIT ? served_process_cost(served, event->process)
+                                        : served_changing_cost(served, event->process);
 }
 
 gordian_status served_feed(struct served *served, const gordian_event *events, size_t count,
@@ -265,11 +268,11 @@ gordian_status served_feed(struct served *served, const gordian_event *events, s
     while (taken < count) {
         const gordian_event *event = &events[taken];
         struct served_result *result = &results[taken];
-        uint64_t before = cost_of(served, event->process);
+        uint64_t before = cost_of(served, event);
         status = take_event(served, event, now, result, error);
         if (event->process < served->process_room) /* also if it failed: room was made */
             served_charge(served, served->processes[event->process].owner, before,
-                          cost_of(served, event->process));
+                          cost_of(served, event));
         if (status != GORDIAN_OK)
             break;
         served->counters.outcomes[result->outcome & 15]++;

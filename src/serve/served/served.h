@@ -309,7 +309,10 @@ uint64_t served_process_cost(const struct served *served, uint32_t process);
 /* The event makes it no more than so much more. */
 uint64_t served_event_cost(const gordian_event *event);
 
-/* The part of a process's cost that changes with its events. */
+/* The part of it that changes with events other than an exit; the process need not exist. */
+uint64_t served_changing_cost(const struct served *served, uint32_t process);
+
+/* The same, without what a bank keeps. */
 static inline uint64_t served_wait_cost(const struct served_process *process)
 {
     uint64_t further = process->want_count > 1 ? process->want_count - 1 : 0;

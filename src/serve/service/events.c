@@ -8,7 +8,8 @@
 /* ------------------------------------------------------------------ recovery */
 
 /* Ends processes until nobody is deadlocked. Whom that serves was served by the event. */
-static void recover(struct service *service, const struct apply_events *events, uint32_t process)
+static void recover_all(struct service *service, const struct apply_events *events,
+                        uint32_t process)
 {
     struct served *served = events->served;
     struct labels labels = labels_of_system(served->system);
@@ -49,7 +50,7 @@ static void look_closer(struct service *service, struct apply_events *events,
             events->stuck(events, event, result);
         incident_begin(service, served, event->process, result->outcome);
         if (served->config.recover)
-            recover(service, events, event->process);
+            recover_all(service, events, event->process);
         break;
     case GORDIAN_OUTCOME_CANCELLED:
         incident_left(service, served, event->process, how ? how : "cancelled", false);
@@ -100,7 +101,7 @@ static void take_served(struct service *service, const struct apply_events *even
 }
 
 /* Feeds work->events[0..count). How many were taken: all of them, unless memory is out. */
-static size_t feed(struct service *service, struct apply_events *events, size_t count)
+static size_t feed_chunk(struct service *service, struct apply_events *events, size_t count)
 {
     struct service_work *work = service->work;
     struct served *served = events->served;
@@ -132,7 +133,7 @@ static void put_results(struct service_work *work, uint8_t outcome, size_t count
 }
 
 /* Moves behind `count` events. */
-static bool skip(struct service_work *work, struct wire_list *list, size_t count)
+static bool skip_events(struct service_work *work, struct wire_list *list, size_t count)
 {
     bool bad = false;
     while (count > 0 && !bad) {
@@ -157,7 +158,7 @@ static gordian_status pass_duplicates(struct service *service, struct apply_even
                          (unsigned long long)next);
     uint64_t known = next - events->first;
     size_t count = known < events->list.left ? (size_t)known : events->list.left;
-    if (!skip(work, &events->list, count))
+    if (!skip_events(work, &events->list, count))
         return FAIL_WITH(service, WIRE_MALFORMED, error, "a malformed event");
     put_results(work, WIRE_DUPLICATE, count);
     events->first += count;
@@ -202,7 +203,7 @@ static size_t feed_list(struct service *service, struct apply_events *events, bo
         size_t count = wire_next_events(&events->list, work->events, near ? 1 : CHUNK, work->wants,
                                         WANTS, bad);
         bool refused = near && count > 0 && refuse_event(service, events);
-        size_t taken = feed(service, events, count);
+        size_t taken = feed_chunk(service, events, count);
         done += taken;
         if (taken == count && refused) {
             work->results[work->result_count - 1].reason = WIRE_OVER_MEMORY;
@@ -210,7 +211,7 @@ static size_t feed_list(struct service *service, struct apply_events *events, bo
         } else if (taken == count) {
             bytes_put(&work->record, start, (size_t)(events->list.at - start));
         } else {
-            skip(work, &before, taken);
+            skip_events(work, &before, taken);
             bytes_put(&work->record, start, (size_t)(before.at - start));
             put_results(work, WIRE_NOT_TAKEN, count - taken + events->list.left);
             break;

@@ -28,12 +28,12 @@ static size_t slot_of(const struct nodes *nodes, uint64_t node)
     return slot;
 }
 
-static bool has(const struct nodes *nodes, uint64_t node)
+static bool has_node(const struct nodes *nodes, uint64_t node)
 {
     return nodes->slots[slot_of(nodes, node)] != 0;
 }
 
-static void add(struct nodes *nodes, uint64_t node)
+static void add_node(struct nodes *nodes, uint64_t node)
 {
     size_t slot = slot_of(nodes, node);
     if (nodes->slots[slot])
@@ -69,7 +69,8 @@ static void add_neighbours(struct served *served, struct nodes *nodes, uint64_t 
         if (served_edges(served, which, id, &edges, &count, NULL))
             return;
         for (size_t i = 0; i < count && !nodes->full; i++)
-            add(nodes, process ? resource_node(edges[i].resource) : process_node(edges[i].process));
+            add_node(nodes,
+                     process ? resource_node(edges[i].resource) : process_node(edges[i].process));
     }
 }
 
@@ -79,7 +80,7 @@ static void find_nodes(struct served *served, struct nodes *nodes, const uint32_
 {
     for (size_t i = 0; i < count; i++)
         if (members[i] != NOBODY)
-            add(nodes, process_node(members[i]));
+            add_node(nodes, process_node(members[i]));
     size_t start = 0;
     for (int depth = 0; depth < 3 && !nodes->full; depth++) {
         size_t end = nodes->count;
@@ -100,7 +101,7 @@ static void write_edges(struct json *json, struct served *served, const struct n
         if (served_edges(served, side ? SERVED_WANTED : SERVED_HELD, process, &edges, &count, NULL))
             return;
         for (size_t i = 0; i < count; i++) {
-            if (!has(nodes, resource_node(edges[i].resource)))
+            if (!has_node(nodes, resource_node(edges[i].resource)))
                 continue;
             json_graph_edge(json, &edges[i]);
         }
@@ -135,22 +136,10 @@ static void write_graph(struct json *json, struct service *service, struct serve
 
 /* ------------------------------------------------------------------ events */
 
-static const char *const effects[] = {
-    [RECENT_ADD_WAIT] = "+w",
-    [RECENT_DROP_WAIT] = "-w",
-    [RECENT_ADD_HOLD] = "+h",
-    [RECENT_DROP_HOLD] = "-h",
-};
-
-static bool is_change(const struct recent_item *item)
-{
-    return item->kind >= RECENT_ADD_WAIT && item->kind <= RECENT_DROP_HOLD;
-}
-
 static bool is_inside(const struct nodes *nodes, const struct recent_item *item)
 {
-    return is_change(item) && has(nodes, process_node(item->process)) &&
-           has(nodes, resource_node(item->resource));
+    return recent_is_change(item) && has_node(nodes, process_node(item->process)) &&
+           has_node(nodes, resource_node(item->resource));
 }
 
 /* Where to begin: so far back that at most EVENTS_MAX changes of these nodes follow, and not behind
@@ -187,21 +176,15 @@ static void write_event(struct json *json, const struct served *served, const st
         const struct recent_item *item = recent_at(recent, i);
         if (item->kind == RECENT_EVENT)
             break;
-        if (!is_inside(nodes, item))
-            continue;
-        json_open(json, NULL, '[');
-        json_text(json, effects[item->kind]);
-        json_u64(json, item->process);
-        json_u64(json, item->resource);
-        json_u64(json, item->units);
-        json_shut(json);
+        if (is_inside(nodes, item))
+            recent_json(json, item);
     }
     json_shut(json);
     json_shut(json);
 }
 
 /* Does this event change anything inside? */
-static bool touches(const struct recent *recent, const struct nodes *nodes, uint64_t at)
+static bool touches_nodes(const struct recent *recent, const struct nodes *nodes, uint64_t at)
 {
     for (uint64_t i = at + 1; i < recent->written; i++) {
         const struct recent_item *item = recent_at(recent, i);
@@ -226,7 +209,7 @@ void incident_replay(struct service *service, struct served *served, const uint3
     write_graph(&json, service, served, nodes, count);
     json_open(&json, "events", '[');
     for (uint64_t i = find_start(recent, nodes); i < recent->written; i++)
-        if (recent_at(recent, i)->kind == RECENT_EVENT && touches(recent, nodes, i))
+        if (recent_at(recent, i)->kind == RECENT_EVENT && touches_nodes(recent, nodes, i))
             write_event(&json, served, nodes, i);
     json_shut(&json);
     json_shut(&json);

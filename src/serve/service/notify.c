@@ -198,8 +198,8 @@ static void tell_text(struct client *client, uint8_t kind, const struct output *
     client_wake(client);
 }
 
-static bool concerns(const struct served *served, const struct client *client,
-                     const uint32_t *members, size_t count)
+static bool concerns_client(const struct served *served, const struct client *client,
+                            const uint32_t *members, size_t count)
 {
     if (client->subscriptions & WIRE_DEADLOCKS)
         return true;
@@ -217,7 +217,7 @@ void notify_incident(struct service *service, struct served *served,
     struct output *text = &service->work->third;
     text_clear(text);
     for (struct client *client = service->clients; client; client = client->next) {
-        if (client->system != served->slot || !concerns(served, client, members, count))
+        if (client->system != served->slot || !concerns_client(served, client, members, count))
             continue;
         if (text->used == 0) {
             struct incident brief = *incident;

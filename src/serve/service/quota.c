@@ -45,7 +45,7 @@ static bool has_room(struct meter *meter, size_t more)
     return true;
 }
 
-static void count(struct meter *meter, size_t before, size_t after)
+static void meter_count(struct meter *meter, size_t before, size_t after)
 {
     for (; meter; meter = meter->parent)
         meter->used += after - before;
@@ -57,14 +57,14 @@ static void *metered_resize(void *context, void *pointer, size_t size)
     size_t before = pointer ? malloc_usable_size(pointer) : 0;
     if (size == 0) {
         free(pointer);
-        count(meter, before, 0);
+        meter_count(meter, before, 0);
         return NULL;
     }
     if (size > before && !has_room(meter, size - before))
         return NULL;
     void *grown = realloc(pointer, size);
     if (grown)
-        count(meter, before, malloc_usable_size(grown));
+        meter_count(meter, before, malloc_usable_size(grown));
     return grown;
 }
 

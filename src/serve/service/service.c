@@ -110,7 +110,7 @@ static gordian_status open_default(struct service *service, gordian_error *error
     return service_put_system(service, 0, &open, error);
 }
 
-static struct service *allocate(const struct service_options *options)
+static struct service *allocate_service(const struct service_options *options)
 {
     gordian_allocator memory = memory_allocator(options->allocator);
     struct service *service = memory_zeroed(&memory, sizeof *service);
@@ -135,7 +135,7 @@ gordian_status service_new(struct service **out, const struct service_options *o
                            gordian_error *error)
 {
     *out = NULL;
-    struct service *service = allocate(options);
+    struct service *service = allocate_service(options);
     if (!service)
         return fail_memory(error);
     gordian_status status = open_work(service, error);
@@ -273,7 +273,7 @@ static void join_session(struct client *client, uint32_t slot)
     session_touch(service, session);
 }
 
-static bool authorise(struct client *client, struct wire_text token)
+static bool authorise_client(struct client *client, struct wire_text token)
 {
     const struct service_options *options = &client->service->options;
     if (client->rights == SERVICE_NOTHING && options->authorise)
@@ -293,7 +293,7 @@ bool client_hello(struct client *client, const struct wire_hello *hello)
     gordian_error error = {0};
     const char *why;
     uint32_t slot;
-    if (!authorise(client, hello->token))
+    if (!authorise_client(client, hello->token))
         return false;
     if (!client_may_write(client))
         return client->rights & SERVICE_READ; /* it only looks: it has no session */
@@ -320,7 +320,7 @@ bool client_may_write(const struct client *client)
 
 /* ------------------------------------------------------------------ quotas */
 
-static void refill(struct client *client)
+static void refill_tokens(struct client *client)
 {
     uint64_t rate = client->service->options.limits.events_a_second;
     uint64_t now = client->service->work->steady, past = now - client->refilled;
@@ -338,7 +338,7 @@ bool client_may_spend(struct client *client)
 {
     if (client->service->options.limits.events_a_second == 0)
         return true;
-    refill(client);
+    refill_tokens(client);
     if (client->allowance > 0)
         return true;
     client->service->counters.throttled++;
