@@ -26,7 +26,8 @@ void *call_reserve(gordian_client *client, size_t size)
 void call_queue(gordian_client *client, uint8_t kind, size_t size, struct call *call)
 {
     struct command *command = fifo_back(&client->commands);
-    *command = (struct command){.call = call, .size = (uint32_t)size, .kind = kind};
+    *command =
+        (struct command){.call = call, .size = (uint32_t)size, .kind = kind, .asked = call != NULL};
     if (fifo_count(&client->commands) == 0)
         client->owed_since = clock_ns();
     fifo_put(&client->out, size);
@@ -134,8 +135,10 @@ static char *copy_name(gordian_client *client, const char *name, gordian_error *
 static gordian_status now_using(gordian_client *client, gordian_status status, char *name)
 {
     memory_free(&client->memory, status == GORDIAN_OK ? client->system : name);
-    if (status == GORDIAN_OK)
+    if (status == GORDIAN_OK) {
         client->system = name;
+        client->open = 0; /* it is there now */
+    }
     return status;
 }
 
@@ -364,6 +367,24 @@ gordian_status gordian_client_state(gordian_client *client, uint32_t process,
     if (status == GORDIAN_OK && state)
         *state = mine;
     return status;
+}
+
+static size_t put_line(void *to, size_t room, const void *what)
+{
+    return wire_put_line(to, room, what);
+}
+
+gordian_status gordian_client_ask(gordian_client *client, const char *text, const char **json,
+                                  size_t *length, gordian_error *error)
+{
+    struct call call = {0};
+    struct wire_line line = {.text = text_of(text)};
+    gordian_status status = perform(client, WIRE_LINE, &call, put_line, &line, error);
+    if (status != GORDIAN_OK)
+        return status;
+    *json = client->said;
+    *length = call.said;
+    return GORDIAN_OK;
 }
 
 static size_t put_ping(void *to, size_t room, const void *what)

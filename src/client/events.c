@@ -83,20 +83,45 @@ static void append_event(gordian_client *client, const gordian_event *event, siz
     client->open_events++;
 }
 
+static void count_down(unsigned char *number)
+{
+    wire_store64(number, wire_load64(number) - 1);
+}
+
+/* The number stands behind the head, in EVENTS as in LINE. */
+void events_renumber(gordian_client *client)
+{
+    unsigned char *at = fifo_front(&client->out);
+    const struct command *commands = fifo_front(&client->commands);
+    size_t count = fifo_count(&client->commands) / sizeof *commands;
+    for (size_t i = 0; i < count; at += commands[i++].size)
+        if (commands[i].kind == WIRE_EVENTS ||
+            (commands[i].kind == WIRE_LINE && commands[i].events))
+            count_down(at + WIRE_HEAD_SIZE);
+    if (client->open_events)
+        count_down(at + WIRE_HEAD_SIZE);
+    client->next_number--;
+}
+
 /* ------------------------------------------------------------------ sending */
 
-static gordian_status check_event(const gordian_client *client, const gordian_event *event,
-                                  size_t size, gordian_error *error)
+static gordian_status check_size(const gordian_client *client, size_t size, gordian_error *error)
 {
-    if (event->wants && event->want_count > UINT16_MAX)
-        return fail(error, GORDIAN_STATUS_INPUT, "an event names at most %u resources", UINT16_MAX);
-    if (FRAME_HEAD + size > client->frame_max)
+    if (size > client->frame_max)
         return fail(error, GORDIAN_STATUS_INPUT, "the event is larger than the service takes");
     if (client->state != LINK_FAILED)
         return GORDIAN_OK;
     if (error)
         *error = client->failure;
     return client->failure.status;
+}
+
+static gordian_status check_event(const gordian_client *client, const gordian_event *event,
+                                  size_t size, gordian_error *error)
+{
+    if (event->wants && event->want_count > UINT16_MAX)
+        return fail(error, GORDIAN_STATUS_INPUT, "an event names at most %u resources", UINT16_MAX);
+    return check_size(client, FRAME_HEAD + size, error);
 }
 
 static size_t unanswered(const gordian_client *client)
@@ -148,6 +173,34 @@ gordian_status gordian_client_send(gordian_client *client, const gordian_event *
     *entry = (struct sent_event){answered, context, event->process, (uint8_t)event->op};
     fifo_put(&client->events, sizeof *entry);
     client->next_number++;
+    return GORDIAN_OK;
+}
+
+gordian_status gordian_client_send_line(gordian_client *client, const char *text, size_t length,
+                                        bool event, gordian_reply_function *answered, void *context,
+                                        gordian_error *error)
+{
+    struct wire_line line = {event ? client->next_number : 0, {text, length}};
+    size_t size = wire_put_line(NULL, 0, &line);
+    gordian_status status = check_size(client, size, error);
+    if (status == GORDIAN_OK && unanswered(client) >= client->window)
+        status = wait_for_room(client, error);
+    if (status == GORDIAN_OK && client->sealed > client->sent + FRAME_BYTES)
+        status = next_frame(client, error);
+    if (status != GORDIAN_OK)
+        return status;
+    void *to = fifo_reserve(&client->memory, &client->events, sizeof(struct sent_event))
+                   ? call_reserve(client, size)
+                   : NULL;
+    if (!to)
+        return fail_memory(error);
+    wire_put_line(to, size, &line);
+    call_queue(client, WIRE_LINE, size, NULL);
+    ((struct command *)fifo_back(&client->commands))[-1].events = event;
+    struct sent_event *entry = fifo_back(&client->events);
+    *entry = (struct sent_event){answered, context, GORDIAN_NONE, event ? GORDIAN_OP_REQUEST : 0};
+    fifo_put(&client->events, sizeof *entry);
+    client->next_number += event;
     return GORDIAN_OK;
 }
 

@@ -63,6 +63,16 @@ static bool may_resume(const gordian_client *client)
            clock_ns() - client->down_since <= (uint64_t)client->lease_ms * 1000000u;
 }
 
+/* Back to the start of `out`. */
+static void send_again(gordian_client *client)
+{
+    client->rewinding = false;
+    client->sent = 0;
+    if (client->renumber)
+        events_renumber(client);
+    client->renumber = false;
+}
+
 void link_break(gordian_client *client, const char *why)
 {
     if (client->state == LINK_FAILED)
@@ -76,8 +86,7 @@ void link_break(gordian_client *client, const char *why)
         return;
     }
     client->state = LINK_DOWN;
-    client->sent = 0;
-    client->rewinding = false;
+    send_again(client);
     client->pause_ms = was_up || client->pause_ms == 0 ? PAUSE_MIN_MS : client->pause_ms * 2;
     if (client->pause_ms > PAUSE_MAX_MS)
         client->pause_ms = PAUSE_MAX_MS;
@@ -100,7 +109,7 @@ static void lose(gordian_client *client, int failure)
 
 /* ------------------------------------------------------------------ rewinding */
 
-void link_rewind(gordian_client *client, uint32_t retry_ms)
+void link_rewind(gordian_client *client, uint32_t retry_ms, size_t came)
 {
     uint64_t now = clock_ns();
     if (client->rewinding)
@@ -108,14 +117,14 @@ void link_rewind(gordian_client *client, uint32_t retry_ms)
     if (client->rewinding_since == 0)
         client->rewinding_since = now;
     /* Whole frames only: the one that is half sent must be finished. Its answer, and those before
-     * it, will come; the first one just has. */
+     * it, will come, but for those that came. */
     const struct command *commands = fifo_front(&client->commands);
     size_t count = fifo_count(&client->commands) / sizeof *commands, begun = 0, bytes = 0;
     while (begun < count && bytes < client->sent)
         bytes += commands[begun++].size;
     client->rewinding = true;
     client->finish = bytes;
-    client->passing_over = begun ? begun - 1 : 0;
+    client->passing_over = begun > came ? begun - came : 0;
     client->pause_ms = client->pause_ms < REWIND_MIN_MS ? REWIND_MIN_MS : client->pause_ms * 2;
     if (client->pause_ms > PAUSE_MAX_MS)
         client->pause_ms = PAUSE_MAX_MS;
@@ -135,16 +144,17 @@ static void end_rewinding(gordian_client *client, uint64_t now)
     if (!client->rewinding || client->passing_over > 0)
         return;
     if (now - client->rewinding_since > (uint64_t)client->timeout_ms * 1000000u) {
-        client->rewinding = false;
+        client->rewinding = client->renumber = false;
         client->rewinding_since = 0;
         client->next_number = client->first_number;
-        answers_give_up(client, GORDIAN_STATUS_IO, "the service could not take the event");
+        char message[240];
+        snprintf(message, sizeof message, "the service could not take the event%s%s",
+                 *client->trouble ? ": " : "", client->trouble);
+        answers_give_up(client, GORDIAN_STATUS_IO, message);
         return;
     }
-    if (now < client->retry_at)
-        return;
-    client->rewinding = false;
-    client->sent = 0;
+    if (now >= client->retry_at)
+        send_again(client);
 }
 
 /* ------------------------------------------------------------------ connecting */
@@ -162,16 +172,20 @@ static size_t put_hello(const gordian_client *client, void *to, size_t room)
     return wire_put_hello(to, room, &hello);
 }
 
-static struct wire_text system_name(const gordian_client *client)
+static size_t put_system(const gordian_client *client, void *to, size_t room)
 {
-    return (struct wire_text){client->system, strlen(client->system)};
+    const char *options = client->open_options ? client->open_options : "";
+    struct wire_open open = {.name = {client->system, strlen(client->system)},
+                             .kind = client->open,
+                             .options = {options, strlen(options)}};
+    return client->open ? wire_put_open(to, room, &open)
+                        : wire_put_name(to, room, WIRE_USE, open.name);
 }
 
 /* What a connection begins with: hello, the system, and what we want to be told. */
 static bool greet(gordian_client *client)
 {
-    size_t size = WIRE_START_SIZE + put_hello(client, NULL, 0) +
-                  wire_put_name(NULL, 0, WIRE_USE, system_name(client)) +
+    size_t size = WIRE_START_SIZE + put_hello(client, NULL, 0) + put_system(client, NULL, 0) +
                   wire_put_u8(NULL, 0, WIRE_SUBSCRIBE, client->mask);
     struct fifo *greeting = &client->greeting;
     fifo_clear(greeting);
@@ -180,7 +194,7 @@ static bool greet(gordian_client *client)
     char *to = fifo_back(greeting), *at = to + WIRE_START_SIZE;
     memcpy(to, WIRE_START, WIRE_START_SIZE);
     at += put_hello(client, at, size);
-    at += wire_put_name(at, size, WIRE_USE, system_name(client));
+    at += put_system(client, at, size);
     at += wire_put_u8(at, size, WIRE_SUBSCRIBE, client->mask);
     fifo_put(greeting, (size_t)(at - to));
     client->greetings = 3;
@@ -220,6 +234,7 @@ static void next_place(gordian_client *client, int why)
         client->retry_at = after_ms(clock_ns(), PAUSE_MIN_MS);
         return;
     }
+    *client->code = -why;
     link_break(client, strerror(why));
 }
 
@@ -414,14 +429,13 @@ static uint64_t ping_time(const gordian_client *client)
 static uint64_t silence_time(const gordian_client *client)
 {
     uint64_t since = client->heard_at;
-    if (client->state == LINK_UP) {
-        if (client->lease_ms == 0 || fifo_count(&client->commands) == 0)
-            return UINT64_MAX;
-        since = since > client->owed_since ? since : client->owed_since;
-    } else if (client->state == LINK_DOWN || client->state == LINK_FAILED) {
+    if (client->state == LINK_DOWN || client->state == LINK_FAILED)
         return UINT64_MAX;
-    }
-    return after_ms(since, client->timeout_ms);
+    if (client->state != LINK_UP)
+        return after_ms(since, client->connect_ms);
+    if (client->lease_ms == 0 || client->patient || fifo_count(&client->commands) == 0)
+        return UINT64_MAX;
+    return after_ms(since > client->owed_since ? since : client->owed_since, client->timeout_ms);
 }
 
 /* When link_step has something to do, even if nothing comes in. */

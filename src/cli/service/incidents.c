@@ -4,7 +4,7 @@
 #include "base/error.h"
 #include "base/reader.h"
 #include "cli/commands.h"
-#include "cli/service/witness_read.h"
+#include "cli/service/told.h"
 #include "serve/store/incidents_db.h"
 #include "show/draw.h"
 
@@ -140,9 +140,11 @@ static void write_end(struct listing *listing, const struct incident *incident)
 static void draw(struct listing *listing, const struct incident *incident)
 {
     struct told_witness *told = &listing->told;
-    if (!incident->witness ||
-        !told_witness_read(told, json_line(incident->witness, strlen(incident->witness))) ||
-        told->witness.count == 0)
+    const char *text = incident->witness ? incident->witness : "";
+    json_t *witness = told_read(text, strlen(text));
+    bool good = told_witness_read(told, witness);
+    json_decref(witness);
+    if (!good)
         return;
     struct drawing drawing = {.style = listing->style,
                               .out = listing->out,
