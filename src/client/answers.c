@@ -5,7 +5,7 @@
 
 #include <stdio.h>
 
-static gordian_status broken(gordian_client *client)
+static gordian_status broken_answer(gordian_client *client)
 {
     link_fail(client, GORDIAN_STATUS_IO, "%.200s: an answer that is not part of the protocol",
               client->address.text);
@@ -46,7 +46,7 @@ static bool is_asked(const gordian_client *client)
 }
 
 /* Ends the first command, which must be one of `kind`, with GORDIAN_OK; NULL: it is not. */
-static struct call *expected(gordian_client *client, uint8_t kind, bool *good)
+static struct call *expected_call(gordian_client *client, uint8_t kind, bool *good)
 {
     struct command *command = first_command(client);
     *good = command && command->kind == kind;
@@ -153,19 +153,19 @@ static gordian_status take_results(gordian_client *client, const struct wire_fra
     struct wire_results results;
     struct wire_result result;
     if (!wire_get_results(frame, &results))
-        return broken(client);
+        return broken_answer(client);
     uint64_t number = results.first;
     for (uint32_t left = results.count; left > 0; left--, number++) {
         struct command *command = first_command(client);
         bool memory = true;
         if (!wire_next_result(&results, &result) ||
             !gather_served(client, &results, result.served, &memory))
-            return memory ? broken(client) : fail_memory(error);
+            return memory ? broken_answer(client) : fail_memory(error);
         if (number < client->first_number)
             continue;
         if (!command || command->kind != WIRE_EVENTS || number != client->first_number ||
             command->events == 0)
-            return broken(client);
+            return broken_answer(client);
         if (result.outcome == WIRE_NOT_TAKEN) {
             link_rewind(client, 0, 1);
             return GORDIAN_OK;
@@ -178,7 +178,7 @@ static gordian_status take_results(gordian_client *client, const struct wire_fra
     }
     struct command *command = first_command(client);
     if (!command || command->kind != WIRE_EVENTS || command->events > 0)
-        return broken(client);
+        return broken_answer(client);
     drop_command(client);
     return GORDIAN_OK;
 }
@@ -211,10 +211,10 @@ static gordian_status take_line_answer(gordian_client *client, const struct wire
 {
     bool good;
     struct wire_answer answer;
-    struct call *call = expected(client, WIRE_LINE, &good);
+    struct call *call = expected_call(client, WIRE_LINE, &good);
     bool asked = good && is_asked(client);
     if (!good || !wire_get_answer(frame, &answer))
-        return broken(client);
+        return broken_answer(client);
     struct wire_result result = {answer.outcome, answer.reason, answer.served.left};
     if (result.outcome == WIRE_NOT_TAKEN) {
         link_rewind(client, 0, 1);
@@ -237,7 +237,7 @@ static gordian_status take_granted(gordian_client *client, const struct wire_fra
 {
     uint32_t process;
     if (!wire_get_u32(frame, &process))
-        return broken(client);
+        return broken_answer(client);
     note_served(client, process);
     if (process == client->watched)
         client->halt = true;
@@ -265,13 +265,13 @@ static gordian_status take_notice(gordian_client *client, const struct wire_fram
 static gordian_status take_declared(gordian_client *client, const struct wire_frame *frame)
 {
     bool good;
-    struct call *call = expected(client, WIRE_DECLARE, &good);
+    struct call *call = expected_call(client, WIRE_DECLARE, &good);
     struct wire_list ids;
     if (!good || !wire_get_declared(frame, &ids) || (call && ids.left != call->id_count))
-        return broken(client);
+        return broken_answer(client);
     for (size_t i = 0; call && i < call->id_count; i++)
         if (!wire_next_id(&ids, &call->ids[i]))
-            return broken(client);
+            return broken_answer(client);
     drop_command(client);
     end_call(client, call, GORDIAN_OK);
     return GORDIAN_OK;
@@ -311,14 +311,14 @@ static gordian_status take_state(gordian_client *client, const struct wire_frame
 {
     bool good;
     gordian_process_state unwanted;
-    struct call *call = expected(client, WIRE_STATE, &good);
+    struct call *call = expected_call(client, WIRE_STATE, &good);
     if (!good)
-        return broken(client);
+        return broken_answer(client);
     gordian_status status = read_state(client, frame, call ? call->state : &unwanted, &good, error);
     if (status != GORDIAN_OK)
         return status;
     if (!good)
-        return broken(client);
+        return broken_answer(client);
     drop_command(client);
     end_call(client, call, GORDIAN_OK);
     return GORDIAN_OK;
@@ -328,9 +328,9 @@ static gordian_status take_asked(gordian_client *client, const struct wire_frame
 {
     bool good;
     struct wire_asked asked;
-    struct call *call = expected(client, WIRE_ASK, &good);
+    struct call *call = expected_call(client, WIRE_ASK, &good);
     if (!good || !wire_get_asked(frame, &asked))
-        return broken(client);
+        return broken_answer(client);
     if (call)
         call->asked = asked;
     drop_command(client);
@@ -351,7 +351,7 @@ static gordian_status take_done(gordian_client *client, const struct wire_frame 
     if (!command || (frame->kind == WIRE_PONG) != (command->kind == WIRE_PING) ||
         command->kind == WIRE_EVENTS || command->kind == WIRE_DECLARE ||
         command->kind == WIRE_STATE || command->kind == WIRE_ASK || command->kind == WIRE_LINE)
-        return broken(client);
+        return broken_answer(client);
     if (command->kind == WIRE_USE || command->kind == WIRE_OPEN)
         note_kind(client, frame);
     struct call *call = command->call;
@@ -403,7 +403,7 @@ static gordian_status take_error(gordian_client *client, const struct wire_frame
     struct wire_error from;
     char text[390];
     if (!wire_get_error(frame, &from))
-        return broken(client);
+        return broken_answer(client);
     snprintf(text, sizeof text, "%.*s", (int)(from.text.length < 380 ? from.text.length : 380),
              from.text.text);
     struct command *command = first_command(client);
@@ -437,7 +437,7 @@ static gordian_status take_welcome(gordian_client *client, const struct wire_fra
     struct wire_welcome welcome;
     if (client->state != LINK_GREETING || client->greetings != 3 ||
         !wire_get_welcome(frame, &welcome))
-        return broken(client);
+        return broken_answer(client);
     bool resumed = client->has_session;
     if (resumed && memcmp(client->session, welcome.session, sizeof client->session) != 0) {
         link_fail(client, GORDIAN_STATUS_UNAVAILABLE, "the session has ended");
@@ -478,7 +478,7 @@ static void come_up(gordian_client *client)
 static gordian_status take_greeting(gordian_client *client, const struct wire_frame *frame)
 {
     if (frame->kind != WIRE_DONE || client->greetings == 0 || client->greetings == 3)
-        return broken(client);
+        return broken_answer(client);
     if (client->greetings == 2)
         note_kind(client, frame);
     if (--client->greetings == 0)
@@ -506,7 +506,7 @@ static gordian_status take_answer(gordian_client *client, const struct wire_fram
     case WIRE_DONE:
         return take_done(client, frame);
     default:
-        return broken(client);
+        return broken_answer(client);
     }
 }
 

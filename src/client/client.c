@@ -166,7 +166,7 @@ gordian_status gordian_client_open(gordian_client **out, const char *uri,
 }
 
 /* Nobody is called any more. */
-static void silence(gordian_client *client)
+static void silence_callbacks(gordian_client *client)
 {
     struct sent_event *events = fifo_front(&client->events);
     client->granted = NULL;
@@ -180,7 +180,7 @@ void gordian_client_leave(gordian_client *client)
 {
     if (!client)
         return;
-    silence(client);
+    silence_callbacks(client);
     link_fail(client, GORDIAN_STATUS_END, "closed");
     free_client(client);
 }
@@ -189,7 +189,7 @@ void gordian_client_close(gordian_client *client)
 {
     if (!client)
         return;
-    silence(client);
+    silence_callbacks(client);
     size_t size = wire_put_frame(NULL, 0, WIRE_BYE, NULL, 0);
     void *to = client->state == LINK_FAILED ? NULL : call_reserve(client, size);
     if (to) {

@@ -124,7 +124,7 @@ static gordian_status check_event(const gordian_client *client, const gordian_ev
     return check_size(client, FRAME_HEAD + size, error);
 }
 
-static size_t unanswered(const gordian_client *client)
+static size_t count_unanswered(const gordian_client *client)
 {
     return fifo_count(&client->events) / sizeof(struct sent_event);
 }
@@ -133,7 +133,7 @@ static size_t unanswered(const gordian_client *client)
 static gordian_status wait_for_room(gordian_client *client, gordian_error *error)
 {
     gordian_status status = GORDIAN_OK;
-    while (status == GORDIAN_OK && !client->calling && unanswered(client) >= client->window) {
+    while (status == GORDIAN_OK && !client->calling && count_unanswered(client) >= client->window) {
         status = gordian_client_flush(client, error);
         if (status == GORDIAN_OK)
             status = link_wait(client, UINT64_MAX, error);
@@ -158,7 +158,7 @@ gordian_status gordian_client_send(gordian_client *client, const gordian_event *
         event->to = GORDIAN_NONE; /* only a release has an heir */
     size_t size = wire_event_size(event);
     gordian_status status = check_event(client, event, size, error);
-    if (status == GORDIAN_OK && unanswered(client) >= client->window)
+    if (status == GORDIAN_OK && count_unanswered(client) >= client->window)
         status = wait_for_room(client, error);
     if (status != GORDIAN_OK)
         return status;
@@ -183,7 +183,7 @@ gordian_status gordian_client_send_line(gordian_client *client, const char *text
     struct wire_line line = {event ? client->next_number : 0, {text, length}};
     size_t size = wire_put_line(NULL, 0, &line);
     gordian_status status = check_size(client, size, error);
-    if (status == GORDIAN_OK && unanswered(client) >= client->window)
+    if (status == GORDIAN_OK && count_unanswered(client) >= client->window)
         status = wait_for_room(client, error);
     if (status == GORDIAN_OK && client->sealed > client->sent + FRAME_BYTES)
         status = next_frame(client, error);
@@ -221,7 +221,7 @@ gordian_status gordian_client_send_batch(gordian_client *client, const gordian_e
 
 size_t gordian_client_unanswered(const gordian_client *client)
 {
-    return unanswered(client);
+    return count_unanswered(client);
 }
 
 gordian_status gordian_client_drain(gordian_client *client, uint32_t timeout_ms,
@@ -229,9 +229,9 @@ gordian_status gordian_client_drain(gordian_client *client, uint32_t timeout_ms,
 {
     uint64_t until = link_deadline(timeout_ms);
     gordian_status status = gordian_client_flush(client, error);
-    while (status == GORDIAN_OK && unanswered(client) > 0)
+    while (status == GORDIAN_OK && count_unanswered(client) > 0)
         status = link_wait(client, until, error);
-    return status == GORDIAN_STATUS_END && unanswered(client) == 0 ? GORDIAN_OK : status;
+    return status == GORDIAN_STATUS_END && count_unanswered(client) == 0 ? GORDIAN_OK : status;
 }
 
 /* ------------------------------------------------------------------ one by one */
@@ -254,12 +254,13 @@ static void take_reply(void *context, const gordian_reply *reply)
 static void forget_call(gordian_client *client, const struct event_call *call)
 {
     struct sent_event *events = fifo_front(&client->events);
-    for (size_t i = unanswered(client); i-- > 0;)
+    for (size_t i = count_unanswered(client); i-- > 0;)
         if (events[i].context == call && events[i].answered == take_reply)
             events[i].answered = NULL;
 }
 
-static bool covers(const gordian_process_state *state, const gordian_want *wants, size_t count)
+static bool covers_wants(const gordian_process_state *state, const gordian_want *wants,
+                         size_t count)
 {
     for (size_t w = 0; w < count; w++) {
         uint64_t held = 0;
@@ -299,8 +300,8 @@ static gordian_status ask_outcome(gordian_client *client, const gordian_event *e
         reply->outcome = client->avoids     ? GORDIAN_VERDICT_UNAVAILABLE
                          : state.deadlocked ? GORDIAN_OUTCOME_DEADLOCK
                                             : GORDIAN_OUTCOME_BLOCKED;
-    else if (event->wants ? covers(&state, event->wants, event->want_count)
-                          : covers(&state, &one, 1))
+    else if (event->wants ? covers_wants(&state, event->wants, event->want_count)
+                          : covers_wants(&state, &one, 1))
         reply->outcome = GORDIAN_OUTCOME_GRANTED;
     return GORDIAN_OK;
 }
@@ -406,7 +407,7 @@ static gordian_status judge_end(gordian_client *client, uint32_t process, const 
     }
     gordian_status status = gordian_client_state(client, process, &state, error);
     if (status == GORDIAN_OK)
-        reply->outcome = state.known && covers(&state, wants, count)
+        reply->outcome = state.known && covers_wants(&state, wants, count)
                              ? (uint8_t)GORDIAN_OUTCOME_GRANTED
                              : ended(client);
     return status;

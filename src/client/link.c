@@ -96,7 +96,7 @@ void link_break(gordian_client *client, const char *why)
 }
 
 /* The channel has failed: for now, or for good. */
-static void lose(gordian_client *client, int failure)
+static void lose_channel(gordian_client *client, int failure)
 {
     char why[300];
     gordian_status status;
@@ -183,7 +183,7 @@ static size_t put_system(const gordian_client *client, void *to, size_t room)
 }
 
 /* What a connection begins with: hello, the system, and what we want to be told. */
-static bool greet(gordian_client *client)
+static bool write_greeting(gordian_client *client)
 {
     size_t size = WIRE_START_SIZE + put_hello(client, NULL, 0) + put_system(client, NULL, 0) +
                   wire_put_u8(NULL, 0, WIRE_SUBSCRIBE, client->mask);
@@ -201,22 +201,22 @@ static bool greet(gordian_client *client)
     return true;
 }
 
-static void shake(gordian_client *client)
+static void shake_hands(gordian_client *client)
 {
     int failure = channel_shake(&client->channel);
     if (failure == 0) {
         client->state = LINK_GREETING;
         client->heard_at = clock_ns();
     } else if (failure != EAGAIN) {
-        lose(client, failure);
+        lose_channel(client, failure);
     }
 }
 
-static void through(gordian_client *client)
+static void begin_shaking(gordian_client *client)
 {
     client->state = LINK_SHAKING;
     client->heard_at = clock_ns();
-    shake(client);
+    shake_hands(client);
 }
 
 /* Tries the address's next place, or gives this attempt up. */
@@ -247,13 +247,13 @@ void link_start(gordian_client *client)
         return;
     }
     client->heard_at = clock_ns();
-    if (!channel_open(&client->channel, fd, client->secure) || !greet(client)) {
+    if (!channel_open(&client->channel, fd, client->secure) || !write_greeting(client)) {
         link_break(client, gordian_status_text(GORDIAN_STATUS_MEMORY));
         return;
     }
     client->state = LINK_CONNECTING;
     if (!pending)
-        through(client);
+        begin_shaking(client);
 }
 
 static void check_connecting(gordian_client *client)
@@ -265,7 +265,7 @@ static void check_connecting(gordian_client *client)
     if (why)
         next_place(client, why);
     else
-        through(client);
+        begin_shaking(client);
 }
 
 /* ------------------------------------------------------------------ writing */
@@ -278,14 +278,14 @@ static bool can_go_on(int failure)
 }
 
 /* Sends as much as can be sent now; the number of bytes. */
-static size_t push(gordian_client *client, const char *bytes, size_t count)
+static size_t push_bytes(gordian_client *client, const char *bytes, size_t count)
 {
     size_t done = 0;
     while (done < count) {
         ssize_t now = channel_write(&client->channel, bytes + done, count - done);
         if (now < 0) {
             if (!can_go_on(errno))
-                lose(client, errno);
+                lose_channel(client, errno);
             break;
         }
         done += (size_t)now;
@@ -296,7 +296,7 @@ static size_t push(gordian_client *client, const char *bytes, size_t count)
 }
 
 /* How much of `out` may be sent now. */
-static size_t sendable(const gordian_client *client)
+static size_t sendable_bytes(const gordian_client *client)
 {
     if (client->state != LINK_UP)
         return 0;
@@ -308,21 +308,21 @@ static void write_out(gordian_client *client)
 {
     int failure = channel_flush(&client->channel);
     if (!can_go_on(failure)) {
-        lose(client, failure);
+        lose_channel(client, failure);
         return;
     }
     size_t count = fifo_count(&client->greeting);
     if (count > 0) {
-        size_t done = push(client, fifo_front(&client->greeting), count);
+        size_t done = push_bytes(client, fifo_front(&client->greeting), count);
         if (client->state != LINK_GREETING)
             return;
         fifo_take(&client->greeting, done);
     }
     if (client->rewinding)
         end_rewinding(client, clock_ns());
-    count = sendable(client);
+    count = sendable_bytes(client);
     if (count > 0) {
-        size_t done = push(client, (char *)fifo_front(&client->out) + client->sent, count);
+        size_t done = push_bytes(client, (char *)fifo_front(&client->out) + client->sent, count);
         client->sent += client->state == LINK_UP ? done : 0;
     }
 }
@@ -381,7 +381,7 @@ static void hung_up(gordian_client *client)
 }
 
 /* Bytes that came in; 0: nothing now, or not any more. */
-static size_t pull(gordian_client *client, size_t size)
+static size_t pull_bytes(gordian_client *client, size_t size)
 {
     ssize_t now = channel_read(&client->channel, fifo_back(&client->in), size);
     if (now > 0) {
@@ -392,7 +392,7 @@ static size_t pull(gordian_client *client, size_t size)
     if (now == 0 || (errno == ECONNRESET && may_expect_tls(client)))
         hung_up(client);
     else if (errno != EAGAIN && errno != EWOULDBLOCK)
-        lose(client, errno);
+        lose_channel(client, errno);
     return 0;
 }
 
@@ -405,7 +405,7 @@ static gordian_status read_in(gordian_client *client, gordian_error *error)
         size_t size = more > have + READ_SIZE ? more - have : READ_SIZE;
         if (!fifo_reserve(&client->memory, &client->in, size))
             return fail_memory(error);
-        size_t count = pull(client, size);
+        size_t count = pull_bytes(client, size);
         if (count == 0)
             break;
         status = take_frames(client, &more, error);
@@ -469,7 +469,7 @@ static void keep_time(gordian_client *client)
     if (client->state == LINK_CONNECTING)
         check_connecting(client);
     else if (client->state == LINK_SHAKING)
-        shake(client);
+        shake_hands(client);
     if (now >= silence_time(client))
         link_break(client,
                    client->state == LINK_SHAKING ? "no answer to the TLS handshake" : "no answer");
@@ -490,7 +490,7 @@ gordian_status link_step(gordian_client *client, gordian_error *error)
         status = read_in(client, error);
     /* Answers open the way for more, and callbacks may have sent some. */
     events_seal(client);
-    if (status == GORDIAN_OK && sendable(client) > 0)
+    if (status == GORDIAN_OK && sendable_bytes(client) > 0)
         write_out(client);
     if (client->state != LINK_FAILED)
         return status;
@@ -537,7 +537,7 @@ short gordian_client_events(const gordian_client *client)
     /* Events of a frame that is not full yet go out with the next call. */
     bool open = client->state == LINK_UP && !client->rewinding && client->open_events > 0;
     bool has = client->state != LINK_SHAKING &&
-               (open || fifo_count(&client->greeting) > 0 || sendable(client) > 0);
+               (open || fifo_count(&client->greeting) > 0 || sendable_bytes(client) > 0);
     return channel_events(&client->channel, has);
 }
 

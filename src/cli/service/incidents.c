@@ -137,7 +137,7 @@ static void write_end(struct listing *listing, const struct incident *incident)
 }
 
 /* A picture of the witness, if it can be read. */
-static void draw(struct listing *listing, const struct incident *incident)
+static void draw_incident(struct listing *listing, const struct incident *incident)
 {
     struct told_witness *told = &listing->told;
     const char *text = incident->witness ? incident->witness : "";
@@ -172,7 +172,7 @@ static gordian_status write_text(void *context, const struct incident *incident)
     output_text(out, "  ");
     write_end(listing, incident);
     output_char(out, '\n');
-    draw(listing, incident);
+    draw_incident(listing, incident);
     return GORDIAN_OK;
 }
 
@@ -237,7 +237,7 @@ static void say_summary(struct listing *listing)
                       (unsigned long long)listing->open, listing->open == 1 ? "s" : "");
 }
 
-static int list(struct listing *listing)
+static int list_incidents(struct listing *listing)
 {
     bool to_file = listing->export && strcmp(listing->export, "-") != 0;
     told_witness_init(&listing->told);
@@ -291,7 +291,7 @@ static int incidents_main(struct cli *cli, int argc, char **argv)
     if (code != EXIT_NOTHING)
         return code;
     listing.style = cli_style(cli);
-    return list(&listing);
+    return list_incidents(&listing);
 }
 
 const struct command command_incidents = {

@@ -3,22 +3,13 @@
 
 #define MISSING "built without libevent, SQLite, jansson or OpenSSL"
 
-static int tell_missing(struct cli *cli, int argc, char **argv)
-{
-    int code;
-    if (cli_parse(cli, NULL, argc, argv, &code) < 0)
-        return code;
-    cli_say(cli, "not available: " MISSING);
-    return EXIT_UNAVAILABLE;
-}
-
 const struct command command_serve = {
     .name = "serve",
     .operands = "",
     .summary = "run the service: sockets, HTTP, journal",
     .about = "This program was " MISSING " and cannot be a\n"
              "service. It can talk to one: see 'gordian send' and 'gordian tail'.\n",
-    .run = tell_missing,
+    .run = cli_missing,
     .missing = MISSING,
 };
 
@@ -28,5 +19,6 @@ const struct command command_incidents = {
     .summary = "the history of deadlocks a service has kept",
     .about = "This program was built without what `gordian serve` needs and cannot read the file\n"
              "of one. sqlite3 can: SELECT * FROM incidents.\n",
-    .run = tell_missing,
+    .run = cli_missing,
+    .missing = MISSING,
 };
