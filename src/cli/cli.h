@@ -74,6 +74,9 @@ int cli_parse_before(struct cli *cli, const struct option *own, int argc, char *
 /* The same for what stands before the command: stops at the first operand. */
 int cli_parse_leading(struct cli *cli, int argc, char **argv, int *code);
 
+/* What a command that this program lacks does: says why. */
+int cli_missing(struct cli *cli, int argc, char **argv);
+
 /* Bad use: the message, where to look, EXIT_MISUSE. */
 int cli_misuse(struct cli *cli, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* A line on stderr, after what stdout has so far: "gordian detect: ...". */

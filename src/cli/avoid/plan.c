@@ -200,7 +200,7 @@ static int take_lists(struct planning *planning)
 }
 
 /* Reads the declarations as a plan and solves it. */
-static int solve(struct planning *planning)
+static int solve_plan(struct planning *planning)
 {
     struct cli *cli = planning->avoid->cli;
     gordian_error error = {0};
@@ -334,7 +334,7 @@ static void write_json(struct planning *planning)
 /* Columns are so wide, or as wide as the longest number. */
 #define COLUMN 11
 
-static int digits(uint64_t value)
+static int count_digits(uint64_t value)
 {
     return snprintf(NULL, 0, "%llu", (unsigned long long)value);
 }
@@ -345,11 +345,11 @@ static int column_width(const struct planning *planning)
     int width = COLUMN;
     for (size_t j = 0; j < planning->answer.pool_count; j++) {
         const gordian_pool *pool = &planning->answer.pools[j];
-        int longest = digits(pool->claims);
-        if (planning->units_known && digits(pool->units) > longest)
-            longest = digits(pool->units);
-        if (planning->units_known && pool->missing && 1 + digits(pool->missing) > longest)
-            longest = 1 + digits(pool->missing);
+        int longest = count_digits(pool->claims);
+        if (planning->units_known && count_digits(pool->units) > longest)
+            longest = count_digits(pool->units);
+        if (planning->units_known && pool->missing && 1 + count_digits(pool->missing) > longest)
+            longest = 1 + count_digits(pool->missing);
         width = longest > width ? longest : width;
     }
     return width;
@@ -542,7 +542,7 @@ static int run_plan(struct planning *planning, int operands, char **argv)
     int code = avoid->workers != AVOID_NO_WORKERS ? write_workers(planning, operands, argv)
                                                   : take_file(planning, operands ? argv[0] : NULL);
     if (code == EXIT_NOTHING)
-        code = solve(planning);
+        code = solve_plan(planning);
     if (code == EXIT_NOTHING)
         code = ask_bank(planning);
     if (code == EXIT_NOTHING && avoid->cli->json)

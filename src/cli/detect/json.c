@@ -3,7 +3,8 @@
 #include "cli/detect/detect.h"
 
 /* "recovered": ends processes until nobody is deadlocked. */
-static gordian_status recover(struct detect *detect, struct json *json, gordian_error *error)
+static gordian_status report_recovery(struct detect *detect, struct json *json,
+                                      gordian_error *error)
 {
     gordian_victim victim;
     gordian_status status;
@@ -29,7 +30,7 @@ static gordian_status write_stuck(struct detect *detect, struct json *json,
             return status;
         json_witness(json, "witness", &detect->labels, &witness);
     }
-    return detect->recover ? recover(detect, json, error) : GORDIAN_OK;
+    return detect->recover ? report_recovery(detect, json, error) : GORDIAN_OK;
 }
 
 static gordian_status write_event(struct detect *detect, const gordian_step *step,

@@ -60,6 +60,11 @@ static uint64_t journal_last(void *context)
     return store_last(context);
 }
 
+static struct incidents_db *journal_history(void *context)
+{
+    return store_incidents(context);
+}
+
 static enum service_rights authorise(void *context, const char *token, size_t length)
 {
     struct server *server = context;
@@ -101,6 +106,7 @@ static gordian_status open_service(struct server *server, gordian_error *error)
         .incident = journal_incident,
         .healthy = journal_healthy,
         .last = journal_last,
+        .history = journal_history,
     };
     options.authorise = authorise;
     options.authorise_context = server;

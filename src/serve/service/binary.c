@@ -397,6 +397,8 @@ static bool take_frame(struct client *client, const struct wire_frame *frame)
         return true;
     if (frame->kind == WIRE_EVENTS)
         return take_events(client, frame);
+    if (frame->kind == WIRE_LINE)
+        return lines_take_frame(client, frame);
     if (frame->kind == WIRE_BYE) {
         put_done(client);
         client_bye(client);

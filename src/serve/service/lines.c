@@ -314,6 +314,7 @@ static gordian_status take_event(struct client *client, struct served *served, u
     served->answer.detail = GORDIAN_DETAIL_REASONS;
     status = apply_event(service, &events, &event, error);
     served->answer.detail = GORDIAN_DETAIL_VERDICT;
+    work->process = event.process;
     if (status == GORDIAN_OK)
         end_answer(&answer, served, &event);
     if (created && (status || work->results[0].outcome == GORDIAN_OUTCOME_REFUSED))
@@ -379,18 +380,12 @@ static size_t take_number(const char *text, size_t length, uint64_t *number)
     return end;
 }
 
-static gordian_status take_line(struct client *client, const char *text, size_t length,
-                                gordian_error *error)
+/* A line whose first `blank` bytes are its number. */
+static gordian_status take_words(struct client *client, const char *text, size_t length,
+                                 size_t blank, uint64_t number, gordian_error *error)
 {
     struct service *service = client->service;
-    uint64_t number = 0;
-    size_t blank = 0, at, end;
-    if (length > 0 && text[0] == '@') {
-        blank = take_number(text, length, &number);
-        if (blank == 0 || number == 0)
-            return fail_at(error, GORDIAN_STATUS_INPUT, client->lines, 2,
-                           "expected the number of an event after '@', from 1 on");
-    }
+    size_t at, end;
     for (at = blank; at < length && (text[at] == ' ' || text[at] == '\t'); at++)
         ;
     for (end = at; end < length && !memchr(" \t\r\n#", text[end], 5); end++)
@@ -414,6 +409,66 @@ static gordian_status take_line(struct client *client, const char *text, size_t 
     size_t used = strlen(error->message);
     snprintf(error->message + used, sizeof error->message - used, "; 'help' tells the other words");
     return status;
+}
+
+static gordian_status take_line(struct client *client, const char *text, size_t length,
+                                gordian_error *error)
+{
+    uint64_t number = 0;
+    size_t blank = 0;
+    if (length > 0 && text[0] == '@') {
+        blank = take_number(text, length, &number);
+        if (blank == 0 || number == 0)
+            return fail_at(error, GORDIAN_STATUS_INPUT, client->lines, 2,
+                           "expected the number of an event after '@', from 1 on");
+    }
+    return take_words(client, text, length, blank, number, error);
+}
+
+/* What was written behind client->answer_at becomes the JSON of an ANSWER. */
+static void frame_answer(struct client *client)
+{
+    const struct service_work *work = client->service->work;
+    size_t written = client->out.used - client->answer_at;
+    struct wire_answer answer = {.process = GORDIAN_NONE};
+    if (work->result_count) {
+        answer.outcome = work->results[0].outcome;
+        answer.reason = work->results[0].reason;
+        answer.process = work->process;
+        answer.ids = work->served;
+        answer.served.left = work->results[0].served;
+    }
+    size_t head = wire_put_answer(NULL, 0, &answer);
+    if (!client_room(client, head))
+        return;
+    unsigned char *frame = (unsigned char *)client->out.buffer + client->answer_at;
+    memmove(frame + head, frame, written);
+    wire_put_answer(frame, head, &answer);
+    client->out.used -= written > 0; /* its newline */
+    wire_store32(frame, (uint32_t)(client->out.used - client->answer_at - 4));
+}
+
+bool lines_take_frame(struct client *client, const struct wire_frame *frame)
+{
+    struct wire_line line;
+    gordian_error error = {0};
+    if (!wire_get_line(frame, &line)) {
+        client_error(client, WIRE_MALFORMED, 0, 0, "a malformed LINE");
+        return true;
+    }
+    if (!client_may_spend(client))
+        return false;
+    client->service->work->result_count = 0;
+    client->answer_at = client->out.used;
+    client->erred = false;
+    client->lines++;
+    gordian_status status =
+        take_words(client, line.text.text, line.text.length, 0, line.number, &error);
+    if (status != GORDIAN_OK && status != GORDIAN_STATUS_END)
+        client_fail(client, &error);
+    else if (!client->erred)
+        frame_answer(client);
+    return true;
 }
 
 size_t lines_take(struct client *client, const unsigned char *bytes, size_t count, size_t budget,

@@ -52,6 +52,7 @@ void client_wake(struct client *client)
     struct service *service = client->service;
     /* The record of what is being done comes next. */
     client->mark = service_last(service) + 1;
+    client->answer_at = client->out.used;
     if (client->wake)
         client->wake(client);
 }
@@ -97,6 +98,7 @@ void client_error(struct client *client, unsigned code, uint32_t retry_ms, uint6
     /* That the journal cannot be written need not wait until it can, unless it would overtake. */
     bool at_once = code == WIRE_NOT_KEPT && client->out.used == client->service->work->unmarked;
     client->service->counters.errors++;
+    client->erred = true;
     if (client->form == CLIENT_BINARY) {
         struct wire_error error = {.code = (uint16_t)code,
                                    .fatal = fatal,

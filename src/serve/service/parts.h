@@ -73,6 +73,7 @@ struct service_work {
     struct output third; /* and a third */
     struct output stuck; /* an answer that notices may come before */
     gordian_trace trace; /* of a line */
+    uint32_t process;    /* whose event it is */
     struct line_source {
         const char *text;
         size_t left, blank; /* so many bytes at its beginning are blanks to the reader */
@@ -289,6 +290,8 @@ size_t binary_take(struct client *client, const unsigned char *bytes, size_t cou
 size_t lines_take(struct client *client, const unsigned char *bytes, size_t count, size_t budget,
                   size_t *wanted);
 
+/* LINE of the binary form. False: not now. */
+bool lines_take_frame(struct client *client, const struct wire_frame *frame);
 gordian_status lines_open(struct service *service, gordian_error *error);
 void lines_close(struct service *service);
 
@@ -300,8 +303,7 @@ bool client_may_write(const struct client *client);
 /* ---- the form of lines: service/lines.c (lines, events), service/line_json.c (answers),
  * service/verbs.c (everything but events) */
 
-/* A line that is not an event: its words are in work->trace. False: there is no such verb.
- */
+/* A line that is not an event: its words are in work->trace. False: there is no such verb. */
 bool verb_take(struct client *client);
 /* Ends the answer `{"ok":VERB,...}`. */
 void line_ok(struct client *client, const char *verb, const struct served *served);

@@ -50,7 +50,8 @@ struct service_journal {
     gordian_status (*incident)(void *context, const struct incident *incident);
     /* May something be applied now? Otherwise why not (the disk is full, ...). */
     bool (*healthy)(void *context, const char **why);
-    uint64_t (*last)(void *context); /* number of the last record appended */
+    uint64_t (*last)(void *context);                /* number of the last record appended */
+    struct incidents_db *(*history)(void *context); /* NULL: it cannot be read now */
 };
 
 enum service_rights {
@@ -96,6 +97,8 @@ struct client {
     struct output out;          /* answers, in memory */
     uint64_t mark;              /* what is in `out` may be sent when this record is kept */
     uint64_t lines;             /* read so far, in the form of lines */
+    size_t answer_at;           /* where the answer to a LINE begins in `out`, behind notices */
+    bool erred;                 /* it was an error instead */
     size_t buffered;            /* the server's: bytes it keeps for this client beside `out` */
     char label[64];             /* for the log: "unix uid 1000", "10.0.0.1:4711" */
 

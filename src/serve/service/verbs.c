@@ -5,7 +5,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#define NOBODY GORDIAN_NONE
+#define NOBODY      GORDIAN_NONE
+#define HISTORY     50 /* incidents, if not said otherwise */
+#define HISTORY_MAX 500
 
 static const char help_text[] =
     "events: resource NAME [UNITS] | process NAME [key=value ...] | request P Q[=N] ... | "
@@ -14,9 +16,8 @@ static const char help_text[] =
     "[name=N] | "
     "open NAME detect|avoid [key=value ...] | use NAME | systems | close NAME | forget P | remove "
     "Q "
-    "| subscribe mine,deadlocks,all,none | what-if P Q[=N] ... | state [P|Q] | ping | stats | help "
-    "| "
-    "quit";
+    "| subscribe mine,deadlocks,all,none | what-if P Q[=N] ... | state [P|Q] | history [since=MS] "
+    "[before=ID] [limit=N] | ping | stats | help | quit";
 
 /* ------------------------------------------------------------------ answers */
 
@@ -326,6 +327,59 @@ static void verb_what_if(struct client *client)
     json_end(&json);
 }
 
+/* ------------------------------------------------------------------ history */
+
+static const char *set_filter(struct incidents_filter *filter, const gordian_word *word)
+{
+    gordian_word name, value;
+    uint64_t number;
+    const char *why;
+    word_split(word, &name, &value);
+    if (!value.text || !parse_u64(value.text, value.length, &number, &why) || number > INT64_MAX)
+        return "expected a number: since=, before= or limit=";
+    if (word_is(&name, "since"))
+        filter->since = number;
+    else if (word_is(&name, "before"))
+        filter->before = number;
+    else if (word_is(&name, "limit") && number >= 1 && number <= HISTORY_MAX)
+        filter->limit = (uint32_t)number;
+    else
+        return "expected since=, before= or limit= (1 to 500)";
+    return NULL;
+}
+
+static void verb_history(struct client *client)
+{
+    const struct service_journal *journal = &client->service->options.journal;
+    const struct reader *reader = words_of(client);
+    struct served *served = system_of(client);
+    struct incidents_filter filter = {.limit = HISTORY};
+    gordian_error error = {0};
+    struct json json;
+    if (!served)
+        return;
+    filter.system = served->name;
+    for (size_t i = 1; i < reader->word_count; i++) {
+        const char *wrong = set_filter(&filter, &reader->words[i]);
+        if (wrong) {
+            bad(client, WIRE_BAD_VALUE, &reader->words[i], wrong);
+            return;
+        }
+    }
+    struct incidents_db *db = journal->history ? journal->history(journal->context) : NULL;
+    size_t start = client->out.used;
+    json_begin(&json, &client->out);
+    gordian_status status = db ? incidents_page(db, &filter, &json, &error)
+                               : FAIL_WITH(client->service, WIRE_NOT_KEPT, &error,
+                                           "the history of incidents cannot be read now");
+    if (status == GORDIAN_OK) {
+        json_end(&json);
+        return;
+    }
+    client->out.used = start;
+    client_fail(client, &error);
+}
+
 /* ------------------------------------------------------------------ the rest */
 
 static bool add_subscription(const char *text, size_t length, unsigned *mask)
@@ -401,8 +455,9 @@ static const struct verb {
     {"close", verb_close, false},     {"forget", verb_forget, false},
     {"remove", verb_remove, false},   {"subscribe", verb_subscribe, false},
     {"what-if", verb_what_if, false}, {"state", verb_state, false},
-    {"ping", verb_ping, true},        {"stats", line_stats, false},
-    {"help", verb_help, true},        {"quit", verb_quit, true},
+    {"history", verb_history, false}, {"ping", verb_ping, true},
+    {"stats", line_stats, false},     {"help", verb_help, true},
+    {"quit", verb_quit, true},
 };
 
 bool verb_take(struct client *client)

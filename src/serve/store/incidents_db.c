@@ -307,3 +307,42 @@ void incident_json(struct json *json, const struct incident *incident)
     if (incident->replay)
         json_key_json(json, "replay", incident->replay);
 }
+
+struct page {
+    struct json *json;
+    uint32_t left; /* to be written */
+    uint64_t last; /* the one written last */
+    bool more;
+};
+
+static gordian_status write_incident(void *context, const struct incident *incident)
+{
+    struct page *page = context;
+    page->more = page->left == 0;
+    if (page->more)
+        return GORDIAN_STATUS_END;
+    page->left--;
+    page->last = incident->id;
+    json_open(page->json, NULL, '{');
+    incident_json(page->json, incident);
+    json_shut(page->json);
+    return GORDIAN_OK;
+}
+
+gordian_status incidents_page(struct incidents_db *db, const struct incidents_filter *filter,
+                              struct json *json, gordian_error *error)
+{
+    struct page page = {.json = json, .left = filter->limit};
+    struct incidents_filter wider = *filter;
+    wider.limit++; /* one more: is there a next page? */
+    json_open(json, "incidents", '[');
+    gordian_status status = incidents_query(db, &wider, write_incident, &page, error);
+    if (status != GORDIAN_OK && status != GORDIAN_STATUS_END)
+        return status;
+    json_shut(json);
+    if (page.more && page.last)
+        json_key_u64(json, "next", page.last);
+    else
+        json_key_null(json, "next");
+    return GORDIAN_OK;
+}

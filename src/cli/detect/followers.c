@@ -1,4 +1,4 @@
-#include "cli/service/followers.h"
+#include "cli/detect/followers.h"
 
 #include "base/error.h"
 #include "base/memory.h"
@@ -20,7 +20,7 @@ static bool grow_rounds(uint32_t **rounds, size_t *room, size_t wanted)
     return true;
 }
 
-static bool prepare(struct followers *followers, const gordian_system *system)
+static bool prepare_search(struct followers *followers, const gordian_system *system)
 {
     gordian_allocator memory = memory_allocator(NULL);
     size_t processes = gordian_process_limit(system);
@@ -36,7 +36,7 @@ static bool prepare(struct followers *followers, const gordian_system *system)
     return true;
 }
 
-static void meet(struct followers *followers, uint32_t process)
+static void meet_process(struct followers *followers, uint32_t process)
 {
     if (followers->process_met[process] == followers->round)
         return;
@@ -45,8 +45,8 @@ static void meet(struct followers *followers, uint32_t process)
 }
 
 /* The edges of one process or resource; false: out of memory. */
-static bool fetch(gordian_edge **edges, size_t *room, const gordian_system *system,
-                  list_edges *list, uint32_t of, size_t *count)
+static bool fetch_edges(gordian_edge **edges, size_t *room, const gordian_system *system,
+                        list_edges *list, uint32_t of, size_t *count)
 {
     gordian_allocator memory = memory_allocator(NULL);
     *count = list(system, of, *edges, *room);
@@ -80,22 +80,23 @@ static bool meet_waiters(struct followers *followers, const gordian_system *syst
         return true;
     followers->resource_met[resource] = followers->round;
     size_t count;
-    if (!fetch(&followers->waiting, &followers->waiting_room, system, gordian_waiters, resource,
-               &count))
+    if (!fetch_edges(&followers->waiting, &followers->waiting_room, system, gordian_waiters,
+                     resource, &count))
         return false;
     for (size_t i = 0; i < count; i++) {
         uint32_t process = followers->waiting[i].process;
         if (all || followers->process_stuck[process] == followers->round)
-            meet(followers, process);
+            meet_process(followers, process);
     }
     return true;
 }
 
-static bool follow(struct followers *followers, const gordian_system *system, uint32_t process,
-                   bool all)
+static bool follow_process(struct followers *followers, const gordian_system *system,
+                           uint32_t process, bool all)
 {
     size_t count;
-    if (!fetch(&followers->held, &followers->held_room, system, gordian_holdings, process, &count))
+    if (!fetch_edges(&followers->held, &followers->held_room, system, gordian_holdings, process,
+                     &count))
         return false;
     for (size_t i = 0; i < count; i++)
         if (!meet_waiters(followers, system, followers->held[i].resource, all))
@@ -106,17 +107,17 @@ static bool follow(struct followers *followers, const gordian_system *system, ui
 gordian_status followers_find(struct followers *followers, gordian_system *system,
                               const gordian_witness *witness, gordian_error *error)
 {
-    if (!prepare(followers, system))
+    if (!prepare_search(followers, system))
         return fail_memory(error);
     for (size_t i = 0; i < witness->count; i++)
-        meet(followers, witness->edges[i].process);
+        meet_process(followers, witness->edges[i].process);
     followers->members = followers->count;
     bool all = gordian_system_model(system) == GORDIAN_MODEL_SINGLE_UNIT;
     gordian_status status = all ? GORDIAN_OK : mark_stuck(followers, system, error);
     if (status != GORDIAN_OK)
         return status;
     for (size_t i = 0; i < followers->count; i++)
-        if (!follow(followers, system, followers->found[i], all))
+        if (!follow_process(followers, system, followers->found[i], all))
             return fail_memory(error);
     return GORDIAN_OK;
 }

@@ -1,8 +1,32 @@
-#include "cli/service/witness_read.h"
+#include "cli/service/told.h"
 
 #include "base/memory.h"
 
 #include <string.h>
+
+json_t *told_read(const char *text, size_t length)
+{
+    json_t *value = json_loadb(text, length, JSON_DECODE_ANY, NULL);
+    /* Units may be more than jansson's integers hold. */
+    return value ? value
+                 : json_loadb(text, length, JSON_DECODE_ANY | JSON_DECODE_INT_AS_REAL, NULL);
+}
+
+const char *told_text(const json_t *object, const char *key)
+{
+    const char *text = json_string_value(json_object_get(object, key));
+    return text ? text : "";
+}
+
+uint64_t told_number(const json_t *object, const char *key)
+{
+    const json_t *value = json_object_get(object, key);
+    json_int_t number = json_integer_value(value);
+    double real = json_real_value(value);
+    if (real >= 1)
+        return real < 0x1p64 ? (uint64_t)real : UINT64_MAX;
+    return number > 0 ? (uint64_t)number : 0;
+}
 
 static const char *told_process(const void *context, uint32_t process)
 {
@@ -51,7 +75,7 @@ static bool add_edge(struct told_witness *told, const char *process, const char 
 {
     gordian_allocator memory = memory_allocator(NULL);
     size_t count = told->witness.count;
-    if (!*process || !*resource ||
+    if (!process || !*process || !resource || !*resource ||
         !memory_grow(&memory, &told->edges, &told->edge_room, count + 1, sizeof *told->edges))
         return false;
     gordian_edge edge = {.units = units,
@@ -71,52 +95,42 @@ static bool add_edge(struct told_witness *told, const char *process, const char 
 }
 
 /* [p, q, p', q', ...]: p waits for q, which p' holds. */
-static bool read_cycle(struct told_witness *told, struct json_value rest)
+static bool read_cycle(struct told_witness *told, const json_t *list)
 {
-    char first[GORDIAN_NAME_MAX * 3 + 1] = "", process[sizeof first], resource[sizeof first];
-    char held[sizeof first] = "";
-    struct json_value item;
+    size_t count = json_array_size(list);
     told->witness.cycle = true;
-    while (json_item(&rest, &item)) {
-        if (!json_string(item, process, sizeof process) || !json_item(&rest, &item) ||
-            !json_string(item, resource, sizeof resource))
-            return false;
-        if (!*first)
-            memcpy(first, process, sizeof first);
-        else if (!add_edge(told, process, held, 1, false))
-            return false;
-        if (!add_edge(told, process, resource, 1, true))
-            return false;
-        memcpy(held, resource, sizeof held);
-    }
-    return *first && add_edge(told, first, held, 1, false);
-}
-
-static bool read_edges(struct told_witness *told, struct json_value rest)
-{
-    char process[GORDIAN_NAME_MAX * 3 + 1], resource[sizeof process];
-    struct json_value item;
-    while (json_item(&rest, &item)) {
-        uint64_t units;
-        bool waits = json_member_string(item, "waits", resource, sizeof resource);
-        if (!waits && !json_member_string(item, "holds", resource, sizeof resource))
-            return false;
-        if (!json_member_string(item, "process", process, sizeof process) ||
-            !json_member_number(item, "units", &units) ||
-            !add_edge(told, process, resource, units, waits))
+    for (size_t i = 0; i < count; i += 2) {
+        const char *resource = json_string_value(json_array_get(list, i + 1));
+        if (!add_edge(told, json_string_value(json_array_get(list, i)), resource, 1, true) ||
+            !add_edge(told, json_string_value(json_array_get(list, (i + 2) % count)), resource, 1,
+                      false))
             return false;
     }
-    return told->witness.count > 0;
+    return true;
 }
 
-bool told_witness_read(struct told_witness *told, struct json_value value)
+static bool read_edges(struct told_witness *told, const json_t *list)
 {
-    struct json_value rest = json_items(value), look = rest, item;
+    size_t i;
+    const json_t *item;
+    json_array_foreach((json_t *)list, i, item)
+    {
+        const char *wanted = json_string_value(json_object_get(item, "waits"));
+        const char *held = json_string_value(json_object_get(item, "holds"));
+        if (!json_is_number(json_object_get(item, "units")) ||
+            !add_edge(told, told_text(item, "process"), wanted ? wanted : held,
+                      told_number(item, "units"), wanted != NULL))
+            return false;
+    }
+    return true;
+}
+
+bool told_witness_read(struct told_witness *told, const json_t *value)
+{
+    const json_t *first = json_array_get(value, 0);
     told_witness_free(told);
     told_witness_init(told);
-    if (!json_item(&look, &item))
-        return false;
-    return item.text[0] == '{' ? read_edges(told, rest) : read_cycle(told, rest);
+    return first && (json_is_object(first) ? read_edges : read_cycle)(told, value);
 }
 
 uint32_t told_witness_find(const struct told_witness *told, const char *name)

@@ -1,7 +1,7 @@
 /* A queue of bytes, or of things of one size: taken at the start, put at the end. What lies in it
  * is contiguous; it moves when something is put in. */
-#ifndef GORDIAN_CLIENT_FIFO_H
-#define GORDIAN_CLIENT_FIFO_H
+#ifndef GORDIAN_BASE_FIFO_H
+#define GORDIAN_BASE_FIFO_H
 
 #include "base/memory.h"
 

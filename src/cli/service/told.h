@@ -1,10 +1,17 @@
-/* A deadlock told by the service in JSON, made fit for drawing. */
-#ifndef GORDIAN_CLI_SERVICE_WITNESS_READ_H
-#define GORDIAN_CLI_SERVICE_WITNESS_READ_H
+/* What the service tells in JSON, made fit for showing: its members, and deadlocks to be drawn. */
+#ifndef GORDIAN_CLI_SERVICE_TOLD_H
+#define GORDIAN_CLI_SERVICE_TOLD_H
 
 #include "base/names.h"
-#include "cli/service/json_read.h"
 #include "show/graph.h"
+
+#include <jansson.h>
+
+/* Anything but JSON is NULL, and NULL has no members. */
+json_t *told_read(const char *text, size_t length);
+/* A member that is a string or a number; "" or 0 if there is none. */
+const char *told_text(const json_t *object, const char *key);
+uint64_t told_number(const json_t *object, const char *key);
 
 struct told_witness {
     struct names processes, resources; /* names of this witness only */
@@ -21,7 +28,7 @@ struct told_witness {
 void told_witness_init(struct told_witness *told);
 void told_witness_free(struct told_witness *told);
 /* From the value of "witness"; false: out of memory, or it is none. */
-bool told_witness_read(struct told_witness *told, struct json_value value);
+bool told_witness_read(struct told_witness *told, const json_t *value);
 /* The process of this name, or GORDIAN_NONE. */
 uint32_t told_witness_find(const struct told_witness *told, const char *name);
 

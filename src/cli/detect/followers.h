@@ -1,7 +1,7 @@
 /* Who waits behind a deadlock: the processes outside it that wait, at some remove, for what its
  * members hold, and that can never be served for it. */
-#ifndef GORDIAN_CLI_SERVICE_FOLLOWERS_H
-#define GORDIAN_CLI_SERVICE_FOLLOWERS_H
+#ifndef GORDIAN_CLI_DETECT_FOLLOWERS_H
+#define GORDIAN_CLI_DETECT_FOLLOWERS_H
 
 #include <gordian/gordian.h>
 
