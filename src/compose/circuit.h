@@ -1,7 +1,7 @@
 /*
  * A circuit: automata that share names. This is what engines take.
  *
- * The readers (treo.h, ca.h) fill it: names, automata, instances of them, boundary ports.
+ * The readers (treo/treo.h, format/ca.h) fill it: names, automata, instances of them, boundary ports.
  * circuit_close then unfolds the data and sorts the names; from there on it is read-only, may be
  * used by any number of threads, and engines need to know nothing about guards, cells, nodes or
  * components:

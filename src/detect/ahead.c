@@ -17,7 +17,8 @@ static uint32_t slot_of(const struct ahead_ids *ids, uint32_t id)
     return at;
 }
 
-uint32_t ahead_place(const struct ahead_ids *ids, uint32_t id)
+/* The id in `local` of one that lies ahead. */
+static uint32_t ahead_place(const struct ahead_ids *ids, uint32_t id)
 {
     uint32_t found = ids->slot_count ? ids->slots[slot_of(ids, id)] : 0;
     return found ? found - 1 : NONE;

@@ -13,7 +13,7 @@
  *             GPU_POINTER(uint32_t, a.values)[i] += 1;
  *     }
  *
- * Every kernel has a line in the list.h of its set (kernels.h), every file one in meson.build.
+ * Every kernel has a line in the list of its set (kernels/list.h), every file one in meson.build.
  *
  * KERNEL(name, type), KERNEL_BOUNDED(name, type, most threads of a block, least blocks of a
  *   multiprocessor); DEVICE type function(...) for functions (it means static inline),

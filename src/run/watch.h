@@ -9,7 +9,7 @@
  *                 into a snapshot for libgordian's engine; what the engine finds is looked at a
  *                 second time: every wait the same as before (generations), every thread asleep in
  *                 the kernel, every owner unchanged. Only then it is called a deadlock.
- *   telling       incident.c copies what a report needs (incident.h), launch.c starts the reporter,
+ *   telling       draft.c copies what a report needs (incident.h), launch.c starts the reporter,
  *                 plain.c is the report of last resort.
  *   lock orders   order.c remembers which locks were taken under which (potential deadlocks).
  *

@@ -1,7 +1,7 @@
 /*
  * The cuda engine: the product on a GPU, or on the emulator (GORDIAN_EMULATE_GPU=1).
  *
- * States are packed words (packed.h). Reachable ones are found in one of two ways: in a bitmap by
+ * States are packed words (packed/packed.h). Reachable ones are found in one of two ways: in a bitmap by
  * packed number, where a thread has 64 neighbouring states fire at once, or with a hash table, for
  * sets that are thin among the numbers. What starts thin moves into a bitmap once it is dense
  * enough and a bitmap fits. Both only need indivisible firings; joint transitions are then counted,

@@ -74,8 +74,7 @@ struct garray_part {
     uint32_t skip, count;
 };
 
-/* The functions below with the element's type for its size. Part of the interface of
- * docs/garray.md, of which no kernel needs everything. */
+/* The functions below, with the element's type for its size. */
 #define GARRAY_PUSH(type, array) ((type *)garray_push(array, sizeof(type)))
 #define GARRAY_PUSH_WARP(type, array, mask, wants)                                                 \
     ((type *)garray_push_warp(array, mask, wants, sizeof(type)))

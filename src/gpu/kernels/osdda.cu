@@ -129,7 +129,7 @@ DEVICE uint32_t fetch_row(const struct osdda_arguments *a, uint64_t row,
                                              : GPU_POINTER(uint32_t, a->sink_of)[row];
 }
 
-/* Is this row one to change? Then it ends elsewhere from now on (command.c). */
+/* Is this row one to change? Then it ends elsewhere from now on, where word c of the command says. */
 DEVICE void find_row(const struct osdda_arguments *a, struct finding found, uint64_t row,
                      uint32_t fetched, struct service_command command)
 {

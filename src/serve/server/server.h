@@ -20,7 +20,7 @@ struct event;
 struct event_base;
 struct evconnlistener;
 struct connection;
-struct http_server; /* http.h */
+struct http_server; /* http/http.h */
 
 #define SERVER_READ         (64u << 10) /* bytes read from a connection in one turn */
 #define SERVER_OUT_PAUSE    (1u << 20)  /* unsent bytes: nothing more is read from it */

@@ -1,4 +1,4 @@
-/* Every word of kernel.h: see selftest.h. */
+/* Every word of gpu/kernel.h: see selftest.h. */
 #include "gpu/kernel.h"
 #include "selftest.h"
 
