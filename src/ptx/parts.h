@@ -149,9 +149,6 @@ void ptx_read_string(const struct ptx *ptx, uint32_t name, char *buffer, size_t 
  * register of the function. */
 uint32_t ptx_register(const struct ptx *ptx, const struct ptx_function *function, uint32_t scope,
                       uint32_t token);
-/* The label that an instruction of this scope sees; PTX_NONE: none. */
-uint32_t ptx_find_label(const struct ptx *ptx, const struct ptx_function *function, uint32_t scope,
-                        uint32_t token);
 /* The registers that the instruction may write. Calls `each` with their numbers. */
 void ptx_written(const struct ptx *ptx, const struct ptx_function *function,
                  const struct ptx_instruction *instruction,
@@ -262,8 +259,7 @@ struct ptx_routine {
     uint32_t last;     /* block that it ends with */
     uint32_t measured; /* which measurement it was */
     enum {
-        PTX_UNSEEN,
-        PTX_OPENING,
+        PTX_OPENING = 1, /* 0: not looked at yet */
         PTX_READY,
     } state;
 };

@@ -200,6 +200,7 @@ bool wire_next_id(struct wire_list *ids, uint32_t *id);
 
 /* ------------------------------------------------------------------ from the server */
 
+/* Unused: the service passes its own numbers on, which are the same. */
 enum wire_durability {
     WIRE_NONE = 0, /* acknowledged when it is applied */
     WIRE_BATCH,    /* when it survives the end of the service */

@@ -210,11 +210,3 @@ struct bufferevent *tls_accept(struct tls *tls, struct event_base *base, int fd,
     bufferevent_openssl_set_allow_dirty_shutdown(made, 1);
     return made;
 }
-
-const char *tls_trouble(struct bufferevent *connection, char *buffer, size_t size)
-{
-    unsigned long code = bufferevent_get_openssl_error(connection);
-    const char *text = code ? ERR_reason_error_string(code) : NULL;
-    snprintf(buffer, size, "%s", text ? text : "");
-    return buffer;
-}

@@ -104,8 +104,6 @@ gordian_status server_open(struct server **out, const struct server_options *opt
                            gordian_error *error);
 /* Runs until a signal stops it: GORDIAN_OK for an orderly end. */
 gordian_status server_run(struct server *server, gordian_error *error);
-/* From a callback: stop as SIGTERM does. */
-void server_stop(struct server *server);
 void server_close(struct server *server);
 
 /* Are events taken and kept? Otherwise why not: /readyz. */
