@@ -21,7 +21,7 @@ typedef struct array_paper_arguments paper;
 #define VECTOR(a) GPU_POINTER(struct array_paper, (a)->vector)
 
 /* The device's malloc; in the emulator memory set aside, of which nothing comes back. */
-DEVICE uint64_t take(const paper *a, uint64_t bytes)
+DEVICE uint64_t take_memory(const paper *a, uint64_t bytes)
 {
 #ifdef __CUDACC__
     return (uint64_t)(uintptr_t)malloc(bytes);
@@ -31,7 +31,7 @@ DEVICE uint64_t take(const paper *a, uint64_t bytes)
 #endif
 }
 
-DEVICE void give(uint64_t address)
+DEVICE void give_memory(uint64_t address)
 {
 #ifdef __CUDACC__
     free(GPU_POINTER(void, address));
@@ -60,9 +60,9 @@ DEVICE uint64_t find_all(const paper *a, uint32_t bucket)
 {
     uint64_t *entry = &VECTOR(a)->buckets[bucket];
     if (load_acquire64(entry) == 0) {
-        uint64_t mine = take(a, bucket_bytes(bucket));
+        uint64_t mine = take_memory(a, bucket_bytes(bucket));
         if (mine && atomic_compare_exchange64(entry, 0, mine) != 0)
-            give(mine);
+            give_memory(mine);
     }
     return load_acquire64(entry);
 }
@@ -72,7 +72,7 @@ DEVICE uint64_t find_wait(const paper *a, uint32_t bucket)
     uint64_t *entry = &VECTOR(a)->buckets[bucket];
     if (load_acquire64(entry) == 0 &&
         atomic_compare_exchange32(&VECTOR(a)->taken[bucket], 0, 1) == 0) {
-        uint64_t mine = take(a, bucket_bytes(bucket));
+        uint64_t mine = take_memory(a, bucket_bytes(bucket));
         store_release64(entry, mine ? mine : NO_MEMORY);
     }
     for (uint32_t look = 0; look < PATIENCE; look++) {
@@ -129,5 +129,5 @@ KERNEL(array_paper_end, struct array_paper_arguments)
     atomic_add64(&answer->hash, hash);
     block_barrier();
     if (THREAD_INDEX < ARRAY_PAPER_BUCKETS && vector->buckets[THREAD_INDEX] > NO_MEMORY)
-        give(vector->buckets[THREAD_INDEX]);
+        give_memory(vector->buckets[THREAD_INDEX]);
 }

@@ -72,7 +72,7 @@ DEVICE void find_place(const records *a, uint32_t total, uint32_t element, bool 
 }
 
 /* Votes for the elements kept, by the lanes of their first parts; how many the warp keeps. */
-DEVICE uint32_t vote(const uint4 *words, uint32_t parts, uint32_t below, uint32_t *votes)
+DEVICE uint32_t vote_warp(const uint4 *words, uint32_t parts, uint32_t below, uint32_t *votes)
 {
     const uint32_t leader = LANE & ~(parts - 1);
     uint32_t count = 0;
@@ -104,7 +104,7 @@ DEVICE void write_words(const struct records_place *place, const uint4 *words,
 }
 
 /* What the threads tell each other is read between two barriers. */
-DEVICE void filter(const records *a, uint32_t element, bool plain)
+DEVICE void filter_records(const records *a, uint32_t element, bool plain)
 {
     SHARED(uint32_t, counts, WARPS);
     SHARED(struct records_place, place, 1);
@@ -124,7 +124,7 @@ DEVICE void filter(const records *a, uint32_t element, bool plain)
             if (word < all)
                 words[i] = load_word(GPU_POINTER(const char, a->from) + word * bytes, bytes);
         }
-        uint32_t count = vote(words, parts, a->below, votes);
+        uint32_t count = vote_warp(words, parts, a->below, votes);
         if (LANE == 0)
             counts[warp] = count;
         block_barrier();
@@ -142,19 +142,19 @@ DEVICE void filter(const records *a, uint32_t element, bool plain)
 KERNEL_BOUNDED(array_records, struct array_records_arguments, ARRAY_BENCH_THREADS, 3)
 {
     if (a.element == 8)
-        filter(&a, 8, false);
+        filter_records(&a, 8, false);
     else if (a.element == 16)
-        filter(&a, 16, false);
+        filter_records(&a, 16, false);
     else
-        filter(&a, 64, false);
+        filter_records(&a, 64, false);
 }
 
 KERNEL_BOUNDED(array_records_plain, struct array_records_arguments, ARRAY_BENCH_THREADS, 3)
 {
     if (a.element == 8)
-        filter(&a, 8, true);
+        filter_records(&a, 8, true);
     else if (a.element == 16)
-        filter(&a, 16, true);
+        filter_records(&a, 16, true);
     else
-        filter(&a, 64, true);
+        filter_records(&a, 64, true);
 }

@@ -45,7 +45,7 @@ DEVICE uint4 load_four(const uint32_t *from, uint64_t first, uint64_t count)
 }
 
 /* Puts x behind what the warp keeps already if it is kept; how many it keeps then. */
-DEVICE uint32_t stage(uint32_t *kept, uint32_t count, uint32_t x, uint32_t below)
+DEVICE uint32_t stage_kept(uint32_t *kept, uint32_t count, uint32_t x, uint32_t below)
 {
     uint32_t votes = warp_ballot(WARP_ALL, x < below);
     if (x < below)
@@ -72,10 +72,10 @@ DEVICE uint32_t load_tile(const struct array_filter_arguments *a, uint64_t first
     uint32_t count = 0;
     UNROLL
     for (uint32_t i = 0; i < LOADS; i++) {
-        count = stage(kept, count, four[i].x, a->below);
-        count = stage(kept, count, four[i].y, a->below);
-        count = stage(kept, count, four[i].z, a->below);
-        count = stage(kept, count, four[i].w, a->below);
+        count = stage_kept(kept, count, four[i].x, a->below);
+        count = stage_kept(kept, count, four[i].y, a->below);
+        count = stage_kept(kept, count, four[i].z, a->below);
+        count = stage_kept(kept, count, four[i].w, a->below);
     }
     return count;
 }
@@ -138,7 +138,7 @@ DEVICE void write_kept(const struct array_filter_arguments *a, const struct filt
 }
 
 /* What the threads tell each other is read between two barriers, or by the warp that wrote it. */
-DEVICE void filter(const struct array_filter_arguments *a, bool plain)
+DEVICE void filter_tiles(const struct array_filter_arguments *a, bool plain)
 {
     SHARED2(uint32_t, kept, WARPS, WARP_TILE);
     SHARED(uint32_t, counts, WARPS);
@@ -170,10 +170,10 @@ DEVICE void filter(const struct array_filter_arguments *a, bool plain)
 
 KERNEL_BOUNDED(array_filter, struct array_filter_arguments, ARRAY_FILTER_THREADS, 5)
 {
-    filter(&a, false);
+    filter_tiles(&a, false);
 }
 
 KERNEL_BOUNDED(array_filter_plain, struct array_filter_arguments, ARRAY_FILTER_THREADS, 5)
 {
-    filter(&a, true);
+    filter_tiles(&a, true);
 }

@@ -17,7 +17,8 @@ enum source {
 };
 
 /* Where element i is. */
-DEVICE const uint32_t *element(const struct array_read_arguments *a, uint64_t i, enum source source)
+DEVICE const uint32_t *element_at(const struct array_read_arguments *a, uint64_t i,
+                                  enum source source)
 {
     if (source == PLAIN)
         return GPU_POINTER(const uint32_t, a->plain) + i;
@@ -45,7 +46,7 @@ DEVICE uint64_t read_all(const struct array_read_arguments *a, enum source sourc
         UNROLL
         for (uint32_t k = 0; k < LOADS; k++) {
             uint64_t at = i + k * step;
-            from[k] = element(a, random ? array_read_index(at, a->count) : at, source);
+            from[k] = element_at(a, random ? array_read_index(at, a->count) : at, source);
         }
         UNROLL
         for (uint32_t k = 0; k < LOADS; k++)
@@ -55,7 +56,7 @@ DEVICE uint64_t read_all(const struct array_read_arguments *a, enum source sourc
             sum += x[k];
     }
     for (; i < a->count; i += step)
-        sum += *element(a, random ? array_read_index(i, a->count) : i, source);
+        sum += *element_at(a, random ? array_read_index(i, a->count) : i, source);
     return sum;
 }
 

@@ -1,6 +1,6 @@
 /* The command line's common part: what every command gets, says and returns.
  *
- * One file a command (detect.c, check.c, ...), each with a `struct command`;
+ * One file a command (gen.c, detect/check.c, ...), each with a `struct command`;
  * main.c has the one table of them. A command parses its options with
  * cli_parse, writes data to cli->out, says everything else with cli_say, and
  * returns an exit code. To add a command: write its file, name it in

@@ -141,9 +141,6 @@ struct gordian_client {
 
 /* Starts connecting; what becomes of it shows in `state`. */
 void link_start(gordian_client *client);
-/* Does what can be done without waiting. GORDIAN_STATUS_MEMORY: try again; anything else is final.
- */
-gordian_status link_step(gordian_client *client, gordian_error *error);
 /* Waits until there is something to do, or `until` (ns; UINT64_MAX: no limit), and does it.
  * GORDIAN_STATUS_END: the time is up. */
 gordian_status link_wait(gordian_client *client, uint64_t until, gordian_error *error);

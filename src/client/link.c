@@ -477,7 +477,9 @@ static void keep_time(gordian_client *client)
         say_alive(client);
 }
 
-gordian_status link_step(gordian_client *client, gordian_error *error)
+/* Does what can be done without waiting. GORDIAN_STATUS_MEMORY: try again; anything else is final.
+ */
+static gordian_status link_step(gordian_client *client, gordian_error *error)
 {
     gordian_status status = GORDIAN_OK;
     client->halt = false;

@@ -1,10 +1,10 @@
 /*
  * A circuit: automata that share names. This is what engines take.
  *
- * The readers (treo.h, ca.h) fill it: names, automata, instances of them, boundary ports.
- * circuit_close then unfolds the data and sorts the names; from there on it is read-only, may be
- * used by any number of threads, and engines need to know nothing about guards, cells, nodes or
- * components:
+ * The readers (treo/treo.h, format/ca.h) fill it: names, automata, instances of them, boundary
+ * ports. circuit_close then unfolds the data and sorts the names; from there on it is read-only,
+ * may be used by any number of threads, and engines need to know nothing about guards, cells, nodes
+ * or components:
  *
  *   shape    what all instances of one automaton share: states 0 .. n-1 (control state and cell
  * values, only those reachable within the automaton itself) and transitions that carry concrete
@@ -146,9 +146,6 @@ uint32_t label_datum(const struct circuit *circuit, const uint64_t *label, uint3
  * difference to what can happen: the circuit with one datum reaches the same control states, the
  * same cells empty, and the same deadlocks, so a search for deadlocks needs one datum only. */
 bool circuit_is_routing(const struct circuit *circuit);
-
-/* -1, 0, 1: as states compare (local states of all factors; the last counts most). */
-int circuit_compare(const struct circuit *circuit, const uint32_t *left, const uint32_t *right);
 
 /* ------------------------------------------------------------------ as text */
 

@@ -70,7 +70,7 @@ static gordian_status take_piece(struct emulator *emulator, void **out, size_t b
 }
 
 /* Addresses without memory: touching them ends the program. */
-static void *seal(void *at, size_t bytes)
+static void *seal_range(void *at, size_t bytes)
 {
     int fixed = at ? MAP_FIXED : 0;
     return mmap(at, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | fixed, -1, 0);
@@ -79,7 +79,7 @@ static void *seal(void *at, size_t bytes)
 static void free_piece(struct emulator *emulator, struct piece *piece)
 {
     if (piece->range && piece->bytes)
-        seal(piece->range, piece->range_bytes);
+        seal_range(piece->range, piece->range_bytes);
     else if (piece->range)
         munmap(piece->range, piece->range_bytes);
     atomic_fetch_sub(&emulator->used, piece->bytes);
@@ -100,7 +100,7 @@ static void give_piece(struct emulator *emulator, struct piece *piece)
     pthread_mutex_unlock(&emulator->service_lock);
 }
 
-static void *at(gpu_address address)
+static void *host_address(gpu_address address)
 {
     return (void *)(uintptr_t)address;
 }
@@ -119,7 +119,7 @@ static gordian_status emulator_alloc(struct gpu *gpu, gpu_address *out, size_t b
 
 static void emulator_free(struct gpu *gpu, gpu_address address)
 {
-    give_piece(emulator_of(gpu), (struct piece *)at(address) - 1);
+    give_piece(emulator_of(gpu), (struct piece *)host_address(address) - 1);
 }
 
 static gordian_status emulator_map(struct gpu *gpu, void **host, gpu_address *device, size_t bytes,
@@ -150,7 +150,7 @@ static gordian_status emulator_reserve(struct gpu *gpu, gpu_address *out, uint64
     struct piece *note = memory_zeroed(&gpu->memory, sizeof *note);
     if (!note)
         return fail_memory(error);
-    void *range = seal(NULL, bytes);
+    void *range = seal_range(NULL, bytes);
     if (range == MAP_FAILED) {
         memory_free(&gpu->memory, note);
         return fail(error, GORDIAN_STATUS_MEMORY, "no addresses for %llu bytes",
@@ -173,13 +173,13 @@ static gordian_status emulator_back(struct gpu *gpu, gpu_address address, uint64
     struct piece *note = memory_zeroed(&gpu->memory, sizeof *note);
     if (!note)
         return fail_memory(error);
-    if (mprotect(at(address), bytes, PROT_READ | PROT_WRITE) != 0) {
+    if (mprotect(host_address(address), bytes, PROT_READ | PROT_WRITE) != 0) {
         memory_free(&gpu->memory, note);
         return gpu_fail_memory(error, "host", bytes, 0);
     }
-    memset(at(address), EMULATED_GARBAGE, bytes);
+    memset(host_address(address), EMULATED_GARBAGE, bytes);
     note->bytes = bytes;
-    note->range = at(address);
+    note->range = host_address(address);
     note->range_bytes = bytes;
     atomic_fetch_add(&emulator->used, bytes);
     *piece = (uintptr_t)note;
@@ -190,14 +190,14 @@ static void emulator_give_range(struct gpu *gpu, gpu_address address, uint64_t p
                                 uint64_t bytes)
 {
     (void)address, (void)bytes;
-    give_piece(emulator_of(gpu), at(piece));
+    give_piece(emulator_of(gpu), host_address(piece));
 }
 
 static gordian_status emulator_zero(struct gpu *gpu, gpu_address to, size_t bytes,
                                     gordian_error *error)
 {
     (void)gpu, (void)error;
-    memset(at(to), 0, bytes);
+    memset(host_address(to), 0, bytes);
     return GORDIAN_OK;
 }
 
@@ -205,7 +205,7 @@ static gordian_status emulator_fill32(struct gpu *gpu, gpu_address to, uint32_t 
                                       gordian_error *error)
 {
     (void)gpu, (void)error;
-    uint32_t *words = at(to);
+    uint32_t *words = host_address(to);
     for (size_t i = 0; i < count; i++)
         words[i] = value;
     return GORDIAN_OK;
@@ -215,7 +215,7 @@ static gordian_status emulator_write(struct gpu *gpu, gpu_address to, const void
                                      size_t bytes, gordian_error *error)
 {
     (void)gpu, (void)error;
-    memcpy(at(to), from, bytes);
+    memcpy(host_address(to), from, bytes);
     return GORDIAN_OK;
 }
 
@@ -223,7 +223,7 @@ static gordian_status emulator_read(struct gpu *gpu, void *to, gpu_address from,
                                     gordian_error *error)
 {
     (void)gpu, (void)error;
-    memcpy(to, at(from), bytes);
+    memcpy(to, host_address(from), bytes);
     return GORDIAN_OK;
 }
 
@@ -231,7 +231,7 @@ static gordian_status emulator_copy(struct gpu *gpu, gpu_address to, gpu_address
                                     gordian_error *error)
 {
     (void)gpu, (void)error;
-    memmove(at(to), at(from), bytes);
+    memmove(host_address(to), host_address(from), bytes);
     return GORDIAN_OK;
 }
 

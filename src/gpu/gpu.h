@@ -97,7 +97,7 @@ gordian_status gpu_range_create(struct gpu_range **out, struct gpu *gpu, uint64_
 /* Unmaps and gives back everything. NULL is fine. */
 void gpu_range_destroy(struct gpu_range *range);
 gpu_address gpu_range_address(const struct gpu_range *range);
-uint64_t gpu_range_reserved(const struct gpu_range *range); /* bytes */
+uint64_t gpu_range_reserved(const struct gpu_range *range); /* bytes; for tests */
 uint64_t gpu_range_mapped(const struct gpu_range *range);   /* bytes, from the front */
 /* Maps at least `bytes` in all; content undefined. GORDIAN_STATUS_MEMORY: as before;
  * GORDIAN_STATUS_INPUT: more than was reserved. */
@@ -144,13 +144,14 @@ uint64_t gpu_fail_after_wanted(void);
 /* Launches a kernel that traps, in place of the one that was to run. */
 gordian_status gpu_launch_trap(struct gpu *gpu, gordian_error *error);
 
-/* ---- the emulator: no effect on a real device */
+/* ---- the emulator, for tests: no effect on a real device */
 
-/* The order in which kernel threads and blocks run: 0, the start, is the order of their
+/* For tests: the order in which kernel threads and blocks run: 0, the start, is the order of their
  * numbers; any other seed shuffles it, differently at each launch, so that races show. The
  * environment's GORDIAN_EMULATOR_SEED is the seed of every emulator that is opened. */
 void gpu_emulator_seed(struct gpu *gpu, uint64_t seed);
-/* How much memory it pretends to have; at first GORDIAN_EMULATOR_MEMORY bytes, if that is set. */
+/* For tests: how much memory it pretends to have; at first GORDIAN_EMULATOR_MEMORY bytes, if that
+ * is set. */
 void gpu_emulator_memory(struct gpu *gpu, uint64_t bytes);
 
 #endif

@@ -2,9 +2,9 @@
  * Sets of kernels, by name. The library has one; a test or a measurement has another, of kernels of
  * its own, and adds it to the device that it opened (gpu_add_kernels).
  *
- * A set is a list.h with a line for every kernel, of which kernel_set.c.in makes the value; the
- * kernel files compiled for the emulator; and, where there is nvcc, their fat binaries, embedded.
- * kernels/, bench/kernels/ and tests/gpu/kernels/ have one each.
+ * A set is a list (kernels/list.h) with a line for every kernel, of which kernel_set.c.in makes the
+ * value; the kernel files compiled for the emulator; and, where there is nvcc, their fat binaries,
+ * embedded. kernels/, bench/kernels/ and tests/gpu/kernels/ have one each.
  */
 #ifndef GORDIAN_GPU_KERNELS_H
 #define GORDIAN_GPU_KERNELS_H

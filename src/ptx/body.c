@@ -49,8 +49,9 @@ static uint32_t look_up(const struct ptx_function *function, const struct ptx_na
     }
 }
 
-uint32_t ptx_find_label(const gordian_ptx *ptx, const struct ptx_function *function, uint32_t scope,
-                        uint32_t token)
+/* The label that an instruction of this scope sees; PTX_NONE: none. */
+static uint32_t ptx_find_label(const gordian_ptx *ptx, const struct ptx_function *function,
+                               uint32_t scope, uint32_t token)
 {
     uint32_t where;
     return look_up(function, &function->label_names, scope, ptx_text(ptx, token),

@@ -181,9 +181,6 @@ void ptx_read_string(const gordian_ptx *ptx, uint32_t name, char *buffer, size_t
  * register of the function. */
 uint32_t ptx_register(const gordian_ptx *ptx, const struct ptx_function *function, uint32_t scope,
                       uint32_t token);
-/* The label that an instruction of this scope sees; PTX_NONE: none. */
-uint32_t ptx_find_label(const gordian_ptx *ptx, const struct ptx_function *function, uint32_t scope,
-                        uint32_t token);
 /* The registers that the instruction may write. Calls `each` with their numbers. */
 void ptx_written(const gordian_ptx *ptx, const struct ptx_function *function,
                  const struct ptx_instruction *instruction,
@@ -293,8 +290,7 @@ struct ptx_routine {
     uint32_t last;     /* block that it ends with */
     uint32_t measured; /* which measurement it was */
     enum {
-        PTX_UNSEEN,
-        PTX_OPENING,
+        PTX_OPENING = 1, /* 0: not looked at yet */
         PTX_READY,
     } state;
 };

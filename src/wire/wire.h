@@ -211,6 +211,7 @@ bool wire_get_line(const struct wire_frame *frame, struct wire_line *line);
 
 /* ------------------------------------------------------------------ from the server */
 
+/* Unused: the service passes its own numbers on, which are the same. */
 enum wire_durability {
     WIRE_NONE = 0, /* acknowledged when it is applied */
     WIRE_BATCH,    /* when it survives the end of the service */

@@ -32,17 +32,14 @@ static gordian_status go(int kind, const struct text *text, const gordian_alloca
                          gordian_error *error)
 {
     struct circuit *circuit = NULL;
-    struct graph *graph = NULL, *part = NULL;
+    struct graph *graph = NULL;
     struct fault fault;
     gordian_status status;
     bool same;
     if (kind == 2) {
         status = aut_read(&graph, text, NULL, allocator, &fault, error);
         if (status == GORDIAN_OK)
-            status = graph_reachable(&part, graph, error);
-        if (status == GORDIAN_OK)
-            status = graph_isomorphic(graph, part, &same, error);
-        graph_free(part);
+            status = graph_isomorphic(graph, graph, &same, error);
     } else {
         struct treo_options options = {.data = "0,1", .allocator = allocator};
         status = kind == 0 ? treo_read(&circuit, text, &options, &fault, error)

@@ -437,8 +437,9 @@ static void check_speed_hidden(void)
     graph_free(hidden);
 }
 
-/* What operations.h says of the order, word by word: of the factors that share a name with the part
- * the one after which fewest names lead out of it, then the one that shares most, then the first.
+/* What compose/graph/operations.h says of the order, word by word: of the factors that share a name
+ * with the part the one after which fewest names lead out of it, then the one that shares most,
+ * then the first.
  */
 static uint32_t plain_next(const struct circuit *circuit, const uint32_t *order, size_t placed)
 {

@@ -225,7 +225,7 @@ static void sum_nothing_up(struct avoid *avoid, const uint32_t *order, size_t co
     (void)avoid, (void)order, (void)count;
 }
 
-const struct avoid_reporter avoid_silent = {report_nothing, sum_nothing_up};
+static const struct avoid_reporter avoid_silent = {report_nothing, sum_nothing_up};
 
 /* Does the largest claim on every resource fit? */
 static bool claims_fit(const struct planning *planning)

@@ -96,7 +96,7 @@ enum compose_format compose_format_of(const char *path);
  * default one. `data`: NULL as the text says. */
 int subject_read(struct compose *compose, struct subject *subject, const char *path,
                  const char *main, const char *data);
-/* The same for any number of files: their circuits as one (join.h). */
+/* The same for any number of files: their circuits as one (compose/join.h). */
 int subjects_read(struct compose *compose, struct subject *subject, char **paths, size_t count);
 void subject_free(struct subject *subject);
 

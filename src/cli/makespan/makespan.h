@@ -91,8 +91,6 @@ void makespan_text(struct makespan *makespan, const struct makespan_report *repo
 void makespan_json(struct makespan *makespan, const struct makespan_report *report);
 /* What the code came to, as keys of an object that is open. */
 void makespan_code_keys(struct makespan *makespan, struct json *json);
-/* The table of warps and cycles. */
-void makespan_table(struct makespan *makespan, const struct makespan_report *report);
 /* Files; the exit code. */
 int makespan_pictures(struct makespan *makespan, const struct makespan_report *report);
 

@@ -104,7 +104,8 @@ static uint32_t cycles_that_fit(const struct makespan *makespan, uint32_t length
     return (uint32_t)(columns(makespan) - NAME_WIDTH) / cell_width(length);
 }
 
-void makespan_table(struct makespan *makespan, const struct makespan_report *report)
+/* The table of warps and cycles. */
+static void makespan_table(struct makespan *makespan, const struct makespan_report *report)
 {
     struct table table = {.makespan = makespan,
                           .report = report,

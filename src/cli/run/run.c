@@ -7,7 +7,7 @@
 #include <string.h>
 
 const char *const run_deadlock_choices[] = {"report", "abort", "break", NULL};
-const char *const run_unwatchable_choices[] = {"run", "stop", NULL};
+static const char *const run_unwatchable_choices[] = {"run", "stop", NULL};
 
 /* Seconds, with decimals. */
 static bool is_seconds(const char *text)

@@ -247,69 +247,6 @@ gordian_status graph_build(struct graph **out, struct label_table *labels, uint3
     return GORDIAN_OK;
 }
 
-/* Breadth first from the initial states: `order` the states as found, `number` their places in it.
- */
-static uint32_t find_reachable(const struct graph *graph, uint32_t *order, uint32_t *number)
-{
-    uint32_t found = 0;
-    memset(number, 0xff, graph->state_count * sizeof *number);
-    for (size_t i = 0; i < graph->initial_count; i++) {
-        number[graph->initial[i]] = found;
-        order[found++] = graph->initial[i];
-    }
-    for (uint32_t at = 0; at < found; at++) {
-        for (size_t i = graph->first[order[at]]; i < graph->first[order[at] + 1]; i++) {
-            uint32_t to = graph->arcs[i].to;
-            if (number[to] == GORDIAN_NONE) {
-                number[to] = found;
-                order[found++] = to;
-            }
-        }
-    }
-    return found;
-}
-
-static gordian_status copy_part(struct graph *part, const struct graph *graph,
-                                const uint32_t *order, const uint32_t *number, uint32_t count,
-                                gordian_error *error)
-{
-    gordian_status status = GORDIAN_OK;
-    for (uint32_t label = 0; label < graph->labels.count && status == GORDIAN_OK; label++) {
-        uint32_t same;
-        const char *text = labels_text(&graph->labels, label);
-        status = labels_put(&part->labels, text, strlen(text), &same, error);
-    }
-    for (uint32_t at = 0; at < count && status == GORDIAN_OK; at++) {
-        status = graph_state(part, error);
-        for (size_t i = graph->first[order[at]];
-             i < graph->first[order[at] + 1] && status == GORDIAN_OK; i++)
-            status = graph_arc(part, graph->arcs[i].label, number[graph->arcs[i].to], error);
-    }
-    for (size_t i = 0; i < graph->initial_count && status == GORDIAN_OK; i++)
-        status = graph_initial(part, number[graph->initial[i]], error);
-    return status;
-}
-
-gordian_status graph_reachable(struct graph **out, const struct graph *graph, gordian_error *error)
-{
-    struct graph *part = NULL;
-    uint32_t *order = memory_alloc(&graph->memory, graph->state_count * sizeof *order);
-    uint32_t *number = memory_alloc(&graph->memory, graph->state_count * sizeof *number);
-    gordian_status status = order && number ? GORDIAN_OK : fail_memory(error);
-    if (status == GORDIAN_OK)
-        status = graph_new(&part, &graph->memory, error);
-    if (status == GORDIAN_OK)
-        status = copy_part(part, graph, order, number, find_reachable(graph, order, number), error);
-    memory_free(&graph->memory, order);
-    memory_free(&graph->memory, number);
-    if (status != GORDIAN_OK) {
-        graph_free(part);
-        part = NULL;
-    }
-    *out = part;
-    return status;
-}
-
 static bool same_state(const struct graph *left, const struct graph *right, uint32_t s)
 {
     size_t count = left->first[s + 1] - left->first[s];

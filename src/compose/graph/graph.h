@@ -70,10 +70,6 @@ gordian_status graph_build(struct graph **out, struct label_table *labels, uint3
                            uint32_t initial, const uint32_t *from, const struct graph_arc *arcs,
                            size_t count, const gordian_allocator *memory, gordian_error *error);
 
-/* The part reachable from the initial states, numbered in breadth-first order; arcs in the order
- * they have. */
-gordian_status graph_reachable(struct graph **out, const struct graph *graph, gordian_error *error);
-
 static inline bool graph_is_deadlock(const struct graph *graph, uint32_t state)
 {
     return graph->first[state] == graph->first[state + 1];

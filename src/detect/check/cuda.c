@@ -35,7 +35,7 @@ static uint64_t rounded_up(size_t size)
     return (size + unit - 1) / unit * unit;
 }
 
-uint64_t job_layout_bytes(const struct job_layout *layout)
+static uint64_t job_layout_bytes(const struct job_layout *layout)
 {
     uint64_t bytes = 0;
     for (unsigned i = 0; i < layout->count; i++)
@@ -43,7 +43,7 @@ uint64_t job_layout_bytes(const struct job_layout *layout)
     return bytes;
 }
 
-void job_allocate(struct cuda_job *job, const struct job_layout *layout)
+static void job_allocate(struct cuda_job *job, const struct job_layout *layout)
 {
     uint64_t needed = job_layout_bytes(layout);
     if (needed > job->info.memory_free) {
@@ -75,7 +75,7 @@ gpu_address job_allocate_more(struct cuda_job *job, size_t bytes)
     return *array;
 }
 
-void job_free(struct cuda_job *job)
+static void job_free(struct cuda_job *job)
 {
     while (job->array_count > 0)
         gpu_free(job->gpu, job->arrays[--job->array_count]);
@@ -96,7 +96,7 @@ void job_upload(struct cuda_job *job, gpu_address to, const void *from, size_t b
     job->times.upload += microseconds_since(start);
 }
 
-void job_download(struct cuda_job *job, void *to, gpu_address from, size_t bytes)
+static void job_download(struct cuda_job *job, void *to, gpu_address from, size_t bytes)
 {
     if (job->status != GORDIAN_OK || bytes == 0)
         return;

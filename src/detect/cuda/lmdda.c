@@ -51,7 +51,9 @@ struct cuda_lmdda {
 
 /* ------------------------------------------------------------------ storage */
 
-uint64_t cuda_lmdda_bytes(const struct hop_options *options, uint32_t processes, uint32_t resources)
+/* Bytes of device memory the method takes for that many ids. */
+static uint64_t cuda_lmdda_bytes(const struct hop_options *options, uint32_t processes,
+                                 uint32_t resources)
 {
     uint32_t slots = processes < resources ? processes : resources;
     uint64_t row = hop_stride(processes) * WORD_BYTES;

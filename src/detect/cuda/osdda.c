@@ -1,9 +1,15 @@
-#include "detect/cuda/osdda.h"
-
+/*
+ * OSDDA on a GPU: the single-unit method of the cuda engine.
+ *
+ * The state is in the device's memory and a resident kernel (gpu/kernels/osdda.cu) works on it; the
+ * host turns hooks into commands. Only a block is waited for, and only for the look at one
+ * word that answers it: the bookkeeping goes on while the host does.
+ */
+#include "gpu/kernels/osdda.h"
 #include "base/bits.h"
 #include "base/error.h"
+#include "detect/cuda/cuda.h"
 #include "detect/matrix.h"
-#include "gpu/kernels/osdda.h"
 #include "gpu/service.h"
 
 #include <string.h>
@@ -39,7 +45,8 @@ static uint64_t row_bytes(uint32_t bits)
     return ((uint64_t)bits + 8 * OSDDA_LINE - 1) / (8 * OSDDA_LINE) * OSDDA_LINE;
 }
 
-uint64_t cuda_osdda_bytes(uint32_t processes, uint32_t resources)
+/* Bytes of device memory the method takes for that many ids. */
+static uint64_t cuda_osdda_bytes(uint32_t processes, uint32_t resources)
 {
     uint64_t rows = (row_bytes(processes) + row_bytes(resources)) * resources;
     return rows + (4 * (uint64_t)resources + processes) * sizeof(uint32_t);

@@ -59,7 +59,6 @@ gordian_status pool_trim(struct gpu_pool *pool, gordian_error *error);
  * is none. */
 void watch_pause(struct gpu_array *array);
 gordian_status watch_resume(struct gpu_array *array, gordian_error *error);
-bool watch_runs(const struct gpu_array *array);
 gpu_address watch_desk(const struct gpu_array *array); /* 0: not watched */
 void watch_free(struct gpu_array *array);
 

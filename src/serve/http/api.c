@@ -135,7 +135,7 @@ static int may_ask(struct api_call *call)
 
 /* ------------------------------------------------------------------ login */
 
-int api_logout(struct api_call *call)
+static int api_logout(struct api_call *call)
 {
     size_t length;
     const char *cookie = http_cookie(call->request->cookie, API_COOKIE, &length);

@@ -85,6 +85,5 @@ int api_incidents(struct api_call *call);
 int api_incident(struct api_call *call, const char *id);
 int api_rates(struct api_call *call);
 int api_login(struct api_call *call);
-int api_logout(struct api_call *call);
 
 #endif

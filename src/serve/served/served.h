@@ -74,7 +74,7 @@ static inline uint64_t served_waited(const struct served_process *process, uint6
     return process->since && now > process->since ? now - process->since : 0;
 }
 
-/* An incident that has not ended: see incident.c. */
+/* An incident that has not ended: see service/incident.c. */
 struct open_incident {
     uint64_t id;
     uint64_t at;       /* ms since 1970 */

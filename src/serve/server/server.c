@@ -221,8 +221,3 @@ gordian_status server_run(struct server *server, gordian_error *error)
     }
     return GORDIAN_OK;
 }
-
-void server_stop(struct server *server)
-{
-    server->stop_signal = SIGTERM;
-}

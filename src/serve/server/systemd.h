@@ -45,7 +45,7 @@ void systemd_close(struct systemd *systemd);
 bool systemd_listens(const struct systemd *systemd, const char *path);
 
 /* Sends lines such as "READY=1". A message that cannot be sent is dropped: the service must not
- * wait for who watches it. */
+ * wait for who watches it. (Here for tests.) */
 void systemd_say(const struct systemd *systemd, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 void systemd_ready(const struct systemd *systemd);

@@ -156,7 +156,6 @@ gordian_status quota_leave(struct service *service, struct served *served, gordi
 
 /* ---- session.c */
 
-uint32_t session_find(const struct service *service, const uint8_t id[WIRE_SESSION_SIZE]);
 /* The session of a client, made if it has none. NULL: it could not be; the error says why. */
 struct session *session_of(struct client *client, gordian_error *error);
 /* A new session, or changed lease, flags and name of one that is known; journaled. */
@@ -305,8 +304,6 @@ bool client_may_write(const struct client *client);
 
 /* A line that is not an event: its words are in work->trace. False: there is no such verb. */
 bool verb_take(struct client *client);
-/* Ends the answer `{"ok":VERB,...}`. */
-void line_ok(struct client *client, const char *verb, const struct served *served);
 /* {"seq":..,"op":..,"process":..,"result":..,"granted_to":[..] */
 void line_event_begin(struct json *json, const struct served *served, gordian_op op,
                       const char *process, const struct served_result *result,

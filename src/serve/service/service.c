@@ -474,8 +474,9 @@ struct served *service_find(const struct service *service, const char *name, siz
     return NULL;
 }
 
-const char *service_owner(const struct service *service, const struct served *served,
-                          uint32_t process)
+/* The name of the session a process belongs to, for people; "" if it has none. */
+static const char *service_owner(const struct service *service, const struct served *served,
+                                 uint32_t process)
 {
     uint32_t owner =
         process < served->process_room ? served->processes[process].owner : GORDIAN_NONE;

@@ -199,9 +199,6 @@ bool service_is_busy(const struct service *service);
 
 /* A system by name, or NULL; all of them: service->systems. */
 struct served *service_find(const struct service *service, const char *name, size_t length);
-/* The name of the session a process belongs to, for people; "" if it has none. */
-const char *service_owner(const struct service *service, const struct served *served,
-                          uint32_t process);
 /* What every JSON object of a process has alike: "since_ms", when it began to wait, in ms since
  * 1970, or null; "owner" or null. */
 void service_process_json(struct json *json, const struct service *service,

@@ -17,7 +17,7 @@ static uint32_t hash_of(const struct service *service, const uint8_t id[WIRE_SES
     return wire_load32(id) & (service->session_hash_size - 1); /* ids are random */
 }
 
-uint32_t session_find(const struct service *service, const uint8_t id[WIRE_SESSION_SIZE])
+static uint32_t session_find(const struct service *service, const uint8_t id[WIRE_SESSION_SIZE])
 {
     if (service->session_hash_size == 0)
         return NOBODY;

@@ -31,7 +31,8 @@ static void bad(struct client *client, unsigned code, const gordian_word *word, 
     client_error(client, code, 0, word ? word->column : 1, text);
 }
 
-void line_ok(struct client *client, const char *verb, const struct served *served)
+/* Ends the answer `{"ok":VERB,...}`. */
+static void line_ok(struct client *client, const char *verb, const struct served *served)
 {
     struct json json;
     json_begin(&json, &client->out);

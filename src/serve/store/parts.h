@@ -205,7 +205,5 @@ static inline void store_unlock(struct store *store)
 /* Under the mutex: what a commit (of a list of `count` batches, in `ns`) came to. */
 void store_note_commit(struct store *store, int code, const struct batch *batches, size_t count,
                        uint64_t ns);
-/* Under the mutex: puts a batch that is done with aside. */
-void store_spend(struct store *store, struct batch *batch);
 
 #endif

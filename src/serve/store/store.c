@@ -17,16 +17,6 @@ static const char *const durabilities[] = {
     [STORE_FULL] = "full",
 };
 
-bool store_durability_parse(const char *text, enum store_durability *durability)
-{
-    for (size_t i = 0; i < sizeof durabilities / sizeof *durabilities; i++)
-        if (strcmp(text, durabilities[i]) == 0) {
-            *durability = (enum store_durability)i;
-            return true;
-        }
-    return false;
-}
-
 const char *store_durability_text(enum store_durability durability)
 {
     return durabilities[durability];

@@ -47,8 +47,7 @@ enum store_durability {
     STORE_FULL,
 };
 
-/* "none", "batch", "full"; false if there is no such level. */
-bool store_durability_parse(const char *text, enum store_durability *durability);
+/* "none", "batch", "full". */
 const char *store_durability_text(enum store_durability durability);
 
 struct store_options {

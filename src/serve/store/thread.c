@@ -49,7 +49,8 @@ static void give_database(struct store *store)
 
 /* ---- what a commit came to; under the mutex, by either thread */
 
-void store_spend(struct store *store, struct batch *batch)
+/* Under the mutex: puts a batch that is done with aside. */
+static void store_spend(struct store *store, struct batch *batch)
 {
     batch->next = store->spent;
     store->spent = batch;

@@ -5,7 +5,7 @@
 typedef struct array_fill_arguments fill;
 
 /* Writes outputs skip .. skip + count - 1 of an item to elements first and on. */
-DEVICE void put(const fill *a, uint32_t item, uint32_t skip, uint64_t first, uint64_t count)
+DEVICE void put_outputs(const fill *a, uint32_t item, uint32_t skip, uint64_t first, uint64_t count)
 {
     for (uint64_t i = 0; i < count; i++) {
         uint8_t *slot = (uint8_t *)garray_slot(&a->out, first + i, a->out.element);
@@ -22,7 +22,7 @@ DEVICE void put_pushed(const fill *a, uint32_t item, void *pushed)
         slot[at] = array_selftest_byte(item, 0, at);
 }
 
-DEVICE uint32_t outputs(const fill *a, uint32_t item)
+DEVICE uint32_t outputs_of(const fill *a, uint32_t item)
 {
     return item < a->start + a->items ? array_selftest_outputs(a->way, a->each, item) : 0;
 }
@@ -37,9 +37,9 @@ DEVICE uint32_t lanes_of(uint32_t round)
     return mask;
 }
 
-DEVICE void push(const fill *a, uint32_t item, uint32_t round)
+DEVICE void push_item(const fill *a, uint32_t item, uint32_t round)
 {
-    bool wants = outputs(a, item) > 0;
+    bool wants = outputs_of(a, item) > 0;
     if (a->way == ARRAY_PUSH && wants)
         put_pushed(a, item, garray_push(&a->out, a->out.element));
     if (a->way == ARRAY_PUSH_WARP)
@@ -48,30 +48,30 @@ DEVICE void push(const fill *a, uint32_t item, uint32_t round)
         put_pushed(a, item, garray_push_block(&a->out, wants, a->out.element));
 }
 
-DEVICE void reserve(const fill *a, uint32_t item, uint32_t round)
+DEVICE void reserve_item(const fill *a, uint32_t item, uint32_t round)
 {
     struct garray_range range;
-    uint32_t n = outputs(a, item);
+    uint32_t n = outputs_of(a, item);
     if (a->way == ARRAY_RESERVE)
         range = garray_reserve(&a->out, n);
     else if (a->way == ARRAY_RESERVE_WARP)
         range = garray_reserve_warp(&a->out, lanes_of(round), n);
     else
         range = garray_reserve_block(&a->out, n);
-    put(a, item, 0, range.first, range.count);
+    put_outputs(a, item, 0, range.first, range.count);
 }
 
-DEVICE void resume(const fill *a, uint32_t item, uint32_t round)
+DEVICE void resume_item(const fill *a, uint32_t item, uint32_t round)
 {
     struct garray_part part;
     uint32_t *mark = NULL;
     if (item < a->start + a->items)
         mark = GPU_POINTER(uint32_t, a->marks) + (item - a->start);
     if (a->way == ARRAY_RESUME)
-        part = garray_resume(&a->out, mark, outputs(a, item));
+        part = garray_resume(&a->out, mark, outputs_of(a, item));
     else
-        part = garray_resume_warp(&a->out, lanes_of(round), mark, outputs(a, item));
-    put(a, item, part.skip, part.first, part.count);
+        part = garray_resume_warp(&a->out, lanes_of(round), mark, outputs_of(a, item));
+    put_outputs(a, item, part.skip, part.first, part.count);
 }
 
 /* The block's items are one job: output number i is of item i / each. */
@@ -93,7 +93,7 @@ DEVICE void fill_whole(const fill *a, uint32_t tile)
     }
     for (uint32_t i = THREAD_INDEX; i < part.count; i += BLOCK_SIZE) {
         uint32_t output = part.skip + i;
-        put(a, a->start + first + output / a->each, output % a->each, part.first + i, 1);
+        put_outputs(a, a->start + first + output / a->each, output % a->each, part.first + i, 1);
     }
 }
 
@@ -104,11 +104,11 @@ KERNEL(array_fill, struct array_fill_arguments)
     for (uint32_t tile = BLOCK_INDEX; tile < tiles; tile += GRID_SIZE, round++) {
         uint32_t item = a.start + tile * BLOCK_SIZE + THREAD_INDEX;
         if (a.way <= ARRAY_PUSH_BLOCK)
-            push(all, item, round);
+            push_item(all, item, round);
         else if (a.way <= ARRAY_RESERVE_BLOCK)
-            reserve(all, item, round);
+            reserve_item(all, item, round);
         else if (a.way == ARRAY_RESUME || a.way == ARRAY_RESUME_WARP)
-            resume(all, item, round);
+            resume_item(all, item, round);
         else
             fill_whole(all, tile);
     }
