@@ -229,14 +229,6 @@ static void make_page(void *context, unsigned member)
 
 /* ------------------------------------------------------------------ delivering */
 
-static bool is_initial(const struct circuit *circuit, const uint32_t *locals)
-{
-    for (uint32_t f = 0; f < circuit->factor_count; f++)
-        if (locals[f] >= factor_shape(circuit, f)->initial_count)
-            return false;
-    return true;
-}
-
 static gordian_status hand_over(struct cpu *cpu, const struct page *page,
                                 const struct compose_sink *sink, gordian_error *error)
 {
@@ -248,7 +240,7 @@ static gordian_status hand_over(struct cpu *cpu, const struct page *page,
         struct compose_row row = {
             .number = page->first + i,
             .state = locals,
-            .initial = is_initial(circuit, locals),
+            .initial = initial_is(circuit, locals),
             .count = page->ends[i] - start,
             .labels = page->labels + start * circuit->label_words,
             .to = page->to + start,

@@ -362,7 +362,7 @@ static gordian_status describe_one(struct ways *ways, uint64_t state, uint32_t d
     result->found_count++; /* compose_result_free frees what there is of it */
     if (!deadlock->state || !deadlock->labels)
         return fail_memory(error);
-    packed_unpack(device->packed, state, deadlock->state);
+    unpack(&device->packed->packing, &state, deadlock->state);
     gordian_status status = number_of(device, ways, state, full, &deadlock->number, error);
     return status == GORDIAN_OK ? trace(ways, state, distance, deadlock, error) : status;
 }

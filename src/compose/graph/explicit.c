@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/sort.h"
+#include "compose/packed/packing.h"
 
 #include <string.h>
 
@@ -93,10 +94,7 @@ static bool is_initial(const struct finishing *finishing, uint32_t state)
 {
     const struct circuit *circuit = finishing->product->circuit;
     explicit_locals(circuit, state, finishing->locals);
-    for (uint32_t f = 0; f < circuit->factor_count; f++)
-        if (finishing->locals[f] >= factor_shape(circuit, f)->initial_count)
-            return false;
-    return true;
+    return initial_is(circuit, finishing->locals);
 }
 
 /* Takes a state, unless there are enough. */

@@ -82,10 +82,10 @@ gordian_status packed_row_deliver(struct packed_row *row, const struct compose_s
                words * sizeof *row->labels);
         row->to[i] = row->raw_to[row->order[i]];
     }
-    packed_unpack(row->packed, state, row->locals);
+    unpack(&row->packed->packing, &state, row->locals);
     struct compose_row out = {.number = number,
                               .state = row->locals,
-                              .initial = packed_is_initial(row->packed, state),
+                              .initial = initial_is(row->packed->circuit, row->locals),
                               .count = row->count,
                               .labels = row->labels,
                               .to = row->to};
