@@ -62,12 +62,11 @@ void trace_close(struct trace *trace)
 gordian_status trace_fail(const struct trace *trace, const struct word *at, gordian_error *error,
                           const char *format, ...)
 {
-    char message[sizeof error->message];
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(message, sizeof message, format, arguments);
+    fail_at_list(error, GORDIAN_STATUS_INPUT, trace->line, at->column, format, arguments);
     va_end(arguments);
-    return fail_at(error, GORDIAN_STATUS_INPUT, trace->line, at->column, "%s", message);
+    return GORDIAN_STATUS_INPUT;
 }
 
 const char *trace_show(const struct word *word, char buffer[TRACE_SHOWN_MAX])
