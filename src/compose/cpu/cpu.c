@@ -9,16 +9,16 @@
 
 #define SMALL_GRID (UINT64_C(1) << 20) /* words: a bitmap from the start */
 
-void cpu_halt(struct cpu *cpu, enum compose_stop reason)
+void cpu_halt(struct cpu *cpu, gordian_compose_stop reason)
 {
-    uint32_t none = COMPOSE_COMPLETE;
+    uint32_t none = GORDIAN_COMPOSE_STOP_COMPLETE;
     atomic_compare_exchange_strong(&cpu->reason, &none, (uint32_t)reason);
     atomic_store(&cpu->halt, true);
 }
 
 bool cpu_report(struct cpu *cpu)
 {
-    struct compose_progress progress = {
+    gordian_compose_progress progress = {
         .states = atomic_load(&cpu->states),
         .transitions = atomic_load(&cpu->transitions),
         .waiting = atomic_load(&cpu->waiting),
@@ -27,7 +27,7 @@ bool cpu_report(struct cpu *cpu)
         .pass = cpu->pass,
     };
     if (cpu->options->go_on && !cpu->options->go_on(cpu->options->context, &progress))
-        cpu_halt(cpu, COMPOSE_STOPPED);
+        cpu_halt(cpu, GORDIAN_COMPOSE_STOP_STOPPED);
     return !cpu_halted(cpu);
 }
 
@@ -106,7 +106,7 @@ static void leave_out(struct cpu *cpu)
  * ctrl-C was pressed. */
 static gordian_status count_among(struct cpu *cpu, const struct space *space, gordian_error *error)
 {
-    struct compose_result *result = cpu->result;
+    gordian_compose_result *result = cpu->result;
     gordian_status status = GORDIAN_OK;
     bool known = space == &cpu->space && !cpu->options->indivisible; /* how many there are */
     if (known && atomic_load(&cpu->transitions) > COMPOSE_AMONG_MOST)
@@ -124,7 +124,7 @@ static gordian_status count_full(struct cpu *cpu, const struct space *full, gord
     gordian_status status = GORDIAN_OK;
     atomic_store(&cpu->states, full->count);
     if (full->count < cpu->circuit->whole)
-        cpu_halt(cpu, COMPOSE_STATES);
+        cpu_halt(cpu, GORDIAN_COMPOSE_STOP_STATES);
     if (!cpu->options->count_transitions)
         return status;
     atomic_store(&cpu->halt, false);
@@ -134,12 +134,12 @@ static gordian_status count_full(struct cpu *cpu, const struct space *full, gord
 
 /* Counting and what needs numbers. `full`: the whole product, or NULL. */
 static gordian_status finish(struct cpu *cpu, const struct space *full,
-                             const struct compose_sink *sink, gordian_error *error)
+                             const gordian_compose_sink *sink, gordian_error *error)
 {
-    struct compose_result *result = cpu->result;
+    gordian_compose_result *result = cpu->result;
     bool stopped = cpu_halted(cpu);
     /* Who presses ctrl-C does not wait for states to be sorted and transitions looked at. */
-    bool hurry = stopped && atomic_load(&cpu->reason) == COMPOSE_STOPPED;
+    bool hurry = stopped && atomic_load(&cpu->reason) == GORDIAN_COMPOSE_STOP_STOPPED;
     size_t described = 0;
     atomic_store(&cpu->halt, false); /* what was found is looked at all the same */
     gordian_status status = cpu_count(cpu, &result->deadlocks, error);
@@ -169,7 +169,7 @@ static gordian_status finish(struct cpu *cpu, const struct space *full,
     return status;
 }
 
-static gordian_status compose(struct cpu *cpu, const struct compose_sink *sink,
+static gordian_status compose(struct cpu *cpu, const gordian_compose_sink *sink,
                               gordian_error *error)
 {
     struct space full = {0};
@@ -229,11 +229,11 @@ static void clean_up(struct cpu *cpu)
     firings_free(&cpu->firings);
 }
 
-static gordian_status run(const struct circuit *circuit, const struct compose_options *options,
-                          const struct compose_sink *sink, struct compose_result *result,
+static gordian_status run(const gordian_circuit *circuit, const gordian_compose_options *options,
+                          const gordian_compose_sink *sink, gordian_compose_result *result,
                           gordian_error *error)
 {
-    *result = (struct compose_result){.allocator = memory_allocator(options->allocator)};
+    *result = (gordian_compose_result){.allocator = memory_allocator(options->allocator)};
     struct cpu cpu = {.circuit = circuit, .options = options, .result = result, .pass = 1};
     gordian_status status = compose_take_order(circuit, options, result, error);
     if (status != GORDIAN_OK)
@@ -245,15 +245,15 @@ static gordian_status run(const struct circuit *circuit, const struct compose_op
         status = compose(&cpu, sink, error);
     clean_up(&cpu);
     if (status == GORDIAN_STATUS_MEMORY && cpu.meter.refused && result->states == 0) {
-        cpu_halt(&cpu, COMPOSE_MEMORY);
+        cpu_halt(&cpu, GORDIAN_COMPOSE_STOP_MEMORY);
         status = GORDIAN_OK;
     }
-    result->stop = (enum compose_stop)atomic_load(&cpu.reason);
+    result->stop = (gordian_compose_stop)atomic_load(&cpu.reason);
     result->memory = cpu.meter.most;
     result->engine = compose_cpu.about.name;
     meter_close(&cpu.meter);
     if (status != GORDIAN_OK)
-        compose_result_free(result);
+        gordian_compose_result_free(result);
     return status;
 }
 

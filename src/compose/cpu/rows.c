@@ -25,7 +25,7 @@ struct step {
     uint64_t key; /* names that fire, as a number that compares as label_compare does */
     uint64_t to;
     const uint64_t *label;
-    const struct circuit *circuit;
+    const gordian_circuit *circuit;
 };
 
 struct delivering {
@@ -71,14 +71,14 @@ static int compare_short(const void *left, const void *right)
 static int compare_long(const void *left, const void *right)
 {
     const struct step *a = left, *b = right;
-    const struct circuit *circuit = a->circuit;
+    const gordian_circuit *circuit = a->circuit;
     int labels = label_compare(a->label, b->label, circuit->label_words, circuit->name_count,
                                circuit->value_bits);
     return labels ? labels : (a->to > b->to) - (a->to < b->to);
 }
 
 /* Sorts the last row of the page, from `start` on. `copy`: its labels, as they were. */
-static bool sort_row(struct page *page, size_t start, const struct circuit *circuit,
+static bool sort_row(struct page *page, size_t start, const gordian_circuit *circuit,
                      const gordian_allocator *memory)
 {
     size_t count = page->used - start, words = circuit->label_words;
@@ -228,7 +228,7 @@ static void make_page(void *context, unsigned member)
 
 /* ------------------------------------------------------------------ delivering */
 
-static bool is_initial(const struct circuit *circuit, const uint32_t *locals)
+static bool is_initial(const gordian_circuit *circuit, const uint32_t *locals)
 {
     for (uint32_t f = 0; f < circuit->factor_count; f++)
         if (locals[f] >= factor_shape(circuit, f)->initial_count)
@@ -237,14 +237,14 @@ static bool is_initial(const struct circuit *circuit, const uint32_t *locals)
 }
 
 static gordian_status hand_over(struct cpu *cpu, const struct page *page,
-                                const struct compose_sink *sink, gordian_error *error)
+                                const gordian_compose_sink *sink, gordian_error *error)
 {
-    const struct circuit *circuit = cpu->circuit;
+    const gordian_circuit *circuit = cpu->circuit;
     gordian_status status = GORDIAN_OK;
     size_t start = 0;
     for (size_t i = 0; i < page->count && status == GORDIAN_OK; i++) {
         const uint32_t *locals = page->locals + i * circuit->factor_count;
-        struct compose_row row = {
+        gordian_compose_row row = {
             .number = page->first + i,
             .state = locals,
             .initial = is_initial(circuit, locals),
@@ -273,7 +273,7 @@ static void pages_free(struct delivering *delivering)
 }
 
 static gordian_status hand_over_set(struct delivering *delivering, unsigned set,
-                                    const struct compose_sink *sink, gordian_error *error)
+                                    const gordian_compose_sink *sink, gordian_error *error)
 {
     unsigned members = team_size(delivering->cpu->team);
     gordian_status status = GORDIAN_OK;
@@ -286,7 +286,7 @@ static gordian_status hand_over_set(struct delivering *delivering, unsigned set,
     return status;
 }
 
-static gordian_status deliver_pages(struct delivering *delivering, const struct compose_sink *sink,
+static gordian_status deliver_pages(struct delivering *delivering, const gordian_compose_sink *sink,
                                     gordian_error *error)
 {
     struct cpu *cpu = delivering->cpu;
@@ -320,7 +320,7 @@ static uint64_t page_size(const struct cpu *cpu, const struct space *space)
 }
 
 gordian_status cpu_deliver(struct cpu *cpu, const struct space *space,
-                           const struct compose_sink *sink, gordian_error *error)
+                           const gordian_compose_sink *sink, gordian_error *error)
 {
     struct delivering delivering = {.cpu = cpu, .space = space, .keep = true};
     uint64_t counted = atomic_load(&cpu->transitions);

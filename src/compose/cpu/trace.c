@@ -121,7 +121,7 @@ static void search(struct tracing *tracing)
 static bool compare_label(void *context, const struct scene *scene)
 {
     struct tracing *tracing = context;
-    const struct circuit *circuit = tracing->cpu->circuit;
+    const gordian_circuit *circuit = tracing->cpu->circuit;
     if (space_number(tracing->space, scene->to) != tracing->to)
         return true;
     if (!tracing->has_label || label_compare(scene->label, tracing->label, circuit->label_words,
@@ -146,7 +146,7 @@ static bool find_label(struct tracing *tracing, uint64_t from, uint64_t to, uint
 }
 
 static gordian_status describe(struct tracing *tracing, uint64_t number,
-                               const struct space *numbers, struct compose_deadlock *deadlock,
+                               const struct space *numbers, gordian_compose_deadlock *deadlock,
                                gordian_error *error)
 {
     struct cpu *cpu = tracing->cpu;
@@ -156,8 +156,8 @@ static gordian_status describe(struct tracing *tracing, uint64_t number,
     for (uint64_t n = number; before(tracing, n) != n + 1; n = before(tracing, n) - 1)
         steps++;
     space_seek(&walk, tracing->space, number, tracing->state, tracing->locals);
-    *deadlock = (struct compose_deadlock){.number = space_number(numbers, tracing->state),
-                                          .step_count = steps};
+    *deadlock = (gordian_compose_deadlock){.number = space_number(numbers, tracing->state),
+                                           .step_count = steps};
     deadlock->state = memory_alloc(memory, factors * sizeof(uint32_t));
     deadlock->labels = memory_alloc(memory, steps * words * sizeof(uint64_t));
     bool fine = deadlock->state && deadlock->labels;
@@ -176,7 +176,7 @@ gordian_status cpu_trace(struct cpu *cpu, size_t wanted, const struct space *num
                          gordian_error *error)
 {
     const gordian_allocator *memory = &cpu->meter.memory;
-    struct compose_result *result = cpu->result;
+    gordian_compose_result *result = cpu->result;
     struct tracing tracing = {.cpu = cpu, .space = &cpu->space, .wanted = wanted};
     tracing.found = memory_alloc(memory, wanted * sizeof *tracing.found);
     if (cpu->space.count < UINT32_MAX)

@@ -6,8 +6,8 @@
 #include <string.h>
 
 struct search {
-    const struct graph *graph;
-    bool (*counts)(const void *context, const struct graph_arc *arc);
+    const gordian_graph *graph;
+    bool (*counts)(const void *context, const gordian_graph_arc *arc);
     const void *context;
     struct components *parts;
     uint32_t *low;   /* the earliest state known to be in the same component; 0: not seen */
@@ -52,7 +52,7 @@ static void leave(struct search *search, uint32_t number)
 /* `order[depth]`: when the states on the path were seen. */
 static void visit(struct search *search, uint32_t root, uint32_t *order)
 {
-    const struct graph *graph = search->graph;
+    const gordian_graph *graph = search->graph;
     enter(search, root);
     order[0] = search->seen;
     while (search->depth > 0) {
@@ -61,7 +61,7 @@ static void visit(struct search *search, uint32_t root, uint32_t *order)
             leave(search, order[search->depth - 1]);
             continue;
         }
-        const struct graph_arc *arc = &graph->arcs[search->arc[state]++];
+        const gordian_graph_arc *arc = &graph->arcs[search->arc[state]++];
         if (!search->counts(search->context, arc) || search->parts->of[arc->to] != GORDIAN_NONE)
             continue;
         if (search->low[arc->to] == 0) {
@@ -73,8 +73,8 @@ static void visit(struct search *search, uint32_t root, uint32_t *order)
     }
 }
 
-gordian_status components_find(struct components *parts, const struct graph *graph,
-                               bool (*counts)(const void *context, const struct graph_arc *arc),
+gordian_status components_find(struct components *parts, const gordian_graph *graph,
+                               bool (*counts)(const void *context, const gordian_graph_arc *arc),
                                const void *context, gordian_error *error)
 {
     const gordian_allocator *memory = &graph->memory;

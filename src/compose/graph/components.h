@@ -3,7 +3,6 @@
 #define GORDIAN_COMPOSE_GRAPH_COMPONENTS_H
 
 #include "compose/graph/graph.h"
-#include "compose/graph/operations.h"
 
 /* All zero is empty. */
 struct components {
@@ -16,13 +15,13 @@ struct components {
 
 /* Components are numbered so that arcs between different ones lead to the smaller number. `counts`
  * says which arcs there are. On failure *parts is empty. */
-gordian_status components_find(struct components *parts, const struct graph *graph,
-                               bool (*counts)(const void *context, const struct graph_arc *arc),
+gordian_status components_find(struct components *parts, const gordian_graph *graph,
+                               bool (*counts)(const void *context, const gordian_graph_arc *arc),
                                const void *context, gordian_error *error);
 void components_free(struct components *parts);
 
 /* What becomes of every label when names are hidden: new_of[label], a number in `labels`. */
-gordian_status hidden_labels(const struct graph *graph, const struct hiding *hiding,
+gordian_status hidden_labels(const gordian_graph *graph, const gordian_hiding *hiding,
                              struct label_table *labels, uint32_t *new_of, gordian_error *error);
 
 #endif

@@ -36,7 +36,7 @@ static void reach(struct ways *ways, uint64_t state, uint32_t distance)
 static bool consider(void *context, uint64_t from, const uint32_t *chosen, uint32_t count)
 {
     struct ways *ways = context;
-    const struct circuit *circuit = ways->packed->circuit;
+    const gordian_circuit *circuit = ways->packed->circuit;
     if (++ways->considered > COMPOSE_WALK_MOST && ways->found)
         return false; /* a shortest way as good as any */
     uint64_t rank = mpi_states_rank(ways->all, from);
@@ -55,15 +55,15 @@ static bool consider(void *context, uint64_t from, const uint32_t *chosen, uint3
 }
 
 static gordian_status describe_one(struct ways *ways, uint64_t state, bool full,
-                                   struct compose_result *result, gordian_error *error)
+                                   gordian_compose_result *result, gordian_error *error)
 {
-    const struct circuit *circuit = ways->packed->circuit;
+    const gordian_circuit *circuit = ways->packed->circuit;
     const gordian_allocator *memory = &result->allocator;
-    struct compose_deadlock *deadlock = &result->found[result->found_count++];
+    gordian_compose_deadlock *deadlock = &result->found[result->found_count++];
     uint64_t rank = mpi_states_rank(ways->all, state);
     uint32_t distance = ways->distances[rank];
     size_t words = circuit->label_words;
-    *deadlock = (struct compose_deadlock){
+    *deadlock = (gordian_compose_deadlock){
         .number = full ? packed_number(ways->packed, state) : rank, .step_count = distance - 1};
     deadlock->state = memory_alloc(memory, (circuit->factor_count + 1) * sizeof *deadlock->state);
     deadlock->labels =
@@ -123,7 +123,7 @@ static bool step(struct ways *ways, uint64_t first, uint64_t last, uint32_t dist
 
 /* Distance by distance until enough are found, or everything is reached. */
 static gordian_status describe_all(struct ways *ways, size_t wanted, bool full, uint64_t below,
-                                   struct compose_result *result, gordian_error *error)
+                                   gordian_compose_result *result, gordian_error *error)
 {
     const struct packed *packed = ways->packed;
     gordian_status status = GORDIAN_OK;
@@ -149,8 +149,8 @@ static gordian_status describe_all(struct ways *ways, size_t wanted, bool full, 
 }
 
 gordian_status mpi_describe(const struct packed *packed, const struct mpi_states *all,
-                            const struct compose_options *options, bool full, uint64_t below,
-                            struct compose_result *result, gordian_error *error)
+                            const gordian_compose_options *options, bool full, uint64_t below,
+                            gordian_compose_result *result, gordian_error *error)
 {
     const gordian_allocator *memory = &packed->memory;
     size_t words = packed->circuit->label_words;
@@ -210,10 +210,10 @@ struct delivery {
     uint64_t numbers;
     bool joint;
     struct packed_row row;
-    const struct compose_sink *sink;
-    const struct compose_options *options;
-    struct compose_result *result;
-    struct compose_progress progress;
+    const gordian_compose_sink *sink;
+    const gordian_compose_options *options;
+    gordian_compose_result *result;
+    gordian_compose_progress progress;
 };
 
 static gordian_status deliver_state(struct delivery *d, uint64_t state, uint64_t number,
@@ -246,7 +246,7 @@ static bool goes_on(struct delivery *d, uint64_t number)
 {
     if (number % 1024 || !d->options->go_on || d->options->go_on(d->options->context, &d->progress))
         return true;
-    d->result->stop = COMPOSE_STOPPED;
+    d->result->stop = GORDIAN_COMPOSE_STOP_STOPPED;
     return false;
 }
 
@@ -272,8 +272,8 @@ static gordian_status deliver_all(struct delivery *d, gordian_error *error)
 }
 
 gordian_status mpi_deliver(const struct packed *packed, const struct mpi_states *all,
-                           const struct compose_options *options, const struct compose_sink *sink,
-                           struct compose_result *result, gordian_error *error)
+                           const gordian_compose_options *options, const gordian_compose_sink *sink,
+                           gordian_compose_result *result, gordian_error *error)
 {
     struct delivery d = {.packed = packed,
                          .all = all,
@@ -282,7 +282,7 @@ gordian_status mpi_deliver(const struct packed *packed, const struct mpi_states 
                          .sink = sink,
                          .options = options,
                          .result = result};
-    d.progress = (struct compose_progress){
+    d.progress = (gordian_compose_progress){
         .states = result->states, .transitions = result->transitions, .pass = 2};
     gordian_status status = packed_row_open(&d.row, packed, error);
     if (status == GORDIAN_OK)

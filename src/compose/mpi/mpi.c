@@ -17,7 +17,7 @@ struct share {
     struct job job;
     struct mpi_sums sums;
     struct mpi_states all; /* rank 0, if it was asked for */
-    enum compose_stop stop;
+    gordian_compose_stop stop;
 };
 
 static gordian_status do_share(struct share *share, const struct packed *packed,
@@ -38,7 +38,7 @@ static gordian_status do_share(struct share *share, const struct packed *packed,
     job_count(&share->job, &share->sums);
     /* Rank 0 knows whether it needs the states themselves. */
     int gather = order->max_dead && share->sums.counts.deadlocks;
-    gather |= order->command == MPI_COMMAND_EXPLORE && share->stop != COMPOSE_COMPLETE;
+    gather |= order->command == MPI_COMMAND_EXPLORE && share->stop != GORDIAN_COMPOSE_STOP_COMPLETE;
     gather |= order->gather != 0;
     gather &= order->command == MPI_COMMAND_EXPLORE;
     MPI_Bcast(&gather, 1, MPI_INT, 0, MPI_COMM_WORLD);
@@ -67,24 +67,24 @@ void compose_mpi_serve(void)
 /* ------------------------------------------------------------------ rank 0 */
 
 struct run {
-    const struct compose_options *options;
-    const struct compose_sink *sink;
-    struct compose_result *result;
+    const gordian_compose_options *options;
+    const gordian_compose_sink *sink;
+    gordian_compose_result *result;
     struct packed *packed;
 };
 
 static bool watch_run(void *context, uint64_t states, uint64_t memory)
 {
     struct run *run = context;
-    struct compose_progress progress = {.states = states, .memory = memory, .pass = 1};
+    gordian_compose_progress progress = {.states = states, .memory = memory, .pass = 1};
     return !run->options->go_on || run->options->go_on(run->options->context, &progress);
 }
 
 static struct mpi_order order_of(const struct run *run, enum mpi_command command)
 {
     const struct packed *packed = run->packed;
-    const struct circuit *circuit = packed->circuit;
-    const struct compose_options *options = run->options;
+    const gordian_circuit *circuit = packed->circuit;
+    const gordian_compose_options *options = run->options;
     struct mpi_order order = {.command = command,
                               .firing_count = packed->firing_count,
                               .singles = packed->singles,
@@ -103,8 +103,8 @@ static struct mpi_order order_of(const struct run *run, enum mpi_command command
 
 static void take_sums(const struct run *run, const struct mpi_sums *sums)
 {
-    const struct compose_options *options = run->options;
-    struct compose_result *result = run->result;
+    const gordian_compose_options *options = run->options;
+    gordian_compose_result *result = run->result;
     const struct compose_counts *counts = &sums->counts;
     result->states = counts->states;
     result->memory = sums->memory;
@@ -119,7 +119,7 @@ static void take_sums(const struct run *run, const struct mpi_sums *sums)
 /* Not all that follows is among the states: one by one, unless there are too many. */
 static void count_within(const struct run *run, const struct mpi_states *all, uint64_t numbers)
 {
-    struct compose_result *result = run->result;
+    gordian_compose_result *result = run->result;
     if (!run->options->count_transitions)
         return;
     if (!run->options->indivisible && result->transitions > COMPOSE_AMONG_MOST)
@@ -147,7 +147,7 @@ static gordian_status run_reachable(struct run *run, gordian_error *error)
     run->result->stop = share.stop;
     run->result->deadlocks = share.sums.counts.deadlocks;
     const struct mpi_states *all = &share.all;
-    if (share.stop != COMPOSE_COMPLETE)
+    if (share.stop != GORDIAN_COMPOSE_STOP_COMPLETE)
         count_within(run, all, 0);
     if (all->words && run->options->max_deadlocks && share.sums.counts.deadlocks)
         status =
@@ -168,7 +168,7 @@ static gordian_status find_deadlocks(struct run *run, uint64_t below, gordian_er
     gordian_status status = call_share(&share, run, &order, error);
     if (status != GORDIAN_OK)
         return status;
-    if (share.stop != COMPOSE_COMPLETE)
+    if (share.stop != GORDIAN_COMPOSE_STOP_COMPLETE)
         run->result->stop = share.stop;
     status = mpi_describe(run->packed, &share.all, run->options, true, below, run->result, error);
     share_close(&share);
@@ -177,7 +177,7 @@ static gordian_status find_deadlocks(struct run *run, uint64_t below, gordian_er
 
 static gordian_status run_full(struct run *run, gordian_error *error)
 {
-    const struct circuit *circuit = run->packed->circuit;
+    const gordian_circuit *circuit = run->packed->circuit;
     uint64_t most = run->options->max_states, below = UINT64_MAX;
     struct share share;
     struct mpi_order order = order_of(run, MPI_COMMAND_FULL);
@@ -187,7 +187,7 @@ static gordian_status run_full(struct run *run, gordian_error *error)
     if (cut) {
         order.whole = most;
         below = packed_of_number(run->packed, most);
-        run->result->stop = COMPOSE_STATES;
+        run->result->stop = GORDIAN_COMPOSE_STOP_STATES;
     }
     gordian_status status = call_share(&share, run, &order, error);
     if (status != GORDIAN_OK)
@@ -203,13 +203,14 @@ static gordian_status run_full(struct run *run, gordian_error *error)
     return status;
 }
 
-static gordian_status mpi_run(const struct circuit *circuit, const struct compose_options *options,
-                              const struct compose_sink *sink, struct compose_result *result,
+static gordian_status mpi_run(const gordian_circuit *circuit,
+                              const gordian_compose_options *options,
+                              const gordian_compose_sink *sink, gordian_compose_result *result,
                               gordian_error *error)
 {
     struct run run = {.options = options, .sink = sink, .result = result};
-    *result = (struct compose_result){.allocator = memory_allocator(options->allocator),
-                                      .engine = compose_mpi.about.name};
+    *result = (gordian_compose_result){.allocator = memory_allocator(options->allocator),
+                                       .engine = compose_mpi.about.name};
     gordian_status status = compose_take_order(circuit, options, result, error);
     if (status == GORDIAN_OK)
         status = packed_open(&run.packed, circuit, options->allocator, error);
@@ -217,7 +218,7 @@ static gordian_status mpi_run(const struct circuit *circuit, const struct compos
         status = options->full ? run_full(&run, error) : run_reachable(&run, error);
     packed_free(run.packed);
     if (status != GORDIAN_OK)
-        compose_result_free(result);
+        gordian_compose_result_free(result);
     return status;
 }
 

@@ -96,7 +96,7 @@ typedef bool mpi_watch(void *context, uint64_t states, uint64_t memory);
 
 /* Finds all states; when it returns everybody is done. *stop on every rank. */
 gordian_status job_explore(struct job *job, mpi_watch *watch, void *context,
-                           enum compose_stop *stop, gordian_error *error);
+                           gordian_compose_stop *stop, gordian_error *error);
 
 /* ------------------------------------------------------------------ counting (mpi/count.c) */
 
@@ -123,12 +123,12 @@ uint64_t mpi_states_rank(const struct mpi_states *all, uint64_t state);
 
 /* Describes the stuck states below `below`; `full`: by the numbers of all combinations. */
 gordian_status mpi_describe(const struct packed *packed, const struct mpi_states *all,
-                            const struct compose_options *options, bool full, uint64_t below,
-                            struct compose_result *result, gordian_error *error);
+                            const gordian_compose_options *options, bool full, uint64_t below,
+                            gordian_compose_result *result, gordian_error *error);
 /* `all` NULL: the first result->states numbers of all combinations. */
 gordian_status mpi_deliver(const struct packed *packed, const struct mpi_states *all,
-                           const struct compose_options *options, const struct compose_sink *sink,
-                           struct compose_result *result, gordian_error *error);
+                           const gordian_compose_options *options, const gordian_compose_sink *sink,
+                           gordian_compose_result *result, gordian_error *error);
 /* Transitions within the states, where not all that follows is among them. */
 uint64_t mpi_count_within(const struct packed *packed, const struct mpi_states *all,
                           uint64_t numbers, bool joint);

@@ -28,7 +28,7 @@ static uint32_t width_of(uint32_t count)
 
 static gordian_status lay_out(struct packed *packed, gordian_error *error)
 {
-    const struct circuit *circuit = packed->circuit;
+    const gordian_circuit *circuit = packed->circuit;
     uint64_t bits = 0;
     packed->shift =
         memory_alloc(&packed->memory, (circuit->factor_count + 1) * sizeof *packed->shift);
@@ -45,7 +45,7 @@ static gordian_status lay_out(struct packed *packed, gordian_error *error)
                                       (unsigned long long)bits, PACKED_BITS);
 }
 
-gordian_status packed_open(struct packed **out, const struct circuit *circuit,
+gordian_status packed_open(struct packed **out, const gordian_circuit *circuit,
                            const gordian_allocator *memory, gordian_error *error)
 {
     gordian_allocator from = memory_allocator(memory);

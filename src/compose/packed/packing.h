@@ -29,7 +29,7 @@ struct patch {
 
 struct packing {
     gordian_allocator memory;
-    const struct circuit *circuit;
+    const gordian_circuit *circuit;
     size_t words; /* of a state; at least 1 */
     struct packed_field *fields;
 
@@ -40,7 +40,7 @@ struct packing {
     bool *rivals; /* by firing: there may be a state in which another one moves the same factor */
 };
 
-gordian_status packing_open(struct packing *packing, const struct circuit *circuit,
+gordian_status packing_open(struct packing *packing, const gordian_circuit *circuit,
                             const struct firings *firings, const gordian_allocator *memory,
                             gordian_error *error);
 void packing_close(struct packing *packing);
@@ -91,7 +91,7 @@ static inline void patches_flip(const struct patch *patches, size_t count, uint6
 }
 
 /* The first combination of initial states, and the next one; false: there is none left. */
-void initial_first(const struct circuit *circuit, uint32_t *locals);
-bool initial_next(const struct circuit *circuit, uint32_t *locals);
+void initial_first(const gordian_circuit *circuit, uint32_t *locals);
+bool initial_next(const gordian_circuit *circuit, uint32_t *locals);
 
 #endif

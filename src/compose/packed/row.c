@@ -63,7 +63,7 @@ gordian_status packed_row_reserve(struct packed_row *row, size_t count, gordian_
 
 static bool before(const struct packed_row *row, uint32_t i, uint32_t k)
 {
-    const struct circuit *circuit = row->packed->circuit;
+    const gordian_circuit *circuit = row->packed->circuit;
     size_t words = circuit->label_words;
     int order = label_compare(row->raw_labels + i * words, row->raw_labels + k * words, words,
                               circuit->name_count, circuit->value_bits);
@@ -93,7 +93,7 @@ static const uint32_t *sorted(struct packed_row *row)
     return from;
 }
 
-gordian_status packed_row_deliver(struct packed_row *row, const struct compose_sink *sink,
+gordian_status packed_row_deliver(struct packed_row *row, const gordian_compose_sink *sink,
                                   uint64_t state, uint64_t number, gordian_error *error)
 {
     size_t words = row->packed->circuit->label_words;
@@ -104,11 +104,11 @@ gordian_status packed_row_deliver(struct packed_row *row, const struct compose_s
         row->to[i] = row->raw_to[order[i]];
     }
     packed_unpack(row->packed, state, row->locals);
-    struct compose_row out = {.number = number,
-                              .state = row->locals,
-                              .initial = packed_is_initial(row->packed, state),
-                              .count = row->count,
-                              .labels = row->labels,
-                              .to = row->to};
+    gordian_compose_row out = {.number = number,
+                               .state = row->locals,
+                               .initial = packed_is_initial(row->packed, state),
+                               .count = row->count,
+                               .labels = row->labels,
+                               .to = row->to};
     return sink->row(sink->context, &out, error);
 }

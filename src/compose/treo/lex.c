@@ -8,7 +8,7 @@ struct lexer {
     const char *at, *end;
     const char *line_start;
     uint32_t line;
-    struct fault *fault;
+    gordian_fault *fault;
     gordian_error *error;
 };
 
@@ -172,7 +172,7 @@ static gordian_status next_token(struct lexer *lexer, struct token *token)
 }
 
 gordian_status tokens_read(struct tokens *tokens, const struct text *text,
-                           const gordian_allocator *memory, struct fault *fault,
+                           const gordian_allocator *memory, gordian_fault *fault,
                            gordian_error *error)
 {
     *tokens = (struct tokens){.memory = memory_allocator(memory), .text = text};
