@@ -18,7 +18,7 @@ struct asked {
 
 struct seeker {
     gordian_allocator memory;
-    const struct circuit *circuit;
+    const gordian_circuit *circuit;
     const uint32_t *locals; /* NULL: every state */
     struct asked *asked;
     size_t count, room;
@@ -42,7 +42,7 @@ void seeker_close(struct seeker *seeker)
     memory_free(&memory, seeker);
 }
 
-gordian_status seeker_open(struct seeker **out, const struct circuit *circuit,
+gordian_status seeker_open(struct seeker **out, const gordian_circuit *circuit,
                            const gordian_allocator *memory, gordian_error *error)
 {
     struct seeker *seeker = memory_zeroed(memory, sizeof *seeker);
@@ -63,7 +63,7 @@ gordian_status seeker_open(struct seeker **out, const struct circuit *circuit,
 }
 
 /* What a transition says about a port: 0 it does not fire, else 1 + its datum. */
-static uint64_t port_says(const struct circuit *circuit, const struct shape *shape,
+static uint64_t port_says(const gordian_circuit *circuit, const struct shape *shape,
                           const uint64_t *label, uint32_t port)
 {
     uint64_t datum = 0;
@@ -78,7 +78,7 @@ static uint64_t port_says(const struct circuit *circuit, const struct shape *sha
 /* Takes back what asked[which] has settled. */
 static void unsettle(struct seeker *seeker, size_t which)
 {
-    const struct circuit *circuit = seeker->circuit;
+    const gordian_circuit *circuit = seeker->circuit;
     const struct factor *factor = &circuit->factors[seeker->asked[which].factor];
     uint32_t ports = circuit->shapes[factor->shape].port_count;
     for (uint32_t p = 0; p < ports; p++)
@@ -89,7 +89,7 @@ static void unsettle(struct seeker *seeker, size_t which)
 /* Lets asked[which] take its transition, if it agrees with everything settled so far. */
 static bool settle(struct seeker *seeker, size_t which)
 {
-    const struct circuit *circuit = seeker->circuit;
+    const gordian_circuit *circuit = seeker->circuit;
     const struct asked *asked = &seeker->asked[which];
     const struct factor *factor = &circuit->factors[asked->factor];
     const struct shape *shape = &circuit->shapes[factor->shape];
@@ -111,7 +111,7 @@ static bool settle(struct seeker *seeker, size_t which)
 /* A factor that has a name of this one that fires and does not move yet; NONE: there is none. */
 static uint32_t unanswered(const struct seeker *seeker, const struct asked *asked)
 {
-    const struct circuit *circuit = seeker->circuit;
+    const gordian_circuit *circuit = seeker->circuit;
     const struct factor *factor = &circuit->factors[asked->factor];
     uint32_t ports = circuit->shapes[factor->shape].port_count;
     for (uint32_t p = 0; p < ports; p++) {
@@ -232,7 +232,7 @@ gordian_status seeker_find(struct seeker *seeker, const uint32_t *locals, uint64
 }
 
 /* label_words words, overwritten. */
-static void moves_label(const struct circuit *circuit, const struct firing_move *moves,
+static void moves_label(const gordian_circuit *circuit, const struct firing_move *moves,
                         size_t count, uint64_t *label)
 {
     memset(label, 0, circuit->label_words * sizeof *label);
@@ -261,7 +261,7 @@ static bool move_before(const void *context, const void *left, const void *right
     return ((const struct firing_move *)left)->factor < ((const struct firing_move *)right)->factor;
 }
 
-void moves_keep(const struct circuit *circuit, const struct firing_move *moves, size_t count,
+void moves_keep(const gordian_circuit *circuit, const struct firing_move *moves, size_t count,
                 struct firing_move *kept, uint64_t *label)
 {
     memcpy(kept, moves, count * sizeof *kept);
@@ -295,7 +295,7 @@ static gordian_status list_firing(void *context, const struct firing_move *moves
 
 static gordian_status make_buckets(struct firings *firings, gordian_error *error)
 {
-    const struct circuit *circuit = firings->circuit;
+    const gordian_circuit *circuit = firings->circuit;
     size_t buckets = 0;
     firings->bucket_of =
         memory_alloc(&firings->memory, (circuit->factor_count + 1) * sizeof(size_t));
@@ -323,7 +323,7 @@ static gordian_status make_buckets(struct firings *firings, gordian_error *error
 
 #define WORK_MAX (UINT64_C(1) << 26)
 
-gordian_status firings_open(struct firings *firings, const struct circuit *circuit,
+gordian_status firings_open(struct firings *firings, const gordian_circuit *circuit,
                             const gordian_allocator *memory, gordian_error *error)
 {
     struct seeker *seeker;

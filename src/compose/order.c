@@ -2,11 +2,11 @@
 #include "base/bits.h"
 #include "base/error.h"
 #include "base/memory.h"
-#include "compose/graph/operations.h"
+#include "compose/engines.h"
 
 #include <string.h>
 
-static bool seen_before(const struct circuit *circuit, const uint32_t *order, size_t count)
+static bool seen_before(const gordian_circuit *circuit, const uint32_t *order, size_t count)
 {
     uint64_t *seen = memory_zeroed(&circuit->memory, bits_words(count) * sizeof *seen);
     bool twice = false;
@@ -22,7 +22,7 @@ static bool seen_before(const struct circuit *circuit, const uint32_t *order, si
     return twice;
 }
 
-bool compose_order_valid(const struct circuit *circuit, const uint32_t *order, size_t count,
+bool compose_order_valid(const gordian_circuit *circuit, const uint32_t *order, size_t count,
                          const char **why)
 {
     if (count != circuit->factor_count) {
@@ -47,7 +47,7 @@ struct candidate {
 
 /* The part composed so far, seen from outside. */
 struct ordering {
-    const struct circuit *circuit;
+    const gordian_circuit *circuit;
     gordian_allocator memory;
     uint8_t *placed;   /* by factor: it is in the part */
     uint32_t *outside; /* by name: how many of those who have it are not in the part */
@@ -63,7 +63,7 @@ struct ordering {
  * with it. */
 static int64_t gain(const struct ordering *ordering, uint32_t factor, uint32_t *shared)
 {
-    const struct circuit *circuit = ordering->circuit;
+    const gordian_circuit *circuit = ordering->circuit;
     uint32_t ports = factor_shape(circuit, factor)->port_count;
     int64_t closed = 0;
     *shared = 0;
@@ -132,7 +132,7 @@ static uint32_t choose(struct ordering *ordering)
 /* False: out of memory. */
 static bool place(struct ordering *ordering, uint32_t factor)
 {
-    const struct circuit *circuit = ordering->circuit;
+    const gordian_circuit *circuit = ordering->circuit;
     uint32_t ports = factor_shape(circuit, factor)->port_count;
     ordering->placed[factor] = 1;
     for (uint32_t p = 0; p < ports; p++)
@@ -148,7 +148,7 @@ static bool place(struct ordering *ordering, uint32_t factor)
     return true;
 }
 
-gordian_status compose_order(const struct circuit *circuit, uint32_t *order,
+gordian_status compose_order(const gordian_circuit *circuit, uint32_t *order,
                              const gordian_allocator *wanted, gordian_error *error)
 {
     gordian_allocator memory = memory_allocator(wanted);

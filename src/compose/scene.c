@@ -8,7 +8,7 @@
 gordian_status scene_open(struct scene *scene, const struct packing *packing,
                           const gordian_allocator *memory, gordian_error *error)
 {
-    const struct circuit *circuit = packing->circuit;
+    const gordian_circuit *circuit = packing->circuit;
     size_t factors = circuit->factor_count;
     *scene = (struct scene){.memory = *memory, .packing = packing};
     scene->to = memory_alloc(memory, packing->words * sizeof(uint64_t));
@@ -83,7 +83,7 @@ static gordian_status keep_found(void *context, const struct firing_move *moves,
                                  gordian_error *error)
 {
     struct scene *scene = context;
-    const struct circuit *circuit = scene->packing->circuit;
+    const gordian_circuit *circuit = scene->packing->circuit;
     const gordian_allocator *memory = &scene->memory;
     size_t n = scene->count, words = circuit->label_words;
     if (!memory_grow(memory, &scene->enabled, &scene->room, n + 1, sizeof *scene->enabled) ||

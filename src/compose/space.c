@@ -10,7 +10,7 @@
 gordian_status grid_open(struct grid *grid, const struct packing *packing,
                          const gordian_allocator *memory, gordian_error *error)
 {
-    const struct circuit *circuit = packing->circuit;
+    const gordian_circuit *circuit = packing->circuit;
     *grid = (struct grid){0};
     if (packing->words != 1)
         return GORDIAN_OK;
@@ -56,7 +56,7 @@ void space_close(struct space *space)
 gordian_status space_full(struct space *space, const struct packing *packing, uint64_t limit,
                           const gordian_allocator *memory, gordian_error *error)
 {
-    const struct circuit *circuit = packing->circuit;
+    const gordian_circuit *circuit = packing->circuit;
     *space = (struct space){.kind = SPACE_FULL, .memory = *memory, .packing = packing};
     if (!circuit->whole_fits)
         return fail(error, GORDIAN_STATUS_INPUT,

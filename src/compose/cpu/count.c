@@ -43,7 +43,7 @@ static bool count_state(struct counting *counting, unsigned member, const uint64
                         uint64_t *total)
 {
     struct scene *scene = &counting->cpu->scenes[member];
-    const struct compose_options *options = counting->cpu->options;
+    const gordian_compose_options *options = counting->cpu->options;
     uint64_t joint = 0;
     if (!options->count_transitions && has_firing(&counting->cpu->packing, state))
         return true;
@@ -115,7 +115,7 @@ static uint64_t count_enabled(const struct counting *counting, uint64_t base, ui
 static bool count_word(struct counting *counting, unsigned member, uint64_t base, uint64_t states,
                        uint64_t *total)
 {
-    const struct compose_options *options = counting->cpu->options;
+    const gordian_compose_options *options = counting->cpu->options;
     uint64_t planes[PLANES], any = 0, rivals = 0, sum;
     size_t plane_count = 0, most = 0;
     bool saturated = false;

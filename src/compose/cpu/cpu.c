@@ -9,16 +9,16 @@
 
 #define SMALL_GRID (UINT64_C(1) << 20) /* words: a bitmap from the start */
 
-void cpu_halt(struct cpu *cpu, enum compose_stop reason)
+void cpu_halt(struct cpu *cpu, gordian_compose_stop reason)
 {
-    uint32_t none = COMPOSE_COMPLETE;
+    uint32_t none = GORDIAN_COMPOSE_STOP_COMPLETE;
     atomic_compare_exchange_strong(&cpu->reason, &none, (uint32_t)reason);
     atomic_store(&cpu->halt, true);
 }
 
 bool cpu_report(struct cpu *cpu)
 {
-    struct compose_progress progress = {
+    gordian_compose_progress progress = {
         .states = atomic_load(&cpu->states),
         .transitions = atomic_load(&cpu->transitions),
         .waiting = atomic_load(&cpu->waiting),
@@ -27,7 +27,7 @@ bool cpu_report(struct cpu *cpu)
         .pass = cpu->pass,
     };
     if (cpu->options->go_on && !cpu->options->go_on(cpu->options->context, &progress))
-        cpu_halt(cpu, COMPOSE_STOPPED);
+        cpu_halt(cpu, GORDIAN_COMPOSE_STOP_STOPPED);
     return !cpu_halted(cpu);
 }
 
@@ -104,7 +104,7 @@ static void leave_out(struct cpu *cpu)
 
 gordian_status cpu_count_stopped(struct cpu *cpu, const struct space *space, gordian_error *error)
 {
-    struct compose_result *result = cpu->result;
+    gordian_compose_result *result = cpu->result;
     gordian_status status = GORDIAN_OK;
     bool known = space == &cpu->space && !cpu->options->indivisible; /* how many there are */
     if (known && atomic_load(&cpu->transitions) > COMPOSE_AMONG_MOST)
@@ -122,7 +122,7 @@ static gordian_status count_full(struct cpu *cpu, const struct space *full, gord
     gordian_status status = GORDIAN_OK;
     atomic_store(&cpu->states, full->count);
     if (full->count < cpu->circuit->whole)
-        cpu_halt(cpu, COMPOSE_STATES);
+        cpu_halt(cpu, GORDIAN_COMPOSE_STOP_STATES);
     if (!cpu->options->count_transitions)
         return status;
     atomic_store(&cpu->halt, false);
@@ -132,12 +132,12 @@ static gordian_status count_full(struct cpu *cpu, const struct space *full, gord
 
 /* Counting and what needs numbers. `full`: the whole product, or NULL. */
 static gordian_status finish_states(struct cpu *cpu, const struct space *full,
-                                    const struct compose_sink *sink, gordian_error *error)
+                                    const gordian_compose_sink *sink, gordian_error *error)
 {
-    struct compose_result *result = cpu->result;
+    gordian_compose_result *result = cpu->result;
     bool stopped = cpu_halted(cpu);
     /* Who presses ctrl-C does not wait for states to be sorted and transitions looked at. */
-    bool hurry = stopped && atomic_load(&cpu->reason) == COMPOSE_STOPPED;
+    bool hurry = stopped && atomic_load(&cpu->reason) == GORDIAN_COMPOSE_STOP_STOPPED;
     atomic_store(&cpu->halt, false); /* what was found is looked at all the same */
     gordian_status status = cpu_count(cpu, &result->deadlocks, error);
     bool fewer = full && full->count < cpu->circuit->whole && result->deadlocks > 0;
@@ -167,7 +167,7 @@ static gordian_status finish_states(struct cpu *cpu, const struct space *full,
     return status;
 }
 
-static gordian_status find_and_finish(struct cpu *cpu, const struct compose_sink *sink,
+static gordian_status find_and_finish(struct cpu *cpu, const gordian_compose_sink *sink,
                                       gordian_error *error)
 {
     struct space full = {0};
@@ -228,8 +228,8 @@ void cpu_close(struct cpu *cpu)
     meter_close(&cpu->meter);
 }
 
-gordian_status cpu_open(struct cpu *cpu, const struct circuit *circuit,
-                        const struct compose_options *options, struct compose_result *result,
+gordian_status cpu_open(struct cpu *cpu, const gordian_circuit *circuit,
+                        const gordian_compose_options *options, gordian_compose_result *result,
                         gordian_error *error)
 {
     *cpu = (struct cpu){.circuit = circuit, .options = options, .result = result, .pass = 1};
@@ -238,11 +238,12 @@ gordian_status cpu_open(struct cpu *cpu, const struct circuit *circuit,
     return prepare_cpu(cpu, error);
 }
 
-static gordian_status run_cpu(const struct circuit *circuit, const struct compose_options *options,
-                              const struct compose_sink *sink, struct compose_result *result,
+static gordian_status run_cpu(const gordian_circuit *circuit,
+                              const gordian_compose_options *options,
+                              const gordian_compose_sink *sink, gordian_compose_result *result,
                               gordian_error *error)
 {
-    *result = (struct compose_result){.allocator = memory_allocator(options->allocator)};
+    *result = (gordian_compose_result){.allocator = memory_allocator(options->allocator)};
     struct cpu cpu;
     gordian_status status = compose_take_order(circuit, options, result, error);
     if (status != GORDIAN_OK)
@@ -252,14 +253,14 @@ static gordian_status run_cpu(const struct circuit *circuit, const struct compos
         status = find_and_finish(&cpu, sink, error);
     cpu_close(&cpu);
     if (status == GORDIAN_STATUS_MEMORY && cpu.meter.refused && result->states == 0) {
-        cpu_halt(&cpu, COMPOSE_MEMORY);
+        cpu_halt(&cpu, GORDIAN_COMPOSE_STOP_MEMORY);
         status = GORDIAN_OK;
     }
-    result->stop = (enum compose_stop)atomic_load(&cpu.reason);
+    result->stop = (gordian_compose_stop)atomic_load(&cpu.reason);
     result->memory = cpu.meter.most;
     result->engine = compose_cpu.about.name;
     if (status != GORDIAN_OK)
-        compose_result_free(result);
+        gordian_compose_result_free(result);
     return status;
 }
 

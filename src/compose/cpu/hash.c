@@ -198,7 +198,7 @@ static void insert(struct table *table, struct part *part, const uint64_t *state
     uint64_t most = cpu->options->full ? 0 : cpu->options->max_states;
     bool there;
     if (7 * (shelf->used + 1) > 6 * shelf->slot_count && !grow(table, part, shelf)) {
-        cpu_halt(cpu, COMPOSE_MEMORY);
+        cpu_halt(cpu, GORDIAN_COMPOSE_STOP_MEMORY);
         return;
     }
     size_t slot = slot_of(table, shelf, state, hash, &there);
@@ -206,13 +206,13 @@ static void insert(struct table *table, struct part *part, const uint64_t *state
         return;
     if (most && atomic_fetch_add_explicit(&cpu->states, 1, memory_order_relaxed) >= most) {
         atomic_fetch_sub_explicit(&cpu->states, 1, memory_order_relaxed);
-        cpu_halt(cpu, COMPOSE_STATES);
+        cpu_halt(cpu, GORDIAN_COMPOSE_STOP_STATES);
         return;
     }
     if (!push_waiting(table, &part->waiting, state)) {
         if (most)
             atomic_fetch_sub_explicit(&cpu->states, 1, memory_order_relaxed);
-        cpu_halt(cpu, COMPOSE_MEMORY);
+        cpu_halt(cpu, GORDIAN_COMPOSE_STOP_MEMORY);
         return;
     }
     memcpy(shelf->slots + slot * table->bytes, state, table->bytes);
@@ -233,7 +233,7 @@ static void found(struct table *table, unsigned member, const uint64_t *state, u
     if (owner == member)
         insert(table, mine, state, hash);
     else if (!push(table, &mine->boxes[owner], state))
-        cpu_halt(table->cpu, COMPOSE_MEMORY);
+        cpu_halt(table->cpu, GORDIAN_COMPOSE_STOP_MEMORY);
 }
 
 /* Everything an indivisible firing leads to from the state. */
@@ -243,7 +243,7 @@ static void look_at(struct table *table, unsigned member, const uint64_t *state,
     struct scene *scene = &cpu->scenes[member];
     size_t words = table->words;
     if (!scene_look(scene, state)) {
-        cpu_halt(cpu, COMPOSE_MEMORY);
+        cpu_halt(cpu, GORDIAN_COMPOSE_STOP_MEMORY);
         return;
     }
     for (size_t i = 0; i < scene->count; i++) {

@@ -71,14 +71,14 @@ static int compare_short(const void *left, const void *right, void *context)
 static int compare_long(const void *left, const void *right, void *context)
 {
     const struct step *a = left, *b = right;
-    const struct circuit *circuit = context;
+    const gordian_circuit *circuit = context;
     int labels = label_compare(a->label, b->label, circuit->label_words, circuit->name_count,
                                circuit->value_bits);
     return labels ? labels : (a->to > b->to) - (a->to < b->to);
 }
 
 /* Sorts the last row of the page, from `start` on. `copy`: its labels, as they were. */
-static bool sort_row(struct page *page, size_t start, const struct circuit *circuit,
+static bool sort_row(struct page *page, size_t start, const gordian_circuit *circuit,
                      const gordian_allocator *memory)
 {
     size_t count = page->used - start, words = circuit->label_words;
@@ -230,14 +230,14 @@ static void make_page(void *context, unsigned member)
 /* ------------------------------------------------------------------ delivering */
 
 static gordian_status hand_over(struct cpu *cpu, const struct page *page,
-                                const struct compose_sink *sink, gordian_error *error)
+                                const gordian_compose_sink *sink, gordian_error *error)
 {
-    const struct circuit *circuit = cpu->circuit;
+    const gordian_circuit *circuit = cpu->circuit;
     gordian_status status = GORDIAN_OK;
     size_t start = 0;
     for (size_t i = 0; i < page->count && status == GORDIAN_OK; i++) {
         const uint32_t *locals = page->locals + i * circuit->factor_count;
-        struct compose_row row = {
+        gordian_compose_row row = {
             .number = page->first + i,
             .state = locals,
             .initial = initial_is(circuit, locals),
@@ -266,7 +266,7 @@ static void pages_free(struct delivering *delivering)
 }
 
 static gordian_status hand_over_set(struct delivering *delivering, unsigned set,
-                                    const struct compose_sink *sink, gordian_error *error)
+                                    const gordian_compose_sink *sink, gordian_error *error)
 {
     unsigned members = team_size(delivering->cpu->team);
     gordian_status status = GORDIAN_OK;
@@ -279,7 +279,7 @@ static gordian_status hand_over_set(struct delivering *delivering, unsigned set,
     return status;
 }
 
-static gordian_status deliver_pages(struct delivering *delivering, const struct compose_sink *sink,
+static gordian_status deliver_pages(struct delivering *delivering, const gordian_compose_sink *sink,
                                     gordian_error *error)
 {
     struct cpu *cpu = delivering->cpu;
@@ -313,7 +313,7 @@ static uint64_t page_size(const struct cpu *cpu, const struct space *space)
 }
 
 gordian_status cpu_deliver(struct cpu *cpu, const struct space *space,
-                           const struct compose_sink *sink, gordian_error *error)
+                           const gordian_compose_sink *sink, gordian_error *error)
 {
     struct delivering delivering = {.cpu = cpu, .space = space, .keep = true};
     uint64_t counted = atomic_load(&cpu->transitions);

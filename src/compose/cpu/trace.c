@@ -124,7 +124,7 @@ static void search(struct tracing *tracing)
 static bool compare_label(void *context, const struct scene *scene)
 {
     struct tracing *tracing = context;
-    const struct circuit *circuit = tracing->cpu->circuit;
+    const gordian_circuit *circuit = tracing->cpu->circuit;
     if (space_number(tracing->space, scene->to) != tracing->to)
         return true;
     if (!tracing->has_label || label_compare(scene->label, tracing->label, circuit->label_words,
@@ -149,7 +149,7 @@ static bool find_label(struct tracing *tracing, uint64_t from, uint64_t to, uint
 }
 
 static gordian_status describe(struct tracing *tracing, uint64_t number,
-                               struct compose_deadlock *deadlock, gordian_error *error)
+                               gordian_compose_deadlock *deadlock, gordian_error *error)
 {
     struct cpu *cpu = tracing->cpu;
     const gordian_allocator *memory = &cpu->result->allocator;
@@ -158,8 +158,8 @@ static gordian_status describe(struct tracing *tracing, uint64_t number,
     for (uint64_t n = number; before(tracing, n) != n + 1; n = before(tracing, n) - 1)
         steps++;
     space_seek(&walk, tracing->space, number, tracing->state, tracing->locals);
-    *deadlock = (struct compose_deadlock){.number = space_number(tracing->numbers, tracing->state),
-                                          .step_count = steps};
+    *deadlock = (gordian_compose_deadlock){.number = space_number(tracing->numbers, tracing->state),
+                                           .step_count = steps};
     deadlock->state = memory_alloc(memory, factors * sizeof(uint32_t));
     deadlock->labels = memory_alloc(memory, steps * words * sizeof(uint64_t));
     bool fine = deadlock->state && deadlock->labels;
@@ -178,7 +178,7 @@ gordian_status cpu_trace(struct cpu *cpu, const struct space *numbers, gordian_e
 {
     size_t wanted = cpu_described(cpu);
     const gordian_allocator *memory = &cpu->meter.memory;
-    struct compose_result *result = cpu->result;
+    gordian_compose_result *result = cpu->result;
     struct tracing tracing = {
         .cpu = cpu, .space = &cpu->space, .numbers = numbers, .wanted = wanted};
     tracing.found = memory_alloc(memory, wanted * sizeof *tracing.found);

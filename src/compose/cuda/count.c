@@ -223,7 +223,7 @@ static gordian_status step(struct ways *ways, uint32_t now, bool *changed, bool 
 /* Of those before at the right distance the lowest, of its labels the first. */
 static void take_best(struct ways *ways, uint64_t from, const uint32_t *chosen)
 {
-    const struct circuit *circuit = ways->device->packed->circuit;
+    const gordian_circuit *circuit = ways->device->packed->circuit;
     if (ways->found && from > ways->best)
         return;
     packed_label(ways->device->packed, chosen + 1, chosen[0], ways->label);
@@ -264,7 +264,7 @@ static bool consider(void *context, uint64_t from, const uint32_t *chosen, uint3
 
 /* Fills the labels from the last to the first. */
 static gordian_status trace(struct ways *ways, uint64_t state, uint32_t distance,
-                            struct compose_deadlock *deadlock, gordian_error *error)
+                            gordian_compose_deadlock *deadlock, gordian_error *error)
 {
     size_t words = ways->device->packed->circuit->label_words;
     for (size_t i = deadlock->step_count; i-- > 0;) {
@@ -349,17 +349,17 @@ static gordian_status number_of(struct compose_device *device, struct ways *ways
 }
 
 static gordian_status describe_one(struct ways *ways, uint64_t state, uint32_t distance, bool full,
-                                   struct compose_result *result, gordian_error *error)
+                                   gordian_compose_result *result, gordian_error *error)
 {
     struct compose_device *device = ways->device;
-    const struct circuit *circuit = device->packed->circuit;
+    const gordian_circuit *circuit = device->packed->circuit;
     const gordian_allocator *memory = &result->allocator;
-    struct compose_deadlock *deadlock = &result->found[result->found_count];
-    *deadlock = (struct compose_deadlock){.step_count = distance - 1};
+    gordian_compose_deadlock *deadlock = &result->found[result->found_count];
+    *deadlock = (gordian_compose_deadlock){.step_count = distance - 1};
     deadlock->state = memory_alloc(memory, (circuit->factor_count + 1) * sizeof *deadlock->state);
     deadlock->labels = memory_alloc(memory, (deadlock->step_count * circuit->label_words + 1) *
                                                 sizeof *deadlock->labels);
-    result->found_count++; /* compose_result_free frees what there is of it */
+    result->found_count++; /* gordian_compose_result_free frees what there is of it */
     if (!deadlock->state || !deadlock->labels)
         return fail_memory(error);
     unpack(&device->packed->packing, &state, deadlock->state);
@@ -370,7 +370,7 @@ static gordian_status describe_one(struct ways *ways, uint64_t state, uint32_t d
 /* Distance by distance until enough are found, or there is nothing more to reach; in a run that was
  * stopped some may be known only by ways that were cut off. */
 static gordian_status describe_all(struct ways *ways, uint64_t *states, size_t wanted, bool full,
-                                   uint64_t below, struct compose_result *result,
+                                   uint64_t below, gordian_compose_result *result,
                                    gordian_error *error)
 {
     bool changed = true, many = false;
@@ -394,7 +394,7 @@ static gordian_status describe_all(struct ways *ways, uint64_t *states, size_t w
 }
 
 gordian_status device_describe(struct compose_device *device, uint64_t deadlocks, bool full,
-                               uint64_t below, struct compose_result *result, gordian_error *error)
+                               uint64_t below, gordian_compose_result *result, gordian_error *error)
 {
     uint64_t most = device->options->max_deadlocks;
     size_t wanted = (size_t)(deadlocks < most ? deadlocks : most);

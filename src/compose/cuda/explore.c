@@ -205,7 +205,7 @@ static gordian_status settle(struct compose_device *device, uint64_t before, boo
         uint64_t kept = tally.size < device->room ? tally.size : device->room;
         status = grow(device, kept > before ? kept : before, error);
         if (status == GORDIAN_STATUS_MEMORY) {
-            device->stop = COMPOSE_MEMORY;
+            device->stop = GORDIAN_COMPOSE_STOP_MEMORY;
             *again = false;
             return refill_table(device, kept, error);
         }
@@ -254,7 +254,7 @@ static gordian_status seed_table(struct compose_device *device, gpu_address buff
     uint64_t count = 0;
     gordian_status status = GORDIAN_OK;
     for (uint64_t first = 0; first < device->packed->circuit->initial && status == GORDIAN_OK &&
-                             device->stop == COMPOSE_COMPLETE;
+                             device->stop == GORDIAN_COMPOSE_STOP_COMPLETE;
          first += count) {
         bool again = true;
         status = send_seeds(device, first, buffer, &count, error);
@@ -339,7 +339,7 @@ static gordian_status move_to_bitmap(struct compose_device *device, uint64_t fir
 /* Only as many states as were asked for, in the order they were found. */
 static gordian_status cut_off(struct compose_device *device, gordian_error *error)
 {
-    device->stop = COMPOSE_STATES;
+    device->stop = GORDIAN_COMPOSE_STOP_STATES;
     return refill_table(device, device->options->max_states, error);
 }
 
@@ -347,7 +347,7 @@ static gordian_status explore_table(struct compose_device *device, gordian_error
 {
     uint64_t first = 0, limit = device->options->max_states;
     gordian_status status = GORDIAN_OK;
-    while (status == GORDIAN_OK && device->stop == COMPOSE_COMPLETE) {
+    while (status == GORDIAN_OK && device->stop == GORDIAN_COMPOSE_STOP_COMPLETE) {
         uint64_t last = device->set.count;
         device->progress.states = last;
         device->progress.waiting = last - first;
@@ -360,7 +360,8 @@ static gordian_status explore_table(struct compose_device *device, gordian_error
         status = run_level(device, first, last, error);
         first = last;
     }
-    device->set.closed = first == device->set.count && device->stop == COMPOSE_COMPLETE;
+    device->set.closed =
+        first == device->set.count && device->stop == GORDIAN_COMPOSE_STOP_COMPLETE;
     return status;
 }
 
@@ -390,8 +391,8 @@ gordian_status compose_device_explore(struct compose_device *device, uint64_t *s
 {
     gpu_address buffer;
     device_forget(device);
-    device->stop = COMPOSE_COMPLETE;
-    device->progress = (struct compose_progress){.pass = 1};
+    device->stop = GORDIAN_COMPOSE_STOP_COMPLETE;
+    device->progress = (gordian_compose_progress){.pass = 1};
     gordian_status status = device_alloc(device, &buffer, SEED_STATES * sizeof(uint64_t), error);
     if (status == GORDIAN_OK)
         status = explore_from(device, buffer, error);
@@ -406,12 +407,12 @@ gordian_status compose_device_explore(struct compose_device *device, uint64_t *s
 gordian_status compose_device_take_all(struct compose_device *device, uint64_t most,
                                        gordian_error *error)
 {
-    const struct circuit *circuit = device->packed->circuit;
+    const gordian_circuit *circuit = device->packed->circuit;
     device_forget(device);
     if (!circuit->whole_fits)
         return fail(error, GORDIAN_STATUS_INPUT, "the number of all states does not fit 64 bits");
-    device->progress = (struct compose_progress){.pass = 1};
-    device->stop = COMPOSE_COMPLETE;
+    device->progress = (gordian_compose_progress){.pass = 1};
+    device->stop = GORDIAN_COMPOSE_STOP_COMPLETE;
     device->set.kind = COMPOSE_ALL;
     device->set.count = circuit->whole;
     device->set.closed = 1;
@@ -419,7 +420,7 @@ gordian_status compose_device_take_all(struct compose_device *device, uint64_t m
     if (most && most < circuit->whole) {
         device->set.count = most;
         device->set.closed = 0;
-        device->stop = COMPOSE_STATES;
+        device->stop = GORDIAN_COMPOSE_STOP_STATES;
     }
     device->progress.states = device->set.count;
     return GORDIAN_OK;

@@ -311,7 +311,7 @@ static gordian_status finish(struct writer *writer, int which, gordian_error *er
 /* ------------------------------------------------------------------ delivery */
 
 static gordian_status deliver_block(struct writer *writer, const struct block *block,
-                                    struct packed_row *row, const struct compose_sink *sink,
+                                    struct packed_row *row, const gordian_compose_sink *sink,
                                     gordian_error *error)
 {
     struct copy_layout at = layout(writer);
@@ -341,7 +341,7 @@ static gordian_status deliver_block(struct writer *writer, const struct block *b
 }
 
 static gordian_status deliver_blocks(struct writer *writer, struct packed_row *row,
-                                     const struct compose_sink *sink, gordian_error *error)
+                                     const gordian_compose_sink *sink, gordian_error *error)
 {
     int now = 0;
     if (writer->units == 0)
@@ -369,23 +369,23 @@ static gordian_status deliver_blocks(struct writer *writer, struct packed_row *r
 }
 
 gordian_status device_deliver(struct compose_device *device, uint64_t states, uint64_t transitions,
-                              const struct compose_sink *sink, gordian_error *error)
+                              const gordian_compose_sink *sink, gordian_error *error)
 {
     struct writer writer;
     struct packed_row row = {0};
-    enum compose_stop stop = device->stop;
+    gordian_compose_stop stop = device->stop;
     gordian_status status = writer_open(&writer, device, true, error);
     if (status != GORDIAN_OK)
         return status;
     /* What was found is delivered also after a stop; only a new one ends it. */
-    device->stop = COMPOSE_COMPLETE;
+    device->stop = GORDIAN_COMPOSE_STOP_COMPLETE;
     device->progress.pass = 2;
     status = packed_row_open(&row, device->packed, error);
     if (status == GORDIAN_OK)
         status = sink->begin(sink->context, device->packed->circuit, states, transitions, error);
     if (status == GORDIAN_OK)
         status = deliver_blocks(&writer, &row, sink, error);
-    if (device->stop == COMPOSE_COMPLETE)
+    if (device->stop == GORDIAN_COMPOSE_STOP_COMPLETE)
         device->stop = stop;
     packed_row_free(&row);
     writer_close(&writer);

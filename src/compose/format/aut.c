@@ -3,11 +3,8 @@
 #include "base/reader.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 /* ------------------------------------------------------------------ reading */
 
@@ -101,7 +98,7 @@ struct aut_lines {
     struct label_table labels;
     uint32_t *from;
     size_t from_room;
-    struct graph_arc *arcs;
+    gordian_graph_arc *arcs;
     size_t arc_room, count;
     uint64_t first, transitions, states;
     bool unfinished; /* its writer has not ended: room behind the header, lines it does not count */
@@ -163,7 +160,7 @@ static gordian_status read_line(struct text_scan *reader, struct aut_lines *line
                      sizeof *lines->arcs))
         return fail_memory(reader->error);
     lines->from[lines->count] = from;
-    lines->arcs[lines->count++] = (struct graph_arc){number, to};
+    lines->arcs[lines->count++] = (gordian_graph_arc){number, to};
     return GORDIAN_OK;
 }
 
@@ -183,14 +180,14 @@ static gordian_status read_lines(struct text_scan *reader, struct aut_lines *lin
     return status;
 }
 
-gordian_status aut_read(struct graph **out, const struct text *text, bool *cut,
-                        const gordian_allocator *memory, struct fault *fault, gordian_error *error)
+gordian_status aut_read(gordian_graph **out, const struct text *text, bool *cut,
+                        const gordian_allocator *memory, gordian_fault *fault, gordian_error *error)
 {
     struct text_scan reader = scan_begin(text, fault, error);
     struct aut_lines lines = {.memory = memory_allocator(memory)};
     *out = NULL;
     if (fault)
-        *fault = (struct fault){0};
+        *fault = (gordian_fault){0};
     gordian_status status = labels_init(&lines.labels, &lines.memory, error);
     if (status == GORDIAN_OK)
         status = read_header(&reader, &lines);
@@ -223,7 +220,7 @@ static void write_end(struct output *out, uint64_t to)
     output_text(out, ")\n");
 }
 
-void aut_write(const struct graph *graph, struct output *out)
+void aut_write(const gordian_graph *graph, struct output *out)
 {
     output_format(out, "des (%u,%zu,%u)\n", graph->initial[0], graph->arc_count,
                   graph->state_count);
@@ -260,15 +257,9 @@ static bool patch(struct aut_sink *sink)
     if (length > sink->header_size)
         length = sink->header_size;
     memset(header + length, ' ', sink->header_size - length);
-    for (size_t done = 0; done < sink->header_size;) {
-        ssize_t written = pwrite(out->fd, header + done, sink->header_size - done, (off_t)done);
-        if (written < 0 && errno == EINTR)
-            continue;
-        if (written <= 0) {
-            out->failure = written < 0 ? errno : EIO;
-            return false;
-        }
-        done += (size_t)written;
+    if (!out->writer->rewrite(out->writer->context, 0, header, sink->header_size)) {
+        out->failure = errno ? errno : EIO;
+        return false;
     }
     sink->patched = sink->transitions;
     return true;
@@ -279,7 +270,7 @@ static gordian_status write_failed(const struct aut_sink *sink, gordian_error *e
     return fail(error, GORDIAN_STATUS_IO, "writing failed: %s", strerror(sink->out->failure));
 }
 
-static gordian_status begin(void *context, const struct circuit *circuit, uint64_t states,
+static gordian_status begin(void *context, const gordian_circuit *circuit, uint64_t states,
                             uint64_t transitions, gordian_error *error)
 {
     struct aut_sink *sink = context;
@@ -302,15 +293,14 @@ static gordian_status begin(void *context, const struct circuit *circuit, uint64
     return output_flush(sink->out) ? GORDIAN_OK : write_failed(sink, error);
 }
 
-static gordian_status take_row(void *context, const struct compose_row *row, gordian_error *error)
+static gordian_status take_row(void *context, const gordian_compose_row *row, gordian_error *error)
 {
     struct aut_sink *sink = context;
     struct output *out = sink->out;
     for (size_t i = 0; i < row->count; i++) {
         size_t before = out->used;
         write_begin(out, row->number);
-        circuit_write_label(sink->circuit, row->labels + i * sink->circuit->label_words, sink->keep,
-                            out);
+        circuit_write_label(sink->circuit, row->labels + i * sink->circuit->label_words, out);
         write_end(out, row->to[i]);
         sink->transitions++;
         /* The output flushes when it is full, in the middle of a line if need be; the header then
@@ -327,13 +317,9 @@ static gordian_status take_row(void *context, const struct compose_row *row, gor
 
 void aut_sink_open(struct aut_sink *sink, struct output *out)
 {
-    struct stat about;
-    int flags = out->fd >= 0 ? fcntl(out->fd, F_GETFL) : -1;
     *sink = (struct aut_sink){
         .sink = {.context = sink, .begin = begin, .row = take_row}, .out = out, .patched = 0};
-    sink->in_place = flags >= 0 && !(flags & O_APPEND) && out->used == 0 &&
-                     fstat(out->fd, &about) == 0 && S_ISREG(about.st_mode) &&
-                     lseek(out->fd, 0, SEEK_CUR) == 0;
+    sink->in_place = out->writer && out->writer->rewrite;
 }
 
 bool aut_sink_close(struct aut_sink *sink)

@@ -13,7 +13,7 @@
  * Blocks, slices and bunches are intervals of two arrays, so splitting is swapping.
  */
 #include "base/error.h"
-#include "compose/graph/operations.h"
+#include "compose/graph/graph.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -40,7 +40,7 @@ struct bunch {
 
 struct refining {
     gordian_allocator memory;
-    const struct graph *graph;
+    const gordian_graph *graph;
     uint32_t *source;          /* of every arc */
     size_t *into, *into_first; /* arcs into a state */
     struct sets blocks, slices;
@@ -296,7 +296,7 @@ static bool split_touched(struct refining *refining, const size_t *rest, bool ar
 
 /* ------------------------------------------------------------------ the beginning and the end */
 
-static const struct graph_arc *arc_at(const struct refining *refining, size_t i)
+static const gordian_graph_arc *arc_at(const struct refining *refining, size_t i)
 {
     return &refining->graph->arcs[refining->slices.element[i]];
 }
@@ -310,7 +310,7 @@ static void sort_arcs(struct refining *refining, const uint32_t *block_of, size_
     memset(start, 0, (keys + 1) * sizeof *start);
     for (size_t pass = 0; pass < 2; pass++) {
         for (size_t i = 0; i < count; i++) {
-            const struct graph_arc *arc = arc_at(refining, i);
+            const gordian_graph_arc *arc = arc_at(refining, i);
             uint32_t key = block_of ? block_of[arc->to] : arc->label;
             if (pass == 0)
                 start[key + 1]++;
@@ -379,7 +379,7 @@ static bool start_slices(struct refining *refining)
 
 static bool start(struct refining *refining, size_t *scratch, size_t *keys)
 {
-    const struct graph *graph = refining->graph;
+    const gordian_graph *graph = refining->graph;
     if (!new_interval(&refining->blocks, &refining->memory, 0, graph->state_count, 0))
         return false;
     sort_arcs(refining, NULL, graph->labels.count, keys, scratch);
@@ -406,7 +406,7 @@ static bool refine(struct refining *refining, size_t *rest)
 static bool make_room(struct refining *refining)
 {
     const gordian_allocator *memory = &refining->memory;
-    const struct graph *graph = refining->graph;
+    const gordian_graph *graph = refining->graph;
     size_t arcs = graph->arc_count, states = graph->state_count;
     refining->source = memory_alloc(memory, arcs * sizeof(uint32_t));
     refining->into = memory_alloc(memory, arcs * sizeof(size_t));
@@ -447,7 +447,7 @@ static uint32_t number_blocks(const struct refining *refining, uint32_t *class_o
     return next;
 }
 
-gordian_status graph_classes(const struct graph *graph, uint32_t *class_of, uint32_t *class_count,
+gordian_status graph_classes(const gordian_graph *graph, uint32_t *class_of, uint32_t *class_count,
                              gordian_error *error)
 {
     struct refining refining = {.memory = graph->memory, .graph = graph};
@@ -481,7 +481,8 @@ gordian_status graph_classes(const struct graph *graph, uint32_t *class_of, uint
 
 /* ------------------------------------------------------------------ the quotient */
 
-static gordian_status copy_labels(struct graph *to, const struct graph *from, gordian_error *error)
+static gordian_status copy_labels(gordian_graph *to, const gordian_graph *from,
+                                  gordian_error *error)
 {
     gordian_status status = GORDIAN_OK;
     for (uint32_t i = 0; i < from->labels.count && status == GORDIAN_OK; i++) {
@@ -493,7 +494,7 @@ static gordian_status copy_labels(struct graph *to, const struct graph *from, go
 }
 
 /* Marks the reachable states by number 0, the others by NONE. */
-static gordian_status mark_reachable(const struct graph *graph, uint32_t *number,
+static gordian_status mark_reachable(const gordian_graph *graph, uint32_t *number,
                                      gordian_error *error)
 {
     uint32_t found = 0;
@@ -519,7 +520,7 @@ static gordian_status mark_reachable(const struct graph *graph, uint32_t *number
 }
 
 /* One state for every class that has a reachable member: the smallest of these stands for it. */
-static gordian_status write_quotient(struct graph *result, const struct graph *graph,
+static gordian_status write_quotient(gordian_graph *result, const gordian_graph *graph,
                                      const uint32_t *class_of, uint32_t *number, uint32_t *chosen,
                                      gordian_error *error)
 {
@@ -546,9 +547,10 @@ static gordian_status write_quotient(struct graph *result, const struct graph *g
     return status == GORDIAN_OK ? graph_finish(result, error) : status;
 }
 
-gordian_status graph_minimise(struct graph **out, const struct graph *graph, gordian_error *error)
+gordian_status gordian_graph_minimise(gordian_graph **out, const gordian_graph *graph,
+                                      gordian_error *error)
 {
-    struct graph *result = NULL;
+    gordian_graph *result = NULL;
     size_t size = graph->state_count * sizeof(uint32_t);
     uint32_t *class_of = memory_alloc(&graph->memory, size), class_count = 0;
     uint32_t *number = memory_alloc(&graph->memory, size);
@@ -570,7 +572,7 @@ gordian_status graph_minimise(struct graph **out, const struct graph *graph, gor
     memory_free(&graph->memory, number);
     memory_free(&graph->memory, chosen);
     if (status != GORDIAN_OK) {
-        graph_free(result);
+        gordian_graph_close(result);
         result = NULL;
     }
     *out = result;

@@ -18,7 +18,7 @@ struct share {
     struct job job;
     struct mpi_sums sums;
     struct space all; /* rank 0, if it was asked for */
-    enum compose_stop stop;
+    gordian_compose_stop stop;
 };
 
 static gordian_status do_share(struct share *share, const struct packed *packed,
@@ -39,7 +39,7 @@ static gordian_status do_share(struct share *share, const struct packed *packed,
     job_count(&share->job, &share->sums);
     /* Rank 0 knows whether it needs the states themselves. */
     int gather = order->max_dead && share->sums.counts.deadlocks;
-    gather |= order->command == MPI_COMMAND_EXPLORE && share->stop != COMPOSE_COMPLETE;
+    gather |= order->command == MPI_COMMAND_EXPLORE && share->stop != GORDIAN_COMPOSE_STOP_COMPLETE;
     gather |= order->gather != 0;
     gather &= order->command == MPI_COMMAND_EXPLORE;
     MPI_Bcast(&gather, 1, MPI_INT, 0, MPI_COMM_WORLD);
@@ -68,24 +68,24 @@ void compose_mpi_serve(void)
 /* ------------------------------------------------------------------ rank 0 */
 
 struct run {
-    const struct compose_options *options;
-    const struct compose_sink *sink;
-    struct compose_result *result;
+    const gordian_compose_options *options;
+    const gordian_compose_sink *sink;
+    gordian_compose_result *result;
     struct packed *packed;
 };
 
 static bool watch_run(void *context, uint64_t states, uint64_t memory)
 {
     struct run *run = context;
-    struct compose_progress progress = {.states = states, .memory = memory, .pass = 1};
+    gordian_compose_progress progress = {.states = states, .memory = memory, .pass = 1};
     return !run->options->go_on || run->options->go_on(run->options->context, &progress);
 }
 
 static struct mpi_order order_of(const struct run *run, enum mpi_command command)
 {
     const struct packed *packed = run->packed;
-    const struct circuit *circuit = packed->circuit;
-    const struct compose_options *options = run->options;
+    const gordian_circuit *circuit = packed->circuit;
+    const gordian_compose_options *options = run->options;
     struct mpi_order order = {.command = command,
                               .firing_count = packed->firing_count,
                               .singles = packed->singles,
@@ -104,8 +104,8 @@ static struct mpi_order order_of(const struct run *run, enum mpi_command command
 
 static void take_sums(const struct run *run, const struct mpi_sums *sums)
 {
-    const struct compose_options *options = run->options;
-    struct compose_result *result = run->result;
+    const gordian_compose_options *options = run->options;
+    gordian_compose_result *result = run->result;
     const struct compose_counts *counts = &sums->counts;
     result->states = counts->states;
     result->memory = sums->memory;
@@ -130,8 +130,8 @@ static gordian_status call_share(struct share *share, struct run *run, struct mp
 static gordian_status finish_run(struct run *run, struct space *reached, bool full,
                                  gordian_error *error)
 {
-    struct compose_result *result = run->result;
-    struct compose_options options = *run->options;
+    gordian_compose_result *result = run->result;
+    gordian_compose_options options = *run->options;
     struct space whole = {0};
     struct cpu cpu;
     options.max_memory = 0; /* the ranks have kept to it */
@@ -144,7 +144,8 @@ static gordian_status finish_run(struct run *run, struct space *reached, bool fu
     const struct space *product = full ? &whole : &cpu.space;
     atomic_store(&cpu.states, result->states);
     atomic_store(&cpu.transitions, result->transitions);
-    bool cut = full ? whole.count < cpu.circuit->whole : result->stop != COMPOSE_COMPLETE;
+    bool cut =
+        full ? whole.count < cpu.circuit->whole : result->stop != GORDIAN_COMPOSE_STOP_COMPLETE;
     if (status == GORDIAN_OK && cut && options.count_transitions) {
         status = cpu_count_stopped(&cpu, product, error);
         result->transitions = atomic_load(&cpu.transitions);
@@ -159,7 +160,7 @@ static gordian_status finish_run(struct run *run, struct space *reached, bool fu
                      ? run->sink->begin(run->sink->context, cpu.circuit, result->states, 0, error)
                      : cpu_deliver(&cpu, product, run->sink, error);
     if (cpu_halted(&cpu))
-        result->stop = (enum compose_stop)atomic_load(&cpu.reason);
+        result->stop = (gordian_compose_stop)atomic_load(&cpu.reason);
     space_close(&whole);
     cpu_close(&cpu);
     return status;
@@ -191,7 +192,7 @@ static gordian_status find_reached(struct run *run, struct space *reached, gordi
     gordian_status status = call_share(&share, run, &order, error);
     if (status != GORDIAN_OK)
         return status;
-    if (share.stop != COMPOSE_COMPLETE)
+    if (share.stop != GORDIAN_COMPOSE_STOP_COMPLETE)
         run->result->stop = share.stop;
     run->result->deadlocks = share.sums.counts.deadlocks;
     *reached = share.all;
@@ -202,7 +203,7 @@ static gordian_status find_reached(struct run *run, struct space *reached, gordi
 
 static gordian_status run_full(struct run *run, gordian_error *error)
 {
-    const struct circuit *circuit = run->packed->circuit;
+    const gordian_circuit *circuit = run->packed->circuit;
     uint64_t most = run->options->max_states;
     struct share share;
     struct space reached = {0};
@@ -211,7 +212,7 @@ static gordian_status run_full(struct run *run, gordian_error *error)
         return fail(error, GORDIAN_STATUS_INPUT, "the number of all states does not fit 64 bits");
     if (most && most < circuit->whole) {
         order.whole = most;
-        run->result->stop = COMPOSE_STATES;
+        run->result->stop = GORDIAN_COMPOSE_STOP_STATES;
     }
     gordian_status status = call_share(&share, run, &order, error);
     if (status != GORDIAN_OK)
@@ -227,13 +228,14 @@ static gordian_status run_full(struct run *run, gordian_error *error)
     return status;
 }
 
-static gordian_status mpi_run(const struct circuit *circuit, const struct compose_options *options,
-                              const struct compose_sink *sink, struct compose_result *result,
+static gordian_status mpi_run(const gordian_circuit *circuit,
+                              const gordian_compose_options *options,
+                              const gordian_compose_sink *sink, gordian_compose_result *result,
                               gordian_error *error)
 {
     struct run run = {.options = options, .sink = sink, .result = result};
-    *result = (struct compose_result){.allocator = memory_allocator(options->allocator),
-                                      .engine = compose_mpi.about.name};
+    *result = (gordian_compose_result){.allocator = memory_allocator(options->allocator),
+                                       .engine = compose_mpi.about.name};
     gordian_status status = compose_take_order(circuit, options, result, error);
     if (status == GORDIAN_OK)
         status = packed_open(&run.packed, circuit, options->allocator, error);
@@ -241,7 +243,7 @@ static gordian_status mpi_run(const struct circuit *circuit, const struct compos
         status = options->full ? run_full(&run, error) : run_reachable(&run, error);
     packed_free(run.packed);
     if (status != GORDIAN_OK)
-        compose_result_free(result);
+        gordian_compose_result_free(result);
     return status;
 }
 

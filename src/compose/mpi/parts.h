@@ -80,7 +80,7 @@ typedef bool mpi_watch(void *context, uint64_t states, uint64_t memory);
 
 /* Finds all states; when it returns everybody is done. *stop on every rank. */
 gordian_status job_explore(struct job *job, mpi_watch *watch, void *context,
-                           enum compose_stop *stop, gordian_error *error);
+                           gordian_compose_stop *stop, gordian_error *error);
 
 /* ------------------------------------------------------------------ counting (mpi/count.c) */
 

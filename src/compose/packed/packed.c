@@ -33,7 +33,7 @@ static gordian_status lay_out(struct packed *packed, gordian_error *error)
                                       (unsigned long long)bits, PACKED_BITS);
 }
 
-gordian_status packed_open(struct packed **out, const struct circuit *circuit,
+gordian_status packed_open(struct packed **out, const gordian_circuit *circuit,
                            const gordian_allocator *memory, gordian_error *error)
 {
     gordian_allocator from = memory_allocator(memory);

@@ -26,7 +26,7 @@
 
 struct packed {
     gordian_allocator memory;
-    const struct circuit *circuit;
+    const gordian_circuit *circuit;
     struct packing packing; /* of one word; the firings are here */
 
     struct compose_firing *firings; /* sorted by part */
@@ -40,7 +40,7 @@ struct packed {
 };
 
 /* On failure *out is NULL. */
-gordian_status packed_open(struct packed **out, const struct circuit *circuit,
+gordian_status packed_open(struct packed **out, const gordian_circuit *circuit,
                            const gordian_allocator *memory, gordian_error *error);
 void packed_free(struct packed *packed); /* NULL is fine */
 
@@ -90,7 +90,7 @@ void packed_row_free(struct packed_row *row);
 /* Room for `count` raw transitions, which the caller puts into raw_labels and raw_to. */
 gordian_status packed_row_reserve(struct packed_row *row, size_t count, gordian_error *error);
 /* Sorts them and hands them to the sink. */
-gordian_status packed_row_deliver(struct packed_row *row, const struct compose_sink *sink,
+gordian_status packed_row_deliver(struct packed_row *row, const gordian_compose_sink *sink,
                                   uint64_t state, uint64_t number, gordian_error *error);
 
 #endif

@@ -141,7 +141,7 @@ static bool make_patches(struct packing *packing)
     return find_rivals(packing);
 }
 
-gordian_status packing_open(struct packing *packing, const struct circuit *circuit,
+gordian_status packing_open(struct packing *packing, const gordian_circuit *circuit,
                             const struct firings *firings, const gordian_allocator *memory,
                             gordian_error *error)
 {
@@ -158,12 +158,12 @@ gordian_status packing_open(struct packing *packing, const struct circuit *circu
     return fail_memory(error);
 }
 
-void initial_first(const struct circuit *circuit, uint32_t *locals)
+void initial_first(const gordian_circuit *circuit, uint32_t *locals)
 {
     memset(locals, 0, circuit->factor_count * sizeof *locals);
 }
 
-bool initial_next(const struct circuit *circuit, uint32_t *locals)
+bool initial_next(const gordian_circuit *circuit, uint32_t *locals)
 {
     for (uint32_t f = 0; f < circuit->factor_count; f++) {
         if (++locals[f] < factor_shape(circuit, f)->initial_count)
@@ -173,7 +173,7 @@ bool initial_next(const struct circuit *circuit, uint32_t *locals)
     return false;
 }
 
-bool initial_is(const struct circuit *circuit, const uint32_t *locals)
+bool initial_is(const gordian_circuit *circuit, const uint32_t *locals)
 {
     for (uint32_t f = 0; f < circuit->factor_count; f++)
         if (locals[f] >= factor_shape(circuit, f)->initial_count)

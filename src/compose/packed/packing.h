@@ -29,7 +29,7 @@ struct patch {
 
 struct packing {
     gordian_allocator memory;
-    const struct circuit *circuit;
+    const gordian_circuit *circuit;
     size_t words;  /* of a state; at least 1 */
     uint64_t bits; /* of a state, in all its words */
     struct packed_field *fields;
@@ -42,7 +42,7 @@ struct packing {
 };
 
 /* `firings` NULL: only the layout. */
-gordian_status packing_open(struct packing *packing, const struct circuit *circuit,
+gordian_status packing_open(struct packing *packing, const gordian_circuit *circuit,
                             const struct firings *firings, const gordian_allocator *memory,
                             gordian_error *error);
 void packing_close(struct packing *packing);
@@ -102,8 +102,8 @@ static inline uint64_t packed_places(uint64_t mask, uint64_t value)
 }
 
 /* The first combination of initial states, and the next one; false: there is none left. */
-void initial_first(const struct circuit *circuit, uint32_t *locals);
-bool initial_next(const struct circuit *circuit, uint32_t *locals);
-bool initial_is(const struct circuit *circuit, const uint32_t *locals);
+void initial_first(const gordian_circuit *circuit, uint32_t *locals);
+bool initial_next(const gordian_circuit *circuit, uint32_t *locals);
+bool initial_is(const gordian_circuit *circuit, const uint32_t *locals);
 
 #endif

@@ -8,7 +8,7 @@
 #include <string.h>
 
 void parser_open(struct parser *parser, const struct tokens *tokens, struct arena *arena,
-                 struct fault *fault, gordian_error *error)
+                 gordian_fault *fault, gordian_error *error)
 {
     *parser = (struct parser){.tokens = tokens, .arena = arena, .fault = fault, .error = error};
 }

@@ -150,7 +150,7 @@ static gordian_status next_token(struct text_scan *lexer, struct token *token)
 }
 
 gordian_status tokens_read(struct tokens *tokens, const struct text *text,
-                           const gordian_allocator *memory, struct fault *fault,
+                           const gordian_allocator *memory, gordian_fault *fault,
                            gordian_error *error)
 {
     *tokens = (struct tokens){.memory = memory_allocator(memory), .text = text};

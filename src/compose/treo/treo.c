@@ -138,23 +138,43 @@ static bool defines(const struct module *module, const char *name)
     return labels_find(&module->names, name, strlen(name)) != GORDIAN_NONE;
 }
 
+gordian_status gordian_import_read(gordian_import *import, const char *name,
+                                   const gordian_source *source, gordian_error *error)
+{
+    gordian_allocator memory = import->text.memory;
+    text_free(&import->text);
+    return text_read(&import->text, name, source, &memory, error);
+}
+
+static gordian_status ask_for(const struct treo *treo, const char *from, const char *path,
+                              gordian_import *import)
+{
+    const gordian_circuit_options *options = treo->options;
+    gordian_status status = GORDIAN_STATUS_END;
+    if (options->import)
+        status = options->import(options->context, from, path, import, treo->error);
+    if (status == GORDIAN_STATUS_END && options->files)
+        status = import_file(options->folders, treo->modules[0]->shown->name, from, path, import,
+                             treo->error);
+    if (status == GORDIAN_OK && !import->text.name)
+        return fail(treo->error, GORDIAN_STATUS_INPUT, "nothing was read for '%.200s'", path);
+    return status;
+}
+
 /* One place to look; GORDIAN_STATUS_END: it is not there. */
 static gordian_status try_path(struct treo *treo, const struct module *from, const char *path,
                                uint32_t *number)
 {
-    struct text text;
-    struct module *module;
-    if (!treo->options->import)
-        return GORDIAN_STATUS_END;
-    gordian_status status =
-        treo->options->import(treo->options->context, from->shown->name, path, &text, treo->error);
-    if (status != GORDIAN_OK)
-        return status;
-    *number = find_module(treo, text.name);
-    if (*number == GORDIAN_NONE)
-        status = new_module(treo, NULL, &text, &module);
-    if (*number != GORDIAN_NONE || status != GORDIAN_OK) {
-        text_free(&text);
+    gordian_import import = {.text = {.memory = treo->memory}};
+    struct module *module = NULL;
+    gordian_status status = ask_for(treo, from->shown->name, path, &import);
+    if (status == GORDIAN_OK) {
+        *number = find_module(treo, import.text.name);
+        if (*number == GORDIAN_NONE)
+            status = new_module(treo, NULL, &import.text, &module);
+    }
+    if (!module) {
+        text_free(&import.text);
         return status;
     }
     *number = (uint32_t)treo->module_count - 1;
@@ -277,13 +297,13 @@ static void free_all(struct treo *treo)
 }
 
 gordian_status treo_begin(struct treo *treo, const struct text *text,
-                          const struct treo_options *options, struct fault *fault,
+                          const gordian_circuit_options *options, gordian_fault *fault,
                           gordian_error *error)
 {
     struct module *module = NULL;
     *treo = (struct treo){.options = options, .fault = fault, .error = error};
     if (fault)
-        *fault = (struct fault){0};
+        *fault = (gordian_fault){0};
     *error = (gordian_error){0};
     treo->memory = memory_allocator(options->allocator);
     treo->most = options->max_instances ? options->max_instances : TREO_INSTANCES_MAX;
@@ -301,10 +321,10 @@ gordian_status treo_begin(struct treo *treo, const struct text *text,
     return status;
 }
 
-gordian_status treo_end(struct treo *treo, gordian_status status, struct circuit **out)
+gordian_status treo_end(struct treo *treo, gordian_status status, gordian_circuit **out)
 {
     if (status == GORDIAN_OK)
-        status = circuit_close(treo->circuit, treo->error);
+        status = circuit_seal(treo->circuit, treo->error);
     if (status == GORDIAN_STATUS_INPUT && treo->fault && !treo->fault->file[0] &&
         treo->module_count > 0)
         text_point(treo->modules[0]->shown, treo->error->line, treo->error->column, treo->fault);
@@ -313,7 +333,7 @@ gordian_status treo_end(struct treo *treo, gordian_status status, struct circuit
     if (status == GORDIAN_OK)
         *out = treo->circuit;
     else
-        circuit_free(treo->circuit);
+        gordian_circuit_close(treo->circuit);
     if (status != GORDIAN_OK)
         treo->error->status = status;
     return status;
@@ -332,16 +352,18 @@ static gordian_status read_all(struct treo *treo)
     return status == GORDIAN_OK ? treo_fill(treo) : status;
 }
 
-gordian_status treo_read(struct circuit **out, const struct text *text,
-                         const struct treo_options *options, struct fault *fault,
+gordian_status treo_read(gordian_circuit **out, const struct text *text,
+                         const gordian_circuit_options *options, gordian_fault *fault,
                          gordian_error *error)
 {
-    static const struct treo_options defaults = {0};
+    static const gordian_circuit_options defaults = {0};
     gordian_error ignored = {0};
     struct treo treo;
     gordian_status status =
         treo_begin(&treo, text, options ? options : &defaults, fault, error ? error : &ignored);
     if (status == GORDIAN_OK)
         status = read_all(&treo);
+    if (status == GORDIAN_OK)
+        treo.circuit->own_inside = true;
     return treo_end(&treo, status, out);
 }
