@@ -22,8 +22,8 @@ static gordian_status refuse_nul(const struct text *text, gordian_error *error)
     return fail_at(error, GORDIAN_STATUS_INPUT, line, (uint64_t)(nul - start) + 1, "a NUL byte");
 }
 
-static gordian_status begin(struct text *text, const char *name, const gordian_allocator *memory,
-                            gordian_error *error)
+static gordian_status text_begin(struct text *text, const char *name,
+                                 const gordian_allocator *memory, gordian_error *error)
 {
     size_t size = strlen(name) + 1;
     *text = (struct text){.memory = memory_allocator(memory)};
@@ -34,7 +34,7 @@ static gordian_status begin(struct text *text, const char *name, const gordian_a
     return GORDIAN_OK;
 }
 
-static gordian_status end(struct text *text, gordian_status status, gordian_error *error)
+static gordian_status text_end(struct text *text, gordian_status status, gordian_error *error)
 {
     static const char mark[] = "\xef\xbb\xbf"; /* some editors begin UTF-8 with it */
     const size_t width = sizeof mark - 1;
@@ -53,7 +53,7 @@ gordian_status text_read(struct text *text, const char *name, const gordian_sour
                          const gordian_allocator *memory, gordian_error *error)
 {
     size_t room = 0;
-    gordian_status status = begin(text, name, memory, error);
+    gordian_status status = text_begin(text, name, memory, error);
     while (status == GORDIAN_OK) {
         if (!memory_grow(&text->memory, &text->bytes, &room, text->size + CHUNK + 1, 1)) {
             status = fail_memory(error);
@@ -69,13 +69,13 @@ gordian_status text_read(struct text *text, const char *name, const gordian_sour
             status =
                 fail(error, GORDIAN_STATUS_INPUT, "the text is longer than %zu bytes", TEXT_MAX);
     }
-    return end(text, status, error);
+    return text_end(text, status, error);
 }
 
 gordian_status text_copy(struct text *text, const char *name, const char *bytes, size_t size,
                          const gordian_allocator *memory, gordian_error *error)
 {
-    gordian_status status = begin(text, name, memory, error);
+    gordian_status status = text_begin(text, name, memory, error);
     if (status == GORDIAN_OK) {
         text->bytes = memory_alloc(&text->memory, size + 1);
         if (!text->bytes)
@@ -84,7 +84,7 @@ gordian_status text_copy(struct text *text, const char *name, const char *bytes,
     if (status == GORDIAN_OK && size > 0)
         memcpy(text->bytes, bytes, size);
     text->size = size;
-    return end(text, status, error);
+    return text_end(text, status, error);
 }
 
 void text_free(struct text *text)

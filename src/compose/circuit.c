@@ -164,8 +164,8 @@ static int compare_named(const void *left, const void *right)
 }
 
 /* Numbers the names anew; new_of[old]. `sorted` points into the old table. */
-static gordian_status renumber(gordian_circuit *circuit, const struct named *sorted,
-                               uint32_t *new_of, gordian_error *error)
+static gordian_status renumber_names(gordian_circuit *circuit, const struct named *sorted,
+                                     uint32_t *new_of, gordian_error *error)
 {
     struct names names;
     uint32_t count = circuit->name_count;
@@ -205,7 +205,7 @@ static gordian_status sort_names(gordian_circuit *circuit, gordian_error *error)
         sorted[i] = (struct named){names_text(&circuit->names, i), i};
     if (status == GORDIAN_OK && count > 0) {
         qsort(sorted, count, sizeof *sorted, compare_named);
-        status = renumber(circuit, sorted, new_of, error);
+        status = renumber_names(circuit, sorted, new_of, error);
     }
     for (size_t f = 0; f < circuit->factor_count && status == GORDIAN_OK; f++) {
         size_t ports = circuit->automata[circuit->factors[f].shape]->port_count;

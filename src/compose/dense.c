@@ -149,8 +149,8 @@ static gordian_status multiply_cells(struct matrix *product, const struct matrix
 }
 
 /* State (l, r) of the product has the number l + size of the left * r. */
-static gordian_status multiply(struct matrix *product, const struct matrix *left,
-                               const struct matrix *right, gordian_error *error)
+static gordian_status multiply_matrices(struct matrix *product, const struct matrix *left,
+                                        const struct matrix *right, gordian_error *error)
 {
     gordian_status status =
         matrix_make(product, left->words, left->size * right->size, left->memory, error);
@@ -186,8 +186,8 @@ static bool dense_supports(const void *asked, const char **why)
 }
 
 /* The mixed-radix number of a state whose local states are combined in another order. */
-static uint32_t reorder(const gordian_circuit *circuit, const uint32_t *order, uint32_t *locals,
-                        uint32_t number)
+static uint32_t reorder_state(const gordian_circuit *circuit, const uint32_t *order,
+                              uint32_t *locals, uint32_t number)
 {
     uint64_t result = 0, weight = 1;
     for (size_t i = 0; i < circuit->factor_count; i++) {
@@ -213,7 +213,7 @@ static gordian_status take_steps(struct explicit_product *out, const struct matr
     out->steps = memory_alloc(matrix->memory, matrix->count * sizeof *out->steps);
     gordian_status status = locals && number && out->steps ? GORDIAN_OK : fail_memory(error);
     for (uint32_t s = 0; s < matrix->size && status == GORDIAN_OK; s++)
-        number[s] = reorder(circuit, order, locals, s);
+        number[s] = reorder_state(circuit, order, locals, s);
     for (uint32_t i = 0; i < matrix->size && status == GORDIAN_OK; i++) {
         for (uint32_t j = 0; j < matrix->size; j++) {
             size_t cell = (size_t)i * matrix->size + j;
@@ -244,9 +244,9 @@ static bool go_on(const gordian_compose_options *options, struct meter *meter,
 }
 
 /* The whole matrix. Stopped: empty, and result->stop says so. */
-static gordian_status build(struct matrix *product, const gordian_circuit *circuit,
-                            const gordian_compose_options *options, struct meter *meter,
-                            gordian_compose_result *result, gordian_error *error)
+static gordian_status build_product(struct matrix *product, const gordian_circuit *circuit,
+                                    const gordian_compose_options *options, struct meter *meter,
+                                    gordian_compose_result *result, gordian_error *error)
 {
     struct matrix factor, next;
     gordian_status status = matrix_one(product, circuit->label_words, &meter->memory, error);
@@ -257,7 +257,7 @@ static gordian_status build(struct matrix *product, const gordian_circuit *circu
         }
         status = matrix_of_factor(&factor, circuit, result->order[i], &meter->memory, error);
         if (status == GORDIAN_OK) {
-            status = multiply(&next, product, &factor, error);
+            status = multiply_matrices(&next, product, &factor, error);
             matrix_free(&factor);
         }
         matrix_free(product);
@@ -267,14 +267,14 @@ static gordian_status build(struct matrix *product, const gordian_circuit *circu
     return status;
 }
 
-static gordian_status compose(const gordian_circuit *circuit,
-                              const gordian_compose_options *options,
-                              const gordian_compose_sink *sink, struct meter *meter,
-                              gordian_compose_result *result, gordian_error *error)
+static gordian_status multiply_and_finish(const gordian_circuit *circuit,
+                                          const gordian_compose_options *options,
+                                          const gordian_compose_sink *sink, struct meter *meter,
+                                          gordian_compose_result *result, gordian_error *error)
 {
     struct matrix product;
     struct explicit_product steps = {.circuit = circuit};
-    gordian_status status = build(&product, circuit, options, meter, result, error);
+    gordian_status status = build_product(&product, circuit, options, meter, result, error);
     if (status != GORDIAN_OK || result->stop != GORDIAN_COMPOSE_STOP_COMPLETE)
         return status;
     steps.state_count = product.size;
@@ -300,7 +300,7 @@ static gordian_status dense_run(const gordian_circuit *circuit,
     if (status != GORDIAN_OK)
         return status;
     meter_open(&meter, options->allocator, options->max_memory);
-    status = compose(circuit, options, sink, &meter, result, error);
+    status = multiply_and_finish(circuit, options, sink, &meter, result, error);
     if (status == GORDIAN_STATUS_MEMORY && meter.refused && result->states == 0) {
         result->stop = GORDIAN_COMPOSE_STOP_MEMORY;
         status = GORDIAN_OK;

@@ -90,9 +90,9 @@ static void part_add(struct part *part, uint32_t factor)
  * in memory tells how much was done; beyond this they are not looked at any more. */
 #define EXPLAIN_MOST (UINT64_C(1) << 29)
 
-static gordian_status measure(const struct part *part, uint64_t max_states,
-                              const gordian_allocator *memory, gordian_compose_stage *stage,
-                              uint64_t *spent, gordian_error *error)
+static gordian_status measure_part(const struct part *part, uint64_t max_states,
+                                   const gordian_allocator *memory, gordian_compose_stage *stage,
+                                   uint64_t *spent, gordian_error *error)
 {
     const struct compose_engine *engine;
     gordian_compose_options options;
@@ -137,7 +137,7 @@ gordian_status gordian_compose_explain(const gordian_circuit *circuit, const uin
         if (!fits)
             continue;
         part_settle(&part);
-        status = measure(&part, max_states, memory, &stages[i], &spent, error);
+        status = measure_part(&part, max_states, memory, &stages[i], &spent, error);
         fits = stages[i].states != UINT64_MAX && spent < EXPLAIN_MOST;
     }
     part_free(&part);

@@ -76,7 +76,7 @@ static uint64_t port_says(const gordian_circuit *circuit, const struct shape *sh
 }
 
 /* Takes back what asked[which] has settled. */
-static void unsettle(struct seeker *seeker, size_t which)
+static void unsettle_names(struct seeker *seeker, size_t which)
 {
     const gordian_circuit *circuit = seeker->circuit;
     const struct factor *factor = &circuit->factors[seeker->asked[which].factor];
@@ -87,7 +87,7 @@ static void unsettle(struct seeker *seeker, size_t which)
 }
 
 /* Lets asked[which] take its transition, if it agrees with everything settled so far. */
-static bool settle(struct seeker *seeker, size_t which)
+static bool settle_names(struct seeker *seeker, size_t which)
 {
     const gordian_circuit *circuit = seeker->circuit;
     const struct asked *asked = &seeker->asked[which];
@@ -101,7 +101,7 @@ static bool settle(struct seeker *seeker, size_t which)
             seeker->settled_by[name] = (uint32_t)which + 1;
             seeker->says[name] = says;
         } else if (seeker->says[name] != says) {
-            unsettle(seeker, which);
+            unsettle_names(seeker, which);
             return false;
         }
     }
@@ -109,7 +109,7 @@ static bool settle(struct seeker *seeker, size_t which)
 }
 
 /* A factor that has a name of this one that fires and does not move yet; NONE: there is none. */
-static uint32_t unanswered(const struct seeker *seeker, const struct asked *asked)
+static uint32_t next_unanswered(const struct seeker *seeker, const struct asked *asked)
 {
     const gordian_circuit *circuit = seeker->circuit;
     const struct factor *factor = &circuit->factors[asked->factor];
@@ -126,7 +126,7 @@ static uint32_t unanswered(const struct seeker *seeker, const struct asked *aske
 }
 
 /* Asks a factor to move; it has not chosen a transition yet. */
-static bool ask(struct seeker *seeker, uint32_t factor, size_t answered)
+static bool ask_factor(struct seeker *seeker, uint32_t factor, size_t answered)
 {
     if (!memory_grow(&seeker->memory, &seeker->asked, &seeker->room, seeker->count + 1,
                      sizeof *seeker->asked) ||
@@ -144,13 +144,13 @@ static bool ask(struct seeker *seeker, uint32_t factor, size_t answered)
 
 /* The next transition of the last one asked that fits; false: it has none left, and is dismissed.
  */
-static bool advance(struct seeker *seeker, bool settled, uint64_t *work)
+static bool advance_last(struct seeker *seeker, bool settled, uint64_t *work)
 {
     size_t which = seeker->count - 1;
     struct asked *asked = &seeker->asked[which];
     const struct shape *shape = factor_shape(seeker->circuit, asked->factor);
     if (settled)
-        unsettle(seeker, which);
+        unsettle_names(seeker, which);
     for (;;) {
         asked->transition++;
         while (asked->transition == shape->first[asked->state + 1] &&
@@ -162,7 +162,7 @@ static bool advance(struct seeker *seeker, bool settled, uint64_t *work)
             break;
         if (work)
             --*work;
-        if (settle(seeker, which))
+        if (settle_names(seeker, which))
             return true;
     }
     seeker->moves_now[asked->factor] = 0;
@@ -170,8 +170,8 @@ static bool advance(struct seeker *seeker, bool settled, uint64_t *work)
     return false;
 }
 
-static gordian_status tell(struct seeker *seeker, firing_found *found, void *context,
-                           gordian_error *error)
+static gordian_status tell_firing(struct seeker *seeker, firing_found *found, void *context,
+                                  gordian_error *error)
 {
     for (size_t i = 0; i < seeker->count; i++) {
         const struct asked *asked = &seeker->asked[i];
@@ -188,10 +188,10 @@ static gordian_status find_from(struct seeker *seeker, uint32_t lowest, uint64_t
 {
     gordian_status status = GORDIAN_OK;
     bool settled = false; /* the last one asked has a transition */
-    if (!ask(seeker, lowest, 0))
+    if (!ask_factor(seeker, lowest, 0))
         return fail_memory(error);
     while (seeker->count > 0) {
-        if (!advance(seeker, settled, work)) {
+        if (!advance_last(seeker, settled, work)) {
             settled = true; /* whoever asked it */
             continue;
         }
@@ -200,22 +200,22 @@ static gordian_status find_from(struct seeker *seeker, uint32_t lowest, uint64_t
         uint32_t next = GORDIAN_NONE;
         size_t at = last->answered;
         while (at < seeker->count &&
-               (next = unanswered(seeker, &seeker->asked[at])) == GORDIAN_NONE)
+               (next = next_unanswered(seeker, &seeker->asked[at])) == GORDIAN_NONE)
             at++;
         if (next != GORDIAN_NONE && next < lowest)
             continue; /* found from there */
         if (next != GORDIAN_NONE) {
             settled = false;
-            if (!ask(seeker, next, at))
+            if (!ask_factor(seeker, next, at))
                 status = fail_memory(error);
         } else {
-            status = tell(seeker, found, context, error);
+            status = tell_firing(seeker, found, context, error);
         }
         if (status != GORDIAN_OK)
             break;
     }
     while (seeker->count > 0) { /* a failure: leave it clean for the next search */
-        unsettle(seeker, seeker->count - 1);
+        unsettle_names(seeker, seeker->count - 1);
         seeker->moves_now[seeker->asked[--seeker->count].factor] = 0;
     }
     return status;

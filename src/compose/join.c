@@ -18,7 +18,7 @@ struct joining {
 
 /* ------------------------------------------------------------------ names */
 
-static bool elsewhere(const struct joining *joining, size_t own, const char *name)
+static bool occurs_elsewhere(const struct joining *joining, size_t own, const char *name)
 {
     for (size_t k = 0; k < joining->count; k++)
         if (k != own &&
@@ -33,8 +33,8 @@ static char *fresh_name(const struct joining *joining, size_t own, const char *n
     char fresh[GORDIAN_NAME_MAX + 1];
     const struct names *names = &joining->circuits[own]->names;
     size_t length = (size_t)snprintf(fresh, sizeof fresh, "%s@%zu", name, own + 1);
-    while (length < sizeof fresh &&
-           (elsewhere(joining, own, fresh) || names_find(names, fresh, length) != GORDIAN_NONE))
+    while (length < sizeof fresh && (occurs_elsewhere(joining, own, fresh) ||
+                                     names_find(names, fresh, length) != GORDIAN_NONE))
         length += (size_t)snprintf(fresh + length, sizeof fresh - length, "@");
     if (length >= sizeof fresh) {
         fail(joining->error, GORDIAN_STATUS_INPUT,
@@ -61,7 +61,7 @@ static gordian_status rename_inside(struct joining *joining, size_t own, char **
     const gordian_circuit *circuit = joining->circuits[own];
     for (uint32_t n = 0; joining->circuits[own]->own_inside && n < circuit->name_count; n++) {
         const char *name = names_text(&circuit->names, n);
-        if (circuit->boundary[n] || !elsewhere(joining, own, name))
+        if (circuit->boundary[n] || !occurs_elsewhere(joining, own, name))
             continue;
         renamed[n] = fresh_name(joining, own, name);
         if (!renamed[n])

@@ -61,7 +61,7 @@ struct ordering {
 
 /* How many names fewer would lead out of the part with this factor in it; and how many it shares
  * with it. */
-static int64_t gain(const struct ordering *ordering, uint32_t factor, uint32_t *shared)
+static int64_t gain_of(const struct ordering *ordering, uint32_t factor, uint32_t *shared)
 {
     const gordian_circuit *circuit = ordering->circuit;
     uint32_t ports = factor_shape(circuit, factor)->port_count;
@@ -88,10 +88,10 @@ static bool is_better(const struct candidate *one, const struct candidate *other
     return one->factor < other->factor;
 }
 
-static bool offer(struct ordering *ordering, uint32_t factor)
+static bool offer_factor(struct ordering *ordering, uint32_t factor)
 {
     struct candidate fresh = {.factor = factor};
-    fresh.gain = gain(ordering, factor, &fresh.shared);
+    fresh.gain = gain_of(ordering, factor, &fresh.shared);
     if (!memory_grow(&ordering->memory, &ordering->heap, &ordering->heap_room,
                      ordering->heap_count + 1, sizeof *ordering->heap))
         return false;
@@ -117,20 +117,20 @@ static struct candidate take_best(struct ordering *ordering)
 }
 
 /* The best factor beside the part; NONE: no other shares a name with it. */
-static uint32_t choose(struct ordering *ordering)
+static uint32_t choose_next(struct ordering *ordering)
 {
     while (ordering->heap_count > 0) {
         uint32_t shared;
         struct candidate best = take_best(ordering);
-        if (!ordering->placed[best.factor] && gain(ordering, best.factor, &shared) == best.gain &&
-            shared == best.shared)
+        if (!ordering->placed[best.factor] &&
+            gain_of(ordering, best.factor, &shared) == best.gain && shared == best.shared)
             return best.factor;
     }
     return GORDIAN_NONE;
 }
 
 /* False: out of memory. */
-static bool place(struct ordering *ordering, uint32_t factor)
+static bool place_factor(struct ordering *ordering, uint32_t factor)
 {
     const gordian_circuit *circuit = ordering->circuit;
     uint32_t ports = factor_shape(circuit, factor)->port_count;
@@ -142,7 +142,7 @@ static bool place(struct ordering *ordering, uint32_t factor)
         bool news = !ordering->known[name] || ordering->outside[name] == 1;
         ordering->known[name] = 1;
         for (size_t u = circuit->users_first[name]; news && u < circuit->users_first[name + 1]; u++)
-            if (!ordering->placed[circuit->users[u]] && !offer(ordering, circuit->users[u]))
+            if (!ordering->placed[circuit->users[u]] && !offer_factor(ordering, circuit->users[u]))
                 return false;
     }
     return true;
@@ -162,11 +162,11 @@ gordian_status compose_order(const gordian_circuit *circuit, uint32_t *order,
         ordering.outside[n] = (uint32_t)(circuit->users_first[n + 1] - circuit->users_first[n]);
     uint32_t lowest = 0;
     for (size_t i = 0; fine && i < factors; i++) {
-        uint32_t next = choose(&ordering);
+        uint32_t next = choose_next(&ordering);
         while (next == GORDIAN_NONE && ordering.placed[lowest])
             lowest++;
         order[i] = next == GORDIAN_NONE ? lowest : next;
-        fine = place(&ordering, order[i]);
+        fine = place_factor(&ordering, order[i]);
     }
     memory_free(&memory, ordering.placed);
     memory_free(&memory, ordering.known);

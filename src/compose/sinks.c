@@ -37,8 +37,8 @@ void gordian_compose_result_free(gordian_compose_result *result)
 
 /* ------------------------------------------------------------------ the graph */
 
-static gordian_status begin(void *context, const gordian_circuit *circuit, uint64_t states,
-                            uint64_t transitions, gordian_error *error)
+static gordian_status begin_graph(void *context, const gordian_circuit *circuit, uint64_t states,
+                                  uint64_t transitions, gordian_error *error)
 {
     struct graph_sink *sink = context;
     (void)transitions;
@@ -73,7 +73,7 @@ static gordian_status take_row(void *context, const gordian_compose_row *row, go
 gordian_status graph_sink_open(struct graph_sink *sink, const gordian_allocator *memory,
                                gordian_error *error)
 {
-    *sink = (struct graph_sink){.sink = {.context = sink, .begin = begin, .row = take_row},
+    *sink = (struct graph_sink){.sink = {.context = sink, .begin = begin_graph, .row = take_row},
                                 .memory = memory_allocator(memory)};
     gordian_status status = graph_new(&sink->graph, &sink->memory, error);
     if (status != GORDIAN_OK)

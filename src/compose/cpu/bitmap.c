@@ -139,7 +139,7 @@ static void sweep_group(const struct sweeping *sweeping, uint64_t group)
 }
 
 /* Is anything left? One decides for all, while all are there. */
-static void decide(struct sweeping *sweeping)
+static void decide_sweep(struct sweeping *sweeping)
 {
     bool clean = true;
     for (uint64_t g = 0; g < sweeping->groups && clean; g++)
@@ -149,7 +149,7 @@ static void decide(struct sweeping *sweeping)
     atomic_store_explicit(&sweeping->next, 0, memory_order_relaxed);
 }
 
-static void sweep(void *context, unsigned member)
+static void sweep_blocks(void *context, unsigned member)
 {
     struct sweeping *sweeping = context;
     struct team *team = sweeping->cpu->team;
@@ -161,7 +161,7 @@ static void sweep(void *context, unsigned member)
             sweep_group(sweeping, sweeping->backwards ? sweeping->groups - 1 - group : group);
         team_meet(team);
         if (member == 0)
-            decide(sweeping);
+            decide_sweep(sweeping);
         team_meet(team);
     } while (!sweeping->leave);
 }
@@ -185,7 +185,7 @@ gordian_status cpu_bitmap(struct cpu *cpu, gordian_error *error)
     if (!sweeping.firings)
         return fail_memory(error);
     wide_firings(sweeping.firings, &cpu->packing, &cpu->grid);
-    cpu_work(cpu, sweep, &sweeping);
+    cpu_work(cpu, sweep_blocks, &sweeping);
     memory_free(memory, sweeping.firings);
     memory_free(memory, cpu->space.done);
     memory_free(memory, (void *)cpu->space.dirty);

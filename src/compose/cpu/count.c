@@ -20,7 +20,7 @@ struct counting {
     _Atomic bool saturated, memory;
 };
 
-static void add(struct counting *counting, uint64_t count)
+static void add_transitions(struct counting *counting, uint64_t count)
 {
     uint64_t before = atomic_fetch_add(&counting->cpu->transitions, count);
     if (count == UINT64_MAX || before + count < before)
@@ -208,11 +208,11 @@ static void count_blocks(void *context, unsigned member)
         if (cpu_halted(cpu))
             break;
         if (block % 256 == 0) {
-            add(counting, total);
+            add_transitions(counting, total);
             total = 0;
         }
     }
-    add(counting, total);
+    add_transitions(counting, total);
 }
 
 /* ------------------------------------------------------------------ all of them */
@@ -243,7 +243,7 @@ static void count_part(void *context, unsigned member)
     if (!state || part.failed)
         atomic_store(&counting->memory, true);
     memory_free(&cpu->meter.memory, state);
-    add(counting, part.total);
+    add_transitions(counting, part.total);
 }
 
 /* Every combination, one after another: where there is no grid. */
@@ -274,7 +274,7 @@ static void count_all(void *context, unsigned member)
     memory_free(&cpu->meter.memory, locals);
     if (!fine)
         atomic_store(&counting->memory, true);
-    add(counting, total);
+    add_transitions(counting, total);
 }
 
 static gordian_status count_with(struct cpu *cpu, struct counting *counting,

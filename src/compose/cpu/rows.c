@@ -44,7 +44,7 @@ struct delivering {
  * list is over. Reading from name 0 on, write 0 for a name that fires and 1 for one that does not,
  * up to the last that fires, and 0 after that: then labels compare as these numbers do, first bit
  * most significant, and where they are equal the shorter list comes first. */
-static uint64_t reverse(uint64_t word)
+static uint64_t reverse_bits(uint64_t word)
 {
     word = (word >> 1 & 0x5555555555555555u) | (word & 0x5555555555555555u) << 1;
     word = (word >> 2 & 0x3333333333333333u) | (word & 0x3333333333333333u) << 2;
@@ -54,7 +54,7 @@ static uint64_t reverse(uint64_t word)
 
 static uint64_t key_of(uint64_t names)
 {
-    uint64_t reversed = reverse(names);
+    uint64_t reversed = reverse_bits(names);
     return reversed ? ~reversed & ~((reversed & -reversed) - 1) : 0;
 }
 
@@ -113,7 +113,7 @@ struct taking {
     uint64_t looked, counted;
 };
 
-static bool take(void *context, const struct scene *scene)
+static bool take_transition(void *context, const struct scene *scene)
 {
     struct taking *taking = context;
     struct page *page = taking->page;
@@ -142,7 +142,7 @@ static bool take(void *context, const struct scene *scene)
 
 /* May the joint firings of this state be gone through to count some of them? *cut: no, they are too
  * many. False: out of memory. */
-static bool spend(struct delivering *delivering, struct scene *scene, bool *cut)
+static bool may_count(struct delivering *delivering, struct scene *scene, bool *cut)
 {
     uint64_t joint = 0;
     if (delivering->keep || delivering->cpu->options->indivisible)
@@ -171,11 +171,12 @@ static bool make_rows(struct delivering *delivering, unsigned member, struct pag
     for (uint64_t n = 0; n < count; n++) {
         size_t start = page->used;
         bool short_of_memory;
-        if (!scene_look(scene, state) || !spend(delivering, scene, &page->cut))
+        if (!scene_look(scene, state) || !may_count(delivering, scene, &page->cut))
             return false;
         if (page->cut)
             break;
-        if (!scene_each(scene, state, cpu->options->indivisible, take, &taking, &short_of_memory) &&
+        if (!scene_each(scene, state, cpu->options->indivisible, take_transition, &taking,
+                        &short_of_memory) &&
             (short_of_memory || taking.failed))
             return false;
         page->cut = taking.cut;

@@ -25,8 +25,8 @@ static gordian_status too_many(struct compose_device *device, bool *many, gordia
 }
 
 /* Counts into the result, and leaves how many states are stuck. */
-static gordian_status count(struct compose_device *device, gordian_compose_result *result,
-                            uint64_t *stuck, gordian_error *error)
+static gordian_status count_on_device(struct compose_device *device, gordian_compose_result *result,
+                                      uint64_t *stuck, gordian_error *error)
 {
     const gordian_compose_options *options = device->options;
     struct compose_counts counts = {0};
@@ -59,7 +59,7 @@ static gordian_status run_full(struct compose_device *device, gordian_compose_re
     uint64_t most = device->options->max_states, stuck = 0, states;
     gordian_status status = compose_device_take_all(device, most, error);
     if (status == GORDIAN_OK)
-        status = count(device, result, &stuck, error);
+        status = count_on_device(device, result, &stuck, error);
     if (status != GORDIAN_OK || stuck == 0)
         return status;
     gordian_compose_stop stop = device->stop;
@@ -89,7 +89,7 @@ static gordian_status run_reachable(struct compose_device *device, gordian_compo
     uint64_t states;
     gordian_status status = compose_device_explore(device, &states, error);
     if (status == GORDIAN_OK)
-        status = count(device, result, &result->deadlocks, error);
+        status = count_on_device(device, result, &result->deadlocks, error);
     if (status == GORDIAN_OK)
         status = device_describe(device, result->deadlocks, false, UINT64_MAX, result, error);
     return status;

@@ -45,9 +45,9 @@ static gordian_status make_bitmaps(struct compose_device *device, gpu_address *v
     return status;
 }
 
-static gordian_status mark(struct compose_device *device, gpu_address list, uint64_t count,
-                           uint64_t fresh, gpu_address visited, gpu_address waiting,
-                           gordian_error *error)
+static gordian_status mark_states(struct compose_device *device, gpu_address list, uint64_t count,
+                                  uint64_t fresh, gpu_address visited, gpu_address waiting,
+                                  gordian_error *error)
 {
     struct compose_mark_arguments arguments = {.list = list,
                                                .count = count,
@@ -161,7 +161,8 @@ static gordian_status refill_table(struct compose_device *device, uint64_t count
 }
 
 /* A larger table and list; the first `count` states stay. GORDIAN_STATUS_MEMORY: as it was. */
-static gordian_status grow(struct compose_device *device, uint64_t count, gordian_error *error)
+static gordian_status grow_table(struct compose_device *device, uint64_t count,
+                                 gordian_error *error)
 {
     uint64_t slots = device->set.slots * 2;
     gordian_status status = grow_list(device, slots / 2, error);
@@ -190,8 +191,8 @@ static gordian_status make_table(struct compose_device *device, gordian_error *e
 }
 
 /* After a launch that found states: true if it has to be done again, with more room. */
-static gordian_status settle(struct compose_device *device, uint64_t before, bool *again,
-                             gordian_error *error)
+static gordian_status settle_level(struct compose_device *device, uint64_t before, bool *again,
+                                   gordian_error *error)
 {
     struct compose_tally tally;
     gordian_status status = read_tally(device, &tally, error);
@@ -203,7 +204,7 @@ static gordian_status settle(struct compose_device *device, uint64_t before, boo
         /* States before this launch are in the list for sure; those it found follow without
          * a gap as far as there is room. */
         uint64_t kept = tally.size < device->room ? tally.size : device->room;
-        status = grow(device, kept > before ? kept : before, error);
+        status = grow_table(device, kept > before ? kept : before, error);
         if (status == GORDIAN_STATUS_MEMORY) {
             device->stop = GORDIAN_COMPOSE_STOP_MEMORY;
             *again = false;
@@ -239,7 +240,8 @@ static gordian_status seed_bitmap(struct compose_device *device, gpu_address buf
          first += count) {
         status = send_seeds(device, first, buffer, &count, error);
         if (status == GORDIAN_OK)
-            status = mark(device, buffer, count, 0, device->set.bitmap, device->waiting, error);
+            status =
+                mark_states(device, buffer, count, 0, device->set.bitmap, device->waiting, error);
     }
     if (status == GORDIAN_OK)
         status = read_tally(device, &tally, error);
@@ -271,7 +273,7 @@ static gordian_status seed_table(struct compose_device *device, gpu_address buff
             status =
                 device_launch(device, "compose_enter", count, &arguments, sizeof arguments, error);
             if (status == GORDIAN_OK)
-                status = settle(device, before, &again, error);
+                status = settle_level(device, before, &again, error);
         }
     }
     return status;
@@ -297,7 +299,7 @@ static gordian_status run_level(struct compose_device *device, uint64_t first, u
         status = device_launch(device, "compose_level", last - first, &arguments, sizeof arguments,
                                error);
         if (status == GORDIAN_OK)
-            status = settle(device, before, &again, error);
+            status = settle_level(device, before, &again, error);
     }
     return status;
 }
@@ -318,7 +320,7 @@ static gordian_status move_to_bitmap(struct compose_device *device, uint64_t fir
     uint64_t count = device->set.count;
     gordian_status status = make_bitmaps(device, &visited, &waiting, error);
     if (status == GORDIAN_OK)
-        status = mark(device, device->set.list, count, first, visited, waiting, error);
+        status = mark_states(device, device->set.list, count, first, visited, waiting, error);
     if (status == GORDIAN_OK)
         status = gpu_wait(device->gpu, error);
     if (status != GORDIAN_OK) {

@@ -245,7 +245,7 @@ static size_t make_header(const struct aut_sink *sink, uint64_t transitions, cha
 }
 
 /* Whole lines only have been flushed: the header may count them. */
-static bool patch(struct aut_sink *sink)
+static bool patch_header(struct aut_sink *sink)
 {
     char header[80];
     struct output *out = sink->out;
@@ -270,8 +270,8 @@ static gordian_status write_failed(const struct aut_sink *sink, gordian_error *e
     return fail(error, GORDIAN_STATUS_IO, "writing failed: %s", strerror(sink->out->failure));
 }
 
-static gordian_status begin(void *context, const gordian_circuit *circuit, uint64_t states,
-                            uint64_t transitions, gordian_error *error)
+static gordian_status begin_aut(void *context, const gordian_circuit *circuit, uint64_t states,
+                                uint64_t transitions, gordian_error *error)
 {
     struct aut_sink *sink = context;
     char header[80];
@@ -308,7 +308,7 @@ static gordian_status take_row(void *context, const gordian_compose_row *row, go
         sink->since_patch += out->used > before ? out->used - before : 0;
         if (sink->since_patch >= PATCH_EVERY) {
             sink->since_patch = 0;
-            if (!patch(sink))
+            if (!patch_header(sink))
                 return write_failed(sink, error);
         }
     }
@@ -318,7 +318,7 @@ static gordian_status take_row(void *context, const gordian_compose_row *row, go
 void aut_sink_open(struct aut_sink *sink, struct output *out)
 {
     *sink = (struct aut_sink){
-        .sink = {.context = sink, .begin = begin, .row = take_row}, .out = out, .patched = 0};
+        .sink = {.context = sink, .begin = begin_aut, .row = take_row}, .out = out, .patched = 0};
     sink->in_place = out->writer && out->writer->rewrite;
 }
 
@@ -326,5 +326,5 @@ bool aut_sink_close(struct aut_sink *sink)
 {
     if (!sink->started)
         return output_flush(sink->out);
-    return patch(sink);
+    return patch_header(sink);
 }

@@ -387,8 +387,8 @@ void ca_write_datum(const char *text, struct output *out)
 
 /* ------------------------------------------------------------------ a product */
 
-static gordian_status begin(void *context, const gordian_circuit *circuit, uint64_t states,
-                            uint64_t transitions, gordian_error *error)
+static gordian_status begin_ca(void *context, const gordian_circuit *circuit, uint64_t states,
+                               uint64_t transitions, gordian_error *error)
 {
     struct ca_sink *sink = context;
     struct output *out = sink->out;
@@ -427,7 +427,7 @@ static gordian_status take_row(void *context, const gordian_compose_row *row, go
 void ca_sink_open(struct ca_sink *sink, struct output *out)
 {
     *sink =
-        (struct ca_sink){.sink = {.context = sink, .begin = begin, .row = take_row}, .out = out};
+        (struct ca_sink){.sink = {.context = sink, .begin = begin_ca, .row = take_row}, .out = out};
 }
 
 void ca_sink_close(struct ca_sink *sink)

@@ -117,8 +117,8 @@ void dot_write_circuit(const gordian_circuit *circuit, struct output *out)
 
 /* ------------------------------------------------------------------ a product */
 
-static gordian_status begin(void *context, const gordian_circuit *circuit, uint64_t states,
-                            uint64_t transitions, gordian_error *error)
+static gordian_status begin_dot(void *context, const gordian_circuit *circuit, uint64_t states,
+                                uint64_t transitions, gordian_error *error)
 {
     struct dot_sink *sink = context;
     (void)states, (void)transitions, (void)error;
@@ -167,8 +167,8 @@ static gordian_status take_row(void *context, const gordian_compose_row *row, go
 
 void dot_sink_open(struct dot_sink *sink, struct output *out)
 {
-    *sink =
-        (struct dot_sink){.sink = {.context = sink, .begin = begin, .row = take_row}, .out = out};
+    *sink = (struct dot_sink){.sink = {.context = sink, .begin = begin_dot, .row = take_row},
+                              .out = out};
 }
 
 void dot_sink_close(struct dot_sink *sink)

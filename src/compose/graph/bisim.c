@@ -93,7 +93,7 @@ static bool new_interval(struct sets *sets, const gordian_allocator *memory, siz
 }
 
 /* Marks a member; those marked come first. Marking twice is marking once. */
-static void mark(struct sets *sets, size_t member)
+static void mark_member(struct sets *sets, size_t member)
 {
     struct interval *interval = &sets->list[sets->of[member]];
     size_t place = sets->place[member], to = interval->marked;
@@ -108,7 +108,7 @@ static void mark(struct sets *sets, size_t member)
 }
 
 /* Remembers an interval to come back to. */
-static bool touch(struct refining *refining, struct sets *sets, uint32_t interval)
+static bool touch_interval(struct refining *refining, struct sets *sets, uint32_t interval)
 {
     if (sets->list[interval].touched)
         return true;
@@ -122,7 +122,8 @@ static bool touch(struct refining *refining, struct sets *sets, uint32_t interva
 
 /* Splits the marked ones from the others, if there are both: the smaller half becomes a new
  * interval, the last of the list. */
-static bool split(struct sets *sets, const gordian_allocator *memory, uint32_t number, bool *done)
+static bool split_set(struct sets *sets, const gordian_allocator *memory, uint32_t number,
+                      bool *done)
 {
     struct interval *interval = &sets->list[number];
     size_t begin = interval->begin, middle = interval->marked, end = interval->end;
@@ -169,16 +170,16 @@ static bool slice_arcs(struct refining *refining, uint32_t block)
         size_t state = refining->blocks.element[i];
         for (size_t k = refining->into_first[state]; k < refining->into_first[state + 1]; k++) {
             size_t arc = refining->into[k];
-            if (!touch(refining, slices, slices->of[arc]))
+            if (!touch_interval(refining, slices, slices->of[arc]))
                 return false;
-            mark(slices, arc);
+            mark_member(slices, arc);
         }
     }
     while (refining->touched_count > start) {
         uint32_t slice = refining->touched[--refining->touched_count];
         bool done;
         slices->list[slice].touched = false;
-        if (!split(slices, &refining->memory, slice, &done) ||
+        if (!split_set(slices, &refining->memory, slice, &done) ||
             (done && !wait_for(refining, slices->list[slice].bunch)))
             return false;
     }
@@ -191,7 +192,7 @@ static bool split_block(struct refining *refining, uint32_t block, bool arcs, ui
 {
     bool done;
     *other = GORDIAN_NONE;
-    if (!split(&refining->blocks, &refining->memory, block, &done))
+    if (!split_set(&refining->blocks, &refining->memory, block, &done))
         return false;
     if (!done)
         return true;
@@ -246,9 +247,9 @@ static bool count_arcs(struct refining *refining, size_t begin, size_t end, size
             size_t fresh = new_counter(refining);
             refining->counters[fresh] = 0;
             refining->taken[state] = fresh + 1;
-            if (!touch(refining, blocks, blocks->of[state]))
+            if (!touch_interval(refining, blocks, blocks->of[state]))
                 return false;
-            mark(blocks, state);
+            mark_member(blocks, state);
         }
         size_t mine = refining->taken[state] - 1;
         refining->counters[mine]++;
@@ -277,7 +278,7 @@ static bool split_in_three(struct refining *refining, uint32_t block, const size
         with = blocks->of[blocks->element[begin]];
     for (size_t i = begin; i < middle; i++) /* marking swaps only what has been looked at */
         if (rest[blocks->element[i]] == 0)
-            mark(blocks, blocks->element[i]);
+            mark_member(blocks, blocks->element[i]);
     return split_block(refining, with, arcs, &other);
 }
 
@@ -338,9 +339,9 @@ static bool start_bunches(struct refining *refining)
             if (refining->taken[state] == 0) {
                 refining->counters[refining->counter_count] = 0;
                 refining->taken[state] = ++refining->counter_count;
-                if (!touch(refining, &refining->blocks, refining->blocks.of[state]))
+                if (!touch_interval(refining, &refining->blocks, refining->blocks.of[state]))
                     return false;
-                mark(&refining->blocks, state);
+                mark_member(&refining->blocks, state);
             }
             refining->counter_of[arc] = refining->taken[state] - 1;
             refining->counters[refining->taken[state] - 1]++;
@@ -377,7 +378,7 @@ static bool start_slices(struct refining *refining)
     return true;
 }
 
-static bool start(struct refining *refining, size_t *scratch, size_t *keys)
+static bool start_refining(struct refining *refining, size_t *scratch, size_t *keys)
 {
     const gordian_graph *graph = refining->graph;
     if (!new_interval(&refining->blocks, &refining->memory, 0, graph->state_count, 0))
@@ -390,7 +391,7 @@ static bool start(struct refining *refining, size_t *scratch, size_t *keys)
     return start_slices(refining);
 }
 
-static bool refine(struct refining *refining, size_t *rest)
+static bool refine_blocks(struct refining *refining, size_t *rest)
 {
     while (refining->waiting_count > 0) {
         uint32_t bunch = refining->waiting[--refining->waiting_count];
@@ -458,7 +459,7 @@ gordian_status graph_classes(const gordian_graph *graph, uint32_t *class_of, uin
     size_t *numbers = memory_alloc(memory, (keys + 2) * sizeof *numbers);
     size_t *rest = memory_alloc(memory, states * sizeof *rest);
     bool fine = scratch && numbers && rest && make_room(&refining) &&
-                start(&refining, scratch, numbers) && refine(&refining, rest);
+                start_refining(&refining, scratch, numbers) && refine_blocks(&refining, rest);
     if (fine)
         *class_count = number_blocks(&refining, class_of, numbers);
     memory_free(memory, scratch);

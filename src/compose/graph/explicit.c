@@ -98,7 +98,7 @@ static bool is_initial(const struct finishing *finishing, uint32_t state)
 }
 
 /* Takes a state, unless there are enough. */
-static void reach(struct finishing *finishing, uint32_t state, uint32_t level)
+static void reach_state(struct finishing *finishing, uint32_t state, uint32_t level)
 {
     uint64_t most = finishing->options->full ? 0 : finishing->options->max_states;
     if (finishing->level[state] != GORDIAN_NONE)
@@ -111,22 +111,22 @@ static void reach(struct finishing *finishing, uint32_t state, uint32_t level)
     finishing->queue[finishing->found++] = state;
 }
 
-static void explore(struct finishing *finishing)
+static void explore_states(struct finishing *finishing)
 {
     const struct explicit_product *product = finishing->product;
     memset(finishing->level, 0xff, product->state_count * sizeof(uint32_t));
     for (uint32_t s = 0; s < product->state_count; s++)
         if (is_initial(finishing, s))
-            reach(finishing, s, 0);
+            reach_state(finishing, s, 0);
     for (uint32_t at = 0; at < finishing->found; at++) {
         uint32_t s = finishing->queue[at];
         for (size_t i = finishing->first[s]; i < finishing->first[s + 1]; i++)
-            reach(finishing, product->steps[i].to, finishing->level[s] + 1);
+            reach_state(finishing, product->steps[i].to, finishing->level[s] + 1);
     }
 }
 
 /* Which states are kept, and the counts. */
-static void count(struct finishing *finishing)
+static void count_states(struct finishing *finishing)
 {
     const struct explicit_product *product = finishing->product;
     const gordian_compose_options *options = finishing->options;
@@ -166,8 +166,8 @@ static const struct explicit_step *step_before(const struct finishing *finishing
     return NULL;
 }
 
-static gordian_status describe(const struct finishing *finishing, uint32_t state,
-                               gordian_compose_deadlock *deadlock, gordian_error *error)
+static gordian_status describe_deadlock(const struct finishing *finishing, uint32_t state,
+                                        gordian_compose_deadlock *deadlock, gordian_error *error)
 {
     const gordian_circuit *circuit = finishing->product->circuit;
     const gordian_allocator *memory = &finishing->result->allocator;
@@ -214,7 +214,7 @@ static gordian_status describe_all(struct finishing *finishing, gordian_error *e
             if (finishing->rank[s] == GORDIAN_NONE ||
                 finishing->first[s] != finishing->first[s + 1])
                 continue;
-            status = describe(finishing, s, &result->found[result->found_count], error);
+            status = describe_deadlock(finishing, s, &result->found[result->found_count], error);
             result->found_count += status == GORDIAN_OK;
         }
     }
@@ -241,8 +241,8 @@ static gordian_status deliver_row(const struct finishing *finishing, uint32_t st
     return sink->row(sink->context, &row, error);
 }
 
-static gordian_status deliver(const struct finishing *finishing, const gordian_compose_sink *sink,
-                              gordian_error *error)
+static gordian_status deliver_rows(const struct finishing *finishing,
+                                   const gordian_compose_sink *sink, gordian_error *error)
 {
     const struct explicit_product *product = finishing->product;
     size_t most = 0;
@@ -291,12 +291,12 @@ gordian_status explicit_finish(struct explicit_product *product,
     gordian_status status = make_room(&finishing) ? GORDIAN_OK : fail_memory(error);
     if (status == GORDIAN_OK) {
         sort_steps(&finishing);
-        explore(&finishing);
-        count(&finishing);
+        explore_states(&finishing);
+        count_states(&finishing);
         status = describe_all(&finishing, error);
     }
     if (status == GORDIAN_OK && sink)
-        status = deliver(&finishing, sink, error);
+        status = deliver_rows(&finishing, sink, error);
     memory_free(memory, finishing.first);
     memory_free(memory, finishing.queue);
     memory_free(memory, finishing.level);

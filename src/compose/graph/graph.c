@@ -145,7 +145,7 @@ static int compare_arcs(const void *left, const void *right)
     return (a->to > b->to) - (a->to < b->to);
 }
 
-static gordian_status check(const gordian_graph *graph, gordian_error *error)
+static gordian_status check_arcs(const gordian_graph *graph, gordian_error *error)
 {
     if (graph->initial_count == 0)
         return fail(error, GORDIAN_STATUS_INPUT, "there is no initial state");
@@ -163,7 +163,7 @@ static gordian_status check(const gordian_graph *graph, gordian_error *error)
 
 gordian_status graph_finish(gordian_graph *graph, gordian_error *error)
 {
-    gordian_status status = check(graph, error);
+    gordian_status status = check_arcs(graph, error);
     if (status != GORDIAN_OK)
         return status;
     uint32_t *rank = rank_labels(&graph->labels, &graph->memory);

@@ -141,7 +141,7 @@ static bool collect_steps(struct hider *hider, uint32_t c)
     return true;
 }
 
-static void reach(struct hider *hider, uint32_t state)
+static void reach_state(struct hider *hider, uint32_t state)
 {
     if (hider->number[state] != GORDIAN_NONE)
         return;
@@ -151,23 +151,23 @@ static void reach(struct hider *hider, uint32_t state)
 
 /* Marks the initial states, and where hidden steps lead from them; then everything reachable. The
  * first `initial_count` of the queue are the initial ones. */
-static uint32_t explore(struct hider *hider)
+static uint32_t explore_visible(struct hider *hider)
 {
     const gordian_graph *graph = hider->graph;
     memset(hider->number, 0xff, graph->state_count * sizeof(uint32_t));
     for (size_t i = 0; i < graph->initial_count; i++)
-        reach(hider, graph->initial[i]);
+        reach_state(hider, graph->initial[i]);
     for (uint32_t at = 0; at < hider->found; at++) {
         uint32_t s = hider->queue[at];
         for (size_t i = graph->first[s]; i < graph->first[s + 1]; i++)
             if (hider->new_of[graph->arcs[i].label] == LABEL_TAU)
-                reach(hider, graph->arcs[i].to);
+                reach_state(hider, graph->arcs[i].to);
     }
     uint32_t initial_count = hider->found;
     for (uint32_t at = 0; at < hider->found; at++) {
         uint32_t c = scc_component(&hider->parts.scc, hider->queue[at]);
         for (size_t i = hider->first[c]; i < hider->first[c + 1]; i++)
-            reach(hider, hider->steps[i].to);
+            reach_state(hider, hider->steps[i].to);
     }
     return initial_count;
 }
@@ -206,7 +206,8 @@ static bool make_room(struct hider *hider)
     return hider->first && hider->seen_in && hider->queue && hider->number;
 }
 
-static gordian_status hide(struct hider *hider, const gordian_hiding *hiding, gordian_error *error)
+static gordian_status hide_names(struct hider *hider, const gordian_hiding *hiding,
+                                 gordian_error *error)
 {
     gordian_status status = graph_new(&hider->result, &hider->memory, error);
     if (status != GORDIAN_OK)
@@ -225,14 +226,14 @@ static gordian_status hide(struct hider *hider, const gordian_hiding *hiding, go
     for (uint32_t c = 0; c < hider->parts.scc.count; c++) /* what it leads to comes before */
         if (!collect_steps(hider, c))
             return fail_memory(error);
-    return write_result(hider, explore(hider), error);
+    return write_result(hider, explore_visible(hider), error);
 }
 
 gordian_status gordian_graph_hide(gordian_graph **out, const gordian_graph *graph,
                                   const gordian_hiding *hiding, gordian_error *error)
 {
     struct hider hider = {.graph = graph, .memory = graph->memory};
-    gordian_status status = hide(&hider, hiding, error);
+    gordian_status status = hide_names(&hider, hiding, error);
     components_free(&hider.parts);
     memory_free(&hider.memory, hider.new_of);
     memory_free(&hider.memory, hider.steps);

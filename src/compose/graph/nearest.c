@@ -47,7 +47,7 @@ static void looking_close(struct looking *looking)
     memory_free(&looking->graph->memory, looking->by);
 }
 
-static void reach(struct looking *looking, uint32_t state, size_t by)
+static void reach_state(struct looking *looking, uint32_t state, size_t by)
 {
     if (looking->by[state])
         return;
@@ -65,14 +65,14 @@ static void start_at_initial(struct looking *looking)
 {
     start_anew(looking);
     for (size_t i = 0; i < looking->graph->initial_count; i++)
-        reach(looking, looking->graph->initial[i], SIZE_MAX);
+        reach_state(looking, looking->graph->initial[i], SIZE_MAX);
 }
 
 static void go_further(struct looking *looking, uint32_t state)
 {
     const gordian_graph *graph = looking->graph;
     for (size_t i = graph->first[state]; i < graph->first[state + 1]; i++)
-        reach(looking, graph->arcs[i].to, i + 1);
+        reach_state(looking, graph->arcs[i].to, i + 1);
 }
 
 static uint32_t source_of(const gordian_graph *graph, size_t arc)
@@ -174,7 +174,7 @@ static gordian_status find_cycle(struct looking *looking, gordian_livelock *live
 {
     const gordian_graph *graph = looking->graph;
     start_anew(looking);
-    reach(looking, livelock->state, SIZE_MAX);
+    reach_state(looking, livelock->state, SIZE_MAX);
     for (uint32_t at = 0; at < looking->found; at++) {
         uint32_t s = looking->queue[at];
         for (size_t i = graph->first[s]; i < graph->first[s + 1]; i++) {
@@ -183,7 +183,7 @@ static gordian_status find_cycle(struct looking *looking, gordian_livelock *live
             if (graph->arcs[i].to == livelock->state)
                 return way_to(looking, s, i, &livelock->cycle, &livelock->cycle_count,
                               &livelock->allocator, error);
-            reach(looking, graph->arcs[i].to, i + 1);
+            reach_state(looking, graph->arcs[i].to, i + 1);
         }
     }
     return GORDIAN_OK;

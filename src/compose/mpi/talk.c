@@ -170,7 +170,7 @@ static void send_batch(struct talk *talk, int rank)
     wait_for(talk, &box->requests[box->at]);
 }
 
-static void post(struct talk *talk, uint32_t rank, uint64_t word, uint64_t states)
+static void post_states(struct talk *talk, uint32_t rank, uint64_t word, uint64_t states)
 {
     struct outbox *box = &talk->boxes[rank];
     box->batches[box->at * BATCH + box->filled++] = (struct pair){word, states};
@@ -202,7 +202,7 @@ static gordian_compose_stop why_full(const struct job *job)
 
 /* What the others should know, every now and then, and at once where it cannot go on: rank 0 looks
  * at the sums. */
-static void report(struct talk *talk)
+static void report_status(struct talk *talk)
 {
     struct job *job = talk->job;
     uint64_t now = clock_ns(), states = 0, memory = 0;
@@ -249,7 +249,7 @@ static void pass_on(struct talk *talk, uint32_t rank, uint64_t word, uint64_t st
     states &= ~sent->states;
     sent->states |= states;
     if (states)
-        post(talk, rank, word, states);
+        post_states(talk, rank, word, states);
 }
 
 static void fire_cell(struct talk *talk, struct cell *cell)
@@ -279,7 +279,7 @@ static bool has_work(const struct job *job)
     return job->queue_first < job->queue_last;
 }
 
-static void work(struct talk *talk)
+static void work_words(struct talk *talk)
 {
     struct job *job = talk->job;
     for (unsigned i = 0; i < WORDS && has_work(job) && !job->stopped && !job->no_memory; i++)
@@ -331,7 +331,7 @@ static void clear_away(struct talk *talk)
     MPI_Wait(&talk->status_request, MPI_STATUS_IGNORE);
 }
 
-static void seed(struct job *job)
+static void seed_initial(struct job *job)
 {
     for (uint64_t i = 0; i < job->order.initial && !job->no_memory; i++) {
         uint64_t state = job_initial(job, i);
@@ -350,12 +350,12 @@ gordian_status job_explore(struct job *job, mpi_watch *watch, void *context,
     talk.watch = watch;
     talk.context = context;
     talk.last_status = clock_ns();
-    seed(job);
+    seed_initial(job);
     for (bool over = false; !over;) {
         take_mail(&talk);
-        report(&talk);
+        report_status(&talk);
         if (has_work(job)) {
-            work(&talk);
+            work_words(&talk);
             continue;
         }
         for (int r = 0; r < job->ranks; r++)

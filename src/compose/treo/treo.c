@@ -133,7 +133,7 @@ static uint32_t find_module(const struct treo *treo, const char *file)
     return GORDIAN_NONE;
 }
 
-static bool defines(const struct module *module, const char *name)
+static bool module_defines(const struct module *module, const char *name)
 {
     return labels_find(&module->names, name, strlen(name)) != GORDIAN_NONE;
 }
@@ -199,7 +199,7 @@ static gordian_status find_import(struct treo *treo, uint32_t module, struct imp
             continue;
         if (status != GORDIAN_OK)
             return status;
-        if (!defines(treo->modules[number], last))
+        if (!module_defines(treo->modules[number], last))
             continue;
         import->module = number;
         return GORDIAN_OK;
@@ -245,7 +245,7 @@ static gordian_status no_main(struct treo *treo)
 static const char *default_main(const struct treo *treo)
 {
     const struct module *module = treo->modules[0];
-    if (defines(module, "main"))
+    if (module_defines(module, "main"))
         return "main";
     return module->definition_count == 1 ? module->definitions[0]->name : NULL;
 }
