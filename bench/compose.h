@@ -14,26 +14,26 @@ struct compose_bench {
 /* ---- circuits (compose_circuits.c): closed, the caller's to free */
 
 /* A kind of `gordian gen` (circuit-chain, ..) of that size, over one datum unless `data` says. */
-gordian_status bench_circuit(struct circuit **out, const char *kind, uint32_t size, uint64_t seed,
+gordian_status bench_circuit(gordian_circuit **out, const char *kind, uint32_t size, uint64_t seed,
                              const char *data, gordian_error *error);
 /* The thesis's two: pairs of FIFO1s composed to four states each, which share nothing. */
-gordian_status bench_paper_circuit(struct circuit **out, gordian_error *error);
+gordian_status bench_paper_circuit(gordian_circuit **out, gordian_error *error);
 
 /* ---- one run of an engine: a bench_side's run */
 struct compose_side {
     const struct compose_engine *engine;
-    const struct circuit *circuit;
-    struct compose_options options;
+    const gordian_circuit *circuit;
+    gordian_compose_options options;
     unsigned repeat; /* as many runs are one sample; 0: one */
     bool alone;      /* all work is done by the thread that asks */
     /* what must come out; 0: whatever does */
     uint64_t states, transitions;
     /* what came out */
-    struct compose_result result;
+    gordian_compose_result result;
 };
 
 struct compose_side compose_side_of(const struct compose_engine *engine,
-                                    const struct circuit *circuit);
+                                    const gordian_circuit *circuit);
 gordian_status compose_side_run(void *side, double *ns, gordian_error *error);
 void compose_side_free(struct compose_side *side);
 /* The engine of that name, or NULL. */

@@ -7,21 +7,20 @@
 
 #include <string.h>
 
-static gordian_status read_text(struct circuit **out, const struct output *text, bool automata,
+static gordian_status read_text(gordian_circuit **out, const struct output *text, bool automata,
                                 const char *data, gordian_error *error)
 {
     struct text source;
-    struct treo_options options = {.data = data};
+    gordian_circuit_options options = {.data = data};
     gordian_status status = text_copy(&source, "bench", text->buffer, text->used, NULL, error);
     if (status != GORDIAN_OK)
         return status;
-    status = automata ? ca_read(out, &source, data, NULL, NULL, error)
-                      : treo_read(out, &source, &options, NULL, error);
+    status = (automata ? ca_read : treo_read)(out, &source, &options, NULL, error);
     text_free(&source);
     return status;
 }
 
-gordian_status bench_circuit(struct circuit **out, const char *kind, uint32_t size, uint64_t seed,
+gordian_status bench_circuit(gordian_circuit **out, const char *kind, uint32_t size, uint64_t seed,
                              const char *data, gordian_error *error)
 {
     struct output text;
@@ -63,7 +62,7 @@ static void write_pair(struct output *out, const char *title)
     output_text(out, "}\n");
 }
 
-gordian_status bench_paper_circuit(struct circuit **out, gordian_error *error)
+gordian_status bench_paper_circuit(gordian_circuit **out, gordian_error *error)
 {
     struct output text;
     *out = NULL;
@@ -85,17 +84,17 @@ const struct compose_engine *compose_engine_named(const char *name)
 }
 
 struct compose_side compose_side_of(const struct compose_engine *engine,
-                                    const struct circuit *circuit)
+                                    const gordian_circuit *circuit)
 {
     struct compose_side side = {.engine = engine, .circuit = circuit};
-    compose_options_init(&side.options);
+    gordian_compose_options_init(&side.options);
     return side;
 }
 
 static gordian_status check_side(const struct compose_side *side, gordian_error *error)
 {
-    const struct compose_result *result = &side->result;
-    if (result->stop != COMPOSE_COMPLETE)
+    const gordian_compose_result *result = &side->result;
+    if (result->stop != GORDIAN_COMPOSE_STOP_COMPLETE)
         return fail(error, GORDIAN_STATUS_MEMORY, "%s did not finish composing %s",
                     side->engine->about.name, side->circuit->title);
     if ((side->states && result->states != side->states) ||
@@ -116,7 +115,7 @@ gordian_status compose_side_run(void *context, double *ns, gordian_error *error)
     uint64_t (*now)(void) = side->alone ? work_ns : clock_ns;
     uint64_t start = now();
     for (unsigned i = 0; i < (side->repeat ? side->repeat : 1) && status == GORDIAN_OK; i++) {
-        compose_result_free(&side->result);
+        gordian_compose_result_free(&side->result);
         status = side->engine->run(side->circuit, &side->options, NULL, &side->result, error);
     }
     *ns = (double)(now() - start);
@@ -125,5 +124,5 @@ gordian_status compose_side_run(void *context, double *ns, gordian_error *error)
 
 void compose_side_free(struct compose_side *side)
 {
-    compose_result_free(&side->result);
+    gordian_compose_result_free(&side->result);
 }

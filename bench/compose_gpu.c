@@ -97,11 +97,11 @@ static gordian_status measure(const struct gpu_bench *gpu, struct gpu_side *side
 static gordian_status row(const struct gpu_bench *gpu, const char *kind, uint32_t size,
                           struct gpu_side side, const char *id, double bar)
 {
-    struct compose_options options;
-    struct circuit *circuit;
+    gordian_compose_options options;
+    gordian_circuit *circuit;
     gordian_error *error = gpu->compose->bench->error;
     uint64_t states;
-    compose_options_init(&options);
+    gordian_compose_options_init(&options);
     gordian_status status = bench_circuit(&circuit, kind, size, 1, NULL, error);
     if (status != GORDIAN_OK)
         return status;
@@ -113,7 +113,7 @@ static gordian_status row(const struct gpu_bench *gpu, const char *kind, uint32_
     if (status == GORDIAN_OK)
         status = measure(gpu, &side, id, size, bar);
     compose_device_close(side.device);
-    circuit_free(circuit);
+    gordian_circuit_close(circuit);
     return status;
 }
 

@@ -117,7 +117,7 @@ static gordian_status add_cells(struct bench *bench, const struct paper *paper)
 }
 
 static gordian_status add_row(struct bench *bench, const struct paper *paper,
-                              const struct compose_engine *engine, const struct circuit *circuit)
+                              const struct compose_engine *engine, const gordian_circuit *circuit)
 {
     struct compose_side run = compose_side_of(engine, circuit);
     struct bench_side side = {&run, compose_side_run, 0, 0};
@@ -143,7 +143,7 @@ gordian_status compose_paper_rows(const struct compose_bench *compose)
 {
     struct bench *bench = compose->bench;
     const char *const engines[] = {compose->dense ? "dense" : NULL, compose->cpu ? "cpu" : NULL};
-    struct circuit *circuit;
+    gordian_circuit *circuit;
     gordian_status status = bench_paper_circuit(&circuit, bench->error);
     for (size_t i = 0; i < sizeof papers / sizeof *papers && status == GORDIAN_OK; i++) {
         if (bench->options->quick && papers[i].iterations % 500 != 0)
@@ -154,6 +154,6 @@ gordian_status compose_paper_rows(const struct compose_bench *compose)
             if (engines[e])
                 status = add_row(bench, &papers[i], compose_engine_named(engines[e]), circuit);
     }
-    circuit_free(circuit);
+    gordian_circuit_close(circuit);
     return status;
 }

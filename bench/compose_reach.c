@@ -45,7 +45,7 @@ static gordian_status add_memory(struct bench *bench, uint32_t size, uint64_t by
     return bench_add(bench, &row);
 }
 
-static gordian_status measure(const struct compose_bench *compose, const struct circuit *circuit,
+static gordian_status measure(const struct compose_bench *compose, const gordian_circuit *circuit,
                               uint32_t size)
 {
     struct bench *bench = compose->bench;
@@ -82,13 +82,13 @@ gordian_status compose_reach_rows(const struct compose_bench *compose)
     if (!compose->cpu)
         return status;
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes && status == GORDIAN_OK; i++) {
-        struct circuit *circuit;
+        gordian_circuit *circuit;
         if (compose->bench->options->quick && sizes[i] > 20)
             continue;
         status = bench_circuit(&circuit, "circuit-chain", sizes[i], 1, NULL, compose->bench->error);
         if (status == GORDIAN_OK)
             status = measure(compose, circuit, sizes[i]);
-        circuit_free(circuit);
+        gordian_circuit_close(circuit);
     }
     return status;
 }

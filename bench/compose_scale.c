@@ -3,7 +3,6 @@
 #include "base/error.h"
 #include "compose.h"
 #include "compose/graph/graph.h"
-#include "compose/graph/operations.h"
 
 #include <stdio.h>
 
@@ -23,7 +22,7 @@ static gordian_status thread_rows(const struct compose_bench *compose)
 {
     struct bench *bench = compose->bench;
     uint32_t size = bench->options->quick ? 18 : 22;
-    struct circuit *circuit;
+    gordian_circuit *circuit;
     double alone = 0;
     gordian_status status = bench_circuit(&circuit, "circuit-chain", size, 1, NULL, bench->error);
     for (unsigned threads = 1;
@@ -50,7 +49,7 @@ static gordian_status thread_rows(const struct compose_bench *compose)
         snprintf(row.series, sizeof row.series, "cpu, chain of %u", size);
         status = bench_add(bench, &row);
     }
-    circuit_free(circuit);
+    gordian_circuit_close(circuit);
     return status;
 }
 
@@ -70,7 +69,7 @@ static uint64_t chain_transitions(uint32_t size)
 
 static gordian_status size_row(struct bench *bench, uint32_t size)
 {
-    struct circuit *circuit;
+    gordian_circuit *circuit;
     struct bench_side side;
     gordian_status status = bench_circuit(&circuit, "circuit-chain", size, 1, NULL, bench->error);
     if (status != GORDIAN_OK)
@@ -81,7 +80,7 @@ static gordian_status size_row(struct bench *bench, uint32_t size)
     bench_progress(bench, "compose: chain of %u with all its transitions", size);
     status = time_side(bench, &run, 1, &side);
     compose_side_free(&run);
-    circuit_free(circuit);
+    gordian_circuit_close(circuit);
     if (status != GORDIAN_OK)
         return status;
     struct bench_row row = bench_row("ms", "compose/joint/chain-%u/cpu", size);
@@ -100,7 +99,7 @@ static gordian_status size_row(struct bench *bench, uint32_t size)
 static gordian_status kind_row(struct bench *bench, const char *kind, uint32_t size,
                                const char *data)
 {
-    struct circuit *circuit;
+    gordian_circuit *circuit;
     struct bench_side side;
     gordian_status status =
         bench_circuit(&circuit, kind, size, bench->options->seed, data, bench->error);
@@ -112,7 +111,7 @@ static gordian_status kind_row(struct bench *bench, const char *kind, uint32_t s
     status = time_side(bench, &run, 1, &side);
     double states = (double)run.result.states;
     compose_side_free(&run);
-    circuit_free(circuit);
+    gordian_circuit_close(circuit);
     if (status != GORDIAN_OK)
         return status;
     struct bench_row row =
@@ -152,8 +151,8 @@ enum graph_work {
 };
 
 struct graph_side {
-    const struct graph *graph;
-    const struct circuit *circuit;
+    const gordian_graph *graph;
+    const gordian_circuit *circuit;
     enum graph_work work;
     uint32_t states; /* that must come out; 0: whatever does */
 };
@@ -161,16 +160,17 @@ struct graph_side {
 static gordian_status graph_run(void *context, double *ns, gordian_error *error)
 {
     struct graph_side *side = context;
-    struct hiding hiding = hide_inner(side->circuit);
-    struct graph *out = NULL;
+    gordian_hiding hiding = gordian_hide_inner(side->circuit);
+    gordian_graph *out = NULL;
     uint64_t start = clock_ns();
-    gordian_status status = side->work == WORK_HIDE ? graph_hide(&out, side->graph, &hiding, error)
-                                                    : graph_minimise(&out, side->graph, error);
+    gordian_status status = side->work == WORK_HIDE
+                                ? gordian_graph_hide(&out, side->graph, &hiding, error)
+                                : gordian_graph_minimise(&out, side->graph, error);
     *ns = (double)(clock_ns() - start);
     if (status == GORDIAN_OK && side->states && out->state_count != side->states)
         status = fail(error, GORDIAN_STATUS_INPUT, "%u states where there are %u", out->state_count,
                       side->states);
-    graph_free(out);
+    gordian_graph_close(out);
     return status;
 }
 
@@ -191,22 +191,22 @@ static gordian_status graph_row(struct bench *bench, const char *what, uint32_t 
     return bench_add(bench, &row);
 }
 
-static gordian_status product_graph(const struct circuit *circuit, struct graph **graph,
+static gordian_status product_graph(const gordian_circuit *circuit, gordian_graph **graph,
                                     gordian_error *error)
 {
     struct graph_sink sink;
-    struct compose_options options;
-    struct compose_result result = {0};
+    gordian_compose_options options;
+    gordian_compose_result result = {0};
     const struct compose_engine *engine;
-    compose_options_init(&options);
+    gordian_compose_options_init(&options);
     *graph = NULL;
-    gordian_status status = compose_choose("auto", circuit, &options, &engine, error);
+    gordian_status status = compose_choose(circuit, &options, &engine, error);
     if (status == GORDIAN_OK)
         status = graph_sink_open(&sink, NULL, error);
     if (status != GORDIAN_OK)
         return status;
     status = engine->run(circuit, &options, &sink.sink, &result, error);
-    compose_result_free(&result);
+    gordian_compose_result_free(&result);
     if (status == GORDIAN_OK)
         return graph_sink_close(&sink, graph, error);
     graph_sink_abandon(&sink);
@@ -217,8 +217,8 @@ gordian_status compose_graph_rows(const struct compose_bench *compose)
 {
     struct bench *bench = compose->bench;
     uint32_t size = bench->options->quick ? 8 : 11;
-    struct circuit *circuit;
-    struct graph *graph = NULL, *hidden = NULL;
+    gordian_circuit *circuit;
+    gordian_graph *graph = NULL, *hidden = NULL;
     if (!compose->cpu)
         return GORDIAN_OK;
     gordian_status status = bench_circuit(&circuit, "circuit-chain", size, 1, NULL, bench->error);
@@ -229,15 +229,15 @@ gordian_status compose_graph_rows(const struct compose_bench *compose)
         status = graph_row(bench, "hide", size, &work);
     }
     if (status == GORDIAN_OK) {
-        struct hiding hiding = hide_inner(circuit);
-        status = graph_hide(&hidden, graph, &hiding, bench->error);
+        gordian_hiding hiding = gordian_hide_inner(circuit);
+        status = gordian_graph_hide(&hidden, graph, &hiding, bench->error);
     }
     if (status == GORDIAN_OK) {
         struct graph_side work = {hidden, circuit, WORK_MINIMISE, size + 1};
         status = graph_row(bench, "minimise", size, &work);
     }
-    graph_free(hidden);
-    graph_free(graph);
-    circuit_free(circuit);
+    gordian_graph_close(hidden);
+    gordian_graph_close(graph);
+    gordian_circuit_close(circuit);
     return status;
 }

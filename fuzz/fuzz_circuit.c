@@ -3,7 +3,7 @@
 #include "base/output.h"
 #include "compose/format/aut.h"
 #include "compose/format/ca.h"
-#include "compose/plain_product.h"
+#include "compose/oracle.h"
 #include "compose/treo/treo.h"
 #include "fuzz.h"
 
@@ -12,7 +12,7 @@
 #define SMALL 2000u
 
 static void check_refusal(gordian_status status, const gordian_error *error,
-                          const struct fault *fault)
+                          const gordian_fault *fault)
 {
     DEMAND(status == GORDIAN_STATUS_INPUT || status == GORDIAN_STATUS_MEMORY, "status %d: %s",
            status, error->message);
@@ -22,9 +22,9 @@ static void check_refusal(gordian_status status, const gordian_error *error,
 }
 
 /* The product, if it is small; NULL otherwise. */
-static struct graph *small_product(const struct circuit *circuit)
+static gordian_graph *small_product(const gordian_circuit *circuit)
 {
-    struct graph *graph = NULL;
+    gordian_graph *graph = NULL;
     size_t transitions = 1;
     for (uint32_t f = 0; f < circuit->factor_count; f++)
         if (__builtin_mul_overflow(transitions, factor_shape(circuit, f)->transition_count + 1,
@@ -39,12 +39,12 @@ static struct graph *small_product(const struct circuit *circuit)
     return graph;
 }
 
-static void check_aut(const struct graph *graph)
+static void check_aut(const gordian_graph *graph)
 {
     struct output out;
     struct text text;
-    struct graph *again = NULL;
-    struct fault fault;
+    gordian_graph *again = NULL;
+    gordian_fault fault;
     gordian_error error = {0};
     uint32_t where;
     bool cut;
@@ -58,19 +58,19 @@ static void check_aut(const struct graph *graph)
            "another graph came back");
     if (graph->initial_count == 1)
         DEMAND(graph_same(graph, again, &where), "state %u differs", where);
-    graph_free(again);
+    gordian_graph_close(again);
     text_free(&text);
     output_close(&out);
 }
 
-static void check_circuit(const struct circuit *circuit)
+static void check_circuit(const gordian_circuit *circuit)
 {
     struct output out;
     struct text text;
-    struct circuit *again = NULL;
-    struct fault fault;
+    gordian_circuit *again = NULL;
+    gordian_fault fault;
     gordian_error error = {0};
-    struct graph *graph = small_product(circuit);
+    gordian_graph *graph = small_product(circuit);
     if (graph)
         check_aut(graph);
     DEMAND(output_open(&out, -1), "no memory");
@@ -79,33 +79,33 @@ static void check_circuit(const struct circuit *circuit)
     if (circuit->factor_count > 0) {
         status = text_copy(&text, "again.ca", out.buffer, out.used, NULL, &error);
         if (status == GORDIAN_OK)
-            status = ca_read(&again, &text, NULL, NULL, &fault, &error);
+            status = ca_read(&again, &text, NULL, &fault, &error);
         DEMAND(status == GORDIAN_OK, "%s\n%.*s", error.message, (int)out.used, out.buffer);
-        struct graph *other = graph ? small_product(again) : NULL;
+        gordian_graph *other = graph ? small_product(again) : NULL;
         if (graph)
             DEMAND(other && graph->state_count == other->state_count &&
                        graph->arc_count == other->arc_count,
                    "another product came back:\n%.*s", (int)out.used, out.buffer);
-        graph_free(other);
-        circuit_free(again);
+        gordian_graph_close(other);
+        gordian_circuit_close(again);
         text_free(&text);
     }
     output_close(&out);
-    graph_free(graph);
+    gordian_graph_close(graph);
 }
 
 static void read_one(const struct text *text)
 {
-    struct circuit *circuit = NULL;
-    struct graph *graph = NULL;
-    struct fault fault = {0};
+    gordian_circuit *circuit = NULL;
+    gordian_graph *graph = NULL;
+    gordian_fault fault = {0};
     gordian_error error = {0};
     gordian_status status;
-    struct treo_options options = {.max_instances = SMALL, .max_unfolded = SMALL};
+    gordian_circuit_options options = {.max_instances = SMALL, .max_unfolded = SMALL};
     if (text->size >= 3 && memcmp(text->bytes, "des", 3) == 0)
         status = aut_read(&graph, text, NULL, NULL, &fault, &error);
     else if (strncmp(text->bytes, "data", 4) == 0 || strncmp(text->bytes, "automaton", 9) == 0)
-        status = ca_read(&circuit, text, NULL, NULL, &fault, &error);
+        status = ca_read(&circuit, text, NULL, &fault, &error);
     else
         status = treo_read(&circuit, text, &options, &fault, &error);
     if (status != GORDIAN_OK)
@@ -114,8 +114,8 @@ static void read_one(const struct text *text)
         check_aut(graph);
     if (circuit)
         check_circuit(circuit);
-    graph_free(graph);
-    circuit_free(circuit);
+    gordian_graph_close(graph);
+    gordian_circuit_close(circuit);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -74,7 +74,7 @@ static void write_string(struct output *out, const char *text)
 }
 
 /* What comes before an element: a comma if one precedes, and its key. */
-static struct output *element(struct json *json, const char *key)
+static struct output *json_element(struct json *json, const char *key)
 {
     if (json->comma)
         output_char(json->out, ',');
@@ -104,7 +104,7 @@ void json_end(struct json *json)
 void json_open(struct json *json, const char *key, char bracket)
 {
     assert(json->depth < sizeof json->closers);
-    output_char(element(json, key), bracket);
+    output_char(json_element(json, key), bracket);
     json->closers[json->depth++] = bracket == '{' ? '}' : ']';
     json->comma = false;
 }
@@ -118,47 +118,47 @@ void json_shut(struct json *json)
 
 void json_key_text(struct json *json, const char *key, const char *value)
 {
-    write_string(element(json, key), value);
+    write_string(json_element(json, key), value);
 }
 
 void json_key_u64(struct json *json, const char *key, uint64_t value)
 {
-    output_u64(element(json, key), value);
+    output_u64(json_element(json, key), value);
 }
 
 void json_name_u64(struct json *json, const char *name, uint64_t value)
 {
-    write_string(element(json, NULL), name);
+    write_string(json_element(json, NULL), name);
     output_char(json->out, ':');
     output_u64(json->out, value);
 }
 
 void json_key_i64(struct json *json, const char *key, int64_t value)
 {
-    output_i64(element(json, key), value);
+    output_i64(json_element(json, key), value);
 }
 
 void json_key_bool(struct json *json, const char *key, bool value)
 {
-    output_text(element(json, key), value ? "true" : "false");
+    output_text(json_element(json, key), value ? "true" : "false");
 }
 
 void json_key_number(struct json *json, const char *key, double value)
 {
     if (isfinite(value))
-        output_format(element(json, key), "%.6g", value);
+        output_format(json_element(json, key), "%.6g", value);
     else
         json_key_null(json, key);
 }
 
 void json_key_json(struct json *json, const char *key, const char *value)
 {
-    output_text(element(json, key), *value ? value : "null");
+    output_text(json_element(json, key), *value ? value : "null");
 }
 
 void json_key_null(struct json *json, const char *key)
 {
-    output_text(element(json, key), "null");
+    output_text(json_element(json, key), "null");
 }
 
 void json_text(struct json *json, const char *value)

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 /* What follows the colon of the first line of /proc/cpuinfo that starts with `key`. */
-static bool cpuinfo(const char *key, char *text, size_t size)
+static bool read_cpuinfo(const char *key, char *text, size_t size)
 {
     FILE *file = fopen("/proc/cpuinfo", "r");
     char line[512];
@@ -53,11 +53,11 @@ static const char *arm_core(unsigned long implementer, unsigned long part)
 static void describe_cpu(char *text, size_t size)
 {
     char implementer[32], part[32];
-    if (cpuinfo("model name", text, size))
+    if (read_cpuinfo("model name", text, size))
         return;
     snprintf(text, size, "unknown");
-    if (!cpuinfo("CPU implementer", implementer, sizeof implementer) ||
-        !cpuinfo("CPU part", part, sizeof part))
+    if (!read_cpuinfo("CPU implementer", implementer, sizeof implementer) ||
+        !read_cpuinfo("CPU part", part, sizeof part))
         return;
     const char *core = arm_core(strtoul(implementer, NULL, 0), strtoul(part, NULL, 0));
     if (core)

@@ -32,7 +32,7 @@ static void *resize_locked(struct meter *meter, void *pointer, size_t size)
     return fresh + 1;
 }
 
-static void *resize(void *context, void *pointer, size_t size)
+static void *meter_resize(void *context, void *pointer, size_t size)
 {
     struct meter *meter = context;
     pthread_mutex_lock(&meter->lock);
@@ -44,7 +44,7 @@ static void *resize(void *context, void *pointer, size_t size)
 void meter_open(struct meter *meter, const gordian_allocator *behind, uint64_t limit)
 {
     *meter = (struct meter){.behind = memory_allocator(behind), .limit = limit};
-    meter->memory = (gordian_allocator){resize, meter};
+    meter->memory = (gordian_allocator){meter_resize, meter};
     pthread_mutex_init(&meter->lock, NULL);
 }
 

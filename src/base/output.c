@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #define BUFFER_SIZE (64u << 10)
-#define IN_MEMORY   (-1)
 
 bool output_open(struct output *out, int fd)
 {
@@ -24,6 +23,25 @@ bool output_open(struct output *out, int fd)
     return true;
 }
 
+bool output_open_writer(struct output *out, const gordian_writer *writer)
+{
+    bool fine = output_open(out, OUTPUT_WRITER);
+    out->writer = writer;
+    return fine;
+}
+
+void output_fixed(struct output *out, char *buffer, size_t size)
+{
+    *out = (struct output){.fd = OUTPUT_FIXED, .buffer = buffer, .room = size ? size - 1 : 0};
+}
+
+size_t output_fixed_end(struct output *out)
+{
+    if (out->buffer)
+        out->buffer[out->used < out->room ? out->used : out->room] = '\0';
+    return out->used;
+}
+
 bool output_close(struct output *out)
 {
     gordian_allocator memory = memory_allocator(NULL);
@@ -34,24 +52,35 @@ bool output_close(struct output *out)
     return fine;
 }
 
-static void write_all(struct output *out, const char *bytes, size_t count)
+bool write_whole(int fd, const char *bytes, size_t count)
 {
-    while (count > 0 && !out->failure) {
-        ssize_t written = write(out->fd, bytes, count);
+    while (count > 0) {
+        ssize_t written = write(fd, bytes, count);
         if (written >= 0) {
             bytes += written;
             count -= (size_t)written;
         } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
-            poll(&(struct pollfd){.fd = out->fd, .events = POLLOUT}, 1, -1);
+            poll(&(struct pollfd){.fd = fd, .events = POLLOUT}, 1, -1);
         } else if (errno != EINTR) {
-            out->failure = errno;
+            return false;
         }
     }
+    return true;
+}
+
+static void write_all(struct output *out, const char *bytes, size_t count)
+{
+    const gordian_writer *writer = out->writer;
+    if (out->failure || count == 0)
+        return;
+    if (!(writer ? writer->write(writer->context, bytes, count)
+                 : write_whole(out->fd, bytes, count)))
+        out->failure = errno ? errno : EIO;
 }
 
 bool output_flush(struct output *out)
 {
-    if (out->fd != IN_MEMORY) {
+    if (out->fd != OUTPUT_MEMORY) {
         write_all(out, out->buffer, out->used);
         out->used = 0;
     }
@@ -63,8 +92,12 @@ static bool make_room(struct output *out, size_t count)
 {
     if (out->failure)
         return false;
-    if (out->room - out->used >= count)
+    if (out->used <= out->room && out->room - out->used >= count)
         return true;
+    if (out->fd == OUTPUT_FIXED) {
+        out->used += count;
+        return false;
+    }
     if (!output_flush(out))
         return false;
     if (out->room - out->used >= count)
@@ -78,9 +111,19 @@ static bool make_room(struct output *out, size_t count)
     return true;
 }
 
+char *output_room(struct output *out, size_t count)
+{
+    return make_room(out, count) ? out->buffer + out->used : NULL;
+}
+
 void output_bytes(struct output *out, const char *bytes, size_t count)
 {
-    if (out->fd != IN_MEMORY && count >= out->room) { /* too large to gain from buffering */
+    if (out->fd == OUTPUT_FIXED && out->used <= out->room && out->room - out->used < count) {
+        size_t fits = out->room - out->used; /* and the rest is only counted */
+        if (fits > 0)
+            memcpy(out->buffer + out->used, bytes, fits);
+    } else if (out->fd != OUTPUT_MEMORY && out->fd != OUTPUT_FIXED && count >= out->room) {
+        /* too large to gain from buffering */
         if (output_flush(out))
             write_all(out, bytes, count);
         return;

@@ -2,7 +2,7 @@
 
 __extension__ typedef unsigned __int128 wide;
 
-static uint64_t rotated(uint64_t value, int by)
+static uint64_t rotate_left(uint64_t value, int by)
 {
     return value << by | value >> (64 - by);
 }
@@ -21,14 +21,14 @@ void random_seed(struct random *random, uint64_t seed)
 uint64_t random_next(struct random *random)
 {
     uint64_t *state = random->state;
-    uint64_t result = rotated(state[1] * 5, 7) * 9;
+    uint64_t result = rotate_left(state[1] * 5, 7) * 9;
     uint64_t shifted = state[1] << 17;
     state[2] ^= state[0];
     state[3] ^= state[1];
     state[1] ^= state[2];
     state[0] ^= state[3];
     state[2] ^= shifted;
-    state[3] = rotated(state[3], 45);
+    state[3] = rotate_left(state[3], 45);
     return result;
 }
 

@@ -28,7 +28,7 @@ struct team {
     unsigned long meetings;
 };
 
-static void *live(void *argument)
+static void *member_lives(void *argument)
 {
     struct member *me = argument;
     struct team *team = me->team;
@@ -84,7 +84,7 @@ gordian_status team_open(struct team **out, unsigned wanted, const gordian_alloc
     while (team->size < wanted) {
         struct member *member = &members[team->size];
         *member = (struct member){.team = team, .number = team->size};
-        if (pthread_create(&member->thread, NULL, live, member) != 0)
+        if (pthread_create(&member->thread, NULL, member_lives, member) != 0)
             break;
         team->size++;
     }

@@ -22,8 +22,8 @@ static gordian_status refuse_nul(const struct text *text, gordian_error *error)
     return fail_at(error, GORDIAN_STATUS_INPUT, line, (uint64_t)(nul - start) + 1, "a NUL byte");
 }
 
-static gordian_status begin(struct text *text, const char *name, const gordian_allocator *memory,
-                            gordian_error *error)
+static gordian_status text_begin(struct text *text, const char *name,
+                                 const gordian_allocator *memory, gordian_error *error)
 {
     size_t size = strlen(name) + 1;
     *text = (struct text){.memory = memory_allocator(memory)};
@@ -34,7 +34,7 @@ static gordian_status begin(struct text *text, const char *name, const gordian_a
     return GORDIAN_OK;
 }
 
-static gordian_status end(struct text *text, gordian_status status, gordian_error *error)
+static gordian_status text_end(struct text *text, gordian_status status, gordian_error *error)
 {
     static const char mark[] = "\xef\xbb\xbf"; /* some editors begin UTF-8 with it */
     const size_t width = sizeof mark - 1;
@@ -53,7 +53,7 @@ gordian_status text_read(struct text *text, const char *name, const gordian_sour
                          const gordian_allocator *memory, gordian_error *error)
 {
     size_t room = 0;
-    gordian_status status = begin(text, name, memory, error);
+    gordian_status status = text_begin(text, name, memory, error);
     while (status == GORDIAN_OK) {
         if (!memory_grow(&text->memory, &text->bytes, &room, text->size + CHUNK + 1, 1)) {
             status = fail_memory(error);
@@ -69,13 +69,13 @@ gordian_status text_read(struct text *text, const char *name, const gordian_sour
             status =
                 fail(error, GORDIAN_STATUS_INPUT, "the text is longer than %zu bytes", TEXT_MAX);
     }
-    return end(text, status, error);
+    return text_end(text, status, error);
 }
 
 gordian_status text_copy(struct text *text, const char *name, const char *bytes, size_t size,
                          const gordian_allocator *memory, gordian_error *error)
 {
-    gordian_status status = begin(text, name, memory, error);
+    gordian_status status = text_begin(text, name, memory, error);
     if (status == GORDIAN_OK) {
         text->bytes = memory_alloc(&text->memory, size + 1);
         if (!text->bytes)
@@ -84,7 +84,7 @@ gordian_status text_copy(struct text *text, const char *name, const char *bytes,
     if (status == GORDIAN_OK && size > 0)
         memcpy(text->bytes, bytes, size);
     text->size = size;
-    return end(text, status, error);
+    return text_end(text, status, error);
 }
 
 void text_free(struct text *text)
@@ -92,32 +92,4 @@ void text_free(struct text *text)
     memory_free(&text->memory, text->name);
     memory_free(&text->memory, text->bytes);
     *text = (struct text){.memory = text->memory};
-}
-
-void text_point(const struct text *text, uint64_t line, uint64_t column, struct fault *fault)
-{
-    if (!fault)
-        return;
-    *fault = (struct fault){0};
-    size_t length = strlen(text->name), room = sizeof fault->file - 1;
-    memcpy(fault->file, text->name + (length > room ? length - room : 0),
-           length > room ? room : length);
-    if (line == 0)
-        return;
-    const char *start = text->bytes, *end = text->bytes + text->size;
-    for (uint64_t at = 1; at < line && start < end; at++) {
-        const char *newline = memchr(start, '\n', (size_t)(end - start));
-        start = newline ? newline + 1 : end;
-    }
-    const char *stop = memchr(start, '\n', (size_t)(end - start));
-    size_t width = (size_t)((stop ? stop : end) - start), place = column > 0 ? column - 1 : 0;
-    if (place > width)
-        place = width;
-    room = sizeof fault->line - 1;
-    size_t skip = place > room / 2 && width > room ? place - room / 2 : 0;
-    size_t shown = width - skip < room ? width - skip : room;
-    for (size_t i = 0; i < shown; i++)
-        fault->line[i] = (unsigned char)start[skip + i] < ' ' ? ' ' : start[skip + i];
-    for (size_t i = skip; i < place; i++) /* what continues a character takes no room */
-        fault->caret += ((unsigned char)start[i] & 0xc0) != 0x80;
 }

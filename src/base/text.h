@@ -1,8 +1,5 @@
 /*
- * Texts of the composition family: a whole file in memory, and what is wrong with it where.
- *
- * gordian_error has the message, line and column. A fault adds what a person wants to see: which
- * file (a text may import others) and the line itself with a place for a caret.
+ * A whole file in memory.
  */
 #ifndef GORDIAN_BASE_TEXT_H
 #define GORDIAN_BASE_TEXT_H
@@ -11,12 +8,6 @@
 #include "base/memory.h"
 
 #define TEXT_MAX ((size_t)1 << 31)
-
-struct fault {
-    char file[256]; /* "" if the place is not in a file */
-    char line[160]; /* the line, or the part of it around the place; tabs as blanks */
-    uint32_t caret; /* characters of `line` before the place; a caret below goes there */
-};
 
 struct text {
     gordian_allocator memory;
@@ -32,8 +23,5 @@ gordian_status text_read(struct text *text, const char *name, const gordian_sour
 gordian_status text_copy(struct text *text, const char *name, const char *bytes, size_t size,
                          const gordian_allocator *memory, gordian_error *error);
 void text_free(struct text *text);
-
-/* Fills the fault (if not NULL) for a place in the text, line and column from 1. */
-void text_point(const struct text *text, uint64_t line, uint64_t column, struct fault *fault);
 
 #endif

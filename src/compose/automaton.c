@@ -183,7 +183,7 @@ static uint32_t root_of(const struct sources *sources, uint32_t term)
 }
 
 /* Puts the two sides of an equality into one class; false if both have a source already. */
-static bool equate(struct sources *sources, uint32_t left, uint32_t right)
+static bool equate_sources(struct sources *sources, uint32_t left, uint32_t right)
 {
     if (left == GUARD_NONE || right == GUARD_NONE)
         return false;
@@ -219,8 +219,9 @@ static bool passes_on(struct sources *sources, uint32_t guard)
         return true;
     if (node->kind == GUARD_NOT)
         return is_null_test(sources->automaton, &nodes[node->left]);
-    return node->kind == GUARD_EQUAL && equate(sources, term_of(sources->automaton, node->left),
-                                               term_of(sources->automaton, node->right));
+    return node->kind == GUARD_EQUAL &&
+           equate_sources(sources, term_of(sources->automaton, node->left),
+                          term_of(sources->automaton, node->right));
 }
 
 bool automaton_is_routing(const struct automaton *automaton)

@@ -16,11 +16,11 @@ static char *copy_text(const gordian_allocator *memory, const char *text)
     return copy;
 }
 
-gordian_status circuit_new(struct circuit **out, const char *title, const gordian_allocator *memory,
-                           gordian_error *error)
+gordian_status circuit_new(gordian_circuit **out, const char *title,
+                           const gordian_allocator *memory, gordian_error *error)
 {
     *out = NULL;
-    struct circuit *circuit = memory_zeroed(memory, sizeof *circuit);
+    gordian_circuit *circuit = memory_zeroed(memory, sizeof *circuit);
     if (!circuit)
         return fail_memory(error);
     circuit->memory = *memory;
@@ -29,14 +29,14 @@ gordian_status circuit_new(struct circuit **out, const char *title, const gordia
     data_init(&circuit->data, memory);
     circuit->title = copy_text(memory, title ? title : "");
     if (!circuit->title) {
-        circuit_free(circuit);
+        gordian_circuit_close(circuit);
         return fail_memory(error);
     }
     *out = circuit;
     return GORDIAN_OK;
 }
 
-gordian_status circuit_title(struct circuit *circuit, const char *title, gordian_error *error)
+gordian_status circuit_title(gordian_circuit *circuit, const char *title, gordian_error *error)
 {
     char *copy = copy_text(&circuit->memory, title);
     if (!copy)
@@ -46,7 +46,7 @@ gordian_status circuit_title(struct circuit *circuit, const char *title, gordian
     return GORDIAN_OK;
 }
 
-void circuit_free(struct circuit *circuit)
+void gordian_circuit_close(gordian_circuit *circuit)
 {
     if (!circuit)
         return;
@@ -80,7 +80,7 @@ static bool has_odd_byte(const char *text, size_t length)
     return false;
 }
 
-gordian_status circuit_name(struct circuit *circuit, const char *text, size_t length,
+gordian_status circuit_name(gordian_circuit *circuit, const char *text, size_t length,
                             uint32_t *name, gordian_error *error)
 {
     const char *why;
@@ -111,13 +111,13 @@ gordian_status circuit_name(struct circuit *circuit, const char *text, size_t le
     return GORDIAN_OK;
 }
 
-void circuit_boundary(struct circuit *circuit, uint32_t name, enum port_way way)
+void circuit_boundary(gordian_circuit *circuit, uint32_t name, enum port_way way)
 {
     circuit->ways[name] = (uint8_t)way;
     circuit->boundary[name] = 1;
 }
 
-gordian_status circuit_automaton(struct circuit *circuit, struct automaton *automaton,
+gordian_status circuit_automaton(gordian_circuit *circuit, struct automaton *automaton,
                                  uint32_t *number, gordian_error *error)
 {
     if (!memory_grow(&circuit->memory, &circuit->automata, &circuit->automaton_room,
@@ -128,7 +128,7 @@ gordian_status circuit_automaton(struct circuit *circuit, struct automaton *auto
     return GORDIAN_OK;
 }
 
-gordian_status circuit_factor(struct circuit *circuit, uint32_t number, const uint32_t *names,
+gordian_status circuit_factor(gordian_circuit *circuit, uint32_t number, const uint32_t *names,
                               const char *title, gordian_error *error)
 {
     size_t ports = circuit->automata[number]->port_count;
@@ -164,8 +164,8 @@ static int compare_named(const void *left, const void *right)
 }
 
 /* Numbers the names anew; new_of[old]. `sorted` points into the old table. */
-static gordian_status renumber(struct circuit *circuit, const struct named *sorted,
-                               uint32_t *new_of, gordian_error *error)
+static gordian_status renumber_names(gordian_circuit *circuit, const struct named *sorted,
+                                     uint32_t *new_of, gordian_error *error)
 {
     struct names names;
     uint32_t count = circuit->name_count;
@@ -195,7 +195,7 @@ static gordian_status renumber(struct circuit *circuit, const struct named *sort
     return GORDIAN_OK;
 }
 
-static gordian_status sort_names(struct circuit *circuit, gordian_error *error)
+static gordian_status sort_names(gordian_circuit *circuit, gordian_error *error)
 {
     uint32_t count = circuit->name_count;
     struct named *sorted = memory_alloc(&circuit->memory, count * sizeof *sorted);
@@ -205,7 +205,7 @@ static gordian_status sort_names(struct circuit *circuit, gordian_error *error)
         sorted[i] = (struct named){names_text(&circuit->names, i), i};
     if (status == GORDIAN_OK && count > 0) {
         qsort(sorted, count, sizeof *sorted, compare_named);
-        status = renumber(circuit, sorted, new_of, error);
+        status = renumber_names(circuit, sorted, new_of, error);
     }
     for (size_t f = 0; f < circuit->factor_count && status == GORDIAN_OK; f++) {
         size_t ports = circuit->automata[circuit->factors[f].shape]->port_count;
@@ -221,7 +221,7 @@ static gordian_status sort_names(struct circuit *circuit, gordian_error *error)
 
 /* Unfolding is done once for every automaton, and once for every other way its ports coincide. */
 struct closing {
-    struct circuit *circuit;
+    gordian_circuit *circuit;
     uint32_t *shape_of; /* by automaton, for ports that are all different; NONE: not made yet */
     uint32_t **merges;  /* by shape; NULL: ports all different */
     size_t merge_room;
@@ -260,7 +260,7 @@ static gordian_status make_shape(struct closing *closing, const struct automaton
                                  bool merged, uint32_t ports, uint32_t *number,
                                  gordian_error *error)
 {
-    struct circuit *circuit = closing->circuit;
+    gordian_circuit *circuit = closing->circuit;
     uint32_t *merge = NULL;
     size_t size = automaton->port_count * sizeof *merge;
     if (!memory_grow(&circuit->memory, &circuit->shapes, &circuit->shape_room,
@@ -289,7 +289,7 @@ static gordian_status make_shape(struct closing *closing, const struct automaton
 static gordian_status shape_factor(struct closing *closing, struct factor *factor,
                                    gordian_error *error)
 {
-    struct circuit *circuit = closing->circuit;
+    gordian_circuit *circuit = closing->circuit;
     uint32_t of = factor->shape;
     const struct automaton *automaton = circuit->automata[of];
     size_t ports = automaton->port_count;
@@ -312,7 +312,7 @@ static gordian_status shape_factor(struct closing *closing, struct factor *facto
     return GORDIAN_OK;
 }
 
-static gordian_status make_shapes(struct circuit *circuit, gordian_error *error)
+static gordian_status make_shapes(gordian_circuit *circuit, gordian_error *error)
 {
     struct closing closing = {.circuit = circuit};
     size_t automata = circuit->automaton_count;
@@ -339,7 +339,7 @@ static gordian_status make_shapes(struct circuit *circuit, gordian_error *error)
 
 /* ------------------------------------------------------------------ closing: the rest */
 
-static gordian_status list_users(struct circuit *circuit, gordian_error *error)
+static gordian_status list_users(gordian_circuit *circuit, gordian_error *error)
 {
     size_t names = circuit->name_count, uses = 0;
     for (uint32_t f = 0; f < circuit->factor_count; f++)
@@ -360,7 +360,7 @@ static gordian_status list_users(struct circuit *circuit, gordian_error *error)
     return GORDIAN_OK;
 }
 
-static void count_combinations(struct circuit *circuit)
+static void count_combinations(gordian_circuit *circuit)
 {
     circuit->whole_fits = true;
     circuit->whole = 1;
@@ -378,7 +378,7 @@ static void count_combinations(struct circuit *circuit)
         circuit->whole = UINT64_MAX;
 }
 
-gordian_status circuit_close(struct circuit *circuit, gordian_error *error)
+gordian_status circuit_seal(gordian_circuit *circuit, gordian_error *error)
 {
     gordian_status status = data_close(&circuit->data, error);
     if (status == GORDIAN_OK)

@@ -2,7 +2,7 @@
  * A circuit: automata that share names. This is what engines take.
  *
  * The readers (treo/treo.h, format/ca.h) fill it: names, automata, instances of them, boundary
- * ports. circuit_close then unfolds the data and sorts the names; from there on it is read-only,
+ * ports. circuit_seal then unfolds the data and sorts the names; from there on it is read-only,
  * may be used by any number of threads, and engines need to know nothing about guards, cells, nodes
  * or components:
  *
@@ -39,6 +39,8 @@
 
 #include "compose/automaton.h"
 
+#include <gordian/compose.h>
+
 #define SHAPE_MAX (1u << 24) /* states, and transitions, of one automaton with its data */
 
 struct shape {
@@ -61,10 +63,11 @@ struct factor {
     char *title;     /* for people: "fifo1"; NULL: the automaton's */
 };
 
-struct circuit {
+struct gordian_circuit {
     gordian_allocator memory;
     char *title; /* the main component */
     bool closed;
+    bool own_inside; /* names that are not ports of it are its own, whoever else has the same */
     uint32_t max_unfolded; /* of one shape; SHAPE_MAX unless set before closing */
 
     struct names names;
@@ -96,39 +99,38 @@ struct circuit {
 
 /* ------------------------------------------------------------------ building */
 
-gordian_status circuit_new(struct circuit **out, const char *title, const gordian_allocator *memory,
-                           gordian_error *error);
-void circuit_free(struct circuit *circuit); /* NULL is fine */
-gordian_status circuit_title(struct circuit *circuit, const char *title, gordian_error *error);
+gordian_status circuit_new(gordian_circuit **out, const char *title,
+                           const gordian_allocator *memory, gordian_error *error);
+gordian_status circuit_title(gordian_circuit *circuit, const char *title, gordian_error *error);
 
-/* The id of a name, new if need be. Before circuit_close ids are in order of arrival. A name has 1
+/* The id of a name, new if need be. Before circuit_seal ids are in order of arrival. A name has 1
  * to 255 bytes, none of them a blank, '#', '=', '|', '"' or a control character. */
-gordian_status circuit_name(struct circuit *circuit, const char *text, size_t length,
+gordian_status circuit_name(gordian_circuit *circuit, const char *text, size_t length,
                             uint32_t *name, gordian_error *error);
-void circuit_boundary(struct circuit *circuit, uint32_t name, enum port_way way);
+void circuit_boundary(gordian_circuit *circuit, uint32_t name, enum port_way way);
 /* Takes the automaton over, on success; its symbols are those of circuit->data. */
-gordian_status circuit_automaton(struct circuit *circuit, struct automaton *automaton,
+gordian_status circuit_automaton(gordian_circuit *circuit, struct automaton *automaton,
                                  uint32_t *number, gordian_error *error);
 /* An instance of automaton `number` on these names, one for every port; the same name twice means
  * that the two ports must do the same. `title` NULL: the automaton's. */
-gordian_status circuit_factor(struct circuit *circuit, uint32_t number, const uint32_t *names,
+gordian_status circuit_factor(gordian_circuit *circuit, uint32_t number, const uint32_t *names,
                               const char *title, gordian_error *error);
 /* Fixes D, sorts the names, unfolds the shapes. On failure the circuit can only be freed.
  * GORDIAN_STATUS_INPUT: an automaton that has too many states or no initial one; the place of the
  * transition, if there is one, is in the error. */
-gordian_status circuit_close(struct circuit *circuit, gordian_error *error);
+gordian_status circuit_seal(gordian_circuit *circuit, gordian_error *error);
 
 /* ------------------------------------------------------------------ reading it */
 
-static inline const struct shape *factor_shape(const struct circuit *circuit, uint32_t factor)
+static inline const struct shape *factor_shape(const gordian_circuit *circuit, uint32_t factor)
 {
     return &circuit->shapes[circuit->factors[factor].shape];
 }
 
 /* Transition t of the factor, as a label of the circuit (label_words words, overwritten). */
-void factor_label(const struct circuit *circuit, uint32_t factor, size_t t, uint64_t *label);
+void factor_label(const gordian_circuit *circuit, uint32_t factor, size_t t, uint64_t *label);
 /* The bits of a label the factor has a say in. */
-void factor_mask(const struct circuit *circuit, uint32_t factor, uint64_t *mask);
+void factor_mask(const gordian_circuit *circuit, uint32_t factor, uint64_t *mask);
 
 static inline bool label_fires(const uint64_t *label, uint32_t name)
 {
@@ -139,26 +141,18 @@ static inline bool label_fires(const uint64_t *label, uint32_t name)
  * `fires`: how many bits say who fires: name_count of the circuit, port_count of a shape. */
 int label_compare(const uint64_t *left, const uint64_t *right, size_t words, size_t fires,
                   uint32_t value_bits);
-/* The number in D, from 0, of the datum at a name that fires. */
-uint32_t label_datum(const struct circuit *circuit, const uint64_t *label, uint32_t name);
-
-/* Do the factors only pass data on, each name with one writer? Then which data there are makes no
- * difference to what can happen: the circuit with one datum reaches the same control states, the
- * same cells empty, and the same deadlocks, so a search for deadlocks needs one datum only. */
-bool circuit_is_routing(const struct circuit *circuit);
 
 /* ------------------------------------------------------------------ as text */
 
 struct output;
 
 /* A label: names sorted and joined by '|'; name=datum if D has more than one element; "tau" if
- * nothing fires. `keep`: a bit set of names, only those are written; NULL: all. */
-void circuit_write_label(const struct circuit *circuit, const uint64_t *label, const uint64_t *keep,
-                         struct output *out);
+ * nothing fires. */
+void circuit_write_label(const gordian_circuit *circuit, const uint64_t *label, struct output *out);
 /* A factor, for people: "fifo1(a0,a1)". */
-void circuit_write_factor(const struct circuit *circuit, uint32_t factor, struct output *out);
+void circuit_write_factor(const gordian_circuit *circuit, uint32_t factor, struct output *out);
 /* A local state of a factor, for people: "empty", "full m=0", "m=null". */
-void circuit_write_state(const struct circuit *circuit, uint32_t factor, uint32_t state,
+void circuit_write_state(const gordian_circuit *circuit, uint32_t factor, uint32_t state,
                          struct output *out);
 
 /* The states and transitions of an automaton over a domain (closed). `merge`: port p of the

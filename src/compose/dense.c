@@ -20,7 +20,6 @@
 #include "base/meter.h"
 #include "compose/engines.h"
 #include "compose/graph/explicit.h"
-#include "compose/graph/operations.h"
 
 #include <string.h>
 
@@ -83,7 +82,7 @@ static gordian_status matrix_one(struct matrix *matrix, size_t words,
     return GORDIAN_OK;
 }
 
-static gordian_status fill_from_factor(struct matrix *matrix, const struct circuit *circuit,
+static gordian_status fill_from_factor(struct matrix *matrix, const gordian_circuit *circuit,
                                        uint32_t factor, gordian_error *error)
 {
     const struct shape *shape = factor_shape(circuit, factor);
@@ -110,7 +109,7 @@ static gordian_status fill_from_factor(struct matrix *matrix, const struct circu
     return GORDIAN_OK;
 }
 
-static gordian_status matrix_of_factor(struct matrix *matrix, const struct circuit *circuit,
+static gordian_status matrix_of_factor(struct matrix *matrix, const gordian_circuit *circuit,
                                        uint32_t factor, const gordian_allocator *memory,
                                        gordian_error *error)
 {
@@ -150,8 +149,8 @@ static gordian_status multiply_cells(struct matrix *product, const struct matrix
 }
 
 /* State (l, r) of the product has the number l + size of the left * r. */
-static gordian_status multiply(struct matrix *product, const struct matrix *left,
-                               const struct matrix *right, gordian_error *error)
+static gordian_status multiply_matrices(struct matrix *product, const struct matrix *left,
+                                        const struct matrix *right, gordian_error *error)
 {
     gordian_status status =
         matrix_make(product, left->words, left->size * right->size, left->memory, error);
@@ -179,7 +178,7 @@ static gordian_status multiply(struct matrix *product, const struct matrix *left
 
 static bool dense_supports(const void *asked, const char **why)
 {
-    const struct circuit *circuit = ((const struct compose_problem *)asked)->circuit;
+    const gordian_circuit *circuit = ((const struct compose_problem *)asked)->circuit;
     if (circuit->whole_fits && circuit->whole <= DENSE_STATES_MAX)
         return true;
     *why = "it holds the whole matrix: at most 4096 combinations of local states";
@@ -187,8 +186,8 @@ static bool dense_supports(const void *asked, const char **why)
 }
 
 /* The mixed-radix number of a state whose local states are combined in another order. */
-static uint32_t reorder(const struct circuit *circuit, const uint32_t *order, uint32_t *locals,
-                        uint32_t number)
+static uint32_t reorder_state(const gordian_circuit *circuit, const uint32_t *order,
+                              uint32_t *locals, uint32_t number)
 {
     uint64_t result = 0, weight = 1;
     for (size_t i = 0; i < circuit->factor_count; i++) {
@@ -208,13 +207,13 @@ static uint32_t reorder(const struct circuit *circuit, const uint32_t *order, ui
 static gordian_status take_steps(struct explicit_product *out, const struct matrix *matrix,
                                  const uint32_t *order, gordian_error *error)
 {
-    const struct circuit *circuit = out->circuit;
+    const gordian_circuit *circuit = out->circuit;
     uint32_t *locals = memory_alloc(matrix->memory, circuit->factor_count * sizeof *locals);
     uint32_t *number = memory_alloc(matrix->memory, matrix->size * sizeof *number);
     out->steps = memory_alloc(matrix->memory, matrix->count * sizeof *out->steps);
     gordian_status status = locals && number && out->steps ? GORDIAN_OK : fail_memory(error);
     for (uint32_t s = 0; s < matrix->size && status == GORDIAN_OK; s++)
-        number[s] = reorder(circuit, order, locals, s);
+        number[s] = reorder_state(circuit, order, locals, s);
     for (uint32_t i = 0; i < matrix->size && status == GORDIAN_OK; i++) {
         for (uint32_t j = 0; j < matrix->size; j++) {
             size_t cell = (size_t)i * matrix->size + j;
@@ -234,20 +233,20 @@ static gordian_status take_steps(struct explicit_product *out, const struct matr
     return status;
 }
 
-static bool go_on(const struct compose_options *options, struct meter *meter,
-                  struct compose_result *result)
+static bool go_on(const gordian_compose_options *options, struct meter *meter,
+                  gordian_compose_result *result)
 {
-    struct compose_progress progress = {.pass = 1, .memory = meter_now(meter)};
+    gordian_compose_progress progress = {.pass = 1, .memory = meter_now(meter)};
     if (!options->go_on || options->go_on(options->context, &progress))
         return true;
-    result->stop = COMPOSE_STOPPED;
+    result->stop = GORDIAN_COMPOSE_STOP_STOPPED;
     return false;
 }
 
 /* The whole matrix. Stopped: empty, and result->stop says so. */
-static gordian_status build(struct matrix *product, const struct circuit *circuit,
-                            const struct compose_options *options, struct meter *meter,
-                            struct compose_result *result, gordian_error *error)
+static gordian_status build_product(struct matrix *product, const gordian_circuit *circuit,
+                                    const gordian_compose_options *options, struct meter *meter,
+                                    gordian_compose_result *result, gordian_error *error)
 {
     struct matrix factor, next;
     gordian_status status = matrix_one(product, circuit->label_words, &meter->memory, error);
@@ -258,7 +257,7 @@ static gordian_status build(struct matrix *product, const struct circuit *circui
         }
         status = matrix_of_factor(&factor, circuit, result->order[i], &meter->memory, error);
         if (status == GORDIAN_OK) {
-            status = multiply(&next, product, &factor, error);
+            status = multiply_matrices(&next, product, &factor, error);
             matrix_free(&factor);
         }
         matrix_free(product);
@@ -268,14 +267,15 @@ static gordian_status build(struct matrix *product, const struct circuit *circui
     return status;
 }
 
-static gordian_status compose(const struct circuit *circuit, const struct compose_options *options,
-                              const struct compose_sink *sink, struct meter *meter,
-                              struct compose_result *result, gordian_error *error)
+static gordian_status multiply_and_finish(const gordian_circuit *circuit,
+                                          const gordian_compose_options *options,
+                                          const gordian_compose_sink *sink, struct meter *meter,
+                                          gordian_compose_result *result, gordian_error *error)
 {
     struct matrix product;
     struct explicit_product steps = {.circuit = circuit};
-    gordian_status status = build(&product, circuit, options, meter, result, error);
-    if (status != GORDIAN_OK || result->stop != COMPOSE_COMPLETE)
+    gordian_status status = build_product(&product, circuit, options, meter, result, error);
+    if (status != GORDIAN_OK || result->stop != GORDIAN_COMPOSE_STOP_COMPLETE)
         return status;
     steps.state_count = product.size;
     status = take_steps(&steps, &product, result->order, error);
@@ -286,30 +286,30 @@ static gordian_status compose(const struct circuit *circuit, const struct compos
     return status;
 }
 
-static gordian_status dense_run(const struct circuit *circuit,
-                                const struct compose_options *options,
-                                const struct compose_sink *sink, struct compose_result *result,
+static gordian_status dense_run(const gordian_circuit *circuit,
+                                const gordian_compose_options *options,
+                                const gordian_compose_sink *sink, gordian_compose_result *result,
                                 gordian_error *error)
 {
     struct meter meter;
     const char *why;
-    *result = (struct compose_result){.allocator = memory_allocator(options->allocator)};
+    *result = (gordian_compose_result){.allocator = memory_allocator(options->allocator)};
     if (!dense_supports(&(struct compose_problem){circuit, options}, &why))
         return fail(error, GORDIAN_STATUS_UNAVAILABLE, "engine 'dense' is not available: %s", why);
     gordian_status status = compose_take_order(circuit, options, result, error);
     if (status != GORDIAN_OK)
         return status;
     meter_open(&meter, options->allocator, options->max_memory);
-    status = compose(circuit, options, sink, &meter, result, error);
+    status = multiply_and_finish(circuit, options, sink, &meter, result, error);
     if (status == GORDIAN_STATUS_MEMORY && meter.refused && result->states == 0) {
-        result->stop = COMPOSE_MEMORY;
+        result->stop = GORDIAN_COMPOSE_STOP_MEMORY;
         status = GORDIAN_OK;
     }
     result->memory = meter.most;
     result->engine = compose_dense.about.name;
     meter_close(&meter);
     if (status != GORDIAN_OK)
-        compose_result_free(result);
+        gordian_compose_result_free(result);
     return status;
 }
 

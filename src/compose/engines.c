@@ -3,7 +3,6 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "compose/graph/operations.h"
 
 #include <string.h>
 
@@ -26,24 +25,25 @@ const struct engine_family compose_family = {"compose", "composition", compose_e
 #define MANY_COMBINATIONS (UINT64_C(1) << 26)
 #define FIRST_STATES      (UINT64_C(1) << 16)
 
-static bool more_states(const struct circuit *circuit, const struct compose_options *options,
+static bool more_states(const gordian_circuit *circuit, const gordian_compose_options *options,
                         bool *more, gordian_status *status, gordian_error *error)
 {
-    struct compose_options first = *options;
-    struct compose_result result;
+    gordian_compose_options first = *options;
+    gordian_compose_result result;
     first.max_states = FIRST_STATES;
     first.count_transitions = false;
     first.max_deadlocks = 0;
     *status = compose_cpu.run(circuit, &first, NULL, &result, error);
     if (*status != GORDIAN_OK)
         return false;
-    *more = result.stop == COMPOSE_STATES;
-    compose_result_free(&result);
+    *more = result.stop == GORDIAN_COMPOSE_STOP_STATES;
+    gordian_compose_result_free(&result);
     return true;
 }
 
-static gordian_status auto_run(const struct circuit *circuit, const struct compose_options *options,
-                               const struct compose_sink *sink, struct compose_result *result,
+static gordian_status auto_run(const gordian_circuit *circuit,
+                               const gordian_compose_options *options,
+                               const gordian_compose_sink *sink, gordian_compose_result *result,
                                gordian_error *error)
 {
     gordian_status status;
@@ -65,30 +65,32 @@ static const struct compose_engine cpu_then_cuda = {
 static bool may_pay_on_gpu(const struct compose_problem *problem)
 {
     const char *why;
-    const struct circuit *circuit = problem->circuit;
-    const struct compose_options *options = problem->options;
+    const gordian_circuit *circuit = problem->circuit;
+    const gordian_compose_options *options = problem->options;
     bool many = !circuit->whole_fits || circuit->whole > MANY_COMBINATIONS;
     bool limited = options->max_states > 0 && options->max_states <= FIRST_STATES;
     return many && !limited && !options->full && engine_usable(&compose_cuda.about, problem, &why);
 }
 
-gordian_status compose_choose(const char *name, const struct circuit *circuit,
-                              const struct compose_options *options,
+gordian_status compose_choose(const gordian_circuit *circuit,
+                              const gordian_compose_options *options,
                               const struct compose_engine **engine, gordian_error *error)
 {
     const struct engine *chosen;
     const struct compose_problem problem = {circuit, options};
-    gordian_status status = engine_choose(&compose_family, name, &problem, &chosen, error);
+    gordian_status status =
+        engine_choose(&compose_family, options->engine, &problem, &chosen, error);
     if (status != GORDIAN_OK)
         return status;
-    bool either = engine_any(name) && chosen == &compose_cpu.about && may_pay_on_gpu(&problem);
+    bool either =
+        engine_any(options->engine) && chosen == &compose_cpu.about && may_pay_on_gpu(&problem);
     *engine = either ? &cpu_then_cuda : (const struct compose_engine *)chosen;
     return GORDIAN_OK;
 }
 
-gordian_status compose_take_order(const struct circuit *circuit,
-                                  const struct compose_options *options,
-                                  struct compose_result *result, gordian_error *error)
+gordian_status compose_take_order(const gordian_circuit *circuit,
+                                  const gordian_compose_options *options,
+                                  gordian_compose_result *result, gordian_error *error)
 {
     const char *why;
     size_t count = circuit->factor_count;

@@ -2,13 +2,13 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "compose/engine.h"
-#include "compose/graph/operations.h"
+#include "compose/engines.h"
 
 /* The first factors of an order, as a circuit of their own: everything is borrowed from the whole
  * but what depends on who is in it. Names that nobody in it has simply never fire. */
 struct part {
-    struct circuit circuit;
-    const struct circuit *whole;
+    gordian_circuit circuit;
+    const gordian_circuit *whole;
     gordian_allocator memory;
     uint32_t *inside; /* by name: how many in the part have it */
     uint32_t open;
@@ -23,10 +23,10 @@ static void part_free(struct part *part)
 }
 
 /* Room for as many factors as the whole has. */
-static gordian_status part_make(struct part *part, const struct circuit *whole,
+static gordian_status part_make(struct part *part, const gordian_circuit *whole,
                                 const gordian_allocator *wanted, gordian_error *error)
 {
-    struct circuit *circuit = &part->circuit;
+    gordian_circuit *circuit = &part->circuit;
     *part = (struct part){.circuit = *whole, .whole = whole, .memory = memory_allocator(wanted)};
     const gordian_allocator *memory = &part->memory;
     circuit->factor_count = 0;
@@ -43,7 +43,7 @@ static gordian_status part_make(struct part *part, const struct circuit *whole,
 }
 
 /* Who has each name: counted, then filled in from behind. */
-static void list_users(struct circuit *circuit)
+static void list_users(gordian_circuit *circuit)
 {
     for (uint32_t n = 0; n <= circuit->name_count; n++)
         circuit->users_first[n] = 0;
@@ -57,10 +57,10 @@ static void list_users(struct circuit *circuit)
             circuit->users[--circuit->users_first[circuit->factors[f].names[p]]] = f;
 }
 
-/* What circuit_close works out. */
+/* What circuit_seal works out. */
 static void part_settle(struct part *part)
 {
-    struct circuit *circuit = &part->circuit;
+    gordian_circuit *circuit = &part->circuit;
     list_users(circuit);
     circuit->whole = circuit->initial = 1;
     circuit->whole_fits = true;
@@ -76,7 +76,7 @@ static void part_settle(struct part *part)
 /* One more factor. Open names are those that somebody in the part shares with somebody to come. */
 static void part_add(struct part *part, uint32_t factor)
 {
-    const struct circuit *whole = part->whole;
+    const gordian_circuit *whole = part->whole;
     for (uint32_t p = 0; p < factor_shape(whole, factor)->port_count; p++) {
         uint32_t name = whole->factors[factor].names[p];
         size_t users = whole->users_first[name + 1] - whole->users_first[name];
@@ -90,50 +90,57 @@ static void part_add(struct part *part, uint32_t factor)
  * in memory tells how much was done; beyond this they are not looked at any more. */
 #define EXPLAIN_MOST (UINT64_C(1) << 29)
 
-static gordian_status measure(const struct part *part, uint64_t max_states,
-                              const gordian_allocator *memory, struct compose_stage *stage,
-                              uint64_t *spent, gordian_error *error)
+static gordian_status measure_part(const struct part *part, uint64_t max_states,
+                                   const gordian_allocator *memory, gordian_compose_stage *stage,
+                                   uint64_t *spent, gordian_error *error)
 {
     const struct compose_engine *engine;
-    struct compose_options options;
-    struct compose_result result = {0};
-    compose_options_init(&options);
+    gordian_compose_options options;
+    gordian_compose_result result = {0};
+    gordian_compose_options_init(&options);
     options.max_states = max_states;
     options.max_deadlocks = 0;
     options.allocator = memory;
-    gordian_status status = compose_choose("auto", &part->circuit, &options, &engine, error);
+    gordian_status status = compose_choose(&part->circuit, &options, &engine, error);
     if (status == GORDIAN_OK)
         status = engine->run(&part->circuit, &options, NULL, &result, error);
     if (status != GORDIAN_OK)
         return status;
-    if (result.stop == COMPOSE_COMPLETE) {
+    if (result.stop == GORDIAN_COMPOSE_STOP_COMPLETE) {
         stage->states = result.states;
         stage->transitions = result.transitions;
     }
     *spent += result.memory;
-    compose_result_free(&result);
+    gordian_compose_result_free(&result);
     return GORDIAN_OK;
 }
 
-gordian_status compose_explain(const struct circuit *circuit, const uint32_t *order,
-                               uint64_t max_states, struct compose_stage *stages,
-                               const gordian_allocator *memory, gordian_error *error)
+gordian_status gordian_compose_explain(const gordian_circuit *circuit, const uint32_t *order,
+                                       uint64_t max_states, gordian_compose_stage *stages,
+                                       const gordian_allocator *memory, gordian_error *error)
 {
     struct part part;
     bool fits = true;
     uint64_t spent = 0;
-    gordian_status status = part_make(&part, circuit, memory, error);
-    if (status != GORDIAN_OK)
+    gordian_compose_result chosen = {.allocator = memory_allocator(memory)};
+    gordian_status status =
+        compose_take_order(circuit, &(gordian_compose_options){.order = order}, &chosen, error);
+    if (status == GORDIAN_OK)
+        status = part_make(&part, circuit, memory, error);
+    if (status != GORDIAN_OK) {
+        gordian_compose_result_free(&chosen);
         return status;
+    }
     for (size_t i = 0; i < circuit->factor_count && status == GORDIAN_OK; i++) {
-        part_add(&part, order[i]);
-        stages[i] = (struct compose_stage){order[i], UINT64_MAX, UINT64_MAX, part.open};
+        part_add(&part, chosen.order[i]);
+        stages[i] = (gordian_compose_stage){chosen.order[i], UINT64_MAX, UINT64_MAX, part.open};
         if (!fits)
             continue;
         part_settle(&part);
-        status = measure(&part, max_states, memory, &stages[i], &spent, error);
+        status = measure_part(&part, max_states, memory, &stages[i], &spent, error);
         fits = stages[i].states != UINT64_MAX && spent < EXPLAIN_MOST;
     }
     part_free(&part);
+    gordian_compose_result_free(&chosen);
     return status;
 }

@@ -18,7 +18,7 @@ struct asked {
 
 struct seeker {
     gordian_allocator memory;
-    const struct circuit *circuit;
+    const gordian_circuit *circuit;
     const uint32_t *locals; /* NULL: every state */
     struct asked *asked;
     size_t count, room;
@@ -42,7 +42,7 @@ void seeker_close(struct seeker *seeker)
     memory_free(&memory, seeker);
 }
 
-gordian_status seeker_open(struct seeker **out, const struct circuit *circuit,
+gordian_status seeker_open(struct seeker **out, const gordian_circuit *circuit,
                            const gordian_allocator *memory, gordian_error *error)
 {
     struct seeker *seeker = memory_zeroed(memory, sizeof *seeker);
@@ -63,7 +63,7 @@ gordian_status seeker_open(struct seeker **out, const struct circuit *circuit,
 }
 
 /* What a transition says about a port: 0 it does not fire, else 1 + its datum. */
-static uint64_t port_says(const struct circuit *circuit, const struct shape *shape,
+static uint64_t port_says(const gordian_circuit *circuit, const struct shape *shape,
                           const uint64_t *label, uint32_t port)
 {
     uint64_t datum = 0;
@@ -76,9 +76,9 @@ static uint64_t port_says(const struct circuit *circuit, const struct shape *sha
 }
 
 /* Takes back what asked[which] has settled. */
-static void unsettle(struct seeker *seeker, size_t which)
+static void unsettle_names(struct seeker *seeker, size_t which)
 {
-    const struct circuit *circuit = seeker->circuit;
+    const gordian_circuit *circuit = seeker->circuit;
     const struct factor *factor = &circuit->factors[seeker->asked[which].factor];
     uint32_t ports = circuit->shapes[factor->shape].port_count;
     for (uint32_t p = 0; p < ports; p++)
@@ -87,9 +87,9 @@ static void unsettle(struct seeker *seeker, size_t which)
 }
 
 /* Lets asked[which] take its transition, if it agrees with everything settled so far. */
-static bool settle(struct seeker *seeker, size_t which)
+static bool settle_names(struct seeker *seeker, size_t which)
 {
-    const struct circuit *circuit = seeker->circuit;
+    const gordian_circuit *circuit = seeker->circuit;
     const struct asked *asked = &seeker->asked[which];
     const struct factor *factor = &circuit->factors[asked->factor];
     const struct shape *shape = &circuit->shapes[factor->shape];
@@ -101,7 +101,7 @@ static bool settle(struct seeker *seeker, size_t which)
             seeker->settled_by[name] = (uint32_t)which + 1;
             seeker->says[name] = says;
         } else if (seeker->says[name] != says) {
-            unsettle(seeker, which);
+            unsettle_names(seeker, which);
             return false;
         }
     }
@@ -109,9 +109,9 @@ static bool settle(struct seeker *seeker, size_t which)
 }
 
 /* A factor that has a name of this one that fires and does not move yet; NONE: there is none. */
-static uint32_t unanswered(const struct seeker *seeker, const struct asked *asked)
+static uint32_t next_unanswered(const struct seeker *seeker, const struct asked *asked)
 {
-    const struct circuit *circuit = seeker->circuit;
+    const gordian_circuit *circuit = seeker->circuit;
     const struct factor *factor = &circuit->factors[asked->factor];
     uint32_t ports = circuit->shapes[factor->shape].port_count;
     for (uint32_t p = 0; p < ports; p++) {
@@ -126,7 +126,7 @@ static uint32_t unanswered(const struct seeker *seeker, const struct asked *aske
 }
 
 /* Asks a factor to move; it has not chosen a transition yet. */
-static bool ask(struct seeker *seeker, uint32_t factor, size_t answered)
+static bool ask_factor(struct seeker *seeker, uint32_t factor, size_t answered)
 {
     if (!memory_grow(&seeker->memory, &seeker->asked, &seeker->room, seeker->count + 1,
                      sizeof *seeker->asked) ||
@@ -144,13 +144,13 @@ static bool ask(struct seeker *seeker, uint32_t factor, size_t answered)
 
 /* The next transition of the last one asked that fits; false: it has none left, and is dismissed.
  */
-static bool advance(struct seeker *seeker, bool settled, uint64_t *work)
+static bool advance_last(struct seeker *seeker, bool settled, uint64_t *work)
 {
     size_t which = seeker->count - 1;
     struct asked *asked = &seeker->asked[which];
     const struct shape *shape = factor_shape(seeker->circuit, asked->factor);
     if (settled)
-        unsettle(seeker, which);
+        unsettle_names(seeker, which);
     for (;;) {
         asked->transition++;
         while (asked->transition == shape->first[asked->state + 1] &&
@@ -162,7 +162,7 @@ static bool advance(struct seeker *seeker, bool settled, uint64_t *work)
             break;
         if (work)
             --*work;
-        if (settle(seeker, which))
+        if (settle_names(seeker, which))
             return true;
     }
     seeker->moves_now[asked->factor] = 0;
@@ -170,8 +170,8 @@ static bool advance(struct seeker *seeker, bool settled, uint64_t *work)
     return false;
 }
 
-static gordian_status tell(struct seeker *seeker, firing_found *found, void *context,
-                           gordian_error *error)
+static gordian_status tell_firing(struct seeker *seeker, firing_found *found, void *context,
+                                  gordian_error *error)
 {
     for (size_t i = 0; i < seeker->count; i++) {
         const struct asked *asked = &seeker->asked[i];
@@ -188,10 +188,10 @@ static gordian_status find_from(struct seeker *seeker, uint32_t lowest, uint64_t
 {
     gordian_status status = GORDIAN_OK;
     bool settled = false; /* the last one asked has a transition */
-    if (!ask(seeker, lowest, 0))
+    if (!ask_factor(seeker, lowest, 0))
         return fail_memory(error);
     while (seeker->count > 0) {
-        if (!advance(seeker, settled, work)) {
+        if (!advance_last(seeker, settled, work)) {
             settled = true; /* whoever asked it */
             continue;
         }
@@ -200,22 +200,22 @@ static gordian_status find_from(struct seeker *seeker, uint32_t lowest, uint64_t
         uint32_t next = GORDIAN_NONE;
         size_t at = last->answered;
         while (at < seeker->count &&
-               (next = unanswered(seeker, &seeker->asked[at])) == GORDIAN_NONE)
+               (next = next_unanswered(seeker, &seeker->asked[at])) == GORDIAN_NONE)
             at++;
         if (next != GORDIAN_NONE && next < lowest)
             continue; /* found from there */
         if (next != GORDIAN_NONE) {
             settled = false;
-            if (!ask(seeker, next, at))
+            if (!ask_factor(seeker, next, at))
                 status = fail_memory(error);
         } else {
-            status = tell(seeker, found, context, error);
+            status = tell_firing(seeker, found, context, error);
         }
         if (status != GORDIAN_OK)
             break;
     }
     while (seeker->count > 0) { /* a failure: leave it clean for the next search */
-        unsettle(seeker, seeker->count - 1);
+        unsettle_names(seeker, seeker->count - 1);
         seeker->moves_now[seeker->asked[--seeker->count].factor] = 0;
     }
     return status;
@@ -232,7 +232,7 @@ gordian_status seeker_find(struct seeker *seeker, const uint32_t *locals, uint64
 }
 
 /* label_words words, overwritten. */
-static void moves_label(const struct circuit *circuit, const struct firing_move *moves,
+static void moves_label(const gordian_circuit *circuit, const struct firing_move *moves,
                         size_t count, uint64_t *label)
 {
     memset(label, 0, circuit->label_words * sizeof *label);
@@ -261,7 +261,7 @@ static bool move_before(const void *context, const void *left, const void *right
     return ((const struct firing_move *)left)->factor < ((const struct firing_move *)right)->factor;
 }
 
-void moves_keep(const struct circuit *circuit, const struct firing_move *moves, size_t count,
+void moves_keep(const gordian_circuit *circuit, const struct firing_move *moves, size_t count,
                 struct firing_move *kept, uint64_t *label)
 {
     memcpy(kept, moves, count * sizeof *kept);
@@ -295,7 +295,7 @@ static gordian_status list_firing(void *context, const struct firing_move *moves
 
 static gordian_status make_buckets(struct firings *firings, gordian_error *error)
 {
-    const struct circuit *circuit = firings->circuit;
+    const gordian_circuit *circuit = firings->circuit;
     size_t buckets = 0;
     firings->bucket_of =
         memory_alloc(&firings->memory, (circuit->factor_count + 1) * sizeof(size_t));
@@ -323,7 +323,7 @@ static gordian_status make_buckets(struct firings *firings, gordian_error *error
 
 #define WORK_MAX (UINT64_C(1) << 26)
 
-gordian_status firings_open(struct firings *firings, const struct circuit *circuit,
+gordian_status firings_open(struct firings *firings, const gordian_circuit *circuit,
                             const gordian_allocator *memory, gordian_error *error)
 {
     struct seeker *seeker;

@@ -22,7 +22,7 @@ struct firing_move {
  * moves[first[i+1]-1], ascending; firings are sorted by (lowest moving factor, its state from). */
 struct firings {
     gordian_allocator memory;
-    const struct circuit *circuit;
+    const gordian_circuit *circuit;
     size_t count, first_room, label_room;
     size_t *first; /* count + 1 */
     struct firing_move *moves;
@@ -38,7 +38,7 @@ struct firings {
 
 /* Lists them, unless there are more than can be listed: then `complete` is false and the rest
  * empty. `memory` must outlive the list. */
-gordian_status firings_open(struct firings *firings, const struct circuit *circuit,
+gordian_status firings_open(struct firings *firings, const gordian_circuit *circuit,
                             const gordian_allocator *memory, gordian_error *error);
 void firings_free(struct firings *firings);
 
@@ -56,7 +56,7 @@ struct seeker;
 typedef gordian_status firing_found(void *context, const struct firing_move *moves, size_t count,
                                     gordian_error *error);
 
-gordian_status seeker_open(struct seeker **out, const struct circuit *circuit,
+gordian_status seeker_open(struct seeker **out, const gordian_circuit *circuit,
                            const gordian_allocator *memory, gordian_error *error);
 void seeker_close(struct seeker *seeker); /* NULL is fine */
 /* `locals`: the state whose firings are wanted; NULL: those of all states. `work`, if not NULL, is
@@ -65,7 +65,7 @@ gordian_status seeker_find(struct seeker *seeker, const uint32_t *locals, uint64
                            firing_found *found, void *context, gordian_error *error);
 
 /* Moves by factor into `kept`, which has room for them, and their label: label_words words. */
-void moves_keep(const struct circuit *circuit, const struct firing_move *moves, size_t count,
+void moves_keep(const gordian_circuit *circuit, const struct firing_move *moves, size_t count,
                 struct firing_move *kept, uint64_t *label);
 
 #endif

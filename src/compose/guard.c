@@ -16,8 +16,8 @@ void guards_free(struct guards *guards)
     guards->count = guards->room = 0;
 }
 
-static uint32_t push(struct guards *guards, enum guard_kind kind, uint32_t left, uint32_t right,
-                     uint32_t symbol)
+static uint32_t push_node(struct guards *guards, enum guard_kind kind, uint32_t left,
+                          uint32_t right, uint32_t symbol)
 {
     if (guards->count >= GUARD_NONE || !memory_grow(&guards->memory, &guards->nodes, &guards->room,
                                                     guards->count + 1, sizeof *guards->nodes))
@@ -31,11 +31,12 @@ uint32_t guard_add(struct guards *guards, enum guard_kind kind, uint32_t left, u
                    uint32_t symbol)
 {
     /* Number 0 is TRUE: it comes with the first node. */
-    if (guards->count == 0 && push(guards, GUARD_TRUE, GUARD_NONE, GUARD_NONE, 0) == GUARD_NONE)
+    if (guards->count == 0 &&
+        push_node(guards, GUARD_TRUE, GUARD_NONE, GUARD_NONE, 0) == GUARD_NONE)
         return GUARD_NONE;
     if (kind == GUARD_TRUE)
         return 0;
-    return push(guards, kind, left, right, symbol);
+    return push_node(guards, kind, left, right, symbol);
 }
 
 uint32_t guard_and(struct guards *guards, uint32_t left, uint32_t right)
@@ -51,14 +52,14 @@ uint32_t guard_and(struct guards *guards, uint32_t left, uint32_t right)
 
 /* Walks over all nodes of a guard; children have smaller numbers than their parents and a long
  * conjunction leans to the left, so only the right side is recursed into. */
-static bool walk(const struct guards *guards, uint32_t node,
-                 bool (*visit)(const struct guard_node *node, void *context), void *context)
+static bool walk_terms(const struct guards *guards, uint32_t node,
+                       bool (*visit)(const struct guard_node *node, void *context), void *context)
 {
     while (node != GUARD_NONE) {
         const struct guard_node *here = &guards->nodes[node];
         if (visit(here, context))
             return true;
-        if (here->right != GUARD_NONE && walk(guards, here->right, visit, context))
+        if (here->right != GUARD_NONE && walk_terms(guards, here->right, visit, context))
             return true;
         node = here->left;
     }
@@ -72,7 +73,7 @@ static bool is_next_of(const struct guard_node *node, void *context)
 
 bool guard_writes(const struct guards *guards, uint32_t guard, uint32_t cell)
 {
-    return guards->count > 0 && walk(guards, guard, is_next_of, &cell);
+    return guards->count > 0 && walk_terms(guards, guard, is_next_of, &cell);
 }
 
 struct stray {
@@ -93,6 +94,6 @@ uint32_t guard_stray_port(const struct guards *guards, uint32_t guard, const uin
 {
     struct stray stray = {fires, GUARD_NONE};
     if (guards->count > 0)
-        walk(guards, guard, is_stray, &stray);
+        walk_terms(guards, guard, is_stray, &stray);
     return stray.port;
 }

@@ -50,15 +50,15 @@ static uint32_t variable_of(const struct solver *solver, uint32_t term)
     return GUARD_NONE;
 }
 
-static uint32_t evaluate(const struct solver *solver, uint32_t term);
+static uint32_t evaluate_term(const struct solver *solver, uint32_t term);
 
 /* A function of the arguments: OPEN if one of them is. */
-static uint32_t apply(const struct solver *solver, const struct guard_node *node)
+static uint32_t apply_function(const struct solver *solver, const struct guard_node *node)
 {
     uint32_t arguments[FUNCTION_ARITY];
     uint32_t count = 0;
     for (uint32_t list = node->left; list != GUARD_NONE; list = solver->nodes[list].right) {
-        uint32_t value = evaluate(solver, solver->nodes[list].left);
+        uint32_t value = evaluate_term(solver, solver->nodes[list].left);
         if (value == OPEN || value == UNDEFINED || value == VALUE_NULL)
             return value == OPEN ? OPEN : UNDEFINED;
         arguments[count++] = value;
@@ -67,7 +67,7 @@ static uint32_t apply(const struct solver *solver, const struct guard_node *node
     return result ? result : UNDEFINED;
 }
 
-static uint32_t evaluate(const struct solver *solver, uint32_t term)
+static uint32_t evaluate_term(const struct solver *solver, uint32_t term)
 {
     const struct guard_node *node = &solver->nodes[term];
     switch ((enum guard_kind)node->kind) {
@@ -81,7 +81,7 @@ static uint32_t evaluate(const struct solver *solver, uint32_t term)
         return value ? value : UNDEFINED;
     }
     case TERM_APPLY:
-        return apply(solver, node);
+        return apply_function(solver, node);
     default:
         return VALUE_NULL;
     }
@@ -93,17 +93,18 @@ enum truth {
     IS_OPEN,
 };
 
-static enum truth judge(const struct solver *solver, struct literal literal)
+static enum truth judge_literal(const struct solver *solver, struct literal literal)
 {
     const struct guard_node *node = &solver->nodes[literal.node];
     bool holds;
     if (node->kind == GUARD_PREDICATE) {
-        uint32_t value = apply(solver, node);
+        uint32_t value = apply_function(solver, node);
         if (value == OPEN)
             return IS_OPEN;
         holds = value != UNDEFINED;
     } else {
-        uint32_t left = evaluate(solver, node->left), right = evaluate(solver, node->right);
+        uint32_t left = evaluate_term(solver, node->left),
+                 right = evaluate_term(solver, node->right);
         if (left == UNDEFINED || right == UNDEFINED)
             holds = false;
         else if (left == OPEN || right == OPEN)
@@ -146,8 +147,8 @@ static void take_back(struct solver *solver, const struct change *changes, size_
 }
 
 /* Makes two variables equal; false: they cannot be. */
-static bool join(struct solver *solver, uint32_t left, uint32_t right, struct change *change,
-                 size_t *changes)
+static bool join_classes(struct solver *solver, uint32_t left, uint32_t right,
+                         struct change *change, size_t *changes)
 {
     uint32_t below = root_of(solver, left), above = root_of(solver, right);
     if (below == above)
@@ -167,8 +168,8 @@ static bool join(struct solver *solver, uint32_t left, uint32_t right, struct ch
     return solver->value[above] != VALUE_NULL || !solver->is_port[above];
 }
 
-static bool bind(struct solver *solver, uint32_t variable, uint32_t value, struct change *change,
-                 size_t *changes)
+static bool bind_variable(struct solver *solver, uint32_t variable, uint32_t value,
+                          struct change *change, size_t *changes)
 {
     uint32_t root = root_of(solver, variable);
     if (value == UNDEFINED || (value == VALUE_NULL && solver->is_port[root]))
@@ -181,44 +182,46 @@ static bool bind(struct solver *solver, uint32_t variable, uint32_t value, struc
 
 /* Draws what follows from one positive equality. `changes` grows by at most one; false:
  * contradiction. *progress: something was learnt. */
-static bool follow(struct solver *solver, struct literal literal, struct change *changes,
-                   size_t *count, bool *progress)
+static bool follow_literal(struct solver *solver, struct literal literal, struct change *changes,
+                           size_t *count, bool *progress)
 {
     const struct guard_node *node = &solver->nodes[literal.node];
     if (node->kind != GUARD_EQUAL || !literal.holds)
         return true;
     uint32_t left = variable_of(solver, node->left), right = variable_of(solver, node->right);
-    uint32_t left_value = evaluate(solver, node->left), right_value = evaluate(solver, node->right);
+    uint32_t left_value = evaluate_term(solver, node->left),
+             right_value = evaluate_term(solver, node->right);
     size_t before = *count;
     bool fine = true;
     if (left != GUARD_NONE && right != GUARD_NONE)
-        fine = join(solver, left, right, &changes[*count], count);
+        fine = join_classes(solver, left, right, &changes[*count], count);
     else if (left != GUARD_NONE && left_value == OPEN && right_value != OPEN)
-        fine = bind(solver, left, right_value, &changes[*count], count);
+        fine = bind_variable(solver, left, right_value, &changes[*count], count);
     else if (right != GUARD_NONE && right_value == OPEN && left_value != OPEN)
-        fine = bind(solver, right, left_value, &changes[*count], count);
+        fine = bind_variable(solver, right, left_value, &changes[*count], count);
     *progress |= *count > before;
     return fine;
 }
 
 /* Everything that follows from what is known, until nothing more does. */
-static bool propagate(struct solver *solver, struct change *changes, size_t *count)
+static bool propagate_literals(struct solver *solver, struct change *changes, size_t *count)
 {
     bool progress = true;
     while (progress) {
         progress = false;
         for (size_t i = 0; i < solver->literal_count; i++) {
-            enum truth truth = judge(solver, solver->literals[i]);
+            enum truth truth = judge_literal(solver, solver->literals[i]);
             if (truth == IS_FALSE)
                 return false;
-            if (truth == IS_OPEN && !follow(solver, solver->literals[i], changes, count, &progress))
+            if (truth == IS_OPEN &&
+                !follow_literal(solver, solver->literals[i], changes, count, &progress))
                 return false;
         }
     }
     return true;
 }
 
-static gordian_status tell(struct solver *solver)
+static gordian_status tell_solution(struct solver *solver)
 {
     const struct guard_question *question = solver->question;
     for (uint32_t v = 0; v < solver->variables; v++)
@@ -230,7 +233,7 @@ static gordian_status tell(struct solver *solver)
 
 /* Binds what is open, one class after another. Every level learns at most one thing a variable, so
  * changes of `variables` are enough for each. */
-static gordian_status search(struct solver *solver, uint32_t from)
+static gordian_status search_literals(struct solver *solver, uint32_t from)
 {
     const gordian_allocator *memory = &solver->question->guards->memory;
     if (++solver->steps > GUARD_STEPS_MAX)
@@ -242,18 +245,18 @@ static gordian_status search(struct solver *solver, uint32_t from)
         return fail_memory(solver->error);
     size_t count = 0;
     gordian_status status = GORDIAN_OK;
-    if (propagate(solver, changes, &count)) {
+    if (propagate_literals(solver, changes, &count)) {
         while (from < solver->variables &&
                (!solver->wanted[from] || solver->value[root_of(solver, from)] != OPEN))
             from++;
         if (from == solver->variables) {
-            status = tell(solver);
+            status = tell_solution(solver);
         } else {
             uint32_t root = root_of(solver, from);
             uint32_t value = solver->is_port[root] ? 1 : 0;
             for (; value <= solver->question->data->domain_size && status == GORDIAN_OK; value++) {
                 solver->value[root] = value;
-                status = search(solver, from + 1);
+                status = search_literals(solver, from + 1);
             }
             solver->value[root] = OPEN;
         }
@@ -263,11 +266,11 @@ static gordian_status search(struct solver *solver, uint32_t from)
     return status;
 }
 
-static gordian_status alternatives(struct solver *solver);
+static gordian_status try_alternatives(struct solver *solver);
 
 /* One of two ways to make a disjunction true: `left`, or not `left` and `right`. So no solution is
  * found twice. */
-static gordian_status branch(struct solver *solver, struct literal left, struct literal right)
+static gordian_status branch_on(struct solver *solver, struct literal left, struct literal right)
 {
     const gordian_allocator *memory = &solver->question->guards->memory;
     size_t count = solver->pending_count, literals = solver->literal_count;
@@ -279,7 +282,7 @@ static gordian_status branch(struct solver *solver, struct literal left, struct 
     gordian_status status =
         push_literal(solver, &solver->pending, &solver->pending_count, &solver->pending_room, left);
     if (status == GORDIAN_OK)
-        status = alternatives(solver);
+        status = try_alternatives(solver);
     if (count > 0)
         memcpy(solver->pending, saved, count * sizeof *saved);
     solver->pending_count = count;
@@ -292,12 +295,12 @@ static gordian_status branch(struct solver *solver, struct literal left, struct 
         status = push_literal(solver, &solver->pending, &solver->pending_count,
                               &solver->pending_room, right);
     if (status == GORDIAN_OK)
-        status = alternatives(solver);
+        status = try_alternatives(solver);
     memory_free(memory, saved);
     return status;
 }
 
-static gordian_status both(struct solver *solver, struct literal left, struct literal right)
+static gordian_status take_both(struct solver *solver, struct literal left, struct literal right)
 {
     gordian_status status =
         push_literal(solver, &solver->pending, &solver->pending_count, &solver->pending_room, left);
@@ -308,7 +311,7 @@ static gordian_status both(struct solver *solver, struct literal left, struct li
 
 /* Takes the pending formulas apart into literals; at a disjunction, one alternative after the
  * other. */
-static gordian_status alternatives(struct solver *solver)
+static gordian_status try_alternatives(struct solver *solver)
 {
     while (solver->pending_count > 0) {
         struct literal next = solver->pending[--solver->pending_count];
@@ -329,8 +332,8 @@ static gordian_status alternatives(struct solver *solver)
         case GUARD_AND:
         case GUARD_OR:
             if ((node->kind == GUARD_OR) == next.holds)
-                return branch(solver, left, right);
-            status = both(solver, right, left);
+                return branch_on(solver, left, right);
+            status = take_both(solver, right, left);
             break;
         default:
             status = push_literal(solver, &solver->literals, &solver->literal_count,
@@ -342,10 +345,10 @@ static gordian_status alternatives(struct solver *solver)
     if (++solver->alternatives > GUARD_ALTERNATIVES_MAX)
         return fail(solver->error, GORDIAN_STATUS_INPUT, "the guard has more than %d alternatives",
                     GUARD_ALTERNATIVES_MAX);
-    return search(solver, 0);
+    return search_literals(solver, 0);
 }
 
-static void prepare(struct solver *solver)
+static void prepare_solver(struct solver *solver)
 {
     const struct guard_question *question = solver->question;
     for (uint32_t v = 0; v < solver->variables; v++) {
@@ -388,7 +391,7 @@ static bool open_solver(struct solver *solver, const struct guard_question *ques
     };
     if (!make_arrays(solver, block))
         return false;
-    prepare(solver);
+    prepare_solver(solver);
     return true;
 }
 
@@ -402,7 +405,7 @@ gordian_status guard_solve(const struct guard_question *question, gordian_error 
         push_literal(&solver, &solver.pending, &solver.pending_count, &solver.pending_room,
                      (struct literal){question->guard, true});
     if (status == GORDIAN_OK)
-        status = alternatives(&solver);
+        status = try_alternatives(&solver);
     memory_free(&question->guards->memory, solver.pending);
     memory_free(&question->guards->memory, solver.literals);
     memory_free(&question->guards->memory, block);
@@ -426,7 +429,7 @@ static bool holds_now(const struct solver *solver, uint32_t guard)
     case GUARD_NOT:
         return !holds_now(solver, node->left);
     default:
-        return judge(solver, (struct literal){guard, true}) == IS_TRUE;
+        return judge_literal(solver, (struct literal){guard, true}) == IS_TRUE;
     }
 }
 
@@ -435,7 +438,7 @@ static gordian_status try_all(struct solver *solver, uint32_t from)
     while (from < solver->variables && (!solver->wanted[from] || solver->value[from] != OPEN))
         from++;
     if (from == solver->variables)
-        return holds_now(solver, solver->question->guard) ? tell(solver) : GORDIAN_OK;
+        return holds_now(solver, solver->question->guard) ? tell_solution(solver) : GORDIAN_OK;
     gordian_status status = GORDIAN_OK;
     for (uint32_t value = solver->is_port[from];
          value <= solver->question->data->domain_size && status == GORDIAN_OK; value++) {

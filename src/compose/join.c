@@ -1,7 +1,5 @@
 /* Joins circuits by way of their text: what one circuit is, its .ca text says completely, and the
  * reader already knows how to share names and to put data together. */
-#include "compose/join.h"
-
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/output.h"
@@ -11,7 +9,7 @@
 #include <string.h>
 
 struct joining {
-    const struct joint *joints;
+    const gordian_circuit *const *circuits;
     size_t count;
     gordian_allocator memory;
     gordian_error *error;
@@ -20,11 +18,11 @@ struct joining {
 
 /* ------------------------------------------------------------------ names */
 
-static bool elsewhere(const struct joining *joining, size_t own, const char *name)
+static bool occurs_elsewhere(const struct joining *joining, size_t own, const char *name)
 {
     for (size_t k = 0; k < joining->count; k++)
         if (k != own &&
-            names_find(&joining->joints[k].circuit->names, name, strlen(name)) != GORDIAN_NONE)
+            names_find(&joining->circuits[k]->names, name, strlen(name)) != GORDIAN_NONE)
             return true;
     return false;
 }
@@ -33,10 +31,10 @@ static bool elsewhere(const struct joining *joining, size_t own, const char *nam
 static char *fresh_name(const struct joining *joining, size_t own, const char *name)
 {
     char fresh[GORDIAN_NAME_MAX + 1];
-    const struct names *names = &joining->joints[own].circuit->names;
+    const struct names *names = &joining->circuits[own]->names;
     size_t length = (size_t)snprintf(fresh, sizeof fresh, "%s@%zu", name, own + 1);
-    while (length < sizeof fresh &&
-           (elsewhere(joining, own, fresh) || names_find(names, fresh, length) != GORDIAN_NONE))
+    while (length < sizeof fresh && (occurs_elsewhere(joining, own, fresh) ||
+                                     names_find(names, fresh, length) != GORDIAN_NONE))
         length += (size_t)snprintf(fresh + length, sizeof fresh - length, "@");
     if (length >= sizeof fresh) {
         fail(joining->error, GORDIAN_STATUS_INPUT,
@@ -60,10 +58,10 @@ static void free_names(const struct joining *joining, char **renamed, uint32_t c
 
 static gordian_status rename_inside(struct joining *joining, size_t own, char **renamed)
 {
-    const struct circuit *circuit = joining->joints[own].circuit;
-    for (uint32_t n = 0; joining->joints[own].own_inside && n < circuit->name_count; n++) {
+    const gordian_circuit *circuit = joining->circuits[own];
+    for (uint32_t n = 0; joining->circuits[own]->own_inside && n < circuit->name_count; n++) {
         const char *name = names_text(&circuit->names, n);
-        if (circuit->boundary[n] || !elsewhere(joining, own, name))
+        if (circuit->boundary[n] || !occurs_elsewhere(joining, own, name))
             continue;
         renamed[n] = fresh_name(joining, own, name);
         if (!renamed[n])
@@ -74,7 +72,7 @@ static gordian_status rename_inside(struct joining *joining, size_t own, char **
 
 /* ------------------------------------------------------------------ the text */
 
-static bool is_datum_of(const struct circuit *circuit, const char *text)
+static bool is_datum_of(const gordian_circuit *circuit, const char *text)
 {
     for (uint32_t d = 0; d < circuit->data.domain_size; d++)
         if (strcmp(data_text(&circuit->data, circuit->data.domain[d]), text) == 0)
@@ -87,12 +85,12 @@ static void write_data(struct joining *joining)
 {
     output_text(&joining->text, "data");
     for (size_t k = 0; k < joining->count; k++) {
-        const struct data *data = &joining->joints[k].circuit->data;
+        const struct data *data = &joining->circuits[k]->data;
         for (uint32_t d = 0; d < data->domain_size; d++) {
             const char *text = data_text(data, data->domain[d]);
             bool known = false;
             for (size_t before = 0; before < k && !known; before++)
-                known = is_datum_of(joining->joints[before].circuit, text);
+                known = is_datum_of(joining->circuits[before], text);
             if (known)
                 continue;
             output_char(&joining->text, ' ');
@@ -104,7 +102,7 @@ static void write_data(struct joining *joining)
 
 static gordian_status write_joint(struct joining *joining, size_t k, size_t first_function)
 {
-    const struct circuit *circuit = joining->joints[k].circuit;
+    const gordian_circuit *circuit = joining->circuits[k];
     char **renamed = memory_zeroed(&joining->memory, (circuit->name_count + 1) * sizeof *renamed);
     if (!renamed)
         return fail_memory(joining->error);
@@ -123,7 +121,7 @@ static gordian_status write_all(struct joining *joining)
         gordian_status status = write_joint(joining, k, functions);
         if (status != GORDIAN_OK)
             return status;
-        functions += joining->joints[k].circuit->data.function_count;
+        functions += joining->circuits[k]->data.function_count;
     }
     return joining->text.failure ? fail_memory(joining->error) : GORDIAN_OK;
 }
@@ -132,7 +130,7 @@ static gordian_status write_all(struct joining *joining)
 
 /* The ports of the whole: a name that only one circuit has is what it was there. (The reader goes
  * by how many automata have it, but a port may lead to several.) */
-static void find_ports(const struct joining *joining, struct circuit *circuit)
+static void find_ports(const struct joining *joining, gordian_circuit *circuit)
 {
     for (uint32_t n = 0; n < circuit->name_count; n++) {
         const char *name = names_text(&circuit->names, n);
@@ -140,7 +138,7 @@ static void find_ports(const struct joining *joining, struct circuit *circuit)
         circuit->boundary[n] = 0;
         circuit->ways[n] = PORT_UNKNOWN;
         for (size_t k = 0; k < joining->count; k++) {
-            const struct circuit *part = joining->joints[k].circuit;
+            const gordian_circuit *part = joining->circuits[k];
             uint32_t there = names_find(&part->names, name, strlen(name));
             if (there == GORDIAN_NONE)
                 continue;
@@ -150,15 +148,16 @@ static void find_ports(const struct joining *joining, struct circuit *circuit)
     }
 }
 
-gordian_status circuits_join(struct circuit **out, const struct joint *joints, size_t count,
-                             const char *data, const gordian_allocator *memory,
-                             gordian_error *error)
+gordian_status gordian_circuit_join(gordian_circuit **out, const gordian_circuit *const *circuits,
+                                    size_t count, const char *data,
+                                    const gordian_allocator *allocator, gordian_error *error)
 {
     gordian_error ignored = {0};
-    struct joining joining = {.joints = joints,
+    struct joining joining = {.circuits = circuits,
                               .count = count,
-                              .memory = memory_allocator(memory),
+                              .memory = memory_allocator(allocator),
                               .error = error ? error : &ignored};
+    gordian_circuit_options options = {.data = data, .allocator = allocator};
     struct text text = {0};
     *out = NULL;
     if (!output_open(&joining.text, -1))
@@ -170,15 +169,15 @@ gordian_status circuits_join(struct circuit **out, const struct joint *joints, s
     output_close(&joining.text);
     if (status != GORDIAN_OK)
         return status;
-    status = ca_read(out, &text, data, &joining.memory, NULL, joining.error);
+    status = ca_read(out, &text, &options, NULL, joining.error);
     text_free(&text);
     if (status == GORDIAN_OK) {
         find_ports(&joining, *out);
         if (count == 1)
-            status = circuit_title(*out, joints[0].circuit->title, joining.error);
+            status = circuit_title(*out, circuits[0]->title, joining.error);
     }
     if (status != GORDIAN_OK) {
-        circuit_free(*out);
+        gordian_circuit_close(*out);
         *out = NULL;
     }
     if (status != GORDIAN_OK && joining.error->line)

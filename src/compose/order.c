@@ -2,11 +2,11 @@
 #include "base/bits.h"
 #include "base/error.h"
 #include "base/memory.h"
-#include "compose/graph/operations.h"
+#include "compose/engines.h"
 
 #include <string.h>
 
-static bool seen_before(const struct circuit *circuit, const uint32_t *order, size_t count)
+static bool seen_before(const gordian_circuit *circuit, const uint32_t *order, size_t count)
 {
     uint64_t *seen = memory_zeroed(&circuit->memory, bits_words(count) * sizeof *seen);
     bool twice = false;
@@ -22,7 +22,7 @@ static bool seen_before(const struct circuit *circuit, const uint32_t *order, si
     return twice;
 }
 
-bool compose_order_valid(const struct circuit *circuit, const uint32_t *order, size_t count,
+bool compose_order_valid(const gordian_circuit *circuit, const uint32_t *order, size_t count,
                          const char **why)
 {
     if (count != circuit->factor_count) {
@@ -47,7 +47,7 @@ struct candidate {
 
 /* The part composed so far, seen from outside. */
 struct ordering {
-    const struct circuit *circuit;
+    const gordian_circuit *circuit;
     gordian_allocator memory;
     uint8_t *placed;   /* by factor: it is in the part */
     uint32_t *outside; /* by name: how many of those who have it are not in the part */
@@ -61,9 +61,9 @@ struct ordering {
 
 /* How many names fewer would lead out of the part with this factor in it; and how many it shares
  * with it. */
-static int64_t gain(const struct ordering *ordering, uint32_t factor, uint32_t *shared)
+static int64_t gain_of(const struct ordering *ordering, uint32_t factor, uint32_t *shared)
 {
-    const struct circuit *circuit = ordering->circuit;
+    const gordian_circuit *circuit = ordering->circuit;
     uint32_t ports = factor_shape(circuit, factor)->port_count;
     int64_t closed = 0;
     *shared = 0;
@@ -88,10 +88,10 @@ static bool is_better(const struct candidate *one, const struct candidate *other
     return one->factor < other->factor;
 }
 
-static bool offer(struct ordering *ordering, uint32_t factor)
+static bool offer_factor(struct ordering *ordering, uint32_t factor)
 {
     struct candidate fresh = {.factor = factor};
-    fresh.gain = gain(ordering, factor, &fresh.shared);
+    fresh.gain = gain_of(ordering, factor, &fresh.shared);
     if (!memory_grow(&ordering->memory, &ordering->heap, &ordering->heap_room,
                      ordering->heap_count + 1, sizeof *ordering->heap))
         return false;
@@ -117,22 +117,22 @@ static struct candidate take_best(struct ordering *ordering)
 }
 
 /* The best factor beside the part; NONE: no other shares a name with it. */
-static uint32_t choose(struct ordering *ordering)
+static uint32_t choose_next(struct ordering *ordering)
 {
     while (ordering->heap_count > 0) {
         uint32_t shared;
         struct candidate best = take_best(ordering);
-        if (!ordering->placed[best.factor] && gain(ordering, best.factor, &shared) == best.gain &&
-            shared == best.shared)
+        if (!ordering->placed[best.factor] &&
+            gain_of(ordering, best.factor, &shared) == best.gain && shared == best.shared)
             return best.factor;
     }
     return GORDIAN_NONE;
 }
 
 /* False: out of memory. */
-static bool place(struct ordering *ordering, uint32_t factor)
+static bool place_factor(struct ordering *ordering, uint32_t factor)
 {
-    const struct circuit *circuit = ordering->circuit;
+    const gordian_circuit *circuit = ordering->circuit;
     uint32_t ports = factor_shape(circuit, factor)->port_count;
     ordering->placed[factor] = 1;
     for (uint32_t p = 0; p < ports; p++)
@@ -142,13 +142,13 @@ static bool place(struct ordering *ordering, uint32_t factor)
         bool news = !ordering->known[name] || ordering->outside[name] == 1;
         ordering->known[name] = 1;
         for (size_t u = circuit->users_first[name]; news && u < circuit->users_first[name + 1]; u++)
-            if (!ordering->placed[circuit->users[u]] && !offer(ordering, circuit->users[u]))
+            if (!ordering->placed[circuit->users[u]] && !offer_factor(ordering, circuit->users[u]))
                 return false;
     }
     return true;
 }
 
-gordian_status compose_order(const struct circuit *circuit, uint32_t *order,
+gordian_status compose_order(const gordian_circuit *circuit, uint32_t *order,
                              const gordian_allocator *wanted, gordian_error *error)
 {
     gordian_allocator memory = memory_allocator(wanted);
@@ -162,11 +162,11 @@ gordian_status compose_order(const struct circuit *circuit, uint32_t *order,
         ordering.outside[n] = (uint32_t)(circuit->users_first[n + 1] - circuit->users_first[n]);
     uint32_t lowest = 0;
     for (size_t i = 0; fine && i < factors; i++) {
-        uint32_t next = choose(&ordering);
+        uint32_t next = choose_next(&ordering);
         while (next == GORDIAN_NONE && ordering.placed[lowest])
             lowest++;
         order[i] = next == GORDIAN_NONE ? lowest : next;
-        fine = place(&ordering, order[i]);
+        fine = place_factor(&ordering, order[i]);
     }
     memory_free(&memory, ordering.placed);
     memory_free(&memory, ordering.known);

@@ -30,19 +30,19 @@ static gordian_status close_builder(struct builder *builder)
     return builder->status;
 }
 
-static void fire(struct builder *builder, uint32_t port)
+static void fire_port(struct builder *builder, uint32_t port)
 {
     if (builder->status == GORDIAN_OK)
         bits_set(builder->fires, port);
 }
 
-static uint32_t term(struct builder *builder, enum guard_kind kind, uint32_t symbol)
+static uint32_t make_term(struct builder *builder, enum guard_kind kind, uint32_t symbol)
 {
     return guard_add(&builder->automaton->guards, kind, GUARD_NONE, GUARD_NONE, symbol);
 }
 
 /* Demands left = right, or with `negated` that they differ. */
-static void demand(struct builder *builder, uint32_t left, uint32_t right, bool negated)
+static void demand_equal(struct builder *builder, uint32_t left, uint32_t right, bool negated)
 {
     struct guards *guards = &builder->automaton->guards;
     if (builder->status != GORDIAN_OK)
@@ -59,7 +59,8 @@ static void demand(struct builder *builder, uint32_t left, uint32_t right, bool 
 
 static void demand_ports_equal(struct builder *builder, uint32_t left, uint32_t right)
 {
-    demand(builder, term(builder, TERM_PORT, left), term(builder, TERM_PORT, right), false);
+    demand_equal(builder, make_term(builder, TERM_PORT, left), make_term(builder, TERM_PORT, right),
+                 false);
 }
 
 /* Demands that a predicate holds at a port, or that it does not. */
@@ -101,7 +102,7 @@ static gordian_status fire_all(struct automaton *automaton, uint32_t ports, bool
     struct builder builder;
     open_builder(&builder, automaton, error);
     for (uint32_t p = 0; p < ports; p++) {
-        fire(&builder, p);
+        fire_port(&builder, p);
         if (equal && p > 0)
             demand_ports_equal(&builder, p, 0);
     }
@@ -129,11 +130,11 @@ static gordian_status build_lossysync(struct automaton *automaton, uint32_t ins,
     struct builder builder;
     (void)ins, (void)outs, (void)argument;
     open_builder(&builder, automaton, error);
-    fire(&builder, 0);
-    fire(&builder, 1);
+    fire_port(&builder, 0);
+    fire_port(&builder, 1);
     demand_ports_equal(&builder, 0, 1);
     finish_transition(&builder);
-    fire(&builder, 0);
+    fire_port(&builder, 0);
     finish_transition(&builder);
     return close_builder(&builder);
 }
@@ -146,7 +147,7 @@ static gordian_status build_async(struct automaton *automaton, uint32_t ins, uin
     (void)argument;
     open_builder(&builder, automaton, error);
     for (uint32_t p = 0; p < ins + outs; p++) {
-        fire(&builder, p);
+        fire_port(&builder, p);
         finish_transition(&builder);
     }
     return close_builder(&builder);
@@ -158,12 +159,12 @@ static gordian_status build_filter(struct automaton *automaton, uint32_t ins, ui
     struct builder builder;
     (void)ins, (void)outs;
     open_builder(&builder, automaton, error);
-    fire(&builder, 0);
-    fire(&builder, 1);
+    fire_port(&builder, 0);
+    fire_port(&builder, 1);
     demand_predicate(&builder, argument, 0, false);
     demand_ports_equal(&builder, 0, 1);
     finish_transition(&builder);
-    fire(&builder, 0);
+    fire_port(&builder, 0);
     demand_predicate(&builder, argument, 0, true);
     finish_transition(&builder);
     return close_builder(&builder);
@@ -176,14 +177,14 @@ static gordian_status build_transform(struct automaton *automaton, uint32_t ins,
     struct guards *guards = &automaton->guards;
     (void)ins, (void)outs;
     open_builder(&builder, automaton, error);
-    fire(&builder, 0);
-    fire(&builder, 1);
-    uint32_t list = term(&builder, TERM_PORT, 0);
+    fire_port(&builder, 0);
+    fire_port(&builder, 1);
+    uint32_t list = make_term(&builder, TERM_PORT, 0);
     if (list != GUARD_NONE)
         list = guard_add(guards, TERM_LIST, list, GUARD_NONE, 0);
     uint32_t applied =
         list == GUARD_NONE ? GUARD_NONE : guard_add(guards, TERM_APPLY, list, GUARD_NONE, argument);
-    demand(&builder, term(&builder, TERM_PORT, 1), applied, false);
+    demand_equal(&builder, make_term(&builder, TERM_PORT, 1), applied, false);
     finish_transition(&builder);
     return close_builder(&builder);
 }
@@ -196,9 +197,9 @@ static gordian_status build_node(struct automaton *automaton, uint32_t ins, uint
     (void)argument;
     open_builder(&builder, automaton, error);
     for (uint32_t i = 0; i < ins; i++) {
-        fire(&builder, i);
+        fire_port(&builder, i);
         for (uint32_t o = 0; o < outs; o++) {
-            fire(&builder, ins + o);
+            fire_port(&builder, ins + o);
             demand_ports_equal(&builder, ins + o, i);
         }
         finish_transition(&builder);
@@ -214,8 +215,8 @@ static gordian_status build_router(struct automaton *automaton, uint32_t ins, ui
     (void)ins, (void)argument;
     open_builder(&builder, automaton, error);
     for (uint32_t o = 0; o < outs; o++) {
-        fire(&builder, 0);
-        fire(&builder, 1 + o);
+        fire_port(&builder, 0);
+        fire_port(&builder, 1 + o);
         demand_ports_equal(&builder, 1 + o, 0);
         finish_transition(&builder);
     }
@@ -234,22 +235,25 @@ enum when {
 static void take_in(struct builder *builder, enum when when)
 {
     if (when != ALWAYS)
-        demand(builder, term(builder, TERM_NOW, 0), term(builder, TERM_NULL, 0), when == WHEN_FULL);
-    fire(builder, 0);
-    demand(builder, term(builder, TERM_NEXT, 0), term(builder, TERM_PORT, 0), false);
+        demand_equal(builder, make_term(builder, TERM_NOW, 0), make_term(builder, TERM_NULL, 0),
+                     when == WHEN_FULL);
+    fire_port(builder, 0);
+    demand_equal(builder, make_term(builder, TERM_NEXT, 0), make_term(builder, TERM_PORT, 0),
+                 false);
 }
 
 /* Gives the cell's datum out at port 1. */
 static void give_out(struct builder *builder)
 {
-    fire(builder, 1);
-    demand(builder, term(builder, TERM_NOW, 0), term(builder, TERM_NULL, 0), true);
-    demand(builder, term(builder, TERM_PORT, 1), term(builder, TERM_NOW, 0), false);
+    fire_port(builder, 1);
+    demand_equal(builder, make_term(builder, TERM_NOW, 0), make_term(builder, TERM_NULL, 0), true);
+    demand_equal(builder, make_term(builder, TERM_PORT, 1), make_term(builder, TERM_NOW, 0), false);
 }
 
 static void empty_cell(struct builder *builder)
 {
-    demand(builder, term(builder, TERM_NEXT, 0), term(builder, TERM_NULL, 0), false);
+    demand_equal(builder, make_term(builder, TERM_NEXT, 0), make_term(builder, TERM_NULL, 0),
+                 false);
 }
 
 static gordian_status build_buffer(struct automaton *automaton, enum when takes, uint32_t initial,

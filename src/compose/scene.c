@@ -8,7 +8,7 @@
 gordian_status scene_open(struct scene *scene, const struct packing *packing,
                           const gordian_allocator *memory, gordian_error *error)
 {
-    const struct circuit *circuit = packing->circuit;
+    const gordian_circuit *circuit = packing->circuit;
     size_t factors = circuit->factor_count;
     *scene = (struct scene){.memory = *memory, .packing = packing};
     scene->to = memory_alloc(memory, packing->words * sizeof(uint64_t));
@@ -83,7 +83,7 @@ static gordian_status keep_found(void *context, const struct firing_move *moves,
                                  gordian_error *error)
 {
     struct scene *scene = context;
-    const struct circuit *circuit = scene->packing->circuit;
+    const gordian_circuit *circuit = scene->packing->circuit;
     const gordian_allocator *memory = &scene->memory;
     size_t n = scene->count, words = circuit->label_words;
     if (!memory_grow(memory, &scene->enabled, &scene->room, n + 1, sizeof *scene->enabled) ||
@@ -111,7 +111,7 @@ static gordian_status keep_found(void *context, const struct firing_move *moves,
     return GORDIAN_OK;
 }
 
-static bool seek(struct scene *scene, const uint64_t *state)
+static bool seek_firings(struct scene *scene, const uint64_t *state)
 {
     scene->move_count = scene->patch_count = 0;
     unpack(scene->packing, state, scene->locals);
@@ -130,7 +130,7 @@ bool scene_look(struct scene *scene, const uint64_t *state)
 {
     scene->count = 0;
     scene->rivals = scene->compared = false;
-    return scene->seeker ? seek(scene, state) : look_up(scene, state);
+    return scene->seeker ? seek_firings(scene, state) : look_up(scene, state);
 }
 
 /* ------------------------------------------------------------------ who gets into whose way */
@@ -334,7 +334,7 @@ bool scene_count(struct scene *scene, uint64_t *count)
 /* ------------------------------------------------------------------ one joint firing after another
  */
 
-static void fire(struct scene *scene, size_t i)
+static void fire_enabled(struct scene *scene, size_t i)
 {
     const struct enabled *enabled = &scene->enabled[i];
     patches_flip(enabled->patches, enabled->patch_count, scene->to);
@@ -343,17 +343,18 @@ static void fire(struct scene *scene, size_t i)
 }
 
 /* Adds every set of the firings from `from` on that are still in `free`. */
-static bool choose(struct scene *scene, size_t from, const uint64_t *free_ones, uint64_t *work,
-                   bool (*take)(void *context, const struct scene *scene), void *context)
+static bool choose_sets(struct scene *scene, size_t from, const uint64_t *free_ones, uint64_t *work,
+                        bool (*take)(void *context, const struct scene *scene), void *context)
 {
     size_t words = scene->row_words;
     for (size_t i = set_next(free_ones, words, from); i < scene->count;
          i = set_next(free_ones, words, i + 1)) {
-        fire(scene, i);
+        fire_enabled(scene, i);
         for (size_t w = 0; w < words; w++)
             work[w] = free_ones[w] & ~scene->apart[i * words + w];
-        bool more = take(context, scene) && choose(scene, i + 1, work, work + words, take, context);
-        fire(scene, i);
+        bool more =
+            take(context, scene) && choose_sets(scene, i + 1, work, work + words, take, context);
+        fire_enabled(scene, i);
         if (!more)
             return false;
     }
@@ -367,9 +368,9 @@ bool scene_each(struct scene *scene, const uint64_t *state, bool indivisible,
     memcpy(scene->to, state, scene->packing->words * sizeof *state);
     memset(scene->label, 0, scene->packing->circuit->label_words * sizeof *scene->label);
     for (size_t i = 0; indivisible && i < scene->count; i++) {
-        fire(scene, i);
+        fire_enabled(scene, i);
         bool more = take(context, scene);
-        fire(scene, i);
+        fire_enabled(scene, i);
         if (!more)
             return false;
     }
@@ -386,5 +387,5 @@ bool scene_each(struct scene *scene, const uint64_t *state, bool indivisible,
     memset(scene->work, 0, words * sizeof *scene->work);
     for (size_t i = 0; i < scene->count; i++)
         bits_set(scene->work, i);
-    return choose(scene, 0, scene->work, scene->work + words, take, context);
+    return choose_sets(scene, 0, scene->work, scene->work + words, take, context);
 }

@@ -164,7 +164,8 @@ static bool firing_fits(const struct unfolding *unfolding, const uint64_t *fires
 }
 
 /* Everything that leads out of a state. */
-static gordian_status expand(struct unfolding *unfolding, uint32_t state, gordian_error *error)
+static gordian_status expand_state(struct unfolding *unfolding, uint32_t state,
+                                   gordian_error *error)
 {
     const struct automaton *automaton = unfolding->automaton;
     size_t width = unfolding->width, words = automaton_words(automaton);
@@ -248,7 +249,7 @@ static gordian_status find_initial(struct unfolding *unfolding, gordian_error *e
     return GORDIAN_OK;
 }
 
-static gordian_status explore(struct unfolding *unfolding, gordian_error *error)
+static gordian_status explore_states(struct unfolding *unfolding, gordian_error *error)
 {
     struct shape *shape = unfolding->shape;
     gordian_status status = GORDIAN_OK;
@@ -257,7 +258,7 @@ static gordian_status explore(struct unfolding *unfolding, gordian_error *error)
                          sizeof *shape->first))
             return fail_memory(error);
         shape->first[s] = shape->transition_count;
-        status = expand(unfolding, s, error);
+        status = expand_state(unfolding, s, error);
         shape->first[s + 1] = shape->transition_count;
     }
     return status;
@@ -340,7 +341,7 @@ gordian_status shape_unfold(struct shape *shape, const struct automaton *automat
     if (status == GORDIAN_OK)
         status = find_initial(&unfolding, error);
     if (status == GORDIAN_OK)
-        status = explore(&unfolding, error);
+        status = explore_states(&unfolding, error);
     if (status == GORDIAN_OK)
         status = put_in_order(&unfolding, error);
     shape->routing = status == GORDIAN_OK && !merge && automaton_is_routing(automaton);

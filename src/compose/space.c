@@ -10,7 +10,7 @@
 gordian_status grid_open(struct grid *grid, const struct packing *packing,
                          const gordian_allocator *memory, gordian_error *error)
 {
-    const struct circuit *circuit = packing->circuit;
+    const gordian_circuit *circuit = packing->circuit;
     *grid = (struct grid){0};
     if (packing->words != 1)
         return GORDIAN_OK;
@@ -49,13 +49,14 @@ void space_close(struct space *space)
     memory_free(&space->memory, space->block_rank);
     memory_free(&space->memory, space->word_rank);
     memory_free(&space->memory, space->states);
+    memory_free(&space->memory, space->cells);
     *space = (struct space){0};
 }
 
 gordian_status space_full(struct space *space, const struct packing *packing, uint64_t limit,
                           const gordian_allocator *memory, gordian_error *error)
 {
-    const struct circuit *circuit = packing->circuit;
+    const gordian_circuit *circuit = packing->circuit;
     *space = (struct space){.kind = SPACE_FULL, .memory = *memory, .packing = packing};
     if (!circuit->whole_fits)
         return fail(error, GORDIAN_STATUS_INPUT,
@@ -119,8 +120,27 @@ static uint64_t number_in_list(const struct space *space, const uint64_t *state)
     return UINT64_MAX;
 }
 
+static uint64_t number_in_cells(const struct space *space, uint64_t state)
+{
+    size_t low = 0, high = space->cell_count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (space->cells[middle].word < state >> 6)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    const struct cell *cell = &space->cells[low];
+    uint64_t bit = UINT64_C(1) << (state & 63);
+    if (low == space->cell_count || cell->word != state >> 6 || !(cell->visited & bit))
+        return UINT64_MAX;
+    return cell->waiting + (uint64_t)__builtin_popcountll(cell->visited & (bit - 1));
+}
+
 uint64_t space_number(const struct space *space, const uint64_t *state)
 {
+    if (space->kind == SPACE_CELLS)
+        return number_in_cells(space, *state);
     if (space->kind == SPACE_BITMAP)
         return number_in_bitmap(space, *state);
     if (space->kind == SPACE_SORTED)
@@ -166,6 +186,32 @@ static void seek_in_bitmap(struct space_walk *walk)
     find_bit(walk);
 }
 
+static void find_in_cells(struct space_walk *walk)
+{
+    const struct cell *cells = walk->space->cells;
+    while (walk->bits == 0)
+        walk->bits = cells[++walk->word].visited;
+    *walk->state = cells[walk->word].word << 6 | (uint64_t)__builtin_ctzll(walk->bits);
+}
+
+static void seek_in_cells(struct space_walk *walk)
+{
+    const struct cell *cells = walk->space->cells;
+    uint64_t low = 0, high = walk->space->cell_count - 1;
+    while (low < high) { /* the last cell that begins at or before the number */
+        uint64_t middle = low + (high - low + 1) / 2;
+        if (cells[middle].waiting <= walk->number)
+            low = middle;
+        else
+            high = middle - 1;
+    }
+    walk->word = low;
+    walk->bits = cells[low].visited;
+    for (uint64_t left = walk->number - cells[low].waiting; left > 0; left--)
+        walk->bits &= walk->bits - 1;
+    find_in_cells(walk);
+}
+
 void space_seek(struct space_walk *walk, const struct space *space, uint64_t number,
                 uint64_t *state, uint32_t *locals)
 {
@@ -173,6 +219,8 @@ void space_seek(struct space_walk *walk, const struct space *space, uint64_t num
     size_t words = space->packing->words;
     if (space->kind == SPACE_BITMAP) {
         seek_in_bitmap(walk);
+    } else if (space->kind == SPACE_CELLS) {
+        seek_in_cells(walk);
     } else if (space->kind == SPACE_SORTED) {
         memcpy(state, space->states + number * words, words * sizeof *state);
     } else {
@@ -195,6 +243,9 @@ void space_step(struct space_walk *walk)
     if (space->kind == SPACE_BITMAP) {
         walk->bits &= walk->bits - 1;
         find_bit(walk);
+    } else if (space->kind == SPACE_CELLS) {
+        walk->bits &= walk->bits - 1;
+        find_in_cells(walk);
     } else if (space->kind == SPACE_SORTED) {
         memcpy(walk->state, space->states + walk->number * words, words * sizeof *walk->state);
     } else {

@@ -27,7 +27,7 @@ struct customers {
     uint64_t *units;      /* by resource */
 };
 
-static uint64_t draw(struct customers *customers, uint64_t bound)
+static uint64_t draw_below(struct customers *customers, uint64_t bound)
 {
     return random_below(&customers->random, bound);
 }
@@ -45,9 +45,9 @@ static void draw_claims(struct customers *customers, struct customer *customer)
         if (claim.units > 0)
             claims[count++] = claim;
     }
-    uint32_t wanted = 1 + (uint32_t)draw(customers, most);
+    uint32_t wanted = 1 + (uint32_t)draw_below(customers, most);
     for (unsigned tries = 0; count < wanted && tries < 4 * CLAIMS_MOST; tries++) {
-        uint32_t resource = (uint32_t)draw(customers, resources), i = 0;
+        uint32_t resource = (uint32_t)draw_below(customers, resources), i = 0;
         while (i < count && claims[i].resource != resource)
             i++;
         if (i == count)
@@ -55,7 +55,7 @@ static void draw_claims(struct customers *customers, struct customer *customer)
     }
     for (uint32_t i = 0; i < count; i++) {
         uint64_t room = customers->units[claims[i].resource] - claims[i].units;
-        claims[i].units += room ? draw(customers, room + 1) : 0;
+        claims[i].units += room ? draw_below(customers, room + 1) : 0;
         claims[i].units += claims[i].units == 0;
         customer->claims[i] = claims[i];
     }
@@ -69,7 +69,7 @@ static gordian_status tell_claims(struct customers *customers, uint32_t process)
                                   customer->count, customers->error);
 }
 
-static gordian_status join(struct customers *customers, uint32_t process)
+static gordian_status join_customer(struct customers *customers, uint32_t process)
 {
     struct customer *customer = &customers->all[process];
     customer->id = GORDIAN_NONE;
@@ -82,7 +82,8 @@ static gordian_status join(struct customers *customers, uint32_t process)
 }
 
 /* A process changes its claim; if that would not be safe, the old one stays. */
-static gordian_status change(struct customers *customers, uint32_t process, gordian_answer *answer)
+static gordian_status change_claim(struct customers *customers, uint32_t process,
+                                   gordian_answer *answer)
 {
     struct customer *customer = &customers->all[process], old = *customer;
     draw_claims(customers, customer);
@@ -95,8 +96,8 @@ static gordian_status change(struct customers *customers, uint32_t process, gord
     return status;
 }
 
-static gordian_status tell(struct customers *customers, gordian_op op, uint32_t process,
-                           const gordian_want *wants, size_t count)
+static gordian_status tell_event(struct customers *customers, gordian_op op, uint32_t process,
+                                 const gordian_want *wants, size_t count)
 {
     gordian_event event = {
         .op = op, .process = process, .to = GORDIAN_NONE, .wants = wants, .want_count = count};
@@ -112,8 +113,8 @@ static size_t draw_wants(struct customers *customers, const struct customer *cus
         const gordian_want *claim = &customer->claims[i];
         uint64_t held = gordian_bank_held(customers->bank, customer->id, claim->resource);
         uint64_t most = back ? held : claim->units - held;
-        if (most > 0 && (count == 0 || draw(customers, 2)))
-            wants[count++] = (gordian_want){1 + draw(customers, most), claim->resource};
+        if (most > 0 && (count == 0 || draw_below(customers, 2)))
+            wants[count++] = (gordian_want){1 + draw_below(customers, most), claim->resource};
     }
     return count;
 }
@@ -122,7 +123,7 @@ static gordian_status ask_or_give_back(struct customers *customers, uint32_t pro
 {
     const struct customer *customer = &customers->all[process];
     gordian_want wants[CLAIMS_MOST];
-    bool back = draw(customers, 5) < 2;
+    bool back = draw_below(customers, 5) < 2;
     size_t count = draw_wants(customers, customer, back, wants);
     if (count == 0) {
         back = !back;
@@ -131,37 +132,38 @@ static gordian_status ask_or_give_back(struct customers *customers, uint32_t pro
     gordian_status status = (back ? gordian_bank_release : gordian_bank_request)(
         customers->bank, customer->id, wants, count, NULL, customers->error);
     return status != GORDIAN_OK ? status
-                  : tell(customers, back ? GORDIAN_OP_RELEASE : GORDIAN_OP_REQUEST, process, wants,
-                         count);
+                  : tell_event(customers, back ? GORDIAN_OP_RELEASE : GORDIAN_OP_REQUEST, process,
+                               wants, count);
 }
 
-static gordian_status leave(struct customers *customers, uint32_t process)
+static gordian_status leave_customer(struct customers *customers, uint32_t process)
 {
     gordian_status status =
         gordian_bank_exit(customers->bank, customers->all[process].id, NULL, customers->error);
     if (status == GORDIAN_OK)
-        status = tell(customers, GORDIAN_OP_EXIT, process, NULL, 0);
-    return status != GORDIAN_OK ? status : join(customers, process);
+        status = tell_event(customers, GORDIAN_OP_EXIT, process, NULL, 0);
+    return status != GORDIAN_OK ? status : join_customer(customers, process);
 }
 
 static gordian_status give_up(struct customers *customers, uint32_t process)
 {
     gordian_status status =
         gordian_bank_cancel(customers->bank, customers->all[process].id, NULL, customers->error);
-    return status != GORDIAN_OK ? status : tell(customers, GORDIAN_OP_CANCEL, process, NULL, 0);
+    return status != GORDIAN_OK ? status
+                                : tell_event(customers, GORDIAN_OP_CANCEL, process, NULL, 0);
 }
 
 /* One step, which is one event unless a claim is changed. */
-static gordian_status step(struct customers *customers, uint64_t *events)
+static gordian_status step_customer(struct customers *customers, uint64_t *events)
 {
     const struct gen_options *options = customers->options;
-    uint32_t process = (uint32_t)draw(customers, options->processes);
+    uint32_t process = (uint32_t)draw_below(customers, options->processes);
     bool leaves = random_chance(&customers->random, options->exits);
     bool gives_up = random_chance(&customers->random, options->cancels);
     bool changes = random_chance(&customers->random, options->changes);
     bool waits = gordian_bank_is_waiting(customers->bank, customers->all[process].id);
     if (leaves)
-        return ++*events, leave(customers, process);
+        return ++*events, leave_customer(customers, process);
     if (waits && gives_up)
         return ++*events, give_up(customers, process);
     /* Somebody can always go on: that is what the bank is for. */
@@ -171,12 +173,12 @@ static gordian_status step(struct customers *customers, uint64_t *events)
         return ++*events, ask_or_give_back(customers, process);
     gordian_answer answer;
     gordian_answer_init(&answer, GORDIAN_DETAIL_VERDICT);
-    gordian_status status = change(customers, process, &answer);
+    gordian_status status = change_claim(customers, process, &answer);
     gordian_answer_free(&answer);
     return status;
 }
 
-static gordian_status live(struct customers *customers)
+static gordian_status live_customers(struct customers *customers)
 {
     const struct gen_options *options = customers->options;
     gordian_status status =
@@ -186,9 +188,9 @@ static gordian_status live(struct customers *customers)
         status = gordian_bank_add_resource(customers->bank, NULL, customers->units[r], NULL,
                                            customers->error);
     for (uint32_t p = 0; p < options->processes && status == GORDIAN_OK; p++)
-        status = join(customers, p);
+        status = join_customer(customers, p);
     for (uint64_t events = 0; events < options->events && status == GORDIAN_OK;)
-        status = step(customers, &events);
+        status = step_customer(customers, &events);
     return status;
 }
 
@@ -212,9 +214,9 @@ gordian_status bank_random(const struct gen_options *options, struct gen_sink *s
                                 ? gordian_bank_open(&customers.bank, &bank_options, error)
                                 : fail_memory(error);
     for (uint32_t r = 0; r < options->resources && status == GORDIAN_OK; r++)
-        customers.units[r] = 1 + draw(&customers, options->units);
+        customers.units[r] = 1 + draw_below(&customers, options->units);
     if (status == GORDIAN_OK)
-        status = live(&customers);
+        status = live_customers(&customers);
     gordian_bank_close(customers.bank);
     memory_free(&memory, customers.all);
     memory_free(&memory, customers.units);
@@ -294,8 +296,8 @@ struct taken {
     uint32_t units[3];
 };
 
-static gordian_status request(struct gen_sink *sink, const struct taken *taken,
-                              gordian_error *error)
+static gordian_status request_wants(struct gen_sink *sink, const struct taken *taken,
+                                    gordian_error *error)
 {
     gordian_want wants[3];
     gordian_event event = {
@@ -326,6 +328,6 @@ gordian_status bank_textbook(const struct gen_options *options, struct gen_sink 
         status = sink->claim(sink->context, p, wants, 3, error);
     }
     for (size_t i = 0; i < sizeof taken / sizeof *taken && status == GORDIAN_OK; i++)
-        status = request(sink, &taken[i], error);
+        status = request_wants(sink, &taken[i], error);
     return status;
 }

@@ -7,14 +7,14 @@
 
 #include <string.h>
 
-static gordian_status written(const struct output *out, gordian_error *error)
+static gordian_status check_written(const struct output *out, gordian_error *error)
 {
     if (!out->failure)
         return GORDIAN_OK;
     return fail(error, GORDIAN_STATUS_IO, "cannot write: %s", strerror(out->failure));
 }
 
-static void heading(const struct gen_options *options, struct output *out)
+static void write_heading(const struct gen_options *options, struct output *out)
 {
     output_format(out, "// gordian gen %s: seed %llu, %u automata\n", options->kind,
                   (unsigned long long)options->seed, options->processes);
@@ -114,9 +114,9 @@ gordian_status circuit_random(const struct gen_options *options, struct output *
         random_seed(&wiring.random, options->seed);
         look_ahead(&wiring);
         random_seed(&wiring.random, options->seed); /* the same again */
-        heading(options, out);
+        write_heading(options, out);
         write_random(&wiring, out);
-        status = written(out, error);
+        status = check_written(out, error);
     }
     memory_free(&memory, wiring.taken);
     memory_free(&memory, wiring.put);
@@ -129,25 +129,25 @@ gordian_status circuit_chain(const struct gen_options *options, struct output *o
                              gordian_error *error)
 {
     uint32_t count = options->processes;
-    heading(options, out);
+    write_heading(options, out);
     output_format(out,
                   "main(a[0]?, a[%u]!) {\n"
                   "    fifo1(a[i], a[i+1]) | i:<0..%u>\n"
                   "}\n",
                   count, count - 1);
-    return written(out, error);
+    return check_written(out, error);
 }
 
 gordian_status circuit_apart(const struct gen_options *options, struct output *out,
                              gordian_error *error)
 {
-    heading(options, out);
+    write_heading(options, out);
     output_format(out,
                   "main(a[1..%u]?, b[1..%u]!) {\n"
                   "    fifo1(a[i], b[i]) | i:<1..%u>\n"
                   "}\n",
                   options->processes, options->processes, options->processes);
-    return written(out, error);
+    return check_written(out, error);
 }
 
 /* `units` of them are full, as evenly spread as can be. */
@@ -158,7 +158,7 @@ gordian_status circuit_ring(const struct gen_options *options, struct output *ou
     if (full > count)
         return fail(error, GORDIAN_STATUS_INPUT, "a ring of %llu has no room for %llu units",
                     (unsigned long long)count, (unsigned long long)full);
-    heading(options, out);
+    write_heading(options, out);
     output_text(out, "main() {\n");
     for (uint64_t i = 0; i < count && !out->failure; i++) {
         bool is_full = (i + 1) * full / count > i * full / count;
@@ -166,14 +166,14 @@ gordian_status circuit_ring(const struct gen_options *options, struct output *ou
                       (unsigned long long)i, (unsigned long long)((i + 1) % count));
     }
     output_text(out, "}\n");
-    return written(out, error);
+    return check_written(out, error);
 }
 
 gordian_status circuit_dining(const struct gen_options *options, struct output *out,
                               gordian_error *error)
 {
     uint32_t count = options->processes;
-    heading(options, out);
+    write_heading(options, out);
     output_text(out, "philosopher(tl!, tr!, fl!, fr!) {\n"
                      "    #CA\n"
                      "    thinks* -> left   : {tl}\n"
@@ -194,5 +194,5 @@ gordian_status circuit_dining(const struct gen_options *options, struct output *
                   "    fork(tl[i], tr[(i+%u) %% %u], fl[i], fr[(i+%u) %% %u])\n"
                   "| i:<0..%u> }\n",
                   count - 1, count, count - 1, count, count - 1);
-    return written(out, error);
+    return check_written(out, error);
 }

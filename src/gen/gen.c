@@ -85,7 +85,7 @@ static gordian_status unknown_kind(const char *name, gordian_error *error)
                 list);
 }
 
-static bool uses(const struct gen_kind *kind, const char *option)
+static bool kind_uses(const struct gen_kind *kind, const char *option)
 {
     size_t length = strlen(option);
     for (const char *at = kind->uses; (at = strstr(at, option)); at += length)
@@ -106,7 +106,7 @@ static gordian_status check_option(const struct gen_kind *kind, const struct che
 {
     if (option->value == option->unset)
         return GORDIAN_OK;
-    if (!uses(kind, option->name))
+    if (!kind_uses(kind, option->name))
         return fail(error, GORDIAN_STATUS_INPUT, "kind '%s' does not use %s: it uses %s",
                     kind->name, option->name, kind->uses);
     if (option->value <= option->most)
@@ -123,7 +123,7 @@ static gordian_status check_order(const struct gen_kind *kind, const char *order
 {
     if (!order)
         return GORDIAN_OK;
-    if (!uses(kind, "order"))
+    if (!kind_uses(kind, "order"))
         return fail(error, GORDIAN_STATUS_INPUT, "kind '%s' does not use order: it uses %s",
                     kind->name, kind->uses);
     if (strcmp(order, "tail") != 0 && strcmp(order, "head") != 0 && strcmp(order, "random") != 0)
@@ -161,8 +161,8 @@ static gordian_status check_options(const struct gen_kind *kind, const struct ge
 }
 
 /* Looks the kind up, checks the options and fills the defaults in. */
-static gordian_status resolve(const struct gen_options *given, struct gen_options *options,
-                              const struct gen_kind **found, gordian_error *error)
+static gordian_status resolve_options(const struct gen_options *given, struct gen_options *options,
+                                      const struct gen_kind **found, gordian_error *error)
 {
     const struct gen_kind *kind = find_kind(given->kind);
     if (!kind)
@@ -190,7 +190,7 @@ gordian_status gen_stream(const struct gen_options *options, struct gen_sink *si
 {
     struct gen_options resolved;
     const struct gen_kind *kind;
-    gordian_status status = resolve(options, &resolved, &kind, error);
+    gordian_status status = resolve_options(options, &resolved, &kind, error);
     if (status != GORDIAN_OK)
         return status;
     if (!kind->stream)
@@ -294,7 +294,7 @@ gordian_status gen_write(const struct gen_options *options, struct output *out,
 {
     struct gen_options resolved;
     struct text_sink text = {NULL, &resolved, out};
-    gordian_status status = resolve(options, &resolved, &text.kind, error);
+    gordian_status status = resolve_options(options, &resolved, &text.kind, error);
     if (status != GORDIAN_OK)
         return status;
     if (text.kind->write)

@@ -26,7 +26,7 @@ static void set_running(struct life *life, uint32_t process, bool runs)
         move_to(life, process, --life->running);
 }
 
-static uint32_t draw(struct life *life, uint32_t first, uint32_t count)
+static uint32_t draw_node(struct life *life, uint32_t first, uint32_t count)
 {
     return life->order[first + random_below(&life->random, count)];
 }
@@ -93,7 +93,7 @@ void life_release(struct life *life, gordian_event *event, uint32_t process, uin
         event->to = to;
 }
 
-static gordian_status emit(struct life *life, const gordian_event *event)
+static gordian_status emit_event(struct life *life, const gordian_event *event)
 {
     life->left--;
     if (life->options->snapshot)
@@ -101,7 +101,8 @@ static gordian_status emit(struct life *life, const gordian_event *event)
     return life->sink->event(life->sink->context, event, life->error);
 }
 
-static gordian_status feed(struct life *life, const gordian_event *event, gordian_result *result)
+static gordian_status feed_event(struct life *life, const gordian_event *event,
+                                 gordian_result *result)
 {
     gordian_status status = gordian_feed(life->system, event, result, life->error);
     if (status != GORDIAN_OK)
@@ -125,10 +126,10 @@ static gordian_status feed(struct life *life, const gordian_event *event, gordia
 }
 
 /* Feeds and emits one event; if it closes a deadlock that is not to stay, its cancel too. */
-static gordian_status apply(struct life *life, const gordian_event *event)
+static gordian_status apply_event(struct life *life, const gordian_event *event)
 {
     gordian_result result;
-    gordian_status status = feed(life, event, &result);
+    gordian_status status = feed_event(life, event, &result);
     if (status != GORDIAN_OK)
         return status;
     bool stuck =
@@ -137,21 +138,21 @@ static gordian_status apply(struct life *life, const gordian_event *event)
     /* The last event must not leave a deadlock that is to go: then it never happened. */
     bool hidden = undo && life->left == 1;
     if (!hidden)
-        status = emit(life, event);
+        status = emit_event(life, event);
     if (status != GORDIAN_OK || !undo)
         return status;
     gordian_event cancel = {.op = GORDIAN_OP_CANCEL, .process = event->process, .to = GORDIAN_NONE};
-    status = feed(life, &cancel, &result);
-    return status != GORDIAN_OK || hidden ? status : emit(life, &cancel);
+    status = feed_event(life, &cancel, &result);
+    return status != GORDIAN_OK || hidden ? status : emit_event(life, &cancel);
 }
 
 static gordian_status end_wait(struct life *life, gordian_op op, uint32_t process)
 {
     gordian_event event = {.op = op, .process = process, .to = GORDIAN_NONE};
-    return apply(life, &event);
+    return apply_event(life, &event);
 }
 
-static gordian_status step(struct life *life)
+static gordian_status step_life(struct life *life)
 {
     const struct gen_options *options = life->options;
     const uint32_t count = options->processes;
@@ -161,9 +162,9 @@ static gordian_status step(struct life *life)
     }
     if (life->running == 0)
         return end_wait(life, options->exits ? GORDIAN_OP_EXIT : GORDIAN_OP_CANCEL,
-                        draw(life, 0, count));
+                        draw_node(life, 0, count));
     if (options->exits && random_chance(&life->random, options->exits)) {
-        uint32_t process = draw(life, 0, count);
+        uint32_t process = draw_node(life, 0, count);
         gordian_edge edge;
         /* One with an edge has been seen before, so its exit is valid in a trace. */
         if (gordian_is_waiting(life->system, process) ||
@@ -171,10 +172,11 @@ static gordian_status step(struct life *life)
             return end_wait(life, GORDIAN_OP_EXIT, process);
     }
     if (life->running < count && options->cancels && random_chance(&life->random, options->cancels))
-        return end_wait(life, GORDIAN_OP_CANCEL, draw(life, life->running, count - life->running));
+        return end_wait(life, GORDIAN_OP_CANCEL,
+                        draw_node(life, life->running, count - life->running));
     gordian_event event;
-    life->rules->next(life, draw(life, 0, life->running), &event);
-    return apply(life, &event);
+    life->rules->next(life, draw_node(life, 0, life->running), &event);
+    return apply_event(life, &event);
 }
 
 /* ------------------------------------------------------------------ snapshot */
@@ -212,7 +214,7 @@ static gordian_status dump_wait(struct life *life, uint32_t process)
     return life->sink->event(life->sink->context, &event, life->error);
 }
 
-static gordian_status dump(struct life *life)
+static gordian_status dump_edges(struct life *life)
 {
     gordian_status status = GORDIAN_OK;
     for (uint32_t p = 0; p < life->options->processes && status == GORDIAN_OK; p++)
@@ -267,9 +269,9 @@ gordian_status life_run(const struct gen_options *options, const struct life_rul
         status =
             sink->begin(sink->context, options->processes, options->resources, units, 1, error);
     while (life.left && status == GORDIAN_OK)
-        status = step(&life);
+        status = step_life(&life);
     if (status == GORDIAN_OK && options->snapshot)
-        status = dump(&life);
+        status = dump_edges(&life);
     gordian_close(life.system);
     memory_free(&life.memory, life.order);
     memory_free(&life.memory, life.place);

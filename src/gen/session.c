@@ -59,9 +59,9 @@ static void session_exited(struct life *life, uint32_t process)
     ((struct sessions *)life->own)->of[process].taken = 0;
 }
 
-static gordian_status run(const struct gen_options *options, struct gen_sink *sink,
-                          void (*plan)(struct life *, uint32_t, struct session *),
-                          gordian_error *error)
+static gordian_status run_session(const struct gen_options *options, struct gen_sink *sink,
+                                  void (*plan)(struct life *, uint32_t, struct session *),
+                                  gordian_error *error)
 {
     static const struct life_rules rules = {session_next, session_cancelled, session_exited};
     gordian_allocator memory = memory_allocator(NULL);
@@ -93,7 +93,7 @@ gordian_status session_philosophers(const struct gen_options *options, struct ge
     if (options->processes < 2)
         return fail(error, GORDIAN_STATUS_INPUT, "a table needs at least 2 philosophers, not %u",
                     options->processes);
-    return run(options, sink, plan_meal, error);
+    return run_session(options, sink, plan_meal, error);
 }
 
 /* One table or two different ones, each read, or, one time in four, written. */
@@ -114,7 +114,7 @@ static void plan_access(struct life *life, uint32_t process, struct session *ses
 gordian_status session_readers_writers(const struct gen_options *options, struct gen_sink *sink,
                                        gordian_error *error)
 {
-    return run(options, sink, plan_access, error);
+    return run_session(options, sink, plan_access, error);
 }
 
 static void plan_connections(struct life *life, uint32_t process, struct session *session)
@@ -130,5 +130,5 @@ static void plan_connections(struct life *life, uint32_t process, struct session
 gordian_status session_pool(const struct gen_options *options, struct gen_sink *sink,
                             gordian_error *error)
 {
-    return run(options, sink, plan_connections, error);
+    return run_session(options, sink, plan_connections, error);
 }

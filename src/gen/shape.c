@@ -51,8 +51,8 @@ struct shape {
     gordian_error *error;
 };
 
-static gordian_status put(const struct shape *shape, gordian_op op, uint32_t process,
-                          uint32_t resource)
+static gordian_status put_event(const struct shape *shape, gordian_op op, uint32_t process,
+                                uint32_t resource)
 {
     gordian_event event = {
         .op = op, .process = process, .resource = resource, .to = GORDIAN_NONE, .units = 1};
@@ -61,17 +61,17 @@ static gordian_status put(const struct shape *shape, gordian_op op, uint32_t pro
 
 static gordian_status put_hold(const struct shape *shape, uint32_t process, uint32_t resource)
 {
-    return put(shape, shape->options->snapshot ? GORDIAN_OP_HOLD : GORDIAN_OP_REQUEST, process,
-               resource);
+    return put_event(shape, shape->options->snapshot ? GORDIAN_OP_HOLD : GORDIAN_OP_REQUEST,
+                     process, resource);
 }
 
 static gordian_status put_wait(const struct shape *shape, uint32_t process, uint32_t resource)
 {
-    return put(shape, shape->options->snapshot ? GORDIAN_OP_WAIT : GORDIAN_OP_REQUEST, process,
-               resource);
+    return put_event(shape, shape->options->snapshot ? GORDIAN_OP_WAIT : GORDIAN_OP_REQUEST,
+                     process, resource);
 }
 
-static gordian_status begin(const struct shape *shape)
+static gordian_status begin_shape(const struct shape *shape)
 {
     return shape->sink->begin(shape->sink->context, shape->options->processes,
                               shape->options->resources, NULL, 1, shape->error);
@@ -91,7 +91,7 @@ gordian_status shape_chain(const struct gen_options *options, struct gen_sink *s
     random_seed(&random, options->seed);
     scatter_init(&scatter, &random, count);
 
-    gordian_status status = begin(&shape);
+    gordian_status status = begin_shape(&shape);
     for (uint32_t p = 0; p < count && status == GORDIAN_OK; p++)
         status = put_hold(&shape, p, (p + count - 1) % count);
     for (uint32_t i = 0; i < count && status == GORDIAN_OK; i++) {
@@ -170,7 +170,7 @@ gordian_status shape_chains(const struct gen_options *options, struct gen_sink *
     scatter_init(&chains.resources, &random, options->resources);
     scatter_init(&chains.lines, &random, count);
 
-    status = begin(&shape);
+    status = begin_shape(&shape);
     for (uint32_t i = 0; i < count && status == GORDIAN_OK; i++) {
         uint32_t place = scatter_map(&chains.lines, i);
         status = put_hold(&shape, scatter_map(&chains.processes, place),
@@ -189,7 +189,7 @@ gordian_status shape_forest(const struct gen_options *options, struct gen_sink *
     struct shape shape = {options, sink, error};
     struct random random;
     random_seed(&random, options->seed);
-    gordian_status status = begin(&shape);
+    gordian_status status = begin_shape(&shape);
     for (uint32_t q = 0; q < options->resources && status == GORDIAN_OK; q++)
         status = put_hold(&shape, (uint32_t)random_below(&random, options->processes), q);
     for (uint32_t p = 0; p < options->processes && status == GORDIAN_OK; p++)
@@ -202,7 +202,7 @@ gordian_status shape_forest(const struct gen_options *options, struct gen_sink *
 
 /* Process p uses resource p mod R. Queues are served in order of arrival, and who releases asks
  * again at once, so those of a resource hold it in turn. */
-static gordian_status rotate(const struct shape *shape, uint64_t events)
+static gordian_status rotate_holds(const struct shape *shape, uint64_t events)
 {
     const uint32_t processes = shape->options->processes, resources = shape->options->resources;
     gordian_status status = GORDIAN_OK;
@@ -211,7 +211,8 @@ static gordian_status rotate(const struct shape *shape, uint64_t events)
         uint32_t resource = (uint32_t)(turn % resources);
         uint32_t members = (processes - resource + resources - 1) / resources;
         uint32_t holder = resource + resources * (uint32_t)(turn / resources % members);
-        status = put(shape, done % 2 ? GORDIAN_OP_REQUEST : GORDIAN_OP_RELEASE, holder, resource);
+        status =
+            put_event(shape, done % 2 ? GORDIAN_OP_REQUEST : GORDIAN_OP_RELEASE, holder, resource);
     }
     return status;
 }
@@ -224,7 +225,7 @@ gordian_status shape_hot(const struct gen_options *options, struct gen_sink *sin
         return fail(error, GORDIAN_STATUS_INPUT,
                     "a hot resource needs processes: %u resources, %u processes",
                     options->resources, options->processes);
-    gordian_status status = begin(&shape);
+    gordian_status status = begin_shape(&shape);
     uint32_t first = options->processes;
     if (!options->snapshot && options->events < first)
         first = (uint32_t)options->events;
@@ -233,5 +234,5 @@ gordian_status shape_hot(const struct gen_options *options, struct gen_sink *sin
                                         : put_wait(&shape, p, p % options->resources);
     if (status != GORDIAN_OK || options->snapshot)
         return status;
-    return rotate(&shape, options->events - first);
+    return rotate_holds(&shape, options->events - first);
 }

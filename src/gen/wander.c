@@ -10,7 +10,7 @@ struct wander {
     bool several; /* requests for several units and resources */
 };
 
-static bool holds(const gordian_edge *held, size_t count, uint32_t resource)
+static bool is_held(const gordian_edge *held, size_t count, uint32_t resource)
 {
     for (size_t i = 0; i < count; i++)
         if (held[i].resource == resource)
@@ -26,7 +26,7 @@ static uint32_t draw_resource(struct life *life, const gordian_edge *held, size_
     uint32_t resource = 0;
     for (unsigned i = 0; i < PROBES; i++) {
         resource = (uint32_t)random_below(&life->random, life->options->resources);
-        if (life->units[resource] == 1 && holds(held, held_count, resource))
+        if (life->units[resource] == 1 && is_held(held, held_count, resource))
             continue;
         if ((gordian_free_units(life->system, resource) == 0) == taken)
             break;
@@ -76,8 +76,8 @@ static void wander_next(struct life *life, uint32_t process, gordian_event *even
     life_release(life, event, process, edge->resource, units);
 }
 
-static gordian_status run(const struct gen_options *options, struct gen_sink *sink,
-                          struct wander *wander, gordian_error *error)
+static gordian_status run_wander(const struct gen_options *options, struct gen_sink *sink,
+                                 struct wander *wander, gordian_error *error)
 {
     static const struct life_rules rules = {wander_next, NULL, NULL};
     gordian_allocator memory = memory_allocator(NULL);
@@ -97,12 +97,12 @@ gordian_status wander_one_by_one(const struct gen_options *options, struct gen_s
                                  gordian_error *error)
 {
     struct wander wander = {false};
-    return run(options, sink, &wander, error);
+    return run_wander(options, sink, &wander, error);
 }
 
 gordian_status wander_several(const struct gen_options *options, struct gen_sink *sink,
                               gordian_error *error)
 {
     struct wander wander = {true};
-    return run(options, sink, &wander, error);
+    return run_wander(options, sink, &wander, error);
 }

@@ -284,7 +284,7 @@ static bool can_start(const struct choice *choice, uint32_t wanted)
     return most >= wanted;
 }
 
-static void choose(struct choice *choice, uint32_t at, uint32_t left)
+static void choose_starts(struct choice *choice, uint32_t at, uint32_t left)
 {
     if (!can_start(choice, left))
         return;
@@ -305,7 +305,7 @@ static void choose(struct choice *choice, uint32_t at, uint32_t left)
         /* In a block of one instruction whoever runs leaves. */
         for (uint32_t leaves = block->length == 1 ? starts : 0; leaves <= starts; leaves++) {
             choice->step.leaves[b] = (uint16_t)leaves;
-            choose(choice, at + 1, left - starts);
+            choose_starts(choice, at + 1, left - starts);
         }
         choice->units[block->type] += starts;
     }
@@ -329,5 +329,5 @@ void abstraction_steps(const struct abstraction *abstraction, const uint32_t *wa
             choice.filled[choice.filled_count++] = b;
         choice.ready[abstraction->blocks[b].type] += warps[b];
     }
-    choose(&choice, 0, abstraction_progress(abstraction, warps));
+    choose_starts(&choice, 0, abstraction_progress(abstraction, warps));
 }

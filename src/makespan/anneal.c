@@ -37,14 +37,14 @@ static bool sit_down(struct hall *hall, struct desk *desk, const gordian_allocat
     return desk->buffers && !evaluator_open(&desk->evaluator, hall->model, memory, NULL);
 }
 
-static void leave(struct desk *desk, const gordian_allocator *memory)
+static void leave_desk(struct desk *desk, const gordian_allocator *memory)
 {
     evaluator_close(desk->evaluator);
     memory_free(memory, desk->buffers);
 }
 
 /* A chain's best so far; ties go to the lowest chain, and there to its first. */
-static void tell(struct hall *hall, const struct anneal_chain *chain)
+static void tell_hall(struct hall *hall, const struct anneal_chain *chain)
 {
     gordian_makespan_goal goal = hall->options->goal;
     pthread_mutex_lock(&hall->lock);
@@ -74,7 +74,7 @@ static void run_chain(struct hall *hall, struct anneal_chain *chain)
     uint32_t slice = SLICE / hall->model->work + 1;
     anneal_chain_begin(chain);
     atomic_fetch_add(&hall->watch->evaluations, 1);
-    tell(hall, chain);
+    tell_hall(hall, chain);
     while (!anneal_chain_over(chain) && !watch_stopped(hall->watch) &&
            chain->number < atomic_load_explicit(&hall->enough, memory_order_relaxed)) {
         uint64_t before = chain->step;
@@ -82,11 +82,11 @@ static void run_chain(struct hall *hall, struct anneal_chain *chain)
         atomic_fetch_add_explicit(&hall->watch->evaluations, chain->step - before,
                                   memory_order_relaxed);
         if (better)
-            tell(hall, chain);
+            tell_hall(hall, chain);
     }
 }
 
-static void work(void *context, unsigned member)
+static void work_chains(void *context, unsigned member)
 {
     struct hall *hall = context;
     if (member >= hall->desk_count)
@@ -129,12 +129,12 @@ gordian_status anneal_chains(const struct makespan_model *model,
         hall.desk_count++;
     if (hall.desk_count) {
         pthread_mutex_init(&hall.lock, NULL);
-        team_start(team, work, &hall);
+        team_start(team, work_chains, &hall);
         team_wait(team, watch_look, watch);
         pthread_mutex_destroy(&hall.lock);
     }
     for (unsigned i = 0; i < wanted; i++)
-        leave(&hall.desks[i], memory);
+        leave_desk(&hall.desks[i], memory);
     memory_free(memory, hall.desks);
     return hall.desk_count ? GORDIAN_OK : fail_memory(error);
 }
@@ -150,7 +150,7 @@ gordian_status anneal_check_options(const gordian_makespan_options *options, gor
     return GORDIAN_OK;
 }
 
-static gordian_status solve(struct job *job, gordian_error *error)
+static gordian_status solve_job(struct job *job, gordian_error *error)
 {
     gordian_status status =
         anneal_chains(job->model, job->options, job->team, &job->watch, job->order, error);
@@ -159,11 +159,11 @@ static gordian_status solve(struct job *job, gordian_error *error)
     return status;
 }
 
-static gordian_status run(const struct makespan_model *model,
-                          const gordian_makespan_options *options, struct makespan_result *result,
-                          gordian_error *error)
+static gordian_status run_anneal(const struct makespan_model *model,
+                                 const gordian_makespan_options *options,
+                                 struct makespan_result *result, gordian_error *error)
 {
-    return makespan_on_threads(&makespan_anneal, model, options, solve, result, error);
+    return makespan_on_threads(&makespan_anneal, model, options, solve_job, result, error);
 }
 
 const struct makespan_engine makespan_anneal = {
@@ -172,5 +172,5 @@ const struct makespan_engine makespan_anneal = {
             .name = "anneal",
             .summary = "simulated annealing on CPU threads: a schedule, and a bound in closed form",
         },
-    .run = run,
+    .run = run_anneal,
 };

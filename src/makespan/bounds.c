@@ -1,7 +1,7 @@
 /* Bounds in closed form: model.h says why they hold. */
 #include "makespan/model.h"
 
-static uint32_t smaller(uint32_t a, uint32_t b)
+static uint32_t smaller_of(uint32_t a, uint32_t b)
 {
     return a < b ? a : b;
 }
@@ -11,7 +11,7 @@ uint32_t model_upper_bound(const struct makespan_model *model)
     uint64_t others = model->warps - 1, held = 0, rest = 0;
     for (uint32_t type = 0; type < model->types; type++) {
         uint64_t work = others * model->counts[type];
-        uint32_t starts = smaller(model->units[type], model->sigma);
+        uint32_t starts = smaller_of(model->units[type], model->sigma);
         /* So many others are needed to keep the last one waiting. */
         uint64_t cycles = starts <= others ? work / starts : 0;
         held += cycles;
@@ -31,13 +31,13 @@ static uint64_t type_bound(const struct makespan_model *model, uint32_t type)
     while (model->string[model->length - 1 - after] != type)
         after++;
     uint64_t work = (uint64_t)model->warps * model->counts[type];
-    uint32_t starts = smaller(model->units[type], model->sigma);
+    uint32_t starts = smaller_of(model->units[type], model->sigma);
     return before + (work + starts - 1) / starts + after;
 }
 
 uint32_t model_lower_bound(const struct makespan_model *model)
 {
-    uint32_t starts = smaller(model->sigma, model->warps);
+    uint32_t starts = smaller_of(model->sigma, model->warps);
     uint64_t bound = (model->work + (uint64_t)starts - 1) / starts;
     if (bound < model->length)
         bound = model->length;

@@ -83,8 +83,8 @@ static gordian_status nobody_left_out(struct check *check, uint32_t cycle, gordi
     return GORDIAN_OK;
 }
 
-static gordian_status whole(const struct makespan_model *model, const uint8_t *order,
-                            const uint32_t *cycles, uint32_t makespan, gordian_error *why)
+static gordian_status check_whole(const struct makespan_model *model, const uint8_t *order,
+                                  const uint32_t *cycles, uint32_t makespan, gordian_error *why)
 {
     uint32_t counts[MAKESPAN_MAX_WARPS] = {0}, after[MAKESPAN_MAX_WARPS] = {0}, last = 0;
     for (uint32_t i = 0; i < model->work; i++) {
@@ -110,7 +110,7 @@ static gordian_status whole(const struct makespan_model *model, const uint8_t *o
 gordian_status schedule_check(const struct makespan_model *model, const uint8_t *order,
                               const uint32_t *cycles, uint32_t makespan, gordian_error *why)
 {
-    gordian_status status = whole(model, order, cycles, makespan, why);
+    gordian_status status = check_whole(model, order, cycles, makespan, why);
     if (status != GORDIAN_OK)
         return status;
     struct check check = {.model = model, .order = order, .cycles = cycles, .makespan = makespan};

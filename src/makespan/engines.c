@@ -27,8 +27,9 @@ void makespan_result_free(struct makespan_result *result)
 }
 
 /* The schedule of an order: built, sorted by cycle, checked. */
-static gordian_status build(const struct makespan_model *model, const uint8_t *from, uint8_t *order,
-                            uint32_t *cycles, uint32_t *makespan, gordian_error *error)
+static gordian_status build_schedule(const struct makespan_model *model, const uint8_t *from,
+                                     uint8_t *order, uint32_t *cycles, uint32_t *makespan,
+                                     gordian_error *error)
 {
     struct evaluator *evaluator;
     gordian_status status = evaluator_open(&evaluator, model, &model->memory, error);
@@ -57,8 +58,9 @@ gordian_status makespan_result_take(struct makespan_result *result,
     uint32_t makespan = 0;
     uint8_t *fresh = memory_alloc(&model->memory, model->work);
     uint32_t *cycles = memory_alloc(&model->memory, model->work * sizeof *cycles);
-    gordian_status status =
-        fresh && cycles ? build(model, order, fresh, cycles, &makespan, error) : fail_memory(error);
+    gordian_status status = fresh && cycles
+                                ? build_schedule(model, order, fresh, cycles, &makespan, error)
+                                : fail_memory(error);
     bool better = status == GORDIAN_OK &&
                   (!result->cycles ||
                    makespan_better(options->goal, makespan, last_cycle(model, result->cycles)));

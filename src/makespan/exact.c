@@ -39,20 +39,20 @@ struct proof {
 };
 
 /* Is there nothing more to do? */
-static bool settled(struct proof *proof)
+static bool is_settled(struct proof *proof)
 {
     return watch_closed(proof->watch) || watch_stopped(proof->watch);
 }
 
 /* ------------------------------------------------------------------ schedules */
 
-static gordian_status anneal(struct proof *proof, uint64_t steps, gordian_error *error)
+static gordian_status anneal_first(struct proof *proof, uint64_t steps, gordian_error *error)
 {
     gordian_makespan_options options = *proof->options;
     /* A step costs up to all of the work. */
     uint64_t affordable = 800000000 / proof->model->work + 10;
     steps = steps < affordable ? steps : affordable;
-    if (settled(proof) || steps <= proof->annealed)
+    if (is_settled(proof) || steps <= proof->annealed)
         return GORDIAN_OK;
     proof->annealed = steps;
     proof->watch->phase = "annealing";
@@ -78,7 +78,7 @@ static void take_bound(struct proof *proof, uint32_t bound)
 }
 
 /* Bytes for a table beside the one there is. */
-static uint64_t room(const struct proof *proof)
+static uint64_t memory_room(const struct proof *proof)
 {
     uint64_t taken = 0;
     if (proof->table)
@@ -88,18 +88,18 @@ static uint64_t room(const struct proof *proof)
 
 static bool fits_whole(const struct proof *proof, const struct abstraction *abstraction)
 {
-    return abstraction->states <= room(proof) / table_width(proof->model);
+    return abstraction->states <= memory_room(proof) / table_width(proof->model);
 }
 
 /* The abstraction of the plan, if its table fits beside the one there is, whole or passing. *out
  * NULL: it does not. */
 static gordian_status lay_out(struct proof *proof, struct abstraction **out, gordian_error *error)
 {
-    uint64_t most = room(proof) * PASSING_STATES;
+    uint64_t most = memory_room(proof) * PASSING_STATES;
     gordian_status status =
         abstraction_open(out, proof->model, &proof->plan, most, &proof->meter->memory, error);
     if (status == GORDIAN_OK && !fits_whole(proof, *out) &&
-        table_passing_size(*out) > room(proof)) {
+        table_passing_size(*out) > memory_room(proof)) {
         abstraction_close(*out);
         *out = NULL;
     }
@@ -111,8 +111,8 @@ static gordian_status lay_out(struct proof *proof, struct abstraction **out, gor
 /* Fills its table, which takes the place of the one there is, unless it is only passing. The
  * abstraction is the proof's from now on. GORDIAN_STATUS_END: stopped, or the limit on memory: the
  * old one stays. */
-static gordian_status climb(struct proof *proof, struct abstraction *abstraction,
-                            gordian_error *error)
+static gordian_status climb_bounds(struct proof *proof, struct abstraction *abstraction,
+                                   gordian_error *error)
 {
     gordian_makespan_goal goal = proof->options->goal;
     struct table *table = NULL;
@@ -139,8 +139,8 @@ static gordian_status climb(struct proof *proof, struct abstraction *abstraction
 
 /* ------------------------------------------------------------------ search */
 
-static gordian_status dive(struct proof *proof, const struct search *search, uint32_t target,
-                           uint64_t most, gordian_error *error)
+static gordian_status dive_for(struct proof *proof, const struct search *search, uint32_t target,
+                               uint64_t most, gordian_error *error)
 {
     bool found = false, worst = proof->options->goal == GORDIAN_MAKESPAN_GOAL_WORST;
     gordian_status status = search_dive(search, target, most, proof->order, &found, error);
@@ -162,7 +162,7 @@ static gordian_status dive(struct proof *proof, const struct search *search, uin
 }
 
 /* A limit that ends a search is no failure; no memory without a limit is. */
-static gordian_status forgive(struct proof *proof, gordian_status status)
+static gordian_status forgive_memory(struct proof *proof, gordian_status status)
 {
     if (status == GORDIAN_STATUS_END || (status == GORDIAN_STATUS_MEMORY && proof->meter->refused))
         return GORDIAN_OK;
@@ -170,9 +170,9 @@ static gordian_status forgive(struct proof *proof, gordian_status status)
 }
 
 /* `most` 0: until it is settled. */
-static gordian_status look(struct proof *proof, uint64_t most, gordian_error *error)
+static gordian_status look_for(struct proof *proof, uint64_t most, gordian_error *error)
 {
-    if (settled(proof) || !proof->table || search_bits(proof->model) == 0)
+    if (is_settled(proof) || !proof->table || search_bits(proof->model) == 0)
         return GORDIAN_OK;
     struct search search = {proof->model, proof->table, proof->team, proof->watch,
                             proof->meter->memory};
@@ -181,17 +181,17 @@ static gordian_status look(struct proof *proof, uint64_t most, gordian_error *er
     proof->watch->phase = "searching";
     uint32_t target = atomic_load(worst ? &proof->watch->upper : &proof->watch->lower);
     gordian_status status =
-        dive(proof, &search, target, most && most < 100000 ? most / 10 + 100 : 10000, error);
-    status = forgive(proof, status);
-    if (status != GORDIAN_OK || settled(proof))
+        dive_for(proof, &search, target, most && most < 100000 ? most / 10 + 100 : 10000, error);
+    status = forgive_memory(proof, status);
+    if (status != GORDIAN_OK || is_settled(proof))
         return status;
     status = search_sweep(&search, most, &value, error);
     if (status == GORDIAN_OK && value)
-        status = dive(proof, &search, value, 0, error);
+        status = dive_for(proof, &search, value, 0, error);
     bool limited = status == GORDIAN_STATUS_END || (status && proof->meter->refused);
     if (limited && most == 0)
         watch_stop(proof->watch, GORDIAN_MAKESPAN_STOP_MEMORY);
-    return forgive(proof, status);
+    return forgive_memory(proof, status);
 }
 
 /* ------------------------------------------------------------------ the ladder */
@@ -225,7 +225,7 @@ static gordian_status next_rung(struct proof *proof, struct abstraction **out, g
 }
 
 /* Why an interval is still open though nothing stopped it. */
-static void explain(struct proof *proof)
+static void explain_proof(struct proof *proof)
 {
     const char *why = "";
     if (!proof->table)
@@ -237,35 +237,35 @@ static void explain(struct proof *proof)
         watch_stop(proof->watch, GORDIAN_MAKESPAN_STOP_MEMORY);
 }
 
-static gordian_status prove(struct proof *proof, gordian_error *error)
+static gordian_status prove_bounds(struct proof *proof, gordian_error *error)
 {
     struct abstraction *next = NULL;
-    gordian_status status = anneal(proof, 2000, error);
-    if (status == GORDIAN_OK && !settled(proof))
+    gordian_status status = anneal_first(proof, 2000, error);
+    if (status == GORDIAN_OK && !is_settled(proof))
         status = first_rung(proof, &next, error);
     if (status == GORDIAN_OK && !next)
-        status = anneal(proof, proof->options->evaluations, error);
+        status = anneal_first(proof, proof->options->evaluations, error);
     while (status == GORDIAN_OK && next) {
         /* A state of the search takes as long as some dozens of a table of parts of runs, and some
          * hundreds of coarser ones. */
         uint64_t states = next->states, share = proof->coarse ? 1000 : 50;
-        status = forgive(proof, climb(proof, next, error));
+        status = forgive_memory(proof, climb_bounds(proof, next, error));
         next = NULL;
         if (status == GORDIAN_OK && states > 1000000)
-            status = anneal(proof, 200000, error);
-        if (status == GORDIAN_OK && !settled(proof))
+            status = anneal_first(proof, 200000, error);
+        if (status == GORDIAN_OK && !is_settled(proof))
             status = next_rung(proof, &next, error);
         if (status == GORDIAN_OK && !next && states > 1000000)
-            status = anneal(proof, proof->options->evaluations, error);
+            status = anneal_first(proof, proof->options->evaluations, error);
         if (status == GORDIAN_OK)
-            status = look(proof, next ? next->states / share + 1000 : 0, error);
-        if (status != GORDIAN_OK || settled(proof)) {
+            status = look_for(proof, next ? next->states / share + 1000 : 0, error);
+        if (status != GORDIAN_OK || is_settled(proof)) {
             abstraction_close(next);
             next = NULL;
         }
     }
-    if (status == GORDIAN_OK && !settled(proof))
-        explain(proof);
+    if (status == GORDIAN_OK && !is_settled(proof))
+        explain_proof(proof);
     return status;
 }
 
@@ -279,7 +279,7 @@ static uint64_t table_budget(const gordian_makespan_options *options)
     return machine.memory ? machine.memory / 2 : UINT64_C(1) << 30;
 }
 
-static gordian_status solve(struct job *job, gordian_error *error)
+static gordian_status solve_job(struct job *job, gordian_error *error)
 {
     struct proof proof = {.model = job->model,
                           .options = job->options,
@@ -289,7 +289,7 @@ static gordian_status solve(struct job *job, gordian_error *error)
                           .watch = &job->watch,
                           .order = job->order,
                           .budget = table_budget(job->options)};
-    gordian_status status = prove(&proof, error);
+    gordian_status status = prove_bounds(&proof, error);
     /* Whatever stopped it: there is a schedule. */
     if (status == GORDIAN_OK && !job->result->order) {
         order_fill(job->model, ORDER_ROUND_ROBIN, NULL, job->order);
@@ -300,11 +300,11 @@ static gordian_status solve(struct job *job, gordian_error *error)
     return status;
 }
 
-static gordian_status run(const struct makespan_model *model,
-                          const gordian_makespan_options *options, struct makespan_result *result,
-                          gordian_error *error)
+static gordian_status run_exact(const struct makespan_model *model,
+                                const gordian_makespan_options *options,
+                                struct makespan_result *result, gordian_error *error)
 {
-    return makespan_on_threads(&makespan_exact, model, options, solve, result, error);
+    return makespan_on_threads(&makespan_exact, model, options, solve_job, result, error);
 }
 
 const struct makespan_engine makespan_exact = {
@@ -313,5 +313,5 @@ const struct makespan_engine makespan_exact = {
             .name = "exact",
             .summary = "certified bounds by abstraction and search on CPU threads, closed if let",
         },
-    .run = run,
+    .run = run_exact,
 };

@@ -125,7 +125,7 @@ struct meeting {
     uint64_t stop; /* rank 0 has had enough */
 };
 
-static void meet(struct share *share, struct meeting *meeting)
+static void meet_ranks(struct share *share, struct meeting *meeting)
 {
     struct {
         uint64_t best, busy, stop, not_enough;
@@ -154,7 +154,7 @@ static void run_rounds(struct share *share, struct watch *watch, struct meeting 
         uint64_t sum = 0;
         meeting->busy = work_a_round(share);
         meeting->stop = watch && watch_stopped(watch);
-        meet(share, meeting);
+        meet_ranks(share, meeting);
         MPI_Reduce(&share->evaluations, &sum, 1, MPI_UINT64_T, MPI_SUM, 0, MPI_COMM_WORLD);
         if (watch)
             tell_watch(share, watch, meeting->best_key, sum);
@@ -162,7 +162,7 @@ static void run_rounds(struct share *share, struct watch *watch, struct meeting 
 }
 
 /* Is this so everywhere? */
-static bool everywhere(bool here)
+static bool true_everywhere(bool here)
 {
     int own = here, all = 0;
     MPI_Allreduce(&own, &all, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
@@ -191,7 +191,7 @@ static gordian_status do_share(const struct task *task, const struct makespan_mo
         share.buffers = memory_alloc(memory, 4 * (size_t)model->work);
         evaluator_open(&share.evaluator, model, memory, NULL);
     }
-    bool ready = everywhere(share.buffers && share.evaluator);
+    bool ready = true_everywhere(share.buffers && share.evaluator);
     if (ready) {
         run_rounds(&share, watch, &meeting);
         int owner = (int)(number_of(meeting.best_key) % (uint64_t)share.ranks);
@@ -217,7 +217,7 @@ void makespan_mpi_serve(void)
     char *text = memory_alloc(&memory, task.length);
     for (uint32_t u = 0; u < task.types; u++)
         units[u] = (gordian_unit){.letter = task.letters[u], .units = task.units[u]};
-    if (everywhere(text != NULL)) {
+    if (true_everywhere(text != NULL)) {
         gordian_makespan_problem problem = {.kernel = text,
                                             .length = task.length,
                                             .warps = task.warps,
@@ -261,7 +261,7 @@ static gordian_status run_shares(const struct makespan_model *model,
     struct task task = task_of(model, options);
     ranks_call(RANKS_MAKESPAN);
     MPI_Bcast(&task, sizeof task, MPI_BYTE, 0, MPI_COMM_WORLD);
-    if (!everywhere(true))
+    if (!true_everywhere(true))
         return fail_memory(error);
     MPI_Bcast(model->text, (int)model->length, MPI_BYTE, 0, MPI_COMM_WORLD);
     return do_share(&task, model, watch, order, error);

@@ -60,6 +60,8 @@ static void NAME(improve)(const struct NAME(sweep) * sweep, _Atomic uint32_t *be
 
 /* ------------------------------------------------------------------ tables of states */
 
+/* Not base/hash.h: the words are the slots, as many as memory holds. */
+
 static WORD *NAME(find_slot)(const struct NAME(expansion) * x, const struct NAME(slots) * slots,
                              WORD word)
 {

@@ -71,12 +71,11 @@ void gordian_trace_close(gordian_trace *trace)
 gordian_status trace_fail(const gordian_trace *trace, const gordian_word *at, gordian_error *error,
                           const char *format, ...)
 {
-    char message[sizeof error->message];
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(message, sizeof message, format, arguments);
+    fail_at_list(error, GORDIAN_STATUS_INPUT, trace->line, at->column, format, arguments);
     va_end(arguments);
-    return fail_at(error, GORDIAN_STATUS_INPUT, trace->line, at->column, "%s", message);
+    return GORDIAN_STATUS_INPUT;
 }
 
 const char *trace_show(const gordian_word *word, char buffer[TRACE_SHOWN_MAX])

@@ -37,7 +37,7 @@ static const struct reference references[] = {
 };
 
 /* A random automaton on some of the circuit's names. */
-static inline gordian_status random_factor(struct circuit *circuit, struct random *random,
+static inline gordian_status random_factor(gordian_circuit *circuit, struct random *random,
                                            uint32_t names, gordian_error *error)
 {
     struct automaton *automaton;
@@ -66,9 +66,9 @@ static inline gordian_status random_factor(struct circuit *circuit, struct rando
     return status;
 }
 
-static inline struct circuit *random_circuit(struct random *random)
+static inline gordian_circuit *random_circuit(struct random *random)
 {
-    struct circuit *circuit;
+    gordian_circuit *circuit;
     gordian_allocator memory = memory_allocator(NULL);
     gordian_error error = {0};
     uint32_t names = 1 + (uint32_t)random_below(random, 8), id;
@@ -81,7 +81,7 @@ static inline struct circuit *random_circuit(struct random *random)
     for (uint32_t f = 0; f < factors && status == GORDIAN_OK; f++)
         status = random_factor(circuit, random, names, &error);
     if (status == GORDIAN_OK)
-        status = circuit_close(circuit, &error);
+        status = circuit_seal(circuit, &error);
     REQUIRE(status == GORDIAN_OK);
     return circuit;
 }
@@ -90,27 +90,28 @@ static inline struct circuit *random_circuit(struct random *random)
 
 /* A result and the product as a graph. */
 struct outcome {
-    struct compose_result result;
-    struct graph *graph;
+    gordian_compose_result result;
+    gordian_graph *graph;
 };
 
 /* An engine's run, or something that takes a tuning beside. */
-typedef gordian_status run_it(const struct circuit *circuit, const struct compose_options *options,
-                              const struct compose_sink *sink, struct compose_result *result,
+typedef gordian_status run_it(const gordian_circuit *circuit,
+                              const gordian_compose_options *options,
+                              const gordian_compose_sink *sink, gordian_compose_result *result,
                               const void *tuning, gordian_error *error);
 
-static inline gordian_status on_oracle(const struct circuit *circuit,
-                                       const struct compose_options *options,
-                                       const struct compose_sink *sink,
-                                       struct compose_result *result, const void *tuning,
+static inline gordian_status on_oracle(const gordian_circuit *circuit,
+                                       const gordian_compose_options *options,
+                                       const gordian_compose_sink *sink,
+                                       gordian_compose_result *result, const void *tuning,
                                        gordian_error *error)
 {
     (void)tuning;
     return compose_dense.run(circuit, options, sink, result, error);
 }
 
-static inline struct outcome run(run_it *it, const struct circuit *circuit,
-                                 const struct compose_options *options, const void *tuning)
+static inline struct outcome run(run_it *it, const gordian_circuit *circuit,
+                                 const gordian_compose_options *options, const void *tuning)
 {
     struct outcome outcome = {0};
     struct graph_sink sink;
@@ -128,17 +129,18 @@ static inline struct outcome run(run_it *it, const struct circuit *circuit,
 
 static inline void outcome_free(struct outcome *outcome)
 {
-    compose_result_free(&outcome->result);
-    graph_free(outcome->graph);
+    gordian_compose_result_free(&outcome->result);
+    gordian_graph_close(outcome->graph);
 }
 
-static inline void same_deadlocks(const struct circuit *circuit, const struct compose_result *ours,
-                                  const struct compose_result *theirs)
+static inline void same_deadlocks(const gordian_circuit *circuit,
+                                  const gordian_compose_result *ours,
+                                  const gordian_compose_result *theirs)
 {
     size_t words = circuit->label_words;
     CHECK(ours->found_count == theirs->found_count);
     for (size_t i = 0; i < ours->found_count && i < theirs->found_count; i++) {
-        const struct compose_deadlock *one = &ours->found[i], *other = &theirs->found[i];
+        const gordian_compose_deadlock *one = &ours->found[i], *other = &theirs->found[i];
         const char *why = "";
         CHECK_MSG(compose_check_deadlock(circuit, one, &why), "%s", why);
         CHECK(one->number == other->number);
@@ -149,8 +151,8 @@ static inline void same_deadlocks(const struct circuit *circuit, const struct co
     }
 }
 
-static inline void compare(run_it *it, const struct circuit *circuit,
-                           const struct compose_options *options, const void *tuning)
+static inline void compare(run_it *it, const gordian_circuit *circuit,
+                           const gordian_compose_options *options, const void *tuning)
 {
     struct outcome ours = run(it, circuit, options, tuning);
     struct outcome theirs = run(on_oracle, circuit, options, NULL);

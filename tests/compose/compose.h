@@ -3,20 +3,20 @@
 #define GORDIAN_TESTS_COMPOSE_H
 
 #include "compose/format/ca.h"
-#include "compose/plain_product.h"
+#include "compose/oracle.h"
 #include "compose/treo/treo.h"
 #include "test.h"
 
 #include <string.h>
 
 /* The circuit of a .treo text; NULL, and said why, if there is none. */
-static inline struct circuit *read_circuit(const char *source, const char *main, const char *data)
+static inline gordian_circuit *read_circuit(const char *source, const char *main, const char *data)
 {
     struct text text;
-    struct circuit *circuit = NULL;
-    struct fault fault;
+    gordian_circuit *circuit = NULL;
+    gordian_fault fault;
     gordian_error error = {0};
-    struct treo_options options = {.main = main, .data = data};
+    gordian_circuit_options options = {.main = main, .data = data};
     if (text_copy(&text, "test.treo", source, strlen(source), NULL, &error) != GORDIAN_OK)
         return NULL;
     if (treo_read(&circuit, &text, &options, &fault, &error) != GORDIAN_OK)
@@ -26,24 +26,25 @@ static inline struct circuit *read_circuit(const char *source, const char *main,
     return circuit;
 }
 
-static inline struct circuit *read_ca(const char *source, const char *data)
+static inline gordian_circuit *read_ca(const char *source, const char *data)
 {
     struct text text;
-    struct circuit *circuit = NULL;
-    struct fault fault;
+    gordian_circuit *circuit = NULL;
+    gordian_fault fault;
     gordian_error error = {0};
+    gordian_circuit_options options = {.data = data};
     if (text_copy(&text, "test.ca", source, strlen(source), NULL, &error) != GORDIAN_OK)
         return NULL;
-    if (ca_read(&circuit, &text, data, NULL, &fault, &error) != GORDIAN_OK)
+    if (ca_read(&circuit, &text, &options, &fault, &error) != GORDIAN_OK)
         fprintf(stderr, "%s:%d:%d: %s\n%s\n", fault.file, (int)error.line, (int)error.column,
                 error.message, fault.line);
     text_free(&text);
     return circuit;
 }
 
-static inline struct graph *product_of(const struct circuit *circuit)
+static inline gordian_graph *product_of(const gordian_circuit *circuit)
 {
-    struct graph *graph = NULL;
+    gordian_graph *graph = NULL;
     gordian_error error = {0};
     if (circuit && plain_product(&graph, circuit, false, NULL, &error) != GORDIAN_OK)
         fprintf(stderr, "product: %s\n", error.message);
@@ -51,15 +52,15 @@ static inline struct graph *product_of(const struct circuit *circuit)
 }
 
 /* The product of a .treo text. */
-static inline struct graph *product_of_text(const char *source, const char *main, const char *data)
+static inline gordian_graph *product_of_text(const char *source, const char *main, const char *data)
 {
-    struct circuit *circuit = read_circuit(source, main, data);
-    struct graph *graph = product_of(circuit);
-    circuit_free(circuit);
+    gordian_circuit *circuit = read_circuit(source, main, data);
+    gordian_graph *graph = product_of(circuit);
+    gordian_circuit_close(circuit);
     return graph;
 }
 
-static inline size_t deadlocks_of(const struct graph *graph)
+static inline size_t deadlocks_of(const gordian_graph *graph)
 {
     size_t count = 0;
     for (uint32_t s = 0; s < graph->state_count; s++)

@@ -38,9 +38,10 @@ static inline struct automaton *random_automaton(struct random *random, uint32_t
 }
 
 /* Up to `factors` automata on names from a pool; at most `most` combinations of states. */
-static inline struct circuit *random_circuit(struct random *random, uint32_t factors, uint64_t most)
+static inline gordian_circuit *random_circuit(struct random *random, uint32_t factors,
+                                              uint64_t most)
 {
-    struct circuit *circuit = NULL;
+    gordian_circuit *circuit = NULL;
     uint64_t whole = 1;
     uint32_t pool = 2 + (uint32_t)random_below(random, random_chance(random, 15) ? 120 : 16);
     gordian_allocator memory = memory_allocator(NULL);
@@ -67,12 +68,12 @@ static inline struct circuit *random_circuit(struct random *random, uint32_t fac
         REQUIRE(circuit_automaton(circuit, automaton, &number, NULL) == GORDIAN_OK);
         REQUIRE(circuit_factor(circuit, number, names, NULL, NULL) == GORDIAN_OK);
     }
-    REQUIRE(circuit_close(circuit, NULL) == GORDIAN_OK);
+    REQUIRE(circuit_seal(circuit, NULL) == GORDIAN_OK);
     return circuit;
 }
 
 /* A network of primitives, as text. */
-static inline struct circuit *random_network(struct random *random, uint32_t factors)
+static inline gordian_circuit *random_network(struct random *random, uint32_t factors)
 {
     static const char *const kinds[] = {
         "sync(%s,%s) ",      "lossysync(%s,%s) ",  "syncdrain(%s,%s) ",   "asyncdrain(%s,%s) ",

@@ -31,9 +31,9 @@ static const char aut_text[] = "des (0,3,2)\n(0,\"a\",1)\n(1,\"b|c\",0)\n(1,\"ta
 static gordian_status go(int kind, const struct text *text, const gordian_allocator *allocator,
                          gordian_error *error)
 {
-    struct circuit *circuit = NULL;
-    struct graph *graph = NULL;
-    struct fault fault;
+    gordian_circuit *circuit = NULL;
+    gordian_graph *graph = NULL;
+    gordian_fault fault;
     gordian_status status;
     bool same;
     if (kind == 2) {
@@ -41,15 +41,16 @@ static gordian_status go(int kind, const struct text *text, const gordian_alloca
         if (status == GORDIAN_OK)
             status = graph_isomorphic(graph, graph, &same, error);
     } else {
-        struct treo_options options = {.data = "0,1", .allocator = allocator};
+        gordian_circuit_options options = {.data = kind == 0 ? "0,1" : NULL,
+                                           .allocator = allocator};
         status = kind == 0 ? treo_read(&circuit, text, &options, &fault, error)
-                           : ca_read(&circuit, text, NULL, allocator, &fault, error);
+                           : ca_read(&circuit, text, &options, &fault, error);
         CHECK((status == GORDIAN_OK) == (circuit != NULL));
         if (status == GORDIAN_OK && kind == 1)
             status = plain_product(&graph, circuit, false, allocator, error);
     }
-    graph_free(graph);
-    circuit_free(circuit);
+    gordian_graph_close(graph);
+    gordian_circuit_close(circuit);
     return status;
 }
 

@@ -74,33 +74,33 @@ static void check_order(void)
 
 static void check_sizes(void)
 {
-    struct circuit *circuit =
+    gordian_circuit *circuit =
         read_circuit("f<n:int>() { fifo1(a[i],b[i]) | i:<1..n> }", "f<63>", NULL);
     REQUIRE(circuit);
     CHECK(circuit->whole_fits && circuit->whole == UINT64_C(1) << 63 && circuit->initial == 1);
     CHECK(circuit->name_count == 126 && circuit->label_words == 2 && circuit->shape_count == 1);
-    circuit_free(circuit);
+    gordian_circuit_close(circuit);
     circuit = read_circuit("f<n:int>() { fifo1(a[i],b[i]) | i:<1..n> }", "f<64>", NULL);
     REQUIRE(circuit);
     CHECK(!circuit->whole_fits);
-    struct graph *graph;
+    gordian_graph *graph;
     gordian_error error = {0};
     CHECK(plain_product(&graph, circuit, true, NULL, &error) == GORDIAN_STATUS_INPUT && !graph);
-    circuit_free(circuit);
+    gordian_circuit_close(circuit);
 }
 
 /* Reachable: what the rules reach from the beginning; full: everything there is. */
 static void check_full(void)
 {
-    struct circuit *circuit =
+    gordian_circuit *circuit =
         read_circuit("main() { fifofull<0>(x,y) fifo1(y,x) fifo1(a,b) }", NULL, NULL);
-    struct graph *part = product_of(circuit), *whole;
+    gordian_graph *part = product_of(circuit), *whole;
     REQUIRE(part && plain_product(&whole, circuit, true, NULL, NULL) == GORDIAN_OK);
     CHECK(part->state_count == 4 && whole->state_count == 8);
     CHECK(whole->initial_count == 1 && whole->initial[0] == 0);
-    graph_free(part);
-    graph_free(whole);
-    circuit_free(circuit);
+    gordian_graph_close(part);
+    gordian_graph_close(whole);
+    gordian_circuit_close(circuit);
 }
 
 /* ------------------------------------------------------------------ random circuits */
@@ -123,9 +123,9 @@ static void make_circuit(struct random *random, char *text, size_t size, unsigne
 
 /* The same factors in another order: the product must be the same up to the numbers of its states.
  */
-static struct circuit *shuffled(struct random *random, const struct circuit *circuit)
+static gordian_circuit *shuffled(struct random *random, const gordian_circuit *circuit)
 {
-    struct circuit *other;
+    gordian_circuit *other;
     uint32_t number, names[16];
     gordian_allocator memory = memory_allocator(NULL);
     size_t count = circuit->factor_count;
@@ -144,7 +144,7 @@ static struct circuit *shuffled(struct random *random, const struct circuit *cir
         struct automaton *copy;
         if (shape->port_count !=
             from->port_count) { /* ports that coincide: another test's matter */
-            circuit_free(other);
+            gordian_circuit_close(other);
             return NULL;
         }
         REQUIRE(automaton_new(&copy, from->title, &memory, NULL) == GORDIAN_OK);
@@ -166,7 +166,7 @@ static struct circuit *shuffled(struct random *random, const struct circuit *cir
         REQUIRE(circuit_automaton(other, copy, &number, NULL) == GORDIAN_OK);
         REQUIRE(circuit_factor(other, number, names, NULL, NULL) == GORDIAN_OK);
     }
-    REQUIRE(circuit_close(other, NULL) == GORDIAN_OK);
+    REQUIRE(circuit_seal(other, NULL) == GORDIAN_OK);
     return other;
 }
 
@@ -178,10 +178,10 @@ static void check_any_order(void)
     random_seed(&random, 11);
     for (unsigned long round = 0; round < test_scaled(600); round++) {
         make_circuit(&random, text, sizeof text, 1 + (unsigned)random_below(&random, 6));
-        struct circuit *circuit = read_circuit(text, NULL, NULL);
+        gordian_circuit *circuit = read_circuit(text, NULL, NULL);
         REQUIRE(circuit);
-        struct circuit *other = shuffled(&random, circuit);
-        struct graph *left = product_of(circuit), *right = product_of(other);
+        gordian_circuit *other = shuffled(&random, circuit);
+        gordian_graph *left = product_of(circuit), *right = product_of(other);
         if (other) {
             bool same = false;
             CHECK(graph_isomorphic(left, right, &same, NULL) == GORDIAN_OK);
@@ -189,10 +189,10 @@ static void check_any_order(void)
                       right->state_count, right->arc_count);
             compared++;
         }
-        graph_free(left);
-        graph_free(right);
-        circuit_free(circuit);
-        circuit_free(other);
+        gordian_graph_close(left);
+        gordian_graph_close(right);
+        gordian_circuit_close(circuit);
+        gordian_circuit_close(other);
     }
     CHECK_MSG(compared >= test_scaled(300), "%lu", compared);
 }
@@ -206,38 +206,39 @@ static void check_routing(void)
     random_seed(&random, 12);
     for (unsigned long round = 0; round < test_scaled(300); round++) {
         make_circuit(&random, text, sizeof text, 1 + (unsigned)random_below(&random, 4));
-        struct circuit *one = read_circuit(text, NULL, "0"), *two = read_circuit(text, NULL, "0,1");
+        gordian_circuit *one = read_circuit(text, NULL, "0"),
+                        *two = read_circuit(text, NULL, "0,1");
         REQUIRE(one && two);
-        CHECK(circuit_is_routing(one) == circuit_is_routing(two));
-        if (circuit_is_routing(two)) {
-            struct graph *left = product_of(one), *right = product_of(two);
+        CHECK(gordian_circuit_is_routing(one) == gordian_circuit_is_routing(two));
+        if (gordian_circuit_is_routing(two)) {
+            gordian_graph *left = product_of(one), *right = product_of(two);
             CHECK_MSG((deadlocks_of(left) > 0) == (deadlocks_of(right) > 0), "%s", text);
             CHECK(left->state_count <= right->state_count);
             routing++;
-            graph_free(left);
-            graph_free(right);
+            gordian_graph_close(left);
+            gordian_graph_close(right);
         }
-        circuit_free(one);
-        circuit_free(two);
+        gordian_circuit_close(one);
+        gordian_circuit_close(two);
     }
     CHECK_MSG(routing >= test_scaled(30), "%lu", routing);
     /* Two data that must be equal are looked at. */
-    struct circuit *circuit =
+    gordian_circuit *circuit =
         read_circuit("e(a?,b?) { #RBA {a,b} a=b } main(a?,b?) { e(a,b) }", NULL, "0,1");
     REQUIRE(circuit);
-    CHECK(!circuit_is_routing(circuit));
-    circuit_free(circuit);
+    CHECK(!gordian_circuit_is_routing(circuit));
+    gordian_circuit_close(circuit);
 }
 
 /* ------------------------------------------------------------------ isomorphism and deadlocks */
 
-static struct graph *small_graph(const uint32_t (*arcs)[3], size_t count, uint32_t states)
+static gordian_graph *small_graph(const uint32_t (*arcs)[3], size_t count, uint32_t states)
 {
     struct label_table labels;
-    struct graph *graph;
+    gordian_graph *graph;
     gordian_allocator memory = memory_allocator(NULL);
     uint32_t from[16];
-    struct graph_arc list[16];
+    gordian_graph_arc list[16];
     REQUIRE(labels_init(&labels, &memory, NULL) == GORDIAN_OK);
     for (size_t i = 0; i < count; i++) {
         char name[8];
@@ -264,33 +265,33 @@ static void check_isomorphism(void)
     static const uint32_t hexagon_too[][3] = {{0, 9, 1}, {0, 9, 2}, {0, 9, 3}, {0, 9, 4},
                                               {0, 9, 5}, {0, 9, 6}, {1, 1, 2}, {2, 1, 3},
                                               {3, 1, 4}, {4, 1, 5}, {5, 1, 6}, {6, 1, 1}};
-    struct graph *a = small_graph(triangles, 12, 7), *b = small_graph(hexagon, 12, 7);
-    struct graph *c = small_graph(hexagon_too, 12, 7);
+    gordian_graph *a = small_graph(triangles, 12, 7), *b = small_graph(hexagon, 12, 7);
+    gordian_graph *c = small_graph(hexagon_too, 12, 7);
     bool same;
     CHECK(graph_isomorphic(a, b, &same, NULL) == GORDIAN_OK && !same);
     CHECK(graph_isomorphic(b, c, &same, NULL) == GORDIAN_OK && same);
     CHECK(graph_isomorphic(a, a, &same, NULL) == GORDIAN_OK && same);
-    graph_free(a);
-    graph_free(b);
-    graph_free(c);
+    gordian_graph_close(a);
+    gordian_graph_close(b);
+    gordian_graph_close(c);
 }
 
 static void check_deadlock_checker(void)
 {
-    struct circuit *circuit = read_circuit("main(a?) { #CA q* -> r : {a} }", NULL, NULL);
+    gordian_circuit *circuit = read_circuit("main(a?) { #CA q* -> r : {a} }", NULL, NULL);
     REQUIRE(circuit);
     const char *why = NULL;
     uint32_t end = 1, start = 0;
     uint64_t step = 1, nothing = 0;
-    struct compose_deadlock good = {.state = &end, .labels = &step, .step_count = 1};
-    struct compose_deadlock early = {.state = &start, .labels = &step, .step_count = 0};
-    struct compose_deadlock idle = {.state = &end, .labels = &nothing, .step_count = 1};
-    struct compose_deadlock wrong = {.state = &start, .labels = &step, .step_count = 1};
+    gordian_compose_deadlock good = {.state = &end, .labels = &step, .step_count = 1};
+    gordian_compose_deadlock early = {.state = &start, .labels = &step, .step_count = 0};
+    gordian_compose_deadlock idle = {.state = &end, .labels = &nothing, .step_count = 1};
+    gordian_compose_deadlock wrong = {.state = &start, .labels = &step, .step_count = 1};
     CHECK(compose_check_deadlock(circuit, &good, &why));
     CHECK(!compose_check_deadlock(circuit, &early, &why) && strstr(why, "leads out"));
     CHECK(!compose_check_deadlock(circuit, &idle, &why) && strstr(why, "nothing"));
     CHECK(!compose_check_deadlock(circuit, &wrong, &why) && strstr(why, "cannot"));
-    circuit_free(circuit);
+    gordian_circuit_close(circuit);
     /* One factor is at its end, the other is not: it moves while the first idles. */
     static const char *const two[] = {"f(a?) { #CA q* -> r : {a} } main(a?, b?) { f(a) f(b) }",
                                       "f(a?) { #CA q* -> r : {a} } main(a?, b?) { f(b) f(a) }"};
@@ -301,11 +302,11 @@ static void check_deadlock_checker(void)
         REQUIRE(circuit && circuit->factor_count == 2 && circuit->label_words == 1);
         factor_label(circuit, 0, 0, &steps[0]);
         factor_label(circuit, 1, 0, &steps[1]);
-        struct compose_deadlock moves = {.state = half, .labels = steps, .step_count = 1};
-        struct compose_deadlock stuck = {.state = both, .labels = steps, .step_count = 2};
+        gordian_compose_deadlock moves = {.state = half, .labels = steps, .step_count = 1};
+        gordian_compose_deadlock stuck = {.state = both, .labels = steps, .step_count = 2};
         CHECK(!compose_check_deadlock(circuit, &moves, &why) && strstr(why, "leads out"));
         CHECK_MSG(compose_check_deadlock(circuit, &stuck, &why), "%s", why);
-        circuit_free(circuit);
+        gordian_circuit_close(circuit);
     }
 }
 

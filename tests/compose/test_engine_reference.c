@@ -1,7 +1,7 @@
 /* Known counts by every engine that is here: product, hidden, minimal, deadlocks. */
 #include "compose.h"
 #include "compose/engine.h"
-#include "compose/graph/operations.h"
+#include "compose/graph/graph.h"
 
 #define ANY SIZE_MAX
 
@@ -30,33 +30,33 @@ static bool is(size_t found, size_t expected)
     return expected == ANY || found == expected;
 }
 
-static void check_hidden(const struct circuit *circuit, const struct graph *graph,
+static void check_hidden(const gordian_circuit *circuit, const gordian_graph *graph,
                          const struct expected *expected, const char *what)
 {
-    struct graph *hidden = NULL, *minimal = NULL;
-    struct hiding inner = hide_inner(circuit);
-    REQUIRE(graph_hide(&hidden, graph, &inner, NULL) == GORDIAN_OK);
-    REQUIRE(graph_minimise(&minimal, hidden, NULL) == GORDIAN_OK);
+    gordian_graph *hidden = NULL, *minimal = NULL;
+    gordian_hiding inner = gordian_hide_inner(circuit);
+    REQUIRE(gordian_graph_hide(&hidden, graph, &inner, NULL) == GORDIAN_OK);
+    REQUIRE(gordian_graph_minimise(&minimal, hidden, NULL) == GORDIAN_OK);
     CHECK_MSG(is(hidden->state_count, expected->hidden_states) &&
                   is(hidden->arc_count, expected->hidden_transitions),
               "%s: hidden %u/%zu", what, hidden->state_count, hidden->arc_count);
     CHECK_MSG(is(minimal->state_count, expected->minimal_states) &&
                   is(minimal->arc_count, expected->minimal_transitions),
               "%s: minimal %u/%zu", what, minimal->state_count, minimal->arc_count);
-    graph_free(hidden);
-    graph_free(minimal);
+    gordian_graph_close(hidden);
+    gordian_graph_close(minimal);
 }
 
-static void check_engine(const struct compose_engine *engine, const struct circuit *circuit,
+static void check_engine(const struct compose_engine *engine, const gordian_circuit *circuit,
                          const struct expected *expected, const char *what)
 {
-    struct compose_options options;
-    struct compose_result result;
+    gordian_compose_options options;
+    gordian_compose_result result;
     struct graph_sink sink;
-    struct graph *graph = NULL;
+    gordian_graph *graph = NULL;
     gordian_error error = {0};
     const char *why = "";
-    compose_options_init(&options);
+    gordian_compose_options_init(&options);
     REQUIRE(graph_sink_open(&sink, NULL, &error) == GORDIAN_OK);
     gordian_status status = engine->run(circuit, &options, &sink.sink, &result, &error);
     CHECK_MSG(status == GORDIAN_OK, "%s, %s: %s", what, engine->about.name, error.message);
@@ -76,29 +76,29 @@ static void check_engine(const struct compose_engine *engine, const struct circu
     for (size_t i = 0; i < result.found_count; i++)
         CHECK_MSG(compose_check_deadlock(circuit, &result.found[i], &why), "%s: %s", what, why);
     check_hidden(circuit, graph, expected, what);
-    graph_free(graph);
-    compose_result_free(&result);
+    gordian_graph_close(graph);
+    gordian_compose_result_free(&result);
 }
 
 /* By every engine that is here and can. */
 static void check(const char *file, const char *main, const char *data, struct expected expected)
 {
     char *source = read_file(file);
-    struct circuit *circuit = read_circuit(source, main, data);
-    struct compose_options options;
+    gordian_circuit *circuit = read_circuit(source, main, data);
+    gordian_compose_options options;
     unsigned ran = 0;
     REQUIRE(circuit);
-    compose_options_init(&options);
+    gordian_compose_options_init(&options);
     for (size_t i = 0; compose_family.engines[i]; i++) {
         const struct compose_engine *engine;
-        if (compose_choose(compose_family.engines[i]->name, circuit, &options, &engine, NULL) !=
-            GORDIAN_OK)
+        options.engine = compose_family.engines[i]->name;
+        if (compose_choose(circuit, &options, &engine, NULL) != GORDIAN_OK)
             continue;
         check_engine(engine, circuit, &expected, main ? main : file);
         ran++;
     }
     CHECK(ran >= 1);
-    circuit_free(circuit);
+    gordian_circuit_close(circuit);
     free(source);
 }
 

@@ -4,7 +4,7 @@
 
 #include "base/output.h"
 #include "compose/engine.h"
-#include "compose/graph/operations.h"
+#include "compose/engines.h"
 
 /* A way to run an engine. */
 struct way {
@@ -18,20 +18,21 @@ static const struct way ways[] = {
 };
 
 struct answer {
-    struct compose_result result;
-    struct graph *graph;
+    gordian_compose_result result;
+    gordian_graph *graph;
 };
 
-static bool run(const struct way *way, const struct circuit *circuit,
-                struct compose_options options, struct answer *answer)
+static bool run(const struct way *way, const gordian_circuit *circuit,
+                gordian_compose_options options, struct answer *answer)
 {
     struct graph_sink sink;
     const struct compose_engine *engine;
     gordian_error error = {0};
+    options.engine = way->engine;
     options.threads = way->threads;
     if (way->table && !options.full)
         options.max_states = UINT64_MAX;
-    if (compose_choose(way->engine, circuit, &options, &engine, &error) != GORDIAN_OK)
+    if (compose_choose(circuit, &options, &engine, &error) != GORDIAN_OK)
         return false;
     REQUIRE(graph_sink_open(&sink, NULL, &error) == GORDIAN_OK);
     gordian_status status = engine->run(circuit, &options, &sink.sink, &answer->result, &error);
@@ -46,8 +47,8 @@ static bool run(const struct way *way, const struct circuit *circuit,
 
 static void release(struct answer *answer)
 {
-    compose_result_free(&answer->result);
-    graph_free(answer->graph);
+    gordian_compose_result_free(&answer->result);
+    gordian_graph_close(answer->graph);
 }
 
 /* ------------------------------------------------------------------ the product, once more */
@@ -57,14 +58,14 @@ static void release(struct answer *answer)
 #define MOST 64 /* factors: the nodes of a network are some, too */
 
 struct joint {
-    const struct circuit *circuit;
+    const gordian_circuit *circuit;
     uint32_t order[MOST]; /* in which they are asked: those that share names one after another */
     uint64_t weights[MOST], to;
     uint32_t locals[MOST];
     uint64_t label[16], mask[16];            /* of the factors settled */
     uint64_t *labels[MOST], masks[MOST][16]; /* of each factor */
     struct output text;
-    struct graph *graph;
+    gordian_graph *graph;
     const uint32_t *number; /* of every combination; NULL: not known yet */
     uint64_t *reached;
     size_t reached_count;
@@ -86,7 +87,7 @@ static void take_joint(struct joint *joint)
         return;
     }
     joint->text.used = 0;
-    circuit_write_label(joint->circuit, joint->label, NULL, &joint->text);
+    circuit_write_label(joint->circuit, joint->label, &joint->text);
     REQUIRE(labels_put(&joint->graph->labels, joint->text.buffer, joint->text.used, &label, NULL) ==
             GORDIAN_OK);
     REQUIRE(graph_arc(joint->graph, label, joint->number[joint->to], NULL) == GORDIAN_OK);
@@ -94,7 +95,7 @@ static void take_joint(struct joint *joint)
 
 static void settle(struct joint *joint, uint32_t at)
 {
-    const struct circuit *circuit = joint->circuit;
+    const gordian_circuit *circuit = joint->circuit;
     if (at == circuit->factor_count) {
         take_joint(joint);
         return;
@@ -137,7 +138,7 @@ static bool look(struct joint *joint, uint64_t state)
     return initial;
 }
 
-static struct graph *naive_product(const struct circuit *circuit, bool full)
+static gordian_graph *naive_product(const gordian_circuit *circuit, bool full)
 {
     static struct joint joint;
     gordian_allocator memory = memory_allocator(NULL);
@@ -192,7 +193,7 @@ static struct graph *naive_product(const struct circuit *circuit, bool full)
 /* ------------------------------------------------------------------ comparing */
 
 /* Distances from the initial states. */
-static uint32_t *distances(const struct graph *graph)
+static uint32_t *distances(const gordian_graph *graph)
 {
     uint32_t *distance = malloc(graph->state_count * sizeof *distance), found = 0;
     uint32_t *queue = malloc(graph->state_count * sizeof *queue);
@@ -215,8 +216,8 @@ static uint32_t *distances(const struct graph *graph)
 }
 
 /* Every reachable deadlock is there, the nearest first, each with a way as short as can be. */
-static void check_deadlocks(const struct circuit *circuit, const struct graph *plain,
-                            const struct compose_result *result, const char *what)
+static void check_deadlocks(const gordian_circuit *circuit, const gordian_graph *plain,
+                            const gordian_compose_result *result, const char *what)
 {
     uint32_t *distance = distances(plain);
     size_t count = 0;
@@ -225,7 +226,7 @@ static void check_deadlocks(const struct circuit *circuit, const struct graph *p
     CHECK_MSG(result->deadlocks == count && result->found_count == count, "%s: %zu deadlocks", what,
               count);
     for (size_t i = 0; i < result->found_count; i++) {
-        const struct compose_deadlock *found = &result->found[i], *before = found - 1;
+        const gordian_compose_deadlock *found = &result->found[i], *before = found - 1;
         const char *why = "";
         CHECK_MSG(graph_is_deadlock(plain, (uint32_t)found->number) &&
                       found->step_count == distance[found->number] &&
@@ -237,7 +238,7 @@ static void check_deadlocks(const struct circuit *circuit, const struct graph *p
     free(distance);
 }
 
-static void check_same_ways(const struct compose_result *one, const struct compose_result *other,
+static void check_same_ways(const gordian_compose_result *one, const gordian_compose_result *other,
                             size_t words)
 {
     CHECK(one->found_count == other->found_count);
@@ -248,17 +249,17 @@ static void check_same_ways(const struct compose_result *one, const struct compo
 }
 
 /* All ways to run it give the plain product. Returns how many ran. */
-static unsigned check_circuit(const struct circuit *circuit, bool full, const char *what)
+static unsigned check_circuit(const gordian_circuit *circuit, bool full, const char *what)
 {
-    struct graph *plain = NULL;
+    gordian_graph *plain = NULL;
     struct answer answers[sizeof ways / sizeof *ways];
-    struct compose_options options;
+    gordian_compose_options options;
     unsigned ran = 0;
     if (circuit->factor_count > 6)
         plain = naive_product(circuit, full);
     else
         REQUIRE(plain_product(&plain, circuit, full, NULL, NULL) == GORDIAN_OK);
-    compose_options_init(&options);
+    gordian_compose_options_init(&options);
     options.full = full;
     options.max_deadlocks = UINT32_MAX;
     for (size_t w = 0; w < sizeof ways / sizeof *ways; w++) {
@@ -266,11 +267,11 @@ static unsigned check_circuit(const struct circuit *circuit, bool full, const ch
         uint32_t state;
         if (!run(&ways[w], circuit, options, answer))
             continue;
-        const struct compose_result *result = &answer->result;
+        const gordian_compose_result *result = &answer->result;
         CHECK_MSG(graph_same(plain, answer->graph, &state), "%s, %s: state %u differs", what,
                   ways[w].engine, state);
         CHECK_MSG(result->states == plain->state_count && result->transitions == plain->arc_count &&
-                      result->stop == COMPOSE_COMPLETE &&
+                      result->stop == GORDIAN_COMPOSE_STOP_COMPLETE &&
                       strcmp(result->engine, ways[w].engine) == 0,
                   "%s, %s, %u threads: %llu/%llu, not %u/%zu", what, ways[w].engine,
                   ways[w].threads, (unsigned long long)result->states,
@@ -282,16 +283,16 @@ static unsigned check_circuit(const struct circuit *circuit, bool full, const ch
     }
     for (unsigned i = 0; i < ran; i++)
         release(&answers[i]);
-    graph_free(plain);
+    gordian_graph_close(plain);
     return ran;
 }
 
 /* Indivisible transitions, and the same without a sink, and without counting. */
-static void check_indivisible(const struct circuit *circuit)
+static void check_indivisible(const gordian_circuit *circuit)
 {
-    struct compose_options options;
+    gordian_compose_options options;
     struct answer first = {0};
-    compose_options_init(&options);
+    gordian_compose_options_init(&options);
     options.indivisible = true;
     for (size_t w = 0; w < sizeof ways / sizeof *ways; w++) {
         struct answer answer = {0};
@@ -307,13 +308,14 @@ static void check_indivisible(const struct circuit *circuit)
         }
     }
     const struct compose_engine *engine;
-    struct compose_result counted;
-    REQUIRE(compose_choose("cpu", circuit, &options, &engine, NULL) == GORDIAN_OK);
+    gordian_compose_result counted;
+    options.engine = "cpu";
+    REQUIRE(compose_choose(circuit, &options, &engine, NULL) == GORDIAN_OK);
     options.count_transitions = false;
     REQUIRE(engine->run(circuit, &options, NULL, &counted, NULL) == GORDIAN_OK);
     CHECK(counted.states == first.result.states && counted.transitions == 0 &&
           counted.deadlocks == first.result.deadlocks);
-    compose_result_free(&counted);
+    gordian_compose_result_free(&counted);
     release(&first);
 }
 
@@ -326,12 +328,12 @@ static void check_random(void)
         char what[40];
         snprintf(what, sizeof what, "circuit %lu", round);
         uint32_t factors = 1 + (uint32_t)random_below(&random, 12);
-        struct circuit *circuit =
+        gordian_circuit *circuit =
             round % 3 == 2 ? random_network(&random, factors)
                            : random_circuit(&random, factors, round % 16 == 0 ? 1500 : 150);
         if (!circuit || !circuit->whole_fits || circuit->factor_count > 16 ||
             circuit->whole > (round % 16 == 0 ? 1500 : 300)) { /* too long for so many */
-            circuit_free(circuit);
+            gordian_circuit_close(circuit);
             round--;
             continue;
         }
@@ -342,7 +344,7 @@ static void check_random(void)
         }
         if (round % 4 == 0)
             check_indivisible(circuit);
-        circuit_free(circuit);
+        gordian_circuit_close(circuit);
     }
     CHECK_MSG(checked >= rounds * 9 / 10 && full >= rounds / 4, "%lu circuits, %lu in full",
               checked, full);
@@ -350,10 +352,10 @@ static void check_random(void)
 
 /* ------------------------------------------------------------------ laws of the product */
 
-static struct circuit *reordered(const struct circuit *circuit, struct random *random)
+static gordian_circuit *reordered(const gordian_circuit *circuit, struct random *random)
 {
     /* The same factors in another order: composed in the order of the text, so another product. */
-    struct circuit *other = NULL;
+    gordian_circuit *other = NULL;
     uint32_t *order = malloc(circuit->factor_count * sizeof *order);
     gordian_allocator memory = memory_allocator(NULL);
     REQUIRE(circuit_new(&other, "again", &memory, NULL) == GORDIAN_OK);
@@ -392,7 +394,7 @@ static struct circuit *reordered(const struct circuit *circuit, struct random *r
         REQUIRE(circuit_automaton(other, copy, &number, NULL) == GORDIAN_OK);
         REQUIRE(circuit_factor(other, number, factor->names, NULL, NULL) == GORDIAN_OK);
     }
-    REQUIRE(circuit_close(other, NULL) == GORDIAN_OK);
+    REQUIRE(circuit_seal(other, NULL) == GORDIAN_OK);
     free(order);
     return other;
 }
@@ -404,14 +406,14 @@ static void check_laws(void)
     struct random random;
     random_seed(&random, 21);
     for (unsigned long round = 0; round < test_scaled(300); round++) {
-        struct circuit *circuit =
+        gordian_circuit *circuit =
             random_circuit(&random, 2 + (uint32_t)random_below(&random, 6), 200);
-        struct circuit *other = reordered(circuit, &random);
+        gordian_circuit *other = reordered(circuit, &random);
         struct answer one = {0}, another = {0}, third = {0};
-        struct compose_options options;
+        gordian_compose_options options;
         const struct way dense = {"dense", 0, false}, cpu = {"cpu", 2, false};
         bool same = false;
-        compose_options_init(&options);
+        gordian_compose_options_init(&options);
         REQUIRE(run(&cpu, circuit, options, &one) && run(&dense, other, options, &another));
         REQUIRE(graph_isomorphic(one.graph, another.graph, &same, NULL) == GORDIAN_OK);
         CHECK_MSG(same, "circuit %lu", round);
@@ -426,8 +428,8 @@ static void check_laws(void)
         release(&one);
         release(&another);
         release(&third);
-        circuit_free(circuit);
-        circuit_free(other);
+        gordian_circuit_close(circuit);
+        gordian_circuit_close(other);
     }
 }
 
@@ -458,11 +460,11 @@ static void check_large(void)
                              3 * s % n);
             }
             snprintf(source + strlen(source), sizeof source - strlen(source), "}\n%s\n", mains[m]);
-            struct circuit *circuit = read_circuit(source, NULL, NULL);
+            gordian_circuit *circuit = read_circuit(source, NULL, NULL);
             REQUIRE(circuit);
             CHECK(check_circuit(circuit, false, mains[m]) == sizeof ways / sizeof *ways);
             check_circuit(circuit, true, mains[m]);
-            circuit_free(circuit);
+            gordian_circuit_close(circuit);
         }
     }
 }
@@ -482,7 +484,7 @@ static void check_wide(void)
             snprintf(source + strlen(source), sizeof source - strlen(source), "%s(x%u,x%u) ",
                      i * full % n < full ? "fifofull<0>" : "fifo1", i, (i + 1) % n);
         strcat(source, "}");
-        struct circuit *circuit = read_circuit(source, NULL, NULL);
+        gordian_circuit *circuit = read_circuit(source, NULL, NULL);
         REQUIRE(circuit);
         unsigned long states = 1, tokens = 0;
         for (unsigned i = 0; i < n; i++)
@@ -491,8 +493,8 @@ static void check_wide(void)
             states = states * (n - i) / (i + 1);
         for (size_t w = 0; w < sizeof ways / sizeof *ways; w++) {
             struct answer answer = {0};
-            struct compose_options options;
-            compose_options_init(&options);
+            gordian_compose_options options;
+            gordian_compose_options_init(&options);
             if (!run(&ways[w], circuit, options, &answer))
                 continue;
             CHECK_MSG(answer.result.states == states && answer.graph->state_count == states &&
@@ -503,7 +505,7 @@ static void check_wide(void)
                       (unsigned long long)answer.result.transitions, answer.graph->arc_count);
             release(&answer);
         }
-        circuit_free(circuit);
+        gordian_circuit_close(circuit);
     }
 }
 

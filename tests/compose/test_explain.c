@@ -2,13 +2,12 @@
  * is the whole. */
 #include "../alloc/failing.h"
 #include "compose.h"
-#include "compose/graph/operations.h"
 #include "random_circuit.h"
 
 #define FACTORS 8u
 #define MOST    2000u
 
-static uint32_t naive_open(const struct circuit *circuit, const uint32_t *order, size_t count)
+static uint32_t naive_open(const gordian_circuit *circuit, const uint32_t *order, size_t count)
 {
     uint32_t open = 0;
     for (uint32_t n = 0; n < circuit->name_count; n++) {
@@ -26,49 +25,49 @@ static uint32_t naive_open(const struct circuit *circuit, const uint32_t *order,
 static void test_prefixes(uint64_t seed)
 {
     struct random random;
-    struct compose_stage stages[FACTORS];
+    gordian_compose_stage stages[FACTORS];
     uint32_t order[FACTORS];
     random_seed(&random, seed);
-    struct circuit *whole = random_circuit(&random, FACTORS, MOST);
+    gordian_circuit *whole = random_circuit(&random, FACTORS, MOST);
     for (uint32_t f = 0; f < whole->factor_count; f++)
         order[f] = f;
-    REQUIRE(compose_explain(whole, order, MOST, stages, NULL, NULL) == GORDIAN_OK);
+    REQUIRE(gordian_compose_explain(whole, order, MOST, stages, NULL, NULL) == GORDIAN_OK);
     for (uint32_t f = 1; f <= FACTORS; f++) {
         random_seed(&random, seed);
-        struct circuit *part = random_circuit(&random, f, MOST);
+        gordian_circuit *part = random_circuit(&random, f, MOST);
         size_t count = part->factor_count;
-        struct graph *graph = count ? product_of(part) : NULL;
+        gordian_graph *graph = count ? product_of(part) : NULL;
         if (graph) {
-            const struct compose_stage *stage = &stages[count - 1];
-            CHECK(stage->factor == count - 1);
+            const gordian_compose_stage *stage = &stages[count - 1];
+            CHECK(stage->automaton == count - 1);
             CHECK_MSG(stage->states == graph->state_count && stage->transitions == graph->arc_count,
                       "seed %d, %zu factors: %d/%d, not %u/%zu", (int)seed, count,
                       (int)stage->states, (int)stage->transitions, graph->state_count,
                       graph->arc_count);
             CHECK(stage->open_names == naive_open(whole, order, count));
         }
-        graph_free(graph);
-        circuit_free(part);
+        gordian_graph_close(graph);
+        gordian_circuit_close(part);
     }
-    circuit_free(whole);
+    gordian_circuit_close(whole);
 }
 
 /* Whatever the order, the last part is the whole. */
 static void test_orders(uint64_t seed)
 {
     struct random random;
-    struct compose_stage stages[FACTORS];
+    gordian_compose_stage stages[FACTORS];
     uint32_t order[FACTORS];
     random_seed(&random, seed);
-    struct circuit *whole = random_circuit(&random, FACTORS, MOST);
+    gordian_circuit *whole = random_circuit(&random, FACTORS, MOST);
     size_t count = whole->factor_count;
-    struct graph *graph = count ? product_of(whole) : NULL;
+    gordian_graph *graph = count ? product_of(whole) : NULL;
     for (uint32_t f = 0; f < count; f++) {
         uint32_t at = (uint32_t)random_below(&random, f + 1);
         order[f] = order[at];
         order[at] = f;
     }
-    REQUIRE(compose_explain(whole, order, MOST, stages, NULL, NULL) == GORDIAN_OK);
+    REQUIRE(gordian_compose_explain(whole, order, MOST, stages, NULL, NULL) == GORDIAN_OK);
     if (graph) {
         CHECK(stages[count - 1].states == graph->state_count);
         CHECK(stages[count - 1].transitions == graph->arc_count);
@@ -76,45 +75,46 @@ static void test_orders(uint64_t seed)
     }
     for (size_t i = 0; i < count; i++)
         CHECK(stages[i].open_names == naive_open(whole, order, i + 1));
-    graph_free(graph);
-    circuit_free(whole);
+    gordian_graph_close(graph);
+    gordian_circuit_close(whole);
 }
 
 /* Parts that are too large are not built, and neither is what follows. */
 static void test_limit(void)
 {
-    struct circuit *circuit =
+    gordian_circuit *circuit =
         read_circuit("main(a[0]?,a[8]!) { fifo1(a[i],a[i+1]) | i:<0..7> }", NULL, NULL);
-    struct compose_stage stages[8];
+    gordian_compose_stage stages[8];
     uint32_t order[8] = {0, 1, 2, 3, 4, 5, 6, 7};
     REQUIRE(circuit);
-    REQUIRE(compose_explain(circuit, order, 16, stages, NULL, NULL) == GORDIAN_OK);
+    REQUIRE(gordian_compose_explain(circuit, order, 16, stages, NULL, NULL) == GORDIAN_OK);
     CHECK(stages[3].states == 16 && stages[3].transitions == 42);
     for (size_t i = 4; i < 8; i++)
         CHECK(stages[i].states == UINT64_MAX && stages[i].transitions == UINT64_MAX);
-    circuit_free(circuit);
+    gordian_circuit_close(circuit);
 }
 
 static void test_memory(void)
 {
-    struct circuit *circuit =
+    gordian_circuit *circuit =
         read_circuit("main(a[0]?,a[3]!) { fifo1(a[i],a[i+1]) | i:<0..2> }", NULL, NULL);
-    struct compose_stage stages[3];
+    gordian_compose_stage stages[3];
     uint32_t order[3] = {1, 0, 2};
     struct failing failing = {0};
     gordian_allocator allocator = {failing_resize, &failing};
     REQUIRE(circuit);
-    REQUIRE(compose_explain(circuit, order, 0, stages, &allocator, NULL) == GORDIAN_OK);
+    REQUIRE(gordian_compose_explain(circuit, order, 0, stages, &allocator, NULL) == GORDIAN_OK);
     size_t calls = failing.calls;
     CHECK(calls > 4 && failing.live_blocks == 0);
     for (size_t n = 1; n <= calls; n++) {
         failing = (struct failing){.fail_at = n};
-        gordian_status status = compose_explain(circuit, order, 0, stages, &allocator, NULL);
+        gordian_status status =
+            gordian_compose_explain(circuit, order, 0, stages, &allocator, NULL);
         /* An engine may take a failure for its limit: then the part is not known. */
         CHECK(status == GORDIAN_STATUS_MEMORY || status == GORDIAN_OK);
         CHECK_MSG(failing.live_blocks == 0, "allocation %zu leaks", n);
     }
-    circuit_free(circuit);
+    gordian_circuit_close(circuit);
 }
 
 int main(void)

@@ -31,10 +31,10 @@ static const struct {
 #define CIRCUITS (sizeof circuits / sizeof *circuits)
 
 /* Sends a graph made by the plain product through a sink, as an engine would. */
-static gordian_status send(const struct circuit *circuit, struct compose_sink *sink,
+static gordian_status send(const gordian_circuit *circuit, gordian_compose_sink *sink,
                            uint64_t transitions, uint32_t states_at_most)
 {
-    struct graph *graph = product_of(circuit);
+    gordian_graph *graph = product_of(circuit);
     gordian_error error = {0};
     REQUIRE(graph);
     size_t words = circuit->label_words;
@@ -69,21 +69,21 @@ static gordian_status send(const struct circuit *circuit, struct compose_sink *s
             free(text);
             to[i] = graph->arcs[first + i].to;
         }
-        struct compose_row row = {s, state, s == 0, count, labels, to};
+        gordian_compose_row row = {s, state, s == 0, count, labels, to};
         status = sink->row(sink->context, &row, &error);
     }
     free(labels);
     free(to);
     free(state);
-    graph_free(graph);
+    gordian_graph_close(graph);
     return status;
 }
 
-static struct graph *read_aut_bytes(const char *bytes, size_t size, bool *cut)
+static gordian_graph *read_aut_bytes(const char *bytes, size_t size, bool *cut)
 {
     struct text text;
-    struct graph *graph = NULL;
-    struct fault fault;
+    gordian_graph *graph = NULL;
+    gordian_fault fault;
     gordian_error error = {0};
     REQUIRE(text_copy(&text, "test.aut", bytes, size, NULL, &error) == GORDIAN_OK);
     if (aut_read(&graph, &text, cut, NULL, &fault, &error) != GORDIAN_OK)
@@ -93,7 +93,7 @@ static struct graph *read_aut_bytes(const char *bytes, size_t size, bool *cut)
     return graph;
 }
 
-static struct graph *read_aut(const char *text, bool *cut)
+static gordian_graph *read_aut(const char *text, bool *cut)
 {
     return read_aut_bytes(text, strlen(text), cut);
 }
@@ -104,20 +104,20 @@ static void check_ca(size_t which)
 {
     struct output out;
     uint32_t where;
-    struct circuit *circuit =
+    gordian_circuit *circuit =
         read_circuit(circuits[which].text, circuits[which].main, circuits[which].data);
-    struct graph *expected = product_of(circuit);
+    gordian_graph *expected = product_of(circuit);
     REQUIRE(expected && output_open(&out, -1));
     CHECK(ca_write_circuit(circuit, &out, NULL) == GORDIAN_OK);
     output_char(&out, '\0');
     if (circuit->factor_count > 0) {
-        struct circuit *again = read_ca(out.buffer, NULL);
-        struct graph *graph = product_of(again);
+        gordian_circuit *again = read_ca(out.buffer, NULL);
+        gordian_graph *graph = product_of(again);
         bool same = false; /* names and factors keep their order, states of a factor may not */
         CHECK_MSG(graph && graph_isomorphic(expected, graph, &same, NULL) == GORDIAN_OK && same,
                   "%s\n%s", circuits[which].text, out.buffer);
-        graph_free(graph);
-        circuit_free(again);
+        gordian_graph_close(graph);
+        gordian_circuit_close(again);
     }
     /* the product as one automaton */
     struct ca_sink sink;
@@ -126,43 +126,43 @@ static void check_ca(size_t which)
     CHECK(send(circuit, &sink.sink, 0, UINT32_MAX) == GORDIAN_OK);
     ca_sink_close(&sink);
     output_char(&out, '\0');
-    struct circuit *one = read_ca(out.buffer, NULL);
-    struct graph *graph = product_of(one);
+    gordian_circuit *one = read_ca(out.buffer, NULL);
+    gordian_graph *graph = product_of(one);
     bool same = false;
     CHECK_MSG(graph && graph_isomorphic(expected, graph, &same, NULL) == GORDIAN_OK && same,
               "%s\n%s", circuits[which].text, out.buffer);
     (void)where;
-    graph_free(graph);
-    circuit_free(one);
+    gordian_graph_close(graph);
+    gordian_circuit_close(one);
     output_close(&out);
-    graph_free(expected);
-    circuit_free(circuit);
+    gordian_graph_close(expected);
+    gordian_circuit_close(circuit);
 }
 
 static void check_ca_network(void)
 {
-    struct circuit *circuit = read_ca("// two buffers in a row\n"
-                                      "data 0, 1\n"
-                                      "automaton one (a?, b!) {\n"
-                                      "  memory m\n"
-                                      "  e* -> f : {a} $m' = a\n"
-                                      "  f -> e : {b} b = $m, $m' = null\n"
-                                      "}\n"
-                                      "automaton \"the other\" (b?, c!) {\n"
-                                      "  e* -> f0 : {b} b = 0; e -> f1 : {b} b = 1\n"
-                                      "  f0 -> e : {c} c = 0\n"
-                                      "  f1 -> e : {c}, c = 1\n"
-                                      "}\n",
-                                      NULL);
-    struct graph *graph = product_of(circuit);
+    gordian_circuit *circuit = read_ca("// two buffers in a row\n"
+                                       "data 0, 1\n"
+                                       "automaton one (a?, b!) {\n"
+                                       "  memory m\n"
+                                       "  e* -> f : {a} $m' = a\n"
+                                       "  f -> e : {b} b = $m, $m' = null\n"
+                                       "}\n"
+                                       "automaton \"the other\" (b?, c!) {\n"
+                                       "  e* -> f0 : {b} b = 0; e -> f1 : {b} b = 1\n"
+                                       "  f0 -> e : {c} c = 0\n"
+                                       "  f1 -> e : {c}, c = 1\n"
+                                       "}\n",
+                                       NULL);
+    gordian_graph *graph = product_of(circuit);
     CHECK(graph && graph->state_count == 9 && graph->arc_count == 18);
     CHECK(circuit->boundary[0] && !circuit->boundary[1] && circuit->boundary[2]);
-    graph_free(graph);
-    circuit_free(circuit);
+    gordian_graph_close(graph);
+    gordian_circuit_close(circuit);
     circuit =
         read_ca("data 0 1 automaton x (a?) { q* -> q : {a} }", "0,1,2"); /* the caller is right */
     CHECK(circuit && circuit->data.domain_size == 3);
-    circuit_free(circuit);
+    gordian_circuit_close(circuit);
 }
 
 static const struct {
@@ -191,17 +191,17 @@ static void check_bad_ca(void)
 {
     for (size_t i = 0; i < sizeof bad_ca / sizeof *bad_ca; i++) {
         struct text text;
-        struct circuit *circuit;
-        struct fault fault;
+        gordian_circuit *circuit;
+        gordian_fault fault;
         gordian_error error = {0};
         REQUIRE(text_copy(&text, "bad.ca", bad_ca[i].text, strlen(bad_ca[i].text), NULL, &error) ==
                 GORDIAN_OK);
-        gordian_status status = ca_read(&circuit, &text, NULL, NULL, &fault, &error);
+        gordian_status status = ca_read(&circuit, &text, NULL, &fault, &error);
         CHECK_MSG(status == GORDIAN_STATUS_INPUT && !circuit && error.line == bad_ca[i].line &&
                       error.column == bad_ca[i].column && strstr(error.message, bad_ca[i].message),
                   "%s: %d:%d: %s", bad_ca[i].text, (int)error.line, (int)error.column,
                   error.message);
-        circuit_free(circuit);
+        gordian_circuit_close(circuit);
         text_free(&text);
     }
 }
@@ -214,14 +214,14 @@ static void check_aut(size_t which)
     struct aut_sink sink;
     uint32_t where;
     bool cut;
-    struct circuit *circuit =
+    gordian_circuit *circuit =
         read_circuit(circuits[which].text, circuits[which].main, circuits[which].data);
-    struct graph *expected = product_of(circuit);
+    gordian_graph *expected = product_of(circuit);
     REQUIRE(expected && output_open(&out, -1));
     aut_write(expected, &out);
-    struct graph *graph = read_aut_bytes(out.buffer, out.used, &cut);
+    gordian_graph *graph = read_aut_bytes(out.buffer, out.used, &cut);
     CHECK_MSG(graph && !cut && graph_same(expected, graph, &where), "%s", circuits[which].text);
-    graph_free(graph);
+    gordian_graph_close(graph);
     /* the stream writes the same bytes */
     char *copy = memcpy(malloc(out.used), out.buffer, out.used);
     size_t size = out.used;
@@ -233,8 +233,8 @@ static void check_aut(size_t which)
               out.buffer);
     free(copy);
     output_close(&out);
-    graph_free(expected);
-    circuit_free(circuit);
+    gordian_graph_close(expected);
+    gordian_circuit_close(circuit);
 }
 
 static size_t slurp(const char *path, char *buffer, size_t size)
@@ -253,16 +253,18 @@ static void check_in_place(void)
     static char bytes[4 << 20];
     char path[512];
     snprintf(path, sizeof path, "%s/gordian-test-XXXXXX", machine_temporary());
-    struct circuit *circuit =
+    gordian_circuit *circuit =
         read_circuit("main() { fifo1(a[i],b[i]) | i:<1..8> }", NULL, NULL); /* 65280 transitions */
-    struct graph *expected = product_of(circuit);
+    gordian_graph *expected = product_of(circuit);
     int fd = mkstemp(path);
     REQUIRE(expected && fd >= 0);
     for (int round = 0; round < 4; round++) {
         struct output out;
         struct aut_sink sink;
         bool cut, known = round % 2 == 0, killed = round >= 2;
-        REQUIRE(ftruncate(fd, 0) == 0 && lseek(fd, 0, SEEK_SET) == 0 && output_open(&out, fd));
+        REQUIRE(ftruncate(fd, 0) == 0 && lseek(fd, 0, SEEK_SET) == 0);
+        gordian_writer writer = gordian_writer_fd(&fd);
+        REQUIRE(output_open_writer(&out, &writer));
         aut_sink_open(&sink, &out);
         CHECK(sink.in_place);
         CHECK(send(circuit, &sink.sink, known ? 0 : UINT64_MAX, killed ? 200 : UINT32_MAX) ==
@@ -272,7 +274,7 @@ static void check_in_place(void)
         else
             CHECK(aut_sink_close(&sink));
         size_t size = slurp(path, bytes, sizeof bytes);
-        struct graph *graph = read_aut_bytes(bytes, size, &cut);
+        gordian_graph *graph = read_aut_bytes(bytes, size, &cut);
         CHECK(graph && cut == (killed || !known)); /* padding stays where nothing was known */
         uint32_t where = 0;
         if (!killed)
@@ -283,7 +285,7 @@ static void check_in_place(void)
                       "%zu", graph ? graph->arc_count : 0);
         if (!killed && known)
             CHECK(strncmp(bytes, "des (0,65280,256)\n", 18) == 0);
-        graph_free(graph);
+        gordian_graph_close(graph);
         output_close(&out);
     }
     close(fd);
@@ -291,7 +293,9 @@ static void check_in_place(void)
     fd = open(path, O_WRONLY | O_APPEND | O_TRUNC);
     struct output out;
     struct aut_sink sink;
-    REQUIRE(fd >= 0 && output_open(&out, fd));
+    REQUIRE(fd >= 0);
+    gordian_writer writer = gordian_writer_fd(&fd);
+    REQUIRE(output_open_writer(&out, &writer));
     aut_sink_open(&sink, &out);
     CHECK(!sink.in_place);
     CHECK(send(circuit, &sink.sink, UINT64_MAX, 1) == GORDIAN_STATUS_INPUT);
@@ -300,15 +304,16 @@ static void check_in_place(void)
     /* a full disk */
     fd = open("/dev/full", O_WRONLY);
     if (fd >= 0) {
-        REQUIRE(output_open(&out, fd));
+        writer = gordian_writer_fd(&fd);
+        REQUIRE(output_open_writer(&out, &writer));
         aut_sink_open(&sink, &out);
         CHECK(send(circuit, &sink.sink, 0, UINT32_MAX) == GORDIAN_STATUS_IO);
         output_close(&out);
         close(fd);
     }
     unlink(path);
-    graph_free(expected);
-    circuit_free(circuit);
+    gordian_graph_close(expected);
+    gordian_circuit_close(circuit);
 }
 
 static const struct {
@@ -332,26 +337,26 @@ static const struct {
 static void check_reading_aut(void)
 {
     bool cut;
-    struct graph *graph =
+    gordian_graph *graph =
         read_aut(" des ( 1 , 3 , 2 ) \n ( 0 , a b , 1 )\n\n(1,\"tau\",0)\r\n(0,x,y,0)", &cut);
     CHECK(graph && graph->state_count == 2 && graph->arc_count == 3 && graph->initial[0] == 1);
     CHECK(graph && labels_find(&graph->labels, "a b", 3) != GORDIAN_NONE &&
           labels_find(&graph->labels, "x,y", 3) != GORDIAN_NONE);
     CHECK(graph && graph->arcs[graph->first[1]].label == LABEL_TAU);
-    graph_free(graph);
+    gordian_graph_close(graph);
     graph = read_aut("des (0,2,1)\n(0,z\"a,b\",0)\n(0,\"c\"d\",0)", &cut); /* quotes inside */
     CHECK(graph && labels_find(&graph->labels, "z\"a,b\"", 6) != GORDIAN_NONE &&
           labels_find(&graph->labels, "c\"d", 3) != GORDIAN_NONE);
-    graph_free(graph);
+    gordian_graph_close(graph);
     graph = read_aut("des (0,9,2)\n(0,\"a\",1)\n", &cut); /* cut short */
     CHECK(graph && cut && graph->arc_count == 1);
-    graph_free(graph);
+    gordian_graph_close(graph);
     graph = read_aut("des (0,1,2)\n(0,\"a\",1)\n(0,\"b", &cut); /* a line begun */
     CHECK(graph && cut && graph->arc_count == 1);
-    graph_free(graph);
+    gordian_graph_close(graph);
     for (size_t i = 0; i < sizeof bad_aut / sizeof *bad_aut; i++) {
         struct text text;
-        struct fault fault;
+        gordian_fault fault;
         gordian_error error = {0};
         REQUIRE(text_copy(&text, "bad.aut", bad_aut[i].text, strlen(bad_aut[i].text), NULL,
                           &error) == GORDIAN_OK);
@@ -378,8 +383,8 @@ static void check_dot(void)
 {
     struct output out;
     struct dot_sink sink;
-    struct circuit *circuit = read_circuit(circuits[1].text, NULL, "0,1");
-    struct graph *graph = product_of(circuit);
+    gordian_circuit *circuit = read_circuit(circuits[1].text, NULL, "0,1");
+    gordian_graph *graph = product_of(circuit);
     REQUIRE(graph && output_open(&out, -1));
     dot_write_graph(graph, "a \"title\"", &out);
     output_char(&out, '\0');
@@ -398,8 +403,8 @@ static void check_dot(void)
     output_char(&out, '\0');
     CHECK(occurrences(out.buffer, "shape=box") == 2 && occurrences(out.buffer, " -> ") == 4);
     output_close(&out);
-    graph_free(graph);
-    circuit_free(circuit);
+    gordian_graph_close(graph);
+    gordian_circuit_close(circuit);
 }
 
 int main(void)

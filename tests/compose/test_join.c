@@ -1,23 +1,21 @@
 /* Circuits composed together are what they are in one text. */
-#include "compose/join.h"
-
 #include "base/output.h"
 #include "random_circuit.h"
 
-static bool same_product(const struct circuit *left, const struct circuit *right)
+static bool same_product(const gordian_circuit *left, const gordian_circuit *right)
 {
     bool same = false; /* an automaton's states are numbered as they come in its text */
-    struct graph *one = product_of(left), *other = product_of(right);
+    gordian_graph *one = product_of(left), *other = product_of(right);
     REQUIRE(one && other && graph_isomorphic(one, other, &same, NULL) == GORDIAN_OK);
-    graph_free(one);
-    graph_free(other);
+    gordian_graph_close(one);
+    gordian_graph_close(other);
     return same;
 }
 
 /* ------------------------------------------------------------------ cut in two */
 
 /* The automata from number `from` up to `to`, and what stands before the first. */
-static struct circuit *read_some(const char *text, size_t from, size_t to)
+static gordian_circuit *read_some(const char *text, size_t from, size_t to)
 {
     struct output some;
     const char *at = strstr(text, "automaton ");
@@ -32,30 +30,30 @@ static struct circuit *read_some(const char *text, size_t from, size_t to)
     }
     output_char(&some, '\0');
     REQUIRE(some.failure == 0);
-    struct circuit *circuit = read_ca(some.buffer, NULL);
+    gordian_circuit *circuit = read_ca(some.buffer, NULL);
     output_close(&some);
     return circuit;
 }
 
-static void cut_and_join(struct random *random, struct circuit *whole)
+static void cut_and_join(struct random *random, gordian_circuit *whole)
 {
     struct output text;
-    struct circuit *joined = NULL;
+    gordian_circuit *joined = NULL;
     size_t cut = 1 + random_below(random, whole->factor_count - 1);
     REQUIRE(output_open(&text, -1));
     REQUIRE(ca_write_circuit(whole, &text, NULL) == GORDIAN_OK);
     output_char(&text, '\0');
-    struct circuit *first = read_some(text.buffer, 0, cut);
-    struct circuit *second = read_some(text.buffer, cut, whole->factor_count);
+    gordian_circuit *first = read_some(text.buffer, 0, cut);
+    gordian_circuit *second = read_some(text.buffer, cut, whole->factor_count);
     REQUIRE(first && second);
-    struct joint joints[] = {{first, false}, {second, false}};
-    REQUIRE(circuits_join(&joined, joints, 2, NULL, NULL, NULL) == GORDIAN_OK);
+    const gordian_circuit *parts[] = {first, second};
+    REQUIRE(gordian_circuit_join(&joined, parts, 2, NULL, NULL, NULL) == GORDIAN_OK);
     CHECK(joined->factor_count == whole->factor_count);
     CHECK_MSG(same_product(joined, whole), "cut after %zu of\n%s", cut, text.buffer);
     output_close(&text);
-    circuit_free(first);
-    circuit_free(second);
-    circuit_free(joined);
+    gordian_circuit_close(first);
+    gordian_circuit_close(second);
+    gordian_circuit_close(joined);
 }
 
 static void test_cut(void)
@@ -64,17 +62,17 @@ static void test_cut(void)
     unsigned long rounds = test_scaled(400);
     random_seed(&random, 77);
     for (unsigned long i = 0; i < rounds; i++) {
-        struct circuit *whole = i % 2 ? random_circuit(&random, 6, 2000)
-                                      : random_network(&random, 2 + random_below(&random, 4));
+        gordian_circuit *whole = i % 2 ? random_circuit(&random, 6, 2000)
+                                       : random_network(&random, 2 + random_below(&random, 4));
         if (whole && whole->factor_count > 1)
             cut_and_join(&random, whole);
-        circuit_free(whole);
+        gordian_circuit_close(whole);
     }
 }
 
 /* ------------------------------------------------------------------ names and data */
 
-static bool has_name(const struct circuit *circuit, const char *name, bool port)
+static bool has_name(const gordian_circuit *circuit, const char *name, bool port)
 {
     uint32_t n = names_find(&circuit->names, name, strlen(name));
     return n != GORDIAN_NONE && (circuit->boundary[n] != 0) == port;
@@ -84,28 +82,28 @@ static bool has_name(const struct circuit *circuit, const char *name, bool port)
  */
 static void test_inside(void)
 {
-    struct circuit *left =
+    gordian_circuit *left =
         read_circuit("main(a?,b!) { fifo1(a,x) fifo1(x,b) syncdrain(a,x) }", NULL, NULL);
-    struct circuit *right = read_circuit("main(b?,c!) { fifo1(b,x) fifo1(x,c) }", NULL, NULL);
-    struct circuit *whole = read_circuit(
+    gordian_circuit *right = read_circuit("main(b?,c!) { fifo1(b,x) fifo1(x,c) }", NULL, NULL);
+    gordian_circuit *whole = read_circuit(
         "main(a?,c!) { fifo1(a,u) fifo1(u,b) syncdrain(a,u) fifo1(b,v) fifo1(v,c) }", NULL, NULL);
-    struct circuit *joined = NULL;
-    struct joint joints[] = {{left, true}, {right, true}};
+    gordian_circuit *joined = NULL;
+    const gordian_circuit *parts[] = {left, right};
     REQUIRE(left && right && whole);
-    REQUIRE(circuits_join(&joined, joints, 2, NULL, NULL, NULL) == GORDIAN_OK);
+    REQUIRE(gordian_circuit_join(&joined, parts, 2, NULL, NULL, NULL) == GORDIAN_OK);
     CHECK(joined->name_count == whole->name_count);
     CHECK(has_name(joined, "x@1", false) && has_name(joined, "x@2", false));
     CHECK(has_name(joined, "a", true) && has_name(joined, "c", true));
     CHECK(has_name(joined, "b", false));
-    struct graph *one = product_of(joined), *other = product_of(whole);
+    gordian_graph *one = product_of(joined), *other = product_of(whole);
     CHECK(one && other && one->state_count == other->state_count);
     CHECK(one && other && one->first[one->state_count] == other->first[other->state_count]);
-    graph_free(one);
-    graph_free(other);
-    circuit_free(left);
-    circuit_free(right);
-    circuit_free(whole);
-    circuit_free(joined);
+    gordian_graph_close(one);
+    gordian_graph_close(other);
+    gordian_circuit_close(left);
+    gordian_circuit_close(right);
+    gordian_circuit_close(whole);
+    gordian_circuit_close(joined);
 }
 
 /* The data of both, and the tables of both, which are told apart. */
@@ -115,20 +113,20 @@ static void test_data(void)
                                     "automaton l (a?, b!) { q* -> q : {a, b} b = f(a) }\n",
                       right_text[] = "data 1 \"x\"\ndefine f = {[1,\"x\"] [\"x\",1]}\n"
                                      "automaton r (b?, c!) { q* -> q : {b, c} c = f(b) }\n";
-    struct circuit *left = read_ca(left_text, NULL), *right = read_ca(right_text, NULL), *joined;
+    gordian_circuit *left = read_ca(left_text, NULL), *right = read_ca(right_text, NULL), *joined;
     REQUIRE(left && right);
-    struct joint joints[] = {{left, false}, {right, false}};
-    REQUIRE(circuits_join(&joined, joints, 2, NULL, NULL, NULL) == GORDIAN_OK);
+    const gordian_circuit *parts[] = {left, right};
+    REQUIRE(gordian_circuit_join(&joined, parts, 2, NULL, NULL, NULL) == GORDIAN_OK);
     CHECK(joined->data.domain_size == 3);
-    struct graph *graph = product_of(joined);
+    gordian_graph *graph = product_of(joined);
     CHECK(graph && graph->state_count == 1 && graph->first[1] == 1); /* 0 1 x, and nothing else */
-    graph_free(graph);
-    circuit_free(joined);
-    REQUIRE(circuits_join(&joined, joints, 2, "0,1,x,y", NULL, NULL) == GORDIAN_OK);
+    gordian_graph_close(graph);
+    gordian_circuit_close(joined);
+    REQUIRE(gordian_circuit_join(&joined, parts, 2, "0,1,x,y", NULL, NULL) == GORDIAN_OK);
     CHECK(joined->data.domain_size == 4);
-    circuit_free(joined);
-    circuit_free(left);
-    circuit_free(right);
+    gordian_circuit_close(joined);
+    gordian_circuit_close(left);
+    gordian_circuit_close(right);
 }
 
 int main(void)

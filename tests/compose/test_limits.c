@@ -3,7 +3,7 @@
 #include "random_circuit.h"
 
 #include "compose/engine.h"
-#include "compose/graph/operations.h"
+#include "compose/graph/graph.h"
 #include "compose/scene.h"
 
 static const char source[] =
@@ -13,12 +13,13 @@ static const char source[] =
     "loops<k:int>() { sync(a[i],b[i]) | i:<1..k> }\n"
     "stuck(a?) { fifo1(a,b) fifo1(b,c) fifo1(c,d) fifo1(d,e) syncdrain(e,f) fifo1(f,f) }\n";
 
-static const struct compose_engine *engine_of(const char *name, const struct circuit *circuit)
+static const struct compose_engine *engine_of(const char *name, const gordian_circuit *circuit)
 {
-    struct compose_options options;
+    gordian_compose_options options;
     const struct compose_engine *engine = NULL;
-    compose_options_init(&options);
-    REQUIRE(compose_choose(name, circuit, &options, &engine, NULL) == GORDIAN_OK);
+    gordian_compose_options_init(&options);
+    options.engine = name;
+    REQUIRE(compose_choose(circuit, &options, &engine, NULL) == GORDIAN_OK);
     return engine;
 }
 
@@ -26,25 +27,26 @@ static const struct compose_engine *engine_of(const char *name, const struct cir
 
 static void check_states(const char *name, const char *main, uint64_t whole)
 {
-    struct circuit *circuit = read_circuit(source, main, NULL);
+    gordian_circuit *circuit = read_circuit(source, main, NULL);
     const struct compose_engine *engine = engine_of(name, circuit);
-    struct compose_result all;
-    struct compose_options defaults;
-    compose_options_init(&defaults);
+    gordian_compose_result all;
+    gordian_compose_options defaults;
+    gordian_compose_options_init(&defaults);
     REQUIRE(engine->run(circuit, &defaults, NULL, &all, NULL) == GORDIAN_OK);
-    CHECK(all.states == whole && all.stop == COMPOSE_COMPLETE);
+    CHECK(all.states == whole && all.stop == GORDIAN_COMPOSE_STOP_COMPLETE);
     for (uint64_t most = 1; most <= whole + 1; most += 1 + most / 3) {
-        struct compose_options options;
-        struct compose_result result;
+        gordian_compose_options options;
+        gordian_compose_result result;
         struct graph_sink sink;
-        struct graph *graph = NULL;
-        compose_options_init(&options);
+        gordian_graph *graph = NULL;
+        gordian_compose_options_init(&options);
         options.max_states = most;
         options.threads = 2;
         REQUIRE(graph_sink_open(&sink, NULL, NULL) == GORDIAN_OK);
         REQUIRE(engine->run(circuit, &options, &sink.sink, &result, NULL) == GORDIAN_OK);
         REQUIRE(graph_sink_close(&sink, &graph, NULL) == GORDIAN_OK);
-        CHECK_MSG(result.stop == (most < whole ? COMPOSE_STATES : COMPOSE_COMPLETE),
+        CHECK_MSG(result.stop ==
+                      (most < whole ? GORDIAN_COMPOSE_STOP_STATES : GORDIAN_COMPOSE_STOP_COMPLETE),
                   "%s %s, most %llu", name, main, (unsigned long long)most);
         CHECK_MSG(
             result.states == (most < whole ? most : whole) && graph->state_count == result.states &&
@@ -55,70 +57,72 @@ static void check_states(const char *name, const char *main, uint64_t whole)
         /* a state whose steps lead outside is not a deadlock */
         CHECK(result.deadlocks <= all.deadlocks &&
               (most < whole || result.deadlocks == all.deadlocks));
-        graph_free(graph);
-        compose_result_free(&result);
+        gordian_graph_close(graph);
+        gordian_compose_result_free(&result);
     }
-    compose_result_free(&all);
-    circuit_free(circuit);
+    gordian_compose_result_free(&all);
+    gordian_circuit_close(circuit);
 }
 
 /* The whole product, cut off. */
 static void check_full(const char *name)
 {
-    struct circuit *circuit = read_circuit(source, "ring<6>", NULL);
+    gordian_circuit *circuit = read_circuit(source, "ring<6>", NULL);
     const struct compose_engine *engine = engine_of(name, circuit);
     for (uint64_t most = 0; most <= 65; most += 13) {
-        struct compose_options options;
-        struct compose_result result;
-        compose_options_init(&options);
+        gordian_compose_options options;
+        gordian_compose_result result;
+        gordian_compose_options_init(&options);
         options.full = true;
         options.max_states = most;
         REQUIRE(engine->run(circuit, &options, NULL, &result, NULL) == GORDIAN_OK);
         CHECK(result.states == (most && most < 64 ? most : 64));
-        CHECK(result.stop == (most && most < 64 ? COMPOSE_STATES : COMPOSE_COMPLETE));
-        compose_result_free(&result);
+        CHECK(result.stop ==
+              (most && most < 64 ? GORDIAN_COMPOSE_STOP_STATES : GORDIAN_COMPOSE_STOP_COMPLETE));
+        gordian_compose_result_free(&result);
     }
-    circuit_free(circuit);
+    gordian_circuit_close(circuit);
 }
 
 /* States of any width can be sorted: thousands of bytes each must not take as many calls. */
 static void check_wide(void)
 {
-    struct circuit *circuit = read_circuit(source, "chain<30000>", NULL);
+    gordian_circuit *circuit = read_circuit(source, "chain<30000>", NULL);
     const struct compose_engine *engine = engine_of("cpu", circuit);
-    struct compose_options options;
-    struct compose_result result;
-    compose_options_init(&options);
+    gordian_compose_options options;
+    gordian_compose_result result;
+    gordian_compose_options_init(&options);
     options.max_states = 100;
     options.count_transitions = false;
     REQUIRE(engine->run(circuit, &options, NULL, &result, NULL) == GORDIAN_OK);
-    CHECK(result.states == 100 && result.stop == COMPOSE_STATES);
-    compose_result_free(&result);
-    circuit_free(circuit);
+    CHECK(result.states == 100 && result.stop == GORDIAN_COMPOSE_STOP_STATES);
+    gordian_compose_result_free(&result);
+    gordian_circuit_close(circuit);
 }
 
 /* ------------------------------------------------------------------ memory */
 
 static void check_memory(void)
 {
-    struct circuit *circuit = read_circuit(source, "ring<40>", NULL);
+    gordian_circuit *circuit = read_circuit(source, "ring<40>", NULL);
     const struct compose_engine *engine = engine_of("cpu", circuit);
     bool complete = false;
     for (uint64_t most = 1000; !complete && most < 100000000; most += most / 2) {
-        struct compose_options options;
-        struct compose_result result;
+        gordian_compose_options options;
+        gordian_compose_result result;
         gordian_error error = {0};
-        compose_options_init(&options);
+        gordian_compose_options_init(&options);
         options.max_memory = most;
         REQUIRE(engine->run(circuit, &options, NULL, &result, &error) == GORDIAN_OK);
         CHECK(result.memory <= most);
-        CHECK(result.stop == COMPOSE_MEMORY || result.stop == COMPOSE_COMPLETE);
-        complete = result.stop == COMPOSE_COMPLETE;
+        CHECK(result.stop == GORDIAN_COMPOSE_STOP_MEMORY ||
+              result.stop == GORDIAN_COMPOSE_STOP_COMPLETE);
+        complete = result.stop == GORDIAN_COMPOSE_STOP_COMPLETE;
         CHECK(!complete || result.states == 40);
-        compose_result_free(&result);
+        gordian_compose_result_free(&result);
     }
     CHECK(complete);
-    circuit_free(circuit);
+    gordian_circuit_close(circuit);
 }
 
 /* ------------------------------------------------------------------ stopping */
@@ -128,7 +132,7 @@ struct watching {
     uint64_t states;
 };
 
-static bool go_on(void *context, const struct compose_progress *progress)
+static bool go_on(void *context, const gordian_compose_progress *progress)
 {
     struct watching *watching = context;
     watching->states = progress->states;
@@ -137,20 +141,22 @@ static bool go_on(void *context, const struct compose_progress *progress)
 
 static void check_stopping(void)
 {
-    struct circuit *circuit = read_circuit(source, "chain<34>", NULL);
+    gordian_circuit *circuit = read_circuit(source, "chain<34>", NULL);
     const struct compose_engine *engine = engine_of("cpu", circuit);
     struct watching watching = {.stop_at = 3};
-    struct compose_options options;
-    struct compose_result result;
-    compose_options_init(&options);
+    gordian_compose_options options;
+    gordian_compose_result result;
+    gordian_compose_options_init(&options);
     options.go_on = go_on;
     options.context = &watching;
     options.max_memory = 1 << 28;
     REQUIRE(engine->run(circuit, &options, NULL, &result, NULL) == GORDIAN_OK);
-    CHECK_MSG(result.stop == COMPOSE_STOPPED || result.stop == COMPOSE_MEMORY, "%d", result.stop);
+    CHECK_MSG(result.stop == GORDIAN_COMPOSE_STOP_STOPPED ||
+                  result.stop == GORDIAN_COMPOSE_STOP_MEMORY,
+              "%d", result.stop);
     CHECK(watching.calls >= 3 && result.states > 0);
-    compose_result_free(&result);
-    circuit_free(circuit);
+    gordian_compose_result_free(&result);
+    gordian_circuit_close(circuit);
 }
 
 /* ------------------------------------------------------------------ sinks that fail */
@@ -159,7 +165,7 @@ struct brittle {
     uint64_t rows, break_at;
 };
 
-static gordian_status begin(void *context, const struct circuit *circuit, uint64_t states,
+static gordian_status begin(void *context, const gordian_circuit *circuit, uint64_t states,
                             uint64_t transitions, gordian_error *error)
 {
     const struct brittle *brittle = context;
@@ -170,7 +176,7 @@ static gordian_status begin(void *context, const struct circuit *circuit, uint64
     return brittle->break_at == 0 ? GORDIAN_STATUS_IO : GORDIAN_OK;
 }
 
-static gordian_status row(void *context, const struct compose_row *here, gordian_error *error)
+static gordian_status row(void *context, const gordian_compose_row *here, gordian_error *error)
 {
     struct brittle *brittle = context;
     (void)error;
@@ -180,28 +186,28 @@ static gordian_status row(void *context, const struct compose_row *here, gordian
 
 static void check_sinks(const char *name)
 {
-    struct circuit *circuit = read_circuit(source, "chain<12>", NULL);
+    gordian_circuit *circuit = read_circuit(source, "chain<12>", NULL);
     const struct compose_engine *engine = engine_of(name, circuit);
     static const uint64_t places[] = {0, 1, 2, 100, 4095, 4096, 5000};
     for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
         struct brittle brittle = {.break_at = places[i]};
-        struct compose_sink sink = {&brittle, begin, row};
-        struct compose_options options;
-        struct compose_result result;
-        compose_options_init(&options);
+        gordian_compose_sink sink = {&brittle, begin, row};
+        gordian_compose_options options;
+        gordian_compose_result result;
+        gordian_compose_options_init(&options);
         gordian_status status = engine->run(circuit, &options, &sink, &result, NULL);
         CHECK(status == (places[i] <= 4096 ? GORDIAN_STATUS_IO : GORDIAN_OK));
         CHECK(status != GORDIAN_OK || brittle.rows == 4096);
-        compose_result_free(&result);
+        gordian_compose_result_free(&result);
     }
-    circuit_free(circuit);
+    gordian_circuit_close(circuit);
 }
 
 struct told {
     uint64_t begun, states, transitions, rows;
 };
 
-static gordian_status told_begin(void *context, const struct circuit *circuit, uint64_t states,
+static gordian_status told_begin(void *context, const gordian_circuit *circuit, uint64_t states,
                                  uint64_t transitions, gordian_error *error)
 {
     struct told *told = context;
@@ -212,7 +218,7 @@ static gordian_status told_begin(void *context, const struct circuit *circuit, u
     return GORDIAN_OK;
 }
 
-static gordian_status told_row(void *context, const struct compose_row *here, gordian_error *error)
+static gordian_status told_row(void *context, const gordian_compose_row *here, gordian_error *error)
 {
     struct told *told = context;
     (void)here, (void)error;
@@ -224,38 +230,38 @@ static gordian_status told_row(void *context, const struct compose_row *here, go
  * stay among the states found. */
 static void check_left_out(void)
 {
-    struct circuit *circuit = read_circuit(source, "apart<70>", NULL);
+    gordian_circuit *circuit = read_circuit(source, "apart<70>", NULL);
     struct told told = {0};
-    struct compose_sink sink = {&told, told_begin, told_row};
-    struct compose_options options;
-    struct compose_result result;
-    compose_options_init(&options);
+    gordian_compose_sink sink = {&told, told_begin, told_row};
+    gordian_compose_options options;
+    gordian_compose_result result;
+    gordian_compose_options_init(&options);
     options.max_states = 1000;
     REQUIRE(engine_of("cpu", circuit)->run(circuit, &options, &sink, &result, NULL) == GORDIAN_OK);
-    CHECK(result.stop == COMPOSE_STATES && result.states == 1000);
+    CHECK(result.stop == GORDIAN_COMPOSE_STOP_STATES && result.states == 1000);
     CHECK(result.uncounted && result.transitions == 0 && result.note[0]);
     CHECK(told.begun == 1 && told.states == 1000 && told.transitions == 0 && told.rows == 0);
-    compose_result_free(&result);
-    circuit_free(circuit);
+    gordian_compose_result_free(&result);
+    gordian_circuit_close(circuit);
 }
 
 /* A single row of 2^40 transitions: ctrl-C ends it all the same. */
 static void check_within_row(void)
 {
-    struct circuit *circuit = read_circuit(source, "loops<40>", NULL);
+    gordian_circuit *circuit = read_circuit(source, "loops<40>", NULL);
     struct told told = {0};
     struct watching watching = {.stop_at = 2};
-    struct compose_sink sink = {&told, told_begin, told_row};
-    struct compose_options options;
-    struct compose_result result;
-    compose_options_init(&options);
+    gordian_compose_sink sink = {&told, told_begin, told_row};
+    gordian_compose_options options;
+    gordian_compose_result result;
+    gordian_compose_options_init(&options);
     options.go_on = go_on;
     options.context = &watching;
     REQUIRE(engine_of("cpu", circuit)->run(circuit, &options, &sink, &result, NULL) == GORDIAN_OK);
-    CHECK(result.stop == COMPOSE_STOPPED && result.states == 1);
+    CHECK(result.stop == GORDIAN_COMPOSE_STOP_STOPPED && result.states == 1);
     CHECK(told.begun == 1 && told.rows == 0);
-    compose_result_free(&result);
-    circuit_free(circuit);
+    gordian_compose_result_free(&result);
+    gordian_circuit_close(circuit);
 }
 
 /* ------------------------------------------------------------------ every allocation fails once */
@@ -264,17 +270,17 @@ static void check_within_row(void)
  * stops, and leaks nothing. */
 static void check_allocations(const char *name, const char *main, uint64_t max_states, bool full)
 {
-    struct circuit *circuit = read_circuit(source, main, NULL);
+    gordian_circuit *circuit = read_circuit(source, main, NULL);
     const struct compose_engine *engine = engine_of(name, circuit);
     for (size_t at = 1;; at++) {
         struct failing failing = {.fail_at = at};
         gordian_allocator allocator = {failing_resize, &failing};
-        struct compose_options options;
-        struct compose_result result;
+        gordian_compose_options options;
+        gordian_compose_result result;
         struct graph_sink sink;
-        struct graph *graph = NULL;
+        gordian_graph *graph = NULL;
         gordian_error error = {0};
-        compose_options_init(&options);
+        gordian_compose_options_init(&options);
         options.allocator = &allocator;
         options.threads = 2;
         options.max_states = max_states;
@@ -282,82 +288,79 @@ static void check_allocations(const char *name, const char *main, uint64_t max_s
         REQUIRE(graph_sink_open(&sink, NULL, NULL) == GORDIAN_OK);
         gordian_status status = engine->run(circuit, &options, &sink.sink, &result, &error);
         CHECK_MSG(status == GORDIAN_OK || status == GORDIAN_STATUS_MEMORY, "%s: %d", name, status);
-        CHECK(status != GORDIAN_OK || failing.failures == 0 || result.stop == COMPOSE_MEMORY ||
-              result.states > 0);
+        CHECK(status != GORDIAN_OK || failing.failures == 0 ||
+              result.stop == GORDIAN_COMPOSE_STOP_MEMORY || result.states > 0);
         if (status == GORDIAN_OK && result.states > 0)
             REQUIRE(graph_sink_close(&sink, &graph, NULL) == GORDIAN_OK);
         else
             graph_sink_abandon(&sink);
-        graph_free(graph);
-        compose_result_free(&result);
+        gordian_graph_close(graph);
+        gordian_compose_result_free(&result);
         CHECK_MSG(failing.live_blocks == 0, "%s: %zu blocks leaked at %zu", name,
                   failing.live_blocks, at);
         if (failing.failures == 0)
             break;
     }
-    circuit_free(circuit);
+    gordian_circuit_close(circuit);
 }
 
-static void use_graph(const struct graph *graph, const struct hiding *hiding, unsigned what,
+static void use_graph(const gordian_graph *graph, const gordian_hiding *hiding, unsigned what,
                       gordian_status *status)
 {
-    struct graph *out = NULL;
-    struct difference difference = {0};
-    struct livelock livelock = {0};
+    gordian_graph *out = NULL;
+    gordian_difference difference = {0};
+    gordian_livelock livelock = {0};
     bool equal;
     switch (what) {
     case 0:
-        *status = graph_hide(&out, graph, hiding, NULL);
+        *status = gordian_graph_hide(&out, graph, hiding, NULL);
         break;
     case 1:
-        *status = graph_rename(&out, graph, hiding, NULL);
+        *status = gordian_graph_minimise(&out, graph, NULL);
         break;
     case 2:
-        *status = graph_minimise(&out, graph, NULL);
-        break;
-    case 3:
-        *status = graph_livelock(graph, hiding, &livelock, NULL);
+        *status = gordian_graph_livelock(graph, hiding, &livelock, NULL);
         if (*status == GORDIAN_OK)
-            livelock_free(&livelock);
+            gordian_livelock_free(&livelock);
         break;
     default:
-        *status = graph_hide(&out, graph, hiding, NULL);
+        *status = gordian_graph_hide(&out, graph, hiding, NULL);
         if (*status == GORDIAN_OK)
-            *status = graph_equal(graph, out, &equal, &difference, NULL);
+            *status = gordian_graph_equal(graph, out, &equal, &difference, NULL);
         if (*status == GORDIAN_OK)
-            difference_free(&difference);
+            gordian_difference_free(&difference);
         break;
     }
-    graph_free(out);
+    gordian_graph_close(out);
 }
 
 static void check_operations(void)
 {
-    struct circuit *circuit = read_circuit(source, "ring<5>", NULL);
-    struct hiding inner = hide_inner(circuit);
-    for (unsigned what = 0; what < 5; what++) {
+    gordian_circuit *circuit = read_circuit(source, "ring<5>", NULL);
+    gordian_hiding inner = gordian_hide_inner(circuit);
+    for (unsigned what = 0; what < 4; what++) {
         for (size_t at = 1;; at++) {
             struct failing failing = {0};
             gordian_allocator allocator = {failing_resize, &failing};
-            struct graph *graph = NULL;
+            gordian_graph *graph = NULL;
             gordian_status status;
             REQUIRE(plain_product(&graph, circuit, false, &allocator, NULL) == GORDIAN_OK);
             failing.fail_at = failing.calls + at;
             use_graph(graph, &inner, what, &status);
             CHECK(status == (failing.failures ? GORDIAN_STATUS_MEMORY : GORDIAN_OK));
-            graph_free(graph);
+            gordian_graph_close(graph);
             CHECK_MSG(failing.live_blocks == 0, "operation %u at %zu", what, at);
             if (failing.failures == 0)
                 break;
         }
     }
-    circuit_free(circuit);
+    gordian_circuit_close(circuit);
 }
 
 /* ------------------------------------------------------------------ firings one state at a time */
 
 struct steps {
-    struct graph *graph;
+    gordian_graph *graph;
     uint64_t sum, count;
 };
 
@@ -381,7 +384,7 @@ static void check_sought(void)
     gordian_allocator memory = memory_allocator(NULL);
     random_seed(&random, 40);
     for (unsigned long round = 0; round < test_scaled(400); round++) {
-        struct circuit *circuit =
+        gordian_circuit *circuit =
             round % 2 ? random_network(&random, 1 + (uint32_t)random_below(&random, 10))
                       : random_circuit(&random, 1 + (uint32_t)random_below(&random, 12), 100000);
         struct firings listed, none = {.memory = memory, .circuit = circuit};
@@ -421,7 +424,7 @@ static void check_sought(void)
             packing_close(&packings[i]);
         }
         firings_free(&listed);
-        circuit_free(circuit);
+        gordian_circuit_close(circuit);
     }
 }
 

@@ -6,18 +6,19 @@
 
 #include <mpi.h>
 
-static gordian_status over_mpi(const struct circuit *circuit, const struct compose_options *options,
-                               const struct compose_sink *sink, struct compose_result *result,
+static gordian_status over_mpi(const gordian_circuit *circuit,
+                               const gordian_compose_options *options,
+                               const gordian_compose_sink *sink, gordian_compose_result *result,
                                const void *tuning, gordian_error *error)
 {
     (void)tuning;
     return compose_mpi.run(circuit, options, sink, result, error);
 }
 
-static void compare_ways(const struct circuit *circuit, struct random *random)
+static void compare_ways(const gordian_circuit *circuit, struct random *random)
 {
-    struct compose_options options;
-    compose_options_init(&options);
+    gordian_compose_options options;
+    gordian_compose_options_init(&options);
     options.max_deadlocks = (uint32_t)random_below(random, 4);
     compare(over_mpi, circuit, &options, NULL);
     options.indivisible = true;
@@ -33,10 +34,10 @@ static void test_references(struct random *random)
 {
     for (size_t i = 0; i < sizeof references / sizeof *references; i++) {
         const struct reference *r = &references[i];
-        struct circuit *circuit = read_circuit(library, r->main, r->data);
-        struct compose_options options;
+        gordian_circuit *circuit = read_circuit(library, r->main, r->data);
+        gordian_compose_options options;
         REQUIRE(circuit);
-        compose_options_init(&options);
+        gordian_compose_options_init(&options);
         struct outcome outcome = run(over_mpi, circuit, &options, NULL);
         CHECK_MSG(outcome.result.states == r->states &&
                       outcome.result.transitions == r->transitions &&
@@ -45,41 +46,41 @@ static void test_references(struct random *random)
         outcome_free(&outcome);
         if (r->states <= 128)
             compare_ways(circuit, random);
-        circuit_free(circuit);
+        gordian_circuit_close(circuit);
     }
 }
 
 static void test_random(struct random *random, unsigned rounds)
 {
     for (unsigned i = 0; i < rounds; i++) {
-        struct circuit *circuit = random_circuit(random);
+        gordian_circuit *circuit = random_circuit(random);
         if (circuit->whole <= 4096)
             compare_ways(circuit, random);
-        circuit_free(circuit);
+        gordian_circuit_close(circuit);
     }
 }
 
 /* Large enough that all ranks have states, and batches fill. */
 static void test_large(void)
 {
-    struct circuit *circuit =
+    gordian_circuit *circuit =
         read_circuit("main(a[0]?,a[18]!) { fifo1(a[i],a[i+1]) | i:<0..17> }", NULL, NULL);
-    struct compose_options options;
-    struct compose_result result;
+    gordian_compose_options options;
+    gordian_compose_result result;
     gordian_error error = {0};
     REQUIRE(circuit);
-    compose_options_init(&options);
+    gordian_compose_options_init(&options);
     REQUIRE(compose_mpi.run(circuit, &options, NULL, &result, &error) == GORDIAN_OK);
     CHECK(result.states == 262144 && result.deadlocks == 0);
     uint64_t pell[20] = {0, 1};
     for (int n = 2; n < 20; n++)
         pell[n] = 2 * pell[n - 1] + pell[n - 2];
     CHECK(result.transitions == 2 * pell[19] - 262144);
-    compose_result_free(&result);
-    circuit_free(circuit);
+    gordian_compose_result_free(&result);
+    gordian_circuit_close(circuit);
 }
 
-static bool stop_now(void *context, const struct compose_progress *progress)
+static bool stop_now(void *context, const gordian_compose_progress *progress)
 {
     (void)context;
     (void)progress;
@@ -89,25 +90,27 @@ static bool stop_now(void *context, const struct compose_progress *progress)
 /* Stopped on the way: everybody comes back, and the next run is not disturbed. */
 static void test_stop(void)
 {
-    struct circuit *circuit =
+    gordian_circuit *circuit =
         read_circuit("main(a[0]?,a[30]!) { fifo1(a[i],a[i+1]) | i:<0..29> }", NULL, NULL);
-    struct compose_options options;
-    struct compose_result result;
+    gordian_compose_options options;
+    gordian_compose_result result;
     gordian_error error = {0};
     REQUIRE(circuit);
-    compose_options_init(&options);
+    gordian_compose_options_init(&options);
     options.go_on = stop_now;
     options.count_transitions = false;
     options.max_deadlocks = 0;
     REQUIRE(compose_mpi.run(circuit, &options, NULL, &result, &error) == GORDIAN_OK);
-    CHECK(result.stop == COMPOSE_STOPPED && result.states > 0 && result.states < 1u << 30);
-    compose_result_free(&result);
+    CHECK(result.stop == GORDIAN_COMPOSE_STOP_STOPPED && result.states > 0 &&
+          result.states < 1u << 30);
+    gordian_compose_result_free(&result);
     options.go_on = NULL;
     options.max_states = 100000;
     REQUIRE(compose_mpi.run(circuit, &options, NULL, &result, &error) == GORDIAN_OK);
-    CHECK(result.stop == COMPOSE_STATES && result.states > 100000 && result.states < 1u << 30);
-    compose_result_free(&result);
-    circuit_free(circuit);
+    CHECK(result.stop == GORDIAN_COMPOSE_STOP_STATES && result.states > 100000 &&
+          result.states < 1u << 30);
+    gordian_compose_result_free(&result);
+    gordian_circuit_close(circuit);
 }
 
 static void (*const services[RANKS_SERVICES])(void) = {[RANKS_COMPOSE] = compose_mpi_serve};

@@ -40,20 +40,20 @@ static void compare(const char *instance, const char *rules, const char *ports, 
     uint32_t where;
     snprintf(built_in, sizeof built_in, "main(%s) { %s }", ports, instance);
     snprintf(written, sizeof written, "main(%s) { #RBA %s }", ports, rules);
-    struct graph *left = product_of_text(built_in, NULL, data);
-    struct graph *right = product_of_text(written, NULL, data);
+    gordian_graph *left = product_of_text(built_in, NULL, data);
+    gordian_graph *right = product_of_text(written, NULL, data);
     CHECK_MSG(left && right && graph_same(left, right, &where), "%s, data %s", instance,
               data ? data : "none");
-    graph_free(left);
-    graph_free(right);
+    gordian_graph_close(left);
+    gordian_graph_close(right);
 }
 
 static void check_count(const char *text, const char *data, size_t states, size_t transitions)
 {
-    struct graph *graph = product_of_text(text, NULL, data);
+    gordian_graph *graph = product_of_text(text, NULL, data);
     CHECK_MSG(graph && graph->state_count == states && graph->arc_count == transitions,
               "%s: %u/%zu", text, graph ? graph->state_count : 0, graph ? graph->arc_count : 0);
-    graph_free(graph);
+    gordian_graph_close(graph);
 }
 
 int main(void)

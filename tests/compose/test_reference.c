@@ -11,7 +11,7 @@ static const char chain[] =
 static void check_counts(const char *source, const char *main, const char *data, size_t states,
                          size_t transitions, size_t deadlocks)
 {
-    struct graph *graph = product_of_text(source, main, data);
+    gordian_graph *graph = product_of_text(source, main, data);
     CHECK_MSG(graph, "%s", main ? main : source);
     if (!graph)
         return;
@@ -21,7 +21,7 @@ static void check_counts(const char *source, const char *main, const char *data,
               graph->state_count, graph->arc_count, deadlocks_of(graph), states, transitions,
               deadlocks);
     CHECK(graph->initial_count == 1 && graph->initial[0] == 0);
-    graph_free(graph);
+    gordian_graph_close(graph);
 }
 
 /* A circuit of examples/circuits. */
@@ -62,7 +62,7 @@ static void check_labels(void)
 {
     static const char *const expected[] = {"0 a0 1",    "1 a1 2", "2 a0 3",
                                            "2 a0|a2 1", "2 a2 0", "3 a2 1"};
-    struct graph *graph = product_of_text(chain, "chain<2>", NULL);
+    gordian_graph *graph = product_of_text(chain, "chain<2>", NULL);
     REQUIRE(graph && graph->arc_count == 6);
     for (uint32_t s = 0, line = 0; s < graph->state_count; s++) {
         for (size_t i = graph->first[s]; i < graph->first[s + 1]; i++, line++) {
@@ -72,7 +72,7 @@ static void check_labels(void)
             CHECK_MSG(strcmp(text, expected[line]) == 0, "%s, not %s", text, expected[line]);
         }
     }
-    graph_free(graph);
+    gordian_graph_close(graph);
 }
 
 static void check_families(void)

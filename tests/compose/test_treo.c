@@ -102,12 +102,13 @@ static const struct {
 static void check_meanings(void)
 {
     for (size_t i = 0; i < sizeof meanings / sizeof *meanings; i++) {
-        struct graph *graph = product_of_text(meanings[i].text, meanings[i].main, meanings[i].data);
+        gordian_graph *graph =
+            product_of_text(meanings[i].text, meanings[i].main, meanings[i].data);
         CHECK_MSG(graph && graph->state_count == meanings[i].states &&
                       graph->arc_count == meanings[i].transitions,
                   "%s: %u/%zu, not %zu/%zu", meanings[i].what, graph ? graph->state_count : 0,
                   graph ? graph->arc_count : 0, meanings[i].states, meanings[i].transitions);
-        graph_free(graph);
+        gordian_graph_close(graph);
     }
 }
 
@@ -116,7 +117,7 @@ static void check_meanings(void)
 static void check_names(const char *text, const char *main, const char *expected)
 {
     char names[1000] = "";
-    struct circuit *circuit = read_circuit(text, main, NULL);
+    gordian_circuit *circuit = read_circuit(text, main, NULL);
     CHECK(circuit);
     for (uint32_t n = 0; circuit && n < circuit->name_count; n++) {
         static const char *const marks[] = {"", "?", "!", ":"};
@@ -125,7 +126,7 @@ static void check_names(const char *text, const char *main, const char *expected
         strcat(names, circuit->boundary[n] ? marks[circuit->ways[n]] : "");
     }
     CHECK_MSG(strcmp(names, expected) == 0, "%s, not %s", names, expected);
-    circuit_free(circuit);
+    gordian_circuit_close(circuit);
 }
 
 static void check_all_names(void)
@@ -223,10 +224,10 @@ static void check_faults(void)
 {
     for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) {
         struct text text;
-        struct circuit *circuit;
-        struct fault fault;
+        gordian_circuit *circuit;
+        gordian_fault fault;
         gordian_error error = {0};
-        struct treo_options options = {.main = faults[i].main, .data = faults[i].data};
+        gordian_circuit_options options = {.main = faults[i].main, .data = faults[i].data};
         REQUIRE(text_copy(&text, "bad.treo", faults[i].text, strlen(faults[i].text), NULL,
                           &error) == GORDIAN_OK);
         gordian_status status = treo_read(&circuit, &text, &options, &fault, &error);
@@ -235,7 +236,7 @@ static void check_faults(void)
                   "%s: %d:%d: %s", faults[i].text, (int)error.line, (int)error.column,
                   error.message);
         CHECK_MSG(error.line == 0 || fault.line[0], "%s: no line to show", faults[i].text);
-        circuit_free(circuit);
+        gordian_circuit_close(circuit);
         text_free(&text);
     }
 }
@@ -247,8 +248,8 @@ static void check_deep(void)
     static const char *const pieces[] = {"(", "{", "if 1=1 ", "-", "!", "<", "[", "x["};
     for (size_t i = 0; i < sizeof pieces / sizeof *pieces; i++) {
         struct text source;
-        struct circuit *circuit;
-        struct fault fault;
+        gordian_circuit *circuit;
+        gordian_fault fault;
         gordian_error error = {0};
         size_t used = (size_t)snprintf(text, sizeof text, "main() { x(a) | x = ");
         if (pieces[i][0] == '{' || pieces[i][0] == 'i')
@@ -281,8 +282,16 @@ static const struct library library[] = {
     {"right/inner.treo", "import main;\ninner(a?,b!) { sync(a,b) }"},
 };
 
-static gordian_status load(void *context, const char *from, const char *path, struct text *text,
+static gordian_status give(gordian_import *import, const char *name, const char *text,
                            gordian_error *error)
+{
+    gordian_bytes bytes = {text, strlen(text)};
+    gordian_source source = gordian_source_bytes(&bytes);
+    return gordian_import_read(import, name, &source, error);
+}
+
+static gordian_status load(void *context, const char *from, const char *path,
+                           gordian_import *import, gordian_error *error)
 {
     char beside[100];
     const char *slash = strrchr(from, '/');
@@ -290,31 +299,30 @@ static gordian_status load(void *context, const char *from, const char *path, st
     snprintf(beside, sizeof beside, "%.*s%s", slash ? (int)(slash - from + 1) : 0, from, path);
     for (size_t i = 0; i < sizeof library / sizeof *library; i++)
         if (strcmp(library[i].path, beside) == 0 || strcmp(library[i].path, path) == 0)
-            return text_copy(text, library[i].path, library[i].text, strlen(library[i].text), NULL,
-                             error);
+            return give(import, library[i].path, library[i].text, error);
     if (strcmp(path, "main.treo") == 0)
-        return text_copy(text, path, "main() {}", 9, NULL, error);
+        return give(import, path, "main() {}", error);
     return GORDIAN_STATUS_END;
 }
 
 static void check_import(const char *source, size_t states, const char *message, const char *file)
 {
     struct text text;
-    struct circuit *circuit;
-    struct fault fault;
+    gordian_circuit *circuit;
+    gordian_fault fault;
     gordian_error error = {0};
-    struct treo_options options = {.import = load};
+    gordian_circuit_options options = {.import = load};
     REQUIRE(text_copy(&text, "main.treo", source, strlen(source), NULL, &error) == GORDIAN_OK);
     gordian_status status = treo_read(&circuit, &text, &options, &fault, &error);
-    struct graph *graph = product_of(circuit);
+    gordian_graph *graph = product_of(circuit);
     if (message)
         CHECK_MSG(status == GORDIAN_STATUS_INPUT && strstr(error.message, message) &&
                       strcmp(fault.file, file) == 0,
                   "%s: %s: %s", source, fault.file, error.message);
     else
         CHECK_MSG(graph && graph->state_count == states, "%s: %s", source, error.message);
-    graph_free(graph);
-    circuit_free(circuit);
+    gordian_graph_close(graph);
+    gordian_circuit_close(circuit);
     text_free(&text);
 }
 
@@ -344,8 +352,8 @@ static void check_unicode(void)
 {
     static const char source[] = "\xef\xbb\xbfmain() { /* \u00e9\u00e8 */ x(a) }";
     struct text text;
-    struct circuit *circuit;
-    struct fault fault;
+    gordian_circuit *circuit;
+    gordian_fault fault;
     gordian_error error = {0};
     REQUIRE(text_copy(&text, "bad.treo", source, strlen(source), NULL, &error) == GORDIAN_OK);
     CHECK(treo_read(&circuit, &text, NULL, &fault, &error) == GORDIAN_STATUS_INPUT);
@@ -368,10 +376,10 @@ static void check_too_many(void)
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct text text;
-        struct circuit *circuit;
-        struct fault fault;
+        gordian_circuit *circuit;
+        gordian_fault fault;
         gordian_error error = {0};
-        struct treo_options options = {.max_instances = 100};
+        gordian_circuit_options options = {.max_instances = 100};
         REQUIRE(text_copy(&text, "bad.treo", cases[i].text, strlen(cases[i].text), NULL, &error) ==
                 GORDIAN_OK);
         CHECK(treo_read(&circuit, &text, &options, &fault, &error) == GORDIAN_STATUS_INPUT);

@@ -8,9 +8,9 @@
 
 static struct gpu *gpu;
 
-static gordian_status on_device(const struct circuit *circuit,
-                                const struct compose_options *options,
-                                const struct compose_sink *sink, struct compose_result *result,
+static gordian_status on_device(const gordian_circuit *circuit,
+                                const gordian_compose_options *options,
+                                const gordian_compose_sink *sink, gordian_compose_result *result,
                                 const void *tuning, gordian_error *error)
 {
     return compose_cuda_on(gpu, tuning, circuit, options, sink, result, error);
@@ -24,25 +24,25 @@ static const struct compose_tuning tunings[] = {
 };
 
 /* Without a sink only counts come. */
-static void counts_only(const struct circuit *circuit, const struct compose_options *options,
+static void counts_only(const gordian_circuit *circuit, const gordian_compose_options *options,
                         const struct compose_tuning *tuning)
 {
-    struct compose_result with = {0}, without = {0};
-    struct compose_options bare = *options;
+    gordian_compose_result with = {0}, without = {0};
+    gordian_compose_options bare = *options;
     bare.count_transitions = false;
     DO(compose_cuda_on(gpu, tuning, circuit, options, NULL, &with, &error));
     DO(compose_cuda_on(gpu, tuning, circuit, &bare, NULL, &without, &error));
     CHECK(with.states == without.states && with.deadlocks == without.deadlocks);
     CHECK(without.transitions == 0);
-    compose_result_free(&with);
-    compose_result_free(&without);
+    gordian_compose_result_free(&with);
+    gordian_compose_result_free(&without);
 }
 
-static void compare_ways(const struct circuit *circuit, struct random *random)
+static void compare_ways(const gordian_circuit *circuit, struct random *random)
 {
     for (size_t t = 0; t < sizeof tunings / sizeof *tunings; t++) {
-        struct compose_options options;
-        compose_options_init(&options);
+        gordian_compose_options options;
+        gordian_compose_options_init(&options);
         options.max_deadlocks = (uint32_t)random_below(random, 4);
         compare(on_device, circuit, &options, &tunings[t]);
         options.indivisible = true;
@@ -62,10 +62,10 @@ static void test_references(struct random *random)
 {
     for (size_t i = 0; i < sizeof references / sizeof *references; i++) {
         const struct reference *r = &references[i];
-        struct circuit *circuit = read_circuit(library, r->main, r->data);
+        gordian_circuit *circuit = read_circuit(library, r->main, r->data);
         REQUIRE(circuit);
-        struct compose_options options;
-        compose_options_init(&options);
+        gordian_compose_options options;
+        gordian_compose_options_init(&options);
         for (size_t t = 0; t < sizeof tunings / sizeof *tunings; t++) {
             struct outcome outcome = run(on_device, circuit, &options, &tunings[t]);
             CHECK_MSG(outcome.result.states == r->states &&
@@ -79,7 +79,7 @@ static void test_references(struct random *random)
         }
         if (r->states <= 128)
             compare_ways(circuit, random);
-        circuit_free(circuit);
+        gordian_circuit_close(circuit);
     }
 }
 
@@ -87,10 +87,10 @@ static void test_random(struct random *random, unsigned rounds)
 {
     unsigned compared = 0;
     for (unsigned i = 0; i < rounds; i++) {
-        struct circuit *circuit = random_circuit(random);
+        gordian_circuit *circuit = random_circuit(random);
         const char *why = "";
-        struct compose_options options;
-        compose_options_init(&options);
+        gordian_compose_options options;
+        gordian_compose_options_init(&options);
         if (circuit->whole <= 512 &&
             engine_usable(&compose_dense.about, &(struct compose_problem){circuit, &options},
                           &why)) {
@@ -98,7 +98,7 @@ static void test_random(struct random *random, unsigned rounds)
             compare_ways(circuit, random);
             compared++;
         }
-        circuit_free(circuit);
+        gordian_circuit_close(circuit);
     }
     gpu_emulator_seed(gpu, 0);
     CHECK(compared * 4 > rounds);
@@ -107,25 +107,25 @@ static void test_random(struct random *random, unsigned rounds)
 /* A stopped run keeps no more than it was allowed, and what it has is consistent. */
 static void test_limits(void)
 {
-    struct circuit *circuit = read_circuit(library, "chain9", NULL);
+    gordian_circuit *circuit = read_circuit(library, "chain9", NULL);
     REQUIRE(circuit);
     for (uint64_t limit = 1; limit < 600; limit += 97) {
-        struct compose_options options;
-        compose_options_init(&options);
+        gordian_compose_options options;
+        gordian_compose_options_init(&options);
         options.max_states = limit;
         struct outcome outcome = run(on_device, circuit, &options, &tunings[2]);
         uint64_t expected = limit < 512 ? limit : 512;
         CHECK(outcome.result.states == expected);
-        CHECK((outcome.result.stop == COMPOSE_STATES) == (limit < 512));
+        CHECK((outcome.result.stop == GORDIAN_COMPOSE_STOP_STATES) == (limit < 512));
         REQUIRE(outcome.graph);
         CHECK(outcome.graph->state_count == expected);
         CHECK(outcome.graph->arc_count == outcome.result.transitions);
         outcome_free(&outcome);
     }
-    circuit_free(circuit);
+    gordian_circuit_close(circuit);
 }
 
-static bool stop_at_once(void *context, const struct compose_progress *progress)
+static bool stop_at_once(void *context, const gordian_compose_progress *progress)
 {
     (void)progress;
     return ++*(unsigned *)context < 3;
@@ -133,76 +133,77 @@ static bool stop_at_once(void *context, const struct compose_progress *progress)
 
 static void test_stop(void)
 {
-    struct circuit *circuit = read_circuit(library, "chain9", NULL);
-    struct compose_result result;
-    struct compose_options options;
+    gordian_circuit *circuit = read_circuit(library, "chain9", NULL);
+    gordian_compose_result result;
+    gordian_compose_options options;
     gordian_error error = {0};
     unsigned calls = 0;
     REQUIRE(circuit);
-    compose_options_init(&options);
+    gordian_compose_options_init(&options);
     options.go_on = stop_at_once;
     options.context = &calls;
     REQUIRE(compose_cuda_on(gpu, &tunings[2], circuit, &options, NULL, &result, &error) ==
             GORDIAN_OK);
-    CHECK(result.stop == COMPOSE_STOPPED && result.states > 0 && result.states < 512);
-    compose_result_free(&result);
+    CHECK(result.stop == GORDIAN_COMPOSE_STOP_STOPPED && result.states > 0 && result.states < 512);
+    gordian_compose_result_free(&result);
 
     /* Little memory: what fits is found. */
-    compose_options_init(&options);
+    gordian_compose_options_init(&options);
     options.max_memory = 1 << 15;
     gordian_status status =
         compose_cuda_on(gpu, &(struct compose_tuning){.no_bitmap = true, .slots = 64}, circuit,
                         &options, NULL, &result, &error);
     CHECK(status == GORDIAN_STATUS_MEMORY || (status == GORDIAN_OK && result.memory <= 1 << 15));
-    compose_result_free(&result);
-    circuit_free(circuit);
+    gordian_compose_result_free(&result);
+    gordian_circuit_close(circuit);
 }
 
 /* A device with little memory: what fits is found and is consistent, or it says so. */
 static void test_small_devices(void)
 {
-    struct circuit *circuit = read_circuit(library, "chain9", NULL);
+    gordian_circuit *circuit = read_circuit(library, "chain9", NULL);
     unsigned complete = 0, stopped = 0, refused = 0;
     REQUIRE(circuit);
     for (uint64_t bytes = 1 << 10; bytes <= 1 << 24; bytes *= 2) {
         struct compose_tuning tuning = {.no_bitmap = true, .slots = 16, .block_transitions = 64};
-        struct compose_options options;
-        struct compose_result result;
+        gordian_compose_options options;
+        gordian_compose_result result;
         gordian_error error = {0};
         struct gpu *small = device_open(-1);
         gpu_emulator_memory(small, bytes);
-        compose_options_init(&options);
+        gordian_compose_options_init(&options);
         gordian_status status =
             compose_cuda_on(small, &tuning, circuit, &options, NULL, &result, &error);
         CHECK_MSG(status == GORDIAN_OK || status == GORDIAN_STATUS_MEMORY, "%s", error.message);
         if (status == GORDIAN_OK) {
-            CHECK((result.stop == COMPOSE_COMPLETE) == (result.states == 512));
-            CHECK(result.stop == COMPOSE_COMPLETE || result.stop == COMPOSE_MEMORY);
+            CHECK((result.stop == GORDIAN_COMPOSE_STOP_COMPLETE) == (result.states == 512));
+            CHECK(result.stop == GORDIAN_COMPOSE_STOP_COMPLETE ||
+                  result.stop == GORDIAN_COMPOSE_STOP_MEMORY);
             CHECK(result.states > 0 && result.states <= 512 && result.memory <= bytes);
-            CHECK(result.stop != COMPOSE_COMPLETE || result.transitions == 4244);
-            complete += result.stop == COMPOSE_COMPLETE;
-            stopped += result.stop == COMPOSE_MEMORY;
+            CHECK(result.stop != GORDIAN_COMPOSE_STOP_COMPLETE || result.transitions == 4244);
+            complete += result.stop == GORDIAN_COMPOSE_STOP_COMPLETE;
+            stopped += result.stop == GORDIAN_COMPOSE_STOP_MEMORY;
         }
         refused += status != GORDIAN_OK;
-        compose_result_free(&result);
+        gordian_compose_result_free(&result);
         gpu_close(small);
     }
     CHECK_MSG(complete > 0 && stopped + refused > 0, "%u complete, %u stopped, %u refused",
               complete, stopped, refused);
-    circuit_free(circuit);
+    gordian_circuit_close(circuit);
 }
 
 /* Every allocation of the host's fails once. */
 static void test_allocations(const char *main, const struct compose_tuning *tuning)
 {
-    struct circuit *circuit = read_circuit(library, main, NULL);
+    gordian_circuit *circuit = read_circuit(library, main, NULL);
     struct failing failing = {0};
     gordian_allocator allocator = {failing_resize, &failing};
-    struct compose_options options;
-    struct compose_result result;
+    gordian_compose_options options;
+    gordian_compose_result result;
     gordian_error error = {0};
     REQUIRE(circuit);
-    compose_options_init(&options);
+    gordian_compose_options_init(&options);
     options.allocator = &allocator;
     for (size_t n = 1;; n++) {
         struct graph_sink sink;
@@ -213,27 +214,27 @@ static void test_allocations(const char *main, const struct compose_tuning *tuni
         bool failed = failing.failures > 0;
         CHECK_MSG(status == (failed ? GORDIAN_STATUS_MEMORY : GORDIAN_OK),
                   "allocation %zu: status %d", n, (int)status);
-        compose_result_free(&result);
+        gordian_compose_result_free(&result);
         CHECK_MSG(failing.live_blocks == 0, "allocation %zu: %zu blocks leaked", n,
                   failing.live_blocks);
         graph_sink_abandon(&sink);
         if (!failed)
             break;
     }
-    circuit_free(circuit);
+    gordian_circuit_close(circuit);
 }
 
 /* The device fails at its first launch, at its second, ...: the CPU gives the same answer. */
 static void test_failures(void)
 {
-    struct circuit *circuit = read_circuit(library, "stuck", NULL);
-    struct compose_options options;
+    gordian_circuit *circuit = read_circuit(library, "stuck", NULL);
+    gordian_compose_options options;
     unsigned fallen = 0;
     REQUIRE(circuit);
-    compose_options_init(&options);
+    gordian_compose_options_init(&options);
     setenv("GORDIAN_EMULATE_GPU", "1", 1);
     for (unsigned launches = 0; launches < 200; launches++) {
-        struct compose_result result;
+        gordian_compose_result result;
         gordian_error error = {0};
         char text[16];
         snprintf(text, sizeof text, "%u", launches);
@@ -242,7 +243,7 @@ static void test_failures(void)
         bool fell = strcmp(result.engine, "cpu") == 0;
         CHECK(result.states == 1 && result.deadlocks == 1 && result.found_count == 1);
         CHECK(fell == (result.note[0] != '\0'));
-        compose_result_free(&result);
+        gordian_compose_result_free(&result);
         fallen += fell;
         if (!fell)
             break;
@@ -250,7 +251,7 @@ static void test_failures(void)
     CHECK(fallen > 3 && fallen < 200);
     unsetenv("GORDIAN_GPU_FAIL_AFTER");
     unsetenv("GORDIAN_EMULATE_GPU");
-    circuit_free(circuit);
+    gordian_circuit_close(circuit);
 }
 
 int main(int argc, char **argv)

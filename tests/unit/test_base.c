@@ -1,12 +1,14 @@
-/* The base: names, random numbers, output, JSON, the text reader. */
+/* The base: names, sorting, the nearest word, random numbers, output, JSON, the text reader. */
 #include "alloc/failing.h"
 #include "base/json.h"
 #include "base/machine.h"
 #include "base/memory.h"
 #include "base/names.h"
+#include "base/nearest.h"
 #include "base/output.h"
 #include "base/random.h"
 #include "base/reader.h"
+#include "base/sort.h"
 #include "test.h"
 
 #include <errno.h>
@@ -215,6 +217,118 @@ static void names_validity(void)
     CHECK(!names_valid("a#b", 3, &why) && strstr(why, "'#'"));
     CHECK(!names_valid("a=b", 3, &why) && strstr(why, "'='"));
     CHECK(!names_valid("a\0b", 3, &why) && strstr(why, "NUL"));
+}
+
+/* ---- sorting */
+
+enum { SORTED_MAX = 5000, SORTED_WORDS = 3 };
+
+struct sortable {
+    uint64_t key;
+    uint64_t place; /* where it was */
+};
+
+static bool key_before(const void *context, const void *left, const void *right)
+{
+    (void)context;
+    return ((const struct sortable *)left)->key < ((const struct sortable *)right)->key;
+}
+
+/* `context`: how often it was called. */
+static int compare_keys(const void *left, const void *right, void *context)
+{
+    uint64_t a = ((const struct sortable *)left)->key, b = ((const struct sortable *)right)->key;
+    ++*(unsigned *)context;
+    return (a > b) - (a < b);
+}
+
+static void check_sorted(const struct sortable *list, size_t count, uint64_t sum, bool stable)
+{
+    unsigned wrong = 0;
+    for (size_t i = 0; i < count; i++) {
+        sum -= list[i].key * (list[i].place + 1);
+        wrong += i > 0 && list[i - 1].key > list[i].key;
+        wrong +=
+            stable && i > 0 && list[i - 1].key == list[i].key && list[i - 1].place > list[i].place;
+    }
+    CHECK_MSG(wrong == 0 && sum == 0, "%zu records", count);
+}
+
+/* The same records in every way there is; `mask` makes some keys equal. */
+static void sort_records(size_t count, uint64_t mask, struct random *random)
+{
+    static struct sortable list[SORTED_MAX], other[SORTED_MAX], spare[SORTED_MAX];
+    uint64_t sum = 0;
+    unsigned calls = 0;
+    for (size_t i = 0; i < count; i++) {
+        list[i] = (struct sortable){random_next(random) & mask, i};
+        sum += list[i].key * (i + 1);
+    }
+    memcpy(other, list, sizeof list);
+    sort_in_place(other, count, sizeof *other, key_before, NULL);
+    check_sorted(other, count, sum, false);
+    memcpy(other, list, sizeof list);
+    sort_with(other, count, sizeof *other, compare_keys, &calls);
+    check_sorted(other, count, sum, false);
+    CHECK(count < 2 || calls > 0);
+    check_sorted(sort_by_number(list, spare, count), count, sum, true);
+}
+
+static void sort_numbers(size_t count, size_t words, uint64_t mask, struct random *random)
+{
+    static uint64_t list[SORTED_MAX * SORTED_WORDS];
+    uint64_t sum = 0;
+    unsigned wrong = 0;
+    for (size_t i = 0; i < count * words; i++)
+        sum += list[i] = random_next(random) & mask;
+    sort_words(list, count, words);
+    for (size_t i = 0; i < count; i++) {
+        const uint64_t *now = list + i * words, *before = now - words;
+        size_t w = words - 1;
+        while (i > 0 && w > 0 && before[w] == now[w])
+            w--;
+        wrong += i > 0 && before[w] > now[w];
+        for (w = 0; w < words; w++)
+            sum -= now[w];
+    }
+    CHECK_MSG(wrong == 0 && sum == 0, "%zu numbers of %zu words", count, words);
+}
+
+static void sorting(void)
+{
+    static const size_t counts[] = {0, 1, 2, 3, 31, 32, 33, 1000, SORTED_MAX};
+    static const uint64_t masks[] = {0, 7, 0xff00, UINT32_MAX, UINT64_MAX};
+    struct random random;
+    random_seed(&random, 1);
+    for (size_t c = 0; c < sizeof counts / sizeof *counts; c++)
+        for (size_t m = 0; m < sizeof masks / sizeof *masks; m++) {
+            sort_records(counts[c], masks[m], &random);
+            for (size_t words = 1; words <= SORTED_WORDS; words++)
+                sort_numbers(counts[c], words, masks[m], &random);
+        }
+}
+
+/* ---- the nearest word */
+
+static const char *nearest_of(const char *typed)
+{
+    static const char *const words[] = {"request", "release", "cancel", "exit"};
+    struct nearest nearest = {.typed = typed, .length = strlen(typed)};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        nearest_offer(&nearest, words[i]);
+    const char *found = nearest_found(&nearest);
+    return found ? found : "";
+}
+
+static void nearest_words(void)
+{
+    CHECK(strcmp(nearest_of("reqeust"), "request") == 0);
+    CHECK(strcmp(nearest_of("relase"), "release") == 0);
+    CHECK(strcmp(nearest_of("exits"), "exit") == 0);
+    CHECK(strcmp(nearest_of("xeit"), "exit") == 0);
+    CHECK(strcmp(nearest_of("philosopher"), "") == 0);
+    CHECK(strcmp(nearest_of(""), "") == 0);
+    CHECK(strcmp(nearest_of("a-word-that-is-longer-than-forty-characters"), "") == 0);
 }
 
 /* ---- random numbers */
@@ -616,6 +730,8 @@ int main(void)
     names_reserved();
     names_out_of_memory();
     names_validity();
+    sorting();
+    nearest_words();
     random_numbers();
     output_in_memory();
     output_to_file();

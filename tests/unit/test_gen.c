@@ -484,8 +484,8 @@ static void test_circuits(void)
         for (uint64_t seed = 1; seed <= 100; seed++) {
             struct output out;
             struct text text;
-            struct circuit *circuit = NULL;
-            struct treo_options reading = {.main = NULL};
+            gordian_circuit *circuit = NULL;
+            gordian_circuit_options reading = {.main = NULL};
             gordian_error error = {0};
             options.seed = seed;
             options.processes = 5 + (uint32_t)seed * 7 % 200;
@@ -499,7 +499,7 @@ static void test_circuits(void)
                 CHECK(!kinds[i].names ||
                       circuit->name_count == kinds[i].names * options.processes + kinds[i].more);
             }
-            circuit_free(circuit);
+            gordian_circuit_close(circuit);
             text_free(&text);
             output_close(&out);
         }

@@ -3,7 +3,6 @@
 
 #include "base/error.h"
 #include "cli/commands.h"
-#include "compose/join.h"
 
 #include <string.h>
 
@@ -13,16 +12,16 @@ static gordian_status report_deadlocks(struct compose *compose, const struct com
                                        const struct compose_reporter *reporter,
                                        gordian_error *error)
 {
-    const struct compose_result *result = &composed->result;
+    const gordian_compose_result *result = &composed->result;
     gordian_status status = GORDIAN_OK;
     if (!compose->trace && !compose->cli->json) { /* the nearest one tells enough */
-        const struct compose_deadlock *nearest = composed_nearest(composed);
-        if (nearest || composed->nearest)
+        const gordian_compose_deadlock *nearest = composed_nearest(composed);
+        if (composed_describes(composed))
             return reporter->deadlock(compose, composed, 1, nearest, error);
     }
     if (!compose->trace)
         return status;
-    if (composed->nearest)
+    if (!composed->subject->circuit && composed_describes(composed))
         return reporter->deadlock(compose, composed, 1, NULL, error);
     for (size_t i = 0; i < result->found_count && status == GORDIAN_OK; i++)
         status = reporter->deadlock(compose, composed, i + 1, &result->found[i], error);
@@ -55,14 +54,15 @@ static gordian_status report(struct compose *compose, const struct composed *com
 static void say_notes(struct compose *compose, const struct composed *composed)
 {
     static const char *const why[] = {
-        [COMPOSE_STATES] = "there are more states than --max-states allows",
-        [COMPOSE_MEMORY] = "no more memory may be had",
-        [COMPOSE_STOPPED] = "interrupted",
+        [GORDIAN_COMPOSE_STOP_STATES] = "there are more states than --max-states allows",
+        [GORDIAN_COMPOSE_STOP_MEMORY] = "no more memory may be had",
+        [GORDIAN_COMPOSE_STOP_TIME] = "the time is up",
+        [GORDIAN_COMPOSE_STOP_STOPPED] = "interrupted",
     };
-    const struct compose_result *result = &composed->result;
+    const gordian_compose_result *result = &composed->result;
     if (result->note[0] && !compose->cli->quiet)
         cli_say(compose->cli, "engine '%s': %s", result->engine, result->note);
-    if (result->stop != COMPOSE_COMPLETE)
+    if (result->stop != GORDIAN_COMPOSE_STOP_COMPLETE)
         cli_say(compose->cli, "stopped: %s; what is told is what was found until then%s",
                 why[result->stop],
                 compose_needs_graph(compose) ? ", and nothing is hidden or minimised" : "");
@@ -74,45 +74,48 @@ static int code_for(const struct compose *compose, const struct composed *compos
 {
     if (composed->result.deadlocks > 0 || (compose->livelock && composed->livelock.states > 0))
         return EXIT_FOUND;
-    return composed->result.stop == COMPOSE_COMPLETE ? EXIT_NOTHING : EXIT_BROKEN;
+    return composed->result.stop == GORDIAN_COMPOSE_STOP_COMPLETE ? EXIT_NOTHING : EXIT_BROKEN;
 }
 
 /* ------------------------------------------------------------------ one subject */
 
-static gordian_status write_result(const struct composed *composed, struct product_file *to,
+static gordian_status write_result(const struct composed *composed, const struct product_file *to,
                                    gordian_error *error)
 {
-    const struct graph *graph = composed_graph(composed);
-    if (to->out && graph)
-        return product_file_graph(to, graph, composed->subject, error);
-    return GORDIAN_OK; /* it went there while it was made */
+    const gordian_graph *graph = composed_graph(composed);
+    const struct subject *subject = composed->subject;
+    if (!to->writer.write || !graph)
+        return GORDIAN_OK; /* it went there while it was made */
+    return gordian_graph_write(graph, subject_title(subject), subject->circuit, to->format,
+                               &to->writer, error);
 }
 
 /* An .aut file has one initial state. */
 static void say_initial(struct compose *compose, const struct composed *composed)
 {
-    const struct graph *graph = composed_graph(composed);
-    const struct circuit *circuit = composed->subject->circuit;
-    uint64_t count = graph ? graph->initial_count : circuit->initial;
-    if (compose->format == FORMAT_AUT && count > 1 && !compose->cli->quiet)
+    const gordian_graph *graph = composed_graph(composed);
+    size_t count = 0;
+    if (graph)
+        gordian_graph_initial(graph, &count);
+    uint64_t initial = graph ? count : composed->subject->info.initial;
+    if (compose->format == GORDIAN_FORMAT_AUT && initial > 1 && !compose->cli->quiet)
         cli_say(compose->cli,
                 "'%s' has only the first of %llu initial states: the format has one; .ca keeps all",
-                compose->file, (unsigned long long)count);
+                compose->file, (unsigned long long)initial);
 }
 
 /* With --quick, a circuit whose data make no difference is composed with one datum only. */
 static bool drop_data(const struct compose *compose, struct subject *subject)
 {
-    struct circuit *lean, *circuit = subject->circuit;
-    if (!compose->quick || !circuit || circuit->data.domain_size < 2 ||
-        !circuit_is_routing(circuit))
+    gordian_circuit *lean;
+    const gordian_circuit *circuit = subject->circuit;
+    if (!compose->quick || !circuit || subject->info.datum_count < 2 ||
+        !gordian_circuit_is_routing(circuit))
         return false;
-    const char *first = data_text(&circuit->data, circuit->data.domain[0]);
-    struct joint alone = {.circuit = circuit};
-    if (circuits_join(&lean, &alone, 1, first, NULL, NULL) != GORDIAN_OK)
+    const char *first = gordian_circuit_datum(circuit, 0);
+    if (gordian_circuit_join(&lean, &circuit, 1, first, NULL, NULL) != GORDIAN_OK)
         return false;
-    circuit_free(circuit);
-    subject->circuit = lean;
+    subject_take(subject, lean);
     return true;
 }
 
@@ -122,8 +125,9 @@ static int write_circuit(struct compose *compose, const struct subject *subject,
 {
     gordian_error error = {0};
     int code = EXIT_NOTHING;
-    gordian_status status = product_file_circuit(to, subject->circuit, &error);
-    if (status != GORDIAN_OK && !to->out->failure)
+    gordian_status status =
+        gordian_circuit_write(subject->circuit, to->format, &to->writer, &error);
+    if (status != GORDIAN_OK && status != GORDIAN_STATUS_IO)
         code = cli_fail(compose->cli, subject->path, &error);
     return product_file_close(to, compose, code);
 }
@@ -162,7 +166,7 @@ static int compose_all(struct compose *compose, char **paths, size_t count)
         say_notes(compose, &composed);
         say_initial(compose, &composed);
         code = code_for(compose, &composed);
-    } else if (!(status == GORDIAN_STATUS_IO && to.own.failure)) {
+    } else if (!(status == GORDIAN_STATUS_IO && to.failure)) {
         code = cli_fail(compose->cli, status == GORDIAN_STATUS_INPUT ? subject.path : NULL, &error);
     }
     code = product_file_close(&to, compose, code);
@@ -178,8 +182,9 @@ static int check_options(struct compose *compose)
 {
     struct cli *cli = compose->cli;
     if (compose->file)
-        compose->format = compose_format_of(compose->file);
-    if (compose->file && (compose->format == FORMAT_NONE || compose->format == FORMAT_TREO))
+        compose->format = gordian_format_of(compose->file);
+    if (compose->file &&
+        (compose->format == GORDIAN_FORMAT_NONE || compose->format == GORDIAN_FORMAT_TREO))
         return cli_misuse(cli, "-o '%.200s': the name must end in .aut, .ca or .dot",
                           compose->file);
     if (compose->file && compose->dot)
@@ -188,7 +193,7 @@ static int check_options(struct compose *compose)
         return cli_misuse(cli, "--dot and --json both want standard output");
     if (compose->circuit && !compose->dot && !compose->file)
         return cli_misuse(cli, "--circuit needs --dot or -o FILE");
-    if (compose->circuit && compose->format == FORMAT_AUT)
+    if (compose->circuit && compose->format == GORDIAN_FORMAT_AUT)
         return cli_misuse(cli, "a circuit can be written as .ca or .dot, not as .aut");
     if (compose->equal && (compose->dot || compose->file || compose->trace || compose->livelock))
         return cli_misuse(cli, "--equal compares: it goes with --hide, --keep and --min only");

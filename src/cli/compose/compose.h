@@ -1,41 +1,30 @@
 /*
  * `gordian compose` in parts: the command and what it does one after another (compose.c), the
- * texts it reads (compose/input.c), the engine's run with its limits, progress and ctrl-C
- * (compose/run.c), the files it writes (compose/output.c), graphs that come from a file instead of
- * an engine (compose/graph.c), the two ways to report (compose/text.c, compose/json.c), and the
- * comparison of two circuits (compose/equal.c).
+ * texts it reads (compose/input.c), a run with its limits, progress and ctrl-C (compose/run.c), the
+ * files it writes (compose/output.c), the two ways to report (compose/text.c, compose/json.c), and
+ * the comparison of two circuits (compose/equal.c).
  */
 #ifndef GORDIAN_CLI_COMPOSE_COMPOSE_H
 #define GORDIAN_CLI_COMPOSE_COMPOSE_H
 
 #include "base/meter.h"
 #include "cli/cli.h"
-#include "compose/engine.h"
-#include "compose/format/aut.h"
-#include "compose/format/ca.h"
-#include "compose/format/dot.h"
-#include "compose/graph/operations.h"
 #include "show/style.h"
+
+#include <gordian/compose.h>
 
 /* Deadlocks that --trace describes at most. */
 #define COMPOSE_TRACES 10000u
 /* --explain builds the parts in between up to this many states. */
 #define COMPOSE_EXPLAINED 50000u
 
-enum compose_format {
-    FORMAT_NONE,
-    FORMAT_AUT,
-    FORMAT_CA,
-    FORMAT_DOT,
-    FORMAT_TREO, /* read only */
-};
-
 /* What was read: a circuit, or a graph that somebody has composed before. */
 struct subject {
     const char *path;
-    enum compose_format format;
-    struct circuit *circuit; /* or NULL */
-    struct graph *graph;     /* or NULL */
+    gordian_format format;
+    gordian_circuit *circuit; /* or NULL */
+    gordian_circuit_info info;
+    gordian_graph *graph; /* or NULL */
 };
 
 /* Firings one after another: label texts, each with a NUL behind it. */
@@ -46,6 +35,8 @@ struct route {
 
 /* Counted while the product goes by. */
 struct statistics {
+    uint32_t names;
+    size_t words;                                 /* of a label */
     uint64_t rows, transitions, loops, branching; /* branching: most transitions of a state */
     uint64_t together;                            /* most names that fire at once */
     uint64_t *fired;                              /* by name: transitions in which it fires */
@@ -54,23 +45,15 @@ struct statistics {
 /* All there is to say about one subject. */
 struct composed {
     const struct subject *subject;
-    struct compose_result result; /* of a graph: counts only */
-    bool counted;                 /* transitions are */
-    bool one_datum;               /* composed with one datum: the data make no difference */
-    struct meter meter;           /* what the graphs take */
-    struct graph *product, *hidden, *minimal; /* or NULL */
-    struct livelock livelock;
+    gordian_compose_result result; /* of a graph: counts only */
+    bool counted;                  /* transitions are */
+    bool one_datum;                /* composed with one datum: the data make no difference */
+    struct meter meter;            /* what the graphs take */
+    gordian_graph *product, *hidden, *minimal; /* or NULL */
+    gordian_livelock livelock;
+    gordian_graph_deadlocks deadlocks; /* of a graph */
     struct statistics statistics;
-    size_t *nearest; /* of a graph: arcs of a shortest way to a deadlock */
-    size_t nearest_count;
-    uint32_t nearest_state;
     double seconds;
-};
-
-/* The names --keep lists, or the boundary of the circuit. */
-struct kept_context {
-    const struct circuit *circuit;
-    const char *list; /* NULL: the boundary */
 };
 
 struct compose {
@@ -78,27 +61,28 @@ struct compose {
     struct style style;
 
     bool interrupted; /* by ctrl-C */
-    const char *root; /* the file being read, which may import others */
 
     /* options */
     const char *main, *other, *data, *keep, *order, *file, *folder;
     uint64_t max_states, max_memory;
     uint32_t threads;
     bool hide, minimal, full, explain, trace, equal, dot, circuit, livelock, statistics, quick;
-    enum compose_format format; /* of `file` */
+    gordian_format format; /* of `file` */
 };
 
 /* ---- compose/input.c */
 
-/* The format that a file's name ends in; FORMAT_NONE: none we know. */
-enum compose_format compose_format_of(const char *path);
 /* Reads it; says what is wrong with it. The exit code, 0 if all is well. `main`: NULL for the
  * default one. `data`: NULL as the text says. */
 int subject_read(struct compose *compose, struct subject *subject, const char *path,
                  const char *main, const char *data);
-/* The same for any number of files: their circuits as one (compose/join.h). */
+/* The same for any number of files: their circuits as one. */
 int subjects_read(struct compose *compose, struct subject *subject, char **paths, size_t count);
+/* Takes a circuit over. */
+void subject_take(struct subject *subject, gordian_circuit *circuit);
 void subject_free(struct subject *subject);
+/* What it is called. */
+const char *subject_title(const struct subject *subject);
 
 /* ---- compose/run.c */
 
@@ -111,49 +95,30 @@ gordian_status compose_subject(struct compose *compose, const struct subject *su
 void composed_free(struct composed *composed);
 /* The product as a graph is needed, and not only its size. */
 bool compose_needs_graph(const struct compose *compose);
-/* What --hide hides. */
-struct hiding compose_hiding(const struct compose *compose, const struct subject *subject,
-                             struct kept_context *context);
 /* The graph that the options ask for in the end, or NULL. */
-const struct graph *composed_graph(const struct composed *composed);
-/* The described deadlock that is nearest; NULL: none is described. */
-const struct compose_deadlock *composed_nearest(const struct composed *composed);
+const gordian_graph *composed_graph(const struct composed *composed);
+/* Is there a deadlock that is described? */
+bool composed_describes(const struct composed *composed);
+/* The described deadlock that is nearest; NULL: none is described, or it is one of a graph. */
+const gordian_compose_deadlock *composed_nearest(const struct composed *composed);
 
 /* ---- compose/output.c */
 
 /* A file or stdout that the product goes to, as a stream or once it is a graph. */
 struct product_file {
-    struct output *out;
-    struct output own;
-    int fd;
-    enum compose_format format;
-    struct compose_sink sink; /* what an engine delivers to */
-    union {
-        struct aut_sink aut;
-        struct ca_sink ca;
-        struct dot_sink dot;
-    } as;
+    gordian_writer writer; /* what the library writes to; `write` NULL: nowhere */
+    gordian_format format;
+    struct output *out; /* stdout, or NULL: */
+    int fd;             /* -1: none */
+    gordian_writer file;
+    bool begun;
+    int failure; /* errno of the first write that failed */
 };
 
-/* Opens `file`, or stdout for --dot; the exit code. Without either nothing is opened and `out` is
- * NULL. */
+/* Opens `file`, or stdout for --dot; the exit code. */
 int product_file_open(struct product_file *to, struct compose *compose);
-/* Makes it a sink. */
-void product_file_stream(struct product_file *to);
-/* Ends the stream. */
-void product_file_end(struct product_file *to);
-gordian_status product_file_graph(struct product_file *to, const struct graph *graph,
-                                  const struct subject *subject, gordian_error *error);
-gordian_status product_file_circuit(struct product_file *to, const struct circuit *circuit,
-                                    gordian_error *error);
 /* Closes; `code`, or EXIT_BROKEN (said) if a write failed. */
 int product_file_close(struct product_file *to, struct compose *compose, int code);
-
-/* ---- compose/graph.c */
-
-/* Counts states, transitions and deadlocks of a graph that was read, and the nearest deadlock. */
-gordian_status graph_summarise(struct composed *composed, const struct graph *graph,
-                               gordian_error *error);
 
 /* ---- traces (compose/run.c) */
 
@@ -161,33 +126,39 @@ bool route_open(struct route *trace);
 void route_close(struct route *trace);
 /* What leads to a deadlock; to the nearest one if `deadlock` is NULL. False: out of memory. */
 bool route_of(struct route *trace, const struct composed *composed,
-              const struct compose_deadlock *deadlock);
-bool route_of_arcs(struct route *trace, const struct graph *graph, const size_t *arcs,
+              const gordian_compose_deadlock *deadlock);
+bool route_of_arcs(struct route *trace, const gordian_graph *graph, const gordian_graph_arc *arcs,
                    size_t count);
+
+/* The texts of an automaton and of one of its states into an output in memory, a NUL behind each.
+ * False: out of memory. */
+bool text_of_automaton(struct output *text, const gordian_circuit *circuit, size_t automaton);
+bool text_of_state(struct output *text, const gordian_circuit *circuit, size_t automaton,
+                   uint32_t state);
 
 /* ---- reporters */
 
 struct compose_reporter {
-    /* Before anything is composed; one stage a factor, in the order. */
-    gordian_status (*explain)(struct compose *compose, const struct circuit *circuit,
-                              const struct compose_stage *stages, gordian_error *error);
+    /* Before anything is composed; one stage an automaton, in the order. */
+    gordian_status (*explain)(struct compose *compose, const struct subject *subject,
+                              const gordian_compose_stage *stages, gordian_error *error);
     gordian_status (*statistics)(struct compose *compose, const struct composed *composed,
                                  gordian_error *error);
     gordian_status (*deadlock)(struct compose *compose, const struct composed *composed,
-                               size_t number, const struct compose_deadlock *deadlock,
+                               size_t number, const gordian_compose_deadlock *deadlock,
                                gordian_error *error);
     gordian_status (*livelock)(struct compose *compose, const struct composed *composed,
                                gordian_error *error);
     gordian_status (*summary)(struct compose *compose, const struct composed *composed,
                               gordian_error *error);
     gordian_status (*difference)(struct compose *compose, const struct composed sides[2],
-                                 const struct difference *difference, gordian_error *error);
+                                 const gordian_difference *difference, gordian_error *error);
 };
 
 extern const struct compose_reporter compose_json, compose_text;
 
 /* "max-states" and so on, as the summary has it; NULL: the run was complete. */
-const char *compose_stop_text(enum compose_stop stop);
+const char *compose_stop_text(gordian_compose_stop stop);
 
 /* ---- compose/equal.c */
 

@@ -4,19 +4,19 @@
 
 static int compare(struct compose *compose, struct composed sides[2])
 {
-    struct difference difference = {.count = 0};
+    gordian_difference difference = {.count = 0};
     bool equal = false;
     gordian_error error = {0};
     const struct compose_reporter *reporter = compose->cli->json ? &compose_json : &compose_text;
-    gordian_status status = graph_equal(composed_graph(&sides[0]), composed_graph(&sides[1]),
-                                        &equal, &difference, &error);
+    gordian_status status = gordian_graph_equal(
+        composed_graph(&sides[0]), composed_graph(&sides[1]), &equal, &difference, &error);
     if (status != GORDIAN_OK)
         return cli_fail(compose->cli, NULL, &error);
     int code = equal ? EXIT_NOTHING : EXIT_FOUND;
     if (compose->cli->json || !compose->cli->quiet)
         status = reporter->difference(compose, sides, equal ? NULL : &difference, &error);
     if (!equal)
-        difference_free(&difference);
+        gordian_difference_free(&difference);
     return status == GORDIAN_OK ? code : cli_fail(compose->cli, NULL, &error);
 }
 
@@ -35,7 +35,7 @@ int compose_equal(struct compose *compose, const char *left, const char *right)
         if (compose_subject(compose, &subjects[i], NULL, &sides[i], &error) != GORDIAN_OK) {
             code = cli_fail(compose->cli, error.status == GORDIAN_STATUS_INPUT ? paths[i] : NULL,
                             &error);
-        } else if (sides[i].result.stop != COMPOSE_COMPLETE) {
+        } else if (sides[i].result.stop != GORDIAN_COMPOSE_STOP_COMPLETE) {
             cli_say(compose->cli, "%s: stopped (%s) before it was composed: nothing to compare",
                     paths[i], compose_stop_text(sides[i].result.stop));
             code = EXIT_BROKEN;

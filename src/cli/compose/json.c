@@ -24,56 +24,62 @@ static void write_steps(struct json *json, const char *key, const struct route *
     json_shut(json);
 }
 
-static void write_locals(struct json *json, const struct circuit *circuit, const uint32_t *state)
+static void write_locals(struct json *json, const gordian_circuit *circuit, size_t count,
+                         const uint32_t *state)
 {
     struct output text;
-    if (!output_open(&text, -1))
+    if (!output_open(&text, OUTPUT_MEMORY))
         return;
     json_open(json, "in", '[');
-    for (uint32_t f = 0; f < circuit->factor_count; f++) {
+    for (size_t a = 0; a < count; a++) {
         text.used = 0;
-        circuit_write_factor(circuit, f, &text);
+        if (!text_of_automaton(&text, circuit, a))
+            break;
+        text.used--; /* its NUL */
         output_text(&text, ": ");
-        circuit_write_state(circuit, f, state[f], &text);
-        output_char(&text, '\0');
-        if (!text.failure)
+        if (text_of_state(&text, circuit, a, state[a]))
             json_text(json, text.buffer);
     }
     json_shut(json);
     output_close(&text);
 }
 
-static gordian_status explain(struct compose *compose, const struct circuit *circuit,
-                              const struct compose_stage *stages, gordian_error *error)
+static void write_stage(struct json *json, const gordian_circuit *circuit,
+                        const gordian_compose_stage *stage, struct output *text)
+{
+    gordian_automaton_info info = {0};
+    gordian_circuit_automaton(circuit, stage->automaton, &info);
+    text->used = 0;
+    json_open(json, NULL, '{');
+    json_key_u64(json, "number", (uint64_t)stage->automaton + 1);
+    json_key_text(json, "automaton",
+                  text_of_automaton(text, circuit, stage->automaton) ? text->buffer : "");
+    json_key_u64(json, "states", info.state_count);
+    json_key_u64(json, "transitions", info.transition_count);
+    json_key_u64(json, "open_names", stage->open_names);
+    if (stage->states != UINT64_MAX) {
+        json_key_u64(json, "part_states", stage->states);
+        json_key_u64(json, "part_transitions", stage->transitions);
+    }
+    json_shut(json);
+}
+
+static gordian_status explain(struct compose *compose, const struct subject *subject,
+                              const gordian_compose_stage *stages, gordian_error *error)
 {
     struct output text;
     struct json json;
-    if (!output_open(&text, -1))
+    if (!output_open(&text, OUTPUT_MEMORY))
         return fail_memory(error);
     json_begin(&json, &compose->cli->out);
     json_open(&json, "explain", '{');
-    json_key_u64(&json, "names", circuit->name_count);
-    json_key_u64(&json, "data", circuit->data.domain_size);
-    if (circuit->whole_fits)
-        json_key_u64(&json, "combinations", circuit->whole);
+    json_key_u64(&json, "names", subject->info.name_count);
+    json_key_u64(&json, "data", subject->info.datum_count);
+    if (subject->info.combinations != UINT64_MAX)
+        json_key_u64(&json, "combinations", subject->info.combinations);
     json_open(&json, "order", '[');
-    for (size_t i = 0; i < circuit->factor_count; i++) {
-        const struct shape *shape = factor_shape(circuit, stages[i].factor);
-        text.used = 0;
-        circuit_write_factor(circuit, stages[i].factor, &text);
-        output_char(&text, '\0');
-        json_open(&json, NULL, '{');
-        json_key_u64(&json, "number", (uint64_t)stages[i].factor + 1);
-        json_key_text(&json, "automaton", text.failure ? "" : text.buffer);
-        json_key_u64(&json, "states", shape->state_count);
-        json_key_u64(&json, "transitions", shape->transition_count);
-        json_key_u64(&json, "open_names", stages[i].open_names);
-        if (stages[i].states != UINT64_MAX) {
-            json_key_u64(&json, "part_states", stages[i].states);
-            json_key_u64(&json, "part_transitions", stages[i].transitions);
-        }
-        json_shut(&json);
-    }
+    for (size_t i = 0; i < subject->info.automaton_count; i++)
+        write_stage(&json, subject->circuit, &stages[i], &text);
     json_end(&json);
     output_close(&text);
     return GORDIAN_OK;
@@ -82,7 +88,7 @@ static gordian_status explain(struct compose *compose, const struct circuit *cir
 static gordian_status statistics(struct compose *compose, const struct composed *composed,
                                  gordian_error *error)
 {
-    const struct circuit *circuit = composed->subject->circuit;
+    const gordian_circuit *circuit = composed->subject->circuit;
     const struct statistics *counted = &composed->statistics;
     struct json json;
     (void)error;
@@ -92,14 +98,14 @@ static gordian_status statistics(struct compose *compose, const struct composed 
     json_key_u64(&json, "most_transitions", counted->branching);
     json_key_u64(&json, "most_names", counted->together);
     json_open(&json, "fired", '{');
-    for (uint32_t n = 0; counted->fired && n < circuit->name_count; n++)
-        json_name_u64(&json, names_text(&circuit->names, n), counted->fired[n]);
+    for (uint32_t n = 0; counted->fired && n < counted->names; n++)
+        json_name_u64(&json, gordian_circuit_name(circuit, n), counted->fired[n]);
     json_end(&json);
     return GORDIAN_OK;
 }
 
 static gordian_status deadlock(struct compose *compose, const struct composed *composed,
-                               size_t number, const struct compose_deadlock *described,
+                               size_t number, const gordian_compose_deadlock *described,
                                gordian_error *error)
 {
     struct route trace;
@@ -110,10 +116,11 @@ static gordian_status deadlock(struct compose *compose, const struct composed *c
     }
     json_begin(&json, &compose->cli->out);
     json_key_u64(&json, "deadlock", number);
-    json_key_u64(&json, "state", described ? described->number : composed->nearest_state);
+    json_key_u64(&json, "state", described ? described->number : composed->deadlocks.state);
     write_steps(&json, "trace", &trace);
     if (described)
-        write_locals(&json, composed->subject->circuit, described->state);
+        write_locals(&json, composed->subject->circuit, composed->subject->info.automaton_count,
+                     described->state);
     json_end(&json);
     route_close(&trace);
     return GORDIAN_OK;
@@ -122,8 +129,8 @@ static gordian_status deadlock(struct compose *compose, const struct composed *c
 static gordian_status livelock(struct compose *compose, const struct composed *composed,
                                gordian_error *error)
 {
-    const struct livelock *found = &composed->livelock;
-    const struct graph *graph = composed->product ? composed->product : composed->subject->graph;
+    const gordian_livelock *found = &composed->livelock;
+    const gordian_graph *graph = composed->product ? composed->product : composed->subject->graph;
     struct route way = {.steps = 0}, cycle = {.steps = 0};
     struct json json;
     bool fine = route_open(&way) && route_open(&cycle) &&
@@ -144,35 +151,30 @@ static gordian_status livelock(struct compose *compose, const struct composed *c
     return fine ? GORDIAN_OK : fail_memory(error);
 }
 
-static void write_size(struct json *json, const char *key, const struct graph *graph)
+static void write_size(struct json *json, const char *key, const gordian_graph *graph)
 {
     if (!graph)
         return;
     json_open(json, key, '{');
-    json_key_u64(json, "states", graph->state_count);
-    json_key_u64(json, "transitions", graph->arc_count);
+    json_key_u64(json, "states", gordian_graph_states(graph));
+    json_key_u64(json, "transitions", gordian_graph_transitions(graph));
     json_shut(json);
-}
-
-static const char *title_of(const struct subject *subject)
-{
-    return subject->circuit ? subject->circuit->title : subject->path;
 }
 
 static gordian_status summary(struct compose *compose, const struct composed *composed,
                               gordian_error *error)
 {
-    const struct compose_result *result = &composed->result;
+    const gordian_compose_result *result = &composed->result;
     struct route trace;
     struct json json;
-    bool described = composed->nearest || result->found_count > 0;
+    bool described = composed_describes(composed);
     if (!route_open(&trace) ||
         (described && !route_of(&trace, composed, composed_nearest(composed)))) {
         route_close(&trace);
         return fail_memory(error);
     }
     json_begin(&json, &compose->cli->out);
-    json_key_text(&json, "main", title_of(composed->subject));
+    json_key_text(&json, "main", subject_title(composed->subject));
     json_key_u64(&json, "states", result->states);
     if (composed->counted)
         json_key_u64(&json, "transitions", result->transitions);
@@ -196,17 +198,17 @@ static gordian_status summary(struct compose *compose, const struct composed *co
 
 static void write_side(struct json *json, const char *key, const struct composed *composed)
 {
-    const struct graph *graph = composed_graph(composed);
+    const gordian_graph *graph = composed_graph(composed);
     json_open(json, key, '{');
-    json_key_text(json, "main", title_of(composed->subject));
-    json_key_u64(json, "states", graph->state_count);
-    json_key_u64(json, "transitions", graph->arc_count);
+    json_key_text(json, "main", subject_title(composed->subject));
+    json_key_u64(json, "states", gordian_graph_states(graph));
+    json_key_u64(json, "transitions", gordian_graph_transitions(graph));
     json_shut(json);
 }
 
 /* Who takes each step of the line of play. */
 static gordian_status difference(struct compose *compose, const struct composed sides[2],
-                                 const struct difference *found, gordian_error *error)
+                                 const gordian_difference *found, gordian_error *error)
 {
     struct json json;
     (void)error;

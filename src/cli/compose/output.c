@@ -1,20 +1,52 @@
 /* Where a product goes: .aut, .ca or .dot, to a file or (drawn) to standard output. */
 #include "cli/compose/compose.h"
 
-#include "base/error.h"
-#include "base/memory.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
 
+/* What the file had is gone only now that there is something to write. */
+static bool begin_file(struct product_file *to)
+{
+    if (!to->begun && ftruncate(to->fd, 0) < 0 && errno != EINVAL) /* EINVAL: it is no file */
+        to->failure = errno;
+    to->begun = true;
+    return to->failure == 0;
+}
+
+static bool write_to_file(void *context, const char *bytes, size_t size)
+{
+    struct product_file *to = context;
+    if (begin_file(to) && !to->file.write(to->file.context, bytes, size))
+        to->failure = errno;
+    errno = to->failure;
+    return to->failure == 0;
+}
+
+static bool rewrite_file(void *context, uint64_t offset, const char *bytes, size_t size)
+{
+    struct product_file *to = context;
+    if (!to->file.rewrite(to->file.context, offset, bytes, size))
+        to->failure = errno;
+    return to->failure == 0;
+}
+
+static bool write_to_stdout(void *context, const char *bytes, size_t size)
+{
+    struct product_file *to = context;
+    output_bytes(to->out, bytes, size);
+    errno = to->out->failure;
+    return to->out->failure == 0;
+}
+
 int product_file_open(struct product_file *to, struct compose *compose)
 {
-    *to = (struct product_file){.fd = -1};
+    *to = (struct product_file){.fd = -1, .format = compose->format};
     if (compose->dot) {
         to->out = &compose->cli->out;
-        to->format = FORMAT_DOT;
+        to->format = GORDIAN_FORMAT_DOT;
+        to->writer = (gordian_writer){write_to_stdout, NULL, to};
         return EXIT_NOTHING;
     }
     if (!compose->file)
@@ -22,242 +54,24 @@ int product_file_open(struct product_file *to, struct compose *compose)
     to->fd = open(compose->file, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
     if (to->fd < 0) /* not a file: a pipe somebody reads */
         to->fd = open(compose->file, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
-    if (to->fd < 0 || !output_open(&to->own, to->fd)) {
+    if (to->fd < 0) {
         cli_say(compose->cli, "cannot write '%s': %s", compose->file, strerror(errno));
-        if (to->fd >= 0)
-            close(to->fd);
         return EXIT_BROKEN;
     }
-    to->out = &to->own;
-    to->format = compose->format;
+    to->file = gordian_writer_fd(&to->fd);
+    to->writer = (gordian_writer){write_to_file, to->file.rewrite ? rewrite_file : NULL, to};
     return EXIT_NOTHING;
-}
-
-/* What the file had is gone only now that there is something to write. */
-static void clear(struct product_file *to)
-{
-    if (to->fd >= 0 && ftruncate(to->fd, 0) < 0 && errno != EINVAL) /* EINVAL: it is no file */
-        to->own.failure = errno;
-}
-
-void product_file_stream(struct product_file *to)
-{
-    clear(to);
-    switch (to->format) {
-    case FORMAT_AUT:
-        aut_sink_open(&to->as.aut, to->out);
-        to->sink = to->as.aut.sink;
-        break;
-    case FORMAT_CA:
-        ca_sink_open(&to->as.ca, to->out);
-        to->sink = to->as.ca.sink;
-        break;
-    default:
-        dot_sink_open(&to->as.dot, to->out);
-        to->sink = to->as.dot.sink;
-        break;
-    }
-}
-
-void product_file_end(struct product_file *to)
-{
-    if (!to->sink.row)
-        return;
-    if (to->format == FORMAT_AUT)
-        aut_sink_close(&to->as.aut);
-    else if (to->format == FORMAT_CA)
-        ca_sink_close(&to->as.ca);
-    else
-        dot_sink_close(&to->as.dot);
-}
-
-/* ------------------------------------------------------------------ a graph as .ca */
-
-/* The names and data that labels mention, each once. */
-struct mentioned {
-    struct label_table names, data;
-    bool bare;             /* a name without a datum is among them */
-    struct circuit *rules; /* what says no to names and data that a .ca cannot have */
-    gordian_error *error;
-};
-
-/* Calls `each` for every name=datum of a label; datum NULL: without one. tau has none. */
-static gordian_status take_apart(const char *label, struct mentioned *mentioned,
-                                 gordian_status (*each)(struct mentioned *, const char *, size_t,
-                                                        const char *, size_t))
-{
-    while (*label) {
-        size_t length = strcspn(label, "|"), name = 0;
-        while (name < length && label[name] != '=')
-            name++;
-        const char *datum = name < length ? label + name + 1 : NULL;
-        gordian_status status = each(mentioned, label, name, datum, datum ? length - name - 1 : 0);
-        if (status != GORDIAN_OK)
-            return status;
-        label += length + (label[length] == '|');
-    }
-    return GORDIAN_OK;
-}
-
-static gordian_status put_names(struct mentioned *mentioned, const char *name, size_t length,
-                                const char *datum, size_t datum_length)
-{
-    uint32_t number;
-    gordian_error *error = mentioned->error;
-    mentioned->bare |= !datum;
-    gordian_status status = circuit_name(mentioned->rules, name, length, &number, error);
-    if (status == GORDIAN_OK)
-        status = labels_put(&mentioned->names, name, length, &number, error);
-    if (status == GORDIAN_OK && datum)
-        status = data_symbol(&mentioned->rules->data, datum, datum_length, &number, error);
-    if (status == GORDIAN_OK && datum)
-        status = labels_put(&mentioned->data, datum, datum_length, &number, error);
-    return status;
-}
-
-static gordian_status mention_all(struct mentioned *mentioned, const struct graph *graph)
-{
-    gordian_status status = GORDIAN_OK;
-    for (size_t i = 0; i < graph->arc_count && status == GORDIAN_OK; i++) {
-        if (graph->arcs[i].label == LABEL_TAU)
-            return fail(mentioned->error, GORDIAN_STATUS_INPUT,
-                        "a step that shows nothing cannot be written as .ca; --hide removes it");
-        status =
-            take_apart(labels_text(&graph->labels, graph->arcs[i].label), mentioned, put_names);
-    }
-    if (status == GORDIAN_OK && mentioned->bare && mentioned->data.count > 0)
-        return fail(mentioned->error, GORDIAN_STATUS_INPUT,
-                    "some names have a datum and others none: that cannot be written as .ca");
-    return status;
-}
-
-/* All data of the circuit, or those that the labels of a graph have. A single one would not be
- * shown in labels: then there is another that never occurs. */
-static void write_graph_data(const struct mentioned *mentioned, const struct circuit *circuit,
-                             struct output *out)
-{
-    if (mentioned->data.count == 0)
-        return;
-    output_text(out, "data");
-    if (circuit) {
-        for (uint32_t d = 0; d < circuit->data.domain_size; d++)
-            output_format(out, " \"%s\"", data_text(&circuit->data, circuit->data.domain[d]));
-    } else {
-        for (uint32_t d = 0; d < mentioned->data.count; d++)
-            output_format(out, " \"%s\"", labels_text(&mentioned->data, d));
-        if (mentioned->data.count == 1)
-            output_format(out, " \"not_%s\"", labels_text(&mentioned->data, 0));
-    }
-    output_char(out, '\n');
-}
-
-/* Names stand in backquotes and data in quotes: any of them can be read back. */
-static void write_graph_head(const struct mentioned *mentioned, const char *title,
-                             struct output *out)
-{
-    output_text(out, "automaton ");
-    ca_write_title(title, out);
-    output_text(out, " (");
-    for (uint32_t n = 0; n < mentioned->names.count; n++)
-        output_format(out, "%s`%s`", n ? ", " : "", labels_text(&mentioned->names, n));
-    output_text(out, ") {\n");
-}
-
-static void write_firing(const char *label, struct output *out)
-{
-    const char *rest = label;
-    bool first = true;
-    output_char(out, '{');
-    while (*rest) {
-        size_t length = strcspn(rest, "|");
-        output_format(out, "%s`%.*s`", first ? "" : ",", (int)strcspn(rest, "=|"), rest);
-        rest += length + (rest[length] == '|');
-        first = false;
-    }
-    output_char(out, '}');
-    first = true;
-    for (rest = label; *rest;) {
-        size_t length = strcspn(rest, "|"), name = strcspn(rest, "=|");
-        if (name < length)
-            output_format(out, "%s`%.*s` = \"%.*s\"", first ? " " : ", ", (int)name, rest,
-                          (int)(length - name - 1), rest + name + 1);
-        first &= name >= length;
-        rest += length + (rest[length] == '|');
-    }
-    output_char(out, '\n');
-}
-
-static void write_graph_states(const struct graph *graph, struct output *out)
-{
-    for (size_t i = 0; i < graph->initial_count; i++)
-        output_format(out, "    %u : initial\n", graph->initial[i]);
-    for (uint32_t s = 0; s < graph->state_count && !out->failure; s++)
-        for (size_t i = graph->first[s]; i < graph->first[s + 1]; i++) {
-            output_format(out, "    %u -> %u : ", s, graph->arcs[i].to);
-            write_firing(labels_text(&graph->labels, graph->arcs[i].label), out);
-        }
-    output_text(out, "}\n");
-}
-
-static gordian_status write_graph_ca(const struct graph *graph, const struct circuit *circuit,
-                                     const char *title, struct output *out, gordian_error *error)
-{
-    gordian_allocator memory = memory_allocator(NULL);
-    struct mentioned mentioned = {.error = error};
-    mentioned.names.memory = mentioned.data.memory = memory;
-    gordian_status status = circuit_new(&mentioned.rules, "", &memory, error);
-    if (status == GORDIAN_OK)
-        status = mention_all(&mentioned, graph);
-    if (status == GORDIAN_OK) {
-        write_graph_data(&mentioned, circuit, out);
-        write_graph_head(&mentioned, title, out);
-        write_graph_states(graph, out);
-    }
-    circuit_free(mentioned.rules);
-    labels_free(&mentioned.names);
-    labels_free(&mentioned.data);
-    return status;
-}
-
-/* ------------------------------------------------------------------ what is there in full */
-
-gordian_status product_file_graph(struct product_file *to, const struct graph *graph,
-                                  const struct subject *subject, gordian_error *error)
-{
-    const char *title = subject->circuit ? subject->circuit->title : subject->path;
-    clear(to);
-    if (to->format == FORMAT_CA)
-        return write_graph_ca(graph, subject->circuit, title, to->out, error);
-    if (to->format == FORMAT_AUT)
-        aut_write(graph, to->out);
-    else
-        dot_write_graph(graph, title, to->out);
-    return GORDIAN_OK;
-}
-
-gordian_status product_file_circuit(struct product_file *to, const struct circuit *circuit,
-                                    gordian_error *error)
-{
-    clear(to);
-    if (to->format == FORMAT_CA)
-        return ca_write_circuit(circuit, to->out, error);
-    dot_write_circuit(circuit, to->out);
-    return GORDIAN_OK;
 }
 
 int product_file_close(struct product_file *to, struct compose *compose, int code)
 {
     if (to->fd < 0)
         return code;
-    bool written = output_close(&to->own);
-    int failure = to->own.failure;
-    if (close(to->fd) < 0 && written) {
-        written = false;
-        failure = errno;
-    }
+    if (close(to->fd) < 0 && !to->failure)
+        to->failure = errno;
     to->fd = -1;
-    if (written)
+    if (!to->failure)
         return code;
-    cli_say(compose->cli, "cannot write '%s': %s", compose->file, strerror(failure));
+    cli_say(compose->cli, "cannot write '%s': %s", compose->file, strerror(to->failure));
     return EXIT_BROKEN;
 }

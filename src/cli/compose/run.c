@@ -1,5 +1,6 @@
-/* Runs an engine on a circuit: limits, order, progress, ctrl-C, statistics on the way; then what is
+/* Composes a circuit: limits, order, progress, ctrl-C, statistics on the way; then what is
  * done to the product as a graph. */
+#include "base/bits.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/memory.h"
@@ -11,7 +12,7 @@
 
 /* ------------------------------------------------------------------ ctrl-C and progress */
 
-static void show_progress(struct compose *compose, const struct compose_progress *now)
+static void show_progress(struct compose *compose, const gordian_compose_progress *now)
 {
     struct progress *line = &compose->cli->progress;
     double seconds = progress_seconds(line);
@@ -27,7 +28,7 @@ static void show_progress(struct compose *compose, const struct compose_progress
                       (double)now->transitions / 1e6, (double)now->states / 1e6 / seconds, memory);
 }
 
-static bool go_on(void *context, const struct compose_progress *now)
+static bool go_on(void *context, const gordian_compose_progress *now)
 {
     struct compose *compose = context;
     if (progress_due(&compose->cli->progress))
@@ -85,52 +86,45 @@ static gordian_status read_order(const char *text, size_t count, uint32_t *order
 
 /* ------------------------------------------------------------------ statistics on the way */
 
-struct counting_sink {
-    struct compose_sink sink, next; /* next.row NULL: nobody */
-    const struct circuit *circuit;
-    struct statistics *statistics;
-};
-
-static gordian_status begin_counting(void *context, const struct circuit *circuit, uint64_t states,
+static gordian_status begin_counting(void *context, const gordian_circuit *circuit, uint64_t states,
                                      uint64_t transitions, gordian_error *error)
 {
-    struct counting_sink *counting = context;
+    struct statistics *statistics = context;
     gordian_allocator memory = memory_allocator(NULL);
-    counting->circuit = circuit;
-    counting->statistics->fired =
-        memory_zeroed(&memory, (circuit->name_count + 1) * sizeof(uint64_t));
-    if (!counting->statistics->fired)
-        return fail_memory(error);
-    if (!counting->next.begin)
-        return GORDIAN_OK;
-    return counting->next.begin(counting->next.context, circuit, states, transitions, error);
+    gordian_circuit_info info;
+    (void)states, (void)transitions;
+    gordian_circuit_describe(circuit, &info);
+    statistics->names = info.name_count;
+    statistics->words = info.label_words;
+    statistics->fired = memory_zeroed(&memory, (info.name_count + 1) * sizeof(uint64_t));
+    return statistics->fired ? GORDIAN_OK : fail_memory(error);
 }
 
-static void count_label(struct counting_sink *counting, const uint64_t *label)
+static void count_label(struct statistics *statistics, const uint64_t *label)
 {
     uint64_t together = 0;
-    for (uint32_t n = 0; n < counting->circuit->name_count; n++) {
-        bool fires = label_fires(label, n);
+    for (uint32_t n = 0; n < statistics->names; n++) {
+        bool fires = bits_test(label, n);
         together += fires;
-        counting->statistics->fired[n] += fires;
+        statistics->fired[n] += fires;
     }
-    if (together > counting->statistics->together)
-        counting->statistics->together = together;
+    if (together > statistics->together)
+        statistics->together = together;
 }
 
-static gordian_status count_row(void *context, const struct compose_row *row, gordian_error *error)
+static gordian_status count_row(void *context, const gordian_compose_row *row, gordian_error *error)
 {
-    struct counting_sink *counting = context;
-    struct statistics *statistics = counting->statistics;
+    struct statistics *statistics = context;
+    (void)error;
     statistics->rows++;
     statistics->transitions += row->count;
     if (row->count > statistics->branching)
         statistics->branching = row->count;
     for (size_t i = 0; i < row->count; i++) {
         statistics->loops += row->to[i] == row->number;
-        count_label(counting, row->labels + i * counting->circuit->label_words);
+        count_label(statistics, row->labels + i * statistics->words);
     }
-    return counting->next.row ? counting->next.row(counting->next.context, row, error) : GORDIAN_OK;
+    return GORDIAN_OK;
 }
 
 /* ------------------------------------------------------------------ the run */
@@ -140,78 +134,48 @@ bool compose_needs_graph(const struct compose *compose)
     return compose->hide || compose->minimal || compose->livelock || compose->equal;
 }
 
-static gordian_status run_engine(struct compose *compose, const struct compose_engine *engine,
-                                 const struct circuit *circuit,
-                                 const struct compose_options *options,
-                                 const struct compose_sink *sink, struct composed *composed,
-                                 gordian_error *error)
+/* Into a graph, a file, or nowhere. */
+static gordian_status run_into(struct compose *compose, const gordian_circuit *circuit,
+                               const gordian_compose_options *options, struct composed *composed,
+                               const struct product_file *to, gordian_error *error)
 {
-    struct counting_sink counting = {.statistics = &composed->statistics};
-    if (compose->statistics) {
-        counting.sink = (struct compose_sink){&counting, begin_counting, count_row};
-        if (sink)
-            counting.next = *sink;
-        sink = &counting.sink;
-    }
+    gordian_compose_sink counting = {&composed->statistics, begin_counting, count_row};
+    const gordian_compose_sink *sink = compose->statistics ? &counting : NULL;
+    gordian_compose_result *result = &composed->result;
     struct sigaction before;
+    gordian_status status;
     interrupt_catch(&before);
-    gordian_status status = engine->run(circuit, options, sink, &composed->result, error);
+    if (compose_needs_graph(compose))
+        status = gordian_compose_graph(&composed->product, circuit, options, sink,
+                                       &composed->meter.memory, result, error);
+    else if (to && to->writer.write)
+        status =
+            gordian_compose_write(circuit, options, sink, to->format, &to->writer, result, error);
+    else
+        status = gordian_compose(circuit, options, sink, result, error);
     interrupt_release(&before);
     progress_clear(&compose->cli->progress);
     return status;
 }
 
-/* Into a graph, a file, or nowhere. */
-static gordian_status run_into(struct compose *compose, const struct circuit *circuit,
-                               const struct compose_options *options, struct composed *composed,
-                               struct product_file *to, gordian_error *error)
-{
-    struct graph_sink graph;
-    const struct compose_engine *engine;
-    gordian_status status = compose_choose(compose->cli->engine, circuit, options, &engine, error);
-    if (status != GORDIAN_OK)
-        return status;
-    if (!compose_needs_graph(compose)) {
-        if (!to || !to->out)
-            return run_engine(compose, engine, circuit, options, NULL, composed, error);
-        product_file_stream(to);
-        status = run_engine(compose, engine, circuit, options, &to->sink, composed, error);
-        product_file_end(to);
-        return status;
-    }
-    status = graph_sink_open(&graph, &composed->meter.memory, error);
-    if (status != GORDIAN_OK)
-        return status;
-    status = run_engine(compose, engine, circuit, options, &graph.sink, composed, error);
-    if (status != GORDIAN_OK || composed->result.stop != COMPOSE_COMPLETE) {
-        graph_sink_abandon(&graph); /* a part of the product would only mislead */
-        return status;
-    }
-    return graph_sink_close(&graph, &composed->product, error);
-}
-
 /* The order, and what the parts would be if they were composed two at a time in it. */
-static gordian_status explain_circuit(struct compose *compose, const struct circuit *circuit,
-                                      const uint32_t *given, gordian_error *error)
+static gordian_status explain_circuit(struct compose *compose, const struct subject *subject,
+                                      const uint32_t *order, gordian_error *error)
 {
     gordian_allocator memory = memory_allocator(NULL);
-    size_t count = circuit->factor_count + 1;
-    uint32_t *order = memory_alloc(&memory, count * sizeof *order);
-    struct compose_stage *stages = memory_zeroed(&memory, count * sizeof *stages);
+    gordian_compose_stage *stages =
+        memory_zeroed(&memory, (subject->info.automaton_count + 1) * sizeof *stages);
     uint64_t most = compose->max_states && compose->max_states < COMPOSE_EXPLAINED
                         ? compose->max_states
                         : COMPOSE_EXPLAINED;
-    gordian_status status = order && stages ? GORDIAN_OK : fail_memory(error);
-    if (status == GORDIAN_OK && !given)
-        status = compose_order(circuit, order, &memory, error);
+    gordian_status status = stages ? GORDIAN_OK : fail_memory(error);
     if (status == GORDIAN_OK)
-        status = compose_explain(circuit, given ? given : order, most, stages, &memory, error);
+        status = gordian_compose_explain(subject->circuit, order, most, stages, NULL, error);
     if (status == GORDIAN_OK && !compose->dot)
         status = (compose->cli->json ? &compose_json : &compose_text)
-                     ->explain(compose, circuit, stages, error);
+                     ->explain(compose, subject, stages, error);
     if (compose->cli->out_is_terminal)
         output_flush(&compose->cli->out);
-    memory_free(&memory, order);
     memory_free(&memory, stages);
     return status;
 }
@@ -219,15 +183,17 @@ static gordian_status explain_circuit(struct compose *compose, const struct circ
 static gordian_status run_circuit(struct compose *compose, struct composed *composed,
                                   struct product_file *to, gordian_error *error)
 {
-    const struct circuit *circuit = composed->subject->circuit;
+    const struct subject *subject = composed->subject;
+    size_t count = subject->info.automaton_count;
     gordian_allocator memory = memory_allocator(NULL);
     uint32_t *order = NULL;
-    struct compose_options options;
+    gordian_compose_options options;
     gordian_status status = GORDIAN_OK;
-    if (compose->full && !circuit->whole_fits)
+    if (compose->full && subject->info.combinations == UINT64_MAX)
         return fail(error, GORDIAN_STATUS_INPUT,
                     "--full: there are more than 2^64 combinations of the automata's states");
-    compose_options_init(&options);
+    gordian_compose_options_init(&options);
+    options.engine = compose->cli->engine;
     options.full = compose->full;
     options.count_transitions = composed->counted = !compose->quick;
     options.max_states = compose->max_states;
@@ -237,18 +203,32 @@ static gordian_status run_circuit(struct compose *compose, struct composed *comp
     options.go_on = go_on;
     options.context = compose;
     if (compose->order) {
-        order = memory_alloc(&memory, (circuit->factor_count + 1) * sizeof *order);
+        order = memory_alloc(&memory, (count + 1) * sizeof *order);
         if (!order)
             return fail_memory(error);
-        status = read_order(compose->order, circuit->factor_count, order, error);
+        status = read_order(compose->order, count, order, error);
         options.order = order;
     }
     if (status == GORDIAN_OK && compose->explain)
-        status = explain_circuit(compose, circuit, order, error);
+        status = explain_circuit(compose, subject, order, error);
     if (status == GORDIAN_OK)
-        status = run_into(compose, circuit, &options, composed, to, error);
+        status = run_into(compose, subject->circuit, &options, composed, to, error);
     composed->counted = composed->counted && !composed->result.uncounted;
     memory_free(&memory, order);
+    return status;
+}
+
+/* A graph that was composed before: its size, and its nearest deadlock. */
+static gordian_status look_at_graph(struct composed *composed, gordian_error *error)
+{
+    gordian_graph_deadlocks *found = &composed->deadlocks;
+    gordian_compose_result *result = &composed->result;
+    gordian_status status = gordian_graph_find_deadlocks(composed->subject->graph, found, error);
+    composed->counted = true;
+    result->engine = "graph";
+    result->states = found->states;
+    result->transitions = found->transitions;
+    result->deadlocks = found->deadlocks;
     return status;
 }
 
@@ -266,45 +246,34 @@ static bool is_listed(const char *list, const char *name, size_t length)
     return false;
 }
 
-/* A graph that was read says nothing of a boundary: without a list only tau is hidden. */
-static bool hides_name(void *context, const char *name, size_t length)
+/* --keep. A graph that was read says nothing of a boundary: without a list only tau is hidden. */
+static bool hides_others(void *context, const char *name, size_t length)
 {
-    const struct kept_context *kept = context;
-    if (kept->list)
-        return !is_listed(kept->list, name, length);
-    if (!kept->circuit)
-        return false;
-    uint32_t id = names_find(&kept->circuit->names, name, length);
-    return id == GORDIAN_NONE || !kept->circuit->boundary[id];
-}
-
-struct hiding compose_hiding(const struct compose *compose, const struct subject *subject,
-                             struct kept_context *context)
-{
-    *context = (struct kept_context){subject->circuit, compose->keep};
-    return (struct hiding){hides_name, context};
+    const struct compose *compose = context;
+    return compose->keep && !is_listed(compose->keep, name, length);
 }
 
 static gordian_status operate(struct compose *compose, struct composed *composed,
                               gordian_error *error)
 {
-    const struct graph *graph =
+    const gordian_graph *graph =
         composed->subject->graph ? composed->subject->graph : composed->product;
-    struct kept_context context;
-    struct hiding hiding = compose_hiding(compose, composed->subject, &context);
+    gordian_hiding hiding = {hides_others, compose};
+    if (!compose->keep && composed->subject->circuit)
+        hiding = gordian_hide_inner(composed->subject->circuit);
     gordian_status status = GORDIAN_OK;
     if (compose->livelock)
-        status = graph_livelock(graph, &hiding, &composed->livelock, error);
+        status = gordian_graph_livelock(graph, &hiding, &composed->livelock, error);
     if (status == GORDIAN_OK && compose->hide) {
-        status = graph_hide(&composed->hidden, graph, &hiding, error);
+        status = gordian_graph_hide(&composed->hidden, graph, &hiding, error);
         graph = composed->hidden;
     }
     if (status == GORDIAN_OK && compose->minimal)
-        status = graph_minimise(&composed->minimal, graph, error);
+        status = gordian_graph_minimise(&composed->minimal, graph, error);
     return status;
 }
 
-const struct graph *composed_graph(const struct composed *composed)
+const gordian_graph *composed_graph(const struct composed *composed)
 {
     if (composed->minimal)
         return composed->minimal;
@@ -321,9 +290,9 @@ gordian_status compose_subject(struct compose *compose, const struct subject *su
     uint64_t start = clock_ns();
     meter_open(&composed->meter, NULL, compose->max_memory);
     gordian_status status = subject->circuit ? run_circuit(compose, composed, to, error)
-                                             : graph_summarise(composed, subject->graph, error);
+                                             : look_at_graph(composed, error);
     if (status == GORDIAN_OK && compose_needs_graph(compose) &&
-        composed->result.stop == COMPOSE_COMPLETE)
+        composed->result.stop == GORDIAN_COMPOSE_STOP_COMPLETE)
         status = operate(compose, composed, error);
     composed->seconds = (double)(clock_ns() - start) / 1e9;
     if (status == GORDIAN_STATUS_MEMORY && compose->max_memory)
@@ -336,22 +305,63 @@ gordian_status compose_subject(struct compose *compose, const struct subject *su
 void composed_free(struct composed *composed)
 {
     gordian_allocator memory = memory_allocator(NULL);
-    graph_free(composed->product);
-    graph_free(composed->hidden);
-    graph_free(composed->minimal);
-    if (composed->livelock.memory.resize)
-        livelock_free(&composed->livelock);
-    compose_result_free(&composed->result);
+    gordian_graph_close(composed->product);
+    gordian_graph_close(composed->hidden);
+    gordian_graph_close(composed->minimal);
+    gordian_livelock_free(&composed->livelock);
+    gordian_graph_deadlocks_free(&composed->deadlocks);
+    gordian_compose_result_free(&composed->result);
     memory_free(&memory, composed->statistics.fired);
-    memory_free(&memory, composed->nearest);
     if (composed->subject)
         meter_close(&composed->meter);
     *composed = (struct composed){0};
 }
 
-const struct compose_deadlock *composed_nearest(const struct composed *composed)
+const gordian_compose_deadlock *composed_nearest(const struct composed *composed)
 {
     return composed->result.found_count ? &composed->result.found[0] : NULL;
+}
+
+bool composed_describes(const struct composed *composed)
+{
+    return composed_nearest(composed) || composed->deadlocks.deadlocks > 0;
+}
+
+/* ------------------------------------------------------------------ texts */
+
+static bool text_of_label(struct output *text, const gordian_circuit *circuit,
+                          const uint64_t *label)
+{
+    size_t size = gordian_circuit_label_text(circuit, label, NULL, 0) + 1;
+    char *room = output_room(text, size);
+    if (room) {
+        gordian_circuit_label_text(circuit, label, room, size);
+        text->used += size;
+    }
+    return room != NULL;
+}
+
+bool text_of_automaton(struct output *text, const gordian_circuit *circuit, size_t automaton)
+{
+    size_t size = gordian_circuit_automaton_text(circuit, automaton, NULL, 0) + 1;
+    char *room = output_room(text, size);
+    if (room) {
+        gordian_circuit_automaton_text(circuit, automaton, room, size);
+        text->used += size;
+    }
+    return room != NULL;
+}
+
+bool text_of_state(struct output *text, const gordian_circuit *circuit, size_t automaton,
+                   uint32_t state)
+{
+    size_t size = gordian_circuit_state_text(circuit, automaton, state, NULL, 0) + 1;
+    char *room = output_room(text, size);
+    if (room) {
+        gordian_circuit_state_text(circuit, automaton, state, room, size);
+        text->used += size;
+    }
+    return room != NULL;
 }
 
 /* ------------------------------------------------------------------ traces */
@@ -367,44 +377,46 @@ void route_close(struct route *trace)
     output_close(&trace->text);
 }
 
-bool route_of_arcs(struct route *trace, const struct graph *graph, const size_t *arcs, size_t count)
+bool route_of_arcs(struct route *trace, const gordian_graph *graph, const gordian_graph_arc *arcs,
+                   size_t count)
 {
     trace->text.used = 0;
     trace->steps = count;
     for (size_t i = 0; i < count; i++) {
-        output_text(&trace->text, labels_text(&graph->labels, graph->arcs[arcs[i]].label));
+        output_text(&trace->text, gordian_graph_label(graph, arcs[i].label));
         output_char(&trace->text, '\0');
     }
     return !trace->text.failure;
 }
 
 bool route_of(struct route *trace, const struct composed *composed,
-              const struct compose_deadlock *deadlock)
+              const gordian_compose_deadlock *deadlock)
 {
-    const struct circuit *circuit = composed->subject->circuit;
+    const gordian_circuit *circuit = composed->subject->circuit;
     if (!circuit)
-        return route_of_arcs(trace, composed->subject->graph, composed->nearest,
-                             composed->nearest_count);
+        return route_of_arcs(trace, composed->subject->graph, composed->deadlocks.path,
+                             composed->deadlocks.path_count);
     trace->text.used = 0;
     trace->steps = deadlock->step_count;
-    for (size_t i = 0; i < deadlock->step_count; i++) {
-        circuit_write_label(circuit, deadlock->labels + i * circuit->label_words, NULL,
-                            &trace->text);
-        output_char(&trace->text, '\0');
-    }
-    return !trace->text.failure;
+    for (size_t i = 0; i < deadlock->step_count; i++)
+        if (!text_of_label(&trace->text, circuit,
+                           deadlock->labels + i * composed->subject->info.label_words))
+            return false;
+    return true;
 }
 
-const char *compose_stop_text(enum compose_stop stop)
+const char *compose_stop_text(gordian_compose_stop stop)
 {
     switch (stop) {
-    case COMPOSE_STATES:
+    case GORDIAN_COMPOSE_STOP_STATES:
         return "max-states";
-    case COMPOSE_MEMORY:
+    case GORDIAN_COMPOSE_STOP_MEMORY:
         return "memory";
-    case COMPOSE_STOPPED:
+    case GORDIAN_COMPOSE_STOP_TIME:
+        return "time";
+    case GORDIAN_COMPOSE_STOP_STOPPED:
         return "interrupted";
-    case COMPOSE_COMPLETE:
+    case GORDIAN_COMPOSE_STOP_COMPLETE:
         break;
     }
     return NULL;

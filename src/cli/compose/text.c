@@ -61,22 +61,17 @@ static void write_steps(struct compose *compose, const struct route *trace)
     }
 }
 
-static bool write_factor(struct compose *compose, const struct circuit *circuit, uint32_t factor,
-                         uint32_t width)
+/* `text`: in memory, used for it. */
+static bool write_automaton(struct compose *compose, struct output *text,
+                            const gordian_circuit *circuit, size_t automaton, uint32_t width)
 {
-    struct output text;
-    if (!output_open(&text, -1))
+    text->used = 0;
+    if (!text_of_automaton(text, circuit, automaton))
         return false;
-    circuit_write_factor(circuit, factor, &text);
-    output_char(&text, '\0');
-    bool fine = !text.failure;
-    if (fine) {
-        style_name(&compose->style, &compose->cli->out, COLOR_PROCESS, text.buffer);
-        size_t used = style_width(&compose->style, text.buffer);
-        output_format(&compose->cli->out, "%*s", (int)(used < width ? width - used : 0), "");
-    }
-    output_close(&text);
-    return fine;
+    style_name(&compose->style, &compose->cli->out, COLOR_PROCESS, text->buffer);
+    size_t used = style_width(&compose->style, text->buffer);
+    output_format(&compose->cli->out, "%*s", (int)(used < width ? width - used : 0), "");
+    return true;
 }
 
 /* ------------------------------------------------------------------ parts */
@@ -89,46 +84,52 @@ static void write_number(struct output *out, uint64_t number)
         output_format(out, "%12llu", (unsigned long long)number);
 }
 
-static gordian_status explain(struct compose *compose, const struct circuit *circuit,
-                              const struct compose_stage *stages, gordian_error *error)
+static void explain_head(struct output *out, const gordian_circuit_info *info)
 {
-    struct output *out = &compose->cli->out;
-    write_count(out, circuit->factor_count, "automaton", "automata");
+    write_count(out, info->automaton_count, "automaton", "automata");
     output_text(out, " on ");
-    write_count(out, circuit->name_count, "name", "names");
+    write_count(out, info->name_count, "name", "names");
     output_text(out, ", ");
-    write_count(out, circuit->data.domain_size, "data value", "data values");
-    if (circuit->whole_fits)
+    write_count(out, info->datum_count, "data value", "data values");
+    if (info->combinations != UINT64_MAX)
         output_format(out, "; %llu combinations of their states\n\n",
-                      (unsigned long long)circuit->whole);
+                      (unsigned long long)info->combinations);
     else
         output_text(out, "; more than 2^64 combinations of their states\n\n");
     output_text(out, "number  states  transitions  with those above: states, transitions, "
                      "names left open\n");
-    size_t listed =
-        compose->cli->verbose || circuit->factor_count <= LISTED ? circuit->factor_count : LISTED;
-    for (size_t i = 0; i < listed; i++) {
-        const struct shape *shape = factor_shape(circuit, stages[i].factor);
-        output_format(out, "%6u  %6u  %11zu", stages[i].factor + 1, shape->state_count,
-                      shape->transition_count);
+}
+
+static gordian_status explain(struct compose *compose, const struct subject *subject,
+                              const gordian_compose_stage *stages, gordian_error *error)
+{
+    struct output *out = &compose->cli->out, text;
+    size_t count = subject->info.automaton_count;
+    size_t listed = compose->cli->verbose || count <= LISTED ? count : LISTED;
+    bool fine = output_open(&text, OUTPUT_MEMORY);
+    explain_head(out, &subject->info);
+    for (size_t i = 0; i < listed && fine; i++) {
+        gordian_automaton_info info = {0};
+        gordian_circuit_automaton(subject->circuit, stages[i].automaton, &info);
+        output_format(out, "%6u  %6u  %11zu", stages[i].automaton + 1, info.state_count,
+                      info.transition_count);
         write_number(out, stages[i].states);
         write_number(out, stages[i].transitions);
         output_format(out, "%6u  ", stages[i].open_names);
-        if (!write_factor(compose, circuit, stages[i].factor, 0))
-            return fail_memory(error);
+        fine = write_automaton(compose, &text, subject->circuit, stages[i].automaton, 0);
         output_char(out, '\n');
     }
-    if (listed < circuit->factor_count)
-        output_format(out, "        ... %zu more (--verbose shows them)\n",
-                      circuit->factor_count - listed);
+    output_close(&text);
+    if (listed < count)
+        output_format(out, "        ... %zu more (--verbose shows them)\n", count - listed);
     output_char(out, '\n');
-    return GORDIAN_OK;
+    return fine ? GORDIAN_OK : fail_memory(error);
 }
 
 static gordian_status statistics(struct compose *compose, const struct composed *composed,
                                  gordian_error *error)
 {
-    const struct circuit *circuit = composed->subject->circuit;
+    const gordian_circuit *circuit = composed->subject->circuit;
     const struct statistics *counted = &composed->statistics;
     struct output *out = &compose->cli->out;
     (void)error;
@@ -142,46 +143,47 @@ static gordian_status statistics(struct compose *compose, const struct composed 
     output_format(out, "names that fire at once: at most %llu\n",
                   (unsigned long long)counted->together);
     output_text(out, "how often each name fires:\n");
-    uint32_t listed =
-        compose->cli->verbose || circuit->name_count <= LISTED ? circuit->name_count : LISTED;
+    uint32_t names = counted->names;
+    uint32_t listed = compose->cli->verbose || names <= LISTED ? names : LISTED;
     for (uint32_t n = 0; n < listed; n++) {
         output_format(out, "  %12llu  ", (unsigned long long)counted->fired[n]);
-        style_name(&compose->style, out, COLOR_RESOURCE, names_text(&circuit->names, n));
+        style_name(&compose->style, out, COLOR_RESOURCE, gordian_circuit_name(circuit, n));
         output_char(out, '\n');
     }
-    if (listed < circuit->name_count)
-        output_format(out, "        ... %u more (--verbose shows them)\n",
-                      circuit->name_count - listed);
+    if (listed < names)
+        output_format(out, "        ... %u more (--verbose shows them)\n", names - listed);
     output_char(out, '\n');
     return GORDIAN_OK;
 }
 
 /* In which state each automaton that has more than one is stuck. */
-static gordian_status write_locals(struct compose *compose, const struct circuit *circuit,
+static gordian_status write_locals(struct compose *compose, const gordian_circuit *circuit,
                                    const uint32_t *state, gordian_error *error)
 {
-    struct output *out = &compose->cli->out;
+    struct output *out = &compose->cli->out, text;
+    gordian_automaton_info info;
     uint32_t shown = 0;
+    bool fine = output_open(&text, OUTPUT_MEMORY);
     output_text(out, "  and then nothing can move:\n");
-    for (uint32_t f = 0; f < circuit->factor_count; f++) {
-        if (factor_shape(circuit, f)->state_count == 1)
+    for (size_t a = 0; fine && gordian_circuit_automaton(circuit, a, &info) == GORDIAN_OK; a++) {
+        if (info.state_count == 1)
             continue;
         if (shown++ == LISTED && !compose->cli->verbose) {
             output_text(out, "    ... (--verbose shows all)\n");
             break;
         }
         output_text(out, "    ");
-        if (!write_factor(compose, circuit, f, 28))
-            return fail_memory(error);
-        output_text(out, "  ");
-        circuit_write_state(circuit, f, state[f], out);
-        output_char(out, '\n');
+        fine = write_automaton(compose, &text, circuit, a, 28);
+        text.used = 0;
+        fine = fine && text_of_state(&text, circuit, a, state[a]);
+        output_format(out, "  %s\n", fine ? text.buffer : "");
     }
-    return GORDIAN_OK;
+    output_close(&text);
+    return fine ? GORDIAN_OK : fail_memory(error);
 }
 
 static gordian_status deadlock(struct compose *compose, const struct composed *composed,
-                               size_t number, const struct compose_deadlock *described,
+                               size_t number, const gordian_compose_deadlock *described,
                                gordian_error *error)
 {
     struct output *out = &compose->cli->out;
@@ -195,7 +197,7 @@ static gordian_status deadlock(struct compose *compose, const struct composed *c
     output_format(out, "deadlock %zu", number);
     style_color(&compose->style, out, COLOR_PLAIN);
     output_format(out, " (state %llu)",
-                  (unsigned long long)(described ? described->number : composed->nearest_state));
+                  (unsigned long long)(described ? described->number : composed->deadlocks.state));
     if (trace.steps == 0)
         output_text(out, ": at once\n");
     else
@@ -211,8 +213,8 @@ static gordian_status deadlock(struct compose *compose, const struct composed *c
 static gordian_status livelock(struct compose *compose, const struct composed *composed,
                                gordian_error *error)
 {
-    const struct livelock *found = &composed->livelock;
-    const struct graph *graph = composed->product ? composed->product : composed->subject->graph;
+    const gordian_livelock *found = &composed->livelock;
+    const gordian_graph *graph = composed->product ? composed->product : composed->subject->graph;
     struct output *out = &compose->cli->out;
     struct route trace;
     if (found->states == 0) {
@@ -240,22 +242,22 @@ static gordian_status livelock(struct compose *compose, const struct composed *c
 
 /* ------------------------------------------------------------------ the summary */
 
-static void write_size(struct compose *compose, const char *what, const struct graph *graph)
+static void write_size(struct compose *compose, const char *what, const gordian_graph *graph)
 {
     struct output *out = &compose->cli->out;
     if (!graph)
         return;
     output_format(out, "%s: ", what);
-    write_count(out, graph->state_count, "state", "states");
+    write_count(out, gordian_graph_states(graph), "state", "states");
     output_text(out, ", ");
-    write_count(out, graph->arc_count, "transition", "transitions");
+    write_count(out, gordian_graph_transitions(graph), "transition", "transitions");
     output_char(out, '\n');
 }
 
 static void write_engine(struct compose *compose, const struct composed *composed)
 {
     struct output *out = &compose->cli->out;
-    const struct compose_result *result = &composed->result;
+    const gordian_compose_result *result = &composed->result;
     output_format(out, " (%s", result->engine);
     if (composed->seconds >= 1 || compose->cli->verbose)
         output_format(out, ", %.3g s", composed->seconds);
@@ -271,12 +273,10 @@ static gordian_status summary(struct compose *compose, const struct composed *co
                               gordian_error *error)
 {
     struct output *out = &compose->cli->out;
-    const struct compose_result *result = &composed->result;
-    const struct subject *subject = composed->subject;
-    bool complete = result->stop == COMPOSE_COMPLETE;
+    const gordian_compose_result *result = &composed->result;
+    bool complete = result->stop == GORDIAN_COMPOSE_STOP_COMPLETE;
     (void)error;
-    style_name(&compose->style, out, COLOR_STRONG,
-               subject->circuit ? subject->circuit->title : subject->path);
+    style_name(&compose->style, out, COLOR_STRONG, subject_title(composed->subject));
     output_text(out, complete ? ": " : ", as far as it was composed: ");
     write_count(out, result->states, "state", "states");
     if (composed->counted) {
@@ -297,7 +297,7 @@ static gordian_status summary(struct compose *compose, const struct composed *co
     return GORDIAN_OK;
 }
 
-static void write_play(struct compose *compose, const struct difference *found)
+static void write_play(struct compose *compose, const gordian_difference *found)
 {
     struct output *out = &compose->cli->out;
     for (size_t i = 0; i < found->count; i++) {
@@ -311,7 +311,7 @@ static void write_play(struct compose *compose, const struct difference *found)
 }
 
 static gordian_status difference(struct compose *compose, const struct composed sides[2],
-                                 const struct difference *found, gordian_error *error)
+                                 const gordian_difference *found, gordian_error *error)
 {
     struct output *out = &compose->cli->out;
     (void)error;

@@ -9,16 +9,6 @@
 
 #include <string.h>
 
-/* The places of a word where the bits of `mask` are as in `value`. */
-static uint64_t places_of(uint64_t mask, uint64_t value)
-{
-    uint64_t places = 0;
-    for (unsigned p = 0; p < 64; p++)
-        if ((p & mask) == value)
-            places |= UINT64_C(1) << p;
-    return places;
-}
-
 void wide_firings(struct wide_firing *wide, const struct packing *packing, const struct grid *grid)
 {
     for (size_t i = 0; i < packing->firings->count; i++) {
@@ -27,7 +17,7 @@ void wide_firings(struct wide_firing *wide, const struct packing *packing, const
         wide[i] = (struct wide_firing){
             .mask = patch->mask & ~UINT64_C(63),
             .value = patch->value & ~UINT64_C(63),
-            .places = places_of(patch->mask & 63, patch->value & 63),
+            .places = packed_places(patch->mask, patch->value),
             .delta = (int64_t)(grid_word(grid, after) - grid_word(grid, patch->value)),
             .shift = (int)(after & 63) - (int)(patch->value & 63),
             .rivals = packing->rivals[i],
@@ -149,7 +139,7 @@ static void sweep_group(const struct sweeping *sweeping, uint64_t group)
 }
 
 /* Is anything left? One decides for all, while all are there. */
-static void decide(struct sweeping *sweeping)
+static void decide_sweep(struct sweeping *sweeping)
 {
     bool clean = true;
     for (uint64_t g = 0; g < sweeping->groups && clean; g++)
@@ -159,7 +149,7 @@ static void decide(struct sweeping *sweeping)
     atomic_store_explicit(&sweeping->next, 0, memory_order_relaxed);
 }
 
-static void sweep(void *context, unsigned member)
+static void sweep_blocks(void *context, unsigned member)
 {
     struct sweeping *sweeping = context;
     struct team *team = sweeping->cpu->team;
@@ -171,7 +161,7 @@ static void sweep(void *context, unsigned member)
             sweep_group(sweeping, sweeping->backwards ? sweeping->groups - 1 - group : group);
         team_meet(team);
         if (member == 0)
-            decide(sweeping);
+            decide_sweep(sweeping);
         team_meet(team);
     } while (!sweeping->leave);
 }
@@ -195,7 +185,7 @@ gordian_status cpu_bitmap(struct cpu *cpu, gordian_error *error)
     if (!sweeping.firings)
         return fail_memory(error);
     wide_firings(sweeping.firings, &cpu->packing, &cpu->grid);
-    cpu_work(cpu, sweep, &sweeping);
+    cpu_work(cpu, sweep_blocks, &sweeping);
     memory_free(memory, sweeping.firings);
     memory_free(memory, cpu->space.done);
     memory_free(memory, (void *)cpu->space.dirty);

@@ -20,7 +20,7 @@ struct counting {
     _Atomic bool saturated, memory;
 };
 
-static void add(struct counting *counting, uint64_t count)
+static void add_transitions(struct counting *counting, uint64_t count)
 {
     uint64_t before = atomic_fetch_add(&counting->cpu->transitions, count);
     if (count == UINT64_MAX || before + count < before)
@@ -43,7 +43,7 @@ static bool count_state(struct counting *counting, unsigned member, const uint64
                         uint64_t *total)
 {
     struct scene *scene = &counting->cpu->scenes[member];
-    const struct compose_options *options = counting->cpu->options;
+    const gordian_compose_options *options = counting->cpu->options;
     uint64_t joint = 0;
     if (!options->count_transitions && has_firing(&counting->cpu->packing, state))
         return true;
@@ -115,7 +115,7 @@ static uint64_t count_enabled(const struct counting *counting, uint64_t base, ui
 static bool count_word(struct counting *counting, unsigned member, uint64_t base, uint64_t states,
                        uint64_t *total)
 {
-    const struct compose_options *options = counting->cpu->options;
+    const gordian_compose_options *options = counting->cpu->options;
     uint64_t planes[PLANES], any = 0, rivals = 0, sum;
     size_t plane_count = 0, most = 0;
     bool saturated = false;
@@ -208,11 +208,11 @@ static void count_blocks(void *context, unsigned member)
         if (cpu_halted(cpu))
             break;
         if (block % 256 == 0) {
-            add(counting, total);
+            add_transitions(counting, total);
             total = 0;
         }
     }
-    add(counting, total);
+    add_transitions(counting, total);
 }
 
 /* ------------------------------------------------------------------ all of them */
@@ -243,7 +243,7 @@ static void count_part(void *context, unsigned member)
     if (!state || part.failed)
         atomic_store(&counting->memory, true);
     memory_free(&cpu->meter.memory, state);
-    add(counting, part.total);
+    add_transitions(counting, part.total);
 }
 
 /* Every combination, one after another: where there is no grid. */
@@ -274,7 +274,7 @@ static void count_all(void *context, unsigned member)
     memory_free(&cpu->meter.memory, locals);
     if (!fine)
         atomic_store(&counting->memory, true);
-    add(counting, total);
+    add_transitions(counting, total);
 }
 
 static gordian_status count_with(struct cpu *cpu, struct counting *counting,
@@ -315,4 +315,34 @@ gordian_status cpu_count(struct cpu *cpu, uint64_t *deadlocks, gordian_error *er
         count_with(cpu, &counting, cpu->table ? count_part : count_blocks, error);
     *deadlocks = atomic_load(&counting.deadlocks);
     return status;
+}
+
+gordian_status cpu_count_dead(struct cpu *cpu, const struct space *within, uint64_t *deadlocks,
+                              gordian_error *error)
+{
+    const gordian_allocator *memory = &cpu->meter.memory;
+    struct space_walk walk;
+    uint64_t *state = memory_alloc(memory, cpu->packing.words * sizeof *state), count = 0;
+    uint32_t *locals = memory_alloc(memory, cpu->circuit->factor_count * sizeof *locals);
+    bool fine = state && locals;
+    for (uint64_t n = 0; fine && n < cpu->space.count && !cpu_halted(cpu); n++) {
+        if (n == 0)
+            space_seek(&walk, &cpu->space, 0, state, locals);
+        else
+            space_step(&walk);
+        fine = scene_look(&cpu->scenes[0], state);
+        count += fine && cpu->scenes[0].count == 0 && space_number(within, state) != UINT64_MAX;
+        if (n % 65536 == 0)
+            cpu_report(cpu);
+    }
+    memory_free(memory, state);
+    memory_free(memory, locals);
+    *deadlocks = count;
+    return fine ? GORDIAN_OK : fail_memory(error);
+}
+
+size_t cpu_described(const struct cpu *cpu)
+{
+    uint64_t deadlocks = cpu->result->deadlocks, most = cpu->options->max_deadlocks;
+    return (size_t)(deadlocks < most ? deadlocks : most);
 }

@@ -5,7 +5,8 @@
  *
  * A slot has as many bytes as a state needs, tables are filled to six sevenths and grow by a
  * quarter, and each thread has several, so that growing one takes little memory for a while: a
- * state of 39 bits takes 6 to 7.3 bytes. */
+ * state of 39 bits takes 6 to 7.3 bytes. The table of base/hash.h would take twice that: here the
+ * states are the slots. */
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/sort.h"
@@ -67,7 +68,7 @@ static uint64_t hash_state(const uint64_t *state, size_t words)
     return hash ^ hash >> 29;
 }
 
-static bool push(struct table *table, struct states *states, const uint64_t *state)
+static bool push_box(struct table *table, struct states *states, const uint64_t *state)
 {
     if (!memory_grow(&table->cpu->meter.memory, &states->list, &states->room,
                      states->count + table->words, sizeof *states->list))
@@ -160,7 +161,7 @@ static bool within_limit(const struct table *table, const struct part *part, siz
     return meter_now(meter) + bytes + sorted <= meter->limit;
 }
 
-static bool grow(struct table *table, const struct part *part, struct shelf *shelf)
+static bool grow_shelf(struct table *table, const struct part *part, struct shelf *shelf)
 {
     const gordian_allocator *memory = &table->cpu->meter.memory;
     struct shelf grown = {.slot_count = shelf->slot_count + shelf->slot_count / 4 + 16,
@@ -191,14 +192,15 @@ static bool grow(struct table *table, const struct part *part, struct shelf *she
 }
 
 /* Takes a state into its owner's part, unless it is there. Stops everybody when that cannot be. */
-static void insert(struct table *table, struct part *part, const uint64_t *state, uint64_t hash)
+static void insert_state(struct table *table, struct part *part, const uint64_t *state,
+                         uint64_t hash)
 {
     struct cpu *cpu = table->cpu;
     struct shelf *shelf = shelf_of(part, hash);
     uint64_t most = cpu->options->full ? 0 : cpu->options->max_states;
     bool there;
-    if (7 * (shelf->used + 1) > 6 * shelf->slot_count && !grow(table, part, shelf)) {
-        cpu_halt(cpu, COMPOSE_MEMORY);
+    if (7 * (shelf->used + 1) > 6 * shelf->slot_count && !grow_shelf(table, part, shelf)) {
+        cpu_halt(cpu, GORDIAN_COMPOSE_STOP_MEMORY);
         return;
     }
     size_t slot = slot_of(table, shelf, state, hash, &there);
@@ -206,13 +208,13 @@ static void insert(struct table *table, struct part *part, const uint64_t *state
         return;
     if (most && atomic_fetch_add_explicit(&cpu->states, 1, memory_order_relaxed) >= most) {
         atomic_fetch_sub_explicit(&cpu->states, 1, memory_order_relaxed);
-        cpu_halt(cpu, COMPOSE_STATES);
+        cpu_halt(cpu, GORDIAN_COMPOSE_STOP_STATES);
         return;
     }
     if (!push_waiting(table, &part->waiting, state)) {
         if (most)
             atomic_fetch_sub_explicit(&cpu->states, 1, memory_order_relaxed);
-        cpu_halt(cpu, COMPOSE_MEMORY);
+        cpu_halt(cpu, GORDIAN_COMPOSE_STOP_MEMORY);
         return;
     }
     memcpy(shelf->slots + slot * table->bytes, state, table->bytes);
@@ -226,14 +228,14 @@ static unsigned owner_of(const struct table *table, uint64_t hash)
 }
 
 /* A state that has been found: into its owner's part, or the box for it. */
-static void found(struct table *table, unsigned member, const uint64_t *state, uint64_t hash)
+static void hand_state(struct table *table, unsigned member, const uint64_t *state, uint64_t hash)
 {
     unsigned owner = owner_of(table, hash);
     struct part *mine = &table->parts[member];
     if (owner == member)
-        insert(table, mine, state, hash);
-    else if (!push(table, &mine->boxes[owner], state))
-        cpu_halt(table->cpu, COMPOSE_MEMORY);
+        insert_state(table, mine, state, hash);
+    else if (!push_box(table, &mine->boxes[owner], state))
+        cpu_halt(table->cpu, GORDIAN_COMPOSE_STOP_MEMORY);
 }
 
 /* Everything an indivisible firing leads to from the state. */
@@ -243,18 +245,18 @@ static void look_at(struct table *table, unsigned member, const uint64_t *state,
     struct scene *scene = &cpu->scenes[member];
     size_t words = table->words;
     if (!scene_look(scene, state)) {
-        cpu_halt(cpu, COMPOSE_MEMORY);
+        cpu_halt(cpu, GORDIAN_COMPOSE_STOP_MEMORY);
         return;
     }
     for (size_t i = 0; i < scene->count; i++) {
         memcpy(to, state, words * sizeof *to);
         patches_flip(scene->enabled[i].patches, scene->enabled[i].patch_count, to);
-        found(table, member, to, hash_state(to, words));
+        hand_state(table, member, to, hash_state(to, words));
     }
 }
 
 /* Starts fetching what insert will look at. */
-static inline void expect(const struct table *table, struct part *part, uint64_t hash)
+static inline void expect_state(const struct table *table, struct part *part, uint64_t hash)
 {
     const struct shelf *shelf = shelf_of(part, hash);
     if (shelf->slot_count)
@@ -278,10 +280,10 @@ static void look_at_word(struct table *table, unsigned member, uint64_t state)
                 continue;
             to[ready] = state ^ patch->flip;
             hash[ready] = hash_state(&to[ready], 1);
-            expect(table, mine, hash[ready++]);
+            expect_state(table, mine, hash[ready++]);
         }
         for (size_t k = 0; k < ready; k++)
-            found(table, member, &to[k], hash[k]);
+            hand_state(table, member, &to[k], hash[k]);
     }
 }
 
@@ -294,15 +296,15 @@ static void empty_boxes(struct table *table, unsigned member)
         for (size_t i = 0; i < box->count; i += words) {
             size_t later = i + 8 * words;
             if (later < box->count)
-                expect(table, mine, hash_state(box->list + later, words));
-            insert(table, mine, box->list + i, hash_state(box->list + i, words));
+                expect_state(table, mine, hash_state(box->list + later, words));
+            insert_state(table, mine, box->list + i, hash_state(box->list + i, words));
         }
         box->count = 0;
     }
 }
 
 /* What next? One decides for all, while all are there. */
-static void decide(struct table *table)
+static void decide_next(struct table *table)
 {
     struct cpu *cpu = table->cpu;
     uint64_t waiting = 0, states = 0;
@@ -318,7 +320,7 @@ static void decide(struct table *table)
     table->leave = waiting == 0 || table->turn || cpu_halted(cpu);
 }
 
-static void find(void *context, unsigned member)
+static void find_states(void *context, unsigned member)
 {
     struct table *table = context;
     struct part *mine = &table->parts[member];
@@ -345,7 +347,7 @@ static void find(void *context, unsigned member)
         empty_boxes(table, member);
         team_meet(table->cpu->team);
         if (member == 0)
-            decide(table);
+            decide_next(table);
         team_meet(table->cpu->team);
     } while (!table->leave);
 }
@@ -372,13 +374,6 @@ void table_free(struct cpu *cpu)
     cpu->table = NULL;
 }
 
-/* Of a state of one word. */
-static size_t packed_bits(const struct packing *packing)
-{
-    size_t last = packing->circuit->factor_count;
-    return last ? packing->fields[last - 1].shift + packing->fields[last - 1].bits : 0u;
-}
-
 static bool table_make(struct cpu *cpu)
 {
     const gordian_allocator *memory = &cpu->meter.memory;
@@ -387,8 +382,7 @@ static bool table_make(struct cpu *cpu)
     if (!table)
         return false;
     *table = (struct table){.cpu = cpu, .words = cpu->packing.words};
-    table->bytes =
-        table->words == 1 ? packed_bits(&cpu->packing) / 8 + 1 : table->words * sizeof(uint64_t);
+    table->bytes = table->words == 1 ? cpu->packing.bits / 8 + 1 : table->words * sizeof(uint64_t);
     table->mask = ~UINT64_C(0) >> (table->bytes < 8 ? 64 - 8 * table->bytes : 0);
     table->part_count = team_size(cpu->team);
     table->parts = memory_zeroed(memory, table->part_count * sizeof *table->parts);
@@ -414,7 +408,7 @@ static gordian_status put_initial(struct cpu *cpu, gordian_error *error)
         do {
             pack(&cpu->packing, locals, state);
             uint64_t hash = hash_state(state, table->words);
-            insert(table, &table->parts[owner_of(table, hash)], state, hash);
+            insert_state(table, &table->parts[owner_of(table, hash)], state, hash);
             if (++put % 65536 == 0)
                 cpu_report(cpu);
         } while (!cpu_halted(cpu) && initial_next(cpu->circuit, locals));
@@ -468,7 +462,7 @@ gordian_status cpu_hash(struct cpu *cpu, gordian_error *error)
         return fail_memory(error);
     gordian_status status = put_initial(cpu, error);
     while (status == GORDIAN_OK) {
-        cpu_work(cpu, find, cpu->table);
+        cpu_work(cpu, find_states, cpu->table);
         if (!cpu->table->turn || cpu_halted(cpu))
             break;
         if (turn_to_bitmap(cpu))
@@ -484,7 +478,7 @@ struct gathering {
     size_t words;
 };
 
-static void gather(void *context, const uint64_t *state)
+static void gather_state(void *context, const uint64_t *state)
 {
     struct gathering *gathering = context;
     memcpy(gathering->states + gathering->next, state, gathering->words * sizeof *state);
@@ -507,7 +501,7 @@ gordian_status cpu_sort(struct cpu *cpu, gordian_error *error)
         return fail_memory(error);
     }
     for (unsigned p = 0; p < table->part_count; p++)
-        table_each(table, p, state, gather, &gathering);
+        table_each(table, p, state, gather_state, &gathering);
     memory_free(memory, state);
     table_free(cpu);
     sort_words(gathering.states, count, gathering.words);

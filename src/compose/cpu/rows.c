@@ -44,7 +44,7 @@ struct delivering {
  * list is over. Reading from name 0 on, write 0 for a name that fires and 1 for one that does not,
  * up to the last that fires, and 0 after that: then labels compare as these numbers do, first bit
  * most significant, and where they are equal the shorter list comes first. */
-static uint64_t reverse(uint64_t word)
+static uint64_t reverse_bits(uint64_t word)
 {
     word = (word >> 1 & 0x5555555555555555u) | (word & 0x5555555555555555u) << 1;
     word = (word >> 2 & 0x3333333333333333u) | (word & 0x3333333333333333u) << 2;
@@ -54,7 +54,7 @@ static uint64_t reverse(uint64_t word)
 
 static uint64_t key_of(uint64_t names)
 {
-    uint64_t reversed = reverse(names);
+    uint64_t reversed = reverse_bits(names);
     return reversed ? ~reversed & ~((reversed & -reversed) - 1) : 0;
 }
 
@@ -71,14 +71,14 @@ static int compare_short(const void *left, const void *right, void *context)
 static int compare_long(const void *left, const void *right, void *context)
 {
     const struct step *a = left, *b = right;
-    const struct circuit *circuit = context;
+    const gordian_circuit *circuit = context;
     int labels = label_compare(a->label, b->label, circuit->label_words, circuit->name_count,
                                circuit->value_bits);
     return labels ? labels : (a->to > b->to) - (a->to < b->to);
 }
 
 /* Sorts the last row of the page, from `start` on. `copy`: its labels, as they were. */
-static bool sort_row(struct page *page, size_t start, const struct circuit *circuit,
+static bool sort_row(struct page *page, size_t start, const gordian_circuit *circuit,
                      const gordian_allocator *memory)
 {
     size_t count = page->used - start, words = circuit->label_words;
@@ -113,7 +113,7 @@ struct taking {
     uint64_t looked, counted;
 };
 
-static bool take(void *context, const struct scene *scene)
+static bool take_transition(void *context, const struct scene *scene)
 {
     struct taking *taking = context;
     struct page *page = taking->page;
@@ -142,7 +142,7 @@ static bool take(void *context, const struct scene *scene)
 
 /* May the joint firings of this state be gone through to count some of them? *cut: no, they are too
  * many. False: out of memory. */
-static bool spend(struct delivering *delivering, struct scene *scene, bool *cut)
+static bool may_count(struct delivering *delivering, struct scene *scene, bool *cut)
 {
     uint64_t joint = 0;
     if (delivering->keep || delivering->cpu->options->indivisible)
@@ -171,11 +171,12 @@ static bool make_rows(struct delivering *delivering, unsigned member, struct pag
     for (uint64_t n = 0; n < count; n++) {
         size_t start = page->used;
         bool short_of_memory;
-        if (!scene_look(scene, state) || !spend(delivering, scene, &page->cut))
+        if (!scene_look(scene, state) || !may_count(delivering, scene, &page->cut))
             return false;
         if (page->cut)
             break;
-        if (!scene_each(scene, state, cpu->options->indivisible, take, &taking, &short_of_memory) &&
+        if (!scene_each(scene, state, cpu->options->indivisible, take_transition, &taking,
+                        &short_of_memory) &&
             (short_of_memory || taking.failed))
             return false;
         page->cut = taking.cut;
@@ -229,26 +230,18 @@ static void make_page(void *context, unsigned member)
 
 /* ------------------------------------------------------------------ delivering */
 
-static bool is_initial(const struct circuit *circuit, const uint32_t *locals)
-{
-    for (uint32_t f = 0; f < circuit->factor_count; f++)
-        if (locals[f] >= factor_shape(circuit, f)->initial_count)
-            return false;
-    return true;
-}
-
 static gordian_status hand_over(struct cpu *cpu, const struct page *page,
-                                const struct compose_sink *sink, gordian_error *error)
+                                const gordian_compose_sink *sink, gordian_error *error)
 {
-    const struct circuit *circuit = cpu->circuit;
+    const gordian_circuit *circuit = cpu->circuit;
     gordian_status status = GORDIAN_OK;
     size_t start = 0;
     for (size_t i = 0; i < page->count && status == GORDIAN_OK; i++) {
         const uint32_t *locals = page->locals + i * circuit->factor_count;
-        struct compose_row row = {
+        gordian_compose_row row = {
             .number = page->first + i,
             .state = locals,
-            .initial = is_initial(circuit, locals),
+            .initial = initial_is(circuit, locals),
             .count = page->ends[i] - start,
             .labels = page->labels + start * circuit->label_words,
             .to = page->to + start,
@@ -274,7 +267,7 @@ static void pages_free(struct delivering *delivering)
 }
 
 static gordian_status hand_over_set(struct delivering *delivering, unsigned set,
-                                    const struct compose_sink *sink, gordian_error *error)
+                                    const gordian_compose_sink *sink, gordian_error *error)
 {
     unsigned members = team_size(delivering->cpu->team);
     gordian_status status = GORDIAN_OK;
@@ -287,7 +280,7 @@ static gordian_status hand_over_set(struct delivering *delivering, unsigned set,
     return status;
 }
 
-static gordian_status deliver_pages(struct delivering *delivering, const struct compose_sink *sink,
+static gordian_status deliver_pages(struct delivering *delivering, const gordian_compose_sink *sink,
                                     gordian_error *error)
 {
     struct cpu *cpu = delivering->cpu;
@@ -321,7 +314,7 @@ static uint64_t page_size(const struct cpu *cpu, const struct space *space)
 }
 
 gordian_status cpu_deliver(struct cpu *cpu, const struct space *space,
-                           const struct compose_sink *sink, gordian_error *error)
+                           const gordian_compose_sink *sink, gordian_error *error)
 {
     struct delivering delivering = {.cpu = cpu, .space = space, .keep = true};
     uint64_t counted = atomic_load(&cpu->transitions);

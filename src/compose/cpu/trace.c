@@ -10,7 +10,8 @@
 
 struct tracing {
     struct cpu *cpu;
-    const struct space *space; /* the states found, ranked */
+    const struct space *space;   /* the states found, ranked */
+    const struct space *numbers; /* of the deadlocks that are described */
     /* By number: 1 + the one it was reached from; 0: not reached. Where 32 bits are enough they are
      * all there is. */
     uint32_t *narrow;
@@ -30,14 +31,14 @@ struct tracing {
     bool has_label;
 };
 
-static uint64_t before(const struct tracing *tracing, uint64_t number)
+static uint64_t number_before(const struct tracing *tracing, uint64_t number)
 {
     return tracing->wide ? tracing->wide[number] : tracing->narrow[number];
 }
 
-static bool reach(struct tracing *tracing, uint64_t number, uint64_t from)
+static bool reach_number(struct tracing *tracing, uint64_t number, uint64_t from)
 {
-    if (before(tracing, number))
+    if (number_before(tracing, number))
         return true;
     if (!memory_grow(&tracing->cpu->meter.memory, &tracing->next, &tracing->next_room,
                      tracing->next_count + 1, sizeof *tracing->next)) {
@@ -60,18 +61,18 @@ static void reach_initial(struct tracing *tracing)
     do {
         pack(&cpu->packing, tracing->locals, tracing->state);
         uint64_t number = space_number(tracing->space, tracing->state);
-        if (number != UINT64_MAX && !reach(tracing, number, number + 1))
+        if (number != UINT64_MAX && !reach_number(tracing, number, number + 1))
             return;
     } while (initial_next(cpu->circuit, tracing->locals));
 }
 
-static bool step(void *context, const struct scene *scene)
+static bool take_step(void *context, const struct scene *scene)
 {
     struct tracing *tracing = context;
     uint64_t number = space_number(tracing->space, scene->to);
     if (++tracing->steps % 65536 == 0 && !cpu_report(tracing->cpu))
         return false;
-    return number == UINT64_MAX || reach(tracing, number, tracing->from + 1);
+    return number == UINT64_MAX || reach_number(tracing, number, tracing->from + 1);
 }
 
 /* Goes through the states of the level: to see which are deadlocks, or to fire all that can happen
@@ -88,9 +89,10 @@ static bool go_through(struct tracing *tracing, bool fire)
             tracing->failed = true;
             return false;
         }
-        if (!fire && scene->count == 0)
+        if (!fire && scene->count == 0 &&
+            space_number(tracing->numbers, tracing->state) != UINT64_MAX)
             tracing->found[tracing->found_count++] = tracing->from;
-        if (fire && !scene_each(scene, tracing->state, false, step, tracing, &memory)) {
+        if (fire && !scene_each(scene, tracing->state, false, take_step, tracing, &memory)) {
             tracing->failed |= memory;
             return false;
         }
@@ -99,7 +101,7 @@ static bool go_through(struct tracing *tracing, bool fire)
 }
 
 /* Level after level until enough deadlocks are found. */
-static void search(struct tracing *tracing)
+static void search_levels(struct tracing *tracing)
 {
     reach_initial(tracing);
     while (tracing->next_count > 0 && tracing->found_count < tracing->wanted && !tracing->failed) {
@@ -122,7 +124,7 @@ static void search(struct tracing *tracing)
 static bool compare_label(void *context, const struct scene *scene)
 {
     struct tracing *tracing = context;
-    const struct circuit *circuit = tracing->cpu->circuit;
+    const gordian_circuit *circuit = tracing->cpu->circuit;
     if (space_number(tracing->space, scene->to) != tracing->to)
         return true;
     if (!tracing->has_label || label_compare(scene->label, tracing->label, circuit->label_words,
@@ -146,26 +148,26 @@ static bool find_label(struct tracing *tracing, uint64_t from, uint64_t to, uint
            scene_each(scene, tracing->state, false, compare_label, tracing, &memory);
 }
 
-static gordian_status describe(struct tracing *tracing, uint64_t number,
-                               const struct space *numbers, struct compose_deadlock *deadlock,
-                               gordian_error *error)
+static gordian_status describe_deadlock(struct tracing *tracing, uint64_t number,
+                                        gordian_compose_deadlock *deadlock, gordian_error *error)
 {
     struct cpu *cpu = tracing->cpu;
     const gordian_allocator *memory = &cpu->result->allocator;
     size_t words = cpu->circuit->label_words, steps = 0, factors = cpu->circuit->factor_count;
     struct space_walk walk;
-    for (uint64_t n = number; before(tracing, n) != n + 1; n = before(tracing, n) - 1)
+    for (uint64_t n = number; number_before(tracing, n) != n + 1; n = number_before(tracing, n) - 1)
         steps++;
     space_seek(&walk, tracing->space, number, tracing->state, tracing->locals);
-    *deadlock = (struct compose_deadlock){.number = space_number(numbers, tracing->state),
-                                          .step_count = steps};
+    *deadlock = (gordian_compose_deadlock){.number = space_number(tracing->numbers, tracing->state),
+                                           .step_count = steps};
     deadlock->state = memory_alloc(memory, factors * sizeof(uint32_t));
     deadlock->labels = memory_alloc(memory, steps * words * sizeof(uint64_t));
     bool fine = deadlock->state && deadlock->labels;
     if (fine)
         memcpy(deadlock->state, tracing->locals, factors * sizeof(uint32_t));
-    for (uint64_t n = number; fine && steps > 0; n = before(tracing, n) - 1)
-        fine = find_label(tracing, before(tracing, n) - 1, n, deadlock->labels + --steps * words);
+    for (uint64_t n = number; fine && steps > 0; n = number_before(tracing, n) - 1)
+        fine = find_label(tracing, number_before(tracing, n) - 1, n,
+                          deadlock->labels + --steps * words);
     if (fine)
         return GORDIAN_OK;
     memory_free(memory, deadlock->state);
@@ -173,12 +175,13 @@ static gordian_status describe(struct tracing *tracing, uint64_t number,
     return fail_memory(error);
 }
 
-gordian_status cpu_trace(struct cpu *cpu, size_t wanted, const struct space *numbers,
-                         gordian_error *error)
+gordian_status cpu_trace(struct cpu *cpu, const struct space *numbers, gordian_error *error)
 {
+    size_t wanted = cpu_described(cpu);
     const gordian_allocator *memory = &cpu->meter.memory;
-    struct compose_result *result = cpu->result;
-    struct tracing tracing = {.cpu = cpu, .space = &cpu->space, .wanted = wanted};
+    gordian_compose_result *result = cpu->result;
+    struct tracing tracing = {
+        .cpu = cpu, .space = &cpu->space, .numbers = numbers, .wanted = wanted};
     tracing.found = memory_alloc(memory, wanted * sizeof *tracing.found);
     if (cpu->space.count < UINT32_MAX)
         tracing.narrow = memory_zeroed(memory, cpu->space.count * sizeof *tracing.narrow);
@@ -190,10 +193,10 @@ gordian_status cpu_trace(struct cpu *cpu, size_t wanted, const struct space *num
     bool fine = tracing.found && (tracing.narrow || tracing.wide) && tracing.state &&
                 tracing.locals && result->found;
     if (fine)
-        search(&tracing);
+        search_levels(&tracing);
     gordian_status status = fine && !tracing.failed ? GORDIAN_OK : fail_memory(error);
     for (size_t i = 0; i < tracing.found_count && status == GORDIAN_OK; i++) {
-        status = describe(&tracing, tracing.found[i], numbers, &result->found[i], error);
+        status = describe_deadlock(&tracing, tracing.found[i], &result->found[i], error);
         result->found_count += status == GORDIAN_OK;
     }
     memory_free(memory, tracing.found);

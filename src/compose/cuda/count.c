@@ -162,7 +162,8 @@ struct ways {
     gordian_error *error;
 };
 
-static gordian_status ask(struct ways *ways, uint32_t count, uint32_t mark, gordian_error *error)
+static gordian_status ask_distances(struct ways *ways, uint32_t count, uint32_t mark,
+                                    gordian_error *error)
 {
     struct compose_device *device = ways->device;
     struct compose_distance_arguments arguments = {.set = device->set,
@@ -192,13 +193,13 @@ static gordian_status mark_initial(struct ways *ways, gordian_error *error)
         uint32_t count = 0;
         for (; count < BATCH && i < packed->circuit->initial; i++)
             ways->asked[count++] = packed_initial(packed, i);
-        status = ask(ways, count, 1, error);
+        status = ask_distances(ways, count, 1, error);
     }
     return status;
 }
 
-static gordian_status step(struct ways *ways, uint32_t now, bool *changed, bool *many,
-                           gordian_error *error)
+static gordian_status step_distances(struct ways *ways, uint32_t now, bool *changed, bool *many,
+                                     gordian_error *error)
 {
     struct compose_device *device = ways->device;
     struct compose_step_arguments arguments = {.firings = device->view,
@@ -223,7 +224,7 @@ static gordian_status step(struct ways *ways, uint32_t now, bool *changed, bool 
 /* Of those before at the right distance the lowest, of its labels the first. */
 static void take_best(struct ways *ways, uint64_t from, const uint32_t *chosen)
 {
-    const struct circuit *circuit = ways->device->packed->circuit;
+    const gordian_circuit *circuit = ways->device->packed->circuit;
     if (ways->found && from > ways->best)
         return;
     packed_label(ways->device->packed, chosen + 1, chosen[0], ways->label);
@@ -238,7 +239,7 @@ static void take_best(struct ways *ways, uint64_t from, const uint32_t *chosen)
 
 static void look_at_answers(struct ways *ways)
 {
-    ways->status = ask(ways, (uint32_t)ways->waiting, 0, ways->error);
+    ways->status = ask_distances(ways, (uint32_t)ways->waiting, 0, ways->error);
     if (ways->status == GORDIAN_OK)
         for (size_t i = 0; i < ways->waiting; i++)
             if (ways->told[i] == ways->wanted)
@@ -246,7 +247,7 @@ static void look_at_answers(struct ways *ways)
     ways->waiting = 0;
 }
 
-static bool consider(void *context, uint64_t from, const uint32_t *chosen, uint32_t count)
+static bool consider_before(void *context, uint64_t from, const uint32_t *chosen, uint32_t count)
 {
     struct ways *ways = context;
     if (++ways->considered > COMPOSE_WALK_MOST && ways->found)
@@ -263,8 +264,8 @@ static bool consider(void *context, uint64_t from, const uint32_t *chosen, uint3
 }
 
 /* Fills the labels from the last to the first. */
-static gordian_status trace(struct ways *ways, uint64_t state, uint32_t distance,
-                            struct compose_deadlock *deadlock, gordian_error *error)
+static gordian_status trace_back(struct ways *ways, uint64_t state, uint32_t distance,
+                                 gordian_compose_deadlock *deadlock, gordian_error *error)
 {
     size_t words = ways->device->packed->circuit->label_words;
     for (size_t i = deadlock->step_count; i-- > 0;) {
@@ -273,7 +274,7 @@ static gordian_status trace(struct ways *ways, uint64_t state, uint32_t distance
         ways->considered = 0;
         ways->status = GORDIAN_OK;
         ways->error = error;
-        packed_walk_back(ways->device->packed, state, consider, ways);
+        packed_walk_back(ways->device->packed, state, consider_before, ways);
         if (ways->status == GORDIAN_OK)
             look_at_answers(ways);
         if (ways->status != GORDIAN_OK)
@@ -349,28 +350,28 @@ static gordian_status number_of(struct compose_device *device, struct ways *ways
 }
 
 static gordian_status describe_one(struct ways *ways, uint64_t state, uint32_t distance, bool full,
-                                   struct compose_result *result, gordian_error *error)
+                                   gordian_compose_result *result, gordian_error *error)
 {
     struct compose_device *device = ways->device;
-    const struct circuit *circuit = device->packed->circuit;
+    const gordian_circuit *circuit = device->packed->circuit;
     const gordian_allocator *memory = &result->allocator;
-    struct compose_deadlock *deadlock = &result->found[result->found_count];
-    *deadlock = (struct compose_deadlock){.step_count = distance - 1};
+    gordian_compose_deadlock *deadlock = &result->found[result->found_count];
+    *deadlock = (gordian_compose_deadlock){.step_count = distance - 1};
     deadlock->state = memory_alloc(memory, (circuit->factor_count + 1) * sizeof *deadlock->state);
     deadlock->labels = memory_alloc(memory, (deadlock->step_count * circuit->label_words + 1) *
                                                 sizeof *deadlock->labels);
-    result->found_count++; /* compose_result_free frees what there is of it */
+    result->found_count++; /* gordian_compose_result_free frees what there is of it */
     if (!deadlock->state || !deadlock->labels)
         return fail_memory(error);
-    packed_unpack(device->packed, state, deadlock->state);
+    unpack(&device->packed->packing, &state, deadlock->state);
     gordian_status status = number_of(device, ways, state, full, &deadlock->number, error);
-    return status == GORDIAN_OK ? trace(ways, state, distance, deadlock, error) : status;
+    return status == GORDIAN_OK ? trace_back(ways, state, distance, deadlock, error) : status;
 }
 
 /* Distance by distance until enough are found, or there is nothing more to reach; in a run that was
  * stopped some may be known only by ways that were cut off. */
 static gordian_status describe_all(struct ways *ways, uint64_t *states, size_t wanted, bool full,
-                                   uint64_t below, struct compose_result *result,
+                                   uint64_t below, gordian_compose_result *result,
                                    gordian_error *error)
 {
     bool changed = true, many = false;
@@ -384,7 +385,7 @@ static gordian_status describe_all(struct ways *ways, uint64_t *states, size_t w
             status = describe_one(ways, states[i], now, full, result, error);
         if (status != GORDIAN_OK || result->found_count == wanted || !device_goes_on(ways->device))
             break;
-        status = step(ways, now, &changed, &many, error);
+        status = step_distances(ways, now, &changed, &many, error);
         if (many) {
             snprintf(result->note, sizeof result->note, "%s", COMPOSE_WAYS_LEFT_OUT);
             break;
@@ -394,7 +395,7 @@ static gordian_status describe_all(struct ways *ways, uint64_t *states, size_t w
 }
 
 gordian_status device_describe(struct compose_device *device, uint64_t deadlocks, bool full,
-                               uint64_t below, struct compose_result *result, gordian_error *error)
+                               uint64_t below, gordian_compose_result *result, gordian_error *error)
 {
     uint64_t most = device->options->max_deadlocks;
     size_t wanted = (size_t)(deadlocks < most ? deadlocks : most);

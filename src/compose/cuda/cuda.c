@@ -25,10 +25,10 @@ static gordian_status too_many(struct compose_device *device, bool *many, gordia
 }
 
 /* Counts into the result, and leaves how many states are stuck. */
-static gordian_status count(struct compose_device *device, struct compose_result *result,
-                            uint64_t *stuck, gordian_error *error)
+static gordian_status count_on_device(struct compose_device *device, gordian_compose_result *result,
+                                      uint64_t *stuck, gordian_error *error)
 {
-    const struct compose_options *options = device->options;
+    const gordian_compose_options *options = device->options;
     struct compose_counts counts = {0};
     bool joint = options->count_transitions && !options->indivisible, many = false;
     gordian_status status = GORDIAN_OK;
@@ -53,19 +53,20 @@ static gordian_status count(struct compose_device *device, struct compose_result
 
 /* All combinations; deadlocks are those that can be reached. The set is all of them again in the
  * end. */
-static gordian_status run_full(struct compose_device *device, struct compose_result *result,
+static gordian_status run_full(struct compose_device *device, gordian_compose_result *result,
                                gordian_error *error)
 {
     uint64_t most = device->options->max_states, stuck = 0, states;
     gordian_status status = compose_device_take_all(device, most, error);
     if (status == GORDIAN_OK)
-        status = count(device, result, &stuck, error);
+        status = count_on_device(device, result, &stuck, error);
     if (status != GORDIAN_OK || stuck == 0)
         return status;
-    enum compose_stop stop = device->stop;
-    struct compose_options plain = *device->options;
-    const struct compose_options *own = device->options;
-    uint64_t below = stop == COMPOSE_STATES ? packed_of_number(device->packed, most) : UINT64_MAX;
+    gordian_compose_stop stop = device->stop;
+    gordian_compose_options plain = *device->options;
+    const gordian_compose_options *own = device->options;
+    uint64_t below =
+        stop == GORDIAN_COMPOSE_STOP_STATES ? packed_of_number(device->packed, most) : UINT64_MAX;
     plain.max_states = 0;
     device->options = &plain;
     status = compose_device_explore(device, &states, error);
@@ -75,20 +76,20 @@ static gordian_status run_full(struct compose_device *device, struct compose_res
     if (status == GORDIAN_OK)
         status = device_describe(device, result->deadlocks, true, below, result, error);
     device->options = own;
-    enum compose_stop reaching = device->stop;
+    gordian_compose_stop reaching = device->stop;
     if (status == GORDIAN_OK)
         status = compose_device_take_all(device, most, error);
-    device->stop = reaching != COMPOSE_COMPLETE ? reaching : stop;
+    device->stop = reaching != GORDIAN_COMPOSE_STOP_COMPLETE ? reaching : stop;
     return status;
 }
 
-static gordian_status run_reachable(struct compose_device *device, struct compose_result *result,
+static gordian_status run_reachable(struct compose_device *device, gordian_compose_result *result,
                                     gordian_error *error)
 {
     uint64_t states;
     gordian_status status = compose_device_explore(device, &states, error);
     if (status == GORDIAN_OK)
-        status = count(device, result, &result->deadlocks, error);
+        status = count_on_device(device, result, &result->deadlocks, error);
     if (status == GORDIAN_OK)
         status = device_describe(device, result->deadlocks, false, UINT64_MAX, result, error);
     return status;
@@ -97,8 +98,8 @@ static gordian_status run_reachable(struct compose_device *device, struct compos
 /* ------------------------------------------------------------------ running */
 
 static gordian_status run_on(struct gpu *gpu, const struct compose_tuning *tuning,
-                             const struct circuit *circuit, const struct compose_options *options,
-                             const struct compose_sink *sink, struct compose_result *result,
+                             const gordian_circuit *circuit, const gordian_compose_options *options,
+                             const gordian_compose_sink *sink, gordian_compose_result *result,
                              bool *delivering, gordian_error *error)
 {
     struct compose_device *device;
@@ -120,18 +121,19 @@ static gordian_status run_on(struct gpu *gpu, const struct compose_tuning *tunin
     return status;
 }
 
-static gordian_status begin_result(const struct circuit *circuit,
-                                   const struct compose_options *options,
-                                   struct compose_result *result, gordian_error *error)
+static gordian_status begin_result(const gordian_circuit *circuit,
+                                   const gordian_compose_options *options,
+                                   gordian_compose_result *result, gordian_error *error)
 {
-    *result = (struct compose_result){.allocator = memory_allocator(options->allocator),
-                                      .engine = compose_cuda.about.name};
+    *result = (gordian_compose_result){.allocator = memory_allocator(options->allocator),
+                                       .engine = compose_cuda.about.name};
     return compose_take_order(circuit, options, result, error);
 }
 
 gordian_status compose_cuda_on(struct gpu *gpu, const struct compose_tuning *tuning,
-                               const struct circuit *circuit, const struct compose_options *options,
-                               const struct compose_sink *sink, struct compose_result *result,
+                               const gordian_circuit *circuit,
+                               const gordian_compose_options *options,
+                               const gordian_compose_sink *sink, gordian_compose_result *result,
                                gordian_error *error)
 {
     bool delivering = false;
@@ -139,15 +141,15 @@ gordian_status compose_cuda_on(struct gpu *gpu, const struct compose_tuning *tun
     if (status == GORDIAN_OK)
         status = run_on(gpu, tuning, circuit, options, sink, result, &delivering, error);
     if (status != GORDIAN_OK)
-        compose_result_free(result);
+        gordian_compose_result_free(result);
     return status;
 }
 
 struct question {
-    const struct circuit *circuit;
-    const struct compose_options *options;
-    const struct compose_sink *sink;
-    struct compose_result *result;
+    const gordian_circuit *circuit;
+    const gordian_compose_options *options;
+    const gordian_compose_sink *sink;
+    gordian_compose_result *result;
     bool delivering; /* what the sink has got cannot be taken back */
 };
 
@@ -157,19 +159,20 @@ static gordian_status on_device(void *context, struct gpu *gpu, gordian_error *e
     gordian_status status = run_on(gpu, NULL, asked->circuit, asked->options, asked->sink,
                                    asked->result, &asked->delivering, error);
     if (status != GORDIAN_OK)
-        compose_result_free(asked->result);
+        gordian_compose_result_free(asked->result);
     return status;
 }
 
 static gordian_status on_cpu(void *context, gordian_error *error)
 {
     struct question *asked = context;
-    compose_result_free(asked->result);
+    gordian_compose_result_free(asked->result);
     return compose_cpu.run(asked->circuit, asked->options, asked->sink, asked->result, error);
 }
 
-static gordian_status cuda_run(const struct circuit *circuit, const struct compose_options *options,
-                               const struct compose_sink *sink, struct compose_result *result,
+static gordian_status cuda_run(const gordian_circuit *circuit,
+                               const gordian_compose_options *options,
+                               const gordian_compose_sink *sink, gordian_compose_result *result,
                                gordian_error *error)
 {
     gordian_allocator memory = memory_allocator(options->allocator);
@@ -185,7 +188,7 @@ static gordian_status cuda_run(const struct circuit *circuit, const struct compo
         return status;
     status = gpu_work(&work, &memory, error);
     if (status != GORDIAN_OK)
-        compose_result_free(result);
+        gordian_compose_result_free(result);
     return status;
 }
 

@@ -34,8 +34,9 @@ struct compose_tuning {
 
 /* For tests: the engine's run on a device of the caller's, without falling back. */
 gordian_status compose_cuda_on(struct gpu *gpu, const struct compose_tuning *tuning,
-                               const struct circuit *circuit, const struct compose_options *options,
-                               const struct compose_sink *sink, struct compose_result *result,
+                               const gordian_circuit *circuit,
+                               const gordian_compose_options *options,
+                               const gordian_compose_sink *sink, gordian_compose_result *result,
                                gordian_error *error);
 
 /* ------------------------------------------------------------------ step by step */
@@ -45,8 +46,8 @@ struct compose_device;
 /* `options` and what they point to are used until it is closed; NULL tuning: all chosen. */
 gordian_status compose_device_open(struct compose_device **out, struct gpu *gpu,
                                    const struct compose_tuning *tuning,
-                                   const struct circuit *circuit,
-                                   const struct compose_options *options, gordian_error *error);
+                                   const gordian_circuit *circuit,
+                                   const gordian_compose_options *options, gordian_error *error);
 void compose_device_close(struct compose_device *device); /* NULL is fine */
 
 /* Finds the reachable states; *states of them. */

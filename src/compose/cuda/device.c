@@ -85,12 +85,12 @@ gordian_status device_launch(struct compose_device *device, const char *kernel, 
 bool device_goes_on(struct compose_device *device)
 {
     device->progress.memory = device->held;
-    if (device->stop == COMPOSE_STOPPED)
+    if (device->stop == GORDIAN_COMPOSE_STOP_STOPPED)
         return false;
     if (!device->options->go_on ||
         device->options->go_on(device->options->context, &device->progress))
         return true;
-    device->stop = COMPOSE_STOPPED;
+    device->stop = GORDIAN_COMPOSE_STOP_STOPPED;
     return false;
 }
 
@@ -119,7 +119,7 @@ static gordian_status send_radices(struct compose_device *device, gordian_error 
     for (uint32_t f = 0; f < packed->circuit->factor_count; f++) {
         uint32_t states = factor_shape(packed->circuit, f)->state_count;
         if (states > 1)
-            radices[count++] = (struct compose_radix){packed->shift[f], states};
+            radices[count++] = (struct compose_radix){packed->packing.fields[f].shift, states};
     }
     device->set.radix_count = count;
     gordian_status status =
@@ -175,8 +175,8 @@ static void choose_tuning(struct compose_device *device)
 
 gordian_status compose_device_open(struct compose_device **out, struct gpu *gpu,
                                    const struct compose_tuning *tuning,
-                                   const struct circuit *circuit,
-                                   const struct compose_options *options, gordian_error *error)
+                                   const gordian_circuit *circuit,
+                                   const gordian_compose_options *options, gordian_error *error)
 {
     gordian_allocator memory = memory_allocator(options->allocator);
     struct compose_device *device = memory_zeroed(&memory, sizeof *device);

@@ -11,7 +11,7 @@
 
 static uint64_t bitmap_words(const struct compose_device *device)
 {
-    uint32_t bits = device->packed->bits;
+    uint64_t bits = device->packed->packing.bits;
     return bits > 6 ? UINT64_C(1) << (bits - 6) : 1;
 }
 
@@ -19,7 +19,7 @@ static uint64_t bitmap_words(const struct compose_device *device)
 static bool bitmap_fits(const struct compose_device *device)
 {
     uint64_t bytes = bitmap_words(device) * sizeof(uint64_t);
-    return device->packed->bits <= 44 && !device->tuning.no_bitmap &&
+    return device->packed->packing.bits <= 44 && !device->tuning.no_bitmap &&
            device_fits(device, 2 * bytes + bytes / 4);
 }
 
@@ -45,9 +45,9 @@ static gordian_status make_bitmaps(struct compose_device *device, gpu_address *v
     return status;
 }
 
-static gordian_status mark(struct compose_device *device, gpu_address list, uint64_t count,
-                           uint64_t fresh, gpu_address visited, gpu_address waiting,
-                           gordian_error *error)
+static gordian_status mark_states(struct compose_device *device, gpu_address list, uint64_t count,
+                                  uint64_t fresh, gpu_address visited, gpu_address waiting,
+                                  gordian_error *error)
 {
     struct compose_mark_arguments arguments = {.list = list,
                                                .count = count,
@@ -161,7 +161,8 @@ static gordian_status refill_table(struct compose_device *device, uint64_t count
 }
 
 /* A larger table and list; the first `count` states stay. GORDIAN_STATUS_MEMORY: as it was. */
-static gordian_status grow(struct compose_device *device, uint64_t count, gordian_error *error)
+static gordian_status grow_table(struct compose_device *device, uint64_t count,
+                                 gordian_error *error)
 {
     uint64_t slots = device->set.slots * 2;
     gordian_status status = grow_list(device, slots / 2, error);
@@ -190,8 +191,8 @@ static gordian_status make_table(struct compose_device *device, gordian_error *e
 }
 
 /* After a launch that found states: true if it has to be done again, with more room. */
-static gordian_status settle(struct compose_device *device, uint64_t before, bool *again,
-                             gordian_error *error)
+static gordian_status settle_level(struct compose_device *device, uint64_t before, bool *again,
+                                   gordian_error *error)
 {
     struct compose_tally tally;
     gordian_status status = read_tally(device, &tally, error);
@@ -203,9 +204,9 @@ static gordian_status settle(struct compose_device *device, uint64_t before, boo
         /* States before this launch are in the list for sure; those it found follow without
          * a gap as far as there is room. */
         uint64_t kept = tally.size < device->room ? tally.size : device->room;
-        status = grow(device, kept > before ? kept : before, error);
+        status = grow_table(device, kept > before ? kept : before, error);
         if (status == GORDIAN_STATUS_MEMORY) {
-            device->stop = COMPOSE_MEMORY;
+            device->stop = GORDIAN_COMPOSE_STOP_MEMORY;
             *again = false;
             return refill_table(device, kept, error);
         }
@@ -239,7 +240,8 @@ static gordian_status seed_bitmap(struct compose_device *device, gpu_address buf
          first += count) {
         status = send_seeds(device, first, buffer, &count, error);
         if (status == GORDIAN_OK)
-            status = mark(device, buffer, count, 0, device->set.bitmap, device->waiting, error);
+            status =
+                mark_states(device, buffer, count, 0, device->set.bitmap, device->waiting, error);
     }
     if (status == GORDIAN_OK)
         status = read_tally(device, &tally, error);
@@ -254,7 +256,7 @@ static gordian_status seed_table(struct compose_device *device, gpu_address buff
     uint64_t count = 0;
     gordian_status status = GORDIAN_OK;
     for (uint64_t first = 0; first < device->packed->circuit->initial && status == GORDIAN_OK &&
-                             device->stop == COMPOSE_COMPLETE;
+                             device->stop == GORDIAN_COMPOSE_STOP_COMPLETE;
          first += count) {
         bool again = true;
         status = send_seeds(device, first, buffer, &count, error);
@@ -271,7 +273,7 @@ static gordian_status seed_table(struct compose_device *device, gpu_address buff
             status =
                 device_launch(device, "compose_enter", count, &arguments, sizeof arguments, error);
             if (status == GORDIAN_OK)
-                status = settle(device, before, &again, error);
+                status = settle_level(device, before, &again, error);
         }
     }
     return status;
@@ -297,7 +299,7 @@ static gordian_status run_level(struct compose_device *device, uint64_t first, u
         status = device_launch(device, "compose_level", last - first, &arguments, sizeof arguments,
                                error);
         if (status == GORDIAN_OK)
-            status = settle(device, before, &again, error);
+            status = settle_level(device, before, &again, error);
     }
     return status;
 }
@@ -305,7 +307,7 @@ static gordian_status run_level(struct compose_device *device, uint64_t first, u
 static bool dense_enough(const struct compose_device *device)
 {
     uint64_t limit = device->options->max_states;
-    uint64_t numbers = UINT64_C(1) << device->packed->bits;
+    uint64_t numbers = UINT64_C(1) << device->packed->packing.bits;
     return (limit == 0 || limit >= numbers) && device->set.count > numbers / device->tuning.share &&
            bitmap_fits(device);
 }
@@ -318,7 +320,7 @@ static gordian_status move_to_bitmap(struct compose_device *device, uint64_t fir
     uint64_t count = device->set.count;
     gordian_status status = make_bitmaps(device, &visited, &waiting, error);
     if (status == GORDIAN_OK)
-        status = mark(device, device->set.list, count, first, visited, waiting, error);
+        status = mark_states(device, device->set.list, count, first, visited, waiting, error);
     if (status == GORDIAN_OK)
         status = gpu_wait(device->gpu, error);
     if (status != GORDIAN_OK) {
@@ -339,7 +341,7 @@ static gordian_status move_to_bitmap(struct compose_device *device, uint64_t fir
 /* Only as many states as were asked for, in the order they were found. */
 static gordian_status cut_off(struct compose_device *device, gordian_error *error)
 {
-    device->stop = COMPOSE_STATES;
+    device->stop = GORDIAN_COMPOSE_STOP_STATES;
     return refill_table(device, device->options->max_states, error);
 }
 
@@ -347,7 +349,7 @@ static gordian_status explore_table(struct compose_device *device, gordian_error
 {
     uint64_t first = 0, limit = device->options->max_states;
     gordian_status status = GORDIAN_OK;
-    while (status == GORDIAN_OK && device->stop == COMPOSE_COMPLETE) {
+    while (status == GORDIAN_OK && device->stop == GORDIAN_COMPOSE_STOP_COMPLETE) {
         uint64_t last = device->set.count;
         device->progress.states = last;
         device->progress.waiting = last - first;
@@ -360,7 +362,8 @@ static gordian_status explore_table(struct compose_device *device, gordian_error
         status = run_level(device, first, last, error);
         first = last;
     }
-    device->set.closed = first == device->set.count && device->stop == COMPOSE_COMPLETE;
+    device->set.closed =
+        first == device->set.count && device->stop == GORDIAN_COMPOSE_STOP_COMPLETE;
     return status;
 }
 
@@ -368,7 +371,7 @@ static gordian_status explore_from(struct compose_device *device, gpu_address bu
                                    gordian_error *error)
 {
     uint64_t limit = device->options->max_states;
-    uint32_t bits = device->packed->bits;
+    uint64_t bits = device->packed->packing.bits;
     gordian_status status;
     if (bits <= device->tuning.direct_bits && (limit == 0 || limit >= UINT64_C(1) << bits) &&
         bitmap_fits(device)) {
@@ -390,8 +393,8 @@ gordian_status compose_device_explore(struct compose_device *device, uint64_t *s
 {
     gpu_address buffer;
     device_forget(device);
-    device->stop = COMPOSE_COMPLETE;
-    device->progress = (struct compose_progress){.pass = 1};
+    device->stop = GORDIAN_COMPOSE_STOP_COMPLETE;
+    device->progress = (gordian_compose_progress){.pass = 1};
     gordian_status status = device_alloc(device, &buffer, SEED_STATES * sizeof(uint64_t), error);
     if (status == GORDIAN_OK)
         status = explore_from(device, buffer, error);
@@ -399,27 +402,27 @@ gordian_status compose_device_explore(struct compose_device *device, uint64_t *s
     device->progress.states = *states = device->set.count;
     device->progress.waiting = 0;
     device->set.dense = device->set.kind == COMPOSE_BITMAP &&
-                        device->set.count == UINT64_C(1) << device->packed->bits;
+                        device->set.count == UINT64_C(1) << device->packed->packing.bits;
     return status;
 }
 
 gordian_status compose_device_take_all(struct compose_device *device, uint64_t most,
                                        gordian_error *error)
 {
-    const struct circuit *circuit = device->packed->circuit;
+    const gordian_circuit *circuit = device->packed->circuit;
     device_forget(device);
     if (!circuit->whole_fits)
         return fail(error, GORDIAN_STATUS_INPUT, "the number of all states does not fit 64 bits");
-    device->progress = (struct compose_progress){.pass = 1};
-    device->stop = COMPOSE_COMPLETE;
+    device->progress = (gordian_compose_progress){.pass = 1};
+    device->stop = GORDIAN_COMPOSE_STOP_COMPLETE;
     device->set.kind = COMPOSE_ALL;
     device->set.count = circuit->whole;
     device->set.closed = 1;
-    device->set.dense = circuit->whole == UINT64_C(1) << device->packed->bits;
+    device->set.dense = circuit->whole == UINT64_C(1) << device->packed->packing.bits;
     if (most && most < circuit->whole) {
         device->set.count = most;
         device->set.closed = 0;
-        device->stop = COMPOSE_STATES;
+        device->stop = GORDIAN_COMPOSE_STOP_STATES;
     }
     device->progress.states = device->set.count;
     return GORDIAN_OK;

@@ -21,7 +21,7 @@ struct compose_device {
     struct gpu *gpu;
     struct gpu_info info;
     struct compose_tuning tuning;
-    const struct compose_options *options;
+    const gordian_compose_options *options;
     struct packed *packed;
 
     gpu_address firings, ends, labels, word_firings, radices, control;
@@ -32,8 +32,8 @@ struct compose_device {
     uint64_t room;          /* of the list, states */
 
     uint64_t held, most; /* bytes of device memory */
-    enum compose_stop stop;
-    struct compose_progress progress;
+    gordian_compose_stop stop;
+    gordian_compose_progress progress;
 };
 
 /* Counts bytes against the limit of the options. GORDIAN_STATUS_MEMORY: over it. */
@@ -63,7 +63,8 @@ uint64_t device_items(const struct compose_device *device);
  * far as the options want them described, with ways there. `full`: numbers are those of all
  * combinations. */
 gordian_status device_describe(struct compose_device *device, uint64_t deadlocks, bool full,
-                               uint64_t below, struct compose_result *result, gordian_error *error);
+                               uint64_t below, gordian_compose_result *result,
+                               gordian_error *error);
 /* Which states without a firing are asked about. */
 struct dead_question {
     uint64_t below;        /* packed numbers below this */
@@ -76,6 +77,6 @@ gordian_status device_dead(struct compose_device *device, const struct dead_ques
 
 /* Hands the product to the sink. */
 gordian_status device_deliver(struct compose_device *device, uint64_t states, uint64_t transitions,
-                              const struct compose_sink *sink, gordian_error *error);
+                              const gordian_compose_sink *sink, gordian_error *error);
 
 #endif

@@ -106,7 +106,7 @@ struct copy_layout {
     size_t states, rows, targets, names, size;
 };
 
-static struct copy_layout layout(const struct writer *writer)
+static struct copy_layout layout_copy(const struct writer *writer)
 {
     struct copy_layout at = {.states = 16};
     at.rows = at.states + writer->state_room * sizeof(uint64_t);
@@ -147,7 +147,8 @@ static gordian_status make_blocks(struct writer *writer, gordian_error *error)
             status =
                 device_alloc(device, &block->names, writer->room * label_words(writer) * 8, error);
         if (status == GORDIAN_OK && writer->copied)
-            status = gpu_map(device->gpu, &block->host, &block->mapped, layout(writer).size, error);
+            status =
+                gpu_map(device->gpu, &block->host, &block->mapped, layout_copy(writer).size, error);
     }
     if (status != GORDIAN_OK)
         free_blocks(writer);
@@ -212,8 +213,8 @@ static void lay_block(const struct writer *writer, struct block *block, uint64_t
     block->count = (writer->directory ? writer->directory[block->to] : block->to) - block->first;
 }
 
-static gordian_status gather(struct writer *writer, struct block *block, gpu_address *states,
-                             gordian_error *error)
+static gordian_status gather_states(struct writer *writer, struct block *block, gpu_address *states,
+                                    gordian_error *error)
 {
     struct compose_device *device = writer->device;
     struct compose_gather_arguments arguments = {
@@ -231,7 +232,7 @@ static gordian_status copy_block(struct writer *writer, struct block *block, gpu
                                  gordian_error *error)
 {
     struct gpu *gpu = writer->device->gpu;
-    struct copy_layout at = layout(writer);
+    struct copy_layout at = layout_copy(writer);
     gordian_status status =
         gpu_copy(gpu, block->mapped, CONTROL(writer->device, taken), sizeof(uint64_t), error);
     if (status == GORDIAN_OK)
@@ -248,14 +249,14 @@ static gordian_status copy_block(struct writer *writer, struct block *block, gpu
 }
 
 /* Starts the work on a block. */
-static gordian_status start(struct writer *writer, struct block *block, gordian_error *error)
+static gordian_status start_block(struct writer *writer, struct block *block, gordian_error *error)
 {
     struct compose_device *device = writer->device;
     gpu_address states = 0;
     gordian_status status = gpu_zero(device->gpu, CONTROL(device, taken), sizeof(uint64_t), error);
     if (status != GORDIAN_OK || block->count == 0)
         return status;
-    status = gather(writer, block, &states, error);
+    status = gather_states(writer, block, &states, error);
     struct compose_rows_arguments arguments = {.firings = device->view,
                                                .set = device->set,
                                                .states = states,
@@ -277,7 +278,7 @@ static gordian_status start(struct writer *writer, struct block *block, gordian_
 }
 
 /* Waits for the block, and does it again, smaller or with more room, until it fits. */
-static gordian_status finish(struct writer *writer, int which, gordian_error *error)
+static gordian_status finish_block(struct writer *writer, int which, gordian_error *error)
 {
     struct block *block = &writer->blocks[which];
     struct compose_device *device = writer->device;
@@ -301,7 +302,7 @@ static gordian_status finish(struct writer *writer, int which, gordian_error *er
                 return status;
             lay_block(writer, block, kept.from, units);
         }
-        status = start(writer, block, error);
+        status = start_block(writer, block, error);
         if (status == GORDIAN_OK)
             status = gpu_wait(device->gpu, error);
     }
@@ -311,10 +312,10 @@ static gordian_status finish(struct writer *writer, int which, gordian_error *er
 /* ------------------------------------------------------------------ delivery */
 
 static gordian_status deliver_block(struct writer *writer, const struct block *block,
-                                    struct packed_row *row, const struct compose_sink *sink,
+                                    struct packed_row *row, const gordian_compose_sink *sink,
                                     gordian_error *error)
 {
-    struct copy_layout at = layout(writer);
+    struct copy_layout at = layout_copy(writer);
     const char *copy = block->host;
     const uint64_t *states = (const uint64_t *)(copy + at.states);
     const struct compose_row_place *rows = (const struct compose_row_place *)(copy + at.rows);
@@ -341,26 +342,26 @@ static gordian_status deliver_block(struct writer *writer, const struct block *b
 }
 
 static gordian_status deliver_blocks(struct writer *writer, struct packed_row *row,
-                                     const struct compose_sink *sink, gordian_error *error)
+                                     const gordian_compose_sink *sink, gordian_error *error)
 {
     int now = 0;
     if (writer->units == 0)
         return GORDIAN_OK;
     lay_block(writer, &writer->blocks[now], 0, UINT64_MAX);
-    gordian_status status = start(writer, &writer->blocks[now], error);
+    gordian_status status = start_block(writer, &writer->blocks[now], error);
     if (status == GORDIAN_OK)
-        status = finish(writer, now, error);
+        status = finish_block(writer, now, error);
     while (status == GORDIAN_OK) {
         const struct block *block = &writer->blocks[now];
         bool more = block->to < writer->units;
         if (more) {
             lay_block(writer, &writer->blocks[!now], block->to, UINT64_MAX);
-            status = start(writer, &writer->blocks[!now], error);
+            status = start_block(writer, &writer->blocks[!now], error);
         }
         if (status == GORDIAN_OK)
             status = deliver_block(writer, block, row, sink, error);
         if (status == GORDIAN_OK && more)
-            status = finish(writer, !now, error);
+            status = finish_block(writer, !now, error);
         if (!more || !device_goes_on(writer->device))
             break;
         now = !now;
@@ -369,23 +370,23 @@ static gordian_status deliver_blocks(struct writer *writer, struct packed_row *r
 }
 
 gordian_status device_deliver(struct compose_device *device, uint64_t states, uint64_t transitions,
-                              const struct compose_sink *sink, gordian_error *error)
+                              const gordian_compose_sink *sink, gordian_error *error)
 {
     struct writer writer;
     struct packed_row row = {0};
-    enum compose_stop stop = device->stop;
+    gordian_compose_stop stop = device->stop;
     gordian_status status = writer_open(&writer, device, true, error);
     if (status != GORDIAN_OK)
         return status;
     /* What was found is delivered also after a stop; only a new one ends it. */
-    device->stop = COMPOSE_COMPLETE;
+    device->stop = GORDIAN_COMPOSE_STOP_COMPLETE;
     device->progress.pass = 2;
     status = packed_row_open(&row, device->packed, error);
     if (status == GORDIAN_OK)
         status = sink->begin(sink->context, device->packed->circuit, states, transitions, error);
     if (status == GORDIAN_OK)
         status = deliver_blocks(&writer, &row, sink, error);
-    if (device->stop == COMPOSE_COMPLETE)
+    if (device->stop == GORDIAN_COMPOSE_STOP_COMPLETE)
         device->stop = stop;
     packed_row_free(&row);
     writer_close(&writer);
@@ -402,9 +403,9 @@ gordian_status compose_device_write(struct compose_device *device, uint64_t *tra
     struct block *block = &writer.blocks[0];
     for (uint64_t from = 0; from < writer.units && status == GORDIAN_OK; from = block->to) {
         lay_block(&writer, block, from, UINT64_MAX);
-        status = start(&writer, block, error);
+        status = start_block(&writer, block, error);
         if (status == GORDIAN_OK)
-            status = finish(&writer, 0, error);
+            status = finish_block(&writer, 0, error);
     }
     *transitions = writer.written;
     writer_close(&writer);

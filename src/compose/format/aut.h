@@ -17,23 +17,23 @@
 #define GORDIAN_COMPOSE_FORMAT_AUT_H
 
 #include "base/output.h"
-#include "base/text.h"
 #include "compose/engine.h"
+#include "compose/fault.h"
 #include "compose/graph/graph.h"
 
 /* A file cut short is read as far as its header and its lines go; *cut tells: there are fewer lines
  * than the header says, or it is one that a run was killed at (padding, lines that do not count).
  */
-gordian_status aut_read(struct graph **out, const struct text *text, bool *cut,
-                        const gordian_allocator *memory, struct fault *fault, gordian_error *error);
-void aut_write(const struct graph *graph, struct output *out);
+gordian_status aut_read(gordian_graph **out, const struct text *text, bool *cut,
+                        const gordian_allocator *memory, gordian_fault *fault,
+                        gordian_error *error);
+void aut_write(const gordian_graph *graph, struct output *out);
 
 struct aut_sink {
-    struct compose_sink sink;
-    const struct circuit *circuit;
+    gordian_compose_sink sink;
+    const gordian_circuit *circuit;
     struct output *out;
-    const uint64_t *keep;                   /* names to show, a bit set; NULL: all */
-    bool in_place;                          /* out->fd is a regular file, written from its start */
+    bool in_place;                          /* what was written can be overwritten */
     uint64_t first;                         /* the initial state */
     uint64_t states, transitions, promised; /* transitions: whole lines written */
     bool started;
@@ -41,7 +41,7 @@ struct aut_sink {
     uint64_t patched; /* transitions as the header in the file says */
 };
 
-/* `out` writes to a file descriptor whose offset is 0 if it can be written in place. */
+/* Written in place where the output is for a writer that can. */
 void aut_sink_open(struct aut_sink *sink, struct output *out);
 /* Flushes and settles the header; call it also after a failed or stopped run. False: a write failed
  * (out->failure). */

@@ -155,7 +155,7 @@ static gordian_status read_all(struct ca_reader *reader)
 }
 
 /* A name that one automaton has is a port of the whole; one that several share is an inner one. */
-static gordian_status find_boundary(struct circuit *circuit, gordian_error *error)
+static gordian_status find_boundary(gordian_circuit *circuit, gordian_error *error)
 {
     uint32_t *users = memory_zeroed(&circuit->memory, circuit->name_count * sizeof *users);
     if (!users)
@@ -177,20 +177,22 @@ static gordian_status find_boundary(struct circuit *circuit, gordian_error *erro
     return GORDIAN_OK;
 }
 
-gordian_status ca_read(struct circuit **out, const struct text *text, const char *data,
-                       const gordian_allocator *memory, struct fault *fault, gordian_error *error)
+gordian_status ca_read(gordian_circuit **out, const struct text *text,
+                       const gordian_circuit_options *options, gordian_fault *fault,
+                       gordian_error *error)
 {
     gordian_error ignored = {0};
-    struct treo_options options = {.data = data, .allocator = memory};
+    static const gordian_circuit_options defaults = {0};
     struct ca_reader reader = {.place = {0}};
     error = error ? error : &ignored;
-    gordian_status status = treo_begin(&reader.treo, text, &options, fault, error);
+    gordian_status status =
+        treo_begin(&reader.treo, text, options ? options : &defaults, fault, error);
     if (status == GORDIAN_OK) {
         parser_open(&reader.parser, &reader.treo.modules[0]->tokens, &reader.treo.arena, fault,
                     error);
         status = read_all(&reader);
     }
-    struct circuit *circuit = reader.treo.circuit;
+    gordian_circuit *circuit = reader.treo.circuit;
     if (status == GORDIAN_OK && circuit->factor_count == 0)
         status = fail(error, GORDIAN_STATUS_INPUT, "there is no automaton");
     if (status == GORDIAN_OK)

@@ -15,36 +15,42 @@
 #ifndef GORDIAN_COMPOSE_FORMAT_CA_H
 #define GORDIAN_COMPOSE_FORMAT_CA_H
 
-#include "base/text.h"
 #include "compose/circuit.h"
 #include "compose/engine.h"
+#include "compose/fault.h"
 
 struct output;
 
-/* `data`: D, instead of what the text says; NULL: as the text says. As treo_read otherwise. */
-gordian_status ca_read(struct circuit **out, const struct text *text, const char *data,
-                       const gordian_allocator *memory, struct fault *fault, gordian_error *error);
+/* As treo_read. */
+gordian_status ca_read(gordian_circuit **out, const struct text *text,
+                       const gordian_circuit_options *options, gordian_fault *fault,
+                       gordian_error *error);
 
 /* The automata of a closed circuit, one for each factor, each as it was written, on the circuit's
  * names. GORDIAN_STATUS_IO: a write failed (out->failure). */
-gordian_status ca_write_circuit(const struct circuit *circuit, struct output *out,
+gordian_status ca_write_circuit(const gordian_circuit *circuit, struct output *out,
                                 gordian_error *error);
 
 /* The same without the line that says what the data are, with names of its own for some
  * (renamed[name], or NULL) and its tables numbered from `first_function`: so that several circuits
- * can be written into one text (join.h). */
-gordian_status ca_write_factors(const struct circuit *circuit, char *const *renamed,
+ * can be written into one text (join.c). */
+gordian_status ca_write_factors(const gordian_circuit *circuit, char *const *renamed,
                                 size_t first_function, struct output *out, gordian_error *error);
 void ca_write_datum(const char *text, struct output *out);
 /* In quotes; those in the title, as chain<"x"> has, become apostrophes. */
 void ca_write_title(const char *title, struct output *out);
 
+/* A graph as one automaton without cells. `circuit`: where it comes from, NULL if that is not
+ * known. GORDIAN_STATUS_INPUT: it has labels that cannot be written. */
+gordian_status ca_write_graph(const gordian_graph *graph, const gordian_circuit *circuit,
+                              const char *title, struct output *out, gordian_error *error);
+
 /* A sink that writes the product as one automaton without cells. The output must outlive it; a
  * failing write shows in out->failure and ends the run with GORDIAN_STATUS_IO. */
 struct ca_sink {
-    struct compose_sink sink;
+    gordian_compose_sink sink;
     struct output *out;
-    const struct circuit *circuit;
+    const gordian_circuit *circuit;
 };
 void ca_sink_open(struct ca_sink *sink, struct output *out);
 /* Writes the end; call it also after a stopped run. */

@@ -8,7 +8,7 @@
 
 /* What is written, and what its things are called there. */
 struct writing {
-    const struct circuit *circuit;
+    const gordian_circuit *circuit;
     struct output *out;
     char *const *renamed;  /* by name: another one, or NULL; NULL: none has */
     size_t first_function; /* the number of the first table */
@@ -70,7 +70,7 @@ static const char *way_mark(uint8_t way)
     return marks[way];
 }
 
-static void write_data(const struct circuit *circuit, struct output *out)
+static void write_data(const gordian_circuit *circuit, struct output *out)
 {
     output_text(out, "data");
     for (uint32_t d = 0; d < circuit->data.domain_size; d++) {
@@ -296,7 +296,7 @@ static void write_symbolic(const struct writing *w, const struct factor *factor,
 /* {a, b} a = 0, b = 1, for a label of the circuit */
 static void write_label(const struct writing *w, const uint64_t *label)
 {
-    const struct circuit *circuit = w->circuit;
+    const gordian_circuit *circuit = w->circuit;
     struct output *out = w->out;
     bool any = false;
     output_char(out, '{');
@@ -316,7 +316,8 @@ static void write_label(const struct writing *w, const uint64_t *label)
         any = true;
         write_port(w, n);
         output_text(out, " = ");
-        write_datum(out, data_value_text(&circuit->data, 1 + label_datum(circuit, label, n)));
+        write_datum(out,
+                    data_value_text(&circuit->data, 1 + gordian_circuit_value(circuit, label, n)));
     }
     output_char(out, '\n');
 }
@@ -324,7 +325,7 @@ static void write_label(const struct writing *w, const uint64_t *label)
 /* Ports that are the same name: only the unfolded automaton says what that leaves. */
 static bool write_unfolded(const struct writing *w, uint32_t factor)
 {
-    const struct circuit *circuit = w->circuit;
+    const gordian_circuit *circuit = w->circuit;
     struct output *out = w->out;
     const struct shape *shape = factor_shape(circuit, factor);
     uint64_t *label = memory_alloc(&circuit->memory, circuit->label_words * sizeof *label);
@@ -345,7 +346,7 @@ static bool write_unfolded(const struct writing *w, uint32_t factor)
 
 static gordian_status write_factors(const struct writing *w, gordian_error *error)
 {
-    const struct circuit *circuit = w->circuit;
+    const gordian_circuit *circuit = w->circuit;
     struct output *out = w->out;
     write_tables(w);
     for (uint32_t f = 0; f < circuit->factor_count; f++) {
@@ -364,7 +365,7 @@ static gordian_status write_factors(const struct writing *w, gordian_error *erro
     return GORDIAN_OK;
 }
 
-gordian_status ca_write_circuit(const struct circuit *circuit, struct output *out,
+gordian_status ca_write_circuit(const gordian_circuit *circuit, struct output *out,
                                 gordian_error *error)
 {
     struct writing w = {.circuit = circuit, .out = out};
@@ -372,7 +373,7 @@ gordian_status ca_write_circuit(const struct circuit *circuit, struct output *ou
     return write_factors(&w, error);
 }
 
-gordian_status ca_write_factors(const struct circuit *circuit, char *const *renamed,
+gordian_status ca_write_factors(const gordian_circuit *circuit, char *const *renamed,
                                 size_t first_function, struct output *out, gordian_error *error)
 {
     struct writing w = {circuit, out, renamed, first_function};
@@ -386,8 +387,8 @@ void ca_write_datum(const char *text, struct output *out)
 
 /* ------------------------------------------------------------------ a product */
 
-static gordian_status begin(void *context, const struct circuit *circuit, uint64_t states,
-                            uint64_t transitions, gordian_error *error)
+static gordian_status begin_ca(void *context, const gordian_circuit *circuit, uint64_t states,
+                               uint64_t transitions, gordian_error *error)
 {
     struct ca_sink *sink = context;
     struct output *out = sink->out;
@@ -406,7 +407,7 @@ static gordian_status begin(void *context, const struct circuit *circuit, uint64
     return GORDIAN_OK;
 }
 
-static gordian_status take_row(void *context, const struct compose_row *row, gordian_error *error)
+static gordian_status take_row(void *context, const gordian_compose_row *row, gordian_error *error)
 {
     struct ca_sink *sink = context;
     struct output *out = sink->out;
@@ -426,7 +427,7 @@ static gordian_status take_row(void *context, const struct compose_row *row, gor
 void ca_sink_open(struct ca_sink *sink, struct output *out)
 {
     *sink =
-        (struct ca_sink){.sink = {.context = sink, .begin = begin, .row = take_row}, .out = out};
+        (struct ca_sink){.sink = {.context = sink, .begin = begin_ca, .row = take_row}, .out = out};
 }
 
 void ca_sink_close(struct ca_sink *sink)

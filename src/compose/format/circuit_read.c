@@ -55,7 +55,7 @@ int label_compare(const uint64_t *left, const uint64_t *right, size_t words, siz
     return in_left == goes_on ? -1 : 1;
 }
 
-void factor_label(const struct circuit *circuit, uint32_t factor, size_t t, uint64_t *label)
+void factor_label(const gordian_circuit *circuit, uint32_t factor, size_t t, uint64_t *label)
 {
     const struct shape *shape = factor_shape(circuit, factor);
     const uint64_t *local = shape->labels + t * shape->label_words;
@@ -71,7 +71,7 @@ void factor_label(const struct circuit *circuit, uint32_t factor, size_t t, uint
     }
 }
 
-void factor_mask(const struct circuit *circuit, uint32_t factor, uint64_t *mask)
+void factor_mask(const gordian_circuit *circuit, uint32_t factor, uint64_t *mask)
 {
     const struct shape *shape = factor_shape(circuit, factor);
     uint32_t bits = circuit->value_bits;
@@ -83,14 +83,14 @@ void factor_mask(const struct circuit *circuit, uint32_t factor, uint64_t *mask)
     }
 }
 
-uint32_t label_datum(const struct circuit *circuit, const uint64_t *label, uint32_t name)
+uint32_t gordian_circuit_value(const gordian_circuit *circuit, const uint64_t *label, uint32_t name)
 {
     uint32_t bits = circuit->value_bits;
     return (uint32_t)get_bits(label, circuit->name_count + (size_t)name * bits, bits);
 }
 
 /* How many factors put data into each name is at most one? */
-static bool one_writer_each(const struct circuit *circuit)
+static bool one_writer_each(const gordian_circuit *circuit)
 {
     for (uint32_t n = 0; n < circuit->name_count; n++) {
         unsigned writers = circuit->boundary[n] && circuit->ways[n] == PORT_IN;
@@ -107,7 +107,7 @@ static bool one_writer_each(const struct circuit *circuit)
     return true;
 }
 
-bool circuit_is_routing(const struct circuit *circuit)
+bool gordian_circuit_is_routing(const gordian_circuit *circuit)
 {
     for (size_t s = 0; s < circuit->shape_count; s++)
         if (!circuit->shapes[s].routing)
@@ -115,12 +115,11 @@ bool circuit_is_routing(const struct circuit *circuit)
     return one_writer_each(circuit);
 }
 
-void circuit_write_label(const struct circuit *circuit, const uint64_t *label, const uint64_t *keep,
-                         struct output *out)
+void circuit_write_label(const gordian_circuit *circuit, const uint64_t *label, struct output *out)
 {
     bool any = false;
     for (size_t w = 0; w * 64 < circuit->name_count; w++) {
-        uint64_t word = label[w] & (keep ? keep[w] : ~UINT64_C(0));
+        uint64_t word = label[w];
         if (circuit->name_count - w * 64 < 64)
             word &= (UINT64_C(1) << (circuit->name_count - w * 64)) - 1;
         for (; word; word &= word - 1) {
@@ -131,8 +130,8 @@ void circuit_write_label(const struct circuit *circuit, const uint64_t *label, c
             output_text(out, names_text(&circuit->names, name));
             if (circuit->value_bits > 0) {
                 output_char(out, '=');
-                output_text(out,
-                            data_value_text(&circuit->data, 1 + label_datum(circuit, label, name)));
+                output_text(out, data_value_text(&circuit->data,
+                                                 1 + gordian_circuit_value(circuit, label, name)));
             }
         }
     }
@@ -140,7 +139,7 @@ void circuit_write_label(const struct circuit *circuit, const uint64_t *label, c
         output_text(out, "tau");
 }
 
-void circuit_write_factor(const struct circuit *circuit, uint32_t factor, struct output *out)
+void circuit_write_factor(const gordian_circuit *circuit, uint32_t factor, struct output *out)
 {
     const struct shape *shape = factor_shape(circuit, factor);
     const struct factor *here = &circuit->factors[factor];
@@ -154,7 +153,7 @@ void circuit_write_factor(const struct circuit *circuit, uint32_t factor, struct
     output_char(out, ')');
 }
 
-void circuit_write_state(const struct circuit *circuit, uint32_t factor, uint32_t state,
+void circuit_write_state(const gordian_circuit *circuit, uint32_t factor, uint32_t state,
                          struct output *out)
 {
     const struct shape *shape = factor_shape(circuit, factor);

@@ -34,7 +34,7 @@ static void write_attributes(struct output *out, bool initial, bool deadlock)
 }
 
 /* All arcs of state s to the same state, from arc i on, as one. */
-static void write_arcs(const struct graph *graph, uint32_t s, size_t i, struct output *out)
+static void write_arcs(const gordian_graph *graph, uint32_t s, size_t i, struct output *out)
 {
     uint32_t to = graph->arcs[i].to;
     output_format(out, "    %u -> %u [label=\"", s, to);
@@ -48,7 +48,7 @@ static void write_arcs(const struct graph *graph, uint32_t s, size_t i, struct o
     output_text(out, "\"];\n");
 }
 
-static bool seen_before(const struct graph *graph, uint32_t s, size_t i)
+static bool seen_before(const gordian_graph *graph, uint32_t s, size_t i)
 {
     for (size_t k = graph->first[s]; k < i; k++)
         if (graph->arcs[k].to == graph->arcs[i].to)
@@ -56,7 +56,7 @@ static bool seen_before(const struct graph *graph, uint32_t s, size_t i)
     return false;
 }
 
-void dot_write_graph(const struct graph *graph, const char *title, struct output *out)
+void dot_write_graph(const gordian_graph *graph, const char *title, struct output *out)
 {
     size_t next = 0;
     write_head(out, title);
@@ -77,7 +77,7 @@ void dot_write_graph(const struct graph *graph, const char *title, struct output
 
 /* Data flow from a factor that writes a name to those that read it; where that is not known, a
  * line. */
-static void write_name_edges(const struct circuit *circuit, uint32_t name, struct output *out)
+static void write_name_edges(const gordian_circuit *circuit, uint32_t name, struct output *out)
 {
     output_format(out, "    n%u [label=\"", name);
     write_escaped(out, names_text(&circuit->names, name));
@@ -100,7 +100,7 @@ static void write_name_edges(const struct circuit *circuit, uint32_t name, struc
     }
 }
 
-void dot_write_circuit(const struct circuit *circuit, struct output *out)
+void dot_write_circuit(const gordian_circuit *circuit, struct output *out)
 {
     write_head(out, circuit->title);
     for (uint32_t f = 0; f < circuit->factor_count; f++) {
@@ -117,8 +117,8 @@ void dot_write_circuit(const struct circuit *circuit, struct output *out)
 
 /* ------------------------------------------------------------------ a product */
 
-static gordian_status begin(void *context, const struct circuit *circuit, uint64_t states,
-                            uint64_t transitions, gordian_error *error)
+static gordian_status begin_dot(void *context, const gordian_circuit *circuit, uint64_t states,
+                                uint64_t transitions, gordian_error *error)
 {
     struct dot_sink *sink = context;
     (void)states, (void)transitions, (void)error;
@@ -130,7 +130,7 @@ static gordian_status begin(void *context, const struct circuit *circuit, uint64
 /* Which state every factor that has more than one is in, for people who point at it. */
 static void write_tooltip(const struct dot_sink *sink, const uint32_t *state)
 {
-    const struct circuit *circuit = sink->circuit;
+    const gordian_circuit *circuit = sink->circuit;
     bool any = false;
     output_text(sink->out, ", tooltip=\"");
     for (uint32_t f = 0; f < circuit->factor_count; f++) {
@@ -145,7 +145,7 @@ static void write_tooltip(const struct dot_sink *sink, const uint32_t *state)
     output_char(sink->out, '"');
 }
 
-static gordian_status take_row(void *context, const struct compose_row *row, gordian_error *error)
+static gordian_status take_row(void *context, const gordian_compose_row *row, gordian_error *error)
 {
     struct dot_sink *sink = context;
     struct output *out = sink->out;
@@ -157,7 +157,7 @@ static gordian_status take_row(void *context, const struct compose_row *row, gor
     for (size_t i = 0; i < row->count; i++) {
         output_format(out, "    %llu -> %llu [label=\"", (unsigned long long)row->number,
                       (unsigned long long)row->to[i]);
-        circuit_write_label(sink->circuit, row->labels + i * words, NULL, out);
+        circuit_write_label(sink->circuit, row->labels + i * words, out);
         output_text(out, "\"];\n");
     }
     if (out->failure)
@@ -167,8 +167,8 @@ static gordian_status take_row(void *context, const struct compose_row *row, gor
 
 void dot_sink_open(struct dot_sink *sink, struct output *out)
 {
-    *sink =
-        (struct dot_sink){.sink = {.context = sink, .begin = begin, .row = take_row}, .out = out};
+    *sink = (struct dot_sink){.sink = {.context = sink, .begin = begin_dot, .row = take_row},
+                              .out = out};
 }
 
 void dot_sink_close(struct dot_sink *sink)

@@ -10,15 +10,15 @@
 #include "compose/engine.h"
 #include "compose/graph/graph.h"
 
-void dot_write_graph(const struct graph *graph, const char *title, struct output *out);
+void dot_write_graph(const gordian_graph *graph, const char *title, struct output *out);
 
 /* The circuit itself: factors as boxes, names as edges, boundary ports as circles. */
-void dot_write_circuit(const struct circuit *circuit, struct output *out);
+void dot_write_circuit(const gordian_circuit *circuit, struct output *out);
 
 /* A sink that draws the product, with what the factors are in at every state. */
 struct dot_sink {
-    struct compose_sink sink;
-    const struct circuit *circuit;
+    gordian_compose_sink sink;
+    const gordian_circuit *circuit;
     struct output *out;
 };
 void dot_sink_open(struct dot_sink *sink, struct output *out);

@@ -13,7 +13,7 @@
  * Blocks, slices and bunches are intervals of two arrays, so splitting is swapping.
  */
 #include "base/error.h"
-#include "compose/graph/operations.h"
+#include "compose/graph/graph.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -40,7 +40,7 @@ struct bunch {
 
 struct refining {
     gordian_allocator memory;
-    const struct graph *graph;
+    const gordian_graph *graph;
     uint32_t *source;          /* of every arc */
     size_t *into, *into_first; /* arcs into a state */
     struct sets blocks, slices;
@@ -93,7 +93,7 @@ static bool new_interval(struct sets *sets, const gordian_allocator *memory, siz
 }
 
 /* Marks a member; those marked come first. Marking twice is marking once. */
-static void mark(struct sets *sets, size_t member)
+static void mark_member(struct sets *sets, size_t member)
 {
     struct interval *interval = &sets->list[sets->of[member]];
     size_t place = sets->place[member], to = interval->marked;
@@ -108,7 +108,7 @@ static void mark(struct sets *sets, size_t member)
 }
 
 /* Remembers an interval to come back to. */
-static bool touch(struct refining *refining, struct sets *sets, uint32_t interval)
+static bool touch_interval(struct refining *refining, struct sets *sets, uint32_t interval)
 {
     if (sets->list[interval].touched)
         return true;
@@ -122,7 +122,8 @@ static bool touch(struct refining *refining, struct sets *sets, uint32_t interva
 
 /* Splits the marked ones from the others, if there are both: the smaller half becomes a new
  * interval, the last of the list. */
-static bool split(struct sets *sets, const gordian_allocator *memory, uint32_t number, bool *done)
+static bool split_set(struct sets *sets, const gordian_allocator *memory, uint32_t number,
+                      bool *done)
 {
     struct interval *interval = &sets->list[number];
     size_t begin = interval->begin, middle = interval->marked, end = interval->end;
@@ -169,16 +170,16 @@ static bool slice_arcs(struct refining *refining, uint32_t block)
         size_t state = refining->blocks.element[i];
         for (size_t k = refining->into_first[state]; k < refining->into_first[state + 1]; k++) {
             size_t arc = refining->into[k];
-            if (!touch(refining, slices, slices->of[arc]))
+            if (!touch_interval(refining, slices, slices->of[arc]))
                 return false;
-            mark(slices, arc);
+            mark_member(slices, arc);
         }
     }
     while (refining->touched_count > start) {
         uint32_t slice = refining->touched[--refining->touched_count];
         bool done;
         slices->list[slice].touched = false;
-        if (!split(slices, &refining->memory, slice, &done) ||
+        if (!split_set(slices, &refining->memory, slice, &done) ||
             (done && !wait_for(refining, slices->list[slice].bunch)))
             return false;
     }
@@ -191,7 +192,7 @@ static bool split_block(struct refining *refining, uint32_t block, bool arcs, ui
 {
     bool done;
     *other = GORDIAN_NONE;
-    if (!split(&refining->blocks, &refining->memory, block, &done))
+    if (!split_set(&refining->blocks, &refining->memory, block, &done))
         return false;
     if (!done)
         return true;
@@ -246,9 +247,9 @@ static bool count_arcs(struct refining *refining, size_t begin, size_t end, size
             size_t fresh = new_counter(refining);
             refining->counters[fresh] = 0;
             refining->taken[state] = fresh + 1;
-            if (!touch(refining, blocks, blocks->of[state]))
+            if (!touch_interval(refining, blocks, blocks->of[state]))
                 return false;
-            mark(blocks, state);
+            mark_member(blocks, state);
         }
         size_t mine = refining->taken[state] - 1;
         refining->counters[mine]++;
@@ -277,7 +278,7 @@ static bool split_in_three(struct refining *refining, uint32_t block, const size
         with = blocks->of[blocks->element[begin]];
     for (size_t i = begin; i < middle; i++) /* marking swaps only what has been looked at */
         if (rest[blocks->element[i]] == 0)
-            mark(blocks, blocks->element[i]);
+            mark_member(blocks, blocks->element[i]);
     return split_block(refining, with, arcs, &other);
 }
 
@@ -296,7 +297,7 @@ static bool split_touched(struct refining *refining, const size_t *rest, bool ar
 
 /* ------------------------------------------------------------------ the beginning and the end */
 
-static const struct graph_arc *arc_at(const struct refining *refining, size_t i)
+static const gordian_graph_arc *arc_at(const struct refining *refining, size_t i)
 {
     return &refining->graph->arcs[refining->slices.element[i]];
 }
@@ -310,7 +311,7 @@ static void sort_arcs(struct refining *refining, const uint32_t *block_of, size_
     memset(start, 0, (keys + 1) * sizeof *start);
     for (size_t pass = 0; pass < 2; pass++) {
         for (size_t i = 0; i < count; i++) {
-            const struct graph_arc *arc = arc_at(refining, i);
+            const gordian_graph_arc *arc = arc_at(refining, i);
             uint32_t key = block_of ? block_of[arc->to] : arc->label;
             if (pass == 0)
                 start[key + 1]++;
@@ -338,9 +339,9 @@ static bool start_bunches(struct refining *refining)
             if (refining->taken[state] == 0) {
                 refining->counters[refining->counter_count] = 0;
                 refining->taken[state] = ++refining->counter_count;
-                if (!touch(refining, &refining->blocks, refining->blocks.of[state]))
+                if (!touch_interval(refining, &refining->blocks, refining->blocks.of[state]))
                     return false;
-                mark(&refining->blocks, state);
+                mark_member(&refining->blocks, state);
             }
             refining->counter_of[arc] = refining->taken[state] - 1;
             refining->counters[refining->taken[state] - 1]++;
@@ -377,9 +378,9 @@ static bool start_slices(struct refining *refining)
     return true;
 }
 
-static bool start(struct refining *refining, size_t *scratch, size_t *keys)
+static bool start_refining(struct refining *refining, size_t *scratch, size_t *keys)
 {
-    const struct graph *graph = refining->graph;
+    const gordian_graph *graph = refining->graph;
     if (!new_interval(&refining->blocks, &refining->memory, 0, graph->state_count, 0))
         return false;
     sort_arcs(refining, NULL, graph->labels.count, keys, scratch);
@@ -390,7 +391,7 @@ static bool start(struct refining *refining, size_t *scratch, size_t *keys)
     return start_slices(refining);
 }
 
-static bool refine(struct refining *refining, size_t *rest)
+static bool refine_blocks(struct refining *refining, size_t *rest)
 {
     while (refining->waiting_count > 0) {
         uint32_t bunch = refining->waiting[--refining->waiting_count];
@@ -406,7 +407,7 @@ static bool refine(struct refining *refining, size_t *rest)
 static bool make_room(struct refining *refining)
 {
     const gordian_allocator *memory = &refining->memory;
-    const struct graph *graph = refining->graph;
+    const gordian_graph *graph = refining->graph;
     size_t arcs = graph->arc_count, states = graph->state_count;
     refining->source = memory_alloc(memory, arcs * sizeof(uint32_t));
     refining->into = memory_alloc(memory, arcs * sizeof(size_t));
@@ -447,7 +448,7 @@ static uint32_t number_blocks(const struct refining *refining, uint32_t *class_o
     return next;
 }
 
-gordian_status graph_classes(const struct graph *graph, uint32_t *class_of, uint32_t *class_count,
+gordian_status graph_classes(const gordian_graph *graph, uint32_t *class_of, uint32_t *class_count,
                              gordian_error *error)
 {
     struct refining refining = {.memory = graph->memory, .graph = graph};
@@ -458,7 +459,7 @@ gordian_status graph_classes(const struct graph *graph, uint32_t *class_of, uint
     size_t *numbers = memory_alloc(memory, (keys + 2) * sizeof *numbers);
     size_t *rest = memory_alloc(memory, states * sizeof *rest);
     bool fine = scratch && numbers && rest && make_room(&refining) &&
-                start(&refining, scratch, numbers) && refine(&refining, rest);
+                start_refining(&refining, scratch, numbers) && refine_blocks(&refining, rest);
     if (fine)
         *class_count = number_blocks(&refining, class_of, numbers);
     memory_free(memory, scratch);
@@ -481,7 +482,8 @@ gordian_status graph_classes(const struct graph *graph, uint32_t *class_of, uint
 
 /* ------------------------------------------------------------------ the quotient */
 
-static gordian_status copy_labels(struct graph *to, const struct graph *from, gordian_error *error)
+static gordian_status copy_labels(gordian_graph *to, const gordian_graph *from,
+                                  gordian_error *error)
 {
     gordian_status status = GORDIAN_OK;
     for (uint32_t i = 0; i < from->labels.count && status == GORDIAN_OK; i++) {
@@ -493,7 +495,7 @@ static gordian_status copy_labels(struct graph *to, const struct graph *from, go
 }
 
 /* Marks the reachable states by number 0, the others by NONE. */
-static gordian_status mark_reachable(const struct graph *graph, uint32_t *number,
+static gordian_status mark_reachable(const gordian_graph *graph, uint32_t *number,
                                      gordian_error *error)
 {
     uint32_t found = 0;
@@ -519,7 +521,7 @@ static gordian_status mark_reachable(const struct graph *graph, uint32_t *number
 }
 
 /* One state for every class that has a reachable member: the smallest of these stands for it. */
-static gordian_status write_quotient(struct graph *result, const struct graph *graph,
+static gordian_status write_quotient(gordian_graph *result, const gordian_graph *graph,
                                      const uint32_t *class_of, uint32_t *number, uint32_t *chosen,
                                      gordian_error *error)
 {
@@ -546,9 +548,10 @@ static gordian_status write_quotient(struct graph *result, const struct graph *g
     return status == GORDIAN_OK ? graph_finish(result, error) : status;
 }
 
-gordian_status graph_minimise(struct graph **out, const struct graph *graph, gordian_error *error)
+gordian_status gordian_graph_minimise(gordian_graph **out, const gordian_graph *graph,
+                                      gordian_error *error)
 {
-    struct graph *result = NULL;
+    gordian_graph *result = NULL;
     size_t size = graph->state_count * sizeof(uint32_t);
     uint32_t *class_of = memory_alloc(&graph->memory, size), class_count = 0;
     uint32_t *number = memory_alloc(&graph->memory, size);
@@ -570,7 +573,7 @@ gordian_status graph_minimise(struct graph **out, const struct graph *graph, gor
     memory_free(&graph->memory, number);
     memory_free(&graph->memory, chosen);
     if (status != GORDIAN_OK) {
-        graph_free(result);
+        gordian_graph_close(result);
         result = NULL;
     }
     *out = result;

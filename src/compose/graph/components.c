@@ -3,8 +3,8 @@
 #include "base/error.h"
 
 /* The hidden arcs as the search wants them; `targets` NULL: only counts them. */
-static size_t list_hidden(const struct graph *graph, const uint32_t *new_of, struct scc_node *nodes,
-                          uint32_t *targets)
+static size_t list_hidden(const gordian_graph *graph, const uint32_t *new_of,
+                          struct scc_node *nodes, uint32_t *targets)
 {
     size_t count = 0;
     for (uint32_t s = 0; s < graph->state_count; s++) {
@@ -21,7 +21,7 @@ static size_t list_hidden(const struct graph *graph, const uint32_t *new_of, str
     return count;
 }
 
-gordian_status components_find(struct components *parts, const struct graph *graph,
+gordian_status components_find(struct components *parts, const gordian_graph *graph,
                                const uint32_t *new_of, gordian_error *error)
 {
     const gordian_allocator *memory = &graph->memory;

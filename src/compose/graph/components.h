@@ -4,7 +4,6 @@
 
 #include "base/scc.h"
 #include "compose/graph/graph.h"
-#include "compose/graph/operations.h"
 
 /* All zero is empty. */
 struct components {
@@ -14,15 +13,15 @@ struct components {
 };
 
 /* `new_of`: what hidden_labels gave. Whatever it returns, components_free may follow. */
-gordian_status components_find(struct components *parts, const struct graph *graph,
+gordian_status components_find(struct components *parts, const gordian_graph *graph,
                                const uint32_t *new_of, gordian_error *error);
 void components_free(struct components *parts);
 
 /* What becomes of every label when names are hidden: new_of[label], a number in `labels`. */
-gordian_status hidden_labels(const struct graph *graph, const struct hiding *hiding,
+gordian_status hidden_labels(const gordian_graph *graph, const gordian_hiding *hiding,
                              struct label_table *labels, uint32_t *new_of, gordian_error *error);
 
-static inline bool arc_is_hidden(const uint32_t *new_of, const struct graph_arc *arc)
+static inline bool arc_is_hidden(const uint32_t *new_of, const gordian_graph_arc *arc)
 {
     return new_of[arc->label] == LABEL_TAU;
 }

@@ -1,25 +1,25 @@
 /* Equality of two graphs up to strong bisimulation, and how to tell two that differ apart. */
 #include "base/error.h"
 #include "base/sort.h"
-#include "compose/graph/operations.h"
+#include "compose/graph/graph.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-void difference_free(struct difference *difference)
+void gordian_difference_free(gordian_difference *difference)
 {
     for (size_t i = 0; difference->labels && i < difference->count; i++)
-        memory_free(&difference->memory, difference->labels[i]);
+        memory_free(&difference->allocator, difference->labels[i]);
     if (difference->labels)
-        memory_free(&difference->memory, difference->labels);
+        memory_free(&difference->allocator, difference->labels);
     if (difference->by_left)
-        memory_free(&difference->memory, difference->by_left);
-    *difference = (struct difference){.memory = difference->memory};
+        memory_free(&difference->allocator, difference->by_left);
+    *difference = (gordian_difference){.allocator = difference->allocator};
 }
 
 /* Appends a graph to the union; its states get numbers from `offset` on. */
-static gordian_status append(struct graph *both, const struct graph *graph, uint32_t offset,
-                             gordian_error *error)
+static gordian_status append_graph(gordian_graph *both, const gordian_graph *graph, uint32_t offset,
+                                   gordian_error *error)
 {
     uint32_t *new_of = memory_alloc(&both->memory, graph->labels.count * sizeof *new_of);
     gordian_status status = new_of ? GORDIAN_OK : fail_memory(error);
@@ -40,21 +40,21 @@ static gordian_status append(struct graph *both, const struct graph *graph, uint
 }
 
 /* Both graphs side by side. The first left->initial_count initial states are the left one's. */
-static gordian_status unite(struct graph **out, const struct graph *left, const struct graph *right,
-                            gordian_error *error)
+static gordian_status unite_graphs(gordian_graph **out, const gordian_graph *left,
+                                   const gordian_graph *right, gordian_error *error)
 {
     *out = NULL;
     if (left->state_count > GRAPH_STATES_MAX - right->state_count)
         return fail(error, GORDIAN_STATUS_MEMORY, "the two do not fit a graph in memory");
     gordian_status status = graph_new(out, &left->memory, error);
     if (status == GORDIAN_OK)
-        status = append(*out, left, 0, error);
+        status = append_graph(*out, left, 0, error);
     if (status == GORDIAN_OK)
-        status = append(*out, right, left->state_count, error);
+        status = append_graph(*out, right, left->state_count, error);
     if (status == GORDIAN_OK)
         status = graph_finish(*out, error);
     if (status != GORDIAN_OK) {
-        graph_free(*out);
+        gordian_graph_close(*out);
         *out = NULL;
     }
     return status;
@@ -65,8 +65,8 @@ static gordian_status unite(struct graph **out, const struct graph *left, const 
 /* Classes by how far the game can go on: two states have the same class of round k if nobody can
  * tell them apart in k steps. */
 struct rounds {
-    const struct graph *graph; /* the quotient of the union: small */
-    uint32_t **classes;        /* by round, then by state */
+    const gordian_graph *graph; /* the quotient of the union: small */
+    uint32_t **classes;         /* by round, then by state */
     size_t count, room;
     struct mark *marks;
 };
@@ -92,7 +92,7 @@ static int compare_marks(const void *left, const void *right)
 /* The next round. `shows`: room for a number an arc. */
 static bool next_round(struct rounds *rounds, uint64_t *shows)
 {
-    const struct graph *graph = rounds->graph;
+    const gordian_graph *graph = rounds->graph;
     const gordian_allocator *memory = &graph->memory;
     const uint32_t *before = rounds->classes[rounds->count - 1];
     if (!memory_grow(memory, &rounds->classes, &rounds->room, rounds->count + 1,
@@ -133,10 +133,10 @@ static size_t round_of(const struct rounds *rounds, uint32_t left, uint32_t righ
 
 /* The best answer to an arc: a step of the same label to a state that can be told from its end as
  * late as possible. NONE: there is no step of that label. */
-static uint32_t best_answer(const struct rounds *rounds, const struct graph_arc *arc,
+static uint32_t best_answer(const struct rounds *rounds, const gordian_graph_arc *arc,
                             uint32_t state, size_t *round)
 {
-    const struct graph *graph = rounds->graph;
+    const gordian_graph *graph = rounds->graph;
     uint32_t best = GORDIAN_NONE;
     *round = 0;
     for (size_t i = graph->first[state]; i < graph->first[state + 1]; i++) {
@@ -154,10 +154,10 @@ static uint32_t best_answer(const struct rounds *rounds, const struct graph_arc 
 
 /* The attack that needs the fewest rounds: an arc of one of the two states. Returns the other's
  * answer. */
-static uint32_t attack(const struct rounds *rounds, const uint32_t pair[2], int *side,
-                       const struct graph_arc **arc)
+static uint32_t best_attack(const struct rounds *rounds, const uint32_t pair[2], int *side,
+                            const gordian_graph_arc **arc)
 {
-    const struct graph *graph = rounds->graph;
+    const gordian_graph *graph = rounds->graph;
     size_t fewest = SIZE_MAX;
     uint32_t answer = GORDIAN_NONE;
     for (int s = 0; s < 2; s++) {
@@ -176,10 +176,10 @@ static uint32_t attack(const struct rounds *rounds, const uint32_t pair[2], int 
     return answer;
 }
 
-static gordian_status add_label(struct difference *difference, size_t *room, size_t *side_room,
+static gordian_status add_label(gordian_difference *difference, size_t *room, size_t *side_room,
                                 const char *text, bool by_left, gordian_error *error)
 {
-    const gordian_allocator *memory = &difference->memory;
+    const gordian_allocator *memory = &difference->allocator;
     size_t length = strlen(text) + 1;
     char *copy = memory_alloc(memory, length);
     if (!copy ||
@@ -198,16 +198,17 @@ static gordian_status add_label(struct difference *difference, size_t *room, siz
 
 /* Plays from a pair of states that differ until one cannot answer. `left_first`: the first of the
  * pair is the left graph's. */
-static gordian_status play(const struct rounds *rounds, uint32_t one, uint32_t other,
-                           bool left_first, struct difference *difference, gordian_error *error)
+static gordian_status play_game(const struct rounds *rounds, uint32_t one, uint32_t other,
+                                bool left_first, gordian_difference *difference,
+                                gordian_error *error)
 {
     uint32_t pair[2] = {one, other};
     size_t room = 0, side_room = 0;
     gordian_status status = GORDIAN_OK;
     while (pair[1] != GORDIAN_NONE && pair[0] != GORDIAN_NONE && status == GORDIAN_OK) {
-        const struct graph_arc *arc = NULL;
+        const gordian_graph_arc *arc = NULL;
         int side = 0;
-        uint32_t answer = attack(rounds, pair, &side, &arc);
+        uint32_t answer = best_attack(rounds, pair, &side, &arc);
         status = add_label(difference, &room, &side_room,
                            labels_text(&rounds->graph->labels, arc->label),
                            (side == 0) == left_first, error);
@@ -232,7 +233,7 @@ static bool told_apart(const struct rounds *rounds, uint32_t one, const uint32_t
 static gordian_status make_rounds(struct rounds *rounds, uint32_t one, const uint32_t *others,
                                   size_t count, const uint32_t *number, gordian_error *error)
 {
-    const struct graph *graph = rounds->graph;
+    const gordian_graph *graph = rounds->graph;
     const gordian_allocator *memory = &graph->memory;
     uint64_t *shows = memory_alloc(memory, graph->arc_count * sizeof *shows);
     rounds->marks = memory_alloc(memory, graph->state_count * sizeof *rounds->marks);
@@ -250,9 +251,9 @@ static gordian_status make_rounds(struct rounds *rounds, uint32_t one, const uin
 }
 
 /* `one` has no partner among `others`: plays against the partner that holds out longest. */
-static gordian_status tell_apart(const struct graph *both, uint32_t one, const uint32_t *others,
+static gordian_status tell_apart(const gordian_graph *both, uint32_t one, const uint32_t *others,
                                  size_t count, const uint32_t *number, bool left_first,
-                                 struct difference *difference, gordian_error *error)
+                                 gordian_difference *difference, gordian_error *error)
 {
     struct rounds rounds = {.graph = both};
     gordian_status status = make_rounds(&rounds, one, others, count, number, error);
@@ -261,7 +262,7 @@ static gordian_status tell_apart(const struct graph *both, uint32_t one, const u
         for (size_t i = 1; i < count; i++)
             if (round_of(&rounds, one, number[others[i]]) > round_of(&rounds, one, best))
                 best = number[others[i]];
-        status = play(&rounds, one, best, left_first, difference, error);
+        status = play_game(&rounds, one, best, left_first, difference, error);
     }
     for (size_t i = 0; i < rounds.count; i++)
         memory_free(&both->memory, rounds.classes[i]);
@@ -274,8 +275,9 @@ static gordian_status tell_apart(const struct graph *both, uint32_t one, const u
 
 /* An initial state of one side that none of the other is bisimilar to; count: there is none.
  * `met`: room for a mark a class. */
-static size_t lonely(const uint32_t *ones, size_t count, const uint32_t *others, size_t other_count,
-                     const uint32_t *class_of, uint32_t class_count, bool *met)
+static size_t first_lonely(const uint32_t *ones, size_t count, const uint32_t *others,
+                           size_t other_count, const uint32_t *class_of, uint32_t class_count,
+                           bool *met)
 {
     size_t at = 0;
     memset(met, 0, class_count * sizeof *met);
@@ -287,8 +289,8 @@ static size_t lonely(const uint32_t *ones, size_t count, const uint32_t *others,
 }
 
 /* The classes as a graph of all of the union, reachable or not: class c is state c. */
-static gordian_status quotient(struct graph **out, const struct graph *both,
-                               const uint32_t *class_of, gordian_error *error)
+static gordian_status quotient_graph(gordian_graph **out, const gordian_graph *both,
+                                     const uint32_t *class_of, gordian_error *error)
 {
     gordian_status status = graph_new(out, &both->memory, error);
     for (uint32_t i = 0; i < both->labels.count && status == GORDIAN_OK; i++) {
@@ -308,51 +310,52 @@ static gordian_status quotient(struct graph **out, const struct graph *both,
     return status == GORDIAN_OK ? graph_finish(*out, error) : status;
 }
 
-static gordian_status compare(const struct graph *both, size_t left_count, const uint32_t *class_of,
-                              uint32_t class_count, bool *equal, struct difference *difference,
-                              gordian_error *error)
+static gordian_status compare_initial(const gordian_graph *both, size_t left_count,
+                                      const uint32_t *class_of, uint32_t class_count, bool *equal,
+                                      gordian_difference *difference, gordian_error *error)
 {
     const uint32_t *left = both->initial, *right = both->initial + left_count;
     size_t right_count = both->initial_count - left_count;
     bool *met = memory_alloc(&both->memory, class_count * sizeof *met);
     if (!met)
         return fail_memory(error);
-    size_t at = lonely(left, left_count, right, right_count, class_of, class_count, met);
-    size_t other = lonely(right, right_count, left, left_count, class_of, class_count, met);
-    struct graph *classes = NULL;
+    size_t at = first_lonely(left, left_count, right, right_count, class_of, class_count, met);
+    size_t other = first_lonely(right, right_count, left, left_count, class_of, class_count, met);
+    gordian_graph *classes = NULL;
     memory_free(&both->memory, met);
     *equal = at == left_count && other == right_count;
     if (*equal || !difference)
         return GORDIAN_OK;
     bool by_left = at < left_count;
-    gordian_status status = quotient(&classes, both, class_of, error);
+    gordian_status status = quotient_graph(&classes, both, class_of, error);
     if (status == GORDIAN_OK)
         status = by_left ? tell_apart(classes, class_of[left[at]], right, right_count, class_of,
                                       true, difference, error)
                          : tell_apart(classes, class_of[right[other]], left, left_count, class_of,
                                       false, difference, error);
-    graph_free(classes);
+    gordian_graph_close(classes);
     return status;
 }
 
-gordian_status graph_equal(const struct graph *left, const struct graph *right, bool *equal,
-                           struct difference *difference, gordian_error *error)
+gordian_status gordian_graph_equal(const gordian_graph *left, const gordian_graph *right,
+                                   bool *equal, gordian_difference *difference,
+                                   gordian_error *error)
 {
-    struct graph *both;
+    gordian_graph *both;
     uint32_t *class_of = NULL, class_count;
     if (difference)
-        *difference = (struct difference){.memory = left->memory};
-    gordian_status status = unite(&both, left, right, error);
+        *difference = (gordian_difference){.allocator = left->memory};
+    gordian_status status = unite_graphs(&both, left, right, error);
     if (status != GORDIAN_OK)
         return status;
     class_of = memory_alloc(&both->memory, both->state_count * sizeof *class_of);
     status = class_of ? graph_classes(both, class_of, &class_count, error) : fail_memory(error);
     if (status == GORDIAN_OK)
-        status =
-            compare(both, left->initial_count, class_of, class_count, equal, difference, error);
+        status = compare_initial(both, left->initial_count, class_of, class_count, equal,
+                                 difference, error);
     memory_free(&both->memory, class_of);
-    graph_free(both);
+    gordian_graph_close(both);
     if (status != GORDIAN_OK && difference)
-        difference_free(difference);
+        gordian_difference_free(difference);
     return status;
 }

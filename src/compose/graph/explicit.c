@@ -3,11 +3,12 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/sort.h"
+#include "compose/packed/packing.h"
 
 #include <string.h>
 
 /* The local states of a mixed-radix number. */
-static void explicit_locals(const struct circuit *circuit, uint64_t number, uint32_t *locals)
+static void explicit_locals(const gordian_circuit *circuit, uint64_t number, uint32_t *locals)
 {
     for (uint32_t f = 0; f < circuit->factor_count; f++) {
         uint32_t states = factor_shape(circuit, f)->state_count;
@@ -27,7 +28,7 @@ static uint32_t leader_of(uint32_t *group, uint32_t factor)
 
 /* Do the factors that move under this label hang together by names that fire? `group`: scratch,
  * one number a factor. */
-static bool label_is_indivisible(const struct circuit *circuit, const uint64_t *label,
+static bool label_is_indivisible(const gordian_circuit *circuit, const uint64_t *label,
                                  uint32_t *group)
 {
     for (uint32_t f = 0; f < circuit->factor_count; f++)
@@ -53,8 +54,8 @@ static bool label_is_indivisible(const struct circuit *circuit, const uint64_t *
 
 struct finishing {
     struct explicit_product *product;
-    const struct compose_options *options;
-    struct compose_result *result;
+    const gordian_compose_options *options;
+    gordian_compose_result *result;
     const gordian_allocator *memory;
     size_t *first;   /* steps of state s, sorted: first[s] .. first[s+1]-1 */
     uint32_t *queue; /* states in order of discovery */
@@ -69,7 +70,7 @@ struct finishing {
 static int compare_steps(const void *left, const void *right, void *context)
 {
     const struct explicit_step *a = left, *b = right;
-    const struct circuit *circuit = context;
+    const gordian_circuit *circuit = context;
     if (a->from != b->from)
         return a->from < b->from ? -1 : 1;
     int labels = label_compare(a->label, b->label, circuit->label_words, circuit->name_count,
@@ -80,7 +81,7 @@ static int compare_steps(const void *left, const void *right, void *context)
 static void sort_steps(struct finishing *finishing)
 {
     struct explicit_product *product = finishing->product;
-    const struct circuit *circuit = product->circuit;
+    const gordian_circuit *circuit = product->circuit;
     sort_with(product->steps, product->step_count, sizeof *product->steps, compare_steps,
               (void *)circuit);
     for (size_t i = 0; i < product->step_count; i++) {
@@ -95,52 +96,49 @@ static void sort_steps(struct finishing *finishing)
 
 static bool is_initial(const struct finishing *finishing, uint32_t state)
 {
-    const struct circuit *circuit = finishing->product->circuit;
+    const gordian_circuit *circuit = finishing->product->circuit;
     explicit_locals(circuit, state, finishing->locals);
-    for (uint32_t f = 0; f < circuit->factor_count; f++)
-        if (finishing->locals[f] >= factor_shape(circuit, f)->initial_count)
-            return false;
-    return true;
+    return initial_is(circuit, finishing->locals);
 }
 
 /* Takes a state, unless there are enough. */
-static void reach(struct finishing *finishing, uint32_t state, uint32_t level)
+static void reach_state(struct finishing *finishing, uint32_t state, uint32_t level)
 {
     uint64_t most = finishing->options->full ? 0 : finishing->options->max_states;
     if (finishing->level[state] != GORDIAN_NONE)
         return;
     if (most && finishing->found >= most) {
-        finishing->result->stop = COMPOSE_STATES;
+        finishing->result->stop = GORDIAN_COMPOSE_STOP_STATES;
         return;
     }
     finishing->level[state] = level;
     finishing->queue[finishing->found++] = state;
 }
 
-static void explore(struct finishing *finishing)
+static void explore_states(struct finishing *finishing)
 {
     const struct explicit_product *product = finishing->product;
     memset(finishing->level, 0xff, product->state_count * sizeof(uint32_t));
     for (uint32_t s = 0; s < product->state_count; s++)
         if (is_initial(finishing, s))
-            reach(finishing, s, 0);
+            reach_state(finishing, s, 0);
     for (uint32_t at = 0; at < finishing->found; at++) {
         uint32_t s = finishing->queue[at];
         for (size_t i = finishing->first[s]; i < finishing->first[s + 1]; i++)
-            reach(finishing, product->steps[i].to, finishing->level[s] + 1);
+            reach_state(finishing, product->steps[i].to, finishing->level[s] + 1);
     }
 }
 
 /* Which states are kept, and the counts. */
-static void count(struct finishing *finishing)
+static void count_states(struct finishing *finishing)
 {
     const struct explicit_product *product = finishing->product;
-    const struct compose_options *options = finishing->options;
-    struct compose_result *result = finishing->result;
+    const gordian_compose_options *options = finishing->options;
+    gordian_compose_result *result = finishing->result;
     uint32_t most = product->state_count;
     if (options->full && options->max_states && options->max_states < most) {
         most = (uint32_t)options->max_states;
-        result->stop = COMPOSE_STATES;
+        result->stop = GORDIAN_COMPOSE_STOP_STATES;
     }
     for (uint32_t s = 0; s < product->state_count; s++) {
         bool reached = finishing->level[s] != GORDIAN_NONE;
@@ -172,13 +170,13 @@ static const struct explicit_step *step_before(const struct finishing *finishing
     return NULL;
 }
 
-static gordian_status describe(const struct finishing *finishing, uint32_t state,
-                               struct compose_deadlock *deadlock, gordian_error *error)
+static gordian_status describe_deadlock(const struct finishing *finishing, uint32_t state,
+                                        gordian_compose_deadlock *deadlock, gordian_error *error)
 {
-    const struct circuit *circuit = finishing->product->circuit;
+    const gordian_circuit *circuit = finishing->product->circuit;
     const gordian_allocator *memory = &finishing->result->allocator;
     size_t words = circuit->label_words, steps = finishing->level[state];
-    *deadlock = (struct compose_deadlock){.number = finishing->rank[state], .step_count = steps};
+    *deadlock = (gordian_compose_deadlock){.number = finishing->rank[state], .step_count = steps};
     deadlock->state = memory_alloc(memory, circuit->factor_count * sizeof(uint32_t));
     deadlock->labels = memory_alloc(memory, steps * words * sizeof(uint64_t));
     if (!deadlock->state || !deadlock->labels) {
@@ -199,7 +197,7 @@ static gordian_status describe(const struct finishing *finishing, uint32_t state
  * of the numbers. */
 static gordian_status describe_all(struct finishing *finishing, gordian_error *error)
 {
-    struct compose_result *result = finishing->result;
+    gordian_compose_result *result = finishing->result;
     const uint32_t *queue = finishing->queue;
     uint64_t most = finishing->options->max_deadlocks;
     size_t wanted = (size_t)(result->deadlocks < most ? result->deadlocks : most);
@@ -220,7 +218,7 @@ static gordian_status describe_all(struct finishing *finishing, gordian_error *e
             if (finishing->rank[s] == GORDIAN_NONE ||
                 finishing->first[s] != finishing->first[s + 1])
                 continue;
-            status = describe(finishing, s, &result->found[result->found_count], error);
+            status = describe_deadlock(finishing, s, &result->found[result->found_count], error);
             result->found_count += status == GORDIAN_OK;
         }
     }
@@ -230,12 +228,12 @@ static gordian_status describe_all(struct finishing *finishing, gordian_error *e
 /* ------------------------------------------------------------------ delivery */
 
 static gordian_status deliver_row(const struct finishing *finishing, uint32_t state,
-                                  uint64_t *labels, uint64_t *to, const struct compose_sink *sink,
+                                  uint64_t *labels, uint64_t *to, const gordian_compose_sink *sink,
                                   gordian_error *error)
 {
     const struct explicit_product *product = finishing->product;
     size_t words = product->circuit->label_words;
-    struct compose_row row = {.number = finishing->rank[state], .labels = labels, .to = to};
+    gordian_compose_row row = {.number = finishing->rank[state], .labels = labels, .to = to};
     for (size_t i = finishing->first[state]; i < finishing->first[state + 1]; i++) {
         if (!finishing->counted[i])
             continue;
@@ -247,8 +245,8 @@ static gordian_status deliver_row(const struct finishing *finishing, uint32_t st
     return sink->row(sink->context, &row, error);
 }
 
-static gordian_status deliver(const struct finishing *finishing, const struct compose_sink *sink,
-                              gordian_error *error)
+static gordian_status deliver_rows(const struct finishing *finishing,
+                                   const gordian_compose_sink *sink, gordian_error *error)
 {
     const struct explicit_product *product = finishing->product;
     size_t most = 0;
@@ -288,8 +286,8 @@ static bool make_room(struct finishing *finishing)
 }
 
 gordian_status explicit_finish(struct explicit_product *product,
-                               const struct compose_options *options,
-                               const struct compose_sink *sink, struct compose_result *result,
+                               const gordian_compose_options *options,
+                               const gordian_compose_sink *sink, gordian_compose_result *result,
                                const gordian_allocator *memory, gordian_error *error)
 {
     struct finishing finishing = {
@@ -297,12 +295,12 @@ gordian_status explicit_finish(struct explicit_product *product,
     gordian_status status = make_room(&finishing) ? GORDIAN_OK : fail_memory(error);
     if (status == GORDIAN_OK) {
         sort_steps(&finishing);
-        explore(&finishing);
-        count(&finishing);
+        explore_states(&finishing);
+        count_states(&finishing);
         status = describe_all(&finishing, error);
     }
     if (status == GORDIAN_OK && sink)
-        status = deliver(&finishing, sink, error);
+        status = deliver_rows(&finishing, sink, error);
     memory_free(memory, finishing.first);
     memory_free(memory, finishing.queue);
     memory_free(memory, finishing.level);

@@ -13,7 +13,7 @@ struct explicit_step {
 /* All combinations of local states, numbered by their mixed-radix numbers, and all joint
  * transitions, in any order but each once. */
 struct explicit_product {
-    const struct circuit *circuit;
+    const gordian_circuit *circuit;
     uint32_t state_count;
     struct explicit_step *steps;
     size_t step_count;
@@ -23,8 +23,8 @@ struct explicit_product {
  * work; what ends up in the result comes from result->allocator. Fills everything in *result but
  * order, engine, memory and note. */
 gordian_status explicit_finish(struct explicit_product *product,
-                               const struct compose_options *options,
-                               const struct compose_sink *sink, struct compose_result *result,
+                               const gordian_compose_options *options,
+                               const gordian_compose_sink *sink, gordian_compose_result *result,
                                const gordian_allocator *memory, gordian_error *error);
 
 #endif

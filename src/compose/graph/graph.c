@@ -5,10 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-gordian_status graph_new(struct graph **out, const gordian_allocator *memory, gordian_error *error)
+gordian_status graph_new(gordian_graph **out, const gordian_allocator *memory, gordian_error *error)
 {
     *out = NULL;
-    struct graph *graph = memory_zeroed(memory, sizeof *graph);
+    gordian_graph *graph = memory_zeroed(memory, sizeof *graph);
     if (!graph)
         return fail_memory(error);
     graph->memory = *memory;
@@ -17,14 +17,14 @@ gordian_status graph_new(struct graph **out, const gordian_allocator *memory, go
         !memory_grow_zeroed(memory, &graph->first, &graph->first_room, 1, sizeof *graph->first))
         status = fail_memory(error);
     if (status != GORDIAN_OK) {
-        graph_free(graph);
+        gordian_graph_close(graph);
         return status;
     }
     *out = graph;
     return GORDIAN_OK;
 }
 
-void graph_free(struct graph *graph)
+void gordian_graph_close(gordian_graph *graph)
 {
     if (!graph)
         return;
@@ -36,7 +36,7 @@ void graph_free(struct graph *graph)
     memory_free(&memory, graph);
 }
 
-gordian_status graph_state(struct graph *graph, gordian_error *error)
+gordian_status graph_state(gordian_graph *graph, gordian_error *error)
 {
     if (graph->state_count == GRAPH_STATES_MAX)
         return fail(error, GORDIAN_STATUS_MEMORY,
@@ -49,17 +49,17 @@ gordian_status graph_state(struct graph *graph, gordian_error *error)
     return GORDIAN_OK;
 }
 
-gordian_status graph_arc(struct graph *graph, uint32_t label, uint32_t to, gordian_error *error)
+gordian_status graph_arc(gordian_graph *graph, uint32_t label, uint32_t to, gordian_error *error)
 {
     if (!memory_grow(&graph->memory, &graph->arcs, &graph->arc_room, graph->arc_count + 1,
                      sizeof *graph->arcs))
         return fail_memory(error);
-    graph->arcs[graph->arc_count++] = (struct graph_arc){label, to};
+    graph->arcs[graph->arc_count++] = (gordian_graph_arc){label, to};
     graph->first[graph->state_count] = graph->arc_count;
     return GORDIAN_OK;
 }
 
-gordian_status graph_initial(struct graph *graph, uint32_t state, gordian_error *error)
+gordian_status graph_initial(gordian_graph *graph, uint32_t state, gordian_error *error)
 {
     size_t at = graph->initial_count; /* where they come in order nothing moves */
     while (at > 0 && graph->initial[at - 1] >= state)
@@ -139,13 +139,13 @@ static uint32_t *rank_labels(const struct label_table *labels, const gordian_all
 
 static int compare_arcs(const void *left, const void *right)
 {
-    const struct graph_arc *a = left, *b = right;
+    const gordian_graph_arc *a = left, *b = right;
     if (a->label != b->label)
         return a->label < b->label ? -1 : 1;
     return (a->to > b->to) - (a->to < b->to);
 }
 
-static gordian_status check(const struct graph *graph, gordian_error *error)
+static gordian_status check_arcs(const gordian_graph *graph, gordian_error *error)
 {
     if (graph->initial_count == 0)
         return fail(error, GORDIAN_STATUS_INPUT, "there is no initial state");
@@ -161,9 +161,9 @@ static gordian_status check(const struct graph *graph, gordian_error *error)
     return GORDIAN_OK;
 }
 
-gordian_status graph_finish(struct graph *graph, gordian_error *error)
+gordian_status graph_finish(gordian_graph *graph, gordian_error *error)
 {
-    gordian_status status = check(graph, error);
+    gordian_status status = check_arcs(graph, error);
     if (status != GORDIAN_OK)
         return status;
     uint32_t *rank = rank_labels(&graph->labels, &graph->memory);
@@ -198,18 +198,18 @@ gordian_status graph_finish(struct graph *graph, gordian_error *error)
 
 /* ------------------------------------------------------------------ other ways to make one */
 
-gordian_status graph_build(struct graph **out, struct label_table *labels, uint32_t state_count,
-                           uint32_t initial, const uint32_t *from, const struct graph_arc *arcs,
+gordian_status graph_build(gordian_graph **out, struct label_table *labels, uint32_t state_count,
+                           uint32_t initial, const uint32_t *from, const gordian_graph_arc *arcs,
                            size_t count, const gordian_allocator *memory, gordian_error *error)
 {
-    struct graph *graph;
+    gordian_graph *graph;
     gordian_status status = graph_new(&graph, memory, error);
     *out = NULL;
     if (status != GORDIAN_OK)
         return status;
     for (size_t i = 0; i < count; i++) {
         if (from[i] >= state_count) {
-            graph_free(graph);
+            gordian_graph_close(graph);
             return fail(error, GORDIAN_STATUS_INPUT,
                         "a transition from state %u: there are only %u states", from[i],
                         state_count);
@@ -218,7 +218,7 @@ gordian_status graph_build(struct graph **out, struct label_table *labels, uint3
     if (!memory_grow_zeroed(memory, &graph->first, &graph->first_room, (size_t)state_count + 2,
                             sizeof *graph->first) ||
         !memory_grow(memory, &graph->arcs, &graph->arc_room, count, sizeof *graph->arcs)) {
-        graph_free(graph);
+        gordian_graph_close(graph);
         return fail_memory(error);
     }
     memset(graph->first, 0, ((size_t)state_count + 2) * sizeof *graph->first);
@@ -238,7 +238,7 @@ gordian_status graph_build(struct graph **out, struct label_table *labels, uint3
         status = graph_finish(graph, error);
     if (status != GORDIAN_OK) { /* the labels stay the caller's */
         graph->labels = own;
-        graph_free(graph);
+        gordian_graph_close(graph);
         return status;
     }
     labels_free(&own);
@@ -247,14 +247,14 @@ gordian_status graph_build(struct graph **out, struct label_table *labels, uint3
     return GORDIAN_OK;
 }
 
-static bool same_state(const struct graph *left, const struct graph *right, uint32_t s)
+static bool same_state(const gordian_graph *left, const gordian_graph *right, uint32_t s)
 {
     size_t count = left->first[s + 1] - left->first[s];
     if (right->first[s + 1] - right->first[s] != count)
         return false;
     for (size_t i = 0; i < count; i++) {
-        const struct graph_arc *a = &left->arcs[left->first[s] + i];
-        const struct graph_arc *b = &right->arcs[right->first[s] + i];
+        const gordian_graph_arc *a = &left->arcs[left->first[s] + i];
+        const gordian_graph_arc *b = &right->arcs[right->first[s] + i];
         if (a->to != b->to || strcmp(labels_text(&left->labels, a->label),
                                      labels_text(&right->labels, b->label)) != 0)
             return false;
@@ -262,7 +262,7 @@ static bool same_state(const struct graph *left, const struct graph *right, uint
     return true;
 }
 
-bool graph_same(const struct graph *left, const struct graph *right, uint32_t *state)
+bool graph_same(const gordian_graph *left, const gordian_graph *right, uint32_t *state)
 {
     uint32_t ignored = 0;
     state = state ? state : &ignored;

@@ -13,6 +13,8 @@
 
 #include "base/hash.h"
 
+#include <gordian/compose.h>
+
 #define LABEL_TAU        0u
 #define GRAPH_STATES_MAX (UINT32_MAX - 1)
 
@@ -36,12 +38,7 @@ uint32_t labels_find(const struct label_table *labels, const char *text,
                      size_t length); /* or NONE */
 const char *labels_text(const struct label_table *labels, uint32_t label);
 
-struct graph_arc {
-    uint32_t label;
-    uint32_t to;
-};
-
-struct graph {
+struct gordian_graph {
     gordian_allocator memory;
     struct label_table labels;
     uint32_t state_count;
@@ -49,39 +46,34 @@ struct graph {
     size_t initial_count, initial_room;
     size_t *first; /* arcs of state s: first[s] .. first[s+1]-1 */
     size_t first_room;
-    struct graph_arc *arcs;
+    gordian_graph_arc *arcs;
     size_t arc_count, arc_room;
 };
 
 /* An empty graph. Building it: states in order, each followed by its arcs; then graph_finish. */
-gordian_status graph_new(struct graph **out, const gordian_allocator *memory, gordian_error *error);
-void graph_free(struct graph *graph); /* NULL is fine */
+gordian_status graph_new(gordian_graph **out, const gordian_allocator *memory,
+                         gordian_error *error);
 /* Starts the next state: its number is state_count - 1 from then on. */
-gordian_status graph_state(struct graph *graph, gordian_error *error);
+gordian_status graph_state(gordian_graph *graph, gordian_error *error);
 /* An arc of the state started last. */
-gordian_status graph_arc(struct graph *graph, uint32_t label, uint32_t to, gordian_error *error);
-gordian_status graph_initial(struct graph *graph, uint32_t state, gordian_error *error);
+gordian_status graph_arc(gordian_graph *graph, uint32_t label, uint32_t to, gordian_error *error);
+gordian_status graph_initial(gordian_graph *graph, uint32_t state, gordian_error *error);
 /* Checks that every arc ends at a state and that there is an initial one (GORDIAN_STATUS_INPUT),
  * sorts the arcs of every state by (label text, to) and drops those that are there twice. */
-gordian_status graph_finish(struct graph *graph, gordian_error *error);
+gordian_status graph_finish(gordian_graph *graph, gordian_error *error);
 
 /* From arcs in any order: what readers use. `from`, `arcs`: count of them, not kept. */
-gordian_status graph_build(struct graph **out, struct label_table *labels, uint32_t state_count,
-                           uint32_t initial, const uint32_t *from, const struct graph_arc *arcs,
+gordian_status graph_build(gordian_graph **out, struct label_table *labels, uint32_t state_count,
+                           uint32_t initial, const uint32_t *from, const gordian_graph_arc *arcs,
                            size_t count, const gordian_allocator *memory, gordian_error *error);
 
-static inline bool graph_is_deadlock(const struct graph *graph, uint32_t state)
+static inline bool graph_is_deadlock(const gordian_graph *graph, uint32_t state)
 {
     return graph->first[state] == graph->first[state + 1];
 }
 
 /* The same: states, initial states, arcs and label texts, number by number. On a difference *state
  * is the first state that differs. */
-bool graph_same(const struct graph *left, const struct graph *right, uint32_t *state);
-
-/* The same up to the numbering of states, for graphs in which everything is reachable. Complete,
- * with colour refinement first and backtracking only where that leaves a choice; for tests. */
-gordian_status graph_isomorphic(const struct graph *left, const struct graph *right, bool *same,
-                                gordian_error *error);
+bool graph_same(const gordian_graph *left, const gordian_graph *right, uint32_t *state);
 
 #endif

@@ -5,28 +5,29 @@
 #include "base/error.h"
 #include "base/output.h"
 #include "base/sort.h"
+#include "compose/circuit.h"
 #include "compose/graph/components.h"
-#include "compose/graph/operations.h"
+#include "compose/graph/graph.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 static bool hides_inner(void *context, const char *name, size_t length)
 {
-    const struct circuit *circuit = context;
+    const gordian_circuit *circuit = context;
     uint32_t number = names_find(&circuit->names, name, length);
     return number == GORDIAN_NONE || !circuit->boundary[number];
 }
 
-struct hiding hide_inner(const struct circuit *circuit)
+gordian_hiding gordian_hide_inner(const gordian_circuit *circuit)
 {
-    return (struct hiding){hides_inner, (void *)circuit};
+    return (gordian_hiding){hides_inner, (void *)circuit};
 }
 
 /* ------------------------------------------------------------------ labels */
 
 /* The label with the hidden names struck out, into `text`; "tau" if nothing is left. */
-static void strike_out(const char *label, const struct hiding *hiding, struct output *text)
+static void strike_out(const char *label, const gordian_hiding *hiding, struct output *text)
 {
     text->used = 0;
     while (*label) {
@@ -42,7 +43,7 @@ static void strike_out(const char *label, const struct hiding *hiding, struct ou
         output_text(text, "tau");
 }
 
-gordian_status hidden_labels(const struct graph *graph, const struct hiding *hiding,
+gordian_status hidden_labels(const gordian_graph *graph, const gordian_hiding *hiding,
                              struct label_table *labels, uint32_t *new_of, gordian_error *error)
 {
     struct output text;
@@ -62,46 +63,18 @@ gordian_status hidden_labels(const struct graph *graph, const struct hiding *hid
     return status;
 }
 
-gordian_status graph_rename(struct graph **out, const struct graph *graph,
-                            const struct hiding *hiding, gordian_error *error)
-{
-    struct graph *renamed = NULL;
-    uint32_t *new_of = memory_alloc(&graph->memory, graph->labels.count * sizeof *new_of);
-    gordian_status status = new_of ? GORDIAN_OK : fail_memory(error);
-    if (status == GORDIAN_OK)
-        status = graph_new(&renamed, &graph->memory, error);
-    if (status == GORDIAN_OK)
-        status = hidden_labels(graph, hiding, &renamed->labels, new_of, error);
-    for (uint32_t s = 0; s < graph->state_count && status == GORDIAN_OK; s++) {
-        status = graph_state(renamed, error);
-        for (size_t i = graph->first[s]; i < graph->first[s + 1] && status == GORDIAN_OK; i++)
-            status = graph_arc(renamed, new_of[graph->arcs[i].label], graph->arcs[i].to, error);
-    }
-    for (size_t i = 0; i < graph->initial_count && status == GORDIAN_OK; i++)
-        status = graph_initial(renamed, graph->initial[i], error);
-    if (status == GORDIAN_OK)
-        status = graph_finish(renamed, error);
-    memory_free(&graph->memory, new_of);
-    if (status != GORDIAN_OK) {
-        graph_free(renamed);
-        renamed = NULL;
-    }
-    *out = renamed;
-    return status;
-}
-
 /* ------------------------------------------------------------------ hiding */
 
 struct hider {
-    const struct graph *graph;
+    const gordian_graph *graph;
     gordian_allocator memory;
-    struct graph *result;
+    gordian_graph *result;
     uint32_t *new_of; /* labels */
     struct components parts;
 
     /* The visible steps of a component and of all it leads to by hidden ones:
      * steps[first[c]] .. steps[first[c+1]-1], sorted, each once. */
-    struct graph_arc *steps;
+    gordian_graph_arc *steps;
     size_t *first;
     size_t step_count, step_room;
 
@@ -113,13 +86,13 @@ struct hider {
 
 static int compare_arcs(const void *left, const void *right)
 {
-    const struct graph_arc *a = left, *b = right;
+    const gordian_graph_arc *a = left, *b = right;
     if (a->label != b->label)
         return a->label < b->label ? -1 : 1;
     return (a->to > b->to) - (a->to < b->to);
 }
 
-static bool add_step(struct hider *hider, struct graph_arc step)
+static bool add_step(struct hider *hider, gordian_graph_arc step)
 {
     if (!memory_grow(&hider->memory, &hider->steps, &hider->step_room, hider->step_count + 1,
                      sizeof *hider->steps))
@@ -142,17 +115,17 @@ static bool take_over(struct hider *hider, uint32_t c, uint32_t from)
 
 static bool collect_steps(struct hider *hider, uint32_t c)
 {
-    const struct graph *graph = hider->graph;
+    const gordian_graph *graph = hider->graph;
     const struct scc *scc = &hider->parts.scc;
     size_t start = hider->step_count;
     hider->first[c] = start;
     for (uint32_t m = scc->starts[c]; m < scc->starts[c + 1]; m++) {
         uint32_t s = scc->members[m];
         for (size_t i = graph->first[s]; i < graph->first[s + 1]; i++) {
-            const struct graph_arc *arc = &graph->arcs[i];
+            const gordian_graph_arc *arc = &graph->arcs[i];
             uint32_t label = hider->new_of[arc->label];
             bool fine = label == LABEL_TAU ? take_over(hider, c, scc_component(scc, arc->to))
-                                           : add_step(hider, (struct graph_arc){label, arc->to});
+                                           : add_step(hider, (gordian_graph_arc){label, arc->to});
             if (!fine)
                 return false;
         }
@@ -168,7 +141,7 @@ static bool collect_steps(struct hider *hider, uint32_t c)
     return true;
 }
 
-static void reach(struct hider *hider, uint32_t state)
+static void reach_state(struct hider *hider, uint32_t state)
 {
     if (hider->number[state] != GORDIAN_NONE)
         return;
@@ -178,23 +151,23 @@ static void reach(struct hider *hider, uint32_t state)
 
 /* Marks the initial states, and where hidden steps lead from them; then everything reachable. The
  * first `initial_count` of the queue are the initial ones. */
-static uint32_t explore(struct hider *hider)
+static uint32_t explore_visible(struct hider *hider)
 {
-    const struct graph *graph = hider->graph;
+    const gordian_graph *graph = hider->graph;
     memset(hider->number, 0xff, graph->state_count * sizeof(uint32_t));
     for (size_t i = 0; i < graph->initial_count; i++)
-        reach(hider, graph->initial[i]);
+        reach_state(hider, graph->initial[i]);
     for (uint32_t at = 0; at < hider->found; at++) {
         uint32_t s = hider->queue[at];
         for (size_t i = graph->first[s]; i < graph->first[s + 1]; i++)
             if (hider->new_of[graph->arcs[i].label] == LABEL_TAU)
-                reach(hider, graph->arcs[i].to);
+                reach_state(hider, graph->arcs[i].to);
     }
     uint32_t initial_count = hider->found;
     for (uint32_t at = 0; at < hider->found; at++) {
         uint32_t c = scc_component(&hider->parts.scc, hider->queue[at]);
         for (size_t i = hider->first[c]; i < hider->first[c + 1]; i++)
-            reach(hider, hider->steps[i].to);
+            reach_state(hider, hider->steps[i].to);
     }
     return initial_count;
 }
@@ -202,7 +175,7 @@ static uint32_t explore(struct hider *hider)
 static gordian_status write_result(struct hider *hider, uint32_t initial_count,
                                    gordian_error *error)
 {
-    const struct graph *graph = hider->graph;
+    const gordian_graph *graph = hider->graph;
     uint32_t next = 0;
     gordian_status status = GORDIAN_OK;
     for (uint32_t s = 0; s < graph->state_count; s++)
@@ -233,7 +206,8 @@ static bool make_room(struct hider *hider)
     return hider->first && hider->seen_in && hider->queue && hider->number;
 }
 
-static gordian_status hide(struct hider *hider, const struct hiding *hiding, gordian_error *error)
+static gordian_status hide_names(struct hider *hider, const gordian_hiding *hiding,
+                                 gordian_error *error)
 {
     gordian_status status = graph_new(&hider->result, &hider->memory, error);
     if (status != GORDIAN_OK)
@@ -252,14 +226,14 @@ static gordian_status hide(struct hider *hider, const struct hiding *hiding, gor
     for (uint32_t c = 0; c < hider->parts.scc.count; c++) /* what it leads to comes before */
         if (!collect_steps(hider, c))
             return fail_memory(error);
-    return write_result(hider, explore(hider), error);
+    return write_result(hider, explore_visible(hider), error);
 }
 
-gordian_status graph_hide(struct graph **out, const struct graph *graph,
-                          const struct hiding *hiding, gordian_error *error)
+gordian_status gordian_graph_hide(gordian_graph **out, const gordian_graph *graph,
+                                  const gordian_hiding *hiding, gordian_error *error)
 {
     struct hider hider = {.graph = graph, .memory = graph->memory};
-    gordian_status status = hide(&hider, hiding, error);
+    gordian_status status = hide_names(&hider, hiding, error);
     components_free(&hider.parts);
     memory_free(&hider.memory, hider.new_of);
     memory_free(&hider.memory, hider.steps);
@@ -268,7 +242,7 @@ gordian_status graph_hide(struct graph **out, const struct graph *graph,
     memory_free(&hider.memory, hider.queue);
     memory_free(&hider.memory, hider.number);
     if (status != GORDIAN_OK) {
-        graph_free(hider.result);
+        gordian_graph_close(hider.result);
         hider.result = NULL;
     }
     *out = hider.result;

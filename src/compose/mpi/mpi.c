@@ -2,6 +2,7 @@
 #include "compose/mpi/mpi.h"
 
 #include "base/error.h"
+#include "compose/cpu/cpu.h"
 #include "compose/engines.h"
 #include "compose/mpi/parts.h"
 #include "ranks/ranks.h"
@@ -16,8 +17,8 @@
 struct share {
     struct job job;
     struct mpi_sums sums;
-    struct mpi_states all; /* rank 0, if it was asked for */
-    enum compose_stop stop;
+    struct space all; /* rank 0, if it was asked for */
+    gordian_compose_stop stop;
 };
 
 static gordian_status do_share(struct share *share, const struct packed *packed,
@@ -38,7 +39,7 @@ static gordian_status do_share(struct share *share, const struct packed *packed,
     job_count(&share->job, &share->sums);
     /* Rank 0 knows whether it needs the states themselves. */
     int gather = order->max_dead && share->sums.counts.deadlocks;
-    gather |= order->command == MPI_COMMAND_EXPLORE && share->stop != COMPOSE_COMPLETE;
+    gather |= order->command == MPI_COMMAND_EXPLORE && share->stop != GORDIAN_COMPOSE_STOP_COMPLETE;
     gather |= order->gather != 0;
     gather &= order->command == MPI_COMMAND_EXPLORE;
     MPI_Bcast(&gather, 1, MPI_INT, 0, MPI_COMM_WORLD);
@@ -51,7 +52,7 @@ static gordian_status do_share(struct share *share, const struct packed *packed,
 
 static void share_close(struct share *share)
 {
-    mpi_states_free(&share->all);
+    space_close(&share->all);
     job_close(&share->job);
 }
 
@@ -67,24 +68,24 @@ void compose_mpi_serve(void)
 /* ------------------------------------------------------------------ rank 0 */
 
 struct run {
-    const struct compose_options *options;
-    const struct compose_sink *sink;
-    struct compose_result *result;
+    const gordian_compose_options *options;
+    const gordian_compose_sink *sink;
+    gordian_compose_result *result;
     struct packed *packed;
 };
 
 static bool watch_run(void *context, uint64_t states, uint64_t memory)
 {
     struct run *run = context;
-    struct compose_progress progress = {.states = states, .memory = memory, .pass = 1};
+    gordian_compose_progress progress = {.states = states, .memory = memory, .pass = 1};
     return !run->options->go_on || run->options->go_on(run->options->context, &progress);
 }
 
 static struct mpi_order order_of(const struct run *run, enum mpi_command command)
 {
     const struct packed *packed = run->packed;
-    const struct circuit *circuit = packed->circuit;
-    const struct compose_options *options = run->options;
+    const gordian_circuit *circuit = packed->circuit;
+    const gordian_compose_options *options = run->options;
     struct mpi_order order = {.command = command,
                               .firing_count = packed->firing_count,
                               .singles = packed->singles,
@@ -103,8 +104,8 @@ static struct mpi_order order_of(const struct run *run, enum mpi_command command
 
 static void take_sums(const struct run *run, const struct mpi_sums *sums)
 {
-    const struct compose_options *options = run->options;
-    struct compose_result *result = run->result;
+    const gordian_compose_options *options = run->options;
+    gordian_compose_result *result = run->result;
     const struct compose_counts *counts = &sums->counts;
     result->states = counts->states;
     result->memory = sums->memory;
@@ -116,24 +117,53 @@ static void take_sums(const struct run *run, const struct mpi_sums *sums)
                  "there are more than 2^64 transitions: their number is not exact");
 }
 
-/* Not all that follows is among the states: one by one, unless there are too many. */
-static void count_within(const struct run *run, const struct mpi_states *all, uint64_t numbers)
-{
-    struct compose_result *result = run->result;
-    if (!run->options->count_transitions)
-        return;
-    if (!run->options->indivisible && result->transitions > COMPOSE_AMONG_MOST)
-        compose_leave_out(result);
-    else
-        result->transitions =
-            mpi_count_within(run->packed, all, numbers, !run->options->indivisible);
-}
-
 static gordian_status call_share(struct share *share, struct run *run, struct mpi_order *order,
                                  gordian_error *error)
 {
     ranks_call(RANKS_COMPOSE);
     return do_share(share, run->packed, order, watch_run, run, error);
+}
+
+/* What rank 0 does with the states, as the cpu engine does it: counts the transitions among those
+ * of a run that was stopped, finds the ways to deadlocks, delivers. The reachable states are in
+ * `reached`, if they are there; `full`: the product is the whole one. */
+static gordian_status finish_run(struct run *run, struct space *reached, bool full,
+                                 gordian_error *error)
+{
+    gordian_compose_result *result = run->result;
+    gordian_compose_options options = *run->options;
+    struct space whole = {0};
+    struct cpu cpu;
+    options.max_memory = 0; /* the ranks have kept to it */
+    gordian_status status = cpu_open(&cpu, run->packed->circuit, &options, result, error);
+    cpu.space = *reached;
+    cpu.space.packing = &cpu.packing;
+    *reached = (struct space){0};
+    if (status == GORDIAN_OK && full)
+        status = space_full(&whole, &cpu.packing, options.max_states, &cpu.meter.memory, error);
+    const struct space *product = full ? &whole : &cpu.space;
+    atomic_store(&cpu.states, result->states);
+    atomic_store(&cpu.transitions, result->transitions);
+    bool cut =
+        full ? whole.count < cpu.circuit->whole : result->stop != GORDIAN_COMPOSE_STOP_COMPLETE;
+    if (status == GORDIAN_OK && cut && options.count_transitions) {
+        status = cpu_count_stopped(&cpu, product, error);
+        result->transitions = atomic_load(&cpu.transitions);
+    }
+    if (status == GORDIAN_OK && full && cut && result->deadlocks > 0)
+        status = cpu_count_dead(&cpu, product, &result->deadlocks, error);
+    if (status == GORDIAN_OK && cpu_described(&cpu) > 0)
+        status = cpu_trace(&cpu, product, error);
+    cpu.pass = 2;
+    if (status == GORDIAN_OK && run->sink)
+        status = result->uncounted
+                     ? run->sink->begin(run->sink->context, cpu.circuit, result->states, 0, error)
+                     : cpu_deliver(&cpu, product, run->sink, error);
+    if (cpu_halted(&cpu))
+        result->stop = (gordian_compose_stop)atomic_load(&cpu.reason);
+    space_close(&whole);
+    cpu_close(&cpu);
+    return status;
 }
 
 static gordian_status run_reachable(struct run *run, gordian_error *error)
@@ -146,20 +176,14 @@ static gordian_status run_reachable(struct run *run, gordian_error *error)
     take_sums(run, &share.sums);
     run->result->stop = share.stop;
     run->result->deadlocks = share.sums.counts.deadlocks;
-    const struct mpi_states *all = &share.all;
-    if (share.stop != COMPOSE_COMPLETE)
-        count_within(run, all, 0);
-    if (all->words && run->options->max_deadlocks && share.sums.counts.deadlocks)
-        status =
-            mpi_describe(run->packed, all, run->options, false, UINT64_MAX, run->result, error);
-    if (status == GORDIAN_OK && run->sink)
-        status = mpi_deliver(run->packed, all, run->options, run->sink, run->result, error);
+    if (share.all.cells)
+        status = finish_run(run, &share.all, false, error);
     share_close(&share);
     return status;
 }
 
 /* Deadlocks of the full product are those that can be reached. */
-static gordian_status find_deadlocks(struct run *run, uint64_t below, gordian_error *error)
+static gordian_status find_reached(struct run *run, struct space *reached, gordian_error *error)
 {
     struct share share;
     struct mpi_order order = order_of(run, MPI_COMMAND_EXPLORE);
@@ -168,48 +192,50 @@ static gordian_status find_deadlocks(struct run *run, uint64_t below, gordian_er
     gordian_status status = call_share(&share, run, &order, error);
     if (status != GORDIAN_OK)
         return status;
-    if (share.stop != COMPOSE_COMPLETE)
+    if (share.stop != GORDIAN_COMPOSE_STOP_COMPLETE)
         run->result->stop = share.stop;
-    status = mpi_describe(run->packed, &share.all, run->options, true, below, run->result, error);
+    run->result->deadlocks = share.sums.counts.deadlocks;
+    *reached = share.all;
+    share.all = (struct space){0};
     share_close(&share);
     return status;
 }
 
 static gordian_status run_full(struct run *run, gordian_error *error)
 {
-    const struct circuit *circuit = run->packed->circuit;
-    uint64_t most = run->options->max_states, below = UINT64_MAX;
+    const gordian_circuit *circuit = run->packed->circuit;
+    uint64_t most = run->options->max_states;
     struct share share;
+    struct space reached = {0};
     struct mpi_order order = order_of(run, MPI_COMMAND_FULL);
     if (!circuit->whole_fits)
         return fail(error, GORDIAN_STATUS_INPUT, "the number of all states does not fit 64 bits");
-    bool cut = most && most < circuit->whole;
-    if (cut) {
+    if (most && most < circuit->whole) {
         order.whole = most;
-        below = packed_of_number(run->packed, most);
-        run->result->stop = COMPOSE_STATES;
+        run->result->stop = GORDIAN_COMPOSE_STOP_STATES;
     }
     gordian_status status = call_share(&share, run, &order, error);
     if (status != GORDIAN_OK)
         return status;
     take_sums(run, &share.sums);
-    if (cut)
-        count_within(run, NULL, most);
-    if (share.sums.counts.deadlocks)
-        status = find_deadlocks(run, below, error);
-    if (status == GORDIAN_OK && run->sink)
-        status = mpi_deliver(run->packed, NULL, run->options, run->sink, run->result, error);
+    bool stuck = share.sums.counts.deadlocks > 0;
     share_close(&share);
+    if (stuck)
+        status = find_reached(run, &reached, error);
+    if (status == GORDIAN_OK)
+        status = finish_run(run, &reached, true, error);
+    space_close(&reached);
     return status;
 }
 
-static gordian_status mpi_run(const struct circuit *circuit, const struct compose_options *options,
-                              const struct compose_sink *sink, struct compose_result *result,
+static gordian_status mpi_run(const gordian_circuit *circuit,
+                              const gordian_compose_options *options,
+                              const gordian_compose_sink *sink, gordian_compose_result *result,
                               gordian_error *error)
 {
     struct run run = {.options = options, .sink = sink, .result = result};
-    *result = (struct compose_result){.allocator = memory_allocator(options->allocator),
-                                      .engine = compose_mpi.about.name};
+    *result = (gordian_compose_result){.allocator = memory_allocator(options->allocator),
+                                       .engine = compose_mpi.about.name};
     gordian_status status = compose_take_order(circuit, options, result, error);
     if (status == GORDIAN_OK)
         status = packed_open(&run.packed, circuit, options->allocator, error);
@@ -217,7 +243,7 @@ static gordian_status mpi_run(const struct circuit *circuit, const struct compos
         status = options->full ? run_full(&run, error) : run_reachable(&run, error);
     packed_free(run.packed);
     if (status != GORDIAN_OK)
-        compose_result_free(result);
+        gordian_compose_result_free(result);
     return status;
 }
 

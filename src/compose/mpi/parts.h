@@ -5,17 +5,10 @@
 #include "base/hash.h"
 #include "compose/mpi/mpi.h"
 #include "compose/packed/packed.h"
+#include "compose/space.h"
 #include "gpu/kernels/compose.h"
 
 #include <mpi.h>
-
-/* ------------------------------------------------------------------ words (mpi/words.c) */
-
-/* 64 neighbouring states: those found, and those that have not fired yet. */
-struct cell {
-    uint64_t word;
-    uint64_t visited, waiting;
-};
 
 /* ------------------------------------------------------------------ the job */
 
@@ -87,7 +80,7 @@ typedef bool mpi_watch(void *context, uint64_t states, uint64_t memory);
 
 /* Finds all states; when it returns everybody is done. *stop on every rank. */
 gordian_status job_explore(struct job *job, mpi_watch *watch, void *context,
-                           enum compose_stop *stop, gordian_error *error);
+                           gordian_compose_stop *stop, gordian_error *error);
 
 /* ------------------------------------------------------------------ counting (mpi/count.c) */
 
@@ -98,30 +91,7 @@ struct mpi_sums {
 
 /* Over one's own states, or one's block of all numbers, summed up on rank 0. */
 void job_count(const struct job *job, struct mpi_sums *sums);
-/* All states of all ranks, on rank 0: sorted by word. */
-struct mpi_states {
-    const gordian_allocator *memory;
-    struct cell *words; /* waiting: states before this word */
-    size_t count;
-    uint64_t states;
-};
-gordian_status job_gather(struct job *job, struct mpi_states *all, gordian_error *error);
-void mpi_states_free(struct mpi_states *all);
-/* Its number; UINT64_MAX: not among them. */
-uint64_t mpi_states_rank(const struct mpi_states *all, uint64_t state);
-
-/* ------------------------------------------------------------------ rank 0 (mpi/finish.c) */
-
-/* Describes the stuck states below `below`; `full`: by the numbers of all combinations. */
-gordian_status mpi_describe(const struct packed *packed, const struct mpi_states *all,
-                            const struct compose_options *options, bool full, uint64_t below,
-                            struct compose_result *result, gordian_error *error);
-/* `all` NULL: the first result->states numbers of all combinations. */
-gordian_status mpi_deliver(const struct packed *packed, const struct mpi_states *all,
-                           const struct compose_options *options, const struct compose_sink *sink,
-                           struct compose_result *result, gordian_error *error);
-/* Transitions within the states, where not all that follows is among them. */
-uint64_t mpi_count_within(const struct packed *packed, const struct mpi_states *all,
-                          uint64_t numbers, bool joint);
+/* All states of all ranks, on rank 0: cells in the job's memory. */
+gordian_status job_gather(struct job *job, struct space *all, gordian_error *error);
 
 #endif

@@ -47,7 +47,7 @@ struct talk {
     uint64_t last_status;
     mpi_watch *watch;
     void *context;
-    enum compose_stop stop;
+    gordian_compose_stop stop;
     /* The count under way. */
     MPI_Request wave;
     bool waving;
@@ -93,7 +93,7 @@ static gordian_status talk_open(struct talk *talk, struct job *job, gordian_erro
 
 /* ------------------------------------------------------------------ mail */
 
-static void stop_all(struct talk *talk, enum compose_stop why);
+static void stop_all(struct talk *talk, gordian_compose_stop why);
 
 static void take_states(struct talk *talk, const MPI_Status *status)
 {
@@ -116,8 +116,8 @@ static void take_status(struct talk *talk, const MPI_Status *status)
     talk->status_count++;
     talk->known[2 * status->MPI_SOURCE] = told[0];
     talk->known[2 * status->MPI_SOURCE + 1] = told[1];
-    if (told[2] != COMPOSE_COMPLETE)
-        stop_all(talk, (enum compose_stop)told[2]);
+    if (told[2] != GORDIAN_COMPOSE_STOP_COMPLETE)
+        stop_all(talk, (gordian_compose_stop)told[2]);
 }
 
 static void take_stop(struct talk *talk)
@@ -126,7 +126,7 @@ static void take_stop(struct talk *talk)
     MPI_Recv(&why, 1, MPI_UINT64_T, 0, TAG_STOP, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     talk->stop_told = true;
     talk->job->stopped = true;
-    talk->stop = (enum compose_stop)why;
+    talk->stop = (gordian_compose_stop)why;
 }
 
 /* Takes what has come; true if there was anything. */
@@ -170,7 +170,7 @@ static void send_batch(struct talk *talk, int rank)
     wait_for(talk, &box->requests[box->at]);
 }
 
-static void post(struct talk *talk, uint32_t rank, uint64_t word, uint64_t states)
+static void post_states(struct talk *talk, uint32_t rank, uint64_t word, uint64_t states)
 {
     struct outbox *box = &talk->boxes[rank];
     box->batches[box->at * BATCH + box->filled++] = (struct pair){word, states};
@@ -179,7 +179,7 @@ static void post(struct talk *talk, uint32_t rank, uint64_t word, uint64_t state
 }
 
 /* Rank 0 decides. */
-static void stop_all(struct talk *talk, enum compose_stop why)
+static void stop_all(struct talk *talk, gordian_compose_stop why)
 {
     uint64_t message = why;
     if (talk->job->stopped)
@@ -191,21 +191,23 @@ static void stop_all(struct talk *talk, enum compose_stop why)
         MPI_Send(&message, 1, MPI_UINT64_T, r, TAG_STOP, MPI_COMM_WORLD);
 }
 
-/* Why it cannot go on, whatever the others have; COMPOSE_COMPLETE: it can. */
-static enum compose_stop why_full(const struct job *job)
+/* Why it cannot go on, whatever the others have; GORDIAN_COMPOSE_STOP_COMPLETE: it can. */
+static gordian_compose_stop why_full(const struct job *job)
 {
     bool many = job->order.max_states && job->states > job->order.max_states;
-    return job->no_memory ? COMPOSE_MEMORY : many ? COMPOSE_STATES : COMPOSE_COMPLETE;
+    return job->no_memory ? GORDIAN_COMPOSE_STOP_MEMORY
+           : many         ? GORDIAN_COMPOSE_STOP_STATES
+                          : GORDIAN_COMPOSE_STOP_COMPLETE;
 }
 
 /* What the others should know, every now and then, and at once where it cannot go on: rank 0 looks
  * at the sums. */
-static void report(struct talk *talk)
+static void report_status(struct talk *talk)
 {
     struct job *job = talk->job;
     uint64_t now = clock_ns(), states = 0, memory = 0;
-    enum compose_stop full = why_full(job);
-    if (full == COMPOSE_COMPLETE && now - talk->last_status < 50000000)
+    gordian_compose_stop full = why_full(job);
+    if (full == GORDIAN_COMPOSE_STOP_COMPLETE && now - talk->last_status < 50000000)
         return;
     talk->last_status = now;
     if (job->rank != 0) {
@@ -218,7 +220,7 @@ static void report(struct talk *talk)
         MPI_Isend(talk->status, 3, MPI_UINT64_T, 0, TAG_STATUS, MPI_COMM_WORLD,
                   &talk->status_request);
         talk->status_count++;
-        if (full != COMPOSE_COMPLETE)
+        if (full != GORDIAN_COMPOSE_STOP_COMPLETE)
             job->stopped = true; /* until rank 0 says so to all */
         return;
     }
@@ -229,11 +231,11 @@ static void report(struct talk *talk)
         memory += talk->known[2 * r + 1];
     }
     if (job->no_memory || (job->order.max_memory && memory > job->order.max_memory))
-        stop_all(talk, COMPOSE_MEMORY);
+        stop_all(talk, GORDIAN_COMPOSE_STOP_MEMORY);
     else if (job->order.max_states && states > job->order.max_states)
-        stop_all(talk, COMPOSE_STATES);
+        stop_all(talk, GORDIAN_COMPOSE_STOP_STATES);
     else if (talk->watch && !talk->watch(talk->context, states, memory))
-        stop_all(talk, COMPOSE_STOPPED);
+        stop_all(talk, GORDIAN_COMPOSE_STOP_STOPPED);
 }
 
 /* ------------------------------------------------------------------ work */
@@ -247,7 +249,7 @@ static void pass_on(struct talk *talk, uint32_t rank, uint64_t word, uint64_t st
     states &= ~sent->states;
     sent->states |= states;
     if (states)
-        post(talk, rank, word, states);
+        post_states(talk, rank, word, states);
 }
 
 static void fire_cell(struct talk *talk, struct cell *cell)
@@ -277,7 +279,7 @@ static bool has_work(const struct job *job)
     return job->queue_first < job->queue_last;
 }
 
-static void work(struct talk *talk)
+static void work_words(struct talk *talk)
 {
     struct job *job = talk->job;
     for (unsigned i = 0; i < WORDS && has_work(job) && !job->stopped && !job->no_memory; i++)
@@ -329,7 +331,7 @@ static void clear_away(struct talk *talk)
     MPI_Wait(&talk->status_request, MPI_STATUS_IGNORE);
 }
 
-static void seed(struct job *job)
+static void seed_initial(struct job *job)
 {
     for (uint64_t i = 0; i < job->order.initial && !job->no_memory; i++) {
         uint64_t state = job_initial(job, i);
@@ -339,7 +341,7 @@ static void seed(struct job *job)
 }
 
 gordian_status job_explore(struct job *job, mpi_watch *watch, void *context,
-                           enum compose_stop *stop, gordian_error *error)
+                           gordian_compose_stop *stop, gordian_error *error)
 {
     struct talk talk;
     gordian_status status = talk_open(&talk, job, error);
@@ -348,12 +350,12 @@ gordian_status job_explore(struct job *job, mpi_watch *watch, void *context,
     talk.watch = watch;
     talk.context = context;
     talk.last_status = clock_ns();
-    seed(job);
+    seed_initial(job);
     for (bool over = false; !over;) {
         take_mail(&talk);
-        report(&talk);
+        report_status(&talk);
         if (has_work(job)) {
-            work(&talk);
+            work_words(&talk);
             continue;
         }
         for (int r = 0; r < job->ranks; r++)
@@ -367,7 +369,7 @@ gordian_status job_explore(struct job *job, mpi_watch *watch, void *context,
     clear_away(&talk);
     int why = (int)talk.stop;
     MPI_Bcast(&why, 1, MPI_INT, 0, MPI_COMM_WORLD);
-    *stop = (enum compose_stop)why;
+    *stop = (gordian_compose_stop)why;
     talk_close(&talk);
     return GORDIAN_OK;
 }

@@ -70,8 +70,9 @@ static void fill_from(struct job *job, const struct packed *packed)
     for (uint32_t f = 0; f < packed->circuit->factor_count; f++) {
         const struct shape *shape = factor_shape(packed->circuit, f);
         if (shape->state_count > 1)
-            job->radices[r++] = (struct mpi_radix){
-                .shift = packed->shift[f], .states = shape->state_count, shape->initial_count};
+            job->radices[r++] = (struct mpi_radix){.shift = packed->packing.fields[f].shift,
+                                                   .states = shape->state_count,
+                                                   shape->initial_count};
     }
 }
 

@@ -39,7 +39,7 @@ static void gather_members(struct conflicts *c, uint32_t factor)
 }
 
 /* Is there a state in which both are enabled? */
-static bool meet(const struct packed *packed, uint32_t i, uint32_t k)
+static bool can_both_fire(const struct packed *packed, uint32_t i, uint32_t k)
 {
     const struct compose_firing *one = &packed->firings[i], *other = &packed->firings[k];
     return ((one->value ^ other->value) & one->mask & other->mask) == 0;
@@ -49,7 +49,7 @@ static void join_members(struct conflicts *c)
 {
     for (uint32_t i = 0; i < c->member_count; i++)
         for (uint32_t k = 0; k < i; k++)
-            if (meet(c->packed, c->members[i], c->members[k]))
+            if (can_both_fire(c->packed, c->members[i], c->members[k]))
                 c->parent[root_of(c, c->members[i])] = root_of(c, c->members[k]);
 }
 
@@ -71,7 +71,7 @@ static bool tell_members_apart(struct conflicts *c)
     for (uint32_t i = 0; i < c->member_count; i++)
         for (uint32_t k = 0; k < i; k++)
             if ((firings[c->members[i]].uses & firings[c->members[k]].uses) == 0 &&
-                meet(c->packed, c->members[i], c->members[k]) &&
+                can_both_fire(c->packed, c->members[i], c->members[k]) &&
                 !give_use(c, root_of(c, c->members[i])))
                 return false;
     return true;
@@ -88,7 +88,7 @@ static int compare_places(const void *left, const void *right)
 }
 
 /* Puts the firings, with their labels and movers, into the order of the places. */
-static gordian_status reorder(struct conflicts *c, gordian_error *error)
+static gordian_status reorder_firings(struct conflicts *c, gordian_error *error)
 {
     struct packed *packed = c->packed;
     size_t n = packed->firing_count, words = packed->circuit->label_words;
@@ -158,7 +158,7 @@ static gordian_status find_parts(struct conflicts *c, gordian_error *error)
     for (uint32_t i = 0; i < n; i++)
         c->order[i] = (struct place){c->sizes[root_of(c, i)] == 1, root_of(c, i), i};
     qsort(c->order, n, sizeof *c->order, compare_places);
-    gordian_status status = reorder(c, error);
+    gordian_status status = reorder_firings(c, error);
     if (status == GORDIAN_OK)
         number_parts(c);
     return status;

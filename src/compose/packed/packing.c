@@ -33,6 +33,7 @@ static void lay_out(struct packing *packing)
         }
         packing->fields[f] = (struct packed_field){word, (uint8_t)used, bits};
         used += bits;
+        packing->bits += bits;
     }
     packing->words = (size_t)word + 1;
 }
@@ -140,7 +141,7 @@ static bool make_patches(struct packing *packing)
     return find_rivals(packing);
 }
 
-gordian_status packing_open(struct packing *packing, const struct circuit *circuit,
+gordian_status packing_open(struct packing *packing, const gordian_circuit *circuit,
                             const struct firings *firings, const gordian_allocator *memory,
                             gordian_error *error)
 {
@@ -149,7 +150,7 @@ gordian_status packing_open(struct packing *packing, const struct circuit *circu
     bool fine = packing->fields;
     if (fine)
         lay_out(packing);
-    if (fine && firings->complete)
+    if (fine && firings && firings->complete)
         fine = make_patches(packing);
     if (fine)
         return GORDIAN_OK;
@@ -157,12 +158,12 @@ gordian_status packing_open(struct packing *packing, const struct circuit *circu
     return fail_memory(error);
 }
 
-void initial_first(const struct circuit *circuit, uint32_t *locals)
+void initial_first(const gordian_circuit *circuit, uint32_t *locals)
 {
     memset(locals, 0, circuit->factor_count * sizeof *locals);
 }
 
-bool initial_next(const struct circuit *circuit, uint32_t *locals)
+bool initial_next(const gordian_circuit *circuit, uint32_t *locals)
 {
     for (uint32_t f = 0; f < circuit->factor_count; f++) {
         if (++locals[f] < factor_shape(circuit, f)->initial_count)
@@ -170,4 +171,12 @@ bool initial_next(const struct circuit *circuit, uint32_t *locals)
         locals[f] = 0;
     }
     return false;
+}
+
+bool initial_is(const gordian_circuit *circuit, const uint32_t *locals)
+{
+    for (uint32_t f = 0; f < circuit->factor_count; f++)
+        if (locals[f] >= factor_shape(circuit, f)->initial_count)
+            return false;
+    return true;
 }

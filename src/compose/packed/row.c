@@ -62,7 +62,7 @@ gordian_status packed_row_reserve(struct packed_row *row, size_t count, gordian_
 static int compare_transitions(const void *left, const void *right, void *context)
 {
     const struct packed_row *row = context;
-    const struct circuit *circuit = row->packed->circuit;
+    const gordian_circuit *circuit = row->packed->circuit;
     uint32_t i = *(const uint32_t *)left, k = *(const uint32_t *)right;
     size_t words = circuit->label_words;
     int order = label_compare(row->raw_labels + i * words, row->raw_labels + k * words, words,
@@ -70,7 +70,7 @@ static int compare_transitions(const void *left, const void *right, void *contex
     return order ? order : (row->raw_to[i] > row->raw_to[k]) - (row->raw_to[i] < row->raw_to[k]);
 }
 
-gordian_status packed_row_deliver(struct packed_row *row, const struct compose_sink *sink,
+gordian_status packed_row_deliver(struct packed_row *row, const gordian_compose_sink *sink,
                                   uint64_t state, uint64_t number, gordian_error *error)
 {
     size_t words = row->packed->circuit->label_words;
@@ -82,12 +82,12 @@ gordian_status packed_row_deliver(struct packed_row *row, const struct compose_s
                words * sizeof *row->labels);
         row->to[i] = row->raw_to[row->order[i]];
     }
-    packed_unpack(row->packed, state, row->locals);
-    struct compose_row out = {.number = number,
-                              .state = row->locals,
-                              .initial = packed_is_initial(row->packed, state),
-                              .count = row->count,
-                              .labels = row->labels,
-                              .to = row->to};
+    unpack(&row->packed->packing, &state, row->locals);
+    gordian_compose_row out = {.number = number,
+                               .state = row->locals,
+                               .initial = initial_is(row->packed->circuit, row->locals),
+                               .count = row->count,
+                               .labels = row->labels,
+                               .to = row->to};
     return sink->row(sink->context, &out, error);
 }

@@ -20,16 +20,16 @@ struct building {
     gordian_status status;
 };
 
-static void complain(struct building *building, const struct token *token, const char *what,
-                     const char *name)
+static void complain_at(struct building *building, const struct token *token, const char *what,
+                        const char *name)
 {
     if (building->status == GORDIAN_OK)
         building->status =
             treo_complain(building->treo, building->place->module, token, what, name);
 }
 
-static uint32_t node(struct building *building, enum guard_kind kind, uint32_t left, uint32_t right,
-                     uint32_t symbol)
+static uint32_t guard_node(struct building *building, enum guard_kind kind, uint32_t left,
+                           uint32_t right, uint32_t symbol)
 {
     if (building->status != GORDIAN_OK)
         return GUARD_NONE;
@@ -200,7 +200,7 @@ static uint32_t find_state(struct building *building, const struct token *token)
         return label;
     char name[GORDIAN_NAME_MAX + 1];
     if (token->length > GORDIAN_NAME_MAX) {
-        complain(building, token, "%s", "the name of this state is too long");
+        complain_at(building, token, "%s", "the name of this state is too long");
         return 0;
     }
     memcpy(name, token->text, token->length);
@@ -215,14 +215,14 @@ static uint32_t find_state(struct building *building, const struct token *token)
 
 /* ------------------------------------------------------------------ guards */
 
-static uint32_t constant(struct building *building, const struct token *token,
-                         const struct value *value)
+static uint32_t constant_term(struct building *building, const struct token *token,
+                              const struct value *value)
 {
     uint32_t symbol = 0;
     if (building->status == GORDIAN_OK)
         building->status =
             use_symbol(building->treo, building->place->module, token, value, true, &symbol);
-    return node(building, TERM_CONSTANT, GUARD_NONE, GUARD_NONE, symbol);
+    return guard_node(building, TERM_CONSTANT, GUARD_NONE, GUARD_NONE, symbol);
 }
 
 static uint32_t make_term(struct building *building, const struct expr *expr);
@@ -239,7 +239,7 @@ static uint32_t make_application(struct building *building, const struct expr *e
                                          bound ? bound : &name, predicate, &function);
     for (const struct expr *argument = expr->first; argument; argument = argument->next) {
         if (count == FUNCTION_ARITY)
-            complain(building, argument->token, "too many arguments for '%s'", expr->name);
+            complain_at(building, argument->token, "too many arguments for '%s'", expr->name);
         if (building->status != GORDIAN_OK)
             return GUARD_NONE;
         terms[count++] = make_term(building, argument);
@@ -247,10 +247,12 @@ static uint32_t make_application(struct building *building, const struct expr *e
     if (building->status != GORDIAN_OK)
         return GUARD_NONE;
     if (count != building->treo->circuit->data.functions[function].arity)
-        complain(building, expr->token, "'%s' is given the wrong number of arguments", expr->name);
+        complain_at(building, expr->token, "'%s' is given the wrong number of arguments",
+                    expr->name);
     while (count-- > 0)
-        list = node(building, TERM_LIST, terms[count], list, 0);
-    return node(building, predicate ? GUARD_PREDICATE : TERM_APPLY, list, GUARD_NONE, function);
+        list = guard_node(building, TERM_LIST, terms[count], list, 0);
+    return guard_node(building, predicate ? GUARD_PREDICATE : TERM_APPLY, list, GUARD_NONE,
+                      function);
 }
 
 /* A name: a port, a parameter, or, where that is the custom, a cell. */
@@ -261,21 +263,21 @@ static uint32_t make_name(struct building *building, const struct expr *expr)
     if (building->status != GORDIAN_OK)
         return GUARD_NONE;
     if (port != GORDIAN_NONE && !expr->primed)
-        return node(building, TERM_PORT, GUARD_NONE, GUARD_NONE, port);
+        return guard_node(building, TERM_PORT, GUARD_NONE, GUARD_NONE, port);
     building->status = value_key(building->treo, building->place, expr, key, sizeof key);
     const struct value *bound =
         building->status == GORDIAN_OK ? scope_find(building->place->scope, key) : NULL;
     if (bound && !expr->primed)
-        return constant(building, expr->token, bound);
+        return constant_term(building, expr->token, bound);
     if (!building->atom->bare_cells) {
-        complain(building, expr->token,
-                 expr->primed ? "'%s'' is no memory cell: cells are written $m, $m'"
-                              : "'%s' is neither a port nor a parameter",
-                 key);
+        complain_at(building, expr->token,
+                    expr->primed ? "'%s'' is no memory cell: cells are written $m, $m'"
+                                 : "'%s' is neither a port nor a parameter",
+                    key);
         return GUARD_NONE;
     }
-    return node(building, expr->primed ? TERM_NEXT : TERM_NOW, GUARD_NONE, GUARD_NONE,
-                find_cell(building, expr->name));
+    return guard_node(building, expr->primed ? TERM_NEXT : TERM_NOW, GUARD_NONE, GUARD_NONE,
+                      find_cell(building, expr->name));
 }
 
 static uint32_t make_term(struct building *building, const struct expr *expr)
@@ -283,10 +285,10 @@ static uint32_t make_term(struct building *building, const struct expr *expr)
     struct value value;
     switch ((enum expr_kind)expr->kind) {
     case EXPR_NULL:
-        return node(building, TERM_NULL, GUARD_NONE, GUARD_NONE, 0);
+        return guard_node(building, TERM_NULL, GUARD_NONE, GUARD_NONE, 0);
     case EXPR_CELL:
-        return node(building, expr->primed ? TERM_NEXT : TERM_NOW, GUARD_NONE, GUARD_NONE,
-                    find_cell(building, expr->name));
+        return guard_node(building, expr->primed ? TERM_NEXT : TERM_NOW, GUARD_NONE, GUARD_NONE,
+                          find_cell(building, expr->name));
     case EXPR_VARIABLE:
         return make_name(building, expr);
     case EXPR_APPLY:
@@ -294,7 +296,7 @@ static uint32_t make_term(struct building *building, const struct expr *expr)
     default:
         if (building->status == GORDIAN_OK)
             building->status = value_of(building->treo, building->place, expr, &value);
-        return building->status == GORDIAN_OK ? constant(building, expr->token, &value)
+        return building->status == GORDIAN_OK ? constant_term(building, expr->token, &value)
                                               : GUARD_NONE;
     }
 }
@@ -305,8 +307,8 @@ static uint32_t make_equality(struct building *building, const struct expr *expr
 {
     uint32_t left = make_term(building, expr->first);
     uint32_t right = make_term(building, expr->second);
-    uint32_t equal = node(building, GUARD_EQUAL, left, right, 0);
-    return expr->op == '=' ? equal : node(building, GUARD_NOT, equal, GUARD_NONE, 0);
+    uint32_t equal = guard_node(building, GUARD_EQUAL, left, right, 0);
+    return expr->op == '=' ? equal : guard_node(building, GUARD_NOT, equal, GUARD_NONE, 0);
 }
 
 static uint32_t make_binary(struct building *building, const struct expr *expr)
@@ -314,7 +316,7 @@ static uint32_t make_binary(struct building *building, const struct expr *expr)
     if (expr->op == '=' || expr->op == TOKEN_NE)
         return make_equality(building, expr);
     if (expr->op != TOKEN_AND && expr->op != TOKEN_OR) {
-        complain(building, expr->token, "%s", "data are compared with = and != only");
+        complain_at(building, expr->token, "%s", "data are compared with = and != only");
         return GUARD_NONE;
     }
     uint32_t left = make_guard(building, expr->first);
@@ -322,7 +324,7 @@ static uint32_t make_binary(struct building *building, const struct expr *expr)
     if (building->status != GORDIAN_OK)
         return GUARD_NONE;
     if (expr->op == TOKEN_OR)
-        return node(building, GUARD_OR, left, right, 0);
+        return guard_node(building, GUARD_OR, left, right, 0);
     uint32_t both = guard_and(&building->automaton->guards, left, right);
     if (both == GUARD_NONE)
         building->status = fail_memory(building->treo->error);
@@ -336,9 +338,9 @@ static uint32_t make_guard(struct building *building, const struct expr *expr)
         return 0;
     switch ((enum expr_kind)expr->kind) {
     case EXPR_BOOL:
-        return expr->number ? 0 : node(building, GUARD_FALSE, GUARD_NONE, GUARD_NONE, 0);
+        return expr->number ? 0 : guard_node(building, GUARD_FALSE, GUARD_NONE, GUARD_NONE, 0);
     case EXPR_NOT:
-        return node(building, GUARD_NOT, make_guard(building, expr->first), GUARD_NONE, 0);
+        return guard_node(building, GUARD_NOT, make_guard(building, expr->first), GUARD_NONE, 0);
     case EXPR_BINARY:
         return make_binary(building, expr);
     case EXPR_APPLY:
@@ -346,12 +348,13 @@ static uint32_t make_guard(struct building *building, const struct expr *expr)
     case EXPR_VARIABLE:
         bound = expr->indices ? NULL : scope_find(building->place->scope, expr->name);
         if (bound && bound->kind == VALUE_BOOL)
-            return bound->number ? 0 : node(building, GUARD_FALSE, GUARD_NONE, GUARD_NONE, 0);
+            return bound->number ? 0 : guard_node(building, GUARD_FALSE, GUARD_NONE, GUARD_NONE, 0);
         break;
     default:
         break;
     }
-    complain(building, expr->token, "%s", "expected a condition such as a = b, $m != null or P(a)");
+    complain_at(building, expr->token, "%s",
+                "expected a condition such as a = b, $m != null or P(a)");
     return GUARD_NONE;
 }
 
@@ -426,13 +429,13 @@ static void make_start(struct building *building, const struct atom_start *start
         return;
     }
     if (start->cell->length > TREO_NAME_MAX) {
-        complain(building, start->cell, "%s", "the name of this cell is too long");
+        complain_at(building, start->cell, "%s", "the name of this cell is too long");
         return;
     }
     memcpy(name, start->cell->text, start->cell->length);
     name[start->cell->length] = '\0';
     if (automaton_find_cell(building->automaton, name, strlen(name)) != GORDIAN_NONE)
-        complain(building, start->cell, "the cell '%s' has two initial values", name);
+        complain_at(building, start->cell, "the cell '%s' has two initial values", name);
     uint32_t cell = find_cell(building, name);
     if (building->status == GORDIAN_OK && start->value && start->value->kind != EXPR_NULL) {
         building->status = value_of(building->treo, building->place, start->value, &value);

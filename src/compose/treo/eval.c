@@ -542,8 +542,8 @@ static gordian_status queue_instance(struct treo *treo, const struct value *call
 }
 
 /* name = other: follows it to a component that is written out. */
-static gordian_status resolve(struct treo *treo, const struct place *place,
-                              const struct component *component, struct value *value)
+static gordian_status resolve_instance(struct treo *treo, const struct place *place,
+                                       const struct component *component, struct value *value)
 {
     struct place at = *place;
     if (!component->variable) {
@@ -604,12 +604,12 @@ static gordian_status instantiate_component(struct treo *treo, struct actuals *a
     return status;
 }
 
-static gordian_status instantiate(struct treo *treo, const struct place *place,
-                                  const struct set *set)
+static gordian_status instantiate_body(struct treo *treo, const struct place *place,
+                                       const struct set *set)
 {
     struct actuals actuals = {.treo = treo, .place = place};
     struct value callee;
-    gordian_status status = resolve(treo, place, set->component, &callee);
+    gordian_status status = resolve_instance(treo, place, set->component, &callee);
     if (status == GORDIAN_OK)
         status = evaluate_arguments(&actuals, set);
     if (status == GORDIAN_OK)
@@ -669,7 +669,7 @@ static gordian_status evaluate_set(struct treo *treo, const struct place *place,
     gordian_status status;
     switch ((enum set_kind)set->kind) {
     case SET_INSTANCE:
-        return instantiate(treo, place, set);
+        return instantiate_body(treo, place, set);
     case SET_GROUP:
         return formula_solve(treo, place, set->formula, evaluate_members, &members);
     case SET_FOR:
@@ -711,12 +711,13 @@ static gordian_status bind_main_ports(struct actuals *actuals, const struct valu
 
 /* The main instance has an instance of its own around it, number 0, whose nodes are the boundary.
  */
-static gordian_status start(struct treo *treo, const struct set *main, const struct place *place)
+static gordian_status start_main(struct treo *treo, const struct set *main,
+                                 const struct place *place)
 {
     struct actuals actuals = {.treo = treo, .place = place};
     struct value callee;
     struct place inside;
-    gordian_status status = resolve(treo, place, main->component, &callee);
+    gordian_status status = resolve_instance(treo, place, main->component, &callee);
     if (status == GORDIAN_OK)
         status = evaluate_arguments(&actuals, main);
     if (status == GORDIAN_OK && callee.kind == VALUE_COMPONENT && !main->ports) {
@@ -753,7 +754,7 @@ gordian_status treo_run(struct treo *treo, const struct set *main)
     struct place place = {.module = 0, .instance = GORDIAN_NONE};
     gordian_status status = queue_instance(treo, &outside, main->token, &place, &place.instance);
     if (status == GORDIAN_OK)
-        status = start(treo, main, &place);
+        status = start_main(treo, main, &place);
     if (status == GORDIAN_OK)
         status = push_instances(treo, 1);
     while (status == GORDIAN_OK && treo->stack_count > 0) {

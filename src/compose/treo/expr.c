@@ -8,7 +8,7 @@
 #include <string.h>
 
 void parser_open(struct parser *parser, const struct tokens *tokens, struct arena *arena,
-                 struct fault *fault, gordian_error *error)
+                 gordian_fault *fault, gordian_error *error)
 {
     *parser = (struct parser){.tokens = tokens, .arena = arena, .fault = fault, .error = error};
 }
@@ -30,7 +30,7 @@ bool parser_sees(const struct parser *parser, uint16_t kind)
 }
 
 /* Takes the token at hand; the last one stays. */
-static const struct token *advance(struct parser *parser)
+static const struct token *next_token(struct parser *parser)
 {
     const struct token *token = parser_token(parser);
     if (token->kind != TOKEN_END)
@@ -42,22 +42,20 @@ bool parser_take(struct parser *parser, uint16_t kind)
 {
     if (parser->status != GORDIAN_OK || !parser_sees(parser, kind))
         return false;
-    advance(parser);
+    next_token(parser);
     return true;
 }
 
 void parser_complain(struct parser *parser, const struct token *token, const char *format, ...)
 {
-    char message[300];
     va_list arguments;
     if (parser->status != GORDIAN_OK)
         return;
-    va_start(arguments, format);
-    vsnprintf(message, sizeof message, format, arguments);
-    va_end(arguments);
     text_point(parser->tokens->text, token->line, token->column, parser->fault);
-    parser->status =
-        fail_at(parser->error, GORDIAN_STATUS_INPUT, token->line, token->column, "%s", message);
+    va_start(arguments, format);
+    parser->status = fail_at_list(parser->error, GORDIAN_STATUS_INPUT, token->line, token->column,
+                                  format, arguments);
+    va_end(arguments);
 }
 
 const struct token *parser_expect(struct parser *parser, uint16_t kind, const char *what)
@@ -66,7 +64,7 @@ const struct token *parser_expect(struct parser *parser, uint16_t kind, const ch
     if (parser->status != GORDIAN_OK)
         return NULL;
     if (parser_sees(parser, kind))
-        return advance(parser);
+        return next_token(parser);
     parser_complain(parser, parser_token(parser), "expected %s, not %s", what,
                     token_show(parser_token(parser), shown, sizeof shown));
     return NULL;
@@ -108,8 +106,8 @@ static const char *take_path(struct parser *parser)
     const struct token *first = parser_expect(parser, TOKEN_NAME, "a name");
     const struct token *last = first;
     while (first && parser_sees(parser, '.') && parser_ahead(parser, 1)->kind == TOKEN_NAME) {
-        advance(parser);
-        last = advance(parser);
+        next_token(parser);
+        last = next_token(parser);
     }
     if (!first)
         return NULL;
@@ -200,7 +198,7 @@ static struct expr *parse_table(struct parser *parser)
 
 static struct expr *parse_quantifier(struct parser *parser, enum expr_kind kind)
 {
-    struct expr *expr = new_expr(parser, kind, advance(parser));
+    struct expr *expr = new_expr(parser, kind, next_token(parser));
     const struct token *name = parser_expect(parser, TOKEN_NAME, "a variable");
     parser_expect(parser, ':', "':' and a list");
     struct expr *list = parse_list(parser);
@@ -215,7 +213,7 @@ static struct expr *parse_quantifier(struct parser *parser, enum expr_kind kind)
 
 static struct expr *parse_number(struct parser *parser)
 {
-    const struct token *token = advance(parser);
+    const struct token *token = next_token(parser);
     struct expr *expr = new_expr(parser, EXPR_NUMBER, token);
     const char *why;
     if (expr && !parse_i64(token->text, token->length, &expr->number, &why))
@@ -226,7 +224,7 @@ static struct expr *parse_number(struct parser *parser)
 
 static struct expr *parse_cell(struct parser *parser)
 {
-    struct expr *cell = new_expr(parser, EXPR_CELL, advance(parser));
+    struct expr *cell = new_expr(parser, EXPR_CELL, next_token(parser));
     const struct token *name = parser_expect(parser, TOKEN_NAME, "the name of a memory cell");
     if (!cell || !name)
         return NULL;
@@ -244,7 +242,7 @@ static struct expr *parse_atom_name(struct parser *parser)
     if (parser_take(parser, '\'')) {
         variable->primed = true;
     } else if (parser_sees(parser, '(') && !variable->indices) {
-        advance(parser);
+        next_token(parser);
         variable->kind = EXPR_APPLY;
         variable->first = parse_elements(parser, ')', "',' or ')'");
     }
@@ -255,13 +253,13 @@ static struct expr *parse_name(struct parser *parser)
 {
     const struct token *token = parser_token(parser), *next = parser_ahead(parser, 1);
     if (token_is(token, "true") || token_is(token, "false")) {
-        struct expr *expr = new_expr(parser, EXPR_BOOL, advance(parser));
+        struct expr *expr = new_expr(parser, EXPR_BOOL, next_token(parser));
         if (expr)
             expr->number = token_is(token, "true");
         return expr;
     }
     if (parser->in_atom)
-        return token_is(token, "null") ? new_expr(parser, EXPR_NULL, advance(parser))
+        return token_is(token, "null") ? new_expr(parser, EXPR_NULL, next_token(parser))
                                        : parse_atom_name(parser);
     if (token_is(token, "forall"))
         return parse_quantifier(parser, EXPR_FORALL);
@@ -273,7 +271,7 @@ static struct expr *parse_name(struct parser *parser)
     if (!expr)
         return NULL;
     if (parser_sees(parser, ':') && !expr->indices) {
-        advance(parser);
+        next_token(parser);
         expr->kind = EXPR_MEMBER;
         expr->first = parse_list(parser);
     } else if (parser_sees(parser, '(') || parameters) {
@@ -292,7 +290,7 @@ static struct expr *parse_brackets(struct parser *parser)
             expr->component = component;
         return component ? expr : NULL;
     }
-    advance(parser);
+    next_token(parser);
     struct expr *inner = parse_formula(parser);
     parser_expect(parser, ')', "')'");
     return parser->status == GORDIAN_OK ? inner : NULL;
@@ -300,7 +298,7 @@ static struct expr *parse_brackets(struct parser *parser)
 
 static struct expr *parse_prefix(struct parser *parser, enum expr_kind kind, int level)
 {
-    struct expr *expr = new_expr(parser, kind, advance(parser));
+    struct expr *expr = new_expr(parser, kind, next_token(parser));
     struct expr *operand = parse_expr(parser, level);
     if (!expr || !operand)
         return NULL;
@@ -317,7 +315,7 @@ static struct expr *parse_primary(struct parser *parser)
         return parse_number(parser);
     case TOKEN_STRING:
     case TOKEN_DECIMAL: {
-        struct expr *expr = new_expr(parser, EXPR_TEXT, advance(parser));
+        struct expr *expr = new_expr(parser, EXPR_TEXT, next_token(parser));
         if (expr)
             expr->name = parser_text(parser, token);
         return parser->status == GORDIAN_OK ? expr : NULL;
@@ -395,7 +393,7 @@ static struct expr *parse_operators(struct parser *parser, int level)
         /* q0* -> q1 begins the next transition of an atom. */
         if (parser->in_atom && token->kind == '*' && parser_ahead(parser, 1)->kind == TOKEN_ARROW)
             return left;
-        struct expr *expr = new_expr(parser, EXPR_BINARY, advance(parser));
+        struct expr *expr = new_expr(parser, EXPR_BINARY, next_token(parser));
         bool to_the_right = token->kind == '^' || token->kind == TOKEN_ARROW;
         struct expr *right = parse_expr(parser, to_the_right ? binds : binds + 1);
         if (!expr || !right)
@@ -423,7 +421,7 @@ struct expr *parse_formula(struct parser *parser)
 {
     struct expr *left = parse_expr(parser, LEVEL_FORMULA);
     while (left && parser_sees(parser, ',')) {
-        struct expr *expr = new_expr(parser, EXPR_BINARY, advance(parser));
+        struct expr *expr = new_expr(parser, EXPR_BINARY, next_token(parser));
         struct expr *right = parse_expr(parser, LEVEL_FORMULA);
         if (!expr || !right)
             return NULL;

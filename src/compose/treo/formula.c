@@ -34,7 +34,7 @@ static void list_parts(const struct expr *formula, const struct expr **parts, si
     }
 }
 
-static gordian_status solve(struct solving *solving, const struct place *place);
+static gordian_status solve_formula(struct solving *solving, const struct place *place);
 
 /* Goes on with one more binding. */
 static gordian_status with_binding(struct solving *solving, const struct place *place,
@@ -42,7 +42,7 @@ static gordian_status with_binding(struct solving *solving, const struct place *
 {
     struct place inner = *place;
     inner.scope = scope_bind(solving->treo, place->scope, key, value);
-    return inner.scope ? solve(solving, &inner) : GORDIAN_STATUS_MEMORY;
+    return inner.scope ? solve_formula(solving, &inner) : GORDIAN_STATUS_MEMORY;
 }
 
 static gordian_status solve_member(struct solving *solving, const struct place *place,
@@ -93,7 +93,7 @@ static gordian_status solve_array(struct solving *solving, const struct place *p
         if (!inner.scope)
             return GORDIAN_STATUS_MEMORY;
     }
-    return status == GORDIAN_OK ? solve(solving, &inner) : status;
+    return status == GORDIAN_OK ? solve_formula(solving, &inner) : status;
 }
 
 /* x = value, where x has none yet. */
@@ -160,11 +160,11 @@ static gordian_status try_part(struct solving *solving, const struct place *plac
     if (!*ready)
         return GORDIAN_OK;
     gordian_status status = value_truth(treo, place, part, &truth);
-    return status == GORDIAN_OK && truth ? solve(solving, place) : status;
+    return status == GORDIAN_OK && truth ? solve_formula(solving, place) : status;
 }
 
 /* The next part that can be dealt with; when none is left, a solution. */
-static gordian_status solve(struct solving *solving, const struct place *place)
+static gordian_status solve_formula(struct solving *solving, const struct place *place)
 {
     const struct expr *stuck = NULL;
     for (size_t i = 0; i < solving->count; i++) {
@@ -201,5 +201,5 @@ gordian_status formula_solve(struct treo *treo, const struct place *place,
     if (!solving.parts || !solving.done)
         return fail_memory(treo->error);
     list_parts(formula, solving.parts, &listed);
-    return solve(&solving, place);
+    return solve_formula(&solving, place);
 }

@@ -28,6 +28,16 @@ struct module {
     size_t definition_count, definition_room;
 };
 
+/* What options->import hands a text over to. */
+struct gordian_import {
+    struct text text;
+};
+
+/* Looks for `path` beside the file `from`, beside `first`, and in the folders, which ':' separates
+ * (files.c). GORDIAN_STATUS_END: it is nowhere. */
+gordian_status import_file(const char *folders, const char *first, const char *from,
+                           const char *path, gordian_import *import, gordian_error *error);
+
 /* ------------------------------------------------------------------ values */
 
 enum value_kind {
@@ -110,10 +120,10 @@ struct end {
 
 struct treo {
     gordian_allocator memory;
-    const struct treo_options *options;
+    const gordian_circuit_options *options;
     uint32_t most; /* instances, ports, rounds */
     struct arena arena;
-    struct circuit *circuit;
+    gordian_circuit *circuit;
     struct module **modules;
     size_t module_count, module_room;
     struct instance *instances;
@@ -132,7 +142,7 @@ struct treo {
     struct label_table made; /* automata by what they were made from, as `automata` has them */
     uint32_t *automata;
     size_t made_count, made_room;
-    struct fault *fault;
+    gordian_fault *fault;
     gordian_error *error;
 };
 
@@ -140,9 +150,9 @@ struct treo {
  * hands the circuit out, closed, if `status` is GORDIAN_OK. Call it whatever treo_begin returned.
  */
 gordian_status treo_begin(struct treo *treo, const struct text *text,
-                          const struct treo_options *options, struct fault *fault,
+                          const gordian_circuit_options *options, gordian_fault *fault,
                           gordian_error *error);
-gordian_status treo_end(struct treo *treo, gordian_status status, struct circuit **out);
+gordian_status treo_end(struct treo *treo, gordian_status status, gordian_circuit **out);
 
 /* A fault at a token of a module: GORDIAN_STATUS_INPUT. */
 gordian_status treo_complain(struct treo *treo, uint32_t module, const struct token *token,

@@ -2,7 +2,7 @@
 #ifndef GORDIAN_COMPOSE_TREO_LEX_H
 #define GORDIAN_COMPOSE_TREO_LEX_H
 
-#include "base/text.h"
+#include "compose/fault.h"
 
 /* A token of one character has that character as its kind. */
 enum token_kind {
@@ -37,7 +37,7 @@ struct tokens {
 
 /* Comments are // to the end of the line and slash-star to star-slash. */
 gordian_status tokens_read(struct tokens *tokens, const struct text *text,
-                           const gordian_allocator *memory, struct fault *fault,
+                           const gordian_allocator *memory, gordian_fault *fault,
                            gordian_error *error);
 void tokens_free(struct tokens *tokens);
 

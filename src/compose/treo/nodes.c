@@ -129,7 +129,7 @@ static gordian_status name_nodes(struct filling *filling)
 static gordian_status writer_name(struct filling *filling, uint32_t node, uint32_t writer,
                                   uint32_t *name)
 {
-    struct circuit *circuit = filling->treo->circuit;
+    gordian_circuit *circuit = filling->treo->circuit;
     char text[NAME_SIZE + 16];
     snprintf(text, sizeof text, "%s.%u", names_text(&circuit->names, filling->name_of[node]),
              writer);
@@ -142,7 +142,7 @@ static gordian_status writer_name(struct filling *filling, uint32_t node, uint32
 static gordian_status add_factor(struct filling *filling, const struct atom_instance *atom)
 {
     struct treo *treo = filling->treo;
-    struct circuit *circuit = treo->circuit;
+    gordian_circuit *circuit = treo->circuit;
     size_t ports = circuit->automata[atom->automaton]->port_count;
     if (!memory_grow(&treo->memory, &filling->names, &filling->name_room, ports,
                      sizeof *filling->names))

@@ -16,12 +16,12 @@ struct parser {
     unsigned depth;
     bool in_atom; /* names may be applied to arguments, $ and null are known, -> is no operator */
     gordian_status status;
-    struct fault *fault;
+    gordian_fault *fault;
     gordian_error *error;
 };
 
 void parser_open(struct parser *parser, const struct tokens *tokens, struct arena *arena,
-                 struct fault *fault, gordian_error *error);
+                 gordian_fault *fault, gordian_error *error);
 
 /* A whole .treo text. */
 gordian_status parse_file(struct parser *parser, struct file *file);

@@ -13,11 +13,7 @@
 gordian_status treo_complain(struct treo *treo, uint32_t module, const struct token *token,
                              const char *format, ...)
 {
-    char message[300];
     va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(message, sizeof message, format, arguments);
-    va_end(arguments);
     /* A tree may be evaluated for another module than its own (the main component's): the token
      * tells. */
     const struct text *text = treo->modules[module]->shown;
@@ -27,7 +23,10 @@ gordian_status treo_complain(struct treo *treo, uint32_t module, const struct to
             text = other;
     }
     text_point(text, token->line, token->column, treo->fault);
-    return fail_at(treo->error, GORDIAN_STATUS_INPUT, token->line, token->column, "%s", message);
+    va_start(arguments, format);
+    fail_at_list(treo->error, GORDIAN_STATUS_INPUT, token->line, token->column, format, arguments);
+    va_end(arguments);
+    return GORDIAN_STATUS_INPUT;
 }
 
 /* ------------------------------------------------------------------ modules */
@@ -134,28 +133,48 @@ static uint32_t find_module(const struct treo *treo, const char *file)
     return GORDIAN_NONE;
 }
 
-static bool defines(const struct module *module, const char *name)
+static bool module_defines(const struct module *module, const char *name)
 {
     return labels_find(&module->names, name, strlen(name)) != GORDIAN_NONE;
+}
+
+gordian_status gordian_import_read(gordian_import *import, const char *name,
+                                   const gordian_source *source, gordian_error *error)
+{
+    gordian_allocator memory = import->text.memory;
+    text_free(&import->text);
+    return text_read(&import->text, name, source, &memory, error);
+}
+
+static gordian_status ask_for(const struct treo *treo, const char *from, const char *path,
+                              gordian_import *import)
+{
+    const gordian_circuit_options *options = treo->options;
+    gordian_status status = GORDIAN_STATUS_END;
+    if (options->import)
+        status = options->import(options->context, from, path, import, treo->error);
+    if (status == GORDIAN_STATUS_END && options->files)
+        status = import_file(options->folders, treo->modules[0]->shown->name, from, path, import,
+                             treo->error);
+    if (status == GORDIAN_OK && !import->text.name)
+        return fail(treo->error, GORDIAN_STATUS_INPUT, "nothing was read for '%.200s'", path);
+    return status;
 }
 
 /* One place to look; GORDIAN_STATUS_END: it is not there. */
 static gordian_status try_path(struct treo *treo, const struct module *from, const char *path,
                                uint32_t *number)
 {
-    struct text text;
-    struct module *module;
-    if (!treo->options->import)
-        return GORDIAN_STATUS_END;
-    gordian_status status =
-        treo->options->import(treo->options->context, from->shown->name, path, &text, treo->error);
-    if (status != GORDIAN_OK)
-        return status;
-    *number = find_module(treo, text.name);
-    if (*number == GORDIAN_NONE)
-        status = new_module(treo, NULL, &text, &module);
-    if (*number != GORDIAN_NONE || status != GORDIAN_OK) {
-        text_free(&text);
+    gordian_import import = {.text = {.memory = treo->memory}};
+    struct module *module = NULL;
+    gordian_status status = ask_for(treo, from->shown->name, path, &import);
+    if (status == GORDIAN_OK) {
+        *number = find_module(treo, import.text.name);
+        if (*number == GORDIAN_NONE)
+            status = new_module(treo, NULL, &import.text, &module);
+    }
+    if (!module) {
+        text_free(&import.text);
         return status;
     }
     *number = (uint32_t)treo->module_count - 1;
@@ -180,7 +199,7 @@ static gordian_status find_import(struct treo *treo, uint32_t module, struct imp
             continue;
         if (status != GORDIAN_OK)
             return status;
-        if (!defines(treo->modules[number], last))
+        if (!module_defines(treo->modules[number], last))
             continue;
         import->module = number;
         return GORDIAN_OK;
@@ -226,7 +245,7 @@ static gordian_status no_main(struct treo *treo)
 static const char *default_main(const struct treo *treo)
 {
     const struct module *module = treo->modules[0];
-    if (defines(module, "main"))
+    if (module_defines(module, "main"))
         return "main";
     return module->definition_count == 1 ? module->definitions[0]->name : NULL;
 }
@@ -278,13 +297,13 @@ static void free_all(struct treo *treo)
 }
 
 gordian_status treo_begin(struct treo *treo, const struct text *text,
-                          const struct treo_options *options, struct fault *fault,
+                          const gordian_circuit_options *options, gordian_fault *fault,
                           gordian_error *error)
 {
     struct module *module = NULL;
     *treo = (struct treo){.options = options, .fault = fault, .error = error};
     if (fault)
-        *fault = (struct fault){0};
+        *fault = (gordian_fault){0};
     *error = (gordian_error){0};
     treo->memory = memory_allocator(options->allocator);
     treo->most = options->max_instances ? options->max_instances : TREO_INSTANCES_MAX;
@@ -302,10 +321,10 @@ gordian_status treo_begin(struct treo *treo, const struct text *text,
     return status;
 }
 
-gordian_status treo_end(struct treo *treo, gordian_status status, struct circuit **out)
+gordian_status treo_end(struct treo *treo, gordian_status status, gordian_circuit **out)
 {
     if (status == GORDIAN_OK)
-        status = circuit_close(treo->circuit, treo->error);
+        status = circuit_seal(treo->circuit, treo->error);
     if (status == GORDIAN_STATUS_INPUT && treo->fault && !treo->fault->file[0] &&
         treo->module_count > 0)
         text_point(treo->modules[0]->shown, treo->error->line, treo->error->column, treo->fault);
@@ -314,7 +333,7 @@ gordian_status treo_end(struct treo *treo, gordian_status status, struct circuit
     if (status == GORDIAN_OK)
         *out = treo->circuit;
     else
-        circuit_free(treo->circuit);
+        gordian_circuit_close(treo->circuit);
     if (status != GORDIAN_OK)
         treo->error->status = status;
     return status;
@@ -333,16 +352,18 @@ static gordian_status read_all(struct treo *treo)
     return status == GORDIAN_OK ? treo_fill(treo) : status;
 }
 
-gordian_status treo_read(struct circuit **out, const struct text *text,
-                         const struct treo_options *options, struct fault *fault,
+gordian_status treo_read(gordian_circuit **out, const struct text *text,
+                         const gordian_circuit_options *options, gordian_fault *fault,
                          gordian_error *error)
 {
-    static const struct treo_options defaults = {0};
+    static const gordian_circuit_options defaults = {0};
     gordian_error ignored = {0};
     struct treo treo;
     gordian_status status =
         treo_begin(&treo, text, options ? options : &defaults, fault, error ? error : &ignored);
     if (status == GORDIAN_OK)
         status = read_all(&treo);
+    if (status == GORDIAN_OK)
+        treo.circuit->own_inside = true;
     return treo_end(&treo, status, out);
 }

@@ -252,7 +252,7 @@ static gordian_status list_value(struct treo *treo, const struct place *place,
 
 /* ------------------------------------------------------------------ operators */
 
-static gordian_status power(int64_t base, int64_t exponent, int64_t *result)
+static gordian_status power_of(int64_t base, int64_t exponent, int64_t *result)
 {
     *result = 1;
     if (exponent < 0)
@@ -270,9 +270,9 @@ static gordian_status power(int64_t base, int64_t exponent, int64_t *result)
     return GORDIAN_OK;
 }
 
-static gordian_status arithmetic(struct treo *treo, const struct place *place,
-                                 const struct expr *expr, int64_t left, int64_t right,
-                                 int64_t *result)
+static gordian_status evaluate_arithmetic(struct treo *treo, const struct place *place,
+                                          const struct expr *expr, int64_t left, int64_t right,
+                                          int64_t *result)
 {
     bool bad = false;
     switch (expr->op) {
@@ -286,7 +286,7 @@ static gordian_status arithmetic(struct treo *treo, const struct place *place,
         bad = __builtin_mul_overflow(left, right, result);
         break;
     case '^':
-        bad = power(left, right, result) != GORDIAN_OK;
+        bad = power_of(left, right, result) != GORDIAN_OK;
         break;
     default:
         if (right == 0)
@@ -318,8 +318,8 @@ static bool same_value(const struct value *left, const struct value *right)
            strcmp(one, other) == 0;
 }
 
-static gordian_status compare(struct treo *treo, const struct place *place, const struct expr *expr,
-                              bool *truth)
+static gordian_status evaluate_comparison(struct treo *treo, const struct place *place,
+                                          const struct expr *expr, bool *truth)
 {
     int64_t left, right = 0;
     gordian_status status;
@@ -344,8 +344,8 @@ static gordian_status compare(struct treo *treo, const struct place *place, cons
 }
 
 /* and, or, implies: the right side is looked at only if the left one does not decide. */
-static gordian_status connect(struct treo *treo, const struct place *place, const struct expr *expr,
-                              bool *truth)
+static gordian_status evaluate_connective(struct treo *treo, const struct place *place,
+                                          const struct expr *expr, bool *truth)
 {
     gordian_status status = value_truth(treo, place, expr->first, truth);
     bool decided = expr->op == TOKEN_OR ? *truth : !*truth;
@@ -371,7 +371,7 @@ static gordian_status binary_value(struct treo *treo, const struct place *place,
     case TOKEN_AND:
     case TOKEN_OR:
     case TOKEN_ARROW:
-        status = connect(treo, place, expr, &truth);
+        status = evaluate_connective(treo, place, expr, &truth);
         *value = (struct value){.kind = VALUE_BOOL, .number = truth};
         return status;
     case '=':
@@ -380,7 +380,7 @@ static gordian_status binary_value(struct treo *treo, const struct place *place,
     case '>':
     case TOKEN_LE:
     case TOKEN_GE:
-        status = compare(treo, place, expr, &truth);
+        status = evaluate_comparison(treo, place, expr, &truth);
         *value = (struct value){.kind = VALUE_BOOL, .number = truth};
         return status;
     default:
@@ -390,13 +390,14 @@ static gordian_status binary_value(struct treo *treo, const struct place *place,
     status = value_number(treo, place, expr->first, &left);
     if (status == GORDIAN_OK)
         status = value_number(treo, place, expr->second, &right);
-    return status == GORDIAN_OK ? arithmetic(treo, place, expr, left, right, &value->number)
-                                : status;
+    return status == GORDIAN_OK
+               ? evaluate_arithmetic(treo, place, expr, left, right, &value->number)
+               : status;
 }
 
 /* x : <..>, forall x : <..> f, exists x : <..> f */
-static gordian_status quantified(struct treo *treo, const struct place *place,
-                                 const struct expr *expr, struct value *value)
+static gordian_status evaluate_quantified(struct treo *treo, const struct place *place,
+                                          const struct expr *expr, struct value *value)
 {
     struct value list, bound;
     bool truth = expr->kind == EXPR_FORALL;
@@ -425,8 +426,8 @@ static gordian_status quantified(struct treo *treo, const struct place *place,
     return status;
 }
 
-static gordian_status negative(struct treo *treo, const struct place *place,
-                               const struct expr *expr, struct value *value)
+static gordian_status evaluate_negative(struct treo *treo, const struct place *place,
+                                        const struct expr *expr, struct value *value)
 {
     *value = (struct value){.kind = VALUE_NUMBER};
     gordian_status status = value_number(treo, place, expr->first, &value->number);
@@ -468,7 +469,7 @@ gordian_status value_of(struct treo *treo, const struct place *place, const stru
                                 .module = place->module};
         return GORDIAN_OK;
     case EXPR_MINUS:
-        return negative(treo, place, expr, value);
+        return evaluate_negative(treo, place, expr, value);
     case EXPR_NOT:
         status = value_truth(treo, place, expr->first, &truth);
         *value = (struct value){.kind = VALUE_BOOL, .number = !truth};
@@ -478,7 +479,7 @@ gordian_status value_of(struct treo *treo, const struct place *place, const stru
     case EXPR_MEMBER:
     case EXPR_FORALL:
     case EXPR_EXISTS:
-        return quantified(treo, place, expr, value);
+        return evaluate_quantified(treo, place, expr, value);
     default:
         return treo_complain(treo, place->module, expr->token, "this cannot stand here");
     }
@@ -519,7 +520,8 @@ struct expansion {
     void *context;
 };
 
-static gordian_status expand(struct expansion *expansion, const struct expr *index, size_t used)
+static gordian_status expand_index(struct expansion *expansion, const struct expr *index,
+                                   size_t used)
 {
     if (!index)
         return expansion->each(expansion->context, expansion->key);
@@ -531,7 +533,7 @@ static gordian_status expand(struct expansion *expansion, const struct expr *ind
     for (uint64_t i = 0; i < count && status == GORDIAN_OK; i++) {
         size_t length = (size_t)snprintf(expansion->key + used, sizeof expansion->key - used,
                                          "[%" PRId64 "]", first + (int64_t)i);
-        status = expand(expansion, index->next, used + length);
+        status = expand_index(expansion, index->next, used + length);
     }
     return status;
 }
@@ -560,7 +562,7 @@ gordian_status value_expand(struct treo *treo, const struct place *place,
     if (status != GORDIAN_OK)
         return status;
     memcpy(expansion.key, variable->name, strlen(variable->name) + 1);
-    return expand(&expansion, variable->indices, strlen(variable->name));
+    return expand_index(&expansion, variable->indices, strlen(variable->name));
 }
 
 gordian_status value_expand_count(struct treo *treo, const struct place *place,

@@ -10,10 +10,11 @@ gordian_status gordian_snapshot_open(gordian_snapshot **out, const gordian_alloc
                                      gordian_error *error)
 {
     gordian_allocator memory = memory_allocator(allocator);
-    *out = memory_zeroed(&memory, sizeof **out);
-    if (!*out)
+    gordian_snapshot *snapshot = memory_zeroed(&memory, sizeof *snapshot);
+    *out = snapshot;
+    if (!snapshot)
         return fail_memory(error);
-    (*out)->memory = memory;
+    snapshot->memory = memory;
     return GORDIAN_OK;
 }
 

@@ -87,7 +87,7 @@ bool gpu_chains_possible(const struct makespan_model *model, const char **why)
 
 /* ------------------------------------------------------------------ places */
 
-static uint32_t piece(uint64_t *at, uint64_t bytes)
+static uint32_t take_piece(uint64_t *at, uint64_t bytes)
 {
     uint64_t here = *at;
     *at += (bytes + 7) / 8 * 8;
@@ -99,17 +99,17 @@ static void lay_out(struct chains_arguments *arguments, const struct makespan_mo
 {
     uint64_t at = 0, work = model->work, records = work / CHAINS_STRIDE + 1;
     arguments->horizon = model_upper_bound(model);
-    piece(&at, work);
-    arguments->begins = piece(&at, (work + 31) / 32 * 4);
-    arguments->progress = piece(&at, records * model->warps * 2);
+    take_piece(&at, work);
+    arguments->begins = take_piece(&at, (work + 31) / 32 * 4);
+    arguments->progress = take_piece(&at, records * model->warps * 2);
     arguments->lasting = (uint32_t)at;
-    arguments->candidate = piece(&at, work);
-    arguments->sorted = piece(&at, work);
-    arguments->ranks = piece(&at, work);
-    arguments->cycles = piece(&at, work * 2);
-    arguments->cells = piece(&at, (uint64_t)arguments->horizon * (arguments->wide ? 8 : 4));
-    arguments->warp_words = piece(&at, model->warps * 4);
-    arguments->type_words = piece(&at, model->types * 4);
+    arguments->candidate = take_piece(&at, work);
+    arguments->sorted = take_piece(&at, work);
+    arguments->ranks = take_piece(&at, work);
+    arguments->cycles = take_piece(&at, work * 2);
+    arguments->cells = take_piece(&at, (uint64_t)arguments->horizon * (arguments->wide ? 8 : 4));
+    arguments->warp_words = take_piece(&at, model->warps * 4);
+    arguments->type_words = take_piece(&at, model->types * 4);
     arguments->stride = at;
     arguments->best_stride = (work + 7) / 8 * 8;
 }
@@ -129,8 +129,8 @@ static void choose_threads(struct gpu_chains *chains, const struct chains_tuning
 /* ------------------------------------------------------------------ the start */
 
 /* Marks where cycles begin, and records the progress. */
-static void mark(const struct makespan_model *model, const uint8_t *order, const uint32_t *cycles,
-                 uint32_t *begins, uint16_t *progress)
+static void mark_cycles(const struct makespan_model *model, const uint8_t *order,
+                        const uint32_t *cycles, uint32_t *begins, uint16_t *progress)
 {
     uint16_t done[MAKESPAN_MAX_WARPS] = {0};
     memset(begins, 0, (model->work + 31) / 32 * 4);
@@ -164,8 +164,9 @@ static void begin_chain(struct gpu_chains *chains, struct evaluator *evaluator, 
     } else {
         head->value = evaluator_set(evaluator, best);
         memcpy(place, evaluator_order(evaluator), model->work);
-        mark(model, place, evaluator_cycles(evaluator), (uint32_t *)(place + arguments->begins),
-             (uint16_t *)(place + arguments->progress));
+        mark_cycles(model, place, evaluator_cycles(evaluator),
+                    (uint32_t *)(place + arguments->begins),
+                    (uint16_t *)(place + arguments->progress));
     }
     head->best = head->value;
 }
@@ -217,8 +218,8 @@ static gordian_status begin_all(struct gpu_chains *chains, gordian_error *error)
 
 /* ------------------------------------------------------------------ opening */
 
-static gordian_status take(struct gpu_chains *chains, gpu_address *out, uint64_t bytes,
-                           gordian_error *error)
+static gordian_status take_memory(struct gpu_chains *chains, gpu_address *out, uint64_t bytes,
+                                  gordian_error *error)
 {
     uint64_t most = chains->options->max_memory;
     if (most && chains->held + bytes > most)
@@ -238,13 +239,14 @@ static gordian_status make_memory(struct gpu_chains *chains, gordian_error *erro
     chains->copy = memory_alloc(&chains->memory, count * sizeof *chains->copy);
     if (!chains->copy)
         return fail_memory(error);
-    gordian_status status = take(chains, &chains->heads, count * sizeof *chains->copy, error);
+    gordian_status status =
+        take_memory(chains, &chains->heads, count * sizeof *chains->copy, error);
     if (status == GORDIAN_OK)
-        status = take(chains, &chains->places, count * arguments->stride, error);
+        status = take_memory(chains, &chains->places, count * arguments->stride, error);
     if (status == GORDIAN_OK)
-        status = take(chains, &chains->best, count * arguments->best_stride, error);
+        status = take_memory(chains, &chains->best, count * arguments->best_stride, error);
     if (status == GORDIAN_OK)
-        status = take(chains, &chains->string, model->length, error);
+        status = take_memory(chains, &chains->string, model->length, error);
     if (status == GORDIAN_OK)
         status = gpu_write(chains->gpu, chains->string, model->string, model->length, error);
     arguments->heads = chains->heads;
@@ -353,7 +355,7 @@ uint64_t gpu_chains_memory(const struct gpu_chains *chains)
 }
 
 /* The chain that is ahead, the lowest among equals. */
-static uint32_t leader(const struct gpu_chains *chains)
+static uint32_t leading_chain(const struct gpu_chains *chains)
 {
     uint32_t best = 0;
     for (uint32_t i = 1; i < chains->arguments.chains; i++) {
@@ -363,9 +365,9 @@ static uint32_t leader(const struct gpu_chains *chains)
     return best;
 }
 
-static void tell(const struct gpu_chains *chains, struct watch *watch, uint64_t steps)
+static void tell_watch(const struct gpu_chains *chains, struct watch *watch, uint64_t steps)
 {
-    uint32_t best = chains->copy[leader(chains)].best;
+    uint32_t best = chains->copy[leading_chain(chains)].best;
     atomic_fetch_add(&watch->evaluations, steps * chains->arguments.chains);
     if (chains->options->goal == GORDIAN_MAKESPAN_GOAL_WORST)
         watch_raise(watch, best);
@@ -379,7 +381,7 @@ gordian_status gpu_chains_run(struct gpu_chains *chains, struct watch *watch, ui
 {
     uint64_t done = chains->copy[0].step, all = chains->options->evaluations, slice = 16;
     gordian_status status = GORDIAN_OK;
-    tell(chains, watch, 1);
+    tell_watch(chains, watch, 1);
     while (status == GORDIAN_OK && done < all && !watch_stopped(watch) && !watch_closed(watch)) {
         uint64_t steps = slice < all - done ? slice : all - done, begin = clock_ns();
         status = gpu_chains_advance(chains, steps, error);
@@ -390,9 +392,9 @@ gordian_status gpu_chains_run(struct gpu_chains *chains, struct watch *watch, ui
         else if (taken > SLICE_NS * 2 && slice > 1)
             slice /= 2;
         if (status == GORDIAN_OK)
-            tell(chains, watch, steps);
+            tell_watch(chains, watch, steps);
     }
     if (status == GORDIAN_OK)
-        status = gpu_chains_read(chains, leader(chains), true, order, error);
+        status = gpu_chains_read(chains, leading_chain(chains), true, order, error);
     return status;
 }

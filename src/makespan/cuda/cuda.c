@@ -85,8 +85,8 @@ static bool sweep_fits(const struct makespan_job *job, uint64_t states)
 }
 
 /* A bound by sweeping in this detail, if it can be had. */
-static gordian_status sweep(struct makespan_job *job, enum sweep_detail detail,
-                            gordian_error *error)
+static gordian_status sweep_on_device(struct makespan_job *job, enum sweep_detail detail,
+                                      gordian_error *error)
 {
     bool least = job->options->goal == GORDIAN_MAKESPAN_GOAL_BEST;
     struct sweep_options options = {.least = least,
@@ -122,7 +122,7 @@ static gordian_status sweep(struct makespan_job *job, enum sweep_detail detail,
 
 /* ------------------------------------------------------------------ annealing */
 
-static gordian_status anneal(struct makespan_job *job, gordian_error *error)
+static gordian_status anneal_on_device(struct makespan_job *job, gordian_error *error)
 {
     struct gpu_chains *chains;
     job->watch.phase = "annealing";
@@ -146,7 +146,7 @@ static gordian_status anneal_longer(struct makespan_job *job, gordian_error *err
     job->own = false;
     longer.evaluations *= LONGER;
     job->options = &longer;
-    gordian_status status = anneal(job, error);
+    gordian_status status = anneal_on_device(job, error);
     job->options = usual;
     return status;
 }
@@ -168,7 +168,8 @@ static gordian_status close_in(struct makespan_job *job, unsigned detail, gordia
             status = anneal_longer(job, error);
         if (status != GORDIAN_OK || watch_closed(&job->watch) || watch_stopped(&job->watch))
             break;
-        status = sweep_fits(job, states) ? sweep(job, detail, error) : too_large(job, states);
+        status =
+            sweep_fits(job, states) ? sweep_on_device(job, detail, error) : too_large(job, states);
     }
     return status;
 }
@@ -183,11 +184,11 @@ static gordian_status run_phases(struct makespan_job *job, gordian_error *error)
     gordian_status status = take_order(job, error);
     if (status == GORDIAN_OK && sweep_possible(job->model, SWEEP_WORK, &states, &why) &&
         states <= SWEEP_FIRST && sweep_fits(job, states)) {
-        status = sweep(job, SWEEP_WORK, error);
+        status = sweep_on_device(job, SWEEP_WORK, error);
         detail++;
     }
     if (status == GORDIAN_OK && !watch_closed(&job->watch))
-        status = anneal(job, error);
+        status = anneal_on_device(job, error);
     if (status == GORDIAN_OK)
         status = close_in(job, detail, error);
     return status;

@@ -6,7 +6,7 @@
 /* ------------------------------------------------------------------ numbering */
 
 /* The ways to give `items` equal warps `kinds` different remainders; 0: 2^32 or more. */
-static uint64_t multisets(uint32_t items, uint32_t kinds)
+static uint64_t count_multisets(uint32_t items, uint32_t kinds)
 {
     uint64_t count = 1;
     for (uint32_t i = 1; i < kinds; i++) {
@@ -35,7 +35,7 @@ uint64_t local_count(const struct local_run *run, uint32_t warps)
     case LOCAL_LARGEST:
         return length * (length - 1) / 2 * (warps - 1) + length;
     case LOCAL_FULL:
-        return multisets(warps, run->length);
+        return count_multisets(warps, run->length);
     }
     return 0;
 }
@@ -84,7 +84,8 @@ static struct local_state full_at(uint32_t length, uint32_t warps, uint64_t rank
     uint32_t items = warps;
     for (uint32_t i = 0; i + 1 < length; i++) {
         uint32_t count = 0;
-        for (uint64_t size; rank >= (size = multisets(items - count, length - i - 1)); count++)
+        for (uint64_t size; rank >= (size = count_multisets(items - count, length - i - 1));
+             count++)
             rank -= size;
         state.counts[i] = (uint8_t)count;
         state.work += count * (i + 1);
@@ -101,7 +102,7 @@ static uint64_t full_rank(uint32_t length, const struct local_state *state)
     uint32_t items = state->warps;
     for (uint32_t i = 0; i + 1 < length; i++) {
         for (uint32_t count = 0; count < state->counts[i]; count++)
-            rank += multisets(items - count, length - i - 1);
+            rank += count_multisets(items - count, length - i - 1);
         items -= state->counts[i];
     }
     return rank;

@@ -47,7 +47,7 @@ uint64_t path_start(const struct sweep_tables *tables, uint32_t *id)
 
 /* ------------------------------------------------------------------ the next state */
 
-static uint32_t usable(const struct makespan_model *model, const struct path_rest *rest)
+static uint32_t usable_warps(const struct makespan_model *model, const struct path_rest *rest)
 {
     uint32_t sum = 0;
     for (uint32_t u = 0; u < model->types; u++)
@@ -58,8 +58,8 @@ static uint32_t usable(const struct makespan_model *model, const struct path_res
 static bool find_next(struct path *path, uint32_t r, const struct path_rest *rest);
 
 /* Run r takes this option, of k instructions: does the rest lead where it should? */
-static bool take(struct path *path, uint32_t r, uint32_t k, uint64_t option,
-                 const struct path_rest *rest)
+static bool take_option(struct path *path, uint32_t r, uint32_t k, uint64_t option,
+                        const struct path_rest *rest)
 {
     const struct sweep_tables *tables = path->tables;
     const struct run_tables *run = &tables->runs[r];
@@ -95,10 +95,10 @@ static bool find_next(struct path *path, uint32_t r, const struct path_rest *res
     for (uint32_t k = 0; k <= run->most && k <= n && k <= left && k <= own.todo; k++) {
         struct path_rest without = own;
         without.left[run->type] -= k;
-        if (usable(tables->model, &without) < own.todo - k)
+        if (usable_warps(tables->model, &without) < own.todo - k)
             continue;
         for (uint32_t o = first[k]; o < first[k + 1]; o++) {
-            if (take(path, r, k, run->options[o], &own))
+            if (take_option(path, r, k, run->options[o], &own))
                 return true;
             if (path->status != GORDIAN_OK)
                 return false;
@@ -115,7 +115,7 @@ static struct path_rest begin_step(const struct path *path)
     for (uint32_t r = 0; r < tables->run_count; r++)
         rest.later[tables->runs[r].type] += tables->runs[r].warps[path->ids[r]];
     memcpy(rest.left, model->units, sizeof rest.left);
-    rest.todo = usable(model, &rest);
+    rest.todo = usable_warps(model, &rest);
     rest.todo = rest.todo < model->sigma ? rest.todo : model->sigma;
     return rest;
 }

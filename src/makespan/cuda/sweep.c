@@ -30,8 +30,8 @@ struct sweep {
 
 /* ------------------------------------------------------------------ device memory */
 
-static gordian_status take(struct sweep *sweep, gpu_address *out, uint64_t bytes,
-                           gordian_error *error)
+static gordian_status take_memory(struct sweep *sweep, gpu_address *out, uint64_t bytes,
+                                  gordian_error *error)
 {
     uint64_t most = sweep->options->max_memory;
     if (most && sweep->held + bytes > most)
@@ -45,10 +45,10 @@ static gordian_status take(struct sweep *sweep, gpu_address *out, uint64_t bytes
     return GORDIAN_OK;
 }
 
-static gordian_status send(struct sweep *sweep, gpu_address *out, const void *from, uint64_t bytes,
-                           gordian_error *error)
+static gordian_status send_bytes(struct sweep *sweep, gpu_address *out, const void *from,
+                                 uint64_t bytes, gordian_error *error)
 {
-    gordian_status status = take(sweep, out, bytes, error);
+    gordian_status status = take_memory(sweep, out, bytes, error);
     return status == GORDIAN_OK ? gpu_write(sweep->gpu, *out, from, bytes, error) : status;
 }
 
@@ -74,7 +74,7 @@ static gordian_status send_run(struct sweep *sweep, uint32_t r, gordian_error *e
     to->comers = from->comers;
     to->shift = 8 * from->type;
     for (size_t i = 0; i < sizeof lists / sizeof *lists && status == GORDIAN_OK; i++)
-        status = send(sweep, lists[i].to, lists[i].from, lists[i].bytes, error);
+        status = send_bytes(sweep, lists[i].to, lists[i].from, lists[i].bytes, error);
     return status;
 }
 
@@ -101,7 +101,7 @@ static gordian_status send_whole(struct sweep *sweep, gordian_error *error)
     };
     gordian_status status = GORDIAN_OK;
     for (size_t i = 0; i < sizeof lists / sizeof *lists && status == GORDIAN_OK; i++)
-        status = send(sweep, lists[i].to, lists[i].from, lists[i].bytes, error);
+        status = send_bytes(sweep, lists[i].to, lists[i].from, lists[i].bytes, error);
     return status;
 }
 
@@ -126,8 +126,8 @@ static gordian_status send_system(struct sweep *sweep, gordian_error *error)
 
 /* ------------------------------------------------------------------ prefixes by work */
 
-static gordian_status launch(struct sweep *sweep, const char *kernel, uint64_t threads_wanted,
-                             const void *arguments, size_t size, gordian_error *error)
+static gordian_status launch_sweep(struct sweep *sweep, const char *kernel, uint64_t threads_wanted,
+                                   const void *arguments, size_t size, gordian_error *error)
 {
     unsigned threads = sweep->info.emulated ? 32 : SWEEP_THREADS;
     uint64_t most = sweep->info.emulated ? 3 : (uint64_t)sweep->info.multiprocessors * 16;
@@ -170,8 +170,8 @@ static gordian_status sort_by(struct sweep *sweep, uint32_t *counts, uint32_t bu
                                              .buckets = buckets};
     gordian_status status = gpu_zero(sweep->gpu, sweep->counts, bytes, error);
     if (status == GORDIAN_OK)
-        status =
-            launch(sweep, "makespan_weigh", tables->prefixes, &arguments, sizeof arguments, error);
+        status = launch_sweep(sweep, "makespan_weigh", tables->prefixes, &arguments,
+                              sizeof arguments, error);
     if (status == GORDIAN_OK)
         status = gpu_read(sweep->gpu, counts, sweep->counts, bytes, error);
     if (status != GORDIAN_OK)
@@ -179,8 +179,8 @@ static gordian_status sort_by(struct sweep *sweep, uint32_t *counts, uint32_t bu
     add_up(sweep, counts, buckets);
     status = gpu_write(sweep->gpu, sweep->counts, counts, bytes, error);
     if (status == GORDIAN_OK)
-        status =
-            launch(sweep, "makespan_place", tables->prefixes, &arguments, sizeof arguments, error);
+        status = launch_sweep(sweep, "makespan_place", tables->prefixes, &arguments,
+                              sizeof arguments, error);
     return status;
 }
 
@@ -193,9 +193,9 @@ static gordian_status sort_prefixes(struct sweep *sweep, gordian_error *error)
     uint32_t *counts = memory_alloc(&tables->memory, bytes);
     if (!counts)
         return fail_memory(error);
-    gordian_status status = take(sweep, &sweep->counts, bytes, error);
+    gordian_status status = take_memory(sweep, &sweep->counts, bytes, error);
     if (status == GORDIAN_OK)
-        status = take(sweep, &sweep->list, tables->prefixes * sizeof(uint32_t), error);
+        status = take_memory(sweep, &sweep->list, tables->prefixes * sizeof(uint32_t), error);
     if (status == GORDIAN_OK)
         status = sort_by(sweep, counts, (uint32_t)buckets, error);
     memory_free(&tables->memory, counts);
@@ -243,15 +243,15 @@ static gordian_status run_layer(struct sweep *sweep, uint32_t work, uint32_t lan
     arguments.last = sweep->starts[to];
     if (arguments.first == arguments.last)
         return GORDIAN_OK;
-    return launch(sweep, tables->run_count <= 4 ? "makespan_layer4" : "makespan_layer",
-                  (uint64_t)(arguments.last - arguments.first) * lanes, &arguments,
-                  sizeof arguments, error);
+    return launch_sweep(sweep, tables->run_count <= 4 ? "makespan_layer4" : "makespan_layer",
+                        (uint64_t)(arguments.last - arguments.first) * lanes, &arguments,
+                        sizeof arguments, error);
 }
 
 /* Launches run ahead of the device: waits for it, and asks whether to go on. The next time after
  * so many layers that it is some times a second. */
-static gordian_status look(struct sweep *sweep, uint32_t layer, uint32_t *batch, bool *stopped,
-                           gordian_error *error)
+static gordian_status look_at_layer(struct sweep *sweep, uint32_t layer, uint32_t *batch,
+                                    bool *stopped, gordian_error *error)
 {
     const struct sweep_options *options = sweep->options;
     uint64_t states = sweep->tables->states;
@@ -281,7 +281,7 @@ static gordian_status run_layers(struct sweep *sweep, bool *stopped, gordian_err
         status = run_layer(sweep, layer, lanes, error);
         if (status == GORDIAN_OK && sweep->options->go_on && ++since >= batch) {
             since = 0;
-            status = look(sweep, layer, &batch, stopped, error);
+            status = look_at_layer(sweep, layer, &batch, stopped, error);
         }
     }
     return status;
@@ -324,10 +324,10 @@ static gordian_status sweep_all(struct sweep *sweep, struct sweep_outcome *outco
     if (status == GORDIAN_OK)
         status = sort_prefixes(sweep, error);
     if (status == GORDIAN_OK)
-        status = take(sweep, &sweep->overflow, sizeof(uint32_t), error);
+        status = take_memory(sweep, &sweep->overflow, sizeof(uint32_t), error);
     while (status == GORDIAN_OK && !fits) {
         uint64_t bytes = (sweep->tables->states + 1) * (sweep->wide ? 2 : 1);
-        status = take(sweep, &sweep->values, bytes, error);
+        status = take_memory(sweep, &sweep->values, bytes, error);
         if (status == GORDIAN_OK)
             status = run_layers(sweep, &outcome->stopped, error);
         if (status != GORDIAN_OK || outcome->stopped)

@@ -53,7 +53,7 @@ static bool add_run(const struct local_run *run, uint32_t warps, uint64_t *rooms
     return true;
 }
 
-static const char *limits(const struct makespan_model *model, enum sweep_detail detail)
+static const char *limits_reason(const struct makespan_model *model, enum sweep_detail detail)
 {
     if (model->run_count > SWEEP_RUNS)
         return "the string has more than 8 runs of one type";
@@ -75,7 +75,7 @@ bool sweep_possible(const struct makespan_model *model, enum sweep_detail detail
                     const char **why)
 {
     uint64_t rooms[SWEEP_WARPS + 1], prefixes[SWEEP_WARPS + 1];
-    *why = limits(model, detail);
+    *why = limits_reason(model, detail);
     if (*why)
         return false;
     for (uint32_t t = 0; t <= model->warps; t++)

@@ -3,17 +3,17 @@
  * tried. The mapping found is checked arc by arc, so a clash of hashes can cost time but never give
  * a wrong yes. */
 #include "base/error.h"
-#include "compose/graph/graph.h"
+#include "compose/oracle.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 struct side {
-    const struct graph *graph;
+    const gordian_graph *graph;
     uint32_t *label_of; /* labels in common numbers */
     uint32_t *colour;   /* of every state */
     uint64_t *mark;
-    struct graph_arc *into; /* the arcs turned round */
+    gordian_graph_arc *into; /* the arcs turned round */
     size_t *into_first;
 };
 
@@ -98,7 +98,7 @@ static bool refine(struct pairing *pairing, uint32_t *colours)
 
 static int compare_arcs(const void *left, const void *right)
 {
-    const struct graph_arc *a = left, *b = right;
+    const gordian_graph_arc *a = left, *b = right;
     if (a->label != b->label)
         return a->label < b->label ? -1 : 1;
     return (a->to > b->to) - (a->to < b->to);
@@ -106,7 +106,7 @@ static int compare_arcs(const void *left, const void *right)
 
 /* With a colour for every state: do the arcs agree? `partner`: room for every state, `arcs`: for
  * all arcs twice. */
-static bool arcs_agree(const struct pairing *pairing, uint32_t *partner, struct graph_arc *arcs)
+static bool arcs_agree(const struct pairing *pairing, uint32_t *partner, gordian_graph_arc *arcs)
 {
     const struct side *left = &pairing->sides[0], *right = &pairing->sides[1];
     for (uint32_t s = 0; s < pairing->states; s++)
@@ -117,10 +117,10 @@ static bool arcs_agree(const struct pairing *pairing, uint32_t *partner, struct 
         if (right->graph->first[t + 1] - right->graph->first[t] != count)
             return false;
         for (size_t i = 0; i < count; i++) {
-            struct graph_arc a = left->graph->arcs[left->graph->first[s] + i];
-            struct graph_arc b = right->graph->arcs[right->graph->first[t] + i];
-            arcs[i] = (struct graph_arc){left->label_of[a.label], partner[left->colour[a.to]]};
-            arcs[count + i] = (struct graph_arc){right->label_of[b.label], b.to};
+            gordian_graph_arc a = left->graph->arcs[left->graph->first[s] + i];
+            gordian_graph_arc b = right->graph->arcs[right->graph->first[t] + i];
+            arcs[i] = (gordian_graph_arc){left->label_of[a.label], partner[left->colour[a.to]]};
+            arcs[count + i] = (gordian_graph_arc){right->label_of[b.label], b.to};
         }
         qsort(arcs, count, sizeof *arcs, compare_arcs);
         qsort(arcs + count, count, sizeof *arcs, compare_arcs);
@@ -134,7 +134,7 @@ static gordian_status verify(struct pairing *pairing, bool *same)
 {
     size_t arc_count = pairing->sides[0].graph->arc_count;
     uint32_t *partner = memory_alloc(&pairing->memory, pairing->states * sizeof *partner);
-    struct graph_arc *arcs = memory_alloc(&pairing->memory, 2 * arc_count * sizeof *arcs);
+    gordian_graph_arc *arcs = memory_alloc(&pairing->memory, 2 * arc_count * sizeof *arcs);
     bool fine = partner && arcs;
     *same = fine && arcs_agree(pairing, partner, arcs);
     memory_free(&pairing->memory, partner);
@@ -196,7 +196,7 @@ static void free_side(const struct pairing *pairing, struct side *side)
     memory_free(&pairing->memory, side->into_first);
 }
 
-static bool make_side(const struct pairing *pairing, struct side *side, const struct graph *graph)
+static bool make_side(const struct pairing *pairing, struct side *side, const gordian_graph *graph)
 {
     size_t n = graph->state_count;
     side->graph = graph;
@@ -214,7 +214,7 @@ static bool make_side(const struct pairing *pairing, struct side *side, const st
         next[s] += next[s - 1];
     for (uint32_t s = 0; s < n; s++)
         for (size_t i = graph->first[s]; i < graph->first[s + 1]; i++)
-            side->into[next[graph->arcs[i].to]++] = (struct graph_arc){graph->arcs[i].label, s};
+            side->into[next[graph->arcs[i].to]++] = (gordian_graph_arc){graph->arcs[i].label, s};
     for (size_t i = 0; i < graph->initial_count; i++)
         side->colour[graph->initial[i]] = 1;
     return true;
@@ -235,7 +235,7 @@ static void align_labels(struct pairing *pairing)
     }
 }
 
-gordian_status graph_isomorphic(const struct graph *left, const struct graph *right, bool *same,
+gordian_status graph_isomorphic(const gordian_graph *left, const gordian_graph *right, bool *same,
                                 gordian_error *error)
 {
     struct pairing pairing = {.memory = left->memory, .states = left->state_count, .error = error};

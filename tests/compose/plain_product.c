@@ -1,4 +1,4 @@
-#include "compose/plain_product.h"
+#include "compose/oracle.h"
 
 #include "base/bits.h"
 #include "base/error.h"
@@ -18,7 +18,7 @@ struct step {
 
 /* The product of the first factors: which local states each state stands for, and its steps. */
 struct part {
-    const struct circuit *circuit;
+    const gordian_circuit *circuit;
     const gordian_allocator *memory;
     size_t factors; /* how many */
     uint64_t *mask; /* the names it has, with their data */
@@ -46,7 +46,7 @@ static gordian_status too_large(gordian_error *error)
 }
 
 /* Room for a part; what it holds is not filled in. */
-static gordian_status part_make(struct part *part, const struct circuit *circuit, size_t factors,
+static gordian_status part_make(struct part *part, const gordian_circuit *circuit, size_t factors,
                                 uint64_t states, const gordian_allocator *memory,
                                 gordian_error *error)
 {
@@ -83,7 +83,7 @@ static gordian_status add_step(struct part *part, uint32_t from, uint32_t to, co
 }
 
 /* One factor by itself. */
-static gordian_status part_of_factor(struct part *part, const struct circuit *circuit,
+static gordian_status part_of_factor(struct part *part, const gordian_circuit *circuit,
                                      uint32_t factor, const gordian_allocator *memory,
                                      gordian_error *error)
 {
@@ -120,13 +120,14 @@ static bool touches(const struct part *part, const uint64_t *label, const uint64
 static bool agree(const struct part *left, const uint64_t *one, const struct part *right,
                   const uint64_t *other)
 {
-    const struct circuit *circuit = left->circuit;
+    const gordian_circuit *circuit = left->circuit;
     for (uint32_t n = 0; n < circuit->name_count; n++) {
         if (!bits_test(left->mask, n) || !bits_test(right->mask, n))
             continue;
         if (bits_test(one, n) != bits_test(other, n))
             return false;
-        if (bits_test(one, n) && label_datum(circuit, one, n) != label_datum(circuit, other, n))
+        if (bits_test(one, n) &&
+            gordian_circuit_value(circuit, one, n) != gordian_circuit_value(circuit, other, n))
             return false;
     }
     return true;
@@ -190,7 +191,7 @@ static gordian_status multiply(struct part *product, const struct part *left,
 static int compare_steps(const void *left, const void *right)
 {
     const struct step *a = left, *b = right;
-    const struct circuit *circuit = a->part->circuit;
+    const gordian_circuit *circuit = a->part->circuit;
     if (a->from != b->from)
         return a->from < b->from ? -1 : 1;
     int labels = label_compare(a->label, b->label, circuit->label_words, circuit->name_count,
@@ -296,10 +297,10 @@ static gordian_status prune(struct part *part, bool full, gordian_error *error)
 
 /* ------------------------------------------------------------------ as a graph */
 
-static gordian_status deliver(const struct part *part, struct graph **out, gordian_error *error)
+static gordian_status deliver(const struct part *part, gordian_graph **out, gordian_error *error)
 {
     struct graph_sink sink;
-    const struct circuit *circuit = part->circuit;
+    const gordian_circuit *circuit = part->circuit;
     size_t words = circuit->label_words, next = 0;
     gordian_status status = graph_sink_open(&sink, part->memory, error);
     if (status != GORDIAN_OK)
@@ -317,7 +318,7 @@ static gordian_status deliver(const struct part *part, struct graph **out, gordi
             memcpy(labels + i * words, part->steps[next + i].label, words * sizeof *labels);
             to[i] = part->steps[next + i].to;
         }
-        struct compose_row row = {
+        gordian_compose_row row = {
             s, part->locals + s * part->factors, part->initial[s], count, labels, to};
         if (status == GORDIAN_OK)
             status = sink.sink.row(sink.sink.context, &row, error);
@@ -332,7 +333,7 @@ static gordian_status deliver(const struct part *part, struct graph **out, gordi
 }
 
 /* The product of no factors: one state, no steps. */
-static gordian_status nothing(struct part *part, const struct circuit *circuit,
+static gordian_status nothing(struct part *part, const gordian_circuit *circuit,
                               const gordian_allocator *memory, gordian_error *error)
 {
     gordian_status status = part_make(part, circuit, 0, 1, memory, error);
@@ -341,7 +342,7 @@ static gordian_status nothing(struct part *part, const struct circuit *circuit,
     return status;
 }
 
-gordian_status plain_product(struct graph **out, const struct circuit *circuit, bool full,
+gordian_status plain_product(gordian_graph **out, const gordian_circuit *circuit, bool full,
                              const gordian_allocator *wanted, gordian_error *error)
 {
     gordian_allocator memory = memory_allocator(wanted);
