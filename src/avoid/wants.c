@@ -2,36 +2,7 @@
 #include "avoid/bank.h"
 
 #include "base/error.h"
-
-#include <string.h>
-
-/* Sorts by resource, in place: a heap sort, for lists that came in disorder. */
-static void sift(gordian_want *wants, size_t from, size_t count)
-{
-    gordian_want sinking = wants[from];
-    size_t at = from;
-    for (size_t child = 2 * at + 1; child < count; child = 2 * at + 1) {
-        if (child + 1 < count && wants[child + 1].resource > wants[child].resource)
-            child++;
-        if (wants[child].resource <= sinking.resource)
-            break;
-        wants[at] = wants[child];
-        at = child;
-    }
-    wants[at] = sinking;
-}
-
-static void sort_wants(gordian_want *wants, size_t count)
-{
-    for (size_t k = count / 2; k-- > 0;)
-        sift(wants, k, count);
-    for (size_t k = count; k-- > 1;) {
-        gordian_want largest = wants[0];
-        wants[0] = wants[k];
-        wants[k] = largest;
-        sift(wants, 0, k);
-    }
-}
+#include "base/sort.h"
 
 /* Why not one want of these units, when so many of the resource are wanted already. */
 static gordian_reason object(const gordian_bank *bank, uint32_t process, const gordian_want *want,

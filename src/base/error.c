@@ -1,24 +1,24 @@
 #include "base/error.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 
-static void fill(gordian_error *error, gordian_status status, uint64_t line, uint64_t column,
-                 const char *format, va_list arguments)
+gordian_status fail_at_list(gordian_error *error, gordian_status status, uint64_t line,
+                            uint64_t column, const char *format, va_list arguments)
 {
     if (!error)
-        return;
+        return status;
     error->status = status;
     error->line = line;
     error->column = column;
     vsnprintf(error->message, sizeof error->message, format, arguments);
+    return status;
 }
 
 gordian_status fail(gordian_error *error, gordian_status status, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
-    fill(error, status, 0, 0, format, arguments);
+    fail_at_list(error, status, 0, 0, format, arguments);
     va_end(arguments);
     return status;
 }
@@ -28,7 +28,7 @@ gordian_status fail_at(gordian_error *error, gordian_status status, uint64_t lin
 {
     va_list arguments;
     va_start(arguments, format);
-    fill(error, status, line, column, format, arguments);
+    fail_at_list(error, status, line, column, format, arguments);
     va_end(arguments);
     return status;
 }

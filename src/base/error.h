@@ -8,11 +8,16 @@
 
 #include <gordian/gordian.h>
 
+#include <stdarg.h>
+
 /* Each writes the message (if `error` is not NULL) and returns the status. */
 gordian_status fail(gordian_error *error, gordian_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 gordian_status fail_at(gordian_error *error, gordian_status status, uint64_t line, uint64_t column,
                        const char *format, ...) __attribute__((format(printf, 5, 6)));
+gordian_status fail_at_list(gordian_error *error, gordian_status status, uint64_t line,
+                            uint64_t column, const char *format, va_list arguments)
+    __attribute__((format(printf, 5, 0)));
 /* Inline so that compilers and analyzers see that it never returns GORDIAN_OK. */
 static inline gordian_status fail_memory(gordian_error *error)
 {

@@ -5,67 +5,16 @@
 
 #include <string.h>
 
-#define ENTRY_HEAD   5 /* id and length */
-#define PLACE_MAX    UINT32_MAX
-#define SLOTS_MIN    16
-#define SLOTS_MAX    (UINT32_C(1) << 31)
-#define FULL(slots)  ((slots) / 4 * 3) /* names a table of so many slots takes */
-#define NO_ENTRY     0
-#define TEXT_START   8 /* place 0 is no entry */
-#define MULTIPLIER_1 UINT64_C(0x9e3779b97f4a7c15)
-#define MULTIPLIER_2 UINT64_C(0xd6e8feb86659fd93)
-
-/* ---- hashing */
-
-static uint64_t load64(const char *at)
-{
-    uint64_t value;
-    memcpy(&value, at, sizeof value);
-    return value;
-}
-
-static uint32_t load32(const char *at)
-{
-    uint32_t value;
-    memcpy(&value, at, sizeof value);
-    return value;
-}
-
-static uint64_t stir(uint64_t hash, uint64_t chunk)
-{
-    hash = (hash ^ chunk) * MULTIPLIER_1;
-    return hash ^ hash >> 29;
-}
-
-/* The last chunk overlaps the one before it: no byte loop. */
-static uint64_t hash_name(const char *name, size_t length)
-{
-    uint64_t hash = length * MULTIPLIER_2;
-    if (length >= 8) {
-        for (size_t at = 0; at + 8 < length; at += 8)
-            hash = stir(hash, load64(name + at));
-        hash = stir(hash, load64(name + length - 8));
-    } else if (length >= 4) {
-        hash = stir(hash, (uint64_t)load32(name) << 32 | load32(name + length - 4));
-    } else if (length > 0) {
-        const unsigned char *bytes = (const unsigned char *)name;
-        uint64_t middle = bytes[length / 2], last = bytes[length - 1];
-        hash = stir(hash, bytes[0] | middle << 8 | last << 16);
-    }
-    hash *= MULTIPLIER_2;
-    return hash ^ hash >> 32;
-}
+#define ENTRY_HEAD 5 /* id and length */
+#define PLACE_MAX  UINT32_MAX
+#define NO_ENTRY   0
+#define TEXT_START 8 /* place 0 is no entry */
 
 /* ---- the string store */
 
 static char *entry_at(const struct names *names, uint32_t place)
 {
     return names->text + (size_t)place * 8;
-}
-
-static uint32_t entry_id(const char *entry)
-{
-    return load32(entry);
 }
 
 static size_t entry_length(const char *entry)
@@ -75,7 +24,7 @@ static size_t entry_length(const char *entry)
 
 static uint64_t entry_hash(const char *entry)
 {
-    return hash_name(entry + ENTRY_HEAD, entry_length(entry));
+    return hash_bytes(entry + ENTRY_HEAD, entry_length(entry));
 }
 
 static size_t entry_units(size_t length)
@@ -99,7 +48,7 @@ static uint32_t take_entry(struct names *names, size_t units)
 {
     uint32_t place = names->free_places[units];
     if (place != NO_ENTRY) {
-        names->free_places[units] = load32(entry_at(names, place));
+        names->free_places[units] = hash_load32(entry_at(names, place));
         return place;
     }
     place = (uint32_t)(names->text_used / 8);
@@ -115,79 +64,22 @@ static void give_entry(struct names *names, uint32_t place)
     names->free_places[units] = place;
 }
 
-/* ---- the table */
+/* ---- the table: its numbers are places less one */
 
-static uint32_t home_of(const struct names *names, uint64_t hash)
+static uint64_t hash_of_number(const void *context, uint32_t number)
 {
-    return (uint32_t)hash & (names->slot_count - 1);
+    return entry_hash(entry_at(context, number + 1));
 }
 
-static uint32_t after(const struct names *names, uint32_t slot)
+/* By id: names tend to lie in this order. */
+static void put_all(const void *context, struct hash *table)
 {
-    return (slot + 1) & (names->slot_count - 1);
-}
-
-static uint32_t tagged(const struct names *names, uint64_t hash, uint32_t place)
-{
-    return ((uint32_t)(hash >> 32) & ~names->place_mask) | place;
-}
-
-static void insert(struct names *names, uint64_t hash, uint32_t place)
-{
-    uint32_t slot = home_of(names, hash);
-    while (names->slots[slot])
-        slot = after(names, slot);
-    names->slots[slot] = tagged(names, hash, place);
-}
-
-/* The least 2^k - 1 that is at least `value`. */
-static uint32_t mask_for(uint64_t value)
-{
-    uint64_t mask = 0xff;
-    while (mask < value && mask < UINT32_MAX)
-        mask = mask << 1 | 1;
-    return (uint32_t)mask;
-}
-
-/* Text has outgrown the bits for a place: gives it more, taken from the hash. */
-static void widen_places(struct names *names, uint64_t largest)
-{
-    uint32_t old = names->place_mask;
-    names->place_mask = mask_for(largest);
-    for (uint32_t slot = 0; slot < names->slot_count; slot++) {
-        uint32_t place = names->slots[slot] & old;
-        if (place != NO_ENTRY)
-            names->slots[slot] = tagged(names, entry_hash(entry_at(names, place)), place);
-    }
-}
-
-static bool resize_table(struct names *names, uint32_t slot_count)
-{
-    uint32_t *slots = memory_zeroed(&names->memory, (size_t)slot_count * sizeof *slots);
-    if (!slots)
-        return false;
-    memory_free(&names->memory, names->slots);
-    names->slots = slots;
-    names->slot_count = slot_count;
-    /* Text grows with the table: twice as much is to be expected until the next time. */
-    size_t expected = names->text_used * 2;
-    names->place_mask = mask_for((expected > names->text_room ? expected : names->text_room) / 8);
+    const struct names *names = context;
     for (uint32_t id = 0; id < names->id_room; id++) {
         uint32_t place = names->places[id];
         if (place != NO_ENTRY)
-            insert(names, entry_hash(entry_at(names, place)), place);
+            hash_put(table, entry_hash(entry_at(names, place)), place - 1);
     }
-    return true;
-}
-
-static bool reserve_slots(struct names *names, uint32_t count)
-{
-    uint32_t slot_count = names->slot_count ? names->slot_count : SLOTS_MIN;
-    while (FULL(slot_count) < count && slot_count < SLOTS_MAX)
-        slot_count *= 2;
-    if (FULL(slot_count) < count)
-        return false;
-    return slot_count == names->slot_count || resize_table(names, slot_count);
 }
 
 static bool reserve_ids(struct names *names, uint32_t ids)
@@ -199,41 +91,19 @@ static bool reserve_ids(struct names *names, uint32_t ids)
     return true;
 }
 
-/* The slot of a name with that hash, or the free one where the search ended. */
-static uint32_t slot_of(const struct names *names, uint64_t hash, const char *name, size_t length)
+/* The entry of a name, or NULL; *slot: where it is in the table. */
+static const char *find_entry(const struct names *names, const char *name, size_t length,
+                              uint32_t *slot)
 {
-    uint32_t mask = names->place_mask;
-    uint32_t tag = (uint32_t)(hash >> 32) & ~mask;
-    for (uint32_t slot = home_of(names, hash);; slot = after(names, slot)) {
-        uint32_t value = names->slots[slot];
-        if (value == 0)
-            return slot;
-        if ((value & ~mask) != tag)
+    struct hash_probe probe = hash_probe(&names->table, hash_bytes(name, length));
+    while (hash_meet(&names->table, &probe)) {
+        const char *entry = entry_at(names, probe.number + 1);
+        if (entry_length(entry) != length || memcmp(entry + ENTRY_HEAD, name, length) != 0)
             continue;
-        const char *entry = entry_at(names, value & mask);
-        if (entry_length(entry) == length && memcmp(entry + ENTRY_HEAD, name, length) == 0)
-            return slot;
+        *slot = probe.slot;
+        return entry;
     }
-}
-
-/* Frees a slot and closes the gap: an entry moves back unless that would put it
- * before its home. */
-static void remove_slot(struct names *names, uint32_t gap)
-{
-    uint32_t around = names->slot_count - 1;
-    uint32_t slot = gap;
-    for (;;) {
-        slot = after(names, slot);
-        uint32_t value = names->slots[slot];
-        if (value == 0)
-            break;
-        uint32_t home = home_of(names, entry_hash(entry_at(names, value & names->place_mask)));
-        if (((slot - home) & around) < ((slot - gap) & around))
-            continue;
-        names->slots[gap] = value;
-        gap = slot;
-    }
-    names->slots[gap] = 0;
+    return NULL;
 }
 
 /* ---- the interface */
@@ -246,7 +116,7 @@ void names_init(struct names *names, const gordian_allocator *memory)
 void names_free(struct names *names)
 {
     gordian_allocator memory = names->memory;
-    memory_free(&memory, names->slots);
+    hash_free(&names->table, &memory);
     memory_free(&memory, names->places);
     memory_free(&memory, names->text);
     names_init(names, &memory);
@@ -262,45 +132,43 @@ bool names_reserve(struct names *names, uint32_t ids, size_t bytes)
         return false;
     if (bytes > 0 && !reserve_text(names, bytes + count * (ENTRY_HEAD + 1 + 7)))
         return false;
-    return ids == 0 || reserve_slots(names, ids > names->used ? ids : names->used);
+    uint32_t used = names->table.used;
+    return ids == 0 || hash_reserve(&names->table, &names->memory, ids > used ? ids : used,
+                                    (uint32_t)(names->text_room / 8), put_all, names);
 }
 
 uint32_t names_find(const struct names *names, const char *name, size_t length)
 {
-    if (names->used == 0)
-        return GORDIAN_NONE;
-    uint32_t value = names->slots[slot_of(names, hash_name(name, length), name, length)];
-    return value == 0 ? GORDIAN_NONE : entry_id(entry_at(names, value & names->place_mask));
+    uint32_t slot;
+    const char *entry = find_entry(names, name, length, &slot);
+    return entry ? hash_load32(entry) : GORDIAN_NONE;
 }
 
 void names_expect(const struct names *names, const char *name, size_t length)
 {
-    if (names->used > 0)
-        __builtin_prefetch(&names->slots[home_of(names, hash_name(name, length))]);
+    hash_expect(&names->table, hash_bytes(name, length));
 }
 
 bool names_put(struct names *names, uint32_t id, const char *name, size_t length)
 {
     size_t units = entry_units(length);
-    if (id == GORDIAN_NONE || names->used == UINT32_MAX)
+    if (id == GORDIAN_NONE || names->table.used == UINT32_MAX)
         return false;
     if (id >= names->id_room && !reserve_ids(names, id + 1))
         return false;
     if (names->free_places[units] == NO_ENTRY && !reserve_text(names, units * 8))
         return false;
-    if (!reserve_slots(names, names->used + 1))
+    if (!hash_reserve(&names->table, &names->memory, names->table.used + 1,
+                      (uint32_t)(names->text_used / 8), put_all, names))
         return false;
     uint32_t place = take_entry(names, units);
-    if (place > names->place_mask)
-        widen_places(names, (uint64_t)place * 2);
     char *entry = entry_at(names, place);
     memcpy(entry, &id, sizeof id);
     entry[4] = (char)length;
     memcpy(entry + ENTRY_HEAD, name, length);
     entry[ENTRY_HEAD + length] = '\0';
     names->places[id] = place;
-    names->used++;
-    insert(names, hash_name(name, length), place);
+    hash_put(&names->table, hash_bytes(name, length), place - 1);
     return true;
 }
 
@@ -308,11 +176,11 @@ void names_drop(struct names *names, uint32_t id)
 {
     if (id >= names->id_room || names->places[id] == NO_ENTRY)
         return;
-    uint32_t place = names->places[id];
+    uint32_t place = names->places[id], slot;
     const char *entry = entry_at(names, place);
-    remove_slot(names, slot_of(names, entry_hash(entry), entry + ENTRY_HEAD, entry_length(entry)));
+    find_entry(names, entry + ENTRY_HEAD, entry_length(entry), &slot);
+    hash_remove(&names->table, slot, hash_of_number, names);
     names->places[id] = NO_ENTRY;
-    names->used--;
     give_entry(names, place);
 }
 

@@ -2,23 +2,18 @@
  * The owner hands the ids out (dense, reused); a name here belongs to one id.
  *
  * An entry of the store is a multiple of 8 bytes: the id (4 bytes), the length (1), the name,
- * a NUL. A *place* is an entry's offset divided by 8; 0 is no entry. A slot of the table
- * holds a place in its low bits and, in whatever bits are left above, a piece of the
- * name's hash, so that a probe rarely has to touch the text of another name. */
+ * a NUL. A *place* is an entry's offset divided by 8; 0 is no entry. */
 #ifndef GORDIAN_BASE_NAMES_H
 #define GORDIAN_BASE_NAMES_H
 
-#include <gordian/gordian.h>
+#include "base/hash.h"
 
 #define NAMES_ENTRY_MAX ((4 + 1 + GORDIAN_NAME_MAX + 1 + 7) / 8) /* in units of 8 bytes */
 
 struct names {
     gordian_allocator memory;
-    uint32_t *slots; /* open addressing: 0 free; a power of two of them */
-    uint32_t slot_count;
-    uint32_t used;       /* names in the table */
-    uint32_t place_mask; /* the bits of a slot that hold the place */
-    uint32_t *places;    /* by id; 0: no name */
+    struct hash table; /* of places */
+    uint32_t *places;  /* by id; 0: no name */
     uint32_t id_room;
     char *text; /* the store */
     size_t text_used, text_room;

@@ -1,5 +1,6 @@
 #include "cli/options.h"
 
+#include "base/nearest.h"
 #include "base/output.h"
 #include "base/reader.h"
 
@@ -37,83 +38,26 @@ static const struct option *find_letter(const struct parser *parser, char letter
 
 /* ------------------------------------------------------------------ nearest */
 
-/* Levenshtein's distance, with neighbours swapped as one step; rows of at most NEAREST_MAX. */
-#define NEAREST_MAX 40
-
-static size_t least(size_t a, size_t b)
-{
-    return a < b ? a : b;
-}
-
-static size_t distance(const char *a, const char *b)
-{
-    size_t m = strlen(a), n = strlen(b);
-    if (m >= NEAREST_MAX || n >= NEAREST_MAX)
-        return SIZE_MAX;
-    size_t rows[3][NEAREST_MAX + 1];
-    for (size_t j = 0; j <= n; j++)
-        rows[0][j] = j;
-    for (size_t i = 1; i <= m; i++) {
-        size_t *now = rows[i % 3];
-        const size_t *before = rows[(i + 2) % 3], *earlier = rows[(i + 1) % 3];
-        now[0] = i;
-        for (size_t j = 1; j <= n; j++) {
-            size_t change = before[j - 1] + (a[i - 1] != b[j - 1]);
-            now[j] = least(change, least(before[j], now[j - 1]) + 1);
-            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
-                now[j] = least(now[j], earlier[j - 2] + 1);
-        }
-    }
-    return rows[m % 3][n];
-}
-
-/* A word is near when most of what was typed is right. */
-static bool is_near(const char *typed, size_t steps)
-{
-    return steps != SIZE_MAX && steps <= (strlen(typed) + 1) / 2;
-}
-
 const char *nearest_word(const char *typed, const char *const *words)
 {
-    const char *nearest = NULL;
-    size_t fewest = SIZE_MAX;
-    for (; *words; words++) {
-        size_t steps = distance(typed, *words);
-        if (steps < fewest) {
-            fewest = steps;
-            nearest = *words;
-        }
-    }
-    return is_near(typed, fewest) ? nearest : NULL;
+    struct nearest nearest = {.typed = typed, .length = strlen(typed)};
+    for (; *words; words++)
+        nearest_offer(&nearest, *words);
+    return nearest_found(&nearest);
 }
 
-static const char *nearest_option(const struct parser *parser, const char *typed)
-{
-    const char *nearest = NULL;
-    size_t fewest = SIZE_MAX;
-    for (size_t t = 0; parser->tables[t]; t++) {
-        for (const struct option *option = parser->tables[t]; option->name; option++) {
-            size_t steps = distance(typed, option->name);
-            if (steps < fewest) {
-                fewest = steps;
-                nearest = option->name;
-            }
-        }
-    }
-    return is_near(typed, fewest) ? nearest : NULL;
-}
+#define TYPED_MAX 40 /* characters of it that are shown */
 
 static bool unknown_name(struct parser *parser, const char *name, size_t length)
 {
-    char typed[NEAREST_MAX];
-    snprintf(typed, sizeof typed, "%.*s", (int)least(length, NEAREST_MAX), name);
-    const char *nearest = nearest_option(parser, typed);
-    if (nearest)
-        snprintf(parser->complaint, parser->size, "unknown option '--%.*s'; did you mean '--%s'?",
-                 (int)least(length, NEAREST_MAX), name, nearest);
-    else
-        snprintf(parser->complaint, parser->size, "unknown option '--%.*s'",
-                 (int)least(length, NEAREST_MAX), name);
+    struct nearest nearest = {.typed = name, .length = length};
+    int shown = length < TYPED_MAX ? (int)length : TYPED_MAX;
+    for (size_t t = 0; parser->tables[t]; t++)
+        for (const struct option *option = parser->tables[t]; option->name; option++)
+            nearest_offer(&nearest, option->name);
+    const char *found = nearest_found(&nearest);
+    snprintf(parser->complaint, parser->size, "unknown option '--%.*s'%s%s%s", shown, name,
+             found ? "; did you mean '--" : "", found ? found : "", found ? "'?" : "");
     return false;
 }
 

@@ -29,3 +29,21 @@ void text_point(const struct text *text, uint64_t line, uint64_t column, gordian
     for (size_t i = skip; i < place; i++) /* what continues a character takes no room */
         fault->caret += ((unsigned char)start[i] & 0xc0) != 0x80;
 }
+
+struct text_scan scan_begin(const struct text *text, gordian_fault *fault, gordian_error *error)
+{
+    return (struct text_scan){.text = text,
+                              .at = text->bytes,
+                              .end = text->bytes + text->size,
+                              .line_start = text->bytes,
+                              .line = 1,
+                              .fault = fault,
+                              .error = error};
+}
+
+gordian_status scan_complain(const struct text_scan *scan, const char *where, const char *what)
+{
+    uint64_t column = (uint64_t)(where - scan->line_start) + 1;
+    text_point(scan->text, scan->line, column, scan->fault);
+    return fail_at(scan->error, GORDIAN_STATUS_INPUT, scan->line, column, "%s", what);
+}

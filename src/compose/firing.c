@@ -3,8 +3,8 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/sort.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 /* A factor that has been asked to move, and what it tries. */
@@ -231,8 +231,9 @@ gordian_status seeker_find(struct seeker *seeker, const uint32_t *locals, uint64
     return status;
 }
 
-void moves_label(const gordian_circuit *circuit, const struct firing_move *moves, size_t count,
-                 uint64_t *label)
+/* label_words words, overwritten. */
+static void moves_label(const gordian_circuit *circuit, const struct firing_move *moves,
+                        size_t count, uint64_t *label)
 {
     memset(label, 0, circuit->label_words * sizeof *label);
     for (size_t i = 0; i < count; i++) {
@@ -254,10 +255,18 @@ void moves_label(const gordian_circuit *circuit, const struct firing_move *moves
 
 /* ------------------------------------------------------------------ all of a circuit */
 
-static int compare_moves(const void *left, const void *right)
+static bool move_before(const void *context, const void *left, const void *right)
 {
-    const struct firing_move *a = left, *b = right;
-    return (a->factor > b->factor) - (a->factor < b->factor);
+    (void)context;
+    return ((const struct firing_move *)left)->factor < ((const struct firing_move *)right)->factor;
+}
+
+void moves_keep(const gordian_circuit *circuit, const struct firing_move *moves, size_t count,
+                struct firing_move *kept, uint64_t *label)
+{
+    memcpy(kept, moves, count * sizeof *kept);
+    sort_in_place(kept, count, sizeof *kept, move_before, NULL);
+    moves_label(circuit, kept, count, label);
 }
 
 static gordian_status list_firing(void *context, const struct firing_move *moves, size_t count,
@@ -277,10 +286,8 @@ static gordian_status list_firing(void *context, const struct firing_move *moves
         !memory_grow(memory, &firings->labels, &firings->label_room, (firings->count + 1) * words,
                      sizeof *firings->labels))
         return fail_memory(error);
-    struct firing_move *mine = firings->moves + firings->move_count;
-    memcpy(mine, moves, count * sizeof *mine);
-    qsort(mine, count, sizeof *mine, compare_moves);
-    moves_label(firings->circuit, mine, count, firings->labels + firings->count * words);
+    moves_keep(firings->circuit, moves, count, firings->moves + firings->move_count,
+               firings->labels + firings->count * words);
     firings->move_count += count;
     firings->first[++firings->count] = firings->move_count;
     return GORDIAN_OK;

@@ -64,8 +64,8 @@ void seeker_close(struct seeker *seeker); /* NULL is fine */
 gordian_status seeker_find(struct seeker *seeker, const uint32_t *locals, uint64_t *work,
                            firing_found *found, void *context, gordian_error *error);
 
-/* The label of a set of moves: label_words words, overwritten. */
-void moves_label(const gordian_circuit *circuit, const struct firing_move *moves, size_t count,
-                 uint64_t *label);
+/* Moves by factor into `kept`, which has room for them, and their label: label_words words. */
+void moves_keep(const gordian_circuit *circuit, const struct firing_move *moves, size_t count,
+                struct firing_move *kept, uint64_t *label);
 
 #endif

@@ -3,7 +3,6 @@
 #include "base/error.h"
 #include "base/memory.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 gordian_status scene_open(struct scene *scene, const struct packing *packing,
@@ -80,12 +79,6 @@ static bool look_up(struct scene *scene, const uint64_t *state)
     return true;
 }
 
-static int compare_moves(const void *left, const void *right)
-{
-    const struct firing_move *a = left, *b = right;
-    return (a->factor > b->factor) - (a->factor < b->factor);
-}
-
 static gordian_status keep_found(void *context, const struct firing_move *moves, size_t count,
                                  gordian_error *error)
 {
@@ -106,9 +99,7 @@ static gordian_status keep_found(void *context, const struct firing_move *moves,
                      sizeof *scene->patch_first))
         return fail_memory(error);
     struct firing_move *mine = scene->moves + scene->move_count;
-    memcpy(mine, moves, count * sizeof *mine);
-    qsort(mine, count, sizeof *mine, compare_moves);
-    moves_label(circuit, mine, count, scene->labels + n * words);
+    moves_keep(circuit, moves, count, mine, scene->labels + n * words);
     size_t patches = patches_of(scene->packing, mine, count, scene->patches + scene->patch_count);
     scene->move_first[n] = scene->move_count;
     scene->patch_first[n] = scene->patch_count;

@@ -1,7 +1,7 @@
 /* Unfolding an automaton over the data: control states and cells become plain states, guards become
  * transitions with concrete data. Only what the automaton can reach by itself. */
 #include "base/error.h"
-#include "base/memory.h"
+#include "base/hash.h"
 #include "compose/circuit.h"
 
 #include <stdlib.h>
@@ -19,8 +19,7 @@ struct unfolding {
 
     /* States as they are found, with a hash table over them. */
     size_t value_room; /* in states */
-    uint32_t *slots;   /* number + 1; 0 free */
-    size_t slot_count;
+    struct hash table;
     uint32_t *candidate; /* `width` numbers */
 
     size_t *first_of; /* transitions of the automaton by control state: `by_state` */
@@ -50,32 +49,16 @@ void shape_free(struct shape *shape, const gordian_allocator *memory)
     *shape = (struct shape){0};
 }
 
-static size_t hash_state(const uint32_t *values, size_t width)
+static uint64_t hash_state(const struct unfolding *unfolding, const uint32_t *values)
 {
-    uint64_t hash = 0x9e3779b97f4a7c15u;
-    for (size_t i = 0; i < width; i++) {
-        hash = (hash ^ values[i]) * 0xff51afd7ed558ccdu;
-        hash ^= hash >> 32;
-    }
-    return (size_t)hash;
+    return hash_bytes(values, unfolding->width * sizeof *values);
 }
 
-static bool grow_slots(struct unfolding *unfolding)
+static void put_states(const void *context, struct hash *table)
 {
-    size_t wanted = unfolding->slot_count ? 2 * unfolding->slot_count : 64;
-    uint32_t *slots = memory_zeroed(unfolding->memory, wanted * sizeof *slots);
-    if (!slots)
-        return false;
-    for (uint32_t s = 0; s < unfolding->shape->state_count; s++) {
-        size_t slot = hash_state(unfolding->shape->values + s * unfolding->width, unfolding->width);
-        while (slots[slot & (wanted - 1)])
-            slot++;
-        slots[slot & (wanted - 1)] = s + 1;
-    }
-    memory_free(unfolding->memory, unfolding->slots);
-    unfolding->slots = slots;
-    unfolding->slot_count = wanted;
-    return true;
+    const struct unfolding *unfolding = context;
+    for (uint32_t s = 0; s < unfolding->shape->state_count; s++)
+        hash_put(table, hash_state(unfolding, unfolding->shape->values + s * unfolding->width), s);
 }
 
 /* The number of the state in `candidate`, new if need be. */
@@ -84,27 +67,26 @@ static gordian_status number_state(struct unfolding *unfolding, uint32_t *number
 {
     struct shape *shape = unfolding->shape;
     size_t width = unfolding->width;
-    if (2 * ((size_t)shape->state_count + 1) > unfolding->slot_count && !grow_slots(unfolding))
-        return fail_memory(error);
-    size_t slot = hash_state(unfolding->candidate, width) & (unfolding->slot_count - 1);
-    for (; unfolding->slots[slot]; slot = (slot + 1) & (unfolding->slot_count - 1)) {
-        uint32_t s = unfolding->slots[slot] - 1;
-        if (memcmp(shape->values + s * width, unfolding->candidate, width * sizeof(uint32_t)) ==
-            0) {
-            *number = s;
+    uint64_t hash = hash_state(unfolding, unfolding->candidate);
+    struct hash_probe probe = hash_probe(&unfolding->table, hash);
+    while (hash_meet(&unfolding->table, &probe)) {
+        *number = probe.number;
+        if (memcmp(shape->values + probe.number * width, unfolding->candidate,
+                   width * sizeof(uint32_t)) == 0)
             return GORDIAN_OK;
-        }
     }
     if (shape->state_count >= unfolding->most)
         return fail(error, GORDIAN_STATUS_INPUT, "'%s' has more than %u states over these data",
                     unfolding->automaton->title, unfolding->most);
-    if (!memory_grow(unfolding->memory, &shape->values, &unfolding->value_room,
+    if (!hash_reserve(&unfolding->table, unfolding->memory, shape->state_count + 1,
+                      shape->state_count + 1, put_states, unfolding) ||
+        !memory_grow(unfolding->memory, &shape->values, &unfolding->value_room,
                      ((size_t)shape->state_count + 1) * width, sizeof *shape->values))
         return fail_memory(error);
     memcpy(shape->values + shape->state_count * width, unfolding->candidate,
            width * sizeof(uint32_t));
     *number = shape->state_count++;
-    unfolding->slots[slot] = *number + 1;
+    hash_put(&unfolding->table, hash, *number);
     return GORDIAN_OK;
 }
 
@@ -364,7 +346,7 @@ gordian_status shape_unfold(struct shape *shape, const struct automaton *automat
     shape->routing = status == GORDIAN_OK && !merge && automaton_is_routing(automaton);
     memory_free(memory, unfolding.candidate);
     memory_free(memory, unfolding.label);
-    memory_free(memory, unfolding.slots);
+    hash_free(&unfolding.table, memory);
     memory_free(memory, unfolding.first_of);
     memory_free(memory, unfolding.by_state);
     if (status != GORDIAN_OK)

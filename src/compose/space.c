@@ -49,6 +49,7 @@ void space_close(struct space *space)
     memory_free(&space->memory, space->block_rank);
     memory_free(&space->memory, space->word_rank);
     memory_free(&space->memory, space->states);
+    memory_free(&space->memory, space->cells);
     *space = (struct space){0};
 }
 
@@ -119,8 +120,27 @@ static uint64_t number_in_list(const struct space *space, const uint64_t *state)
     return UINT64_MAX;
 }
 
+static uint64_t number_in_cells(const struct space *space, uint64_t state)
+{
+    size_t low = 0, high = space->cell_count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (space->cells[middle].word < state >> 6)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    const struct cell *cell = &space->cells[low];
+    uint64_t bit = UINT64_C(1) << (state & 63);
+    if (low == space->cell_count || cell->word != state >> 6 || !(cell->visited & bit))
+        return UINT64_MAX;
+    return cell->waiting + (uint64_t)__builtin_popcountll(cell->visited & (bit - 1));
+}
+
 uint64_t space_number(const struct space *space, const uint64_t *state)
 {
+    if (space->kind == SPACE_CELLS)
+        return number_in_cells(space, *state);
     if (space->kind == SPACE_BITMAP)
         return number_in_bitmap(space, *state);
     if (space->kind == SPACE_SORTED)
@@ -166,6 +186,32 @@ static void seek_in_bitmap(struct space_walk *walk)
     find_bit(walk);
 }
 
+static void find_in_cells(struct space_walk *walk)
+{
+    const struct cell *cells = walk->space->cells;
+    while (walk->bits == 0)
+        walk->bits = cells[++walk->word].visited;
+    *walk->state = cells[walk->word].word << 6 | (uint64_t)__builtin_ctzll(walk->bits);
+}
+
+static void seek_in_cells(struct space_walk *walk)
+{
+    const struct cell *cells = walk->space->cells;
+    uint64_t low = 0, high = walk->space->cell_count - 1;
+    while (low < high) { /* the last cell that begins at or before the number */
+        uint64_t middle = low + (high - low + 1) / 2;
+        if (cells[middle].waiting <= walk->number)
+            low = middle;
+        else
+            high = middle - 1;
+    }
+    walk->word = low;
+    walk->bits = cells[low].visited;
+    for (uint64_t left = walk->number - cells[low].waiting; left > 0; left--)
+        walk->bits &= walk->bits - 1;
+    find_in_cells(walk);
+}
+
 void space_seek(struct space_walk *walk, const struct space *space, uint64_t number,
                 uint64_t *state, uint32_t *locals)
 {
@@ -173,6 +219,8 @@ void space_seek(struct space_walk *walk, const struct space *space, uint64_t num
     size_t words = space->packing->words;
     if (space->kind == SPACE_BITMAP) {
         seek_in_bitmap(walk);
+    } else if (space->kind == SPACE_CELLS) {
+        seek_in_cells(walk);
     } else if (space->kind == SPACE_SORTED) {
         memcpy(state, space->states + number * words, words * sizeof *state);
     } else {
@@ -195,6 +243,9 @@ void space_step(struct space_walk *walk)
     if (space->kind == SPACE_BITMAP) {
         walk->bits &= walk->bits - 1;
         find_bit(walk);
+    } else if (space->kind == SPACE_CELLS) {
+        walk->bits &= walk->bits - 1;
+        find_in_cells(walk);
     } else if (space->kind == SPACE_SORTED) {
         memcpy(walk->state, space->states + walk->number * words, words * sizeof *walk->state);
     } else {
@@ -205,75 +256,4 @@ void space_step(struct space_walk *walk)
         return;
     }
     unpack(space->packing, walk->state, walk->locals);
-}
-
-/* ------------------------------------------------------------------ sorting */
-
-static void swap_states(uint64_t *states, uint64_t i, uint64_t k, size_t words)
-{
-    for (size_t w = 0; w < words; w++) {
-        uint64_t kept = states[i * words + w];
-        states[i * words + w] = states[k * words + w];
-        states[k * words + w] = kept;
-    }
-}
-
-static void insertion_sort(uint64_t *states, uint64_t count, size_t words)
-{
-    for (uint64_t i = 1; i < count; i++)
-        for (uint64_t k = i;
-             k > 0 && packed_compare(states + (k - 1) * words, states + k * words, words) > 0; k--)
-            swap_states(states, k - 1, k, words);
-}
-
-/* Swaps each state to where it belongs by one byte (0 the least significant of the first word);
- * start[b]: the first of those with byte b. */
-static void part_by_byte(uint64_t *states, uint64_t count, size_t words, size_t byte,
-                         uint64_t *start)
-{
-    uint64_t next[256];
-    size_t word = byte / 8, shift = byte % 8 * 8;
-    memset(start, 0, 257 * sizeof *start);
-    for (uint64_t i = 0; i < count; i++)
-        start[(states[i * words + word] >> shift & 255) + 1]++;
-    for (size_t b = 0; b < 256; b++) {
-        start[b + 1] += start[b];
-        next[b] = start[b];
-    }
-    for (size_t b = 0; b < 256; b++) {
-        while (next[b] < start[b + 1]) {
-            size_t mine = states[next[b] * words + word] >> shift & 255;
-            if (mine == b)
-                next[b]++;
-            else
-                swap_states(states, next[b], next[mine]++, words);
-        }
-    }
-}
-
-/* By the byte at `byte`, then by those below. The largest part is gone on with here and only the
- * others are calls: they halve, so that states of any width need little stack. */
-static void sort_by_byte(uint64_t *states, uint64_t count, size_t words, size_t byte)
-{
-    uint64_t start[257];
-    for (; count >= 32; byte--) {
-        size_t largest = 0;
-        part_by_byte(states, count, words, byte, start);
-        if (byte == 0)
-            return;
-        for (size_t b = 1; b < 256; b++)
-            if (start[b + 1] - start[b] > start[largest + 1] - start[largest])
-                largest = b;
-        for (size_t b = 0; b < 256; b++)
-            if (b != largest)
-                sort_by_byte(states + start[b] * words, start[b + 1] - start[b], words, byte - 1);
-        states += start[largest] * words;
-        count = start[largest + 1] - start[largest];
-    }
-    insertion_sort(states, count, words);
-}
-
-void sort_states(uint64_t *states, uint64_t count, size_t words)
-{
-    sort_by_byte(states, count, words, 8 * words - 1);
 }

@@ -4,6 +4,7 @@
  *   SPACE_FULL    all combinations of local states below a limit; the mixed-radix number itself
  *   SPACE_BITMAP  a bit for every combination, with counts for ranks
  *   SPACE_SORTED  the packed states themselves, sorted
+ *   SPACE_CELLS   words of 64 neighbouring packed states, those with any, sorted
  *
  * The grid of a bitmap. The low 6 bits of a packed state are its place in a word; what is above is
  * a mixed-radix number, the word. So the 64 states of a word differ in the first factors only, and
@@ -71,7 +72,14 @@ static inline uint64_t grid_next(const struct grid *grid, uint64_t base)
 
 /* ------------------------------------------------------------------ spaces */
 
-enum space_kind { SPACE_NONE, SPACE_FULL, SPACE_BITMAP, SPACE_SORTED };
+enum space_kind { SPACE_NONE, SPACE_FULL, SPACE_BITMAP, SPACE_SORTED, SPACE_CELLS };
+
+/* 64 neighbouring states: the packed numbers from 64 * word on. */
+struct cell {
+    uint64_t word;
+    uint64_t visited; /* those found */
+    uint64_t waiting; /* those that have not fired yet; of a space: states before this word */
+};
 
 struct space {
     enum space_kind kind;
@@ -86,6 +94,8 @@ struct space {
     uint64_t *block_rank;    /* states before a block */
     uint16_t *word_rank;     /* states of the block before a word */
     uint64_t *states;        /* sorted */
+    struct cell *cells;
+    size_t cell_count;
 };
 
 void space_close(struct space *space);
@@ -112,8 +122,5 @@ struct space_walk {
 void space_seek(struct space_walk *walk, const struct space *space, uint64_t number,
                 uint64_t *state, uint32_t *locals);
 void space_step(struct space_walk *walk); /* there is a next one */
-
-/* Sorts `count` packed states of `words` words each, in place. */
-void sort_states(uint64_t *states, uint64_t count, size_t words);
 
 #endif

@@ -2,48 +2,24 @@
 #include "detect/ahead.h"
 
 #include "base/error.h"
-
-#include <stdlib.h>
-#include <string.h>
+#include "base/sort.h"
 
 /* ------------------------------------------------------------------ ids */
 
-static uint32_t slot_of(const struct ahead_ids *ids, uint32_t id)
-{
-    uint32_t mask = ids->slot_count - 1;
-    uint32_t at = (uint32_t)(id * UINT64_C(0x9e3779b97f4a7c15) >> 32) & mask;
-    while (ids->slots[at] && ids->ids[ids->slots[at] - 1] != id)
-        at = (at + 1) & mask;
-    return at;
-}
-
 uint32_t ahead_place(const struct ahead_ids *ids, uint32_t id)
 {
-    uint32_t found = ids->slot_count ? ids->slots[slot_of(ids, id)] : 0;
-    return found ? found - 1 : NONE;
+    struct hash_probe probe = hash_probe(&ids->table, hash_word(id));
+    while (hash_meet(&ids->table, &probe))
+        if (ids->ids[probe.number] == id)
+            return probe.number;
+    return NONE;
 }
 
-static void index_all(struct ahead_ids *ids)
+static void put_ids(const void *context, struct hash *table)
 {
-    memset(ids->slots, 0, ids->slot_count * sizeof *ids->slots);
+    const struct ahead_ids *ids = context;
     for (uint32_t i = 0; i < ids->count; i++)
-        ids->slots[slot_of(ids, ids->ids[i])] = i + 1;
-}
-
-/* At most half of the slots are taken. */
-static bool grow_slots(struct ahead_ids *ids, const gordian_allocator *memory)
-{
-    if (ids->count + 1 <= ids->slot_count / 2)
-        return true;
-    uint32_t count = ids->slot_count ? 2 * ids->slot_count : 64;
-    uint32_t *slots = memory_alloc(memory, count * sizeof *slots);
-    if (!slots)
-        return false;
-    memory_free(memory, ids->slots);
-    ids->slots = slots;
-    ids->slot_count = count;
-    index_all(ids);
-    return true;
+        hash_put(table, hash_word(ids->ids[i]), i);
 }
 
 /* Adds it unless it is there; false: no memory. */
@@ -51,32 +27,24 @@ static bool add_id(struct ahead_ids *ids, const gordian_allocator *memory, uint3
 {
     if (ahead_place(ids, id) != NONE)
         return true;
-    if (!grow_slots(ids, memory) ||
+    if (!hash_reserve(&ids->table, memory, ids->count + 1, ids->count + 1, put_ids, ids) ||
         !memory_grow32(memory, &ids->ids, &ids->room, ids->count + 1, sizeof *ids->ids))
         return false;
-    ids->slots[slot_of(ids, id)] = ids->count + 1;
+    hash_put(&ids->table, hash_word(id), ids->count);
     ids->ids[ids->count++] = id;
     return true;
 }
 
-static int compare_ids(const void *left, const void *right)
-{
-    uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
-    return a < b ? -1 : a > b;
-}
-
 static void sort_ids(struct ahead_ids *ids)
 {
-    if (ids->count == 0)
-        return;
-    qsort(ids->ids, ids->count, sizeof *ids->ids, compare_ids);
-    index_all(ids);
+    sort_u32(ids->ids, ids->count);
+    hash_renew(&ids->table, put_ids, ids);
 }
 
 static void free_ids(struct ahead_ids *ids, const gordian_allocator *memory)
 {
     memory_free(memory, ids->ids);
-    memory_free(memory, ids->slots);
+    hash_free(&ids->table, memory);
 }
 
 /* ------------------------------------------------------------------ looking ahead */

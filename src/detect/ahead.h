@@ -7,14 +7,14 @@
 #ifndef GORDIAN_DETECT_AHEAD_H
 #define GORDIAN_DETECT_AHEAD_H
 
+#include "base/hash.h"
 #include "detect/system.h"
 
 /* Ids that were met, and their places: ascending once all are there. */
 struct ahead_ids {
     uint32_t *ids;
     uint32_t count, room;
-    uint32_t *slots; /* place + 1, 0 free; a power of two of them */
-    uint32_t slot_count;
+    struct hash table; /* of places */
 };
 
 struct ahead {

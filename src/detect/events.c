@@ -5,6 +5,7 @@
  * is reserved first. The common case, one unit of a one-unit resource, is short.
  */
 #include "base/error.h"
+#include "base/sort.h"
 #include "detect/system.h"
 #include "rag/links.h"
 
@@ -23,21 +24,11 @@ static gordian_status answer(gordian_result *result, gordian_outcome outcome)
 
 /* ---- requests */
 
-/* Sorts by resource (shell sort: no memory, and requests are short) and adds up
- * what names the same resource. 0: a sum overflows, so it is over any total. */
+/* Sorts by resource and adds up what names the same one. 0: a sum overflows, so it is over any
+ * total. */
 static size_t merge_wants(gordian_want *wants, size_t count)
 {
-    size_t gap = 1;
-    while (gap < count / 3)
-        gap = 3 * gap + 1;
-    for (; gap; gap /= 3)
-        for (size_t i = gap; i < count; i++) {
-            gordian_want moving = wants[i];
-            size_t to = i;
-            for (; to >= gap && wants[to - gap].resource > moving.resource; to -= gap)
-                wants[to] = wants[to - gap];
-            wants[to] = moving;
-        }
+    sort_wants(wants, count);
     size_t kept = 0;
     for (size_t i = 1; i < count; i++) {
         if (wants[i].resource != wants[kept].resource)

@@ -13,6 +13,7 @@
 #include "detect/image.h"
 
 #include "base/error.h"
+#include "base/sort.h"
 #include "detect/system.h"
 
 #define IMAGE_VERSION 1
@@ -100,20 +101,10 @@ struct arrival {
     uint32_t process;
 };
 
-/* Shell sort: no memory, no recursion, and close to sorted as a rule. */
-static void sort_arrivals(struct arrival *list, size_t count)
+static bool arrival_before(const void *context, const void *left, const void *right)
 {
-    size_t gap = 1;
-    while (gap < count / 3)
-        gap = 3 * gap + 1;
-    for (; gap; gap /= 3)
-        for (size_t i = gap; i < count; i++) {
-            struct arrival moving = list[i];
-            size_t to = i;
-            for (; to >= gap && list[to - gap].at > moving.at; to -= gap)
-                list[to] = list[to - gap];
-            list[to] = moving;
-        }
+    (void)context;
+    return ((const struct arrival *)left)->at < ((const struct arrival *)right)->at;
 }
 
 static void save_waits(const struct rag *graph, struct bytes *bytes)
@@ -128,7 +119,7 @@ static void save_waits(const struct rag *graph, struct bytes *bytes)
     for (uint32_t p = 0; p < graph->process_limit; p++)
         if (rag_waits(graph, p))
             list[count++] = (struct arrival){graph->processes_more[p].arrival, p};
-    sort_arrivals(list, count);
+    sort_in_place(list, count, sizeof *list, arrival_before, NULL);
     bytes_u64(bytes, count);
     for (size_t i = 0; i < count; i++) {
         bytes_u64(bytes, list[i].process);

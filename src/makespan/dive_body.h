@@ -44,29 +44,14 @@ static void NAME(dive_emit)(void *context, WORD word, uint32_t bound)
 }
 
 /* The most promising first. */
-static bool NAME(child_before)(gordian_makespan_goal goal, const struct NAME(child) * a,
-                               const struct NAME(child) * b)
+static bool NAME(child_before)(const void *context, const void *left, const void *right)
 {
+    const struct NAME(child) *a = left, *b = right;
     if (a->bound != b->bound)
-        return goal == GORDIAN_MAKESPAN_GOAL_WORST ? a->bound > b->bound : a->bound < b->bound;
+        return *(const gordian_makespan_goal *)context == GORDIAN_MAKESPAN_GOAL_WORST
+                   ? a->bound > b->bound
+                   : a->bound < b->bound;
     return a->word < b->word;
-}
-
-static void NAME(sort_children)(gordian_makespan_goal goal, struct NAME(child) * children,
-                                size_t count)
-{
-    size_t gap = 1;
-    while (gap < count / 3)
-        gap = gap * 3 + 1;
-    for (; gap > 0; gap /= 3) {
-        for (size_t i = gap; i < count; i++) {
-            struct NAME(child) child = children[i];
-            size_t j = i;
-            for (; j >= gap && NAME(child_before)(goal, &child, &children[j - gap]); j -= gap)
-                children[j] = children[j - gap];
-            children[j] = child;
-        }
-    }
 }
 
 /* Failed from here before, with no worse a time? */
@@ -97,8 +82,8 @@ static bool NAME(enter)(struct NAME(dive) * dive, WORD word)
     dive->states++;
     atomic_fetch_add_explicit(&dive->search->watch->states, 1, memory_order_relaxed);
     NAME(expand)(&dive->expansion, word);
-    NAME(sort_children)
-    (dive->search->table->goal, dive->children + begin, dive->child_count - begin);
+    sort_in_place(dive->children + begin, dive->child_count - begin, sizeof *dive->children,
+                  NAME(child_before), &dive->search->table->goal);
     return !dive->failed;
 }
 

@@ -14,16 +14,15 @@ struct lexer {
 gordian_status ptx_fail(const struct ptx *ptx, uint32_t token, gordian_error *error,
                         const char *format, ...)
 {
-    char message[sizeof error->message];
     va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(message, sizeof message, format, arguments);
-    va_end(arguments);
     uint32_t at = ptx->tokens[token].at, start = at;
     while (start > 0 && ptx->text->bytes[start - 1] != '\n')
         start--;
-    return fail_at(error, GORDIAN_STATUS_INPUT, ptx->tokens[token].line, at - start + 1, "%s",
-                   message);
+    va_start(arguments, format);
+    fail_at_list(error, GORDIAN_STATUS_INPUT, ptx->tokens[token].line, at - start + 1, format,
+                 arguments);
+    va_end(arguments);
+    return GORDIAN_STATUS_INPUT;
 }
 
 static bool is_word(char c)

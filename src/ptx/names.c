@@ -4,68 +4,60 @@
 
 void ptx_names_free(struct ptx_names *names)
 {
-    if (names->slots)
-        memory_free(&names->memory, names->slots);
-    names->slots = NULL;
-    names->slot_count = names->used = 0;
+    if (names->list) {
+        hash_free(&names->table, &names->memory);
+        memory_free(&names->memory, names->list);
+    }
+    *names = (struct ptx_names){.memory = names->memory};
 }
 
-static size_t hash_of(uint32_t scope, const char *text, size_t length)
+static uint64_t hash_name(uint32_t scope, const char *text, size_t length)
 {
-    uint64_t hash = UINT64_C(14695981039346656037) ^ scope;
-    for (size_t i = 0; i < length; i++)
-        hash = (hash ^ (unsigned char)text[i]) * UINT64_C(1099511628211);
-    return (size_t)(hash ^ hash >> 29);
+    return hash_stir(hash_bytes(text, length), scope);
 }
 
-/* Where the name is, or would be. */
-static struct ptx_name *find_slot(const struct ptx_names *names, uint32_t scope, const char *text,
+static struct ptx_name *find_name(const struct ptx_names *names, uint32_t scope, const char *text,
                                   size_t length)
 {
-    size_t mask = names->slot_count - 1;
-    for (size_t i = hash_of(scope, text, length) & mask;; i = (i + 1) & mask) {
-        struct ptx_name *slot = &names->slots[i];
-        if (!slot->text || (slot->length == length && slot->scope == scope &&
-                            memcmp(slot->text, text, length) == 0))
-            return slot;
+    struct hash_probe probe = hash_probe(&names->table, hash_name(scope, text, length));
+    while (hash_meet(&names->table, &probe)) {
+        struct ptx_name *name = &names->list[probe.number];
+        if (name->length == length && name->scope == scope && memcmp(name->text, text, length) == 0)
+            return name;
     }
+    return NULL;
 }
 
 uint32_t ptx_names_find(const struct ptx_names *names, uint32_t scope, const char *text,
                         size_t length)
 {
-    if (names->used == 0)
-        return PTX_NONE;
-    const struct ptx_name *slot = find_slot(names, scope, text, length);
-    return slot->text ? slot->value : PTX_NONE;
+    const struct ptx_name *name = find_name(names, scope, text, length);
+    return name ? name->value : PTX_NONE;
 }
 
-static bool grow(struct ptx_names *names)
+static void put_names(const void *context, struct hash *table)
 {
-    struct ptx_names larger = {.memory = names->memory,
-                               .slot_count = names->slot_count ? names->slot_count * 2 : 64,
-                               .used = names->used};
-    larger.slots = memory_zeroed(&names->memory, larger.slot_count * sizeof *larger.slots);
-    if (!larger.slots)
-        return false;
-    for (size_t i = 0; i < names->slot_count; i++) {
-        const struct ptx_name *slot = &names->slots[i];
-        if (slot->text)
-            *find_slot(&larger, slot->scope, slot->text, slot->length) = *slot;
+    const struct ptx_names *names = context;
+    for (uint32_t i = 0; i < names->count; i++) {
+        const struct ptx_name *name = &names->list[i];
+        hash_put(table, hash_name(name->scope, name->text, name->length), i);
     }
-    memory_free(&names->memory, names->slots);
-    *names = larger;
-    return true;
 }
 
 bool ptx_names_put(struct ptx_names *names, uint32_t scope, const char *text, size_t length,
                    uint32_t value)
 {
-    if ((names->used + 1) * 4 > names->slot_count * 3 && !grow(names))
-        return false;
-    struct ptx_name *slot = find_slot(names, scope, text, length);
-    names->used += !slot->text;
-    *slot = (struct ptx_name){text, (uint32_t)length, scope, value};
+    struct ptx_name *name = find_name(names, scope, text, length);
+    uint32_t count = names->count + 1;
+    if (!name) {
+        if (!memory_grow32(&names->memory, &names->list, &names->room, count,
+                           sizeof *names->list) ||
+            !hash_reserve(&names->table, &names->memory, count, count, put_names, names))
+            return false;
+        hash_put(&names->table, hash_name(scope, text, length), names->count);
+        name = &names->list[names->count++];
+    }
+    *name = (struct ptx_name){text, (uint32_t)length, scope, value};
     return true;
 }
 

@@ -2,6 +2,7 @@
 #ifndef GORDIAN_PTX_PARTS_H
 #define GORDIAN_PTX_PARTS_H
 
+#include "base/hash.h"
 #include "ptx/ptx.h"
 
 #define PTX_NONE UINT32_MAX
@@ -29,10 +30,11 @@ gordian_status ptx_lex(struct ptx *ptx, gordian_error *error);
 struct ptx_names {
     gordian_allocator memory;
     struct ptx_name {
-        const char *text; /* NULL: free */
+        const char *text;
         uint32_t length, scope, value;
-    } * slots;
-    size_t slot_count, used;
+    } * list;
+    uint32_t count, room;
+    struct hash table; /* of the list */
 };
 
 void ptx_names_free(struct ptx_names *names);

@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/nearest.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -61,12 +62,11 @@ void trace_close(struct trace *trace)
 gordian_status trace_fail(const struct trace *trace, const struct word *at, gordian_error *error,
                           const char *format, ...)
 {
-    char message[sizeof error->message];
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(message, sizeof message, format, arguments);
+    fail_at_list(error, GORDIAN_STATUS_INPUT, trace->line, at->column, format, arguments);
     va_end(arguments);
-    return fail_at(error, GORDIAN_STATUS_INPUT, trace->line, at->column, "%s", message);
+    return GORDIAN_STATUS_INPUT;
 }
 
 const char *trace_show(const struct word *word, char buffer[TRACE_SHOWN_MAX])
@@ -117,47 +117,19 @@ static gordian_status fail_surplus(const struct trace *trace, size_t first, cons
                       trace_show(word, shown));
 }
 
-/* Letters to insert, remove or change to get from `word` to `text`, both short. */
-static size_t edit_distance(const char *word, size_t length, const char *text)
-{
-    size_t row[16];
-    size_t columns = strlen(text);
-    for (size_t j = 0; j <= columns; j++)
-        row[j] = j;
-    for (size_t i = 1; i <= length; i++) {
-        size_t diagonal = row[0];
-        row[0] = i;
-        for (size_t j = 1; j <= columns; j++) {
-            size_t best = diagonal + (word[i - 1] != text[j - 1]);
-            if (row[j] + 1 < best)
-                best = row[j] + 1;
-            if (row[j - 1] + 1 < best)
-                best = row[j - 1] + 1;
-            diagonal = row[j];
-            row[j] = best;
-        }
-    }
-    return row[columns];
-}
-
 static gordian_status fail_unknown_verb(const struct trace *trace, const struct word *verb,
                                         gordian_error *error)
 {
-    const char *nearest = NULL;
-    size_t least = 3; /* further away than that is no slip of the pen */
-    for (size_t i = 0; i < FORM_COUNT && verb->length <= 10; i++) {
-        size_t distance = edit_distance(verb->text, verb->length, forms[i].verb);
-        if (distance < least && distance < verb->length) {
-            least = distance;
-            nearest = forms[i].verb;
-        }
-    }
+    struct nearest nearest = {.typed = verb->text, .length = verb->length};
+    for (size_t i = 0; i < FORM_COUNT; i++)
+        nearest_offer(&nearest, forms[i].verb);
+    const char *found = nearest_found(&nearest);
     char shown[TRACE_SHOWN_MAX];
     return trace_fail(trace, verb, error,
                       "unknown word '%s': expected resource, process, request, release, cancel, "
                       "exit, hold or wait%s%s%s",
-                      trace_show(verb, shown), nearest ? "; did you mean '" : "",
-                      nearest ? nearest : "", nearest ? "'?" : "");
+                      trace_show(verb, shown), found ? "; did you mean '" : "", found ? found : "",
+                      found ? "'?" : "");
 }
 
 /* ---- parts of a line */

@@ -120,7 +120,7 @@ static void names_are_recycled(void)
             room = names.text_room;
     }
     CHECK(names.text_room == room);
-    CHECK(names.used == LIVE);
+    CHECK(names.table.used == LIVE);
     names_free(&names);
 }
 
@@ -143,7 +143,7 @@ static void names_many(void)
         wrong += strcmp(names_text(&names, i), name) != 0;
     }
     CHECK(wrong == 0);
-    CHECK(names.slot_count * sizeof *names.slots <= 11u * COUNT);
+    CHECK(names.table.slot_count * sizeof *names.table.slots <= 11u * COUNT);
     CHECK(names.text_used <= 16u * COUNT + 8);
     names_free(&names);
 }
@@ -185,7 +185,7 @@ static void names_out_of_memory(void)
                 continue;
             failed = true;
             CHECK(names_find(&names, name, strlen(name)) == GORDIAN_NONE);
-            CHECK(names.used == i - 1);
+            CHECK(names.table.used == i - 1);
             failing.fail_at = 0;
             CHECK(names_put(&names, i, name, strlen(name)));
         }

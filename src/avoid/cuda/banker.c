@@ -2,6 +2,7 @@
 #include "avoid/cuda/banker_parts.h"
 
 #include "base/error.h"
+#include "base/sort.h"
 #include "gpu/kernels/selftest.h"
 
 #include <inttypes.h>
@@ -356,32 +357,6 @@ void banker_touch_free(struct banker *b, uint32_t resource)
     note(b, resource, BANKER_NONE);
 }
 
-static void sift_down(uint64_t *heap, size_t at, size_t count)
-{
-    uint64_t x = heap[at];
-    for (size_t child = 2 * at + 1; child < count; child = 2 * at + 1) {
-        child += child + 1 < count && heap[child + 1] > heap[child];
-        if (heap[child] <= x)
-            break;
-        heap[at] = heap[child];
-        at = child;
-    }
-    heap[at] = x;
-}
-
-/* In place: the C library's sort may ask for memory. */
-static void sort_touched(uint64_t *list, size_t count)
-{
-    for (size_t i = count / 2; i-- > 0;)
-        sift_down(list, i, count);
-    for (size_t end = count; end-- > 1;) {
-        uint64_t last = list[end];
-        list[end] = list[0];
-        list[0] = last;
-        sift_down(list, 0, end);
-    }
-}
-
 static struct banker_change look_up(const struct ledger *ledger, uint32_t resource,
                                     uint32_t process)
 {
@@ -401,7 +376,7 @@ static void write_changes(struct banker *b)
 {
     const uint64_t *touched = b->lists.touched;
     uint32_t count = 0, groups = 0;
-    sort_touched(b->lists.touched, b->touched_count);
+    sort_words(b->lists.touched, b->touched_count, 1);
     for (size_t i = 0; i < b->touched_count; i++) {
         if (i > 0 && touched[i] == touched[i - 1])
             continue;

@@ -2,8 +2,8 @@
 #include "avoid/plan/plan.h"
 
 #include "base/error.h"
+#include "base/sort.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 gordian_status gordian_plan_open(gordian_plan **out, const gordian_allocator *allocator,
@@ -113,12 +113,6 @@ gordian_status gordian_plan_set_cost(gordian_plan *plan, uint32_t resource, uint
 
 /* ------------------------------------------------------------------ claims */
 
-static int by_resource(const void *left, const void *right)
-{
-    const gordian_want *a = left, *b = right;
-    return a->resource < b->resource ? -1 : a->resource > b->resource;
-}
-
 /* `claims` into plan->scratch: by resource, each resource once, without zeros. */
 static gordian_status sort_claims(gordian_plan *plan, const gordian_want *claims, size_t count,
                                   size_t *sorted, gordian_error *error)
@@ -133,8 +127,7 @@ static gordian_status sort_claims(gordian_plan *plan, const gordian_want *claims
         return fail_memory(error);
     if (count > 0)
         memcpy(plan->scratch, claims, count * sizeof *claims);
-    if (count > 1)
-        qsort(plan->scratch, count, sizeof *plan->scratch, by_resource);
+    sort_wants(plan->scratch, count);
     size_t kept = 0;
     for (size_t i = 0; i < count; i++) {
         gordian_want *claim = &plan->scratch[i];

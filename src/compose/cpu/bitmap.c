@@ -9,16 +9,6 @@
 
 #include <string.h>
 
-/* The places of a word where the bits of `mask` are as in `value`. */
-static uint64_t places_of(uint64_t mask, uint64_t value)
-{
-    uint64_t places = 0;
-    for (unsigned p = 0; p < 64; p++)
-        if ((p & mask) == value)
-            places |= UINT64_C(1) << p;
-    return places;
-}
-
 void wide_firings(struct wide_firing *wide, const struct packing *packing, const struct grid *grid)
 {
     for (size_t i = 0; i < packing->firings->count; i++) {
@@ -27,7 +17,7 @@ void wide_firings(struct wide_firing *wide, const struct packing *packing, const
         wide[i] = (struct wide_firing){
             .mask = patch->mask & ~UINT64_C(63),
             .value = patch->value & ~UINT64_C(63),
-            .places = places_of(patch->mask & 63, patch->value & 63),
+            .places = packed_places(patch->mask, patch->value),
             .delta = (int64_t)(grid_word(grid, after) - grid_word(grid, patch->value)),
             .shift = (int)(after & 63) - (int)(patch->value & 63),
             .rivals = packing->rivals[i],

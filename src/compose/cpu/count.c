@@ -316,3 +316,33 @@ gordian_status cpu_count(struct cpu *cpu, uint64_t *deadlocks, gordian_error *er
     *deadlocks = atomic_load(&counting.deadlocks);
     return status;
 }
+
+gordian_status cpu_count_dead(struct cpu *cpu, const struct space *within, uint64_t *deadlocks,
+                              gordian_error *error)
+{
+    const gordian_allocator *memory = &cpu->meter.memory;
+    struct space_walk walk;
+    uint64_t *state = memory_alloc(memory, cpu->packing.words * sizeof *state), count = 0;
+    uint32_t *locals = memory_alloc(memory, cpu->circuit->factor_count * sizeof *locals);
+    bool fine = state && locals;
+    for (uint64_t n = 0; fine && n < cpu->space.count && !cpu_halted(cpu); n++) {
+        if (n == 0)
+            space_seek(&walk, &cpu->space, 0, state, locals);
+        else
+            space_step(&walk);
+        fine = scene_look(&cpu->scenes[0], state);
+        count += fine && cpu->scenes[0].count == 0 && space_number(within, state) != UINT64_MAX;
+        if (n % 65536 == 0)
+            cpu_report(cpu);
+    }
+    memory_free(memory, state);
+    memory_free(memory, locals);
+    *deadlocks = count;
+    return fine ? GORDIAN_OK : fail_memory(error);
+}
+
+size_t cpu_described(const struct cpu *cpu)
+{
+    uint64_t deadlocks = cpu->result->deadlocks, most = cpu->options->max_deadlocks;
+    return (size_t)(deadlocks < most ? deadlocks : most);
+}

@@ -31,14 +31,14 @@ bool cpu_report(struct cpu *cpu)
     return !cpu_halted(cpu);
 }
 
-static void watch(void *context)
+static void watch_cpu(void *context)
 {
     cpu_report(context);
 }
 
 void cpu_wait(struct cpu *cpu)
 {
-    team_wait(cpu->team, watch, cpu);
+    team_wait(cpu->team, watch_cpu, cpu);
 }
 
 void cpu_work(struct cpu *cpu, void (*work)(void *context, unsigned member), void *context)
@@ -102,9 +102,7 @@ static void leave_out(struct cpu *cpu)
     atomic_store(&cpu->transitions, 0);
 }
 
-/* Transitions among the states of a space that is not closed, unless it would take too long, or
- * ctrl-C was pressed. */
-static gordian_status count_among(struct cpu *cpu, const struct space *space, gordian_error *error)
+gordian_status cpu_count_stopped(struct cpu *cpu, const struct space *space, gordian_error *error)
 {
     gordian_compose_result *result = cpu->result;
     gordian_status status = GORDIAN_OK;
@@ -128,30 +126,30 @@ static gordian_status count_full(struct cpu *cpu, const struct space *full, gord
     if (!cpu->options->count_transitions)
         return status;
     atomic_store(&cpu->halt, false);
-    return full->count < cpu->circuit->whole ? count_among(cpu, full, error)
+    return full->count < cpu->circuit->whole ? cpu_count_stopped(cpu, full, error)
                                              : cpu_count_full(cpu, error);
 }
 
 /* Counting and what needs numbers. `full`: the whole product, or NULL. */
-static gordian_status finish(struct cpu *cpu, const struct space *full,
-                             const gordian_compose_sink *sink, gordian_error *error)
+static gordian_status finish_states(struct cpu *cpu, const struct space *full,
+                                    const gordian_compose_sink *sink, gordian_error *error)
 {
     gordian_compose_result *result = cpu->result;
     bool stopped = cpu_halted(cpu);
     /* Who presses ctrl-C does not wait for states to be sorted and transitions looked at. */
     bool hurry = stopped && atomic_load(&cpu->reason) == GORDIAN_COMPOSE_STOP_STOPPED;
-    size_t described = 0;
     atomic_store(&cpu->halt, false); /* what was found is looked at all the same */
     gordian_status status = cpu_count(cpu, &result->deadlocks, error);
-    described =
-        (size_t)(result->deadlocks < cpu->options->max_deadlocks ? result->deadlocks
-                                                                 : cpu->options->max_deadlocks);
-    if (status == GORDIAN_OK && (described > 0 || (!hurry && (sink || (stopped && !full)))))
+    bool fewer = full && full->count < cpu->circuit->whole && result->deadlocks > 0;
+    bool numbers = fewer || cpu_described(cpu) > 0 || (!hurry && (sink || (stopped && !full)));
+    if (status == GORDIAN_OK && numbers)
         status = number_states(cpu, error);
+    if (status == GORDIAN_OK && fewer)
+        status = cpu_count_dead(cpu, full, &result->deadlocks, error);
     if (hurry)
         leave_out(cpu);
     else if (status == GORDIAN_OK && stopped && !full && cpu->options->count_transitions)
-        status = count_among(cpu, &cpu->space, error);
+        status = cpu_count_stopped(cpu, &cpu->space, error);
     if (status == GORDIAN_OK && full && !hurry)
         status = count_full(cpu, full, error);
     if (status != GORDIAN_OK)
@@ -159,8 +157,8 @@ static gordian_status finish(struct cpu *cpu, const struct space *full,
     result->states = atomic_load(&cpu->states);
     result->transitions = cpu->options->count_transitions ? atomic_load(&cpu->transitions) : 0;
     atomic_store(&cpu->transitions, result->transitions);
-    if (described > 0)
-        status = cpu_trace(cpu, described, full ? full : &cpu->space, error);
+    if (cpu_described(cpu) > 0)
+        status = cpu_trace(cpu, full ? full : &cpu->space, error);
     cpu->pass = 2;
     if (status == GORDIAN_OK && sink && result->uncounted)
         return sink->begin(sink->context, cpu->circuit, result->states, 0, error);
@@ -169,8 +167,8 @@ static gordian_status finish(struct cpu *cpu, const struct space *full,
     return status;
 }
 
-static gordian_status compose(struct cpu *cpu, const gordian_compose_sink *sink,
-                              gordian_error *error)
+static gordian_status find_and_finish(struct cpu *cpu, const gordian_compose_sink *sink,
+                                      gordian_error *error)
 {
     struct space full = {0};
     const gordian_allocator *memory = &cpu->meter.memory;
@@ -180,14 +178,14 @@ static gordian_status compose(struct cpu *cpu, const gordian_compose_sink *sink,
     if (status == GORDIAN_OK)
         status = find_states(cpu, error);
     if (status == GORDIAN_OK)
-        status = finish(cpu, full.kind == SPACE_FULL ? &full : NULL, sink, error);
+        status = finish_states(cpu, full.kind == SPACE_FULL ? &full : NULL, sink, error);
     space_close(&full);
     return status;
 }
 
 /* ------------------------------------------------------------------ opening and closing */
 
-static gordian_status prepare(struct cpu *cpu, gordian_error *error)
+static gordian_status prepare_cpu(struct cpu *cpu, gordian_error *error)
 {
     const gordian_allocator *memory = &cpu->meter.memory;
     gordian_status status = firings_open(&cpu->firings, cpu->circuit, memory, error);
@@ -215,7 +213,7 @@ static gordian_status prepare(struct cpu *cpu, gordian_error *error)
     return status;
 }
 
-static void clean_up(struct cpu *cpu)
+void cpu_close(struct cpu *cpu)
 {
     const gordian_allocator *memory = &cpu->meter.memory;
     table_free(cpu);
@@ -227,23 +225,33 @@ static void clean_up(struct cpu *cpu)
     memory_free(memory, cpu->grid.digits);
     packing_close(&cpu->packing);
     firings_free(&cpu->firings);
+    meter_close(&cpu->meter);
 }
 
-static gordian_status run(const gordian_circuit *circuit, const gordian_compose_options *options,
-                          const gordian_compose_sink *sink, gordian_compose_result *result,
-                          gordian_error *error)
+gordian_status cpu_open(struct cpu *cpu, const gordian_circuit *circuit,
+                        const gordian_compose_options *options, gordian_compose_result *result,
+                        gordian_error *error)
+{
+    *cpu = (struct cpu){.circuit = circuit, .options = options, .result = result, .pass = 1};
+    meter_open(&cpu->meter, options->allocator, options->max_memory);
+    cpu->firings.memory = cpu->packing.memory = cpu->meter.memory;
+    return prepare_cpu(cpu, error);
+}
+
+static gordian_status run_cpu(const gordian_circuit *circuit,
+                              const gordian_compose_options *options,
+                              const gordian_compose_sink *sink, gordian_compose_result *result,
+                              gordian_error *error)
 {
     *result = (gordian_compose_result){.allocator = memory_allocator(options->allocator)};
-    struct cpu cpu = {.circuit = circuit, .options = options, .result = result, .pass = 1};
+    struct cpu cpu;
     gordian_status status = compose_take_order(circuit, options, result, error);
     if (status != GORDIAN_OK)
         return status;
-    meter_open(&cpu.meter, options->allocator, options->max_memory);
-    cpu.firings.memory = cpu.packing.memory = cpu.meter.memory;
-    status = prepare(&cpu, error);
+    status = cpu_open(&cpu, circuit, options, result, error);
     if (status == GORDIAN_OK)
-        status = compose(&cpu, sink, error);
-    clean_up(&cpu);
+        status = find_and_finish(&cpu, sink, error);
+    cpu_close(&cpu);
     if (status == GORDIAN_STATUS_MEMORY && cpu.meter.refused && result->states == 0) {
         cpu_halt(&cpu, GORDIAN_COMPOSE_STOP_MEMORY);
         status = GORDIAN_OK;
@@ -251,7 +259,6 @@ static gordian_status run(const gordian_circuit *circuit, const gordian_compose_
     result->stop = (gordian_compose_stop)atomic_load(&cpu.reason);
     result->memory = cpu.meter.most;
     result->engine = compose_cpu.about.name;
-    meter_close(&cpu.meter);
     if (status != GORDIAN_OK)
         gordian_compose_result_free(result);
     return status;
@@ -264,5 +271,5 @@ const struct compose_engine compose_cpu = {
             .summary =
                 "explores the network itself, on all cores, 64 states at a time where it can",
         },
-    .run = run,
+    .run = run_cpu,
 };

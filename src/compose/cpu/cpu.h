@@ -51,6 +51,13 @@ struct cpu {
     unsigned pass;
 };
 
+/* Ready to look for the states of a circuit, or to be given them in `space`. On failure there is
+ * nothing left to be closed but what cpu_close closes. */
+gordian_status cpu_open(struct cpu *cpu, const gordian_circuit *circuit,
+                        const gordian_compose_options *options, gordian_compose_result *result,
+                        gordian_error *error);
+void cpu_close(struct cpu *cpu);
+
 /* Makes everybody stop, for the first reason given. */
 void cpu_halt(struct cpu *cpu, gordian_compose_stop reason);
 static inline bool cpu_halted(struct cpu *cpu)
@@ -83,16 +90,22 @@ gordian_status cpu_bitmap(struct cpu *cpu, gordian_error *error);
 /* cpu/count.c: transitions and deadlocks of everything found; transitions of all combinations. */
 gordian_status cpu_count(struct cpu *cpu, uint64_t *deadlocks, gordian_error *error);
 gordian_status cpu_count_full(struct cpu *cpu, gordian_error *error);
+/* Deadlocks among those of the states found, which have numbers, that are in `within`, too. */
+gordian_status cpu_count_dead(struct cpu *cpu, const struct space *within, uint64_t *deadlocks,
+                              gordian_error *error);
+/* So many of the deadlocks are described. */
+size_t cpu_described(const struct cpu *cpu);
 
 /* cpu/rows.c */
 gordian_status cpu_deliver(struct cpu *cpu, const struct space *space,
                            const gordian_compose_sink *sink, gordian_error *error);
-/* Transitions among the states of a space that is not closed under them. */
+/* Transitions among the states of a space that is not closed under them; cpu_count_stopped leaves
+ * them out if that would take too long, or ctrl-C was pressed. */
 gordian_status cpu_count_among(struct cpu *cpu, const struct space *space, gordian_error *error);
+gordian_status cpu_count_stopped(struct cpu *cpu, const struct space *space, gordian_error *error);
 
-/* cpu/trace.c: fills result->found with the nearest `wanted` deadlocks, of which there are that
- * many. `numbers`: where their numbers come from. */
-gordian_status cpu_trace(struct cpu *cpu, size_t wanted, const struct space *numbers,
-                         gordian_error *error);
+/* cpu/trace.c: fills result->found with the nearest cpu_described deadlocks, which are among
+ * `numbers`: there their numbers come from. */
+gordian_status cpu_trace(struct cpu *cpu, const struct space *numbers, gordian_error *error);
 
 #endif

@@ -8,6 +8,7 @@
  * state of 39 bits takes 6 to 7.3 bytes. */
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/sort.h"
 #include "compose/cpu/cpu.h"
 
 #include <string.h>
@@ -371,13 +372,6 @@ void table_free(struct cpu *cpu)
     cpu->table = NULL;
 }
 
-/* Of a state of one word. */
-static size_t packed_bits(const struct packing *packing)
-{
-    size_t last = packing->circuit->factor_count;
-    return last ? packing->fields[last - 1].shift + packing->fields[last - 1].bits : 0u;
-}
-
 static bool table_make(struct cpu *cpu)
 {
     const gordian_allocator *memory = &cpu->meter.memory;
@@ -386,8 +380,7 @@ static bool table_make(struct cpu *cpu)
     if (!table)
         return false;
     *table = (struct table){.cpu = cpu, .words = cpu->packing.words};
-    table->bytes =
-        table->words == 1 ? packed_bits(&cpu->packing) / 8 + 1 : table->words * sizeof(uint64_t);
+    table->bytes = table->words == 1 ? cpu->packing.bits / 8 + 1 : table->words * sizeof(uint64_t);
     table->mask = ~UINT64_C(0) >> (table->bytes < 8 ? 64 - 8 * table->bytes : 0);
     table->part_count = team_size(cpu->team);
     table->parts = memory_zeroed(memory, table->part_count * sizeof *table->parts);
@@ -509,7 +502,7 @@ gordian_status cpu_sort(struct cpu *cpu, gordian_error *error)
         table_each(table, p, state, gather, &gathering);
     memory_free(memory, state);
     table_free(cpu);
-    sort_states(gathering.states, count, gathering.words);
+    sort_words(gathering.states, count, gathering.words);
     cpu->space = (struct space){.kind = SPACE_SORTED,
                                 .memory = *memory,
                                 .packing = &cpu->packing,

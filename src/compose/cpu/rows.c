@@ -2,9 +2,9 @@
  * sink in order while the next ones are being made. */
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/sort.h"
 #include "compose/cpu/cpu.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 /* Rows of consecutive states. */
@@ -25,7 +25,6 @@ struct step {
     uint64_t key; /* names that fire, as a number that compares as label_compare does */
     uint64_t to;
     const uint64_t *label;
-    const gordian_circuit *circuit;
 };
 
 struct delivering {
@@ -59,8 +58,9 @@ static uint64_t key_of(uint64_t names)
     return reversed ? ~reversed & ~((reversed & -reversed) - 1) : 0;
 }
 
-static int compare_short(const void *left, const void *right)
+static int compare_short(const void *left, const void *right, void *context)
 {
+    (void)context;
     const struct step *a = left, *b = right;
     if (a->key != b->key)
         return a->key < b->key ? -1 : 1;
@@ -68,10 +68,10 @@ static int compare_short(const void *left, const void *right)
     return sizes ? sizes : (a->to > b->to) - (a->to < b->to);
 }
 
-static int compare_long(const void *left, const void *right)
+static int compare_long(const void *left, const void *right, void *context)
 {
     const struct step *a = left, *b = right;
-    const gordian_circuit *circuit = a->circuit;
+    const gordian_circuit *circuit = context;
     int labels = label_compare(a->label, b->label, circuit->label_words, circuit->name_count,
                                circuit->value_bits);
     return labels ? labels : (a->to > b->to) - (a->to < b->to);
@@ -93,9 +93,10 @@ static bool sort_row(struct page *page, size_t start, const gordian_circuit *cir
     uint64_t *labels = page->labels + start * words, *copy = page->labels + page->used * words;
     memcpy(copy, labels, count * words * sizeof *copy);
     for (size_t i = 0; i < count; i++)
-        page->steps[i] = (struct step){small ? key_of(copy[i]) : 0, page->to[start + i],
-                                       copy + i * words, circuit};
-    qsort(page->steps, count, sizeof *page->steps, small ? compare_short : compare_long);
+        page->steps[i] =
+            (struct step){small ? key_of(copy[i]) : 0, page->to[start + i], copy + i * words};
+    sort_with(page->steps, count, sizeof *page->steps, small ? compare_short : compare_long,
+              (void *)circuit);
     for (size_t i = 0; i < count; i++) {
         memcpy(labels + i * words, page->steps[i].label, words * sizeof *labels);
         page->to[start + i] = page->steps[i].to;
@@ -228,14 +229,6 @@ static void make_page(void *context, unsigned member)
 
 /* ------------------------------------------------------------------ delivering */
 
-static bool is_initial(const gordian_circuit *circuit, const uint32_t *locals)
-{
-    for (uint32_t f = 0; f < circuit->factor_count; f++)
-        if (locals[f] >= factor_shape(circuit, f)->initial_count)
-            return false;
-    return true;
-}
-
 static gordian_status hand_over(struct cpu *cpu, const struct page *page,
                                 const gordian_compose_sink *sink, gordian_error *error)
 {
@@ -247,7 +240,7 @@ static gordian_status hand_over(struct cpu *cpu, const struct page *page,
         gordian_compose_row row = {
             .number = page->first + i,
             .state = locals,
-            .initial = is_initial(circuit, locals),
+            .initial = initial_is(circuit, locals),
             .count = page->ends[i] - start,
             .labels = page->labels + start * circuit->label_words,
             .to = page->to + start,

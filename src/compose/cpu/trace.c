@@ -3,13 +3,15 @@
  * a state is the smallest of those one level below that do: that is the way everybody finds. */
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/sort.h"
 #include "compose/cpu/cpu.h"
 
 #include <string.h>
 
 struct tracing {
     struct cpu *cpu;
-    const struct space *space; /* the states found, ranked */
+    const struct space *space;   /* the states found, ranked */
+    const struct space *numbers; /* of the deadlocks that are described */
     /* By number: 1 + the one it was reached from; 0: not reached. Where 32 bits are enough they are
      * all there is. */
     uint32_t *narrow;
@@ -87,7 +89,8 @@ static bool go_through(struct tracing *tracing, bool fire)
             tracing->failed = true;
             return false;
         }
-        if (!fire && scene->count == 0)
+        if (!fire && scene->count == 0 &&
+            space_number(tracing->numbers, tracing->state) != UINT64_MAX)
             tracing->found[tracing->found_count++] = tracing->from;
         if (fire && !scene_each(scene, tracing->state, false, step, tracing, &memory)) {
             tracing->failed |= memory;
@@ -110,7 +113,7 @@ static void search(struct tracing *tracing)
         tracing->next = kept;
         tracing->next_room = room;
         tracing->next_count = 0;
-        sort_states(tracing->level, tracing->level_count, 1);
+        sort_words(tracing->level, tracing->level_count, 1);
         if (!go_through(tracing, false) || !go_through(tracing, true))
             return;
     }
@@ -146,8 +149,7 @@ static bool find_label(struct tracing *tracing, uint64_t from, uint64_t to, uint
 }
 
 static gordian_status describe(struct tracing *tracing, uint64_t number,
-                               const struct space *numbers, gordian_compose_deadlock *deadlock,
-                               gordian_error *error)
+                               gordian_compose_deadlock *deadlock, gordian_error *error)
 {
     struct cpu *cpu = tracing->cpu;
     const gordian_allocator *memory = &cpu->result->allocator;
@@ -156,7 +158,7 @@ static gordian_status describe(struct tracing *tracing, uint64_t number,
     for (uint64_t n = number; before(tracing, n) != n + 1; n = before(tracing, n) - 1)
         steps++;
     space_seek(&walk, tracing->space, number, tracing->state, tracing->locals);
-    *deadlock = (gordian_compose_deadlock){.number = space_number(numbers, tracing->state),
+    *deadlock = (gordian_compose_deadlock){.number = space_number(tracing->numbers, tracing->state),
                                            .step_count = steps};
     deadlock->state = memory_alloc(memory, factors * sizeof(uint32_t));
     deadlock->labels = memory_alloc(memory, steps * words * sizeof(uint64_t));
@@ -172,12 +174,13 @@ static gordian_status describe(struct tracing *tracing, uint64_t number,
     return fail_memory(error);
 }
 
-gordian_status cpu_trace(struct cpu *cpu, size_t wanted, const struct space *numbers,
-                         gordian_error *error)
+gordian_status cpu_trace(struct cpu *cpu, const struct space *numbers, gordian_error *error)
 {
+    size_t wanted = cpu_described(cpu);
     const gordian_allocator *memory = &cpu->meter.memory;
     gordian_compose_result *result = cpu->result;
-    struct tracing tracing = {.cpu = cpu, .space = &cpu->space, .wanted = wanted};
+    struct tracing tracing = {
+        .cpu = cpu, .space = &cpu->space, .numbers = numbers, .wanted = wanted};
     tracing.found = memory_alloc(memory, wanted * sizeof *tracing.found);
     if (cpu->space.count < UINT32_MAX)
         tracing.narrow = memory_zeroed(memory, cpu->space.count * sizeof *tracing.narrow);
@@ -192,7 +195,7 @@ gordian_status cpu_trace(struct cpu *cpu, size_t wanted, const struct space *num
         search(&tracing);
     gordian_status status = fine && !tracing.failed ? GORDIAN_OK : fail_memory(error);
     for (size_t i = 0; i < tracing.found_count && status == GORDIAN_OK; i++) {
-        status = describe(&tracing, tracing.found[i], numbers, &result->found[i], error);
+        status = describe(&tracing, tracing.found[i], &result->found[i], error);
         result->found_count += status == GORDIAN_OK;
     }
     memory_free(memory, tracing.found);

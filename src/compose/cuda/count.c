@@ -2,9 +2,9 @@
 #include "compose/cuda/parts.h"
 
 #include "base/error.h"
+#include "base/sort.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define SLICE (UINT64_C(1) << 26) /* items of a launch: so that progress can be told */
@@ -40,12 +40,6 @@ gordian_status compose_device_count(struct compose_device *device, bool joint,
 }
 
 /* ------------------------------------------------------------------ stuck states */
-
-static int compare_words(const void *left, const void *right)
-{
-    const uint64_t *one = left, *other = right;
-    return *one < *other ? -1 : *one > *other;
-}
 
 /* One look over the set: how many below the limit, and as many of them as `found` has room for, in
  * any order. */
@@ -117,7 +111,7 @@ static gordian_status read_dead(struct compose_device *device, const struct dead
     if (status == GORDIAN_OK)
         status = gpu_array_read(found, all, 0, there, error);
     if (status == GORDIAN_OK) {
-        qsort(all, there, sizeof *all, compare_words);
+        sort_words(all, there, 1);
         memcpy(first, all, (there < room ? there : room) * sizeof *all);
     }
     memory_free(&device->memory, all);
@@ -368,7 +362,7 @@ static gordian_status describe_one(struct ways *ways, uint64_t state, uint32_t d
     result->found_count++; /* gordian_compose_result_free frees what there is of it */
     if (!deadlock->state || !deadlock->labels)
         return fail_memory(error);
-    packed_unpack(device->packed, state, deadlock->state);
+    unpack(&device->packed->packing, &state, deadlock->state);
     gordian_status status = number_of(device, ways, state, full, &deadlock->number, error);
     return status == GORDIAN_OK ? trace(ways, state, distance, deadlock, error) : status;
 }

@@ -119,7 +119,7 @@ static gordian_status send_radices(struct compose_device *device, gordian_error 
     for (uint32_t f = 0; f < packed->circuit->factor_count; f++) {
         uint32_t states = factor_shape(packed->circuit, f)->state_count;
         if (states > 1)
-            radices[count++] = (struct compose_radix){packed->shift[f], states};
+            radices[count++] = (struct compose_radix){packed->packing.fields[f].shift, states};
     }
     device->set.radix_count = count;
     gordian_status status =

@@ -11,7 +11,7 @@
 
 static uint64_t bitmap_words(const struct compose_device *device)
 {
-    uint32_t bits = device->packed->bits;
+    uint64_t bits = device->packed->packing.bits;
     return bits > 6 ? UINT64_C(1) << (bits - 6) : 1;
 }
 
@@ -19,7 +19,7 @@ static uint64_t bitmap_words(const struct compose_device *device)
 static bool bitmap_fits(const struct compose_device *device)
 {
     uint64_t bytes = bitmap_words(device) * sizeof(uint64_t);
-    return device->packed->bits <= 44 && !device->tuning.no_bitmap &&
+    return device->packed->packing.bits <= 44 && !device->tuning.no_bitmap &&
            device_fits(device, 2 * bytes + bytes / 4);
 }
 
@@ -305,7 +305,7 @@ static gordian_status run_level(struct compose_device *device, uint64_t first, u
 static bool dense_enough(const struct compose_device *device)
 {
     uint64_t limit = device->options->max_states;
-    uint64_t numbers = UINT64_C(1) << device->packed->bits;
+    uint64_t numbers = UINT64_C(1) << device->packed->packing.bits;
     return (limit == 0 || limit >= numbers) && device->set.count > numbers / device->tuning.share &&
            bitmap_fits(device);
 }
@@ -369,7 +369,7 @@ static gordian_status explore_from(struct compose_device *device, gpu_address bu
                                    gordian_error *error)
 {
     uint64_t limit = device->options->max_states;
-    uint32_t bits = device->packed->bits;
+    uint64_t bits = device->packed->packing.bits;
     gordian_status status;
     if (bits <= device->tuning.direct_bits && (limit == 0 || limit >= UINT64_C(1) << bits) &&
         bitmap_fits(device)) {
@@ -400,7 +400,7 @@ gordian_status compose_device_explore(struct compose_device *device, uint64_t *s
     device->progress.states = *states = device->set.count;
     device->progress.waiting = 0;
     device->set.dense = device->set.kind == COMPOSE_BITMAP &&
-                        device->set.count == UINT64_C(1) << device->packed->bits;
+                        device->set.count == UINT64_C(1) << device->packed->packing.bits;
     return status;
 }
 
@@ -416,7 +416,7 @@ gordian_status compose_device_take_all(struct compose_device *device, uint64_t m
     device->set.kind = COMPOSE_ALL;
     device->set.count = circuit->whole;
     device->set.closed = 1;
-    device->set.dense = circuit->whole == UINT64_C(1) << device->packed->bits;
+    device->set.dense = circuit->whole == UINT64_C(1) << device->packed->packing.bits;
     if (most && most < circuit->whole) {
         device->set.count = most;
         device->set.closed = 0;

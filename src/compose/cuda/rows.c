@@ -6,8 +6,8 @@
 #include "compose/cuda/parts.h"
 
 #include "base/error.h"
+#include "base/sort.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 /* A block: where it is written, and the host's copy. */
@@ -75,28 +75,6 @@ static gordian_status number_bitmap(struct writer *writer, gordian_error *error)
     return status;
 }
 
-/* By bytes, from the lowest on; bytes that are all the same are passed over. */
-static void sort_states(uint64_t *states, uint64_t *spare, size_t count)
-{
-    uint64_t *from = states, *to = spare;
-    for (unsigned shift = 0; shift < 64; shift += 8) {
-        size_t starts[257] = {0};
-        for (size_t i = 0; i < count; i++)
-            starts[(from[i] >> shift & 255) + 1]++;
-        if (starts[(from[0] >> shift & 255) + 1] == count)
-            continue;
-        for (size_t b = 0; b < 256; b++)
-            starts[b + 1] += starts[b];
-        for (size_t i = 0; i < count; i++)
-            to[starts[from[i] >> shift & 255]++] = from[i];
-        uint64_t *swap = from;
-        from = to;
-        to = swap;
-    }
-    if (from != states)
-        memcpy(states, from, count * sizeof *states);
-}
-
 static gordian_status number_list(struct writer *writer, gordian_error *error)
 {
     struct compose_device *device = writer->device;
@@ -105,16 +83,14 @@ static gordian_status number_list(struct writer *writer, gordian_error *error)
     if (count == 0)
         return GORDIAN_OK;
     uint64_t *states = memory_alloc(&device->memory, bytes);
-    uint64_t *spare = memory_alloc(&device->memory, bytes);
-    gordian_status status = states && spare ? GORDIAN_OK : fail_memory(error);
+    gordian_status status = states ? GORDIAN_OK : fail_memory(error);
     if (status == GORDIAN_OK)
         status = gpu_read(device->gpu, states, device->set.list, bytes, error);
     if (status == GORDIAN_OK) {
-        sort_states(states, spare, count);
+        sort_words(states, count, 1);
         status = gpu_write(device->gpu, device->set.list, states, bytes, error);
     }
     memory_free(&device->memory, states);
-    memory_free(&device->memory, spare);
     return status;
 }
 

@@ -8,79 +8,63 @@
 
 /* ------------------------------------------------------------------ reading */
 
-struct aut_reader {
-    const struct text *text;
-    const char *at, *end, *line_start;
-    uint64_t line;
-    gordian_fault *fault;
-    gordian_error *error;
-};
-
-static gordian_status complain(struct aut_reader *reader, const char *where, const char *what)
-{
-    uint64_t column = (uint64_t)(where - reader->line_start) + 1;
-    text_point(reader->text, reader->line, column, reader->fault);
-    return fail_at(reader->error, GORDIAN_STATUS_INPUT, reader->line, column, "%s", what);
-}
-
-static void skip(struct aut_reader *reader)
+static void skip_blanks(struct text_scan *reader)
 {
     for (; reader->at < reader->end; reader->at++) {
         char c = *reader->at;
         if (c == '\n') {
-            reader->line++;
-            reader->line_start = reader->at + 1;
+            scan_new_line(reader);
         } else if (c != ' ' && c != '\t' && c != '\r') {
             return;
         }
     }
 }
 
-static gordian_status take(struct aut_reader *reader, char wanted)
+static gordian_status take_char(struct text_scan *reader, char wanted)
 {
     char what[32];
-    skip(reader);
+    skip_blanks(reader);
     if (reader->at < reader->end && *reader->at == wanted) {
         reader->at++;
         return GORDIAN_OK;
     }
     snprintf(what, sizeof what, "expected '%c'", wanted);
-    return complain(reader, reader->at, what);
+    return scan_complain(reader, reader->at, what);
 }
 
-static gordian_status take_number(struct aut_reader *reader, uint64_t *number)
+static gordian_status take_number(struct text_scan *reader, uint64_t *number)
 {
     const char *why, *start;
-    skip(reader);
+    skip_blanks(reader);
     start = reader->at;
     while (reader->at < reader->end && *reader->at >= '0' && *reader->at <= '9')
         reader->at++;
     if (reader->at == start)
-        return complain(reader, start, "expected a number");
+        return scan_complain(reader, start, "expected a number");
     if (!parse_u64(start, (size_t)(reader->at - start), number, &why))
-        return complain(reader, start, "this number is too large");
+        return scan_complain(reader, start, "this number is too large");
     return GORDIAN_OK;
 }
 
-static gordian_status take_state(struct aut_reader *reader, uint64_t states, uint32_t *state)
+static gordian_status take_state(struct text_scan *reader, uint64_t states, uint32_t *state)
 {
     uint64_t number;
-    skip(reader);
+    skip_blanks(reader);
     const char *start = reader->at;
     gordian_status status = take_number(reader, &number);
     if (status != GORDIAN_OK)
         return status;
     if (number >= states)
-        return complain(reader, start, "the header says that there are fewer states");
+        return scan_complain(reader, start, "the header says that there are fewer states");
     *state = (uint32_t)number;
     return GORDIAN_OK;
 }
 
 /* "text" or text; without quotes it ends at the last comma of the line, and has no blanks around
  * it. */
-static gordian_status take_label(struct aut_reader *reader, const char **label, size_t *length)
+static gordian_status take_label(struct text_scan *reader, const char **label, size_t *length)
 {
-    skip(reader);
+    skip_blanks(reader);
     const char *start = reader->at;
     const char *newline = memchr(start, '\n', (size_t)(reader->end - start));
     const char *line_end = newline ? newline : reader->end, *stop = NULL;
@@ -90,7 +74,7 @@ static gordian_status take_label(struct aut_reader *reader, const char **label, 
             if (*c == '"')
                 stop = c;
         if (!stop)
-            return complain(reader, start, "this label has no end");
+            return scan_complain(reader, start, "this label has no end");
         *label = start + 1;
         *length = (size_t)(stop - start) - 1;
         reader->at = stop + 1;
@@ -99,14 +83,14 @@ static gordian_status take_label(struct aut_reader *reader, const char **label, 
             if (*c == ',')
                 stop = c;
         if (!stop)
-            return complain(reader, start, "expected a label and ','");
+            return scan_complain(reader, start, "expected a label and ','");
         reader->at = stop;
         while (stop > start && (stop[-1] == ' ' || stop[-1] == '\t'))
             stop--;
         *label = start;
         *length = (size_t)(stop - start);
     }
-    return *length > 0 ? GORDIAN_OK : complain(reader, start, "a label cannot be empty");
+    return *length > 0 ? GORDIAN_OK : scan_complain(reader, start, "a label cannot be empty");
 }
 
 struct aut_lines {
@@ -120,52 +104,52 @@ struct aut_lines {
     bool unfinished; /* its writer has not ended: room behind the header, lines it does not count */
 };
 
-static gordian_status read_header(struct aut_reader *reader, struct aut_lines *lines)
+static gordian_status read_header(struct text_scan *reader, struct aut_lines *lines)
 {
-    skip(reader);
+    skip_blanks(reader);
     const char *start = reader->at;
     if (reader->end - start < 3 || memcmp(start, "des", 3) != 0)
-        return complain(reader, start, "expected 'des (FIRST,TRANSITIONS,STATES)'");
+        return scan_complain(reader, start, "expected 'des (FIRST,TRANSITIONS,STATES)'");
     reader->at += 3;
-    gordian_status status = take(reader, '(');
+    gordian_status status = take_char(reader, '(');
     if (status == GORDIAN_OK)
         status = take_number(reader, &lines->first);
     if (status == GORDIAN_OK)
-        status = take(reader, ',');
+        status = take_char(reader, ',');
     if (status == GORDIAN_OK)
         status = take_number(reader, &lines->transitions);
     if (status == GORDIAN_OK)
-        status = take(reader, ',');
+        status = take_char(reader, ',');
     if (status == GORDIAN_OK)
         status = take_number(reader, &lines->states);
     if (status == GORDIAN_OK)
-        status = take(reader, ')');
+        status = take_char(reader, ')');
     lines->unfinished = status == GORDIAN_OK && *reader->at == ' ';
     if (status == GORDIAN_OK && lines->states > GRAPH_STATES_MAX)
-        return complain(reader, start, "so many states do not fit a graph in memory");
+        return scan_complain(reader, start, "so many states do not fit a graph in memory");
     if (status == GORDIAN_OK && lines->first >= lines->states)
-        return complain(reader, start, "the first state is not among the states");
+        return scan_complain(reader, start, "the first state is not among the states");
     return status;
 }
 
-static gordian_status read_line(struct aut_reader *reader, struct aut_lines *lines)
+static gordian_status read_line(struct text_scan *reader, struct aut_lines *lines)
 {
     const char *label = NULL;
     size_t length = 0;
     uint32_t from = 0, to = 0, number;
-    gordian_status status = take(reader, '(');
+    gordian_status status = take_char(reader, '(');
     if (status == GORDIAN_OK)
         status = take_state(reader, lines->states, &from);
     if (status == GORDIAN_OK)
-        status = take(reader, ',');
+        status = take_char(reader, ',');
     if (status == GORDIAN_OK)
         status = take_label(reader, &label, &length);
     if (status == GORDIAN_OK)
-        status = take(reader, ',');
+        status = take_char(reader, ',');
     if (status == GORDIAN_OK)
         status = take_state(reader, lines->states, &to);
     if (status == GORDIAN_OK)
-        status = take(reader, ')');
+        status = take_char(reader, ')');
     if (status == GORDIAN_OK)
         status = labels_put(&lines->labels, label, length, &number, reader->error);
     if (status != GORDIAN_OK)
@@ -182,16 +166,16 @@ static gordian_status read_line(struct aut_reader *reader, struct aut_lines *lin
 
 /* The lines the header promises. What comes after them, a line that a killed run had begun, does
  * not count. */
-static gordian_status read_lines(struct aut_reader *reader, struct aut_lines *lines)
+static gordian_status read_lines(struct text_scan *reader, struct aut_lines *lines)
 {
     gordian_status status = GORDIAN_OK;
     while (lines->count < lines->transitions && status == GORDIAN_OK) {
-        skip(reader);
+        skip_blanks(reader);
         if (reader->at == reader->end)
             break;
         status = read_line(reader, lines);
     }
-    skip(reader);
+    skip_blanks(reader);
     lines->unfinished |= lines->count < lines->transitions || reader->at < reader->end;
     return status;
 }
@@ -199,13 +183,7 @@ static gordian_status read_lines(struct aut_reader *reader, struct aut_lines *li
 gordian_status aut_read(gordian_graph **out, const struct text *text, bool *cut,
                         const gordian_allocator *memory, gordian_fault *fault, gordian_error *error)
 {
-    struct aut_reader reader = {.text = text,
-                                .at = text->bytes,
-                                .end = text->bytes + text->size,
-                                .line_start = text->bytes,
-                                .line = 1,
-                                .fault = fault,
-                                .error = error};
+    struct text_scan reader = scan_begin(text, fault, error);
     struct aut_lines lines = {.memory = memory_allocator(memory)};
     *out = NULL;
     if (fault)

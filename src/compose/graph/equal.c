@@ -1,5 +1,6 @@
 /* Equality of two graphs up to strong bisimulation, and how to tell two that differ apart. */
 #include "base/error.h"
+#include "base/sort.h"
 #include "compose/graph/graph.h"
 
 #include <stdlib.h>
@@ -77,12 +78,6 @@ struct mark {
     uint64_t *shows;
 };
 
-static int compare_u64(const void *left, const void *right)
-{
-    uint64_t a = *(const uint64_t *)left, b = *(const uint64_t *)right;
-    return (a > b) - (a < b);
-}
-
 static int compare_marks(const void *left, const void *right)
 {
     const struct mark *a = left, *b = right;
@@ -111,8 +106,7 @@ static bool next_round(struct rounds *rounds, uint64_t *shows)
         size_t count = 0, kept = 0;
         for (size_t i = graph->first[s]; i < graph->first[s + 1]; i++)
             mine[count++] = (uint64_t)graph->arcs[i].label << 32 | before[graph->arcs[i].to];
-        if (count > 0)
-            qsort(mine, count, sizeof *mine, compare_u64);
+        sort_words(mine, count, 1);
         for (size_t i = 0; i < count; i++)
             if (i == 0 || mine[i] != mine[i - 1])
                 mine[kept++] = mine[i];

@@ -2,8 +2,9 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/sort.h"
+#include "compose/packed/packing.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 /* The local states of a mixed-radix number. */
@@ -66,54 +67,38 @@ struct finishing {
     bool *counted; /* by step: among those that are counted and delivered */
 };
 
-/* qsort has no context: the circuit travels with the steps. */
-struct sortable {
-    struct explicit_step step;
-    const gordian_circuit *circuit;
-};
-
-static int compare_steps(const void *left, const void *right)
+static int compare_steps(const void *left, const void *right, void *context)
 {
-    const struct sortable *a = left, *b = right;
-    const gordian_circuit *circuit = a->circuit;
-    if (a->step.from != b->step.from)
-        return a->step.from < b->step.from ? -1 : 1;
-    int labels = label_compare(a->step.label, b->step.label, circuit->label_words,
-                               circuit->name_count, circuit->value_bits);
-    return labels ? labels : (a->step.to > b->step.to) - (a->step.to < b->step.to);
+    const struct explicit_step *a = left, *b = right;
+    const gordian_circuit *circuit = context;
+    if (a->from != b->from)
+        return a->from < b->from ? -1 : 1;
+    int labels = label_compare(a->label, b->label, circuit->label_words, circuit->name_count,
+                               circuit->value_bits);
+    return labels ? labels : (a->to > b->to) - (a->to < b->to);
 }
 
-static gordian_status sort_steps(struct finishing *finishing, gordian_error *error)
+static void sort_steps(struct finishing *finishing)
 {
     struct explicit_product *product = finishing->product;
-    struct sortable *sorted = memory_alloc(finishing->memory, product->step_count * sizeof *sorted);
-    if (!sorted)
-        return fail_memory(error);
-    for (size_t i = 0; i < product->step_count; i++)
-        sorted[i] = (struct sortable){product->steps[i], product->circuit};
-    if (product->step_count > 0)
-        qsort(sorted, product->step_count, sizeof *sorted, compare_steps);
+    const gordian_circuit *circuit = product->circuit;
+    sort_with(product->steps, product->step_count, sizeof *product->steps, compare_steps,
+              (void *)circuit);
     for (size_t i = 0; i < product->step_count; i++) {
-        product->steps[i] = sorted[i].step;
-        finishing->first[sorted[i].step.from + 1]++;
+        finishing->first[product->steps[i].from + 1]++;
         finishing->counted[i] =
             !finishing->options->indivisible ||
-            label_is_indivisible(product->circuit, sorted[i].step.label, finishing->group);
+            label_is_indivisible(circuit, product->steps[i].label, finishing->group);
     }
     for (uint32_t s = 0; s < product->state_count; s++)
         finishing->first[s + 1] += finishing->first[s];
-    memory_free(finishing->memory, sorted);
-    return GORDIAN_OK;
 }
 
 static bool is_initial(const struct finishing *finishing, uint32_t state)
 {
     const gordian_circuit *circuit = finishing->product->circuit;
     explicit_locals(circuit, state, finishing->locals);
-    for (uint32_t f = 0; f < circuit->factor_count; f++)
-        if (finishing->locals[f] >= factor_shape(circuit, f)->initial_count)
-            return false;
-    return true;
+    return initial_is(circuit, finishing->locals);
 }
 
 /* Takes a state, unless there are enough. */
@@ -208,12 +193,6 @@ static gordian_status describe(const struct finishing *finishing, uint32_t state
     return GORDIAN_OK;
 }
 
-static int compare_numbers(const void *left, const void *right)
-{
-    uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
-    return (a > b) - (a < b);
-}
-
 /* The nearest ones: the order of discovery is that of the levels, but within a level it is not that
  * of the numbers. */
 static gordian_status describe_all(struct finishing *finishing, gordian_error *error)
@@ -232,7 +211,7 @@ static gordian_status describe_all(struct finishing *finishing, gordian_error *e
         uint32_t level = finishing->level[queue[at]];
         for (end = at; end < finishing->found && finishing->level[queue[end]] == level;)
             end++;
-        qsort(finishing->queue + at, end - at, sizeof *queue, compare_numbers);
+        sort_u32(finishing->queue + at, end - at);
         for (uint32_t i = at; i < end && result->found_count < wanted && status == GORDIAN_OK;
              i++) {
             uint32_t s = queue[i];
@@ -314,9 +293,8 @@ gordian_status explicit_finish(struct explicit_product *product,
     struct finishing finishing = {
         .product = product, .options = options, .result = result, .memory = memory};
     gordian_status status = make_room(&finishing) ? GORDIAN_OK : fail_memory(error);
-    if (status == GORDIAN_OK)
-        status = sort_steps(&finishing, error);
     if (status == GORDIAN_OK) {
+        sort_steps(&finishing);
         explore(&finishing);
         count(&finishing);
         status = describe_all(&finishing, error);

@@ -11,7 +11,7 @@
 #ifndef GORDIAN_COMPOSE_GRAPH_GRAPH_H
 #define GORDIAN_COMPOSE_GRAPH_GRAPH_H
 
-#include "base/memory.h"
+#include "base/hash.h"
 
 #include <gordian/compose.h>
 
@@ -21,8 +21,7 @@
 /* Texts of any length and their numbers. One that is all zero but for its memory is empty. */
 struct label_table {
     gordian_allocator memory;
-    uint32_t *slots; /* open addressing: number + 1, 0 free */
-    size_t slot_count;
+    struct hash table;
     size_t *starts; /* of label i in `text`: NUL-terminated */
     size_t start_room;
     uint32_t count;

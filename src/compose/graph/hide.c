@@ -4,6 +4,7 @@
 #include "base/bits.h"
 #include "base/error.h"
 #include "base/output.h"
+#include "base/sort.h"
 #include "compose/circuit.h"
 #include "compose/graph/components.h"
 #include "compose/graph/graph.h"
@@ -83,23 +84,12 @@ struct hider {
     uint32_t found;
 };
 
-static bool is_hidden(const void *context, const gordian_graph_arc *arc)
-{
-    return ((const uint32_t *)context)[arc->label] == LABEL_TAU;
-}
-
 static int compare_arcs(const void *left, const void *right)
 {
     const gordian_graph_arc *a = left, *b = right;
     if (a->label != b->label)
         return a->label < b->label ? -1 : 1;
     return (a->to > b->to) - (a->to < b->to);
-}
-
-static int compare_states(const void *left, const void *right)
-{
-    uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
-    return (a > b) - (a < b);
 }
 
 static bool add_step(struct hider *hider, gordian_graph_arc step)
@@ -123,17 +113,18 @@ static bool take_over(struct hider *hider, uint32_t c, uint32_t from)
     return true;
 }
 
-static bool collect(struct hider *hider, uint32_t c)
+static bool collect_steps(struct hider *hider, uint32_t c)
 {
     const gordian_graph *graph = hider->graph;
+    const struct scc *scc = &hider->parts.scc;
     size_t start = hider->step_count;
     hider->first[c] = start;
-    for (size_t m = hider->parts.first[c]; m < hider->parts.first[c + 1]; m++) {
-        uint32_t s = hider->parts.members[m];
+    for (uint32_t m = scc->starts[c]; m < scc->starts[c + 1]; m++) {
+        uint32_t s = scc->members[m];
         for (size_t i = graph->first[s]; i < graph->first[s + 1]; i++) {
             const gordian_graph_arc *arc = &graph->arcs[i];
             uint32_t label = hider->new_of[arc->label];
-            bool fine = label == LABEL_TAU ? take_over(hider, c, hider->parts.of[arc->to])
+            bool fine = label == LABEL_TAU ? take_over(hider, c, scc_component(scc, arc->to))
                                            : add_step(hider, (gordian_graph_arc){label, arc->to});
             if (!fine)
                 return false;
@@ -174,7 +165,7 @@ static uint32_t explore(struct hider *hider)
     }
     uint32_t initial_count = hider->found;
     for (uint32_t at = 0; at < hider->found; at++) {
-        uint32_t c = hider->parts.of[hider->queue[at]];
+        uint32_t c = scc_component(&hider->parts.scc, hider->queue[at]);
         for (size_t i = hider->first[c]; i < hider->first[c + 1]; i++)
             reach(hider, hider->steps[i].to);
     }
@@ -193,13 +184,13 @@ static gordian_status write_result(struct hider *hider, uint32_t initial_count,
     for (uint32_t s = 0; s < graph->state_count && status == GORDIAN_OK; s++) {
         if (hider->number[s] == GORDIAN_NONE)
             continue;
-        uint32_t c = hider->parts.of[s];
+        uint32_t c = scc_component(&hider->parts.scc, s);
         status = graph_state(hider->result, error);
         for (size_t i = hider->first[c]; i < hider->first[c + 1] && status == GORDIAN_OK; i++)
             status = graph_arc(hider->result, hider->steps[i].label,
                                hider->number[hider->steps[i].to], error);
     }
-    qsort(hider->queue, initial_count, sizeof *hider->queue, compare_states);
+    sort_u32(hider->queue, initial_count);
     for (uint32_t i = 0; i < initial_count && status == GORDIAN_OK; i++)
         status = graph_initial(hider->result, hider->number[hider->queue[i]], error);
     return status == GORDIAN_OK ? graph_finish(hider->result, error) : status;
@@ -207,7 +198,7 @@ static gordian_status write_result(struct hider *hider, uint32_t initial_count,
 
 static bool make_room(struct hider *hider)
 {
-    size_t states = hider->graph->state_count, parts = hider->parts.count;
+    size_t states = hider->graph->state_count, parts = hider->parts.scc.count;
     hider->first = memory_alloc(&hider->memory, (parts + 1) * sizeof(size_t));
     hider->seen_in = memory_zeroed(&hider->memory, parts * sizeof(uint32_t));
     hider->queue = memory_alloc(&hider->memory, states * sizeof(uint32_t));
@@ -226,13 +217,13 @@ static gordian_status hide(struct hider *hider, const gordian_hiding *hiding, go
         return fail_memory(error);
     status = hidden_labels(hider->graph, hiding, &hider->result->labels, hider->new_of, error);
     if (status == GORDIAN_OK)
-        status = components_find(&hider->parts, hider->graph, is_hidden, hider->new_of, error);
+        status = components_find(&hider->parts, hider->graph, hider->new_of, error);
     if (status != GORDIAN_OK)
         return status;
     if (!make_room(hider))
         return fail_memory(error);
-    for (uint32_t c = 0; c < hider->parts.count; c++) /* what it leads to comes before */
-        if (!collect(hider, c))
+    for (uint32_t c = 0; c < hider->parts.scc.count; c++) /* what it leads to comes before */
+        if (!collect_steps(hider, c))
             return fail_memory(error);
     return write_result(hider, explore(hider), error);
 }

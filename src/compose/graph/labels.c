@@ -4,17 +4,9 @@
 
 #include <string.h>
 
-static size_t hash_text(const char *text, size_t length)
-{
-    uint64_t hash = 0xcbf29ce484222325u;
-    for (size_t i = 0; i < length; i++)
-        hash = (hash ^ (unsigned char)text[i]) * 0x100000001b3u;
-    return (size_t)(hash ^ hash >> 32);
-}
-
 void labels_free(struct label_table *labels)
 {
-    memory_free(&labels->memory, labels->slots);
+    hash_free(&labels->table, &labels->memory);
     memory_free(&labels->memory, labels->starts);
     memory_free(&labels->memory, labels->text);
     *labels = (struct label_table){.memory = labels->memory};
@@ -36,41 +28,24 @@ const char *labels_text(const struct label_table *labels, uint32_t label)
     return labels->text + labels->starts[label];
 }
 
-/* The slot where the text is, or would go. */
-static size_t slot_of(const struct label_table *labels, const char *text, size_t length)
-{
-    size_t mask = labels->slot_count - 1;
-    size_t slot = hash_text(text, length) & mask;
-    for (; labels->slots[slot]; slot = (slot + 1) & mask) {
-        const char *there = labels_text(labels, labels->slots[slot] - 1);
-        if (strncmp(there, text, length) == 0 && there[length] == '\0')
-            break;
-    }
-    return slot;
-}
-
 uint32_t labels_find(const struct label_table *labels, const char *text, size_t length)
 {
-    if (labels->slot_count == 0)
-        return GORDIAN_NONE;
-    uint32_t found = labels->slots[slot_of(labels, text, length)];
-    return found ? found - 1 : GORDIAN_NONE;
+    struct hash_probe probe = hash_probe(&labels->table, hash_bytes(text, length));
+    while (hash_meet(&labels->table, &probe)) {
+        const char *there = labels_text(labels, probe.number);
+        if (strncmp(there, text, length) == 0 && there[length] == '\0')
+            return probe.number;
+    }
+    return GORDIAN_NONE;
 }
 
-static bool grow_slots(struct label_table *labels)
+static void put_labels(const void *context, struct hash *table)
 {
-    size_t wanted = labels->slot_count ? 2 * labels->slot_count : 64;
-    uint32_t *slots = memory_zeroed(&labels->memory, wanted * sizeof *slots);
-    if (!slots)
-        return false;
-    memory_free(&labels->memory, labels->slots);
-    labels->slots = slots;
-    labels->slot_count = wanted;
+    const struct label_table *labels = context;
     for (uint32_t i = 0; i < labels->count; i++) {
         const char *text = labels_text(labels, i);
-        slots[slot_of(labels, text, strlen(text))] = i + 1;
+        hash_put(table, hash_bytes(text, strlen(text)), i);
     }
-    return true;
 }
 
 gordian_status labels_put(struct label_table *labels, const char *text, size_t length,
@@ -82,7 +57,8 @@ gordian_status labels_put(struct label_table *labels, const char *text, size_t l
         return GORDIAN_OK;
     }
     if (labels->count == GORDIAN_NONE - 1 ||
-        (2 * ((size_t)labels->count + 1) > labels->slot_count && !grow_slots(labels)) ||
+        !hash_reserve(&labels->table, &labels->memory, labels->count + 1, labels->count + 1,
+                      put_labels, labels) ||
         !memory_grow(&labels->memory, &labels->starts, &labels->start_room,
                      (size_t)labels->count + 1, sizeof *labels->starts) ||
         !memory_grow(&labels->memory, &labels->text, &labels->text_room,
@@ -92,7 +68,7 @@ gordian_status labels_put(struct label_table *labels, const char *text, size_t l
     memcpy(labels->text + labels->text_used, text, length);
     labels->text[labels->text_used + length] = '\0';
     labels->text_used += length + 1;
-    labels->slots[slot_of(labels, text, length)] = labels->count + 1;
+    hash_put(&labels->table, hash_bytes(text, length), labels->count);
     *label = labels->count++;
     return GORDIAN_OK;
 }

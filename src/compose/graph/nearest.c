@@ -137,21 +137,17 @@ gordian_status gordian_graph_find_deadlocks(const gordian_graph *graph,
 
 /* ------------------------------------------------------------------ livelocks */
 
-static bool is_hidden(const void *context, const gordian_graph_arc *arc)
-{
-    return ((const uint32_t *)context)[arc->label] == LABEL_TAU;
-}
-
 /* Is there a cycle of hidden steps through this state? In a component of several states there is;
  * a single one needs a loop. A hidden loop is a step like any other; idling is not written down. */
 static bool on_cycle(const struct looking *looking, uint32_t state)
 {
     const gordian_graph *graph = looking->graph;
-    uint32_t c = looking->parts.of[state];
-    if (looking->parts.first[c + 1] - looking->parts.first[c] > 1)
+    const struct scc *scc = &looking->parts.scc;
+    uint32_t c = scc_component(scc, state);
+    if (scc->starts[c + 1] - scc->starts[c] > 1)
         return true;
     for (size_t i = graph->first[state]; i < graph->first[state + 1]; i++)
-        if (graph->arcs[i].to == state && is_hidden(looking->new_of, &graph->arcs[i]))
+        if (graph->arcs[i].to == state && arc_is_hidden(looking->new_of, &graph->arcs[i]))
             return true;
     return false;
 }
@@ -182,7 +178,7 @@ static gordian_status find_cycle(struct looking *looking, gordian_livelock *live
     for (uint32_t at = 0; at < looking->found; at++) {
         uint32_t s = looking->queue[at];
         for (size_t i = graph->first[s]; i < graph->first[s + 1]; i++) {
-            if (!is_hidden(looking->new_of, &graph->arcs[i]))
+            if (!arc_is_hidden(looking->new_of, &graph->arcs[i]))
                 continue;
             if (graph->arcs[i].to == livelock->state)
                 return way_to(looking, s, i, &livelock->cycle, &livelock->cycle_count,
@@ -211,7 +207,7 @@ gordian_status gordian_graph_livelock(const gordian_graph *graph, const gordian_
     if (status == GORDIAN_OK)
         status = hidden_labels(graph, hiding, &labels, new_of, error);
     if (status == GORDIAN_OK)
-        status = components_find(&looking.parts, graph, is_hidden, new_of, error);
+        status = components_find(&looking.parts, graph, new_of, error);
     if (status == GORDIAN_OK)
         status = find_nearest(&looking, livelock, error);
     if (status == GORDIAN_OK && livelock->states > 0)

@@ -23,11 +23,8 @@ static void count_word(const struct job *job, uint64_t word, uint64_t states, st
 
 static void count_own(const struct job *job, struct mpi_sums *sums)
 {
-    for (uint64_t i = 0; i < job->cells.slots; i++) {
-        const struct cell *cell = &job->cells.table[i];
-        if (cell->word)
-            count_word(job, cell->word - 1, cell->visited, sums);
-    }
+    for (uint32_t i = 0; i < job->cell_count; i++)
+        count_word(job, job->cells[i].word, job->cells[i].visited, sums);
 }
 
 /* A block of the numbers is this rank's. Neighbouring numbers mostly are neighbouring states. */
@@ -66,7 +63,7 @@ void job_count(const struct job *job, struct mpi_sums *sums)
         count_block(job, &own);
     else
         count_own(job, &own);
-    own.memory = job->cells.slots * sizeof(struct cell) + job->queue_room * sizeof(uint64_t);
+    own.memory = job_bytes(job);
     MPI_Reduce(&own, sums, sizeof own / sizeof(uint64_t), MPI_UINT64_T, MPI_SUM, 0, MPI_COMM_WORLD);
 }
 
@@ -78,25 +75,13 @@ static int compare_cells(const void *left, const void *right)
     return one->word < other->word ? -1 : one->word > other->word;
 }
 
-/* Moves one's own cells to the front of the table, which is no table any more. */
-static size_t pack_own(struct job *job)
-{
-    size_t count = 0;
-    for (uint64_t i = 0; i < job->cells.slots; i++)
-        if (job->cells.table[i].word) {
-            struct cell cell = job->cells.table[i];
-            cell.word--;
-            job->cells.table[count++] = cell;
-        }
-    return count;
-}
-
 #define PIECE ((size_t)1 << 20) /* cells of a message */
 
-static void send_cells(const struct job *job, size_t count)
+static void send_cells(const struct job *job)
 {
+    size_t count = job->cell_count;
     for (size_t at = 0; at < count; at += PIECE)
-        MPI_Send(job->cells.table + at,
+        MPI_Send(job->cells + at,
                  (int)((count - at < PIECE ? count - at : PIECE) * sizeof(struct cell)), MPI_BYTE,
                  0, 0, MPI_COMM_WORLD);
 }
@@ -108,62 +93,37 @@ static void receive_cells(struct cell *to, size_t count, int from)
                  MPI_BYTE, from, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 }
 
-gordian_status job_gather(struct job *job, struct mpi_states *all, gordian_error *error)
+gordian_status job_gather(struct job *job, struct space *all, gordian_error *error)
 {
-    size_t own = pack_own(job);
-    uint64_t mine = own, sum = 0;
+    uint64_t mine = job->cell_count, sum = 0;
     int fine = 1;
-    *all = (struct mpi_states){.memory = &job->memory};
+    *all = (struct space){.kind = SPACE_CELLS, .memory = job->memory};
     MPI_Reduce(&mine, &sum, 1, MPI_UINT64_T, MPI_SUM, 0, MPI_COMM_WORLD);
     if (job->rank == 0) {
-        all->words = memory_alloc(&job->memory, (sum + 1) * sizeof *all->words);
-        fine = all->words != NULL;
+        all->cells = memory_alloc(&job->memory, (sum + 1) * sizeof *all->cells);
+        fine = all->cells != NULL;
     }
     MPI_Bcast(&fine, 1, MPI_INT, 0, MPI_COMM_WORLD);
-    if (!fine || (job->rank == 0 && !all->words))
+    if (!fine || (job->rank == 0 && !all->cells))
         return fail_memory(error);
     if (job->rank != 0) {
         MPI_Send(&mine, 1, MPI_UINT64_T, 0, 0, MPI_COMM_WORLD);
-        send_cells(job, own);
+        send_cells(job);
         return GORDIAN_OK;
     }
-    if (own)
-        memcpy(all->words, job->cells.table, own * sizeof *all->words);
-    all->count = own;
+    if (mine)
+        memcpy(all->cells, job->cells, mine * sizeof *all->cells);
+    all->cell_count = mine;
     for (int r = 1; r < job->ranks; r++) {
         uint64_t theirs;
         MPI_Recv(&theirs, 1, MPI_UINT64_T, r, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-        receive_cells(all->words + all->count, theirs, r);
-        all->count += theirs;
+        receive_cells(all->cells + all->cell_count, theirs, r);
+        all->cell_count += theirs;
     }
-    qsort(all->words, all->count, sizeof *all->words, compare_cells);
-    for (size_t i = 0; i < all->count; i++) {
-        all->words[i].waiting = all->states;
-        all->states += (uint64_t)__builtin_popcountll(all->words[i].visited);
+    qsort(all->cells, all->cell_count, sizeof *all->cells, compare_cells);
+    for (size_t i = 0; i < all->cell_count; i++) {
+        all->cells[i].waiting = all->count;
+        all->count += (uint64_t)__builtin_popcountll(all->cells[i].visited);
     }
     return GORDIAN_OK;
-}
-
-void mpi_states_free(struct mpi_states *all)
-{
-    if (all->words)
-        memory_free(all->memory, all->words);
-    all->words = NULL;
-}
-
-uint64_t mpi_states_rank(const struct mpi_states *all, uint64_t state)
-{
-    size_t low = 0, high = all->count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (all->words[middle].word < state >> 6)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    uint64_t bit = UINT64_C(1) << (state & 63);
-    if (low == all->count || all->words[low].word != state >> 6 || !(all->words[low].visited & bit))
-        return UINT64_MAX;
-    return all->words[low].waiting +
-           (uint64_t)__builtin_popcountll(all->words[low].visited & (bit - 1));
 }

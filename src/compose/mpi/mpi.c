@@ -2,6 +2,7 @@
 #include "compose/mpi/mpi.h"
 
 #include "base/error.h"
+#include "compose/cpu/cpu.h"
 #include "compose/engines.h"
 #include "compose/mpi/parts.h"
 #include "ranks/ranks.h"
@@ -16,7 +17,7 @@
 struct share {
     struct job job;
     struct mpi_sums sums;
-    struct mpi_states all; /* rank 0, if it was asked for */
+    struct space all; /* rank 0, if it was asked for */
     gordian_compose_stop stop;
 };
 
@@ -51,7 +52,7 @@ static gordian_status do_share(struct share *share, const struct packed *packed,
 
 static void share_close(struct share *share)
 {
-    mpi_states_free(&share->all);
+    space_close(&share->all);
     job_close(&share->job);
 }
 
@@ -116,24 +117,53 @@ static void take_sums(const struct run *run, const struct mpi_sums *sums)
                  "there are more than 2^64 transitions: their number is not exact");
 }
 
-/* Not all that follows is among the states: one by one, unless there are too many. */
-static void count_within(const struct run *run, const struct mpi_states *all, uint64_t numbers)
-{
-    gordian_compose_result *result = run->result;
-    if (!run->options->count_transitions)
-        return;
-    if (!run->options->indivisible && result->transitions > COMPOSE_AMONG_MOST)
-        compose_leave_out(result);
-    else
-        result->transitions =
-            mpi_count_within(run->packed, all, numbers, !run->options->indivisible);
-}
-
 static gordian_status call_share(struct share *share, struct run *run, struct mpi_order *order,
                                  gordian_error *error)
 {
     ranks_call(RANKS_COMPOSE);
     return do_share(share, run->packed, order, watch_run, run, error);
+}
+
+/* What rank 0 does with the states, as the cpu engine does it: counts the transitions among those
+ * of a run that was stopped, finds the ways to deadlocks, delivers. The reachable states are in
+ * `reached`, if they are there; `full`: the product is the whole one. */
+static gordian_status finish_run(struct run *run, struct space *reached, bool full,
+                                 gordian_error *error)
+{
+    gordian_compose_result *result = run->result;
+    gordian_compose_options options = *run->options;
+    struct space whole = {0};
+    struct cpu cpu;
+    options.max_memory = 0; /* the ranks have kept to it */
+    gordian_status status = cpu_open(&cpu, run->packed->circuit, &options, result, error);
+    cpu.space = *reached;
+    cpu.space.packing = &cpu.packing;
+    *reached = (struct space){0};
+    if (status == GORDIAN_OK && full)
+        status = space_full(&whole, &cpu.packing, options.max_states, &cpu.meter.memory, error);
+    const struct space *product = full ? &whole : &cpu.space;
+    atomic_store(&cpu.states, result->states);
+    atomic_store(&cpu.transitions, result->transitions);
+    bool cut =
+        full ? whole.count < cpu.circuit->whole : result->stop != GORDIAN_COMPOSE_STOP_COMPLETE;
+    if (status == GORDIAN_OK && cut && options.count_transitions) {
+        status = cpu_count_stopped(&cpu, product, error);
+        result->transitions = atomic_load(&cpu.transitions);
+    }
+    if (status == GORDIAN_OK && full && cut && result->deadlocks > 0)
+        status = cpu_count_dead(&cpu, product, &result->deadlocks, error);
+    if (status == GORDIAN_OK && cpu_described(&cpu) > 0)
+        status = cpu_trace(&cpu, product, error);
+    cpu.pass = 2;
+    if (status == GORDIAN_OK && run->sink)
+        status = result->uncounted
+                     ? run->sink->begin(run->sink->context, cpu.circuit, result->states, 0, error)
+                     : cpu_deliver(&cpu, product, run->sink, error);
+    if (cpu_halted(&cpu))
+        result->stop = (gordian_compose_stop)atomic_load(&cpu.reason);
+    space_close(&whole);
+    cpu_close(&cpu);
+    return status;
 }
 
 static gordian_status run_reachable(struct run *run, gordian_error *error)
@@ -146,20 +176,14 @@ static gordian_status run_reachable(struct run *run, gordian_error *error)
     take_sums(run, &share.sums);
     run->result->stop = share.stop;
     run->result->deadlocks = share.sums.counts.deadlocks;
-    const struct mpi_states *all = &share.all;
-    if (share.stop != GORDIAN_COMPOSE_STOP_COMPLETE)
-        count_within(run, all, 0);
-    if (all->words && run->options->max_deadlocks && share.sums.counts.deadlocks)
-        status =
-            mpi_describe(run->packed, all, run->options, false, UINT64_MAX, run->result, error);
-    if (status == GORDIAN_OK && run->sink)
-        status = mpi_deliver(run->packed, all, run->options, run->sink, run->result, error);
+    if (share.all.cells)
+        status = finish_run(run, &share.all, false, error);
     share_close(&share);
     return status;
 }
 
 /* Deadlocks of the full product are those that can be reached. */
-static gordian_status find_deadlocks(struct run *run, uint64_t below, gordian_error *error)
+static gordian_status find_reached(struct run *run, struct space *reached, gordian_error *error)
 {
     struct share share;
     struct mpi_order order = order_of(run, MPI_COMMAND_EXPLORE);
@@ -170,7 +194,9 @@ static gordian_status find_deadlocks(struct run *run, uint64_t below, gordian_er
         return status;
     if (share.stop != GORDIAN_COMPOSE_STOP_COMPLETE)
         run->result->stop = share.stop;
-    status = mpi_describe(run->packed, &share.all, run->options, true, below, run->result, error);
+    run->result->deadlocks = share.sums.counts.deadlocks;
+    *reached = share.all;
+    share.all = (struct space){0};
     share_close(&share);
     return status;
 }
@@ -178,28 +204,27 @@ static gordian_status find_deadlocks(struct run *run, uint64_t below, gordian_er
 static gordian_status run_full(struct run *run, gordian_error *error)
 {
     const gordian_circuit *circuit = run->packed->circuit;
-    uint64_t most = run->options->max_states, below = UINT64_MAX;
+    uint64_t most = run->options->max_states;
     struct share share;
+    struct space reached = {0};
     struct mpi_order order = order_of(run, MPI_COMMAND_FULL);
     if (!circuit->whole_fits)
         return fail(error, GORDIAN_STATUS_INPUT, "the number of all states does not fit 64 bits");
-    bool cut = most && most < circuit->whole;
-    if (cut) {
+    if (most && most < circuit->whole) {
         order.whole = most;
-        below = packed_of_number(run->packed, most);
         run->result->stop = GORDIAN_COMPOSE_STOP_STATES;
     }
     gordian_status status = call_share(&share, run, &order, error);
     if (status != GORDIAN_OK)
         return status;
     take_sums(run, &share.sums);
-    if (cut)
-        count_within(run, NULL, most);
-    if (share.sums.counts.deadlocks)
-        status = find_deadlocks(run, below, error);
-    if (status == GORDIAN_OK && run->sink)
-        status = mpi_deliver(run->packed, NULL, run->options, run->sink, run->result, error);
+    bool stuck = share.sums.counts.deadlocks > 0;
     share_close(&share);
+    if (stuck)
+        status = find_reached(run, &reached, error);
+    if (status == GORDIAN_OK)
+        status = finish_run(run, &reached, true, error);
+    space_close(&reached);
     return status;
 }
 

@@ -2,32 +2,13 @@
 #ifndef GORDIAN_COMPOSE_MPI_PARTS_H
 #define GORDIAN_COMPOSE_MPI_PARTS_H
 
+#include "base/hash.h"
 #include "compose/mpi/mpi.h"
 #include "compose/packed/packed.h"
+#include "compose/space.h"
 #include "gpu/kernels/compose.h"
 
 #include <mpi.h>
-
-/* ------------------------------------------------------------------ words (mpi/words.c) */
-
-/* 64 neighbouring states: those found, and those that have not fired yet. */
-struct cell {
-    uint64_t word; /* + 1; 0: free */
-    uint64_t visited, waiting;
-};
-
-/* All zero but for its memory is empty. */
-struct cells {
-    const gordian_allocator *memory;
-    struct cell *table; /* open addressing */
-    uint64_t slots;     /* a power of two */
-    uint64_t used;
-};
-
-/* The word's cell, new if need be; NULL: no memory. Any of it moves when a new one comes. */
-struct cell *cells_at(struct cells *cells, uint64_t word);
-uint64_t hash_word(uint64_t word);
-void cells_free(struct cells *cells);
 
 /* ------------------------------------------------------------------ the job */
 
@@ -66,10 +47,12 @@ struct job {
     struct compose_word_firing *moves; /* the firings, as words see them */
     uint32_t *changes;                 /* of the owner by a firing, modulo the ranks */
 
-    struct cells cells;
-    /* Words of one's own that wait, first come first served: the longer a word waits, the more of
-     * its states fire at once. */
-    uint64_t *queue;
+    struct cell *cells; /* words of one's own */
+    uint32_t cell_count, cell_room;
+    struct hash table; /* of the cells by word */
+    /* Cells that wait, first come first served: the longer a word waits, the more of its states
+     * fire at once. */
+    uint32_t *queue;
     size_t queue_first, queue_last, queue_room;
     uint64_t states; /* of one's own */
     bool no_memory, stopped;
@@ -83,8 +66,9 @@ uint64_t job_of_number(const struct job *job, uint64_t number);
 uint32_t job_owner(const struct job *job, uint64_t state);
 uint64_t job_ways(const struct job *job, uint64_t state);
 
-/* Adds states of one's own; those that are new wait. */
+/* Adds states of one's own; those that are new wait. Cells may move. */
 void job_add(struct job *job, uint64_t word, uint64_t states);
+uint64_t job_bytes(const struct job *job); /* of memory, for its states */
 
 /* Sets the weights and changes (mpi/owner.c); every rank comes to the same. */
 void job_choose_owners(struct job *job);
@@ -107,30 +91,7 @@ struct mpi_sums {
 
 /* Over one's own states, or one's block of all numbers, summed up on rank 0. */
 void job_count(const struct job *job, struct mpi_sums *sums);
-/* All states of all ranks, on rank 0: sorted by word. */
-struct mpi_states {
-    const gordian_allocator *memory;
-    struct cell *words; /* word: as it is, not + 1; waiting: states before this word */
-    size_t count;
-    uint64_t states;
-};
-gordian_status job_gather(struct job *job, struct mpi_states *all, gordian_error *error);
-void mpi_states_free(struct mpi_states *all);
-/* Its number; UINT64_MAX: not among them. */
-uint64_t mpi_states_rank(const struct mpi_states *all, uint64_t state);
-
-/* ------------------------------------------------------------------ rank 0 (mpi/finish.c) */
-
-/* Describes the stuck states below `below`; `full`: by the numbers of all combinations. */
-gordian_status mpi_describe(const struct packed *packed, const struct mpi_states *all,
-                            const gordian_compose_options *options, bool full, uint64_t below,
-                            gordian_compose_result *result, gordian_error *error);
-/* `all` NULL: the first result->states numbers of all combinations. */
-gordian_status mpi_deliver(const struct packed *packed, const struct mpi_states *all,
-                           const gordian_compose_options *options, const gordian_compose_sink *sink,
-                           gordian_compose_result *result, gordian_error *error);
-/* Transitions within the states, where not all that follows is among them. */
-uint64_t mpi_count_within(const struct packed *packed, const struct mpi_states *all,
-                          uint64_t numbers, bool joint);
+/* All states of all ranks, on rank 0: cells in the job's memory. */
+gordian_status job_gather(struct job *job, struct space *all, gordian_error *error);
 
 #endif

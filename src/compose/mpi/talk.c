@@ -191,11 +191,6 @@ static void stop_all(struct talk *talk, gordian_compose_stop why)
         MPI_Send(&message, 1, MPI_UINT64_T, r, TAG_STOP, MPI_COMM_WORLD);
 }
 
-static uint64_t bytes_held(const struct job *job)
-{
-    return job->cells.slots * sizeof(struct cell) + job->queue_room * sizeof(uint64_t);
-}
-
 /* Why it cannot go on, whatever the others have; GORDIAN_COMPOSE_STOP_COMPLETE: it can. */
 static gordian_compose_stop why_full(const struct job *job)
 {
@@ -220,7 +215,7 @@ static void report(struct talk *talk)
             return;
         wait_for(talk, &talk->status_request);
         talk->status[0] = job->states;
-        talk->status[1] = bytes_held(job);
+        talk->status[1] = job_bytes(job);
         talk->status[2] = full;
         MPI_Isend(talk->status, 3, MPI_UINT64_T, 0, TAG_STATUS, MPI_COMM_WORLD,
                   &talk->status_request);
@@ -230,7 +225,7 @@ static void report(struct talk *talk)
         return;
     }
     talk->known[0] = job->states;
-    talk->known[1] = bytes_held(job);
+    talk->known[1] = job_bytes(job);
     for (int r = 0; r < job->ranks; r++) {
         states += talk->known[2 * r];
         memory += talk->known[2 * r + 1];
@@ -257,11 +252,10 @@ static void pass_on(struct talk *talk, uint32_t rank, uint64_t word, uint64_t st
         post(talk, rank, word, states);
 }
 
-static void fire_word(struct talk *talk, uint64_t word)
+static void fire_cell(struct talk *talk, struct cell *cell)
 {
     struct job *job = talk->job;
-    struct cell *cell = cells_at(&job->cells, word);
-    uint64_t waiting = cell->waiting;
+    uint64_t word = cell->word, waiting = cell->waiting;
     uint32_t me = (uint32_t)job->rank, ranks = (uint32_t)job->ranks;
     cell->waiting = 0;
     for (size_t i = 0; i < job->order.firing_count; i++) {
@@ -289,7 +283,7 @@ static void work(struct talk *talk)
 {
     struct job *job = talk->job;
     for (unsigned i = 0; i < WORDS && has_work(job) && !job->stopped && !job->no_memory; i++)
-        fire_word(talk, job->queue[job->queue_first++]);
+        fire_cell(talk, &job->cells[job->queue[job->queue_first++]]);
     if (job->stopped)
         job->queue_first = job->queue_last;
     if (job->queue_first >= job->queue_last - job->queue_first) { /* half of it is done */

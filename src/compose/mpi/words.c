@@ -5,56 +5,34 @@
 
 #include <string.h>
 
-uint64_t hash_word(uint64_t word)
+static void put_cells(const void *context, struct hash *table)
 {
-    word = (word ^ word >> 31) * 0x9e3779b97f4a7c15u;
-    return word ^ word >> 32;
+    const struct job *job = context;
+    for (uint32_t i = 0; i < job->cell_count; i++)
+        hash_put(table, hash_word(job->cells[i].word), i);
 }
 
-static struct cell *place_of(const struct cells *cells, uint64_t word)
+/* The word's cell, new if need be; NULL: no memory. */
+static struct cell *cell_at(struct job *job, uint64_t word)
 {
-    uint64_t slot = hash_word(word) & (cells->slots - 1);
-    while (cells->table[slot].word && cells->table[slot].word != word + 1)
-        slot = (slot + 1) & (cells->slots - 1);
-    return &cells->table[slot];
+    uint64_t hash = hash_word(word);
+    uint32_t count = job->cell_count + 1;
+    struct hash_probe probe = hash_probe(&job->table, hash);
+    while (hash_meet(&job->table, &probe))
+        if (job->cells[probe.number].word == word)
+            return &job->cells[probe.number];
+    if (!hash_reserve(&job->table, &job->memory, count, count, put_cells, job) ||
+        !memory_grow32(&job->memory, &job->cells, &job->cell_room, count, sizeof *job->cells))
+        return NULL;
+    hash_put(&job->table, hash, job->cell_count);
+    job->cells[job->cell_count] = (struct cell){.word = word};
+    return &job->cells[job->cell_count++];
 }
 
-static bool grow_cells(struct cells *cells)
+uint64_t job_bytes(const struct job *job)
 {
-    struct cells larger = {.memory = cells->memory,
-                           .slots = cells->slots ? 2 * cells->slots : 1024,
-                           .used = cells->used};
-    larger.table = memory_zeroed(cells->memory, larger.slots * sizeof *larger.table);
-    if (!larger.table)
-        return false;
-    for (uint64_t i = 0; i < cells->slots; i++)
-        if (cells->table[i].word)
-            *place_of(&larger, cells->table[i].word - 1) = cells->table[i];
-    memory_free(cells->memory, cells->table);
-    *cells = larger;
-    return true;
-}
-
-struct cell *cells_at(struct cells *cells, uint64_t word)
-{
-    struct cell *cell = cells->slots ? place_of(cells, word) : NULL;
-    if (cell && cell->word)
-        return cell;
-    if (2 * (cells->used + 1) > cells->slots) {
-        if (!grow_cells(cells))
-            return NULL;
-        cell = place_of(cells, word);
-    }
-    cells->used++;
-    cell->word = word + 1;
-    return cell;
-}
-
-void cells_free(struct cells *cells)
-{
-    if (cells->table)
-        memory_free(cells->memory, cells->table);
-    *cells = (struct cells){.memory = cells->memory};
+    return (uint64_t)job->cell_room * sizeof *job->cells + job->queue_room * sizeof *job->queue +
+           (uint64_t)job->table.slot_count * sizeof *job->table.slots;
 }
 
 /* ------------------------------------------------------------------ the job */
@@ -68,7 +46,8 @@ void job_close(struct job *job)
     memory_free(&job->memory, job->moves);
     memory_free(&job->memory, job->changes);
     memory_free(&job->memory, job->queue);
-    cells_free(&job->cells);
+    memory_free(&job->memory, job->cells);
+    hash_free(&job->table, &job->memory);
 }
 
 static bool make_room(struct job *job)
@@ -91,8 +70,9 @@ static void fill_from(struct job *job, const struct packed *packed)
     for (uint32_t f = 0; f < packed->circuit->factor_count; f++) {
         const struct shape *shape = factor_shape(packed->circuit, f);
         if (shape->state_count > 1)
-            job->radices[r++] = (struct mpi_radix){
-                .shift = packed->shift[f], .states = shape->state_count, shape->initial_count};
+            job->radices[r++] = (struct mpi_radix){.shift = packed->packing.fields[f].shift,
+                                                   .states = shape->state_count,
+                                                   shape->initial_count};
     }
 }
 
@@ -101,7 +81,6 @@ gordian_status job_open(struct job *job, const struct packed *packed, const stru
 {
     *job =
         (struct job){.memory = packed ? packed->memory : memory_allocator(NULL), .order = *order};
-    job->cells.memory = &job->memory;
     MPI_Comm_rank(MPI_COMM_WORLD, &job->rank);
     MPI_Comm_size(MPI_COMM_WORLD, &job->ranks);
     int fine = make_room(job), all;
@@ -155,7 +134,7 @@ uint64_t job_ways(const struct job *job, uint64_t state)
 
 void job_add(struct job *job, uint64_t word, uint64_t states)
 {
-    struct cell *cell = cells_at(&job->cells, word);
+    struct cell *cell = cell_at(job, word);
     if (!cell || !memory_grow(&job->memory, &job->queue, &job->queue_room, job->queue_last + 1,
                               sizeof *job->queue)) {
         job->no_memory = true;
@@ -165,7 +144,7 @@ void job_add(struct job *job, uint64_t word, uint64_t states)
     if (!fresh)
         return;
     if (!cell->waiting)
-        job->queue[job->queue_last++] = word;
+        job->queue[job->queue_last++] = (uint32_t)(cell - job->cells);
     cell->visited |= fresh;
     cell->waiting |= fresh;
     job->states += (uint64_t)__builtin_popcountll(fresh);

@@ -11,15 +11,13 @@ static void pack_firing(struct packed *packed, const struct firings *list, size_
     size_t words = packed->circuit->label_words, mover_words = packed_mover_words(packed);
     struct compose_firing *firing = &packed->firings[i];
     memcpy(packed->labels + i * words, firing_label(list, i), words * sizeof(uint64_t));
-    for (size_t m = list->first[i]; m < list->first[i + 1]; m++) {
-        const struct firing_move *move = &list->moves[m];
-        uint32_t shift = packed->shift[move->factor];
-        uint32_t width = packed->shift[move->factor + 1] - shift;
-        bits_set(packed->movers + i * mover_words, move->factor);
-        firing->mask |= ((UINT64_C(1) << width) - 1) << shift;
-        firing->value |= (uint64_t)move->from << shift;
-        firing->flip |= (uint64_t)(move->from ^ move->to) << shift;
-    }
+    const struct firing_move *moves = list->moves + list->first[i];
+    size_t count = list->first[i + 1] - list->first[i];
+    struct patch patch = {0};
+    patches_of(&packed->packing, moves, count, &patch); /* a state is a word: one patch */
+    *firing = (struct compose_firing){.mask = patch.mask, .value = patch.value, .flip = patch.flip};
+    for (size_t m = 0; m < count; m++)
+        bits_set(packed->movers + i * mover_words, moves[m].factor);
 }
 
 static gordian_status pack_firings(struct packed *packed, const struct firings *list,

@@ -12,7 +12,7 @@ void packed_free(struct packed *packed)
     if (!packed)
         return;
     gordian_allocator memory = packed->memory;
-    memory_free(&memory, packed->shift);
+    packing_close(&packed->packing);
     memory_free(&memory, packed->firings);
     memory_free(&memory, packed->labels);
     memory_free(&memory, packed->movers);
@@ -20,25 +20,13 @@ void packed_free(struct packed *packed)
     memory_free(&memory, packed);
 }
 
-/* Bits that hold the numbers below `count`. */
-static uint32_t width_of(uint32_t count)
-{
-    return count > 1 ? 32 - (uint32_t)__builtin_clz(count - 1) : 0;
-}
-
 static gordian_status lay_out(struct packed *packed, gordian_error *error)
 {
-    const gordian_circuit *circuit = packed->circuit;
-    uint64_t bits = 0;
-    packed->shift =
-        memory_alloc(&packed->memory, (circuit->factor_count + 1) * sizeof *packed->shift);
-    if (!packed->shift)
-        return fail_memory(error);
-    for (uint32_t f = 0; f < circuit->factor_count; f++) {
-        packed->shift[f] = (uint32_t)(bits < PACKED_BITS ? bits : PACKED_BITS);
-        bits += width_of(factor_shape(circuit, f)->state_count);
-    }
-    packed->shift[circuit->factor_count] = packed->bits = (uint32_t)bits;
+    gordian_status status =
+        packing_open(&packed->packing, packed->circuit, NULL, &packed->memory, error);
+    if (status != GORDIAN_OK)
+        return status;
+    uint64_t bits = packed->packing.bits;
     return bits <= PACKED_BITS ? GORDIAN_OK
                                : fail(error, GORDIAN_STATUS_UNAVAILABLE,
                                       "a state takes %llu bits: at most %u are possible",
@@ -53,7 +41,7 @@ gordian_status packed_open(struct packed **out, const gordian_circuit *circuit,
     *out = NULL;
     if (!packed)
         return fail_memory(error);
-    packed->memory = from;
+    packed->memory = packed->packing.memory = from;
     packed->circuit = circuit;
     gordian_status status = lay_out(packed, error);
     if (status == GORDIAN_OK)
@@ -70,63 +58,48 @@ gordian_status packed_open(struct packed **out, const gordian_circuit *circuit,
 
 /* ------------------------------------------------------------------ states and numbers */
 
-void packed_unpack(const struct packed *packed, uint64_t state, uint32_t *locals)
+/* Digit by digit: by the states of each factor, or by its initial ones. */
+static uint64_t state_of_digits(const struct packed *packed, uint64_t number, bool initial)
 {
-    for (uint32_t f = 0; f < packed->circuit->factor_count; f++)
-        locals[f] = packed_local(packed, state, f);
-}
-
-bool packed_is_initial(const struct packed *packed, uint64_t state)
-{
-    for (uint32_t f = 0; f < packed->circuit->factor_count; f++)
-        if (packed_local(packed, state, f) >= factor_shape(packed->circuit, f)->initial_count)
-            return false;
-    return true;
+    uint64_t state = 0;
+    for (uint32_t f = 0; f < packed->circuit->factor_count; f++) {
+        const struct shape *shape = factor_shape(packed->circuit, f);
+        uint32_t count = initial ? shape->initial_count : shape->state_count;
+        state |= number % count << packed->packing.fields[f].shift;
+        number /= count;
+    }
+    return state;
 }
 
 uint64_t packed_of_number(const struct packed *packed, uint64_t number)
 {
-    uint64_t state = 0;
-    for (uint32_t f = 0; f < packed->circuit->factor_count; f++) {
-        uint32_t count = factor_shape(packed->circuit, f)->state_count;
-        state |= number % count << packed->shift[f];
-        number /= count;
-    }
-    return state;
+    return state_of_digits(packed, number, false);
+}
+
+uint64_t packed_initial(const struct packed *packed, uint64_t i)
+{
+    return state_of_digits(packed, i, true);
 }
 
 uint64_t packed_number(const struct packed *packed, uint64_t state)
 {
     uint64_t number = 0;
     for (uint32_t f = (uint32_t)packed->circuit->factor_count; f-- > 0;)
-        number =
-            number * factor_shape(packed->circuit, f)->state_count + packed_local(packed, state, f);
+        number = number * factor_shape(packed->circuit, f)->state_count +
+                 packed_local(&packed->packing, &state, f);
     return number;
-}
-
-uint64_t packed_initial(const struct packed *packed, uint64_t i)
-{
-    uint64_t state = 0;
-    for (uint32_t f = 0; f < packed->circuit->factor_count; f++) {
-        uint32_t count = factor_shape(packed->circuit, f)->initial_count;
-        state |= i % count << packed->shift[f];
-        i /= count;
-    }
-    return state;
 }
 
 struct compose_word_firing packed_word_firing(const struct compose_firing *firing)
 {
     uint64_t low = 63, to = firing->value ^ firing->flip;
-    struct compose_word_firing word = {.mask = firing->mask >> 6,
-                                       .value = firing->value >> 6,
-                                       .flip = firing->flip >> 6,
-                                       .shift =
-                                           (int32_t)(to & low) - (int32_t)(firing->value & low)};
-    for (uint64_t state = 0; state < 64; state++)
-        if ((state & firing->mask & low) == (firing->value & low))
-            word.pattern |= UINT64_C(1) << state;
-    return word;
+    return (struct compose_word_firing){
+        .mask = firing->mask >> 6,
+        .value = firing->value >> 6,
+        .flip = firing->flip >> 6,
+        .pattern = packed_places(firing->mask, firing->value),
+        .shift = (int32_t)(to & low) - (int32_t)(firing->value & low),
+    };
 }
 
 /* ------------------------------------------------------------------ labels */
@@ -139,12 +112,6 @@ void packed_label(const struct packed *packed, const uint32_t *chosen, uint32_t 
     for (uint32_t i = 0; i < count; i++)
         for (size_t w = 0; w < words; w++)
             label[w] |= packed->labels[chosen[i] * words + w];
-}
-
-void packed_walk_label(const struct packed *packed, const struct compose_walk *walk,
-                       uint64_t *label)
-{
-    packed_label(packed, walk->chosen, walk->depth, label);
 }
 
 /* ------------------------------------------------------------------ walking back */

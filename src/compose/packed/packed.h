@@ -1,9 +1,8 @@
 /*
  * A circuit whose state fits one machine word, with its indivisible firings worked out.
  *
- * Packed state: the local states side by side, factor 0 in the lowest bits, each in as many bits as
- * its states need (none for one state). Packed states compare as circuit.h orders states, so the
- * rank among packed numbers is the state's number.
+ * A packed state is that of packing.h, with one word: packed states compare as circuit.h orders
+ * states, so the rank among packed numbers is the state's number.
  *
  * Firings: engine.h says what an indivisible firing is and why they suffice. Here each is three
  * words: enabled where (x & mask) == value, leading to x ^ flip. Which ones may fire together is
@@ -18,8 +17,8 @@
 #ifndef GORDIAN_COMPOSE_PACKED_PACKED_H
 #define GORDIAN_COMPOSE_PACKED_PACKED_H
 
-#include "base/memory.h"
 #include "compose/engine.h"
+#include "compose/packed/packing.h"
 #include "gpu/kernels/compose_walk.h"
 
 #define PACKED_BITS        62u /* of a state */
@@ -28,8 +27,7 @@
 struct packed {
     gordian_allocator memory;
     const gordian_circuit *circuit;
-    uint32_t bits;   /* of a state */
-    uint32_t *shift; /* where factor f stands; factor_count + 1, the last is `bits` */
+    struct packing packing; /* of one word; the firings are here */
 
     struct compose_firing *firings; /* sorted by part */
     size_t firing_count;
@@ -54,15 +52,6 @@ static inline size_t packed_mover_words(const struct packed *packed)
     return bits_words(packed->circuit->factor_count);
 }
 
-static inline uint32_t packed_local(const struct packed *packed, uint64_t state, uint32_t factor)
-{
-    uint32_t width = packed->shift[factor + 1] - packed->shift[factor];
-    return (uint32_t)(state >> packed->shift[factor] & ((UINT64_C(1) << width) - 1));
-}
-
-/* All local states of one; `locals`: factor_count numbers. */
-void packed_unpack(const struct packed *packed, uint64_t state, uint32_t *locals);
-bool packed_is_initial(const struct packed *packed, uint64_t state);
 /* State `number` of all combinations, in their order, and back. */
 uint64_t packed_of_number(const struct packed *packed, uint64_t number);
 uint64_t packed_number(const struct packed *packed, uint64_t state);
@@ -71,10 +60,6 @@ uint64_t packed_initial(const struct packed *packed, uint64_t i);
 
 /* How a firing looks to a word of 64 neighbouring states. */
 struct compose_word_firing packed_word_firing(const struct compose_firing *firing);
-
-/* The label of the joint firing a walk is at; label_words words. */
-void packed_walk_label(const struct packed *packed, const struct compose_walk *walk,
-                       uint64_t *label);
 
 /* Which states a joint firing leads from to `state`: calls for each until the call says false.
  * `chosen`: the firings. */
@@ -94,7 +79,7 @@ struct packed_row {
     const struct packed *packed;
     uint64_t *labels, *to; /* what is delivered */
     uint64_t *raw_labels, *raw_to;
-    uint32_t *order, *spare;
+    uint32_t *order;
     uint32_t *locals;
     size_t count, room;
 };

@@ -33,6 +33,7 @@ static void lay_out(struct packing *packing)
         }
         packing->fields[f] = (struct packed_field){word, (uint8_t)used, bits};
         used += bits;
+        packing->bits += bits;
     }
     packing->words = (size_t)word + 1;
 }
@@ -149,7 +150,7 @@ gordian_status packing_open(struct packing *packing, const gordian_circuit *circ
     bool fine = packing->fields;
     if (fine)
         lay_out(packing);
-    if (fine && firings->complete)
+    if (fine && firings && firings->complete)
         fine = make_patches(packing);
     if (fine)
         return GORDIAN_OK;
@@ -170,4 +171,12 @@ bool initial_next(const gordian_circuit *circuit, uint32_t *locals)
         locals[f] = 0;
     }
     return false;
+}
+
+bool initial_is(const gordian_circuit *circuit, const uint32_t *locals)
+{
+    for (uint32_t f = 0; f < circuit->factor_count; f++)
+        if (locals[f] >= factor_shape(circuit, f)->initial_count)
+            return false;
+    return true;
 }

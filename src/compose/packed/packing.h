@@ -30,7 +30,8 @@ struct patch {
 struct packing {
     gordian_allocator memory;
     const gordian_circuit *circuit;
-    size_t words; /* of a state; at least 1 */
+    size_t words;  /* of a state; at least 1 */
+    uint64_t bits; /* of a state, in all its words */
     struct packed_field *fields;
 
     /* The firings listed, if they are. */
@@ -40,6 +41,7 @@ struct packing {
     bool *rivals; /* by firing: there may be a state in which another one moves the same factor */
 };
 
+/* `firings` NULL: only the layout. */
 gordian_status packing_open(struct packing *packing, const gordian_circuit *circuit,
                             const struct firings *firings, const gordian_allocator *memory,
                             gordian_error *error);
@@ -90,8 +92,18 @@ static inline void patches_flip(const struct patch *patches, size_t count, uint6
         state[patches[i].word] ^= patches[i].flip;
 }
 
+/* Of 64 neighbouring states those whose lowest bits are as a firing wants them. */
+static inline uint64_t packed_places(uint64_t mask, uint64_t value)
+{
+    uint64_t places = 0;
+    for (uint64_t p = 0; p < 64; p++)
+        places |= (uint64_t)((p & mask) == (value & 63)) << p;
+    return places;
+}
+
 /* The first combination of initial states, and the next one; false: there is none left. */
 void initial_first(const gordian_circuit *circuit, uint32_t *locals);
 bool initial_next(const gordian_circuit *circuit, uint32_t *locals);
+bool initial_is(const gordian_circuit *circuit, const uint32_t *locals);
 
 #endif

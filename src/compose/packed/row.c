@@ -2,6 +2,7 @@
 #include "compose/packed/packed.h"
 
 #include "base/error.h"
+#include "base/sort.h"
 
 #include <string.h>
 
@@ -22,7 +23,6 @@ static void free_arrays(struct packed_row *row)
     memory_free(memory, row->raw_labels);
     memory_free(memory, row->raw_to);
     memory_free(memory, row->order);
-    memory_free(memory, row->spare);
     *row = (struct packed_row){.packed = row->packed, .locals = row->locals};
 }
 
@@ -50,9 +50,7 @@ gordian_status packed_row_reserve(struct packed_row *row, size_t count, gordian_
     row->raw_labels = memory_alloc(memory, room * words * sizeof *row->labels);
     row->raw_to = memory_alloc(memory, room * sizeof *row->to);
     row->order = memory_alloc(memory, room * sizeof *row->order);
-    row->spare = memory_alloc(memory, room * sizeof *row->spare);
-    if (!row->labels || !row->to || !row->raw_labels || !row->raw_to || !row->order ||
-        !row->spare) {
+    if (!row->labels || !row->to || !row->raw_labels || !row->raw_to || !row->order) {
         free_arrays(row);
         return fail_memory(error);
     }
@@ -61,52 +59,33 @@ gordian_status packed_row_reserve(struct packed_row *row, size_t count, gordian_
     return GORDIAN_OK;
 }
 
-static bool before(const struct packed_row *row, uint32_t i, uint32_t k)
+static int compare_transitions(const void *left, const void *right, void *context)
 {
+    const struct packed_row *row = context;
     const gordian_circuit *circuit = row->packed->circuit;
+    uint32_t i = *(const uint32_t *)left, k = *(const uint32_t *)right;
     size_t words = circuit->label_words;
     int order = label_compare(row->raw_labels + i * words, row->raw_labels + k * words, words,
                               circuit->name_count, circuit->value_bits);
-    return order ? order < 0 : row->raw_to[i] < row->raw_to[k];
-}
-
-/* Merges runs of doubling length, back and forth between the two arrays. */
-static const uint32_t *sorted(struct packed_row *row)
-{
-    uint32_t *from = row->order, *to = row->spare;
-    size_t n = row->count;
-    for (size_t i = 0; i < n; i++)
-        from[i] = (uint32_t)i;
-    for (size_t run = 1; run < n; run *= 2) {
-        for (size_t start = 0; start < n; start += 2 * run) {
-            size_t middle = start + run < n ? start + run : n;
-            size_t end = start + 2 * run < n ? start + 2 * run : n;
-            size_t i = start, k = middle;
-            for (size_t at = start; at < end; at++)
-                to[at] = k == end || (i < middle && !before(row, from[k], from[i])) ? from[i++]
-                                                                                    : from[k++];
-        }
-        uint32_t *swap = from;
-        from = to;
-        to = swap;
-    }
-    return from;
+    return order ? order : (row->raw_to[i] > row->raw_to[k]) - (row->raw_to[i] < row->raw_to[k]);
 }
 
 gordian_status packed_row_deliver(struct packed_row *row, const gordian_compose_sink *sink,
                                   uint64_t state, uint64_t number, gordian_error *error)
 {
     size_t words = row->packed->circuit->label_words;
-    const uint32_t *order = sorted(row);
+    for (size_t i = 0; i < row->count; i++)
+        row->order[i] = (uint32_t)i;
+    sort_with(row->order, row->count, sizeof *row->order, compare_transitions, row);
     for (size_t i = 0; i < row->count; i++) {
-        memcpy(row->labels + i * words, row->raw_labels + order[i] * words,
+        memcpy(row->labels + i * words, row->raw_labels + row->order[i] * words,
                words * sizeof *row->labels);
-        row->to[i] = row->raw_to[order[i]];
+        row->to[i] = row->raw_to[row->order[i]];
     }
-    packed_unpack(row->packed, state, row->locals);
+    unpack(&row->packed->packing, &state, row->locals);
     gordian_compose_row out = {.number = number,
                                .state = row->locals,
-                               .initial = packed_is_initial(row->packed, state),
+                               .initial = initial_is(row->packed->circuit, row->locals),
                                .count = row->count,
                                .labels = row->labels,
                                .to = row->to};

@@ -48,16 +48,14 @@ bool parser_take(struct parser *parser, uint16_t kind)
 
 void parser_complain(struct parser *parser, const struct token *token, const char *format, ...)
 {
-    char message[300];
     va_list arguments;
     if (parser->status != GORDIAN_OK)
         return;
-    va_start(arguments, format);
-    vsnprintf(message, sizeof message, format, arguments);
-    va_end(arguments);
     text_point(parser->tokens->text, token->line, token->column, parser->fault);
-    parser->status =
-        fail_at(parser->error, GORDIAN_STATUS_INPUT, token->line, token->column, "%s", message);
+    va_start(arguments, format);
+    parser->status = fail_at_list(parser->error, GORDIAN_STATUS_INPUT, token->line, token->column,
+                                  format, arguments);
+    va_end(arguments);
 }
 
 const struct token *parser_expect(struct parser *parser, uint16_t kind, const char *what)

@@ -3,22 +3,6 @@
 #include <stdio.h>
 #include <string.h>
 
-struct lexer {
-    struct tokens *tokens;
-    const char *at, *end;
-    const char *line_start;
-    uint32_t line;
-    gordian_fault *fault;
-    gordian_error *error;
-};
-
-static gordian_status complain(struct lexer *lexer, const char *where, const char *what)
-{
-    uint64_t column = (uint64_t)(where - lexer->line_start) + 1;
-    text_point(lexer->tokens->text, lexer->line, column, lexer->fault);
-    return fail_at(lexer->error, GORDIAN_STATUS_INPUT, lexer->line, column, "%s", what);
-}
-
 static bool is_letter(char c)
 {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
@@ -29,15 +13,9 @@ static bool is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
-static void new_line(struct lexer *lexer)
+static gordian_status skip_comment(struct text_scan *lexer)
 {
-    lexer->line++;
-    lexer->line_start = lexer->at + 1;
-}
-
-static gordian_status skip_comment(struct lexer *lexer)
-{
-    struct lexer start = *lexer;
+    struct text_scan start = *lexer;
     if (lexer->at[1] == '/') {
         while (lexer->at < lexer->end && *lexer->at != '\n')
             lexer->at++;
@@ -49,13 +27,13 @@ static gordian_status skip_comment(struct lexer *lexer)
             return GORDIAN_OK;
         }
         if (*lexer->at == '\n')
-            new_line(lexer);
+            scan_new_line(lexer);
     }
-    return complain(&start, start.at, "this comment has no end");
+    return scan_complain(&start, start.at, "this comment has no end");
 }
 
 /* Blanks and comments. */
-static gordian_status skip(struct lexer *lexer)
+static gordian_status skip_blanks(struct text_scan *lexer)
 {
     gordian_status status = GORDIAN_OK;
     while (lexer->at < lexer->end && status == GORDIAN_OK) {
@@ -67,19 +45,19 @@ static gordian_status skip(struct lexer *lexer)
         if (c != ' ' && c != '\t' && c != '\r' && c != '\n')
             break;
         if (c == '\n')
-            new_line(lexer);
+            scan_new_line(lexer);
         lexer->at++;
     }
     return status;
 }
 
-static void take_word(struct lexer *lexer)
+static void take_word(struct text_scan *lexer)
 {
     while (is_letter(*lexer->at) || is_digit(*lexer->at) || *lexer->at == '_')
         lexer->at++;
 }
 
-static uint16_t take_number(struct lexer *lexer)
+static uint16_t take_number(struct text_scan *lexer)
 {
     while (is_digit(*lexer->at))
         lexer->at++;
@@ -91,17 +69,17 @@ static uint16_t take_number(struct lexer *lexer)
 }
 
 /* "text" is a string, `text` a name. */
-static gordian_status take_quoted(struct lexer *lexer, struct token *token)
+static gordian_status take_quoted(struct text_scan *lexer, struct token *token)
 {
     const char *quote = lexer->at++;
     token->text = lexer->at;
     while (lexer->at < lexer->end && *lexer->at != *quote && *lexer->at != '\n')
         lexer->at++;
     if (lexer->at == lexer->end || *lexer->at == '\n')
-        return complain(lexer, quote, "this quote has no end");
+        return scan_complain(lexer, quote, "this quote has no end");
     token->kind = *quote == '"' ? TOKEN_STRING : TOKEN_NAME;
     if (token->kind == TOKEN_NAME && lexer->at == token->text)
-        return complain(lexer, quote, "a name cannot be empty");
+        return scan_complain(lexer, quote, "a name cannot be empty");
     token->length = (uint32_t)(lexer->at - token->text);
     lexer->at++;
     return GORDIAN_OK;
@@ -115,7 +93,7 @@ static const struct {
     {"&&", TOKEN_AND},   {"||", TOKEN_OR}, {"->", TOKEN_ARROW},
 };
 
-static gordian_status take_symbol(struct lexer *lexer, struct token *token)
+static gordian_status take_symbol(struct text_scan *lexer, struct token *token)
 {
     for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
         if (lexer->at[0] == pairs[i].text[0] && lexer->at[1] == pairs[i].text[1]) {
@@ -128,19 +106,19 @@ static gordian_status take_symbol(struct lexer *lexer, struct token *token)
         char what[64];
         unsigned char c = (unsigned char)*lexer->at;
         if (c > 127)
-            return complain(lexer, lexer->at,
-                            "letters other than a to z go in backquotes: `\u00e9`");
+            return scan_complain(lexer, lexer->at,
+                                 "letters other than a to z go in backquotes: `\u00e9`");
         snprintf(what, sizeof what,
                  c > ' ' && c < 127 ? "'%c' is not part of the language"
                                     : "a character that is not part of the language",
                  c);
-        return complain(lexer, lexer->at, what);
+        return scan_complain(lexer, lexer->at, what);
     }
     token->kind = (unsigned char)*lexer->at++;
     return GORDIAN_OK;
 }
 
-static gordian_status next_token(struct lexer *lexer, struct token *token)
+static gordian_status next_token(struct text_scan *lexer, struct token *token)
 {
     const char *start = lexer->at;
     *token = (struct token){
@@ -176,15 +154,9 @@ gordian_status tokens_read(struct tokens *tokens, const struct text *text,
                            gordian_error *error)
 {
     *tokens = (struct tokens){.memory = memory_allocator(memory), .text = text};
-    struct lexer lexer = {.tokens = tokens,
-                          .at = text->bytes,
-                          .end = text->bytes + text->size,
-                          .line_start = text->bytes,
-                          .line = 1,
-                          .fault = fault,
-                          .error = error};
+    struct text_scan lexer = scan_begin(text, fault, error);
     for (;;) {
-        gordian_status status = skip(&lexer);
+        gordian_status status = skip_blanks(&lexer);
         if (status == GORDIAN_OK && !memory_grow(&tokens->memory, &tokens->list, &tokens->room,
                                                  tokens->count + 1, sizeof *tokens->list))
             status = fail_memory(error);

@@ -36,7 +36,8 @@ static enum port_way take_way(struct parser *parser)
     return PORT_UNKNOWN;
 }
 
-static struct formal *parse_port(struct parser *parser)
+/* What ports and parameters begin with. */
+static struct formal *parse_formal(struct parser *parser)
 {
     struct formal *formal = parser_alloc(parser, sizeof *formal);
     if (!formal)
@@ -44,6 +45,14 @@ static struct formal *parse_port(struct parser *parser)
     formal->token = parser_token(parser);
     if (parser_sees(parser, TOKEN_NAME))
         formal->variable = parse_variable(parser);
+    return formal;
+}
+
+static struct formal *parse_port(struct parser *parser)
+{
+    struct formal *formal = parse_formal(parser);
+    if (!formal)
+        return NULL;
     formal->way = (uint8_t)take_way(parser);
     if (!formal->variable && formal->way == PORT_UNKNOWN)
         parser_complain(parser, formal->token, "expected a port such as a?, b! or c:");
@@ -82,12 +91,9 @@ static struct formal *parse_parameters(struct parser *parser);
 /* <k:int>, <f(?,!)>, <f[1..n]<k:int>(?,!)> */
 static struct formal *parse_parameter(struct parser *parser)
 {
-    struct formal *formal = parser_alloc(parser, sizeof *formal);
+    struct formal *formal = parse_formal(parser);
     if (!formal)
         return NULL;
-    formal->token = parser_token(parser);
-    if (parser_sees(parser, TOKEN_NAME))
-        formal->variable = parse_variable(parser);
     if (parser_sees(parser, '<') || parser_sees(parser, '(')) {
         if (++parser->depth > PARSE_DEPTH_MAX)
             parser_complain(parser, formal->token, "nested more than %u deep", PARSE_DEPTH_MAX);

@@ -13,11 +13,7 @@
 gordian_status treo_complain(struct treo *treo, uint32_t module, const struct token *token,
                              const char *format, ...)
 {
-    char message[300];
     va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(message, sizeof message, format, arguments);
-    va_end(arguments);
     /* A tree may be evaluated for another module than its own (the main component's): the token
      * tells. */
     const struct text *text = treo->modules[module]->shown;
@@ -27,7 +23,10 @@ gordian_status treo_complain(struct treo *treo, uint32_t module, const struct to
             text = other;
     }
     text_point(text, token->line, token->column, treo->fault);
-    return fail_at(treo->error, GORDIAN_STATUS_INPUT, token->line, token->column, "%s", message);
+    va_start(arguments, format);
+    fail_at_list(treo->error, GORDIAN_STATUS_INPUT, token->line, token->column, format, arguments);
+    va_end(arguments);
+    return GORDIAN_STATUS_INPUT;
 }
 
 /* ------------------------------------------------------------------ modules */

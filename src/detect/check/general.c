@@ -16,8 +16,9 @@
  * those with one unit of every resource need one round; a mixture of both can be
  * contrived to need many, hence REFINE_EFFORT, which keeps the whole linear.
  */
+#include "base/scc.h"
+#include "base/sort.h"
 #include "detect/check/snapshot.h"
-#include "detect/scc.h"
 
 #include <string.h>
 
@@ -134,31 +135,6 @@ static void put_wait(struct general *general, const struct snapshot_edge *wait)
     general->nodes[wait->process].mark++;
 }
 
-/* Sorts by units, a byte at a time from the lowest, passing over bytes that are the same in all.
- * Returns where the sorted edges are: `edges` or `spare`. */
-static struct snapshot_edge *sort_by_units(struct snapshot_edge *edges, struct snapshot_edge *spare,
-                                           size_t count)
-{
-    uint64_t differ = 0;
-    for (size_t i = 1; i < count; i++)
-        differ |= edges[i].units ^ edges[0].units;
-    for (unsigned shift = 0; shift < 64; shift += 8) {
-        if (!(differ >> shift & 255))
-            continue;
-        size_t starts[257] = {0};
-        for (size_t i = 0; i < count; i++)
-            starts[(edges[i].units >> shift & 255) + 1]++;
-        for (unsigned byte = 0; byte < 256; byte++)
-            starts[byte + 1] += starts[byte];
-        for (size_t i = 0; i < count; i++)
-            spare[starts[edges[i].units >> shift & 255]++] = edges[i];
-        struct snapshot_edge *sorted = spare;
-        spare = edges;
-        edges = sorted;
-    }
-    return edges;
-}
-
 /* All waits of the snapshot, in one array. */
 static size_t collect_waits(const gordian_snapshot *snapshot, struct snapshot_edge *waits)
 {
@@ -181,7 +157,7 @@ static bool put_sorted_waits(struct general *general)
     bool fine = waits && spare;
     if (fine) {
         size_t count = collect_waits(snapshot, waits);
-        const struct snapshot_edge *sorted = sort_by_units(waits, spare, count);
+        const struct snapshot_edge *sorted = sort_by_number(waits, spare, count);
         for (size_t i = 0; i < count; i++)
             put_wait(general, &sorted[i]);
     }

@@ -10,10 +10,11 @@ gordian_status gordian_snapshot_open(gordian_snapshot **out, const gordian_alloc
                                      gordian_error *error)
 {
     gordian_allocator memory = memory_allocator(allocator);
-    *out = memory_zeroed(&memory, sizeof **out);
-    if (!*out)
+    gordian_snapshot *snapshot = memory_zeroed(&memory, sizeof *snapshot);
+    *out = snapshot;
+    if (!snapshot)
         return fail_memory(error);
-    (*out)->memory = memory;
+    snapshot->memory = memory;
     return GORDIAN_OK;
 }
 
@@ -29,7 +30,7 @@ void gordian_snapshot_close(gordian_snapshot *snapshot)
     memory_free(&memory, snapshot->units);
     memory_free(&memory, snapshot->holds.edges);
     memory_free(&memory, snapshot->waits.edges);
-    memory_free(&memory, snapshot->wait_slots);
+    hash_free(&snapshot->wait_table, &memory);
     memory_free(&memory, snapshot);
 }
 
@@ -198,45 +199,29 @@ gordian_status gordian_snapshot_hold(gordian_snapshot *snapshot, uint32_t proces
     return GORDIAN_OK;
 }
 
-/* ---- the index of further waits: open addressing, at most two thirds full */
-
-static uint32_t wait_hash(uint32_t process, uint32_t resource)
+static uint64_t hash_wait(uint32_t process, uint32_t resource)
 {
-    uint64_t key = ((uint64_t)process << 32 | resource) * UINT64_C(0x9e3779b97f4a7c15);
-    return (uint32_t)(key >> 32);
+    return hash_word((uint64_t)process << 32 | resource);
 }
 
-/* The slot of (process, resource), or the free one where it belongs. */
-static uint32_t *wait_slot(const gordian_snapshot *snapshot, uint32_t process, uint32_t resource)
+static void put_waits(const void *context, struct hash *table)
 {
-    uint32_t mask = snapshot->wait_slot_count - 1;
-    for (uint32_t at = wait_hash(process, resource) & mask;; at = (at + 1) & mask) {
-        uint32_t *slot = &snapshot->wait_slots[at];
-        if (*slot == 0)
-            return slot;
-        const struct snapshot_edge *edge = &snapshot->waits.edges[*slot - 1];
+    const struct snapshot_edges *waits = context;
+    for (uint32_t i = 0; i < waits->count; i++)
+        hash_put(table, hash_wait(waits->edges[i].process, waits->edges[i].resource), i);
+}
+
+/* A wait beyond the first, or NULL. */
+static struct snapshot_edge *find_wait(const gordian_snapshot *snapshot, uint32_t process,
+                                       uint32_t resource)
+{
+    struct hash_probe probe = hash_probe(&snapshot->wait_table, hash_wait(process, resource));
+    while (hash_meet(&snapshot->wait_table, &probe)) {
+        struct snapshot_edge *edge = &snapshot->waits.edges[probe.number];
         if (edge->process == process && edge->resource == resource)
-            return slot;
+            return edge;
     }
-}
-
-/* Room in the index for one more. */
-static bool grow_wait_slots(gordian_snapshot *snapshot)
-{
-    if (snapshot->waits.count < snapshot->wait_slot_count / 3 * 2)
-        return true;
-    uint32_t count = snapshot->wait_slot_count ? snapshot->wait_slot_count * 2 : 16;
-    uint32_t *slots = memory_zeroed(&snapshot->memory, sizeof *slots * count);
-    if (!slots)
-        return false;
-    memory_free(&snapshot->memory, snapshot->wait_slots);
-    snapshot->wait_slots = slots;
-    snapshot->wait_slot_count = count;
-    for (uint32_t i = 0; i < snapshot->waits.count; i++) {
-        const struct snapshot_edge *edge = &snapshot->waits.edges[i];
-        *wait_slot(snapshot, edge->process, edge->resource) = i + 1;
-    }
-    return true;
+    return NULL;
 }
 
 /* From now on every first wait has its units beside it. */
@@ -293,20 +278,22 @@ static gordian_status first_wait(gordian_snapshot *snapshot, uint32_t process, u
 static gordian_status further_wait(gordian_snapshot *snapshot, uint32_t process, uint32_t resource,
                                    uint64_t units, gordian_error *error)
 {
-    if (!grow_wait_slots(snapshot))
-        return fail_memory(error);
-    uint32_t *slot = wait_slot(snapshot, process, resource);
-    uint64_t before = *slot ? snapshot->waits.edges[*slot - 1].units : 0;
+    struct snapshot_edges *waits = &snapshot->waits;
+    struct snapshot_edge *edge = find_wait(snapshot, process, resource);
+    uint64_t before = edge ? edge->units : 0;
     gordian_status status = check_wait(snapshot, process, resource, before, units, error);
     if (status != GORDIAN_OK)
         return status;
-    if (*slot) {
-        snapshot->waits.edges[*slot - 1].units += units;
+    if (edge) {
+        edge->units += units;
     } else {
-        status = push_edge(snapshot, &snapshot->waits, process, resource, units, error);
+        if (!hash_reserve(&snapshot->wait_table, &snapshot->memory, waits->count + 1,
+                          waits->count + 1, put_waits, waits))
+            return fail_memory(error);
+        status = push_edge(snapshot, waits, process, resource, units, error);
         if (status != GORDIAN_OK)
             return status;
-        *slot = snapshot->waits.count;
+        hash_put(&snapshot->wait_table, hash_wait(process, resource), waits->count - 1);
     }
     snapshot->wide |= before + units > 1;
     return GORDIAN_OK;

@@ -12,6 +12,7 @@
 #ifndef GORDIAN_DETECT_CHECK_SNAPSHOT_H
 #define GORDIAN_DETECT_CHECK_SNAPSHOT_H
 
+#include "base/hash.h"
 #include "detect/check/check.h"
 #include "rag/rag.h"
 
@@ -52,8 +53,7 @@ struct gordian_snapshot {
     bool wide;                   /* some edge is for more than one unit */
     struct snapshot_edges holds; /* further ones; (p, q) may come several times */
     struct snapshot_edges waits; /* further ones; (p, q) comes once, here or in wait[] */
-    uint32_t *wait_slots;        /* finds (p, q) in `waits`: index + 1, 0 free */
-    uint32_t wait_slot_count;    /* a power of two, or 0 */
+    struct hash wait_table;      /* finds (p, q) in `waits` */
 
     bool judged;                /* `result` is that of the present state */
     struct check_result result; /* empty unless judged */

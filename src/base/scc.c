@@ -1,4 +1,4 @@
-#include "detect/scc.h"
+#include "base/scc.h"
 
 #include <string.h>
 
@@ -27,7 +27,7 @@ struct scc_run_state {
     uint32_t order;         /* the next node's */
 };
 
-static bool enter(struct scc *scc, struct scc_run_state *run, uint32_t node)
+static bool enter_node(struct scc *scc, struct scc_run_state *run, uint32_t node)
 {
     if (!memory_grow32(&scc->memory, &scc->frames, &scc->frame_room, run->depth + 1,
                        sizeof *scc->frames))
@@ -68,7 +68,7 @@ static bool close_component(struct scc *scc, struct scc_run_state *run, uint32_t
     return true;
 }
 
-static bool leave(struct scc *scc, struct scc_run_state *run)
+static bool leave_node(struct scc *scc, struct scc_run_state *run)
 {
     struct scc_frame frame = scc->frames[--run->depth];
     if (scc->nodes[frame.node].number == frame.order)
@@ -80,23 +80,23 @@ static bool leave(struct scc *scc, struct scc_run_state *run)
     return true;
 }
 
-static bool explore(struct scc *scc, struct scc_run_state *run, uint32_t root)
+static bool explore_from(struct scc *scc, struct scc_run_state *run, uint32_t root)
 {
     struct scc_node *nodes = scc->nodes;
-    if (!enter(scc, run, root))
+    if (!enter_node(scc, run, root))
         return false;
     while (run->depth > 0) {
         struct scc_frame *frame = &scc->frames[run->depth - 1];
         uint32_t node = frame->node;
         if (frame->edge == frame->end) {
-            if (!leave(scc, run))
+            if (!leave_node(scc, run))
                 return false;
             continue;
         }
         /* A target not reached yet is entered, and looked at again on the way back. */
         uint32_t target = scc->targets[frame->edge];
         if (nodes[target].number == 0) {
-            if (!enter(scc, run, target))
+            if (!enter_node(scc, run, target))
                 return false;
             continue;
         }
@@ -116,7 +116,7 @@ bool scc_run(struct scc *scc, const uint32_t *roots, uint32_t root_count)
     struct scc_run_state run = {.order = 1};
     for (uint32_t i = 0; i < root_count; i++) {
         uint32_t root = roots ? roots[i] : i;
-        if (scc->nodes[root].number == 0 && !explore(scc, &run, root))
+        if (scc->nodes[root].number == 0 && !explore_from(scc, &run, root))
             return false;
     }
     return true;

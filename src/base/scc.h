@@ -13,8 +13,8 @@
  * Components come out in such an order that every edge leads to the same component or to one
  * that came before: component 0 leads nowhere else.
  */
-#ifndef GORDIAN_DETECT_SCC_H
-#define GORDIAN_DETECT_SCC_H
+#ifndef GORDIAN_BASE_SCC_H
+#define GORDIAN_BASE_SCC_H
 
 #include "base/memory.h"
 
@@ -34,7 +34,7 @@ struct scc_frame {
 
 struct scc {
     gordian_allocator memory;
-    struct scc_node *nodes;  /* the caller's; at most 2^31 */
+    struct scc_node *nodes;  /* the caller's; at most 2^32 - 2 */
     const uint32_t *targets; /* likewise */
 
     /* The answer of the last run. */
