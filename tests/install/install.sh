@@ -69,6 +69,7 @@ check_files()
         "$root$prefix/bin/gordian" \
         "$include/gordian/gordian.h" \
         "$include/gordian/client.h" \
+        "$include/gordian/compose.h" \
         "$include/gordian/makespan.h" \
         "$include/gordian/ptx.h" \
         "$include/gordian/run.h" \
@@ -112,7 +113,7 @@ declared()
             if (match($0, /gordian_[a-z0-9_]*\(/))
                 print substr($0, RSTART, RLENGTH - 1)
         }' "$include/gordian/gordian.h" "$include/gordian/client.h" \
-        "$include/gordian/makespan.h" "$include/gordian/ptx.h" | sort
+        "$include/gordian/compose.h" "$include/gordian/makespan.h" "$include/gordian/ptx.h" | sort
 }
 
 check_symbols()
@@ -133,7 +134,7 @@ check_symbols()
 
 check_header()
 {
-    for header in gordian client makespan ptx run; do
+    for header in gordian client compose makespan ptx run; do
         echo "#include <gordian/$header.h>" >"$work/alone.c"
         "$@" -std=c99 -pedantic -Wall -Wextra -Werror -I"$include" -fsyntax-only "$work/alone.c" ||
             fault "$header.h does not compile alone as C99"
@@ -205,6 +206,7 @@ check_cplusplus()
     is_here c++ || return 0
     cat >"$work/bank.cc" <<'END'
 #include <gordian/client.h>
+#include <gordian/compose.h>
 #include <gordian/gordian.h>
 #include <gordian/makespan.h>
 #include <gordian/ptx.h>
@@ -259,7 +261,7 @@ check_header "$@"
 if $has_pkg_config; then
     use_pkg_config
 fi
-for example in accounts philosophers pool ptx_string warps; do
+for example in accounts circuit philosophers pool ptx_string warps; do
     check_example "$example" "$@"
 done
 check_client "$@"

@@ -26,8 +26,8 @@ static uint32_t leader_of(uint32_t *group, uint32_t factor)
     return factor;
 }
 
-/* Do the factors that move under this label hang together by names that fire? `group`: scratch,
- * one number a factor. */
+/* Do the factors that move under this label hang together by names that fire? `group`: scratch, one
+ * number a factor. */
 static bool label_is_indivisible(const gordian_circuit *circuit, const uint64_t *label,
                                  uint32_t *group)
 {

@@ -72,8 +72,4 @@ static inline bool graph_is_deadlock(const gordian_graph *graph, uint32_t state)
     return graph->first[state] == graph->first[state + 1];
 }
 
-/* The same: states, initial states, arcs and label texts, number by number. On a difference *state
- * is the first state that differs. */
-bool graph_same(const gordian_graph *left, const gordian_graph *right, uint32_t *state);
-
 #endif
