@@ -112,7 +112,7 @@ check 'GORDIAN_QUIET=1 should say nothing' silent
 # With standard error closed, and without anywhere to write.
 watched sh -c 'exec 2>&-; "$0" abbcca; echo $?' "$matrix"
 check 'closed stderr: should end with 86' says '^86$'
-watched sh -c 'ulimit -n 4; "$0" abbcca; echo $?' "$matrix"
+watched sh -c 'exec 3>&- 4>&- 5>&- 6>&-; ulimit -n 4; "$0" abbcca; echo $?' "$matrix"
 check 'no descriptors: should end with 86' says '^86$'
 watched sh -c 'ulimit -v 60000; "$0" early-constructor' "$host"
 check 'little memory: should go on' says '^ok$'
