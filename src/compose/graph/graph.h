@@ -67,6 +67,10 @@ gordian_status graph_build(gordian_graph **out, struct label_table *labels, uint
                            uint32_t initial, const uint32_t *from, const gordian_graph_arc *arcs,
                            size_t count, const gordian_allocator *memory, gordian_error *error);
 
+/* The classes of strong bisimilarity: class_of[s], numbered by their smallest states. */
+gordian_status graph_classes(const gordian_graph *graph, uint32_t *class_of, uint32_t *class_count,
+                             gordian_error *error);
+
 static inline bool graph_is_deadlock(const gordian_graph *graph, uint32_t state)
 {
     return graph->first[state] == graph->first[state + 1];
