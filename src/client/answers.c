@@ -39,6 +39,14 @@ static void end_call(gordian_client *client, struct call *call, gordian_status s
     client->halt = true;
 }
 
+/* The first command is answered, and whoever waits for it has what it wanted. */
+static gordian_status answer_call(gordian_client *client, struct call *call)
+{
+    drop_command(client);
+    end_call(client, call, GORDIAN_OK);
+    return GORDIAN_OK;
+}
+
 /* Is the first command, a line, one that gordian_client_ask has sent? */
 static bool is_asked(const gordian_client *client)
 {
@@ -185,12 +193,12 @@ static gordian_status take_results(gordian_client *client, const struct wire_fra
 
 static bool gather_line_served(gordian_client *client, struct wire_list *served)
 {
-    size_t count = 0;
-    if (!memory_grow(&client->memory, &client->served, &client->served_room, served->left,
+    size_t count = served->left;
+    if (!memory_grow(&client->memory, &client->served, &client->served_room, count,
                      sizeof *client->served))
         return false;
-    while (wire_next_id(served, &client->served[count]))
-        count++;
+    for (size_t i = 0; i < count; i++)
+        wire_next_id(served, &client->served[i]);
     return true;
 }
 
@@ -272,9 +280,7 @@ static gordian_status take_declared(gordian_client *client, const struct wire_fr
     for (size_t i = 0; call && i < call->id_count; i++)
         if (!wire_next_id(&ids, &call->ids[i]))
             return broken_answer(client);
-    drop_command(client);
-    end_call(client, call, GORDIAN_OK);
-    return GORDIAN_OK;
+    return answer_call(client, call);
 }
 
 static gordian_status read_state(gordian_client *client, const struct wire_frame *frame,
@@ -319,9 +325,7 @@ static gordian_status take_state(gordian_client *client, const struct wire_frame
         return status;
     if (!good)
         return broken_answer(client);
-    drop_command(client);
-    end_call(client, call, GORDIAN_OK);
-    return GORDIAN_OK;
+    return answer_call(client, call);
 }
 
 static gordian_status take_asked(gordian_client *client, const struct wire_frame *frame)
@@ -333,9 +337,7 @@ static gordian_status take_asked(gordian_client *client, const struct wire_frame
         return broken_answer(client);
     if (call)
         call->asked = asked;
-    drop_command(client);
-    end_call(client, call, GORDIAN_OK);
-    return GORDIAN_OK;
+    return answer_call(client, call);
 }
 
 /* The answer to USE and OPEN says what kind of system it is. */
@@ -355,9 +357,7 @@ static gordian_status take_done(gordian_client *client, const struct wire_frame 
     if (command->kind == WIRE_USE || command->kind == WIRE_OPEN)
         note_kind(client, frame);
     struct call *call = command->call;
-    drop_command(client);
-    end_call(client, call, GORDIAN_OK);
-    return GORDIAN_OK;
+    return answer_call(client, call);
 }
 
 /* ------------------------------------------------------------------ errors */
