@@ -156,7 +156,7 @@ gordian_status pool_take(struct gpu_pool *pool, gpu_address entries, uint64_t co
     const gordian_allocator *memory = &pool->gpu->memory;
     uint64_t next;
     gordian_status status = read_next(pool, &next, error);
-    if (status != GORDIAN_OK || count == 0)
+    if (status != GORDIAN_OK)
         return status;
     if (count > pool->chunks - next)
         return fail(error, GORDIAN_STATUS_MEMORY, "%" PRIu64 " chunks needed, %" PRIu64 " free",
