@@ -70,6 +70,7 @@ static void clear_batch(struct batch *batch)
         bytes_free(&batch->incidents);
     batch->body.used = batch->incidents.used = 0;
     batch->count = batch->incident_count = 0;
+    batch->frame = 0;
     batch->next = NULL;
 }
 
@@ -106,18 +107,18 @@ uint64_t store_append(struct store *store, uint64_t at, const void *bytes, size_
         return 0;
     if (!store->kept)
         return ++store->last;
-    if (batch->body.used >= STORE_BATCH_MAX) {
+    if (batch->body.used >= STORE_BATCH_MAX || batch->frame) {
         store_seal(store);
         batch = store->open;
     }
+    if (batch->frame)
+        return 0; /* it is in the journal, and there was no memory for another */
     if (!bytes_room(&batch->body, length + 20)) {
         batch->body.failed = false;
         return 0;
     }
-    if (batch->count == 0) {
-        batch->first = store->last + 1;
+    if (batch->count == 0)
         batch->at = at;
-    }
     bytes_i64(&batch->body, (int64_t)(at - batch->at));
     bytes_text(&batch->body, bytes, length);
     batch->count++;
@@ -133,7 +134,7 @@ uint64_t store_append(struct store *store, uint64_t at, const void *bytes, size_
 static bool may_commit(const struct store *store, const struct batch *batch)
 {
     return store->options.durability == STORE_BATCH && !store->busy && !store->syncing &&
-           !store->queue && !store->failed &&
+           !store->queue && !store->failed && !store->sync_failed &&
            batch->body.used + batch->incidents.used <= STORE_INLINE_MAX;
 }
 
@@ -154,7 +155,7 @@ static void enqueue(struct store *store, struct batch *batch)
 }
 
 /* Under the mutex: is it healthy, as far as the loop has heard? */
-static void look(struct store *store)
+static void show_health(struct store *store)
 {
     if (store->failed || store->sync_failed)
         snprintf(store->shown, sizeof store->shown, "%s", store->why);
@@ -164,30 +165,44 @@ static void look(struct store *store)
         store->shown[0] = '\0';
 }
 
+gordian_status store_write(struct store *store, struct batch *batch, size_t count, bool patient,
+                           gordian_error *error)
+{
+    bool sync = store->options.durability == STORE_FULL;
+    gordian_status status = GORDIAN_OK;
+    if (!batch->frame)
+        status = journal_append(&store->journal, batch, count, sync, patient, error);
+    if (status != GORDIAN_OK)
+        return status;
+    int code = history_write(&store->history, batch, count);
+    return code ? history_explain(&store->history, code, error) : GORDIAN_OK;
+}
+
 /* With the mutex, which is let go of for the commit; true: the batch is committed. */
 static bool commit_now(struct store *store, struct batch *batch)
 {
+    gordian_error error;
     store->busy = true;
     store_unlock(store);
     uint64_t start = clock_ns();
-    int code = journal_write(&store->journal, batch, 1);
+    bool good = store_write(store, batch, 1, false, &error) == GORDIAN_OK;
     uint64_t ns = clock_ns() - start;
     store_lock(store);
     store->busy = false;
     bool was_synced = !store->unsynced, was_due = store->checkpoint;
-    store_note_commit(store, code, batch, 1, ns);
-    store->figures.inline_commits += !code;
+    store_note_commit(store, good ? NULL : error.message, batch, 1, ns);
+    store->figures.inline_commits += good;
     if (store->wanted) {
         store->wanted = false;
         pthread_cond_signal(&store->freed);
     }
-    if (code) {
+    if (!good) {
         store->retry_at = clock_ns() / 1000000 + store->options.retry_ms;
-        look(store);
+        show_health(store);
     } else if (was_synced || (store->checkpoint && !was_due)) {
         pthread_cond_signal(&store->wake);
     }
-    return !code;
+    return good;
 }
 
 /* Incidents of a store without a folder, the newest ones. */
@@ -197,8 +212,8 @@ static void seal_in_memory(struct store *store)
     uint64_t dropped;
     bool more = batch->incident_count > 0;
     if (more)
-        journal_write(&store->journal, batch, 1);
-    while (more && journal_trim_incidents(&store->journal, 0, &dropped, &more) == SQLITE_OK)
+        history_write(&store->history, batch, 1);
+    while (more && history_trim(&store->history, 0, &dropped, &more) == SQLITE_OK)
         store->figures.incidents_dropped += dropped;
     clear_batch(batch);
 }
@@ -212,8 +227,7 @@ void store_seal(struct store *store)
         seal_in_memory(store);
         return;
     }
-    batch->crc =
-        batch_crc(batch->first, batch->count, batch->at, batch->body.data, batch->body.used);
+    batch->first = store->last + 1 - batch->count;
     batch->next = NULL;
     store_lock(store);
     bool committed = may_commit(store, batch) && commit_now(store, batch);
@@ -228,15 +242,19 @@ void store_seal(struct store *store)
     store->open = fresh;
     store_lock(store);
     enqueue(store, batch);
-    look(store);
+    show_health(store);
     store_unlock(store);
 }
 
 gordian_status store_incident(struct store *store, const struct incident *incident)
 {
-    if (store->loading && journal_knows(&store->journal, incident->id))
+    if (store->loading && history_knows(&store->history, incident->id))
         return GORDIAN_OK; /* it was committed with the record that is being replayed */
-    return journal_put_incident(store->open, incident) ? GORDIAN_OK : GORDIAN_STATUS_MEMORY;
+    if (store->open->frame)
+        store_seal(store);
+    if (store->open->frame)
+        return GORDIAN_STATUS_MEMORY;
+    return history_put(store->open, incident) ? GORDIAN_OK : GORDIAN_STATUS_MEMORY;
 }
 
 /* ---- what the thread has to tell */
@@ -275,7 +293,7 @@ void store_poll(struct store *store)
         /* It was not rung: no harm. */
     }
     store_lock(store);
-    look(store);
+    show_health(store);
     struct snapshot_job *done = store->jobs_done;
     uint64_t newest = store->newest;
     store->jobs_done = NULL;

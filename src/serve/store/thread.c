@@ -1,9 +1,8 @@
 /* The store's thread: whatever waits for the disk. */
 #include "base/clock.h"
-#include "base/crc.h"
+#include "serve/store/files.h"
 #include "serve/store/parts.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -27,9 +26,9 @@ static void ring(const struct store *store)
     }
 }
 
-/* ---- who has the database; all under the mutex */
+/* ---- who has journal and history; all under the mutex */
 
-static void take_database(struct store *store)
+static void take_files(struct store *store)
 {
     while (store->busy) {
         store->wanted = true;
@@ -38,7 +37,7 @@ static void take_database(struct store *store)
     store->busy = true;
 }
 
-static void give_database(struct store *store)
+static void give_files(struct store *store)
 {
     store->busy = false;
     if (store->wanted) {
@@ -65,16 +64,16 @@ static void note_time(struct store_figures *figures, uint64_t ns)
     figures->commit_ns += ns;
 }
 
-void store_note_commit(struct store *store, int code, const struct batch *batches, size_t count,
-                       uint64_t ns)
+void store_note_commit(struct store *store, const char *why, const struct batch *batches,
+                       size_t count, uint64_t ns)
 {
     struct store_figures *figures = &store->figures;
-    store->failed = code != SQLITE_OK;
-    if (code) {
+    store->failed = why != NULL;
+    if (why) {
         figures->failures++;
-        /* The log cannot grow, perhaps. In the database there may be room: then it need not. */
+        /* SQLite's log cannot grow, perhaps. In the database there may be room. */
         store->checkpoint = true;
-        journal_explain(&store->journal, code, store->why, sizeof store->why);
+        snprintf(store->why, sizeof store->why, "%.200s", why);
         return;
     }
     note_time(figures, ns);
@@ -87,8 +86,8 @@ void store_note_commit(struct store *store, int code, const struct batch *batche
     if (last)
         atomic_store_explicit(&store->committed, last, memory_order_release);
     store->unsynced = store->options.durability != STORE_FULL;
-    figures->wal_bytes = (uint64_t)store->journal.wal_pages * 4096;
-    store->checkpoint |= store->journal.wal_pages >= STORE_WAL_PAGES;
+    figures->wal_bytes = (uint64_t)store->history.wal_pages * 4096;
+    store->checkpoint |= store->history.wal_pages >= STORE_WAL_PAGES;
 }
 
 /* ---- the queue */
@@ -115,26 +114,37 @@ static void drop_group(struct store *store, size_t count)
     store->queued_at = steady_ms();
 }
 
-/* Under the mutex, which is let go of for the commit. */
-static void commit_queue(struct store *store)
+/* How many of the queue are written at once. Those that are in the journal already go by
+ * themselves. */
+static size_t group_size(const struct store *store)
 {
     size_t count = 0, bytes = 0;
-    take_database(store);
-    for (const struct batch *batch = store->queue; batch && bytes < STORE_GROUP_MAX;
+    for (const struct batch *batch = store->queue;
+         batch && bytes < STORE_GROUP_MAX && count < JOURNAL_GROUP &&
+         !batch->frame == !store->queue->frame;
          batch = batch->next) {
         bytes += batch_bytes(batch);
         count++;
     }
-    const struct batch *first = store->queue;
+    return count;
+}
+
+/* Under the mutex, which is let go of for the commit. */
+static void commit_queue(struct store *store)
+{
+    gordian_error error;
+    take_files(store);
+    size_t count = group_size(store);
+    struct batch *first = store->queue;
     store_unlock(store);
     uint64_t start = clock_ns();
-    int code = count ? journal_write(&store->journal, first, count) : SQLITE_OK;
+    bool good = count == 0 || store_write(store, first, count, true, &error) == GORDIAN_OK;
     uint64_t ns = clock_ns() - start;
     store_lock(store);
-    give_database(store);
+    give_files(store);
     if (count)
-        store_note_commit(store, code, first, count, ns);
-    if (!code)
+        store_note_commit(store, good ? NULL : error.message, first, count, ns);
+    if (good)
         drop_group(store, count);
     else
         store->retry_at = steady_ms() + store->options.retry_ms;
@@ -154,30 +164,26 @@ static uint64_t queue_due(const struct store *store)
     return store->queued_at + STORE_BEHIND_MS;
 }
 
-/* ---- the log */
+/* ---- syncs */
 
 /* Brings what has been committed to the disk itself. */
-static void sync_log(struct store *store)
+static void sync_journal(struct store *store)
 {
+    gordian_error error;
     store->unsynced = false;
     store->syncing = true;
     store_unlock(store);
-    int code = fdatasync(store->wal);
-    int number = errno;
-    bool ours = folder_is_ours(&store->folder); /* what is written to a deleted file is not kept */
+    bool synced = journal_sync(&store->journal, &error) == GORDIAN_OK;
+    /* What is written to a deleted file is not kept. */
+    bool ours = folder_is_ours(&store->folder) && journal_is_ours(&store->journal);
     store_lock(store);
     store->syncing = false;
-    /* What a failed sync was to write is in the system's cache, but no later sync need write it:
-     * it is moved into the database, out of the cache, before all is well again. */
-    store->rewrite |= code != 0;
-    store->checkpoint |= store->rewrite;
-    bool good = code == 0 && ours && !store->rewrite, changed = store->sync_failed == good;
+    bool good = synced && ours, changed = store->sync_failed == good;
     store->sync_failed = !good;
-    if (code != 0 || !ours) {
+    if (!good) {
         store->figures.failures++;
-        snprintf(store->why, sizeof store->why, "%s%s",
-                 ours ? "syncing failed: " : "the database was removed or replaced by another",
-                 ours ? strerror(number) : "");
+        snprintf(store->why, sizeof store->why, "%.200s",
+                 ours ? error.message : "a file was removed or replaced by another");
     }
     store->unsynced |= !good; /* tried again */
     if (changed)
@@ -185,48 +191,24 @@ static void sync_log(struct store *store)
     store->sync_at = steady_ms() + STORE_SYNC_MS;
 }
 
-static sqlite3 *open_checkpointer(struct store *store)
-{
-    int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX;
-    int code = sqlite3_open_v2(store->folder.file, &store->checkpointer, flags, store->options.vfs);
-    if (!code) /* one that has read nothing does not know yet that there is a log */
-        code = sqlite3_exec(store->checkpointer, "SELECT count(*) FROM sqlite_schema", NULL, NULL,
-                            NULL);
-    if (code) {
-        sqlite3_close(store->checkpointer);
-        store->checkpointer = NULL;
-    }
-    return store->checkpointer;
-}
+/* ---- checkpoints */
 
-/* True: all of the log is in the database, and that on the disk. */
-static bool run_checkpoint(struct store *store)
+/* Moves SQLite's log into the database; the next commit then starts the log from its beginning,
+ * unless a reader is still in it: it is tried again, but not with every commit. True: all of it was
+ * moved, and is on the disk. */
+static bool checkpoint(struct store *store)
 {
-    int frames = 0, moved = 0;
-    if (!store->checkpointer && !open_checkpointer(store))
-        return false;
-    return sqlite3_wal_checkpoint_v2(store->checkpointer, NULL, SQLITE_CHECKPOINT_PASSIVE, &frames,
-                                     &moved) == SQLITE_OK &&
-           moved >= frames;
-}
-
-/* Moves the log into the database: first beside the commits, then, if the loop has gone on
- * committing, the few frames that are left while it leaves its batches to the queue. The next
- * commit then starts the log from its beginning, unless a reader is still in it: it is tried again,
- * but not with every commit. */
-static void checkpoint(struct store *store)
-{
+    int pages = 0, moved = 0;
+    take_files(store);
     store_unlock(store);
-    run_checkpoint(store);
+    int code = sqlite3_wal_checkpoint_v2(store->history.db, NULL, SQLITE_CHECKPOINT_PASSIVE, &pages,
+                                         &moved);
     store_lock(store);
-    take_database(store);
-    store_unlock(store);
-    bool whole = run_checkpoint(store);
-    store_lock(store);
-    give_database(store);
-    store->rewrite &= !whole;
-    store->checkpoint = store->rewrite;
+    give_files(store);
+    bool whole = code == SQLITE_OK && moved >= pages;
+    store->checkpoint = false;
     store->checkpoint_at = whole ? 0 : steady_ms() + STORE_SYNC_MS;
+    return whole;
 }
 
 /* ---- snapshots */
@@ -234,73 +216,121 @@ static void checkpoint(struct store *store)
 static void end_job(struct store *store, bool written)
 {
     struct snapshot_job *job = store->job;
+    snapshot_end(job, store->folder.fd);
     store->job = NULL;
     job->next = store->jobs_done;
     store->jobs_done = job;
     if (written) {
+        store->older = store->newest;
         store->newest = job->number;
         store->figures.snapshots++;
     } else {
         store->snapshot_retry = steady_ms() + 60000;
         store->figures.failures++;
     }
-    store->trimming = true; /* what it makes superfluous, or what there is of it */
+    store->trimming |= written; /* what it makes superfluous */
     ring(store);
+}
+
+static bool all_written(const struct snapshot_job *job)
+{
+    return job->fd > 0 && job->written == job->body.used;
 }
 
 /* A snapshot must not count before the records it stands for are kept. */
 static bool may_step(const struct store *store)
 {
-    const struct snapshot_job *job = store->job;
-    return (uint64_t)job->part * JOURNAL_PART_SIZE < job->body.used ||
-           atomic_load(&store->committed) >= job->number;
+    return !all_written(store->job) || atomic_load(&store->committed) >= store->job->number;
 }
 
-/* Writes one part, or the row that ends it; between the steps others get the database. */
+/* From here on the journal has another file, so that what is before it can be deleted one day. If
+ * that does not work it is deleted later. */
+static void split_journal(struct store *store)
+{
+    take_files(store);
+    store_unlock(store);
+    journal_roll(&store->journal, NULL);
+    store_lock(store);
+    give_files(store);
+}
+
+/* Writes one part, or makes it count; commits go on meanwhile, and between the steps those of this
+ * thread. */
 static void step_job(struct store *store)
 {
     struct snapshot_job *job = store->job;
-    uint64_t before = store->newest, start = (uint64_t)job->part * JOURNAL_PART_SIZE;
-    bool last = start >= job->body.used;
-    size_t size = last ? 0 : job->body.used - start;
-    size = size > JOURNAL_PART_SIZE ? JOURNAL_PART_SIZE : size;
-    take_database(store);
+    bool last = all_written(job);
+    if (job->fd == 0)
+        split_journal(store);
+    if (last)
+        sync_journal(store); /* whoever goes back to the snapshot before needs what is behind it */
+    bool good = !last || !store->sync_failed;
     store_unlock(store);
-    int code = last ? journal_put_snapshot(&store->journal, job->number, job->at, job->part,
-                                           job->body.used,
-                                           crc32c(0, job->body.data, job->body.used), before)
-                    : journal_put_part(&store->journal, job->number, job->part,
-                                       job->body.data + start, size);
+    if (good)
+        good = (last ? snapshot_finish : snapshot_step)(job, store->folder.fd) == GORDIAN_OK;
     store_lock(store);
-    give_database(store);
-    store->unsynced = true;
-    store->checkpoint |= store->journal.wal_pages >= STORE_WAL_PAGES;
-    job->part++;
-    if (!code && last)
-        store->older = before;
-    if (code || last)
-        end_job(store, !code);
+    if (!good || last)
+        end_job(store, good);
 }
 
 /* ---- what is not needed any more */
 
+/* Deletes snapshots but the newest two, and files of the journal with nothing behind the older. */
+static bool delete_files(int folder, uint64_t newest, uint64_t older)
+{
+    uint64_t number, needed = 0;
+    DIR *list = files_list(folder);
+    bool good = list != NULL;
+    for (const struct dirent *entry; list && (entry = readdir(list));)
+        if (file_number(entry->d_name, "journal", &number) && number <= older + 1)
+            needed = number > needed ? number : needed;
+    if (list)
+        rewinddir(list);
+    for (const struct dirent *entry; list && (entry = readdir(list));)
+        if (file_number(entry->d_name, "journal", &number) && number < needed)
+            good &= journal_retire(folder, entry->d_name);
+        else if (file_number(entry->d_name, "snapshot", &number) && number < newest &&
+                 number != older)
+            good &= unlinkat(folder, entry->d_name, 0) == 0;
+    if (list)
+        closedir(list);
+    return good;
+}
+
+/* Files go only when the history has what they have, and is on the disk with it. */
+static bool trim_files(struct store *store)
+{
+    uint64_t newest = store->newest, older = store->older;
+    if (!checkpoint(store))
+        return false;
+    store_unlock(store);
+    bool good = delete_files(store->folder.fd, newest, older);
+    store_lock(store);
+    return good;
+}
+
+static void trim_history(struct store *store, bool *more)
+{
+    uint64_t keep = store->keep_ms, now = wall_ms(), dropped = 0;
+    uint64_t before = keep && now > keep ? now - keep : 0;
+    take_files(store);
+    store_unlock(store);
+    int code = history_trim(&store->history, before, &dropped, more);
+    store_lock(store);
+    give_files(store);
+    *more &= !code;
+    store->figures.incidents_dropped += dropped;
+    store->checkpoint |= store->history.wal_pages >= STORE_WAL_PAGES;
+}
+
 static void trim(struct store *store)
 {
-    uint64_t through = store->older, keep = store->keep_ms, now = wall_ms(), dropped = 0;
-    uint64_t before = keep && now > keep ? now - keep : 0;
     bool more = false;
     store->trim_at = steady_ms() + STORE_TRIM_MS; /* unless somebody wants it sooner meanwhile */
-    take_database(store);
-    store_unlock(store);
-    int code = journal_trim(&store->journal, through, &more);
-    if (!code && !more)
-        code = journal_trim_incidents(&store->journal, before, &dropped, &more);
-    store_lock(store);
-    give_database(store);
-    store->figures.incidents_dropped += dropped;
-    store->unsynced = true;
-    store->checkpoint |= store->journal.wal_pages >= STORE_WAL_PAGES;
-    store->trimming = !code && more;
+    trim_history(store, &more);
+    store->trimming = more;
+    if (!more && store->trimmed < store->newest && trim_files(store))
+        store->trimmed = store->newest;
 }
 
 /* ---- the thread */
@@ -346,7 +376,7 @@ static bool work(struct store *store)
     if (store->failed)
         return did; /* first things first */
     if (store->unsynced && store->sync_at <= now) {
-        sync_log(store);
+        sync_journal(store);
         did = true;
     }
     if (store->job && may_step(store)) {
@@ -376,8 +406,7 @@ void *store_thread(void *context)
     }
     store->doubtful = store->queue != NULL;
     if (store->unsynced && !store->failed)
-        sync_log(store);
+        sync_journal(store);
     store_unlock(store);
-    sqlite3_close(store->checkpointer);
     return NULL;
 }
