@@ -299,40 +299,16 @@ gordian_status store_load(struct store *store, const struct store_loader *loader
     if (!store->kept)
         return GORDIAN_OK;
     store_lock(store);
-    while (store->busy) {
-        store->wanted = true;
-        pthread_cond_wait(&store->freed, &store->mutex);
-    }
-    store->busy = true;
+    store_take_files(store);
     store_unlock(store);
     store->loading = true;
     gordian_status status = recovery_load(&store->recovery, loader, context, error);
     recovery_free(&store->recovery, &store->memory);
     store->loading = false;
     store_lock(store);
-    store->busy = false;
-    pthread_cond_signal(&store->freed);
+    store_give_files(store);
     store_unlock(store);
     return status;
-}
-
-static void free_batches(struct store *store, struct batch *batch)
-{
-    for (struct batch *next; batch; batch = next) {
-        next = batch->next;
-        bytes_free(&batch->body);
-        bytes_free(&batch->incidents);
-        memory_free(&store->memory, batch);
-    }
-}
-
-static void free_jobs(struct store *store, struct snapshot_job *job)
-{
-    for (struct snapshot_job *next; job; job = next) {
-        next = job->next;
-        bytes_free(&job->body);
-        memory_free(&store->memory, job);
-    }
 }
 
 void store_close(struct store *store)
@@ -354,11 +330,11 @@ void store_close(struct store *store)
     journal_close(&store->journal);
     recovery_free(&store->recovery, &memory);
     store_snapshot_drop(store);
-    free_jobs(store, store->job);
-    free_jobs(store, store->jobs_done);
-    free_batches(store, store->open);
-    free_batches(store, store->queue);
-    free_batches(store, store->spent);
+    store_free_jobs(store, store->job);
+    store_free_jobs(store, store->jobs_done);
+    store_free_batches(store, store->open);
+    store_free_batches(store, store->queue);
+    store_free_batches(store, store->spent);
     if (store->doorbell >= 0)
         close(store->doorbell);
     folder_close(&store->folder, !store->doubtful, &memory);

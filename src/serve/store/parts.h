@@ -19,6 +19,7 @@
 #ifndef GORDIAN_SERVE_STORE_PARTS_H
 #define GORDIAN_SERVE_STORE_PARTS_H
 
+#include "base/clock.h"
 #include "serve/store/history.h"
 #include "serve/store/journal.h"
 #include "serve/store/snapshot.h"
@@ -140,7 +141,7 @@ struct store {
     pthread_mutex_t mutex;
     pthread_cond_t wake;  /* the thread has something to do */
     pthread_cond_t freed; /* the loop is done with journal and history */
-    bool busy, wanted;
+    bool busy;
     bool stopping;
     bool failed, sync_failed; /* the last commit, the last sync: why */
     bool hoarding;            /* too much waits */
@@ -173,6 +174,18 @@ struct store {
 
 void *store_thread(void *context);
 
+static inline uint64_t steady_ms(void)
+{
+    return clock_ns() / 1000000;
+}
+
+static inline uint64_t store_wall_ms(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
 static inline void store_lock(struct store *store)
 {
     pthread_mutex_lock(&store->mutex);
@@ -183,15 +196,16 @@ static inline void store_unlock(struct store *store)
     pthread_mutex_unlock(&store->mutex);
 }
 
-/* Commits batches, from `batch` on: into the journal, and their incidents into the history. If only
- * the latter fails the batches are not written again the next time. */
-gordian_status store_write(struct store *store, struct batch *batch, size_t count, bool patient,
-                           gordian_error *error);
-/* Under the mutex: what a commit (of a list of `count` batches, in `ns`) came to. `why` is for the
- * case that it failed; NULL: it has not. */
-void store_note_commit(struct store *store, const char *why, const struct batch *batches,
-                       size_t count, uint64_t ns);
-/* Under the mutex: puts a batch that is done with aside. */
-void store_spend(struct store *store, struct batch *batch);
+/* Under the mutex: journal and history are the caller's, or nobody's again. */
+void store_take_files(struct store *store);
+void store_give_files(struct store *store);
+/* Under the mutex, with the files, which are then given back: commits batches, from `batch` on,
+ * into the journal, and their incidents into the history. If only the latter fails they are not
+ * written to the journal again the next time. `patient` as for journal_append. */
+bool store_commit(struct store *store, struct batch *batch, size_t count, bool patient);
+
+/* Whole lists of them. */
+void store_free_batches(struct store *store, struct batch *batch);
+void store_free_jobs(struct store *store, struct snapshot_job *job);
 
 #endif

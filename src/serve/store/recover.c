@@ -101,15 +101,17 @@ static void check_frames(struct recovery *recovery, struct journal_file *file, b
 {
     struct batch batch;
     size_t before = file->at;
-    if (file->frame != recovery->frame && recovery->frame && needed)
+    if (needed && recovery->frame && file->frame != recovery->frame)
         note_damage(recovery, "something is missing behind record %llu",
                     (unsigned long long)recovery->last);
-    recovery->frame = file->frame;
+    if (needed)
+        recovery->frame = file->frame;
     while (!recovery->damaged && (recovery->end = journal_next(file, &batch)) == JOURNAL_MORE) {
         if (needed && !check_frame(recovery, &batch))
             file->at = before; /* here it ends */
         before = file->at;
-        recovery->frame = batch.frame;
+        if (needed && !recovery->damaged)
+            recovery->frame = batch.frame;
         recovery->unapplied |= batch.incident_count && batch.frame > recovery->applied;
     }
 }

@@ -1,14 +1,12 @@
 /* What the loop calls. */
 #include "serve/store/store.h"
 
-#include "base/clock.h"
 #include "base/error.h"
 #include "serve/store/parts.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <sys/eventfd.h>
-#include <time.h>
 #include <unistd.h>
 
 static const char *const durabilities[] = {
@@ -52,13 +50,14 @@ static struct batch *new_batch(struct store *store)
     return batch;
 }
 
-static void free_batch(struct store *store, struct batch *batch)
+void store_free_batches(struct store *store, struct batch *batch)
 {
-    if (!batch)
-        return;
-    bytes_free(&batch->body);
-    bytes_free(&batch->incidents);
-    memory_free(&store->memory, batch);
+    for (struct batch *next; batch; batch = next) {
+        next = batch->next;
+        bytes_free(&batch->body);
+        bytes_free(&batch->incidents);
+        memory_free(&store->memory, batch);
+    }
 }
 
 /* Empty again, with its room; unless that has become very large. */
@@ -90,10 +89,7 @@ static struct batch *take_batch(struct store *store)
         store->spent_count = 0;
     }
     store_unlock(store);
-    for (struct batch *next; rest; rest = next) {
-        next = rest->next;
-        free_batch(store, rest);
-    }
+    store_free_batches(store, rest);
     if (!batch)
         return new_batch(store);
     clear_batch(batch);
@@ -143,7 +139,7 @@ static void enqueue(struct store *store, struct batch *batch)
 {
     bool first = !store->queue;
     if (first)
-        store->queued_at = clock_ns() / 1000000;
+        store->queued_at = steady_ms();
     *store->queue_end = batch;
     store->queue_end = &batch->next;
     store->queue_bytes += batch->body.used + batch->incidents.used;
@@ -165,43 +161,15 @@ static void show_health(struct store *store)
         store->shown[0] = '\0';
 }
 
-gordian_status store_write(struct store *store, struct batch *batch, size_t count, bool patient,
-                           gordian_error *error)
-{
-    bool sync = store->options.durability == STORE_FULL;
-    gordian_status status = GORDIAN_OK;
-    if (!batch->frame)
-        status = journal_append(&store->journal, batch, count, sync, patient, error);
-    if (status != GORDIAN_OK)
-        return status;
-    int code = history_write(&store->history, batch, count);
-    return code ? history_explain(&store->history, code, error) : GORDIAN_OK;
-}
-
-/* With the mutex, which is let go of for the commit; true: the batch is committed. */
+/* Under the mutex, which is let go of for the commit; true: the batch is committed. */
 static bool commit_now(struct store *store, struct batch *batch)
 {
-    gordian_error error;
-    store->busy = true;
-    store_unlock(store);
-    uint64_t start = clock_ns();
-    bool good = store_write(store, batch, 1, false, &error) == GORDIAN_OK;
-    uint64_t ns = clock_ns() - start;
-    store_lock(store);
-    store->busy = false;
     bool was_synced = !store->unsynced, was_due = store->checkpoint;
-    store_note_commit(store, good ? NULL : error.message, batch, 1, ns);
+    store->busy = true;
+    bool good = store_commit(store, batch, 1, false);
     store->figures.inline_commits += good;
-    if (store->wanted) {
-        store->wanted = false;
-        pthread_cond_signal(&store->freed);
-    }
-    if (!good) {
-        store->retry_at = clock_ns() / 1000000 + store->options.retry_ms;
-        show_health(store);
-    } else if (was_synced || (store->checkpoint && !was_due)) {
+    if (good && (was_synced || (store->checkpoint && !was_due)))
         pthread_cond_signal(&store->wake);
-    }
     return good;
 }
 
@@ -276,12 +244,13 @@ int store_fd(const struct store *store)
     return store->doorbell;
 }
 
-static void free_job(struct store *store, struct snapshot_job *job)
+void store_free_jobs(struct store *store, struct snapshot_job *job)
 {
-    if (!job)
-        return;
-    bytes_free(&job->body);
-    memory_free(&store->memory, job);
+    for (struct snapshot_job *next; job; job = next) {
+        next = job->next;
+        bytes_free(&job->body);
+        memory_free(&store->memory, job);
+    }
 }
 
 void store_poll(struct store *store)
@@ -298,14 +267,12 @@ void store_poll(struct store *store)
     uint64_t newest = store->newest;
     store->jobs_done = NULL;
     store_unlock(store);
-    for (struct snapshot_job *next; done; done = next) {
-        next = done->next;
-        if (done->number == newest)
-            store->snapshot_size = done->body.used;
-        else if (done->number > newest) /* it was not written */
-            store->journal_bytes += done->journal_bytes;
-        free_job(store, done);
-    }
+    for (const struct snapshot_job *job = done; job; job = job->next)
+        if (job->number == newest)
+            store->snapshot_size = job->body.used;
+        else if (job->number > newest) /* it was not written */
+            store->journal_bytes += job->journal_bytes;
+    store_free_jobs(store, done);
 }
 
 bool store_healthy(const struct store *store, const char **why)
@@ -326,22 +293,20 @@ bool store_snapshot_due(const struct store *store)
     if (!store->kept || store->journal_bytes < enough || store->shown[0])
         return false;
     store_lock(shared);
-    bool due = !store->job && !store->jobs_done && clock_ns() / 1000000 >= store->snapshot_retry;
+    bool due = !store->job && !store->jobs_done && steady_ms() >= store->snapshot_retry;
     store_unlock(shared);
     return due;
 }
 
 gordian_status store_snapshot_begin(struct store *store, gordian_error *error)
 {
-    struct timespec now;
     store_snapshot_drop(store);
     store->building = memory_zeroed(&store->memory, sizeof *store->building);
     if (!store->building)
         return fail_memory(error);
     bytes_init(&store->building->body, &store->memory);
-    clock_gettime(CLOCK_REALTIME, &now);
     store->building->number = store->last;
-    store->building->at = (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+    store->building->at = store_wall_ms();
     return GORDIAN_OK;
 }
 
@@ -379,12 +344,12 @@ void store_snapshot_end(struct store *store)
     if (taken)
         store->journal_bytes = 0;
     else
-        free_job(store, job);
+        store_free_jobs(store, job);
 }
 
 void store_snapshot_drop(struct store *store)
 {
-    free_job(store, store->building);
+    store_free_jobs(store, store->building);
     store->building = NULL;
 }
 

@@ -7,18 +7,6 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-static uint64_t steady_ms(void)
-{
-    return clock_ns() / 1000000;
-}
-
-static uint64_t wall_ms(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
-    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
-}
-
 static void ring(const struct store *store)
 {
     if (eventfd_write(store->doorbell, 1) != 0) {
@@ -26,33 +14,19 @@ static void ring(const struct store *store)
     }
 }
 
-/* ---- who has journal and history; all under the mutex */
+/* ---- commits; all under the mutex, by either thread */
 
-static void take_files(struct store *store)
+void store_take_files(struct store *store)
 {
-    while (store->busy) {
-        store->wanted = true;
+    while (store->busy)
         pthread_cond_wait(&store->freed, &store->mutex);
-    }
     store->busy = true;
 }
 
-static void give_files(struct store *store)
+void store_give_files(struct store *store)
 {
     store->busy = false;
-    if (store->wanted) {
-        store->wanted = false;
-        pthread_cond_signal(&store->freed);
-    }
-}
-
-/* ---- what a commit came to; under the mutex, by either thread */
-
-void store_spend(struct store *store, struct batch *batch)
-{
-    batch->next = store->spent;
-    store->spent = batch;
-    store->spent_count++;
+    pthread_cond_signal(&store->freed);
 }
 
 static void note_time(struct store_figures *figures, uint64_t ns)
@@ -64,30 +38,54 @@ static void note_time(struct store_figures *figures, uint64_t ns)
     figures->commit_ns += ns;
 }
 
-void store_note_commit(struct store *store, const char *why, const struct batch *batches,
-                       size_t count, uint64_t ns)
+static void note_commit(struct store *store, const struct batch *batch, size_t count, uint64_t ns)
 {
     struct store_figures *figures = &store->figures;
-    store->failed = why != NULL;
-    if (why) {
-        figures->failures++;
-        /* SQLite's log cannot grow, perhaps. In the database there may be room. */
-        store->checkpoint = true;
-        snprintf(store->why, sizeof store->why, "%.200s", why);
-        return;
-    }
-    note_time(figures, ns);
     uint64_t last = 0;
-    for (; count > 0; batches = batches->next, count--) {
-        figures->batches++;
-        if (batches->count)
-            last = batches->first + batches->count - 1;
-    }
+    note_time(figures, ns);
+    figures->batches += count;
+    for (; count > 0; batch = batch->next, count--)
+        last = batch->count ? batch->first + batch->count - 1 : last;
     if (last)
         atomic_store_explicit(&store->committed, last, memory_order_release);
     store->unsynced = store->options.durability != STORE_FULL;
     figures->wal_bytes = (uint64_t)store->history.wal_pages * 4096;
     store->checkpoint |= store->history.wal_pages >= STORE_WAL_PAGES;
+}
+
+static gordian_status write_batches(struct store *store, struct batch *batch, size_t count,
+                                    bool patient, gordian_error *error)
+{
+    bool sync = store->options.durability == STORE_FULL;
+    gordian_status status = GORDIAN_OK;
+    if (!batch->frame)
+        status = journal_append(&store->journal, batch, count, sync, patient, error);
+    if (status != GORDIAN_OK)
+        return status;
+    int code = history_write(&store->history, batch, count);
+    return code ? history_explain(&store->history, code, error) : GORDIAN_OK;
+}
+
+bool store_commit(struct store *store, struct batch *batch, size_t count, bool patient)
+{
+    gordian_error error;
+    store_unlock(store);
+    uint64_t start = clock_ns();
+    gordian_status status = write_batches(store, batch, count, patient, &error);
+    uint64_t ns = clock_ns() - start;
+    store_lock(store);
+    store_give_files(store);
+    store->failed = status != GORDIAN_OK;
+    if (!store->failed) {
+        note_commit(store, batch, count, ns);
+        return true;
+    }
+    snprintf(store->why, sizeof store->why, "%.200s", error.message);
+    store->figures.failures++;
+    store->retry_at = steady_ms() + store->options.retry_ms;
+    /* SQLite's log cannot grow, perhaps. In the database there may be room. */
+    store->checkpoint = true;
+    return false;
 }
 
 /* ---- the queue */
@@ -107,7 +105,9 @@ static void drop_group(struct store *store, size_t count)
             store->queue_end = &store->queue;
         store->queue_bytes -= batch_bytes(batch);
         store->queue_records -= batch->count;
-        store_spend(store, batch);
+        batch->next = store->spent;
+        store->spent = batch;
+        store->spent_count++;
     }
     if (store->queue_bytes < STORE_QUEUE_MAX / 2)
         store->hoarding = false;
@@ -129,25 +129,12 @@ static size_t group_size(const struct store *store)
     return count;
 }
 
-/* Under the mutex, which is let go of for the commit. */
 static void commit_queue(struct store *store)
 {
-    gordian_error error;
-    take_files(store);
-    size_t count = group_size(store);
-    struct batch *first = store->queue;
-    store_unlock(store);
-    uint64_t start = clock_ns();
-    bool good = count == 0 || store_write(store, first, count, true, &error) == GORDIAN_OK;
-    uint64_t ns = clock_ns() - start;
-    store_lock(store);
-    give_files(store);
-    if (count)
-        store_note_commit(store, good ? NULL : error.message, first, count, ns);
-    if (good)
+    store_take_files(store);
+    size_t count = group_size(store); /* at least 1: only this thread takes them off */
+    if (store_commit(store, store->queue, count, true))
         drop_group(store, count);
-    else
-        store->retry_at = steady_ms() + store->options.retry_ms;
     ring(store);
 }
 
@@ -199,12 +186,12 @@ static void sync_journal(struct store *store)
 static bool checkpoint(struct store *store)
 {
     int pages = 0, moved = 0;
-    take_files(store);
+    store_take_files(store);
     store_unlock(store);
     int code = sqlite3_wal_checkpoint_v2(store->history.db, NULL, SQLITE_CHECKPOINT_PASSIVE, &pages,
                                          &moved);
     store_lock(store);
-    give_files(store);
+    store_give_files(store);
     bool whole = code == SQLITE_OK && moved >= pages;
     store->checkpoint = false;
     store->checkpoint_at = whole ? 0 : steady_ms() + STORE_SYNC_MS;
@@ -247,11 +234,11 @@ static bool may_step(const struct store *store)
  * that does not work it is deleted later. */
 static void split_journal(struct store *store)
 {
-    take_files(store);
+    store_take_files(store);
     store_unlock(store);
     journal_roll(&store->journal, NULL);
     store_lock(store);
-    give_files(store);
+    store_give_files(store);
 }
 
 /* Writes one part, or makes it count; commits go on meanwhile, and between the steps those of this
@@ -311,13 +298,13 @@ static bool trim_files(struct store *store)
 
 static void trim_history(struct store *store, bool *more)
 {
-    uint64_t keep = store->keep_ms, now = wall_ms(), dropped = 0;
+    uint64_t keep = store->keep_ms, now = store_wall_ms(), dropped = 0;
     uint64_t before = keep && now > keep ? now - keep : 0;
-    take_files(store);
+    store_take_files(store);
     store_unlock(store);
     int code = history_trim(&store->history, before, &dropped, more);
     store_lock(store);
-    give_files(store);
+    store_give_files(store);
     *more &= !code;
     store->figures.incidents_dropped += dropped;
     store->checkpoint |= store->history.wal_pages >= STORE_WAL_PAGES;
