@@ -32,7 +32,7 @@ static gordian_status go(int kind, const struct text *text, const gordian_alloca
                          gordian_error *error)
 {
     gordian_circuit *circuit = NULL;
-    gordian_graph *graph = NULL;
+    gordian_graph *graph = NULL, *part = NULL;
     gordian_fault fault;
     gordian_status status;
     bool same;

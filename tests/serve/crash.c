@@ -10,6 +10,7 @@
 #include "../test.h"
 #include "base/machine.h"
 #include "crash_lane.h"
+#include "serve/store/journal.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -231,6 +232,21 @@ static int64_t ask(const char *sql)
     return number;
 }
 
+/* The last of the files with such a name; NULL: there is none. */
+static const char *last_file(const char *prefix)
+{
+    static char last[256];
+    DIR *folder = opendir(service.data);
+    last[0] = '\0';
+    for (const struct dirent *entry; folder && (entry = readdir(folder));)
+        if (strncmp(entry->d_name, prefix, strlen(prefix)) == 0 && !strchr(entry->d_name, '.') &&
+            strcmp(entry->d_name, last) > 0)
+            snprintf(last, sizeof last, "%s", entry->d_name);
+    if (folder)
+        closedir(folder);
+    return last[0] ? last : NULL;
+}
+
 /* Every deadlock is in the history, once. */
 static void check_history(void)
 {
@@ -240,7 +256,7 @@ static void check_history(void)
     CHECK_MSG(kept >= deadlocks, "%lld incidents, %lld deadlocks", (long long)kept,
               (long long)deadlocks);
     CHECK(ask("SELECT max(id) FROM incidents") == kept);
-    CHECK(ask("SELECT count(*) FROM snapshot") > 0);
+    CHECK(last_file("snapshot-") != NULL);
 }
 
 static void test_crashes(unsigned rounds, uint64_t seed)
@@ -366,6 +382,24 @@ static void flip(const char *name, off_t offset)
     close(fd);
 }
 
+/* How many frames are in a file of the journal. */
+static unsigned frames_of(const char *name)
+{
+    struct journal_file file;
+    struct batch batch;
+    gordian_error error = {0};
+    gordian_allocator memory = memory_allocator(NULL);
+    unsigned count = 0;
+    int folder = open(service.data, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    REQUIRE(folder >= 0 && journal_read(&file, folder, name, strtoull(name + 8, NULL, 10), &memory,
+                                        &error) == GORDIAN_OK);
+    while (journal_next(&file, &batch) == JOURNAL_MORE)
+        count++;
+    bytes_free(&file.bytes);
+    close(folder);
+    return count;
+}
+
 static void test_refused(void)
 {
     struct random random;
@@ -374,9 +408,11 @@ static void test_refused(void)
     start_service(false);
     refused(3, "another gordian serve");
     CHECK(WIFEXITED(end_service(SIGTERM)));
-    /* The log of a service that was killed, with a bad page in its middle. */
+    /* The journal of a service that was killed, with a bad frame in its middle. */
     crash_once(&random, 1);
-    flip("gordian.db-wal", 32 + 3 * 4120 + 500);
+    for (unsigned i = 0; i < 50 && frames_of(last_file("journal-0")) < 10; i++)
+        crash_once(&random, 1);
+    flip(last_file("journal-0"), JOURNAL_HEAD + JOURNAL_FRAME + 1);
     refused(2, "--repair");
     refused(2, "damaged"); /* and it was not touched by that */
     start_service(true);

@@ -2,7 +2,8 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "serve/store/journal.h"
+#include "serve/store/history.h"
+#include "serve/store/store.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -49,18 +50,6 @@ void incidents_close(struct incidents_db *db)
     memory_free(&memory, db);
 }
 
-static int ask_number(sqlite3 *db, const char *sql, int64_t *number)
-{
-    sqlite3_stmt *statement;
-    int code = sqlite3_prepare_v2(db, sql, -1, &statement, NULL);
-    if (code)
-        return code;
-    code = sqlite3_step(statement);
-    *number = sqlite3_column_int64(statement, 0);
-    sqlite3_finalize(statement);
-    return code == SQLITE_ROW ? SQLITE_OK : code;
-}
-
 /* Opens it, and reads the two numbers that say whose it is. */
 static int open_file(struct incidents_db *db, const char *name, int64_t *application,
                      int64_t *version)
@@ -71,9 +60,9 @@ static int open_file(struct incidents_db *db, const char *name, int64_t *applica
     int code = sqlite3_open_v2(name, &db->db, flags, NULL);
     if (!code) {
         sqlite3_busy_timeout(db->db, 2000);
-        code = ask_number(db->db, "PRAGMA application_id", application);
+        code = history_ask(db->db, "PRAGMA application_id", application);
     }
-    return code ? code : ask_number(db->db, "PRAGMA user_version", version);
+    return code ? code : history_ask(db->db, "PRAGMA user_version", version);
 }
 
 /* A file: name of SQLite, with what would mean something in one escaped. */
@@ -114,12 +103,12 @@ static gordian_status open_path(struct incidents_db *db, const char *path, bool 
 {
     int64_t application = 0, version = 0;
     int code = open_either(db, path, !live && is_at_rest(path, true), &application, &version);
-    if (code && !live && !journal_is_damage(code) && is_at_rest(path, false))
+    if (code && !live && !history_is_damage(code) && is_at_rest(path, false))
         code = open_either(db, path, true, &application, &version);
     if (code)
-        return fail(error, journal_is_damage(code) ? GORDIAN_STATUS_INPUT : GORDIAN_STATUS_IO,
+        return fail(error, history_is_damage(code) ? GORDIAN_STATUS_INPUT : GORDIAN_STATUS_IO,
                     "%.200s: %s", path, db->db ? sqlite3_errmsg(db->db) : sqlite3_errstr(code));
-    if (application != JOURNAL_APPLICATION)
+    if (application != HISTORY_APPLICATION)
         return fail(error, GORDIAN_STATUS_INPUT, "%.200s: not a database of gordian serve", path);
     if (version != STORE_SCHEMA)
         return fail(error, GORDIAN_STATUS_INPUT,
