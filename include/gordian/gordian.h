@@ -788,6 +788,30 @@ typedef struct gordian_source {
     void *context;
 } gordian_source;
 
+/* A text in memory, and a source that takes it from there: `bytes` says what is left, and must
+ * outlive the source. */
+typedef struct gordian_bytes {
+    const char *next;
+    size_t left;
+} gordian_bytes;
+
+GORDIAN_API gordian_source gordian_source_bytes(gordian_bytes *bytes);
+/* A source that reads a file descriptor, which stays open; *fd must outlive it. */
+GORDIAN_API gordian_source gordian_source_fd(const int *fd);
+
+/* Where a text goes. Each writes all of it; false: it failed (errno says why), and nothing more is
+ * written. `rewrite` overwrites what was written before at an offset; NULL where that cannot be
+ * (a pipe). */
+typedef struct gordian_writer {
+    bool (*write)(void *context, const char *bytes, size_t size);
+    bool (*rewrite)(void *context, uint64_t offset, const char *bytes, size_t size);
+    void *context;
+} gordian_writer;
+
+/* A writer for a file descriptor, which stays open; *fd must outlive it. It rewrites if that is a
+ * regular file of which nothing has been written. */
+GORDIAN_API gordian_writer gordian_writer_fd(const int *fd);
+
 /* A trace, or a snapshot, line by line: from text to operations.
  *
  *     resource NAME [UNITS]
@@ -856,29 +880,6 @@ GORDIAN_API gordian_status gordian_trace_open(gordian_trace *trace, const gordia
 GORDIAN_API gordian_status gordian_trace_next(gordian_trace *trace, gordian_error *error);
 /* One that is all zeros, or was closed before, is fine. */
 GORDIAN_API void gordian_trace_close(gordian_trace *trace);
-/* A text in memory, and a source that takes it from there: `bytes` says what is left, and must
- * outlive the source. */
-typedef struct gordian_bytes {
-    const char *next;
-    size_t left;
-} gordian_bytes;
-
-GORDIAN_API gordian_source gordian_source_bytes(gordian_bytes *bytes);
-/* A source that reads a file descriptor, which stays open; *fd must outlive it. */
-GORDIAN_API gordian_source gordian_source_fd(const int *fd);
-
-/* Where a text goes. Each writes all of it; false: it failed (errno says why), and nothing more is
- * written. `rewrite` overwrites what was written before at an offset; NULL where that cannot be
- * (a pipe). */
-typedef struct gordian_writer {
-    bool (*write)(void *context, const char *bytes, size_t size);
-    bool (*rewrite)(void *context, uint64_t offset, const char *bytes, size_t size);
-    void *context;
-} gordian_writer;
-
-/* A writer for a file descriptor, which stays open; *fd must outlive it. It rewrites if that is a
- * regular file of which nothing has been written. */
-GORDIAN_API gordian_writer gordian_writer_fd(const int *fd);
 
 /* A trace being replayed into a system: the text is read as a stream, memory is
  * bounded by the system's state. Processes come into being with their first
