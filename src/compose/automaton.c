@@ -142,14 +142,6 @@ static bool is_text(const char *text, const char *wanted, size_t length)
     return strlen(text) == length && memcmp(text, wanted, length) == 0;
 }
 
-uint32_t automaton_find_port(const struct automaton *automaton, const char *name, size_t length)
-{
-    for (size_t i = 0; i < automaton->port_count; i++)
-        if (is_text(automaton->ports[i].name, name, length))
-            return (uint32_t)i;
-    return GORDIAN_NONE;
-}
-
 uint32_t automaton_find_cell(const struct automaton *automaton, const char *name, size_t length)
 {
     for (size_t i = 0; i < automaton->cell_count; i++)

@@ -81,7 +81,6 @@ gordian_status automaton_transition(struct automaton *automaton, uint32_t from, 
                                     const uint64_t *fires, uint32_t guard, gordian_error *error);
 
 /* By name; GORDIAN_NONE: there is none. */
-uint32_t automaton_find_port(const struct automaton *automaton, const char *name, size_t length);
 uint32_t automaton_find_cell(const struct automaton *automaton, const char *name, size_t length);
 
 /* Does it only pass data on? True if no guard looks at the data themselves: nothing but equalities

@@ -142,9 +142,6 @@ static inline bool label_fires(const uint64_t *label, uint32_t name)
 int label_compare(const uint64_t *left, const uint64_t *right, size_t words, size_t fires,
                   uint32_t value_bits);
 
-/* -1, 0, 1: as states compare (local states of all factors; the last counts most). */
-int circuit_compare(const gordian_circuit *circuit, const uint32_t *left, const uint32_t *right);
-
 /* ------------------------------------------------------------------ as text */
 
 struct output;

@@ -90,7 +90,4 @@ struct guard_question {
 #define GUARD_STEPS_MAX        (1u << 25)
 gordian_status guard_solve(const struct guard_question *question, gordian_error *error);
 
-/* The plainest way, for tests: tries every assignment. */
-gordian_status guard_enumerate(const struct guard_question *question, gordian_error *error);
-
 #endif

@@ -379,28 +379,19 @@ static bool make_arrays(struct solver *solver, void **block)
     return true;
 }
 
-static bool open_solver(struct solver *solver, const struct guard_question *question, void **block,
-                        gordian_error *error)
+gordian_status guard_solve(const struct guard_question *question, gordian_error *error)
 {
     static const struct guard_node always = {.kind = GUARD_TRUE};
-    *solver = (struct solver){
+    void *block;
+    struct solver solver = {
         .question = question,
         .nodes = question->guards->count > 0 ? question->guards->nodes : &always,
         .variables = question->ports + question->cells,
         .error = error,
     };
-    if (!make_arrays(solver, block))
-        return false;
-    prepare_solver(solver);
-    return true;
-}
-
-gordian_status guard_solve(const struct guard_question *question, gordian_error *error)
-{
-    struct solver solver;
-    void *block;
-    if (!open_solver(&solver, question, &block, error))
+    if (!make_arrays(&solver, &block))
         return fail_memory(error);
+    prepare_solver(&solver);
     gordian_status status =
         push_literal(&solver, &solver.pending, &solver.pending_count, &solver.pending_room,
                      (struct literal){question->guard, true});
@@ -408,54 +399,6 @@ gordian_status guard_solve(const struct guard_question *question, gordian_error 
         status = try_alternatives(&solver);
     memory_free(&question->guards->memory, solver.pending);
     memory_free(&question->guards->memory, solver.literals);
-    memory_free(&question->guards->memory, block);
-    return status;
-}
-
-/* ------------------------------------------------------------------ the plainest way */
-
-static bool holds_now(const struct solver *solver, uint32_t guard)
-{
-    const struct guard_node *node = &solver->nodes[guard];
-    switch ((enum guard_kind)node->kind) {
-    case GUARD_TRUE:
-        return true;
-    case GUARD_FALSE:
-        return false;
-    case GUARD_AND:
-        return holds_now(solver, node->left) && holds_now(solver, node->right);
-    case GUARD_OR:
-        return holds_now(solver, node->left) || holds_now(solver, node->right);
-    case GUARD_NOT:
-        return !holds_now(solver, node->left);
-    default:
-        return judge_literal(solver, (struct literal){guard, true}) == IS_TRUE;
-    }
-}
-
-static gordian_status try_all(struct solver *solver, uint32_t from)
-{
-    while (from < solver->variables && (!solver->wanted[from] || solver->value[from] != OPEN))
-        from++;
-    if (from == solver->variables)
-        return holds_now(solver, solver->question->guard) ? tell_solution(solver) : GORDIAN_OK;
-    gordian_status status = GORDIAN_OK;
-    for (uint32_t value = solver->is_port[from];
-         value <= solver->question->data->domain_size && status == GORDIAN_OK; value++) {
-        solver->value[from] = value;
-        status = try_all(solver, from + 1);
-    }
-    solver->value[from] = OPEN;
-    return status;
-}
-
-gordian_status guard_enumerate(const struct guard_question *question, gordian_error *error)
-{
-    struct solver solver;
-    void *block;
-    if (!open_solver(&solver, question, &block, error))
-        return fail_memory(error);
-    gordian_status status = try_all(&solver, 0);
     memory_free(&question->guards->memory, block);
     return status;
 }

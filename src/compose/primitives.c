@@ -326,7 +326,8 @@ static gordian_status build_syncfifo1(struct automaton *automaton, uint32_t ins,
 
 /* ------------------------------------------------------------------ the table */
 
-const struct primitive primitives[] = {
+/* Without a name at the end. */
+static const struct primitive primitives[] = {
     {"sync", "sync(a?,b!)", 1, 1, false, false, 0, 0, build_sync},
     {"lossysync", "lossysync(a?,b!)", 1, 1, false, false, 0, 0, build_lossysync},
     {"lossy", "lossy(a?,b!)", 1, 1, false, false, 0, 0, build_lossysync},

@@ -20,9 +20,6 @@ struct primitive {
                             uint32_t argument, gordian_error *error);
 };
 
-/* All of them; name NULL at the end. */
-extern const struct primitive primitives[];
-
 const struct primitive *primitive_find(const char *name, size_t length);
 
 /* The automaton; `argument`: a symbol for 'd', a function of the data table for 'P' and 'f'. */

@@ -22,6 +22,10 @@ gordian_status plain_product(gordian_graph **out, const gordian_circuit *circuit
 bool compose_check_deadlock(const gordian_circuit *circuit,
                             const gordian_compose_deadlock *deadlock, const char **why);
 
+/* The same: states, initial states, arcs and label texts, number by number. On a difference *state
+ * is the first state that differs. */
+bool graph_same(const gordian_graph *left, const gordian_graph *right, uint32_t *state);
+
 /* The same up to the numbering of states, for graphs in which everything is reachable. Complete,
  * with colour refinement first and backtracking only where that leaves a choice. */
 gordian_status graph_isomorphic(const gordian_graph *left, const gordian_graph *right, bool *same,

@@ -39,7 +39,7 @@ static gordian_status go(int kind, const struct text *text, const gordian_alloca
     if (kind == 2) {
         status = aut_read(&graph, text, NULL, allocator, &fault, error);
         if (status == GORDIAN_OK)
-            status = graph_reachable(&part, graph, error);
+            status = gordian_graph_minimise(&part, graph, error);
         if (status == GORDIAN_OK)
             status = graph_isomorphic(graph, part, &same, error);
         gordian_graph_close(part);

@@ -310,6 +310,7 @@ static void use_graph(const gordian_graph *graph, const gordian_hiding *hiding, 
     gordian_graph *out = NULL;
     gordian_difference difference = {0};
     gordian_livelock livelock = {0};
+    gordian_graph_deadlocks deadlocks;
     bool equal;
     switch (what) {
     case 0:
@@ -322,6 +323,10 @@ static void use_graph(const gordian_graph *graph, const gordian_hiding *hiding, 
         *status = gordian_graph_livelock(graph, hiding, &livelock, NULL);
         if (*status == GORDIAN_OK)
             gordian_livelock_free(&livelock);
+        break;
+    case 3:
+        *status = gordian_graph_find_deadlocks(graph, &deadlocks, NULL);
+        gordian_graph_deadlocks_free(&deadlocks);
         break;
     default:
         *status = gordian_graph_hide(&out, graph, hiding, NULL);
@@ -338,7 +343,7 @@ static void check_operations(void)
 {
     gordian_circuit *circuit = read_circuit(source, "ring<5>", NULL);
     gordian_hiding inner = gordian_hide_inner(circuit);
-    for (unsigned what = 0; what < 4; what++) {
+    for (unsigned what = 0; what < 5; what++) {
         for (size_t at = 1;; at++) {
             struct failing failing = {0};
             gordian_allocator allocator = {failing_resize, &failing};

@@ -69,6 +69,7 @@ check_files()
         "$root$prefix/bin/gordian" \
         "$include/gordian/gordian.h" \
         "$include/gordian/client.h" \
+        "$include/gordian/compose.h" \
         "$include/gordian/makespan.h" \
         "$include/gordian/run.h" \
         "$lib/libgordian.a" \
@@ -111,7 +112,7 @@ declared()
             if (match($0, /gordian_[a-z0-9_]*\(/))
                 print substr($0, RSTART, RLENGTH - 1)
         }' "$include/gordian/gordian.h" "$include/gordian/client.h" \
-        "$include/gordian/makespan.h" | sort
+        "$include/gordian/compose.h" "$include/gordian/makespan.h" | sort
 }
 
 check_symbols()
@@ -132,7 +133,7 @@ check_symbols()
 
 check_header()
 {
-    for header in gordian client makespan run; do
+    for header in gordian client compose makespan run; do
         echo "#include <gordian/$header.h>" >"$work/alone.c"
         "$@" -std=c99 -pedantic -Wall -Wextra -Werror -I"$include" -fsyntax-only "$work/alone.c" ||
             fault "$header.h does not compile alone as C99"
@@ -204,6 +205,7 @@ check_cplusplus()
     is_here c++ || return 0
     cat >"$work/bank.cc" <<'END'
 #include <gordian/client.h>
+#include <gordian/compose.h>
 #include <gordian/gordian.h>
 #include <gordian/makespan.h>
 #include <gordian/run.h>
@@ -259,6 +261,7 @@ if $has_pkg_config; then
 fi
 check_example philosophers "$@"
 check_example pool "$@"
+check_example circuit "$@"
 check_client "$@"
 check_cplusplus
 check_program

@@ -63,6 +63,5 @@ gordian_status compose_device_count(struct compose_device *device, bool joint,
  * *transitions in all. What delivering does, without the delivery. */
 gordian_status compose_device_write(struct compose_device *device, uint64_t *transitions,
                                     gordian_error *error);
-bool compose_device_in_bitmap(const struct compose_device *device);
 
 #endif

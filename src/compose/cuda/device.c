@@ -56,8 +56,8 @@ void device_free(struct compose_device *device, gpu_address *address, uint64_t b
     device_give(device, bytes);
 }
 
-gordian_status device_upload(struct compose_device *device, gpu_address *out, const void *from,
-                             uint64_t bytes, gordian_error *error)
+static gordian_status device_upload(struct compose_device *device, gpu_address *out,
+                                    const void *from, uint64_t bytes, gordian_error *error)
 {
     gordian_status status = device_alloc(device, out, bytes ? bytes : 8, error);
     if (status == GORDIAN_OK && bytes)
@@ -234,9 +234,4 @@ void compose_device_close(struct compose_device *device)
 uint64_t device_items(const struct compose_device *device)
 {
     return device->set.kind == COMPOSE_BITMAP ? device->set.words : device->set.count;
-}
-
-bool compose_device_in_bitmap(const struct compose_device *device)
-{
-    return device->set.kind == COMPOSE_BITMAP;
 }

@@ -44,8 +44,6 @@ gordian_status device_alloc(struct compose_device *device, gpu_address *out, uin
                             gordian_error *error);
 /* Frees it and makes the address 0. */
 void device_free(struct compose_device *device, gpu_address *address, uint64_t bytes);
-gordian_status device_upload(struct compose_device *device, gpu_address *out, const void *from,
-                             uint64_t bytes, gordian_error *error);
 /* Within the limit and what the device has left? */
 bool device_fits(const struct compose_device *device, uint64_t bytes);
 

@@ -115,14 +115,6 @@ bool gordian_circuit_is_routing(const gordian_circuit *circuit)
     return one_writer_each(circuit);
 }
 
-int circuit_compare(const gordian_circuit *circuit, const uint32_t *left, const uint32_t *right)
-{
-    for (size_t f = circuit->factor_count; f-- > 0;)
-        if (left[f] != right[f])
-            return left[f] < right[f] ? -1 : 1;
-    return 0;
-}
-
 void circuit_write_label(const gordian_circuit *circuit, const uint64_t *label, struct output *out)
 {
     bool any = false;

@@ -7,7 +7,8 @@
 
 #include <string.h>
 
-void explicit_locals(const gordian_circuit *circuit, uint64_t number, uint32_t *locals)
+/* The local states of a mixed-radix number. */
+static void explicit_locals(const gordian_circuit *circuit, uint64_t number, uint32_t *locals)
 {
     for (uint32_t f = 0; f < circuit->factor_count; f++) {
         uint32_t states = factor_shape(circuit, f)->state_count;
@@ -25,7 +26,10 @@ static uint32_t leader_of(uint32_t *group, uint32_t factor)
     return factor;
 }
 
-bool label_is_indivisible(const gordian_circuit *circuit, const uint64_t *label, uint32_t *group)
+/* Do the factors that move under this label hang together by names that fire? `group`: scratch, one
+ * number a factor. */
+static bool label_is_indivisible(const gordian_circuit *circuit, const uint64_t *label,
+                                 uint32_t *group)
 {
     for (uint32_t f = 0; f < circuit->factor_count; f++)
         group[f] = f;

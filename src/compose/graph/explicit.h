@@ -27,11 +27,4 @@ gordian_status explicit_finish(struct explicit_product *product,
                                const gordian_compose_sink *sink, gordian_compose_result *result,
                                const gordian_allocator *memory, gordian_error *error);
 
-/* Do the factors that move under this label hang together by names that fire? `group`: scratch,
- * one number a factor. */
-bool label_is_indivisible(const gordian_circuit *circuit, const uint64_t *label, uint32_t *group);
-
-/* The local states of a mixed-radix number. */
-void explicit_locals(const gordian_circuit *circuit, uint64_t number, uint32_t *locals);
-
 #endif

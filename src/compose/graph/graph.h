@@ -67,11 +67,6 @@ gordian_status graph_build(gordian_graph **out, struct label_table *labels, uint
                            uint32_t initial, const uint32_t *from, const gordian_graph_arc *arcs,
                            size_t count, const gordian_allocator *memory, gordian_error *error);
 
-/* The part reachable from the initial states, numbered in breadth-first order; arcs in the order
- * they have. */
-gordian_status graph_reachable(gordian_graph **out, const gordian_graph *graph,
-                               gordian_error *error);
-
 /* The classes of strong bisimilarity: class_of[s], numbered by their smallest states. */
 gordian_status graph_classes(const gordian_graph *graph, uint32_t *class_of, uint32_t *class_count,
                              gordian_error *error);
@@ -80,9 +75,5 @@ static inline bool graph_is_deadlock(const gordian_graph *graph, uint32_t state)
 {
     return graph->first[state] == graph->first[state + 1];
 }
-
-/* The same: states, initial states, arcs and label texts, number by number. On a difference *state
- * is the first state that differs. */
-bool graph_same(const gordian_graph *left, const gordian_graph *right, uint32_t *state);
 
 #endif
