@@ -31,18 +31,9 @@ void scene_close(struct scene *scene)
 {
     const gordian_allocator memory = scene->memory;
     seeker_close(scene->seeker);
-    memory_free(&memory, scene->enabled);
-    memory_free(&memory, scene->apart);
-    memory_free(&memory, scene->moved_by);
-    memory_free(&memory, scene->work);
-    memory_free(&memory, scene->locals);
-    memory_free(&memory, scene->moves);
-    memory_free(&memory, scene->patches);
-    memory_free(&memory, scene->labels);
-    memory_free(&memory, scene->move_first);
-    memory_free(&memory, scene->patch_first);
-    memory_free(&memory, scene->to);
-    memory_free(&memory, scene->label);
+    memory_free_all(&memory, scene->enabled, scene->apart, scene->moved_by, scene->work,
+                    scene->locals, scene->moves, scene->patches, scene->labels, scene->move_first,
+                    scene->patch_first, scene->to, scene->label);
     *scene = (struct scene){.memory = memory};
 }
 

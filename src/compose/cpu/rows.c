@@ -257,11 +257,9 @@ static void pages_free(struct delivering *delivering)
 {
     const gordian_allocator *memory = &delivering->cpu->meter.memory;
     for (unsigned i = 0; delivering->pages && i < 2 * team_size(delivering->cpu->team); i++) {
-        memory_free(memory, delivering->pages[i].locals);
-        memory_free(memory, delivering->pages[i].ends);
-        memory_free(memory, delivering->pages[i].labels);
-        memory_free(memory, delivering->pages[i].to);
-        memory_free(memory, delivering->pages[i].steps);
+        memory_free_all(memory, delivering->pages[i].locals, delivering->pages[i].ends,
+                        delivering->pages[i].labels, delivering->pages[i].to,
+                        delivering->pages[i].steps);
     }
     memory_free(memory, delivering->pages);
 }

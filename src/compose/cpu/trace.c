@@ -199,12 +199,7 @@ gordian_status cpu_trace(struct cpu *cpu, const struct space *numbers, gordian_e
         status = describe_deadlock(&tracing, tracing.found[i], &result->found[i], error);
         result->found_count += status == GORDIAN_OK;
     }
-    memory_free(memory, tracing.found);
-    memory_free(memory, tracing.narrow);
-    memory_free(memory, tracing.wide);
-    memory_free(memory, tracing.level);
-    memory_free(memory, tracing.next);
-    memory_free(memory, tracing.state);
-    memory_free(memory, tracing.locals);
+    memory_free_all(memory, tracing.found, tracing.narrow, tracing.wide, tracing.level,
+                    tracing.next, tracing.state, tracing.locals);
     return status;
 }
