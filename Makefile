@@ -69,7 +69,7 @@ help:
 	@echo "make [build]     builds build/gordian and libgordian"
 	@echo "make demo        shows a deadlock being found: the dining philosophers"
 	@echo "make check       all tests, then again under the sanitizers"
-	@echo "make check-long  the same, ten times as much, and ten minutes of fuzzing"
+	@echo "make check-long  the same, twenty times as much, and ten minutes of fuzzing"
 	@echo "make bench       measures: BENCH=detect BENCH_ARGS='--quick --json'"
 	@echo "make gpu-check   the tests of the GPU part on a real GPU: DEVICE=0 EVENTS=1000000"
 	@echo "make gpu-bench   measures the GPU engines: BENCH_ARGS='--json'"

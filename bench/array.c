@@ -150,13 +150,15 @@ gordian_status bench_array(struct bench *bench)
     gordian_status status = gpu_open_default(&array.gpu, &bench->memory, bench->error);
     if (status != GORDIAN_OK)
         return status;
+    status = gpu_add_kernels(array.gpu, &bench_kernels, bench->error);
     gpu_get_info(array.gpu, &array.info);
     array.bars = strstr(array.info.name, "H200") != NULL;
     snprintf(bench->device, sizeof bench->device, "%.100s%s", array.info.name,
              array.info.emulated ? " (its times mean nothing)" : "");
     static gordian_status (*const parts[])(const struct array_bench *) = {
         array_filter_rows, array_shape_rows, array_read_rows};
-    status = copy_row(&array);
+    if (status == GORDIAN_OK)
+        status = copy_row(&array);
     for (size_t i = 0; i < sizeof parts / sizeof *parts && status == GORDIAN_OK; i++)
         status = parts[i](&array);
     gpu_close(array.gpu);

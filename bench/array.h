@@ -3,10 +3,12 @@
 #define GORDIAN_BENCH_ARRAY_H
 
 #include "gpu/array/array.h"
-#include "gpu/kernels/array_bench.h"
 #include "harness.h"
+#include "kernels/array_bench.h"
 
 #define ARRAY_BELOW 90 /* of numbers in [0, 99], these are kept */
+
+extern const struct gpu_kernels bench_kernels; /* kernels/list.h */
 
 struct array_bench {
     struct bench *bench;

@@ -3,7 +3,7 @@
 #include "array.h"
 
 #include "base/error.h"
-#include "gpu/kernels/array_bench_paper.h"
+#include "kernels/array_bench_paper.h"
 
 #include <inttypes.h>
 #include <stdio.h>

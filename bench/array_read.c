@@ -3,7 +3,7 @@
 #include "array.h"
 
 #include "base/error.h"
-#include "gpu/kernels/array_read.h"
+#include "kernels/array_read.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -2,7 +2,7 @@
 #include "array.h"
 
 #include "base/error.h"
-#include "gpu/kernels/array_filter.h"
+#include "kernels/array_filter.h"
 
 #include <inttypes.h>
 

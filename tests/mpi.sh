@@ -21,6 +21,6 @@ on_ranks()
     test_program=$1
     shift
     for ranks; do
-        check "$ranks ranks: $test_program" timeout 300 mpirun -n "$ranks" "$test_program"
+        check "$ranks ranks: $test_program" timeout $patience mpirun -n "$ranks" "$test_program"
     done
 }

@@ -7,12 +7,28 @@
 #     finish
 #
 # Everything below that looks at `gordian` wants its path in $gordian.
+
+# nohup, and a caller in the background, leave signals ignored, and no shell can undo that: the test
+# begins again with all of them as usual.
+if [ -z "${GORDIAN_TEST_SIGNALS-}" ] && grep -q '^SigIgn:.*[1-9a-f]' /proc/self/status 2>/dev/null; then
+    export GORDIAN_TEST_SIGNALS=usual
+    if env --default-signal true 2>/dev/null; then
+        exec env --default-signal "${BASH:-sh}" "$0" "$@"
+    fi
+    exec python3 -c 'import os, signal, sys
+for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGPIPE, signal.SIGTERM):
+    signal.signal(number, signal.SIG_DFL)
+os.execvp(sys.argv[1], sys.argv[1:])' "${BASH:-sh}" "$0" "$@"
+fi
 LC_ALL=C.UTF-8
 export LC_ALL
 # Looking for leaks at every exit can take seconds each; the tests in C do it.
 : "${ASAN_OPTIONS=detect_leaks=0}"
+[ "$(uname -m)" != aarch64 ] || ASAN_OPTIONS=$ASAN_OPTIONS:detect_leaks=0
 export ASAN_OPTIONS
 ulimit -c 0
+# Seconds after which something hangs, however slow the machine is.
+patience=600
 passed=0
 failed=0
 
@@ -133,12 +149,38 @@ wait_for()
     tries=0
     until "$@" >/dev/null 2>&1; do
         tries=$((tries + 1))
-        if [ $tries -gt 1200 ]; then
+        if [ $tries -gt $((patience * 20)) ]; then
             bad "waited for $what in vain"
             return 1
         fi
-        sleep 0.1
+        sleep 0.05
     done
+}
+
+# ends_with SIGNAL STATUS WHAT: the process $! still runs, is sent the signal, and ends so.
+ends_with()
+{
+    kill -"$1" $!
+    wait $! 2>/dev/null
+    is $? "$2" "$3"
+}
+
+# One that nobody has waited for yet is dead all the same.
+alive()
+{
+    grep -q '^State:[[:space:]]*[^ZX[:space:]]' "/proc/$1/status" 2>/dev/null
+}
+
+dead()
+{
+    ! alive "$1"
+}
+
+# asleep PID THREADS: it has that many threads, and none of them runs.
+asleep()
+{
+    [ "$(cat "/proc/$1"/task/*/status | grep -c '^State:[[:space:]]*S')" -eq "$2" ] &&
+        [ "$(cat "/proc/$1"/task/*/status | grep -c '^State:')" -eq "$2" ]
 }
 
 finish()

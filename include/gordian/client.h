@@ -17,13 +17,15 @@
  *     }
  *     gordian_client_close(client);
  *
- * Three ways to use it, mixed as you like:
+ * Four ways to use it, mixed as you like:
  *   one by one   gordian_client_request and its sisters send an event and wait for its answer;
  *   pipelined    gordian_client_send queues an event with a function to call when its answer is
  *                there; gordian_client_drain waits for all of them. This is the fast way: many
  *                events travel in one message and are kept by the service in one go;
- *   in your loop poll gordian_client_fd for gordian_client_events, at most
- *                gordian_client_timeout milliseconds, then call gordian_client_work.
+ *   by name      gordian_client_send_line does the same with lines of a trace: names instead of
+ * ids, and answers in JSON that tell more (witnesses, victims, why something is unsafe); in your
+ * loop poll gordian_client_fd for gordian_client_events, at most gordian_client_timeout
+ * milliseconds, then call gordian_client_work.
  *
  * Ids are the service's: the same for all clients of a system, and after a restart.
  *
@@ -79,6 +81,11 @@ typedef struct gordian_reply {
                                or until the next call on the client */
     size_t served_count;
     const char *message; /* why there is no answer; NULL if there is one */
+    unsigned code;       /* of the service's error, as docs/protocol.md has them; 0: it is none */
+    /* Of a line: */
+    uint32_t process; /* whose event it was; GORDIAN_NONE: not known, or no event */
+    const char *json; /* the whole answer, valid in the callback; not ended by a NUL */
+    size_t json_length;
 } gordian_reply;
 
 /* From within a callback gordian_client_send, _send_batch and what only looks at the client may be
@@ -97,6 +104,11 @@ typedef void gordian_notice_function(void *context, gordian_notice notice, const
 /* The connection broke (`connected` false; `why` says how) or is there again. */
 typedef void gordian_link_function(void *context, bool connected, const char *why);
 
+typedef enum gordian_service_kind {
+    GORDIAN_SERVICE_KIND_DETECTS = 1, /* grants what is free, and says when a deadlock forms */
+    GORDIAN_SERVICE_KIND_AVOIDS,      /* grants only what stays safe */
+} gordian_service_kind;
+
 typedef struct gordian_client_options {
     const char *name;       /* shown to whoever looks after the service; NULL: none */
     const char *token;      /* lets us in; needed over TCP. NULL: none */
@@ -106,7 +118,16 @@ typedef struct gordian_client_options {
     uint32_t lease_ms;      /* 0 (default): the session ends with the connection */
     bool keep;              /* when the session ends, its processes keep what they have */
     uint32_t timeout_ms;    /* for connecting, and for an answer of the service (10 000) */
+    uint32_t connect_ms;    /* for connecting alone; 0: timeout_ms */
+    bool patient;           /* a service that is connected, but silent, is waited for: it may be
+                               that it cannot keep things now. Otherwise the connection is taken
+                               for dead after timeout_ms */
     uint32_t window;        /* events without an answer yet, at most (65 536) */
+    gordian_service_kind
+        open; /* 0: `system` must exist. Otherwise it is made, like this, if there */
+    const char *open_options; /* is none: see gordian_client_open_system */
+    int *code; /* NULL, or where to put, when it cannot connect or the service refuses us, why: the
+                  code of the service's error, or an errno with a minus. Must outlive the client */
     gordian_granted_function *granted; /* NULL: not told */
     gordian_notice_function *notice;
     gordian_link_function *link;
@@ -154,11 +175,6 @@ GORDIAN_API const char *gordian_client_durability(const gordian_client *client);
 
 /* ------------------------------------------------------------------ systems and names */
 
-typedef enum gordian_service_kind {
-    GORDIAN_SERVICE_KIND_DETECTS = 1, /* grants what is free, and says when a deadlock forms */
-    GORDIAN_SERVICE_KIND_AVOIDS,      /* grants only what stays safe */
-} gordian_service_kind;
-
 /* Makes a system if there is none of this name, and uses it. `options` as in `gordian serve`:
  * "engine=sparse on-loss=drop", NULL: none. One that exists must have the same configuration. */
 GORDIAN_API gordian_status gordian_client_open_system(gordian_client *client, const char *name,
@@ -167,6 +183,9 @@ GORDIAN_API gordian_status gordian_client_open_system(gordian_client *client, co
 /* Uses one that exists. */
 GORDIAN_API gordian_status gordian_client_use(gordian_client *client, const char *name,
                                               gordian_error *error);
+
+/* What the one in use does. */
+GORDIAN_API gordian_service_kind gordian_client_kind(const gordian_client *client);
 
 /* A process, or a resource with its units; a process of a system that avoids has claims. */
 typedef struct gordian_declaration {
@@ -249,6 +268,13 @@ GORDIAN_API gordian_status gordian_client_send_batch(gordian_client *client,
                                                      gordian_reply_function *answered,
                                                      void *context, size_t *sent,
                                                      gordian_error *error);
+/* The same for a line of a trace, without its newline: an event, or (`event` false) a declaration,
+ * which is answered, too: by an outcome of 0 if it was taken. What the service refuses as a whole
+ * (not as an event that makes no sense) has a status, a message and a code. */
+GORDIAN_API gordian_status gordian_client_send_line(gordian_client *client, const char *line,
+                                                    size_t length, bool event,
+                                                    gordian_reply_function *answered, void *context,
+                                                    gordian_error *error);
 /* Hands what is queued to the kernel, as far as it takes it without waiting. */
 GORDIAN_API gordian_status gordian_client_flush(gordian_client *client, gordian_error *error);
 /* Waits until everything is answered. GORDIAN_STATUS_END: not within the time. */
@@ -297,6 +323,12 @@ typedef struct gordian_process_state {
 
 GORDIAN_API gordian_status gordian_client_state(gordian_client *client, uint32_t process,
                                                 gordian_process_state *state, gordian_error *error);
+
+/* Asks in a line of docs/protocol.md ("state", "what-if ann fork", "history since=0") and waits for
+ * the answer: a JSON object, ended by a NUL, valid until the next call on the client. */
+GORDIAN_API gordian_status gordian_client_ask(gordian_client *client, const char *line,
+                                              const char **json, size_t *length,
+                                              gordian_error *error);
 
 /* Goes to the service and back. */
 GORDIAN_API gordian_status gordian_client_ping(gordian_client *client, gordian_error *error);

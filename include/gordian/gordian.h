@@ -1,12 +1,12 @@
 /*
  * Gordian cuts deadlocks.
  *
- * This is the public interface of libgordian; <gordian/makespan.h> comes with it;
- * <gordian/compose.h>, for composition, and <gordian/client.h>, for clients of
- * `gordian serve`, are apart. A *system* holds
- * processes, resources, and who holds and waits for what. Feed it events, one
- * by one or in batches; each answer says whether the request was granted,
- * waits, closes a deadlock, or can never be served because of an older one.
+ * This is the public interface of libgordian for detection, avoidance, snapshots and traces, and
+ * it brings <gordian/makespan.h> with it. Apart are <gordian/compose.h>, for circuits,
+ * <gordian/ptx.h>, which reads what a CUDA kernel does from its PTX, and <gordian/client.h>, for
+ * clients of `gordian serve`. A *system* holds processes, resources, and who holds and
+ * waits for what. Feed it events, one by one or in batches; each answer says whether the request
+ * was granted, waits, closes a deadlock, or can never be served because of an older one.
  *
  *     gordian_system *sys;
  *     gordian_open(&sys, NULL, NULL);
@@ -90,7 +90,7 @@ typedef struct gordian_allocator {
 } gordian_allocator;
 
 typedef struct gordian_options {
-    const char *engine;                 /* "auto" (default), "sparse", "matrix", "reduce" */
+    const char *engine;                 /* "auto" (default), "sparse", "matrix", "cuda", "reduce" */
     const gordian_allocator *allocator; /* NULL: the C library's; must outlive the system */
 } gordian_options;
 
@@ -389,7 +389,7 @@ GORDIAN_API gordian_status gordian_recover_one(gordian_system *system, gordian_p
 
 /* ------------------------------------------------------------------ matrices */
 
-/* The matrix engine's state (ask only of a system with engine "matrix"). */
+/* The state of an engine that keeps matrices: "matrix", and "cuda" while its device works. */
 typedef enum gordian_matrix {
     GORDIAN_MATRIX_AG,   /* resource x process: grants (bits; counts in multi-unit systems) */
     GORDIAN_MATRIX_AR,   /* process x resource: requests */
@@ -404,7 +404,8 @@ GORDIAN_API gordian_status gordian_matrix_get(const gordian_system *system, gord
                                               uint32_t row, uint32_t column, uint64_t *value,
                                               gordian_error *error);
 /* One row of bits, packed into 64-bit words, least significant bit first.
- * *words and *count are valid until the next event. */
+ * *words is valid until the next call on the system. No row of AG in multi-unit
+ * systems: GORDIAN_STATUS_UNAVAILABLE. */
 GORDIAN_API gordian_status gordian_matrix_row(const gordian_system *system, gordian_matrix matrix,
                                               uint32_t row, const uint64_t **words, size_t *count,
                                               gordian_error *error);
@@ -687,6 +688,19 @@ GORDIAN_API uint64_t gordian_bank_claim(gordian_bank *bank, uint32_t process, ui
 GORDIAN_API uint64_t gordian_bank_held(gordian_bank *bank, uint32_t process, uint32_t resource);
 GORDIAN_API bool gordian_bank_is_waiting(gordian_bank *bank, uint32_t process);
 
+/* Each fills up to `room` edges and returns how many there are; none for an id not in use. A grant
+ * on trial counts as held. What a process holds, and what it waits for, ascends by resource; the
+ * holders of a resource are in no particular order. */
+GORDIAN_API size_t gordian_bank_holdings(gordian_bank *bank, uint32_t process, gordian_edge *edges,
+                                         size_t room);
+GORDIAN_API size_t gordian_bank_pending(gordian_bank *bank, uint32_t process, gordian_edge *edges,
+                                        size_t room);
+GORDIAN_API size_t gordian_bank_holders(gordian_bank *bank, uint32_t resource, gordian_edge *edges,
+                                        size_t room);
+/* Those waiting for a resource, in order of arrival. */
+GORDIAN_API size_t gordian_bank_waiters(gordian_bank *bank, uint32_t resource, gordian_edge *edges,
+                                        size_t room);
+
 /* "granted", "unsafe", "unavailable", "released", "cancelled", "exited", "changed", "error". */
 GORDIAN_API const char *gordian_verdict_text(gordian_verdict verdict);
 /* A few words: "more than it may still ask for"; "" for GORDIAN_REASON_NONE. */
@@ -798,6 +812,75 @@ typedef struct gordian_writer {
  * regular file of which nothing has been written. */
 GORDIAN_API gordian_writer gordian_writer_fd(const int *fd);
 
+/* A trace, or a snapshot, line by line: from text to operations.
+ *
+ *     resource NAME [UNITS]
+ *     process NAME [KEY=VALUE ...]
+ *     request P Q[=N] [Q[=N] ...]
+ *     release P Q[=N] [to P2]
+ *     cancel P
+ *     exit P
+ *     hold P Q[=N]
+ *     wait P Q[=N] [Q[=N] ...]
+ *
+ * A trace for avoidance differs in two places:
+ *
+ *     process NAME [Q=N ...]            what it claims
+ *     release P Q[=N] [Q[=N] ...]       as a request; who gets it is not the trace's to say
+ *
+ * A line is read as a whole and checked against this, nothing more: what its names mean, and which
+ * keys a process may have, is the consumer's to judge. */
+typedef enum gordian_line {
+    GORDIAN_LINE_EVENT = 1, /* what kind of event: `op` */
+    GORDIAN_LINE_PROCESS,
+    GORDIAN_LINE_RESOURCE,
+} gordian_line;
+
+/* A word of a line; it does NOT end in a NUL. */
+typedef struct gordian_word {
+    const char *text;
+    uint32_t length;
+    uint32_t column; /* from 1, in bytes */
+} gordian_word;
+
+/* Q=N of an event, KEY=VALUE of a process line. */
+typedef struct gordian_trace_item {
+    gordian_word word; /* as written */
+    gordian_word name;
+    gordian_word value; /* text NULL: there is none (only in an event) */
+    uint64_t units;     /* in an event: what the value says, or 1 */
+} gordian_trace_item;
+
+typedef struct gordian_trace {
+    bool avoidance; /* yours to set once it is open */
+
+    /* The current line. Its words are valid until the next one is read. */
+    uint64_t line;
+    gordian_line kind;
+    gordian_op op;     /* of an event */
+    gordian_word verb; /* the first word */
+    gordian_word name; /* whose event; or what is declared, and with how many units */
+    uint64_t units;
+    gordian_word to;                 /* release: who gets it; text NULL: nobody is named */
+    const gordian_trace_item *items; /* at least one unless cancel, exit or a declaration */
+    size_t item_count;
+    const gordian_word *words; /* all of it, as it stands */
+    size_t word_count;
+
+    struct gordian_trace_inside *inside; /* the library's own */
+} gordian_trace;
+
+/* The source must outlive the trace. */
+GORDIAN_API gordian_status gordian_trace_open(gordian_trace *trace, const gordian_source *source,
+                                              const gordian_allocator *allocator,
+                                              gordian_error *error);
+/* Reads the next line. GORDIAN_STATUS_END after the last; GORDIAN_STATUS_INPUT at one that is not
+ * part of the format, with the line, the column of the word at fault (just past the last word where
+ * one is missing), and what was expected. */
+GORDIAN_API gordian_status gordian_trace_next(gordian_trace *trace, gordian_error *error);
+/* One that is all zeros, or was closed before, is fine. */
+GORDIAN_API void gordian_trace_close(gordian_trace *trace);
+
 /* A trace being replayed into a system: the text is read as a stream, memory is
  * bounded by the system's state. Processes come into being with their first
  * event; one that has exited is forgotten once GORDIAN_LINGER others have exited
@@ -831,12 +914,6 @@ GORDIAN_API gordian_status gordian_replay_next(gordian_replay *replay, gordian_s
  * `wait` are requests. A process must be declared before its first event, and after an exit
  * again. */
 typedef struct gordian_bank_replay gordian_bank_replay;
-
-typedef enum gordian_line {
-    GORDIAN_LINE_EVENT = 1,
-    GORDIAN_LINE_PROCESS,
-    GORDIAN_LINE_RESOURCE,
-} gordian_line;
 
 typedef struct gordian_bank_step {
     uint64_t seq;    /* events so far: declarations do not count */

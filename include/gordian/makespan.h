@@ -31,6 +31,11 @@ typedef struct gordian_unit {
     uint32_t latency; /* cycles an instruction keeps its unit; 0 means 1 */
 } gordian_unit;
 
+/* What a unit comes to with warps of so many threads (0 means 32): how many of them start a cycle
+ * (0: none), and in *cycles the cycles that one instruction of the kernel stands for. */
+GORDIAN_API uint32_t gordian_unit_starts(const gordian_unit *unit, uint32_t warp_size,
+                                         uint64_t *cycles);
+
 typedef struct gordian_makespan_problem {
     const char *kernel; /* letters */
     size_t length;      /* of it */

@@ -85,7 +85,7 @@ static void give_sequence(gordian_bank *bank, gordian_answer *answer)
 }
 
 /* Adds what one lacks; without memory the list ends there. */
-static void lack(gordian_answer *answer, uint32_t process, uint32_t resource, uint64_t units)
+static void list_lack(gordian_answer *answer, uint32_t process, uint32_t resource, uint64_t units)
 {
     struct gordian_answer_store *store = answer->store;
     if (!room_for(answer, &store->lacks, &store->lack_room, answer->lack_count + 1,
@@ -103,8 +103,8 @@ static void give_shortage(gordian_bank *bank, gordian_answer *answer,
     for (size_t i = 0; i < change->count; i++) {
         uint64_t available = bank->ledger.free[change->wants[i].resource];
         if (change->wants[i].units > available)
-            lack(answer, change->process, change->wants[i].resource,
-                 change->wants[i].units - available);
+            list_lack(answer, change->process, change->wants[i].resource,
+                      change->wants[i].units - available);
     }
 }
 
@@ -119,8 +119,8 @@ static void give_lacks(gordian_bank *bank, gordian_answer *answer, uint32_t proc
     uint32_t count = asks ? search->wanted_count : row->count;
     for (uint32_t k = 0; k < count; k++)
         if (claims[k].need > search->work[claims[k].resource])
-            lack(answer, process, claims[k].resource,
-                 claims[k].need - search->work[claims[k].resource]);
+            list_lack(answer, process, claims[k].resource,
+                      claims[k].need - search->work[claims[k].resource]);
 }
 
 static void give_stuck(gordian_bank *bank, gordian_answer *answer,

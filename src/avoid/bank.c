@@ -71,8 +71,8 @@ void gordian_bank_close(gordian_bank *bank)
 /* ---- room */
 
 /* Room for ids below these limits, in the bank, the ledger and the engine. */
-static gordian_status reserve(gordian_bank *bank, uint32_t processes, uint32_t resources,
-                              uint64_t claims, gordian_error *error)
+static gordian_status reserve_ids(gordian_bank *bank, uint32_t processes, uint32_t resources,
+                                  uint64_t claims, gordian_error *error)
 {
     const gordian_allocator *memory = &bank->ledger.memory;
     if (processes > LEDGER_ID_MAX || resources > LEDGER_ID_MAX)
@@ -93,12 +93,13 @@ gordian_status gordian_bank_reserve(gordian_bank *bank, uint32_t processes, uint
                                     gordian_error *error)
 {
     bank_lock(bank);
-    gordian_status status = reserve(bank, processes, resources, bank->ledger.claim_count, error);
+    gordian_status status =
+        reserve_ids(bank, processes, resources, bank->ledger.claim_count, error);
     bank_unlock(bank);
     return status;
 }
 
-static uint32_t above(uint32_t limit, uint32_t id)
+static uint32_t limit_above(uint32_t limit, uint32_t id)
 {
     return id < limit ? limit : id + 1;
 }
@@ -115,9 +116,9 @@ gordian_status gordian_bank_add_resource(gordian_bank *bank, const char *name, u
     if (status == GORDIAN_OK && !ledger_reserve_resource(ledger, length))
         status = fail_memory(error);
     if (status == GORDIAN_OK)
-        status = reserve(bank, ledger->process_limit,
-                         above(ledger->resource_limit, ledger_next_resource(ledger)),
-                         ledger->claim_count, error);
+        status = reserve_ids(bank, ledger->process_limit,
+                             limit_above(ledger->resource_limit, ledger_next_resource(ledger)),
+                             ledger->claim_count, error);
     if (status == GORDIAN_OK) {
         uint32_t fresh = ledger_add_resource(ledger, name, length, units);
         if (bank->engine->resized)
@@ -207,7 +208,8 @@ gordian_status gordian_bank_set_units(gordian_bank *bank, uint32_t resource, uin
 /* ---- processes */
 
 /* Brings a process with the claims in bank->wants. */
-static gordian_status join(gordian_bank *bank, const char *name, uint32_t *id, gordian_error *error)
+static gordian_status join_bank(gordian_bank *bank, const char *name, uint32_t *id,
+                                gordian_error *error)
 {
     struct ledger *ledger = &bank->ledger;
     size_t length = name ? strlen(name) : 0;
@@ -216,8 +218,8 @@ static gordian_status join(gordian_bank *bank, const char *name, uint32_t *id, g
         !ledger_reserve_claims(ledger, fresh, bank->wants, bank->want_count))
         return fail_memory(error);
     gordian_status status =
-        reserve(bank, above(ledger->process_limit, fresh), ledger->resource_limit,
-                ledger->claim_count + bank->want_count, error);
+        reserve_ids(bank, limit_above(ledger->process_limit, fresh), ledger->resource_limit,
+                    ledger->claim_count + bank->want_count, error);
     if (status != GORDIAN_OK)
         return status;
     ledger_add_process(ledger, name, length);
@@ -244,7 +246,7 @@ gordian_status gordian_bank_add_process(gordian_bank *bank, const char *name,
         if (id)
             *id = NONE;
     } else if (status == GORDIAN_OK) {
-        status = join(bank, name, id, error);
+        status = join_bank(bank, name, id, error);
         if (status == GORDIAN_OK)
             answer_give(bank, answer, GORDIAN_VERDICT_CHANGED, GORDIAN_REASON_NONE, NULL);
     }
@@ -260,8 +262,8 @@ static gordian_status change_claims(gordian_bank *bank, uint32_t process, gordia
     struct ledger_change change = bank_change(bank, CHANGE_CLAIMS, process);
     if (!ledger_reserve_claims(ledger, process, change.wants, change.count))
         return fail_memory(error);
-    gordian_status status = reserve(bank, ledger->process_limit, ledger->resource_limit,
-                                    ledger->claim_count + change.count, error);
+    gordian_status status = reserve_ids(bank, ledger->process_limit, ledger->resource_limit,
+                                        ledger->claim_count + change.count, error);
     if (status != GORDIAN_OK)
         return status;
     if (!bank->engine->safe(bank->state, &change)) {
@@ -307,12 +309,8 @@ gordian_status gordian_bank_exit(gordian_bank *bank, uint32_t process, gordian_a
                                  gordian_error *error)
 {
     (void)error;
-    bank_lock(bank);
-    answer_begin(bank, answer);
-    if (!ledger_is_process(&bank->ledger, process)) {
-        answer_decline(answer, (struct objection){GORDIAN_REASON_UNKNOWN_PROCESS, 0});
-    } else {
-        struct bank_process *record = &bank->processes[process];
+    struct bank_process *record = bank_enter(bank, process, answer);
+    if (record) {
         if (record->waits)
             queue_drop(bank, process, GORDIAN_VERDICT_CANCELLED);
         record->on_trial = false;

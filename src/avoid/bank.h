@@ -131,4 +131,17 @@ static inline void bank_unlock(gordian_bank *bank)
     pthread_mutex_unlock(&bank->lock);
 }
 
+/* Takes the lock and begins an answer about a process: its record, or NULL if there is none, which
+ * the answer says then. */
+static inline struct bank_process *bank_enter(gordian_bank *bank, uint32_t process,
+                                              gordian_answer *answer)
+{
+    bank_lock(bank);
+    answer_begin(bank, answer);
+    if (ledger_is_process(&bank->ledger, process))
+        return &bank->processes[process];
+    answer_decline(answer, (struct objection){GORDIAN_REASON_UNKNOWN_PROCESS, 0});
+    return NULL;
+}
+
 #endif

@@ -81,7 +81,7 @@ static void load_row(struct dense *dense, uint32_t process)
     }
 }
 
-static void load(struct dense *dense)
+static void load_ledger(struct dense *dense)
 {
     const struct ledger *ledger = dense->ledger;
     for (uint32_t j = 0; j < ledger->resource_limit; j++)
@@ -91,7 +91,7 @@ static void load(struct dense *dense)
             load_row(dense, i);
 }
 
-static size_t more(size_t room, size_t limit)
+static size_t grown_room(size_t room, size_t limit)
 {
     return limit <= room ? room : limit > room + room / 2 ? limit : room + room / 2;
 }
@@ -103,7 +103,8 @@ static gordian_status dense_prepare(void *engine, uint32_t process_limit, uint32
     (void)claims;
     if (process_limit <= dense->rows && resource_limit <= dense->columns)
         return GORDIAN_OK;
-    size_t rows = more(dense->rows, process_limit), columns = more(dense->columns, resource_limit);
+    size_t rows = grown_room(dense->rows, process_limit),
+           columns = grown_room(dense->columns, resource_limit);
     struct dense grown = {.memory = dense->memory, .ledger = dense->ledger};
     /* Ids stay below 2^31, so the product of the two fits 64 bits; the bytes may not. */
     uint64_t cells = (uint64_t)rows * columns;
@@ -116,7 +117,7 @@ static gordian_status dense_prepare(void *engine, uint32_t process_limit, uint32
     }
     free_arrays(dense);
     *dense = grown;
-    load(dense);
+    load_ledger(dense);
     return GORDIAN_OK;
 }
 
@@ -146,7 +147,7 @@ static gordian_status dense_open(void **engine, const struct ledger *ledger, gor
 /* ---- the H-safety check */
 
 /* Does the whole row fit? All of it is looked at, as by a thread a resource. */
-static bool fits(const uint64_t *need, const uint64_t *work, size_t count)
+static bool need_fits(const uint64_t *need, const uint64_t *work, size_t count)
 {
     uint64_t short_of = 0;
     for (size_t j = 0; j < count; j++)
@@ -161,7 +162,7 @@ static uint32_t round_of(struct dense *dense)
     uint32_t count = 0;
     for (uint32_t i = 0; i < ledger->process_limit; i++)
         if (!dense->finish[i] &&
-            fits(row_of(dense, dense->need, i), dense->work, ledger->resource_limit))
+            need_fits(row_of(dense, dense->need, i), dense->work, ledger->resource_limit))
             dense->able[count++] = i;
     for (uint32_t k = 0; k < count; k++) {
         uint32_t i = dense->able[k];
@@ -190,7 +191,7 @@ static bool h_safe(struct dense *dense)
 
 /* ---- changes */
 
-static void lend(struct dense *dense, uint32_t process, const gordian_want *wants, size_t count)
+static void lend_row(struct dense *dense, uint32_t process, const gordian_want *wants, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         uint32_t j = wants[i].resource;
@@ -231,7 +232,7 @@ static void dense_took(void *engine, const struct ledger_change *change)
     struct dense *dense = engine;
     switch (change->kind) {
     case CHANGE_LEND:
-        lend(dense, change->process, change->wants, change->count);
+        lend_row(dense, change->process, change->wants, change->count);
         break;
     case CHANGE_CLAIMS:
         set_maximum(dense, change->process, change->wants, change->count);

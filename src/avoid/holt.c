@@ -7,7 +7,7 @@
 
 /* ---- the order */
 
-static uint32_t places(const struct holt *holt)
+static uint32_t place_count(const struct holt *holt)
 {
     return 4 * holt->process_room;
 }
@@ -15,7 +15,7 @@ static uint32_t places(const struct holt *holt)
 /* Closes the gaps and leaves half of the places free in front: room for everybody to move there
  * twice, and a quarter at the end. Done when one end is reached, or when there are more gaps than
  * borrowers: a constant time for each that has come or moved since. */
-static void compact(struct holt *holt)
+static void compact_order(struct holt *holt)
 {
     uint32_t count = 0, start = 2 * holt->process_room;
     for (uint32_t k = holt->head; k < holt->tail; k++)
@@ -38,10 +38,10 @@ static void take_out(struct holt *holt, uint32_t process)
     holt->borrowers--;
 }
 
-static void append(struct holt *holt, uint32_t process)
+static void append_order(struct holt *holt, uint32_t process)
 {
-    if (holt->tail == places(holt))
-        compact(holt);
+    if (holt->tail == place_count(holt))
+        compact_order(holt);
     holt->place[process] = holt->tail;
     holt->order[holt->tail++] = process;
     holt->borrowers++;
@@ -51,7 +51,7 @@ static void append(struct holt *holt, uint32_t process)
 static void move_to_front(struct holt *holt, const uint32_t *processes, uint32_t count)
 {
     if (holt->head < count)
-        compact(holt);
+        compact_order(holt);
     for (uint32_t k = count; k-- > 0;) {
         take_out(holt, processes[k]);
         holt->order[--holt->head] = processes[k];
@@ -59,7 +59,7 @@ static void move_to_front(struct holt *holt, const uint32_t *processes, uint32_t
         holt->borrowers++;
     }
     if (holt->tail - holt->head > 2 * holt->borrowers + 64)
-        compact(holt);
+        compact_order(holt);
 }
 
 /* ---- room */
@@ -108,7 +108,7 @@ static gordian_status holt_prepare(void *engine, uint32_t process_limit, uint32_
     }
     for (uint32_t k = holt->head; k < holt->tail; k++)
         if (holt->order[k] != NONE)
-            append(&grown, holt->order[k]);
+            append_order(&grown, holt->order[k]);
     free_order(holt);
     *holt = grown;
     return GORDIAN_OK;
@@ -139,7 +139,7 @@ static gordian_status holt_open(void **engine, const struct ledger *ledger, gord
     /* Takes over a ledger in use: the one search that has no order to start from. */
     search_run(&holt->search, NULL, NULL, 0);
     for (uint32_t k = 0; k < holt->search.done_count; k++)
-        append(holt, holt->search.done[k]);
+        append_order(holt, holt->search.done[k]);
     *engine = holt;
     return GORDIAN_OK;
 }
@@ -260,7 +260,7 @@ static void holt_took(void *engine, const struct ledger_change *change)
     else if (holt->plan == HOLT_AS_SEARCHED)
         move_to_front(holt, holt->search.done, holt->search.done_count);
     else if (change->kind == CHANGE_LEND && holt->place[process] == NONE)
-        append(holt, process);
+        append_order(holt, process);
     if (process != NONE)
         search_forget(&holt->search, process);
 }

@@ -38,9 +38,9 @@ struct decision {
 
 /* Checks a request, makes room for it to wait or be on trial if it `may_stay`, judges it, and lends
  * what can be lent. */
-static gordian_status decide(gordian_bank *bank, uint32_t process, const gordian_want *wants,
-                             size_t count, bool may_stay, struct decision *decision,
-                             gordian_error *error)
+static gordian_status decide_request(gordian_bank *bank, uint32_t process,
+                                     const gordian_want *wants, size_t count, bool may_stay,
+                                     struct decision *decision, gordian_error *error)
 {
     gordian_status status =
         take_wants(bank, process, wants, count, WANTS_NEED, &decision->objection, error);
@@ -56,7 +56,8 @@ static gordian_status decide(gordian_bank *bank, uint32_t process, const gordian
     return GORDIAN_OK;
 }
 
-static void tell(gordian_bank *bank, gordian_answer *answer, const struct decision *decision)
+static void tell_decision(gordian_bank *bank, gordian_answer *answer,
+                          const struct decision *decision)
 {
     if (decision->verdict == GORDIAN_VERDICT_REFUSED)
         answer_decline(answer, decision->objection);
@@ -76,9 +77,10 @@ gordian_status gordian_bank_request(gordian_bank *bank, uint32_t process, const 
     struct decision decision;
     bank_lock(bank);
     answer_begin(bank, answer);
-    gordian_status status = decide(bank, process, wants, count, bank->queue, &decision, error);
+    gordian_status status =
+        decide_request(bank, process, wants, count, bank->queue, &decision, error);
     if (status == GORDIAN_OK) {
-        tell(bank, answer, &decision);
+        tell_decision(bank, answer, &decision);
         if (bank->queue && is_denied(&decision)) {
             queue_join(bank, process);
             if (answer)
@@ -95,9 +97,9 @@ gordian_status gordian_bank_try(gordian_bank *bank, uint32_t process, const gord
     struct decision decision;
     bank_lock(bank);
     answer_begin(bank, answer);
-    gordian_status status = decide(bank, process, wants, count, true, &decision, error);
+    gordian_status status = decide_request(bank, process, wants, count, true, &decision, error);
     if (status == GORDIAN_OK) {
-        tell(bank, answer, &decision);
+        tell_decision(bank, answer, &decision);
         if (decision.verdict == GORDIAN_VERDICT_GRANTED) {
             struct bank_process *record = &bank->processes[process];
             record->on_trial = true;
@@ -114,14 +116,11 @@ gordian_status gordian_bank_commit(gordian_bank *bank, uint32_t process, gordian
                                    gordian_error *error)
 {
     (void)error;
-    bank_lock(bank);
-    answer_begin(bank, answer);
-    if (!ledger_is_process(&bank->ledger, process)) {
-        answer_decline(answer, (struct objection){GORDIAN_REASON_UNKNOWN_PROCESS, 0});
-    } else if (!bank->processes[process].on_trial) {
+    struct bank_process *record = bank_enter(bank, process, answer);
+    if (record && !record->on_trial) {
         answer_decline(answer, (struct objection){GORDIAN_REASON_NO_TRIAL, 0});
-    } else {
-        bank->processes[process].on_trial = false;
+    } else if (record) {
+        record->on_trial = false;
         answer_give(bank, answer, GORDIAN_VERDICT_GRANTED, GORDIAN_REASON_NONE, NULL);
     }
     bank_unlock(bank);
@@ -160,15 +159,10 @@ gordian_status gordian_bank_cancel(gordian_bank *bank, uint32_t process, gordian
                                    gordian_error *error)
 {
     (void)error;
-    bank_lock(bank);
-    answer_begin(bank, answer);
-    struct bank_process *record =
-        ledger_is_process(&bank->ledger, process) ? &bank->processes[process] : NULL;
-    if (!record) {
-        answer_decline(answer, (struct objection){GORDIAN_REASON_UNKNOWN_PROCESS, 0});
-    } else if (!record->waits && !record->on_trial) {
+    struct bank_process *record = bank_enter(bank, process, answer);
+    if (record && !record->waits && !record->on_trial) {
         answer_decline(answer, (struct objection){GORDIAN_REASON_NOT_WAITING, 0});
-    } else {
+    } else if (record) {
         if (record->waits)
             queue_drop(bank, process, GORDIAN_VERDICT_CANCELLED);
         else
@@ -255,11 +249,11 @@ gordian_status gordian_bank_acquire(gordian_bank *bank, uint32_t process, const 
     uint64_t start = timeout_ns == UINT64_MAX ? 0 : clock_ns();
     bank_lock(bank);
     answer_begin(bank, answer);
-    gordian_status status = decide(bank, process, wants, count, true, &decision, error);
+    gordian_status status = decide_request(bank, process, wants, count, true, &decision, error);
     if (status == GORDIAN_OK && timeout_ns > 0 && is_denied(&decision))
         status = wait_in_queue(bank, process, start, timeout_ns, answer, error);
     else if (status == GORDIAN_OK)
-        tell(bank, answer, &decision);
+        tell_decision(bank, answer, &decision);
     bank_unlock(bank);
     return status;
 }

@@ -171,60 +171,110 @@ bool gordian_bank_is_waiting(gordian_bank *bank, uint32_t process)
     return waits;
 }
 
+/* ---- edges */
+
+/* Edges being listed: counted on when there is no more room. */
+struct edge_list {
+    gordian_edge *edges;
+    size_t room, count;
+};
+
+static void list_edge(struct edge_list *list, uint64_t units, uint32_t process, uint32_t resource,
+                      bool waits)
+{
+    if (units > 0 && list->count++ < list->room)
+        list->edges[list->count - 1] = (gordian_edge){units, process, resource, waits};
+}
+
+/* What a process that waits has asked for; of one resource, or of all: NONE. */
+static void list_wants(const gordian_bank *bank, struct edge_list *list, uint32_t process,
+                       uint32_t resource)
+{
+    const struct bank_process *record = &bank->processes[process];
+    for (size_t i = 0; record->waits && i < record->count; i++)
+        if (resource == NONE || record->wants[i].resource == resource)
+            list_edge(list, record->wants[i].units, process, record->wants[i].resource, true);
+}
+
+size_t gordian_bank_holdings(gordian_bank *bank, uint32_t process, gordian_edge *edges, size_t room)
+{
+    struct edge_list list = {edges, room, 0};
+    bank_lock(bank);
+    if (ledger_is_process(&bank->ledger, process)) {
+        const struct ledger_row *row = &bank->ledger.rows[process];
+        for (uint32_t i = 0; i < row->count; i++)
+            list_edge(&list, row->claims[i].held, process, row->claims[i].resource, false);
+    }
+    bank_unlock(bank);
+    return list.count;
+}
+
+size_t gordian_bank_pending(gordian_bank *bank, uint32_t process, gordian_edge *edges, size_t room)
+{
+    struct edge_list list = {edges, room, 0};
+    bank_lock(bank);
+    if (ledger_is_process(&bank->ledger, process))
+        list_wants(bank, &list, process, NONE);
+    bank_unlock(bank);
+    return list.count;
+}
+
+size_t gordian_bank_holders(gordian_bank *bank, uint32_t resource, gordian_edge *edges, size_t room)
+{
+    struct edge_list list = {edges, room, 0};
+    bank_lock(bank);
+    if (ledger_is_resource(&bank->ledger, resource)) {
+        const struct ledger_column *column = &bank->ledger.columns[resource];
+        for (uint32_t i = 0; i < column->count; i++)
+            list_edge(&list, column->claimants[i].held, column->claimants[i].process, resource,
+                      false);
+    }
+    bank_unlock(bank);
+    return list.count;
+}
+
+size_t gordian_bank_waiters(gordian_bank *bank, uint32_t resource, gordian_edge *edges, size_t room)
+{
+    struct edge_list list = {edges, room, 0};
+    bank_lock(bank);
+    if (ledger_is_resource(&bank->ledger, resource))
+        for (uint32_t p = bank->head; p != NONE; p = bank->processes[p].next)
+            list_wants(bank, &list, p, resource);
+    bank_unlock(bank);
+    return list.count;
+}
+
 /* ---- words */
 
 const char *gordian_verdict_text(gordian_verdict verdict)
 {
-    switch (verdict) {
-    case GORDIAN_VERDICT_GRANTED:
-        return "granted";
-    case GORDIAN_VERDICT_UNSAFE:
-        return "unsafe";
-    case GORDIAN_VERDICT_UNAVAILABLE:
-        return "unavailable";
-    case GORDIAN_VERDICT_RELEASED:
-        return "released";
-    case GORDIAN_VERDICT_CANCELLED:
-        return "cancelled";
-    case GORDIAN_VERDICT_EXITED:
-        return "exited";
-    case GORDIAN_VERDICT_CHANGED:
-        return "changed";
-    case GORDIAN_VERDICT_REFUSED:
-        return "error";
-    }
-    return "unknown";
+    static const char *const texts[] = {
+        [GORDIAN_VERDICT_GRANTED] = "granted",         [GORDIAN_VERDICT_UNSAFE] = "unsafe",
+        [GORDIAN_VERDICT_UNAVAILABLE] = "unavailable", [GORDIAN_VERDICT_RELEASED] = "released",
+        [GORDIAN_VERDICT_CANCELLED] = "cancelled",     [GORDIAN_VERDICT_EXITED] = "exited",
+        [GORDIAN_VERDICT_CHANGED] = "changed",         [GORDIAN_VERDICT_REFUSED] = "error",
+    };
+    size_t index = (size_t)verdict;
+    return index < sizeof texts / sizeof *texts && texts[index] ? texts[index] : "unknown";
 }
 
 const char *gordian_reason_text(gordian_reason reason)
 {
-    switch (reason) {
-    case GORDIAN_REASON_NONE:
-        return "";
-    case GORDIAN_REASON_UNKNOWN_PROCESS:
-        return "there is no such process";
-    case GORDIAN_REASON_UNKNOWN_RESOURCE:
-        return "there is no such resource";
-    case GORDIAN_REASON_NO_UNITS:
-        return "asks for nothing";
-    case GORDIAN_REASON_OVER_CLAIM:
-        return "more than it may still ask for";
-    case GORDIAN_REASON_NEVER_FITS:
-        return "a claim above the total can never be met";
-    case GORDIAN_REASON_BELOW_HELD:
-        return "does not go with what it holds";
-    case GORDIAN_REASON_IS_WAITING:
-        return "it waits";
-    case GORDIAN_REASON_NOT_WAITING:
-        return "it waits for nothing";
-    case GORDIAN_REASON_ON_TRIAL:
-        return "its last grant is still on trial";
-    case GORDIAN_REASON_NO_TRIAL:
-        return "it has nothing on trial";
-    case GORDIAN_REASON_TOO_MANY:
-        return "too many units";
-    case GORDIAN_REASON_OUT_OF_TURN:
-        return "kept for one that has waited longer";
-    }
-    return "unknown";
+    static const char *const texts[] = {
+        [GORDIAN_REASON_NONE] = "",
+        [GORDIAN_REASON_UNKNOWN_PROCESS] = "there is no such process",
+        [GORDIAN_REASON_UNKNOWN_RESOURCE] = "there is no such resource",
+        [GORDIAN_REASON_NO_UNITS] = "asks for nothing",
+        [GORDIAN_REASON_OVER_CLAIM] = "more than it may still ask for",
+        [GORDIAN_REASON_NEVER_FITS] = "a claim above the total can never be met",
+        [GORDIAN_REASON_BELOW_HELD] = "does not go with what it holds",
+        [GORDIAN_REASON_IS_WAITING] = "it waits",
+        [GORDIAN_REASON_NOT_WAITING] = "it waits for nothing",
+        [GORDIAN_REASON_ON_TRIAL] = "its last grant is still on trial",
+        [GORDIAN_REASON_NO_TRIAL] = "it has nothing on trial",
+        [GORDIAN_REASON_TOO_MANY] = "too many units",
+        [GORDIAN_REASON_OUT_OF_TURN] = "kept for one that has waited longer",
+    };
+    size_t index = (size_t)reason;
+    return index < sizeof texts / sizeof *texts ? texts[index] : "unknown";
 }

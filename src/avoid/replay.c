@@ -10,7 +10,7 @@
 struct gordian_bank_replay {
     gordian_bank *bank;
     gordian_allocator memory;
-    struct trace trace;
+    gordian_trace trace;
     uint64_t seq;
     gordian_want *wants; /* of the current line */
     uint32_t *items;     /* which item of the line each of them is */
@@ -31,7 +31,7 @@ gordian_status gordian_bank_replay_open(gordian_bank_replay **out, gordian_bank 
     replay->bank = bank;
     replay->memory = memory;
     gordian_answer_init(&replay->own, GORDIAN_DETAIL_VERDICT);
-    gordian_status status = trace_open(&replay->trace, source, &memory, error);
+    gordian_status status = gordian_trace_open(&replay->trace, source, &memory, error);
     if (status != GORDIAN_OK) {
         gordian_bank_replay_close(replay);
         return status;
@@ -46,21 +46,21 @@ void gordian_bank_replay_close(gordian_bank_replay *replay)
     if (!replay)
         return;
     gordian_allocator memory = replay->memory;
-    trace_close(&replay->trace);
+    gordian_trace_close(&replay->trace);
     gordian_answer_free(&replay->own);
     memory_free_all(&memory, replay->wants, replay->items, replay);
 }
 
 /* ------------------------------------------------------------------ names and numbers */
 
-static uint32_t find_resource(const gordian_bank_replay *replay, const struct word *name)
+static uint32_t find_resource(const gordian_bank_replay *replay, const gordian_word *name)
 {
     return gordian_bank_find_resource(replay->bank, name->text, name->length);
 }
 
 static void copy_name(gordian_bank_replay *replay)
 {
-    const struct word *name = &replay->trace.name;
+    const gordian_word *name = &replay->trace.name;
     memcpy(replay->name, name->text, name->length);
     replay->name[name->length] = '\0';
 }
@@ -77,7 +77,7 @@ static gordian_status at_line(const gordian_bank_replay *replay, gordian_status 
 }
 
 /* What guides the choice of a victim elsewhere, and means nothing here. */
-static bool is_attribute(const struct trace_item *item)
+static bool is_attribute(const gordian_trace_item *item)
 {
     return word_is(&item->name, "priority") || word_is(&item->name, "cost");
 }
@@ -85,7 +85,7 @@ static bool is_attribute(const struct trace_item *item)
 /* The items of the line as wants; unknown resources become NONE. */
 static gordian_status gather_wants(gordian_bank_replay *replay, gordian_error *error)
 {
-    const struct trace *trace = &replay->trace;
+    const gordian_trace *trace = &replay->trace;
     if (!memory_grow(&replay->memory, &replay->wants, &replay->want_room, trace->item_count,
                      sizeof *replay->wants) ||
         !memory_grow(&replay->memory, &replay->items, &replay->item_room, trace->item_count,
@@ -93,9 +93,9 @@ static gordian_status gather_wants(gordian_bank_replay *replay, gordian_error *e
         return fail_memory(error);
     replay->want_count = 0;
     for (size_t i = 0; i < trace->item_count; i++) {
-        const struct trace_item *item = &trace->items[i];
+        const gordian_trace_item *item = &trace->items[i];
         gordian_want want = {item->units, find_resource(replay, &item->name)};
-        if (trace->kind == TRACE_PROCESS) {
+        if (trace->kind == GORDIAN_LINE_PROCESS) {
             if (want.resource == NONE && is_attribute(item))
                 continue;
             gordian_status status = trace_claim(trace, item, &want.units, error);
@@ -124,7 +124,7 @@ static uint64_t wanted(const gordian_bank_replay *replay, uint32_t resource)
 /* A complaint being made: about whom, about which resource, at which word. */
 struct complaint {
     const gordian_bank_step *step;
-    const struct word *word;
+    const gordian_word *word;
     uint32_t resource;
     char process[TRACE_SHOWN_MAX], name[TRACE_SHOWN_MAX];
 };
@@ -132,7 +132,7 @@ struct complaint {
 /* The resource that a claim leaves out, or claims too little of: less than is held. */
 static void find_held(gordian_bank_replay *replay, struct complaint *about)
 {
-    const struct trace *trace = &replay->trace;
+    const gordian_trace *trace = &replay->trace;
     uint32_t limit = gordian_bank_resource_limit(replay->bank);
     for (uint32_t r = 0; r < limit; r++) {
         if (gordian_bank_held(replay->bank, about->step->process, r) <= wanted(replay, r))
@@ -145,7 +145,7 @@ static void find_held(gordian_bank_replay *replay, struct complaint *about)
         char buffer[GORDIAN_NAME_MAX + 1];
         const char *name = gordian_bank_resource_name(replay->bank, r, buffer);
         if (name)
-            trace_show(&(struct word){name, (uint32_t)strlen(name), 0}, about->name);
+            trace_show(&(gordian_word){name, (uint32_t)strlen(name), 0}, about->name);
         return;
     }
 }
@@ -154,7 +154,7 @@ static void find_held(gordian_bank_replay *replay, struct complaint *about)
 static void blame(gordian_bank_replay *replay, const gordian_answer *answer,
                   struct complaint *about)
 {
-    const struct trace *trace = &replay->trace;
+    const gordian_trace *trace = &replay->trace;
     about->word = &trace->name;
     about->resource = NONE;
     trace_show(&trace->name, about->process);
@@ -167,7 +167,7 @@ static void blame(gordian_bank_replay *replay, const gordian_answer *answer,
     case GORDIAN_REASON_BELOW_HELD:
     case GORDIAN_REASON_TOO_MANY:
         if (answer->at < replay->want_count) {
-            const struct trace_item *item = &trace->items[replay->items[answer->at]];
+            const gordian_trace_item *item = &trace->items[replay->items[answer->at]];
             about->word = &item->word;
             about->resource = replay->wants[answer->at].resource;
             trace_show(&item->name, about->name);
@@ -324,7 +324,7 @@ static gordian_status replay_event(gordian_bank_replay *replay, gordian_bank_ste
 static gordian_status take_line(gordian_bank_replay *replay, gordian_bank_step *step,
                                 gordian_answer *answer, gordian_error *error)
 {
-    const struct trace *trace = &replay->trace;
+    const gordian_trace *trace = &replay->trace;
     copy_name(replay);
     gordian_status status = gather_wants(replay, error);
     if (status != GORDIAN_OK)
@@ -337,17 +337,17 @@ static gordian_status take_line(gordian_bank_replay *replay, gordian_bank_step *
         .wants = replay->wants,
         .want_count = replay->want_count,
     };
-    if (trace->kind != TRACE_RESOURCE)
+    if (trace->kind != GORDIAN_LINE_RESOURCE)
         step->process =
             gordian_bank_find_process(replay->bank, trace->name.text, trace->name.length);
     switch (trace->kind) {
-    case TRACE_EVENT:
+    case GORDIAN_LINE_EVENT:
         status = replay_event(replay, step, answer, error);
         break;
-    case TRACE_RESOURCE:
+    case GORDIAN_LINE_RESOURCE:
         status = declare_resource(replay, step, answer, error);
         break;
-    case TRACE_PROCESS:
+    case GORDIAN_LINE_PROCESS:
         status = declare_process(replay, step, answer, error);
         break;
     }
@@ -362,7 +362,7 @@ gordian_status gordian_bank_replay_next(gordian_bank_replay *replay, gordian_ban
                                         gordian_answer *answer, gordian_error *error)
 {
     gordian_bank_step next;
-    gordian_status status = trace_next(&replay->trace, error);
+    gordian_status status = gordian_trace_next(&replay->trace, error);
     if (status == GORDIAN_OK)
         status = take_line(replay, &next, answer ? answer : &replay->own, error);
     if (status != GORDIAN_OK)

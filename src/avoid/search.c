@@ -54,7 +54,7 @@ void search_forget_all(struct search *search)
 
 /* ---- heaps of those who wait: pairing heaps, linked through the nodes */
 
-static uint32_t meld(struct search_node *nodes, uint32_t a, uint32_t b)
+static uint32_t heap_meld(struct search_node *nodes, uint32_t a, uint32_t b)
 {
     if (nodes[b].need < nodes[a].need) {
         uint32_t swap = a;
@@ -74,14 +74,14 @@ static uint32_t meld_all(struct search_node *nodes, uint32_t list)
         uint32_t first = list, second = nodes[list].next;
         list = second == NONE ? NONE : nodes[second].next;
         if (second != NONE)
-            first = meld(nodes, first, second);
+            first = heap_meld(nodes, first, second);
         nodes[first].next = pairs;
         pairs = first;
     }
     uint32_t heap = NONE;
     while (pairs != NONE) {
         uint32_t next = nodes[pairs].next;
-        heap = heap == NONE ? pairs : meld(nodes, heap, pairs);
+        heap = heap == NONE ? pairs : heap_meld(nodes, heap, pairs);
         pairs = next;
     }
     return heap;
@@ -93,7 +93,7 @@ static void wait_in_heap(struct search *search, uint32_t process)
     struct search_node *node = &search->nodes[process];
     uint32_t *heap = &search->heaps[node->resource];
     node->child = node->next = NONE;
-    *heap = *heap == NONE ? process : meld(search->nodes, *heap, process);
+    *heap = *heap == NONE ? process : heap_meld(search->nodes, *heap, process);
     search->wake_at[node->resource] = search->nodes[*heap].need;
 }
 
@@ -102,7 +102,7 @@ static void wait_in_heap(struct search *search, uint32_t process)
  *
  * Nobody needs as much as SEARCH_NEVER and waits: a need is never above the total, so it would
  * have to be free to the last unit, and then nobody has to wait. */
-static void wake(struct search *search, uint32_t resource)
+static void wake_waiters(struct search *search, uint32_t resource)
 {
     struct search_node *nodes = search->nodes;
     uint32_t *heap = &search->heaps[resource], from = search->ready_count, rest = NONE;
@@ -132,7 +132,7 @@ typedef uint64_t pair __attribute__((vector_size(16)));
 #define STRIDE 16
 _Static_assert(STRIDE <= LEDGER_GAPLESS_MIN, "a gapless row has at least a stride");
 
-static pair load(const uint64_t *from)
+static pair load_pair(const uint64_t *from)
 {
     pair units;
     memcpy(&units, from, sizeof units);
@@ -147,7 +147,7 @@ static uint32_t first_short_unit(const uint64_t *need, const uint64_t *work, uin
     for (; k + STRIDE <= end; k += STRIDE) {
         pair short_of = {0, 0};
         for (uint32_t i = k; i < k + STRIDE; i += 2)
-            short_of |= (pair)(load(need + i) > load(work + i));
+            short_of |= (pair)(load_pair(need + i) > load_pair(work + i));
         if (short_of[0] | short_of[1])
             break;
     }
@@ -209,7 +209,7 @@ static bool looks_on(struct search *search, uint32_t process)
 }
 
 /* The first look of a search at a process. */
-static bool looks(struct search *search, uint32_t process)
+static bool look_first(struct search *search, uint32_t process)
 {
     struct search_node *node = &search->nodes[process];
     bool known = node->resource != NONE && process != search->goal;
@@ -228,9 +228,9 @@ static bool add_stride(uint64_t *restrict work, const uint64_t *restrict held,
 {
     pair enough = {0, 0};
     for (uint32_t i = 0; i < STRIDE; i += 2) {
-        pair sum = load(work + i) + load(held + i);
+        pair sum = load_pair(work + i) + load_pair(held + i);
         memcpy(work + i, &sum, sizeof sum);
-        enough |= (pair)(sum >= load(wake_at + i));
+        enough |= (pair)(sum >= load_pair(wake_at + i));
     }
     return enough[0] | enough[1];
 }
@@ -238,7 +238,7 @@ static bool add_stride(uint64_t *restrict work, const uint64_t *restrict held,
 static void wake_if_enough(struct search *search, uint32_t resource)
 {
     if (search->work[resource] >= search->wake_at[resource])
-        wake(search, resource);
+        wake_waiters(search, resource);
 }
 
 /* Adds what a row holds to the work, and wakes those who have enough then. */
@@ -260,7 +260,7 @@ static void give_back(struct search *search, const struct ledger_row *row)
     }
 }
 
-static void finish(struct search *search, uint32_t process)
+static void finish_process(struct search *search, uint32_t process)
 {
     const struct ledger_row *row = &search->ledger->rows[process];
     search->nodes[process].seen = SEARCH_DONE;
@@ -270,16 +270,16 @@ static void finish(struct search *search, uint32_t process)
 }
 
 /* Lets a process finish if it can, and all those who then can as well; true: the goal has. */
-static bool try(struct search *search, uint32_t process)
+static bool try_process(struct search *search, uint32_t process)
 {
-    if (!looks(search, process))
+    if (!look_first(search, process))
         return false;
-    finish(search, process);
+    finish_process(search, process);
     while (search->ready_count > 0) {
         uint32_t next = search->ready[--search->ready_count];
         if (!looks_on(search, next))
             continue;
-        finish(search, next);
+        finish_process(search, next);
         if (next == search->goal)
             return true;
     }
@@ -288,7 +288,7 @@ static bool try(struct search *search, uint32_t process)
 
 /* ---- the change */
 
-static void want(struct search *search, uint32_t resource, uint64_t need)
+static void want_more(struct search *search, uint32_t resource, uint64_t need)
 {
     if (need > search->work[resource])
         search->wanted[search->wanted_count++] =
@@ -306,7 +306,7 @@ static void apply_lend(struct search *search, const struct ledger_change *change
         uint64_t need = row->claims[k].need;
         if (i < change->count && change->wants[i].resource == resource)
             need -= change->wants[i++].units;
-        want(search, resource, need);
+        want_more(search, resource, need);
     }
 }
 
@@ -318,11 +318,11 @@ static void apply_claims(struct search *search, const struct ledger_change *chan
         while (k < row->count && row->claims[k].resource < resource)
             k++;
         bool has = k < row->count && row->claims[k].resource == resource;
-        want(search, resource, change->wants[i].units - (has ? row->claims[k].held : 0));
+        want_more(search, resource, change->wants[i].units - (has ? row->claims[k].held : 0));
     }
 }
 
-static void begin(struct search *search, const struct ledger_change *change)
+static void begin_search(struct search *search, const struct ledger_change *change)
 {
     const struct ledger *ledger = search->ledger;
     if (ledger->resource_limit > 0) {
@@ -355,8 +355,8 @@ bool search_run(struct search *search, const struct ledger_change *change, const
 {
     const struct ledger *ledger = search->ledger;
     uint32_t borrowers = 0;
-    begin(search, change);
-    if (search->goal != NONE && try(search, search->goal))
+    begin_search(search, change);
+    if (search->goal != NONE && try_process(search, search->goal))
         return true;
     if (!order)
         count = ledger->process_limit;
@@ -366,7 +366,7 @@ bool search_run(struct search *search, const struct ledger_change *change, const
             ledger->rows[process].holding == 0)
             continue;
         borrowers++;
-        if (try(search, process))
+        if (try_process(search, process))
             return true;
     }
     return search->goal == NONE && search->done_count == borrowers;
@@ -377,6 +377,6 @@ void search_rest(struct search *search)
     const struct ledger *ledger = search->ledger;
     for (uint32_t i = 0; i < ledger->process_limit; i++)
         if (ledger_is_process(ledger, i) && ledger->rows[i].holding == 0 && i != search->goal &&
-            looks(search, i))
-            finish(search, i);
+            look_first(search, i))
+            finish_process(search, i);
 }

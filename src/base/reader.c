@@ -110,7 +110,7 @@ static gordian_status split(struct reader *reader, const char *line, const char 
             !memory_grow(&reader->memory, &reader->words, &reader->word_room, count + 1,
                          sizeof *reader->words))
             return fail_memory(error);
-        reader->words[count++] = (struct word){
+        reader->words[count++] = (gordian_word){
             .text = (const char *)start,
             .length = (uint32_t)(at - start),
             .column = (uint32_t)((const char *)start - line) + 1,
@@ -142,17 +142,17 @@ gordian_status reader_next(struct reader *reader, gordian_error *error)
     return GORDIAN_OK;
 }
 
-bool word_is(const struct word *word, const char *text)
+bool word_is(const gordian_word *word, const char *text)
 {
     size_t length = strlen(text);
     return word->length == length && memcmp(word->text, text, length) == 0;
 }
 
-void word_split(const struct word *word, struct word *name, struct word *value)
+void word_split(const gordian_word *word, gordian_word *name, gordian_word *value)
 {
     const char *equals = memchr(word->text, '=', word->length);
     *name = *word;
-    *value = (struct word){0};
+    *value = (gordian_word){0};
     if (!equals)
         return;
     name->length = (uint32_t)(equals - word->text);

@@ -9,21 +9,14 @@
 
 #define READER_LINE_MAX (16u << 20)
 
-/* A word of the current line; text is NOT NUL-terminated. */
-struct word {
-    const char *text;
-    uint32_t length;
-    uint32_t column; /* from 1, in bytes */
-};
-
 struct reader {
     gordian_allocator memory;
     gordian_source source;
     char *buffer;
     size_t room, start, end; /* unread bytes: buffer[start..end) */
     bool at_end;
-    uint64_t line;      /* number of the current line, from 1 */
-    struct word *words; /* words of the current line */
+    uint64_t line;       /* number of the current line, from 1 */
+    gordian_word *words; /* words of the current line */
     size_t word_room, word_count;
 };
 
@@ -34,10 +27,10 @@ void reader_close(struct reader *reader);
  * the next call. */
 gordian_status reader_next(struct reader *reader, gordian_error *error);
 
-bool word_is(const struct word *word, const char *text);
+bool word_is(const gordian_word *word, const char *text);
 
 /* Splits "name=value" at the first '='; value.text NULL if there is none. */
-void word_split(const struct word *word, struct word *name, struct word *value);
+void word_split(const gordian_word *word, gordian_word *name, gordian_word *value);
 
 /* A decimal number without sign, or with a '-' for the signed one; false and
  * *why ("is not a number", "is too large", ...) otherwise. */

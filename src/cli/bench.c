@@ -26,7 +26,7 @@ static int list_benches(struct cli *cli)
     return EXIT_NOTHING;
 }
 
-static int measure(struct cli *cli, struct bench_options *bench)
+static int measure_family(struct cli *cli, struct bench_options *bench)
 {
     bench->json = cli->json;
     bench->engine = cli->engine;
@@ -58,12 +58,10 @@ static int bench_main(struct cli *cli, int argc, char **argv)
     int operands = cli_parse(cli, options, argc, argv, &code);
     if (operands < 0)
         return code;
-    if (list)
-        return list_benches(cli);
-    if (operands > 1)
+    if (operands > 1 && !list)
         return cli_misuse(cli, "one NAME at a time: '%.40s' is one too many", argv[1]);
     bench.name = operands ? argv[0] : NULL;
-    return measure(cli, &bench);
+    return list ? list_benches(cli) : measure_family(cli, &bench);
 }
 
 const struct command command_bench = {

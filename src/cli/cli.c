@@ -53,7 +53,7 @@ static void name_program(const struct cli *cli, FILE *to)
         fputs(cli->command->name, to);
 }
 
-static void say(struct cli *cli, const char *format, va_list arguments)
+static void say_line(struct cli *cli, const char *format, va_list arguments)
 {
     char message[1024];
     vsnprintf(message, sizeof message, format, arguments);
@@ -68,7 +68,7 @@ void cli_say(struct cli *cli, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
-    say(cli, format, arguments);
+    say_line(cli, format, arguments);
     va_end(arguments);
 }
 
@@ -100,7 +100,7 @@ int cli_misuse(struct cli *cli, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
-    say(cli, format, arguments);
+    say_line(cli, format, arguments);
     va_end(arguments);
     fputs("try '", stderr);
     name_program(cli, stderr);
@@ -184,8 +184,8 @@ static void show_help(struct cli *cli, const struct option *own)
 
 static const struct option no_options[] = {{0}};
 
-static int parse(struct cli *cli, const struct option *own, int argc, char **argv, bool leading,
-                 int *code)
+static int parse_words(struct cli *cli, const struct option *own, int argc, char **argv,
+                       bool leading, int *code)
 {
     struct option common[COMMON_COUNT + 1];
     common_options(cli, common);
@@ -209,7 +209,7 @@ static int parse_command(struct cli *cli, const struct option *own, int argc, ch
 {
     if (!own)
         own = no_options;
-    int operands = parse(cli, own, argc, argv, leading, code);
+    int operands = parse_words(cli, own, argc, argv, leading, code);
     if (operands >= 0 && cli->help) {
         show_help(cli, own);
         *code = EXIT_NOTHING;
@@ -231,5 +231,14 @@ int cli_parse_before(struct cli *cli, const struct option *own, int argc, char *
 
 int cli_parse_leading(struct cli *cli, int argc, char **argv, int *code)
 {
-    return parse(cli, no_options, argc, argv, true, code);
+    return parse_words(cli, no_options, argc, argv, true, code);
+}
+
+int cli_missing(struct cli *cli, int argc, char **argv)
+{
+    int code;
+    if (cli_parse_before(cli, NULL, argc, argv, &code) < 0)
+        return code;
+    cli_say(cli, "not available: %s", cli->command->missing);
+    return EXIT_UNAVAILABLE;
 }

@@ -1,6 +1,6 @@
 /* The command line's common part: what every command gets, says and returns.
  *
- * One file a command (detect.c, check.c, ...), each with a `struct command`;
+ * One file a command (gen.c, detect/check.c, ...), each with a `struct command`;
  * main.c has the one table of them. A command parses its options with
  * cli_parse, writes data to cli->out, says everything else with cli_say, and
  * returns an exit code. To add a command: write its file, name it in
@@ -73,6 +73,9 @@ int cli_parse(struct cli *cli, const struct option *own, int argc, char **argv, 
 int cli_parse_before(struct cli *cli, const struct option *own, int argc, char **argv, int *code);
 /* The same for what stands before the command: stops at the first operand. */
 int cli_parse_leading(struct cli *cli, int argc, char **argv, int *code);
+
+/* What a command that this program lacks does: says why. */
+int cli_missing(struct cli *cli, int argc, char **argv);
 
 /* Bad use: the message, where to look, EXIT_MISUSE. */
 int cli_misuse(struct cli *cli, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -26,7 +26,7 @@ static int list_kinds(struct cli *cli)
     return EXIT_NOTHING;
 }
 
-static int generate(struct cli *cli, const struct gen_options *options)
+static int generate_kind(struct cli *cli, const struct gen_options *options)
 {
     gordian_error error = {0};
     gordian_status status = gen_write(options, &cli->out, &error);
@@ -85,7 +85,7 @@ static int gen_main(struct cli *cli, int argc, char **argv)
         return operands ? cli_misuse(cli, "one KIND at a time: '%.40s' is one too many", argv[1])
                         : cli_misuse(cli, "no KIND ('gordian gen --list' shows them)");
     gen.kind = argv[0];
-    return generate(cli, &gen);
+    return generate_kind(cli, &gen);
 }
 
 const struct command command_gen = {

@@ -1,4 +1,4 @@
-/* gordian info: this program, this machine, its GPUs, and which engines run here. */
+/* gordian info: this program and what is in it, this machine, its GPUs, which engines run here. */
 #include "base/machine.h"
 #include "cli/commands.h"
 #include "cli/run/run.h"
@@ -12,10 +12,58 @@
 
 /* Built without Meson: all there is to tell. */
 #ifndef GORDIAN_BUILD_COMPILER
-#define GORDIAN_BUILD_COMPILER __VERSION__
-#define GORDIAN_BUILD_FLAGS    "unknown"
-#define GORDIAN_BUILD_COMMIT   "unknown"
+#define GORDIAN_BUILD_COMPILER   __VERSION__
+#define GORDIAN_BUILD_FLAGS      "unknown"
+#define GORDIAN_BUILD_COMMIT     "unknown"
+#define GORDIAN_BUILD_NO_KERNELS "unknown"
+#define GORDIAN_BUILD_NO_RUN     "unknown"
+#define GORDIAN_BUILD_NO_SERVE   "unknown"
+#define GORDIAN_BUILD_NO_PAGE    "unknown"
+#define GORDIAN_BUILD_NO_TLS     "unknown"
+#define GORDIAN_BUILD_NO_MPI     "unknown"
+#define GORDIAN_BUILD_NO_IGRAPH  "unknown"
 #endif
+
+/* ------------------------------------------------------------------ what it was built with */
+
+#define PARTS 7u
+
+struct part {
+    const char *name;
+    const char *missing; /* why it is not here; "": it is */
+    const char *about;   /* what there is */
+};
+
+struct parts {
+    struct part list[PARTS];
+    char library[4096], why[300]; /* of `gordian run` */
+};
+
+/* Only gordian-mpi has engines of this name. */
+static bool is_mpi(void)
+{
+    gordian_engine_info engine;
+    for (size_t i = 0; gordian_engine(i, &engine) == GORDIAN_OK; i++)
+        if (strcmp(engine.name, "mpi") == 0)
+            return true;
+    return false;
+}
+
+static void list_parts(struct parts *parts)
+{
+    bool found = run_library(parts->library, sizeof parts->library, parts->why, sizeof parts->why);
+    const char *no_run = GORDIAN_BUILD_NO_RUN[0] ? GORDIAN_BUILD_NO_RUN : parts->why;
+    const struct part list[PARTS] = {
+        {"kernels", GORDIAN_BUILD_NO_KERNELS, "for NVIDIA GPUs"},
+        {"run", found ? "" : no_run, parts->library},
+        {"serve", GORDIAN_BUILD_NO_SERVE, "the service, and incidents of it"},
+        {"page", GORDIAN_BUILD_NO_PAGE, "of the service, for browsers"},
+        {"tls", GORDIAN_BUILD_NO_TLS, "tls:// for clients of the service"},
+        {"mpi", GORDIAN_BUILD_NO_MPI, is_mpi() ? "this is gordian-mpi" : "as gordian-mpi"},
+        {"igraph", GORDIAN_BUILD_NO_IGRAPH, "a baseline of gordian bench"},
+    };
+    memcpy(parts->list, list, sizeof list);
+}
 
 /* Devices, or in their place why there is none. */
 static void write_json_devices(struct json *json)
@@ -40,23 +88,22 @@ static void write_json_devices(struct json *json)
         json_key_text(json, "no_devices", device.reason);
 }
 
-/* Can other programs be watched here? */
-static void write_json_run(struct json *json)
+static void write_json_parts(struct json *json)
 {
-    char library[4096], why[300];
-    bool available = run_library(library, sizeof library, why, sizeof why);
-    json_open(json, "run", '{');
-    json_key_bool(json, "available", available);
-    json_key_text(json, available ? "library" : "reason", available ? library : why);
-    json_shut(json);
-}
-
-static void write_json_serve(struct json *json)
-{
-    json_open(json, "serve", '{');
-    json_key_bool(json, "available", !command_serve.missing);
-    if (command_serve.missing)
-        json_key_text(json, "reason", command_serve.missing);
+    struct parts parts;
+    list_parts(&parts);
+    json_open(json, "built_with", '{');
+    for (size_t i = 0; i < PARTS; i++) {
+        const struct part *part = &parts.list[i];
+        bool available = !part->missing[0];
+        json_open(json, part->name, '{');
+        json_key_bool(json, "available", available);
+        if (!available)
+            json_key_text(json, "reason", part->missing);
+        else
+            json_key_text(json, part->about == parts.library ? "library" : "about", part->about);
+        json_shut(json);
+    }
     json_shut(json);
 }
 
@@ -86,20 +133,18 @@ static void write_json(struct cli *cli, const struct machine *machine)
     }
     json_shut(&json);
     write_json_devices(&json);
-    write_json_run(&json);
-    write_json_serve(&json);
+    write_json_parts(&json);
     json_end(&json);
 }
 
-static void write_engine(struct cli *cli, const struct style *style,
-                         const gordian_engine_info *engine)
+/* "available" and what it is, or "not available" and why; `missing` "": it is available. */
+static void write_available(struct cli *cli, const struct style *style, const char *missing,
+                            const char *about)
 {
-    struct output *out = &cli->out;
-    output_format(out, "  %-10s%-10s", engine->family, engine->name);
-    style_text(style, out, engine->available ? COLOR_GOOD : COLOR_BAD,
-               engine->available ? "available" : "not available");
-    output_format(out, "%s%s\n", engine->available ? "  " : ": ",
-                  engine->available ? engine->summary : engine->reason);
+    bool available = !missing[0];
+    style_text(style, &cli->out, available ? COLOR_GOOD : COLOR_BAD,
+               available ? "available" : "not available");
+    output_format(&cli->out, "%s%s\n", available ? "  " : ": ", available ? about : missing);
 }
 
 static void write_devices(struct cli *cli, const struct style *style)
@@ -126,23 +171,15 @@ static void write_devices(struct cli *cli, const struct style *style)
     }
 }
 
-static void write_run(struct cli *cli, const struct style *style)
+static void write_parts(struct cli *cli, const struct style *style)
 {
-    char library[4096], why[300];
-    bool available = run_library(library, sizeof library, why, sizeof why);
-    output_text(&cli->out, "run       ");
-    style_text(style, &cli->out, available ? COLOR_GOOD : COLOR_BAD,
-               available ? "available" : "not available");
-    output_format(&cli->out, "%s%s\n", available ? "  " : ": ", available ? library : why);
-}
-
-static void write_serve(struct cli *cli, const struct style *style)
-{
-    const char *missing = command_serve.missing;
-    output_text(&cli->out, "serve     ");
-    style_text(style, &cli->out, missing ? COLOR_BAD : COLOR_GOOD,
-               missing ? "not available" : "available");
-    output_format(&cli->out, "%s%s\n", missing ? ": " : "", missing ? missing : "");
+    struct parts parts;
+    list_parts(&parts);
+    output_text(&cli->out, "built with\n");
+    for (size_t i = 0; i < PARTS; i++) {
+        output_format(&cli->out, "  %-10s", parts.list[i].name);
+        write_available(cli, style, parts.list[i].missing, parts.list[i].about);
+    }
 }
 
 static void write_text(struct cli *cli, const struct machine *machine)
@@ -157,12 +194,13 @@ static void write_text(struct cli *cli, const struct machine *machine)
                   machine->cores == 1 ? "" : "s");
     if (machine->memory)
         output_format(out, "memory    %.1f GiB\n", (double)machine->memory / (1 << 30));
-    write_run(cli, &style);
-    write_serve(cli, &style);
+    write_parts(cli, &style);
     output_text(out, "engines\n");
     gordian_engine_info engine;
-    for (size_t i = 0; gordian_engine(i, &engine) == GORDIAN_OK; i++)
-        write_engine(cli, &style, &engine);
+    for (size_t i = 0; gordian_engine(i, &engine) == GORDIAN_OK; i++) {
+        output_format(out, "  %-10s%-10s", engine.family, engine.name);
+        write_available(cli, &style, engine.available ? "" : engine.reason, engine.summary);
+    }
     output_text(out, "devices\n");
     write_devices(cli, &style);
 }
@@ -206,8 +244,8 @@ const struct command command_info = {
     .name = "info",
     .operands = "",
     .summary = "show the engines available here, and why one is not",
-    .about = "Shows the version, how it was built, this machine, every engine and every GPU:\n"
-             "whether it can be used here and, if not, why. With --engine the exit status is\n"
-             "3 if that one cannot.\n",
+    .about = "Shows the version, how it was built and with what, this machine, every engine and\n"
+             "every GPU: whether it can be used here and, if not, why. With --engine the exit\n"
+             "status is 3 if that one cannot.\n",
     .run = info_main,
 };

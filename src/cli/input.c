@@ -35,12 +35,17 @@ static int open_failed(struct cli *cli, const char *path, int why)
                                                                          : EXIT_MISUSE;
 }
 
+void input_take(struct input *input, struct cli *cli, int fd, const char *name)
+{
+    *input = (struct input){.cli = cli, .name = name, .fd = fd};
+    input->source = (gordian_source){read_input, input};
+}
+
 int input_open(struct input *input, struct cli *cli, const char *path)
 {
     bool from_stdin = !path || strcmp(path, "-") == 0;
-    *input = (struct input){.cli = cli, .name = from_stdin ? "<stdin>" : path};
-    input->source = (gordian_source){read_input, input};
-    input->fd = from_stdin ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
+    input_take(input, cli, from_stdin ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC),
+               from_stdin ? "<stdin>" : path);
     if (input->fd < 0)
         return open_failed(cli, input->name, errno);
     struct stat about;

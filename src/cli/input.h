@@ -14,6 +14,8 @@ struct input {
 
 /* `path` NULL or "-": stdin. What cannot be opened is said; the exit code, 0 if all is well. */
 int input_open(struct input *input, struct cli *cli, const char *path);
+/* A file that is open already. */
+void input_take(struct input *input, struct cli *cli, int fd, const char *name);
 void input_close(struct input *input);
 
 #endif

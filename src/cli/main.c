@@ -69,7 +69,7 @@ static int find_place(struct cli *cli, int argc, char **argv, int *code)
     }
 }
 
-static int run(struct cli *cli, int argc, char **argv)
+static int run_command(struct cli *cli, int argc, char **argv)
 {
     int code;
     int first = find_place(cli, argc, argv, &code);
@@ -112,5 +112,5 @@ int main(int argc, char **argv)
         cli_say(&cli, "out of memory");
         return EXIT_BROKEN;
     }
-    return cli_finish(&cli, run(&cli, argc > 0 ? argc - 1 : 0, argv + (argc > 0)));
+    return cli_finish(&cli, run_command(&cli, argc > 0 ? argc - 1 : 0, argv + (argc > 0)));
 }

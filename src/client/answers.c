@@ -5,7 +5,7 @@
 
 #include <stdio.h>
 
-static gordian_status broken(gordian_client *client)
+static gordian_status broken_answer(gordian_client *client)
 {
     link_fail(client, GORDIAN_STATUS_IO, "%.200s: an answer that is not part of the protocol",
               client->address.text);
@@ -39,8 +39,22 @@ static void end_call(gordian_client *client, struct call *call, gordian_status s
     client->halt = true;
 }
 
+/* The first command is answered, and whoever waits for it has what it wanted. */
+static gordian_status answer_call(gordian_client *client, struct call *call)
+{
+    drop_command(client);
+    end_call(client, call, GORDIAN_OK);
+    return GORDIAN_OK;
+}
+
+/* Is the first command, a line, one that gordian_client_ask has sent? */
+static bool is_asked(const gordian_client *client)
+{
+    return ((const struct command *)fifo_front(&client->commands))->asked;
+}
+
 /* Ends the first command, which must be one of `kind`, with GORDIAN_OK; NULL: it is not. */
-static struct call *expected(gordian_client *client, uint8_t kind, bool *good)
+static struct call *expected_call(gordian_client *client, uint8_t kind, bool *good)
 {
     struct command *command = first_command(client);
     *good = command && command->kind == kind;
@@ -112,19 +126,23 @@ static bool gather_served(gordian_client *client, struct wire_results *results, 
     return true;
 }
 
-static void settle_event(gordian_client *client, const struct wire_result *result, uint64_t number)
+/* `json`: of a line. */
+static void settle_event(gordian_client *client, const struct wire_result *result, uint32_t process,
+                         struct wire_text json)
 {
     struct sent_event event = *(struct sent_event *)fifo_front(&client->events);
     gordian_reply reply = {
         .outcome = result->outcome,
         .refusal = is_refused(result) ? result->reason : result->reason & (uint8_t)~WIRE_WAITS,
         .waits = does_wait(client, event.op, result),
-        .number = number,
+        .number = event.op ? client->first_number++ : 0,
         .served = client->served,
         .served_count = result->served,
+        .process = process,
+        .json = json.text,
+        .json_length = json.length,
     };
     fifo_take(&client->events, sizeof event);
-    client->first_number = number + 1;
     client->rewinding_since = 0;
     client->pause_ms = 0;
     if (reply.waits)
@@ -143,32 +161,83 @@ static gordian_status take_results(gordian_client *client, const struct wire_fra
     struct wire_results results;
     struct wire_result result;
     if (!wire_get_results(frame, &results))
-        return broken(client);
+        return broken_answer(client);
     uint64_t number = results.first;
     for (uint32_t left = results.count; left > 0; left--, number++) {
         struct command *command = first_command(client);
         bool memory = true;
         if (!wire_next_result(&results, &result) ||
             !gather_served(client, &results, result.served, &memory))
-            return memory ? broken(client) : fail_memory(error);
+            return memory ? broken_answer(client) : fail_memory(error);
         if (number < client->first_number)
             continue;
         if (!command || command->kind != WIRE_EVENTS || number != client->first_number ||
             command->events == 0)
-            return broken(client);
+            return broken_answer(client);
         if (result.outcome == WIRE_NOT_TAKEN) {
-            link_rewind(client, 0);
+            link_rewind(client, 0, 1);
             return GORDIAN_OK;
         }
         command->events--;
-        settle_event(client, &result, number);
+        settle_event(client, &result, ((struct sent_event *)fifo_front(&client->events))->process,
+                     (struct wire_text){0});
         if (client->state == LINK_FAILED)
             return GORDIAN_OK;
     }
     struct command *command = first_command(client);
     if (!command || command->kind != WIRE_EVENTS || command->events > 0)
-        return broken(client);
+        return broken_answer(client);
     drop_command(client);
+    return GORDIAN_OK;
+}
+
+static bool gather_line_served(gordian_client *client, struct wire_list *served)
+{
+    size_t count = served->left;
+    if (!memory_grow(&client->memory, &client->served, &client->served_room, count,
+                     sizeof *client->served))
+        return false;
+    for (size_t i = 0; i < count; i++)
+        wire_next_id(served, &client->served[i]);
+    return true;
+}
+
+/* The answer to a question is kept for gordian_client_ask. */
+static gordian_status keep_said(gordian_client *client, struct call *call, struct wire_text json,
+                                gordian_error *error)
+{
+    if (!memory_grow(&client->memory, &client->said, &client->said_room, json.length + 1, 1))
+        return fail_memory(error);
+    memcpy(client->said, json.text, json.length);
+    client->said[json.length] = '\0';
+    call->said = json.length;
+    return GORDIAN_OK;
+}
+
+static gordian_status take_line_answer(gordian_client *client, const struct wire_frame *frame,
+                                       gordian_error *error)
+{
+    bool good;
+    struct wire_answer answer;
+    struct call *call = expected_call(client, WIRE_LINE, &good);
+    bool asked = good && is_asked(client);
+    if (!good || !wire_get_answer(frame, &answer))
+        return broken_answer(client);
+    struct wire_result result = {answer.outcome, answer.reason, answer.served.left};
+    if (result.outcome == WIRE_NOT_TAKEN) {
+        link_rewind(client, 0, 1);
+        return GORDIAN_OK;
+    }
+    if (!gather_line_served(client, &answer.served))
+        return fail_memory(error);
+    gordian_status status = call ? keep_said(client, call, answer.json, error) : GORDIAN_OK;
+    if (status != GORDIAN_OK)
+        return status;
+    drop_command(client);
+    if (asked)
+        end_call(client, call, GORDIAN_OK);
+    else
+        settle_event(client, &result, answer.process, answer.json);
     return GORDIAN_OK;
 }
 
@@ -176,7 +245,7 @@ static gordian_status take_granted(gordian_client *client, const struct wire_fra
 {
     uint32_t process;
     if (!wire_get_u32(frame, &process))
-        return broken(client);
+        return broken_answer(client);
     note_served(client, process);
     if (process == client->watched)
         client->halt = true;
@@ -204,16 +273,14 @@ static gordian_status take_notice(gordian_client *client, const struct wire_fram
 static gordian_status take_declared(gordian_client *client, const struct wire_frame *frame)
 {
     bool good;
-    struct call *call = expected(client, WIRE_DECLARE, &good);
+    struct call *call = expected_call(client, WIRE_DECLARE, &good);
     struct wire_list ids;
     if (!good || !wire_get_declared(frame, &ids) || (call && ids.left != call->id_count))
-        return broken(client);
+        return broken_answer(client);
     for (size_t i = 0; call && i < call->id_count; i++)
         if (!wire_next_id(&ids, &call->ids[i]))
-            return broken(client);
-    drop_command(client);
-    end_call(client, call, GORDIAN_OK);
-    return GORDIAN_OK;
+            return broken_answer(client);
+    return answer_call(client, call);
 }
 
 static gordian_status read_state(gordian_client *client, const struct wire_frame *frame,
@@ -250,31 +317,27 @@ static gordian_status take_state(gordian_client *client, const struct wire_frame
 {
     bool good;
     gordian_process_state unwanted;
-    struct call *call = expected(client, WIRE_STATE, &good);
+    struct call *call = expected_call(client, WIRE_STATE, &good);
     if (!good)
-        return broken(client);
+        return broken_answer(client);
     gordian_status status = read_state(client, frame, call ? call->state : &unwanted, &good, error);
     if (status != GORDIAN_OK)
         return status;
     if (!good)
-        return broken(client);
-    drop_command(client);
-    end_call(client, call, GORDIAN_OK);
-    return GORDIAN_OK;
+        return broken_answer(client);
+    return answer_call(client, call);
 }
 
 static gordian_status take_asked(gordian_client *client, const struct wire_frame *frame)
 {
     bool good;
     struct wire_asked asked;
-    struct call *call = expected(client, WIRE_ASK, &good);
+    struct call *call = expected_call(client, WIRE_ASK, &good);
     if (!good || !wire_get_asked(frame, &asked))
-        return broken(client);
+        return broken_answer(client);
     if (call)
         call->asked = asked;
-    drop_command(client);
-    end_call(client, call, GORDIAN_OK);
-    return GORDIAN_OK;
+    return answer_call(client, call);
 }
 
 /* The answer to USE and OPEN says what kind of system it is. */
@@ -289,14 +352,12 @@ static gordian_status take_done(gordian_client *client, const struct wire_frame 
     struct command *command = first_command(client);
     if (!command || (frame->kind == WIRE_PONG) != (command->kind == WIRE_PING) ||
         command->kind == WIRE_EVENTS || command->kind == WIRE_DECLARE ||
-        command->kind == WIRE_STATE || command->kind == WIRE_ASK)
-        return broken(client);
+        command->kind == WIRE_STATE || command->kind == WIRE_ASK || command->kind == WIRE_LINE)
+        return broken_answer(client);
     if (command->kind == WIRE_USE || command->kind == WIRE_OPEN)
         note_kind(client, frame);
     struct call *call = command->call;
-    drop_command(client);
-    end_call(client, call, GORDIAN_OK);
-    return GORDIAN_OK;
+    return answer_call(client, call);
 }
 
 /* ------------------------------------------------------------------ errors */
@@ -315,25 +376,50 @@ static gordian_status take_fatal(gordian_client *client, const struct wire_error
         from->code == WIRE_NO_MEMORY)
         link_break(client, text);
     else
-        link_fail(client, status_of(from->code), "%.200s: %.150s", client->address.text, text);
+        link_fail(client, status_of(from->code), "%s", text);
     return GORDIAN_OK;
+}
+
+/* A line that the service refuses as a whole; an event has not used its number up. */
+static void refuse_line(gordian_client *client, const struct wire_error *from, const char *text)
+{
+    struct sent_event event = *(struct sent_event *)fifo_front(&client->events);
+    gordian_reply reply = {.status = status_of(from->code),
+                           .number = event.op ? client->first_number : 0,
+                           .process = GORDIAN_NONE,
+                           .message = text,
+                           .code = from->code};
+    drop_command(client);
+    fifo_take(&client->events, sizeof event);
+    if (event.op) { /* what was sent behind it has wrong numbers */
+        client->renumber = true;
+        link_rewind(client, 0, 0);
+    }
+    tell_event(client, &event, &reply);
 }
 
 static gordian_status take_error(gordian_client *client, const struct wire_frame *frame)
 {
     struct wire_error from;
-    char text[200];
+    char text[390];
     if (!wire_get_error(frame, &from))
-        return broken(client);
-    snprintf(text, sizeof text, "%.*s", (int)(from.text.length < 190 ? from.text.length : 190),
+        return broken_answer(client);
+    snprintf(text, sizeof text, "%.*s", (int)(from.text.length < 380 ? from.text.length : 380),
              from.text.text);
     struct command *command = first_command(client);
+    *client->code = from.code;
     if (from.fatal || !command || client->state == LINK_GREETING)
         return take_fatal(client, &from, text);
-    if (command->kind == WIRE_EVENTS) {
-        if (!wire_error_passes(from.code, from.retry_ms))
+    bool line = command->kind == WIRE_LINE && !is_asked(client);
+    if (command->kind == WIRE_EVENTS || line) {
+        if (wire_error_passes(from.code, from.retry_ms)) {
+            snprintf(client->trouble, sizeof client->trouble, "%.190s", text);
+            link_rewind(client, from.retry_ms, 1);
+        } else if (line) {
+            refuse_line(client, &from, text);
+        } else {
             return take_fatal(client, &from, text);
-        link_rewind(client, from.retry_ms);
+        }
         return GORDIAN_OK;
     }
     struct call *call = command->call;
@@ -351,7 +437,7 @@ static gordian_status take_welcome(gordian_client *client, const struct wire_fra
     struct wire_welcome welcome;
     if (client->state != LINK_GREETING || client->greetings != 3 ||
         !wire_get_welcome(frame, &welcome))
-        return broken(client);
+        return broken_answer(client);
     bool resumed = client->has_session;
     if (resumed && memcmp(client->session, welcome.session, sizeof client->session) != 0) {
         link_fail(client, GORDIAN_STATUS_UNAVAILABLE, "the session has ended");
@@ -392,7 +478,7 @@ static void come_up(gordian_client *client)
 static gordian_status take_greeting(gordian_client *client, const struct wire_frame *frame)
 {
     if (frame->kind != WIRE_DONE || client->greetings == 0 || client->greetings == 3)
-        return broken(client);
+        return broken_answer(client);
     if (client->greetings == 2)
         note_kind(client, frame);
     if (--client->greetings == 0)
@@ -414,11 +500,13 @@ static gordian_status take_answer(gordian_client *client, const struct wire_fram
         return take_state(client, frame, error);
     case WIRE_ASKED:
         return take_asked(client, frame);
+    case WIRE_ANSWER:
+        return take_line_answer(client, frame, error);
     case WIRE_PONG:
     case WIRE_DONE:
         return take_done(client, frame);
     default:
-        return broken(client);
+        return broken_answer(client);
     }
 }
 

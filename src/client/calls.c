@@ -26,7 +26,8 @@ void *call_reserve(gordian_client *client, size_t size)
 void call_queue(gordian_client *client, uint8_t kind, size_t size, struct call *call)
 {
     struct command *command = fifo_back(&client->commands);
-    *command = (struct command){.call = call, .size = (uint32_t)size, .kind = kind};
+    *command =
+        (struct command){.call = call, .size = (uint32_t)size, .kind = kind, .asked = call != NULL};
     if (fifo_count(&client->commands) == 0)
         client->owed_since = clock_ns();
     fifo_put(&client->out, size);
@@ -43,7 +44,7 @@ static void forget_call(gordian_client *client, const struct call *call)
             commands[i].call = NULL;
 }
 
-static gordian_status finish(gordian_client *client, struct call *call, gordian_error *error)
+static gordian_status finish_call(gordian_client *client, struct call *call, gordian_error *error)
 {
     uint64_t until = link_deadline(client->timeout_ms);
     gordian_status status = gordian_client_flush(client, error);
@@ -58,9 +59,9 @@ static gordian_status finish(gordian_client *client, struct call *call, gordian_
 }
 
 /* Sends a command that `put` writes, and waits for its answer in `call`. */
-static gordian_status perform(gordian_client *client, uint8_t kind, struct call *call,
-                              size_t (*put)(void *to, size_t room, const void *what),
-                              const void *what, gordian_error *error)
+static gordian_status perform_call(gordian_client *client, uint8_t kind, struct call *call,
+                                   size_t (*put)(void *to, size_t room, const void *what),
+                                   const void *what, gordian_error *error)
 {
     gordian_status status = call_allowed(client, error);
     if (status != GORDIAN_OK)
@@ -74,7 +75,7 @@ static gordian_status perform(gordian_client *client, uint8_t kind, struct call 
         return fail_memory(error);
     put(to, size, what);
     call_queue(client, kind, size, call);
-    return finish(client, call, error);
+    return finish_call(client, call, error);
 }
 
 /* For what must not be given twice: nothing that may have to be sent again goes before it. */
@@ -87,7 +88,7 @@ static gordian_status perform_alone(gordian_client *client, uint8_t kind,
     if (status == GORDIAN_STATUS_END)
         return fail(error, GORDIAN_STATUS_IO, "no answer within %u ms",
                     (unsigned)client->timeout_ms);
-    return status == GORDIAN_OK ? perform(client, kind, &call, put, what, error) : status;
+    return status == GORDIAN_OK ? perform_call(client, kind, &call, put, what, error) : status;
 }
 
 static struct wire_text text_of(const char *text)
@@ -134,8 +135,10 @@ static char *copy_name(gordian_client *client, const char *name, gordian_error *
 static gordian_status now_using(gordian_client *client, gordian_status status, char *name)
 {
     memory_free(&client->memory, status == GORDIAN_OK ? client->system : name);
-    if (status == GORDIAN_OK)
+    if (status == GORDIAN_OK) {
         client->system = name;
+        client->open = 0; /* it is there now */
+    }
     return status;
 }
 
@@ -149,7 +152,7 @@ gordian_status gordian_client_use(gordian_client *client, const char *name, gord
     char *copy = copy_name(client, name, error);
     if (!copy)
         return GORDIAN_STATUS_MEMORY;
-    status = perform(client, WIRE_USE, &call, put_named, &named, error);
+    status = perform_call(client, WIRE_USE, &call, put_named, &named, error);
     return now_using(client, status, copy);
 }
 
@@ -169,7 +172,7 @@ gordian_status gordian_client_open_system(gordian_client *client, const char *na
     char *copy = copy_name(client, name, error);
     if (!copy)
         return GORDIAN_STATUS_MEMORY;
-    status = perform(client, WIRE_OPEN, &call, put_open, &open, error);
+    status = perform_call(client, WIRE_OPEN, &call, put_open, &open, error);
     return now_using(client, status, copy);
 }
 
@@ -195,8 +198,8 @@ static size_t put_declare(void *to, size_t room, const void *what)
     return wire_put_declare(to, room, declarations->list, declarations->count);
 }
 
-static gordian_status translate(struct wire_declaration *to, const gordian_declaration *from,
-                                gordian_error *error)
+static gordian_status translate_declaration(struct wire_declaration *to,
+                                            const gordian_declaration *from, gordian_error *error)
 {
     gordian_status status = check_name(from->name, error);
     if (status == GORDIAN_OK && from->claim_count > UINT16_MAX)
@@ -226,7 +229,8 @@ static gordian_status declare_some(gordian_client *client, const struct wire_dec
     }
     struct declarations declarations = {list, fits};
     struct call call = {.ids = ids, .id_count = fits};
-    gordian_status status = perform(client, WIRE_DECLARE, &call, put_declare, &declarations, error);
+    gordian_status status =
+        perform_call(client, WIRE_DECLARE, &call, put_declare, &declarations, error);
     *done = status == GORDIAN_OK ? fits : 0;
     return status;
 }
@@ -244,7 +248,7 @@ gordian_status gordian_client_declare(gordian_client *client,
     if (!list)
         return fail_memory(error);
     for (size_t i = 0; i < count && status == GORDIAN_OK; i++)
-        status = translate(&list[i], &declarations[i], error);
+        status = translate_declaration(&list[i], &declarations[i], error);
     size_t done;
     for (size_t at = 0; at < count && status == GORDIAN_OK; at += done)
         status = declare_some(client, list + at, count - at, ids + at, &done, error);
@@ -289,7 +293,7 @@ gordian_status gordian_client_weigh(gordian_client *client, uint32_t process, in
 {
     struct call call = {0};
     struct wire_weigh weigh = {process, priority, cost};
-    return perform(client, WIRE_WEIGH, &call, put_weigh, &weigh, error);
+    return perform_call(client, WIRE_WEIGH, &call, put_weigh, &weigh, error);
 }
 
 struct removal {
@@ -324,7 +328,7 @@ gordian_status gordian_client_subscribe(gordian_client *client, unsigned mask, g
     uint8_t wanted = (uint8_t)mask;
     if (mask > 15)
         return fail(error, GORDIAN_STATUS_INPUT, "no such subscription");
-    gordian_status status = perform(client, WIRE_SUBSCRIBE, &call, put_mask, &wanted, error);
+    gordian_status status = perform_call(client, WIRE_SUBSCRIBE, &call, put_mask, &wanted, error);
     if (status == GORDIAN_OK)
         client->mask = wanted;
     return status;
@@ -339,7 +343,7 @@ gordian_status gordian_client_what_if(gordian_client *client, const gordian_even
                                       gordian_reply *reply, gordian_error *error)
 {
     struct call call = {0};
-    gordian_status status = perform(client, WIRE_ASK, &call, put_ask, request, error);
+    gordian_status status = perform_call(client, WIRE_ASK, &call, put_ask, request, error);
     if (status == GORDIAN_OK && reply) {
         bool refused = call.asked.outcome == GORDIAN_OUTCOME_REFUSED;
         *reply = (gordian_reply){
@@ -360,10 +364,28 @@ gordian_status gordian_client_state(gordian_client *client, uint32_t process,
 {
     gordian_process_state mine = {0};
     struct call call = {.state = &mine};
-    gordian_status status = perform(client, WIRE_STATE, &call, put_state, &process, error);
+    gordian_status status = perform_call(client, WIRE_STATE, &call, put_state, &process, error);
     if (status == GORDIAN_OK && state)
         *state = mine;
     return status;
+}
+
+static size_t put_line(void *to, size_t room, const void *what)
+{
+    return wire_put_line(to, room, what);
+}
+
+gordian_status gordian_client_ask(gordian_client *client, const char *text, const char **json,
+                                  size_t *length, gordian_error *error)
+{
+    struct call call = {0};
+    struct wire_line line = {.text = text_of(text)};
+    gordian_status status = perform_call(client, WIRE_LINE, &call, put_line, &line, error);
+    if (status != GORDIAN_OK)
+        return status;
+    *json = client->said;
+    *length = call.said;
+    return GORDIAN_OK;
 }
 
 static size_t put_ping(void *to, size_t room, const void *what)
@@ -375,5 +397,5 @@ gordian_status gordian_client_ping(gordian_client *client, gordian_error *error)
 {
     struct call call = {0};
     uint64_t now = clock_ns();
-    return perform(client, WIRE_PING, &call, put_ping, &now, error);
+    return perform_call(client, WIRE_PING, &call, put_ping, &now, error);
 }

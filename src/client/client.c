@@ -38,6 +38,8 @@ static void free_client(gordian_client *client)
     memory_free(&memory, client->name);
     memory_free(&memory, client->token);
     memory_free(&memory, client->system);
+    memory_free(&memory, client->open_options);
+    memory_free(&memory, client->said);
     memory_free(&memory, client->served);
     memory_free(&memory, client->wants);
     memory_free(&memory, client->waiting);
@@ -62,9 +64,14 @@ static gordian_client *make_client(const gordian_client_options *options)
     client->name = copy_text(&memory, options->name, &good);
     client->token = copy_text(&memory, options->token, &good);
     client->system = copy_text(&memory, options->system ? options->system : "default", &good);
+    client->open = (uint8_t)options->open;
+    client->open_options = copy_text(&memory, options->open_options, &good);
+    client->code = options->code ? options->code : &client->own_code;
     client->lease_ms = options->lease_ms;
     client->keep = options->keep;
+    client->patient = options->patient;
     client->timeout_ms = options->timeout_ms ? options->timeout_ms : 10000;
+    client->connect_ms = options->connect_ms ? options->connect_ms : client->timeout_ms;
     client->window = options->window ? options->window : 65536;
     client->granted = options->granted;
     client->notice = options->notice;
@@ -93,13 +100,15 @@ static gordian_status check_options(const gordian_client_options *options, gordi
     if (system && (!*system || strlen(system) > GORDIAN_NAME_MAX))
         return fail(error, GORDIAN_STATUS_INPUT, "a system's name has 1 to %d bytes",
                     GORDIAN_NAME_MAX);
+    if (options->open_options && strlen(options->open_options) > WIRE_OPTIONS_MAX)
+        return fail(error, GORDIAN_STATUS_INPUT, "options have at most %d bytes", WIRE_OPTIONS_MAX);
     return GORDIAN_OK;
 }
 
 /* A first connection is not tried again: nobody there is an answer, too. */
 static gordian_status connect_first(gordian_client *client, gordian_error *error)
 {
-    uint64_t until = link_deadline(client->timeout_ms);
+    uint64_t until = link_deadline(client->connect_ms);
     gordian_status status = GORDIAN_OK;
     link_start(client);
     while (status == GORDIAN_OK && client->state != LINK_UP)
@@ -110,7 +119,7 @@ static gordian_status connect_first(gordian_client *client, gordian_error *error
         return fail(error, GORDIAN_STATUS_IO, "%.200s: no answer%s within %u ms",
                     client->address.text,
                     client->state == LINK_SHAKING ? " to the TLS handshake" : "",
-                    (unsigned)client->timeout_ms);
+                    (unsigned)client->connect_ms);
     return status;
 }
 
@@ -157,7 +166,7 @@ gordian_status gordian_client_open(gordian_client **out, const char *uri,
 }
 
 /* Nobody is called any more. */
-static void silence(gordian_client *client)
+static void silence_callbacks(gordian_client *client)
 {
     struct sent_event *events = fifo_front(&client->events);
     client->granted = NULL;
@@ -171,7 +180,7 @@ void gordian_client_leave(gordian_client *client)
 {
     if (!client)
         return;
-    silence(client);
+    silence_callbacks(client);
     link_fail(client, GORDIAN_STATUS_END, "closed");
     free_client(client);
 }
@@ -180,7 +189,7 @@ void gordian_client_close(gordian_client *client)
 {
     if (!client)
         return;
-    silence(client);
+    silence_callbacks(client);
     size_t size = wire_put_frame(NULL, 0, WIRE_BYE, NULL, 0);
     void *to = client->state == LINK_FAILED ? NULL : call_reserve(client, size);
     if (to) {
@@ -206,6 +215,11 @@ uint64_t gordian_client_last_applied(const gordian_client *client)
 const char *gordian_client_server_version(const gordian_client *client)
 {
     return client->server;
+}
+
+gordian_service_kind gordian_client_kind(const gordian_client *client)
+{
+    return client->avoids ? GORDIAN_SERVICE_KIND_AVOIDS : GORDIAN_SERVICE_KIND_DETECTS;
 }
 
 const char *gordian_client_durability(const gordian_client *client)

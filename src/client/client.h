@@ -21,9 +21,10 @@
 #ifndef GORDIAN_CLIENT_CLIENT_H
 #define GORDIAN_CLIENT_CLIENT_H
 
+#include "base/fifo.h"
 #include "client/address.h"
 #include "client/channel.h"
-#include "client/fifo.h"
+
 #include "wire/wire.h"
 
 #include <gordian/client.h>
@@ -43,13 +44,14 @@ struct command {
     uint32_t size;     /* of its frame */
     uint32_t events;   /* EVENTS: how many of its events have no answer */
     uint8_t kind;      /* enum wire_kind */
+    bool asked;        /* somebody waits, or did: of a LINE, it is not one of `events` */
 };
 
 struct sent_event {
     gordian_reply_function *answered;
     void *context;
     uint32_t process;
-    uint8_t op;
+    uint8_t op; /* gordian_op; of a line: REQUEST, or 0 if it is no event */
 };
 
 /* One who waits for the answer to a command. */
@@ -61,6 +63,7 @@ struct call {
     size_t id_count;
     struct wire_asked asked;
     gordian_process_state *state; /* STATE */
+    size_t said;                  /* LINE: bytes of client->said */
 };
 
 struct gordian_client {
@@ -68,8 +71,11 @@ struct gordian_client {
     struct address address;
     size_t place; /* of the address: which one is being tried */
     char *name, *token, *system;
-    bool keep;
-    uint32_t lease_ms, timeout_ms, window;
+    bool keep, patient;
+    uint32_t lease_ms, timeout_ms, connect_ms, window;
+    uint8_t open; /* enum wire_system_kind: the greeting makes the system; 0: it must exist */
+    char *open_options;
+    int *code, own_code; /* where it goes, if nobody wants to know it */
     gordian_granted_function *granted;
     gordian_notice_function *notice;
     gordian_link_function *link;
@@ -111,6 +117,8 @@ struct gordian_client {
     size_t passing_over;   /* answers to pass over until then */
     size_t finish;         /* rewinding: bytes of `out` to send to their frame's end */
     uint64_t rewinding_since;
+    bool renumber;     /* before it is sent again: see events_renumber */
+    char trouble[200]; /* why, in the service's words; "": it has not said */
 
     /* receiving */
     struct fifo in;
@@ -120,6 +128,8 @@ struct gordian_client {
     size_t served_room;
     gordian_want *wants; /* of the last state asked for */
     size_t want_room;
+    char *said; /* the answer to the last question asked in a line */
+    size_t said_room;
 
     uint64_t *waiting; /* by process: its request waits, as far as we were told */
     size_t waiting_room;
@@ -131,9 +141,6 @@ struct gordian_client {
 
 /* Starts connecting; what becomes of it shows in `state`. */
 void link_start(gordian_client *client);
-/* Does what can be done without waiting. GORDIAN_STATUS_MEMORY: try again; anything else is final.
- */
-gordian_status link_step(gordian_client *client, gordian_error *error);
 /* Waits until there is something to do, or `until` (ns; UINT64_MAX: no limit), and does it.
  * GORDIAN_STATUS_END: the time is up. */
 gordian_status link_wait(gordian_client *client, uint64_t until, gordian_error *error);
@@ -142,8 +149,9 @@ void link_break(gordian_client *client, const char *why);
 /* The end: tells everybody who waits for something. */
 void link_fail(gordian_client *client, gordian_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-/* Everything sent so far will be sent again. */
-void link_rewind(gordian_client *client, uint32_t retry_ms);
+/* Everything sent so far will be sent again. `came`: so many of its answers are here, and no more
+ * needed. */
+void link_rewind(gordian_client *client, uint32_t retry_ms, size_t came);
 /* An answer was passed over. */
 void link_passed(gordian_client *client);
 /* Ms from now as a time for link_wait; GORDIAN_FOREVER: no limit. */
@@ -162,6 +170,9 @@ void answers_give_up(gordian_client *client, gordian_status status, const char *
 
 /* Ends the open EVENTS frame: it may be sent. */
 void events_seal(gordian_client *client);
+/* An event that was refused has not used its number up: those behind it move up. Nothing of them
+ * may be half sent. */
+void events_renumber(gordian_client *client);
 static inline bool events_is_waiting(const gordian_client *client, uint32_t process)
 {
     return process / 64 < client->waiting_room &&

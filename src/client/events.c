@@ -83,14 +83,31 @@ static void append_event(gordian_client *client, const gordian_event *event, siz
     client->open_events++;
 }
 
+static void count_down(unsigned char *number)
+{
+    wire_store64(number, wire_load64(number) - 1);
+}
+
+/* The number stands behind the head, in EVENTS as in LINE. */
+void events_renumber(gordian_client *client)
+{
+    unsigned char *at = fifo_front(&client->out);
+    const struct command *commands = fifo_front(&client->commands);
+    size_t count = fifo_count(&client->commands) / sizeof *commands;
+    for (size_t i = 0; i < count; at += commands[i++].size)
+        if (commands[i].kind == WIRE_EVENTS ||
+            (commands[i].kind == WIRE_LINE && commands[i].events))
+            count_down(at + WIRE_HEAD_SIZE);
+    if (client->open_events)
+        count_down(at + WIRE_HEAD_SIZE);
+    client->next_number--;
+}
+
 /* ------------------------------------------------------------------ sending */
 
-static gordian_status check_event(const gordian_client *client, const gordian_event *event,
-                                  size_t size, gordian_error *error)
+static gordian_status check_size(const gordian_client *client, size_t size, gordian_error *error)
 {
-    if (event->wants && event->want_count > UINT16_MAX)
-        return fail(error, GORDIAN_STATUS_INPUT, "an event names at most %u resources", UINT16_MAX);
-    if (FRAME_HEAD + size > client->frame_max)
+    if (size > client->frame_max)
         return fail(error, GORDIAN_STATUS_INPUT, "the event is larger than the service takes");
     if (client->state != LINK_FAILED)
         return GORDIAN_OK;
@@ -99,7 +116,15 @@ static gordian_status check_event(const gordian_client *client, const gordian_ev
     return client->failure.status;
 }
 
-static size_t unanswered(const gordian_client *client)
+static gordian_status check_event(const gordian_client *client, const gordian_event *event,
+                                  size_t size, gordian_error *error)
+{
+    if (event->wants && event->want_count > UINT16_MAX)
+        return fail(error, GORDIAN_STATUS_INPUT, "an event names at most %u resources", UINT16_MAX);
+    return check_size(client, FRAME_HEAD + size, error);
+}
+
+static size_t count_unanswered(const gordian_client *client)
 {
     return fifo_count(&client->events) / sizeof(struct sent_event);
 }
@@ -108,7 +133,7 @@ static size_t unanswered(const gordian_client *client)
 static gordian_status wait_for_room(gordian_client *client, gordian_error *error)
 {
     gordian_status status = GORDIAN_OK;
-    while (status == GORDIAN_OK && !client->calling && unanswered(client) >= client->window) {
+    while (status == GORDIAN_OK && !client->calling && count_unanswered(client) >= client->window) {
         status = gordian_client_flush(client, error);
         if (status == GORDIAN_OK)
             status = link_wait(client, UINT64_MAX, error);
@@ -133,7 +158,7 @@ gordian_status gordian_client_send(gordian_client *client, const gordian_event *
         event->to = GORDIAN_NONE; /* only a release has an heir */
     size_t size = wire_event_size(event);
     gordian_status status = check_event(client, event, size, error);
-    if (status == GORDIAN_OK && unanswered(client) >= client->window)
+    if (status == GORDIAN_OK && count_unanswered(client) >= client->window)
         status = wait_for_room(client, error);
     if (status != GORDIAN_OK)
         return status;
@@ -148,6 +173,34 @@ gordian_status gordian_client_send(gordian_client *client, const gordian_event *
     *entry = (struct sent_event){answered, context, event->process, (uint8_t)event->op};
     fifo_put(&client->events, sizeof *entry);
     client->next_number++;
+    return GORDIAN_OK;
+}
+
+gordian_status gordian_client_send_line(gordian_client *client, const char *text, size_t length,
+                                        bool event, gordian_reply_function *answered, void *context,
+                                        gordian_error *error)
+{
+    struct wire_line line = {event ? client->next_number : 0, {text, length}};
+    size_t size = wire_put_line(NULL, 0, &line);
+    gordian_status status = check_size(client, size, error);
+    if (status == GORDIAN_OK && count_unanswered(client) >= client->window)
+        status = wait_for_room(client, error);
+    if (status == GORDIAN_OK && client->sealed > client->sent + FRAME_BYTES)
+        status = next_frame(client, error);
+    if (status != GORDIAN_OK)
+        return status;
+    void *to = fifo_reserve(&client->memory, &client->events, sizeof(struct sent_event))
+                   ? call_reserve(client, size)
+                   : NULL;
+    if (!to)
+        return fail_memory(error);
+    wire_put_line(to, size, &line);
+    call_queue(client, WIRE_LINE, size, NULL);
+    ((struct command *)fifo_back(&client->commands))[-1].events = event;
+    struct sent_event *entry = fifo_back(&client->events);
+    *entry = (struct sent_event){answered, context, GORDIAN_NONE, event ? GORDIAN_OP_REQUEST : 0};
+    fifo_put(&client->events, sizeof *entry);
+    client->next_number += event;
     return GORDIAN_OK;
 }
 
@@ -168,7 +221,7 @@ gordian_status gordian_client_send_batch(gordian_client *client, const gordian_e
 
 size_t gordian_client_unanswered(const gordian_client *client)
 {
-    return unanswered(client);
+    return count_unanswered(client);
 }
 
 gordian_status gordian_client_drain(gordian_client *client, uint32_t timeout_ms,
@@ -176,9 +229,9 @@ gordian_status gordian_client_drain(gordian_client *client, uint32_t timeout_ms,
 {
     uint64_t until = link_deadline(timeout_ms);
     gordian_status status = gordian_client_flush(client, error);
-    while (status == GORDIAN_OK && unanswered(client) > 0)
+    while (status == GORDIAN_OK && count_unanswered(client) > 0)
         status = link_wait(client, until, error);
-    return status == GORDIAN_STATUS_END && unanswered(client) == 0 ? GORDIAN_OK : status;
+    return status == GORDIAN_STATUS_END && count_unanswered(client) == 0 ? GORDIAN_OK : status;
 }
 
 /* ------------------------------------------------------------------ one by one */
@@ -201,12 +254,13 @@ static void take_reply(void *context, const gordian_reply *reply)
 static void forget_call(gordian_client *client, const struct event_call *call)
 {
     struct sent_event *events = fifo_front(&client->events);
-    for (size_t i = unanswered(client); i-- > 0;)
+    for (size_t i = count_unanswered(client); i-- > 0;)
         if (events[i].context == call && events[i].answered == take_reply)
             events[i].answered = NULL;
 }
 
-static bool covers(const gordian_process_state *state, const gordian_want *wants, size_t count)
+static bool covers_wants(const gordian_process_state *state, const gordian_want *wants,
+                         size_t count)
 {
     for (size_t w = 0; w < count; w++) {
         uint64_t held = 0;
@@ -246,8 +300,8 @@ static gordian_status ask_outcome(gordian_client *client, const gordian_event *e
         reply->outcome = client->avoids     ? GORDIAN_VERDICT_UNAVAILABLE
                          : state.deadlocked ? GORDIAN_OUTCOME_DEADLOCK
                                             : GORDIAN_OUTCOME_BLOCKED;
-    else if (event->wants ? covers(&state, event->wants, event->want_count)
-                          : covers(&state, &one, 1))
+    else if (event->wants ? covers_wants(&state, event->wants, event->want_count)
+                          : covers_wants(&state, &one, 1))
         reply->outcome = GORDIAN_OUTCOME_GRANTED;
     return GORDIAN_OK;
 }
@@ -353,7 +407,7 @@ static gordian_status judge_end(gordian_client *client, uint32_t process, const 
     }
     gordian_status status = gordian_client_state(client, process, &state, error);
     if (status == GORDIAN_OK)
-        reply->outcome = state.known && covers(&state, wants, count)
+        reply->outcome = state.known && covers_wants(&state, wants, count)
                              ? (uint8_t)GORDIAN_OUTCOME_GRANTED
                              : ended(client);
     return status;

@@ -63,6 +63,16 @@ static bool may_resume(const gordian_client *client)
            clock_ns() - client->down_since <= (uint64_t)client->lease_ms * 1000000u;
 }
 
+/* Back to the start of `out`. */
+static void send_again(gordian_client *client)
+{
+    client->rewinding = false;
+    client->sent = 0;
+    if (client->renumber)
+        events_renumber(client);
+    client->renumber = false;
+}
+
 void link_break(gordian_client *client, const char *why)
 {
     if (client->state == LINK_FAILED)
@@ -76,8 +86,7 @@ void link_break(gordian_client *client, const char *why)
         return;
     }
     client->state = LINK_DOWN;
-    client->sent = 0;
-    client->rewinding = false;
+    send_again(client);
     client->pause_ms = was_up || client->pause_ms == 0 ? PAUSE_MIN_MS : client->pause_ms * 2;
     if (client->pause_ms > PAUSE_MAX_MS)
         client->pause_ms = PAUSE_MAX_MS;
@@ -87,7 +96,7 @@ void link_break(gordian_client *client, const char *why)
 }
 
 /* The channel has failed: for now, or for good. */
-static void lose(gordian_client *client, int failure)
+static void lose_channel(gordian_client *client, int failure)
 {
     char why[300];
     gordian_status status;
@@ -100,7 +109,7 @@ static void lose(gordian_client *client, int failure)
 
 /* ------------------------------------------------------------------ rewinding */
 
-void link_rewind(gordian_client *client, uint32_t retry_ms)
+void link_rewind(gordian_client *client, uint32_t retry_ms, size_t came)
 {
     uint64_t now = clock_ns();
     if (client->rewinding)
@@ -108,14 +117,14 @@ void link_rewind(gordian_client *client, uint32_t retry_ms)
     if (client->rewinding_since == 0)
         client->rewinding_since = now;
     /* Whole frames only: the one that is half sent must be finished. Its answer, and those before
-     * it, will come; the first one just has. */
+     * it, will come, but for those that came. */
     const struct command *commands = fifo_front(&client->commands);
     size_t count = fifo_count(&client->commands) / sizeof *commands, begun = 0, bytes = 0;
     while (begun < count && bytes < client->sent)
         bytes += commands[begun++].size;
     client->rewinding = true;
     client->finish = bytes;
-    client->passing_over = begun ? begun - 1 : 0;
+    client->passing_over = begun > came ? begun - came : 0;
     client->pause_ms = client->pause_ms < REWIND_MIN_MS ? REWIND_MIN_MS : client->pause_ms * 2;
     if (client->pause_ms > PAUSE_MAX_MS)
         client->pause_ms = PAUSE_MAX_MS;
@@ -135,16 +144,17 @@ static void end_rewinding(gordian_client *client, uint64_t now)
     if (!client->rewinding || client->passing_over > 0)
         return;
     if (now - client->rewinding_since > (uint64_t)client->timeout_ms * 1000000u) {
-        client->rewinding = false;
+        client->rewinding = client->renumber = false;
         client->rewinding_since = 0;
         client->next_number = client->first_number;
-        answers_give_up(client, GORDIAN_STATUS_IO, "the service could not take the event");
+        char message[240];
+        snprintf(message, sizeof message, "the service could not take the event%s%s",
+                 *client->trouble ? ": " : "", client->trouble);
+        answers_give_up(client, GORDIAN_STATUS_IO, message);
         return;
     }
-    if (now < client->retry_at)
-        return;
-    client->rewinding = false;
-    client->sent = 0;
+    if (now >= client->retry_at)
+        send_again(client);
 }
 
 /* ------------------------------------------------------------------ connecting */
@@ -162,16 +172,20 @@ static size_t put_hello(const gordian_client *client, void *to, size_t room)
     return wire_put_hello(to, room, &hello);
 }
 
-static struct wire_text system_name(const gordian_client *client)
+static size_t put_system(const gordian_client *client, void *to, size_t room)
 {
-    return (struct wire_text){client->system, strlen(client->system)};
+    const char *options = client->open_options ? client->open_options : "";
+    struct wire_open open = {.name = {client->system, strlen(client->system)},
+                             .kind = client->open,
+                             .options = {options, strlen(options)}};
+    return client->open ? wire_put_open(to, room, &open)
+                        : wire_put_name(to, room, WIRE_USE, open.name);
 }
 
 /* What a connection begins with: hello, the system, and what we want to be told. */
-static bool greet(gordian_client *client)
+static bool write_greeting(gordian_client *client)
 {
-    size_t size = WIRE_START_SIZE + put_hello(client, NULL, 0) +
-                  wire_put_name(NULL, 0, WIRE_USE, system_name(client)) +
+    size_t size = WIRE_START_SIZE + put_hello(client, NULL, 0) + put_system(client, NULL, 0) +
                   wire_put_u8(NULL, 0, WIRE_SUBSCRIBE, client->mask);
     struct fifo *greeting = &client->greeting;
     fifo_clear(greeting);
@@ -180,29 +194,29 @@ static bool greet(gordian_client *client)
     char *to = fifo_back(greeting), *at = to + WIRE_START_SIZE;
     memcpy(to, WIRE_START, WIRE_START_SIZE);
     at += put_hello(client, at, size);
-    at += wire_put_name(at, size, WIRE_USE, system_name(client));
+    at += put_system(client, at, size);
     at += wire_put_u8(at, size, WIRE_SUBSCRIBE, client->mask);
     fifo_put(greeting, (size_t)(at - to));
     client->greetings = 3;
     return true;
 }
 
-static void shake(gordian_client *client)
+static void shake_hands(gordian_client *client)
 {
     int failure = channel_shake(&client->channel);
     if (failure == 0) {
         client->state = LINK_GREETING;
         client->heard_at = clock_ns();
     } else if (failure != EAGAIN) {
-        lose(client, failure);
+        lose_channel(client, failure);
     }
 }
 
-static void through(gordian_client *client)
+static void begin_shaking(gordian_client *client)
 {
     client->state = LINK_SHAKING;
     client->heard_at = clock_ns();
-    shake(client);
+    shake_hands(client);
 }
 
 /* Tries the address's next place, or gives this attempt up. */
@@ -220,6 +234,7 @@ static void next_place(gordian_client *client, int why)
         client->retry_at = after_ms(clock_ns(), PAUSE_MIN_MS);
         return;
     }
+    *client->code = -why;
     link_break(client, strerror(why));
 }
 
@@ -232,13 +247,13 @@ void link_start(gordian_client *client)
         return;
     }
     client->heard_at = clock_ns();
-    if (!channel_open(&client->channel, fd, client->secure) || !greet(client)) {
+    if (!channel_open(&client->channel, fd, client->secure) || !write_greeting(client)) {
         link_break(client, gordian_status_text(GORDIAN_STATUS_MEMORY));
         return;
     }
     client->state = LINK_CONNECTING;
     if (!pending)
-        through(client);
+        begin_shaking(client);
 }
 
 static void check_connecting(gordian_client *client)
@@ -250,7 +265,7 @@ static void check_connecting(gordian_client *client)
     if (why)
         next_place(client, why);
     else
-        through(client);
+        begin_shaking(client);
 }
 
 /* ------------------------------------------------------------------ writing */
@@ -263,14 +278,14 @@ static bool can_go_on(int failure)
 }
 
 /* Sends as much as can be sent now; the number of bytes. */
-static size_t push(gordian_client *client, const char *bytes, size_t count)
+static size_t push_bytes(gordian_client *client, const char *bytes, size_t count)
 {
     size_t done = 0;
     while (done < count) {
         ssize_t now = channel_write(&client->channel, bytes + done, count - done);
         if (now < 0) {
             if (!can_go_on(errno))
-                lose(client, errno);
+                lose_channel(client, errno);
             break;
         }
         done += (size_t)now;
@@ -281,7 +296,7 @@ static size_t push(gordian_client *client, const char *bytes, size_t count)
 }
 
 /* How much of `out` may be sent now. */
-static size_t sendable(const gordian_client *client)
+static size_t sendable_bytes(const gordian_client *client)
 {
     if (client->state != LINK_UP)
         return 0;
@@ -293,21 +308,21 @@ static void write_out(gordian_client *client)
 {
     int failure = channel_flush(&client->channel);
     if (!can_go_on(failure)) {
-        lose(client, failure);
+        lose_channel(client, failure);
         return;
     }
     size_t count = fifo_count(&client->greeting);
     if (count > 0) {
-        size_t done = push(client, fifo_front(&client->greeting), count);
+        size_t done = push_bytes(client, fifo_front(&client->greeting), count);
         if (client->state != LINK_GREETING)
             return;
         fifo_take(&client->greeting, done);
     }
     if (client->rewinding)
         end_rewinding(client, clock_ns());
-    count = sendable(client);
+    count = sendable_bytes(client);
     if (count > 0) {
-        size_t done = push(client, (char *)fifo_front(&client->out) + client->sent, count);
+        size_t done = push_bytes(client, (char *)fifo_front(&client->out) + client->sent, count);
         client->sent += client->state == LINK_UP ? done : 0;
     }
 }
@@ -366,7 +381,7 @@ static void hung_up(gordian_client *client)
 }
 
 /* Bytes that came in; 0: nothing now, or not any more. */
-static size_t pull(gordian_client *client, size_t size)
+static size_t pull_bytes(gordian_client *client, size_t size)
 {
     ssize_t now = channel_read(&client->channel, fifo_back(&client->in), size);
     if (now > 0) {
@@ -377,7 +392,7 @@ static size_t pull(gordian_client *client, size_t size)
     if (now == 0 || (errno == ECONNRESET && may_expect_tls(client)))
         hung_up(client);
     else if (errno != EAGAIN && errno != EWOULDBLOCK)
-        lose(client, errno);
+        lose_channel(client, errno);
     return 0;
 }
 
@@ -390,7 +405,7 @@ static gordian_status read_in(gordian_client *client, gordian_error *error)
         size_t size = more > have + READ_SIZE ? more - have : READ_SIZE;
         if (!fifo_reserve(&client->memory, &client->in, size))
             return fail_memory(error);
-        size_t count = pull(client, size);
+        size_t count = pull_bytes(client, size);
         if (count == 0)
             break;
         status = take_frames(client, &more, error);
@@ -414,14 +429,13 @@ static uint64_t ping_time(const gordian_client *client)
 static uint64_t silence_time(const gordian_client *client)
 {
     uint64_t since = client->heard_at;
-    if (client->state == LINK_UP) {
-        if (client->lease_ms == 0 || fifo_count(&client->commands) == 0)
-            return UINT64_MAX;
-        since = since > client->owed_since ? since : client->owed_since;
-    } else if (client->state == LINK_DOWN || client->state == LINK_FAILED) {
+    if (client->state == LINK_DOWN || client->state == LINK_FAILED)
         return UINT64_MAX;
-    }
-    return after_ms(since, client->timeout_ms);
+    if (client->state != LINK_UP)
+        return after_ms(since, client->connect_ms);
+    if (client->lease_ms == 0 || client->patient || fifo_count(&client->commands) == 0)
+        return UINT64_MAX;
+    return after_ms(since > client->owed_since ? since : client->owed_since, client->timeout_ms);
 }
 
 /* When link_step has something to do, even if nothing comes in. */
@@ -455,7 +469,7 @@ static void keep_time(gordian_client *client)
     if (client->state == LINK_CONNECTING)
         check_connecting(client);
     else if (client->state == LINK_SHAKING)
-        shake(client);
+        shake_hands(client);
     if (now >= silence_time(client))
         link_break(client,
                    client->state == LINK_SHAKING ? "no answer to the TLS handshake" : "no answer");
@@ -463,7 +477,9 @@ static void keep_time(gordian_client *client)
         say_alive(client);
 }
 
-gordian_status link_step(gordian_client *client, gordian_error *error)
+/* Does what can be done without waiting. GORDIAN_STATUS_MEMORY: try again; anything else is final.
+ */
+static gordian_status link_step(gordian_client *client, gordian_error *error)
 {
     gordian_status status = GORDIAN_OK;
     client->halt = false;
@@ -476,7 +492,7 @@ gordian_status link_step(gordian_client *client, gordian_error *error)
         status = read_in(client, error);
     /* Answers open the way for more, and callbacks may have sent some. */
     events_seal(client);
-    if (status == GORDIAN_OK && sendable(client) > 0)
+    if (status == GORDIAN_OK && sendable_bytes(client) > 0)
         write_out(client);
     if (client->state != LINK_FAILED)
         return status;
@@ -523,7 +539,7 @@ short gordian_client_events(const gordian_client *client)
     /* Events of a frame that is not full yet go out with the next call. */
     bool open = client->state == LINK_UP && !client->rewinding && client->open_events > 0;
     bool has = client->state != LINK_SHAKING &&
-               (open || fifo_count(&client->greeting) > 0 || sendable(client) > 0);
+               (open || fifo_count(&client->greeting) > 0 || sendable_bytes(client) > 0);
     return channel_events(&client->channel, has);
 }
 

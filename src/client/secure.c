@@ -51,7 +51,7 @@ static int put_bytes(BIO *bio, const char *from, int size)
     return size;
 }
 
-static long control(BIO *bio, int command, long number, void *pointer)
+static long bio_control(BIO *bio, int command, long number, void *pointer)
 {
     const struct secure_link *link = BIO_get_data(bio);
     (void)number;
@@ -70,7 +70,7 @@ static BIO_METHOD *make_method(void)
 {
     BIO_METHOD *method = BIO_meth_new(BIO_TYPE_SOURCE_SINK, "gordian");
     if (method && BIO_meth_set_read(method, take_bytes) && BIO_meth_set_write(method, put_bytes) &&
-        BIO_meth_set_ctrl(method, control))
+        BIO_meth_set_ctrl(method, bio_control))
         return method;
     BIO_meth_free(method);
     return NULL;
@@ -78,7 +78,7 @@ static BIO_METHOD *make_method(void)
 
 /* ------------------------------------------------------------------ what is trusted */
 
-static gordian_status complain(const char *what, const char *path, gordian_error *error)
+static gordian_status complain_of_tls(const char *what, const char *path, gordian_error *error)
 {
     unsigned long code = ERR_peek_last_error();
     const char *text = code ? ERR_reason_error_string(code) : NULL;
@@ -97,7 +97,7 @@ static gordian_status check_file(const char *what, const char *path, gordian_err
                       strerror(errno));
 }
 
-static gordian_status trust(SSL_CTX *context, const char *path, gordian_error *error)
+static gordian_status trust_authorities(SSL_CTX *context, const char *path, gordian_error *error)
 {
     static const char what[] = "authorities";
     if (!path && SSL_CTX_set_default_verify_paths(context) == 1)
@@ -108,7 +108,7 @@ static gordian_status trust(SSL_CTX *context, const char *path, gordian_error *e
                     "with certificates (--tls-ca)");
     gordian_status status = check_file(what, path, error);
     if (status == GORDIAN_OK && SSL_CTX_load_verify_locations(context, path, NULL) != 1)
-        status = complain(what, path, error);
+        status = complain_of_tls(what, path, error);
     return status;
 }
 
@@ -135,8 +135,8 @@ static gordian_status check_key_file(const char *path, gordian_error *error)
     return GORDIAN_OK;
 }
 
-static gordian_status identify(SSL_CTX *context, const struct secure_wishes *wishes,
-                               gordian_error *error)
+static gordian_status identify_us(SSL_CTX *context, const struct secure_wishes *wishes,
+                                  gordian_error *error)
 {
     gordian_status status = check_file("certificate", wishes->certificate, error);
     if (status == GORDIAN_OK)
@@ -145,15 +145,15 @@ static gordian_status identify(SSL_CTX *context, const struct secure_wishes *wis
         return status;
     SSL_CTX_set_default_passwd_cb(context, no_password);
     if (SSL_CTX_use_certificate_chain_file(context, wishes->certificate) != 1)
-        return complain("certificate", wishes->certificate, error);
+        return complain_of_tls("certificate", wishes->certificate, error);
     if (SSL_CTX_use_PrivateKey_file(context, wishes->key, SSL_FILETYPE_PEM) != 1 ||
         SSL_CTX_check_private_key(context) != 1)
-        return complain("key", wishes->key, error);
+        return complain_of_tls("key", wishes->key, error);
     return GORDIAN_OK;
 }
 
-static gordian_status fill(struct secure *secure, const struct secure_wishes *wishes,
-                           gordian_error *error)
+static gordian_status fill_context(struct secure *secure, const struct secure_wishes *wishes,
+                                   gordian_error *error)
 {
     SSL_CTX *context = secure->context;
     SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION);
@@ -166,10 +166,10 @@ static gordian_status fill(struct secure *secure, const struct secure_wishes *wi
     SSL_CTX_set_read_ahead(context, 1);
     SSL_CTX_set_default_read_buffer_len(context, READ_ROOM);
     if (SSL_CTX_set_cipher_list(context, "ECDHE+AESGCM:ECDHE+CHACHA20") != 1)
-        return complain("ciphers", "OpenSSL", error);
-    gordian_status status = trust(context, wishes->ca, error);
+        return complain_of_tls("ciphers", "OpenSSL", error);
+    gordian_status status = trust_authorities(context, wishes->ca, error);
     if (status == GORDIAN_OK && wishes->certificate) {
-        status = identify(context, wishes, error);
+        status = identify_us(context, wishes, error);
         secure->has_certificate = true;
     }
     return status;
@@ -211,7 +211,7 @@ gordian_status secure_open(struct secure **out, const char *host,
     if (status == GORDIAN_OK)
         status = take_name(secure, wishes->name ? wishes->name : host, error);
     if (status == GORDIAN_OK)
-        status = fill(secure, wishes, error);
+        status = fill_context(secure, wishes, error);
     if (status == GORDIAN_OK)
         *out = secure;
     else
@@ -233,7 +233,7 @@ void secure_close(struct secure *secure)
 /* ------------------------------------------------------------------ a connection */
 
 /* Whom we expect, and, unless it is an address, whom we ask for. */
-static bool expect(SSL *ssl, const struct secure *secure)
+static bool expect_name(SSL *ssl, const struct secure *secure)
 {
     if (secure->is_address)
         return X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl), secure->name) == 1;
@@ -243,7 +243,7 @@ static bool expect(SSL *ssl, const struct secure *secure)
            SSL_set_tlsext_host_name(ssl, secure->name) == 1;
 }
 
-static bool prepare(struct secure_link *link)
+static bool prepare_link(struct secure_link *link)
 {
     struct secure *secure = link->secure;
     link->ssl = SSL_new(secure->context);
@@ -254,7 +254,7 @@ static bool prepare(struct secure_link *link)
     BIO_set_init(bio, 1);
     SSL_set_bio(link->ssl, bio, bio); /* is its owner now */
     SSL_set_connect_state(link->ssl);
-    return SSL_set_app_data(link->ssl, link) == 1 && expect(link->ssl, secure) &&
+    return SSL_set_app_data(link->ssl, link) == 1 && expect_name(link->ssl, secure) &&
            fifo_reserve(&secure->memory, &link->out, OUT_ROOM);
 }
 
@@ -265,7 +265,7 @@ struct secure_link *secure_link_open(struct secure *secure, int fd)
         return NULL;
     link->secure = secure;
     link->fd = fd;
-    bool good = prepare(link);
+    bool good = prepare_link(link);
     ERR_clear_error();
     if (good)
         return link;

@@ -2,7 +2,7 @@
 #ifndef GORDIAN_CLIENT_SECURE_INSIDE_H
 #define GORDIAN_CLIENT_SECURE_INSIDE_H
 
-#include "client/fifo.h"
+#include "base/fifo.h"
 #include "client/secure.h"
 
 #include <openssl/ssl.h>

@@ -42,7 +42,7 @@ int secure_shake(struct secure_link *link)
     return EPROTO;
 }
 
-static ssize_t nothing(void)
+static ssize_t no_bytes(void)
 {
     errno = EPROTO;
     return -1;
@@ -53,7 +53,7 @@ ssize_t secure_read(struct secure_link *link, void *to, size_t size)
     (void)link;
     (void)to;
     (void)size;
-    return nothing();
+    return no_bytes();
 }
 
 ssize_t secure_write(struct secure_link *link, const void *from, size_t size)
@@ -61,7 +61,7 @@ ssize_t secure_write(struct secure_link *link, const void *from, size_t size)
     (void)link;
     (void)from;
     (void)size;
-    return nothing();
+    return no_bytes();
 }
 
 int secure_flush(struct secure_link *link)

@@ -1,10 +1,10 @@
 /*
  * A circuit: automata that share names. This is what engines take.
  *
- * The readers (treo.h, ca.h) fill it: names, automata, instances of them, boundary ports.
- * circuit_seal then unfolds the data and sorts the names; from there on it is read-only, may be
- * used by any number of threads, and engines need to know nothing about guards, cells, nodes or
- * components:
+ * The readers (treo/treo.h, format/ca.h) fill it: names, automata, instances of them, boundary
+ * ports. circuit_seal then unfolds the data and sorts the names; from there on it is read-only,
+ * may be used by any number of threads, and engines need to know nothing about guards, cells, nodes
+ * or components:
  *
  *   shape    what all instances of one automaton share: states 0 .. n-1 (control state and cell
  * values, only those reachable within the automaton itself) and transitions that carry concrete

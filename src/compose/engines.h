@@ -5,9 +5,9 @@
 #include "compose/engine.h"
 
 extern const struct compose_engine compose_dense; /* dense.c: the oracle */
-extern const struct compose_engine compose_cpu;   /* cpu.c */
-extern const struct compose_engine compose_cuda;  /* cuda.c */
-extern const struct compose_engine compose_mpi;   /* mpi.c, in gordian-mpi */
+extern const struct compose_engine compose_cpu;   /* cpu/cpu.c */
+extern const struct compose_engine compose_cuda;  /* cuda/cuda.c */
+extern const struct compose_engine compose_mpi;   /* mpi/mpi.c, in gordian-mpi */
 
 /* Fills result->order: the options' own, which must be a permutation of the factors
  * (GORDIAN_STATUS_INPUT otherwise), or a chosen one. */

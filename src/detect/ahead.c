@@ -6,7 +6,8 @@
 
 /* ------------------------------------------------------------------ ids */
 
-uint32_t ahead_place(const struct ahead_ids *ids, uint32_t id)
+/* The id in `local` of one that lies ahead. */
+static uint32_t ahead_place(const struct ahead_ids *ids, uint32_t id)
 {
     struct hash_probe probe = hash_probe(&ids->table, hash_word(id));
     while (hash_meet(&ids->table, &probe))

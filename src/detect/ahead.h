@@ -30,9 +30,6 @@ gordian_status ahead_open(struct ahead *ahead, const gordian_system *system, uin
                           uint32_t limit, gordian_error *error);
 void ahead_close(struct ahead *ahead);
 
-/* The id in `local` of one that lies ahead. */
-uint32_t ahead_place(const struct ahead_ids *ids, uint32_t id);
-
 /* gordian_explain by what lies ahead; GORDIAN_STATUS_END: too much does. */
 gordian_status ahead_explain(gordian_system *system, uint32_t process, uint32_t limit,
                              gordian_witness *witness, gordian_error *error);

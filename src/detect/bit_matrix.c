@@ -8,7 +8,7 @@
 
 typedef uint64_t line_of_words __attribute__((vector_size(LINE_BYTES), may_alias));
 
-static inline line_of_words *lines(uint64_t *row)
+static inline line_of_words *lines_of(uint64_t *row)
 {
     return (line_of_words *)(void *)row;
 }
@@ -60,7 +60,7 @@ void bit_matrix_copy(struct bit_matrix *to, const struct bit_matrix *from)
 
 void row_or(uint64_t *restrict to, const uint64_t *restrict from, size_t words)
 {
-    line_of_words *restrict out = lines(to);
+    line_of_words *restrict out = lines_of(to);
     const line_of_words *restrict in = const_lines(from);
     for (size_t i = 0; i < words / MATRIX_LINE_WORDS; i++)
         out[i] |= in[i];
@@ -68,7 +68,7 @@ void row_or(uint64_t *restrict to, const uint64_t *restrict from, size_t words)
 
 void row_subtract(uint64_t *restrict to, const uint64_t *restrict from, size_t words)
 {
-    line_of_words *restrict out = lines(to);
+    line_of_words *restrict out = lines_of(to);
     const line_of_words *restrict in = const_lines(from);
     for (size_t i = 0; i < words / MATRIX_LINE_WORDS; i++)
         out[i] &= ~in[i];
@@ -112,7 +112,7 @@ bool row_meets(const uint64_t *one, const uint64_t *other, size_t words)
 
 bool row_or_changes(uint64_t *restrict to, const uint64_t *restrict from, size_t words)
 {
-    line_of_words *restrict out = lines(to);
+    line_of_words *restrict out = lines_of(to);
     const line_of_words *restrict in = const_lines(from);
     line_of_words fresh = {0};
     for (size_t i = 0; i < words / MATRIX_LINE_WORDS; i++) {

@@ -23,7 +23,7 @@ struct detect_engine {
     struct engine about; /* a problem is a model: const gordian_model * */
 
     /* The graph outlives the engine, which reads it; only `sparse` also writes the fields of its
-     * records that rag.h sets apart for it. */
+     * records that rag/rag.h sets apart for it. */
     gordian_status (*open)(void **engine, struct rag *rag, gordian_error *error);
     void (*close)(void *engine);
 

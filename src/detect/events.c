@@ -9,14 +9,14 @@
 #include "detect/system.h"
 #include "rag/links.h"
 
-static gordian_status refuse(gordian_result *result, gordian_refusal refusal)
+static gordian_status refuse_event(gordian_result *result, gordian_refusal refusal)
 {
     result->outcome = GORDIAN_OUTCOME_REFUSED;
     result->refusal = (uint8_t)refusal;
     return GORDIAN_OK;
 }
 
-static gordian_status answer(gordian_result *result, gordian_outcome outcome)
+static gordian_status answer_with(gordian_result *result, gordian_outcome outcome)
 {
     result->outcome = (uint8_t)outcome;
     return GORDIAN_OK;
@@ -88,7 +88,7 @@ static gordian_status grant_wants(gordian_system *system, uint32_t process,
         if (system->hooks->grant)
             system->hooks->grant(system->state, process, wants[i].resource, wants[i].units);
     }
-    return answer(result, GORDIAN_OUTCOME_GRANTED);
+    return answer_with(result, GORDIAN_OUTCOME_GRANTED);
 }
 
 /* Any request but one unit of a one-unit resource. */
@@ -114,60 +114,60 @@ static gordian_status request_wants(gordian_system *system, uint32_t process,
     }
     /* `wants` is system->wants itself, or the caller's single one. */
     rag_block(graph, process, count > 1 ? system->wants : wants, count);
-    return answer(result, judge_block(system, process));
+    return answer_with(result, judge_block(system, process));
 }
 
-static gordian_status request(gordian_system *system, const gordian_event *event,
-                              gordian_result *result, gordian_error *error)
+static gordian_status take_request(gordian_system *system, const gordian_event *event,
+                                   gordian_result *result, gordian_error *error)
 {
     struct rag *graph = &system->graph;
     uint32_t process = event->process, resource = event->resource;
     if (__builtin_expect(!rag_is_process(graph, process), 0))
-        return refuse(result, GORDIAN_REFUSAL_UNKNOWN_PROCESS);
+        return refuse_event(result, GORDIAN_REFUSAL_UNKNOWN_PROCESS);
     if (__builtin_expect(rag_waits(graph, process), 0))
-        return refuse(result, GORDIAN_REFUSAL_IS_WAITING);
+        return refuse_event(result, GORDIAN_REFUSAL_IS_WAITING);
     if (!event->wants && event->units == 1 && rag_is_resource(graph, resource) &&
         graph->resources_more[resource].flags & RAG_ONE) {
         if (graph->holder[resource] == NONE) {
             grant_one(graph, process, resource);
             if (system->hooks->grant)
                 system->hooks->grant(system->state, process, resource, 1);
-            return answer(result, GORDIAN_OUTCOME_GRANTED);
+            return answer_with(result, GORDIAN_OUTCOME_GRANTED);
         }
         block_one(graph, process, resource, 1);
-        return answer(result, judge_block(system, process));
+        return answer_with(result, judge_block(system, process));
     }
     if (!event->wants) {
         gordian_refusal refusal = check_want(graph, resource, event->units);
         gordian_want want = {.units = event->units, .resource = resource};
-        return refusal ? refuse(result, refusal)
+        return refusal ? refuse_event(result, refusal)
                        : request_wants(system, process, &want, 1, result, error);
     }
     if (event->want_count == 0)
-        return refuse(result, GORDIAN_REFUSAL_NO_UNITS);
+        return refuse_event(result, GORDIAN_REFUSAL_NO_UNITS);
     size_t count = 0;
     gordian_refusal refusal = GORDIAN_REFUSAL_NONE;
     gordian_status status = gather_wants(system, event, &count, &refusal, error);
     if (status != GORDIAN_OK)
         return status;
-    return refusal ? refuse(result, refusal)
+    return refusal ? refuse_event(result, refusal)
                    : request_wants(system, process, system->wants, count, result, error);
 }
 
 /* A snapshot's line: holds without asking, past whoever waits. */
-static gordian_status hold(gordian_system *system, const gordian_event *event,
-                           gordian_result *result, gordian_error *error)
+static gordian_status take_hold(gordian_system *system, const gordian_event *event,
+                                gordian_result *result, gordian_error *error)
 {
     struct rag *graph = &system->graph;
     if (!rag_is_process(graph, event->process))
-        return refuse(result, GORDIAN_REFUSAL_UNKNOWN_PROCESS);
+        return refuse_event(result, GORDIAN_REFUSAL_UNKNOWN_PROCESS);
     if (rag_waits(graph, event->process))
-        return refuse(result, GORDIAN_REFUSAL_IS_WAITING);
+        return refuse_event(result, GORDIAN_REFUSAL_IS_WAITING);
     gordian_refusal refusal = check_want(graph, event->resource, event->units);
     if (refusal)
-        return refuse(result, refusal);
+        return refuse_event(result, refusal);
     if (rag_free_units(graph, event->resource) < event->units)
-        return refuse(result, GORDIAN_REFUSAL_NOT_FREE);
+        return refuse_event(result, GORDIAN_REFUSAL_NOT_FREE);
     gordian_want want = {.units = event->units, .resource = event->resource};
     return grant_wants(system, event->process, &want, 1, result, error);
 }
@@ -182,7 +182,7 @@ static inline void tell_awake(gordian_system *system, uint32_t process)
 }
 
 /* Serves the whole pending request of `process`; there is room for everything. */
-static void serve(gordian_system *system, uint32_t process, uint32_t from)
+static void serve_process(gordian_system *system, uint32_t process, uint32_t from)
 {
     struct rag *graph = &system->graph;
     size_t count = 0;
@@ -222,7 +222,7 @@ static void serve_queue(gordian_system *system, uint32_t resource, uint32_t from
     while (ref != NONE && rag_free_units(graph, resource) > 0) {
         struct rag_edge edge = rag_queued(graph, ref);
         if (rag_fits(graph, edge.process))
-            serve(system, edge.process, from);
+            serve_process(system, edge.process, from);
         ref = edge.next;
     }
 }
@@ -279,7 +279,7 @@ static void serve_queues(gordian_system *system, size_t count, uint32_t from)
         while (kept && heap[0].arrival == arrival)
             kept = advance_cursor(graph, heap, kept);
         if (rag_fits(graph, process))
-            serve(system, process, from);
+            serve_process(system, process, from);
     }
 }
 
@@ -330,20 +330,20 @@ static gordian_status release_any(gordian_system *system, const gordian_event *e
     struct rag *graph = &system->graph;
     gordian_refusal refusal = check_release(graph, event);
     if (refusal)
-        return refuse(result, refusal);
+        return refuse_event(result, refusal);
     rag_ungrant(graph, event->process, event->resource, event->units);
     if (system->hooks->release)
         system->hooks->release(system->state, event->process, event->resource, event->units);
     if (event->to != NONE)
-        serve(system, event->to, event->process);
+        serve_process(system, event->to, event->process);
     serve_queue(system, event->resource, event->process);
     if (system->hooks->settle)
         system->hooks->settle(system->state);
-    return answer(result, GORDIAN_OUTCOME_RELEASED);
+    return answer_with(result, GORDIAN_OUTCOME_RELEASED);
 }
 
-static gordian_status release(gordian_system *system, const gordian_event *event,
-                              gordian_result *result, gordian_error *error)
+static gordian_status take_release(gordian_system *system, const gordian_event *event,
+                                   gordian_result *result, gordian_error *error)
 {
     struct rag *graph = &system->graph;
     uint32_t process = event->process, resource = event->resource;
@@ -364,7 +364,7 @@ static gordian_status release(gordian_system *system, const gordian_event *event
         serve_one(system, next, resource, process);
     if (system->hooks->settle)
         system->hooks->settle(system->state);
-    return answer(result, GORDIAN_OUTCOME_RELEASED);
+    return answer_with(result, GORDIAN_OUTCOME_RELEASED);
 }
 
 static void give_up(gordian_system *system, uint32_t process)
@@ -374,18 +374,18 @@ static void give_up(gordian_system *system, uint32_t process)
     rag_unblock(&system->graph, process);
 }
 
-static gordian_status cancel(gordian_system *system, const gordian_event *event,
-                             gordian_result *result)
+static gordian_status take_cancel(gordian_system *system, const gordian_event *event,
+                                  gordian_result *result)
 {
     struct rag *graph = &system->graph;
     if (!rag_is_process(graph, event->process))
-        return refuse(result, GORDIAN_REFUSAL_UNKNOWN_PROCESS);
+        return refuse_event(result, GORDIAN_REFUSAL_UNKNOWN_PROCESS);
     if (!rag_waits(graph, event->process))
-        return refuse(result, GORDIAN_REFUSAL_NOT_WAITING);
+        return refuse_event(result, GORDIAN_REFUSAL_NOT_WAITING);
     give_up(system, event->process);
     if (system->hooks->settle)
         system->hooks->settle(system->state);
-    return answer(result, GORDIAN_OUTCOME_CANCELLED);
+    return answer_with(result, GORDIAN_OUTCOME_CANCELLED);
 }
 
 /* Gives back everything `process` holds; the cursors list the resources. */
@@ -409,7 +409,7 @@ static gordian_status exit_process(gordian_system *system, const gordian_event *
     struct rag *graph = &system->graph;
     uint32_t process = event->process;
     if (!rag_is_process(graph, process))
-        return refuse(result, GORDIAN_REFUSAL_UNKNOWN_PROCESS);
+        return refuse_event(result, GORDIAN_REFUSAL_UNKNOWN_PROCESS);
     size_t held = 0;
     for (uint32_t ref = graph->processes[process].held; ref != NONE;
          ref = rag_held(graph, ref).next)
@@ -424,7 +424,7 @@ static gordian_status exit_process(gordian_system *system, const gordian_event *
     if (system->hooks->settle)
         system->hooks->settle(system->state);
     graph->processes_more[process].born = graph->clock++; /* the name may come back, younger */
-    return answer(result, GORDIAN_OUTCOME_EXITED);
+    return answer_with(result, GORDIAN_OUTCOME_EXITED);
 }
 
 /* ---- feeding */
@@ -438,17 +438,17 @@ static inline gordian_status feed_one(gordian_system *system, const gordian_even
     switch (event->op) {
     case GORDIAN_OP_REQUEST:
     case GORDIAN_OP_WAIT:
-        return request(system, event, result, error); /* serves nobody */
+        return take_request(system, event, result, error); /* serves nobody */
     case GORDIAN_OP_RELEASE:
-        status = release(system, event, result, error);
+        status = take_release(system, event, result, error);
         break;
     case GORDIAN_OP_CANCEL:
-        return cancel(system, event, result);
+        return take_cancel(system, event, result);
     case GORDIAN_OP_EXIT:
         status = exit_process(system, event, result, error);
         break;
     case GORDIAN_OP_HOLD:
-        return hold(system, event, result, error);
+        return take_hold(system, event, result, error);
     default:
         return fail(error, GORDIAN_STATUS_INPUT, "there is no event of kind %d", (int)event->op);
     }

@@ -97,7 +97,7 @@ static gordian_status list_cycle(gordian_system *system, uint32_t process, gordi
 
 /* ---- irreducible parts */
 
-static void enqueue(struct inquiry *inquiry, uint64_t *set, uint32_t process)
+static void enqueue_process(struct inquiry *inquiry, uint64_t *set, uint32_t process)
 {
     if (!bits_test(inquiry->dead, process) || bits_test(set, process))
         return;
@@ -118,7 +118,7 @@ static void start_round(struct inquiry *inquiry, uint64_t *set)
 {
     memset(inquiry->looked_at, 0, bits_words(inquiry->graph->resource_limit) * sizeof(uint64_t));
     inquiry->queued = 0;
-    enqueue(inquiry, set, inquiry->process);
+    enqueue_process(inquiry, set, inquiry->process);
 }
 
 /* The dead who hold what the process waits for, who hold what those wait for, ... */
@@ -134,7 +134,7 @@ static void find_ahead(struct inquiry *inquiry)
                 continue;
             for (uint32_t h = rag_first_holder(graph, want.resource); h != NONE; h = hold.next) {
                 hold = rag_holder(graph, h);
-                enqueue(inquiry, inquiry->ahead, hold.process);
+                enqueue_process(inquiry, inquiry->ahead, hold.process);
             }
         }
     }
@@ -155,7 +155,7 @@ static void find_members(struct inquiry *inquiry)
                  w = want.next) {
                 want = rag_queued(graph, w);
                 if (bits_test(inquiry->ahead, want.process))
-                    enqueue(inquiry, inquiry->members, want.process);
+                    enqueue_process(inquiry, inquiry->members, want.process);
             }
         }
     }

@@ -24,7 +24,7 @@
 /* The ends of the two lists, and where the links of a process are. */
 enum { ORDER = 0, DEAD = 1, FIRST = 2 };
 
-static void append(struct general_state *general, uint32_t before, uint32_t node)
+static void append_node(struct general_state *general, uint32_t before, uint32_t node)
 {
     struct general_links *links = general->links;
     uint32_t prev = links[before].prev;
@@ -52,10 +52,10 @@ static void count_holdings(struct sparse *sparse, uint32_t process, bool dead, i
     }
 }
 
-static void bury(struct sparse *sparse, uint32_t process)
+static void bury_process(struct sparse *sparse, uint32_t process)
 {
     sparse->general.dead[process] = 1;
-    append(&sparse->general, DEAD, process + FIRST);
+    append_node(&sparse->general, DEAD, process + FIRST);
     count_holdings(sparse, process, true, 1);
 }
 
@@ -89,7 +89,7 @@ static bool fits_work(struct sparse *sparse, uint32_t process)
     return true;
 }
 
-static void finish(struct sparse *sparse, uint32_t process)
+static void return_holdings(struct sparse *sparse, uint32_t process)
 {
     struct rag_edge edge;
     for (uint32_t ref = sparse->graph->processes[process].held; ref != NONE; ref = edge.next) {
@@ -130,14 +130,14 @@ static enum round walk_round(struct sparse *sparse, uint32_t process, bool hopel
                 put_off = node;
             continue;
         }
-        finish(sparse, node - FIRST);
+        return_holdings(sparse, node - FIRST);
         outcome = PROGRESS;
         if (put_off != ORDER) {
             take_out(general, node);
-            append(general, put_off, node);
+            append_node(general, put_off, node);
         }
         if (!hopeless && fits_work(sparse, process)) {
-            append(general, put_off != ORDER ? put_off : next, process + FIRST);
+            append_node(general, put_off != ORDER ? put_off : next, process + FIRST);
             return PLACED;
         }
     }
@@ -162,7 +162,7 @@ static bool walk_order(struct sparse *sparse, uint32_t process, bool hopeless)
     for (uint32_t next; start != ORDER; start = next) {
         next = general->links[start].next;
         take_out(general, start);
-        bury(sparse, start - FIRST);
+        bury_process(sparse, start - FIRST);
     }
     return false;
 }
@@ -177,23 +177,23 @@ static gordian_outcome general_block(void *engine, uint32_t process)
     if (!hopeless) {
         general->walk++;
         if (fits_work(sparse, process)) {
-            append(general, general->links[ORDER].next, process + FIRST);
+            append_node(general, general->links[ORDER].next, process + FIRST);
             return GORDIAN_OUTCOME_BLOCKED;
         }
         if (!waited_for) { /* not by itself either: it holds nothing of what it wants */
-            append(general, ORDER, process + FIRST);
+            append_node(general, ORDER, process + FIRST);
             return GORDIAN_OUTCOME_BLOCKED;
         }
     }
     if (waited_for && walk_order(sparse, process, hopeless))
         return GORDIAN_OUTCOME_BLOCKED;
-    bury(sparse, process);
+    bury_process(sparse, process);
     return hopeless ? GORDIAN_OUTCOME_DOOMED : GORDIAN_OUTCOME_DEADLOCK;
 }
 
 /* ---- leaving the lists */
 
-static void leave(struct sparse *sparse, uint32_t process)
+static void leave_lists(struct sparse *sparse, uint32_t process)
 {
     if (sparse->general.dead[process]) {
         raise_dead(sparse, process);
@@ -206,7 +206,7 @@ static void leave(struct sparse *sparse, uint32_t process)
 
 static void general_cancel(void *engine, uint32_t process)
 {
-    leave(engine, process);
+    leave_lists(engine, process);
 }
 
 static void general_serve(void *engine, uint32_t process, uint32_t from, const gordian_want *wants,
@@ -215,7 +215,7 @@ static void general_serve(void *engine, uint32_t process, uint32_t from, const g
     struct sparse *sparse = engine;
     (void)from;
     bool dead = sparse->general.dead[process];
-    leave(sparse, process);
+    leave_lists(sparse, process);
     /* What it was served it did not hold while it waited. */
     for (size_t i = 0; i < count; i++) {
         struct general_units *units = &sparse->general.units[wants[i].resource];
@@ -226,7 +226,7 @@ static void general_serve(void *engine, uint32_t process, uint32_t from, const g
 }
 
 /* Moves to the end of the order whoever of the dead can finish after everybody in it. */
-static void revive(struct sparse *sparse)
+static void revive_dead(struct sparse *sparse)
 {
     struct general_state *general = &sparse->general;
     bool progress;
@@ -237,7 +237,7 @@ static void revive(struct sparse *sparse)
             if (!fits_in_the_end(sparse, node - FIRST))
                 continue;
             raise_dead(sparse, node - FIRST);
-            append(general, ORDER, node);
+            append_node(general, ORDER, node);
             progress = true;
         }
     } while (progress);
@@ -247,7 +247,7 @@ static void general_settle(void *engine)
 {
     struct sparse *sparse = engine;
     if (sparse->general.revive)
-        revive(sparse);
+        revive_dead(sparse);
     sparse->general.revive = false;
 }
 
@@ -278,9 +278,9 @@ static void rebuild_lists(struct sparse *sparse)
     for (uint32_t p = 0; p < sparse->graph->process_limit; p++)
         if (rag_waits(sparse->graph, p)) {
             count_holdings(sparse, p, false, 1);
-            bury(sparse, p);
+            bury_process(sparse, p);
         }
-    revive(sparse);
+    revive_dead(sparse);
 }
 
 gordian_status general_prepare(struct sparse *sparse, bool rebuild, uint32_t processes,

@@ -25,7 +25,7 @@ static size_t process_words(const struct lmdda *l)
     return matrix_words(l->rag->process_limit);
 }
 
-static uint64_t *runs(const struct lmdda *l)
+static uint64_t *running_row(const struct lmdda *l)
 {
     return bit_row(&l->sp, 0);
 }
@@ -59,7 +59,7 @@ static bool make_parts(struct lmdda *l)
         bit_matrix_open(&l->sp, memory, 1, across_processes) &&
         bit_matrix_open(&l->hops, memory, 1, across_resources)) {
         for (uint32_t p = 0; p < l->process_room; p++)
-            bits_set(runs(l), p);
+            bits_set(running_row(l), p);
         return true;
     }
     free_parts(l);
@@ -82,8 +82,8 @@ static bool lmdda_grow(void *state, uint32_t process_limit, uint32_t resource_li
     bit_matrix_copy(&larger.ar, &l->ar);
     bit_matrix_copy(&larger.rp, &l->rp);
     for (uint32_t p = 0; p < l->process_room; p++)
-        if (!bits_test(runs(l), p))
-            bits_clear(runs(&larger), p);
+        if (!bits_test(running_row(l), p))
+            bits_clear(running_row(&larger), p);
     free_parts(l);
     *l = larger;
     return true;
@@ -109,7 +109,7 @@ static void start_from_grants(struct lmdda *l)
 /* One row of RP . AR: what those wait for that the row reaches. False: none of them waits. */
 static bool find_hops(struct lmdda *l, uint32_t row)
 {
-    const uint64_t *reached = bit_row(&l->rp, row), *running = runs(l);
+    const uint64_t *reached = bit_row(&l->rp, row), *running = running_row(l);
     uint64_t *hops = bit_row(&l->hops, 0);
     bool any = false;
     row_zero(hops, matrix_words(l->rag->resource_limit));
@@ -142,7 +142,7 @@ static bool hop_row(struct lmdda *l, uint32_t row)
 }
 
 /* Rows are updated in place: what one row has found helps the next in the same round. */
-static void recompute(struct lmdda *l)
+static void recompute_reach(struct lmdda *l)
 {
     start_from_grants(l);
     bool changed = true;
@@ -165,7 +165,7 @@ static void lmdda_grant(void *state, uint32_t process, uint32_t resource, uint64
 
 static bool leads_to_one_that_runs(const struct lmdda *l, uint32_t resource)
 {
-    return row_meets(bit_row(&l->rp, resource), runs(l), process_words(l));
+    return row_meets(bit_row(&l->rp, resource), running_row(l), process_words(l));
 }
 
 static gordian_outcome lmdda_block(void *state, uint32_t process)
@@ -173,7 +173,7 @@ static gordian_outcome lmdda_block(void *state, uint32_t process)
     struct lmdda *l = state;
     uint32_t wanted = l->rag->wait[process];
     bit_set(&l->ar, process, wanted);
-    bits_clear(runs(l), process);
+    bits_clear(running_row(l), process);
 
     gordian_outcome outcome = GORDIAN_OUTCOME_BLOCKED;
     if (!leads_to_one_that_runs(l, wanted)) /* was it the last one that did? */
@@ -206,7 +206,7 @@ static void lmdda_serve(void *state, uint32_t process, uint32_t from, const gord
         *held_units(l, process, wants[i].resource) += wants[i].units;
         bit_clear(&l->ar, process, wants[i].resource);
     }
-    bits_set(runs(l), process);
+    bits_set(running_row(l), process);
     l->stale = true;
 }
 
@@ -214,7 +214,7 @@ static void lmdda_cancel(void *state, uint32_t process)
 {
     struct lmdda *l = state;
     bit_clear(&l->ar, process, l->rag->wait[process]);
-    bits_set(runs(l), process);
+    bits_set(running_row(l), process);
     l->stale = true;
 }
 
@@ -222,7 +222,7 @@ static void lmdda_settle(void *state)
 {
     struct lmdda *l = state;
     if (l->stale)
-        recompute(l);
+        recompute_reach(l);
     l->stale = false;
 }
 
@@ -276,10 +276,10 @@ static void read_graph(struct lmdda *l)
         }
         if (rag_waits(rag, p)) {
             bit_set(&l->ar, p, rag->wait[p]);
-            bits_clear(runs(l), p);
+            bits_clear(running_row(l), p);
         }
     }
-    recompute(l);
+    recompute_reach(l);
 }
 
 static void *lmdda_open(const struct rag *rag, uint32_t process_limit, uint32_t resource_limit)

@@ -79,8 +79,8 @@ static void start_search(struct multi_state *multi)
     }
 }
 
-static void visit(struct sparse *sparse, struct search *search, uint32_t resource, uint32_t from,
-                  uint32_t holder)
+static void visit_resource(struct sparse *sparse, struct search *search, uint32_t resource,
+                           uint32_t from, uint32_t holder)
 {
     struct multi_state *multi = &sparse->multi;
     if (multi->visits[resource].search == multi->search)
@@ -108,7 +108,7 @@ static bool search_sink(struct sparse *sparse, struct search *search, uint32_t r
 {
     const struct rag *graph = sparse->graph;
     start_search(&sparse->multi);
-    visit(sparse, search, resource, NONE, NONE);
+    visit_resource(sparse, search, resource, NONE, NONE);
     for (uint32_t i = 0; i < search->visited; i++) {
         uint32_t at = sparse->multi.visits[i].queue;
         struct rag_edge edge;
@@ -121,14 +121,14 @@ static bool search_sink(struct sparse *sparse, struct search *search, uint32_t r
             if (edge.process == requester)
                 search->met_requester = true;
             else if (!is_dead(sparse, edge.process))
-                visit(sparse, search, graph->wait[edge.process], at, edge.process);
+                visit_resource(sparse, search, graph->wait[edge.process], at, edge.process);
         }
     }
     return false;
 }
 
 /* Everybody the search met, and the requester, can never run again. */
-static void bury(struct sparse *sparse, const struct search *search, uint32_t requester)
+static void bury_visited(struct sparse *sparse, const struct search *search, uint32_t requester)
 {
     struct rag *graph = sparse->graph;
     graph->processes_more[requester].mark = sparse->multi.dead_stamp;
@@ -152,7 +152,7 @@ static gordian_outcome multi_block(void *engine, uint32_t process)
     struct search search = {0};
     if (search_sink(sparse, &search, process, resource))
         return GORDIAN_OUTCOME_BLOCKED;
-    bury(sparse, &search, process);
+    bury_visited(sparse, &search, process);
     /* A newcomer could still have been served by way of the requester, while it ran. */
     return search.met_requester ? GORDIAN_OUTCOME_DEADLOCK : GORDIAN_OUTCOME_DOOMED;
 }
@@ -212,7 +212,7 @@ static gordian_status multi_deadlocked(void *engine, uint64_t *set, gordian_erro
             continue;
         for (uint32_t ref = graph->processes[p].held; ref != NONE; ref = edge.next) {
             edge = rag_held(graph, ref);
-            visit(sparse, &search, edge.resource, NONE, NONE);
+            visit_resource(sparse, &search, edge.resource, NONE, NONE);
         }
     }
     for (uint32_t i = 0; i < search.visited; i++) {
@@ -223,7 +223,7 @@ static gordian_status multi_deadlocked(void *engine, uint64_t *set, gordian_erro
             for (uint32_t ref = graph->processes[waiter.process].held; ref != NONE;
                  ref = edge.next) {
                 edge = rag_held(graph, ref);
-                visit(sparse, &search, edge.resource, NONE, NONE);
+                visit_resource(sparse, &search, edge.resource, NONE, NONE);
             }
         }
     }

@@ -77,7 +77,7 @@ static uint32_t tower_of(struct path_index *index, uint32_t process, uint32_t he
 }
 
 /* Sets the pointer of the tower at `from` on `level`, from 1. */
-static void point(struct path_index *index, uint32_t from, uint32_t level, uint32_t to)
+static void point_to(struct path_index *index, uint32_t from, uint32_t level, uint32_t to)
 {
     tower_at(index, from)->levels[level - 1] =
         (struct path_pointer){.tower = to, .stamp = tower_at(index, to)->stamp};
@@ -110,7 +110,7 @@ static uint32_t pass_tower(struct path_index *index, struct walk *walk, uint32_t
 {
     for (uint32_t level = 1; level <= height && level <= walk->top; level++)
         if (walk->open[level] != NONE)
-            point(index, walk->open[level], level, place);
+            point_to(index, walk->open[level], level, place);
     uint32_t best = highest_true(index, tower_at(index, place), height);
     /* What a jump flies over is not known on the levels below it. */
     for (uint32_t level = 1; level <= height; level++)
@@ -121,7 +121,7 @@ static uint32_t pass_tower(struct path_index *index, struct walk *walk, uint32_t
 }
 
 /* One step: over the highest true pointer, whose level comes back, or to the next process: 0. */
-static uint32_t step(struct path_index *index, struct walk *walk)
+static uint32_t step_on(struct path_index *index, struct walk *walk)
 {
     uint32_t height = path_height(walk->process), best = 0, place = walk->tower;
     if (height && place == NONE)
@@ -157,7 +157,7 @@ uint32_t path_end(struct path_index *index, uint32_t from, uint32_t stop)
 {
     struct walk walk = {.process = from, .tower = NONE, .top = 0};
     while (goes_on(index, &walk, stop))
-        step(index, &walk);
+        step_on(index, &walk);
     return walk.process;
 }
 
@@ -174,10 +174,10 @@ void path_break(struct path_index *index, uint32_t process)
             if (place != NONE) /* else nothing leads there */
                 move_on(index, place);
             if (level) /* what led the walk here does not lead over `process` */
-                point(index, processes[from].path, level, place);
+                point_to(index, processes[from].path, level, place);
         }
         from = walk.process;
-        level = step(index, &walk);
+        level = step_on(index, &walk);
     }
 }
 
@@ -213,6 +213,6 @@ void path_join(struct path_index *index, uint32_t process)
         if (place == NONE || from == NONE)
             return;
         for (; level <= height && level <= reached; level++)
-            point(index, from, level, place);
+            point_to(index, from, level, place);
     }
 }

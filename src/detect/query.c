@@ -30,7 +30,7 @@ uint64_t gordian_free_units(const gordian_system *system, uint32_t resource)
 
 /* ---- edges */
 
-/* Walks one of the graph's four kinds of list (see rag.h). */
+/* Walks one of the graph's four kinds of list (see rag/rag.h). */
 typedef struct rag_edge (*edge_reader)(const struct rag *rag, uint32_t ref);
 
 static size_t list_edges(const struct rag *graph, uint32_t ref, edge_reader read, bool waits,

@@ -42,7 +42,7 @@ static int64_t units_held(const struct rag *graph, uint32_t process)
 }
 
 /* The lower, the sooner a process goes. */
-static int64_t rank(const gordian_system *system, gordian_policy policy, uint32_t process)
+static int64_t rank_of(const gordian_system *system, gordian_policy policy, uint32_t process)
 {
     int64_t born = (int64_t)system->graph.processes_more[process].born;
     switch (policy) {
@@ -62,8 +62,8 @@ static int64_t rank(const gordian_system *system, gordian_policy policy, uint32_
 
 /* The processes of all irreducible parts, compared two by two; ties: who came last. `ids`, unless
  * NULL: which processes of the system those of the report are. */
-static uint32_t choose(const gordian_system *system, gordian_policy policy,
-                       const gordian_report *report, const uint32_t *ids)
+static uint32_t choose_victim(const gordian_system *system, gordian_policy policy,
+                              const gordian_report *report, const uint32_t *ids)
 {
     uint32_t best = NONE;
     int64_t best_rank = 0;
@@ -72,7 +72,7 @@ static uint32_t choose(const gordian_system *system, gordian_policy policy,
         for (size_t j = 0; j < report->parts[i].process_count; j++) {
             uint32_t process = report->parts[i].processes[j];
             process = ids ? ids[process] : process;
-            int64_t its = rank(system, policy, process);
+            int64_t its = rank_of(system, policy, process);
             if (best == NONE || its < best_rank ||
                 (its == best_rank && more[process].born > more[best].born)) {
                 best = process;
@@ -83,10 +83,10 @@ static uint32_t choose(const gordian_system *system, gordian_policy policy,
 }
 
 /* What the policy went by, as a number for people. */
-static int64_t weight(const gordian_system *system, gordian_policy policy, uint32_t victim)
+static int64_t weight_of(const gordian_system *system, gordian_policy policy, uint32_t victim)
 {
     if (policy != GORDIAN_POLICY_YOUNGEST && policy != GORDIAN_POLICY_OLDEST)
-        return rank(system, policy, victim);
+        return rank_of(system, policy, victim);
     const struct rag *graph = &system->graph;
     int64_t before = 0;
     for (uint32_t p = 0; p < graph->process_limit; p++)
@@ -127,7 +127,7 @@ static gordian_status find_victim(const gordian_system *system, gordian_policy p
     if (status != GORDIAN_OK)
         return status;
     status = gordian_snapshot_check(snapshot, &report, error);
-    *process = status != GORDIAN_OK ? NONE : choose(system, policy, &report, ids);
+    *process = status != GORDIAN_OK ? NONE : choose_victim(system, policy, &report, ids);
     gordian_snapshot_close(snapshot);
     return status;
 }
@@ -150,7 +150,7 @@ gordian_status gordian_recover_one(gordian_system *system, gordian_policy policy
         return status;
     return process == NONE
                ? GORDIAN_STATUS_END
-               : end_victim(system, process, weight(system, policy, process), victim, error);
+               : end_victim(system, process, weight_of(system, policy, process), victim, error);
 }
 
 gordian_status system_recover_near(gordian_system *system, gordian_policy policy, uint32_t process,
@@ -176,6 +176,6 @@ gordian_status system_recover_near(gordian_system *system, gordian_policy policy
     if (process == NONE)
         return GORDIAN_STATUS_END;
     bool counts = policy == GORDIAN_POLICY_YOUNGEST || policy == GORDIAN_POLICY_OLDEST;
-    int64_t its = weigh || !counts ? weight(system, policy, process) : 0;
+    int64_t its = weigh || !counts ? weight_of(system, policy, process) : 0;
     return end_victim(system, process, its, victim, error);
 }

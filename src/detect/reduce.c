@@ -55,7 +55,7 @@ static gordian_status reduce_prepare(void *engine, gordian_model model, uint32_t
     return GORDIAN_OK;
 }
 
-static bool fits(const struct reduce *reduce, uint32_t process)
+static bool want_fits(const struct reduce *reduce, uint32_t process)
 {
     struct rag_edge edge;
     for (uint32_t ref = process; ref != NONE; ref = edge.next) {
@@ -66,7 +66,7 @@ static bool fits(const struct reduce *reduce, uint32_t process)
     return true;
 }
 
-static void finish(struct reduce *reduce, uint32_t process)
+static void finish_process(struct reduce *reduce, uint32_t process)
 {
     struct rag_edge edge;
     bits_set(reduce->done, process);
@@ -88,12 +88,12 @@ static void reduce_all(struct reduce *reduce)
         reduce->work[q] = rag_is_resource(graph, q) ? rag_free_units(graph, q) : 0;
     for (uint32_t p = 0; p < graph->process_limit; p++)
         if (rag_is_process(graph, p) && !rag_waits(graph, p))
-            finish(reduce, p);
+            finish_process(reduce, p);
     for (bool progress = true; progress;) {
         progress = false;
         for (uint32_t p = 0; p < graph->process_limit; p++)
-            if (rag_waits(graph, p) && !bits_test(reduce->done, p) && fits(reduce, p)) {
-                finish(reduce, p);
+            if (rag_waits(graph, p) && !bits_test(reduce->done, p) && want_fits(reduce, p)) {
+                finish_process(reduce, p);
                 progress = true;
             }
     }
@@ -104,7 +104,7 @@ static void reduce_all(struct reduce *reduce)
 
 /* Would a newcomer who holds nothing and asks for the same never be served? Only
  * what the dead hold never comes back. */
-static bool hopeless(const struct reduce *reduce, uint32_t process)
+static bool is_hopeless(const struct reduce *reduce, uint32_t process)
 {
     const struct rag *graph = reduce->graph;
     struct rag_edge want;
@@ -126,7 +126,7 @@ static bool hopeless(const struct reduce *reduce, uint32_t process)
 static gordian_outcome reduce_block(void *engine, uint32_t process)
 {
     struct reduce *reduce = engine;
-    bool doomed = hopeless(reduce, process); /* by the dead before this event */
+    bool doomed = is_hopeless(reduce, process); /* by the dead before this event */
     reduce_all(reduce);
     if (!bits_test(reduce->dead, process))
         return GORDIAN_OUTCOME_BLOCKED;

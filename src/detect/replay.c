@@ -33,7 +33,7 @@ struct linger {
 struct gordian_replay {
     gordian_system *system;
     gordian_allocator memory;
-    struct trace trace;
+    gordian_trace trace;
     uint64_t seq;
     gordian_want *wants; /* of the current event, if it names several resources */
     size_t want_room;
@@ -57,7 +57,7 @@ gordian_status gordian_replay_open(gordian_replay **out, gordian_system *system,
     replay->system = system;
     replay->memory = memory;
     replay->linger.oldest = replay->linger.newest = NONE;
-    gordian_status status = trace_open(&replay->trace, source, &memory, error);
+    gordian_status status = gordian_trace_open(&replay->trace, source, &memory, error);
     if (status != GORDIAN_OK) {
         gordian_replay_close(replay);
         return status;
@@ -71,7 +71,7 @@ void gordian_replay_close(gordian_replay *replay)
     if (!replay)
         return;
     gordian_allocator memory = replay->memory;
-    trace_close(&replay->trace);
+    gordian_trace_close(&replay->trace);
     memory_free_all(&memory, replay->wants, replay->sums, replay->linger.links, replay);
 }
 
@@ -143,18 +143,18 @@ static void linger_recovered(gordian_replay *replay)
 
 /* ---- names and ids */
 
-static void copy_name(char *to, const struct word *name)
+static void copy_name(char *to, const gordian_word *name)
 {
     memcpy(to, name->text, name->length);
     to[name->length] = '\0';
 }
 
-static uint32_t find_process(const gordian_replay *replay, const struct word *name)
+static uint32_t find_process(const gordian_replay *replay, const gordian_word *name)
 {
     return gordian_find_process(replay->system, name->text, name->length);
 }
 
-static uint32_t find_resource(const gordian_replay *replay, const struct word *name)
+static uint32_t find_resource(const gordian_replay *replay, const gordian_word *name)
 {
     return gordian_find_resource(replay->system, name->text, name->length);
 }
@@ -174,7 +174,7 @@ static gordian_status at_line(const gordian_replay *replay, gordian_status statu
 
 static gordian_status declare_resource(gordian_replay *replay, gordian_error *error)
 {
-    struct trace *trace = &replay->trace;
+    gordian_trace *trace = &replay->trace;
     char name[GORDIAN_NAME_MAX + 1];
     uint32_t id = find_resource(replay, &trace->name);
     if (id != NONE)
@@ -230,10 +230,10 @@ static gordian_status declare_process(gordian_replay *replay, gordian_error *err
 
 /* The word with which a request exceeds what a resource has in all: alone, or together with the
  * words before it that name the same resource. */
-static gordian_status over_total_item(gordian_replay *replay, const struct trace_item **item,
+static gordian_status over_total_item(gordian_replay *replay, const gordian_trace_item **item,
                                       gordian_error *error)
 {
-    const struct trace *trace = &replay->trace;
+    const gordian_trace *trace = &replay->trace;
     size_t limit = gordian_resource_limit(replay->system);
     size_t old = replay->sum_room;
     *item = &trace->items[0];
@@ -259,9 +259,9 @@ static gordian_status over_total_item(gordian_replay *replay, const struct trace
     return GORDIAN_OK;
 }
 
-static const struct word *unknown_resource(const gordian_replay *replay)
+static const gordian_word *unknown_resource(const gordian_replay *replay)
 {
-    const struct trace *trace = &replay->trace;
+    const gordian_trace *trace = &replay->trace;
     for (size_t i = 0; i < trace->item_count; i++) {
         if (find_resource(replay, &trace->items[i].name) == NONE)
             return &trace->items[i].name;
@@ -271,10 +271,10 @@ static const struct word *unknown_resource(const gordian_replay *replay)
 
 /* Finds the word a refusal is about. */
 static gordian_status blame(gordian_replay *replay, gordian_refusal refusal,
-                            const struct word **word, gordian_error *error)
+                            const gordian_word **word, gordian_error *error)
 {
-    const struct trace *trace = &replay->trace;
-    const struct trace_item *item;
+    const gordian_trace *trace = &replay->trace;
+    const gordian_trace_item *item;
     gordian_status status;
     switch (refusal) {
     case GORDIAN_REFUSAL_UNKNOWN_PROCESS:
@@ -310,7 +310,7 @@ static gordian_status explain_refusal(gordian_replay *replay, gordian_step *step
                                       gordian_error *error)
 {
     gordian_refusal refusal = (gordian_refusal)step->result.refusal;
-    const struct word *word;
+    const gordian_word *word;
     gordian_status status = blame(replay, refusal, &word, error);
     if (status != GORDIAN_OK)
         return status;
@@ -335,7 +335,7 @@ static gordian_status explain_refusal(gordian_replay *replay, gordian_step *step
 static gordian_status gather_wants(gordian_replay *replay, gordian_event *event,
                                    gordian_error *error)
 {
-    const struct trace *trace = &replay->trace;
+    const gordian_trace *trace = &replay->trace;
     if (!memory_grow(&replay->memory, &replay->wants, &replay->want_room, trace->item_count,
                      sizeof *replay->wants))
         return fail_memory(error);
@@ -352,7 +352,7 @@ static gordian_status gather_wants(gordian_replay *replay, gordian_event *event,
 /* The current line as an event; unknown names become NONE. */
 static gordian_status make_event(gordian_replay *replay, gordian_event *event, gordian_error *error)
 {
-    const struct trace *trace = &replay->trace;
+    const gordian_trace *trace = &replay->trace;
     *event = (gordian_event){
         .op = trace->op,
         .process = find_process(replay, &trace->name),
@@ -452,21 +452,21 @@ gordian_status gordian_replay_next(gordian_replay *replay, gordian_step *step, g
     if (replay->linger.count > GORDIAN_LINGER)
         linger_trim(replay);
     for (;;) {
-        gordian_status status = trace_next(&replay->trace, error);
+        gordian_status status = gordian_trace_next(&replay->trace, error);
         if (status != GORDIAN_OK)
             return status;
         switch (replay->trace.kind) {
-        case TRACE_EVENT: {
+        case GORDIAN_LINE_EVENT: {
             gordian_step next;
             status = replay_event(replay, &next, error);
             if (status == GORDIAN_OK)
                 *step = next;
             return status;
         }
-        case TRACE_RESOURCE:
+        case GORDIAN_LINE_RESOURCE:
             status = declare_resource(replay, error);
             break;
-        case TRACE_PROCESS:
+        case GORDIAN_LINE_PROCESS:
             status = declare_process(replay, error);
             break;
         }

@@ -10,7 +10,8 @@ void gordian_options_init(gordian_options *options)
     *options = (gordian_options){.engine = "auto", .allocator = NULL};
 }
 
-static const struct detect_engine *refined(const struct detect_engine *engine, gordian_model model)
+static const struct detect_engine *refined_hooks(const struct detect_engine *engine,
+                                                 gordian_model model)
 {
     return engine->refine ? engine->refine(model) : engine;
 }
@@ -35,7 +36,7 @@ gordian_status gordian_open(gordian_system **out, const gordian_options *options
         return fail_memory(error);
     rag_init(&system->graph, &memory);
     system->engine = engine;
-    system->hooks = refined(engine, system->graph.model);
+    system->hooks = refined_hooks(engine, system->graph.model);
     /* Serving a request lists what it wants: one is always to be had. */
     status = memory_grow(&memory, &system->wants, &system->want_room, 1, sizeof *system->wants)
                  ? engine->open(&system->state, &system->graph, error)
@@ -77,8 +78,8 @@ gordian_model gordian_system_model(const gordian_system *system)
 }
 
 /* Has the engine make room for these limits, and lets the model grow. */
-static gordian_status prepare(gordian_system *system, gordian_model model, uint32_t processes,
-                              uint32_t resources, gordian_error *error)
+static gordian_status prepare_engine(gordian_system *system, gordian_model model,
+                                     uint32_t processes, uint32_t resources, gordian_error *error)
 {
     const char *why;
     if (!engine_usable(&system->engine->about, &model, &why))
@@ -91,7 +92,7 @@ static gordian_status prepare(gordian_system *system, gordian_model model, uint3
             return status;
     }
     system->graph.model = model;
-    system->hooks = refined(system->engine, model);
+    system->hooks = refined_hooks(system->engine, model);
     return GORDIAN_OK;
 }
 
@@ -99,7 +100,8 @@ gordian_status system_grow_model(gordian_system *system, gordian_model model, go
 {
     if (model <= system->graph.model)
         return GORDIAN_OK;
-    return prepare(system, model, system->graph.process_limit, system->graph.resource_limit, error);
+    return prepare_engine(system, model, system->graph.process_limit, system->graph.resource_limit,
+                          error);
 }
 
 gordian_status gordian_reserve(gordian_system *system, uint32_t processes, uint32_t resources,
@@ -110,7 +112,7 @@ gordian_status gordian_reserve(gordian_system *system, uint32_t processes, uint3
                     RAG_ID_MAX);
     if (!rag_reserve(&system->graph, processes, resources))
         return fail_memory(error);
-    return prepare(system, system->graph.model, processes, resources, error);
+    return prepare_engine(system, system->graph.model, processes, resources, error);
 }
 
 gordian_status gordian_add_resource(gordian_system *system, const char *name, uint64_t units,
@@ -129,7 +131,7 @@ gordian_status gordian_add_resource(gordian_system *system, const char *name, ui
     uint32_t limit = graph->resource_limit + (graph->free_resource == NONE);
     if (!rag_reserve_resource(graph, length))
         return fail_memory(error);
-    status = prepare(system, model, graph->process_limit, limit, error);
+    status = prepare_engine(system, model, graph->process_limit, limit, error);
     uint32_t fresh = NONE;
     if (status == GORDIAN_OK && !rag_add_resource(graph, name, length, units, &fresh))
         status = fail_memory(error);
@@ -149,7 +151,7 @@ gordian_status gordian_add_process(gordian_system *system, const char *name, uin
     uint32_t limit = graph->process_limit + (graph->free_process == NONE);
     if (!rag_reserve_process(graph, length))
         return fail_memory(error);
-    status = prepare(system, graph->model, limit, graph->resource_limit, error);
+    status = prepare_engine(system, graph->model, limit, graph->resource_limit, error);
     uint32_t fresh = NONE;
     if (status == GORDIAN_OK && !rag_add_process(graph, name, length, &fresh))
         status = fail_memory(error);

@@ -26,7 +26,7 @@ struct gordian_system {
     size_t process_room;
     gordian_edge *edges; /* the last list of edges handed out */
     size_t edge_room;
-    uint64_t *marks; /* bit sets over processes and resources, see marks.h */
+    uint64_t *marks; /* bit sets over processes and resources */
     size_t mark_room;
 };
 

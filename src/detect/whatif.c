@@ -115,7 +115,7 @@ static bool request_fits(const struct reduction *reduction, uint32_t process)
     return true;
 }
 
-static void finish(struct reduction *reduction, uint32_t process)
+static void finish_process(struct reduction *reduction, uint32_t process)
 {
     bits_set(reduction->done, process);
     reduction->stack[reduction->depth++] = process;
@@ -129,12 +129,12 @@ static void look_at_queue(struct reduction *reduction, uint32_t resource)
          ref = waiter.next) {
         waiter = rag_queued(reduction->graph, ref);
         if (!bits_test(reduction->done, waiter.process) && request_fits(reduction, waiter.process))
-            finish(reduction, waiter.process);
+            finish_process(reduction, waiter.process);
     }
 }
 
 /* The whole reduction, with `except` (or NONE) waiting for what never comes. */
-static void reduce(struct reduction *reduction, uint32_t except)
+static void reduce_graph(struct reduction *reduction, uint32_t except)
 {
     const struct rag *graph = reduction->graph;
     memset(reduction->done, 0, bits_words(graph->process_limit) * sizeof *reduction->done);
@@ -143,7 +143,7 @@ static void reduce(struct reduction *reduction, uint32_t except)
         reduction->free[q] = rag_is_resource(graph, q) ? rag_free_units(graph, q) : 0;
     for (uint32_t p = 0; p < graph->process_limit; p++)
         if (p != except && rag_is_process(graph, p) && !rag_waits(graph, p))
-            finish(reduction, p);
+            finish_process(reduction, p);
     while (reduction->depth) {
         uint32_t process = reduction->stack[--reduction->depth];
         struct rag_edge held;
@@ -231,14 +231,14 @@ static gordian_status reduce_for(struct inquiry *inquiry, uint32_t process, gord
     if (!inquiry->all.graph) {
         status = reduction_open(&inquiry->all, inquiry->graph, error);
         if (status == GORDIAN_OK)
-            reduce(&inquiry->all, NONE);
+            reduce_graph(&inquiry->all, NONE);
     }
     if (status == GORDIAN_OK && !inquiry->others.graph) {
         status = reduction_open(&inquiry->others, inquiry->graph, error);
         inquiry->process = NONE;
     }
     if (status == GORDIAN_OK && inquiry->process != process) {
-        reduce(&inquiry->others, process);
+        reduce_graph(&inquiry->others, process);
         inquiry->process = process;
     }
     return status;
@@ -336,8 +336,8 @@ static gordian_status judge_wants(struct inquiry *inquiry, const gordian_event *
     return status;
 }
 
-static gordian_status judge(struct inquiry *inquiry, const gordian_event *request,
-                            gordian_outcome *outcome, gordian_error *error)
+static gordian_status judge_request(struct inquiry *inquiry, const gordian_event *request,
+                                    gordian_outcome *outcome, gordian_error *error)
 {
     if (request->op != GORDIAN_OP_REQUEST && request->op != GORDIAN_OP_WAIT)
         return fail(error, GORDIAN_STATUS_INPUT,
@@ -359,7 +359,7 @@ gordian_status gordian_what_if(gordian_system *system, const gordian_event *requ
                               .hops = (uint64_t)graph->process_limit + graph->resource_limit};
     gordian_status status = GORDIAN_OK;
     for (size_t i = 0; i < count && status == GORDIAN_OK; i++)
-        status = judge(&inquiry, &requests[i], &outcomes[i], error);
+        status = judge_request(&inquiry, &requests[i], &outcomes[i], error);
     inquiry_close(&inquiry);
     return status;
 }

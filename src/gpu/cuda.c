@@ -10,8 +10,6 @@
  */
 #include "gpu/cuda.h"
 
-#include "gpu/images.h"
-
 #include <stdio.h>
 #include <string.h>
 
@@ -55,24 +53,24 @@ gordian_status cuda_leave(struct cuda *cuda, int result, const char *doing, gord
 /* ---- launches */
 
 /* More shared memory than every device has must be asked for once for each kernel. */
-static int ask_for_shared(struct cuda *cuda, enum gpu_kernel kernel, size_t shared)
+static int ask_for_shared(struct cuda *cuda, struct gpu_loaded *kernel, size_t shared)
 {
-    struct cuda_kernel *entry = &cuda->kernels[kernel];
-    if (shared <= CUDA_SHARED_WITHOUT_ASKING || shared <= atomic_load(&entry->shared))
+    if (shared <= CUDA_SHARED_WITHOUT_ASKING || shared <= atomic_load(&kernel->shared))
         return CUDA_OK;
     int result =
-        cuda->driver.function_set(entry->function, CUDA_FUNCTION_MAX_DYNAMIC_SHARED, (int)shared);
+        cuda->driver.function_set(kernel->function, CUDA_FUNCTION_MAX_DYNAMIC_SHARED, (int)shared);
     if (result == CUDA_OK)
-        atomic_store(&entry->shared, (unsigned)shared);
+        atomic_store(&kernel->shared, (unsigned)shared);
     return result;
 }
 
-static int start(struct cuda *cuda, enum gpu_kernel kernel, const struct gpu_launch *launch)
+static int start_kernel(struct cuda *cuda, struct gpu_loaded *kernel,
+                        const struct gpu_launch *launch)
 {
     int result = ask_for_shared(cuda, kernel, launch->shared);
     if (result != CUDA_OK)
         return result;
-    cuda_function function = cuda->kernels[kernel].function;
+    cuda_function function = kernel->function;
     cuda_stream stream = launch->service ? cuda->service : cuda->stream;
     void *parameters[] = {(void *)(uintptr_t)launch->arguments};
     unsigned shared = (unsigned)launch->shared;
@@ -83,7 +81,7 @@ static int start(struct cuda *cuda, enum gpu_kernel kernel, const struct gpu_lau
                                stream, parameters, NULL);
 }
 
-static gordian_status cuda_launch(struct gpu *gpu, enum gpu_kernel kernel,
+static gordian_status cuda_launch(struct gpu *gpu, struct gpu_loaded *kernel,
                                   const struct gpu_launch *launch, gordian_error *error)
 {
     struct cuda *cuda = cuda_of(gpu);
@@ -92,11 +90,11 @@ static gordian_status cuda_launch(struct gpu *gpu, enum gpu_kernel kernel,
         return status;
     if (launch->service)
         atomic_store(&cuda->serving, true);
-    int result = start(cuda, kernel, launch);
+    int result = start_kernel(cuda, kernel, launch);
     if (launch->service && result != CUDA_OK)
         atomic_store(&cuda->serving, false);
     char doing[100];
-    snprintf(doing, sizeof doing, "launching kernel %s", gpu_kernel_names[kernel]);
+    snprintf(doing, sizeof doing, "launching kernel %s", launch->kernel);
     return cuda_leave(cuda, result, doing, error);
 }
 
@@ -147,7 +145,7 @@ static bool cuda_service_ended(struct gpu *gpu)
     return !atomic_load(&cuda->serving);
 }
 
-static gordian_status cuda_resident_blocks(struct gpu *gpu, enum gpu_kernel kernel,
+static gordian_status cuda_resident_blocks(struct gpu *gpu, struct gpu_loaded *kernel,
                                            unsigned threads, size_t shared, unsigned *blocks,
                                            gordian_error *error)
 {
@@ -158,8 +156,7 @@ static gordian_status cuda_resident_blocks(struct gpu *gpu, enum gpu_kernel kern
     int each = 0;
     int result = ask_for_shared(cuda, kernel, shared);
     if (result == CUDA_OK)
-        result =
-            cuda->driver.occupancy(&each, cuda->kernels[kernel].function, (int)threads, shared);
+        result = cuda->driver.occupancy(&each, kernel->function, (int)threads, shared);
     status = cuda_leave(cuda, result, "asking how many blocks fit", error);
     if (status == GORDIAN_OK)
         *blocks = (unsigned)each * gpu->info.multiprocessors;
@@ -196,6 +193,11 @@ static gordian_status cuda_timer_stop(struct gpu *gpu, double *microseconds, gor
 }
 
 /* ---- what a device is */
+
+static bool built_without_nvcc(void)
+{
+    return !gpu_library_kernels.images[0].data;
+}
 
 static int device_numbers(const struct cuda_driver *driver, int device, struct gpu_info *info)
 {
@@ -253,7 +255,7 @@ unsigned gpu_count(char *why, size_t size)
     struct cuda_driver driver;
     gordian_error error = {0};
     int count = 0;
-    if (!gpu_images[0].data) {
+    if (built_without_nvcc()) {
         snprintf(why, size, "built without nvcc");
         return 0;
     }
@@ -291,7 +293,7 @@ gordian_status gpu_describe(unsigned index, struct gpu_info *info, gordian_error
     struct cuda_driver driver;
     int device;
     memset(info, 0, sizeof *info);
-    if (!gpu_images[0].data)
+    if (built_without_nvcc())
         return fail(error, GORDIAN_STATUS_UNAVAILABLE, "built without nvcc");
     gordian_status status = driver_load(&driver, error);
     if (status == GORDIAN_OK)
@@ -320,7 +322,7 @@ static void close_parts(struct cuda *cuda)
         driver->stream_destroy(cuda->stream);
     if (cuda->service)
         driver->stream_destroy(cuda->service);
-    for (unsigned i = 0; i < cuda->module_count; i++)
+    for (size_t i = 0; i < cuda->module_count; i++)
         driver->module_unload(cuda->modules[i]);
 }
 
@@ -342,53 +344,71 @@ static void cuda_close(struct gpu *gpu)
     pthread_mutex_destroy(&cuda->lock);
     memory_free(&memory, cuda->late);
     memory_free(&memory, cuda->modules);
+    memory_free(&memory, gpu->loaded);
     memory_free(&memory, cuda);
 }
 
-/* Finds a kernel in the module of its file. */
-static int find_kernel(struct cuda *cuda, unsigned kernel)
+/* Finds a kernel in the module of its file, and asks something about it, so that it is loaded now:
+ * loading it later would wait for a running service. */
+static int find_function(struct cuda *cuda, const struct gpu_image *images,
+                         const cuda_module *modules, struct gpu_loaded *kernel)
 {
-    for (unsigned i = 0; i < cuda->module_count; i++)
-        if (strcmp(gpu_images[i].file, gpu_kernel_files[kernel]) == 0)
-            return cuda->driver.module_function(&cuda->kernels[kernel].function, cuda->modules[i],
-                                                gpu_kernel_names[kernel]);
-    return CUDA_NOT_FOUND;
+    size_t i = 0;
+    while (images[i].data && strcmp(images[i].file, kernel->kernel->file) != 0)
+        i++;
+    if (!images[i].data)
+        return CUDA_NOT_FOUND;
+    int shared;
+    int result = cuda->driver.module_function(&kernel->function, modules[i], kernel->kernel->name);
+    if (result != CUDA_OK)
+        return result;
+    return cuda->driver.function_get(&shared, CUDA_FUNCTION_SHARED_SIZE_BYTES, kernel->function);
 }
 
-/* Finds every kernel, and asks something about it, so that it is loaded now: loading one
- * later would wait for a running service. */
-static gordian_status find_kernels(struct cuda *cuda, gordian_error *error)
+static gordian_status find_functions(struct cuda *cuda, const struct gpu_kernels *set,
+                                     const cuda_module *modules, struct gpu_loaded *loaded,
+                                     gordian_error *error)
 {
-    for (unsigned kernel = 0; kernel < GPU_KERNEL_COUNT; kernel++) {
-        int result = find_kernel(cuda, kernel), shared;
-        cuda_function *function = &cuda->kernels[kernel].function;
-        if (result == CUDA_OK)
-            result = cuda->driver.function_get(&shared, CUDA_FUNCTION_SHARED_SIZE_BYTES, *function);
+    for (size_t i = 0; i < set->count; i++) {
+        int result = find_function(cuda, set->images, modules, &loaded[i]);
         char doing[100];
-        snprintf(doing, sizeof doing, "loading kernel %s", gpu_kernel_names[kernel]);
+        snprintf(doing, sizeof doing, "loading kernel %s", set->kernels[i].name);
         if (result != CUDA_OK)
             return cuda_fail(cuda, result, doing, error);
     }
     return GORDIAN_OK;
 }
 
-static gordian_status load_modules(struct cuda *cuda, gordian_error *error)
+static gordian_status load_modules(struct cuda *cuda, const struct gpu_image *images,
+                                   gordian_error *error)
 {
-    unsigned count = 0;
-    while (gpu_images[count].data)
-        count++;
-    cuda->modules = memory_zeroed(&cuda->gpu.memory, count * sizeof(cuda_module));
-    if (!cuda->modules)
-        return fail_memory(error);
-    for (unsigned i = 0; i < count; i++) {
-        int result = cuda->driver.module_load(&cuda->modules[i], gpu_images[i].data);
+    for (; images->data; images++) {
+        if (!memory_grow(&cuda->gpu.memory, &cuda->modules, &cuda->module_room,
+                         cuda->module_count + 1, sizeof *cuda->modules))
+            return fail_memory(error);
+        int result = cuda->driver.module_load(&cuda->modules[cuda->module_count], images->data);
         char doing[100];
-        snprintf(doing, sizeof doing, "loading %s", gpu_images[i].file);
+        snprintf(doing, sizeof doing, "loading %s", images->file);
         if (result != CUDA_OK)
             return cuda_fail(cuda, result, doing, error);
         cuda->module_count++;
     }
-    return find_kernels(cuda, error);
+    return GORDIAN_OK;
+}
+
+static gordian_status cuda_load(struct gpu *gpu, const struct gpu_kernels *set,
+                                struct gpu_loaded *loaded, gordian_error *error)
+{
+    struct cuda *cuda = cuda_of(gpu);
+    size_t first = cuda->module_count;
+    gordian_status status = cuda_enter(cuda, error);
+    if (status != GORDIAN_OK)
+        return status;
+    status = load_modules(cuda, set->images, error);
+    if (status == GORDIAN_OK)
+        status = find_functions(cuda, set, cuda->modules + first, loaded, error);
+    cuda_leave(cuda, CUDA_OK, "", NULL);
+    return status;
 }
 
 static gordian_status open_parts(struct cuda *cuda, gordian_error *error)
@@ -401,9 +421,7 @@ static gordian_status open_parts(struct cuda *cuda, gordian_error *error)
         result = driver->event_create(&cuda->events[i], 0);
     if (result == CUDA_OK)
         result = cuda_ask_granularity(cuda);
-    if (result != CUDA_OK)
-        return cuda_fail(cuda, result, "making its streams", error);
-    return load_modules(cuda, error);
+    return result == CUDA_OK ? GORDIAN_OK : cuda_fail(cuda, result, "making its streams", error);
 }
 
 static gordian_status open_device(struct cuda *cuda, unsigned index, gordian_error *error)
@@ -442,6 +460,7 @@ static const struct gpu_operations cuda_operations = {
     .unreserve = cuda_unreserve,
     .back = cuda_back,
     .unback = cuda_unback,
+    .load = cuda_load,
     .launch = cuda_launch,
     .wait = cuda_wait,
     .wait_service = cuda_wait_service,
@@ -455,7 +474,7 @@ gordian_status gpu_open(struct gpu **out, unsigned index, const gordian_allocato
                         gordian_error *error)
 {
     *out = NULL;
-    if (!gpu_images[0].data)
+    if (built_without_nvcc())
         return fail(error, GORDIAN_STATUS_UNAVAILABLE, "built without nvcc");
     gordian_allocator from = memory_allocator(memory);
     struct cuda *cuda = memory_zeroed(&from, sizeof *cuda);
@@ -465,6 +484,8 @@ gordian_status gpu_open(struct gpu **out, unsigned index, const gordian_allocato
     pthread_mutex_init(&cuda->lock, NULL);
     atomic_init(&cuda->serving, false);
     gordian_status status = open_device(cuda, index, error);
+    if (status == GORDIAN_OK)
+        status = gpu_add_kernels(&cuda->gpu, &gpu_library_kernels, error);
     if (status == GORDIAN_OK) {
         *out = &cuda->gpu;
         return GORDIAN_OK;

@@ -7,11 +7,6 @@
 
 #include <pthread.h>
 
-struct cuda_kernel {
-    cuda_function function;
-    atomic_uint shared; /* dynamic shared memory asked for so far */
-};
-
 /* What is given back, now or when the service has ended: freeing waits for the whole device. */
 struct cuda_late {
     enum { CUDA_LATE_MEMORY, CUDA_LATE_HOST, CUDA_LATE_PIECE, CUDA_LATE_RANGE } kind;
@@ -27,8 +22,7 @@ struct cuda {
     cuda_stream stream, service;
     cuda_event events[2]; /* the timer */
     cuda_module *modules;
-    unsigned module_count;
-    struct cuda_kernel kernels[GPU_KERNEL_COUNT];
+    size_t module_count, module_room;
     atomic_bool serving;  /* a service was launched and is not known to have ended */
     pthread_mutex_t lock; /* around the list below */
     struct cuda_late *late;

@@ -37,7 +37,7 @@ void cuda_free_late(struct cuda *cuda)
 }
 
 /* Notes it for later; false: no room for the note, which leaks it until the context goes. */
-static bool postpone(struct cuda *cuda, const struct cuda_late *what)
+static bool postpone_freeing(struct cuda *cuda, const struct cuda_late *what)
 {
     pthread_mutex_lock(&cuda->lock);
     bool noted = memory_grow(&cuda->gpu.memory, &cuda->late, &cuda->late_room, cuda->late_count + 1,
@@ -51,7 +51,7 @@ static bool postpone(struct cuda *cuda, const struct cuda_late *what)
 /* Without room for a note it waits for the service: late, but not lost. */
 static void give_back(struct cuda *cuda, const struct cuda_late *what)
 {
-    if (!cuda->gpu.operations->service_ended(&cuda->gpu) && postpone(cuda, what))
+    if (!cuda->gpu.operations->service_ended(&cuda->gpu) && postpone_freeing(cuda, what))
         return;
     cuda_context popped;
     bool current = cuda->driver.context_push(cuda->context) == CUDA_OK;
@@ -64,7 +64,7 @@ static void give_back(struct cuda *cuda, const struct cuda_late *what)
 
 void cuda_free(struct gpu *gpu, gpu_address address)
 {
-    give_back(cuda_of(gpu), &(struct cuda_late){.address = address});
+    give_back(cuda_of(gpu), &(struct cuda_late){.kind = CUDA_LATE_MEMORY, .address = address});
 }
 
 void cuda_unmap(struct gpu *gpu, void *host)

@@ -9,6 +9,13 @@
 
 #include <stdatomic.h>
 
+/* A kernel that can be launched on this device. */
+struct gpu_loaded {
+    const struct gpu_kernel *kernel;
+    struct cuda_function *function; /* of a GPU (driver.h) */
+    atomic_uint shared;             /* of a GPU: dynamic shared memory asked for so far */
+};
+
 struct gpu_operations {
     void (*close)(struct gpu *gpu);
     uint64_t (*memory_free)(const struct gpu *gpu);
@@ -34,12 +41,15 @@ struct gpu_operations {
     gordian_status (*back)(struct gpu *gpu, gpu_address address, uint64_t *piece, uint64_t bytes,
                            gordian_error *error);
     void (*unback)(struct gpu *gpu, gpu_address address, uint64_t piece, uint64_t bytes);
-    gordian_status (*launch)(struct gpu *gpu, enum gpu_kernel kernel,
+    /* Makes the kernels of a set ready, for which `loaded` has a place each. */
+    gordian_status (*load)(struct gpu *gpu, const struct gpu_kernels *set,
+                           struct gpu_loaded *loaded, gordian_error *error);
+    gordian_status (*launch)(struct gpu *gpu, struct gpu_loaded *kernel,
                              const struct gpu_launch *launch, gordian_error *error);
     gordian_status (*wait)(struct gpu *gpu, gordian_error *error);
     gordian_status (*wait_service)(struct gpu *gpu, gordian_error *error);
     bool (*service_ended)(struct gpu *gpu);
-    gordian_status (*resident_blocks)(struct gpu *gpu, enum gpu_kernel kernel, unsigned threads,
+    gordian_status (*resident_blocks)(struct gpu *gpu, struct gpu_loaded *kernel, unsigned threads,
                                       size_t shared, unsigned *blocks, gordian_error *error);
     gordian_status (*timer_start)(struct gpu *gpu, gordian_error *error);
     gordian_status (*timer_stop)(struct gpu *gpu, double *microseconds, gordian_error *error);
@@ -50,6 +60,8 @@ struct gpu {
     const struct gpu_operations *operations;
     gordian_allocator memory;
     struct gpu_info info;
+    struct gpu_loaded *loaded; /* the kernels, to be freed when it is closed */
+    size_t loaded_count, loaded_room;
     uint64_t granularity; /* of ranges, bytes; a power of two */
     /* The first failure: 0 none, 1 being written, 2 there. */
     atomic_int failed;

@@ -17,7 +17,7 @@ const char *driver_text(const struct cuda_driver *driver, int result, char *buff
 }
 
 /* A function from a library: data and function pointers have the same form wherever dlopen is. */
-static bool find(void *library, const char *symbol, void *function)
+static bool find_symbol(void *library, const char *symbol, void *function)
 {
     void *found = dlsym(library, symbol);
     memcpy(function, &found, sizeof found);
@@ -34,7 +34,7 @@ gordian_status driver_load(struct cuda_driver *driver, gordian_error *error)
         return fail(error, GORDIAN_STATUS_UNAVAILABLE, "no NVIDIA driver: %.100s not found", name);
     const char *missing = NULL;
 #define X(symbol, member, parameters)                                                              \
-    if (!missing && !find(library, #symbol, &driver->member))                                      \
+    if (!missing && !find_symbol(library, #symbol, &driver->member))                               \
         missing = #symbol;
     CUDA_FUNCTIONS(X)
 #undef X

@@ -13,7 +13,6 @@ enum cuda_result {
     CUDA_INVALID_VALUE = 1,
     CUDA_OUT_OF_MEMORY = 2,
     CUDA_NO_DEVICE = 100,
-    CUDA_NO_BINARY_FOR_GPU = 209,
     CUDA_NOT_FOUND = 500,
     CUDA_NOT_READY = 600,
     CUDA_LAUNCH_OUT_OF_RESOURCES = 701,
@@ -42,10 +41,10 @@ struct cuda_location {
 };
 
 struct cuda_memory_kind {
-    int type; /* CUDA_MEMORY_PINNED: on the device for good */
-    int handles;
+    int type;    /* CUDA_MEMORY_PINNED: on the device for good */
+    int handles; /* unused: 0, not to be shared */
     struct cuda_location where;
-    void *metadata;
+    void *metadata; /* unused: NULL */
     unsigned char flags[8];
 };
 

@@ -12,16 +12,6 @@
 
 #define GRANULARITY (64 << 10) /* of ranges; a page of the host's is not larger */
 
-#define GPU_KERNEL(name, file) extern const struct emulated_kernel emulated_##name;
-#include "gpu/kernels/list.h"
-#undef GPU_KERNEL
-
-static const struct emulated_kernel *const emulated_kernels[GPU_KERNEL_COUNT] = {
-#define GPU_KERNEL(name, file) &emulated_##name,
-#include "gpu/kernels/list.h"
-#undef GPU_KERNEL
-};
-
 /* A launch that a machine runs: what it needs after gpu_launch has returned. */
 struct job {
     struct emulated_machine machine;
@@ -80,7 +70,7 @@ static gordian_status take_piece(struct emulator *emulator, void **out, size_t b
 }
 
 /* Addresses without memory: touching them ends the program. */
-static void *seal(void *at, size_t bytes)
+static void *seal_range(void *at, size_t bytes)
 {
     int fixed = at ? MAP_FIXED : 0;
     return mmap(at, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | fixed, -1, 0);
@@ -89,7 +79,7 @@ static void *seal(void *at, size_t bytes)
 static void free_piece(struct emulator *emulator, struct piece *piece)
 {
     if (piece->range && piece->bytes)
-        seal(piece->range, piece->range_bytes);
+        seal_range(piece->range, piece->range_bytes);
     else if (piece->range)
         munmap(piece->range, piece->range_bytes);
     atomic_fetch_sub(&emulator->used, piece->bytes);
@@ -110,7 +100,7 @@ static void give_piece(struct emulator *emulator, struct piece *piece)
     pthread_mutex_unlock(&emulator->service_lock);
 }
 
-static void *at(gpu_address address)
+static void *host_address(gpu_address address)
 {
     return (void *)(uintptr_t)address;
 }
@@ -129,7 +119,7 @@ static gordian_status emulator_alloc(struct gpu *gpu, gpu_address *out, size_t b
 
 static void emulator_free(struct gpu *gpu, gpu_address address)
 {
-    give_piece(emulator_of(gpu), (struct piece *)at(address) - 1);
+    give_piece(emulator_of(gpu), (struct piece *)host_address(address) - 1);
 }
 
 static gordian_status emulator_map(struct gpu *gpu, void **host, gpu_address *device, size_t bytes,
@@ -160,7 +150,7 @@ static gordian_status emulator_reserve(struct gpu *gpu, gpu_address *out, uint64
     struct piece *note = memory_zeroed(&gpu->memory, sizeof *note);
     if (!note)
         return fail_memory(error);
-    void *range = seal(NULL, bytes);
+    void *range = seal_range(NULL, bytes);
     if (range == MAP_FAILED) {
         memory_free(&gpu->memory, note);
         return fail(error, GORDIAN_STATUS_MEMORY, "no addresses for %llu bytes",
@@ -183,13 +173,13 @@ static gordian_status emulator_back(struct gpu *gpu, gpu_address address, uint64
     struct piece *note = memory_zeroed(&gpu->memory, sizeof *note);
     if (!note)
         return fail_memory(error);
-    if (mprotect(at(address), bytes, PROT_READ | PROT_WRITE) != 0) {
+    if (mprotect(host_address(address), bytes, PROT_READ | PROT_WRITE) != 0) {
         memory_free(&gpu->memory, note);
         return gpu_fail_memory(error, "host", bytes, 0);
     }
-    memset(at(address), EMULATED_GARBAGE, bytes);
+    memset(host_address(address), EMULATED_GARBAGE, bytes);
     note->bytes = bytes;
-    note->range = at(address);
+    note->range = host_address(address);
     note->range_bytes = bytes;
     atomic_fetch_add(&emulator->used, bytes);
     *piece = (uintptr_t)note;
@@ -200,14 +190,14 @@ static void emulator_give_range(struct gpu *gpu, gpu_address address, uint64_t p
                                 uint64_t bytes)
 {
     (void)address, (void)bytes;
-    give_piece(emulator_of(gpu), at(piece));
+    give_piece(emulator_of(gpu), host_address(piece));
 }
 
 static gordian_status emulator_zero(struct gpu *gpu, gpu_address to, size_t bytes,
                                     gordian_error *error)
 {
     (void)gpu, (void)error;
-    memset(at(to), 0, bytes);
+    memset(host_address(to), 0, bytes);
     return GORDIAN_OK;
 }
 
@@ -215,7 +205,7 @@ static gordian_status emulator_fill32(struct gpu *gpu, gpu_address to, uint32_t 
                                       gordian_error *error)
 {
     (void)gpu, (void)error;
-    uint32_t *words = at(to);
+    uint32_t *words = host_address(to);
     for (size_t i = 0; i < count; i++)
         words[i] = value;
     return GORDIAN_OK;
@@ -225,7 +215,7 @@ static gordian_status emulator_write(struct gpu *gpu, gpu_address to, const void
                                      size_t bytes, gordian_error *error)
 {
     (void)gpu, (void)error;
-    memcpy(at(to), from, bytes);
+    memcpy(host_address(to), from, bytes);
     return GORDIAN_OK;
 }
 
@@ -233,7 +223,7 @@ static gordian_status emulator_read(struct gpu *gpu, void *to, gpu_address from,
                                     gordian_error *error)
 {
     (void)gpu, (void)error;
-    memcpy(to, at(from), bytes);
+    memcpy(to, host_address(from), bytes);
     return GORDIAN_OK;
 }
 
@@ -241,16 +231,24 @@ static gordian_status emulator_copy(struct gpu *gpu, gpu_address to, gpu_address
                                     gordian_error *error)
 {
     (void)gpu, (void)error;
-    memmove(at(to), at(from), bytes);
+    memmove(host_address(to), host_address(from), bytes);
     return GORDIAN_OK;
 }
 
 /* ---- launches */
 
-static gordian_status prepare(struct emulator *emulator, struct job *job, enum gpu_kernel kernel,
-                              const struct gpu_launch *launch, gordian_error *error)
+static gordian_status emulator_load(struct gpu *gpu, const struct gpu_kernels *set,
+                                    struct gpu_loaded *loaded, gordian_error *error)
 {
-    const struct emulated_kernel *body = emulated_kernels[kernel];
+    (void)gpu, (void)set, (void)loaded, (void)error; /* the bodies are functions of this program */
+    return GORDIAN_OK;
+}
+
+static gordian_status prepare_job(struct emulator *emulator, struct job *job,
+                                  const struct gpu_kernel *kernel, const struct gpu_launch *launch,
+                                  gordian_error *error)
+{
+    const struct emulated_kernel *body = kernel->body;
     if (launch->arguments_size != body->arguments_size)
         return fail(error, GORDIAN_STATUS_INPUT, "kernel %s: %zu bytes of arguments, not %zu",
                     launch->kernel, launch->arguments_size, body->arguments_size);
@@ -259,7 +257,7 @@ static gordian_status prepare(struct emulator *emulator, struct job *job, enum g
         return fail(error, GORDIAN_STATUS_INPUT, "kernel %s: %u blocks at once, of at most %u",
                     launch->kernel, launch->blocks, most);
     job->launch = (struct machine_launch){
-        .name = gpu_kernel_names[kernel],
+        .name = kernel->name,
         .kernel = body,
         .blocks = launch->blocks,
         .threads = launch->threads,
@@ -305,12 +303,12 @@ static void join_service(struct emulator *emulator)
     emulator->late_end = &emulator->late;
 }
 
-static gordian_status start_service(struct emulator *emulator, enum gpu_kernel kernel,
+static gordian_status start_service(struct emulator *emulator, const struct gpu_kernel *kernel,
                                     const struct gpu_launch *launch, gordian_error *error)
 {
     pthread_mutex_lock(&emulator->service_lock);
     join_service(emulator);
-    gordian_status status = prepare(emulator, &emulator->service, kernel, launch, error);
+    gordian_status status = prepare_job(emulator, &emulator->service, kernel, launch, error);
     if (status == GORDIAN_OK) {
         atomic_store(&emulator->ended, false);
         int failure = pthread_create(&emulator->thread, NULL, service_main, emulator);
@@ -325,14 +323,14 @@ static gordian_status start_service(struct emulator *emulator, enum gpu_kernel k
     return status;
 }
 
-static gordian_status emulator_launch(struct gpu *gpu, enum gpu_kernel kernel,
+static gordian_status emulator_launch(struct gpu *gpu, struct gpu_loaded *loaded,
                                       const struct gpu_launch *launch, gordian_error *error)
 {
     struct emulator *emulator = emulator_of(gpu);
     if (launch->service)
-        return start_service(emulator, kernel, launch, error);
+        return start_service(emulator, loaded->kernel, launch, error);
     pthread_mutex_lock(&emulator->lock);
-    gordian_status status = prepare(emulator, &emulator->job, kernel, launch, error);
+    gordian_status status = prepare_job(emulator, &emulator->job, loaded->kernel, launch, error);
     if (status == GORDIAN_OK)
         run_job(emulator, &emulator->job);
     pthread_mutex_unlock(&emulator->lock);
@@ -359,7 +357,7 @@ static bool emulator_service_ended(struct gpu *gpu)
     return atomic_load(&emulator_of(gpu)->ended);
 }
 
-static gordian_status emulator_resident_blocks(struct gpu *gpu, enum gpu_kernel kernel,
+static gordian_status emulator_resident_blocks(struct gpu *gpu, struct gpu_loaded *kernel,
                                                unsigned threads, size_t shared, unsigned *blocks,
                                                gordian_error *error)
 {
@@ -396,6 +394,7 @@ static void emulator_close(struct gpu *gpu)
         machine_free(&jobs[i]->machine);
         memory_free(&memory, jobs[i]->arguments);
     }
+    memory_free(&memory, gpu->loaded);
     pthread_mutex_destroy(&emulator->lock);
     pthread_mutex_destroy(&emulator->service_lock);
     memory_free(&memory, emulator);
@@ -417,6 +416,7 @@ static const struct gpu_operations emulator_operations = {
     .unreserve = emulator_give_range,
     .back = emulator_back,
     .unback = emulator_give_range,
+    .load = emulator_load,
     .launch = emulator_launch,
     .wait = emulator_wait,
     .wait_service = emulator_wait_service,
@@ -478,12 +478,14 @@ gordian_status gpu_open_emulator(struct gpu **out, const gordian_allocator *memo
     machine_init(&emulator->service.machine, &own);
     emulator->job.arguments = memory_alloc(&from, GPU_ARGUMENTS_MOST);
     emulator->service.arguments = memory_alloc(&from, GPU_ARGUMENTS_MOST);
-    *out = &emulator->gpu;
-    if (emulator->job.arguments && emulator->service.arguments)
-        return GORDIAN_OK;
-    emulator_close(*out);
-    *out = NULL;
-    return fail_memory(error);
+    gordian_status status = emulator->job.arguments && emulator->service.arguments
+                                ? gpu_add_kernels(&emulator->gpu, &gpu_library_kernels, error)
+                                : fail_memory(error);
+    if (status == GORDIAN_OK)
+        *out = &emulator->gpu;
+    else
+        emulator_close(&emulator->gpu);
+    return status;
 }
 
 void gpu_emulator_seed(struct gpu *gpu, uint64_t seed)

@@ -39,15 +39,15 @@ FIBER_UNWATCHED static void swap(struct fiber *from, struct fiber *to)
 #endif
 
 #if defined(FIBER_UCONTEXT)
-static void enter(void *argument);
+static void enter_fiber(void *argument);
 
 /* makecontext passes ints only: the fiber's address goes in halves. */
 FIBER_UNWATCHED static void first(unsigned high, unsigned low)
 {
-    enter((void *)(uintptr_t)((uint64_t)high << 32 | low));
+    enter_fiber((void *)(uintptr_t)((uint64_t)high << 32 | low));
 }
 
-static void prepare(struct fiber *fiber)
+static void prepare_stack(struct fiber *fiber)
 {
     uint64_t address = (uintptr_t)fiber;
     getcontext(&fiber->context);
@@ -218,7 +218,7 @@ FIBER_UNWATCHED static void arrived(struct fiber *fiber)
 #endif
 }
 
-FIBER_UNWATCHED static void enter(void *argument)
+FIBER_UNWATCHED static void enter_fiber(void *argument)
 {
     struct fiber *fiber = (struct fiber *)argument;
     arrived(fiber);
@@ -236,9 +236,9 @@ void fiber_start(struct fiber *fiber, void (*entry)(void *argument), void *argum
     fiber->sanitizer = NULL;
 #endif
 #ifdef FIBER_UCONTEXT
-    prepare(fiber);
+    prepare_stack(fiber);
 #else
-    fiber->stack_pointer = first_frame((char *)fiber->stack + fiber->size, enter, fiber);
+    fiber->stack_pointer = first_frame((char *)fiber->stack + fiber->size, enter_fiber, fiber);
 #endif
 }
 

@@ -1,31 +1,11 @@
 /* The common half of a device: checks, then the operation of its kind. */
 #include "gpu/device.h"
-#include "gpu/kernels/selftest.h"
+#include "gpu/kernels/trap.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-const char *const gpu_kernel_names[GPU_KERNEL_COUNT] = {
-#define GPU_KERNEL(name, file) #name,
-#include "gpu/kernels/list.h"
-#undef GPU_KERNEL
-};
-
-const char *const gpu_kernel_files[GPU_KERNEL_COUNT] = {
-#define GPU_KERNEL(name, file) file,
-#include "gpu/kernels/list.h"
-#undef GPU_KERNEL
-};
-
-enum gpu_kernel gpu_kernel_find(const char *name)
-{
-    unsigned kernel = 0;
-    while (kernel < GPU_KERNEL_COUNT && strcmp(gpu_kernel_names[kernel], name) != 0)
-        kernel++;
-    return (enum gpu_kernel)kernel;
-}
 
 /* ---- failures */
 
@@ -162,14 +142,41 @@ void gpu_unmap(struct gpu *gpu, void *host)
         gpu->operations->unmap(gpu, host);
 }
 
-/* A kernel and its shape; GORDIAN_STATUS_INPUT if no device could run it so. */
-static gordian_status check_shape(struct gpu *gpu, const char *name, unsigned threads,
-                                  size_t shared, enum gpu_kernel *kernel, gordian_error *error)
+/* ---- kernels */
+
+gordian_status gpu_add_kernels(struct gpu *gpu, const struct gpu_kernels *set, gordian_error *error)
 {
     if (gpu_failed(gpu))
         return gpu_fail_again(gpu, error);
-    *kernel = gpu_kernel_find(name);
-    if (*kernel == GPU_KERNEL_COUNT)
+    if (!memory_grow(&gpu->memory, &gpu->loaded, &gpu->loaded_room, gpu->loaded_count + set->count,
+                     sizeof *gpu->loaded))
+        return fail_memory(error);
+    struct gpu_loaded *loaded = gpu->loaded + gpu->loaded_count;
+    for (size_t i = 0; i < set->count; i++)
+        loaded[i] = (struct gpu_loaded){.kernel = &set->kernels[i]};
+    gordian_status status = gpu->operations->load(gpu, set, loaded, error);
+    if (status == GORDIAN_OK)
+        gpu->loaded_count += set->count;
+    return status;
+}
+
+/* NULL: there is none of that name. */
+static struct gpu_loaded *find_kernel(struct gpu *gpu, const char *name)
+{
+    for (size_t i = 0; i < gpu->loaded_count; i++)
+        if (strcmp(gpu->loaded[i].kernel->name, name) == 0)
+            return &gpu->loaded[i];
+    return NULL;
+}
+
+/* A kernel and its shape; GORDIAN_STATUS_INPUT if no device could run it so. */
+static gordian_status check_shape(struct gpu *gpu, const char *name, unsigned threads,
+                                  size_t shared, struct gpu_loaded **kernel, gordian_error *error)
+{
+    if (gpu_failed(gpu))
+        return gpu_fail_again(gpu, error);
+    *kernel = find_kernel(gpu, name);
+    if (!*kernel)
         return fail(error, GORDIAN_STATUS_INPUT, "there is no kernel '%.60s'", name);
     if (threads == 0 || threads > GPU_BLOCK_THREADS_MOST)
         return fail(error, GORDIAN_STATUS_INPUT,
@@ -188,21 +195,20 @@ uint64_t gpu_fail_after_wanted(void)
     return wanted && *wanted ? strtoull(wanted, NULL, 10) : UINT64_MAX;
 }
 
-/* A kernel that traps, in place of the one that was to run. */
-static gordian_status launch_trap(struct gpu *gpu, gordian_error *error)
+gordian_status gpu_launch_trap(struct gpu *gpu, gordian_error *error)
 {
-    const struct selftest_trap_arguments arguments = {.way = SELFTEST_TRAP};
-    const struct gpu_launch trap = {.kernel = "selftest_trap",
+    const struct trap_arguments arguments = {.thread = 31};
+    const struct gpu_launch trap = {.kernel = "trap_now",
                                     .blocks = 1,
                                     .threads = 32,
                                     .arguments = &arguments,
                                     .arguments_size = sizeof arguments};
-    return gpu->operations->launch(gpu, gpu_kernel_find(trap.kernel), &trap, error);
+    return gpu->operations->launch(gpu, find_kernel(gpu, trap.kernel), &trap, error);
 }
 
 gordian_status gpu_launch(struct gpu *gpu, const struct gpu_launch *launch, gordian_error *error)
 {
-    enum gpu_kernel kernel;
+    struct gpu_loaded *kernel;
     gordian_status status =
         check_shape(gpu, launch->kernel, launch->threads, launch->shared, &kernel, error);
     if (status != GORDIAN_OK)
@@ -219,7 +225,7 @@ gordian_status gpu_launch(struct gpu *gpu, const struct gpu_launch *launch, gord
                     launch->kernel);
     if (!launch->service && gpu->launches_left != UINT64_MAX && gpu->launches_left-- == 0) {
         gpu->launches_left = 0;
-        return launch_trap(gpu, error);
+        return gpu_launch_trap(gpu, error);
     }
     return gpu->operations->launch(gpu, kernel, launch, error);
 }
@@ -244,7 +250,7 @@ bool gpu_service_ended(struct gpu *gpu)
 gordian_status gpu_resident_blocks(struct gpu *gpu, const char *kernel, unsigned threads,
                                    size_t shared, unsigned *blocks, gordian_error *error)
 {
-    enum gpu_kernel which;
+    struct gpu_loaded *which;
     gordian_status status = check_shape(gpu, kernel, threads, shared, &which, error);
     if (status != GORDIAN_OK)
         return status;

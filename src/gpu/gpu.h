@@ -3,7 +3,7 @@
  *
  * Two kinds of device: an NVIDIA GPU through the CUDA driver, which is loaded at run
  * time (cuda.c), and the emulator, which runs the same kernels as plain C on the CPU
- * (emulator.c); tests and machines without a GPU use that one. Kernels are named in one list
+ * (emulator.c); tests and machines without a GPU use that one. Kernels are named in lists
  * (kernels.h) and take one struct of arguments, copied at launch.
  *
  * Several threads may use one device at a time; what they start runs in some order.
@@ -21,6 +21,7 @@
 #include "base/memory.h"
 
 struct gpu;
+struct gpu_kernels;
 
 /* What there is to know about a device. */
 struct gpu_info {
@@ -96,7 +97,7 @@ gordian_status gpu_range_create(struct gpu_range **out, struct gpu *gpu, uint64_
 /* Unmaps and gives back everything. NULL is fine. */
 void gpu_range_destroy(struct gpu_range *range);
 gpu_address gpu_range_address(const struct gpu_range *range);
-uint64_t gpu_range_reserved(const struct gpu_range *range); /* bytes */
+uint64_t gpu_range_reserved(const struct gpu_range *range); /* bytes; for tests */
 uint64_t gpu_range_mapped(const struct gpu_range *range);   /* bytes, from the front */
 /* Maps at least `bytes` in all; content undefined. GORDIAN_STATUS_MEMORY: as before;
  * GORDIAN_STATUS_INPUT: more than was reserved. */
@@ -106,8 +107,13 @@ void gpu_range_shrink(struct gpu_range *range, uint64_t bytes);
 
 /* ---- kernels */
 
+/* What can be launched besides the library's own kernels (kernels.h), before anybody else uses the
+ * device. The set stays the caller's. On failure nothing is added. */
+gordian_status gpu_add_kernels(struct gpu *gpu, const struct gpu_kernels *set,
+                               gordian_error *error);
+
 struct gpu_launch {
-    const char *kernel; /* its name in the list */
+    const char *kernel; /* its name in a list */
     unsigned blocks, threads;
     size_t shared;         /* bytes of dynamic shared memory */
     bool cooperative;      /* all blocks resident at once: grid barriers allowed */
@@ -135,14 +141,17 @@ gordian_status gpu_timer_stop(struct gpu *gpu, double *microseconds, gordian_err
  * of launches, or of a resident kernel's commands, after which the next one traps. UINT64_MAX:
  * none does. */
 uint64_t gpu_fail_after_wanted(void);
+/* Launches a kernel that traps, in place of the one that was to run. */
+gordian_status gpu_launch_trap(struct gpu *gpu, gordian_error *error);
 
-/* ---- the emulator: no effect on a real device */
+/* ---- the emulator, for tests: no effect on a real device */
 
-/* The order in which kernel threads and blocks run: 0, the start, is the order of their
+/* For tests: the order in which kernel threads and blocks run: 0, the start, is the order of their
  * numbers; any other seed shuffles it, differently at each launch, so that races show. The
  * environment's GORDIAN_EMULATOR_SEED is the seed of every emulator that is opened. */
 void gpu_emulator_seed(struct gpu *gpu, uint64_t seed);
-/* How much memory it pretends to have; at first GORDIAN_EMULATOR_MEMORY bytes, if that is set. */
+/* For tests: how much memory it pretends to have; at first GORDIAN_EMULATOR_MEMORY bytes, if that
+ * is set. */
 void gpu_emulator_memory(struct gpu *gpu, uint64_t bytes);
 
 #endif

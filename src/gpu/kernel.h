@@ -13,17 +13,17 @@
  *             GPU_POINTER(uint32_t, a.values)[i] += 1;
  *     }
  *
- * Every kernel has a line in kernels/list.h, every file one in kernels/meson.build.
+ * Every kernel has a line in the list of its set (kernels/list.h), every file one in meson.build.
  *
  * KERNEL(name, type), KERNEL_BOUNDED(name, type, most threads of a block, least blocks of a
  *   multiprocessor); DEVICE type function(...) for functions (it means static inline),
- *   DEVICE_APART for those seldom called, which are not inlined; RESTRICT.
+ *   DEVICE_APART for those seldom called, which are not inlined.
  * THREAD_INDEX BLOCK_INDEX BLOCK_SIZE GRID_SIZE LANE (in the warp) WARP_SIZE (32) WARP_ALL (mask);
  * SHARED(type, name, count)  an array in shared memory, content undefined; a scalar is name[0];
  *   SHARED2(type, name, rows, columns); SHARED_DYNAMIC(type, name): a pointer, 16-byte aligned;
  *   all three are declarations at the top level of a kernel or function, met by every
  *   thread that uses them;
- * block_barrier(); block_any(x) block_all(x) block_count(x): barriers that also vote;
+ * block_barrier(); block_any(x) block_count(x): barriers that also vote;
  * grid_barrier(struct grid_barrier *), zeroed beforehand, cooperative launches only;
  * warp_barrier(mask), warp_any(mask, x) warp_all warp_ballot, warp_shuffle(mask, x, lane)
  *   warp_shuffle_down(mask, x, delta) warp_shuffle_up warp_shuffle_xor (32 bits; ...64: 64 bits),
@@ -33,13 +33,13 @@
  * atomic_add atomic_or atomic_and atomic_min atomic_max atomic_exchange
  *   atomic_compare_exchange(address, expected, wanted), each with 32 or 64 at the end: unsigned,
  *   device scope, relaxed, the old value comes back;
- * load_relaxed32/64(address): what the device's atomics made of it, in no order; not in a loop
+ * load_relaxed64(address): what the device's atomics made of it, in no order; not in a loop
  *   that waits;
  * load_acquire32/64(address) store_release32/64(address, x): device scope; the same with _system
  *   (load_acquire_system32...): with the host; fence_block() fence_device() fence_system();
  * nap(nanoseconds) in every loop that waits; device_ns(): a clock;
  * trap(): this cannot be: fails the launch, and the device with it;
- * popcount32/64, find_first32/64 (trailing zeros) leading_zeros32/64: not of 0;
+ * popcount32/64, find_first32/64 (trailing zeros) leading_zeros32: not of 0;
  * uint4 (x y z w), ulonglong2 (x y): 16 bytes moved at once.
  */
 #ifndef GORDIAN_GPU_KERNEL_H
@@ -51,7 +51,6 @@
 
 #define WARP_SIZE 32u
 #define WARP_ALL  0xffffffffu
-#define RESTRICT  __restrict__
 
 /* A device address of an argument struct (gpu_address, uint64_t) as a pointer. */
 #define GPU_POINTER(type, address) ((type *)(uintptr_t)(address))

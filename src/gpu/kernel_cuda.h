@@ -37,11 +37,6 @@ DEVICE bool block_any(bool x)
     return __syncthreads_or(x) != 0;
 }
 
-DEVICE bool block_all(bool x)
-{
-    return __syncthreads_and(x) != 0;
-}
-
 DEVICE uint32_t block_count(bool x)
 {
     return (uint32_t)__syncthreads_count(x);
@@ -172,13 +167,6 @@ DEVICE uint64_t atomic_compare_exchange64(uint64_t *at, uint64_t expected, uint6
 
 /* ---- ordered loads and stores */
 
-DEVICE uint32_t load_relaxed32(const uint32_t *at)
-{
-    uint32_t x;
-    asm volatile("ld.relaxed.gpu.u32 %0, [%1];" : "=r"(x) : "l"(at) : "memory");
-    return x;
-}
-
 DEVICE uint64_t load_relaxed64(const uint64_t *at)
 {
     unsigned long long x;
@@ -270,11 +258,6 @@ DEVICE uint32_t find_first64(uint64_t x)
 DEVICE uint32_t leading_zeros32(uint32_t x)
 {
     return (uint32_t)__clz((int)x);
-}
-
-DEVICE uint32_t leading_zeros64(uint64_t x)
-{
-    return (uint32_t)__clzll((long long)x);
 }
 
 #endif

@@ -1,4 +1,4 @@
-/* The words of kernel.h in plain C, on the emulator (emulator.h): each kernel thread is a fiber
+/* The words of kernel.h in plain C, on the emulator (machine.h): each kernel thread is a fiber
  * that gives way at barriers, warp operations and whatever a waiting loop calls. */
 #ifndef GORDIAN_GPU_KERNEL_EMULATED_H
 #define GORDIAN_GPU_KERNEL_EMULATED_H
@@ -37,7 +37,7 @@ enum emulated_warp_operation {
 uint64_t emulated_warp(enum emulated_warp_operation operation, uint32_t mask, uint64_t x,
                        uint32_t lane);
 /* Waits for the whole block; the number of its threads with x set. */
-uint32_t emulated_block(bool x, bool *all);
+uint32_t emulated_block(bool x);
 /* After a step that may be one of a waiting loop's: lets others run. `same`: nothing was changed
  * or learnt, so a kernel in which that is all that happens is stuck. */
 void emulated_step(bool same);
@@ -94,27 +94,17 @@ typedef struct ulonglong2 {
 
 DEVICE void block_barrier(void)
 {
-    bool all;
-    emulated_block(false, &all);
+    emulated_block(false);
 }
 
 DEVICE bool block_any(bool x)
 {
-    bool all;
-    return emulated_block(x, &all) != 0;
-}
-
-DEVICE bool block_all(bool x)
-{
-    bool all;
-    emulated_block(x, &all);
-    return all;
+    return emulated_block(x) != 0;
 }
 
 DEVICE uint32_t block_count(bool x)
 {
-    bool all;
-    return emulated_block(x, &all);
+    return emulated_block(x);
 }
 
 DEVICE void warp_barrier(uint32_t mask)
@@ -214,13 +204,6 @@ EMULATED_ATOMICS(64)
 
 /* ---- ordered loads and stores */
 
-DEVICE uint32_t load_relaxed32(const uint32_t *at)
-{
-    uint32_t x = __atomic_load_n(at, __ATOMIC_RELAXED);
-    emulated_step(false);
-    return x;
-}
-
 DEVICE uint64_t load_relaxed64(const uint64_t *at)
 {
     uint64_t x = __atomic_load_n(at, __ATOMIC_RELAXED);
@@ -302,11 +285,6 @@ DEVICE uint32_t find_first64(uint64_t x)
 DEVICE uint32_t leading_zeros32(uint32_t x)
 {
     return (uint32_t)__builtin_clz(x);
-}
-
-DEVICE uint32_t leading_zeros64(uint64_t x)
-{
-    return (uint32_t)__builtin_clzll(x);
 }
 
 #endif

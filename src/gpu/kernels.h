@@ -1,20 +1,36 @@
-/* The kernels there are, by name: kernels/list.h as an enumeration and a table. */
+/*
+ * Sets of kernels, by name. The library has one; a test or a measurement has another, of kernels of
+ * its own, and adds it to the device that it opened (gpu_add_kernels).
+ *
+ * A set is a list (kernels/list.h) with a line for every kernel, of which kernel_set.c.in makes the
+ * value; the kernel files compiled for the emulator; and, where there is nvcc, their fat binaries,
+ * embedded. kernels/, bench/kernels/ and tests/gpu/kernels/ have one each.
+ */
 #ifndef GORDIAN_GPU_KERNELS_H
 #define GORDIAN_GPU_KERNELS_H
 
 #include <stddef.h>
 
-enum gpu_kernel {
-#define GPU_KERNEL(name, file) GPU_KERNEL_##name,
-#include "gpu/kernels/list.h"
-#undef GPU_KERNEL
-    GPU_KERNEL_COUNT,
+struct emulated_kernel; /* kernel_emulated.h */
+
+struct gpu_kernel {
+    const char *name;
+    const char *file;                   /* beside the list */
+    const struct emulated_kernel *body; /* what the emulator runs */
 };
 
-extern const char *const gpu_kernel_names[GPU_KERNEL_COUNT];
-extern const char *const gpu_kernel_files[GPU_KERNEL_COUNT]; /* "osdda.cu" */
+/* A kernel file as nvcc compiled it. */
+struct gpu_image {
+    const void *data;
+    const char *file;
+};
 
-/* The kernel of that name; GPU_KERNEL_COUNT: none. */
-enum gpu_kernel gpu_kernel_find(const char *name);
+struct gpu_kernels {
+    const struct gpu_kernel *kernels;
+    size_t count;
+    const struct gpu_image *images; /* ends with data NULL; no more than that without nvcc */
+};
+
+extern const struct gpu_kernels gpu_library_kernels; /* kernels/list.h */
 
 #endif

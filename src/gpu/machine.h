@@ -65,7 +65,6 @@ struct emulated_block {
     uint32_t arrived; /* at the barrier */
     uint32_t votes;   /* of those */
     uint32_t result;  /* votes of the barrier before */
-    bool result_all;
     void *dynamic;
     struct emulated_array arrays[24];
     unsigned array_count;

@@ -138,7 +138,7 @@ static bool start_again(struct service *service)
 
 /* ------------------------------------------------------------------ waiting */
 
-static inline void relax(void)
+static inline void relax_cpu(void)
 {
 #if defined(__x86_64__) || defined(__i386__)
     __builtin_ia32_pause();
@@ -162,7 +162,7 @@ static bool look_again(struct service *service, struct patience *patience)
     if (has_left(service))
         return start_again(service);
     if (hot) {
-        relax();
+        relax_cpu();
         return true;
     }
     sched_yield();
@@ -287,7 +287,7 @@ gordian_status service_start(struct service *service, struct gpu_launch launch,
 
 /* Ends a kernel that has failed without ending: it may still listen. One that does not is left to
  * the driver, which ends it with the process. */
-static void abandon(struct service *service)
+static void abandon_service(struct service *service)
 {
     uint64_t until = clock_ns() + STOP_NS;
     write_command(service, SERVICE_STOP, 0, 0, 0);
@@ -318,6 +318,6 @@ gordian_status service_stop(struct service *service, gordian_error *error)
         service->running = false;
     }
     if (service->running)
-        abandon(service);
+        abandon_service(service);
     return service->failed ? fail(error, GORDIAN_STATUS_IO, "%s", service->reason.message) : status;
 }

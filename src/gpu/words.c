@@ -12,7 +12,7 @@
 #define IDLE_YIELDS 64
 #define IDLE_SLEEPS 2000
 
-static struct emulated_lane *current(void)
+static struct emulated_lane *current_lane(void)
 {
     return (struct emulated_lane *)emulated_thread;
 }
@@ -45,7 +45,7 @@ static uint32_t live_lanes(struct emulated_lane *first)
 
 /* The lanes that meet in the operation of `lane`: all of its mask that have not returned, or 0 if
  * one is not there yet. The last lanes come last, mostly: they are looked at first. */
-static uint32_t meeting(struct emulated_lane *first, const struct emulated_lane *lane)
+static uint32_t lanes_meeting(struct emulated_lane *first, const struct emulated_lane *lane)
 {
     uint32_t members = 0;
     uint32_t count = first->block->threads - first->self.thread;
@@ -60,7 +60,7 @@ static uint32_t meeting(struct emulated_lane *first, const struct emulated_lane 
     return members;
 }
 
-static uint64_t reduce(enum emulated_warp_operation operation, uint64_t a, uint64_t b)
+static uint64_t reduce_pair(enum emulated_warp_operation operation, uint64_t a, uint64_t b)
 {
     switch (operation) {
     case EMULATED_WARP_ADD:
@@ -78,8 +78,8 @@ static uint64_t reduce(enum emulated_warp_operation operation, uint64_t a, uint6
 
 /* What the lane asked for: of a lane that does not take part the value is undefined, past the
  * warp's ends it is the lane's own. */
-static uint64_t shuffled(const uint64_t *given, uint32_t members, uint32_t i,
-                         const struct emulated_lane *lane)
+static uint64_t shuffled_value(const uint64_t *given, uint32_t members, uint32_t i,
+                               const struct emulated_lane *lane)
 {
     uint32_t from = i;
     if (lane->operation == EMULATED_WARP_SHUFFLE)
@@ -95,7 +95,7 @@ static uint64_t shuffled(const uint64_t *given, uint32_t members, uint32_t i,
     return members >> from & 1 ? given[from] : ~given[i];
 }
 
-static uint64_t matching(const uint64_t *given, uint32_t members, uint64_t value)
+static uint64_t matching_lanes(const uint64_t *given, uint32_t members, uint64_t value)
 {
     uint32_t same = 0;
     for (uint32_t i = 0; i < WARP_SIZE; i++)
@@ -104,7 +104,7 @@ static uint64_t matching(const uint64_t *given, uint32_t members, uint64_t value
 }
 
 /* Everybody is there: gives each its result and lets it go on. `self` is running already. */
-static void complete(struct emulated_lane *first, uint32_t members, struct emulated_lane *self)
+static void complete_warp(struct emulated_lane *first, uint32_t members, struct emulated_lane *self)
 {
     uint64_t given[WARP_SIZE];
     enum emulated_warp_operation operation = first[find_first32(members)].operation;
@@ -114,7 +114,7 @@ static void complete(struct emulated_lane *first, uint32_t members, struct emula
         given[i] = members >> i & 1 ? first[i].value : 0;
         ballot |= (uint32_t)(given[i] != 0) << i;
         if ((members >> i & 1) && i > find_first32(members))
-            common = reduce(operation, common, given[i]);
+            common = reduce_pair(operation, common, given[i]);
     }
     for (uint32_t i = 0; i < WARP_SIZE; i++) {
         if (!(members >> i & 1))
@@ -123,11 +123,11 @@ static void complete(struct emulated_lane *first, uint32_t members, struct emula
         if (operation == EMULATED_WARP_BALLOT)
             lane->value = ballot;
         else if (operation == EMULATED_WARP_MATCH)
-            lane->value = matching(given, members, given[i]);
+            lane->value = matching_lanes(given, members, given[i]);
         else if (operation >= EMULATED_WARP_ADD)
             lane->value = common;
         else if (operation >= EMULATED_WARP_SHUFFLE)
-            lane->value = shuffled(given, members, i, lane);
+            lane->value = shuffled_value(given, members, i, lane);
         if (lane == self)
             lane->state = EMULATED_READY;
         else
@@ -138,7 +138,7 @@ static void complete(struct emulated_lane *first, uint32_t members, struct emula
 uint64_t emulated_warp(enum emulated_warp_operation operation, uint32_t mask, uint64_t x,
                        uint32_t argument)
 {
-    struct emulated_lane *lane = current();
+    struct emulated_lane *lane = current_lane();
     struct emulated_lane *first = first_of_warp(lane);
     if (!(mask >> lane->self.thread % WARP_SIZE & 1)) {
         machine_fault(lane->machine, GORDIAN_STATUS_IO,
@@ -152,9 +152,9 @@ uint64_t emulated_warp(enum emulated_warp_operation operation, uint32_t mask, ui
     lane->lane = argument;
     lane->state = EMULATED_IN_WARP;
     lane->machine->idle = 0;
-    uint32_t members = meeting(first, lane);
+    uint32_t members = lanes_meeting(first, lane);
     if (members) {
-        complete(first, members, lane);
+        complete_warp(first, members, lane);
         go_on(lane);
     } else {
         machine_give_way(lane);
@@ -168,7 +168,6 @@ uint64_t emulated_warp(enum emulated_warp_operation operation, uint32_t mask, ui
 static void open_barrier(struct emulated_block *block, struct emulated_lane *self)
 {
     block->result = block->votes;
-    block->result_all = block->votes == block->arrived;
     block->votes = block->arrived = 0;
     for (uint32_t i = 0; i < block->threads; i++) {
         struct emulated_lane *lane = &block->lanes[i];
@@ -177,9 +176,9 @@ static void open_barrier(struct emulated_block *block, struct emulated_lane *sel
     }
 }
 
-uint32_t emulated_block(bool x, bool *all)
+uint32_t emulated_block(bool x)
 {
-    struct emulated_lane *lane = current();
+    struct emulated_lane *lane = current_lane();
     struct emulated_block *block = lane->block;
     lane->machine->idle = 0;
     block->votes += x;
@@ -190,7 +189,6 @@ uint32_t emulated_block(bool x, bool *all)
         lane->state = EMULATED_IN_BARRIER;
         machine_give_way(lane);
     }
-    *all = block->result_all;
     return block->result;
 }
 
@@ -205,15 +203,15 @@ void machine_returned(struct emulated_lane *lane)
     while (waiting) {
         struct emulated_lane *other = &first[find_first32(waiting)];
         waiting &= waiting - 1;
-        uint32_t members = other->state == EMULATED_IN_WARP ? meeting(first, other) : 0;
+        uint32_t members = other->state == EMULATED_IN_WARP ? lanes_meeting(first, other) : 0;
         if (members)
-            complete(first, members, NULL);
+            complete_warp(first, members, NULL);
     }
 }
 
 void require_cooperative(void)
 {
-    struct emulated_lane *lane = current();
+    struct emulated_lane *lane = current_lane();
     if (lane->machine->launch->cooperative)
         return;
     machine_fault(lane->machine, GORDIAN_STATUS_IO,
@@ -224,7 +222,7 @@ void require_cooperative(void)
 
 void trap(void)
 {
-    struct emulated_lane *lane = current();
+    struct emulated_lane *lane = current_lane();
     machine_fault(lane->machine, GORDIAN_STATUS_IO, "kernel %s: thread %u of block %u met a trap",
                   lane->machine->launch->name, lane->self.thread, lane->self.block);
     machine_abandon(lane);
@@ -233,7 +231,7 @@ void trap(void)
 /* ---- waiting loops */
 
 /* Nothing changes: a service waits for the host, another kernel waits for ever. */
-static void idle(struct emulated_lane *lane)
+static void note_idle(struct emulated_lane *lane)
 {
     struct emulated_machine *machine = lane->machine;
     machine->idle++;
@@ -261,10 +259,10 @@ static void idle(struct emulated_lane *lane)
 
 void emulated_step(bool same)
 {
-    struct emulated_lane *lane = current();
+    struct emulated_lane *lane = current_lane();
     struct emulated_machine *machine = lane->machine;
     if (same) {
-        idle(lane);
+        note_idle(lane);
     } else {
         machine->idle = 0;
         if (!machine->shuffled || random_below(&machine->random, 4))
@@ -276,10 +274,10 @@ void emulated_step(bool same)
 
 void emulated_seen(const volatile void *at, uint64_t x)
 {
-    struct emulated_lane *lane = current();
+    struct emulated_lane *lane = current_lane();
     struct emulated_seen *seen = &lane->seen[(uintptr_t)at / 4 % 4];
     if (seen->at == at && seen->value == x)
-        idle(lane);
+        note_idle(lane);
     else
         lane->machine->idle = 0;
     *seen = (struct emulated_seen){at, x};
@@ -302,7 +300,7 @@ uint64_t emulated_ns(void)
 
 void *emulated_shared(const void *declaration, size_t bytes)
 {
-    struct emulated_lane *lane = current();
+    struct emulated_lane *lane = current_lane();
     struct emulated_block *block = lane->block;
     for (unsigned i = 0; i < block->array_count; i++) {
         if (block->arrays[i].declaration == declaration)
@@ -325,5 +323,5 @@ void *emulated_shared(const void *declaration, size_t bytes)
 
 void *emulated_shared_dynamic(void)
 {
-    return current()->block->dynamic;
+    return current_lane()->block->dynamic;
 }

@@ -8,7 +8,7 @@
  *
  *   anneal  the schedule's end by simulated annealing on CPU threads, the other by model_*_bound
  *   exact   a little annealing, bounds by abstraction, then a search that closes the interval
- *   cuda    chains by the thousand and bounds by abstraction on a GPU (cuda.h)
+ *   cuda    chains by the thousand and bounds by abstraction on a GPU (cuda/cuda.h)
  *   mpi     annealing over the ranks of an MPI job (mpi.h)
  */
 #ifndef GORDIAN_MAKESPAN_ENGINE_H
@@ -54,7 +54,7 @@ struct makespan_engine {
 extern const struct makespan_engine
     makespan_anneal; /* anneal.c: see gpu/kernels/makespan_chain.h, anneal.h */
 extern const struct makespan_engine makespan_exact; /* exact.c */
-extern const struct makespan_engine makespan_cuda;  /* cuda.c */
+extern const struct makespan_engine makespan_cuda;  /* cuda/cuda.c */
 extern const struct makespan_engine makespan_mpi;   /* mpi.c, in gordian-mpi */
 
 /* Of struct makespan_engine. */

@@ -33,7 +33,7 @@ uint32_t evaluator_set(struct evaluator *evaluator, const uint8_t *order);
 /* The current order and where its entries went: model->work of each. Valid until set or keep. */
 const uint8_t *evaluator_order(const struct evaluator *evaluator);
 const uint32_t *evaluator_cycles(const struct evaluator *evaluator);
-uint32_t evaluator_makespan(const struct evaluator *evaluator);
+uint32_t evaluator_makespan(const struct evaluator *evaluator); /* for tests */
 
 /* The makespan of the current order with entries first .. last-1 replaced by `window`, which has
  * the same entries in another order. */

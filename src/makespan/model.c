@@ -12,6 +12,17 @@ struct kind {
     bool known;
 };
 
+uint32_t gordian_unit_starts(const gordian_unit *unit, uint32_t warp_size, uint64_t *cycles)
+{
+    *cycles = unit->latency ? unit->latency : 1;
+    warp_size = warp_size ? warp_size : 32;
+    if (unit->units || !unit->lanes)
+        return unit->units;
+    if (unit->lanes < warp_size)
+        *cycles *= (warp_size + (uint64_t)unit->lanes - 1) / unit->lanes;
+    return unit->lanes < warp_size ? 1 : unit->lanes / warp_size;
+}
+
 static gordian_status take_unit(struct kind *kinds, const gordian_unit *unit, uint32_t warp_size,
                                 gordian_error *error)
 {
@@ -21,13 +32,7 @@ static gordian_status take_unit(struct kind *kinds, const gordian_unit *unit, ui
     if (kind->known)
         return fail(error, GORDIAN_STATUS_INPUT, "the units '%c' are given twice", unit->letter);
     kind->known = true;
-    kind->repeat = unit->latency ? unit->latency : 1;
-    kind->units = unit->units;
-    if (unit->units || !unit->lanes)
-        return GORDIAN_OK;
-    kind->units = unit->lanes < warp_size ? 1 : unit->lanes / warp_size;
-    if (unit->lanes < warp_size)
-        kind->repeat *= (warp_size + (uint64_t)unit->lanes - 1) / unit->lanes;
+    kind->units = gordian_unit_starts(unit, warp_size, &kind->repeat);
     return GORDIAN_OK;
 }
 
@@ -63,9 +68,8 @@ static gordian_status check(const gordian_makespan_problem *problem, struct kind
                             uint64_t *length, gordian_error *error)
 {
     gordian_status status = GORDIAN_OK;
-    uint32_t warp_size = problem->warp_size ? problem->warp_size : 32;
     for (size_t i = 0; status == GORDIAN_OK && i < problem->unit_count; i++)
-        status = take_unit(kinds, &problem->units[i], warp_size, error);
+        status = take_unit(kinds, &problem->units[i], problem->warp_size, error);
     if (status == GORDIAN_OK)
         status = measure(kinds, problem, length, error);
     if (status != GORDIAN_OK)

@@ -14,7 +14,7 @@
 
 #include "makespan/engine.h"
 
-/* The ranks other than 0: works for rank 0 once (RANKS_MAKESPAN of ranks.h). */
+/* The ranks other than 0: works for rank 0 once (RANKS_MAKESPAN of ranks/ranks.h). */
 void makespan_mpi_serve(void);
 
 #endif

@@ -9,7 +9,7 @@
 #define SCOPES_MAX    100u       /* one in another */
 
 struct body {
-    struct ptx *ptx;
+    gordian_ptx *ptx;
     struct ptx_function *function;
     uint32_t next;  /* token */
     uint32_t scope; /* now */
@@ -17,7 +17,7 @@ struct body {
     gordian_error *error;
 };
 
-static int shown(const struct ptx *ptx, uint32_t token)
+static int shown(const gordian_ptx *ptx, uint32_t token)
 {
     uint32_t length = ptx->tokens[token].length;
     return (int)(length < 60 ? length : 60);
@@ -49,8 +49,9 @@ static uint32_t look_up(const struct ptx_function *function, const struct ptx_na
     }
 }
 
-uint32_t ptx_find_label(const struct ptx *ptx, const struct ptx_function *function, uint32_t scope,
-                        uint32_t token)
+/* The label that an instruction of this scope sees; PTX_NONE: none. */
+static uint32_t ptx_find_label(const gordian_ptx *ptx, const struct ptx_function *function,
+                               uint32_t scope, uint32_t token)
 {
     uint32_t where;
     return look_up(function, &function->label_names, scope, ptx_text(ptx, token),
@@ -58,8 +59,8 @@ uint32_t ptx_find_label(const struct ptx *ptx, const struct ptx_function *functi
 }
 
 /* Declared registers: a single one has the value 0, a range its count. */
-static uint32_t declared(const struct ptx *ptx, const struct ptx_function *function, uint32_t scope,
-                         uint32_t token, uint32_t *where)
+static uint32_t declared(const gordian_ptx *ptx, const struct ptx_function *function,
+                         uint32_t scope, uint32_t token, uint32_t *where)
 {
     const char *text = ptx_text(ptx, token);
     size_t length = ptx->tokens[token].length, prefix = length, digits;
@@ -77,7 +78,7 @@ static uint32_t declared(const struct ptx *ptx, const struct ptx_function *funct
     return found != PTX_NONE && number < found ? 1 : PTX_NONE;
 }
 
-uint32_t ptx_register(const struct ptx *ptx, const struct ptx_function *function, uint32_t scope,
+uint32_t ptx_register(const gordian_ptx *ptx, const struct ptx_function *function, uint32_t scope,
                       uint32_t token)
 {
     uint32_t where;
@@ -87,7 +88,7 @@ uint32_t ptx_register(const struct ptx *ptx, const struct ptx_function *function
     return ptx_names_find(&function->used, where, ptx_text(ptx, token), ptx->tokens[token].length);
 }
 
-static bool is_special(const struct ptx *ptx, uint32_t token)
+static bool is_special(const gordian_ptx *ptx, uint32_t token)
 {
     static const char *const special[] = {"tid",
                                           "ntid",
@@ -124,7 +125,7 @@ static bool is_special(const struct ptx *ptx, uint32_t token)
 /* A word among operands: a register gets its number; one with a '%' must be a register. */
 static gordian_status mention(struct body *body, uint32_t token)
 {
-    struct ptx *ptx = body->ptx;
+    gordian_ptx *ptx = body->ptx;
     struct ptx_function *function = body->function;
     uint32_t where;
     const char *text = ptx_text(ptx, token);
@@ -147,7 +148,7 @@ static gordian_status mention(struct body *body, uint32_t token)
 
 static gordian_status declare(struct body *body, uint32_t name, uint32_t count)
 {
-    struct ptx *ptx = body->ptx;
+    gordian_ptx *ptx = body->ptx;
     const char *text = ptx_text(ptx, name);
     size_t length = ptx->tokens[name].length;
     if (ptx_names_find(&body->function->registers, body->scope, text, length) != PTX_NONE)
@@ -160,7 +161,7 @@ static gordian_status declare(struct body *body, uint32_t name, uint32_t count)
 /* .reg .b32 %r<10>, %x; */
 static gordian_status read_registers(struct body *body)
 {
-    struct ptx *ptx = body->ptx;
+    gordian_ptx *ptx = body->ptx;
     uint32_t first = body->next++;
     while (ptx->tokens[body->next].kind == PTX_WORD && *ptx_text(ptx, body->next) == '.')
         body->next++;
@@ -195,7 +196,7 @@ static gordian_status read_registers(struct body *body)
 
 static gordian_status skip_to_semicolon(struct body *body)
 {
-    struct ptx *ptx = body->ptx;
+    gordian_ptx *ptx = body->ptx;
     uint32_t first = body->next, braces = 0;
     for (; ptx->tokens[body->next].kind != PTX_END; body->next++) {
         if (ptx_is_mark(ptx, body->next, '{'))
@@ -225,7 +226,7 @@ static gordian_status read_directive(struct body *body)
                                         ".samplerref",
                                         ".surfref",
                                         NULL};
-    struct ptx *ptx = body->ptx;
+    gordian_ptx *ptx = body->ptx;
     if (ptx_is(ptx, body->next, ".loc"))
         return ptx_read_loc(ptx, &body->next, &body->place, body->error);
     if (ptx_is(ptx, body->next, ".file"))
@@ -241,7 +242,7 @@ static gordian_status read_directive(struct body *body)
 
 static gordian_status read_label(struct body *body)
 {
-    struct ptx *ptx = body->ptx;
+    gordian_ptx *ptx = body->ptx;
     struct ptx_function *function = body->function;
     uint32_t name = body->next;
     const char *text = ptx_text(ptx, name);
@@ -273,7 +274,7 @@ static bool stem_is(const char *text, size_t length, const char *word)
     return length >= stem && memcmp(text, word, stem) == 0 && (length == stem || text[stem] == '.');
 }
 
-static enum ptx_flow flow_of(const struct ptx *ptx, uint32_t name)
+static enum ptx_flow flow_of(const gordian_ptx *ptx, uint32_t name)
 {
     const char *text = ptx_text(ptx, name);
     size_t length = ptx->tokens[name].length;
@@ -293,7 +294,7 @@ static char closing(char open)
 /* Operands up to the ';': brackets close in order, and no two words stand side by side. */
 static gordian_status read_operands(struct body *body, struct ptx_instruction *instruction)
 {
-    struct ptx *ptx = body->ptx;
+    gordian_ptx *ptx = body->ptx;
     char open[16];
     size_t depth = 0;
     instruction->first = body->next;
@@ -328,7 +329,7 @@ static gordian_status read_operands(struct body *body, struct ptx_instruction *i
 
 static gordian_status read_guard(struct body *body, struct ptx_instruction *instruction)
 {
-    struct ptx *ptx = body->ptx;
+    gordian_ptx *ptx = body->ptx;
     body->next++;
     if (ptx_is_mark(ptx, body->next, '!')) {
         instruction->negated = true;
@@ -347,7 +348,7 @@ static gordian_status read_guard(struct body *body, struct ptx_instruction *inst
 
 static gordian_status read_instruction(struct body *body)
 {
-    struct ptx *ptx = body->ptx;
+    gordian_ptx *ptx = body->ptx;
     struct ptx_function *function = body->function;
     struct ptx_instruction made = {.guard = PTX_NONE, .place = body->place, .scope = body->scope};
     gordian_status status = GORDIAN_OK;
@@ -375,7 +376,7 @@ static gordian_status read_instruction(struct body *body)
 
 static gordian_status add_target(struct body *body, struct ptx_instruction *branch, uint32_t token)
 {
-    struct ptx *ptx = body->ptx;
+    gordian_ptx *ptx = body->ptx;
     struct ptx_function *function = body->function;
     uint32_t label = ptx->tokens[token].kind == PTX_WORD
                          ? ptx_find_label(ptx, function, branch->scope, token)
@@ -394,7 +395,7 @@ static gordian_status add_target(struct body *body, struct ptx_instruction *bran
 /* brx.idx INDEX, TARGETS; with TARGETS: .branchtargets A, B, C; */
 static gordian_status add_targets(struct body *body, struct ptx_instruction *branch)
 {
-    struct ptx *ptx = body->ptx;
+    gordian_ptx *ptx = body->ptx;
     uint32_t last = branch->first + branch->count - 1;
     uint32_t label =
         branch->count > 0 ? ptx_find_label(ptx, body->function, branch->scope, last) : PTX_NONE;
@@ -411,7 +412,7 @@ static gordian_status add_targets(struct body *body, struct ptx_instruction *bra
 
 static gordian_status resolve(struct body *body)
 {
-    struct ptx *ptx = body->ptx;
+    gordian_ptx *ptx = body->ptx;
     struct ptx_function *function = body->function;
     gordian_status status = GORDIAN_OK;
     for (size_t i = 0; i < function->code_count && status == GORDIAN_OK; i++) {
@@ -434,7 +435,7 @@ static gordian_status resolve(struct body *body)
 /* One thing of the body; *depth of braces. */
 static gordian_status read_item(struct body *body, uint32_t *depth)
 {
-    struct ptx *ptx = body->ptx;
+    gordian_ptx *ptx = body->ptx;
     uint32_t at = body->next;
     if (ptx_is_mark(ptx, at, '{')) {
         if (++*depth > SCOPES_MAX)
@@ -462,7 +463,7 @@ static gordian_status read_item(struct body *body, uint32_t *depth)
     return read_instruction(body);
 }
 
-gordian_status ptx_read_body(struct ptx *ptx, struct ptx_function *function, uint32_t *next,
+gordian_status ptx_read_body(gordian_ptx *ptx, struct ptx_function *function, uint32_t *next,
                              gordian_error *error)
 {
     struct body body = {.ptx = ptx,
@@ -484,7 +485,7 @@ gordian_status ptx_read_body(struct ptx *ptx, struct ptx_function *function, uin
 /* ------------------------------------------------------------------ what instructions name */
 
 /* From `at` to the matching bracket; everything in between is written. */
-static void written_group(const struct ptx *ptx, const struct ptx_function *function,
+static void written_group(const gordian_ptx *ptx, const struct ptx_function *function,
                           const struct ptx_instruction *instruction, uint32_t at,
                           void (*each)(void *context, uint32_t number), void *context)
 {
@@ -496,7 +497,7 @@ static void written_group(const struct ptx *ptx, const struct ptx_function *func
     }
 }
 
-void ptx_written(const struct ptx *ptx, const struct ptx_function *function,
+void ptx_written(const gordian_ptx *ptx, const struct ptx_function *function,
                  const struct ptx_instruction *instruction,
                  void (*each)(void *context, uint32_t number), void *context)
 {
@@ -514,7 +515,7 @@ void ptx_written(const struct ptx *ptx, const struct ptx_function *function,
     }
 }
 
-uint32_t ptx_callee(const struct ptx *ptx, const struct ptx_function *function,
+uint32_t ptx_callee(const gordian_ptx *ptx, const struct ptx_function *function,
                     const struct ptx_instruction *instruction, uint32_t *name)
 {
     uint32_t at = instruction->first, end = at + instruction->count;

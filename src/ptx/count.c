@@ -18,7 +18,7 @@
 
 struct counter {
     const struct ptx_graph *graph;
-    const struct ptx_question *question;
+    const gordian_ptx_question *question;
     uint32_t loop;
     uint8_t *seen;   /* by block: for looking backwards */
     uint32_t *stack; /* by block */
@@ -349,7 +349,7 @@ static uint64_t count_exit(struct counter *counter, uint32_t block)
 }
 
 gordian_status ptx_count_loop(const struct ptx_graph *graph, uint32_t loop,
-                              const struct ptx_question *question, uint64_t *passes,
+                              const gordian_ptx_question *question, uint64_t *passes,
                               gordian_error *error)
 {
     struct counter counter = {.graph = graph, .question = question, .loop = loop};

@@ -336,7 +336,7 @@ uint32_t ptx_block_of(const struct ptx_graph *graph, uint32_t instruction)
     return (uint32_t)low;
 }
 
-gordian_status ptx_graph_open(struct ptx_graph *graph, const struct ptx *ptx,
+gordian_status ptx_graph_open(struct ptx_graph *graph, const gordian_ptx *ptx,
                               const struct ptx_function *function, const struct ptx_ends *ends,
                               bool strict, gordian_error *error)
 {

@@ -6,17 +6,17 @@
 #include <string.h>
 
 struct lexer {
-    struct ptx *ptx;
+    gordian_ptx *ptx;
     const char *at;
     uint32_t line;
 };
 
-gordian_status ptx_fail(const struct ptx *ptx, uint32_t token, gordian_error *error,
+gordian_status ptx_fail(const gordian_ptx *ptx, uint32_t token, gordian_error *error,
                         const char *format, ...)
 {
     va_list arguments;
     uint32_t at = ptx->tokens[token].at, start = at;
-    while (start > 0 && ptx->text->bytes[start - 1] != '\n')
+    while (start > 0 && ptx->text.bytes[start - 1] != '\n')
         start--;
     va_start(arguments, format);
     fail_at_list(error, GORDIAN_STATUS_INPUT, ptx->tokens[token].line, at - start + 1, format,
@@ -33,13 +33,13 @@ static bool is_word(char c)
 
 static bool push(struct lexer *lexer, const char *start, size_t length, enum ptx_kind kind)
 {
-    struct ptx *ptx = lexer->ptx;
+    gordian_ptx *ptx = lexer->ptx;
     if (ptx->token_count == ptx->token_room &&
         !memory_grow(&ptx->memory, &ptx->tokens, &ptx->token_room, ptx->token_count + 1,
                      sizeof *ptx->tokens))
         return false;
     ptx->tokens[ptx->token_count++] = (struct ptx_token){
-        .at = (uint32_t)(start - ptx->text->bytes),
+        .at = (uint32_t)(start - ptx->text.bytes),
         .length = (uint32_t)length,
         .line = lexer->line,
         .kind = kind,
@@ -112,9 +112,9 @@ static gordian_status take(struct lexer *lexer, gordian_error *error)
     return push(lexer, at, 1, PTX_MARK) ? GORDIAN_OK : fail_memory(error);
 }
 
-gordian_status ptx_lex(struct ptx *ptx, gordian_error *error)
+gordian_status ptx_lex(gordian_ptx *ptx, gordian_error *error)
 {
-    struct lexer lexer = {.ptx = ptx, .at = ptx->text->bytes, .line = 1};
+    struct lexer lexer = {.ptx = ptx, .at = ptx->text.bytes, .line = 1};
     while (*lexer.at) {
         char c = *lexer.at;
         if (c == '\n' || c == ' ' || c == '\t' || c == '\r' || c == '\f' || c == '\v') {

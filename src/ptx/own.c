@@ -1,6 +1,8 @@
-#include "ptx/own.h"
-
-#include <string.h>
+/*
+ * The library's own service kernel (gpu/kernels/osdda.cu) as a subject: how often each of its loops
+ * is passed for one event, from the sizes of the matrices and of the launch.
+ */
+#include "ptx/parts.h"
 
 /* As in gpu/kernels/osdda.cu. */
 #define LINE_CHUNKS 8u /* of 128 bits */
@@ -8,11 +10,27 @@
 #define TILE        1024u
 #define AHEAD       4u
 #define WARP        32u
+#define THREADS     (GORDIAN_PTX_OWN_WARPS * WARP)
 
-const char *const own_event_names[OWN_EVENTS + 1] = {
-    [OWN_GRANT] = "grant",   [OWN_BLOCK] = "block",     [OWN_HAND_OVER] = "hand-over",
-    [OWN_CANCEL] = "cancel", [OWN_REBUILD] = "rebuild",
-};
+const char *gordian_ptx_event_text(gordian_ptx_event event)
+{
+    static const char *const texts[] = {
+        [GORDIAN_PTX_EVENT_GRANT] = "grant",         [GORDIAN_PTX_EVENT_BLOCK] = "block",
+        [GORDIAN_PTX_EVENT_HAND_OVER] = "hand-over", [GORDIAN_PTX_EVENT_CANCEL] = "cancel",
+        [GORDIAN_PTX_EVENT_REBUILD] = "rebuild",
+    };
+    return (size_t)event < sizeof texts / sizeof *texts ? texts[event] : NULL;
+}
+
+gordian_status gordian_ptx_open_own(gordian_ptx **out, const gordian_allocator *allocator,
+                                    gordian_error *error)
+{
+    *out = NULL;
+    if (ptx_own_size == 0)
+        return fail(error, GORDIAN_STATUS_UNAVAILABLE,
+                    "built without nvcc, so the kernel's PTX is not here");
+    return gordian_ptx_open(out, ptx_own, ptx_own_size, allocator, error);
+}
 
 static uint64_t parts(uint64_t whole, uint64_t part)
 {
@@ -30,53 +48,44 @@ static uint64_t chunks(uint64_t bits)
     return parts(parts(bits, CHUNK_BITS), LINE_CHUNKS) * LINE_CHUNKS;
 }
 
-static void passes(struct own_question *question, const char *loop, uint64_t count)
+void gordian_ptx_own_question(gordian_ptx *own, gordian_ptx_event event, uint32_t resources,
+                              uint32_t processes, uint32_t multiprocessors,
+                              gordian_ptx_question *question)
 {
-    question->loops[question->loop_count++] =
-        (struct ptx_named){.name = loop, .length = strlen(loop), .value = count};
-}
-
-static void waits(struct own_question *question)
-{
-    static const char *const loops[] = {"service_fetch", "service_settled", "service_follow",
-                                        "grid_barrier"};
-    for (size_t i = 0; i < sizeof loops / sizeof *loops; i++)
-        passes(question, loops[i], 1);
-}
-
-void own_ask(struct own_question *question, enum own_event event, uint32_t resources,
-             uint32_t processes, uint32_t blocks)
-{
-    bool combines = event == OWN_BLOCK || event == OWN_CANCEL, rebuilds = event == OWN_REBUILD;
+    bool leads = event == GORDIAN_PTX_EVENT_GRANT, rebuilds = event == GORDIAN_PTX_EVENT_REBUILD;
+    bool combines = event == GORDIAN_PTX_EVENT_BLOCK || event == GORDIAN_PTX_EVENT_CANCEL;
     uint64_t stride = chunks(resources) + chunks(processes), tile = least(stride, TILE);
-    uint64_t rows = parts(resources, blocks); /* of a block */
-    uint64_t of_threads = parts(rows, OWN_THREADS), of_warps = parts(rows, OWN_THREADS / WARP);
+    /* The engine starts so many blocks; each has so many rows. */
+    uint64_t rows = parts(resources, least(resources / 16 + 1, multiprocessors));
+    uint64_t of_threads = parts(rows, THREADS), of_warps = parts(rows, GORDIAN_PTX_OWN_WARPS);
     uint64_t doublings = 0;
     while (doublings < 32 && UINT64_C(1) << doublings < resources)
         doublings++;
+    const gordian_ptx_named loops[] = {
+        {"service_fetch", 1}, /* what waits for others is passed once */
+        {"service_settled", 1},
+        {"service_follow", 1},
+        {"grid_barrier", 1},
+        {"combine_paths/1", combines ? of_threads : 0},
+        {"combine_paths/2", parts(stride, TILE)},
+        {"gather", parts(tile, THREADS)},
+        {"combine", parts(least(rows, THREADS) * tile, AHEAD * THREADS)},
+        {"hand_over", event == GORDIAN_PTX_EVENT_HAND_OVER ? of_threads : 0},
+        {"rebuild/1", rebuilds ? of_warps : 0},
+        {"rebuild/2", rebuilds ? doublings : 0},
+        {"rebuild/3", of_warps},
+        {"lay_row", parts(stride, WARP)},
+        {"append_row", parts(stride, WARP)},
+        {"lead_command", 1}, /* not where it is what is looked at */
+    };
+    question->loop_count = sizeof loops / sizeof *loops - leads;
+    for (size_t i = 0; i < question->loop_count; i++)
+        own->own_loops[i] = loops[i];
+    question->loops = own->own_loops;
+    question->extra_loops = true;
     /* An event that only the leader handles is a round of the leader's loop; the others are a step
      * of the grid. */
-    const char *round = event == OWN_GRANT ? "lead_command" : "osdda_service/1";
-    *question = (struct own_question){.entry = "osdda_service", .from = round, .to = round};
-    if (event == OWN_GRANT)
-        question->avoid = "osdda_service/1";
-    waits(question);
-    if (event != OWN_GRANT)
-        passes(question, "lead_command", 1);
-    passes(question, "combine_paths/1", combines ? of_threads : 0);
-    passes(question, "combine_paths/2", parts(stride, TILE));
-    passes(question, "gather", parts(tile, OWN_THREADS));
-    passes(question, "combine", parts(least(rows, OWN_THREADS) * tile, AHEAD * OWN_THREADS));
-    passes(question, "hand_over", event == OWN_HAND_OVER ? of_threads : 0);
-    passes(question, "rebuild/1", rebuilds ? of_warps : 0);
-    passes(question, "rebuild/2", rebuilds ? doublings : 0);
-    passes(question, "rebuild/3", of_warps);
-    passes(question, "lay_row", parts(stride, WARP));
-    passes(question, "append_row", parts(stride, WARP));
-}
-
-uint32_t own_blocks(uint32_t resources, uint32_t multiprocessors)
-{
-    uint32_t wanted = resources / 16 + 1;
-    return wanted < multiprocessors ? wanted : multiprocessors;
+    question->entry = "osdda_service";
+    question->from = question->to = leads ? "lead_command" : "osdda_service/1";
+    question->avoid = leads ? "osdda_service/1" : NULL;
 }

@@ -8,18 +8,18 @@
 
 #define FILES_MAX 100000u
 
-static bool starts(const struct ptx *ptx, uint32_t token, char c)
+static bool starts(const gordian_ptx *ptx, uint32_t token, char c)
 {
     return ptx->tokens[token].kind == PTX_WORD && *ptx_text(ptx, token) == c;
 }
 
-static bool ended(const struct ptx *ptx, uint32_t token)
+static bool ended(const gordian_ptx *ptx, uint32_t token)
 {
     return ptx->tokens[token].kind == PTX_END;
 }
 
 /* Passes tokens up to the ';' that ends a declaration, braces of initial values included. */
-static gordian_status skip_declaration(const struct ptx *ptx, uint32_t *next, gordian_error *error)
+static gordian_status skip_declaration(const gordian_ptx *ptx, uint32_t *next, gordian_error *error)
 {
     uint32_t first = *next, braces = 0;
     for (; !ended(ptx, *next); ++*next) {
@@ -35,7 +35,7 @@ static gordian_status skip_declaration(const struct ptx *ptx, uint32_t *next, go
     return ptx_fail(ptx, first, error, "a ';' is missing after this declaration");
 }
 
-static void skip_line(const struct ptx *ptx, uint32_t *next)
+static void skip_line(const gordian_ptx *ptx, uint32_t *next)
 {
     uint32_t line = ptx->tokens[*next].line;
     while (!ended(ptx, *next) && ptx->tokens[*next].line == line)
@@ -44,7 +44,7 @@ static void skip_line(const struct ptx *ptx, uint32_t *next)
 
 /* ------------------------------------------------------------------ places */
 
-static bool number_at(const struct ptx *ptx, uint32_t token, uint32_t *number)
+static bool number_at(const gordian_ptx *ptx, uint32_t token, uint32_t *number)
 {
     uint64_t value;
     const char *why;
@@ -57,7 +57,7 @@ static bool number_at(const struct ptx *ptx, uint32_t token, uint32_t *number)
 }
 
 /* "FILE LINE COLUMN" from *next on. */
-static gordian_status read_three(const struct ptx *ptx, uint32_t *next, struct ptx_place *place,
+static gordian_status read_three(const gordian_ptx *ptx, uint32_t *next, struct ptx_place *place,
                                  gordian_error *error)
 {
     uint32_t column;
@@ -69,7 +69,7 @@ static gordian_status read_three(const struct ptx *ptx, uint32_t *next, struct p
 }
 
 /* `line`: the token of its line. */
-static gordian_status add_place(struct ptx *ptx, const struct ptx_place *place, uint32_t line,
+static gordian_status add_place(gordian_ptx *ptx, const struct ptx_place *place, uint32_t line,
                                 uint32_t *index, gordian_error *error)
 {
     if (!memory_grow(&ptx->memory, &ptx->places, &ptx->place_room, ptx->place_count + 1,
@@ -84,7 +84,7 @@ static gordian_status add_place(struct ptx *ptx, const struct ptx_place *place, 
 
 /* The place that something was inlined at is the latest one that was told with the same file and
  * line: the call itself is told right before what it calls, or was when this was inlined there. */
-gordian_status ptx_read_loc(struct ptx *ptx, uint32_t *next, uint32_t *index, gordian_error *error)
+gordian_status ptx_read_loc(gordian_ptx *ptx, uint32_t *next, uint32_t *index, gordian_error *error)
 {
     uint32_t first = *next, line = ptx->tokens[first].line;
     struct ptx_place place = {.function = PTX_NONE, .outer = PTX_NONE};
@@ -109,7 +109,7 @@ gordian_status ptx_read_loc(struct ptx *ptx, uint32_t *next, uint32_t *index, go
     return status == GORDIAN_OK ? add_place(ptx, &place, first + 2, index, error) : status;
 }
 
-gordian_status ptx_read_file(struct ptx *ptx, uint32_t *next, gordian_error *error)
+gordian_status ptx_read_file(gordian_ptx *ptx, uint32_t *next, gordian_error *error)
 {
     uint32_t number;
     if (!number_at(ptx, *next + 1, &number) || ptx->tokens[*next + 2].kind != PTX_STRING)
@@ -126,7 +126,7 @@ gordian_status ptx_read_file(struct ptx *ptx, uint32_t *next, gordian_error *err
 
 /* ------------------------------------------------------------------ sections */
 
-static gordian_status read_section(struct ptx *ptx, uint32_t *next, gordian_error *error)
+static gordian_status read_section(gordian_ptx *ptx, uint32_t *next, gordian_error *error)
 {
     uint32_t first = *next, braces = 0;
     bool strings = ptx_is(ptx, *next + 1, ".debug_str");
@@ -149,7 +149,7 @@ static gordian_status read_section(struct ptx *ptx, uint32_t *next, gordian_erro
     return ptx_fail(ptx, first, error, "a section without its braces");
 }
 
-void ptx_read_string(const struct ptx *ptx, uint32_t name, char *buffer, size_t size)
+void ptx_read_string(const gordian_ptx *ptx, uint32_t name, char *buffer, size_t size)
 {
     size_t used = 0;
     uint32_t at = ptx_names_find(&ptx->strings, 0, ptx_text(ptx, name), ptx->tokens[name].length);
@@ -167,7 +167,7 @@ void ptx_read_string(const struct ptx *ptx, uint32_t name, char *buffer, size_t 
 /* ------------------------------------------------------------------ functions */
 
 /* Names of parameters: the last word before a '[', ',' or ')'. */
-static gordian_status read_parameters(struct ptx *ptx, struct ptx_function *function,
+static gordian_status read_parameters(gordian_ptx *ptx, struct ptx_function *function,
                                       uint32_t *next, gordian_error *error)
 {
     uint32_t open = *next, depth = 0, name = 0;
@@ -196,7 +196,7 @@ static gordian_status read_parameters(struct ptx *ptx, struct ptx_function *func
 }
 
 /* Everything between the parameters and the body. */
-static gordian_status skip_attributes(const struct ptx *ptx, uint32_t *next, gordian_error *error)
+static gordian_status skip_attributes(const gordian_ptx *ptx, uint32_t *next, gordian_error *error)
 {
     while (!ended(ptx, *next) && !ptx_is_mark(ptx, *next, '{') && !ptx_is_mark(ptx, *next, ';')) {
         if (ptx_is(ptx, *next, ".pragma")) {
@@ -215,7 +215,7 @@ static gordian_status skip_attributes(const struct ptx *ptx, uint32_t *next, gor
 }
 
 /* A place in the list for this function: it may have been declared before. */
-static gordian_status find_function(struct ptx *ptx, uint32_t name, struct ptx_function **out,
+static gordian_status find_function(gordian_ptx *ptx, uint32_t name, struct ptx_function **out,
                                     gordian_error *error)
 {
     const char *text = ptx_text(ptx, name);
@@ -236,7 +236,7 @@ static gordian_status find_function(struct ptx *ptx, uint32_t name, struct ptx_f
     return GORDIAN_OK;
 }
 
-static gordian_status read_function(struct ptx *ptx, uint32_t *next, gordian_error *error)
+static gordian_status read_function(gordian_ptx *ptx, uint32_t *next, gordian_error *error)
 {
     bool entry = ptx_is(ptx, *next, ".entry");
     struct ptx_function *function = NULL, results = {0};
@@ -277,19 +277,19 @@ static gordian_status read_function(struct ptx *ptx, uint32_t *next, gordian_err
 
 /* ------------------------------------------------------------------ the module */
 
-static bool is_linking(const struct ptx *ptx, uint32_t token)
+static bool is_linking(const gordian_ptx *ptx, uint32_t token)
 {
     return ptx_is(ptx, token, ".visible") || ptx_is(ptx, token, ".extern") ||
            ptx_is(ptx, token, ".weak") || ptx_is(ptx, token, ".common");
 }
 
-static bool is_of_a_line(const struct ptx *ptx, uint32_t token)
+static bool is_of_a_line(const gordian_ptx *ptx, uint32_t token)
 {
     return ptx_is(ptx, token, ".version") || ptx_is(ptx, token, ".target") ||
            ptx_is(ptx, token, ".address_size");
 }
 
-static bool is_variable(const struct ptx *ptx, uint32_t token)
+static bool is_variable(const gordian_ptx *ptx, uint32_t token)
 {
     static const char *const kinds[] = {".global", ".const",      ".shared",  ".local",  ".param",
                                         ".tex",    ".samplerref", ".surfref", ".texref", ".pragma",
@@ -300,7 +300,7 @@ static bool is_variable(const struct ptx *ptx, uint32_t token)
     return false;
 }
 
-static gordian_status read_statement(struct ptx *ptx, uint32_t *next, gordian_error *error)
+static gordian_status read_statement(gordian_ptx *ptx, uint32_t *next, gordian_error *error)
 {
     uint32_t token = *next, place;
     if (is_linking(ptx, token)) {
@@ -327,34 +327,51 @@ static gordian_status read_statement(struct ptx *ptx, uint32_t *next, gordian_er
                     ptx_text(ptx, token));
 }
 
-gordian_status ptx_read(struct ptx **out, const struct text *text, const gordian_allocator *memory,
-                        gordian_error *error)
+/* Takes the text over, on failure, too. */
+static gordian_status read_module(gordian_ptx **out, struct text *text, gordian_error *error)
 {
-    gordian_allocator from = memory_allocator(memory);
-    *out = NULL;
-    if (text->size >= UINT32_MAX)
-        return fail(error, GORDIAN_STATUS_INPUT, "the text is too long");
-    struct ptx *ptx = memory_zeroed(&from, sizeof *ptx);
-    if (!ptx)
+    gordian_allocator from = text->memory;
+    gordian_ptx *ptx = memory_zeroed(&from, sizeof *ptx);
+    if (!ptx) {
+        text_free(text);
         return fail_memory(error);
+    }
     ptx->memory = ptx->function_names.memory = ptx->strings.memory = ptx->latest.memory = from;
-    ptx->text = text;
+    ptx->text = *text;
     gordian_status status = ptx_lex(ptx, error);
     uint32_t next = 0;
     while (status == GORDIAN_OK && !ended(ptx, next))
         status = read_statement(ptx, &next, error);
     size_t length;
-    if (status == GORDIAN_OK && !ptx_entry(ptx, 0, &length))
+    if (status == GORDIAN_OK && !gordian_ptx_entry(ptx, 0, &length))
         status = ptx_fail(ptx, next, error, "there is no kernel here: no .entry with a body");
     if (status != GORDIAN_OK) {
-        ptx_free(ptx);
+        gordian_ptx_close(ptx);
         return status;
     }
     *out = ptx;
     return GORDIAN_OK;
 }
 
-static void free_function(struct ptx *ptx, struct ptx_function *function)
+gordian_status gordian_ptx_open(gordian_ptx **out, const char *text, size_t size,
+                                const gordian_allocator *allocator, gordian_error *error)
+{
+    struct text copy;
+    *out = NULL;
+    gordian_status status = text_copy(&copy, "", text, size, allocator, error);
+    return status == GORDIAN_OK ? read_module(out, &copy, error) : status;
+}
+
+gordian_status gordian_ptx_read(gordian_ptx **out, const gordian_source *source,
+                                const gordian_allocator *allocator, gordian_error *error)
+{
+    struct text text;
+    *out = NULL;
+    gordian_status status = text_read(&text, "", source, allocator, error);
+    return status == GORDIAN_OK ? read_module(out, &text, error) : status;
+}
+
+static void free_function(gordian_ptx *ptx, struct ptx_function *function)
 {
     memory_free(&ptx->memory, function->code);
     memory_free(&ptx->memory, function->labels);
@@ -366,7 +383,7 @@ static void free_function(struct ptx *ptx, struct ptx_function *function)
     ptx_names_free(&function->used);
 }
 
-void ptx_free(struct ptx *ptx)
+void gordian_ptx_close(gordian_ptx *ptx)
 {
     if (!ptx)
         return;
@@ -376,6 +393,10 @@ void ptx_free(struct ptx *ptx)
     memory_free(&ptx->memory, ptx->tokens);
     memory_free(&ptx->memory, ptx->places);
     memory_free(&ptx->memory, ptx->files);
+    memory_free(&ptx->memory, ptx->lists.letters);
+    memory_free(&ptx->memory, ptx->lists.lines);
+    memory_free(&ptx->memory, ptx->lists.notes);
+    text_free(&ptx->text);
     ptx_names_free(&ptx->function_names);
     ptx_names_free(&ptx->strings);
     ptx_names_free(&ptx->latest);
@@ -383,7 +404,7 @@ void ptx_free(struct ptx *ptx)
     memory_free(&memory, ptx);
 }
 
-const char *ptx_entry(const struct ptx *ptx, size_t index, size_t *length)
+const char *gordian_ptx_entry(const gordian_ptx *ptx, size_t index, size_t *length)
 {
     for (size_t i = 0; i < ptx->function_count; i++) {
         const struct ptx_function *function = &ptx->functions[i];

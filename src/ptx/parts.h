@@ -1,11 +1,30 @@
-/* A PTX module taken apart: what the files of ptx.h share. */
+/*
+ * A PTX module taken apart: what the files behind <gordian/ptx.h> share.
+ *
+ *     text -> ptx_lex -> tokens -> parse.c, body.c -> functions, instructions, labels, places
+ *     function -> flow.c -> blocks and loops -> where.c, count.c -> names and bounds of loops
+ *     loops and letters -> path.c -> the best way, its letters
+ */
 #ifndef GORDIAN_PTX_PARTS_H
 #define GORDIAN_PTX_PARTS_H
 
 #include "base/hash.h"
-#include "ptx/ptx.h"
+#include "base/text.h"
 
-#define PTX_NONE UINT32_MAX
+#include <gordian/ptx.h>
+
+#define PTX_NONE      UINT32_MAX
+#define PTX_LETTERS   GORDIAN_MAKESPAN_TYPES
+#define PTX_OWN_LOOPS 15u
+
+/* Embedded by the build: data/ptx-units.tsv, and the PTX of gpu/kernels/osdda.cu (of size 0 without
+ * nvcc). */
+extern const char ptx_units[], ptx_own[];
+extern const size_t ptx_units_size, ptx_own_size;
+
+/* What an instruction ("ld.global.f32") stands for: letters, or "" for one that takes no unit;
+ * NULL: no line matches. */
+const char *ptx_table_find(const gordian_ptx_table *table, const char *name, size_t length);
 
 /* ------------------------------------------------------------------ tokens (lex.c) */
 
@@ -22,7 +41,7 @@ struct ptx_token {
     uint32_t kind; /* enum ptx_kind */
 };
 
-gordian_status ptx_lex(struct ptx *ptx, gordian_error *error);
+gordian_status ptx_lex(gordian_ptx *ptx, gordian_error *error);
 
 /* ------------------------------------------------------------------ names (names.c) */
 
@@ -101,9 +120,17 @@ struct ptx_function {
     size_t parameter_count, parameter_room;
 };
 
-struct ptx {
+/* The lists of the latest answer, and what is kept of them for the next. */
+struct ptx_lists {
+    char *letters;
+    uint32_t *lines;
+    gordian_ptx_note *notes;
+    size_t letter_room, line_room, note_room;
+};
+
+struct gordian_ptx {
     gordian_allocator memory;
-    const struct text *text;
+    struct text text;
     struct ptx_token *tokens; /* some of kind PTX_END at the end */
     size_t token_count, token_room;
     struct ptx_function *functions;
@@ -115,53 +142,53 @@ struct ptx {
     uint32_t *files;         /* by number: token of the string; 0: not named */
     size_t file_room;
     struct ptx_names strings; /* of .debug_str: token of the first number */
+    struct ptx_lists lists;
+    gordian_ptx_named own_loops[PTX_OWN_LOOPS];
 };
 
-static inline const char *ptx_text(const struct ptx *ptx, uint32_t token)
+static inline const char *ptx_text(const gordian_ptx *ptx, uint32_t token)
 {
-    return ptx->text->bytes + ptx->tokens[token].at;
+    return ptx->text.bytes + ptx->tokens[token].at;
 }
 
-static inline bool ptx_is(const struct ptx *ptx, uint32_t token, const char *word)
+static inline bool ptx_is(const gordian_ptx *ptx, uint32_t token, const char *word)
 {
     size_t length = ptx->tokens[token].length;
     return __builtin_strlen(word) == length &&
            __builtin_memcmp(ptx_text(ptx, token), word, length) == 0;
 }
 
-static inline bool ptx_is_mark(const struct ptx *ptx, uint32_t token, char mark)
+static inline bool ptx_is_mark(const gordian_ptx *ptx, uint32_t token, char mark)
 {
     return ptx->tokens[token].kind == PTX_MARK && *ptx_text(ptx, token) == mark;
 }
 
 /* "line:column: message" about a token. */
-gordian_status ptx_fail(const struct ptx *ptx, uint32_t token, gordian_error *error,
+gordian_status ptx_fail(const gordian_ptx *ptx, uint32_t token, gordian_error *error,
                         const char *format, ...) __attribute__((format(printf, 4, 5)));
 
 /* The function's instructions from the token after '{'; *next: the token after '}'. */
-gordian_status ptx_read_body(struct ptx *ptx, struct ptx_function *function, uint32_t *next,
+gordian_status ptx_read_body(gordian_ptx *ptx, struct ptx_function *function, uint32_t *next,
                              gordian_error *error);
 /* .loc and .file; *next: the first token of the next line. */
-gordian_status ptx_read_loc(struct ptx *ptx, uint32_t *next, uint32_t *place, gordian_error *error);
-gordian_status ptx_read_file(struct ptx *ptx, uint32_t *next, gordian_error *error);
+gordian_status ptx_read_loc(gordian_ptx *ptx, uint32_t *next, uint32_t *place,
+                            gordian_error *error);
+gordian_status ptx_read_file(gordian_ptx *ptx, uint32_t *next, gordian_error *error);
 /* The text of a string of .debug_str, into a buffer. */
-void ptx_read_string(const struct ptx *ptx, uint32_t name, char *buffer, size_t size);
+void ptx_read_string(const gordian_ptx *ptx, uint32_t name, char *buffer, size_t size);
 
 /* The dense number of a register that an instruction of this scope mentions; PTX_NONE: not a
  * register of the function. */
-uint32_t ptx_register(const struct ptx *ptx, const struct ptx_function *function, uint32_t scope,
+uint32_t ptx_register(const gordian_ptx *ptx, const struct ptx_function *function, uint32_t scope,
                       uint32_t token);
-/* The label that an instruction of this scope sees; PTX_NONE: none. */
-uint32_t ptx_find_label(const struct ptx *ptx, const struct ptx_function *function, uint32_t scope,
-                        uint32_t token);
 /* The registers that the instruction may write. Calls `each` with their numbers. */
-void ptx_written(const struct ptx *ptx, const struct ptx_function *function,
+void ptx_written(const gordian_ptx *ptx, const struct ptx_function *function,
                  const struct ptx_instruction *instruction,
                  void (*each)(void *context, uint32_t number), void *context);
 
 /* The function that a call calls; PTX_NONE: the call is indirect, or it is not in the module.
  * *name: the token of the callee. */
-uint32_t ptx_callee(const struct ptx *ptx, const struct ptx_function *function,
+uint32_t ptx_callee(const gordian_ptx *ptx, const struct ptx_function *function,
                     const struct ptx_instruction *instruction, uint32_t *name);
 
 /* ------------------------------------------------------------------ control flow (flow.c) */
@@ -193,7 +220,7 @@ struct ptx_loop {
 
 struct ptx_graph {
     gordian_allocator memory;
-    const struct ptx *ptx;
+    const gordian_ptx *ptx;
     const struct ptx_function *function;
     struct ptx_block *blocks;
     size_t block_count, block_room;
@@ -220,7 +247,7 @@ struct ptx_ends {
 
 /* Builds blocks and loops. GORDIAN_STATUS_INPUT: control that enters a loop in two places, if
  * `strict`. */
-gordian_status ptx_graph_open(struct ptx_graph *graph, const struct ptx *ptx,
+gordian_status ptx_graph_open(struct ptx_graph *graph, const gordian_ptx *ptx,
                               const struct ptx_function *function, const struct ptx_ends *ends,
                               bool strict, gordian_error *error);
 void ptx_graph_close(struct ptx_graph *graph);
@@ -237,12 +264,11 @@ void ptx_describe_loop(const struct ptx_graph *graph, const struct ptx_loop *loo
                        size_t size);
 
 /* Is this what a question calls the loop? */
-bool ptx_loop_is(const struct ptx_graph *graph, const struct ptx_loop *loop, const char *name,
-                 size_t length);
+bool ptx_loop_is(const struct ptx_graph *graph, const struct ptx_loop *loop, const char *name);
 
 /* count.c: how often the head of a loop that counts is passed; 0: not found. */
 gordian_status ptx_count_loop(const struct ptx_graph *graph, uint32_t loop,
-                              const struct ptx_question *question, uint64_t *passes,
+                              const gordian_ptx_question *question, uint64_t *passes,
                               gordian_error *error);
 
 /* ------------------------------------------------------------------ paths (path.c) */
@@ -264,20 +290,19 @@ struct ptx_routine {
     uint32_t last;     /* block that it ends with */
     uint32_t measured; /* which measurement it was */
     enum {
-        PTX_UNSEEN,
-        PTX_OPENING,
+        PTX_OPENING = 1, /* 0: not looked at yet */
         PTX_READY,
     } state;
 };
 
 struct ptx_program {
     gordian_allocator memory;
-    const struct ptx *ptx;
-    const struct ptx_question *question;
-    struct ptx_answer *answer;
+    const gordian_ptx *ptx;
+    const gordian_ptx_question *question;
+    struct ptx_lists *lists;
+    gordian_ptx_answer *answer;
     gordian_error *error;
     struct ptx_routine *routines; /* by function */
-    size_t letter_room, line_room;
     uint32_t measurement;
     uint64_t steps;         /* blocks emitted or walked */
     bool too_long;          /* the path has more letters than there may be */

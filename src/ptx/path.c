@@ -181,11 +181,11 @@ void ptx_measure(struct ptx_program *program, uint32_t function,
 
 gordian_status ptx_note(struct ptx_program *program, uint32_t line, const char *format, ...)
 {
-    struct ptx_answer *answer = program->answer;
-    if (!memory_grow(&answer->memory, &answer->notes, &answer->note_room, answer->note_count + 1,
-                     sizeof *answer->notes))
+    struct ptx_lists *lists = program->lists;
+    if (!memory_grow(&program->memory, &lists->notes, &lists->note_room,
+                     program->answer->note_count + 1, sizeof *lists->notes))
         return fail_memory(program->error);
-    struct ptx_note *note = &answer->notes[answer->note_count++];
+    gordian_ptx_note *note = &lists->notes[program->answer->note_count++];
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(note->text, sizeof note->text, format, arguments);
@@ -204,27 +204,28 @@ static bool is_barrier(const char *name, size_t length)
 static gordian_status put(struct ptx_program *program, const struct ptx_routine *routine,
                           uint32_t instruction)
 {
-    struct ptx_answer *answer = program->answer;
-    const struct ptx *ptx = program->ptx;
+    gordian_ptx_answer *answer = program->answer;
+    struct ptx_lists *lists = program->lists;
+    const gordian_ptx *ptx = program->ptx;
     uint32_t name = routine->graph.function->code[instruction].name;
     const char *letters = routine->letters[instruction];
     size_t count = strlen(letters);
     answer->instructions++;
     answer->barriers += is_barrier(ptx_text(ptx, name), ptx->tokens[name].length);
-    if (answer->count + count > PTX_STRING_MAX) {
+    if (answer->count + count > GORDIAN_MAKESPAN_MAX_LENGTH) {
         program->too_long = true;
         return GORDIAN_OK;
     }
-    if (!memory_grow(&answer->memory, &answer->letters, &program->letter_room,
+    if (!memory_grow(&program->memory, &lists->letters, &lists->letter_room,
                      answer->count + count + 1, 1) ||
-        !memory_grow(&answer->memory, &answer->lines, &program->line_room,
-                     answer->count + count + 1, sizeof *answer->lines))
+        !memory_grow(&program->memory, &lists->lines, &lists->line_room, answer->count + count + 1,
+                     sizeof *lists->lines))
         return fail_memory(program->error);
     for (size_t i = 0; i < count; i++) {
-        answer->letters[answer->count] = letters[i];
-        answer->lines[answer->count++] = ptx->tokens[name].line;
+        lists->letters[answer->count] = letters[i];
+        lists->lines[answer->count++] = ptx->tokens[name].line;
     }
-    answer->letters[answer->count] = '\0';
+    lists->letters[answer->count] = '\0';
     return GORDIAN_OK;
 }
 

@@ -11,14 +11,19 @@ static int shown(size_t length)
     return (int)(length < 80 ? length : 80);
 }
 
+static bool is_name(const char *wanted, const char *name, size_t length)
+{
+    return strlen(wanted) == length && memcmp(wanted, name, length) == 0;
+}
+
 /* ------------------------------------------------------------------ the kernel */
 
-static gordian_status list_entries(const struct ptx *ptx, const char *wanted, gordian_error *error)
+static gordian_status list_entries(const gordian_ptx *ptx, const char *wanted, gordian_error *error)
 {
     char list[240] = "";
     size_t length, used = 0;
     const char *name;
-    for (size_t i = 0; (name = ptx_entry(ptx, i, &length)) && used < sizeof list - 1; i++)
+    for (size_t i = 0; (name = gordian_ptx_entry(ptx, i, &length)) && used < sizeof list - 1; i++)
         used += (size_t)snprintf(list + used, sizeof list - used, "%s%.*s", i ? ", " : "",
                                  (int)length, name);
     if (wanted)
@@ -28,7 +33,7 @@ static gordian_status list_entries(const struct ptx *ptx, const char *wanted, go
 }
 
 /* By its whole name, or by what it was called before it was mangled. */
-static gordian_status find_entry(const struct ptx *ptx, const char *wanted, uint32_t *found,
+static gordian_status find_entry(const gordian_ptx *ptx, const char *wanted, uint32_t *found,
                                  gordian_error *error)
 {
     size_t entries = 0, plain = 0;
@@ -38,12 +43,12 @@ static gordian_status find_entry(const struct ptx *ptx, const char *wanted, uint
             continue;
         const char *name = ptx_text(ptx, function->name);
         size_t length = ptx->tokens[function->name].length;
-        if (wanted && strlen(wanted) == length && memcmp(wanted, name, length) == 0) {
+        if (wanted && is_name(wanted, name, length)) {
             *found = i;
             return GORDIAN_OK;
         }
         ptx_plain_name(&name, &length);
-        bool fits = wanted && strlen(wanted) == length && memcmp(wanted, name, length) == 0;
+        bool fits = wanted && is_name(wanted, name, length);
         if (fits || (!wanted && entries == 0))
             *found = i;
         plain += fits;
@@ -55,15 +60,13 @@ static gordian_status find_entry(const struct ptx *ptx, const char *wanted, uint
 }
 
 /* The number of a label, or of the one at the head of a loop of this name. */
-static gordian_status find_place(const struct ptx *ptx, const struct ptx_function *function,
+static gordian_status find_place(const gordian_ptx *ptx, const struct ptx_function *function,
                                  const char *name, uint32_t *label, gordian_error *error)
 {
     struct ptx_graph graph;
     const struct ptx_ends whole = {PTX_NONE, PTX_NONE, PTX_NONE};
     for (size_t i = 0; i < function->label_count; i++) {
-        uint32_t token = function->labels[i].name;
-        if (ptx->tokens[token].length != strlen(name) ||
-            memcmp(ptx_text(ptx, token), name, strlen(name)) != 0)
+        if (!ptx_is(ptx, function->labels[i].name, name))
             continue;
         *label = (uint32_t)i;
         return GORDIAN_OK;
@@ -75,7 +78,7 @@ static gordian_status find_place(const struct ptx *ptx, const struct ptx_functio
     status = ptx_locate_loops(&graph, error);
     for (size_t i = 1; i < graph.loop_count && status == GORDIAN_OK && !found; i++) {
         *label = graph.blocks[graph.loops[i].head].label;
-        found = ptx_loop_is(&graph, &graph.loops[i], name, strlen(name)) && *label != PTX_NONE;
+        found = ptx_loop_is(&graph, &graph.loops[i], name) && *label != PTX_NONE;
     }
     ptx_graph_close(&graph);
     if (status == GORDIAN_OK && !found)
@@ -86,30 +89,29 @@ static gordian_status find_place(const struct ptx *ptx, const struct ptx_functio
 
 /* ------------------------------------------------------------------ instructions and calls */
 
-static const struct ptx_code *find_code(const struct ptx_program *program, uint32_t token)
+static const gordian_ptx_call *find_code(const struct ptx_program *program, uint32_t token)
 {
-    const char *name = ptx_text(program->ptx, token), *plain = name;
-    size_t length = program->ptx->tokens[token].length, plain_length = length;
-    ptx_plain_name(&plain, &plain_length);
+    const char *plain = ptx_text(program->ptx, token);
+    size_t length = program->ptx->tokens[token].length;
+    ptx_plain_name(&plain, &length);
     for (size_t i = 0; i < program->question->call_count; i++) {
-        const struct ptx_code *code = &program->question->calls[i];
-        if ((code->length == length && memcmp(code->name, name, length) == 0) ||
-            (code->length == plain_length && memcmp(code->name, plain, plain_length) == 0))
+        const gordian_ptx_call *code = &program->question->calls[i];
+        if (ptx_is(program->ptx, token, code->name) || is_name(code->name, plain, length))
             return code;
     }
     return NULL;
 }
 
 /* Tells once what a function was taken for. */
-static gordian_status note_code(struct ptx_program *program, const struct ptx_code *code)
+static gordian_status note_code(struct ptx_program *program, const gordian_ptx_call *code)
 {
-    const struct ptx_answer *answer = program->answer;
-    char text[sizeof answer->notes->text];
+    const gordian_ptx_note *notes = program->lists->notes;
+    char text[sizeof notes->text];
     size_t count = strlen(code->letters);
-    snprintf(text, sizeof text, "%.*s stands for %.40s%s, as given", shown(code->length),
-             code->name, count ? code->letters : "nothing", count > 40 ? "..." : "");
-    for (size_t i = 0; i < answer->note_count; i++)
-        if (strcmp(answer->notes[i].text, text) == 0)
+    snprintf(text, sizeof text, "%.80s stands for %.40s%s, as given", code->name,
+             count ? code->letters : "nothing", count > 40 ? "..." : "");
+    for (size_t i = 0; i < program->answer->note_count; i++)
+        if (strcmp(notes[i].text, text) == 0)
             return GORDIAN_OK;
     return program->question->only_loops ? GORDIAN_OK : ptx_note(program, 0, "%s", text);
 }
@@ -120,12 +122,12 @@ static gordian_status open_routine(struct ptx_program *program, uint32_t index, 
 static gordian_status read_call(struct ptx_program *program, struct ptx_routine *routine,
                                 uint32_t index, uint32_t depth)
 {
-    const struct ptx *ptx = program->ptx;
+    const gordian_ptx *ptx = program->ptx;
     const struct ptx_function *function = routine->graph.function;
     const struct ptx_instruction *call = &function->code[index];
     uint32_t name;
     uint32_t callee = ptx_callee(ptx, function, call, &name);
-    const struct ptx_code *code = find_code(program, name);
+    const gordian_ptx_call *code = find_code(program, name);
     if (code) {
         routine->letters[index] = code->letters;
         return note_code(program, code);
@@ -154,7 +156,7 @@ static gordian_status read_call(struct ptx_program *program, struct ptx_routine 
 static gordian_status read_instructions(struct ptx_program *program, struct ptx_routine *routine,
                                         uint32_t depth)
 {
-    const struct ptx *ptx = program->ptx;
+    const gordian_ptx *ptx = program->ptx;
     const struct ptx_graph *graph = &routine->graph;
     gordian_status status = GORDIAN_OK;
     for (size_t b = 0; b < graph->sorted_count; b++) {
@@ -178,7 +180,7 @@ static gordian_status read_instructions(struct ptx_program *program, struct ptx_
 
 /* ------------------------------------------------------------------ bounds of loops */
 
-static bool follows_labels(const struct ptx_question *question)
+static bool follows_labels(const gordian_ptx_question *question)
 {
     return question->path && strcmp(question->path, "longest") != 0;
 }
@@ -197,15 +199,15 @@ static void how_often(uint64_t passes, char *buffer, size_t size)
 static gordian_status bound_loop(struct ptx_program *program, struct ptx_graph *graph,
                                  uint32_t index)
 {
-    const struct ptx_question *question = program->question;
+    const gordian_ptx_question *question = program->question;
     struct ptx_loop *loop = &graph->loops[index];
     uint32_t line =
         graph->ptx->tokens[graph->function->code[graph->blocks[loop->head].first].name].line;
     char what[160], often[48];
     ptx_describe_loop(graph, loop, what, sizeof what);
     for (size_t i = 0; i < question->loop_count; i++) {
-        const struct ptx_named *given = &question->loops[i];
-        if (!ptx_loop_is(graph, loop, given->name, given->length))
+        const gordian_ptx_named *given = &question->loops[i];
+        if (!ptx_loop_is(graph, loop, given->name))
             continue;
         loop->passes = given->value;
         how_often(loop->passes, often, sizeof often);
@@ -238,16 +240,16 @@ static gordian_status bound_loops(struct ptx_program *program, struct ptx_graph 
 static gordian_status check_loop_names(struct ptx_program *program)
 {
     for (size_t i = 0; i < program->question->loop_count; i++) {
-        const struct ptx_named *given = &program->question->loops[i];
+        const gordian_ptx_named *given = &program->question->loops[i];
         bool found = false;
         for (size_t f = 0; f < program->ptx->function_count && !found; f++) {
             const struct ptx_graph *graph = &program->routines[f].graph;
             for (size_t l = 1; l < graph->loop_count && !found; l++)
-                found = ptx_loop_is(graph, &graph->loops[l], given->name, given->length);
+                found = ptx_loop_is(graph, &graph->loops[l], given->name);
         }
         if (!found)
-            return fail(program->error, GORDIAN_STATUS_INPUT, "no loop is called '%.*s'",
-                        shown(given->length), given->name);
+            return fail(program->error, GORDIAN_STATUS_INPUT, "no loop is called '%.80s'",
+                        given->name);
     }
     return GORDIAN_OK;
 }
@@ -255,15 +257,12 @@ static gordian_status check_loop_names(struct ptx_program *program)
 /* So is a value for a parameter that the kernel does not have. */
 static gordian_status check_value_names(struct ptx_program *program, uint32_t entry)
 {
-    const struct ptx *ptx = program->ptx;
+    const gordian_ptx *ptx = program->ptx;
     const struct ptx_function *function = &ptx->functions[entry];
     for (size_t i = 0; i < program->question->value_count; i++) {
-        const struct ptx_named *given = &program->question->values[i];
-        size_t name = 0, digits = 0;
-        while (name < given->length && given->name[name] != '+')
-            name++; /* the rest is an offset */
-        while (digits < name && given->name[digits] >= '0' && given->name[digits] <= '9')
-            digits++;
+        const gordian_ptx_named *given = &program->question->values[i];
+        size_t name = strcspn(given->name, "+"); /* the rest is an offset */
+        size_t digits = strspn(given->name, "0123456789");
         bool found =
             given->name[0] == '%' || (digits == name && digits < 6 &&
                                       strtoul(given->name, NULL, 10) < function->parameter_count);
@@ -274,15 +273,14 @@ static gordian_status check_value_names(struct ptx_program *program, uint32_t en
         }
         if (!found)
             return fail(program->error, GORDIAN_STATUS_INPUT,
-                        "'%.*s' has no parameter '%.*s'; numbers from 0 are names, too",
+                        "'%.*s' has no parameter '%.80s'; numbers from 0 are names, too",
                         shown(ptx->tokens[function->name].length), ptx_text(ptx, function->name),
-                        shown(given->length), given->name);
-        gordian_status status =
-            program->question->only_loops
-                ? GORDIAN_OK
-                : ptx_note(program, 0, "%s%.*s is %llu, as given",
-                           digits == name ? "parameter " : "", shown(given->length), given->name,
-                           (unsigned long long)given->value);
+                        given->name);
+        gordian_status status = program->question->only_loops
+                                    ? GORDIAN_OK
+                                    : ptx_note(program, 0, "%s%.80s is %llu, as given",
+                                               digits == name ? "parameter " : "", given->name,
+                                               (unsigned long long)given->value);
         if (status != GORDIAN_OK)
             return status;
     }
@@ -312,7 +310,7 @@ static gordian_status allocate(struct ptx_program *program, struct ptx_routine *
 static gordian_status find_ends(struct ptx_program *program, const struct ptx_function *function,
                                 struct ptx_ends *ends)
 {
-    const struct ptx_question *question = program->question;
+    const gordian_ptx_question *question = program->question;
     const char *const names[] = {question->from, question->to, question->avoid};
     uint32_t *const places[] = {&ends->from, &ends->to, &ends->avoid};
     gordian_status status = GORDIAN_OK;
@@ -360,7 +358,7 @@ static void close_routine(struct ptx_program *program, struct ptx_routine *routi
 /* The most of each letter that any way has. */
 static void measure_every_path(struct ptx_program *program, uint32_t entry)
 {
-    struct ptx_answer *answer = program->answer;
+    gordian_ptx_answer *answer = program->answer;
     uint64_t weights[PTX_LETTERS] = {0};
     answer->every_path = answer->longest < PTX_HUGE;
     for (uint32_t letter = 0; letter < PTX_LETTERS; letter++) {
@@ -373,8 +371,8 @@ static void measure_every_path(struct ptx_program *program, uint32_t entry)
 
 static gordian_status longest_path(struct ptx_program *program, uint32_t entry)
 {
-    const struct ptx_question *question = program->question;
-    struct ptx_answer *answer = program->answer;
+    const gordian_ptx_question *question = program->question;
+    gordian_ptx_answer *answer = program->answer;
     uint64_t any = 0;
     for (size_t i = 0; i < PTX_LETTERS; i++)
         any |= question->weights[i];
@@ -403,7 +401,7 @@ static gordian_status labelled_path(struct ptx_program *program, uint32_t entry)
         return status;
     if (program->too_long)
         return fail(program->error, GORDIAN_STATUS_INPUT, "the path does not end within %d letters",
-                    PTX_STRING_MAX);
+                    GORDIAN_MAKESPAN_MAX_LENGTH);
     if (*program->next_label)
         return fail(program->error, GORDIAN_STATUS_INPUT, "the path does not come to '%.*s'",
                     shown(strcspn(program->next_label, ",")), program->next_label);
@@ -415,7 +413,7 @@ static gordian_status labelled_path(struct ptx_program *program, uint32_t entry)
 
 static gordian_status find_path(struct ptx_program *program)
 {
-    struct ptx_answer *answer = program->answer;
+    gordian_ptx_answer *answer = program->answer;
     uint32_t entry = 0;
     gordian_status status =
         find_entry(program->ptx, program->question->entry, &entry, program->error);
@@ -427,51 +425,62 @@ static gordian_status find_path(struct ptx_program *program)
         return status;
     status = follows_labels(program->question) ? labelled_path(program, entry)
                                                : longest_path(program, entry);
-    if (status == GORDIAN_OK && program->too_long) {
-        memory_free(&answer->memory, answer->letters);
-        answer->letters = NULL;
+    if (status == GORDIAN_OK && program->too_long)
         answer->count = 0;
-    } else if (status == GORDIAN_OK && answer->count == 0) {
+    else if (status == GORDIAN_OK && answer->count == 0)
         status = fail(program->error, GORDIAN_STATUS_INPUT, "nothing on this path needs a unit");
-    }
     return status;
 }
 
-gordian_status ptx_string(struct ptx_answer *answer, const struct ptx *ptx,
-                          const struct ptx_question *question, const gordian_allocator *memory,
-                          gordian_error *error)
+static gordian_status ask(struct ptx_program *program, size_t functions)
 {
-    *answer = (struct ptx_answer){.memory = memory_allocator(memory)};
-    struct ptx_program program = {.memory = answer->memory,
+    program->routines = memory_zeroed(&program->memory, functions * sizeof *program->routines);
+    gordian_status status = program->routines ? find_path(program) : fail_memory(program->error);
+    for (size_t i = 0; program->routines && i < functions; i++)
+        close_routine(program, &program->routines[i]);
+    memory_free(&program->memory, program->routines);
+    return status;
+}
+
+void gordian_ptx_question_init(gordian_ptx_question *question)
+{
+    *question = (gordian_ptx_question){0};
+}
+
+gordian_status gordian_ptx_ask(gordian_ptx *ptx, const gordian_ptx_question *question,
+                               gordian_ptx_answer *answer, gordian_error *error)
+{
+    gordian_ptx_question whole = question ? *question : (gordian_ptx_question){0};
+    gordian_ptx_answer made = {0};
+    gordian_ptx_table *table = NULL;
+    struct ptx_program program = {.memory = ptx->memory,
                                   .ptx = ptx,
-                                  .question = question,
-                                  .answer = answer,
+                                  .question = &whole,
+                                  .lists = &ptx->lists,
+                                  .answer = &made,
                                   .error = error,
                                   .next_label = ""};
-    program.routines =
-        memory_zeroed(&program.memory, ptx->function_count * sizeof *program.routines);
-    gordian_status status = program.routines ? find_path(&program) : fail_memory(error);
-    for (size_t i = 0; program.routines && i < ptx->function_count; i++)
-        close_routine(&program, &program.routines[i]);
-    memory_free(&program.memory, program.routines);
+    gordian_status status =
+        whole.table ? GORDIAN_OK : gordian_ptx_table_open(&table, &ptx->memory, error);
+    if (table)
+        whole.table = table;
+    if (status == GORDIAN_OK)
+        status = ask(&program, ptx->function_count);
+    gordian_ptx_table_close(table);
     if (status != GORDIAN_OK)
-        ptx_answer_free(answer);
-    return status;
-}
-
-void ptx_answer_free(struct ptx_answer *answer)
-{
-    memory_free(&answer->memory, answer->letters);
-    memory_free(&answer->memory, answer->lines);
-    memory_free(&answer->memory, answer->notes);
-    *answer = (struct ptx_answer){.memory = answer->memory};
+        return status;
+    made.letters = made.count ? ptx->lists.letters : NULL;
+    made.lines = ptx->lists.lines;
+    made.notes = ptx->lists.notes;
+    *answer = made;
+    return GORDIAN_OK;
 }
 
 /* ------------------------------------------------------------------ any path */
 
 /* What the warp that is waited for adds by running itself, `longest` cycles at most: spent first
  * where it takes least from what the others can take. */
-static double own_cycles(const struct ptx_answer *answer, const double work[PTX_LETTERS],
+static double own_cycles(const gordian_ptx_answer *answer, const double work[PTX_LETTERS],
                          const double rate[PTX_LETTERS])
 {
     double left = (double)answer->longest, sum = 0;
@@ -491,8 +500,12 @@ static double own_cycles(const struct ptx_answer *answer, const double work[PTX_
     return sum;
 }
 
-uint64_t ptx_any_path_bound(const struct ptx_answer *answer, const uint64_t units[PTX_LETTERS],
-                            uint64_t schedulers, uint64_t warps)
+/* Follow the warp that everybody waits for in the end. In every cycle it either runs, at most
+ * `longest` times in all, or what it needs is taken by others: so many of the same unit as there
+ * are, or as many of any as there are schedulers. Each cycle of the others' work of unit U can take
+ * at most 1 / min(units, schedulers) of such a cycle. */
+uint64_t gordian_ptx_any_path(const gordian_ptx_answer *answer, const uint64_t units[PTX_LETTERS],
+                              uint64_t schedulers, uint64_t warps)
 {
     double work[PTX_LETTERS], rate[PTX_LETTERS], all = 0;
     if (!answer->every_path)

@@ -1,8 +1,6 @@
 /* Which units an instruction needs: patterns and letters, the first that matches. */
-#include "ptx/ptx.h"
-
 #include "base/reader.h"
-#include "ptx/units.h"
+#include "ptx/parts.h"
 
 #include <string.h>
 
@@ -13,7 +11,7 @@ struct line {
     const char *letters;
 };
 
-struct ptx_table {
+struct gordian_ptx_table {
     gordian_allocator memory;
     struct line *lines;
     size_t count, room;
@@ -43,7 +41,7 @@ static bool matches(const char *pattern, const char *name, size_t length)
     return *pattern == '\0';
 }
 
-const char *ptx_table_find(const struct ptx_table *table, const char *name, size_t length)
+const char *ptx_table_find(const gordian_ptx_table *table, const char *name, size_t length)
 {
     for (size_t i = 0; i < table->count; i++)
         if (matches(table->lines[i].pattern, name, length))
@@ -51,8 +49,8 @@ const char *ptx_table_find(const struct ptx_table *table, const char *name, size
     return NULL;
 }
 
-gordian_status ptx_letters(const char *text, size_t length, size_t most, char *letters,
-                           size_t *count, gordian_error *error)
+gordian_status gordian_ptx_letters(const char *text, size_t length, size_t most, char *letters,
+                                   size_t *count, gordian_error *error)
 {
     *count = 0;
     for (size_t i = 0; i < length;) {
@@ -78,9 +76,9 @@ gordian_status ptx_letters(const char *text, size_t length, size_t most, char *l
 }
 
 /* Puts a line before number `at`. */
-static gordian_status insert(struct ptx_table *table, size_t at, const char *pattern,
-                             size_t pattern_length, const char *text, size_t length,
-                             gordian_error *error)
+static gordian_status insert_line(gordian_ptx_table *table, size_t at, const char *pattern,
+                                  size_t pattern_length, const char *text, size_t length,
+                                  gordian_error *error)
 {
     char letters[LETTERS_MAX];
     size_t count = 0;
@@ -90,7 +88,8 @@ static gordian_status insert(struct ptx_table *table, size_t at, const char *pat
     if (pattern_length == 0)
         return fail(error, GORDIAN_STATUS_INPUT, "an empty pattern");
     gordian_status status =
-        none ? GORDIAN_OK : ptx_letters(text, length, sizeof letters, letters, &count, error);
+        none ? GORDIAN_OK
+             : gordian_ptx_letters(text, length, sizeof letters, letters, &count, error);
     if (status != GORDIAN_OK)
         return status;
     char *made = memory_alloc(&table->memory, pattern_length + count + 2);
@@ -109,15 +108,14 @@ static gordian_status insert(struct ptx_table *table, size_t at, const char *pat
     return GORDIAN_OK;
 }
 
-gordian_status ptx_table_add_line(struct ptx_table *table, const char *pattern,
-                                  size_t pattern_length, const char *letters, size_t letter_count,
-                                  gordian_error *error)
+gordian_status gordian_ptx_table_add(gordian_ptx_table *table, const char *pattern,
+                                     const char *letters, gordian_error *error)
 {
-    return insert(table, 0, pattern, pattern_length, letters, letter_count, error);
+    return insert_line(table, 0, pattern, strlen(pattern), letters, strlen(letters), error);
 }
 
-gordian_status ptx_table_add(struct ptx_table *table, const gordian_source *source,
-                             gordian_error *error)
+gordian_status gordian_ptx_table_read(gordian_ptx_table *table, const gordian_source *source,
+                                      gordian_error *error)
 {
     struct reader reader;
     size_t at = 0;
@@ -131,8 +129,8 @@ gordian_status ptx_table_add(struct ptx_table *table, const gordian_source *sour
             break;
         }
         gordian_error why = {0};
-        status = insert(table, at++, reader.words[0].text, reader.words[0].length,
-                        reader.words[1].text, reader.words[1].length, &why);
+        status = insert_line(table, at++, reader.words[0].text, reader.words[0].length,
+                             reader.words[1].text, reader.words[1].length, &why);
         if (status == GORDIAN_STATUS_INPUT)
             fail_at(error, status, reader.line, reader.words[1].column, "%s", why.message);
         else if (status != GORDIAN_OK)
@@ -144,43 +142,38 @@ gordian_status ptx_table_add(struct ptx_table *table, const gordian_source *sour
     return status == GORDIAN_STATUS_END ? GORDIAN_OK : status;
 }
 
-/* The built-in text as a source. */
-struct built_in {
-    size_t next;
-};
-
+/* The built-in text as a source; the context says how much of it was read. */
 static ptrdiff_t read_built_in(void *context, char *buffer, size_t size)
 {
-    struct built_in *text = context;
-    size_t left = ptx_units_size - text->next;
+    size_t *next = context, left = ptx_units_size - *next;
     if (size > left)
         size = left;
-    memcpy(buffer, ptx_units + text->next, size);
-    text->next += size;
+    memcpy(buffer, ptx_units + *next, size);
+    *next += size;
     return (ptrdiff_t)size;
 }
 
-gordian_status ptx_table_open(struct ptx_table **out, const gordian_allocator *memory,
-                              gordian_error *error)
+gordian_status gordian_ptx_table_open(gordian_ptx_table **out, const gordian_allocator *memory,
+                                      gordian_error *error)
 {
     gordian_allocator from = memory_allocator(memory);
-    struct ptx_table *table = memory_zeroed(&from, sizeof *table);
+    gordian_ptx_table *table = memory_zeroed(&from, sizeof *table);
     *out = NULL;
     if (!table)
         return fail_memory(error);
     table->memory = from;
-    struct built_in text = {0};
-    gordian_source source = {read_built_in, &text};
-    gordian_status status = ptx_table_add(table, &source, error);
+    size_t next = 0;
+    gordian_source source = {read_built_in, &next};
+    gordian_status status = gordian_ptx_table_read(table, &source, error);
     if (status != GORDIAN_OK) {
-        ptx_table_close(table);
+        gordian_ptx_table_close(table);
         return status;
     }
     *out = table;
     return GORDIAN_OK;
 }
 
-void ptx_table_close(struct ptx_table *table)
+void gordian_ptx_table_close(gordian_ptx_table *table)
 {
     if (!table)
         return;

@@ -5,10 +5,10 @@
 #define OPERANDS 5u
 
 struct evaluation {
-    const struct ptx *ptx;
+    const gordian_ptx *ptx;
     const struct ptx_function *function;
     const struct ptx_instruction *instruction;
-    const struct ptx_question *question;
+    const gordian_ptx_question *question;
     ptx_reader read;
     void *context;
     const char *name; /* the opcode: up to the first dot the stem */
@@ -158,8 +158,8 @@ static bool read_number(const char *text, size_t length, uint64_t *value)
 static bool given(const struct evaluation *e, const char *name, size_t length, uint64_t *value)
 {
     for (size_t i = 0; i < e->question->value_count; i++) {
-        const struct ptx_named *known = &e->question->values[i];
-        if (known->length == length && memcmp(known->name, name, length) == 0) {
+        const gordian_ptx_named *known = &e->question->values[i];
+        if (strlen(known->name) == length && memcmp(known->name, name, length) == 0) {
             *value = known->value;
             return true;
         }
@@ -212,7 +212,7 @@ static bool load_parameter(const struct evaluation *e, uint64_t *value)
         return false;
     const char *name = ptx_text(e->ptx, at + 1);
     const struct ptx_token *end = &e->ptx->tokens[at + count - 1];
-    size_t whole = (size_t)(e->ptx->text->bytes + end->at - name);
+    size_t whole = (size_t)(e->ptx->text.bytes + end->at - name);
     if (given(e, name, whole, value))
         return true;
     if (count != 3)
@@ -413,8 +413,8 @@ static bool evaluate(const struct evaluation *e, uint64_t *value)
     return two_operands(e, type, a, b, value);
 }
 
-bool ptx_evaluate(const struct ptx *ptx, const struct ptx_function *function,
-                  const struct ptx_instruction *instruction, const struct ptx_question *question,
+bool ptx_evaluate(const gordian_ptx *ptx, const struct ptx_function *function,
+                  const struct ptx_instruction *instruction, const gordian_ptx_question *question,
                   ptx_reader read, void *context, uint64_t *value)
 {
     struct evaluation e = {.ptx = ptx,

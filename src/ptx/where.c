@@ -18,7 +18,7 @@ struct frames {
     size_t count;
 };
 
-static void frames_of(const struct ptx *ptx, uint32_t place, struct frames *frames)
+static void frames_of(const gordian_ptx *ptx, uint32_t place, struct frames *frames)
 {
     struct frames inwards = {.count = 0};
     for (; place != PTX_NONE && inwards.count < FRAMES; place = ptx->places[place].outer)
@@ -28,7 +28,7 @@ static void frames_of(const struct ptx *ptx, uint32_t place, struct frames *fram
         frames->places[i] = inwards.places[inwards.count - 1 - i];
 }
 
-static bool same_function(const struct ptx *ptx, uint32_t a, uint32_t b)
+static bool same_function(const gordian_ptx *ptx, uint32_t a, uint32_t b)
 {
     uint32_t f = ptx->places[a].function, g = ptx->places[b].function;
     if (f == PTX_NONE || g == PTX_NONE)
@@ -38,7 +38,7 @@ static bool same_function(const struct ptx *ptx, uint32_t a, uint32_t b)
 }
 
 /* How many frames both are in: the same function, called at the same line of the one around it. */
-static size_t frames_in_common(const struct ptx *ptx, const struct frames *a,
+static size_t frames_in_common(const gordian_ptx *ptx, const struct frames *a,
                                const struct frames *b)
 {
     size_t both = a->count < b->count ? a->count : b->count, i = 0;
@@ -56,7 +56,7 @@ struct finding {
     bool started;
 };
 
-static void look_at(const struct ptx *ptx, uint32_t place, struct finding *finding)
+static void look_at(const gordian_ptx *ptx, uint32_t place, struct finding *finding)
 {
     struct frames frames;
     if (place == PTX_NONE || ptx->places[place].line == 0)
@@ -86,7 +86,7 @@ static void name_kernel(const struct ptx_graph *graph, struct ptx_loop *loop)
 
 static void locate(struct ptx_graph *graph, uint32_t index)
 {
-    const struct ptx *ptx = graph->ptx;
+    const gordian_ptx *ptx = graph->ptx;
     struct ptx_loop *loop = &graph->loops[index];
     struct finding finding = {.started = false};
     for (uint32_t i = graph->first_before[loop->head]; i < graph->first_before[loop->head + 1];
@@ -158,7 +158,7 @@ gordian_status ptx_locate_loops(struct ptx_graph *graph, gordian_error *error)
 }
 
 /* The last part of a path. */
-static void file_name(const struct ptx *ptx, uint32_t file, const char **name, size_t *length)
+static void file_name(const gordian_ptx *ptx, uint32_t file, const char **name, size_t *length)
 {
     uint32_t token = file < ptx->file_room ? ptx->files[file] : 0;
     *name = "?";
@@ -185,7 +185,7 @@ static uint32_t label_of(const struct ptx_graph *graph, const struct ptx_loop *l
 void ptx_describe_loop(const struct ptx_graph *graph, const struct ptx_loop *loop, char *buffer,
                        size_t size)
 {
-    const struct ptx *ptx = graph->ptx;
+    const gordian_ptx *ptx = graph->ptx;
     uint32_t label = label_of(graph, loop);
     size_t used = (size_t)snprintf(buffer, size, "the loop at %.*s", (int)ptx->tokens[label].length,
                                    ptx_text(ptx, label));
@@ -198,25 +198,21 @@ void ptx_describe_loop(const struct ptx_graph *graph, const struct ptx_loop *loo
     }
 }
 
-bool ptx_loop_is(const struct ptx_graph *graph, const struct ptx_loop *loop, const char *name,
-                 size_t length)
+bool ptx_loop_is(const struct ptx_graph *graph, const struct ptx_loop *loop, const char *name)
 {
-    const struct ptx *ptx = graph->ptx;
-    uint32_t label = label_of(graph, loop);
+    const gordian_ptx *ptx = graph->ptx;
     char text[180];
-    if (ptx->tokens[label].length == length && memcmp(ptx_text(ptx, label), name, length) == 0)
+    if (ptx_is(ptx, label_of(graph, loop), name) || strcmp(loop->function, name) == 0)
         return true;
-    if (strlen(loop->function) == length && memcmp(loop->function, name, length) == 0)
-        return true;
-    int used = snprintf(text, sizeof text, "%s/%u", loop->function, loop->number);
-    if ((size_t)used == length && memcmp(text, name, length) == 0)
+    snprintf(text, sizeof text, "%s/%u", loop->function, loop->number);
+    if (strcmp(text, name) == 0)
         return true;
     if (!loop->place_line)
         return false;
     const char *file;
     size_t file_length;
     file_name(ptx, loop->place_file, &file, &file_length);
-    used = snprintf(text, sizeof text, "%.*s:%u", (int)(file_length < 100 ? file_length : 100),
-                    file, loop->place_line);
-    return (size_t)used == length && memcmp(text, name, length) == 0;
+    snprintf(text, sizeof text, "%.*s:%u", (int)(file_length < 100 ? file_length : 100), file,
+             loop->place_line);
+    return strcmp(text, name) == 0;
 }

@@ -159,7 +159,7 @@ void rag_remove_resource(struct rag *rag, uint32_t resource)
 {
     names_drop(&rag->resource_names, resource);
     rag->resources_more[resource].flags = 0;
-    rag->holder[resource] = RAG_REMOVED; /* not free to the short way (plain.c) */
+    rag->holder[resource] = RAG_REMOVED; /* not free to the short way (detect/plain.c) */
     rag->resources_more[resource].holders = rag->free_resource;
     rag->free_resource = resource;
     rag->resource_count--;

@@ -16,7 +16,7 @@
 struct form {
     const char *verb;
     size_t verb_length;
-    enum trace_kind kind;
+    gordian_line kind;
     gordian_op op;
     enum { NO_ITEMS, ONE_ITEM, MANY_ITEMS } items;
 };
@@ -28,38 +28,47 @@ struct form {
 
 static const struct form forms[] = {
     /* the most frequent ones first */
-    FORM("request", TRACE_EVENT, GORDIAN_OP_REQUEST, MANY_ITEMS),
-    FORM("release", TRACE_EVENT, GORDIAN_OP_RELEASE, ONE_ITEM),
-    FORM("hold", TRACE_EVENT, GORDIAN_OP_HOLD, ONE_ITEM),
-    FORM("wait", TRACE_EVENT, GORDIAN_OP_WAIT, MANY_ITEMS),
-    FORM("exit", TRACE_EVENT, GORDIAN_OP_EXIT, NO_ITEMS),
-    FORM("cancel", TRACE_EVENT, GORDIAN_OP_CANCEL, NO_ITEMS),
-    FORM("resource", TRACE_RESOURCE, 0, NO_ITEMS),
-    FORM("process", TRACE_PROCESS, 0, MANY_ITEMS),
+    FORM("request", GORDIAN_LINE_EVENT, GORDIAN_OP_REQUEST, MANY_ITEMS),
+    FORM("release", GORDIAN_LINE_EVENT, GORDIAN_OP_RELEASE, ONE_ITEM),
+    FORM("hold", GORDIAN_LINE_EVENT, GORDIAN_OP_HOLD, ONE_ITEM),
+    FORM("wait", GORDIAN_LINE_EVENT, GORDIAN_OP_WAIT, MANY_ITEMS),
+    FORM("exit", GORDIAN_LINE_EVENT, GORDIAN_OP_EXIT, NO_ITEMS),
+    FORM("cancel", GORDIAN_LINE_EVENT, GORDIAN_OP_CANCEL, NO_ITEMS),
+    FORM("resource", GORDIAN_LINE_RESOURCE, 0, NO_ITEMS),
+    FORM("process", GORDIAN_LINE_PROCESS, 0, MANY_ITEMS),
 };
 
 #define FORM_COUNT (sizeof forms / sizeof forms[0])
 
-gordian_status trace_open(struct trace *trace, const gordian_source *source,
-                          const gordian_allocator *memory, gordian_error *error)
+gordian_status gordian_trace_open(gordian_trace *trace, const gordian_source *source,
+                                  const gordian_allocator *allocator, gordian_error *error)
 {
-    *trace = (struct trace){0};
-    return reader_open(&trace->reader, source, memory, error);
+    gordian_allocator memory = memory_allocator(allocator);
+    *trace = (gordian_trace){.inside = memory_zeroed(&memory, sizeof *trace->inside)};
+    if (!trace->inside)
+        return fail_memory(error);
+    gordian_status status = reader_open(&trace->inside->reader, source, &memory, error);
+    if (status != GORDIAN_OK)
+        gordian_trace_close(trace);
+    return status;
 }
 
-void trace_close(struct trace *trace)
+void gordian_trace_close(gordian_trace *trace)
 {
-    memory_free(&trace->reader.memory, trace->items);
-    memory_free(&trace->reader.memory, trace->declared_at);
-    trace->items = NULL;
-    trace->declared_at = NULL;
-    trace->item_room = trace->item_count = trace->declared_room = 0;
-    reader_close(&trace->reader);
+    struct gordian_trace_inside *inside = trace->inside;
+    if (!inside)
+        return;
+    gordian_allocator memory = inside->reader.memory;
+    memory_free(&memory, inside->items);
+    memory_free(&memory, inside->declared_at);
+    reader_close(&inside->reader);
+    memory_free(&memory, inside);
+    *trace = (gordian_trace){0};
 }
 
 /* ---- messages */
 
-gordian_status trace_fail(const struct trace *trace, const struct word *at, gordian_error *error,
+gordian_status trace_fail(const gordian_trace *trace, const gordian_word *at, gordian_error *error,
                           const char *format, ...)
 {
     va_list arguments;
@@ -69,7 +78,7 @@ gordian_status trace_fail(const struct trace *trace, const struct word *at, gord
     return GORDIAN_STATUS_INPUT;
 }
 
-const char *trace_show(const struct word *word, char buffer[TRACE_SHOWN_MAX])
+const char *trace_show(const gordian_word *word, char buffer[TRACE_SHOWN_MAX])
 {
     size_t used = 0;
     for (uint32_t i = 0; i < word->length; i++) {
@@ -91,33 +100,32 @@ const char *trace_show(const struct word *word, char buffer[TRACE_SHOWN_MAX])
 }
 
 /* Where a word is missing: just past the last one. */
-static gordian_status fail_missing(const struct trace *trace, const char *expected,
+static gordian_status fail_missing(const gordian_trace *trace, const char *expected,
                                    gordian_error *error)
 {
-    const struct reader *reader = &trace->reader;
-    const struct word *last = &reader->words[reader->word_count - 1];
-    struct word place = {.column = last->column + last->length};
+    const gordian_word *last = &trace->words[trace->word_count - 1];
+    gordian_word place = {.column = last->column + last->length};
     char before[3 * TRACE_SHOWN_MAX];
     size_t used = 0;
-    for (size_t i = 0; i < reader->word_count && used + TRACE_SHOWN_MAX + 1 < sizeof before; i++) {
+    for (size_t i = 0; i < trace->word_count && used + TRACE_SHOWN_MAX + 1 < sizeof before; i++) {
         if (i > 0)
             before[used++] = ' ';
-        used += strlen(trace_show(&reader->words[i], before + used));
+        used += strlen(trace_show(&trace->words[i], before + used));
     }
     before[used] = '\0';
     return trace_fail(trace, &place, error, "expected %s after '%s'", expected, before);
 }
 
-static gordian_status fail_surplus(const struct trace *trace, size_t first, const char *expected,
+static gordian_status fail_surplus(const gordian_trace *trace, size_t first, const char *expected,
                                    gordian_error *error)
 {
-    const struct word *word = &trace->reader.words[first];
+    const gordian_word *word = &trace->words[first];
     char shown[TRACE_SHOWN_MAX];
     return trace_fail(trace, word, error, "expected %s, not '%s'", expected,
                       trace_show(word, shown));
 }
 
-static gordian_status fail_unknown_verb(const struct trace *trace, const struct word *verb,
+static gordian_status fail_unknown_verb(const gordian_trace *trace, const gordian_word *verb,
                                         gordian_error *error)
 {
     struct nearest nearest = {.typed = verb->text, .length = verb->length};
@@ -135,7 +143,7 @@ static gordian_status fail_unknown_verb(const struct trace *trace, const struct 
 /* ---- parts of a line */
 
 /* `word` stands where a name must; `name` is the part of it that is the name. */
-static gordian_status check_length(const struct trace *trace, const struct word *name,
+static gordian_status check_length(const gordian_trace *trace, const gordian_word *name,
                                    const char *kind, gordian_error *error)
 {
     if (name->length <= GORDIAN_NAME_MAX)
@@ -145,23 +153,23 @@ static gordian_status check_length(const struct trace *trace, const struct word 
 }
 
 /* Word `index` as a plain name. */
-static gordian_status take_name(const struct trace *trace, size_t index, const char *kind,
-                                struct word *name, gordian_error *error)
+static gordian_status take_name(const gordian_trace *trace, size_t index, const char *kind,
+                                gordian_word *name, gordian_error *error)
 {
     char expected[40], shown[TRACE_SHOWN_MAX];
-    if (index >= trace->reader.word_count) {
+    if (index >= trace->word_count) {
         snprintf(expected, sizeof expected, "a %s name", kind);
         return fail_missing(trace, expected, error);
     }
-    *name = trace->reader.words[index];
+    *name = trace->words[index];
     if (memchr(name->text, '=', name->length))
         return trace_fail(trace, name, error, "'%s': the name of a %s cannot contain '='",
                           trace_show(name, shown), kind);
     return check_length(trace, name, kind, error);
 }
 
-static gordian_status take_units(const struct trace *trace, const struct word *word,
-                                 const struct word *value, uint64_t *units, gordian_error *error)
+static gordian_status take_units(const gordian_trace *trace, const gordian_word *word,
+                                 const gordian_word *value, uint64_t *units, gordian_error *error)
 {
     const char *why;
     char shown[TRACE_SHOWN_MAX];
@@ -172,7 +180,7 @@ static gordian_status take_units(const struct trace *trace, const struct word *w
 }
 
 /* Q or Q=N. */
-static gordian_status take_want(const struct trace *trace, struct trace_item *item,
+static gordian_status take_want(const gordian_trace *trace, gordian_trace_item *item,
                                 gordian_error *error)
 {
     char shown[TRACE_SHOWN_MAX];
@@ -190,7 +198,7 @@ static gordian_status take_want(const struct trace *trace, struct trace_item *it
 }
 
 /* KEY=VALUE. */
-static gordian_status check_attribute(const struct trace *trace, const struct trace_item *item,
+static gordian_status check_attribute(const gordian_trace *trace, const gordian_trace_item *item,
                                       gordian_error *error)
 {
     const char *expected = !item->value.text         ? "expected key=value"
@@ -205,22 +213,25 @@ static gordian_status check_attribute(const struct trace *trace, const struct tr
 }
 
 /* Words `first` up to `end` as items. */
-static gordian_status take_items(struct trace *trace, size_t first, size_t end,
+static gordian_status take_items(gordian_trace *trace, size_t first, size_t end,
                                  gordian_error *error)
 {
-    if (end - first > trace->item_room &&
-        !memory_grow(&trace->reader.memory, &trace->items, &trace->item_room, end - first,
-                     sizeof *trace->items))
+    struct gordian_trace_inside *inside = trace->inside;
+    if (end - first > inside->item_room &&
+        !memory_grow(&inside->reader.memory, &inside->items, &inside->item_room, end - first,
+                     sizeof *inside->items))
         return fail_memory(error);
     for (size_t i = first; i < end; i++) {
-        struct trace_item *item = &trace->items[i - first];
-        item->word = trace->reader.words[i];
+        gordian_trace_item *item = &inside->items[i - first];
+        item->word = trace->words[i];
         word_split(&item->word, &item->name, &item->value);
-        gordian_status status = trace->kind == TRACE_EVENT ? take_want(trace, item, error)
-                                                           : check_attribute(trace, item, error);
+        gordian_status status = trace->kind == GORDIAN_LINE_EVENT
+                                    ? take_want(trace, item, error)
+                                    : check_attribute(trace, item, error);
         if (status != GORDIAN_OK)
             return status;
     }
+    trace->items = inside->items;
     trace->item_count = end - first;
     return GORDIAN_OK;
 }
@@ -228,57 +239,55 @@ static gordian_status take_items(struct trace *trace, size_t first, size_t end,
 /* ---- lines */
 
 /* What may follow the name of a declared resource. */
-static gordian_status take_declared_units(struct trace *trace, gordian_error *error)
+static gordian_status take_declared_units(gordian_trace *trace, gordian_error *error)
 {
-    const struct reader *reader = &trace->reader;
-    if (reader->word_count > 3)
+    if (trace->word_count > 3)
         return fail_surplus(trace, 3, "the end of the line after the units", error);
     trace->units = 1;
-    if (reader->word_count < 3)
+    if (trace->word_count < 3)
         return GORDIAN_OK;
-    return take_units(trace, &reader->words[2], &reader->words[2], &trace->units, error);
+    return take_units(trace, &trace->words[2], &trace->words[2], &trace->units, error);
 }
 
 /* What may follow the one resource of a `release` or a `hold`. */
-static gordian_status take_hand_over(struct trace *trace, gordian_error *error)
+static gordian_status take_hand_over(gordian_trace *trace, gordian_error *error)
 {
-    const struct reader *reader = &trace->reader;
-    if (reader->word_count == 3)
+    if (trace->word_count == 3)
         return GORDIAN_OK;
     if (trace->op == GORDIAN_OP_HOLD)
         return fail_surplus(trace, 3, "the end of the line after one resource", error);
-    if (!word_is(&reader->words[3], "to"))
+    if (!word_is(&trace->words[3], "to"))
         return fail_surplus(trace, 3, "'to' or the end of the line after one resource", error);
     gordian_status status = take_name(trace, 4, "process", &trace->to, error);
     if (status != GORDIAN_OK)
         return status;
-    if (reader->word_count > 5)
+    if (trace->word_count > 5)
         return fail_surplus(trace, 5, "the end of the line after the hand-over", error);
     return GORDIAN_OK;
 }
 
 /* A release of an avoidance trace: several resources, and no `to`. (One of that name, if it stands
  * before the last word, is written to=1.) */
-static gordian_status take_released(struct trace *trace, gordian_error *error)
+static gordian_status take_released(gordian_trace *trace, gordian_error *error)
 {
-    size_t count = trace->reader.word_count;
-    if (count > 4 && word_is(&trace->reader.words[count - 2], "to"))
-        return trace_fail(trace, &trace->reader.words[count - 2], error,
+    size_t count = trace->word_count;
+    if (count > 4 && word_is(&trace->words[count - 2], "to"))
+        return trace_fail(trace, &trace->words[count - 2], error,
                           "'to': under avoidance it is not said who gets what is given back");
     return take_items(trace, 2, count, error);
 }
 
-static gordian_status take_operands(struct trace *trace, const struct form *form,
+static gordian_status take_operands(gordian_trace *trace, const struct form *form,
                                     gordian_error *error)
 {
-    size_t count = trace->reader.word_count;
-    if (form->kind == TRACE_RESOURCE)
+    size_t count = trace->word_count;
+    if (form->kind == GORDIAN_LINE_RESOURCE)
         return take_declared_units(trace, error);
     if (form->items == NO_ITEMS && count > 2)
         return fail_surplus(trace, 2, "the end of the line after one process", error);
     if (form->items == NO_ITEMS)
         return GORDIAN_OK;
-    if (count < 3 && form->kind == TRACE_EVENT)
+    if (count < 3 && form->kind == GORDIAN_LINE_EVENT)
         return fail_missing(trace, "a resource name", error);
     if (form->op == GORDIAN_OP_RELEASE && trace->avoidance)
         return take_released(trace, error);
@@ -288,7 +297,7 @@ static gordian_status take_operands(struct trace *trace, const struct form *form
     return take_hand_over(trace, error);
 }
 
-static const struct form *find_form(const struct word *verb)
+static const struct form *find_form(const gordian_word *verb)
 {
     for (size_t i = 0; i < FORM_COUNT; i++) {
         if (verb->length == forms[i].verb_length &&
@@ -298,13 +307,16 @@ static const struct form *find_form(const struct word *verb)
     return NULL;
 }
 
-gordian_status trace_next(struct trace *trace, gordian_error *error)
+gordian_status gordian_trace_next(gordian_trace *trace, gordian_error *error)
 {
-    gordian_status status = reader_next(&trace->reader, error);
+    const struct reader *reader = &trace->inside->reader;
+    gordian_status status = reader_next(&trace->inside->reader, error);
     if (status != GORDIAN_OK)
         return status;
-    trace->line = trace->reader.line;
-    trace->verb = trace->reader.words[0];
+    trace->line = reader->line;
+    trace->words = reader->words;
+    trace->word_count = reader->word_count;
+    trace->verb = reader->words[0];
     trace->to.text = NULL;
     trace->item_count = 0;
     const struct form *form = find_form(&trace->verb);
@@ -312,39 +324,41 @@ gordian_status trace_next(struct trace *trace, gordian_error *error)
         return fail_unknown_verb(trace, &trace->verb, error);
     trace->kind = form->kind;
     trace->op = form->op;
-    status = take_name(trace, 1, form->kind == TRACE_RESOURCE ? "resource" : "process",
+    status = take_name(trace, 1, form->kind == GORDIAN_LINE_RESOURCE ? "resource" : "process",
                        &trace->name, error);
     return status != GORDIAN_OK ? status : take_operands(trace, form, error);
 }
 
 /* ---- declarations */
 
-bool trace_declare(struct trace *trace, uint32_t resource)
+bool trace_declare(gordian_trace *trace, uint32_t resource)
 {
-    uint32_t old = trace->declared_room;
+    struct gordian_trace_inside *inside = trace->inside;
+    uint32_t old = inside->declared_room;
     if (resource >= old) {
-        if (!memory_grow32(&trace->reader.memory, &trace->declared_at, &trace->declared_room,
-                           resource + 1, sizeof *trace->declared_at))
+        if (!memory_grow32(&inside->reader.memory, &inside->declared_at, &inside->declared_room,
+                           resource + 1, sizeof *inside->declared_at))
             return false;
-        memset(trace->declared_at + old, 0,
-               (size_t)(trace->declared_room - old) * sizeof *trace->declared_at);
+        memset(inside->declared_at + old, 0,
+               (size_t)(inside->declared_room - old) * sizeof *inside->declared_at);
     }
-    trace->declared_at[resource] = trace->line;
+    inside->declared_at[resource] = trace->line;
     return true;
 }
 
-gordian_status trace_redeclared(const struct trace *trace, uint32_t resource, gordian_error *error)
+gordian_status trace_redeclared(const gordian_trace *trace, uint32_t resource, gordian_error *error)
 {
     char shown[TRACE_SHOWN_MAX];
     trace_show(&trace->name, shown);
-    uint64_t line = resource < trace->declared_room ? trace->declared_at[resource] : 0;
+    const struct gordian_trace_inside *inside = trace->inside;
+    uint64_t line = resource < inside->declared_room ? inside->declared_at[resource] : 0;
     if (line == 0)
         return trace_fail(trace, &trace->name, error, "resource '%s' exists already", shown);
     return trace_fail(trace, &trace->name, error, "resource '%s' was declared before, at line %llu",
                       shown, (unsigned long long)line);
 }
 
-gordian_status trace_claim(const struct trace *trace, const struct trace_item *item,
+gordian_status trace_claim(const gordian_trace *trace, const gordian_trace_item *item,
                            uint64_t *units, gordian_error *error)
 {
     const char *why;
@@ -355,12 +369,12 @@ gordian_status trace_claim(const struct trace *trace, const struct trace_item *i
                       trace_show(&item->word, shown));
 }
 
-gordian_status trace_attributes(const struct trace *trace, struct trace_attributes *attributes,
+gordian_status trace_attributes(const gordian_trace *trace, struct trace_attributes *attributes,
                                 gordian_error *error)
 {
     *attributes = (struct trace_attributes){0};
     for (size_t i = 0; i < trace->item_count; i++) {
-        const struct trace_item *item = &trace->items[i];
+        const gordian_trace_item *item = &trace->items[i];
         bool priority = word_is(&item->name, "priority");
         int64_t value;
         const char *why;

@@ -41,7 +41,7 @@ struct sort {
     bool self, upgrade, condition, nobody_signals, join, barrier, semaphore;
 };
 
-static bool holds(const struct report *report, uint32_t thread, uint32_t lock, unsigned mode)
+static bool thread_holds(const struct report *report, uint32_t thread, uint32_t lock, unsigned mode)
 {
     for (size_t i = 0; i < report->edge_count; i++) {
         const struct incident_edge *edge = &report->edges[i].raw;
@@ -80,8 +80,10 @@ static void sort_wait(const struct report *report, const struct incident_edge *w
         sort->semaphore = true;
         break;
     default:
-        sort->self = sort->self || holds(report, wait->thread, wait->lock, INCIDENT_EXCLUSIVE);
-        sort->upgrade = sort->upgrade || holds(report, wait->thread, wait->lock, INCIDENT_READ);
+        sort->self =
+            sort->self || thread_holds(report, wait->thread, wait->lock, INCIDENT_EXCLUSIVE);
+        sort->upgrade =
+            sort->upgrade || thread_holds(report, wait->thread, wait->lock, INCIDENT_READ);
     }
 }
 

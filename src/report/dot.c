@@ -6,7 +6,7 @@ static const char *in_quotes(char c)
     return c == '"' ? "\\\"" : c == '\\' ? "\\\\" : NULL;
 }
 
-static void quoted(struct output *out, const char *text)
+static void write_quoted(struct output *out, const char *text)
 {
     picture_text(out, text, in_quotes);
 }
@@ -16,9 +16,9 @@ static void dot_node(const struct picture *picture, uint32_t node, struct output
     char kind[128];
     bool lock = node_is_lock(picture, node);
     output_format(out, "  n%u [label=\"", node);
-    quoted(out, node_name(picture, node));
+    write_quoted(out, node_name(picture, node));
     output_text(out, "\\n");
-    quoted(out, node_kind(picture, node, kind, sizeof kind));
+    write_quoted(out, node_kind(picture, node, kind, sizeof kind));
     output_format(out, "\", shape=%s, style=\"%s\", fillcolor=\"%s\"];\n", lock ? "ellipse" : "box",
                   lock ? "filled" : "filled,rounded", lock ? "#fff3cd" : "#d6eaf8");
 }
@@ -39,7 +39,7 @@ void report_dot(const struct report *report, struct output *out)
         return;
     report_title(report, text, sizeof text);
     output_text(out, "digraph gordian {\n  label=\"");
-    quoted(out, text);
+    write_quoted(out, text);
     output_text(out, "\";\n  labelloc=t;\n  node [fontname=\"sans-serif\"];\n"
                      "  edge [fontname=\"sans-serif\", fontsize=11];\n");
     for (uint32_t node = 0; node < report->thread_count + report->lock_count; node++)
@@ -50,7 +50,7 @@ void report_dot(const struct report *report, struct output *out)
         output_format(out, "  n%u -> n%u [label=\"%s", arrow->from, arrow->to, arrow->word);
         if (*arrow_place(arrow, text, sizeof text)) {
             output_text(out, "\\n");
-            quoted(out, text);
+            write_quoted(out, text);
         }
         output_format(out, "\"%s];\n", arrow->waits ? ", color=\"#c0392b\"" : "");
     }

@@ -1,7 +1,7 @@
 /* The report as one JSON object. */
 #include "report/report.h"
 
-#include "base/json.h"
+#include "show/json.h"
 
 #include <stdio.h>
 
@@ -130,10 +130,9 @@ static void write_witness(struct json *json, const struct report *report)
     if (!report->cycle)
         return;
     json_open(json, "witness", '[');
-    for (size_t i = 0; i < report->witness_count; i += 2) {
-        json_text(json, report->threads[report->edges[i].raw.thread].name);
-        json_text(json, report->locks[report->edges[i].raw.lock].name);
-    }
+    for (size_t i = 0; i < report->witness_count; i += 2)
+        json_witness_edge(json, true, true, report->threads[report->edges[i].raw.thread].name,
+                          report->locks[report->edges[i].raw.lock].name, 1);
     json_shut(json);
 }
 

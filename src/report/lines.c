@@ -12,12 +12,12 @@
 #define SOURCE_MOST   110
 #define INDENT        "      "
 
-static void plain(const struct page *page, const char *text)
+static void write_plain(const struct page *page, const char *text)
 {
     style_name(&page->look->style, page->out, COLOR_PLAIN, text);
 }
 
-static void faint(const struct page *page, const char *text)
+static void write_faint(const struct page *page, const char *text)
 {
     style_text(&page->look->style, page->out, COLOR_FAINT, text);
 }
@@ -33,13 +33,14 @@ static const char *near_path(const struct page *page, const char *path)
     return below ? path + length + 1 : path;
 }
 
-void page_location(const struct page *page, const struct frame *frame)
+/* "bank.c:31", or "libfoo.so+0x1234". */
+static void page_location(const struct page *page, const struct frame *frame)
 {
     if (frame->file && frame->line) {
-        plain(page, near_path(page, frame->file));
+        write_plain(page, near_path(page, frame->file));
         output_format(page->out, ":%u", frame->line);
     } else if (frame->module) {
-        plain(page, path_tail(frame->module));
+        write_plain(page, path_tail(frame->module));
         output_format(page->out, "+0x%llx", (unsigned long long)frame->offset);
     } else {
         output_format(page->out, "0x%llx", (unsigned long long)frame->address);
@@ -65,7 +66,7 @@ void page_place(const struct page *page, const struct stack *stack)
         return;
     }
     function_name(frame, name, sizeof name);
-    plain(page, name);
+    write_plain(page, name);
     output_text(page->out, " (");
     page_location(page, frame);
     output_text(page->out, ")");
@@ -120,7 +121,7 @@ static void source_line(const struct page *page, const struct frame *frame)
         output_format(page->out, INDENT "    %5u | ", frame->line);
         style_name(&page->look->style, page->out, COLOR_STRONG, text);
         if (source_is_newer(source, frame))
-            faint(page, "   (the file has changed since)");
+            write_faint(page, "   (the file has changed since)");
         output_char(page->out, '\n');
     }
     free(line);
@@ -130,7 +131,7 @@ static void source_line(const struct page *page, const struct frame *frame)
 /* ------------------------------------------------------------------ stacks */
 
 /* The system's own frames are left out, and those between the lock and who wanted it. */
-static bool shows(const struct page *page, const struct stack *stack, size_t i)
+static bool shows_frame(const struct page *page, const struct stack *stack, size_t i)
 {
     const struct frame *frame = &stack->frames[i], *interesting = frame_of_interest(stack);
     if (page->look->verbose)
@@ -144,7 +145,7 @@ static size_t name_column(const struct page *page, const struct stack *stack)
     size_t widest = 0;
     char name[FUNCTION_MOST + 1];
     for (size_t i = 0; i < stack->count; i++) {
-        if (!shows(page, stack, i))
+        if (!shows_frame(page, stack, i))
             continue;
         function_name(&stack->frames[i], name, sizeof name);
         size_t width = style_width(&page->look->style, name);
@@ -160,7 +161,7 @@ static void stack_line(const struct page *page, const struct frame *frame, size_
     function_name(frame, name, sizeof name);
     size_t width = style_width(&page->look->style, name);
     output_text(page->out, INDENT);
-    plain(page, name);
+    write_plain(page, name);
     output_format(page->out, "%*s  ", (int)(width < column ? column - width : 0), "");
     style_color(&page->look->style, page->out, COLOR_FAINT);
     page_location(page, frame);
@@ -176,7 +177,7 @@ void page_stack(const struct page *page, const struct stack *stack)
     size_t column = name_column(page, stack), shown = 0;
     for (size_t i = 0; i < stack->count; i++) {
         const struct frame *frame = &stack->frames[i];
-        if (!shows(page, stack, i))
+        if (!shows_frame(page, stack, i))
             continue;
         stack_line(page, frame, column);
         if (frame == interesting)

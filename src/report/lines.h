@@ -14,8 +14,6 @@ struct page {
 void page_stack(const struct page *page, const struct stack *stack);
 /* "transfer (bank.c:31)": the frame that matters, in a sentence. */
 void page_place(const struct page *page, const struct stack *stack);
-/* "bank.c:31", or "libfoo.so+0x1234". */
-void page_location(const struct page *page, const struct frame *frame);
 
 void page_thread(const struct page *page, uint32_t thread);
 void page_lock(const struct page *page, uint32_t lock);

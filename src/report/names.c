@@ -42,7 +42,7 @@ static const char *last_function(struct report *report, const struct stack *stac
 }
 
 /* The outermost function that was recorded, of a thread of which nothing else is known. */
-static const char *outermost(struct report *report, uint32_t thread)
+static const char *outermost_function(struct report *report, uint32_t thread)
 {
     const char *name = NULL;
     for (size_t i = 0; i < report->edge_count && !name; i++)
@@ -65,7 +65,7 @@ static const char *find_entry(struct report *report, uint32_t thread)
             entry = entry_of(report, &report->orders[i].taken);
     bool waits = report->threads[thread].raw.flags & INCIDENT_WAITING;
     if (!entry && !waits)
-        entry = outermost(report, thread);
+        entry = outermost_function(report, thread);
     return entry;
 }
 

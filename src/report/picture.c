@@ -9,7 +9,7 @@ static uint32_t lock_node(const struct report *report, uint32_t lock)
     return (uint32_t)report->thread_count + lock;
 }
 
-static bool drawn(const struct report *report, const struct incident_edge *edge)
+static bool edge_drawn(const struct report *report, const struct incident_edge *edge)
 {
     if (report->witness_count)
         return edge->flags & INCIDENT_WITNESS;
@@ -29,7 +29,7 @@ static void add_edges(struct picture *picture)
         const struct report_edge *edge = &report->edges[i];
         bool waits = edge->raw.flags & INCIDENT_WAITS;
         uint32_t lock = lock_node(report, edge->raw.lock);
-        if (!drawn(report, &edge->raw))
+        if (!edge_drawn(report, &edge->raw))
             continue;
         picture->arrows[picture->count++] = (struct arrow){
             .from = waits ? edge->raw.thread : lock,

@@ -56,7 +56,8 @@ static gordian_status read_head(struct report *report, gordian_error *error)
 /* ------------------------------------------------------------------ sections */
 
 /* Where a section starts, with as many elements as are really there. */
-static const char *section(const struct report *report, unsigned id, size_t *count, size_t *step)
+static const char *find_section(const struct report *report, unsigned id, size_t *count,
+                                size_t *step)
 {
     const struct incident_section *given = &report->head.sections[id];
     *count = 0;
@@ -74,7 +75,7 @@ static void *copy_section(struct report *report, unsigned id, size_t raw_size, s
                           size_t *count)
 {
     size_t found, step;
-    const char *from = section(report, id, &found, &step);
+    const char *from = find_section(report, id, &found, &step);
     *count = 0;
     char *to = found ? report_alloc(report, found * size) : NULL;
     if (!to)
@@ -89,7 +90,7 @@ static void *copy_section(struct report *report, unsigned id, size_t raw_size, s
 static const char *string_at(const struct report *report, uint32_t offset)
 {
     size_t count, step;
-    const char *strings = section(report, INCIDENT_STRINGS, &count, &step);
+    const char *strings = find_section(report, INCIDENT_STRINGS, &count, &step);
     if (!strings || step != 1 || offset >= count || !memchr(strings + offset, 0, count - offset))
         return "";
     return strings + offset;
@@ -98,7 +99,7 @@ static const char *string_at(const struct report *report, uint32_t offset)
 const uint64_t *report_words(const struct report *report, uint32_t first, uint32_t *count)
 {
     size_t found, step;
-    const char *words = section(report, INCIDENT_WORDS, &found, &step);
+    const char *words = find_section(report, INCIDENT_WORDS, &found, &step);
     if (!words || step != sizeof(uint64_t) || first >= found)
         *count = 0;
     else if (*count > found - first)
@@ -112,7 +113,7 @@ const uint64_t *report_words(const struct report *report, uint32_t first, uint32
 static void check_threads(struct report *report)
 {
     size_t stacks, step;
-    const char *copies = section(report, INCIDENT_STACKS, &stacks, &step);
+    const char *copies = find_section(report, INCIDENT_STACKS, &stacks, &step);
     for (size_t i = 0; i < report->thread_count; i++) {
         struct report_thread *thread = &report->threads[i];
         thread->comm = string_at(report, thread->raw.name);

@@ -1,4 +1,4 @@
-/* The reporter: turns a raw incident (incident.h) into something a person, a program or `gordian
+/* The reporter: turns a raw incident (run/incident.h) into something a person, a program or `gordian
  * detect` can read.
  *
  *     report_open     checks the incident, names threads and locks, makes stacks readable

@@ -160,7 +160,7 @@ void session_close(struct session *session)
     *session = (struct session){.log = -1, .working = -1};
 }
 
-static void mix(uint64_t *hash, const void *bytes, size_t size)
+static void mix_hash(uint64_t *hash, const void *bytes, size_t size)
 {
     for (size_t i = 0; i < size; i++)
         *hash = (*hash ^ ((const unsigned char *)bytes)[i]) * UINT64_C(0x100000001b3);
@@ -172,8 +172,8 @@ static uint64_t hash_site(const struct stack *stack)
     for (size_t i = 0; i < stack->count; i++) {
         const struct frame *frame = &stack->frames[i];
         if (frame->module)
-            mix(&hash, path_tail(frame->module), strlen(path_tail(frame->module)));
-        mix(&hash, &frame->offset, sizeof frame->offset);
+            mix_hash(&hash, path_tail(frame->module), strlen(path_tail(frame->module)));
+        mix_hash(&hash, &frame->offset, sizeof frame->offset);
     }
     return hash;
 }

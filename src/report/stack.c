@@ -92,7 +92,7 @@ static void add_counter(struct report *report, struct builder *builder, uint64_t
                                      FRAMES_MOST - builder->count);
 }
 
-static void finish(struct report *report, const struct builder *builder, struct stack *stack)
+static void finish_stack(struct report *report, const struct builder *builder, struct stack *stack)
 {
     size_t bytes = builder->count * sizeof *stack->frames;
     stack->frames = bytes ? report_alloc(report, bytes) : NULL;
@@ -102,7 +102,8 @@ static void finish(struct report *report, const struct builder *builder, struct 
 }
 
 /* A list of return addresses, as recorded. */
-static void recorded(struct report *report, struct stack *stack, uint32_t first, uint32_t count)
+static void recorded_stack(struct report *report, struct stack *stack, uint32_t first,
+                           uint32_t count)
 {
     struct builder builder = {.count = 0};
     if (count > INCIDENT_FRAMES)
@@ -112,7 +113,7 @@ static void recorded(struct report *report, struct stack *stack, uint32_t first,
     for (uint32_t i = 0; i < count && report->symbols; i++)
         if (words[i])
             add_counter(report, &builder, words[i] - 1);
-    finish(report, &builder, stack);
+    finish_stack(report, &builder, stack);
 }
 
 /* The watched call is the outermost frame inside the watcher, if it is still there: a wrapper may
@@ -126,7 +127,8 @@ static const char *call_name(struct report *report, uint64_t counter)
     return name && in_list(name, calls) ? name : NULL;
 }
 
-static bool unwound(struct report *report, const struct report_thread *thread, struct stack *stack)
+static bool unwound_stack(struct report *report, const struct report_thread *thread,
+                          struct stack *stack)
 {
     const struct incident_thread *raw = &thread->raw;
     const struct incident_section *copies = &report->head.sections[INCIDENT_STACKS];
@@ -149,7 +151,7 @@ static bool unwound(struct report *report, const struct report_thread *thread, s
         stack->call = call_name(report, counters[first - 1]);
     for (size_t i = first; i < count; i++)
         add_counter(report, &builder, counters[i]);
-    finish(report, &builder, stack);
+    finish_stack(report, &builder, stack);
     return stack->count > 0;
 }
 
@@ -161,10 +163,10 @@ static void better_of(struct report *report, struct report_thread *thread)
     uint32_t wait = thread->raw.wait;
     if (wait != INCIDENT_NONE) {
         struct report_edge *edge = &report->edges[wait];
-        recorded(report, &edge->site, edge->raw.frames, edge->raw.count);
+        recorded_stack(report, &edge->site, edge->raw.frames, edge->raw.count);
         walked = edge->site;
     }
-    if (!unwound(report, thread, &thread->stack) || thread->stack.count < walked.count) {
+    if (!unwound_stack(report, thread, &thread->stack) || thread->stack.count < walked.count) {
         const char *call = thread->stack.call;
         thread->stack = walked;
         thread->stack.call = call;
@@ -178,20 +180,21 @@ void report_stacks(struct report *report)
     for (size_t i = 0; i < report->thread_count; i++) {
         struct report_thread *thread = &report->threads[i];
         better_of(report, thread);
-        recorded(report, &thread->created, thread->raw.create_frames, thread->raw.create_count);
+        recorded_stack(report, &thread->created, thread->raw.create_frames,
+                       thread->raw.create_count);
     }
     for (size_t i = 0; i < report->edge_count; i++) {
         struct report_edge *edge = &report->edges[i];
         if (!edge->site.frames)
-            recorded(report, &edge->site, edge->raw.frames, edge->raw.count);
+            recorded_stack(report, &edge->site, edge->raw.frames, edge->raw.count);
     }
     for (size_t i = 0; i < report->lock_count; i++) {
         struct report_lock *lock = &report->locks[i];
-        recorded(report, &lock->initialised, lock->raw.init_frames, lock->raw.init_count);
+        recorded_stack(report, &lock->initialised, lock->raw.init_frames, lock->raw.init_count);
     }
     for (size_t i = 0; i < report->order_count; i++) {
         struct report_order *order = &report->orders[i];
-        recorded(report, &order->held, order->raw.held_frames, order->raw.held_count);
-        recorded(report, &order->taken, order->raw.taken_frames, order->raw.taken_count);
+        recorded_stack(report, &order->held, order->raw.held_frames, order->raw.held_count);
+        recorded_stack(report, &order->taken, order->raw.taken_frames, order->raw.taken_count);
     }
 }

@@ -14,7 +14,7 @@
 
 /* ------------------------------------------------------------------ reading */
 
-static void *keep(struct suppressions *suppressions, size_t size)
+static void *keep_memory(struct suppressions *suppressions, size_t size)
 {
     gordian_allocator memory = memory_allocator(NULL);
     if (!memory_grow(&memory, &suppressions->kept, &suppressions->kept_room,
@@ -26,7 +26,7 @@ static void *keep(struct suppressions *suppressions, size_t size)
     return block;
 }
 
-static bool kinds_of(const struct word *word, unsigned *kinds)
+static bool kinds_of(const gordian_word *word, unsigned *kinds)
 {
     unsigned potential = 1u << INCIDENT_POTENTIAL, stall = 1u << INCIDENT_STALL;
     if (word_is(word, "potential"))
@@ -46,7 +46,7 @@ static gordian_status take_line(struct suppressions *suppressions, const struct 
                                 gordian_error *error)
 {
     gordian_allocator memory = memory_allocator(NULL);
-    const struct word *words = reader->words;
+    const gordian_word *words = reader->words;
     struct suppression line = {.line = (unsigned)reader->line, .count = reader->word_count - 1};
     if (!kinds_of(&words[0], &line.kinds))
         return fail_at(error, GORDIAN_STATUS_INPUT, reader->line, words[0].column,
@@ -58,8 +58,8 @@ static gordian_status take_line(struct suppressions *suppressions, const struct 
     size_t bytes = 1;
     for (size_t i = 0; i < reader->word_count; i++)
         bytes += words[i].length + 1;
-    const char **patterns = keep(suppressions, line.count * sizeof *patterns);
-    char *texts = keep(suppressions, bytes), *whole = keep(suppressions, bytes);
+    const char **patterns = keep_memory(suppressions, line.count * sizeof *patterns);
+    char *texts = keep_memory(suppressions, bytes), *whole = keep_memory(suppressions, bytes);
     if (!patterns || !texts || !whole ||
         !memory_grow(&memory, &suppressions->list, &suppressions->room, suppressions->count + 1,
                      sizeof line))
@@ -205,8 +205,8 @@ static const struct stack *site_at(const struct report *report, size_t i)
 }
 
 /* Gives every pattern from `next` on a call site of its own. */
-static bool assign(const struct suppression *line, size_t next, const struct report *report,
-                   size_t used[PATTERNS_MOST])
+static bool assign_names(const struct suppression *line, size_t next, const struct report *report,
+                         size_t used[PATTERNS_MOST])
 {
     const struct stack *site;
     if (next == line->count)
@@ -217,7 +217,7 @@ static bool assign(const struct suppression *line, size_t next, const struct rep
             taken = used[k] == i;
         used[next] = i;
         if (!taken && stack_fits(line->patterns[next], site) &&
-            assign(line, next + 1, report, used))
+            assign_names(line, next + 1, report, used))
             return true;
     }
     return false;
@@ -230,7 +230,7 @@ const struct suppression *suppressions_find(const struct suppressions *suppressi
     for (size_t i = 0; i < suppressions->count; i++) {
         const struct suppression *line = &suppressions->list[i];
         if ((report->head.kind < 32 && line->kinds >> report->head.kind & 1) &&
-            assign(line, 0, report, used))
+            assign_names(line, 0, report, used))
             return line;
     }
     return NULL;

@@ -32,14 +32,14 @@ struct canvas {
     double width, height;
 };
 
-static const char *xml(char c)
+static const char *xml_entity(char c)
 {
     return c == '<' ? "&lt;" : c == '&' ? "&amp;" : c == '"' ? "&quot;" : NULL;
 }
 
-static void escaped(struct output *out, const char *text)
+static void write_escaped(struct output *out, const char *text)
 {
-    picture_text(out, text, xml);
+    picture_text(out, text, xml_entity);
 }
 
 /* ------------------------------------------------------------------ places */
@@ -60,7 +60,7 @@ static void measure_nodes(struct canvas *canvas)
     }
 }
 
-static double widest(const struct canvas *canvas, bool locks)
+static double widest_label(const struct canvas *canvas, bool locks)
 {
     double most = NODE_LEAST;
     for (uint32_t i = 0; i < canvas->count; i++)
@@ -74,7 +74,7 @@ static void place_ring(struct canvas *canvas)
 {
     const struct picture *picture = canvas->picture;
     double count = (double)picture->count;
-    double wide = fmax(widest(canvas, false), widest(canvas, true));
+    double wide = fmax(widest_label(canvas, false), widest_label(canvas, true));
     double across = fmax(fmax(150, wide), (wide + 70) * count / 5.2);
     double down = fmax(130, ROW_GAP * count / 4.2);
     double x = MARGIN + wide / 2 + across, y = TITLE + MARGIN + NODE_HIGH + down;
@@ -91,8 +91,8 @@ static void place_ring(struct canvas *canvas)
 static void place_columns(struct canvas *canvas)
 {
     double rows[2] = {0, 0};
-    double left = MARGIN + widest(canvas, false) / 2;
-    double right = left + COLUMN_GAP + widest(canvas, true) / 2;
+    double left = MARGIN + widest_label(canvas, false) / 2;
+    double right = left + COLUMN_GAP + widest_label(canvas, true) / 2;
     for (uint32_t i = 0; i < canvas->count; i++) {
         bool lock = node_is_lock(canvas->picture, i);
         if (!canvas->nodes[i].drawn)
@@ -100,14 +100,14 @@ static void place_columns(struct canvas *canvas)
         canvas->nodes[i].x = lock ? right : left;
         canvas->nodes[i].y = TITLE + MARGIN + NODE_HIGH + ROW_GAP * rows[lock]++;
     }
-    canvas->width = right + widest(canvas, true) / 2 + MARGIN;
+    canvas->width = right + widest_label(canvas, true) / 2 + MARGIN;
     canvas->height = TITLE + MARGIN + NODE_HIGH + ROW_GAP * fmax(fmax(rows[0], rows[1]), 1);
 }
 
 /* ------------------------------------------------------------------ drawing */
 
 /* Where the line from a node's middle to (x, y) leaves its box. */
-static void leave(const struct node *node, double x, double y, double *at_x, double *at_y)
+static void leave_node(const struct node *node, double x, double y, double *at_x, double *at_y)
 {
     double dx = x - node->x, dy = y - node->y;
     double scale_x = dx != 0 ? (node->width / 2 + 4) / fabs(dx) : INFINITY;
@@ -129,8 +129,8 @@ static void draw_arrow(const struct canvas *canvas, const struct arrow *arrow, s
     double x = (from->x + to->x) / 2 + dy / length * bend;
     double y = (from->y + to->y) / 2 - dx / length * bend;
     double x1, y1, x2, y2;
-    leave(from, x, y, &x1, &y1);
-    leave(to, x, y, &x2, &y2);
+    leave_node(from, x, y, &x1, &y1);
+    leave_node(to, x, y, &x2, &y2);
     output_format(out,
                   "<path d=\"M%.1f %.1fQ%.1f %.1f %.1f %.1f\" fill=\"none\" stroke=\"%s\" "
                   "stroke-width=\"2\" marker-end=\"url(#%s)\"/>\n",
@@ -139,7 +139,7 @@ static void draw_arrow(const struct canvas *canvas, const struct arrow *arrow, s
                   colour, arrow->word);
     if (*arrow_place(arrow, place, sizeof place)) {
         output_format(out, "<text x=\"%.1f\" y=\"%.1f\" " HALO "fill=\"#555\">", x, y + 11);
-        escaped(out, place);
+        write_escaped(out, place);
         output_text(out, "</text>\n");
     }
 }
@@ -157,12 +157,12 @@ static void draw_node(const struct canvas *canvas, uint32_t index, struct output
                   lock ? "#b7950b" : "#2471a3");
     output_format(out, "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\" font-weight=\"bold\">",
                   node->x, node->y - 3);
-    escaped(out, node_name(canvas->picture, index));
+    write_escaped(out, node_name(canvas->picture, index));
     output_format(out,
                   "</text>\n<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\" font-size=\"11\" "
                   "fill=\"#555\">",
                   node->x, node->y + 13);
-    escaped(out, node_kind(canvas->picture, index, kind, sizeof kind));
+    write_escaped(out, node_kind(canvas->picture, index, kind, sizeof kind));
     output_text(out, "</text>\n");
 }
 
@@ -183,7 +183,7 @@ static void draw_head(const struct canvas *canvas, struct output *out)
                       "<path d=\"M0 0L10 5L0 10z\" fill=\"%s\"/></marker>\n",
                       i ? "grey" : "red", i ? "#34495e" : "#c0392b");
     output_format(out, "</defs>\n<text x=\"%d\" y=\"%d\" font-size=\"16\">", MARGIN, 34);
-    escaped(out, title);
+    write_escaped(out, title);
     output_text(out, "</text>\n");
 }
 

@@ -31,7 +31,8 @@ static const char *holding_label(const void *context, uint32_t lock)
     return held_text(context, lock);
 }
 
-static void draw(const struct page *page, const gordian_witness *witness, uint32_t first)
+static void draw_page_witness(const struct page *page, const gordian_witness *witness,
+                              uint32_t first)
 {
     struct labels labels = {
         .process = thread_label,
@@ -67,7 +68,7 @@ static void draw_edges(const struct page *page, size_t count, bool cycle)
                      : used                              ? edges[0].process
                                                          : 0;
     if (waits)
-        draw(page, &(gordian_witness){cycle, edges, used}, first);
+        draw_page_witness(page, &(gordian_witness){cycle, edges, used}, first);
     free(wanted);
     free(edges);
 }
@@ -88,14 +89,14 @@ static void draw_orders(const struct page *page)
     }
     if (edges && closed) {
         output_text(page->out, "  This can happen:\n\n");
-        draw(page, &(gordian_witness){true, edges, 2 * count}, edges[0].process);
+        draw_page_witness(page, &(gordian_witness){true, edges, 2 * count}, edges[0].process);
     }
     free(edges);
 }
 
 /* ------------------------------------------------------------------ parts of a report */
 
-static void title(const struct page *page, unsigned ordinal)
+static void write_title(const struct page *page, unsigned ordinal)
 {
     const struct report *report = page->report;
     struct output *out = page->out;
@@ -149,7 +150,8 @@ static size_t threads_of(const struct report *report, size_t count, bool *member
 
 /* Of many threads only the first and the last few are shown: moves these together and says how
  * many there are, and how many are left out behind the first THREADS_HEAD. */
-static size_t abbreviate(const struct page *page, uint32_t *threads, size_t count, size_t *left)
+static size_t abbreviate_threads(const struct page *page, uint32_t *threads, size_t count,
+                                 size_t *left)
 {
     *left = 0;
     if (page->look->verbose || count <= THREADS_MOST)
@@ -170,7 +172,7 @@ static void thread_blocks(const struct page *page, const uint32_t *threads, size
 }
 
 /* One line each for those who are stuck without being a part of it. `members`: by thread. */
-static void behind(const struct page *page, const bool *members)
+static void write_behind(const struct page *page, const bool *members)
 {
     const struct report *report = page->report;
     size_t shown = 0, left = 0;
@@ -224,7 +226,7 @@ static void lock_blocks(const struct page *page, const uint32_t *threads, size_t
     free(wanted);
 }
 
-static void advice(const struct page *page)
+static void write_advice(const struct page *page)
 {
     const char *text = report_advice(page->report);
     if (text)
@@ -275,16 +277,16 @@ static void order_block(const struct page *page, const struct report_order *orde
     output_char(out, '\n');
 }
 
-static void potential(const struct page *page)
+static void write_potential(const struct page *page)
 {
     draw_orders(page);
     for (size_t i = 0; i < page->report->order_count; i++)
         order_block(page, &page->report->orders[i]);
     lock_blocks(page, NULL, 0);
-    advice(page);
+    write_advice(page);
 }
 
-static void deadlock(const struct page *page)
+static void write_deadlock(const struct page *page)
 {
     const struct report *report = page->report;
     size_t count = report->witness_count ? report->witness_count : report->edge_count, left;
@@ -292,18 +294,18 @@ static void deadlock(const struct page *page)
     bool *members = calloc(report->thread_count + 1, sizeof *members);
     if (threads && members) {
         size_t shown = threads_of(report, count, members, threads);
-        shown = abbreviate(page, threads, shown, &left);
+        shown = abbreviate_threads(page, threads, shown, &left);
         draw_edges(page, count, report->cycle);
         thread_blocks(page, threads, shown, left);
-        behind(page, members);
+        write_behind(page, members);
         lock_blocks(page, threads, shown);
-        advice(page);
+        write_advice(page);
     }
     free(threads);
     free(members);
 }
 
-static void status(const struct page *page)
+static void write_status(const struct page *page)
 {
     const struct report *report = page->report;
     size_t left;
@@ -312,14 +314,14 @@ static void status(const struct page *page)
     for (uint32_t i = 0; i < report->thread_count && threads; i++)
         threads[i] = i;
     if (threads) {
-        size_t shown = abbreviate(page, threads, report->thread_count, &left);
+        size_t shown = abbreviate_threads(page, threads, report->thread_count, &left);
         thread_blocks(page, threads, shown, left);
     }
     free(threads);
 }
 
 /* Incidents that came back after they had been told. */
-static void summary(const struct page *page)
+static void write_summary(const struct page *page)
 {
     const struct report *report = page->report;
     for (size_t i = 0; i < report->fold_count; i++) {
@@ -340,16 +342,16 @@ void report_text(const struct report *report, const struct report_look *look, un
 {
     struct page page = {report, look, out};
     if (report->head.kind == INCIDENT_SUMMARY) {
-        summary(&page);
+        write_summary(&page);
         return;
     }
     if (report->head.kind < INCIDENT_DEADLOCK || report->head.kind > INCIDENT_SUMMARY)
         return;
-    title(&page, ordinal);
+    write_title(&page, ordinal);
     if (report->head.kind == INCIDENT_POTENTIAL)
-        potential(&page);
+        write_potential(&page);
     else if (report->head.kind == INCIDENT_STATUS)
-        status(&page);
+        write_status(&page);
     else
-        deadlock(&page);
+        write_deadlock(&page);
 }

@@ -117,7 +117,7 @@ static bool is_wait(const struct incident_edge *edge)
     return (edge->flags & INCIDENT_WAITS) && !(edge->flags & INCIDENT_TIMED);
 }
 
-static bool queues(const struct writer *writer, uint32_t lock)
+static bool queue_written(const struct writer *writer, uint32_t lock)
 {
     for (size_t i = 0; i < writer->report->edge_count; i++) {
         const struct incident_edge *edge = &writer->report->edges[i].raw;
@@ -190,7 +190,7 @@ static void hold_line(const struct writer *writer, uint32_t thread, uint32_t loc
     output_char(writer->out, '\n');
 }
 
-static void resources(struct writer *writer)
+static void write_resources(struct writer *writer)
 {
     for (uint32_t i = 0; i < writer->report->lock_count; i++) {
         count_units(writer, i);
@@ -199,7 +199,7 @@ static void resources(struct writer *writer)
         if (writer->total != 1)
             output_format(writer->out, " %u", writer->total);
         output_char(writer->out, '\n');
-        if (queues(writer, i)) {
+        if (queue_written(writer, i)) {
             output_text(writer->out, "resource ");
             lock_word(writer, i);
             output_text(writer->out, "/queue\n");
@@ -265,7 +265,7 @@ static void wait_line(struct writer *writer, const struct incident_edge *edge)
     if (units != 1)
         output_format(writer->out, "=%u", units);
     if (lock->kind == INCIDENT_RWLOCK && edge->mode == INCIDENT_READ &&
-        queues(writer, edge->lock)) {
+        queue_written(writer, edge->lock)) {
         output_char(writer->out, ' ');
         lock_word(writer, edge->lock);
         output_text(writer->out, "/queue");
@@ -274,7 +274,7 @@ static void wait_line(struct writer *writer, const struct incident_edge *edge)
 }
 
 /* Those who ended and never gave back. */
-static void ended(struct writer *writer)
+static void write_ended(struct writer *writer)
 {
     const struct report *report = writer->report;
     for (uint32_t i = 0; i < report->thread_count; i++) {
@@ -301,7 +301,7 @@ static void wait_lines(struct writer *writer)
 {
     const struct report *report = writer->report;
     if (report->head.kind == INCIDENT_OWNER_GONE)
-        ended(writer);
+        write_ended(writer);
     for (size_t i = report->edge_count; i-- > 0;)
         if (is_wait(&report->edges[i].raw))
             wait_line(writer, &report->edges[i].raw);
@@ -342,7 +342,7 @@ bool report_trace(const struct report *report, struct output *out)
         order_lines(&writer);
         return true;
     }
-    resources(&writer);
+    write_resources(&writer);
     hold_lines(&writer);
     end_lines(&writer);
     wait_lines(&writer);

@@ -59,7 +59,7 @@ void *arena_take(struct arena *arena, size_t size)
 
 /* Each block has its size in front. The last one grows in place; the others' old copies stay until
  * the arena goes. */
-static void *resize(void *context, void *pointer, size_t size)
+static void *arena_resize(void *context, void *pointer, size_t size)
 {
     struct arena *arena = context;
     if (size == 0)
@@ -80,5 +80,5 @@ static void *resize(void *context, void *pointer, size_t size)
 
 gordian_allocator arena_allocator(struct arena *arena)
 {
-    return (gordian_allocator){resize, arena};
+    return (gordian_allocator){arena_resize, arena};
 }

@@ -139,7 +139,7 @@ uint32_t units_held(const struct thread *t, uintptr_t lock, uint32_t mode, const
 
 /* ------------------------------------------------------------------ who runs? */
 
-static bool runs(struct thread *t)
+static bool thread_runs(struct thread *t)
 {
     struct look look;
     return thread_is_live(t) && (!look_at(t, &look) || (look.flags & INCIDENT_TIMED));
@@ -228,7 +228,8 @@ bool relies_on(struct thread *t)
            looking == LOOKING_AGAIN;
 }
 
-bool on_its_way(const struct thread *t)
+/* Still on its way from looking to sleeping? */
+static bool on_its_way(const struct thread *t)
 {
     char path[64];
     uint64_t slept;
@@ -239,7 +240,7 @@ bool on_its_way(const struct thread *t)
 
 /* Woken, but has not said so yet. Only waits that others end without leaving a mark are worth
  * asking the kernel about; whoever waits for an owner, or for a thread that lives, does so. */
-static bool awake(struct thread *t)
+static bool is_awake(struct thread *t)
 {
     struct look look;
     uintptr_t address = 0;
@@ -247,7 +248,7 @@ static bool awake(struct thread *t)
     int value = 0;
     if (t == self)
         return false;
-    if (runs(t) || !look_at(t, &look)) /* by now, that is */
+    if (thread_runs(t) || !look_at(t, &look)) /* by now, that is */
         return thread_is_live(t);
     if (look.kind != INCIDENT_CONDITION && look.kind != INCIDENT_SEMAPHORE &&
         look.kind != INCIDENT_BARRIER)
@@ -264,7 +265,7 @@ static bool awake(struct thread *t)
 }
 
 /* Whoever joins the thread that is about to end goes on. */
-static bool joins(struct thread *t, const struct thread *ending)
+static bool joins_ending(struct thread *t, const struct thread *ending)
 {
     struct look look;
     return ending && thread_is_live(t) && look_at(t, &look) && look.kind == INCIDENT_THREAD_END &&
@@ -272,7 +273,7 @@ static bool joins(struct thread *t, const struct thread *ending)
 }
 
 /* Changes whenever anybody begins or ends a wait. */
-static uint64_t moves(void)
+static uint64_t count_moves(void)
 {
     uint32_t limit = atomic_load(&watch.thread_limit);
     uint64_t sum = 0;
@@ -286,13 +287,13 @@ static uint64_t moves(void)
  * waits. */
 bool somebody_runs(const struct thread *ending)
 {
-    uint64_t seen = atomic_load(&watch.threads_seen), before = moves();
+    uint64_t seen = atomic_load(&watch.threads_seen), before = count_moves();
     uint32_t limit = atomic_load(&watch.thread_limit), nobody = 0;
     uint32_t *hint = self ? &self->running_hint : &nobody;
     for (uint32_t i = 0; i < limit; i++) {
         uint32_t at = (*hint + i) % limit;
         struct thread *t = &watch.threads[at];
-        if (t != ending && (runs(t) || joins(t, ending))) {
+        if (t != ending && (thread_runs(t) || joins_ending(t, ending))) {
             *hint = at;
             return true;
         }
@@ -300,14 +301,14 @@ bool somebody_runs(const struct thread *ending)
     for (uint32_t i = 0; i < limit; i++) {
         uint32_t at = (*hint + i) % limit;
         struct thread *t = &watch.threads[at];
-        if (t != ending && awake(t)) {
+        if (t != ending && is_awake(t)) {
             *hint = at;
             return true;
         }
     }
     /* Nobody whom the table does not have, nor one who came into it after he was looked for. */
     return table_tasks() != atomic_load(&watch.live) + atomic_load(&watch.helpers) ||
-           atomic_load(&watch.threads_seen) != seen || moves() != before;
+           atomic_load(&watch.threads_seen) != seen || count_moves() != before;
 }
 
 /* Does somebody who runs, or somebody who waits, hold some of it? */
@@ -317,7 +318,7 @@ static bool some_hold(uintptr_t lock, uint32_t mode, bool running)
     for (uint32_t i = 0; i < limit; i++) {
         struct thread *t = &watch.threads[i];
         if (thread_is_live(t) && !t->ending && units_held(t, lock, mode, NULL) &&
-            runs(t) == running)
+            thread_runs(t) == running)
             return true;
     }
     return false;
@@ -343,7 +344,7 @@ static enum ahead behind_owner(const struct look *look, uint32_t tid, bool share
 }
 
 /* Whom a waiting thread waits for, where that is one thread. */
-static enum ahead whom(const struct look *look, struct thread **next)
+static enum ahead waits_for_whom(const struct look *look, struct thread **next)
 {
     union lock_copy copy;
     uint32_t flags;
@@ -389,7 +390,7 @@ static bool retakes_later(const struct look *look)
     return look->kind == INCIDENT_CONDITION;
 }
 
-enum trail follow(struct thread *t)
+enum trail follow_chain(struct thread *t)
 {
     uint32_t most = atomic_load_explicit(&watch.live, memory_order_relaxed) + 1;
     struct thread *at = t;
@@ -399,7 +400,7 @@ enum trail follow(struct thread *t)
         if (!look_at(at, &look) || (look.flags & INCIDENT_TIMED))
             return TRAIL_RUNS;
         look_retakes(&look);
-        enum ahead ahead = whom(&look, &next);
+        enum ahead ahead = waits_for_whom(&look, &next);
         if (ahead == AHEAD_MANY || next == t)
             return TRAIL_STUCK;
         if (ahead == AHEAD_UNKNOWN || (ahead == AHEAD_RUNS && at != t && retakes_later(&look)))

@@ -65,8 +65,6 @@ enum sleep is_asleep(const struct thread *t, uintptr_t *address);
  * is the one who looks last: the older one relies on it, asking it to look once more if it has
  * begun already, and the younger one waits until the older sleeps. */
 bool relies_on(struct thread *t);
-/* Still on its way from looking to sleeping? */
-bool on_its_way(const struct thread *t);
 
 /* Follows who waits for whom. */
 enum trail {
@@ -76,6 +74,6 @@ enum trail {
                     somebody unknown, who may be about to end */
     TRAIL_STUCK, /* may be a deadlock */
 };
-enum trail follow(struct thread *t);
+enum trail follow_chain(struct thread *t);
 
 #endif

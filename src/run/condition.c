@@ -17,7 +17,7 @@ struct waiter {
 };
 
 /* However the wait ends, by a signal, in time or by cancellation, the mutex is taken again. */
-static void back(void *context)
+static void take_back(void *context)
 {
     struct waiter *waiter = context;
     struct thread *t = waiter->thread;
@@ -74,13 +74,13 @@ __attribute__((noinline)) int condition_wait(const struct condition_wait *call, 
     wait_fill(t, call->condition, INCIDENT_CONDITION, INCIDENT_SIGNAL,
               (call->until ? (uint32_t)INCIDENT_TIMED : 0) | call->through, site);
     t->wait.outer = (uintptr_t)call->mutex;
-    capture(&t->wait);
+    capture_wait(&t->wait);
     wait_publish(t);
-    pthread_cleanup_push(back, &waiter);
+    pthread_cleanup_push(take_back, &waiter);
     judge_wait(t, 0);
     result = call->wait(call);
     pthread_cleanup_pop(0);
-    back(&waiter);
+    take_back(&waiter);
     return result;
 }
 

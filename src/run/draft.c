@@ -39,7 +39,7 @@ void draft_open(struct draft *draft, struct arena *arena, uint32_t kind)
     header->program = draft_string(draft, watch.program);
 }
 
-static bool grow(struct draft *draft, void *array, size_t *room, size_t wanted, size_t size)
+static bool grow_array(struct draft *draft, void *array, size_t *room, size_t wanted, size_t size)
 {
     if (!draft->failed && !memory_grow(&draft->memory, array, room, wanted, size))
         draft->failed = true;
@@ -51,7 +51,7 @@ uint32_t draft_string(struct draft *draft, const char *text)
     size_t length = strlen(text) + 1;
     if (draft->string_bytes && length == 1)
         return 0;
-    if (!grow(draft, &draft->strings, &draft->string_room, draft->string_bytes + length, 1))
+    if (!grow_array(draft, &draft->strings, &draft->string_room, draft->string_bytes + length, 1))
         return 0;
     memcpy(draft->strings + draft->string_bytes, text, length);
     draft->string_bytes += length;
@@ -60,8 +60,8 @@ uint32_t draft_string(struct draft *draft, const char *text)
 
 uint32_t draft_frames(struct draft *draft, const uintptr_t *frames, uint32_t count)
 {
-    if (!grow(draft, &draft->words, &draft->word_room, draft->word_count + count,
-              sizeof *draft->words))
+    if (!grow_array(draft, &draft->words, &draft->word_room, draft->word_count + count,
+                    sizeof *draft->words))
         return 0;
     for (uint32_t i = 0; i < count; i++) {
         uintptr_t frame = frames[i];
@@ -81,10 +81,10 @@ uint32_t draft_frames(struct draft *draft, const uintptr_t *frames, uint32_t cou
 
 static struct incident_thread *add_thread(struct draft *draft, struct thread *record)
 {
-    if (!grow(draft, &draft->threads, &draft->thread_room, draft->thread_count + 1,
-              sizeof *draft->threads) ||
-        !grow(draft, &draft->records, &draft->record_room, draft->thread_count + 1,
-              sizeof *draft->records))
+    if (!grow_array(draft, &draft->threads, &draft->thread_room, draft->thread_count + 1,
+                    sizeof *draft->threads) ||
+        !grow_array(draft, &draft->records, &draft->record_room, draft->thread_count + 1,
+                    sizeof *draft->records))
         return NULL;
     draft->records[draft->thread_count] = record;
     struct incident_thread *thread = &draft->threads[draft->thread_count++];
@@ -186,7 +186,7 @@ static void describe_mutex(struct incident_lock *lock, const pthread_mutex_t *mu
 }
 
 /* What the lock says of itself. */
-static void describe(struct incident_lock *lock, const struct lock_info *info, bool known)
+static void describe_lock(struct incident_lock *lock, const struct lock_info *info, bool known)
 {
     union lock_copy copy;
     if (!lock_copy(lock->address, lock->kind, &copy))
@@ -233,14 +233,15 @@ uint32_t draft_lock(struct draft *draft, uintptr_t address, uint32_t kind, uint3
             draft->locks[i].flags |= through ? (uint32_t)INCIDENT_C11 : 0;
             return (uint32_t)i;
         }
-    if (!grow(draft, &draft->locks, &draft->lock_room, draft->lock_count + 1, sizeof *draft->locks))
+    if (!grow_array(draft, &draft->locks, &draft->lock_room, draft->lock_count + 1,
+                    sizeof *draft->locks))
         return INCIDENT_NONE;
     struct lock_info info;
     struct incident_lock lock = {.address = address, .kind = kind, .target = INCIDENT_NONE};
     bool known = kind != INCIDENT_THREAD_END && lock_look(address, &info);
     lock.flags = through ? INCIDENT_C11 : 0;
     if (kind != INCIDENT_THREAD_END)
-        describe(&lock, &info, known);
+        describe_lock(&lock, &info, known);
     if (known) {
         lock.flags |= (info.flags & LOCK_SIGNALS ? INCIDENT_SIGNALS : 0) |
                       (info.flags & LOCK_SHARED ? INCIDENT_SHARED : 0) |
@@ -259,7 +260,8 @@ uint32_t draft_lock(struct draft *draft, uintptr_t address, uint32_t kind, uint3
 
 uint32_t draft_edge(struct draft *draft, const struct incident_edge *edge)
 {
-    if (!grow(draft, &draft->edges, &draft->edge_room, draft->edge_count + 1, sizeof *draft->edges))
+    if (!grow_array(draft, &draft->edges, &draft->edge_room, draft->edge_count + 1,
+                    sizeof *draft->edges))
         return INCIDENT_NONE;
     draft->edges[draft->edge_count] = *edge;
     return (uint32_t)draft->edge_count++;
@@ -338,8 +340,8 @@ void draft_holds(struct draft *draft, struct thread *t)
 
 struct incident_order *draft_order(struct draft *draft)
 {
-    if (!grow(draft, &draft->orders, &draft->order_room, draft->order_count + 1,
-              sizeof *draft->orders))
+    if (!grow_array(draft, &draft->orders, &draft->order_room, draft->order_count + 1,
+                    sizeof *draft->orders))
         return NULL;
     struct incident_order *order = &draft->orders[draft->order_count++];
     memset(order, 0, sizeof *order);
@@ -348,6 +350,7 @@ struct incident_order *draft_order(struct draft *draft)
 
 void draft_fold(struct draft *draft, const struct incident_fold *fold)
 {
-    if (grow(draft, &draft->folds, &draft->fold_room, draft->fold_count + 1, sizeof *draft->folds))
+    if (grow_array(draft, &draft->folds, &draft->fold_room, draft->fold_count + 1,
+                   sizeof *draft->folds))
         draft->folds[draft->fold_count++] = *fold;
 }

@@ -15,7 +15,7 @@ struct sink {
     bool failed;
 };
 
-static void put(struct sink *sink, const void *bytes, size_t size)
+static void put_bytes(struct sink *sink, const void *bytes, size_t size)
 {
     const char *from = bytes;
     while (size && !sink->failed) {
@@ -32,12 +32,12 @@ static void put(struct sink *sink, const void *bytes, size_t size)
     }
 }
 
-static void section(struct draft *draft, struct sink *sink, int id, const void *elements,
-                    size_t count, size_t size)
+static void put_section(struct draft *draft, struct sink *sink, int id, const void *elements,
+                        size_t count, size_t size)
 {
     sink->at = (sink->at + 7) & ~(uint64_t)7;
     draft->header.sections[id] = (struct incident_section){sink->at, count, (uint32_t)size, 0};
-    put(sink, elements, count * size);
+    put_bytes(sink, elements, count * size);
 }
 
 static void put_maps(struct draft *draft, struct sink *sink)
@@ -48,7 +48,7 @@ static void put_maps(struct draft *draft, struct sink *sink)
     if (fd >= 0) {
         long length;
         while ((length = sys_read(fd, block, BLOCK)) > 0)
-            put(sink, block, (size_t)length);
+            put_bytes(sink, block, (size_t)length);
         sys_close(fd);
     }
     draft->header.sections[INCIDENT_MAPS] =
@@ -78,23 +78,27 @@ bool draft_write_to(struct draft *draft, int fd)
     struct sink sink = {fd, sizeof *header, draft->failed};
     put_maps(draft, &sink);
     put_stacks(draft, &sink);
-    section(draft, &sink, INCIDENT_THREADS, draft->threads, draft->thread_count,
-            sizeof *draft->threads);
-    section(draft, &sink, INCIDENT_LOCKS, draft->locks, draft->lock_count, sizeof *draft->locks);
-    section(draft, &sink, INCIDENT_EDGES, draft->edges, draft->edge_count, sizeof *draft->edges);
-    section(draft, &sink, INCIDENT_ORDERS, draft->orders, draft->order_count,
-            sizeof *draft->orders);
-    section(draft, &sink, INCIDENT_FOLDS, draft->folds, draft->fold_count, sizeof *draft->folds);
-    section(draft, &sink, INCIDENT_WORDS, draft->words, draft->word_count, sizeof *draft->words);
-    section(draft, &sink, INCIDENT_STRINGS, draft->strings, draft->string_bytes, 1);
+    put_section(draft, &sink, INCIDENT_THREADS, draft->threads, draft->thread_count,
+                sizeof *draft->threads);
+    put_section(draft, &sink, INCIDENT_LOCKS, draft->locks, draft->lock_count,
+                sizeof *draft->locks);
+    put_section(draft, &sink, INCIDENT_EDGES, draft->edges, draft->edge_count,
+                sizeof *draft->edges);
+    put_section(draft, &sink, INCIDENT_ORDERS, draft->orders, draft->order_count,
+                sizeof *draft->orders);
+    put_section(draft, &sink, INCIDENT_FOLDS, draft->folds, draft->fold_count,
+                sizeof *draft->folds);
+    put_section(draft, &sink, INCIDENT_WORDS, draft->words, draft->word_count,
+                sizeof *draft->words);
+    put_section(draft, &sink, INCIDENT_STRINGS, draft->strings, draft->string_bytes, 1);
     uint64_t total = sink.at;
     sink.at = 0;
     header->total_size = 0;
-    put(&sink, header, sizeof *header);
+    put_bytes(&sink, header, sizeof *header);
     /* Whoever waits for the file to be complete looks at this. */
     header->total_size = total;
     sink.at = offsetof(struct incident, total_size);
-    put(&sink, &header->total_size, sizeof header->total_size);
+    put_bytes(&sink, &header->total_size, sizeof header->total_size);
     return !sink.failed;
 }
 

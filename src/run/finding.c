@@ -54,7 +54,7 @@ void fold_add(struct notice *notice, uint32_t kind, uint64_t signature)
     guard_unlock(&fold_guard);
 }
 
-void fold_suppressed(uint64_t signature)
+static void fold_suppressed(uint64_t signature)
 {
     guard_lock(&fold_guard);
     struct incident_fold *fold = fold_find(signature);
@@ -90,13 +90,6 @@ bool fold_any(void)
 
 /* ------------------------------------------------------------------ signatures */
 
-static uint64_t stir(uint64_t value)
-{
-    value ^= value >> 31;
-    value *= 0x9e3779b97f4a7c15u;
-    return value ^ (value >> 29);
-}
-
 /* The same for the same places, in whatever order the threads come: sums. */
 static uint64_t signature_of(const struct view *view, const gordian_part *part)
 {
@@ -106,11 +99,11 @@ static uint64_t signature_of(const struct view *view, const gordian_part *part)
             continue;
         const struct look *look = &view->looks[part->processes[i]];
         const struct thread *t = look->thread;
-        uint64_t one = stir(look->kind + 16u * look->mode + 256u * t->wait.frame[0]);
+        uint64_t one = stir_hash(look->kind + 16u * look->mode + 256u * t->wait.frame[0]);
         for (uint32_t k = 0; k < t->count && k < t->room; k++)
             if (t->held[k].frames)
-                one += stir(t->held[k].frame[0]);
-        sum += stir(one);
+                one += stir_hash(t->held[k].frame[0]);
+        sum += stir_hash(one);
     }
     return sum;
 }
@@ -254,7 +247,7 @@ static bool is_new(struct notice *notice, uint32_t kind, uint64_t signature, str
     return !notice->again;
 }
 
-static void finish(struct draft *draft, struct thread *t, struct notice *notice)
+static void finish_draft(struct draft *draft, struct thread *t, struct notice *notice)
 {
     struct incident *header = &draft->header;
     header->action = notice->action;
@@ -278,7 +271,7 @@ void finding_deadlock(const struct view *view, const gordian_part *part, struct 
     else
         draw_knot(&draft, view, part);
     draw_rest(&draft, view);
-    finish(&draft, t, notice);
+    finish_draft(&draft, t, notice);
 }
 
 /* ------------------------------------------------------------------ an owner that is gone */
@@ -331,9 +324,10 @@ void finding_gone(const struct view *view, struct thread *t, struct notice *noti
     struct draft draft;
     uint32_t tid = owner_tid(look);
     bool known = orphans_find(look->lock, tid, &orphan);
-    uint64_t signature = stir(INCIDENT_OWNER_GONE + 16u * look->kind + 256u * t->wait.frame[0]);
+    uint64_t signature =
+        stir_hash(INCIDENT_OWNER_GONE + 16u * look->kind + 256u * t->wait.frame[0]);
     if (known && orphan.held.frames)
-        signature += stir(orphan.held.frame[0]);
+        signature += stir_hash(orphan.held.frame[0]);
     if (!is_new(notice, INCIDENT_OWNER_GONE, signature, t))
         return;
     draft_open(&draft, view->arena, INCIDENT_OWNER_GONE);
@@ -344,7 +338,7 @@ void finding_gone(const struct view *view, struct thread *t, struct notice *noti
     else
         draw_unknown(&draft, look, tid);
     draw_rest(&draft, view);
-    finish(&draft, t, notice);
+    finish_draft(&draft, t, notice);
 }
 
 /* ------------------------------------------------------------------ and then */
@@ -369,12 +363,7 @@ static __attribute__((noreturn)) void end_program(void)
     struct rlimit limit;
     __atomic_fetch_add(&watch.tally->locks, locks_counted(), __ATOMIC_RELAXED);
     if (getrlimit(RLIMIT_CORE, &limit) == 0 && limit.rlim_cur > 0) {
-        struct {
-            uintptr_t handler;
-            unsigned long flags;
-            uintptr_t restorer;
-            uint64_t mask;
-        } action = {0};
+        struct sys_action action = {0};
         uint64_t abort_only = (uint64_t)1 << (SIGABRT - 1);
         syscall(SYS_rt_sigaction, SIGABRT, &action, NULL, 8);
         syscall(SYS_rt_sigprocmask, SIG_UNBLOCK, &abort_only, NULL, 8);
@@ -384,7 +373,7 @@ static __attribute__((noreturn)) void end_program(void)
         syscall(SYS_exit_group, INCIDENT_EXIT_CODE);
 }
 
-static void count(const struct notice *notice, bool actual)
+static void count_finding(const struct notice *notice, bool actual)
 {
     struct incident_tally *tally = watch.tally;
     uint64_t *counter = actual                               ? &tally->deadlocks
@@ -408,7 +397,7 @@ bool finding_tell(struct thread *t, struct notice *notice)
             inside_leave(t);
         if (notice->ignored)
             fold_suppressed(notice->signature);
-        count(notice, actual);
+        count_finding(notice, actual);
     }
     if (!actual || notice->ignored)
         return false;

@@ -33,9 +33,16 @@ void finding_forget(struct notice *notice);
 /* Has the program handlers for signals that can come at any time? */
 bool finding_handlers(void);
 
+/* Spreads what a signature is made of over all its bits. */
+static inline uint64_t stir_hash(uint64_t value)
+{
+    value ^= value >> 31;
+    value *= 0x9e3779b97f4a7c15u;
+    return value ^ (value >> 29);
+}
+
 /* A notice of this kind and signature: new, with the next number, or known, which is counted. */
 void fold_add(struct notice *notice, uint32_t kind, uint64_t signature);
-void fold_suppressed(uint64_t signature);
 /* The table as it is: `room` entries at most, the count returned. */
 size_t fold_list(struct incident_fold *folds, size_t room);
 bool fold_any(void);

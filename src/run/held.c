@@ -30,7 +30,7 @@ bool held_grow(struct thread *t)
     return true;
 }
 
-static inline uint64_t mix(uint64_t below, uintptr_t lock)
+static inline uint64_t mix_signature(uint64_t below, uintptr_t lock)
 {
     uint64_t hash = (below + 0x9e3779b97f4a7c15u) ^ lock;
     hash *= 0xd6e8feb86659fd93u;
@@ -48,7 +48,7 @@ int held_new(struct thread *t, uint32_t place, uintptr_t lock, struct site site)
         order_frame(t, site.frame);
     }
     h->below = place ? h[-1].chain : 0;
-    h->chain = mix(h->below, lock + h->mode);
+    h->chain = mix_signature(h->below, lock + h->mode);
     h->order = atomic_load_explicit(&watch.order_epoch, memory_order_relaxed);
     if (place && watch.potential && !(h->flags & INCIDENT_TRIED) && h->kind != INCIDENT_SEMAPHORE)
         order_look(t, place);
@@ -71,7 +71,7 @@ void held_drop(struct thread *t, uint32_t i)
         struct held *h = &t->held[i];
         memcpy(h, h + 1, offsetof(struct held, frame) + h[1].frames * sizeof *h->frame);
         h->below = i ? h[-1].chain : 0;
-        h->chain = mix(h->below, h->lock + h->mode);
+        h->chain = mix_signature(h->below, h->lock + h->mode);
     }
     t->count = last;
 }

@@ -95,14 +95,14 @@ static inline __attribute__((always_inline)) void hold_as(struct thread *t, cons
     hold_at(t, h, lock, held_what(kind, mode, flags, frames), site);
 }
 
-static inline void hold(struct thread *t, const void *lock, uint32_t kind, uint32_t mode,
-                        struct site site)
+static inline void hold_lock(struct thread *t, const void *lock, uint32_t kind, uint32_t mode,
+                             struct site site)
 {
     hold_as(t, lock, kind, mode, 0, site);
 }
 
 /* The last hold of this lock is over. False: there was none. */
-static inline __attribute__((always_inline)) bool unhold(struct thread *t, const void *lock)
+static inline __attribute__((always_inline)) bool unhold_lock(struct thread *t, const void *lock)
 {
     uint32_t i = t->count;
     if (likely(i != 0 && t->held[i - 1].lock == (uintptr_t)lock && t->held[i - 1].units == 1)) {
@@ -123,7 +123,7 @@ static inline __attribute__((always_inline)) bool unhold(struct thread *t, const
 
 /* The registers that a debugger's unwinding needs, as they are in the calling function, which must
  * stay on the stack while it waits. */
-static inline __attribute__((always_inline)) void capture(struct wait *wait)
+static inline __attribute__((always_inline)) void capture_wait(struct wait *wait)
 {
 #if defined(__x86_64__)
     uintptr_t *r = wait->registers;
@@ -174,7 +174,7 @@ void wait_end(struct thread *t);
 #define WAIT_BEGIN(t, lock, kind, mode, flags, site)                                               \
     do {                                                                                           \
         wait_fill(t, lock, kind, mode, flags, site);                                               \
-        capture(&(t)->wait);                                                                       \
+        capture_wait(&(t)->wait);                                                                  \
         wait_publish(t);                                                                           \
     } while (0)
 

@@ -46,7 +46,7 @@ static const gordian_part *find_part(const struct view *view, const struct threa
 }
 
 /* Those of a part, as they were seen. */
-static size_t members(const struct view *view, const gordian_part *part, struct look *looks)
+static size_t list_members(const struct view *view, const gordian_part *part, struct look *looks)
 {
     size_t count = 0;
     for (size_t i = 0; i < part->process_count; i++)
@@ -65,7 +65,7 @@ enum verdict {
 
 /* Every one of them still in the same wait, and asleep. Somebody who has just said that he will
  * wait may need a moment to get there. */
-static enum verdict settled(const struct look *looks, size_t count)
+static enum verdict settled_verdict(const struct look *looks, size_t count)
 {
     uint64_t give_up = sys_now() + PATIENCE_NS;
     for (size_t i = 0; i < count; i++) {
@@ -130,14 +130,15 @@ static bool may_be_idle(const struct view *view, const gordian_part *part)
  * he were on his way to bed. */
 static enum verdict all_settled(const struct view *view, const struct look *looks, size_t count)
 {
-    enum verdict verdict = settled(looks, count);
-    return verdict == VERDICT_FOUND && view->asked ? settled(view->looks, view->count) : verdict;
+    enum verdict verdict = settled_verdict(looks, count);
+    return verdict == VERDICT_FOUND && view->asked ? settled_verdict(view->looks, view->count)
+                                                   : verdict;
 }
 
 /* Looks, lets things settle, looks again. The view of the second look is left in *view, the part
  * that was found in *part. */
-static enum verdict confirm(struct view *view, struct arena *arena, const struct thread *t,
-                            const struct thread *ending, const gordian_part **part)
+static enum verdict confirm_part(struct view *view, struct arena *arena, const struct thread *t,
+                                 const struct thread *ending, const gordian_part **part)
 {
     *part = find_part(view, t);
     if (!*part || may_be_idle(view, *part))
@@ -145,7 +146,7 @@ static enum verdict confirm(struct view *view, struct arena *arena, const struct
     struct look *looks = arena_take(arena, (*part)->process_count * sizeof *looks);
     if (!looks)
         return VERDICT_NOTHING;
-    size_t count = members(view, *part, looks);
+    size_t count = list_members(view, *part, looks);
     enum verdict verdict = all_settled(view, looks, count);
     if (verdict != VERDICT_FOUND)
         return verdict;
@@ -184,7 +185,7 @@ static enum verdict find_once(struct thread *t, struct thread *ending, struct no
     const gordian_part *part = NULL;
     enum verdict verdict = VERDICT_NOTHING;
     if (view_take(&view, &arena, ending) && view.report.deadlocked_count) {
-        verdict = confirm(&view, &arena, t, ending, &part);
+        verdict = confirm_part(&view, &arena, t, ending, &part);
         if (verdict == VERDICT_FOUND) {
             finding_deadlock(&view, part, t, notice);
         } else if (verdict == VERDICT_NOTHING && t && confirm_gone(&view, &arena, t)) {
@@ -199,7 +200,8 @@ static enum verdict find_once(struct thread *t, struct thread *ending, struct no
 #define GIVE_UP_NS 10000000000u
 
 /* Until things have settled, one way or the other. `by`: the calling thread. */
-static bool find(struct thread *by, struct thread *t, struct thread *ending, struct notice *notice)
+static bool find_notice(struct thread *by, struct thread *t, struct thread *ending,
+                        struct notice *notice)
 {
     uint64_t give_up = sys_now() + GIVE_UP_NS, pause = 50000;
     for (;;) {
@@ -215,7 +217,7 @@ static bool find(struct thread *by, struct thread *t, struct thread *ending, str
 }
 
 /* Cancelled after all: its wait is over before it began. */
-static void forget(void *notice)
+static void forget_notice(void *notice)
 {
     finding_forget(notice);
     if (self)
@@ -229,7 +231,7 @@ static void end_if_cancelled(const struct thread *t, struct notice *notice)
     if (t->wait.kind != INCIDENT_SEMAPHORE && t->wait.kind != INCIDENT_CONDITION &&
         t->wait.kind != INCIDENT_THREAD_END)
         return;
-    pthread_cleanup_push(forget, notice);
+    pthread_cleanup_push(forget_notice, notice);
     pthread_testcancel();
     pthread_cleanup_pop(0);
 }
@@ -237,7 +239,7 @@ static void end_if_cancelled(const struct thread *t, struct notice *notice)
 static __attribute__((noinline)) enum judgement judge_fully(struct thread *t)
 {
     struct notice notice;
-    if (!find(t, t, NULL, &notice))
+    if (!find_notice(t, t, NULL, &notice))
         return JUDGE_WAIT;
     end_if_cancelled(t, &notice);
     return finding_tell(t, &notice) ? JUDGE_BREAK : JUDGE_WAIT;
@@ -248,7 +250,7 @@ static __attribute__((noinline)) enum judgement judge_fully(struct thread *t)
 static enum judgement look_once(struct thread *t, uint32_t look)
 {
     t->inside++;
-    enum trail trail = follow(t);
+    enum trail trail = follow_chain(t);
     inside_leave(t);
     if (trail == TRAIL_STUCK)
         return judge_fully(t);
@@ -299,7 +301,7 @@ static void judge_orphans(struct thread *t)
             held_find(t, look.lock) == UINT32_MAX)
             continue;
         struct notice notice;
-        if (find(t, other, t, &notice))
+        if (find_notice(t, other, t, &notice))
             finding_tell(t, &notice);
     }
 }
@@ -313,6 +315,6 @@ void judge_end(struct thread *t)
     if (atomic_load(&watch.live) < 2 || somebody_runs(t))
         return;
     struct notice notice;
-    if (find(t, NULL, t, &notice))
+    if (find_notice(t, NULL, t, &notice))
         finding_tell(t, &notice);
 }

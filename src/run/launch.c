@@ -38,12 +38,7 @@ static int become_reporter(void *context)
 #endif
         for (int fd = 5; fd < 4096; fd++)
             syscall(SYS_close, fd);
-    struct {
-        uintptr_t handler;
-        unsigned long flags;
-        uintptr_t restorer;
-        uint64_t mask;
-    } usual = {0};
+    struct sys_action usual = {0};
     for (int signal_number = 1; signal_number <= 64; signal_number++)
         syscall(SYS_rt_sigaction, signal_number, &usual, NULL, 8);
     uint64_t none = 0;
@@ -55,7 +50,7 @@ static int become_reporter(void *context)
     return 127;
 }
 
-static int helper(void *context)
+static int helper_main(void *context)
 {
     struct launch *launch = context;
     int child = clone(become_reporter, launch->stack + STACK_SIZE, CLONE_VM | CLONE_VFORK | SIGCHLD,
@@ -74,7 +69,7 @@ static bool start_reporter(struct launch *launch)
     uint64_t all = ~(uint64_t)0, old;
     syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, &old, 8);
     /* Without a signal at its end, the program's own waits do not see the helper. */
-    int child = clone(helper, stacks + 2 * STACK_SIZE, CLONE_VM | CLONE_VFORK, launch);
+    int child = clone(helper_main, stacks + 2 * STACK_SIZE, CLONE_VM | CLONE_VFORK, launch);
     int status = 1;
     if (child > 0)
         while (syscall(SYS_wait4, child, &status, __WCLONE, NULL) < 0 && errno == EINTR)

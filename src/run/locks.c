@@ -73,7 +73,7 @@ uint64_t locks_counted(void)
 /* ------------------------------------------------------------------ entries */
 
 /* Callers have the guard. */
-static uint32_t *find(uintptr_t lock)
+static uint32_t *find_lock(uintptr_t lock)
 {
     uint32_t *link = &buckets[hash_of(lock) % BUCKETS];
     while (*link && entries[*link - 1].info.lock != lock)
@@ -94,7 +94,7 @@ static void remove_entry(uint32_t *link)
 /* NULL: the table is full, and the watcher off. */
 static struct lock_info *need_entry(uintptr_t lock)
 {
-    uint32_t *link = find(lock);
+    uint32_t *link = find_lock(lock);
     if (*link)
         return &entries[*link - 1].info;
     uint32_t index = free_entries;
@@ -152,7 +152,7 @@ void lock_gone(struct thread *t, const void *lock, size_t size)
 {
     t->inside++;
     guard_lock(&guard);
-    uint32_t *link = find((uintptr_t)lock);
+    uint32_t *link = find_lock((uintptr_t)lock);
     if (*link)
         remove_entry(link);
     orphans_forget((uintptr_t)lock, size);
@@ -193,7 +193,7 @@ uint32_t lock_flags(uintptr_t lock)
             return flags;
     }
     guard_lock(&guard);
-    uint32_t *link = find(lock), flags = *link ? entries[*link - 1].info.flags : 0;
+    uint32_t *link = find_lock(lock), flags = *link ? entries[*link - 1].info.flags : 0;
     guard_unlock(&guard);
     return flags;
 }
@@ -201,7 +201,7 @@ uint32_t lock_flags(uintptr_t lock)
 bool lock_look(uintptr_t lock, struct lock_info *info)
 {
     guard_lock(&guard);
-    uint32_t *link = find(lock);
+    uint32_t *link = find_lock(lock);
     bool known = *link != 0;
     if (known)
         *info = entries[*link - 1].info;

@@ -11,7 +11,7 @@ struct stream {
     char buffer[1024];
 };
 
-static int next(struct stream *stream)
+static int next_byte(struct stream *stream)
 {
     if (stream->at == stream->end) {
         stream->end = sys_read(stream->fd, stream->buffer, sizeof stream->buffer);
@@ -23,11 +23,11 @@ static int next(struct stream *stream)
 }
 
 /* A number in base 16 and the byte behind it. */
-static int hex(struct stream *stream, uint64_t *value)
+static int read_hex(struct stream *stream, uint64_t *value)
 {
     *value = 0;
     for (;;) {
-        int c = next(stream);
+        int c = next_byte(stream);
         if (c >= '0' && c <= '9')
             *value = *value << 4 | (uint64_t)(c - '0');
         else if (c >= 'a' && c <= 'f')
@@ -38,26 +38,26 @@ static int hex(struct stream *stream, uint64_t *value)
 }
 
 /* "low-high perms offset device inode   path". False at the end. */
-static bool line(struct stream *stream, struct region *region)
+static bool read_region(struct stream *stream, struct region *region)
 {
     uint64_t low, high, ignored;
-    if (hex(stream, &low) != '-' || hex(stream, &high) != ' ')
+    if (read_hex(stream, &low) != '-' || read_hex(stream, &high) != ' ')
         return false;
     region->low = (uintptr_t)low;
     region->high = (uintptr_t)high;
     char permissions[4];
     for (int i = 0; i < 4; i++)
-        permissions[i] = (char)next(stream);
+        permissions[i] = (char)next_byte(stream);
     region->shared = permissions[3] == 's';
-    next(stream);
-    hex(stream, &region->offset);
-    hex(stream, &ignored); /* device */
-    hex(stream, &ignored);
-    int c = hex(stream, &ignored); /* inode */
+    next_byte(stream);
+    read_hex(stream, &region->offset);
+    read_hex(stream, &ignored); /* device */
+    read_hex(stream, &ignored);
+    int c = read_hex(stream, &ignored); /* inode */
     while (c == ' ' || (c >= '0' && c <= '9'))
-        c = next(stream);
+        c = next_byte(stream);
     size_t length = 0;
-    for (; c >= 0 && c != '\n'; c = next(stream))
+    for (; c >= 0 && c != '\n'; c = next_byte(stream))
         if (length < sizeof region->path - 1)
             region->path[length++] = (char)c;
     region->path[length] = '\0';
@@ -71,7 +71,7 @@ bool maps_find(uintptr_t address, struct region *region)
     if (stream.fd < 0)
         return false;
     bool found = false;
-    while (!found && line(&stream, region))
+    while (!found && read_region(&stream, region))
         found = address >= region->low && address < region->high;
     sys_close(stream.fd);
     return found;
@@ -85,14 +85,14 @@ static bool read_line(const char *path, const char *word, unsigned base, uint64_
     size_t matched = 0;
     bool start = true;
     int c = 0;
-    while (word[matched] && (c = next(&stream)) >= 0) {
+    while (word[matched] && (c = next_byte(&stream)) >= 0) {
         matched = (start || matched) && c == word[matched] ? matched + 1 : 0;
         start = c == '\n';
     }
     bool found = !word[matched];
-    while (found && ((c = next(&stream)) == ' ' || c == '\t'))
+    while (found && ((c = next_byte(&stream)) == ' ' || c == '\t'))
         ;
-    for (*value = 0; found; c = next(&stream)) {
+    for (*value = 0; found; c = next_byte(&stream)) {
         unsigned digit = c >= '0' && c <= '9' ? (unsigned)c - '0' : (unsigned)c - 'a' + 10;
         if (digit >= base)
             break;

@@ -11,8 +11,8 @@
 #include <errno.h>
 
 /* After any way of taking it. */
-static inline int taken(struct thread *t, pthread_mutex_t *mutex, int result, uint32_t flags,
-                        struct site site)
+static inline int mutex_taken(struct thread *t, pthread_mutex_t *mutex, int result, uint32_t flags,
+                              struct site site)
 {
     if (result != 0 && result != EOWNERDEAD)
         return result;
@@ -57,13 +57,13 @@ __attribute__((noinline)) int mutex_lock_slow(pthread_mutex_t *mutex, struct sit
         return real.pthread_mutex_lock(mutex);
     int result = real.pthread_mutex_trylock(mutex);
     if (result == 0 || result == EOWNERDEAD)
-        return taken(t, mutex, result, through, site);
+        return mutex_taken(t, mutex, result, through, site);
     if (result != EBUSY || libc_refuses(t, mutex))
-        return taken(t, mutex, real.pthread_mutex_lock(mutex), through, site);
+        return mutex_taken(t, mutex, real.pthread_mutex_lock(mutex), through, site);
     WAIT_BEGIN(t, mutex, INCIDENT_MUTEX, INCIDENT_EXCLUSIVE, through, site);
     result = wait_for(t, mutex);
     wait_end(t);
-    return taken(t, mutex, result, through, site);
+    return mutex_taken(t, mutex, result, through, site);
 }
 
 WRAPPER(int, pthread_mutex_lock, (pthread_mutex_t * mutex))
@@ -79,7 +79,7 @@ __attribute__((noinline)) int mutex_unlock_slow(pthread_mutex_t *mutex)
         return real.pthread_mutex_unlock(mutex);
     uint32_t owner = mutex_owner(mutex);
     int result = real.pthread_mutex_unlock(mutex);
-    if (result == 0 && !unhold(t, mutex) && owner && owner != t->tid && owner != t->fork_tid)
+    if (result == 0 && !unhold_lock(t, mutex) && owner && owner != t->tid && owner != t->fork_tid)
         held_stray(t, (uintptr_t)mutex);
     return result;
 }
@@ -95,7 +95,7 @@ int mutex_trylock_as(pthread_mutex_t *mutex, struct site site, uint32_t through)
     struct thread *t = thread_enter();
     if (!t)
         return real.pthread_mutex_trylock(mutex);
-    return taken(t, mutex, real.pthread_mutex_trylock(mutex), INCIDENT_TRIED | through, site);
+    return mutex_taken(t, mutex, real.pthread_mutex_trylock(mutex), INCIDENT_TRIED | through, site);
 }
 
 WRAPPER(int, pthread_mutex_trylock, (pthread_mutex_t * mutex))
@@ -114,13 +114,13 @@ __attribute__((noinline)) int mutex_lock_until(pthread_mutex_t *mutex, clockid_t
                                        : real.pthread_mutex_clocklock(mutex, clock, until);
     int result = real.pthread_mutex_trylock(mutex);
     if (result == 0 || result == EOWNERDEAD)
-        return taken(t, mutex, result, INCIDENT_TRIED | through, site);
+        return mutex_taken(t, mutex, result, INCIDENT_TRIED | through, site);
     /* A wait that ends by itself closes no deadlock, but others see what is waited for. */
     WAIT_BEGIN(t, mutex, INCIDENT_MUTEX, INCIDENT_EXCLUSIVE, INCIDENT_TIMED | through, site);
     result = clock == CLOCK_REALTIME ? real.pthread_mutex_timedlock(mutex, until)
                                      : real.pthread_mutex_clocklock(mutex, clock, until);
     wait_end(t);
-    return taken(t, mutex, result, INCIDENT_TRIED | through, site);
+    return mutex_taken(t, mutex, result, INCIDENT_TRIED | through, site);
 }
 
 WRAPPER(int, pthread_mutex_timedlock, (pthread_mutex_t * mutex, const struct timespec *until))

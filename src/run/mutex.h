@@ -16,8 +16,7 @@ enum {
     KIND_INHERIT = 32,
     KIND_PROTECT = 64,
     KIND_SHARED = 128,
-    KIND_ELIDED = 256, /* libc may run it as a transaction */
-    KIND_NOT_ELIDED = 512,
+    KIND_NOT_ELIDED = 512, /* libc must not run it as a transaction */
 };
 
 static inline uint32_t mutex_kind(const pthread_mutex_t *mutex)

@@ -36,13 +36,6 @@ void order_fork(void)
 
 /* ------------------------------------------------------------------ telling */
 
-static uint64_t stir(uint64_t value)
-{
-    value ^= value >> 31;
-    value *= 0x9e3779b97f4a7c15u;
-    return value ^ (value >> 29);
-}
-
 /* The same two places in the program make the same mistake, whichever locks it is about. */
 static uint64_t signature_of(const struct order_cycle *cycle)
 {
@@ -52,7 +45,7 @@ static uint64_t signature_of(const struct order_cycle *cycle)
         const struct use *use = graph_use(cycle->use[i]);
         uint64_t taken = order->frames ? order->frame[0] : graph_node(order->node)->lock;
         uint64_t held = use->frames ? use->frame[0] : graph_node(use->node)->lock;
-        sum += stir(taken + stir(held));
+        sum += stir_hash(taken + stir_hash(held));
     }
     return sum;
 }
@@ -67,7 +60,7 @@ static uint32_t draw_thread(struct draft *draft, const struct order *order, uint
 
 /* Each order's taken lock is the next one's held one: use[i] is what orders[i] holds of
  * orders[i-1]. */
-static bool draw(struct draft *draft, const struct order_cycle *cycle)
+static bool draw_cycle(struct draft *draft, const struct order_cycle *cycle)
 {
     for (uint32_t i = 0; i < cycle->count; i++) {
         const struct order *order = graph_order(cycle->orders[i]);
@@ -112,7 +105,7 @@ static bool write_notice(struct thread *t, const struct order_cycle *cycle, stru
     draft.header.signature = signature;
     draft.header.cycle = 1;
     draft.header.first = draft_thread(&draft, t, 0);
-    if (draw(&draft, cycle))
+    if (draw_cycle(&draft, cycle))
         notice->fd = draft_write(&draft);
     arena_close(&arena);
     return notice->fd >= 0;
@@ -120,7 +113,7 @@ static bool write_notice(struct thread *t, const struct order_cycle *cycle, stru
 
 /* ------------------------------------------------------------------ looking */
 
-static void stop(void)
+static void stop_ordering(void)
 {
     bool before = false;
     if (atomic_compare_exchange_strong(&full, &before, true)) {
@@ -140,7 +133,7 @@ static __attribute__((noinline)) void learn(struct thread *t, uint32_t place)
     bool found = news > 0 && graph_search(index, &cycle) && write_notice(t, &cycle, &notice);
     guard_leave(t, &guard, &old);
     if (news < 0)
-        stop();
+        stop_ordering();
     if (found)
         finding_tell(t, &notice);
 }

@@ -205,7 +205,7 @@ static void note_lock(struct node *node, const struct held *hold)
     node->queues |= rwlock_prefers_writers((const pthread_rwlock_t *)hold->lock);
 }
 
-static bool counts(const struct held *hold)
+static bool hold_counts(const struct held *hold)
 {
     return hold->kind == INCIDENT_MUTEX || hold->kind == INCIDENT_RWLOCK ||
            hold->kind == INCIDENT_SPIN;
@@ -272,7 +272,7 @@ static int new_order(const struct thread *t, const struct held *held, uint32_t p
     prctl(PR_GET_NAME, order->name);
     uint32_t first = place > MOST_HELD ? place - MOST_HELD : 0;
     for (uint32_t i = first; i < place; i++)
-        if (counts(&held[i]) && !add_use(order, *index, &held[i]))
+        if (hold_counts(&held[i]) && !add_use(order, *index, &held[i]))
             return -1;
     order->next = nodes[node].taken;
     nodes[node].taken = *index + 1;
@@ -284,7 +284,7 @@ static int new_order(const struct thread *t, const struct held *held, uint32_t p
 int graph_learn(const struct thread *t, const struct held *held, uint32_t place, uint32_t *index)
 {
     const struct held *taken = &held[place];
-    if (!counts(taken))
+    if (!hold_counts(taken))
         return 0;
     for (uint32_t i = 0; i < place; i++)
         if (held[i].lock == taken->lock)
@@ -357,7 +357,7 @@ static uint32_t another_thread(const struct order *order, const struct order_cyc
 }
 
 /* The use of order `first` that `last` takes; UINT32_MAX: none. */
-static uint32_t closes(const struct order *last, const struct order *first)
+static uint32_t closes_cycle(const struct order *last, const struct order *first)
 {
     for (uint32_t i = 0; i < first->uses; i++) {
         const struct use *use = &uses[first->first_use + i];
@@ -368,7 +368,7 @@ static uint32_t closes(const struct order *last, const struct order *first)
 }
 
 /* May this use come next on the path? Adds it if so. */
-static bool step(struct order_cycle *path, uint32_t index)
+static bool step_along(struct order_cycle *path, uint32_t index)
 {
     const struct use *use = &uses[index];
     const struct order *order = &orders[use->order];
@@ -408,10 +408,10 @@ bool graph_search(uint32_t index, struct order_cycle *cycle)
             continue;
         }
         next[cycle->count - 1] = uses[at - 1].next;
-        if (!use_is_live(&uses[at - 1]) || !step(cycle, at - 1))
+        if (!use_is_live(&uses[at - 1]) || !step_along(cycle, at - 1))
             continue;
         const struct order *last = &orders[cycle->orders[cycle->count - 1]];
-        uint32_t closing = closes(last, goal);
+        uint32_t closing = closes_cycle(last, goal);
         if (closing != UINT32_MAX) {
             cycle->use[0] = closing;
             return true;

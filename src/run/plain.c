@@ -35,13 +35,13 @@ static const char *const lock_kinds[] = {
     [INCIDENT_THREAD_END] = "end of thread",
 };
 
-static const void *element(const struct plain *plain, int section, uint64_t index)
+static const void *plain_element(const struct plain *plain, int section, uint64_t index)
 {
     const struct incident_section *of = &plain->header->sections[section];
     return index < of->count ? plain->base + of->offset + index * of->size : NULL;
 }
 
-static void flush(struct plain *plain)
+static void flush_lines(struct plain *plain)
 {
     text_add(&plain->line, "\n");
     sys_write(2, plain->buffer, plain->line.used);
@@ -51,8 +51,8 @@ static void flush(struct plain *plain)
 
 static void add_thread(struct plain *plain, uint32_t index)
 {
-    const struct incident_thread *thread = element(plain, INCIDENT_THREADS, index);
-    const char *name = thread ? element(plain, INCIDENT_STRINGS, thread->name) : NULL;
+    const struct incident_thread *thread = plain_element(plain, INCIDENT_THREADS, index);
+    const char *name = thread ? plain_element(plain, INCIDENT_STRINGS, thread->name) : NULL;
     text_add(&plain->line, "thread ");
     text_decimal(&plain->line, thread ? thread->tid : 0);
     if (name && *name) {
@@ -64,7 +64,7 @@ static void add_thread(struct plain *plain, uint32_t index)
 
 static void add_lock(struct plain *plain, uint32_t index)
 {
-    const struct incident_lock *lock = element(plain, INCIDENT_LOCKS, index);
+    const struct incident_lock *lock = plain_element(plain, INCIDENT_LOCKS, index);
     if (!lock)
         return;
     text_add(&plain->line, lock_kinds[lock->kind]);
@@ -74,7 +74,7 @@ static void add_lock(struct plain *plain, uint32_t index)
         return;
     }
     text_hex(&plain->line, lock->address);
-    const char *name = element(plain, INCIDENT_STRINGS, lock->name);
+    const char *name = plain_element(plain, INCIDENT_STRINGS, lock->name);
     if (name && *name) {
         text_add(&plain->line, " \"");
         text_add(&plain->line, name);
@@ -85,7 +85,7 @@ static void add_lock(struct plain *plain, uint32_t index)
 /* " at module+offset" for the first frame of a list. */
 static void add_place(struct plain *plain, uint32_t frames, uint32_t count)
 {
-    const uint64_t *frame = count ? element(plain, INCIDENT_WORDS, frames) : NULL;
+    const uint64_t *frame = count ? plain_element(plain, INCIDENT_WORDS, frames) : NULL;
     struct region region;
     if (!frame)
         return;
@@ -103,7 +103,7 @@ static void add_place(struct plain *plain, uint32_t frames, uint32_t count)
 static void tell_edges(struct plain *plain)
 {
     const struct incident_edge *edge;
-    for (uint64_t i = 0; (edge = element(plain, INCIDENT_EDGES, i)); i++) {
+    for (uint64_t i = 0; (edge = plain_element(plain, INCIDENT_EDGES, i)); i++) {
         bool all = plain->header->kind >= INCIDENT_STALL;
         if (!all && !(edge->flags & INCIDENT_WITNESS))
             continue;
@@ -114,14 +114,14 @@ static void tell_edges(struct plain *plain)
                                                               : " holds ");
         add_lock(plain, edge->lock);
         add_place(plain, edge->frames, edge->count);
-        flush(plain);
+        flush_lines(plain);
     }
 }
 
 static void tell_orders(struct plain *plain)
 {
     const struct incident_order *order;
-    for (uint64_t i = 0; (order = element(plain, INCIDENT_ORDERS, i)); i++) {
+    for (uint64_t i = 0; (order = plain_element(plain, INCIDENT_ORDERS, i)); i++) {
         text_add(&plain->line, "  ");
         add_thread(plain, order->thread);
         text_add(&plain->line, " took ");
@@ -130,20 +130,20 @@ static void tell_orders(struct plain *plain)
         text_add(&plain->line, " while it held ");
         add_lock(plain, order->held);
         add_place(plain, order->held_frames, order->held_count);
-        flush(plain);
+        flush_lines(plain);
     }
 }
 
 static void tell_folds(struct plain *plain)
 {
     const struct incident_fold *fold;
-    for (uint64_t i = 0; (fold = element(plain, INCIDENT_FOLDS, i)); i++) {
+    for (uint64_t i = 0; (fold = plain_element(plain, INCIDENT_FOLDS, i)); i++) {
         text_add(&plain->line, "  incident ");
         text_decimal(&plain->line, fold->number);
         text_add(&plain->line, " was seen ");
         text_decimal(&plain->line, fold->count);
         text_add(&plain->line, fold->count == 1 ? " time" : " times");
-        flush(plain);
+        flush_lines(plain);
     }
 }
 
@@ -173,14 +173,14 @@ void plain_report(int fd)
         text_add(&plain->line, kinds[header.kind]);
         text_add(&plain->line, " in process ");
         text_decimal(&plain->line, header.pid);
-        flush(plain);
+        flush_lines(plain);
         tell_edges(plain);
         tell_orders(plain);
         tell_folds(plain);
-        const char *note = element(plain, INCIDENT_STRINGS, header.note);
+        const char *note = plain_element(plain, INCIDENT_STRINGS, header.note);
         if (note && *note) {
             text_add(&plain->line, note);
-            flush(plain);
+            flush_lines(plain);
         }
     }
     arena_close(&arena);

@@ -10,8 +10,8 @@
 #include <errno.h>
 
 /* Read locks of one thread nest: one hold, counted. */
-static inline int taken(struct thread *t, pthread_rwlock_t *lock, int result, uint32_t mode,
-                        uint32_t flags, struct site site)
+static inline int rwlock_taken(struct thread *t, pthread_rwlock_t *lock, int result, uint32_t mode,
+                               uint32_t flags, struct site site)
 {
     if (result != 0)
         return result;
@@ -69,13 +69,13 @@ static inline __attribute__((always_inline)) int rwlock_lock(pthread_rwlock_t *l
         return real_lock(lock, mode);
     int result = try_lock(lock, mode);
     if (likely(result == 0))
-        return taken(t, lock, 0, mode, 0, site);
+        return rwlock_taken(t, lock, 0, mode, 0, site);
     if (rwlock_writer(lock) == t->tid)
         return real_lock(lock, mode); /* libc answers EDEADLK */
     WAIT_BEGIN(t, lock, INCIDENT_RWLOCK, mode, 0, site);
     result = wait_for(t, lock, mode);
     wait_end(t);
-    return taken(t, lock, result, mode, 0, site);
+    return rwlock_taken(t, lock, result, mode, 0, site);
 }
 
 WRAPPER(int, pthread_rwlock_rdlock, (pthread_rwlock_t * lock))
@@ -94,7 +94,7 @@ WRAPPER(int, pthread_rwlock_tryrdlock, (pthread_rwlock_t * lock))
 {
     struct thread *t = thread_enter();
     int result = real.pthread_rwlock_tryrdlock(lock);
-    return t ? taken(t, lock, result, INCIDENT_READ, INCIDENT_TRIED, SITE_HERE) : result;
+    return t ? rwlock_taken(t, lock, result, INCIDENT_READ, INCIDENT_TRIED, SITE_HERE) : result;
 }
 EXPORT2(pthread_rwlock_tryrdlock, V_2_34, V_OLDEST);
 
@@ -102,7 +102,8 @@ WRAPPER(int, pthread_rwlock_trywrlock, (pthread_rwlock_t * lock))
 {
     struct thread *t = thread_enter();
     int result = real.pthread_rwlock_trywrlock(lock);
-    return t ? taken(t, lock, result, INCIDENT_EXCLUSIVE, INCIDENT_TRIED, SITE_HERE) : result;
+    return t ? rwlock_taken(t, lock, result, INCIDENT_EXCLUSIVE, INCIDENT_TRIED, SITE_HERE)
+             : result;
 }
 EXPORT2(pthread_rwlock_trywrlock, V_2_34, V_OLDEST);
 
@@ -114,11 +115,11 @@ static __attribute__((noinline)) int lock_until(pthread_rwlock_t *lock, uint32_t
     if (!t)
         return real_until(lock, mode, clock, until);
     if (try_lock(lock, mode) == 0)
-        return taken(t, lock, 0, mode, INCIDENT_TRIED, site);
+        return rwlock_taken(t, lock, 0, mode, INCIDENT_TRIED, site);
     WAIT_BEGIN(t, lock, INCIDENT_RWLOCK, mode, INCIDENT_TIMED, site);
     int result = real_until(lock, mode, clock, until);
     wait_end(t);
-    return taken(t, lock, result, mode, INCIDENT_TRIED, site);
+    return rwlock_taken(t, lock, result, mode, INCIDENT_TRIED, site);
 }
 
 WRAPPER(int, pthread_rwlock_timedrdlock, (pthread_rwlock_t * lock, const struct timespec *until))
@@ -151,7 +152,7 @@ EXPORT2(pthread_rwlock_clockwrlock, V_2_34, V_2_30);
 WRAPPER(int, pthread_rwlock_unlock, (pthread_rwlock_t * lock))
 {
     struct thread *t = thread_enter();
-    if (t && !unhold(t, lock))
+    if (t && !unhold_lock(t, lock))
         held_stray(t, (uintptr_t)lock);
     return real.pthread_rwlock_unlock(lock);
 }

@@ -11,7 +11,8 @@
 #include <stdarg.h>
 
 /* One more unit. Those of signals are not counted: nobody gives them back. */
-static int taken(struct thread *t, sem_t *sem, int result, uint32_t flags, struct site site)
+static int semaphore_taken(struct thread *t, sem_t *sem, int result, uint32_t flags,
+                           struct site site)
 {
     if (result != 0)
         return result;
@@ -62,7 +63,7 @@ WRAPPER(int, sem_wait, (sem_t * sem))
         errno = saved;
         result = sem_wait_slow(t, sem, site);
     }
-    return taken(t, sem, result, 0, site);
+    return semaphore_taken(t, sem, result, 0, site);
 }
 EXPORT2(sem_wait, V_2_34, V_OLDEST);
 
@@ -70,7 +71,7 @@ WRAPPER(int, sem_trywait, (sem_t * sem))
 {
     struct thread *t = thread_enter();
     int result = real.sem_trywait(sem);
-    return t ? taken(t, sem, result, INCIDENT_TRIED, SITE_HERE) : result;
+    return t ? semaphore_taken(t, sem, result, INCIDENT_TRIED, SITE_HERE) : result;
 }
 EXPORT2(sem_trywait, V_2_34, V_OLDEST);
 
@@ -86,7 +87,7 @@ static __attribute__((noinline)) int wait_until(sem_t *sem, clockid_t clock, boo
     result = clocked ? real.sem_clockwait(sem, clock, until) : real.sem_timedwait(sem, until);
     pthread_cleanup_pop(0);
     wait_end(t);
-    return taken(t, sem, result, INCIDENT_TRIED, site);
+    return semaphore_taken(t, sem, result, INCIDENT_TRIED, site);
 }
 
 WRAPPER(int, sem_timedwait, (sem_t * sem, const struct timespec *until))
@@ -108,7 +109,7 @@ WRAPPER(int, sem_post, (sem_t * sem))
     struct thread *t = thread_enter();
     uintptr_t lock = (uintptr_t)sem;
     if (t) {
-        uint32_t mark = unhold(t, sem) ? LOCK_POSTED : LOCK_SIGNALS;
+        uint32_t mark = unhold_lock(t, sem) ? LOCK_POSTED : LOCK_SIGNALS;
         if (!(lock_flags(lock) & mark)) {
             t->inside++;
             lock_mark(lock, INCIDENT_SEMAPHORE, mark);

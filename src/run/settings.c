@@ -40,7 +40,7 @@ static void copy_environment(void)
     watch.environment = entries;
 }
 
-const char *setting(const char *name)
+const char *setting_text(const char *name)
 {
     if (!watch.environment)
         return NULL;
@@ -52,11 +52,11 @@ const char *setting(const char *name)
 
 bool setting_is(const char *name, const char *value)
 {
-    const char *text = setting(name);
+    const char *text = setting_text(name);
     return text && strcmp(text, value) == 0;
 }
 
-static uint64_t number(const char *text, uint64_t otherwise)
+static uint64_t read_number(const char *text, uint64_t otherwise)
 {
     if (!text || *text < '0' || *text > '9')
         return otherwise;
@@ -67,11 +67,11 @@ static uint64_t number(const char *text, uint64_t otherwise)
 }
 
 /* Seconds with decimals. */
-static uint64_t nanoseconds(const char *text)
+static uint64_t read_nanoseconds(const char *text)
 {
     if (!text)
         return 0;
-    uint64_t value = number(text, 0) * 1000000000u, unit = 100000000u;
+    uint64_t value = read_number(text, 0) * 1000000000u, unit = 100000000u;
     const char *point = strchr(text, '.');
     for (point = point ? point + 1 : ""; *point >= '0' && *point <= '9' && unit; point++) {
         value += (uint64_t)(*point - '0') * unit;
@@ -135,7 +135,7 @@ static const char *find_tool(const char *library)
 const char *settings_tool(void)
 {
     struct region here;
-    const char *tool = setting("GORDIAN_TOOL");
+    const char *tool = setting_text("GORDIAN_TOOL");
     if (tool)
         return tool;
     return maps_find((uintptr_t)&settings_read, &here) ? find_tool(here.path) : "";
@@ -145,18 +145,18 @@ void settings_read(void)
 {
     static char program[512];
     copy_environment();
-    const char *action = setting("GORDIAN_ON_DEADLOCK");
+    const char *action = setting_text("GORDIAN_ON_DEADLOCK");
     watch.on_deadlock = INCIDENT_ABORT;
     if (action && strcmp(action, "report") == 0)
         watch.on_deadlock = INCIDENT_GO_ON;
     else if (action && strcmp(action, "break") == 0)
         watch.on_deadlock = INCIDENT_BREAK;
     watch.potential = !setting_is("GORDIAN_POTENTIAL", "0");
-    uint64_t sites = number(setting("GORDIAN_SITES"), 1);
+    uint64_t sites = read_number(setting_text("GORDIAN_SITES"), 1);
     watch.sites = sites == 1 || sites > INCIDENT_FRAMES ? INCIDENT_FRAMES : (uint32_t)sites;
-    watch.thread_room = (uint32_t)number(setting("GORDIAN_MAX_THREADS"), 1u << 16);
-    watch.stall_ns = nanoseconds(setting("GORDIAN_STALL"));
-    watch.status_signal = (int)number(setting("GORDIAN_STATUS_SIGNAL"), 0);
+    watch.thread_room = (uint32_t)read_number(setting_text("GORDIAN_MAX_THREADS"), 1u << 16);
+    watch.stall_ns = read_nanoseconds(setting_text("GORDIAN_STALL"));
+    watch.status_signal = (int)read_number(setting_text("GORDIAN_STATUS_SIGNAL"), 0);
     watch.quiet = setting_is("GORDIAN_QUIET", "1");
 
     if (setting_is("GORDIAN_FOLLOW", "0")) {

@@ -8,7 +8,7 @@
 void settings_read(void);
 
 /* From the copy; NULL: not set. */
-const char *setting(const char *name);
+const char *setting_text(const char *name);
 bool setting_is(const char *name, const char *value);
 /* The gordian command, or "". */
 const char *settings_tool(void);

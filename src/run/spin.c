@@ -57,7 +57,7 @@ WRAPPER(int, pthread_spin_lock, (pthread_spinlock_t * lock))
     struct site site = SITE_HERE;
     int result = real.pthread_spin_trylock(lock) == 0 ? 0 : spin_slow(t, lock, site);
     if (result == 0)
-        hold(t, (void *)lock, INCIDENT_SPIN, INCIDENT_EXCLUSIVE, site);
+        hold_lock(t, (void *)lock, INCIDENT_SPIN, INCIDENT_EXCLUSIVE, site);
     return result;
 }
 EXPORT2(pthread_spin_lock, V_2_34, V_OLDEST);
@@ -75,7 +75,7 @@ EXPORT2(pthread_spin_trylock, V_2_34, V_OLDEST);
 WRAPPER(int, pthread_spin_unlock, (pthread_spinlock_t * lock))
 {
     struct thread *t = thread_enter();
-    if (t && !unhold(t, (void *)lock))
+    if (t && !unhold_lock(t, (void *)lock))
         held_stray(t, (uintptr_t)lock);
     return real.pthread_spin_unlock(lock);
 }

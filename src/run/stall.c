@@ -45,7 +45,7 @@ static bool is_stalled(struct thread *t, uint64_t now)
     return !t->stall_told && now - t->stall_since >= watch.stall_ns;
 }
 
-static void tell(struct thread *longest, uint64_t signature)
+static void tell_stall(struct thread *longest, uint64_t signature)
 {
     struct notice notice;
     struct arena arena;
@@ -54,7 +54,7 @@ static void tell(struct thread *longest, uint64_t signature)
     if (notice.again || !arena_open(&arena))
         return;
     draft_open(&draft, &arena, INCIDENT_STALL);
-    survey(&draft);
+    survey_threads(&draft);
     draft.header.first = draft_thread(&draft, longest, 0);
     draft.header.number = notice.number;
     draft.header.signature = signature;
@@ -78,10 +78,10 @@ static void look_around(uint64_t now)
             longest = t;
     }
     if (longest)
-        tell(longest, signature);
+        tell_stall(longest, signature);
 }
 
-static void *watcher(void *unused)
+static void *stall_watcher(void *unused)
 {
     thread_stay_aside();
     uint64_t pause = watch.stall_ns / 8;
@@ -111,7 +111,7 @@ void stall_wake(void)
     syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, &old, 8);
     bool made = pthread_attr_init(&attributes) == 0 &&
                 pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED) == 0 &&
-                real.pthread_create(&thread, &attributes, watcher, NULL) == 0;
+                real.pthread_create(&thread, &attributes, stall_watcher, NULL) == 0;
     syscall(SYS_rt_sigprocmask, SIG_SETMASK, &old, NULL, 8);
     if (!made)
         atomic_fetch_sub(&watch.helpers, 1);

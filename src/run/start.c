@@ -39,7 +39,7 @@ extern void __msan_init(void) __attribute__((weak));
 extern void __hwasan_init(void) __attribute__((weak));
 
 /* Sanitizers stand in front of the same functions. */
-static const char *sanitizer(void)
+static const char *sanitizer_inside(void)
 {
     if (__tsan_init)
         return "the program is built with ThreadSanitizer, which cannot be watched";
@@ -77,10 +77,35 @@ static bool rwlock_layout(uint32_t tid)
 }
 
 /* Whether this libc's locks look as we read them. */
-static bool layout(void)
+static bool layout_known(void)
 {
     uint32_t tid = sys_gettid();
     return mutex_layout(tid) && rwlock_layout(tid);
+}
+
+/* ------------------------------------------------------------------ notices */
+
+static void write_notice(const char *before, const char *text)
+{
+    if (watch.quiet)
+        return;
+    char buffer[300];
+    struct text line;
+    text_open(&line, buffer, sizeof buffer);
+    text_add(&line, before);
+    text_add(&line, text);
+    text_add(&line, "\n");
+    sys_write(2, buffer, line.used);
+}
+
+static void say_not_watching(const char *why)
+{
+    write_notice("gordian: not watching: ", why);
+}
+
+void watch_note(const char *text)
+{
+    write_notice("gordian: ", text);
 }
 
 /* ------------------------------------------------------------------ setting up */
@@ -130,10 +155,10 @@ static const char *set_up(void)
 {
     if (!real_resolve())
         return "this C library lacks functions that should be there";
-    const char *why = sanitizer();
+    const char *why = sanitizer_inside();
     if (why)
         return why;
-    if (!layout())
+    if (!layout_known())
         return "the locks of this C library have a layout unknown to this version";
     if (!table_start() || !locks_start() || !order_start())
         return "out of memory";
@@ -147,7 +172,7 @@ static const char *set_up(void)
     return NULL;
 }
 
-bool start(void)
+bool watch_start(void)
 {
     uint32_t expected = WATCH_NEW;
     if (!atomic_compare_exchange_strong(&watch.state, &expected, WATCH_STARTING)) {
@@ -161,13 +186,13 @@ bool start(void)
     watch.start_ns = sys_now();
     settings_read();
     real_resolve();
-    map_tally(setting("GORDIAN_TALLY"));
+    map_tally(setting_text("GORDIAN_TALLY"));
     const char *why = setting_is("GORDIAN_RUN", "0") ? "" : set_up();
     if (why) {
         atomic_store(&watch.state, WATCH_OFF);
         if (*why) {
             __atomic_fetch_add(&watch.tally->off, 1, __ATOMIC_RELAXED);
-            watch_say(why);
+            say_not_watching(why);
         }
     } else {
         __atomic_fetch_add(&watch.tally->processes, 1, __ATOMIC_RELAXED);
@@ -180,7 +205,7 @@ bool start(void)
 
 static __attribute__((constructor(101))) void constructor(void)
 {
-    if (start())
+    if (watch_start())
         thread_enter();
 }
 
@@ -190,31 +215,6 @@ static __attribute__((destructor(101))) void destructor(void)
         summary_tell();
 }
 
-/* ------------------------------------------------------------------ notices */
-
-static void say(const char *before, const char *text)
-{
-    if (watch.quiet)
-        return;
-    char buffer[300];
-    struct text line;
-    text_open(&line, buffer, sizeof buffer);
-    text_add(&line, before);
-    text_add(&line, text);
-    text_add(&line, "\n");
-    sys_write(2, buffer, line.used);
-}
-
-void watch_say(const char *text)
-{
-    say("gordian: not watching: ", text);
-}
-
-void watch_note(const char *text)
-{
-    say("gordian: ", text);
-}
-
 void watch_off(const char *why)
 {
     uint32_t on = WATCH_ON;
@@ -222,6 +222,6 @@ void watch_off(const char *why)
         return;
     __atomic_fetch_add(&watch.tally->off, 1, __ATOMIC_RELAXED);
     int saved = errno;
-    watch_say(why);
+    say_not_watching(why);
     errno = saved;
 }

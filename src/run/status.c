@@ -25,7 +25,7 @@ static void write_status(int to)
     if (!arena_open(&arena))
         return;
     draft_open(&draft, &arena, INCIDENT_STATUS);
-    survey(&draft);
+    survey_threads(&draft);
     if (self)
         draft.header.first = draft_thread(&draft, self, 0);
     if (to >= 0) {
@@ -51,7 +51,7 @@ static int open_asker(uint32_t pid, int fd)
 }
 
 /* `fd` -1: nobody listens but the program's own stderr. */
-static void answer(uint32_t pid, int fd)
+static void answer_status(uint32_t pid, int fd)
 {
     struct thread *t = self;
     int to = fd >= 0 ? open_asker(pid, fd) : -1;
@@ -73,11 +73,11 @@ void status_pending(void)
 {
     int saved = errno;
     if (atomic_exchange(&watch.status_wanted, false))
-        answer(atomic_load(&asker_pid), atomic_load(&asker_fd));
+        answer_status(atomic_load(&asker_pid), atomic_load(&asker_fd));
     errno = saved;
 }
 
-static void handler(int number, siginfo_t *info, void *context)
+static void status_handler(int number, siginfo_t *info, void *context)
 {
     (void)number;
     (void)context;
@@ -112,7 +112,7 @@ void status_start(void)
     if (fd >= 0)
         sys_close(fd);
     memset(&action, 0, sizeof action);
-    action.sa_sigaction = handler;
+    action.sa_sigaction = status_handler;
     action.sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK;
     sigemptyset(&action.sa_mask);
     real.sigaction(number, &action, NULL);
@@ -130,7 +130,7 @@ static void give_up(int number)
 }
 
 /* What the program is told about a signal that is ours: the default action, as it was. */
-static void hide(int number, struct sigaction *old)
+static void hide_handler(int number, struct sigaction *old)
 {
     if (number == watch.status_signal && number > 0 && old) {
         memset(old, 0, sizeof *old);
@@ -143,7 +143,7 @@ WRAPPER(int, sigaction, (int number, const struct sigaction *action, struct siga
     thread_enter();
     int result = real.sigaction(number, action, old);
     if (result == 0)
-        hide(number, old);
+        hide_handler(number, old);
     if (result == 0 && action)
         give_up(number);
     return result;

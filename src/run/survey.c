@@ -26,7 +26,7 @@ static uint64_t last_number(const char *text, const char **end)
 
 /* Where a thread sits that is in none of our waits but asleep in the kernel: the last two numbers
  * of the line are its stack pointer and program counter. */
-static void locate(struct incident_thread *thread)
+static void locate_thread(struct incident_thread *thread)
 {
     char path[64], line[256];
     text_join(path, sizeof path, "/proc/self/task/", thread->tid, "/syscall");
@@ -46,7 +46,7 @@ static void locate(struct incident_thread *thread)
     thread->stack_size = above < INCIDENT_STACK_MAX ? above : INCIDENT_STACK_MAX;
 }
 
-void survey(struct draft *draft)
+void survey_threads(struct draft *draft)
 {
     uint32_t limit = atomic_load(&watch.thread_limit);
     for (uint32_t i = 0; i < limit && !draft->failed; i++) {
@@ -58,7 +58,7 @@ void survey(struct draft *draft)
         if (look_at(t, &look))
             draft_wait(draft, &look, 0);
         else if (thread != INCIDENT_NONE)
-            locate(&draft->threads[thread]);
+            locate_thread(&draft->threads[thread]);
         draft_holds(draft, t);
     }
     uint32_t tasks = table_tasks(), known = atomic_load(&watch.live) + atomic_load(&watch.helpers);

@@ -5,6 +5,6 @@
 #include "run/draft.h"
 
 /* Every thread, what it waits for and what it holds. */
-void survey(struct draft *draft);
+void survey_threads(struct draft *draft);
 
 #endif

@@ -9,6 +9,14 @@
 #include <time.h>
 #include <unistd.h>
 
+/* How the kernel has an action of SYS_rt_sigaction. */
+struct sys_action {
+    uintptr_t handler;
+    unsigned long flags;
+    uintptr_t restorer; /* unused: nothing returns from what is set here */
+    uint64_t mask;
+};
+
 static inline int sys_open(const char *path, int flags)
 {
     return (int)syscall(SYS_openat, AT_FDCWD, path, flags | O_CLOEXEC, 0600);

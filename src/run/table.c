@@ -42,7 +42,7 @@ bool table_start(void)
 
 /* Records of threads that ended without telling: their last destructor ran before they locked
  * something once more. */
-static uint32_t reap(void)
+static uint32_t reap_ended(void)
 {
     uint32_t reaped = 0, limit = atomic_load(&watch.thread_limit);
     for (uint32_t i = 0; i < limit; i++) {
@@ -68,7 +68,7 @@ static struct thread *take_free(void)
             atomic_store(&watch.thread_limit, limit + 1);
             return &watch.threads[limit];
         }
-        if (!reap())
+        if (!reap_ended())
             return NULL;
     }
     struct thread *t = &watch.threads[first_free - 1];
@@ -156,7 +156,7 @@ void table_adopt(struct thread *t)
 
 /* A wait slot is filled already. Either a signal handler runs on top of that wait, or a jump has
  * left it: then the frame that waited is gone. */
-static struct thread *interrupted(struct thread *t)
+static struct thread *find_interrupted(struct thread *t)
 {
     uintptr_t here = (uintptr_t)__builtin_frame_address(0);
 #if defined(__x86_64__)
@@ -172,7 +172,7 @@ static struct thread *interrupted(struct thread *t)
     return t;
 }
 
-static struct thread *enrol(void)
+static struct thread *enrol_thread(void)
 {
     int saved = errno;
     aside = true;
@@ -188,11 +188,11 @@ struct thread *thread_enter_slow(void)
 {
     struct thread *t = self;
     if (t)
-        return t->inside ? NULL : is_waiting(t) ? interrupted(t) : t;
+        return t->inside ? NULL : is_waiting(t) ? find_interrupted(t) : t;
     uint32_t state = atomic_load_explicit(&watch.state, memory_order_acquire);
-    if (unlikely(state != WATCH_ON) && !start())
+    if (unlikely(state != WATCH_ON) && !watch_start())
         return NULL;
-    return aside ? NULL : enrol();
+    return aside ? NULL : enrol_thread();
 }
 
 void thread_stay_aside(void)

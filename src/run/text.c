@@ -18,7 +18,7 @@ void text_add(struct text *text, const char *more)
     text->at[text->used] = '\0';
 }
 
-static void digits(struct text *text, uint64_t value, unsigned base)
+static void add_digits(struct text *text, uint64_t value, unsigned base)
 {
     char buffer[24];
     size_t at = sizeof buffer;
@@ -32,13 +32,13 @@ static void digits(struct text *text, uint64_t value, unsigned base)
 
 void text_decimal(struct text *text, uint64_t value)
 {
-    digits(text, value, 10);
+    add_digits(text, value, 10);
 }
 
 void text_hex(struct text *text, uint64_t value)
 {
     text_add(text, "0x");
-    digits(text, value, 16);
+    add_digits(text, value, 16);
 }
 
 void text_join(char *buffer, size_t room, const char *before, uint64_t number, const char *after)

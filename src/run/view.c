@@ -76,7 +76,8 @@ struct known {
 };
 
 /* One unit, held by the owner, if he waits or is gone. */
-static bool owned(struct view *view, struct known *known, enum owner owner, struct thread *thread)
+static bool add_owner_hold(struct view *view, struct known *known, enum owner owner,
+                           struct thread *thread)
 {
     uint32_t holder = GORDIAN_NONE;
     if (owner == OWNER_THREAD)
@@ -93,7 +94,7 @@ static bool owned(struct view *view, struct known *known, enum owner owner, stru
 }
 
 /* What one who is about to end holds is among the orphans already. */
-static bool counts(const struct thread *t)
+static bool thread_counts(const struct thread *t)
 {
     return thread_is_live(t) && !t->ending;
 }
@@ -108,7 +109,7 @@ static bool shared_out(struct view *view, struct known *known, uint32_t mode, ui
     uint32_t limit = view->record_count;
     for (uint32_t i = 0; i < limit; i++) {
         struct thread *t = &watch.threads[i];
-        uint32_t units = counts(t) ? units_held(t, known->lock, mode, NULL) : 0;
+        uint32_t units = thread_counts(t) ? units_held(t, known->lock, mode, NULL) : 0;
         found += units;
         stuck += view_process(view, t) == GORDIAN_NONE ? 0 : units;
     }
@@ -123,7 +124,7 @@ static bool shared_out(struct view *view, struct known *known, uint32_t mode, ui
         return false;
     for (uint32_t i = 0; i < limit; i++) {
         struct thread *t = &watch.threads[i];
-        uint32_t units = counts(t) ? units_held(t, known->lock, mode, NULL) : 0;
+        uint32_t units = thread_counts(t) ? units_held(t, known->lock, mode, NULL) : 0;
         process = view_process(view, t);
         if (units && process != GORDIAN_NONE && !add_hold(view, process, known->id, units))
             return false;
@@ -172,7 +173,7 @@ static bool know_rwlock(struct view *view, struct known *known, const pthread_rw
     uint32_t writer = rwlock_writer(rwlock);
     if (writer) {
         enum owner owner = owner_of(known->lock, writer, rwlock_is_shared(rwlock), &thread);
-        return owned(view, known, owner, thread) &&
+        return add_owner_hold(view, known, owner, thread) &&
                (known->turn = known->id, known->turn_units = 1, true);
     }
     if (rwlock_is_shared(rwlock))
@@ -222,14 +223,14 @@ static bool about_to_give(const struct view *view, uintptr_t mutex, uint32_t tid
 }
 
 /* False: out of memory. */
-static bool know(struct view *view, const struct look *look, struct known *known)
+static bool know_lock(struct view *view, const struct look *look, struct known *known)
 {
     union lock_copy copy;
     struct thread *thread = NULL;
     *known = (struct known){look->lock, look->kind, GORDIAN_NONE, 0, GORDIAN_NONE, 0};
     if (look->kind == INCIDENT_THREAD_END) {
         thread = table_by_handle(look->lock);
-        return owned(view, known, thread ? OWNER_THREAD : OWNER_NONE, thread);
+        return add_owner_hold(view, known, thread ? OWNER_THREAD : OWNER_NONE, thread);
     }
     if (lock_flags(look->lock) & LOCK_STRAY)
         return true; /* others give it back */
@@ -241,7 +242,7 @@ static bool know(struct view *view, const struct look *look, struct known *known
             return true;
         bool shared = mutex_kind(&copy.mutex) & KIND_SHARED;
         enum owner owner = owner_of(look->lock, mutex_owner(&copy.mutex), shared, &thread);
-        return owned(view, known, owner, thread);
+        return add_owner_hold(view, known, owner, thread);
     }
     case INCIDENT_RWLOCK:
         return know_rwlock(view, known, &copy.rwlock);
@@ -283,7 +284,7 @@ static uint64_t others_needed(const struct view *view, const struct look *look)
 /* ------------------------------------------------------------------ the view */
 
 /* Every thread that waits without end. */
-static bool gather(struct view *view)
+static bool gather_waits(struct view *view)
 {
     view->record_count = atomic_load(&watch.thread_limit);
     view->process_of = arena_take(view->arena, (view->record_count + 1) * sizeof(uint32_t));
@@ -315,7 +316,7 @@ static bool add_lock_wait(struct view *view, uint32_t process, struct known *kno
             lock = &known[i];
     if (!lock) {
         lock = &known[*known_count];
-        if (!know(view, look, lock))
+        if (!know_lock(view, look, lock))
             return false;
         ++*known_count;
     }
@@ -360,7 +361,8 @@ bool view_take(struct view *view, struct arena *arena, const struct thread *endi
     view->memory = arena_allocator(arena);
     view->ending = ending;
     view->gone = view->anybody = GORDIAN_NONE;
-    if (gordian_snapshot_open(&view->snapshot, &view->memory, NULL) != GORDIAN_OK || !gather(view))
+    if (gordian_snapshot_open(&view->snapshot, &view->memory, NULL) != GORDIAN_OK ||
+        !gather_waits(view))
         return false;
     struct known *known = arena_take(arena, (view->count + 1) * sizeof *known);
     size_t known_count = 0;

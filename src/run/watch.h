@@ -9,7 +9,7 @@
  *                 into a snapshot for libgordian's engine; what the engine finds is looked at a
  *                 second time: every wait the same as before (generations), every thread asleep in
  *                 the kernel, every owner unchanged. Only then it is called a deadlock.
- *   telling       incident.c copies what a report needs (incident.h), launch.c starts the reporter,
+ *   telling       draft.c copies what a report needs (incident.h), launch.c starts the reporter,
  *                 plain.c is the report of last resort.
  *   lock orders   order.c remembers which locks were taken under which (potential deadlocks).
  *
@@ -122,7 +122,7 @@ struct thread {
 
 enum watch_state { WATCH_NEW, WATCH_STARTING, WATCH_ON, WATCH_OFF };
 
-/* The process's one watcher. Set up once by start(), then read by everybody. */
+/* The process's one watcher. Set up once by watch_start(), then read by everybody. */
 struct watch {
     _Atomic uint32_t state;
     /* settings */
@@ -135,8 +135,7 @@ struct watch {
     const char *program;
     char **environment; /* for the reporter */
 
-    bool layout_known; /* this libc's locks look as we expect them to */
-    char *single;      /* libc's __libc_single_threaded; never NULL */
+    char *single; /* libc's __libc_single_threaded; never NULL */
     _Atomic uint32_t order_epoch;
     _Atomic bool status_wanted; /* somebody asked while the thread that got the signal was inside */
     _Atomic bool handlers_post; /* a signal handler posted some semaphore, nobody knows which */
@@ -187,9 +186,7 @@ static inline void inside_leave(struct thread *t)
 /* Switches the watcher off for good, with one message. The program goes on. */
 void watch_off(const char *why);
 
-/* Notices of the library itself, on stderr, unless GORDIAN_QUIET: that it is not watching, and
- * others. */
-void watch_say(const char *text);
+/* A notice of the library itself, on stderr, unless GORDIAN_QUIET. */
 void watch_note(const char *text);
 
 #endif

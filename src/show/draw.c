@@ -39,12 +39,12 @@ static void end_line(const struct drawing *drawing)
     style_color(&drawing->style, drawing->out, COLOR_PLAIN);
 }
 
-static void stroke(const struct drawing *drawing, const char *text)
+static void put_stroke(const struct drawing *drawing, const char *text)
 {
     output_text(drawing->out, text);
 }
 
-static void dashes(const struct drawing *drawing, size_t count)
+static void put_dashes(const struct drawing *drawing, size_t count)
 {
     const char *dash = strokes_of(drawing)->dash;
     while (count-- > 0)
@@ -52,7 +52,7 @@ static void dashes(const struct drawing *drawing, size_t count)
 }
 
 /* A word on the line, in plain colour; the line goes on behind it. */
-static void word(const struct drawing *drawing, const char *text)
+static void put_word(const struct drawing *drawing, const char *text)
 {
     end_line(drawing);
     output_text(drawing->out, text);
@@ -60,11 +60,11 @@ static void word(const struct drawing *drawing, const char *text)
 }
 
 /* The line's arrow to the right, and its end: a name follows. */
-static void arrow(const struct drawing *drawing, size_t length)
+static void put_arrow(const struct drawing *drawing, size_t length)
 {
-    dashes(drawing, length);
-    stroke(drawing, strokes_of(drawing)->to_right);
-    stroke(drawing, " ");
+    put_dashes(drawing, length);
+    put_stroke(drawing, strokes_of(drawing)->to_right);
+    put_stroke(drawing, " ");
     end_line(drawing);
 }
 
@@ -80,7 +80,7 @@ static void resource_name(const struct drawing *drawing, uint32_t resource)
                resource_label(drawing->labels, resource));
 }
 
-static const char *holding(const struct drawing *drawing, uint32_t resource)
+static const char *holding_text(const struct drawing *drawing, uint32_t resource)
 {
     const struct labels *labels = drawing->labels;
     return labels->holding ? labels->holding(labels->context, resource) : "held by";
@@ -96,7 +96,7 @@ static size_t resource_width(const struct drawing *drawing, uint32_t resource)
     return style_width(&drawing->style, resource_label(drawing->labels, resource));
 }
 
-static size_t most(size_t a, size_t b)
+static size_t larger_of(size_t a, size_t b)
 {
     return a > b ? a : b;
 }
@@ -131,14 +131,14 @@ static void measure_ring(struct ring *ring)
             break;
         const gordian_edge *wait = &ring->edges[2 * i];
         ring->process_width =
-            most(ring->process_width, process_width(ring->drawing, wait->process));
+            larger_of(ring->process_width, process_width(ring->drawing, wait->process));
         if (!ring_shows(ring, i))
             continue;
-        size_t way_back = strlen(holding(ring->drawing, wait->resource)) + 3;
+        size_t way_back = strlen(holding_text(ring->drawing, wait->resource)) + 3;
         ring->resource_width =
-            most(ring->resource_width, resource_width(ring->drawing, wait->resource));
+            larger_of(ring->resource_width, resource_width(ring->drawing, wait->resource));
         if (way_back > RING_AROUND)
-            ring->resource_width = most(ring->resource_width, way_back - RING_AROUND);
+            ring->resource_width = larger_of(ring->resource_width, way_back - RING_AROUND);
     }
 }
 
@@ -148,19 +148,19 @@ static void ring_wait(const struct ring *ring, size_t i)
     const struct drawing *drawing = ring->drawing;
     const struct strokes *strokes = strokes_of(drawing);
     uint32_t resource = ring->edges[2 * i].resource;
-    word(drawing, " waits for ");
-    arrow(drawing, 1);
+    put_word(drawing, " waits for ");
+    put_arrow(drawing, 1);
     resource_name(drawing, resource);
     begin_line(drawing);
-    stroke(drawing, " ");
-    dashes(drawing, ring->resource_width - resource_width(drawing, resource) + 1);
-    stroke(drawing, strokes->top_right);
+    put_stroke(drawing, " ");
+    put_dashes(drawing, ring->resource_width - resource_width(drawing, resource) + 1);
+    put_stroke(drawing, strokes->top_right);
     end_line(drawing);
     output_char(drawing->out, '\n');
 }
 
 /* A phrase with a blank on either side. */
-static void phrase(const struct drawing *drawing, const char *text)
+static void put_phrase(const struct drawing *drawing, const char *text)
 {
     end_line(drawing);
     output_format(drawing->out, " %s ", text);
@@ -171,10 +171,10 @@ static void phrase(const struct drawing *drawing, const char *text)
 static void ring_held(const struct ring *ring, size_t i)
 {
     const struct drawing *drawing = ring->drawing;
-    const char *text = holding(drawing, ring->edges[2 * i].resource);
-    phrase(drawing, text);
-    dashes(drawing, ring->resource_width + RING_AROUND - 2 - strlen(text));
-    stroke(drawing, strokes_of(drawing)->bottom_right);
+    const char *text = holding_text(drawing, ring->edges[2 * i].resource);
+    put_phrase(drawing, text);
+    put_dashes(drawing, ring->resource_width + RING_AROUND - 2 - strlen(text));
+    put_stroke(drawing, strokes_of(drawing)->bottom_right);
     end_line(drawing);
     output_char(drawing->out, '\n');
 }
@@ -185,17 +185,17 @@ static void ring_name(const struct ring *ring, size_t i)
     const struct drawing *drawing = ring->drawing;
     const struct strokes *strokes = strokes_of(drawing);
     begin_line(drawing);
-    stroke(drawing, INDENT);
-    stroke(drawing, i == 0 ? strokes->top_left : strokes->bar);
+    put_stroke(drawing, INDENT);
+    put_stroke(drawing, i == 0 ? strokes->top_left : strokes->bar);
     if (i == 0) {
-        dashes(drawing, 1);
-        stroke(drawing, strokes->to_right);
+        put_dashes(drawing, 1);
+        put_stroke(drawing, strokes->to_right);
     }
-    stroke(drawing, i == 0 ? " " : "   ");
+    put_stroke(drawing, i == 0 ? " " : "   ");
     end_line(drawing);
     process_name(drawing, ring->edges[2 * i].process);
     begin_line(drawing);
-    stroke(drawing, " ");
+    put_stroke(drawing, " ");
 }
 
 static size_t ring_pad(const struct ring *ring, size_t i)
@@ -207,7 +207,7 @@ static size_t ring_pad(const struct ring *ring, size_t i)
 static void ring_start(const struct ring *ring, size_t i)
 {
     ring_name(ring, i);
-    dashes(ring->drawing, ring_pad(ring, i) + 2);
+    put_dashes(ring->drawing, ring_pad(ring, i) + 2);
     ring_wait(ring, i);
 }
 
@@ -215,8 +215,8 @@ static void ring_start(const struct ring *ring, size_t i)
 static void ring_holder(const struct ring *ring, size_t i)
 {
     ring_name(ring, i);
-    stroke(ring->drawing, strokes_of(ring->drawing)->to_left);
-    dashes(ring->drawing, ring_pad(ring, i) + 1);
+    put_stroke(ring->drawing, strokes_of(ring->drawing)->to_left);
+    put_dashes(ring->drawing, ring_pad(ring, i) + 1);
     ring_held(ring, i - 1);
 }
 
@@ -226,11 +226,11 @@ static void ring_next(const struct ring *ring)
     const struct drawing *drawing = ring->drawing;
     const struct strokes *strokes = strokes_of(drawing);
     begin_line(drawing);
-    stroke(drawing, INDENT);
-    stroke(drawing, strokes->bar);
-    stroke(drawing, "   ");
-    stroke(drawing, strokes->bottom_left);
-    dashes(drawing, ring->process_width + 2);
+    put_stroke(drawing, INDENT);
+    put_stroke(drawing, strokes->bar);
+    put_stroke(drawing, "   ");
+    put_stroke(drawing, strokes->bottom_left);
+    put_dashes(drawing, ring->process_width + 2);
 }
 
 static void ring_gap(const struct ring *ring)
@@ -251,9 +251,9 @@ static void ring_gap(const struct ring *ring)
 static void ring_close(const struct ring *ring)
 {
     begin_line(ring->drawing);
-    stroke(ring->drawing, INDENT);
-    stroke(ring->drawing, strokes_of(ring->drawing)->bottom_left);
-    dashes(ring->drawing, ring->process_width + 6);
+    put_stroke(ring->drawing, INDENT);
+    put_stroke(ring->drawing, strokes_of(ring->drawing)->bottom_left);
+    put_dashes(ring->drawing, ring->process_width + 6);
     ring_held(ring, ring->length - 1);
 }
 
@@ -327,8 +327,8 @@ static void split_edges(struct part *part, const gordian_witness *witness)
 }
 
 /* " ×2", " ×2 (1 free)" behind a resource's name; returns its columns. */
-static size_t amount(const struct drawing *drawing, const gordian_edge *edge, char *text,
-                     size_t size)
+static size_t amount_text(const struct drawing *drawing, const gordian_edge *edge, char *text,
+                          size_t size)
 {
     const struct labels *labels = drawing->labels;
     uint64_t free =
@@ -351,10 +351,10 @@ static void measure_part(struct part *part)
     for (size_t i = 0; i < part->shown; i++) {
         const gordian_edge *wait = &part->waits[i];
         part->process_width =
-            most(part->process_width, process_width(part->drawing, wait->process));
+            larger_of(part->process_width, process_width(part->drawing, wait->process));
         part->label_width =
-            most(part->label_width, resource_width(part->drawing, wait->resource) +
-                                        amount(part->drawing, wait, text, sizeof text));
+            larger_of(part->label_width, resource_width(part->drawing, wait->resource) +
+                                             amount_text(part->drawing, wait, text, sizeof text));
     }
 }
 
@@ -384,7 +384,7 @@ static void draw_holders(const struct part *part, uint32_t resource)
         }
         output_text(drawing->out, shown++ ? ", " : "");
         process_name(drawing, part->holds[i].process);
-        amount(drawing, &part->holds[i], text, sizeof text);
+        amount_text(drawing, &part->holds[i], text, sizeof text);
         output_text(drawing->out, text);
     }
     if (left)
@@ -412,20 +412,21 @@ static void draw_row(const struct part *part, size_t i)
     if (!again)
         process_name(drawing, wait->process);
     begin_line(drawing);
-    stroke(drawing, again ? strokes->bottom_left : " ");
-    dashes(drawing, part->process_width + 2 - (again ? 0 : process_width(drawing, wait->process)));
-    word(drawing, again ? " and for " : " waits for ");
-    arrow(drawing, again ? 3 : 1);
+    put_stroke(drawing, again ? strokes->bottom_left : " ");
+    put_dashes(drawing,
+               part->process_width + 2 - (again ? 0 : process_width(drawing, wait->process)));
+    put_word(drawing, again ? " and for " : " waits for ");
+    put_arrow(drawing, again ? 3 : 1);
     resource_name(drawing, wait->resource);
     size_t width =
-        resource_width(drawing, wait->resource) + amount(drawing, wait, text, sizeof text);
+        resource_width(drawing, wait->resource) + amount_text(drawing, wait, text, sizeof text);
     output_text(drawing->out, text);
     if (shows_holders(part, wait)) {
         begin_line(drawing);
-        stroke(drawing, " ");
-        dashes(drawing, part->label_width - width + 2);
-        phrase(drawing, holding(drawing, wait->resource));
-        arrow(drawing, 1);
+        put_stroke(drawing, " ");
+        put_dashes(drawing, part->label_width - width + 2);
+        put_phrase(drawing, holding_text(drawing, wait->resource));
+        put_arrow(drawing, 1);
         draw_holders(part, wait->resource);
     }
     output_char(drawing->out, '\n');

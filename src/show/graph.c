@@ -42,6 +42,25 @@ struct labels labels_of_names(const gordian_names *names)
     return (struct labels){names_process, names_resource, NULL, names};
 }
 
+static const char *bank_process(const void *context, uint32_t process)
+{
+    const struct bank_names *names = context;
+    const char *name = gordian_bank_process_name(names->bank, process, names->buffers[0]);
+    return name ? name : "";
+}
+
+static const char *bank_resource(const void *context, uint32_t resource)
+{
+    const struct bank_names *names = context;
+    const char *name = gordian_bank_resource_name(names->bank, resource, names->buffers[1]);
+    return name ? name : "";
+}
+
+struct labels labels_of_bank(const struct bank_names *names)
+{
+    return (struct labels){bank_process, bank_resource, NULL, names};
+}
+
 /* ------------------------------------------------------------------ lists */
 
 static int compare_names(const void *left, const void *right)
@@ -68,47 +87,4 @@ void name_list_free(struct name_list *list)
     gordian_allocator memory = memory_allocator(NULL);
     memory_free(&memory, list->names);
     *list = (struct name_list){0};
-}
-
-/* ------------------------------------------------------------------ JSON */
-
-void json_names(struct json *json, const char *key, const struct name_list *list)
-{
-    json_open(json, key, '[');
-    for (size_t i = 0; i < list->count; i++)
-        json_text(json, list->names[i]);
-    json_shut(json);
-}
-
-void json_processes(struct json *json, const char *key, const struct labels *labels,
-                    const uint32_t *ids, size_t count)
-{
-    json_open(json, key, '[');
-    for (size_t i = 0; i < count; i++)
-        json_text(json, process_label(labels, ids[i]));
-    json_shut(json);
-}
-
-static void json_edge(struct json *json, const struct labels *labels, const gordian_edge *edge)
-{
-    json_open(json, NULL, '{');
-    json_key_text(json, "process", process_label(labels, edge->process));
-    json_key_text(json, edge->waits ? "waits" : "holds", resource_label(labels, edge->resource));
-    json_key_u64(json, "units", edge->units);
-    json_shut(json);
-}
-
-void json_witness(struct json *json, const struct labels *labels, const gordian_witness *witness)
-{
-    json_open(json, "witness", '[');
-    for (size_t i = 0; i < witness->count; i++) {
-        const gordian_edge *edge = &witness->edges[i];
-        if (!witness->cycle) {
-            json_edge(json, labels, edge);
-        } else if (edge->waits) {
-            json_text(json, process_label(labels, edge->process));
-            json_text(json, resource_label(labels, edge->resource));
-        }
-    }
-    json_shut(json);
 }

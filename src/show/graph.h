@@ -1,9 +1,6 @@
-/* Names of processes and resources, sorted lists of them, and witnesses, for the commands that
- * show deadlocks. */
+/* Names of processes and resources, and sorted lists of them, for whatever shows deadlocks. */
 #ifndef GORDIAN_SHOW_GRAPH_H
 #define GORDIAN_SHOW_GRAPH_H
-
-#include "base/json.h"
 
 #include <gordian/gordian.h>
 
@@ -20,6 +17,14 @@ struct labels {
 
 struct labels labels_of_system(const gordian_system *system);
 struct labels labels_of_names(const gordian_names *names);
+
+/* Names of a bank are copied: each lasts until the next one of its kind is asked for. */
+struct bank_names {
+    gordian_bank *bank;
+    char (*buffers)[GORDIAN_NAME_MAX + 1]; /* two: a process's, a resource's */
+};
+
+struct labels labels_of_bank(const struct bank_names *names);
 
 static inline const char *process_label(const struct labels *labels, uint32_t process)
 {
@@ -41,12 +46,5 @@ struct name_list {
 bool name_list_sorted(struct name_list *list, const struct labels *labels, const uint32_t *ids,
                       size_t count);
 void name_list_free(struct name_list *list);
-
-void json_names(struct json *json, const char *key, const struct name_list *list);
-/* Those of `ids`, in that order. */
-void json_processes(struct json *json, const char *key, const struct labels *labels,
-                    const uint32_t *ids, size_t count);
-/* "witness": a cycle as [p,q,p',q',...], anything else as an array of edges. */
-void json_witness(struct json *json, const struct labels *labels, const gordian_witness *witness);
 
 #endif

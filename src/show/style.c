@@ -47,13 +47,13 @@ void style_color(const struct style *style, struct output *out, enum color color
         output_text(out, codes[color]);
 }
 
-static void begin(const struct style *style, struct output *out, enum color color)
+static void begin_color(const struct style *style, struct output *out, enum color color)
 {
     if (color != COLOR_PLAIN)
         style_color(style, out, color);
 }
 
-static void end(const struct style *style, struct output *out, enum color color)
+static void end_color(const struct style *style, struct output *out, enum color color)
 {
     if (color != COLOR_PLAIN)
         style_color(style, out, COLOR_PLAIN);
@@ -61,13 +61,13 @@ static void end(const struct style *style, struct output *out, enum color color)
 
 void style_text(const struct style *style, struct output *out, enum color color, const char *text)
 {
-    begin(style, out, color);
+    begin_color(style, out, color);
     output_text(out, text);
-    end(style, out, color);
+    end_color(style, out, color);
 }
 
 /* Bytes of the well-formed, printable character that starts here; 0 if there is none. */
-static size_t printable(const char *text, bool utf8)
+static size_t printable_length(const char *text, bool utf8)
 {
     const unsigned char *c = (const unsigned char *)text;
     if (c[0] < 0x80)
@@ -86,23 +86,23 @@ static size_t printable(const char *text, bool utf8)
 
 void style_name(const struct style *style, struct output *out, enum color color, const char *name)
 {
-    begin(style, out, color);
+    begin_color(style, out, color);
     while (*name) {
-        size_t length = printable(name, style->utf8);
+        size_t length = printable_length(name, style->utf8);
         if (length)
             output_bytes(out, name, length);
         else
             output_format(out, "\\x%02x", (unsigned char)*name);
         name += length ? length : 1;
     }
-    end(style, out, color);
+    end_color(style, out, color);
 }
 
 size_t style_width(const struct style *style, const char *name)
 {
     size_t width = 0;
     while (*name) {
-        size_t length = printable(name, style->utf8);
+        size_t length = printable_length(name, style->utf8);
         width += length ? 1 : 4;
         name += length ? length : 1;
     }
@@ -112,7 +112,7 @@ size_t style_width(const struct style *style, const char *name)
 void print_safely(FILE *to, const char *text)
 {
     while (*text) {
-        size_t length = printable(text, true);
+        size_t length = printable_length(text, true);
         if (length)
             fwrite(text, 1, length, to);
         else

@@ -545,6 +545,58 @@ bool wire_get_declared(const struct wire_frame *frame, struct wire_list *ids)
     return get_ids(&eye, ids);
 }
 
+/* ------------------------------------------------------------------ lines */
+
+/* Everything that is left. */
+static struct wire_text eye_rest(struct eye *eye)
+{
+    return eye_text(eye, (size_t)(eye->end - eye->at));
+}
+
+size_t wire_put_line(void *to, size_t room, const struct wire_line *line)
+{
+    struct pen pen = pen_begin(to, room, WIRE_LINE);
+    pen_u64(&pen, line->number);
+    pen_bytes(&pen, line->text.text, line->text.length);
+    return pen_end(&pen);
+}
+
+bool wire_get_line(const struct wire_frame *frame, struct wire_line *line)
+{
+    struct eye eye = eye_of(frame);
+    line->number = eye_u64(&eye);
+    line->text = eye_rest(&eye);
+    return eye_done(&eye) &&
+           !(line->text.length && memchr(line->text.text, '\n', line->text.length));
+}
+
+size_t wire_put_answer(void *to, size_t room, const struct wire_answer *answer)
+{
+    struct pen pen = pen_begin(to, room, WIRE_ANSWER);
+    pen_u8(&pen, answer->outcome);
+    pen_u8(&pen, answer->reason);
+    pen_u32(&pen, answer->process);
+    pen_u32(&pen, answer->served.left);
+    for (uint32_t i = 0; i < answer->served.left; i++)
+        pen_u32(&pen, answer->ids[i]);
+    pen_bytes(&pen, answer->json.text, answer->json.length);
+    return pen_end(&pen);
+}
+
+bool wire_get_answer(const struct wire_frame *frame, struct wire_answer *answer)
+{
+    struct eye eye = eye_of(frame);
+    answer->outcome = eye_u8(&eye);
+    answer->reason = eye_u8(&eye);
+    answer->process = eye_u32(&eye);
+    uint32_t count = eye_u32(&eye);
+    answer->served = (struct wire_list){.at = eye.at, .end = eye.end, .left = count};
+    answer->ids = NULL;
+    eye_take(&eye, (size_t)count * 4);
+    answer->json = eye_rest(&eye);
+    return eye_done(&eye);
+}
+
 /* ------------------------------------------------------------------ answers */
 
 size_t wire_put_welcome(void *to, size_t room, const struct wire_welcome *welcome)

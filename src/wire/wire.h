@@ -43,6 +43,7 @@ enum wire_kind {
     WIRE_REMOVE,    /* DONE: processes or resources are forgotten */
     WIRE_WEIGH,     /* DONE: priority and cost of a process */
     WIRE_CLOSE,     /* DONE: a system ends */
+    WIRE_LINE,      /* ANSWER: a line of the form of lines */
     /* from the server */
     WIRE_WELCOME = 65,
     WIRE_DECLARED,
@@ -56,6 +57,7 @@ enum wire_kind {
     WIRE_ERROR, /* instead of an answer; fatal ones end the connection */
     WIRE_DONE,
     WIRE_EVENT, /* in between: JSON of an event of somebody else's, as subscribed */
+    WIRE_ANSWER,
 };
 
 struct wire_text {
@@ -198,8 +200,18 @@ size_t wire_put_remove(void *to, size_t room, uint8_t what, const uint32_t *ids,
 bool wire_get_remove(const struct wire_frame *frame, uint8_t *what, struct wire_list *ids);
 bool wire_next_id(struct wire_list *ids, uint32_t *id);
 
+/* LINE: one line, without its newline. */
+struct wire_line {
+    uint64_t number; /* of its event; 0: not numbered, or none */
+    struct wire_text text;
+};
+
+size_t wire_put_line(void *to, size_t room, const struct wire_line *line);
+bool wire_get_line(const struct wire_frame *frame, struct wire_line *line);
+
 /* ------------------------------------------------------------------ from the server */
 
+/* Unused: the service passes its own numbers on, which are the same. */
 enum wire_durability {
     WIRE_NONE = 0, /* acknowledged when it is applied */
     WIRE_BATCH,    /* when it survives the end of the service */
@@ -257,6 +269,17 @@ bool wire_next_served(struct wire_results *results, uint32_t *process);
 /* `served`: everybody served, those of the first result first. */
 size_t wire_put_results(void *to, size_t room, uint64_t first, const struct wire_result *results,
                         size_t count, const uint32_t *served);
+
+struct wire_answer {
+    uint8_t outcome, reason; /* of an event, as in a result; otherwise 0 */
+    uint32_t process;        /* whose event; GORDIAN_NONE */
+    const uint32_t *ids;     /* whom it served: when writing */
+    struct wire_list served; /* and when reading, with wire_next_id */
+    struct wire_text json;   /* "": there is nothing to say */
+};
+
+size_t wire_put_answer(void *to, size_t room, const struct wire_answer *answer);
+bool wire_get_answer(const struct wire_frame *frame, struct wire_answer *answer);
 
 enum wire_error_code {
     WIRE_MALFORMED = 1,      /* fatal: not a frame of this protocol */

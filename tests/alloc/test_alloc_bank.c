@@ -49,6 +49,10 @@ static void dump_bank(struct text *text, gordian_bank *bank)
         bool there = gordian_bank_process_name(bank, i, name);
         text_add(text, "\n  %s%s", there ? name : "-",
                  gordian_bank_is_waiting(bank, i) ? " waits" : "");
+        gordian_edge wants[RESOURCES];
+        size_t wanted = gordian_bank_pending(bank, i, wants, RESOURCES);
+        for (size_t k = 0; k < wanted && k < RESOURCES; k++)
+            text_add(text, " %" PRIu32 "?%" PRIu64, wants[k].resource, wants[k].units);
         for (uint32_t j = 0; j < resources; j++)
             if (gordian_bank_claim(bank, i, j) > 0)
                 text_add(text, " %" PRIu32 "=%" PRIu64 "/%" PRIu64, j,

@@ -237,6 +237,66 @@ static bool same_numbers(struct duel *duel, gordian_bank *bank, const char *engi
     return true;
 }
 
+/* Edges of one process or resource as they should be: into `edges`, counted. */
+static size_t expected_edges(const struct naive *naive, bool of_process, bool waits, uint32_t id,
+                             gordian_edge *edges)
+{
+    size_t count = 0;
+    uint32_t others = of_process ? naive->resources : waits ? naive->queue_count : naive->processes;
+    for (uint32_t k = 0; k < others; k++) {
+        uint32_t process = of_process ? id : waits ? naive->queue[k] : k;
+        uint32_t resource = of_process ? k : id;
+        size_t cell = (size_t)process * naive->resources + resource;
+        uint64_t units = waits ? naive->pending[cell] : naive->held[cell];
+        if (units > 0 && (!waits || naive->waits[process]))
+            edges[count++] = (gordian_edge){units, process, resource, waits};
+    }
+    return count;
+}
+
+static int by_process(const void *left, const void *right)
+{
+    const gordian_edge *a = left, *b = right;
+    return (a->process > b->process) - (a->process < b->process);
+}
+
+typedef size_t (*edges_call)(gordian_bank *bank, uint32_t id, gordian_edge *edges, size_t room);
+
+static bool same_edges_of(struct duel *duel, gordian_bank *bank, edges_call list, bool of_process,
+                          bool waits, uint32_t id)
+{
+    const struct naive *naive = &duel->naive;
+    size_t most = (naive->processes > naive->resources ? naive->processes : naive->resources) + 1u;
+    gordian_edge *expected = calloc(most, sizeof *expected), *edges = calloc(most, sizeof *edges);
+    if (!expected || !edges)
+        abort();
+    size_t count = expected_edges(naive, of_process, waits, id, expected), room = count / 2;
+    bool good = list(bank, id, NULL, 0) == count && list(bank, id, edges, room) == count &&
+                edges[room].units == 0 && list(bank, id, edges, most) == count;
+    if (!of_process && !waits)
+        qsort(edges, count, sizeof *edges, by_process);
+    for (size_t i = 0; i < count && good; i++)
+        good = edges[i].units == expected[i].units && edges[i].process == expected[i].process &&
+               edges[i].resource == expected[i].resource && edges[i].waits == waits;
+    free(expected);
+    free(edges);
+    return good;
+}
+
+static bool same_edges(struct duel *duel, gordian_bank *bank, const char *engine)
+{
+    const struct naive *naive = &duel->naive;
+    for (uint32_t i = 0; i < naive->processes; i++)
+        if (!same_edges_of(duel, bank, gordian_bank_holdings, true, false, i) ||
+            !same_edges_of(duel, bank, gordian_bank_pending, true, true, i))
+            return disagree(duel, "%s: other edges of process %" PRIu32, engine, i);
+    for (uint32_t j = 0; j < naive->resources; j++)
+        if (!same_edges_of(duel, bank, gordian_bank_holders, false, false, j) ||
+            !same_edges_of(duel, bank, gordian_bank_waiters, false, true, j))
+            return disagree(duel, "%s: other edges of resource %" PRIu32, engine, j);
+    return true;
+}
+
 static bool same_sequence(struct duel *duel, gordian_bank *bank, const char *engine)
 {
     uint32_t count = population(&duel->naive);
@@ -291,6 +351,7 @@ bool duel_compare(struct duel *duel)
         const char *engine = duel->options.engines[e]->about.name;
         uint64_t units = 0;
         if (!same_numbers(duel, duel->banks[e], engine) ||
+            !same_edges(duel, duel->banks[e], engine) ||
             !same_sequence(duel, duel->banks[e], engine))
             return false;
         if ((gordian_bank_slack(duel->banks[e], resource, &units, NULL) == GORDIAN_OK) != there ||

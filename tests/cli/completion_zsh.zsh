@@ -19,7 +19,7 @@ cd $scratch || exit 1
 : >second.trace
 
 # An interactive shell that prints what could be completed, one a line, instead of a menu.
-zpty shell env -i PATH=$scratch/bin:$PATH HOME=$scratch TERM=dumb ASAN_OPTIONS=$ASAN_OPTIONS zsh -f -i
+zpty shell env -i PATH=${(q)scratch}/bin:${(q)PATH} HOME=${(q)scratch} TERM=dumb ASAN_OPTIONS=$ASAN_OPTIONS zsh -f -i
 tell() { zpty -w shell "$1" }
 tell "PS1= PS2= fpath=($root/completions \$fpath); autoload -Uz compinit; compinit -u -D"
 tell 'null-line() { BUFFER= }; zle -N null-line; bindkey "^U" null-line'

@@ -82,7 +82,7 @@ for file; do
     name=$(basename "$file")
     file=$here/cases/$name
     case $name in run-* | use-help-run) is_built run || continue ;; esac
-    case $name in serve-* | send-* | tail-* | incidents-* | use-help-serve | use-help-incidents) is_built serve || continue ;; esac
+    case $name in serve-* | send-* | tail-* | incidents-* | use-help-serve | use-help-incidents | use-help-send | use-help-tail) is_built serve || continue ;; esac
     run_case "$file"
     if $update; then
         join_case "$file" >"$scratch/updated"

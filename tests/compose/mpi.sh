@@ -23,7 +23,7 @@ same()
     "$gordian" compose "$circuits/$file" --json --engine cpu -o one.aut "$@" \
         >one 2>one.err
     one=$?
-    timeout 100 mpirun -n "$ranks" "$gordian_mpi" compose "$circuits/$file" --json \
+    timeout $patience mpirun -n "$ranks" "$gordian_mpi" compose "$circuits/$file" --json \
         -o many.aut "$@" >many 2>many.err
     many=$?
     is "$many" "$one" "$file, $ranks ranks: exit status: $(cat many.err)"
@@ -45,7 +45,7 @@ same 3 chain.treo --main 'chain<4>' --data 0,1
 
 # A limit stops every rank, not long after it is reached; and nothing is coloured in a file.
 for ranks in 1 3; do
-    timeout 60 mpirun -n "$ranks" "$gordian_mpi" compose "$circuits/chain.treo" --main 'chain<26>' \
+    timeout $patience mpirun -n "$ranks" "$gordian_mpi" compose "$circuits/chain.treo" --main 'chain<26>' \
         --max-states 1000 >out 2>err
     found=$(grep -o '[0-9]* states' out | head -n 1)
     check "$ranks ranks, 1000 states asked for, not ${found:-none}" test "${found% states}" -ge 1000
@@ -54,23 +54,20 @@ for ranks in 1 3; do
 done
 
 # A rank that is killed ends the run: with a message, and soon.
-timeout 60 mpirun -n 3 "$gordian_mpi" compose "$circuits/chain.treo" --main 'chain<40>' \
+timeout $patience mpirun -n 3 "$gordian_mpi" compose "$circuits/chain.treo" --main 'chain<40>' \
     --deadlocks >out 2>err &
 runner=$!
-victim=
-for _ in $(seq 100); do
-    sleep 0.1
-    # The last of the ranks; mpirun may be a child of timeout's.
+# The last of the ranks, and it has been on a processor for a while.
+at_work()
+{
     victim=$(ps -eo pid,args | awk -v program="$gordian_mpi" \
         '$2 == program && /chain<40>/ { pid = $1 } END { print pid }')
-    [ -n "$victim" ] && break
-done
-if [ -z "$victim" ]; then
-    bad "no rank to kill"
-    kill "$runner"
-else
-    sleep 1
+    [ -n "$victim" ] && [ "$(awk '{ print $14 + $15 }' "/proc/$victim/stat")" -ge 50 ]
+}
+if wait_for 'a rank to kill' at_work; then
     kill -9 "$victim"
+else
+    kill "$runner"
 fi
 wait "$runner"
 status=$?

@@ -3,7 +3,7 @@
 #define GORDIAN_TESTS_GPU_ARRAY_EXAMPLE_H
 
 #include "gpu/array/array.h"
-#include "gpu/kernels/array_example.h"
+#include "kernels/array_example.h"
 
 /* Every number from 1 to count with each of its divisors, to be freed by the caller. */
 gordian_status find_divisors(struct gpu *gpu, uint32_t count, struct pair **pairs, uint64_t *size,

@@ -5,7 +5,7 @@
 
 #include "device.h"
 #include "gpu/array/array.h"
-#include "gpu/kernels/array_selftest.h"
+#include "kernels/array_selftest.h"
 #include "progress.h"
 
 /* How kernel array_fill is launched. */

@@ -3,11 +3,14 @@
 #define GORDIAN_TESTS_GPU_DEVICE_H
 
 #include "gpu/gpu.h"
+#include "gpu/kernels.h"
 #include "test.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+extern const struct gpu_kernels test_kernels; /* kernels/list.h */
 
 /* The number after --device; -1: the emulator. */
 static inline int device_wanted(int argc, char **argv)
@@ -19,12 +22,15 @@ static inline int device_wanted(int argc, char **argv)
     return -1;
 }
 
+/* With the tests' kernels. */
 static inline struct gpu *device_open(int wanted)
 {
     struct gpu *gpu = NULL;
     gordian_error error = {0};
     gordian_status status = wanted < 0 ? gpu_open_emulator(&gpu, NULL, &error)
                                        : gpu_open(&gpu, (unsigned)wanted, NULL, &error);
+    if (status == GORDIAN_OK)
+        status = gpu_add_kernels(gpu, &test_kernels, &error);
     if (status != GORDIAN_OK) {
         fprintf(stderr, "no device: %s\n", error.message);
         exit(1);

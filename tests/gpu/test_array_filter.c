@@ -7,8 +7,10 @@
 #include "array_example.h"
 #include "array_trial.h"
 #include "base/random.h"
-#include "gpu/kernels/array_filter.h"
-#include "gpu/kernels/array_read.h"
+#include "kernels/array_filter.h"
+#include "kernels/array_read.h"
+
+extern const struct gpu_kernels bench_kernels; /* bench/kernels/list.h */
 
 struct bed {
     struct gpu *gpu;
@@ -260,6 +262,7 @@ int main(int argc, char **argv)
     progress_open(argc, argv, device);
     progress_part("opening");
     struct bed bed = {.gpu = device_open(device), .emulated = device < 0};
+    DO(gpu_add_kernels(bed.gpu, &bench_kernels, &error));
     for (int i = 1; i < argc; i++)
         bed.watched |= strcmp(argv[i], "--watched") == 0;
     progress_part("filter");

@@ -7,7 +7,7 @@
 #include "alloc/failing.h"
 #include "array_trial.h"
 #include "base/random.h"
-#include "gpu/kernels/selftest.h"
+#include "kernels/selftest.h"
 
 /* ---- a model: what the array must hold */
 

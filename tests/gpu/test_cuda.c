@@ -6,18 +6,31 @@
 #include "fake_cuda.h"
 #include "gpu/array/array.h"
 #include "gpu/driver.h"
-#include "gpu/images.h"
-#include "gpu/kernels/selftest.h"
+#include "gpu/kernels.h"
+#include "kernels/selftest.h"
 
 #include <dlfcn.h>
 
-/* Takes the place of the library's: what the fake driver understands, an image for each kernel. */
-const struct gpu_image gpu_images[] = {
+/* Take the place of the library's kernels: what the fake driver understands, an image for each. */
+static const struct gpu_kernel library_kernels[] = {
+#define GPU_KERNEL(name, file) {#name, file, NULL},
+#include "gpu/kernels/list.h"
+#undef GPU_KERNEL
+};
+static const struct gpu_image library_images[] = {
 #define GPU_KERNEL(name, file) {"*", file},
 #include "gpu/kernels/list.h"
 #undef GPU_KERNEL
     {NULL, NULL},
 };
+const struct gpu_kernels gpu_library_kernels = {
+    library_kernels, sizeof library_kernels / sizeof *library_kernels, library_images};
+
+/* A set of a test's own. */
+static const struct gpu_kernels own_kernels = {
+    (const struct gpu_kernel[]){{"selftest_index", "selftest.cu", NULL},
+                                {"selftest_service", "selftest.cu", NULL}},
+    2, (const struct gpu_image[]){{"*", "selftest.cu"}, {NULL, NULL}}};
 
 static struct fake_cuda *fake;
 
@@ -234,12 +247,16 @@ static struct seen scenario(bool ask)
     struct gpu *gpu;
     SEE(gpu_open(&gpu, 0, NULL, &error));
     result.opened = gpu != NULL;
-    if (gpu) {
+    if (gpu)
+        SEE(gpu_add_kernels(gpu, &own_kernels, &error));
+    if (gpu && !seen->failures) {
         use_memory(gpu, seen);
         use_range(gpu, seen);
         use_arrays(gpu, seen);
         use_kernels(gpu, seen);
         use_service(gpu, seen, ask);
+    }
+    if (gpu) {
         result.lost = gpu_failed(gpu);
         struct gpu_info info;
         gpu_get_info(gpu, &info);
@@ -317,6 +334,8 @@ static void test_refused(void)
                                .arguments = &arguments,
                                .arguments_size = sizeof arguments};
     DO(gpu_open(&gpu, 0, NULL, &error));
+    CHECK(gpu_launch(gpu, &large, NULL) == GORDIAN_STATUS_INPUT);
+    DO(gpu_add_kernels(gpu, &own_kernels, &error));
     CHECK(gpu_launch(gpu, &large, NULL) == GORDIAN_STATUS_INPUT);
     CHECK(!gpu_failed(gpu));
     gordian_error error = {0};

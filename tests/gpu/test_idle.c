@@ -9,8 +9,8 @@
  * nobody needs it; and the next command must find one.
  */
 #include "base/clock.h"
+#include "detect/cuda/cuda.h"
 #include "detect/cuda/hop.h"
-#include "detect/cuda/osdda.h"
 #include "detect/system.h"
 #include "device.h"
 

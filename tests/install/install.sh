@@ -11,7 +11,7 @@ prefix=$4
 libdir=$5
 shift 5 # what is left is the compiler
 
-work=$(mktemp -d)
+work=$(mktemp -d "$build/installed.XXXXXX") # where temporary files go there may be blanks in names
 trap 'rm -rf "$work"' EXIT
 root=$work/root
 include=$root$prefix/include
@@ -71,6 +71,7 @@ check_files()
         "$include/gordian/client.h" \
         "$include/gordian/compose.h" \
         "$include/gordian/makespan.h" \
+        "$include/gordian/ptx.h" \
         "$include/gordian/run.h" \
         "$lib/libgordian.a" \
         "$lib/libgordian.so" \
@@ -112,7 +113,7 @@ declared()
             if (match($0, /gordian_[a-z0-9_]*\(/))
                 print substr($0, RSTART, RLENGTH - 1)
         }' "$include/gordian/gordian.h" "$include/gordian/client.h" \
-        "$include/gordian/compose.h" "$include/gordian/makespan.h" | sort
+        "$include/gordian/compose.h" "$include/gordian/makespan.h" "$include/gordian/ptx.h" | sort
 }
 
 check_symbols()
@@ -133,7 +134,7 @@ check_symbols()
 
 check_header()
 {
-    for header in gordian client compose makespan run; do
+    for header in gordian client compose makespan ptx run; do
         echo "#include <gordian/$header.h>" >"$work/alone.c"
         "$@" -std=c99 -pedantic -Wall -Wextra -Werror -I"$include" -fsyntax-only "$work/alone.c" ||
             fault "$header.h does not compile alone as C99"
@@ -208,6 +209,7 @@ check_cplusplus()
 #include <gordian/compose.h>
 #include <gordian/gordian.h>
 #include <gordian/makespan.h>
+#include <gordian/ptx.h>
 #include <gordian/run.h>
 
 #include <cstdio>
@@ -259,9 +261,9 @@ check_header "$@"
 if $has_pkg_config; then
     use_pkg_config
 fi
-check_example philosophers "$@"
-check_example pool "$@"
-check_example circuit "$@"
+for example in accounts circuit philosophers pool ptx_string warps; do
+    check_example "$example" "$@"
+done
 check_client "$@"
 check_cplusplus
 check_program

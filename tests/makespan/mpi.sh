@@ -23,7 +23,10 @@ answer()
         sed 's/"engine":"[a-z]*"//; s/"evaluations":[0-9]*//; s/"seconds":[0-9.e-]*//'
 }
 one=$(answer "$gordian" makespan --engine anneal)
-many=$(answer timeout 100 mpirun -n 2 "$gordian_mpi" makespan --engine mpi)
+many=$(answer timeout $patience mpirun -n 2 "$gordian_mpi" makespan --engine mpi)
 has "$one" '"lower":' 'an answer'
 is "$many" "$one" 'the same answer'
+# Which of the two a program is.
+has "$("$gordian" info)" 'as gordian-mpi' 'gordian info'
+has "$(timeout 100 mpirun -n 1 "$gordian_mpi" info)" 'this is gordian-mpi' 'gordian-mpi info'
 finish

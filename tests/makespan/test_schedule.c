@@ -57,6 +57,15 @@ static void test_normalisation(void)
         sum += model->given[t];
     CHECK(sum == 6 + 1 + 1 + 1);
     model_close(model);
+    /* The same figures one by one; a latency that is not given is one cycle, and so is a warp of 32
+     * threads; products do not overflow. */
+    const gordian_unit none = {.letter = 'T'}, slow = {.lanes = 1, .latency = UINT32_MAX};
+    uint64_t cycles;
+    CHECK(gordian_unit_starts(&units[2], 0, &cycles) == 6 && cycles == 1);
+    CHECK(gordian_unit_starts(&units[3], 0, &cycles) == 1 && cycles == 14);
+    CHECK(gordian_unit_starts(&units[3], 4, &cycles) == 1 && cycles == 2);
+    CHECK(gordian_unit_starts(&none, 0, &cycles) == 0 && cycles == 1);
+    CHECK(gordian_unit_starts(&slow, 0, &cycles) == 1 && cycles == UINT64_C(32) * UINT32_MAX);
 }
 
 static void refuse(gordian_makespan_problem problem, const char *word)

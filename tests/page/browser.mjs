@@ -23,7 +23,7 @@ export async function openBrowser(packages) {
     const { chromium } = createRequire(join(packages, 'package.json'))('playwright-core');
     // As root, and in containers, there is no sandbox to be had; the only page it opens is ours.
     const args = ['--no-sandbox', '--disable-dev-shm-usage', '--font-render-hinting=none'];
-    return chromium.launch({ executablePath: findChromium(), args });
+    return chromium.launch({ executablePath: findChromium(), args, timeout: 600000 });
 }
 
 /** A page that looks at the service. `problems` fills with everything that went wrong in it. */
@@ -31,7 +31,7 @@ export async function openPage(browser, url, options = {}) {
     const { expected = [], ...rest } = options;
     const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, ...rest });
     const page = await context.newPage();
-    page.setDefaultTimeout(60000);
+    page.setDefaultTimeout(600000);
     page.problems = [];
     const note = (text) => {
         if (!expected.some((pattern) => pattern.test(text))) {

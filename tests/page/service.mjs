@@ -9,7 +9,7 @@ import { join } from 'node:path';
 const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
 /** Waits until `what()` gives something true; far longer than it should take, for machines under load. */
-export async function until(what, told, ms = 60000) {
+export async function until(what, told, ms = 600000) {
     for (const end = Date.now() + ms; Date.now() < end;) {
         const got = await what();
         if (got) {

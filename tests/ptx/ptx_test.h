@@ -2,33 +2,23 @@
 #ifndef GORDIAN_TESTS_PTX_TEST_H
 #define GORDIAN_TESTS_PTX_TEST_H
 
-#include "ptx/ptx.h"
 #include "test.h"
 
+#include <gordian/ptx.h>
 #include <string.h>
 
-/* Everything in between is made and freed; the answer is the caller's. */
-static inline gordian_status ask(const char *code, const struct ptx_question *question,
-                                 const gordian_allocator *memory, struct ptx_answer *answer,
-                                 gordian_error *error)
+/* The module is the caller's while it uses the answer; on failure it is NULL. */
+static inline gordian_status ask(const char *code, const gordian_ptx_question *question,
+                                 const gordian_allocator *memory, gordian_ptx **ptx,
+                                 gordian_ptx_answer *answer, gordian_error *error)
 {
-    struct text text;
-    struct ptx *ptx = NULL;
-    struct ptx_table *table = NULL;
-    struct ptx_question whole = *question;
-    gordian_status status = text_copy(&text, "test.ptx", code, strlen(code), memory, error);
-    if (status != GORDIAN_OK)
-        return status;
-    status = ptx_table_open(&table, memory, error);
+    gordian_status status = gordian_ptx_open(ptx, code, strlen(code), memory, error);
     if (status == GORDIAN_OK)
-        status = ptx_read(&ptx, &text, memory, error);
-    if (status == GORDIAN_OK) {
-        whole.table = table;
-        status = ptx_string(answer, ptx, &whole, memory, error);
+        status = gordian_ptx_ask(*ptx, question, answer, error);
+    if (status != GORDIAN_OK) {
+        gordian_ptx_close(*ptx);
+        *ptx = NULL;
     }
-    ptx_free(ptx);
-    ptx_table_close(table);
-    text_free(&text);
     return status;
 }
 

@@ -1,7 +1,7 @@
 /* Reading PTX: strings of known programs, loops that count, calls, and everything that is refused.
  */
 #include "alloc/failing.h"
-#include "ptx/own.h"
+#include "ptx/parts.h"
 #include "ptx_test.h"
 
 #include <stdlib.h>
@@ -16,16 +16,14 @@ struct string_case {
     const char *body, *path, *loops, *values, *wanted;
 };
 
-static size_t split(const char *text, struct ptx_named *list)
+/* "NAME=N,NAME=N"; the names are in `room`. */
+static size_t split(const char *text, gordian_ptx_named *list, char room[200])
 {
     size_t count = 0;
-    while (text && *text) {
-        list[count].name = text;
-        list[count].length = strcspn(text, "=");
-        list[count].value = strtoull(text + list[count].length + 1, NULL, 10);
-        count++;
-        text += strcspn(text, ",");
-        text += *text == ',';
+    char *rest = strcpy(room, text ? text : ""), *item;
+    while (*rest && (item = strtok_r(rest, ",", &rest))) {
+        list[count].name = strtok_r(item, "=", &item);
+        list[count++].value = strtoull(item, NULL, 10);
     }
     return count;
 }
@@ -85,22 +83,23 @@ static const struct string_case strings[] = {
 static void test_strings(void)
 {
     for (size_t i = 0; i < sizeof strings / sizeof *strings; i++) {
-        char code[4000];
-        struct ptx_named loops[8], values[8];
-        struct ptx_question question = {.path = strings[i].path, .loops = loops, .values = values};
-        struct ptx_answer answer;
+        char code[4000], room[2][200];
+        gordian_ptx_named loops[8], values[8];
+        gordian_ptx_question question = {.path = strings[i].path, .loops = loops, .values = values};
+        gordian_ptx *ptx;
+        gordian_ptx_answer answer;
         gordian_error error = {0};
-        question.loop_count = split(strings[i].loops, loops);
-        question.value_count = split(strings[i].values, values);
+        question.loop_count = split(strings[i].loops, loops, room[0]);
+        question.value_count = split(strings[i].values, values, room[1]);
         snprintf(code, sizeof code, "%s%s\n}\n", HEAD, strings[i].body);
-        gordian_status status = ask(code, &question, NULL, &answer, &error);
+        gordian_status status = ask(code, &question, NULL, &ptx, &answer, &error);
         CHECK_MSG(status == GORDIAN_OK, "%zu: line %d: %s", i, (int)error.line, error.message);
         if (status != GORDIAN_OK)
             continue;
         CHECK_MSG(strcmp(answer.letters, strings[i].wanted) == 0, "%zu: %s instead of %s", i,
                   answer.letters, strings[i].wanted);
         CHECK(answer.every_path == (!strings[i].path));
-        ptx_answer_free(&answer);
+        gordian_ptx_close(ptx);
     }
 }
 
@@ -117,21 +116,22 @@ static const char *const calls =
 
 static void test_calls(void)
 {
-    struct ptx_answer answer;
+    gordian_ptx *ptx;
+    gordian_ptx_answer answer;
     gordian_error error = {0};
-    struct ptx_question question = {.entry = "k"};
-    CHECK(ask(calls, &question, NULL, &answer, &error) == GORDIAN_OK);
+    gordian_ptx_question question = {.entry = "k"};
+    CHECK(ask(calls, &question, NULL, &ptx, &answer, &error) == GORDIAN_OK);
     CHECK_MSG(strcmp(answer.letters, "LCLCLCLCC") == 0, "%s", answer.letters);
-    ptx_answer_free(&answer);
+    gordian_ptx_close(ptx);
     question.path = "fall";
-    CHECK(ask(calls, &question, NULL, &answer, &error) == GORDIAN_OK);
+    CHECK(ask(calls, &question, NULL, &ptx, &answer, &error) == GORDIAN_OK);
     CHECK_MSG(strcmp(answer.letters, "LCLCLCLCC") == 0, "%s", answer.letters);
-    ptx_answer_free(&answer);
-    struct ptx_code print = {"vprintf", 7, "SS"};
-    question = (struct ptx_question){.entry = "other", .calls = &print, .call_count = 1};
-    CHECK(ask(calls, &question, NULL, &answer, &error) == GORDIAN_OK);
+    gordian_ptx_close(ptx);
+    gordian_ptx_call print = {"vprintf", "SS"};
+    question = (gordian_ptx_question){.entry = "other", .calls = &print, .call_count = 1};
+    CHECK(ask(calls, &question, NULL, &ptx, &answer, &error) == GORDIAN_OK);
     CHECK_MSG(strcmp(answer.letters, "SSC") == 0, "%s", answer.letters);
-    ptx_answer_free(&answer);
+    gordian_ptx_close(ptx);
 }
 
 /* ------------------------------------------------------------------ what is refused */
@@ -199,56 +199,59 @@ static void test_refusals(void)
 {
     for (size_t i = 0; i < sizeof refusals / sizeof *refusals; i++) {
         char code[4000];
-        struct ptx_question question = {.entry = NULL};
-        struct ptx_answer answer;
+        gordian_ptx_question question = {.entry = NULL};
+        gordian_ptx *ptx;
+        gordian_ptx_answer answer;
         gordian_error error = {0};
         bool whole =
             refusals[i].code[0] == '.' && refusals[i].code[1] != 'r' && refusals[i].code[1] != 'u';
         snprintf(code, sizeof code, whole ? "%s%s" : "%s%s\n}\n", whole ? "" : HEAD,
                  refusals[i].code);
-        gordian_status status = ask(code, &question, NULL, &answer, &error);
+        gordian_status status = ask(code, &question, NULL, &ptx, &answer, &error);
         CHECK_MSG(status == GORDIAN_STATUS_INPUT, "%zu is taken", i);
         CHECK_MSG(error.line == refusals[i].line, "%zu: line %d: %s", i, (int)error.line,
                   error.message);
         CHECK_MSG(strstr(error.message, refusals[i].word), "%zu: %s", i, error.message);
         if (status == GORDIAN_OK)
-            ptx_answer_free(&answer);
+            gordian_ptx_close(ptx);
     }
 }
 
-static void refuse(const char *code, struct ptx_question question, const char *word)
+static void refuse(const char *code, gordian_ptx_question question, const char *word)
 {
-    struct ptx_answer answer;
+    gordian_ptx *ptx;
+    gordian_ptx_answer answer;
     gordian_error error = {0};
-    gordian_status status = ask(code, &question, NULL, &answer, &error);
+    gordian_status status = ask(code, &question, NULL, &ptx, &answer, &error);
     CHECK_MSG(status == GORDIAN_STATUS_INPUT && strstr(error.message, word), "%s: %s", word,
               error.message);
     if (status == GORDIAN_OK)
-        ptx_answer_free(&answer);
+        gordian_ptx_close(ptx);
 }
 
 static void test_bad_questions(void)
 {
     const char *code = HEAD "A: add.f32 %f1, %f1, %f1;\nB: @%p1 bra A;\nret;\nC: }\n";
-    struct ptx_named nowhere = {"Nowhere", 7, 3}, huge = {"A", 1, 40000};
-    refuse(code, (struct ptx_question){.entry = "x"}, "no kernel 'x'");
-    refuse(code, (struct ptx_question){.from = "x"}, "no label or loop 'x'");
-    refuse(code, (struct ptx_question){.to = "x"}, "no label or loop 'x'");
-    refuse(code, (struct ptx_question){.from = "C", .path = "fall"}, "nothing comes after");
-    refuse(code, (struct ptx_question){.path = "Nowhere"}, "does not come to 'Nowhere'");
-    refuse(code, (struct ptx_question){.path = "A,A,Nowhere"}, "does not come to 'Nowhere'");
-    refuse(code, (struct ptx_question){.avoid = "B", .path = "longest"}, "no path ends");
-    refuse(HEAD "A: bra A; }\n", (struct ptx_question){.path = "fall"}, "does not end");
-    struct ptx_named both[] = {{"A", 1, 2}, nowhere};
-    refuse(code, (struct ptx_question){.loops = both, .loop_count = 2}, "no loop is called");
+    gordian_ptx_named nowhere = {"Nowhere", 3}, huge = {"A", 40000};
+    refuse(code, (gordian_ptx_question){.entry = "x"}, "no kernel 'x'");
+    refuse(code, (gordian_ptx_question){.from = "x"}, "no label or loop 'x'");
+    refuse(code, (gordian_ptx_question){.to = "x"}, "no label or loop 'x'");
+    refuse(code, (gordian_ptx_question){.from = "C", .path = "fall"}, "nothing comes after");
+    refuse(code, (gordian_ptx_question){.path = "Nowhere"}, "does not come to 'Nowhere'");
+    refuse(code, (gordian_ptx_question){.path = "A,A,Nowhere"}, "does not come to 'Nowhere'");
+    refuse(code, (gordian_ptx_question){.avoid = "B", .path = "longest"}, "no path ends");
+    refuse(HEAD "A: bra A; }\n", (gordian_ptx_question){.path = "fall"}, "does not end");
+    gordian_ptx_named both[] = {{"A", 2}, nowhere};
+    refuse(code, (gordian_ptx_question){.loops = both, .loop_count = 2}, "no loop is called");
     /* too long for a string, but not for a bound */
-    struct ptx_answer answer;
+    gordian_ptx *ptx;
+    gordian_ptx_answer answer;
     gordian_error error = {0};
-    struct ptx_question question = {.loops = &huge, .loop_count = 1};
-    CHECK(ask(code, &question, NULL, &answer, &error) == GORDIAN_OK);
+    gordian_ptx_question question = {.loops = &huge, .loop_count = 1};
+    CHECK(ask(code, &question, NULL, &ptx, &answer, &error) == GORDIAN_OK);
     CHECK(!answer.letters && answer.every_path && answer.longest == 80001);
     CHECK(answer.most['C' - 'A'] == 80001 && answer.most['L' - 'A'] == 0);
-    ptx_answer_free(&answer);
+    gordian_ptx_close(ptx);
 }
 
 /* ------------------------------------------------------------------ the table */
@@ -326,8 +329,8 @@ static const struct {
 static void test_table(void)
 {
     gordian_error error = {0};
-    struct ptx_table *table;
-    REQUIRE(ptx_table_open(&table, NULL, &error) == GORDIAN_OK);
+    gordian_ptx_table *table;
+    REQUIRE(gordian_ptx_table_open(&table, NULL, &error) == GORDIAN_OK);
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
         const char *letters = ptx_table_find(table, known[i].name, strlen(known[i].name));
         CHECK_MSG(letters && strcmp(letters, known[i].letters) == 0, "%s: %s", known[i].name,
@@ -338,22 +341,22 @@ static void test_table(void)
     CHECK(strspn(ptx_table_find(table, large, strlen(large)), "T") == 128);
     CHECK(ptx_table_find(table, "tcgen05.mma.cta_group::1.kind::f16", 34) == NULL);
     CHECK(ptx_table_find(table, "frob.f32", 8) == NULL);
-    CHECK(ptx_table_add_line(table, "frob.f64", 8, "S2C11L1", 7, &error) == GORDIAN_OK);
+    CHECK(gordian_ptx_table_add(table, "frob.f64", "S2C11L1", &error) == GORDIAN_OK);
     CHECK(strcmp(ptx_table_find(table, "frob.f64", 8), "SSCCCCCCCCCCCL") == 0);
-    CHECK(ptx_table_add_line(table, "a", 1, "C0", 2, &error) == GORDIAN_STATUS_INPUT);
-    CHECK(ptx_table_add_line(table, "a", 1, "C200D57", 7, &error) == GORDIAN_STATUS_INPUT);
-    CHECK(ptx_table_add_line(table, "a", 1, "C99999999999999999999", 21, &error) ==
+    CHECK(gordian_ptx_table_add(table, "a", "C0", &error) == GORDIAN_STATUS_INPUT);
+    CHECK(gordian_ptx_table_add(table, "a", "C200D57", &error) == GORDIAN_STATUS_INPUT);
+    CHECK(gordian_ptx_table_add(table, "a", "C99999999999999999999", &error) ==
           GORDIAN_STATUS_INPUT);
-    CHECK(ptx_table_add_line(table, "a", 1, "2C", 2, &error) == GORDIAN_STATUS_INPUT);
-    CHECK(ptx_table_add_line(table, "a", 1, "--", 2, &error) == GORDIAN_STATUS_INPUT);
-    CHECK(ptx_table_add_line(table, "f*o*.f32", 8, "XY", 2, &error) == GORDIAN_OK);
-    CHECK(ptx_table_add_line(table, "bra*", 4, "-", 1, &error) == GORDIAN_OK);
+    CHECK(gordian_ptx_table_add(table, "a", "2C", &error) == GORDIAN_STATUS_INPUT);
+    CHECK(gordian_ptx_table_add(table, "a", "--", &error) == GORDIAN_STATUS_INPUT);
+    CHECK(gordian_ptx_table_add(table, "f*o*.f32", "XY", &error) == GORDIAN_OK);
+    CHECK(gordian_ptx_table_add(table, "bra*", "-", &error) == GORDIAN_OK);
     CHECK(strcmp(ptx_table_find(table, "frob.f32", 8), "XY") == 0);
     CHECK(strcmp(ptx_table_find(table, "bra.uni", 7), "") == 0);
-    CHECK(ptx_table_add_line(table, "a", 1, "x", 1, &error) == GORDIAN_STATUS_INPUT);
-    CHECK(ptx_table_add_line(table, "a", 1, "", 0, &error) == GORDIAN_STATUS_INPUT);
-    CHECK(ptx_table_add_line(table, "", 0, "C", 1, &error) == GORDIAN_STATUS_INPUT);
-    ptx_table_close(table);
+    CHECK(gordian_ptx_table_add(table, "a", "x", &error) == GORDIAN_STATUS_INPUT);
+    CHECK(gordian_ptx_table_add(table, "a", "", &error) == GORDIAN_STATUS_INPUT);
+    CHECK(gordian_ptx_table_add(table, "", "C", &error) == GORDIAN_STATUS_INPUT);
+    gordian_ptx_table_close(table);
 }
 
 /* ------------------------------------------------------------------ files, memory, the own kernel
@@ -372,18 +375,19 @@ static char *read_file(const char *path)
 
 static void test_voronoi(void)
 {
-    struct ptx_answer answer;
+    gordian_ptx *ptx;
+    gordian_ptx_answer answer;
     gordian_error error = {0};
     const char *code = read_file(DATA "/ptx/voronoi.ptx");
-    struct ptx_question question = {.to = "Again"};
-    CHECK(ask(code, &question, NULL, &answer, &error) == GORDIAN_OK);
+    gordian_ptx_question question = {.to = "Again"};
+    CHECK(ask(code, &question, NULL, &ptx, &answer, &error) == GORDIAN_OK);
     CHECK_MSG(strcmp(answer.letters, "LLLLLCCCCCCCCCLLCCCCCCCCC") == 0, "%s", answer.letters);
-    ptx_answer_free(&answer);
-    struct ptx_named loop = {"Loop", 4, 3};
-    question = (struct ptx_question){.loops = &loop, .loop_count = 1};
-    CHECK(ask(code, &question, NULL, &answer, &error) == GORDIAN_OK);
+    gordian_ptx_close(ptx);
+    gordian_ptx_named loop = {"Loop", 3};
+    question = (gordian_ptx_question){.loops = &loop, .loop_count = 1};
+    CHECK(ask(code, &question, NULL, &ptx, &answer, &error) == GORDIAN_OK);
     CHECK(answer.count == 7 + 5 + 2 * 14 + 2 + 1); /* twice round, and out */
-    ptx_answer_free(&answer);
+    gordian_ptx_close(ptx);
 }
 
 static void test_allocations(void)
@@ -394,20 +398,21 @@ static void test_allocations(void)
              "add.u32 %%r1, %%r1, 1; setp.lt.u32 %%p1, %%r1, 3; @%%p1 bra T; call twice; ret;\n}\n"
              ".func twice() {\nret;\n}\n",
              HEAD);
-    struct ptx_named loop = {"U", 1, 2};
-    struct ptx_question question = {.loops = &loop, .loop_count = 1};
+    gordian_ptx_named loop = {"U", 2};
+    gordian_ptx_question question = {.loops = &loop, .loop_count = 1};
     struct failing failing = {0};
     gordian_allocator allocator = {failing_resize, &failing};
     for (size_t at = 1;; at++) {
-        struct ptx_answer answer;
+        gordian_ptx *ptx;
+        gordian_ptx_answer answer;
         gordian_error error = {0};
         failing = (struct failing){.fail_at = at};
-        gordian_status status = ask(code, &question, &allocator, &answer, &error);
+        gordian_status status = ask(code, &question, &allocator, &ptx, &answer, &error);
         if (status == GORDIAN_OK) {
             CHECK(failing.failures == 0);
             CHECK_MSG(strcmp(answer.letters, "CLCCCCLCCCCLCCCCCCC") != 0 && answer.count > 10, "%s",
                       answer.letters);
-            ptx_answer_free(&answer);
+            gordian_ptx_close(ptx);
             CHECK(failing.live_blocks == 0);
             CHECK(at > 20);
             break;
@@ -421,34 +426,94 @@ static void test_allocations(void)
  * less. */
 static void test_own(void)
 {
-    size_t size;
-    const char *code = own_ptx(&size);
-    if (!code)
-        return;
-    for (int event = 0; event < OWN_EVENTS; event++) {
+    gordian_ptx *own;
+    gordian_error error = {0};
+    gordian_ptx_event event = GORDIAN_PTX_EVENT_GRANT;
+    gordian_status status = gordian_ptx_open_own(&own, NULL, &error);
+    CHECK(status == (ptx_own_size ? GORDIAN_OK : GORDIAN_STATUS_UNAVAILABLE));
+    CHECK((own == NULL) == (status != GORDIAN_OK));
+    for (; own && gordian_ptx_event_text(event); event++) {
         uint64_t before = 0;
         for (uint32_t count = 64; count <= 65536; count *= 32) {
-            struct own_question own;
-            own_ask(&own, event, count, count, own_blocks(count, 132));
-            struct ptx_question question = {.entry = own.entry,
-                                            .from = own.from,
-                                            .to = own.to,
-                                            .avoid = own.avoid,
-                                            .loops = own.loops,
-                                            .loop_count = own.loop_count,
-                                            .extra_loops = true};
-            struct ptx_answer answer;
-            gordian_error error = {0};
-            gordian_status status = ask(code, &question, NULL, &answer, &error);
-            CHECK_MSG(status == GORDIAN_OK, "%s: %s", own_event_names[event], error.message);
+            gordian_ptx_question question;
+            gordian_ptx_answer answer;
+            gordian_ptx_question_init(&question);
+            gordian_ptx_own_question(own, event, count, count, 132, &question);
+            status = gordian_ptx_ask(own, &question, &answer, &error);
+            CHECK_MSG(status == GORDIAN_OK, "%s: %s", gordian_ptx_event_text(event), error.message);
             if (status != GORDIAN_OK)
                 break;
             CHECK(answer.every_path && answer.longest > 50 && answer.longest >= before);
             before = answer.longest;
-            ptx_answer_free(&answer);
         }
     }
-    CHECK(!strstr(code, "/src/")); /* where it was built is nobody's business */
+    CHECK(!own || event == GORDIAN_PTX_EVENT_REBUILD + 1);
+    CHECK(!strstr(ptx_own, "/src/")); /* where it was built is nobody's business */
+    gordian_ptx_close(own);
+}
+
+/* One module, many questions: answers do not depend on those before, and one that fails leaves the
+ * answer of the caller alone. */
+static void test_again(void)
+{
+    const char *code = HEAD "T: ld.global.f32 %f1, [%rd1];\n@%p1 bra T;\nret;\n}\n";
+    gordian_ptx *ptx;
+    gordian_ptx_answer answer;
+    gordian_error error = {0};
+    gordian_ptx_named loop = {"T", 500};
+    gordian_ptx_question question = {.loops = &loop, .loop_count = 1};
+    REQUIRE(gordian_ptx_open(&ptx, code, strlen(code), NULL, &error) == GORDIAN_OK);
+    CHECK(gordian_ptx_ask(ptx, &question, &answer, &error) == GORDIAN_OK);
+    CHECK(answer.count == 1001 && answer.note_count == 1);
+    CHECK(gordian_ptx_ask(ptx, NULL, &answer, &error) == GORDIAN_STATUS_INPUT);
+    CHECK(answer.count == 1001);
+    question = (gordian_ptx_question){.path = "fall"};
+    CHECK(gordian_ptx_ask(ptx, &question, &answer, &error) == GORDIAN_OK);
+    CHECK(strcmp(answer.letters, "LCC") == 0 && answer.lines[2] == 9 && answer.note_count == 1);
+    question = (gordian_ptx_question){.only_loops = true};
+    CHECK(gordian_ptx_ask(ptx, &question, &answer, &error) == GORDIAN_OK);
+    CHECK(!answer.letters && answer.count == 0 && answer.note_count == 1);
+    CHECK_MSG(answer.notes[0].line == 7 && strstr(answer.notes[0].text, "no bound"), "%s",
+              answer.notes[0].text);
+    size_t length;
+    const char *name = gordian_ptx_entry(ptx, 0, &length);
+    CHECK(name && length == 1 && *name == 'k' && !gordian_ptx_entry(ptx, 1, &length));
+    gordian_ptx_close(ptx);
+    CHECK(gordian_ptx_open(&ptx, "a\0b", 3, NULL, &error) == GORDIAN_STATUS_INPUT && !ptx);
+    CHECK(error.line == 1 && error.column == 2);
+}
+
+static ptrdiff_t read_text(void *context, char *buffer, size_t size)
+{
+    const char **rest = context;
+    size_t length = strlen(*rest), count = length < size ? length : size;
+    count = count > 7 ? 7 : count; /* in pieces */
+    memcpy(buffer, *rest, count);
+    *rest += count;
+    return (ptrdiff_t)count;
+}
+
+/* A module and a table, both from sources. */
+static void test_sources(void)
+{
+    const char *code = HEAD "frob.f32 %f1, %f2;\nret;\n}\n", *lines = "# mine\nfrob.* S2\n";
+    const char *wrong = "ret -\nfrob.f32\n";
+    gordian_source of_code = {read_text, &code}, of_lines = {read_text, &lines};
+    gordian_source of_wrong = {read_text, &wrong};
+    gordian_ptx *ptx;
+    gordian_ptx_table *table;
+    gordian_ptx_answer answer;
+    gordian_error error = {0};
+    REQUIRE(gordian_ptx_read(&ptx, &of_code, NULL, &error) == GORDIAN_OK);
+    REQUIRE(gordian_ptx_table_open(&table, NULL, &error) == GORDIAN_OK);
+    CHECK(gordian_ptx_table_read(table, &of_lines, &error) == GORDIAN_OK);
+    gordian_ptx_question question = {.table = table};
+    CHECK(gordian_ptx_ask(ptx, &question, &answer, &error) == GORDIAN_OK);
+    CHECK_MSG(strcmp(answer.letters, "SSC") == 0, "%s", answer.letters);
+    CHECK(gordian_ptx_table_read(table, &of_wrong, &error) == GORDIAN_STATUS_INPUT);
+    CHECK(error.line == 2 && error.column == 1);
+    gordian_ptx_table_close(table);
+    gordian_ptx_close(ptx);
 }
 
 int main(void)
@@ -461,5 +526,7 @@ int main(void)
     test_voronoi();
     test_allocations();
     test_own();
+    test_again();
+    test_sources();
     return test_done();
 }

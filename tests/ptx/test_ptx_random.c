@@ -14,8 +14,8 @@ struct program {
     char text[60000];
     size_t used;
     unsigned labels, counters;
-    uint64_t weights[PTX_LETTERS];
-    struct ptx_named loops[64];
+    uint64_t weights[GORDIAN_MAKESPAN_TYPES];
+    gordian_ptx_named loops[64];
     char names[64][12];
     size_t loop_count;
 };
@@ -118,8 +118,7 @@ static struct part *loop(struct program *p, int depth)
         say(p, "@%%p0 bra T%u;\n", label);
         REQUIRE(p->loop_count < 64);
         snprintf(p->names[p->loop_count], sizeof p->names[0], "T%u", label);
-        p->loops[p->loop_count] =
-            (struct ptx_named){p->names[p->loop_count], strlen(p->names[p->loop_count]), times};
+        p->loops[p->loop_count] = (gordian_ptx_named){p->names[p->loop_count], times};
         p->loop_count++;
     }
     round->parts[round->count++] = body;
@@ -141,7 +140,7 @@ static struct part *make(struct program *p, int depth)
     return all;
 }
 
-static uint64_t most(const struct part *part, const uint64_t weights[PTX_LETTERS])
+static uint64_t most(const struct part *part, const uint64_t weights[GORDIAN_MAKESPAN_TYPES])
 {
     uint64_t sum = 0;
     switch (part->kind) {
@@ -184,12 +183,13 @@ static size_t play(const struct part *part, struct random *random, char *to, siz
 
 /* A work-conserving schedule with other choices each time: its length. */
 static uint64_t schedule(char paths[WARPS][MOST + 8], const size_t lengths[WARPS],
-                         const uint64_t units[PTX_LETTERS], uint64_t sigma, struct random *random)
+                         const uint64_t units[GORDIAN_MAKESPAN_TYPES], uint64_t sigma,
+                         struct random *random)
 {
     size_t at[WARPS] = {0};
     uint64_t cycles = 0;
     for (bool more = true; more; cycles++) {
-        uint64_t left[PTX_LETTERS], all = sigma ? sigma : WARPS;
+        uint64_t left[GORDIAN_MAKESPAN_TYPES], all = sigma ? sigma : WARPS;
         size_t order[WARPS];
         memcpy(left, units, sizeof left);
         for (size_t w = 0; w < WARPS; w++) {
@@ -214,16 +214,16 @@ static uint64_t schedule(char paths[WARPS][MOST + 8], const size_t lengths[WARPS
     return cycles - 1;
 }
 
-static void check_bound(const struct part *tree, const struct ptx_answer *answer,
+static void check_bound(const struct part *tree, const gordian_ptx_answer *answer,
                         struct random *random)
 {
     static char paths[WARPS][MOST + 8];
-    uint64_t units[PTX_LETTERS] = {0}, sigma = random_below(random, 4);
+    uint64_t units[GORDIAN_MAKESPAN_TYPES] = {0}, sigma = random_below(random, 4);
     size_t lengths[WARPS];
     units['L' - 'A'] = 1 + random_below(random, 2);
     units['C' - 'A'] = 1 + random_below(random, 4);
     units['S' - 'A'] = 1;
-    uint64_t bound = ptx_any_path_bound(answer, units, sigma, WARPS);
+    uint64_t bound = gordian_ptx_any_path(answer, units, sigma, WARPS);
     for (int i = 0; i < 20; i++) {
         for (size_t w = 0; w < WARPS; w++)
             lengths[w] = play(tree, random, paths[w], 0);
@@ -247,16 +247,17 @@ static void check_program(uint64_t seed)
     tree->parts[tree->count++] = make(&p, 1 + (int)random_below(&p.random, DEPTH));
     tree->parts[tree->count++] = cores();
     say(&p, "ret;\n}\n");
-    struct ptx_question question = {.loops = p.loops, .loop_count = p.loop_count};
+    gordian_ptx_question question = {.loops = p.loops, .loop_count = p.loop_count};
     bool weighted = random_chance(&p.random, 30);
-    uint64_t weights[PTX_LETTERS];
-    for (size_t i = 0; i < PTX_LETTERS; i++)
+    uint64_t weights[GORDIAN_MAKESPAN_TYPES];
+    for (size_t i = 0; i < GORDIAN_MAKESPAN_TYPES; i++)
         weights[i] = weighted ? 1 + random_below(&p.random, 3) : 1;
     if (weighted)
         memcpy(question.weights, weights, sizeof weights);
-    struct ptx_answer answer;
+    gordian_ptx *ptx;
+    gordian_ptx_answer answer;
     gordian_error error = {0};
-    gordian_status status = ask(p.text, &question, NULL, &answer, &error);
+    gordian_status status = ask(p.text, &question, NULL, &ptx, &answer, &error);
     CHECK_MSG(status == GORDIAN_OK, "seed %llu: line %d: %s", (unsigned long long)seed,
               (int)error.line, error.message);
     if (status != GORDIAN_OK)
@@ -269,14 +270,14 @@ static void check_program(uint64_t seed)
     CHECK_MSG(!answer.letters || sum == longest, "seed %llu: the string has %llu, not %llu",
               (unsigned long long)seed, (unsigned long long)sum, (unsigned long long)longest);
     for (char letter = 'A'; letter <= 'Z'; letter++) {
-        uint64_t only[PTX_LETTERS] = {0};
+        uint64_t only[GORDIAN_MAKESPAN_TYPES] = {0};
         only[letter - 'A'] = 1;
         CHECK_MSG(answer.most[letter - 'A'] == most(tree, only), "seed %llu: %c",
                   (unsigned long long)seed, letter);
     }
     if (!weighted)
         check_bound(tree, &answer, &p.random);
-    ptx_answer_free(&answer);
+    gordian_ptx_close(ptx);
 }
 
 int main(void)

@@ -2,7 +2,7 @@
  *
  *     modes deadlock     two threads, two locks, for ever; ends with 5 if EDEADLK breaks it
  *     modes orders N     takes two locks in both orders, N times, harmlessly
- *     modes slow         a wait of two seconds
+ *     modes slow         a wait that lasts until standard input ends
  *     modes fork         a child process that deadlocks; its status is passed on
  *     modes again        two child processes, one after the other, each with both orders
  *     modes exec ...     executes the rest
@@ -43,9 +43,17 @@ static void *backwards(void *meet)
     return NULL;
 }
 
+/* What it is about to do, and in which process. */
+static void say(const char *mode)
+{
+    printf("%s %ld\n", mode, (long)getpid());
+    fflush(stdout);
+}
+
 static void deadlock(void)
 {
     pthread_t threads[2];
+    say("deadlock");
     pthread_barrier_init(&together, NULL, 2);
     pthread_create(&threads[0], NULL, forwards, &together);
     pthread_create(&threads[1], NULL, backwards, &together);
@@ -70,10 +78,10 @@ static void slow(void)
     pthread_t thread;
     pthread_mutex_lock(&first);
     pthread_create(&thread, NULL, forwards, NULL);
-    puts("slow");
-    fflush(stdout);
-    for (unsigned left = 2; left > 0;)
-        left = sleep(left); /* a signal ends it early */
+    say("slow");
+    char byte;
+    while (read(STDIN_FILENO, &byte, 1) != 0) /* a signal ends it early */
+        ;
     pthread_mutex_unlock(&first);
     pthread_join(thread, NULL);
 }

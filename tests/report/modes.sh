@@ -18,7 +18,7 @@ run()
 {
     expected=$1
     shift
-    timeout 20 "$gordian" run "$@" >stdout 2>stderr
+    timeout $patience "$gordian" run "$@" >stdout 2>stderr
     status=$?
     check "exit status $status instead of $expected: run $*" test $status -eq "$expected"
 }
@@ -33,6 +33,28 @@ silent()
     check "says nothing" test ! -s stderr
 }
 
+# hangs: the program that writes to stdout has three threads, and all of them sleep.
+hangs()
+{
+    program_pid=$(sed -n 's/^[a-z]* //p' stdout)
+    asleep "${program_pid:-none}" 3
+}
+
+# hold ARGUMENT...: the same in the background, and `slow` keeps the lock until let_go.
+hold()
+{
+    : >stdout
+    "$gordian" run "$@" "$program" slow <held >stdout 2>stderr &
+    exec 9>held
+}
+
+let_go()
+{
+    exec 9>&-
+    wait $!
+    is $? 0 'exit status when the lock is let go'
+}
+
 # What then.
 run 86 "$program" deadlock
 says '^gordian: deadlock 1: 2 threads wait for each other'
@@ -41,9 +63,12 @@ says '^gordian run: 1 deadlock; watched'
 run 86 --on-deadlock=break "$program" deadlock
 says 'returns EDEADLK'
 says '1 deadlock, 1 broken'
-timeout 2 "$gordian" run --on-deadlock=report "$program" deadlock >stdout 2>stderr
-check "report goes on" test $? -eq 124
-says '^gordian: deadlock 1'
+"$gordian" run --on-deadlock=report "$program" deadlock >stdout 2>stderr &
+wait_for 'the report' grep -q '^gordian: deadlock 1' stderr
+wait_for 'it to hang on' hangs
+check 'report goes on' alive "$program_pid"
+kill $!
+wait $! 2>/dev/null
 
 # Potential ones: told once, counted, and no reason for another exit status.
 run 0 "$program" orders 4
@@ -71,8 +96,10 @@ run 86 --suppress list "$program" deadlock
 says '^gordian: deadlock 1:'
 
 # A stall is no deadlock.
-run 0 --stall 0.3 "$program" slow
-says '^gordian: stall 1: forwards has waited'
+mkfifo held
+hold --stall 0.3
+wait_for 'the stall' grep -q '^gordian: stall 1: forwards has waited' stderr
+let_go
 says '^gordian run: 1 stall'
 
 # Files.
@@ -97,33 +124,34 @@ run 86 "$program" fork
 says '^gordian: deadlock 1'
 run 86 "$program" exec "$program" deadlock
 says '^gordian: deadlock 1'
-timeout 2 "$gordian" run --no-follow "$program" exec "$program" deadlock >stdout 2>stderr
-check "not followed" test $? -eq 124
+"$gordian" run --no-follow "$program" exec "$program" deadlock >stdout 2>stderr &
+wait_for 'the hang' hangs
+ends_with TERM 143 'not followed'
 
 # The status of a running program, from outside and by a signal.
-rm -f stdout
-timeout 20 "$gordian" run --on-deadlock=report "$program" slow >stdout 2>stderr &
-for _ in $(seq 200); do
-    grep -q slow stdout 2>/dev/null && break
-    sleep 0.05
-done
-sleep 0.3
-pid=$(pgrep -P "$(pgrep -P $!)" modes 2>/dev/null || pgrep -n modes)
-"$gordian" run --status "$pid" --json status.json >status 2>status.err
-check "status" grep -q 'forwards ── waits for ─▶ first ── held by ─▶ main' status
+hold --on-deadlock=report
+# shellcheck disable=SC2317 # wait_for calls it
+waits()
+{
+    pid=$(sed -n 's/^slow //p' stdout)
+    rm -f status.json
+    "$gordian" run --status "${pid:-none}" --json status.json >status 2>status.err &&
+        grep -q 'forwards ── waits for ─▶ first ── held by ─▶ main' status
+}
+wait_for 'the status' waits
 check "status as JSON" grep -q '"report":"status"' status.json
 kill -USR2 "$pid"
-wait $!
-check "the program goes on" test $? -eq 0
-says '^gordian: status: 1 of 2 threads wait'
+wait_for 'the status by a signal' grep -q '^gordian: status: 1 of 2 threads wait' stderr
+let_go
 
 # Without the command, as a service would.
-LD_PRELOAD=$library GORDIAN_TOOL=$gordian GORDIAN_JSON=$scratch/service.json timeout 20 "$program" deadlock \
+LD_PRELOAD=$library GORDIAN_TOOL=$gordian GORDIAN_JSON=$scratch/service.json timeout $patience "$program" deadlock \
     >stdout 2>stderr
 check "as a service: $?" test -s service.json
 says '^gordian: deadlock: 2 threads'
-LD_PRELOAD=$library GORDIAN_RUN=0 timeout 2 "$program" deadlock >stdout 2>stderr
-check "switched off" test $? -eq 124
+LD_PRELOAD=$library GORDIAN_RUN=0 "$program" deadlock >stdout 2>stderr &
+wait_for 'the hang' hangs
+ends_with TERM 143 'switched off'
 silent
 
 # What cannot be watched runs all the same, or not, as told; a script is as good as its interpreter.

@@ -89,7 +89,7 @@ check "potential is not for actual ones" not_suppressed 1-deadlock 'potential *'
 check "deadlock is" suppressed 1-deadlock 'deadlock transfer'
 
 # A hook gets the report.
-GORDIAN_EXEC="cat >$scratch/hook.json; echo \$GORDIAN_REPORT_KIND >$scratch/hook.kind" report 1-deadlock 2>/dev/null
+GORDIAN_EXEC="cat >'$scratch/hook.json'; echo \$GORDIAN_REPORT_KIND >'$scratch/hook.kind'" report 1-deadlock 2>/dev/null
 check "the hook's input" grep -q '"report":"deadlock"' hook.json
 check "the hook's kind" test "$(cat hook.kind)" = deadlock
 

@@ -22,7 +22,7 @@ complain()
 
 watched()
 {
-    LD_PRELOAD=$library GORDIAN_TOOL=$tool timeout 20 "$program" "$@" >output 2>&1
+    LD_PRELOAD=$library GORDIAN_TOOL=$tool timeout $patience "$program" "$@" >output 2>&1
 }
 
 # How many threads must be in the report as waiting.

@@ -1,7 +1,7 @@
 /* The hangs that C11's threads have, and the same programs written right.
  *
- *     hangs_c11 NAME [good]
- */
+ *     hangs_c11 NAME [good] */
+#include "settle.h"
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@ static mtx_t a, b;
 
 static void meet(void)
 {
-    thrd_sleep(&(struct timespec){.tv_nsec = 100000000}, NULL);
+    wait_until_all_sleep();
 }
 
 static void start(thrd_t *thread, int (*run)(void *))

@@ -1,7 +1,7 @@
 // The hangs that C++'s threads have, and the same programs written right.
 //
 //     hangs_cpp NAME [good]
-#include <chrono>
+#include "settle.h"
 #include <condition_variable>
 #include <cstdio>
 #include <cstring>
@@ -14,7 +14,7 @@ static std::mutex a, b;
 
 static void meet()
 {
-    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    wait_until_all_sleep();
 }
 
 static void both(void (*one)(), void (*two)())

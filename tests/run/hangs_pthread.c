@@ -4,7 +4,7 @@
  *
  * Each forms its deadlock for sure: the threads meet before the fatal step. Written right, each
  * ends by itself and prints "done". */
-#include <errno.h>
+#include "settle.h"
 #include <pthread.h>
 #include <semaphore.h>
 #include <stdbool.h>
@@ -21,7 +21,7 @@ static sem_t here; /* posted by whoever has reached the place where the other ma
 
 static void meet(void)
 {
-    usleep(100000);
+    wait_until_all_sleep();
 }
 
 static void start(pthread_t *thread, void *(*run)(void *))

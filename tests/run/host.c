@@ -2,6 +2,8 @@
  *
  *     host NAME
  */
+#include "settle.h"
+
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -108,7 +110,7 @@ static void crowd(void)
     int made = 0;
     while (made < CROWD && pthread_create(&threads[made], &attributes, until_told, &told) == 0)
         made++;
-    usleep(100000);
+    wait_until_all_sleep();
     pthread_rwlock_unlock(&told);
     for (int i = 0; i < made; i++)
         MUST(pthread_join(threads[i], NULL) == 0);

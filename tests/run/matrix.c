@@ -1,9 +1,9 @@
 #include "matrix.h"
+#include "settle.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 pthread_t go(void *(*run)(void *), void *argument)
 {
@@ -23,7 +23,7 @@ void finish(pthread_t thread)
 
 void settle(void)
 {
-    usleep(50000);
+    wait_until_all_sleep();
 }
 
 void in_turn(void *(*one)(void *), void *(*two)(void *))

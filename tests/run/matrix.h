@@ -31,7 +31,7 @@ int matrix_pairs_run(const char *name);
 
 pthread_t go(void *(*run)(void *), void *argument);
 void finish(pthread_t thread);
-/* Long enough for everybody to have got as far as they can. */
+/* Until everybody else has got as far as he can. */
 void settle(void);
 /* Runs them one after the other, each in a thread of its own. */
 void in_turn(void *(*one)(void *), void *(*two)(void *));

@@ -31,7 +31,7 @@ expect()
 
 "$program" --list | grep -E "$pattern" >list
 while read -r name expected; do
-    LD_PRELOAD=$library GORDIAN_TOOL='' timeout 60 "$program" "$name" >output 2>&1 </dev/null
+    LD_PRELOAD=$library GORDIAN_TOOL='' timeout $patience "$program" "$name" >output 2>&1 </dev/null
     status=$?
     case $expected in
     deadlock) expect "$name" 86 'deadlock in process' ;;

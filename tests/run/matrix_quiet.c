@@ -409,7 +409,7 @@ static void *be_idle(void *unused)
 
 static void handler_signals(void)
 {
-    struct itimerval timer = {{0, 0}, {0, 100000}};
+    struct itimerval timer = {{0, 100000}, {0, 100000}}; /* again, should it come too early */
     signal(SIGALRM, signal_idle);
     setitimer(ITIMER_REAL, &timer, NULL);
     at_once(be_idle, be_idle);

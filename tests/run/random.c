@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { WORKERS = 7, LOCKS = 9 };
@@ -139,9 +140,12 @@ static void fail(int worker, const char *what)
     _exit(1);
 }
 
-static bool ends(struct worker *worker, int milliseconds)
+/* Looks, 50 microseconds apart, after which something hangs, however slow the machine is. */
+#define PATIENCE 6000000
+
+static bool ends(struct worker *worker)
 {
-    for (int i = 0; i < milliseconds * 20; i++) {
+    for (int i = 0; i < PATIENCE; i++) {
         if (atomic_load(&worker->order) == IDLE)
             return true;
         usleep(50);
@@ -171,7 +175,7 @@ static bool can_go(int index)
  * lock comes first is up to the libc. */
 static void see_who_goes_on(void)
 {
-    for (int polls = 0; polls < 60000; polls++) {
+    for (int polls = 0; polls < PATIENCE; polls++) {
         int free = -1;
         for (int i = 0; i < WORKERS; i++) {
             if (workers[i].waits && atomic_load(&workers[i].order) == IDLE)
@@ -182,7 +186,7 @@ static void see_who_goes_on(void)
         if (free < 0)
             return;
         usleep(50);
-        if (polls == 59999)
+        if (polls == PATIENCE - 1)
             fail(free, "free, but nobody goes on");
     }
 }
@@ -193,27 +197,41 @@ static void give_one(int index)
     struct lock *lock = &locks[worker->lock];
     lock->holds[index] += lock->holds[index] < 0 ? 1 : -1;
     atomic_store(&worker->order, GIVE);
-    if (!ends(worker, 3000) || atomic_load(&worker->answer) != 0)
+    if (!ends(worker) || atomic_load(&worker->answer) != 0)
         fail(index, "cannot be given back");
     see_who_goes_on();
 }
 
-/* Until it sleeps in the kernel, or, if it spins, for as long as it takes to have begun. */
-static void let_it_block(struct worker *worker)
+static bool sleeps(const struct worker *worker)
 {
     char path[64], text[64];
     snprintf(path, sizeof path, "/proc/self/task/%d/syscall", atomic_load(&worker->tid));
+    FILE *file = fopen(path, "r");
+    size_t length = file ? fread(text, 1, sizeof text - 1, file) : 0;
+    if (file)
+        fclose(file);
+    text[length] = '\0';
+    return strtol(text, NULL, 10) == SYS_futex;
+}
+
+/* How long it has been on a processor. */
+static uint64_t worked_ns(const struct worker *worker)
+{
+    clockid_t clock;
+    struct timespec time = {0};
+    if (pthread_getcpuclockid(worker->thread, &clock) == 0)
+        clock_gettime(clock, &time);
+    return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
+}
+
+/* Until it sleeps in the kernel, or, if it spins, has worked for long enough to have begun. */
+static void let_it_block(struct worker *worker, uint64_t worked_before)
+{
     bool spins = locks[worker->lock].kind == SPIN;
-    usleep(spins ? 10000 : 500);
-    for (int i = 0; !spins && i < 3000 && atomic_load(&worker->order) != IDLE; i++) {
-        FILE *file = fopen(path, "r");
-        size_t length = file ? fread(text, 1, sizeof text - 1, file) : 0;
-        if (file)
-            fclose(file);
-        text[length] = '\0';
-        if (strtol(text, NULL, 10) == SYS_futex)
+    for (int i = 0; i < PATIENCE && atomic_load(&worker->order) != IDLE; i++) {
+        if (spins ? worked_ns(worker) >= worked_before + 5000000 : sleeps(worker))
             return;
-        usleep(1000);
+        usleep(50);
     }
 }
 
@@ -228,20 +246,21 @@ static void take_one(int index)
         return; /* libc answers that one itself */
     worker->waits = true;
     bool dead = !free && is_dead(index);
+    uint64_t worked_before = worked_ns(worker);
     atomic_store(&worker->order, worker->reading ? TAKE_READ : TAKE);
     if (free) {
-        if (!ends(worker, 3000))
+        if (!ends(worker))
             fail(index, "is free, but cannot be taken");
         took(index);
     } else if (dead) {
-        if (!ends(worker, 3000))
+        if (!ends(worker))
             fail(index, "a deadlock that was not found");
         if (atomic_load(&worker->answer) != EDEADLK)
             fail(index, "a deadlock, but not EDEADLK");
         worker->waits = false;
         deadlocks++;
     } else {
-        let_it_block(worker);
+        let_it_block(worker, worked_before);
         if (atomic_load(&worker->order) == IDLE)
             fail(index, atomic_load(&worker->answer) == EDEADLK ? "EDEADLK without a deadlock"
                                                                 : "should wait");

@@ -82,6 +82,11 @@ case_pigz()
     both pigz -t ../text
 }
 
+answers()
+{
+    redis-cli -s "$1" ping | grep -q PONG
+}
+
 # A server watched or not, asked by clients watched or not, ended by a signal.
 serve_redis()
 {
@@ -91,10 +96,7 @@ serve_redis()
     $watched redis-server --port 0 --unixsocket "$socket" --save "" --appendonly no \
         --io-threads 2 --dir "$scratch" >"$2.log" 2>"$2.err" &
     server=$!
-    for _ in $(seq 100); do
-        redis-cli -s "$socket" ping 2>/dev/null | grep -q PONG && break
-        sleep 0.1
-    done
+    wait_for 'redis' answers "$socket"
     # shellcheck disable=SC2086
     $watched redis-benchmark -s "$socket" -n 4000 -c 20 --threads 2 -q -t set,get,lpush \
         >"$2.benchmark" 2>&1
@@ -204,12 +206,6 @@ threads = [threading.Thread(target=grow) for _ in range(8)]
 print("done")'
 }
 
-# One that nobody has waited for yet is dead all the same.
-alive()
-{
-    grep -q '^State:[[:space:]]*[^ZX[:space:]]' "/proc/$1/status" 2>/dev/null
-}
-
 # Ends, signals, streams: as without.
 case_signals()
 {
@@ -226,18 +222,11 @@ case_signals()
     both ../bare
     # A signal to the command reaches the program; SIGKILL too.
     for pair in TERM:143 HUP:129 USR1:138 KILL:137; do
-        "$gordian" run --quiet -- sh -c 'echo $$ >pid; while :; do sleep 0.05; done' &
-        while [ ! -s pid ]; do sleep 0.05; done
-        kill -"${pair%:*}" $!
-        wait $! 2>/dev/null
-        status=$?
-        sleep 0.1
-        if [ $status -ne "${pair#*:}" ] || alive "$(cat pid)"; then
-            bad "SIG${pair%:*}: status $status instead of ${pair#*:}, or it lives on"
-            kill -KILL "$(cat pid)" 2>/dev/null
-        else
-            good
-        fi
+        "$gordian" run --quiet -- sh -c 'echo $$ >new; mv new pid; while :; do sleep 0.05; done' &
+        wait_for 'the program' test -s pid
+        ends_with "${pair%:*}" "${pair#*:}" "SIG${pair%:*}"
+        wait_for "the end of the program with SIG${pair%:*}" dead "$(cat pid)" ||
+            kill -KILL "$(cat pid)"
         rm -f pid
     done
     # A closed pipe ends the program, not with an error of the command.

@@ -1,9 +1,8 @@
 /* A client in either form of the protocol. */
 #include "crash_lane.h"
 
-#include "cli/service/json_read.h"
-
 #include <errno.h>
+#include <jansson.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -317,40 +316,46 @@ static bool binary_answers(struct lane *lane, bool *refused)
 
 /* ------------------------------------------------------------------ lines */
 
-/* The next line that is an answer: one with this member. */
-static bool next_line(struct lane *lane, const char *member, struct json_value *line, size_t *used,
-                      bool *error)
+/* The next line that is an answer: one with this member, or an error. It is the caller's; NULL: the
+ * connection has ended. */
+static json_t *next_line(struct lane *lane, const char *member)
 {
-    struct json_value value;
     for (size_t looked = 0;;) {
         char *end = memchr(lane->in + looked, '\n', lane->in_used - looked);
         if (!end) {
             looked = lane->in_used;
             if (!get_more(lane))
-                return false;
+                return NULL;
             continue;
         }
-        *used = (size_t)(end - lane->in) + 1;
-        *line = json_line(lane->in, *used - 1);
-        *error = json_member(*line, "error", &value);
-        if (*error || json_member(*line, member, &value))
-            return true;
-        drop_input(lane, *used);
+        size_t used = (size_t)(end - lane->in) + 1;
+        json_t *line = json_loadb(lane->in, used - 1, 0, NULL);
+        if (!line)
+            lane_wrong(lane, "not JSON: %.*s", (int)(used < 200 ? used : 200), lane->in);
+        drop_input(lane, used);
+        if (!line || json_object_get(line, "error") || json_object_get(line, member))
+            return line;
+        json_decref(line);
         looked = 0;
     }
 }
 
-static bool expect_line(struct lane *lane, const char *member, struct json_value *line,
-                        size_t *used)
+static void wrong_line(struct lane *lane, json_t *line)
 {
-    bool error;
-    if (!next_line(lane, member, line, used, &error))
-        return false;
-    if (!error)
-        return true;
+    char *text = json_dumps(line, JSON_COMPACT);
+    lane_wrong(lane, "%.200s", text ? text : "");
+    free(text);
+}
+
+static json_t *expect_line(struct lane *lane, const char *member)
+{
+    json_t *line = next_line(lane, member);
+    if (!line || !json_object_get(line, "error"))
+        return line;
     lane->errors++;
-    lane_wrong(lane, "%.*s", (int)(line->length < 200 ? line->length : 200), line->text);
-    return false;
+    wrong_line(lane, line);
+    json_decref(line);
+    return NULL;
 }
 
 static bool lines_declare(struct lane *lane)
@@ -381,28 +386,30 @@ static bool lines_hello(struct lane *lane, uint64_t *last)
 {
     static const char *const options[] = {"detect", "detect", "detect recover=youngest",
                                           "avoid queue=yes patience=4"};
-    char text[300], id[2 * WIRE_SESSION_SIZE + 1] = "", was[sizeof id] = "";
-    struct json_value line, hello;
-    size_t size, used;
+    char text[300], was[2 * WIRE_SESSION_SIZE + 1] = "";
+    size_t size;
     for (size_t i = 0; i < WIRE_SESSION_SIZE; i++)
         snprintf(was + 2 * i, 3, "%02x", lane->session[i]);
     size = (size_t)snprintf(text, sizeof text, "hello lease=600%s%s\nopen %s %s\n",
                             lane->has_session ? " session=" : "", lane->has_session ? was : "",
                             lane->system, options[lane->model]);
-    if (!put(lane, text, size) || !expect_line(lane, "hello", &line, &used))
+    json_t *line = put(lane, text, size) ? expect_line(lane, "hello") : NULL;
+    if (!line)
         return false;
-    if (!json_member(line, "hello", &hello) ||
-        !json_member_string(hello, "session", id, sizeof id) ||
-        !json_member_number(hello, "last", last))
+    const json_t *hello = json_object_get(line, "hello");
+    const char *id = json_string_value(json_object_get(hello, "session"));
+    if (!id || !json_is_integer(json_object_get(hello, "last")))
         lane_wrong(lane, "a bad hello");
-    if (lane->has_session && strcmp(id, was) != 0)
+    else if (lane->has_session && strcmp(id, was) != 0)
         lane_wrong(lane, "another session than asked for");
-    parse_session(lane, id);
+    *last = (uint64_t)json_integer_value(json_object_get(hello, "last"));
+    parse_session(lane, id ? id : "");
     lane->has_session = true;
-    drop_input(lane, used);
-    if (!expect_line(lane, "ok", &line, &used))
+    json_decref(line);
+    line = expect_line(lane, "ok");
+    json_decref(line);
+    if (!line)
         return false;
-    drop_input(lane, used);
     return *last > 0 || lines_declare(lane);
 }
 
@@ -410,24 +417,25 @@ static bool lines_state(struct lane *lane, uint32_t process, uint64_t *held, uin
                         bool *waits)
 {
     char text[32];
-    struct json_value line, state, holds, waits_for, waiting;
-    size_t used;
-    if (!put(lane, text, (size_t)snprintf(text, sizeof text, "state p%u\n", process)) ||
-        !expect_line(lane, "state", &line, &used))
+    json_t *line = put(lane, text, (size_t)snprintf(text, sizeof text, "state p%u\n", process))
+                       ? expect_line(lane, "state")
+                       : NULL;
+    if (!line)
         return false;
-    if (!json_member(line, "state", &state) || !json_member(state, "holds", &holds) ||
-        !json_member(state, "waits_for", &waits_for) || !json_member(state, "waiting", &waiting)) {
+    const json_t *state = json_object_get(line, "state");
+    const json_t *holds = json_object_get(state, "holds");
+    const json_t *waits_for = json_object_get(state, "waits_for");
+    bool good = holds && waits_for && json_object_get(state, "waiting");
+    if (!good)
         lane_wrong(lane, "a bad state");
-        return false;
-    }
-    *waits = json_is(waiting, "true");
+    *waits = json_is_true(json_object_get(state, "waiting"));
     for (uint32_t q = 0; q < LANE_RESOURCES; q++) {
         snprintf(text, sizeof text, "r%u", q);
-        json_member_number(holds, text, &held[q]);
-        json_member_number(waits_for, text, &wanted[q]);
+        held[q] = (uint64_t)json_integer_value(json_object_get(holds, text));
+        wanted[q] = (uint64_t)json_integer_value(json_object_get(waits_for, text));
     }
-    drop_input(lane, used);
-    return true;
+    json_decref(line);
+    return good;
 }
 
 static size_t write_event(char *text, size_t room, uint64_t number, const struct lane_event *made)
@@ -455,42 +463,35 @@ static bool lines_send(struct lane *lane, uint64_t first, size_t count)
     return put(lane, text, used);
 }
 
-static uint32_t count_items(struct json_value array)
+static size_t count_granted(const json_t *answer)
 {
-    struct json_value rest = json_items(array), item;
-    uint32_t count = 0;
-    while (json_item(&rest, &item))
-        count++;
-    return count;
+    return json_array_size(json_object_get(answer, "granted_to"));
 }
 
 /* One line; the events are answered in order, so its number is the next. */
 static bool lines_answer(struct lane *lane, uint64_t number, bool *refused)
 {
-    struct json_value line, granted, value;
-    char result[40];
-    size_t used;
-    bool error;
-    if (!next_line(lane, "op", &line, &used, &error))
+    json_t *line = next_line(lane, "op");
+    if (!line)
         return false;
+    bool error = json_object_get(line, "error") != NULL, good = true;
+    const char *result = json_string_value(json_object_get(line, "result"));
+    const json_t *victims = json_object_get(line, "recovered");
+    size_t served = count_granted(line);
+    for (size_t i = 0; i < json_array_size(victims); i++)
+        served += count_granted(json_array_get(victims, i));
     if (error && lane->careful) {
         lane->errors++;
         *refused = true;
-        drop_input(lane, used);
-        return true;
+    } else if (error || !result) {
+        wrong_line(lane, line);
+        good = false;
+    } else {
+        judge(lane, number, strcmp(result, "duplicate") == 0, result, (uint32_t)served,
+              json_is_true(json_object_get(line, "waits")));
     }
-    if (error || !json_member_string(line, "result", result, sizeof result)) {
-        lane_wrong(lane, "%.*s", (int)(line.length < 200 ? line.length : 200), line.text);
-        return false;
-    }
-    uint32_t served = json_member(line, "granted_to", &granted) ? count_items(granted) : 0;
-    if (json_member(line, "recovered", &value))
-        for (struct json_value rest = json_items(value), victim; json_item(&rest, &victim);)
-            served += json_member(victim, "granted_to", &granted) ? count_items(granted) : 0;
-    judge(lane, number, strcmp(result, "duplicate") == 0, result, served,
-          json_member(line, "waits", &value) && json_is(value, "true"));
-    drop_input(lane, used);
-    return true;
+    json_decref(line);
+    return good;
 }
 
 /* ------------------------------------------------------------------ a connection's life */

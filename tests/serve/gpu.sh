@@ -30,7 +30,7 @@ send()
     system=$1 kind=$2 engine=$3
     shift 3
     # The service is looked at for leaks, what it is talked to with is not.
-    cat "$@" | ASAN_OPTIONS=detect_leaks=0 timeout 600 "$gordian" send --to unix:socket \
+    cat "$@" | ASAN_OPTIONS=detect_leaks=0 timeout $patience "$gordian" send --to unix:socket \
         --system "$system-$engine" --open "$kind engine=$engine" --all --json \
         >"$system-$engine.raw" 2>"$system-$engine.said"
     echo "$?" >"$system-$engine.code"

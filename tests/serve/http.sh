@@ -598,25 +598,34 @@ test_disk()
         return
     fi
     start --data "$scratch/data"
-    prlimit --pid "$server" --fsize=204800:
+    # No file may grow beyond this: room for the log, but for no page of the journal, so that what
+    # is tried again fails again.
+    prlimit --pid "$server" --fsize=4096:
     is "$(get "$url/readyz")" ready 'before the disk is full'
     {
         echo 'hello lease=3600'
         awk 'BEGIN { for (i = 0; i < 20000; i++) print "resource a-name-that-takes-room-" i }'
-    } | lines >answers
-    has "$(tail -n 1 answers)" '"error"' 'an event when the disk is full'
-    is "$(status "$url/readyz")" 503 'when the disk is full'
+    } | lines >answers &
+    sender=$! # what it has sent by then is answered when the disk is well again
+    unready()
+    {
+        [ "$(status "$url/readyz")" = 503 ]
+    }
+    wait_for 'the disk to be full' unready
+    has "$(echo 'resource more' | lines)" '"error"' 'an event when the disk is full'
     is "$(get "$url/healthz")" ok 'it lives'
     text=$(get "$url/metrics")
     has "$text" 'gordian_ready 0' 'when the disk is full'
     has "$text" 'gordian_journal_healthy 0' 'when the disk is full'
-    has "$(cat log)" 'nothing is acknowledged' 'the log'
+    wait_for 'the log' grep -q 'nothing is acknowledged' log
     prlimit --pid "$server" --fsize=unlimited:
     recovered()
     {
         [ "$(get "$url/readyz")" = ready ]
     }
     wait_for 'the disk to be well again' recovered
+    wait $sender
+    is $? 0 'one who sent when the disk got full'
     has "$(printf 'resource again\nrequest p again\n' | lines)" '"granted"' 'it goes on'
     settled()
     {

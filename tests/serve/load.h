@@ -120,7 +120,7 @@ static inline void open_load(struct load *load, const char *uri, const gordian_c
     if (way)
         options = *way;
     options.lease_ms = 60000;
-    options.timeout_ms = 60000;
+    options.timeout_ms = 600000;
     options.window = 2000;
     *load = (struct load){.client = open_client(uri, &options),
                           .expected = malloc(count * sizeof *load->expected)};
@@ -130,7 +130,7 @@ static inline void open_load(struct load *load, const char *uri, const gordian_c
 
 static inline void close_load(struct load *load, unsigned long count)
 {
-    gordian_status status = gordian_client_drain(load->client, 60000, &error);
+    gordian_status status = gordian_client_drain(load->client, GORDIAN_FOREVER, &error);
     CHECK_MSG(status == GORDIAN_OK, "%d %s", (int)status, error.message);
     CHECK_MSG(load->answered == count && load->wrong == 0, "%lu of %lu answered, %lu wrong",
               load->answered, count, load->wrong);
@@ -159,7 +159,7 @@ static inline void load_steadily(const char *uri, const gordian_client_options *
 struct killer {
     struct running *service;
     atomic_bool stop;
-    unsigned kills;
+    atomic_uint kills;
     struct random random;
 };
 
@@ -192,13 +192,14 @@ static inline void load_with_kills(struct running *service, const char *uri,
     REQUIRE(pthread_create(&thread, NULL, kill_now_and_then, &killer) == 0);
     for (unsigned long i = 0; i < count; i++) {
         send_one(&load, &random);
-        /* Slow enough to be killed a few times on the way. */
-        if (i % 200 == 0) {
-            CHECK(gordian_client_work(load.client, &error) == GORDIAN_OK);
-            usleep(5000);
-        }
+        /* Slow enough to be killed a few times on the way, and once for sure. */
+        if (i % 200 == 0 || i == count / 2)
+            do {
+                CHECK(gordian_client_work(load.client, &error) == GORDIAN_OK);
+                usleep(5000);
+            } while (i == count / 2 && atomic_load(&killer.kills) == 0);
     }
-    CHECK(gordian_client_drain(load.client, 60000, &error) == GORDIAN_OK);
+    CHECK(gordian_client_drain(load.client, GORDIAN_FOREVER, &error) == GORDIAN_OK);
     atomic_store(&killer.stop, true);
     pthread_join(thread, NULL);
     /* A service ends with the thread that started it. */

@@ -66,7 +66,7 @@ bool running_again(struct running *running)
     running->pid = fork();
     if (running->pid == 0)
         become(running);
-    for (int tries = 0; running->pid > 0 && tries < 12000; tries++) {
+    for (int tries = 0; running->pid > 0 && tries < 120000; tries++) {
         int fd = running_connect(running);
         if (fd >= 0) {
             close(fd);

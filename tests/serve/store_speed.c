@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "serve/store/store.h"
 
+#include <dirent.h>
 #include <poll.h>
 #include <string.h>
 #include <unistd.h>
@@ -72,6 +73,19 @@ static void measure(const char *folder, enum store_durability durability, unsign
     store_close(store);
 }
 
+static void remove_folder(const char *folder)
+{
+    char path[4400];
+    DIR *list = opendir(folder);
+    for (const struct dirent *entry; list && (entry = readdir(list));) {
+        snprintf(path, sizeof path, "%s/%s", folder, entry->d_name);
+        unlink(path);
+    }
+    if (list)
+        closedir(list);
+    rmdir(folder);
+}
+
 int main(int argc, char **argv)
 {
     static const struct {
@@ -85,12 +99,7 @@ int main(int argc, char **argv)
             snprintf(folder, sizeof folder, "%s/speed-%ld-%u-%zu", argv[1], (long)getpid(), level,
                      i);
             measure(folder, (enum store_durability)level, shapes[i].size, shapes[i].ahead, 2);
-            char path[4200];
-            snprintf(path, sizeof path, "%s/" STORE_FILE, folder);
-            unlink(path);
-            snprintf(path, sizeof path, "%s/lock", folder);
-            unlink(path);
-            rmdir(folder);
+            remove_folder(folder);
         }
     return test_failed != 0;
 }

@@ -8,6 +8,7 @@
 #include "base/crc.h"
 #include "base/machine.h"
 #include "base/random.h"
+#include "serve/store/files.h"
 #include "serve/store/store.h"
 
 #include <dirent.h>
@@ -218,20 +219,54 @@ static inline void world_change(const struct world *world, const char *sql)
     sqlite3_close(db);
 }
 
-/* Bytes of the write-ahead log. */
-static inline off_t world_log_size(const struct world *world)
+/* ---- the files behind the store's back */
+
+/* Bytes of a file; 0: there is none. */
+static inline off_t world_size(const struct world *world, const char *name)
 {
-    char path[sizeof world->folder + 40];
+    char path[sizeof world->folder + 300];
     struct stat info;
-    world_path(world, STORE_FILE "-wal", path, sizeof path);
+    world_path(world, name, path, sizeof path);
     return stat(path, &info) == 0 ? info.st_size : 0;
 }
 
-/* Waits until the condition holds, which the thread is to bring about; a minute at most. What is
+/* How many files of this kind ("journal", "snapshot") there are; *least, *most: the numbers of the
+ * first and the last. */
+static inline unsigned world_files(const struct world *world, const char *kind, uint64_t *least,
+                                   uint64_t *most)
+{
+    unsigned count = 0;
+    uint64_t number;
+    DIR *folder = opendir(world->folder);
+    *least = UINT64_MAX;
+    *most = 0;
+    for (const struct dirent *entry; folder && (entry = readdir(folder));)
+        if (file_number(entry->d_name, kind, &number)) {
+            *least = number < *least ? number : *least;
+            *most = number > *most ? number : *most;
+            count++;
+        }
+    if (folder)
+        closedir(folder);
+    return count;
+}
+
+/* The path of the last one. */
+static inline void world_last_file(const struct world *world, const char *kind, char *path,
+                                   size_t size)
+{
+    char name[64];
+    uint64_t least, most;
+    REQUIRE(world_files(world, kind, &least, &most) > 0);
+    file_name(name, sizeof name, kind, most);
+    world_path(world, name, path, size);
+}
+
+/* Waits until the condition holds, which the thread is to bring about; ten minutes at most. What is
  * true now need not be a moment later, so it is not asked again. */
 #define WORLD_WAIT(store, condition)                                                               \
     do {                                                                                           \
-        uint64_t deadline_ = clock_ns() + UINT64_C(60000000000);                                   \
+        uint64_t deadline_ = clock_ns() + UINT64_C(600000000000);                                  \
         bool met_ = (condition);                                                                   \
         while (!met_ && clock_ns() < deadline_) {                                                  \
             struct pollfd bell_ = {.fd = store_fd(store), .events = POLLIN};                       \

@@ -106,17 +106,20 @@ static void test_plain_use(void)
 
 struct rival {
     const char *uri;
-    uint32_t process, resource;
-    unsigned after_ms;
+    uint32_t process, resource, waiter;
 };
 
-static void *release_later(void *context)
+/* As soon as somebody waits for it. */
+static void *release_when_wanted(void *context)
 {
     struct rival *rival = context;
     gordian_client *client;
     if (gordian_client_open(&client, rival->uri, NULL, NULL) != GORDIAN_OK)
         return NULL;
-    usleep(rival->after_ms * 1000);
+    gordian_process_state state = {0};
+    while (gordian_client_state(client, rival->waiter, &state, NULL) == GORDIAN_OK &&
+           !state.waiting)
+        usleep(1000);
     gordian_client_release(client, rival->process, rival->resource, 1, NULL, NULL);
     gordian_client_close(client);
     return NULL;
@@ -157,9 +160,9 @@ static void test_acquire(void)
     CHECK(gordian_client_state(client, ids[3], &state, &error) == GORDIAN_OK && !state.waiting);
 
     /* somebody else's release serves it */
-    struct rival rival = {fake.uri, ids[2], ids[0], 30};
+    struct rival rival = {fake.uri, ids[2], ids[0], ids[3]};
     pthread_t thread;
-    REQUIRE(pthread_create(&thread, NULL, release_later, &rival) == 0);
+    REQUIRE(pthread_create(&thread, NULL, release_when_wanted, &rival) == 0);
     CHECK(gordian_client_acquire(client, ids[3], &a, 1, GORDIAN_FOREVER, &reply, &error) ==
           GORDIAN_OK);
     CHECK(reply.outcome == GORDIAN_OUTCOME_GRANTED && grants == 1);
@@ -512,8 +515,9 @@ static void test_keep_alive(void)
     CHECK(gordian_client_request(client, other, q, 1, &reply, &error) == GORDIAN_OK);
     unsigned long before = fake.frames;
     CHECK(gordian_client_timeout(client) >= 0 && gordian_client_timeout(client) <= 21);
-    CHECK(gordian_client_wait_granted(client, other, 300, &error) == GORDIAN_STATUS_END);
-    CHECK_MSG(fake.frames >= before + 3, "%lu", fake.frames - before);
+    do
+        CHECK(gordian_client_wait_granted(client, other, 30, &error) == GORDIAN_STATUS_END);
+    while (!test_failed && fake.frames < before + 3);
     gordian_client_close(client);
     fake_stop(&fake);
     fake_free(&fake);
@@ -603,7 +607,9 @@ static void test_memory(void)
 static void test_nonsense(void)
 {
     unsigned long failures = 0, rounds = test_scaled(60);
-    for (unsigned long round = 0; round < rounds; round++) {
+    /* On a slow machine a time limit may end all of them: then there are more. */
+    for (unsigned long round = 0; round < rounds || failures == round; round++) {
+        REQUIRE(round < 100 * rounds);
         struct fake fake;
         struct fake_options options = {.seed = 1000 + round, .noise_percent = 30};
         gordian_client_options wanted;
@@ -641,8 +647,7 @@ static void test_nonsense(void)
         fake_stop(&fake);
         fake_free(&fake);
     }
-    CHECK_MSG(rounds < 10 || (failures > 0 && failures < rounds), "%lu of %lu failed", failures,
-              rounds);
+    CHECK_MSG(rounds < 10 || failures > 0, "none of %lu failed", rounds);
 }
 
 int main(void)

@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include "load.h"
 
+#include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -46,7 +47,8 @@ static void *acquire(void *context)
     gordian_client_add_resource(client, "lock", 1, &resource, NULL);
     gordian_want want = {.resource = resource, .units = 1};
     atomic_store(&waiter->waits, true);
-    waiter->status = gordian_client_acquire(client, process, &want, 1, 60000, &waiter->reply, NULL);
+    waiter->status =
+        gordian_client_acquire(client, process, &want, 1, GORDIAN_FOREVER, &waiter->reply, NULL);
     gordian_client_close(client);
     return NULL;
 }
@@ -59,7 +61,7 @@ static void test_ends(void)
     for (int how = 0; how < 3; how++) {
         gordian_client_options options;
         gordian_client_options_init(&options);
-        options.lease_ms = how == 2 ? 300 : 0;
+        options.lease_ms = how == 2 ? 2000 : 0;
         gordian_client *holder = open_client(service.uri, &options);
         uint32_t process, resource;
         gordian_reply reply;
@@ -171,6 +173,159 @@ static void test_avoidance(void)
     CHECK(running_stop(&service) == 0);
 }
 
+/* ------------------------------------------------------------------ by name */
+
+struct heard {
+    unsigned count;
+    gordian_reply replies[64];
+    char texts[64][200];
+};
+
+static void hear(void *context, const gordian_reply *reply)
+{
+    struct heard *heard = context;
+    REQUIRE(heard->count < 64);
+    snprintf(heard->texts[heard->count], sizeof heard->texts[0], "%.*s", (int)reply->json_length,
+             reply->json ? reply->json : "");
+    heard->replies[heard->count++] = *reply;
+}
+
+static void say(gordian_client *client, struct heard *heard, const char *line)
+{
+    bool event = strncmp(line, "resource", 8) != 0 && strncmp(line, "process", 7) != 0;
+    CHECK(gordian_client_send_line(client, line, strlen(line), event, hear, heard, &error) ==
+          GORDIAN_OK);
+}
+
+static void check_heard(const struct heard *heard, unsigned which, uint64_t number, uint8_t outcome,
+                        const char *text)
+{
+    const gordian_reply *reply = &heard->replies[which];
+    CHECK_MSG(reply->status == GORDIAN_OK && reply->number == number && reply->outcome == outcome &&
+                  strstr(heard->texts[which], text),
+              "answer %u: status %d, number %llu, outcome %u, %s", which, (int)reply->status,
+              (unsigned long long)reply->number, reply->outcome, heard->texts[which]);
+}
+
+static gordian_client *open_other(const struct running *service)
+{
+    gordian_client_options options;
+    gordian_client_options_init(&options);
+    options.lease_ms = 60000;
+    options.system = "other";
+    options.open = GORDIAN_SERVICE_KIND_DETECTS;
+    options.open_options = "recover=none";
+    return open_client(service->uri, &options);
+}
+
+/* Lines and events by id, on their way together: one session, one row of numbers. */
+static void test_lines(void)
+{
+    struct running service;
+    struct heard heard = {0};
+    REQUIRE(running_start(&service, program, NULL));
+    gordian_client *client = open_other(&service);
+    CHECK(gordian_client_kind(client) == GORDIAN_SERVICE_KIND_DETECTS);
+    say(client, &heard, "resource a");
+    say(client, &heard, "resource b 1");
+    say(client, &heard, "request ann a");
+    say(client, &heard, "request bob b");
+    say(client, &heard, "request ann b # a comment");
+    say(client, &heard, "request bob a");
+    say(client, &heard, "release cal a");
+    say(client, &heard, "exit bob");
+    CHECK(gordian_client_unanswered(client) == 8);
+    CHECK(gordian_client_drain(client, 30000, &error) == GORDIAN_OK && heard.count == 8);
+    check_heard(&heard, 0, 0, 0, "");
+    check_heard(&heard, 1, 0, 0, "");
+    check_heard(&heard, 2, 1, GORDIAN_OUTCOME_GRANTED, "\"seq\":1,");
+    check_heard(&heard, 3, 2, GORDIAN_OUTCOME_GRANTED, "\"process\":\"bob\"");
+    check_heard(&heard, 4, 3, GORDIAN_OUTCOME_BLOCKED, "\"result\":\"blocked\"");
+    check_heard(&heard, 5, 4, GORDIAN_OUTCOME_DEADLOCK, "\"witness\":[\"bob\",\"a\"");
+    check_heard(&heard, 6, 5, GORDIAN_OUTCOME_REFUSED, "'cal' was never seen");
+    check_heard(&heard, 7, 6, GORDIAN_OUTCOME_EXITED, "\"granted_to\":[\"ann\"]");
+    CHECK(heard.replies[4].waits && heard.replies[5].waits && !heard.replies[2].waits);
+    CHECK(heard.replies[7].served_count == 1 && heard.replies[6].process == GORDIAN_NONE);
+    uint32_t ann = heard.replies[2].process, a;
+    CHECK(gordian_client_add_resource(client, "a", 1, &a, &error) == GORDIAN_OK);
+    gordian_reply reply;
+    CHECK(gordian_client_release(client, ann, a, 1, &reply, &error) == GORDIAN_OK);
+    CHECK(reply.outcome == GORDIAN_OUTCOME_RELEASED && reply.number == 7);
+    gordian_client_close(client);
+    CHECK(running_stop(&service) == 0);
+}
+
+/* One that is refused as a whole uses no number up, however many are on their way behind it. */
+static void test_refused_line(void)
+{
+    struct running service;
+    struct heard heard = {0};
+    REQUIRE(running_start(&service, program, NULL));
+    gordian_client *client = open_other(&service);
+    size_t length = 200000;
+    char *line = malloc(length + 1);
+    REQUIRE(line != NULL);
+    snprintf(line, length, "request p");
+    for (size_t used = 9; used < length; used += 2)
+        memcpy(line + used, " q", 3);
+    say(client, &heard, "resource q");
+    say(client, &heard, "resource q 2");
+    for (int i = 0; i < 10; i++)
+        say(client, &heard, i % 2 ? "release p q" : "request p q");
+    say(client, &heard, line);
+    for (int i = 0; i < 10; i++)
+        say(client, &heard, i % 2 ? "release p q" : "request p q");
+    say(client, &heard, line);
+    say(client, &heard, "request p q");
+    gordian_event event = {.op = GORDIAN_OP_EXIT, .process = 0, .to = GORDIAN_NONE};
+    CHECK(gordian_client_send(client, &event, hear, &heard, &error) == GORDIAN_OK);
+    CHECK(gordian_client_drain(client, 30000, &error) == GORDIAN_OK && heard.count == 26);
+    CHECK(heard.replies[1].status == GORDIAN_STATUS_INPUT && heard.replies[1].code == 6);
+    for (unsigned i = 0; i < 20; i++)
+        check_heard(&heard, i < 10 ? 2 + i : 3 + i, i + 1,
+                    i % 2 ? GORDIAN_OUTCOME_RELEASED : GORDIAN_OUTCOME_GRANTED, "\"seq\"");
+    for (unsigned i = 12; i < 24; i += 11)
+        CHECK_MSG(heard.replies[i].status == GORDIAN_STATUS_INPUT && heard.replies[i].code == 6,
+                  "answer %u: %u", i, heard.replies[i].code);
+    check_heard(&heard, 24, 21, GORDIAN_OUTCOME_GRANTED, "\"seq\":21,");
+    check_heard(&heard, 25, 22, GORDIAN_OUTCOME_EXITED, "");
+    free(line);
+    gordian_client_close(client);
+    CHECK(running_stop(&service) == 0);
+}
+
+static void test_questions(void)
+{
+    struct running service;
+    const char *json;
+    size_t size;
+    int code = 0;
+    gordian_client_options options;
+    gordian_client *client;
+    REQUIRE(running_start(&service, program, NULL));
+    gordian_client_options_init(&options);
+    options.code = &code;
+    options.system = "nowhere";
+    CHECK(gordian_client_open(&client, service.uri, &options, &error) == GORDIAN_STATUS_INPUT);
+    CHECK_MSG(code == 4, "%d", code);
+    CHECK(gordian_client_open(&client, "unix:nowhere", &options, &error) == GORDIAN_STATUS_IO);
+    CHECK_MSG(code == -ENOENT, "%d", code);
+    options.system = NULL;
+    client = open_client(service.uri, &options);
+    CHECK(gordian_client_ask(client, "state", &json, &size, &error) == GORDIAN_OK);
+    CHECK(strlen(json) == size && strstr(json, "{\"state\":{\"name\":\"default\""));
+    CHECK(gordian_client_ask(client, "history since=1", &json, &size, &error) == GORDIAN_OK);
+    CHECK_MSG(strcmp(json, "{\"incidents\":[],\"next\":null}") == 0, "%s", json);
+    CHECK(gordian_client_ask(client, "history when=1", &json, &size, &error) ==
+          GORDIAN_STATUS_INPUT);
+    CHECK(gordian_client_ask(client, "what-if p q", &json, &size, &error) == GORDIAN_STATUS_INPUT);
+    CHECK_MSG(code == 6 && strstr(error.message, "no process"), "%d: %s", code, error.message);
+    CHECK(gordian_client_ask(client, "# nothing", &json, &size, &error) == GORDIAN_OK && size == 0);
+    CHECK(gordian_client_ask(client, "two\nlines", &json, &size, &error) != GORDIAN_OK);
+    gordian_client_close(client);
+    CHECK(running_stop(&service) == 0);
+}
+
 /* ------------------------------------------------------------------ TCP */
 
 static void write_tokens(const char *path)
@@ -231,6 +386,9 @@ int main(int argc, char **argv)
     test_ends();
     test_recovery();
     test_avoidance();
+    test_lines();
+    test_refused_line();
+    test_questions();
     test_tcp();
     return test_done();
 }

@@ -18,7 +18,7 @@ static FILE *in, *out;
 static void open_streams(void)
 {
     int fd = -1;
-    for (int tries = 0; fd < 0 && tries < 200; tries++) {
+    for (int tries = 0; fd < 0 && tries < 12000; tries++) {
         fd = running_connect(&service);
         if (fd < 0)
             usleep(50000);
@@ -165,7 +165,7 @@ int main(int argc, char **argv)
         REQUIRE(running_again(&service));
         open_streams();
         /* a child that was about to close the old one's socket may have been who took the call */
-        for (int tries = 0; !strstr(ask("hello keep=yes"), "session") && tries < 200; tries++) {
+        for (int tries = 0; !strstr(ask("hello keep=yes"), "session") && tries < 12000; tries++) {
             close_streams();
             usleep(50000);
             open_streams();

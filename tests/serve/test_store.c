@@ -61,6 +61,20 @@ static void test_rounds(enum store_durability durability)
     world_remove(&world);
 }
 
+/* Are all files of the journal needed to get at what is behind a snapshot? */
+static bool world_needed(const struct world *world, uint64_t snapshot)
+{
+    uint64_t number, least, most;
+    unsigned before = 0;
+    world_files(world, "journal", &least, &most);
+    DIR *folder = opendir(world->folder);
+    for (const struct dirent *entry; folder && (entry = readdir(folder));)
+        before += file_number(entry->d_name, "journal", &number) && number <= snapshot + 1;
+    if (folder)
+        closedir(folder);
+    return before == 1 && least <= snapshot + 1;
+}
+
 /* Snapshots come and go while records do; the journal does not grow for ever. */
 static void test_snapshots(void)
 {
@@ -69,7 +83,7 @@ static void test_snapshots(void)
     struct store_found found;
     struct random random;
     gordian_error error = {0};
-    uint64_t taken = 0;
+    uint64_t taken = 0, least, most, older;
     world_make(&world);
     world.options.snapshot_bytes = 20000;
     random_seed(&random, 5);
@@ -98,7 +112,7 @@ static void test_snapshots(void)
         /* A snapshot ends in between: the newest one may be an older one. */
         CHECK(figures.snapshot_at <= last);
         store_close(store);
-        CHECK(world_ask(&world, "SELECT count(*) FROM snapshot") <= 2);
+        CHECK(world_files(&world, "snapshot", &least, &most) <= 3); /* one may be deleted later */
     }
     CHECK(taken > 0);
     REQUIRE(world_open(&world, &store, &found, &error) == GORDIAN_OK);
@@ -109,28 +123,30 @@ static void test_snapshots(void)
     store_seal(store);
     world_snapshot(&world, store, 0);
     WORLD_WAIT(store, (store_figures(store, &figures), figures.snapshots > 0));
-    WORLD_WAIT(store, world_ask(&world, "SELECT count(*) FROM journal WHERE first + count - 1 <="
-                                        " (SELECT min(number) FROM snapshot)") == 0);
-    WORLD_WAIT(store, world_ask(&world, "SELECT count(*) FROM snapshot_part WHERE number NOT IN"
-                                        " (SELECT number FROM snapshot)") == 0);
+    WORLD_WAIT(store, world_files(&world, "snapshot", &least, &most) == 2);
+    older = least;
+    WORLD_WAIT(store, world_needed(&world, older));
     store_close(store);
+    CHECK(world_size(&world, "snapshot.new") == 0);
     world_remove(&world);
 }
 
-/* The log is emptied into the database again and again while batches are committed, also when
+/* SQLite's log is emptied into the database again and again while incidents come, also when
  * somebody reads now and then. */
 static void test_log_is_bounded(enum store_durability durability)
 {
     struct world world;
     struct store *store;
     gordian_error error = {0};
-    static char bytes[100000];
+    static char replay[100000];
     world_make(&world);
     world.options.durability = durability;
+    memset(replay, 'x', sizeof replay - 1);
     REQUIRE(store_open(&store, &world.options, NULL, &error) == GORDIAN_OK);
     uint64_t last = 0;
-    for (unsigned i = 0; i < 600; i++) {
-        last = store_append(store, i, bytes, sizeof bytes);
+    for (unsigned i = 1; i <= 600; i++) {
+        last = store_append(store, i, "x", 1);
+        CHECK(!store_incident(store, &(struct incident){.id = i, .system = "s", .replay = replay}));
         store_seal(store);
         while (store_last(store) - store_committed(store) > 50) {
             struct pollfd bell = {.fd = store_fd(store), .events = POLLIN};
@@ -138,16 +154,64 @@ static void test_log_is_bounded(enum store_durability durability)
             store_poll(store);
         }
         if (i % 100 == 0)
-            CHECK(world_ask(&world, "SELECT count(*) FROM journal") >= 0);
+            CHECK(world_ask(&world, "SELECT count(*) FROM incident") >= 0);
     }
     WORLD_WAIT(store, store_committed(store) == last);
     /* 60 MB were written; of these a few times what makes a checkpoint due may be in the log. */
-    CHECK_MSG(world_log_size(&world) < 50 << 20, "%lld bytes", (long long)world_log_size(&world));
+    off_t log = world_size(&world, STORE_FILE "-wal");
+    CHECK_MSG(log < 50 << 20, "%lld bytes", (long long)log);
     struct store_figures figures;
-    WORLD_WAIT(store, (store_append(store, 1, "x", 1), store_seal(store),
+    WORLD_WAIT(store, (store_incident(store, &(struct incident){.id = 1, .system = "s"}),
+                       store_append(store, 1, "x", 1), store_seal(store),
                        store_figures(store, &figures), figures.wal_bytes < 16 << 20));
     store_close(store);
-    CHECK(world_log_size(&world) == 0);
+    CHECK(world_size(&world, STORE_FILE "-wal") == 0);
+    world_remove(&world);
+}
+
+/* As sqlite3's .backup does. */
+static void back_up_history(const struct world *from, const struct world *to)
+{
+    sqlite3 *source = world_sqlite(from, SQLITE_OPEN_READONLY);
+    sqlite3 *target = world_sqlite(to, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE);
+    sqlite3_backup *backup = sqlite3_backup_init(target, "main", source, "main");
+    REQUIRE(backup != NULL);
+    CHECK(sqlite3_backup_step(backup, -1) == SQLITE_DONE);
+    sqlite3_backup_finish(backup);
+    sqlite3_close(source);
+    sqlite3_close(target);
+}
+
+/* A copy of the files of a running service, history first, then snapshots, then the journal, is a
+ * backup. */
+static void test_backup(void)
+{
+    struct world world, copy;
+    struct store *store;
+    struct store_figures figures;
+    gordian_error error = {0};
+    char command[2200];
+    world_make(&world);
+    world_make(&copy);
+    REQUIRE(world_open(&world, &store, NULL, &error) == GORDIAN_OK);
+    for (uint64_t i = 1; i <= 3; i++) {
+        world_keep(&world, store, 20);
+        CHECK(!store_incident(store, &(struct incident){.id = i, .system = "s"}));
+        world_snapshot(&world, store, 0);
+        WORLD_WAIT(store, (store_figures(store, &figures), figures.snapshots == i));
+    }
+    world_keep(&world, store, 20);
+    back_up_history(&world, &copy);
+    snprintf(command, sizeof command, "cp '%s'/snapshot-* '%s' && cp '%s'/journal-* '%s'",
+             world.folder, copy.folder, world.folder, copy.folder);
+    REQUIRE(system(command) == 0);
+    uint64_t kept = world.number;
+    store_close(store);
+    REQUIRE(world_open(&copy, &store, NULL, &error) == GORDIAN_OK);
+    CHECK(copy.number == kept && copy.sections == 1);
+    CHECK(world_ask(&copy, "SELECT count(*) FROM incident") == 3);
+    store_close(store);
+    world_remove(&copy);
     world_remove(&world);
 }
 
@@ -550,6 +614,7 @@ int main(void)
     test_rounds(STORE_FULL);
     test_snapshots();
     test_log_is_bounded(STORE_BATCH);
+    test_backup();
     test_dropped_snapshot();
     test_incidents();
     test_in_memory();

@@ -1,10 +1,9 @@
 /* The store when things go wrong: disks that are full or broken, files that are in use or removed,
  * folders that cannot be had. (A process that is killed: test_killed.c; files that are damaged:
  * test_store_damage.c.) Nothing is ever silently wrong. */
-#define _GNU_SOURCE /* RTLD_NEXT */
+#define _GNU_SOURCE /* RTLD_NEXT, fallocate */
 #include "base/clock.h"
 #include "failing_calls.h"
-#include "failing_vfs.h"
 #include "store_world.h"
 
 #include <dlfcn.h>
@@ -19,7 +18,6 @@ static void test_failing_disk(enum store_durability durability, int write_code, 
     gordian_error error = {0};
     const char *why;
     world_make(&world);
-    world.options.vfs = "failing";
     world.options.durability = durability;
     random_seed(&random, (uint64_t)write_code);
     REQUIRE(world_open(&world, &store, NULL, &error) == GORDIAN_OK);
@@ -38,9 +36,9 @@ static void test_failing_disk(enum store_durability durability, int write_code, 
         CHECK(!store_incident(store, &(struct incident){.id = round + 1, .system = "s"}));
         store_seal(store);
         WORLD_WAIT(store, !store_healthy(store, &why));
-        CHECK_MSG(strstr(why, write_code == SQLITE_FULL       ? "full"
-                              : write_code == SQLITE_READONLY ? "read-only"
-                                                              : "fail"),
+        CHECK_MSG(strstr(why, write_code == ENOSPC  ? "full"
+                              : write_code == EROFS ? "read-only"
+                                                    : "fail"),
                   "%s", why);
         for (unsigned turn = 0; turn < 5; turn++) {
             world_append(&world, store, 2);
@@ -69,7 +67,6 @@ static struct store *open_failing(struct world *world, unsigned records)
     struct store *store;
     gordian_error error = {0};
     world_make(world);
-    world->options.vfs = "failing";
     REQUIRE(world_open(world, &store, NULL, &error) == GORDIAN_OK);
     world_keep(world, store, records);
     return store;
@@ -92,7 +89,7 @@ static void test_failing_snapshot(void)
     struct world world;
     struct store_figures figures;
     struct store *store = open_failing(&world, 50);
-    failing_write = SQLITE_FULL;
+    failing_write = ENOSPC;
     world_snapshot(&world, store, 5000000);
     WORLD_WAIT(store, (store_figures(store, &figures), figures.failures > 0));
     CHECK(store_healthy(store, NULL));
@@ -102,32 +99,35 @@ static void test_failing_snapshot(void)
     CHECK(world.sections == 0);
 }
 
-/* One that fails half-way leaves nothing for long. */
+/* One that fails half-way leaves nothing. */
 static void test_half_a_snapshot(void)
 {
     struct world world;
     struct store_figures figures;
     struct store *store = open_failing(&world, 50);
     failing_full_for = 1;
-    failing_full_in = 700; /* of the third part */
+    failing_full_in = 4; /* the new file of the journal, its own head, two parts */
     world_snapshot(&world, store, 5000000);
     WORLD_WAIT(store, (store_figures(store, &figures), figures.failures > 0));
     CHECK(failing_full_in == 0 && failing_full_for == 0 && figures.snapshots == 0);
-    uint64_t start = clock_ns();
-    WORLD_WAIT(store, world_ask(&world, "SELECT count(*) FROM snapshot_part") == 0);
-    CHECK(clock_ns() - start <
-          UINT64_C(40000000000)); /* not only with the next look, in a minute */
+    CHECK(world_size(&world, "snapshot.new") == 0);
     close_failing(&world, store, 50);
     CHECK(world.sections == 0);
 }
 
-/* What is left of one is not taken for a part of another of the same record. */
+/* What is left of one is not taken for a part of another. */
 static void test_left_part(void)
 {
     struct world world;
     struct store_figures figures;
     struct store *store = open_failing(&world, 50);
-    world_change(&world, "INSERT INTO snapshot_part VALUES(50, 1, x'00')");
+    char path[700];
+    world_path(&world, "snapshot.new", path, sizeof path);
+    FILE *file = fopen(path, "w");
+    REQUIRE(file != NULL);
+    for (unsigned i = 0; i < 10000; i++)
+        fprintf(file, "what a process has left that died while it wrote a snapshot");
+    fclose(file);
     world_snapshot(&world, store, 0);
     WORLD_WAIT(store, (store_figures(store, &figures), figures.snapshots == 1));
     CHECK(figures.snapshot_at == 50);
@@ -156,61 +156,115 @@ static void test_failing_trim(void)
     close_failing(&world, store, 15);
 }
 
-/* The log cannot grow any more, but the database has room: it goes on. */
-static void test_full_log(enum store_durability durability)
+/* No file can grow any more, but one that was not needed has been kept: it goes on there. */
+static void test_full_disk(enum store_durability durability)
 {
     struct world world;
     struct store *store;
     struct store_figures figures;
     gordian_error error = {0};
     world_make(&world);
-    world.options.vfs = "failing";
     world.options.durability = durability;
     REQUIRE(world_open(&world, &store, NULL, &error) == GORDIAN_OK);
-    for (uint64_t i = 1; i <= 3; i++) { /* of what is deleted the pages stay */
-        world_keep(&world, store, 1);
-        world_snapshot(&world, store, i == 1 ? 6000000 : 0);
+    for (uint64_t i = 1; i <= 3; i++) { /* the second file of the journal is not needed any more */
+        world_keep(&world, store, i == 2 ? 30000 : 1);
+        world_snapshot(&world, store, 0);
         WORLD_WAIT(store, (store_figures(store, &figures), figures.snapshots == i));
     }
-    WORLD_WAIT(store, world_ask(&world, "SELECT count(*) FROM snapshot_part") == 2);
+    WORLD_WAIT(store, world_size(&world, "journal-spare") > 0);
+    off_t spare = world_size(&world, "journal-spare");
+    CHECK_MSG(spare > 1000000, "%lld bytes", (long long)spare);
     store_close(store);
     REQUIRE(world_open(&world, &store, NULL, &error) == GORDIAN_OK);
-    failing_size_max = 100 * 4096; /* of the log; the database has many more */
+    failing_size_max = 1;
     for (unsigned i = 0; i < 400; i++)
         world_keep(&world, store, 20);
     store_figures(store, &figures);
-    CHECK(figures.failures > 0 && world_log_size(&world) <= 100 * 4096);
+    CHECK(figures.failures <= 1 && world_size(&world, "journal-spare") == 0);
+    CHECK(store_healthy(store, NULL));
+    /* Until that is full, too. */
+    const char *why;
+    uint64_t before = world.number;
+    for (unsigned i = 0; i < 100000 && store_healthy(store, &why); i++) {
+        world_append(&world, store, 500);
+        store_seal(store);
+        store_poll(store);
+        if (store_last(store) - store_committed(store) > 5000)
+            usleep(1000);
+    }
+    CHECK_MSG(!store_healthy(store, &why) && strstr(why, "full"), "%s", why);
+    CHECK(world.number > before);
     failing_size_max = 0;
-    close_failing(&world, store, 3 + 400 * 20);
+    uint64_t last = store_last(store);
+    WORLD_WAIT(store, store_healthy(store, &why) && store_committed(store) == last);
+    close_failing(&world, store, last);
 }
 
-/* ---- syncs of the log */
+/* ---- syncs of the journal */
+
+static ino_t journal_inode(const struct world *world)
+{
+    char path[700];
+    struct stat about;
+    world_last_file(world, "journal", path, sizeof path);
+    REQUIRE(stat(path, &about) == 0);
+    return about.st_ino;
+}
 
 /* What a failed sync was to bring to the disk no later one need bring there: it must be written
- * again, into the database. */
-static void test_failing_sync(void)
+ * again, to another file, which is synced. */
+static void test_failing_sync(enum store_durability durability)
 {
     struct world world;
     struct store *store;
     const char *why;
-    char name[700];
-    sqlite3 *db;
+    gordian_error error = {0};
+    world_make(&world);
+    world.options.durability = durability;
+    REQUIRE(world_open(&world, &store, NULL, &error) == GORDIAN_OK);
+    world_keep(&world, store, 2);
+    ino_t before = journal_inode(&world);
+    calls_sync_fails = 1;
+    world_append(&world, store, 3);
+    store_seal(store);
+    WORLD_WAIT(store, !store_healthy(store, &why));
+    CHECK_MSG(strstr(why, "failed"), "%s", why);
+    WORLD_WAIT(store, store_healthy(store, &why) && store_committed(store) == 5);
+    CHECK(journal_inode(&world) != before);
+    world_keep(&world, store, 3);
+    close_failing(&world, store, 8);
+}
+
+/* If it cannot be read any more, either, nothing is acknowledged until it can. */
+static void test_lost_by_sync(void)
+{
+    struct world world;
+    struct store *store;
+    const char *why;
+    char path[700];
+    uint8_t byte = 0, zero = 0;
+    struct store_figures figures;
     gordian_error error = {0};
     world_make(&world);
     REQUIRE(world_open(&world, &store, NULL, &error) == GORDIAN_OK);
-    world_keep(&world, store, 2); /* SQLite syncs the head of the log */
-    calls_sync_fails = 1;
-    world_keep(&world, store, 3);
+    world_keep(&world, store, 5);
+    world_last_file(&world, "journal", path, sizeof path);
+    int fd = open(path, O_RDWR);
+    REQUIRE(fd >= 0 && pread(fd, &byte, 1, 41) == 1);
+    failing_sync = EIO;
+    world_append(&world, store, 3);
+    store_seal(store);
     WORLD_WAIT(store, !store_healthy(store, &why));
-    CHECK_MSG(strstr(why, "syncing failed"), "%s", why);
+    zero = byte ^ 1;
+    REQUIRE(syscall(SYS_pwrite64, fd, &zero, 1, (off_t)41) == 1);
+    failing_sync = 0;
+    WORLD_WAIT(store, strstr((store_healthy(store, &why), why), "gone from memory"));
+    store_figures(store, &figures);
+    CHECK(figures.failures > 1);
+    REQUIRE(syscall(SYS_pwrite64, fd, &byte, 1, (off_t)41) == 1);
+    close(fd);
     WORLD_WAIT(store, store_healthy(store, &why));
-    /* The database without its log. */
-    snprintf(name, sizeof name, "file:%s/" STORE_FILE "?immutable=1", world.folder);
-    REQUIRE(sqlite3_open_v2(name, &db, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, NULL) == SQLITE_OK);
-    CHECK(sqlite_number(db, "SELECT sum(count) FROM journal") == 5);
-    sqlite3_close(db);
-    store_close(store);
-    world_remove(&world);
+    close_failing(&world, store, 8);
 }
 
 /* Whose turn it was, on which boot, is on the disk before anything is acknowledged. */
@@ -219,7 +273,7 @@ static void test_lock_is_synced(void)
     struct world world;
     struct store *store;
     struct stat about;
-    char path[600];
+    char path[700];
     gordian_error error = {0};
     world_make(&world);
     world_path(&world, "lock", path, sizeof path);
@@ -241,7 +295,7 @@ static void test_close_while_broken(void)
 {
     struct world world;
     struct store *store = open_failing(&world, 50);
-    failing_write = SQLITE_IOERR_WRITE;
+    failing_write = EIO;
     world_append(&world, store, 50);
     store_close(store);
     failing_write = 0;
@@ -250,30 +304,32 @@ static void test_close_while_broken(void)
     close_failing(&world, store, 50);
 }
 
-/* Somebody else writes to the database: not for long, and it is said. */
+/* Somebody else writes to the database: not for long, and it is said. Records alone do not need it.
+ */
 static void test_locked(void)
 {
     struct world world;
     struct store *store;
     sqlite3 *db;
     const char *why;
-    char path[600];
     gordian_error error = {0};
     world_make(&world);
-    world_path(&world, STORE_FILE, path, sizeof path);
     REQUIRE(world_open(&world, &store, NULL, &error) == GORDIAN_OK);
-    REQUIRE(sqlite3_open(path, &db) == SQLITE_OK);
-    sqlite3_busy_timeout(db, 10000);
+    db = world_sqlite(&world, SQLITE_OPEN_READWRITE);
     REQUIRE(sqlite3_exec(db, "BEGIN IMMEDIATE", NULL, NULL, NULL) == SQLITE_OK);
+    world_keep(&world, store, 5);
     world_append(&world, store, 5);
+    CHECK(!store_incident(store, &(struct incident){.id = 1, .system = "s"}));
     store_seal(store);
     WORLD_WAIT(store, !store_healthy(store, &why));
-    CHECK_MSG(strstr(why, "locked") && store_committed(store) == 0, "%s", why);
+    CHECK_MSG(strstr(why, "locked") && store_committed(store) == 5, "%s", why);
+    world_append(&world, store, 5);
+    store_seal(store);
     REQUIRE(sqlite3_exec(db, "ROLLBACK", NULL, NULL, NULL) == SQLITE_OK);
-    WORLD_WAIT(store, store_healthy(store, &why) && store_committed(store) == 5);
+    WORLD_WAIT(store, store_healthy(store, &why) && store_committed(store) == 15);
     sqlite3_close(db);
-    store_close(store);
-    world_remove(&world);
+    CHECK(world_ask(&world, "SELECT count(*) FROM incident") == 1);
+    close_failing(&world, store, 15);
 }
 
 static _Atomic unsigned checkpoints;
@@ -287,57 +343,67 @@ int sqlite3_wal_checkpoint_v2(sqlite3 *db, const char *name, int mode, int *fram
     return real(db, name, mode, frames, moved);
 }
 
-/* Somebody reads for a long time: the log cannot be emptied and grows, but the service goes on, and
- * does not try to with every commit; when the reader has gone it is short again. */
+static uint64_t keep_incident(struct store *store, uint64_t id, const char *replay)
+{
+    uint64_t last = store_append(store, 1, "x", 1);
+    CHECK(!store_incident(store, &(struct incident){.id = id, .system = "s", .replay = replay}));
+    store_seal(store);
+    return last;
+}
+
+/* Somebody reads for a long time: SQLite's log cannot be emptied and grows, but the service goes
+ * on, and does not try to with every commit; when the reader has gone it is short again. */
 static void test_long_reader(enum store_durability durability)
 {
-    static char bytes[200000];
+    static char replay[200000];
     struct world world;
     struct store *store;
     struct store_figures figures;
     gordian_error error = {0};
     world_make(&world);
     world.options.durability = durability;
+    memset(replay, 'x', sizeof replay - 1);
     REQUIRE(store_open(&store, &world.options, NULL, &error) == GORDIAN_OK);
     sqlite3 *db = world_sqlite(&world, SQLITE_OPEN_READONLY);
-    store_append(store, 1, "x", 1);
-    store_seal(store);
+    keep_incident(store, 1, "x");
     WORLD_WAIT(store, store_committed(store) == 1);
-    REQUIRE(!sqlite3_exec(db, "BEGIN; SELECT count(*) FROM journal", NULL, NULL, NULL));
+    REQUIRE(!sqlite3_exec(db, "BEGIN; SELECT count(*) FROM incident", NULL, NULL, NULL));
     uint64_t start = clock_ns();
     checkpoints = 0;
-    for (unsigned i = 0; i < 400; i++) { /* 80 MB */
-        uint64_t last = store_append(store, 1, bytes, sizeof bytes);
-        store_seal(store);
+    for (unsigned i = 2; i < 402; i++) { /* 80 MB */
+        uint64_t last = keep_incident(store, i, replay);
         WORLD_WAIT(store, store_committed(store) == last);
     }
     uint64_t seconds = (clock_ns() - start) / 1000000000;
     CHECK(store_healthy(store, NULL));
     CHECK_MSG(checkpoints <= 2 * (seconds + 2), "%u in %llu s", checkpoints,
               (unsigned long long)seconds);
-    CHECK(world_log_size(&world) > 80000000);
+    CHECK(world_size(&world, STORE_FILE "-wal") > 80000000);
     REQUIRE(!sqlite3_exec(db, "COMMIT", NULL, NULL, NULL));
-    WORLD_WAIT(store, (store_append(store, 1, "x", 1), store_seal(store),
-                       store_figures(store, &figures), figures.wal_bytes < 1 << 20));
+    WORLD_WAIT(store, (keep_incident(store, 1, "x"), store_figures(store, &figures),
+                       figures.wal_bytes < 1 << 20));
     /* What is kept of the file is not more than is useful. */
-    WORLD_WAIT(store, (store_append(store, 1, "x", 1), store_seal(store),
-                       world_log_size(&world) <= 64 << 20));
+    WORLD_WAIT(store,
+               (keep_incident(store, 1, "x"), world_size(&world, STORE_FILE "-wal") <= 64 << 20));
     sqlite3_close(db);
     store_close(store);
     world_remove(&world);
 }
 
-/* The file is gone: what is written to it now would be lost. */
-static void test_removed(void)
+/* A file is gone: what is written to it now would be lost. */
+static void test_removed(bool database)
 {
     struct world world;
     struct store *store;
     const char *why;
-    char path[600];
+    char path[700];
     gordian_error error = {0};
     world_make(&world);
-    world_path(&world, STORE_FILE, path, sizeof path);
     REQUIRE(world_open(&world, &store, NULL, &error) == GORDIAN_OK);
+    if (database)
+        world_path(&world, STORE_FILE, path, sizeof path);
+    else
+        world_last_file(&world, "journal", path, sizeof path);
     REQUIRE(unlink(path) == 0);
     world_append(&world, store, 5);
     store_seal(store);
@@ -384,25 +450,27 @@ static void test_folders(void)
 
 int main(void)
 {
-    failing_register();
-    test_failing_disk(STORE_BATCH, SQLITE_FULL, 0);
-    test_failing_disk(STORE_BATCH, SQLITE_READONLY, 0);
-    test_failing_disk(STORE_FULL, SQLITE_IOERR_WRITE, 0);
-    test_failing_disk(STORE_FULL, 0, SQLITE_IOERR_FSYNC);
-    test_failing_disk(STORE_NONE, SQLITE_FULL, 0);
+    test_failing_disk(STORE_BATCH, ENOSPC, 0);
+    test_failing_disk(STORE_BATCH, EROFS, 0);
+    test_failing_disk(STORE_FULL, EIO, 0);
+    test_failing_disk(STORE_FULL, 0, EIO);
+    test_failing_disk(STORE_NONE, ENOSPC, 0);
     test_failing_snapshot();
     test_half_a_snapshot();
     test_left_part();
     test_failing_trim();
-    test_full_log(STORE_BATCH);
-    test_full_log(STORE_FULL);
-    test_failing_sync();
+    test_full_disk(STORE_BATCH);
+    test_full_disk(STORE_FULL);
+    test_failing_sync(STORE_BATCH);
+    test_failing_sync(STORE_FULL);
+    test_lost_by_sync();
     test_lock_is_synced();
     test_close_while_broken();
     test_locked();
     test_long_reader(STORE_BATCH);
     test_long_reader(STORE_FULL);
-    test_removed();
+    test_removed(true);
+    test_removed(false);
     test_folders();
     return test_done();
 }

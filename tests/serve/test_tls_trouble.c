@@ -198,13 +198,13 @@ static void refused_by(const struct relay_options *wanted, uint32_t timeout_ms,
 static void test_others(void)
 {
     refused_by(&(struct relay_options){.answer = "HTTP/1.1 400 Bad Request\r\n\r\nwhat?\r\n"},
-               60000, WORDS("no TLS is spoken", "--tls-cert"));
+               600000, WORDS("no TLS is spoken", "--tls-cert"));
     refused_by(&(struct relay_options){.answer = "SSH-2.0-OpenSSH_9.2\r\n"}, 60000,
                WORDS("no TLS is spoken"));
     refused_by(&(struct relay_options){.answer = "{\"error\":\"what?\"}\n"}, 60000,
                WORDS("no TLS is spoken"));
-    refused_by(&(struct relay_options){.answer = "\x16\x03"}, 60000, WORDS("hung up"));
-    refused_by(&(struct relay_options){.answer = ""}, 60000, WORDS("hung up during the TLS"));
+    refused_by(&(struct relay_options){.answer = "\x16\x03"}, 600000, WORDS("hung up"));
+    refused_by(&(struct relay_options){.answer = ""}, 600000, WORDS("hung up during the TLS"));
     refused_by(&(struct relay_options){.silent = true}, 200,
                WORDS("no answer to the TLS handshake"));
 }

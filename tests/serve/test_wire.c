@@ -96,6 +96,19 @@ static bool read_any(const struct wire_frame *frame)
         while (wire_next_id(&list, &u32))
             ;
         return list.left == 0;
+    case WIRE_LINE: {
+        struct wire_line line;
+        return wire_get_line(frame, &line);
+    }
+    case WIRE_ANSWER: {
+        struct wire_answer answer;
+        uint32_t id;
+        if (!wire_get_answer(frame, &answer))
+            return false;
+        while (wire_next_id(&answer.served, &id)) {
+        }
+        return true;
+    }
     case WIRE_WEIGH:
         return wire_get_weigh(frame, &weigh);
     case WIRE_SUBSCRIBE:
@@ -465,6 +478,45 @@ static void try_ids(void)
     check_frame(size, WIRE_WEIGH);
 }
 
+/* Their texts are what is left of the frame: a shorter one is one, too. */
+static void try_lines(void)
+{
+    char text[300];
+    struct wire_line line = {any(), any_text(text, 299)}, read;
+    for (size_t i = 0; i < line.text.length; i++)
+        text[i] = (char)(text[i] == '\n' ? ' ' : text[i]);
+    size_t size = wire_put_line(buffer, sizeof buffer, &line);
+    struct wire_frame frame = frame_of(size);
+    CHECK(size == wire_put_line(NULL, 0, &line) && wire_get_line(&frame, &read));
+    CHECK(read.number == line.number && same_text(read.text, line.text));
+    CHECK(!read_copy(WIRE_LINE, buffer + WIRE_HEAD_SIZE, below(8)));
+    buffer[size] = '\n';
+    CHECK(!read_copy(WIRE_LINE, buffer + WIRE_HEAD_SIZE, size - WIRE_HEAD_SIZE + 1));
+
+    uint32_t ids[20], id;
+    struct wire_answer answer = {.outcome = (uint8_t)any(),
+                                 .reason = (uint8_t)any(),
+                                 .process = (uint32_t)any(),
+                                 .ids = ids,
+                                 .served.left = (uint32_t)below(20),
+                                 .json = any_text(text, 299)},
+                       got;
+    for (size_t i = 0; i < 20; i++)
+        ids[i] = (uint32_t)any();
+    size = wire_put_answer(buffer, sizeof buffer, &answer);
+    frame = frame_of(size);
+    CHECK(wire_get_answer(&frame, &got) && got.outcome == answer.outcome &&
+          got.reason == answer.reason && got.process == answer.process &&
+          got.served.left == answer.served.left && same_text(got.json, answer.json));
+    for (size_t i = 0; i < answer.served.left; i++)
+        CHECK(wire_next_id(&got.served, &id) && id == ids[i]);
+    CHECK(!wire_next_id(&got.served, &id));
+    CHECK(!read_copy(WIRE_ANSWER, buffer + WIRE_HEAD_SIZE,
+                     below(10 + 4 * (size_t)answer.served.left)));
+    buffer[WIRE_HEAD_SIZE + below(10)] ^= (unsigned char)(1u << below(8));
+    read_copy(WIRE_ANSWER, buffer + WIRE_HEAD_SIZE, size - WIRE_HEAD_SIZE);
+}
+
 static void try_numbers(void)
 {
     uint64_t value = any(), u64;
@@ -532,6 +584,7 @@ int main(void)
         try_answers();
         try_state();
         try_ids();
+        try_lines();
         try_numbers();
         try_noise();
     }

@@ -29,9 +29,8 @@ refuses()
 # start [--listen ADDRESS OPTION...]
 start()
 {
-    serve --data data --http 127.0.0.1:0 --tls-cert service.pem --tls-key service.key "$@"
+    serve --data data --http none --tls-cert service.pem --tls-key service.key "$@"
     port=$(sed -n 's/.*listening on 127.0.0.1:\([0-9]*\) (TLS).*/\1/p' log)
-    http=$(sed -n 's,.*https://127.0.0.1:\([0-9]*\)/.*,\1,p' log)
 }
 
 for wanted in 'ca - -' 'other-ca - -' 'service ca DNS:localhost,IP:127.0.0.1' 'me ca -'; do
@@ -71,15 +70,11 @@ to="--to tls://localhost:$port --tls-ca ca.pem --token-file token"
     SSL_CERT_FILE=ca.pem GORDIAN_SERVICE=tls://localhost:$port \
         "$gordian" send --token-file token --what-if cid a >out 2>err
     is "$(cat out)" doomed "the environment's service and authorities"
-    "$gordian" tail $to --since 1h --http "localhost:$http" --count 1 --json >out 2>err
-    is $? 1 'tail --since over HTTPS: exit status'
-    has "$(cat out)" '"requester":"bob"' 'tail --since over HTTPS'
-    "$gordian" tail $to --since 1h --http "https://127.0.0.1:$http" --count 1 >out 2>err
-    has "$(cat out)" 'closed by bob' 'tail --since with https://'
-    # By the Unix socket TLS is only for HTTP.
-    "$gordian" tail --to unix:socket --tls-ca ca.pem --token-file token --since 1h \
-        --http "localhost:$http" --count 1 >out 2>err
-    has "$(cat out)" 'closed by bob' 'tail --since: what is said about TLS goes for HTTP'
+    "$gordian" tail $to --since 1h --count 1 --json >out 2>err
+    is $? 1 'tail --since: exit status'
+    has "$(cat out)" '"requester":"bob"' 'tail --since'
+    "$gordian" tail --to unix:socket --tls-ca ca.pem --since 1h --count 1 >out 2>err
+    has "$(cat out)" 'closed by bob' 'tail --since by the Unix socket'
 }
 
 # ---- live, through a restart; a big trace meanwhile
@@ -138,10 +133,6 @@ safe="--token-file token"
     refuses 'in the clear' 2 'tls://' send --to "tcp://localhost:$port" --tls-ca ca.pem a.trace
     refuses 'TLS is expected (send)' 4 'tls://' send --to "tcp://localhost:$port" $safe a.trace
     refuses 'TLS is expected (tail)' 4 'tls://' tail --to "tcp://localhost:$port" $safe
-    refuses 'HTTPS is expected' 4 '' tail --to unix:socket $safe --since 1h \
-        --http "http://127.0.0.1:$http"
-    refuses 'HTTPS, another authority' 2 '--tls-ca' tail --to unix:socket $safe --since 1h \
-        --tls-ca other-ca.pem --http "127.0.0.1:$http"
     refuses 'no token' 2 'token' send --to "tls://localhost:$port" --tls-ca ca.pem a.trace
 }
 stop

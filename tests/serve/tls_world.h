@@ -81,7 +81,7 @@ static inline void await_port(unsigned port)
                              .sin_addr.s_addr = htonl(INADDR_LOOPBACK),
                              .sin_port = htons((uint16_t)port)};
     bool good = false;
-    for (int tries = 0; tries < 12000 && !good; tries++) {
+    for (int tries = 0; tries < 120000 && !good; tries++) {
         int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
         good = connect(fd, (struct sockaddr *)&at, sizeof at) == 0;
         close(fd);
@@ -133,7 +133,7 @@ static inline gordian_client_options trusting(void)
     gordian_client_options_init(&options);
     snprintf(authority, sizeof authority, "%s/ca.pem", folder);
     options.tls_ca = authority;
-    options.timeout_ms = 60000;
+    options.timeout_ms = 600000;
     return options;
 }
 

@@ -463,6 +463,48 @@ static void test_trials(const char *engine)
     gordian_bank_close(bank);
 }
 
+/* A list of one edge, which is this. */
+static bool is_edge(size_t count, const gordian_edge *edge, uint64_t units, uint32_t process,
+                    uint32_t resource, bool waits)
+{
+    return count == 1 && edge->units == units && edge->process == process &&
+           edge->resource == resource && edge->waits == waits;
+}
+
+static void test_edges(const char *engine)
+{
+    gordian_bank *bank = open_bank(engine, true);
+    gordian_edge edges[2] = {{0}};
+    uint32_t r, s, p, q;
+    gordian_bank_add_resource(bank, "r", 3, &r, NULL);
+    gordian_bank_add_resource(bank, "s", 1, &s, NULL);
+    gordian_want claims[] = {{3, r}, {1, s}}, both[] = {{1, s}, {2, r}}, two = {2, r};
+    gordian_bank_add_process(bank, NULL, claims, 2, &p, NULL, NULL);
+    gordian_bank_add_process(bank, NULL, claims, 2, &q, NULL, NULL);
+    CHECK(gordian_bank_holdings(bank, p, NULL, 0) == 0 &&
+          gordian_bank_holders(bank, r, NULL, 0) == 0);
+    gordian_bank_try(bank, p, &two, 1, NULL, NULL); /* on trial: it holds them, and does not wait */
+    CHECK(is_edge(gordian_bank_holdings(bank, p, edges, 2), edges, 2, p, r, false));
+    CHECK(is_edge(gordian_bank_holders(bank, r, edges, 2), edges, 2, p, r, false));
+    CHECK(gordian_bank_pending(bank, p, NULL, 0) == 0);
+    gordian_bank_commit(bank, p, NULL, NULL);
+    gordian_bank_request(bank, q, both, 2, NULL, NULL); /* waits */
+    CHECK(gordian_bank_pending(bank, q, NULL, 0) == 2);
+    edges[1].process = GORDIAN_NONE;
+    CHECK(gordian_bank_pending(bank, q, edges, 1) == 2 && edges[1].process == GORDIAN_NONE);
+    CHECK(is_edge(1, edges, 2, q, r, true));
+    CHECK(is_edge(gordian_bank_waiters(bank, s, edges, 2), edges, 1, q, s, true));
+    gordian_bank_exit(bank, p, NULL, NULL); /* which serves it */
+    CHECK(gordian_bank_pending(bank, q, NULL, 0) == 0 &&
+          gordian_bank_waiters(bank, r, NULL, 0) == 0);
+    CHECK(gordian_bank_holdings(bank, q, NULL, 0) == 2);
+    CHECK(gordian_bank_holdings(bank, p, NULL, 0) == 0); /* not in use any more */
+    CHECK(gordian_bank_pending(bank, 99, NULL, 0) == 0 &&
+          gordian_bank_holders(bank, 99, NULL, 0) == 0 &&
+          gordian_bank_waiters(bank, GORDIAN_NONE, NULL, 0) == 0);
+    gordian_bank_close(bank);
+}
+
 /* Nothing wraps round where numbers are as large as they get. */
 static void test_large_numbers(const char *engine)
 {
@@ -538,6 +580,7 @@ int main(int argc, char **argv)
         test_declined_claims(info.name);
         test_changes(info.name);
         test_trials(info.name);
+        test_edges(info.name);
         test_large_numbers(info.name);
     }
     test_engines();

@@ -680,14 +680,14 @@ static void reader_out_of_memory(void)
     free(text);
 }
 
-static struct word word_of(const char *text)
+static gordian_word word_of(const char *text)
 {
-    return (struct word){.text = text, .length = (uint32_t)strlen(text), .column = 5};
+    return (gordian_word){.text = text, .length = (uint32_t)strlen(text), .column = 5};
 }
 
 static void words_and_numbers(void)
 {
-    struct word word = word_of("q=3=4"), name, value;
+    gordian_word word = word_of("q=3=4"), name, value;
     CHECK(word_is(&word, "q=3=4") && !word_is(&word, "q=3=") && !word_is(&word, "q=3=44"));
     word_split(&word, &name, &value);
     CHECK(word_is(&name, "q") && name.column == 5);

@@ -647,8 +647,45 @@ static void snapshot_out_of_memory(void)
     }
 }
 
+/* ---- line by line */
+
+static bool is_word(const gordian_word *word, const char *text)
+{
+    return word->length == strlen(text) && memcmp(word->text, text, word->length) == 0;
+}
+
+static void line_by_line(void)
+{
+    struct text_source text = {.piece = 3};
+    text.text = "# nothing\nresource q 4\nprocess p priority=2\n  request p q=3 r\n"
+                "release p q to s\nexit\n";
+    text.length = strlen(text.text);
+    gordian_source source = {read_text, &text};
+    gordian_trace trace;
+    gordian_error error = {0};
+    REQUIRE(gordian_trace_open(&trace, &source, NULL, &error) == GORDIAN_OK);
+    CHECK(gordian_trace_next(&trace, &error) == GORDIAN_OK);
+    CHECK(trace.kind == GORDIAN_LINE_RESOURCE && trace.line == 2 && trace.units == 4);
+    CHECK(is_word(&trace.name, "q") && trace.item_count == 0 && trace.word_count == 3);
+    CHECK(gordian_trace_next(&trace, &error) == GORDIAN_OK);
+    CHECK(trace.kind == GORDIAN_LINE_PROCESS && trace.item_count == 1);
+    CHECK(is_word(&trace.items[0].name, "priority") && is_word(&trace.items[0].value, "2"));
+    CHECK(gordian_trace_next(&trace, &error) == GORDIAN_OK);
+    CHECK(trace.kind == GORDIAN_LINE_EVENT && trace.op == GORDIAN_OP_REQUEST);
+    CHECK(trace.verb.column == 3 && trace.item_count == 2 && !trace.to.text);
+    CHECK(trace.items[0].units == 3 && trace.items[1].units == 1 && !trace.items[1].value.text);
+    CHECK(is_word(&trace.words[3], "r") && trace.words[3].column == 17);
+    CHECK(gordian_trace_next(&trace, &error) == GORDIAN_OK && is_word(&trace.to, "s"));
+    CHECK(gordian_trace_next(&trace, &error) == GORDIAN_STATUS_INPUT);
+    CHECK(error.line == 6 && error.column == 5);
+    CHECK(gordian_trace_next(&trace, &error) == GORDIAN_STATUS_END);
+    gordian_trace_close(&trace);
+    gordian_trace_close(&trace);
+}
+
 int main(void)
 {
+    line_by_line();
     malformed_lines();
     names_at_the_limit();
     plain_events();

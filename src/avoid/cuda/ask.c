@@ -173,8 +173,8 @@ static gordian_status choose_blocks(struct banker *b, const struct banker_argume
     return GORDIAN_OK;
 }
 
-static gordian_status ask(struct banker *b, struct banker_arguments *arguments,
-                          gordian_error *error)
+static gordian_status ask_device(struct banker *b, struct banker_arguments *arguments,
+                                 gordian_error *error)
 {
     const unsigned threads = threads_for(b, arguments->resources);
     struct gpu_launch launch = {.kernel = b->parts.wide ? "banker_judge64" : "banker_judge32",
@@ -224,7 +224,7 @@ gordian_status banker_safe(struct banker *b, const struct ledger_change *change,
         arguments.want_count = put_wants(b, change, b->desk.wants);
         arguments.stop = arguments.process != BANKER_NONE;
     }
-    status = ask(b, &arguments, error);
+    status = ask_device(b, &arguments, error);
     const struct banker_result *result = b->desk.result;
     *safe = arguments.stop ? result->fits != 0 : result->finished == arguments.processes;
     return status;
@@ -281,7 +281,7 @@ gordian_status banker_safe_each(struct banker *b, const struct ledger_change *ch
             return status;
         struct banker_arguments arguments = arguments_for(b);
         size_t taken = put_requests(b, changes + done, count - done, &arguments);
-        status = ask(b, &arguments, error);
+        status = ask_device(b, &arguments, error);
         if (status != GORDIAN_OK)
             return status;
         for (size_t i = 0; i < taken; i++)

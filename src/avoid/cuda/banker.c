@@ -3,7 +3,6 @@
 
 #include "base/error.h"
 #include "base/sort.h"
-#include "gpu/kernels/selftest.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -486,11 +485,13 @@ gordian_status banker_catch_up(struct banker *b, gordian_error *error)
 
 /* ------------------------------------------------------------------ launches */
 
-static gordian_status run(struct banker *b, const struct gpu_launch *launch, gordian_error *error)
+static gordian_status launch_and_wait(struct banker *b, const struct gpu_launch *launch,
+                                      gordian_error *error)
 {
+    bool failing = b->fail_at && --b->fail_at == 0;
     gordian_status status = b->timed ? gpu_timer_start(b->gpu, error) : GORDIAN_OK;
     if (status == GORDIAN_OK)
-        status = gpu_launch(b->gpu, launch, error);
+        status = failing ? gpu_launch_trap(b->gpu, error) : gpu_launch(b->gpu, launch, error);
     if (status == GORDIAN_OK && b->timed)
         status = gpu_timer_stop(b->gpu, &b->effort.microseconds, error);
     return status != GORDIAN_OK ? status : gpu_wait(b->gpu, error);
@@ -498,14 +499,7 @@ static gordian_status run(struct banker *b, const struct gpu_launch *launch, gor
 
 gordian_status banker_run(struct banker *b, const struct gpu_launch *launch, gordian_error *error)
 {
-    struct selftest_trap_arguments arguments = {.way = SELFTEST_TRAP};
-    struct gpu_launch trap = {.kernel = "selftest_trap",
-                              .blocks = 1,
-                              .threads = 32,
-                              .arguments = &arguments,
-                              .arguments_size = sizeof arguments};
-    bool failing = b->fail_at && --b->fail_at == 0;
-    gordian_status status = run(b, failing ? &trap : launch, error);
+    gordian_status status = launch_and_wait(b, launch, error);
     b->group_count = 0; /* they have arrived */
     if (status != GORDIAN_OK)
         b->stale = true;

@@ -26,7 +26,7 @@ gordian_status banker_open(struct banker **out, struct gpu *gpu, const struct le
                            gordian_error *error);
 void banker_close(struct banker *banker);
 
-/* Bytes of device memory for so many processes and resources. */
+/* For tests: bytes of device memory for so many processes and resources. */
 uint64_t banker_bytes(uint32_t processes, uint32_t resources, bool wide);
 /* Makes room for ids below these, units as wide as the totals need. */
 gordian_status banker_reserve(struct banker *banker, uint32_t process_limit,

@@ -17,12 +17,12 @@
 #include "avoid/plan/plan.h"
 
 /* A claimant, or whoever speaks for its group. */
-static uint32_t claimant(const struct plan_work *work, size_t at)
+static uint32_t claimant_of(const struct plan_work *work, size_t at)
 {
     return plan_speaker(work->group, work->claimants[at].process);
 }
 
-static void reach(struct plan_work *work, uint32_t resource, uint32_t level)
+static void reach_resource(struct plan_work *work, uint32_t resource, uint32_t level)
 {
     work->level[resource] = level;
     work->arc[resource] = work->first[resource];
@@ -36,16 +36,16 @@ static bool find_levels(struct plan_work *work, uint32_t from)
     for (uint32_t i = 0; i < work->reached; i++)
         work->level[work->queue[i]] = PLAN_NONE;
     work->reached = 0;
-    reach(work, from, 0);
+    reach_resource(work, from, 0);
     bool found = false;
     for (uint32_t next = 0; next < work->reached && !found; next++) {
         uint32_t resource = work->queue[next];
         for (size_t at = work->first[resource]; at < work->first[resource + 1]; at++) {
-            uint32_t owner = work->owner[claimant(work, at)];
+            uint32_t owner = work->owner[claimant_of(work, at)];
             if (owner == PLAN_NONE)
                 found = true;
             else if (work->level[owner] == PLAN_NONE)
-                reach(work, owner, work->level[resource] + 1);
+                reach_resource(work, owner, work->level[resource] + 1);
         }
     }
     return found;
@@ -64,7 +64,7 @@ static bool match_one(struct plan_work *work, uint32_t from)
             work->arc[work->path[--depth]]++;
             continue;
         }
-        uint32_t owner = work->owner[claimant(work, work->arc[resource])];
+        uint32_t owner = work->owner[claimant_of(work, work->arc[resource])];
         if (owner == PLAN_NONE)
             break;
         if (work->level[owner] == work->level[resource] + 1)
@@ -73,12 +73,12 @@ static bool match_one(struct plan_work *work, uint32_t from)
             work->arc[resource]++;
     }
     for (size_t i = 0; i <= depth; i++)
-        work->owner[claimant(work, work->arc[work->path[i]]++)] = work->path[i];
+        work->owner[claimant_of(work, work->arc[work->path[i]]++)] = work->path[i];
     return true;
 }
 
 /* Up to `most` claimants for a resource that has none yet; returns how many it gets. */
-static uint64_t match(struct plan_work *work, uint32_t resource, uint64_t most)
+static uint64_t match_most(struct plan_work *work, uint32_t resource, uint64_t most)
 {
     uint64_t got = 0;
     while (got < most && find_levels(work, resource))
@@ -91,9 +91,9 @@ static uint64_t match(struct plan_work *work, uint32_t resource, uint64_t most)
 static void give_one_up(struct plan_work *work, uint32_t resource)
 {
     size_t at = work->first[resource];
-    while (work->owner[claimant(work, at)] != resource)
+    while (work->owner[claimant_of(work, at)] != resource)
         at++;
-    work->owner[claimant(work, at)] = PLAN_NONE;
+    work->owner[claimant_of(work, at)] = PLAN_NONE;
 }
 
 /* The search has just failed, for the first time: everybody who claims anything reached can wait
@@ -104,18 +104,18 @@ static void note_deadlock(struct plan_work *work)
     for (uint32_t i = 0; i < work->reached; i++) {
         uint32_t resource = work->queue[i];
         for (size_t at = work->first[resource]; at < work->first[resource + 1]; at++)
-            work->waits_for[claimant(work, at)] = work->owner[claimant(work, at)];
+            work->waits_for[claimant_of(work, at)] = work->owner[claimant_of(work, at)];
     }
 }
 
 /* The search has just failed: one group of all claimants of those reached. */
 static void join_claimants(struct plan_work *work)
 {
-    uint32_t group = claimant(work, work->first[work->queue[0]]);
+    uint32_t group = claimant_of(work, work->first[work->queue[0]]);
     for (uint32_t i = 0; i < work->reached; i++) {
         uint32_t resource = work->queue[i];
         for (size_t at = work->first[resource]; at < work->first[resource + 1]; at++)
-            group = plan_join(work->group, group, claimant(work, at));
+            group = plan_join(work->group, group, claimant_of(work, at));
     }
     work->owner[group] = PLAN_NONE;
 }
@@ -138,7 +138,7 @@ static uint64_t match_resource(struct plan_work *work, uint32_t resource)
     uint64_t claimants = work->plan->pools[resource].claimants;
     if (shortage == 0)
         return 0;
-    uint64_t got = match(work, resource, (shortage < claimants ? shortage : claimants) + 1);
+    uint64_t got = match_most(work, resource, (shortage < claimants ? shortage : claimants) + 1);
     if (got > shortage) {
         give_one_up(work, resource);
         return 0;

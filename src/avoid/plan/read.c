@@ -7,19 +7,19 @@
 
 struct plan_reader {
     gordian_plan *plan;
-    struct trace trace;
+    gordian_trace trace;
     gordian_want *claims; /* of the current line */
     size_t claim_room;
 };
 
-static void copy_name(char *to, const struct word *name)
+static void copy_name(char *to, const gordian_word *name)
 {
     memcpy(to, name->text, name->length);
     to[name->length] = '\0';
 }
 
 /* Gives an error of the plan its place: of the word, or of the name declared. */
-static gordian_status at_word(const struct plan_reader *reader, const struct word *word,
+static gordian_status at_word(const struct plan_reader *reader, const gordian_word *word,
                               gordian_status status, gordian_error *error)
 {
     if (status == GORDIAN_STATUS_INPUT && error && error->line == 0) {
@@ -31,7 +31,7 @@ static gordian_status at_word(const struct plan_reader *reader, const struct wor
 
 static gordian_status read_resource(struct plan_reader *reader, gordian_error *error)
 {
-    const struct trace *trace = &reader->trace;
+    const gordian_trace *trace = &reader->trace;
     char name[GORDIAN_NAME_MAX + 1];
     uint32_t id = gordian_plan_find_resource(reader->plan, trace->name.text, trace->name.length);
     if (id != PLAN_NONE)
@@ -44,14 +44,14 @@ static gordian_status read_resource(struct plan_reader *reader, gordian_error *e
 
 static gordian_status gather_claims(struct plan_reader *reader, size_t *count, gordian_error *error)
 {
-    const struct trace *trace = &reader->trace;
+    const gordian_trace *trace = &reader->trace;
     char shown[TRACE_SHOWN_MAX];
     if (!memory_grow(&reader->plan->memory, &reader->claims, &reader->claim_room, trace->item_count,
                      sizeof *reader->claims))
         return fail_memory(error);
     *count = 0;
     for (size_t i = 0; i < trace->item_count; i++) {
-        const struct trace_item *item = &trace->items[i];
+        const gordian_trace_item *item = &trace->items[i];
         gordian_want claim = {.resource = gordian_plan_find_resource(reader->plan, item->name.text,
                                                                      item->name.length)};
         bool attribute = word_is(&item->name, "priority") || word_is(&item->name, "cost");
@@ -70,7 +70,7 @@ static gordian_status gather_claims(struct plan_reader *reader, size_t *count, g
 
 static gordian_status read_process(struct plan_reader *reader, gordian_error *error)
 {
-    const struct trace *trace = &reader->trace;
+    const gordian_trace *trace = &reader->trace;
     char name[GORDIAN_NAME_MAX + 1];
     size_t count = 0;
     gordian_status status = gather_claims(reader, &count, error);
@@ -88,7 +88,7 @@ static gordian_status read_process(struct plan_reader *reader, gordian_error *er
 
 static gordian_status read_exit(struct plan_reader *reader, gordian_error *error)
 {
-    const struct trace *trace = &reader->trace;
+    const gordian_trace *trace = &reader->trace;
     uint32_t id = gordian_plan_find_process(reader->plan, trace->name.text, trace->name.length);
     if (trace->op != GORDIAN_OP_EXIT || id == PLAN_NONE)
         return GORDIAN_OK;
@@ -98,15 +98,15 @@ static gordian_status read_exit(struct plan_reader *reader, gordian_error *error
 static gordian_status read_lines(struct plan_reader *reader, gordian_error *error)
 {
     gordian_status status;
-    while ((status = trace_next(&reader->trace, error)) == GORDIAN_OK) {
+    while ((status = gordian_trace_next(&reader->trace, error)) == GORDIAN_OK) {
         switch (reader->trace.kind) {
-        case TRACE_RESOURCE:
+        case GORDIAN_LINE_RESOURCE:
             status = read_resource(reader, error);
             break;
-        case TRACE_PROCESS:
+        case GORDIAN_LINE_PROCESS:
             status = read_process(reader, error);
             break;
-        case TRACE_EVENT:
+        case GORDIAN_LINE_EVENT:
             status = read_exit(reader, error);
             break;
         }
@@ -124,11 +124,11 @@ gordian_status gordian_plan_read(gordian_plan **out, const gordian_source *sourc
     *out = NULL;
     gordian_status status = gordian_plan_open(&reader.plan, allocator, &own);
     if (status == GORDIAN_OK)
-        status = trace_open(&reader.trace, source, &reader.plan->memory, &own);
+        status = gordian_trace_open(&reader.trace, source, &reader.plan->memory, &own);
     if (status == GORDIAN_OK) {
         reader.trace.avoidance = true;
         status = read_lines(&reader, &own);
-        trace_close(&reader.trace);
+        gordian_trace_close(&reader.trace);
     }
     if (reader.plan)
         memory_free(&reader.plan->memory, reader.claims);

@@ -118,13 +118,13 @@ static void find_least(struct plan_work *work)
 
 /* ------------------------------------------------------------------ the answer */
 
-static uint64_t add(uint64_t a, uint64_t b)
+static uint64_t add_capped(uint64_t a, uint64_t b)
 {
     uint64_t sum;
     return __builtin_add_overflow(a, b, &sum) ? UINT64_MAX : sum;
 }
 
-static uint64_t multiply(uint64_t a, uint64_t b)
+static uint64_t multiply_capped(uint64_t a, uint64_t b)
 {
     uint64_t product;
     return __builtin_mul_overflow(a, b, &product) ? UINT64_MAX : product;
@@ -149,10 +149,12 @@ static void fill_pools(const struct plan_work *work, gordian_plan *plan,
         pool->alone = pool->claimants ? pool->claims - pool->claimants + 1 : 0;
         pool->least = work->least[j];
         pool->missing = work->missing[j];
-        answer->least_units = add(answer->least_units, pool->least);
-        answer->least_cost = add(answer->least_cost, multiply(pool->least, pool->cost));
-        answer->missing_units = add(answer->missing_units, pool->missing);
-        answer->missing_cost = add(answer->missing_cost, multiply(pool->missing, pool->cost));
+        answer->least_units = add_capped(answer->least_units, pool->least);
+        answer->least_cost =
+            add_capped(answer->least_cost, multiply_capped(pool->least, pool->cost));
+        answer->missing_units = add_capped(answer->missing_units, pool->missing);
+        answer->missing_cost =
+            add_capped(answer->missing_cost, multiply_capped(pool->missing, pool->cost));
     }
 }
 

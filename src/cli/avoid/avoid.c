@@ -94,8 +94,8 @@ static gordian_status take_step(struct avoid *avoid, const gordian_bank_step *st
     return GORDIAN_OK;
 }
 
-static gordian_status summarise(struct avoid *avoid, const struct avoid_reporter *reporter,
-                                gordian_error *error)
+static gordian_status summarise_replay(struct avoid *avoid, const struct avoid_reporter *reporter,
+                                       gordian_error *error)
 {
     gordian_allocator memory = memory_allocator(NULL);
     size_t count = gordian_bank_sequence(avoid->bank, NULL, 0);
@@ -116,7 +116,7 @@ static gordian_status replay_all(struct avoid *avoid, const char *name,
             gordian_bank_replay_next(avoid->replay, &step, &avoid->answer, error);
         if (status == GORDIAN_STATUS_END) {
             tell_note(avoid);
-            return summarise(avoid, reporter, error);
+            return summarise_replay(avoid, reporter, error);
         }
         if (status == GORDIAN_OK)
             status = take_step(avoid, &step, name, reporter, error);

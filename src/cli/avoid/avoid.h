@@ -45,7 +45,7 @@ struct avoid_reporter {
     void (*summary)(struct avoid *avoid, const uint32_t *order, size_t count);
 };
 
-extern const struct avoid_reporter avoid_json, avoid_text, avoid_silent;
+extern const struct avoid_reporter avoid_json, avoid_text;
 
 /* Is this a line that a person wants to see? Declarations that went well are not. */
 static inline bool avoid_tells(const struct avoid *avoid, const gordian_bank_step *step)

@@ -4,7 +4,7 @@
  * knows what is needed without avoidance, and into a bank, which knows what could be spared with
  * it. */
 #include "cli/avoid/avoid.h"
-#include "show/graph.h"
+#include "show/json.h"
 
 #include "base/error.h"
 #include "base/memory.h"
@@ -80,9 +80,9 @@ static int take_file(struct planning *planning, const char *path)
 
 /* NAME=N; says what is wrong with it. */
 static bool parse_pair(struct cli *cli, const char *option, const char *text, size_t length,
-                       struct word *name, uint64_t *value)
+                       gordian_word *name, uint64_t *value)
 {
-    struct word word = {text, (uint32_t)length, 1}, number;
+    gordian_word word = {text, (uint32_t)length, 1}, number;
     const char *why;
     word_split(&word, name, &number);
     if (number.text && names_valid(name->text, name->length, &why) &&
@@ -95,7 +95,7 @@ static bool parse_pair(struct cli *cli, const char *option, const char *text, si
 
 /* Pairs of a list with commas, one a call; *list moves on, and is NULL after the last. False: the
  * list is wrong, which has been said. */
-static bool next_pair(struct cli *cli, const char *option, const char **list, struct word *name,
+static bool next_pair(struct cli *cli, const char *option, const char **list, gordian_word *name,
                       uint64_t *value)
 {
     const char *start = *list, *comma = strchr(start, ',');
@@ -104,17 +104,17 @@ static bool next_pair(struct cli *cli, const char *option, const char **list, st
     return parse_pair(cli, option, start, length, name, value);
 }
 
-static void put_word(struct output *out, const struct word *word)
+static void put_word(struct output *out, const gordian_word *word)
 {
     output_bytes(out, word->text, word->length);
 }
 
 /* What --units says of a resource; without it as many as can be. */
-static bool put_units(struct planning *planning, const struct word *resource)
+static bool put_units(struct planning *planning, const gordian_word *resource)
 {
     struct avoid *avoid = planning->avoid;
     uint64_t units = UINT64_MAX, value;
-    struct word name;
+    gordian_word name;
     bool found = false;
     for (const char *list = avoid->units; list;) {
         if (!next_pair(avoid->cli, "--units", &list, &name, &value))
@@ -150,7 +150,7 @@ static int write_workers(struct planning *planning, int operands, char **argv)
                           "N x (CLAIM - 1) + 1",
                           WORKERS_MOST);
     for (int i = 0; i < operands; i++) {
-        struct word name;
+        gordian_word name;
         uint64_t claim;
         if (!parse_pair(avoid->cli, "CLAIM", argv[i], strlen(argv[i]), &name, &claim) ||
             !put_units(planning, &name))
@@ -174,7 +174,7 @@ static bool next_resource(struct planning *planning, const char *option, const c
                           uint32_t *resource, uint64_t *value)
 {
     struct cli *cli = planning->avoid->cli;
-    struct word name;
+    gordian_word name;
     if (!next_pair(cli, option, list, &name, value))
         return false;
     *resource = gordian_plan_find_resource(planning->plan, name.text, name.length);
@@ -200,7 +200,7 @@ static int take_lists(struct planning *planning)
 }
 
 /* Reads the declarations as a plan and solves it. */
-static int solve(struct planning *planning)
+static int solve_plan(struct planning *planning)
 {
     struct cli *cli = planning->avoid->cli;
     gordian_error error = {0};
@@ -225,7 +225,7 @@ static void sum_nothing_up(struct avoid *avoid, const uint32_t *order, size_t co
     (void)avoid, (void)order, (void)count;
 }
 
-const struct avoid_reporter avoid_silent = {report_nothing, sum_nothing_up};
+static const struct avoid_reporter avoid_silent = {report_nothing, sum_nothing_up};
 
 /* Does the largest claim on every resource fit? */
 static bool claims_fit(const struct planning *planning)
@@ -322,7 +322,7 @@ static void write_json(struct planning *planning)
         json_key_u64(&json, "missing_cost", answer->missing_cost);
         if (!answer->safe) {
             struct labels labels = labels_of_plan(planning->plan);
-            json_witness(&json, &labels, &answer->witness);
+            json_witness(&json, "witness", &labels, &answer->witness);
         }
     }
     json_key_text(&json, "engine", gordian_bank_engine_name(planning->avoid->bank));
@@ -334,7 +334,7 @@ static void write_json(struct planning *planning)
 /* Columns are so wide, or as wide as the longest number. */
 #define COLUMN 11
 
-static int digits(uint64_t value)
+static int count_digits(uint64_t value)
 {
     return snprintf(NULL, 0, "%llu", (unsigned long long)value);
 }
@@ -345,11 +345,11 @@ static int column_width(const struct planning *planning)
     int width = COLUMN;
     for (size_t j = 0; j < planning->answer.pool_count; j++) {
         const gordian_pool *pool = &planning->answer.pools[j];
-        int longest = digits(pool->claims);
-        if (planning->units_known && digits(pool->units) > longest)
-            longest = digits(pool->units);
-        if (planning->units_known && pool->missing && 1 + digits(pool->missing) > longest)
-            longest = 1 + digits(pool->missing);
+        int longest = count_digits(pool->claims);
+        if (planning->units_known && count_digits(pool->units) > longest)
+            longest = count_digits(pool->units);
+        if (planning->units_known && pool->missing && 1 + count_digits(pool->missing) > longest)
+            longest = 1 + count_digits(pool->missing);
         width = longest > width ? longest : width;
     }
     return width;
@@ -542,7 +542,7 @@ static int run_plan(struct planning *planning, int operands, char **argv)
     int code = avoid->workers != AVOID_NO_WORKERS ? write_workers(planning, operands, argv)
                                                   : take_file(planning, operands ? argv[0] : NULL);
     if (code == EXIT_NOTHING)
-        code = solve(planning);
+        code = solve_plan(planning);
     if (code == EXIT_NOTHING)
         code = ask_bank(planning);
     if (code == EXIT_NOTHING && avoid->cli->json)

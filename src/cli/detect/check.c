@@ -4,6 +4,7 @@
 #include "cli/commands.h"
 #include "cli/input.h"
 #include "show/draw.h"
+#include "show/json.h"
 
 #include <string.h>
 
@@ -66,7 +67,7 @@ static gordian_status write_part_json(struct check *check, size_t number, const 
     json_begin(&json, &check->cli->out);
     json_key_u64(&json, "part", number);
     json_key_text(&json, "kind", part->cycle ? "cycle" : "irreducible");
-    json_witness(&json, &check->labels, witness);
+    json_witness(&json, "witness", &check->labels, witness);
     json_names(&json, "processes", &check->list);
     json_end(&json);
     return GORDIAN_OK;
@@ -128,7 +129,7 @@ static gordian_status write_summary_json(struct check *check, gordian_error *err
     return GORDIAN_OK;
 }
 
-static const char *plural(uint64_t count, const char *one, const char *many)
+static const char *plural_ending(uint64_t count, const char *one, const char *many)
 {
     return count == 1 ? one : many;
 }
@@ -146,15 +147,16 @@ static void write_summary_text(struct check *check)
     } else {
         style_color(style, out, COLOR_BAD);
         output_format(out, "%zu %s", report->part_count,
-                      plural(report->part_count, "deadlock", "deadlocks"));
+                      plural_ending(report->part_count, "deadlock", "deadlocks"));
         style_color(style, out, COLOR_PLAIN);
         output_format(out, " of %zu %s, %zu more %s behind", inside,
-                      plural(inside, "process", "processes"), report->deadlocked_count - inside,
-                      plural(report->deadlocked_count - inside, "waits", "wait"));
+                      plural_ending(inside, "process", "processes"),
+                      report->deadlocked_count - inside,
+                      plural_ending(report->deadlocked_count - inside, "waits", "wait"));
     }
     output_format(out, "; %u %s and %u %s in all (%s, %s)\n", check->processes,
-                  plural(check->processes, "process", "processes"), check->resources,
-                  plural(check->resources, "resource", "resources"), report->engine,
+                  plural_ending(check->processes, "process", "processes"), check->resources,
+                  plural_ending(check->resources, "resource", "resources"), report->engine,
                   gordian_model_text(report->model));
 }
 
@@ -169,7 +171,8 @@ static gordian_status write_summary(struct check *check, gordian_error *error)
 
 /* ------------------------------------------------------------------ the command */
 
-static gordian_status judge(struct check *check, const gordian_source *source, gordian_error *error)
+static gordian_status judge_snapshot(struct check *check, const gordian_source *source,
+                                     gordian_error *error)
 {
     gordian_status status =
         gordian_snapshot_read(&check->snapshot, &check->names, source, NULL, error);
@@ -194,7 +197,7 @@ static int run_check(struct check *check, const char *path)
     int code = input_open(&input, check->cli, path);
     if (code != EXIT_NOTHING)
         return code;
-    gordian_status status = judge(check, &input.source, &error);
+    gordian_status status = judge_snapshot(check, &input.source, &error);
     if (status != GORDIAN_OK)
         code =
             cli_fail(check->cli, status == GORDIAN_STATUS_UNAVAILABLE ? NULL : input.name, &error);

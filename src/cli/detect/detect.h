@@ -3,8 +3,8 @@
 #ifndef GORDIAN_CLI_DETECT_DETECT_H
 #define GORDIAN_CLI_DETECT_DETECT_H
 
+#include "cli/detect/followers.h"
 #include "cli/input.h"
-#include "cli/service/followers.h"
 #include "show/draw.h"
 #include "show/graph.h"
 

@@ -1,30 +1,17 @@
 /* What `gordian detect --json` prints: an object for every event, and the summary. */
+#include "show/json.h"
 #include "cli/detect/detect.h"
 
-static void write_victim(struct json *json, const struct labels *labels, gordian_policy policy,
-                         const gordian_victim *victim)
-{
-    json_open(json, NULL, '{');
-    json_key_text(json, "process", process_label(labels, victim->process));
-    json_key_text(json, "policy", gordian_policy_text(policy));
-    json_key_i64(json, "weight", victim->weight);
-    json_open(json, "frees", '[');
-    for (size_t i = 0; i < victim->frees_count; i++)
-        json_text(json, resource_label(labels, victim->frees[i].resource));
-    json_shut(json);
-    json_processes(json, "granted_to", labels, victim->served, victim->served_count);
-    json_shut(json);
-}
-
 /* "recovered": ends processes until nobody is deadlocked. */
-static gordian_status recover(struct detect *detect, struct json *json, gordian_error *error)
+static gordian_status report_recovery(struct detect *detect, struct json *json,
+                                      gordian_error *error)
 {
     gordian_victim victim;
     gordian_status status;
     json_open(json, "recovered", '[');
     while ((status = gordian_recover_one(detect->system, detect->policy, &victim, error)) ==
            GORDIAN_OK)
-        write_victim(json, &detect->labels, detect->policy, &victim);
+        json_victim(json, &detect->labels, detect->policy, &victim);
     json_shut(json);
     return status == GORDIAN_STATUS_END ? GORDIAN_OK : status;
 }
@@ -41,9 +28,9 @@ static gordian_status write_stuck(struct detect *detect, struct json *json,
         status = gordian_explain(detect->system, step->event.process, &witness, error);
         if (status != GORDIAN_OK)
             return status;
-        json_witness(json, &detect->labels, &witness);
+        json_witness(json, "witness", &detect->labels, &witness);
     }
-    return detect->recover ? recover(detect, json, error) : GORDIAN_OK;
+    return detect->recover ? report_recovery(detect, json, error) : GORDIAN_OK;
 }
 
 static gordian_status write_event(struct detect *detect, const gordian_step *step,

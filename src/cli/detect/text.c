@@ -236,7 +236,7 @@ static void write_victim(struct detect *detect, const gordian_victim *victim)
     output_char(out, '\n');
 }
 
-static gordian_status recover(struct detect *detect, gordian_error *error)
+static gordian_status report_recovery(struct detect *detect, gordian_error *error)
 {
     gordian_victim victim;
     gordian_status status;
@@ -265,7 +265,7 @@ static gordian_status write_event(struct detect *detect, const gordian_step *ste
     else if (!detect->all)
         write_doomed(detect, step);
     if (status == GORDIAN_OK && detect->recover)
-        status = recover(detect, error);
+        status = report_recovery(detect, error);
     if (deadlock)
         output_char(out_of(detect), '\n');
     return status;

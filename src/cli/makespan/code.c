@@ -1,12 +1,9 @@
 /* A kernel's code as a string of letters: PTX, a .cu by way of nvcc, or the project's own kernel.
  */
-#include "base/memory.h"
 #include "base/reader.h"
 #include "cli/input.h"
 #include "cli/makespan/makespan.h"
-#include "ptx/own.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,118 +13,136 @@
 
 /* The lists that options give. */
 struct lists {
-    struct ptx_named loops[LIST_MAX], values[LIST_MAX];
-    struct ptx_code calls[LIST_MAX];
+    gordian_ptx_named loops[LIST_MAX], values[LIST_MAX];
+    gordian_ptx_call calls[LIST_MAX];
+    char *letters[LIST_MAX]; /* of the calls */
     size_t loop_count, value_count, call_count;
-    char *letters; /* of the calls, each with a NUL */
+    gordian_ptx_table *table;
+    char *free, text[]; /* the options themselves, to be cut into names */
 };
 
 /* ------------------------------------------------------------------ lists */
 
-/* "NAME=N,NAME=N" */
-static int read_named(struct makespan *makespan, const char *option, const char *text,
-                      struct ptx_named *list, size_t *count)
+gordian_status makespan_letters(const char *text, char **letters, gordian_error *error)
 {
-    for (bool more = text != NULL; more;) {
-        size_t length = strcspn(text, ","), name = 0;
+    size_t length = strcmp(text, "-") == 0 ? 0 : strlen(text), count = 0;
+    const size_t most = GORDIAN_MAKESPAN_MAX_LENGTH;
+    gordian_status status = gordian_ptx_letters(text, length, most, NULL, &count, error);
+    if (status != GORDIAN_OK)
+        return status;
+    *letters = calloc(1, count + 1);
+    if (*letters)
+        return gordian_ptx_letters(text, length, most, *letters, &count, error);
+    *error = (gordian_error){.status = GORDIAN_STATUS_MEMORY, .message = "out of memory"};
+    return GORDIAN_STATUS_MEMORY;
+}
+
+static struct lists *lists_open(const struct makespan *makespan)
+{
+    const char *const options[] = {makespan->loops, makespan->values, makespan->calls,
+                                   makespan->unit};
+    size_t room = 0;
+    for (size_t i = 0; i < 4; i++)
+        room += options[i] ? strlen(options[i]) + 1 : 0;
+    struct lists *lists = calloc(1, sizeof *lists + room);
+    if (lists)
+        lists->free = lists->text;
+    return lists;
+}
+
+static void lists_close(struct lists *lists)
+{
+    for (size_t i = 0; lists && i < lists->call_count; i++)
+        free(lists->letters[i]);
+    if (lists)
+        gordian_ptx_table_close(lists->table);
+    free(lists);
+}
+
+/* A copy of the option, or NULL if it was not given. */
+static char *copy_option(struct lists *lists, const char *text)
+{
+    char *copy = lists->free;
+    if (!text)
+        return NULL;
+    lists->free = stpcpy(copy, text) + 1;
+    return copy;
+}
+
+/* "NAME=N,NAME=N" */
+static int read_named(struct makespan *makespan, const char *option, char *rest,
+                      gordian_ptx_named *list, size_t *count)
+{
+    for (char *item; (item = strsep(&rest, ","));) {
         const char *why = "is not NAME=N";
-        while (name < length && text[name] != '=')
-            name++;
+        char *equals = strchr(item, '=');
         if (*count == LIST_MAX)
             return cli_misuse(makespan->cli, "--%s: more than %u names", option, LIST_MAX);
-        if (name == 0 || name == length ||
-            !parse_u64(text + name + 1, length - name - 1, &list[*count].value, &why))
-            return cli_misuse(makespan->cli, "--%s: '%.*s' %s", option,
-                              (int)(length < 60 ? length : 60), text, why);
-        list[*count].name = text;
-        list[(*count)++].length = name;
-        more = text[length] == ',';
-        text += length + more;
+        if (!equals || equals == item ||
+            !parse_u64(equals + 1, strlen(equals + 1), &list[*count].value, &why))
+            return cli_misuse(makespan->cli, "--%s: '%.60s' %s", option, item, why);
+        *equals = '\0';
+        list[(*count)++].name = item;
     }
     return EXIT_NOTHING;
 }
 
-/* "NAME=LETTERS,NAME=-": writes the letters to `to`, a NUL after each; `to` NULL: only tells how
- * much there is to write. */
-static int read_calls(struct makespan *makespan, struct lists *lists, char *to, size_t *size)
+/* "NAME=LETTERS,NAME=-" */
+static int read_calls(struct makespan *makespan, struct lists *lists, char *rest)
 {
-    const char *text = makespan->calls;
-    *size = lists->call_count = 0;
-    for (bool more = true; more;) {
-        size_t length = strcspn(text, ","), name = 0, count;
+    for (char *item; (item = strsep(&rest, ","));) {
         gordian_error error = {0};
-        while (name < length && text[name] != '=')
-            name++;
-        if (name == 0 || name == length)
-            return cli_misuse(makespan->cli, "--call: '%.*s' is not NAME=LETTERS",
-                              (int)(length < 60 ? length : 60), text);
+        char *equals = strchr(item, '=');
+        if (!equals || equals == item)
+            return cli_misuse(makespan->cli, "--call: '%.60s' is not NAME=LETTERS", item);
         if (lists->call_count == LIST_MAX)
             return cli_misuse(makespan->cli, "--call: more than %u names", LIST_MAX);
-        const char *letters = text + name + 1;
-        size_t written = length - name - 1;
-        if (written == 1 && *letters == '-')
-            written = 0;
-        if (ptx_letters(letters, written, PTX_STRING_MAX, to ? to + *size : NULL, &count, &error))
-            return cli_misuse(makespan->cli, "--call: '%.*s': %s", (int)(length < 60 ? length : 60),
-                              text, error.message);
-        lists->calls[lists->call_count++] =
-            (struct ptx_code){.name = text, .length = name, .letters = to ? to + *size : NULL};
-        *size += count + 1;
-        if (to)
-            to[*size - 1] = '\0';
-        more = text[length] == ',';
-        text += length + more;
+        char **letters = &lists->letters[lists->call_count];
+        gordian_status status = makespan_letters(equals + 1, letters, &error);
+        if (status == GORDIAN_STATUS_INPUT)
+            return cli_misuse(makespan->cli, "--call: '%.60s': %s", item, error.message);
+        if (status != GORDIAN_OK)
+            return cli_fail(makespan->cli, NULL, &error);
+        *equals = '\0';
+        lists->calls[lists->call_count++] = (gordian_ptx_call){item, *letters};
     }
     return EXIT_NOTHING;
 }
 
 static int read_lists(struct makespan *makespan, struct lists *lists)
 {
-    int code = read_named(makespan, "loop", makespan->loops, lists->loops, &lists->loop_count);
+    int code = read_named(makespan, "loop", copy_option(lists, makespan->loops), lists->loops,
+                          &lists->loop_count);
     if (code == EXIT_NOTHING)
-        code = read_named(makespan, "set", makespan->values, lists->values, &lists->value_count);
-    size_t size = 0;
-    if (code != EXIT_NOTHING || !makespan->calls)
-        return code;
-    code = read_calls(makespan, lists, NULL, &size);
-    if (code != EXIT_NOTHING)
-        return code;
-    lists->letters = malloc(size);
-    if (!lists->letters) {
-        cli_say(makespan->cli, "out of memory");
-        return EXIT_BROKEN;
-    }
-    return read_calls(makespan, lists, lists->letters, &size);
+        code = read_named(makespan, "set", copy_option(lists, makespan->values), lists->values,
+                          &lists->value_count);
+    if (code == EXIT_NOTHING)
+        code = read_calls(makespan, lists, copy_option(lists, makespan->calls));
+    return code;
 }
 
 /* ------------------------------------------------------------------ the table of units */
 
 /* "PATTERN=LETTERS,..." */
-static int add_units(struct makespan *makespan, struct ptx_table *table)
+static int add_units(struct makespan *makespan, struct lists *lists)
 {
-    const char *text = makespan->unit;
-    for (bool more = text != NULL; more;) {
-        size_t length = strcspn(text, ","), pattern = 0;
+    char *rest = copy_option(lists, makespan->unit);
+    for (char *item; (item = strsep(&rest, ","));) {
         gordian_error error = {0};
-        while (pattern < length && text[pattern] != '=')
-            pattern++;
-        if (pattern == length)
-            return cli_misuse(makespan->cli, "--unit: '%.*s' is not PATTERN=LETTERS",
-                              (int)(length < 60 ? length : 60), text);
-        gordian_status status = ptx_table_add_line(table, text, pattern, text + pattern + 1,
-                                                   length - pattern - 1, &error);
-        if (status != GORDIAN_OK)
+        char *equals = strchr(item, '=');
+        if (!equals)
+            return cli_misuse(makespan->cli, "--unit: '%.60s' is not PATTERN=LETTERS", item);
+        *equals = '\0';
+        if (gordian_ptx_table_add(lists->table, item, equals + 1, &error) != GORDIAN_OK)
             return cli_fail(makespan->cli, "--unit", &error);
-        more = text[length] == ',';
-        text += length + more;
     }
     return EXIT_NOTHING;
 }
 
-static int open_table(struct makespan *makespan, struct ptx_table **table)
+static int open_table(struct makespan *makespan, struct lists *lists)
 {
     gordian_error error = {0};
-    if (ptx_table_open(table, NULL, &error) != GORDIAN_OK)
+    if (gordian_ptx_table_open(&lists->table, NULL, &error) != GORDIAN_OK)
         return cli_fail(makespan->cli, NULL, &error);
     int code = EXIT_NOTHING;
     if (makespan->table) {
@@ -135,109 +150,60 @@ static int open_table(struct makespan *makespan, struct ptx_table **table)
         code = input_open(&input, makespan->cli, makespan->table);
         if (code != EXIT_NOTHING)
             return code;
-        if (ptx_table_add(*table, &input.source, &error) != GORDIAN_OK)
+        if (gordian_ptx_table_read(lists->table, &input.source, &error) != GORDIAN_OK)
             code = cli_fail(makespan->cli, input.name, &error);
         input_close(&input);
     }
-    return code == EXIT_NOTHING ? add_units(makespan, *table) : code;
+    return code == EXIT_NOTHING ? add_units(makespan, lists) : code;
 }
 
 /* ------------------------------------------------------------------ asking */
 
-static int ask(struct makespan *makespan, const struct ptx *ptx,
-               const struct ptx_question *question)
+static void fill_question(const struct makespan *makespan, const struct lists *lists,
+                          gordian_ptx_question *question)
 {
+    question->entry = makespan->entry;
+    question->path = makespan->path;
+    question->from = makespan->from;
+    question->to = makespan->to;
+    question->avoid = makespan->avoid;
+    question->loops = lists->loops;
+    question->loop_count = lists->loop_count;
+    question->values = lists->values;
+    question->value_count = lists->value_count;
+    question->calls = lists->calls;
+    question->call_count = lists->call_count;
+}
+
+static int ask_code(struct makespan *makespan, const struct lists *lists)
+{
+    gordian_ptx_question question;
     gordian_error error = {0};
-    if (ptx_string(&makespan->ptx, ptx, question, NULL, &error) != GORDIAN_OK)
+    gordian_ptx_question_init(&question);
+    if (makespan->own)
+        gordian_ptx_own_question(makespan->code, (gordian_ptx_event)makespan->event, makespan->size,
+                                 makespan->size, makespan->multiprocessors, &question);
+    else
+        fill_question(makespan, lists, &question);
+    question.table = lists->table;
+    question.only_loops = makespan->list_loops;
+    for (size_t i = 0; i < LETTERS; i++) /* what a cycle of each letter counts */
+        makespan_units_of(makespan, (char)('A' + i), &question.weights[i]);
+    if (gordian_ptx_ask(makespan->code, &question, &makespan->ptx, &error) != GORDIAN_OK)
         return cli_fail(makespan->cli, makespan->source, &error);
-    makespan->has_ptx = true;
     makespan->kernel = makespan->ptx.letters;
     return EXIT_NOTHING;
 }
 
-/* What a cycle of each letter counts. */
-static void weigh(const struct makespan *makespan, struct ptx_question *question)
-{
-    for (size_t i = 0; i < LETTERS; i++) {
-        uint32_t repeats;
-        makespan_units_of(makespan, (char)('A' + i), &repeats);
-        question->weights[i] = repeats;
-    }
-}
-
-static int ask_file(struct makespan *makespan, const struct ptx *ptx, struct lists *lists,
-                    struct ptx_table *table)
-{
-    struct ptx_question question = {.entry = makespan->entry,
-                                    .table = table,
-                                    .path = makespan->path,
-                                    .from = makespan->from,
-                                    .to = makespan->to,
-                                    .avoid = makespan->avoid,
-                                    .loops = lists->loops,
-                                    .loop_count = lists->loop_count,
-                                    .values = lists->values,
-                                    .value_count = lists->value_count,
-                                    .calls = lists->calls,
-                                    .call_count = lists->call_count,
-                                    .only_loops = makespan->list_loops};
-    weigh(makespan, &question);
-    return ask(makespan, ptx, &question);
-}
-
-static int ask_own(struct makespan *makespan, const struct ptx *ptx, struct ptx_table *table)
-{
-    struct own_question own;
-    own_ask(&own, (enum own_event)makespan->event, makespan->size, makespan->size,
-            own_blocks(makespan->size, makespan->multiprocessors));
-    struct ptx_question question = {.entry = own.entry,
-                                    .table = table,
-                                    .from = own.from,
-                                    .to = own.to,
-                                    .avoid = own.avoid,
-                                    .loops = own.loops,
-                                    .loop_count = own.loop_count,
-                                    .extra_loops = true,
-                                    .only_loops = makespan->list_loops};
-    weigh(makespan, &question);
-    return ask(makespan, ptx, &question);
-}
-
-static int read_text(struct makespan *makespan)
-{
-    struct ptx *ptx = NULL;
-    struct ptx_table *table = NULL;
-    gordian_error error = {0};
-    struct lists *lists = calloc(1, sizeof *lists);
-    int code = EXIT_NOTHING;
-    if (!lists) {
-        cli_say(makespan->cli, "out of memory");
-        return EXIT_BROKEN;
-    }
-    code = read_lists(makespan, lists);
-    if (code == EXIT_NOTHING)
-        code = open_table(makespan, &table);
-    if (code == EXIT_NOTHING && ptx_read(&ptx, &makespan->text, NULL, &error) != GORDIAN_OK)
-        code = cli_fail(makespan->cli, makespan->source, &error);
-    if (code == EXIT_NOTHING)
-        code =
-            makespan->own ? ask_own(makespan, ptx, table) : ask_file(makespan, ptx, lists, table);
-    ptx_free(ptx);
-    ptx_table_close(table);
-    free(lists->letters);
-    free(lists);
-    return code;
-}
-
 /* ------------------------------------------------------------------ files */
 
-static ptrdiff_t read_fd(void *context, char *buffer, size_t size)
+static int open_own(struct makespan *makespan)
 {
-    for (;;) {
-        ssize_t count = read(*(int *)context, buffer, size);
-        if (count >= 0 || errno != EINTR)
-            return count;
-    }
+    gordian_error error = {0};
+    makespan->source = "osdda.cu";
+    if (gordian_ptx_open_own(&makespan->code, NULL, &error) != GORDIAN_OK)
+        return cli_fail(makespan->cli, "--own", &error);
+    return EXIT_NOTHING;
 }
 
 static bool ends_in(const char *path, const char *end)
@@ -246,70 +212,52 @@ static bool ends_in(const char *path, const char *end)
     return length > tail && strcmp(path + length - tail, end) == 0;
 }
 
-static int load_own(struct makespan *makespan)
+static int open_file(struct makespan *makespan, const char *path, struct input *input)
 {
-    gordian_error error = {0};
-    size_t size;
-    const char *text = own_ptx(&size);
-    makespan->source = "osdda.cu";
-    if (!text) {
-        cli_say(makespan->cli, "--own: built without nvcc, so the kernel's PTX is not here");
-        return EXIT_UNAVAILABLE;
-    }
-    if (text_copy(&makespan->text, "own.ptx", text, size, NULL, &error) != GORDIAN_OK)
-        return cli_fail(makespan->cli, NULL, &error);
-    return EXIT_NOTHING;
-}
-
-static int load_file(struct makespan *makespan, const char *path)
-{
-    gordian_error error = {0};
-    struct input input;
     int code;
-    if (ends_in(path, ".cu")) {
-        int fd = access(path, R_OK) == 0 ? makespan_compile(makespan, path, &code) : -1;
-        if (fd < 0 && access(path, R_OK) != 0)
-            return input_open(&input, makespan->cli, path); /* says why not */
-        if (fd < 0)
-            return code;
-        gordian_source source = {read_fd, &fd};
-        snprintf(makespan->made_name, sizeof makespan->made_name, "PTX of %s", path);
-        makespan->source = makespan->made_name;
-        gordian_status status = text_read(&makespan->text, path, &source, NULL, &error);
-        close(fd);
-        return status == GORDIAN_OK ? EXIT_NOTHING : cli_fail(makespan->cli, path, &error);
-    }
-    code = input_open(&input, makespan->cli, path);
-    if (code != EXIT_NOTHING)
+    if (!ends_in(path, ".cu") || access(path, R_OK) != 0) {
+        code = input_open(input, makespan->cli, path); /* says why not */
+        makespan->source = input->name;
         return code;
-    makespan->source = input.name;
-    if (text_read(&makespan->text, input.name, &input.source, NULL, &error) != GORDIAN_OK)
-        code = cli_fail(makespan->cli, input.name, &error);
-    input_close(&input);
+    }
+    int fd = makespan_compile(makespan, path, &code);
+    snprintf(makespan->made_name, sizeof makespan->made_name, "PTX of %s", path);
+    makespan->source = makespan->made_name;
+    if (fd >= 0)
+        input_take(input, makespan->cli, fd, makespan->source);
     return code;
 }
 
 int makespan_read_code(struct makespan *makespan, const char *path)
 {
-    int code = path ? load_file(makespan, path) : load_own(makespan);
-    return code == EXIT_NOTHING ? read_text(makespan) : code;
-}
-
-void makespan_free_code(struct makespan *makespan)
-{
-    if (makespan->text.bytes)
-        text_free(&makespan->text);
-    if (makespan->has_ptx)
-        ptx_answer_free(&makespan->ptx);
+    struct input input = {.fd = -1};
+    gordian_error error = {0};
+    struct lists *lists = lists_open(makespan);
+    if (!lists) {
+        cli_say(makespan->cli, "out of memory");
+        return EXIT_BROKEN;
+    }
+    int code = path ? open_file(makespan, path, &input) : open_own(makespan);
+    if (code == EXIT_NOTHING)
+        code = read_lists(makespan, lists);
+    if (code == EXIT_NOTHING)
+        code = open_table(makespan, lists);
+    if (code == EXIT_NOTHING && path &&
+        gordian_ptx_read(&makespan->code, &input.source, NULL, &error) != GORDIAN_OK)
+        code = cli_fail(makespan->cli, makespan->source, &error);
+    if (code == EXIT_NOTHING)
+        code = ask_code(makespan, lists);
+    input_close(&input);
+    lists_close(lists);
+    return code;
 }
 
 uint64_t makespan_any_path(const struct makespan *makespan)
 {
-    uint64_t units[LETTERS];
-    uint32_t repeats;
-    if (!makespan->has_ptx)
+    uint64_t units[LETTERS], repeats;
+    if (!makespan->code)
         return UINT64_MAX;
     for (size_t i = 0; i < LETTERS; i++)
         units[i] = makespan_units_of(makespan, (char)('A' + i), &repeats);
-    return ptx_any_path_bound(&makespan->ptx, units, makespan->scheduler_count, makespan->warps);
+    return gordian_ptx_any_path(&makespan->ptx, units, makespan->scheduler_count, makespan->warps);
 }

@@ -27,7 +27,7 @@ static void list(struct json *json, const char *key, const uint32_t *values, siz
 /* What the code came to, and what was assumed on the way. */
 void makespan_code_keys(struct makespan *makespan, struct json *json)
 {
-    const struct ptx_answer *ptx = &makespan->ptx;
+    const gordian_ptx_answer *ptx = &makespan->ptx;
     uint64_t any = makespan->warps ? makespan_any_path(makespan) : UINT64_MAX;
     json_key_text(json, "source", makespan->source);
     json_key_u64(json, "instructions", ptx->instructions);
@@ -61,7 +61,7 @@ static void more_keys(struct makespan *makespan, struct json *json,
         json_key_number(json, "lower_us", answer->lower / makespan->mhz);
         json_key_number(json, "upper_us", answer->upper / makespan->mhz);
     }
-    if (makespan->has_ptx)
+    if (makespan->code)
         makespan_code_keys(makespan, json);
 }
 

@@ -5,7 +5,6 @@
 #include "base/reader.h"
 #include "cli/commands.h"
 #include "cli/interrupt.h"
-#include "ptx/own.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -204,7 +203,7 @@ static int build(struct makespan *makespan, gordian_makespan *problem)
 static int too_long(struct makespan *makespan)
 {
     for (unsigned i = 0; i < 26; i++) {
-        uint32_t repeats;
+        uint64_t repeats;
         char letter = (char)('A' + i);
         if (makespan->ptx.most[i] && makespan_units_of(makespan, letter, &repeats) == 0) {
             cli_say(makespan->cli, "the path needs a unit '%c', and there are none", letter);
@@ -212,7 +211,7 @@ static int too_long(struct makespan *makespan)
         }
     }
     if (makespan_any_path(makespan) == UINT64_MAX) {
-        cli_say(makespan->cli, "the path has more than %d letters", PTX_STRING_MAX);
+        cli_say(makespan->cli, "the path has more than %d letters", GORDIAN_MAKESPAN_MAX_LENGTH);
         return EXIT_MISUSE;
     }
     struct makespan_report all = {.problem = NULL};
@@ -222,8 +221,8 @@ static int too_long(struct makespan *makespan)
 /* Letters of code that the machine has no units for: where they come from. */
 static int check_units(struct makespan *makespan)
 {
-    for (size_t i = 0; makespan->has_ptx && i < makespan->ptx.count; i++) {
-        uint32_t repeats;
+    for (size_t i = 0; makespan->code && i < makespan->ptx.count; i++) {
+        uint64_t repeats;
         char letter = makespan->kernel[i], message[80];
         if (makespan_units_of(makespan, letter, &repeats) > 0)
             continue;
@@ -236,7 +235,7 @@ static int check_units(struct makespan *makespan)
 
 static int list_loops(struct makespan *makespan)
 {
-    const struct ptx_answer *ptx = &makespan->ptx;
+    const gordian_ptx_answer *ptx = &makespan->ptx;
     for (size_t i = 0; i < ptx->note_count; i++) {
         if (makespan->cli->json) {
             struct json json;
@@ -259,7 +258,7 @@ static int show_string(struct makespan *makespan)
 {
     struct json json;
     if (!makespan->kernel) {
-        cli_say(makespan->cli, "the path has more than %d letters", PTX_STRING_MAX);
+        cli_say(makespan->cli, "the path has more than %d letters", GORDIAN_MAKESPAN_MAX_LENGTH);
         return EXIT_MISUSE;
     }
     if (!makespan->cli->json) {
@@ -268,7 +267,7 @@ static int show_string(struct makespan *makespan)
     }
     json_begin(&json, &makespan->cli->out);
     json_key_text(&json, "kernel", makespan->kernel);
-    if (makespan->has_ptx)
+    if (makespan->code)
         makespan_code_keys(makespan, &json);
     json_end(&json);
     return EXIT_NOTHING;
@@ -303,21 +302,14 @@ static int run(struct makespan *makespan)
 static int expand_kernel(struct makespan *makespan)
 {
     const char *text = makespan->kernel;
-    size_t length = strlen(text), count = 0;
     gordian_error error = {0};
     if (!strpbrk(text, "0123456789"))
         return EXIT_NOTHING;
-    if (ptx_letters(text, length, PTX_STRING_MAX, NULL, &count, &error) != GORDIAN_OK)
+    gordian_status status = makespan_letters(text, &makespan->expanded, &error);
+    if (status == GORDIAN_STATUS_INPUT)
         return cli_misuse(makespan->cli, "--kernel: %s", error.message);
-    makespan->expanded = malloc(count + 1);
-    if (!makespan->expanded) {
-        cli_say(makespan->cli, "out of memory");
-        return EXIT_BROKEN;
-    }
-    ptx_letters(text, length, PTX_STRING_MAX, makespan->expanded, &count, &error);
-    makespan->expanded[count] = '\0';
     makespan->kernel = makespan->expanded;
-    return EXIT_NOTHING;
+    return status == GORDIAN_OK ? EXIT_NOTHING : cli_fail(makespan->cli, NULL, &error);
 }
 
 /* What is to be looked at: exactly one of a string, a file, the own kernel. */
@@ -334,7 +326,7 @@ static int choose_subject(struct makespan *makespan, const char *file)
     if (makespan->own && !makespan->clock)
         makespan->clock = OWN_CLOCK;
     if (makespan->own && makespan->warps == NOT_GIVEN)
-        makespan->warps = OWN_THREADS / 32;
+        makespan->warps = GORDIAN_PTX_OWN_WARPS;
     if (makespan->own && (makespan->size == 0 || makespan->multiprocessors == 0))
         return cli_misuse(cli, "--size and --multiprocessors are at least 1");
     bool nothing = makespan->warps == 0;
@@ -358,7 +350,7 @@ static int start(struct makespan *makespan, const char *file)
     int code = choose_subject(makespan, file);
     if (code == EXIT_NOTHING)
         code = run(makespan);
-    makespan_free_code(makespan);
+    gordian_ptx_close(makespan->code);
     free(makespan->expanded);
     return code;
 }
@@ -468,7 +460,7 @@ static void code_options(struct makespan *m, struct option_list *list)
         {"own", 0, NULL, "Gordian's own detection kernel: a bound for one event", OPTION_FLAG,
          &m->own, NULL},
         {"event", 0, "KIND", "of --own: grant, block (default), hand-over, cancel,\nrebuild",
-         OPTION_CHOICE, &m->event, own_event_names},
+         OPTION_CHOICE, &m->event, m->events},
         {"size", 0, "N", "of --own: resources and processes (default: 8192)", OPTION_U32, &m->size,
          NULL},
         {"multiprocessors", 0, "N", "of --own: of the device (default: 132)", OPTION_U32,
@@ -484,10 +476,12 @@ static int makespan_main(struct cli *cli, int argc, char **argv)
                          .chains = NOT_GIVEN,
                          .evaluations = UINT64_MAX,
                          .seed = 1,
-                         .event = OWN_BLOCK,
+                         .event = GORDIAN_PTX_EVENT_BLOCK,
                          .size = OWN_SIZE,
                          .multiprocessors = OWN_MULTI};
     struct option_list options = {.count = 0}; /* the rest of the table is its end */
+    for (unsigned i = 0; gordian_ptx_event_text((gordian_ptx_event)i); i++)
+        m.events[i] = gordian_ptx_event_text((gordian_ptx_event)i);
     model_options(&m, &options);
     search_options(&m, &options);
     shown_options(&m, &options);

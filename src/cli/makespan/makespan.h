@@ -3,8 +3,9 @@
 #define GORDIAN_CLI_MAKESPAN_MAKESPAN_H
 
 #include "cli/cli.h"
-#include "ptx/ptx.h"
 #include "show/style.h"
+
+#include <gordian/ptx.h>
 
 #define LETTERS GORDIAN_MAKESPAN_TYPES
 
@@ -34,6 +35,7 @@ struct makespan {
 
     /* what follows from them */
     char *expanded; /* the kernel's letters, if they were given with counts */
+    const char *events[GORDIAN_PTX_EVENT_REBUILD + 2]; /* of --own, and NULL */
     gordian_unit unit_list[LETTERS];
     size_t unit_count;
     uint32_t scheduler_count; /* 0: no bound */
@@ -43,9 +45,8 @@ struct makespan {
     /* from code */
     const char *source;  /* the file; NULL: none */
     char made_name[300]; /* "PTX of kernel.cu" */
-    struct text text;
-    struct ptx_answer ptx;
-    bool has_ptx;
+    gordian_ptx *code;   /* NULL: none */
+    gordian_ptx_answer ptx;
 };
 
 /* ---- makespan/model.c: the machine */
@@ -54,13 +55,14 @@ struct makespan {
 int makespan_read_machine(struct makespan *makespan);
 int makespan_list_chips(struct cli *cli);
 /* Warps of this letter that start in a cycle, and the cycles that one of them stands for. */
-uint32_t makespan_units_of(const struct makespan *makespan, char letter, uint32_t *repeats);
+uint32_t makespan_units_of(const struct makespan *makespan, char letter, uint64_t *repeats);
 
 /* ---- makespan/code.c: a kernel from a file, or the project's own */
 
+/* Letters with counts ("L5C9", '-' for none) written out, in memory of their own. */
+gordian_status makespan_letters(const char *text, char **letters, gordian_error *error);
 /* Reads `path` (.ptx, .cu; '-': PTX from stdin), or with NULL the own kernel: fills ptx, kernel. */
 int makespan_read_code(struct makespan *makespan, const char *path);
-void makespan_free_code(struct makespan *makespan);
 /* No schedule of any path takes longer; UINT64_MAX: not known. */
 uint64_t makespan_any_path(const struct makespan *makespan);
 
@@ -89,8 +91,6 @@ void makespan_text(struct makespan *makespan, const struct makespan_report *repo
 void makespan_json(struct makespan *makespan, const struct makespan_report *report);
 /* What the code came to, as keys of an object that is open. */
 void makespan_code_keys(struct makespan *makespan, struct json *json);
-/* The table of warps and cycles. */
-void makespan_table(struct makespan *makespan, const struct makespan_report *report);
 /* Files; the exit code. */
 int makespan_pictures(struct makespan *makespan, const struct makespan_report *report);
 

@@ -204,19 +204,11 @@ int makespan_read_machine(struct makespan *makespan)
     return code;
 }
 
-uint32_t makespan_units_of(const struct makespan *makespan, char letter, uint32_t *repeats)
+uint32_t makespan_units_of(const struct makespan *makespan, char letter, uint64_t *repeats)
 {
     *repeats = 1;
-    for (size_t i = 0; i < makespan->unit_count; i++) {
-        const gordian_unit *unit = &makespan->unit_list[i];
-        if (unit->letter != letter)
-            continue;
-        *repeats = unit->latency ? unit->latency : 1;
-        if (unit->units || unit->lanes >= 32)
-            return unit->units ? unit->units : unit->lanes / 32;
-        if (unit->lanes)
-            *repeats *= (31 + unit->lanes) / unit->lanes;
-        return unit->lanes ? 1 : 0;
-    }
+    for (size_t i = 0; i < makespan->unit_count; i++)
+        if (makespan->unit_list[i].letter == letter)
+            return gordian_unit_starts(&makespan->unit_list[i], 0, repeats);
     return 0;
 }

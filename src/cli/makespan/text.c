@@ -1,6 +1,5 @@
 /* gordian makespan for people: the interval, the table of warps and cycles, what was assumed. */
 #include "cli/makespan/makespan.h"
-#include "ptx/own.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -105,7 +104,8 @@ static uint32_t cycles_that_fit(const struct makespan *makespan, uint32_t length
     return (uint32_t)(columns(makespan) - NAME_WIDTH) / cell_width(length);
 }
 
-void makespan_table(struct makespan *makespan, const struct makespan_report *report)
+/* The table of warps and cycles. */
+static void makespan_table(struct makespan *makespan, const struct makespan_report *report)
 {
     struct table table = {.makespan = makespan,
                           .report = report,
@@ -143,7 +143,7 @@ static void machine_line(struct makespan *makespan)
     bool first = true;
     output_format(out, "%u warp%s, ", makespan->warps, makespan->warps == 1 ? "" : "s");
     for (size_t i = 0; i < makespan->unit_count; i++) {
-        uint32_t repeats;
+        uint64_t repeats;
         char letter = makespan->unit_list[i].letter;
         uint32_t units = makespan_units_of(makespan, letter, &repeats);
         if (makespan->kernel ? !strchr(makespan->kernel, letter)
@@ -151,7 +151,7 @@ static void machine_line(struct makespan *makespan)
             continue;
         output_format(out, "%s%c %u a cycle", first ? "" : ", ", letter, units);
         if (repeats > 1)
-            output_format(out, " for %u cycles", repeats);
+            output_format(out, " for %llu cycles", (unsigned long long)repeats);
         first = false;
     }
     if (makespan->scheduler_count)
@@ -222,7 +222,7 @@ size_t makespan_assumed(const struct makespan *makespan, const char *lines[MAKES
 static void assumptions(struct makespan *makespan)
 {
     struct output *out = &makespan->cli->out;
-    const struct ptx_answer *ptx = &makespan->ptx;
+    const gordian_ptx_answer *ptx = &makespan->ptx;
     const char *lines[MAKESPAN_ASSUMED];
     size_t count = makespan_assumed(makespan, lines);
     output_text(out, "\nassumed:\n");
@@ -255,7 +255,7 @@ static void own_line(struct makespan *makespan)
 {
     output_format(&makespan->cli->out,
                   "one event '%s' of detection with %u resources and processes on a GPU\n",
-                  own_event_names[makespan->event], makespan->size);
+                  makespan->events[makespan->event], makespan->size);
 }
 
 void makespan_text(struct makespan *makespan, const struct makespan_report *report)
@@ -263,19 +263,19 @@ void makespan_text(struct makespan *makespan, const struct makespan_report *repo
     struct output *out = &makespan->cli->out;
     if (makespan->own)
         own_line(makespan);
-    if (makespan->has_ptx && makespan->kernel)
+    if (makespan->code && makespan->kernel)
         string_line(makespan);
     if (makespan->chip_title)
         output_format(out, "%s\n", makespan->chip_title);
     machine_line(makespan);
     if (!report->problem)
         output_format(out, "the path is too long for a schedule (more than %d cycles)\n",
-                      PTX_STRING_MAX);
+                      GORDIAN_MAKESPAN_MAX_LENGTH);
     else if (makespan->witness)
         output_format(out, "the schedule of this string takes %u cycles\n", report->length);
     else
         interval_line(makespan, report);
-    if (makespan->has_ptx)
+    if (makespan->code)
         code_lines(makespan);
     if (!report->problem)
         return;

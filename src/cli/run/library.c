@@ -33,7 +33,7 @@ static bool own_folder(char *folder, size_t size)
     return true;
 }
 
-static bool find(char *path, size_t size)
+static bool find_library(char *path, size_t size)
 {
     char folder[PATH_MAX], candidate[2 * PATH_MAX], resolved[PATH_MAX];
     const char *told = getenv("GORDIAN_RUN_LIBRARY");
@@ -53,7 +53,7 @@ static bool find(char *path, size_t size)
 
 bool run_library(char *path, size_t size, char *why, size_t why_size)
 {
-    if (!find(path, size)) {
+    if (!find_library(path, size)) {
         snprintf(why, why_size, "%s was not found", LIBRARY);
         return false;
     }

@@ -196,7 +196,7 @@ static void run_hook(struct cli *cli, const char *command, const struct report *
 
 /* ------------------------------------------------------------------ reporting */
 
-static void answer(enum incident_answer what)
+static void answer_program(enum incident_answer what)
 {
     struct stat about;
     char byte = (char)what;
@@ -219,7 +219,7 @@ static const char *path_from(const char *name)
 }
 
 /* Tells it everywhere it is to be told. A hook sees an actual deadlock while it stands. */
-static int tell(struct cli *cli, const struct report *report, struct session *session)
+static int tell_report(struct cli *cli, const struct report *report, struct session *session)
 {
     const struct products products = {
         .output = path_from("GORDIAN_OUTPUT"),
@@ -236,7 +236,7 @@ static int tell(struct cli *cli, const struct report *report, struct session *se
     bool wants_hook = hook && report->head.kind != INCIDENT_STATUS;
     if (wants_hook && is_actual(report))
         run_hook(cli, hook, report, &number);
-    answer(told ? INCIDENT_REPORTED : INCIDENT_FAILED);
+    answer_program(told ? INCIDENT_REPORTED : INCIDENT_FAILED);
     if (wants_hook && !is_actual(report))
         run_hook(cli, hook, report, &number);
     return told ? EXIT_NOTHING : EXIT_BROKEN;
@@ -251,7 +251,7 @@ static int tell_folds(struct cli *cli, const struct report *report, struct sessi
         session_folds(session, report);
     else
         make_text(cli, report, &products, &number);
-    answer(INCIDENT_REPORTED);
+    answer_program(INCIDENT_REPORTED);
     return EXIT_NOTHING;
 }
 
@@ -283,17 +283,17 @@ int run_report(struct cli *cli, int fd)
     take_settings(cli);
     session_open(&session, path_from("GORDIAN_SESSION"));
     if (report_open(&report, fd, &error) != GORDIAN_OK) {
-        answer(INCIDENT_FAILED);
+        answer_program(INCIDENT_FAILED);
         session_close(&session);
         return cli_fail(cli, NULL, &error);
     }
     if (report.head.kind == INCIDENT_SUMMARY) {
         code = tell_folds(cli, &report, &session);
     } else if (is_suppressed(cli, &report, &session)) {
-        answer(INCIDENT_SUPPRESSED);
+        answer_program(INCIDENT_SUPPRESSED);
         code = EXIT_NOTHING;
     } else {
-        code = tell(cli, &report, &session);
+        code = tell_report(cli, &report, &session);
     }
     report_close(&report);
     session_close(&session);
@@ -332,7 +332,7 @@ static bool is_complete(int fd)
            fstat(fd, &about) == 0 && (uint64_t)about.st_size >= head.total_size;
 }
 
-static int ask(struct cli *cli, uint32_t pid, int signal_number, int fd)
+static int ask_program(struct cli *cli, uint32_t pid, int signal_number, int fd)
 {
     union sigval value = {.sival_int = fd};
     if (sigqueue((pid_t)pid, signal_number, value) != 0) {
@@ -348,7 +348,7 @@ static int ask(struct cli *cli, uint32_t pid, int signal_number, int fd)
     return EXIT_BROKEN;
 }
 
-static int show(struct cli *cli, const struct run_settings *settings, int fd)
+static int show_report(struct cli *cli, const struct run_settings *settings, int fd)
 {
     struct report report;
     gordian_error error = {0};
@@ -386,9 +386,9 @@ int run_status(struct cli *cli, const struct run_settings *settings)
         cli_say(cli, "cannot ask: %s", strerror(errno));
         return EXIT_BROKEN;
     }
-    int code = ask(cli, pid, number, fd);
+    int code = ask_program(cli, pid, number, fd);
     if (code == EXIT_NOTHING)
-        code = show(cli, settings, fd);
+        code = show_report(cli, settings, fd);
     close(fd);
     return code;
 }

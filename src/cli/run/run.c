@@ -7,7 +7,7 @@
 #include <string.h>
 
 const char *const run_deadlock_choices[] = {"report", "abort", "break", NULL};
-const char *const run_unwatchable_choices[] = {"run", "stop", NULL};
+static const char *const run_unwatchable_choices[] = {"run", "stop", NULL};
 
 /* Seconds, with decimals. */
 static bool is_seconds(const char *text)
@@ -19,7 +19,7 @@ static bool is_seconds(const char *text)
     return end != text && !*end && value > 0 && value < 1e9;
 }
 
-static int check(struct cli *cli, const struct run_settings *settings, int operands)
+static int check_options(struct cli *cli, const struct run_settings *settings, int operands)
 {
     if (settings->potential && settings->no_potential)
         return cli_misuse(cli, "--potential and --no-potential: which one?");
@@ -71,7 +71,7 @@ static int run_main(struct cli *cli, int argc, char **argv)
     int first = cli_parse_before(cli, options, argc, argv, &code);
     if (first < 0)
         return code;
-    code = check(cli, &run, argc - first);
+    code = check_options(cli, &run, argc - first);
     if (code != EXIT_NOTHING)
         return code;
     if (run.report)

@@ -32,7 +32,6 @@ struct run_settings {
 };
 
 extern const char *const run_deadlock_choices[];
-extern const char *const run_unwatchable_choices[];
 
 /* Runs the program: the exit code. Does not come back if the program was not to be watched. */
 int run_start(struct cli *cli, const struct run_settings *settings, char **command);

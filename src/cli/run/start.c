@@ -29,7 +29,7 @@ struct start {
 
 /* ------------------------------------------------------------------ the environment */
 
-static void set(const char *name, const char *value)
+static void set_variable(const char *name, const char *value)
 {
     setenv(name, value, 1);
 }
@@ -44,10 +44,10 @@ static void set_path(const char *name, const char *path)
         snprintf(whole, sizeof whole, "%s/%s", folder, path);
     else
         snprintf(whole, sizeof whole, "%s", path);
-    set(name, whole);
+    set_variable(name, whole);
 }
 
-static bool preload(const struct start *start)
+static bool set_preload(const struct start *start)
 {
     const char *others = getenv("LD_PRELOAD");
     bool any = others && *others;
@@ -56,7 +56,7 @@ static bool preload(const struct start *start)
     if (!value)
         return false;
     snprintf(value, size, "%s%s%s", start->library, any ? ":" : "", any ? others : "");
-    set("LD_PRELOAD", value);
+    set_variable("LD_PRELOAD", value);
     free(value);
     return true;
 }
@@ -67,19 +67,19 @@ static bool set_environment(const struct start *start)
     const struct cli *cli = start->cli;
     static const char *const colors[] = {"auto", "always", "never"};
     char text[PATH_MAX];
-    set("GORDIAN_RUN", "1");
-    set("GORDIAN_ON_DEADLOCK", run_deadlock_choices[run->on_deadlock]);
-    set("GORDIAN_POTENTIAL", run->no_potential ? "0" : "1");
-    set("GORDIAN_SITES", run->no_sites ? "0" : "1");
-    set("GORDIAN_FOLLOW", run->no_follow ? "0" : "1");
-    set("GORDIAN_STALL", run->stall ? run->stall : "0");
+    set_variable("GORDIAN_RUN", "1");
+    set_variable("GORDIAN_ON_DEADLOCK", run_deadlock_choices[run->on_deadlock]);
+    set_variable("GORDIAN_POTENTIAL", run->no_potential ? "0" : "1");
+    set_variable("GORDIAN_SITES", run->no_sites ? "0" : "1");
+    set_variable("GORDIAN_FOLLOW", run->no_follow ? "0" : "1");
+    set_variable("GORDIAN_STALL", run->stall ? run->stall : "0");
     snprintf(text, sizeof text, "%d", SIGUSR2);
-    set("GORDIAN_STATUS_SIGNAL", text);
-    set("GORDIAN_QUIET", cli->quiet ? "1" : "0");
-    set("GORDIAN_VERBOSE", cli->verbose ? "1" : "0");
-    set("GORDIAN_COLOR", colors[cli->color]);
+    set_variable("GORDIAN_STATUS_SIGNAL", text);
+    set_variable("GORDIAN_QUIET", cli->quiet ? "1" : "0");
+    set_variable("GORDIAN_VERBOSE", cli->verbose ? "1" : "0");
+    set_variable("GORDIAN_COLOR", colors[cli->color]);
     if (run->exec)
-        set("GORDIAN_EXEC", run->exec);
+        set_variable("GORDIAN_EXEC", run->exec);
     set_path("GORDIAN_OUTPUT", run->output);
     set_path("GORDIAN_JSON", run->json);
     set_path("GORDIAN_DOT", run->dot);
@@ -89,14 +89,14 @@ static bool set_environment(const struct start *start)
     ssize_t length = readlink("/proc/self/exe", text, sizeof text - 1);
     if (length > 0) {
         text[length] = '\0';
-        set("GORDIAN_TOOL", text);
+        set_variable("GORDIAN_TOOL", text);
     }
     if (start->folder[0]) {
-        set("GORDIAN_SESSION", start->folder);
+        set_variable("GORDIAN_SESSION", start->folder);
         snprintf(text, sizeof text, "%.4000s/tally", start->folder);
-        set("GORDIAN_TALLY", text);
+        set_variable("GORDIAN_TALLY", text);
     }
-    return preload(start);
+    return set_preload(start);
 }
 
 /* Files that are to be written: now is the time to say that they cannot be. */
@@ -129,7 +129,7 @@ static volatile pid_t child;
 
 /* Whoever signals this command means the program. What a terminal sends (Ctrl-C) has reached the
  * program already: it is in the same process group. */
-static void forward(int number, siginfo_t *info, void *context)
+static void forward_signal(int number, siginfo_t *info, void *context)
 {
     (void)context;
     int kept = errno;
@@ -169,7 +169,8 @@ static void forward_signals(void)
         if (!is_forwarded(number) || sigaction(number, NULL, &action) != 0 ||
             action.sa_handler == SIG_IGN)
             continue;
-        action = (struct sigaction){.sa_sigaction = forward, .sa_flags = SA_SIGINFO | SA_RESTART};
+        action =
+            (struct sigaction){.sa_sigaction = forward_signal, .sa_flags = SA_SIGINFO | SA_RESTART};
         sigfillset(&action.sa_mask);
         sigaction(number, &action, NULL);
     }
@@ -178,7 +179,7 @@ static void forward_signals(void)
 /* ------------------------------------------------------------------ the child */
 
 /* As if this command had not been in between. */
-static void become(const struct start *start, char **command)
+static void become_program(const struct start *start, char **command)
 {
     struct cli *cli = start->cli;
     signal(SIGPIPE, cli->pipe_was_ignored ? SIG_IGN : SIG_DFL);
@@ -218,7 +219,7 @@ static _Noreturn void child_side(const struct start *start, char **command, cons
 {
     prctl(PR_SET_PDEATHSIG, SIGKILL); /* `kill -9` of this command means the program */
     sigprocmask(SIG_SETMASK, mask, NULL);
-    become(start, command);
+    become_program(start, command);
     int why = errno;
     (void)!write(failure, &why, sizeof why);
     _exit(RUN_NOT_EXECUTABLE);
@@ -278,7 +279,7 @@ static int end_like(int status)
 
 /* ------------------------------------------------------------------ what it came to */
 
-static const char *plural(uint64_t count)
+static const char *plural_ending(uint64_t count)
 {
     return count == 1 ? "" : "s";
 }
@@ -297,7 +298,7 @@ static void tell_suppressed(void *context, unsigned line, uint64_t count)
 {
     const struct start *start = context;
     cli_say(start->cli, "%s:%u suppressed %llu report%s", start->settings->suppress, line,
-            (unsigned long long)count, plural(count));
+            (unsigned long long)count, plural_ending(count));
 }
 
 /* Never a bare "no deadlock": what was watched is part of the answer. */
@@ -316,7 +317,7 @@ static void tell_totals(const struct start *start, const struct session_totals *
         if (parts[i].count)
             used += (size_t)snprintf(found + used, sizeof found - used, "%s%llu %s%s",
                                      used ? ", " : "", (unsigned long long)parts[i].count,
-                                     parts[i].word, plural(parts[i].count));
+                                     parts[i].word, plural_ending(parts[i].count));
     if (tally->suppressed)
         snprintf(suppressed, sizeof suppressed, ", %llu suppressed",
                  (unsigned long long)tally->suppressed);
@@ -327,8 +328,8 @@ static void tell_totals(const struct start *start, const struct session_totals *
         return;
     }
     cli_say(start->cli, "%s%s%s; watched %llu lock%s, %llu thread%s, %llu process%s", found,
-            suppressed, broken, (unsigned long long)tally->locks, plural(tally->locks),
-            (unsigned long long)tally->threads, plural(tally->threads),
+            suppressed, broken, (unsigned long long)tally->locks, plural_ending(tally->locks),
+            (unsigned long long)tally->threads, plural_ending(tally->threads),
             (unsigned long long)tally->processes, tally->processes == 1 ? "" : "es");
     if (tally->off)
         cli_say(start->cli, "the watcher was off in %llu process%s", (unsigned long long)tally->off,
@@ -336,7 +337,7 @@ static void tell_totals(const struct start *start, const struct session_totals *
 }
 
 /* True if an actual deadlock was found. */
-static bool conclude(const struct start *start)
+static bool conclude_run(const struct start *start)
 {
     struct session_totals totals;
     if (!start->folder[0])
@@ -354,7 +355,7 @@ static bool conclude(const struct start *start)
 
 /* ------------------------------------------------------------------ running */
 
-static int supervise(const struct start *start, char **command)
+static int supervise_program(const struct start *start, char **command)
 {
     int failure[2];
     sigset_t all, before;
@@ -388,14 +389,14 @@ static int supervise(const struct start *start, char **command)
             session_remove(start->folder);
         return not_executable(start, command[0], why);
     }
-    return conclude(start) ? INCIDENT_EXIT_CODE : end_like(status);
+    return conclude_run(start) ? INCIDENT_EXIT_CODE : end_like(status);
 }
 
 /* It cannot be watched, and that was said. */
 static int run_unwatched(const struct start *start, char **command)
 {
     output_flush(&start->cli->out);
-    become(start, command);
+    become_program(start, command);
     return not_executable(start, command[0], errno);
 }
 
@@ -435,5 +436,5 @@ int run_start(struct cli *cli, const struct run_settings *settings, char **comma
         cli_say(cli, "out of memory");
         return EXIT_BROKEN;
     }
-    return supervise(&start, command);
+    return supervise_program(&start, command);
 }

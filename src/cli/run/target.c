@@ -25,7 +25,7 @@
 
 /* ------------------------------------------------------------------ finding it */
 
-static int executable(const char *path)
+static int why_not_executable(const char *path)
 {
     struct stat about;
     if (stat(path, &about) != 0)
@@ -45,7 +45,7 @@ static int search_path(char *path, size_t size, const char *name)
         size_t length = strcspn(folders, ":");
         int used = snprintf(path, size, "%.*s%s%s", (int)length, folders, length ? "/" : "", name);
         if (used > 0 && (size_t)used < size) {
-            int why = executable(path);
+            int why = why_not_executable(path);
             if (why == 0)
                 return 0;
             if (why == EACCES)
@@ -58,14 +58,14 @@ static int search_path(char *path, size_t size, const char *name)
     return failure;
 }
 
-static int find(char *path, size_t size, const char *name)
+static int find_target(char *path, size_t size, const char *name)
 {
     if (!*name)
         return ENOENT;
     if (!strchr(name, '/'))
         return search_path(path, size, name);
     int used = snprintf(path, size, "%s", name);
-    return used < 0 || (size_t)used >= size ? ENAMETOOLONG : executable(path);
+    return used < 0 || (size_t)used >= size ? ENAMETOOLONG : why_not_executable(path);
 }
 
 /* ------------------------------------------------------------------ looking into it */
@@ -224,7 +224,7 @@ static void judge_elf(struct run_target *target, Elf *elf)
         unwatchable(target, "has %s inside, which takes the same place", sanitizer);
 }
 
-static void judge(struct run_target *target, const char *path, unsigned depth);
+static void judge_target(struct run_target *target, const char *path, unsigned depth);
 
 /* "#!/usr/bin/env -S NAME ...": the program that env runs. */
 static void judge_through_env(struct run_target *target, char *words, unsigned depth)
@@ -234,8 +234,8 @@ static void judge_through_env(struct run_target *target, char *words, unsigned d
         char path[sizeof target->path];
         if (word[0] == '-' || strchr(word, '='))
             continue;
-        if (find(path, sizeof path, word) == 0)
-            judge(target, path, depth + 1);
+        if (find_target(path, sizeof path, word) == 0)
+            judge_target(target, path, depth + 1);
         return;
     }
 }
@@ -251,7 +251,7 @@ static void judge_script(struct run_target *target, char *line, unsigned depth)
     if (!*path)
         return;
     const char *name = strrchr(path, '/');
-    judge(target, path, depth + 1);
+    judge_target(target, path, depth + 1);
     if (target->watchable && strcmp(name ? name + 1 : path, "env") == 0)
         judge_through_env(target, rest, depth + 1);
 }
@@ -269,12 +269,13 @@ static void judge_content(struct run_target *target, int fd, unsigned depth)
             judge_elf(target, elf);
         elf_end(elf);
     } else if (depth == 0) {
-        judge(target, "/bin/sh", depth + 1); /* as execvp does with what the kernel does not know */
+        judge_target(target, "/bin/sh",
+                     depth + 1); /* as execvp does with what the kernel does not know */
     }
 }
 
 /* One that cannot be read, only executed, gets the benefit of the doubt. */
-static void judge(struct run_target *target, const char *path, unsigned depth)
+static void judge_target(struct run_target *target, const char *path, unsigned depth)
 {
     struct stat about;
     int fd = depth < INTERPRETER_MOST ? open(path, O_RDONLY | O_CLOEXEC) : -1;
@@ -291,9 +292,9 @@ static void judge(struct run_target *target, const char *path, unsigned depth)
 void run_target_find(struct run_target *target, const char *name)
 {
     *target = (struct run_target){.watchable = true};
-    target->failure = find(target->path, sizeof target->path, name);
+    target->failure = find_target(target->path, sizeof target->path, name);
     if (target->failure == 0)
-        judge(target, target->path, 0);
+        judge_target(target, target->path, 0);
     else if (target->failure == ENOENT)
         target->path[0] = '\0';
 }

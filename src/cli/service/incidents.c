@@ -4,7 +4,7 @@
 #include "base/error.h"
 #include "base/reader.h"
 #include "cli/commands.h"
-#include "cli/service/witness_read.h"
+#include "cli/service/told.h"
 #include "serve/store/incidents_db.h"
 #include "show/draw.h"
 
@@ -137,12 +137,14 @@ static void write_end(struct listing *listing, const struct incident *incident)
 }
 
 /* A picture of the witness, if it can be read. */
-static void draw(struct listing *listing, const struct incident *incident)
+static void draw_incident(struct listing *listing, const struct incident *incident)
 {
     struct told_witness *told = &listing->told;
-    if (!incident->witness ||
-        !told_witness_read(told, json_line(incident->witness, strlen(incident->witness))) ||
-        told->witness.count == 0)
+    const char *text = incident->witness ? incident->witness : "";
+    json_t *witness = told_read(text, strlen(text));
+    bool good = told_witness_read(told, witness);
+    json_decref(witness);
+    if (!good)
         return;
     struct drawing drawing = {.style = listing->style,
                               .out = listing->out,
@@ -170,7 +172,7 @@ static gordian_status write_text(void *context, const struct incident *incident)
     output_text(out, "  ");
     write_end(listing, incident);
     output_char(out, '\n');
-    draw(listing, incident);
+    draw_incident(listing, incident);
     return GORDIAN_OK;
 }
 
@@ -235,7 +237,7 @@ static void say_summary(struct listing *listing)
                       (unsigned long long)listing->open, listing->open == 1 ? "s" : "");
 }
 
-static int list(struct listing *listing)
+static int list_incidents(struct listing *listing)
 {
     bool to_file = listing->export && strcmp(listing->export, "-") != 0;
     told_witness_init(&listing->told);
@@ -289,7 +291,7 @@ static int incidents_main(struct cli *cli, int argc, char **argv)
     if (code != EXIT_NOTHING)
         return code;
     listing.style = cli_style(cli);
-    return list(&listing);
+    return list_incidents(&listing);
 }
 
 const struct command command_incidents = {

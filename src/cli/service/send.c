@@ -8,8 +8,160 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
+
+#define LEASE_MS   30000
+#define UNANSWERED 65536 /* lines, before more input is read */
+#define SILENCE_NS (5 * UINT64_C(1000000000))
+
+/* ------------------------------------------------------------------ the conversation */
+
+/* Talks for a while: waits at most so long for answers, or for input. */
+static gordian_status send_step(struct send *send, bool for_input, int timeout_ms,
+                                gordian_error *error)
+{
+    int own = gordian_client_timeout(send->client);
+    struct pollfd wanted[] = {
+        {.fd = gordian_client_fd(send->client), .events = gordian_client_events(send->client)},
+        {.fd = for_input ? send->input.fd : -1, .events = POLLIN}};
+    if (own >= 0 && (timeout_ms < 0 || own < timeout_ms))
+        timeout_ms = own;
+    if (poll(wanted, 2, timeout_ms) < 0 && errno != EINTR)
+        return fail(error, GORDIAN_STATUS_IO, "cannot wait: %s", strerror(errno));
+    gordian_status status = gordian_client_work(send->client, error);
+    if (status != GORDIAN_OK)
+        return reach_explain(&send->reach, error);
+    if (send->failure.status != GORDIAN_OK)
+        *error = send->failure;
+    return send->failure.status;
+}
+
+/* Answers that are held back come when the service can keep things again: that is waited for, but
+ * not in silence. */
+static void mind_silence(struct send *send)
+{
+    uint64_t now = clock_ns();
+    if (send->heard && send->said_silent)
+        cli_say(send->cli, "%.200s answers again", send->reach.uri);
+    if (send->heard || send->heard_at == 0) {
+        send->heard_at = now;
+        send->said_silent = false;
+    } else if (!send->said_silent && !send->cli->quiet && now - send->heard_at > SILENCE_NS) {
+        cli_say(send->cli,
+                "%.200s has not answered for %d seconds: perhaps its disk is full, its log and "
+                "/readyz tell; waiting",
+                send->reach.uri, (int)(SILENCE_NS / 1000000000));
+        send->said_silent = true;
+    }
+    send->heard = false;
+}
+
+/* Waits until no more than so many lines are without an answer. */
+static gordian_status send_drain(struct send *send, size_t most, gordian_error *error)
+{
+    gordian_status status = GORDIAN_OK;
+    send->heard_at = 0;
+    while (status == GORDIAN_OK && !send->refused &&
+           gordian_client_unanswered(send->client) > most) {
+        status = send_step(send, false, 1000, error);
+        mind_silence(send);
+    }
+    return status;
+}
+
+static void tell_link(void *context, bool connected, const char *why)
+{
+    struct send *send = context;
+    if (!connected && !send->cli->quiet)
+        cli_say(send->cli, "%.130s: %.260s; connecting again", send->reach.uri, why);
+}
+
+/* A question and its answer; NULL: it failed. */
+static json_t *ask_line(struct send *send, const char *line, const char **text,
+                        gordian_error *error)
+{
+    size_t length;
+    send->reach.code = 0;
+    if (gordian_client_ask(send->client, line, text, &length, error) != GORDIAN_OK) {
+        reach_explain(&send->reach, error);
+        return NULL;
+    }
+    json_t *answer = told_read(*text, length);
+    if (!answer)
+        fail(error, GORDIAN_STATUS_IO, "%.200s does not speak Gordian's protocol", send->reach.uri);
+    return answer;
+}
+
+/* "avoid queue=yes". */
+static gordian_status read_open(struct send *send, gordian_error *error)
+{
+    gordian_client_options *options = &send->reach.options;
+    size_t length = strcspn(send->open, " \t");
+    options->open_options = send->open + length;
+    if (length == 6 && memcmp(send->open, "detect", length) == 0)
+        options->open = GORDIAN_SERVICE_KIND_DETECTS;
+    else if (length == 5 && memcmp(send->open, "avoid", length) == 0)
+        options->open = GORDIAN_SERVICE_KIND_AVOIDS;
+    else
+        return fail(error, GORDIAN_STATUS_INPUT, "expected detect or avoid");
+    return GORDIAN_OK;
+}
+
+/* Connects, and learns about the system. */
+static gordian_status send_open(struct send *send, gordian_error *error)
+{
+    gordian_client_options *options = &send->reach.options;
+    const char *text;
+    options->lease_ms = LEASE_MS;
+    options->keep = !send->drop;
+    options->patient = true;
+    options->window = 2 * UNANSWERED; /* we do the waiting */
+    options->granted = send_granted;
+    options->link = tell_link;
+    options->context = send;
+    gordian_status status = send->open ? read_open(send, error) : GORDIAN_OK;
+    if (status == GORDIAN_OK)
+        status = reach_open(&send->reach, &send->client, error);
+    if (status != GORDIAN_OK)
+        return status;
+    json_t *state = ask_line(send, "state", &text, error);
+    send->avoids = gordian_client_kind(send->client) == GORDIAN_SERVICE_KIND_AVOIDS;
+    snprintf(send->engine, sizeof send->engine, "%s",
+             told_text(json_object_get(state, "state"), "engine"));
+    status = state ? GORDIAN_OK : error->status;
+    json_decref(state);
+    return status;
+}
+
+/* The trace's line, its words with one blank between. */
+static gordian_status send_line(struct send *send, gordian_error *error)
+{
+    const gordian_trace *trace = &send->trace;
+    size_t room = 0;
+    for (size_t i = 0; i < trace->word_count; i++)
+        room += trace->words[i].length + 1;
+    if (!fifo_reserve(&send->memory, &send->sent, sizeof(struct sent_line)) ||
+        !fifo_reserve(&send->memory, &send->texts, room))
+        return fail_memory(error);
+    char *text = fifo_back(&send->texts), *at = text;
+    for (size_t i = 0; i < trace->word_count; i++) {
+        memcpy(at, trace->words[i].text, trace->words[i].length);
+        at += trace->words[i].length;
+        *at++ = ' ';
+    }
+    struct sent_line line = {.line = trace->line,
+                             .column = trace->verb.column,
+                             .size = (uint32_t)(room - 1),
+                             .event = trace->kind == GORDIAN_LINE_EVENT};
+    *(struct sent_line *)fifo_back(&send->sent) = line;
+    fifo_put(&send->sent, sizeof line);
+    fifo_put(&send->texts, line.size);
+    gordian_status status = gordian_client_send_line(send->client, text, line.size, line.event,
+                                                     send_answered, send, error);
+    return status == GORDIAN_OK ? send_drain(send, send->strict ? 0 : UNANSWERED, error) : status;
+}
 
 /* ------------------------------------------------------------------ input */
 
@@ -39,20 +191,20 @@ static void show_progress(struct send *send)
     struct progress *progress = &send->cli->progress;
     if (!progress_due(progress))
         return;
-    double events = (double)send->tally.events;
+    double events = (double)send->events;
     progress_show(progress, "%.0f thousand events, %.1f thousand/s, %llu %s", events / 1e3,
                   events / 1e3 / progress_seconds(progress),
-                  (unsigned long long)(send->avoids ? send->tally.unsafe : send->tally.deadlocks),
+                  (unsigned long long)send->results[send->avoids ? SEND_UNSAFE : SEND_DEADLOCK],
                   send->avoids ? "unsafe" : "deadlocks");
 }
 
 /* To the end of the trace, or of whoever reads our output. */
-static gordian_status stream(struct send *send, gordian_error *error)
+static gordian_status stream_trace(struct send *send, gordian_error *error)
 {
     gordian_status status = GORDIAN_OK;
     for (uint64_t lines = 1; status == GORDIAN_OK && !send->refused && !send->cli->out.failure;
          lines++) {
-        status = trace_next(&send->trace, error);
+        status = gordian_trace_next(&send->trace, error);
         if (status == GORDIAN_OK)
             status = send_line(send, error);
         if (status == GORDIAN_OK && lines % 256 == 0)
@@ -61,10 +213,10 @@ static gordian_status stream(struct send *send, gordian_error *error)
             show_progress(send);
     }
     if (status == GORDIAN_STATUS_END)
-        return send_drain(send, error);
+        return send_drain(send, 0, error);
     if (status == GORDIAN_STATUS_INPUT) { /* what came before the bad line has been sent */
         gordian_error ignored;
-        send_drain(send, &ignored);
+        send_drain(send, 0, &ignored);
     }
     return status;
 }
@@ -89,30 +241,28 @@ static gordian_status wait_for_grants(struct send *send, gordian_error *error)
     return status;
 }
 
-static gordian_status finish(struct send *send, gordian_error *error)
+static gordian_status finish_send(struct send *send, gordian_error *error)
 {
-    struct json_value state = {"", 0};
-    gordian_status status = GORDIAN_OK;
-    if (send->wait)
-        status = wait_for_grants(send, error);
-    if (status == GORDIAN_OK)
-        status = send_ask(send, "state", error);
-    if (status == GORDIAN_OK) {
-        json_member(json_line(send->final.buffer, send->final.used), "state", &state);
-        send_report_summary(send, state);
-        line_link_put(&send->link, "quit\n", 5);
-        gordian_error ignored;
-        while (line_link_step(&send->link, -1, 1000, &ignored) == GORDIAN_OK) {
-        }
-    }
-    return status;
+    const char *text;
+    gordian_status status = send->wait ? wait_for_grants(send, error) : GORDIAN_OK;
+    if (status != GORDIAN_OK)
+        return status;
+    json_t *state = ask_line(send, "state", &text, error);
+    if (!state)
+        return error->status;
+    send_report_summary(send, json_object_get(state, "state"));
+    json_decref(state);
+    gordian_client_close(send->client);
+    send->client = NULL;
+    return GORDIAN_OK;
 }
 
 /* ------------------------------------------------------------------ --what-if */
 
 static int ask_what_if(struct send *send, int operands, char **argv)
 {
-    char line[2000] = "what-if", result[40];
+    char line[2000] = "what-if";
+    const char *text;
     gordian_error error = {0};
     if (operands < 2)
         return cli_misuse(send->cli, "--what-if needs a process and what it would request");
@@ -122,19 +272,18 @@ static int ask_what_if(struct send *send, int operands, char **argv)
         strcat(line, " ");
         strcat(line, argv[i]);
     }
-    gordian_status status = send_open(send, &error);
-    if (status == GORDIAN_OK)
-        status = send_ask(send, line, &error);
-    if (status != GORDIAN_OK)
+    json_t *answer = NULL;
+    if (send_open(send, &error) == GORDIAN_OK)
+        answer = ask_line(send, line, &text, &error);
+    if (!answer)
         return cli_fail(send->cli, NULL, &error);
-    struct json_value answer = json_line(send->final.buffer, send->final.used);
-    json_member_string(answer, "result", result, sizeof result);
-    output_format(&send->cli->out, "%.*s\n",
-                  send->cli->json ? (int)answer.length : (int)strlen(result),
-                  send->cli->json ? answer.text : result);
+    const char *result = told_text(answer, "result");
+    output_format(&send->cli->out, "%s\n", send->cli->json ? text : result);
     bool bad = strcmp(result, "deadlock") == 0 || strcmp(result, "doomed") == 0 ||
                strcmp(result, "unsafe") == 0;
-    return strcmp(result, "error") == 0 ? EXIT_MISUSE : bad ? EXIT_FOUND : EXIT_NOTHING;
+    int code = strcmp(result, "error") == 0 ? EXIT_MISUSE : bad ? EXIT_FOUND : EXIT_NOTHING;
+    json_decref(answer);
+    return code;
 }
 
 /* ------------------------------------------------------------------ the command */
@@ -149,69 +298,45 @@ static int run_send(struct send *send, const char *path)
     if (status != GORDIAN_OK)
         return cli_fail(send->cli, NULL, &error);
     gordian_source source = {read_input, send};
-    status = trace_open(&send->trace, &source, &send->link.memory, &error);
-    if (status == GORDIAN_OK) {
-        send->trace_open = true;
-        send->trace.avoidance = send->avoids;
-        status = stream(send, &error);
-    }
+    status = gordian_trace_open(&send->trace, &source, NULL, &error);
+    send->trace.avoidance = send->avoids;
+    if (status == GORDIAN_OK)
+        status = stream_trace(send, &error);
     if (send->refused)
         return send->refused_status == GORDIAN_STATUS_INPUT ? EXIT_MISUSE : EXIT_BROKEN;
     if (status == GORDIAN_OK && !send->cli->out.failure)
-        status = finish(send, &error);
+        status = finish_send(send, &error);
     if (status != GORDIAN_OK)
         return cli_fail(send->cli, error.line ? send->input.name : NULL, &error);
-    const struct send_tally *tally = &send->tally;
-    return tally->deadlocks || tally->doomed || tally->unsafe ? EXIT_FOUND : EXIT_NOTHING;
+    const uint64_t *results = send->results;
+    return results[SEND_DEADLOCK] || results[SEND_DOOMED] || results[SEND_UNSAFE] ? EXIT_FOUND
+                                                                                  : EXIT_NOTHING;
 }
 
 static void send_close(struct send *send)
 {
-    if (send->trace_open)
-        trace_close(&send->trace);
+    gordian_client_leave(send->client);
+    gordian_trace_close(&send->trace);
     input_close(&send->input);
-    fifo_free(&send->link.memory, &send->sent);
-    fifo_free(&send->link.memory, &send->texts);
-    memory_free(&send->link.memory, send->waits);
+    fifo_free(&send->memory, &send->sent);
+    fifo_free(&send->memory, &send->texts);
+    memory_free(&send->memory, send->waits);
     names_free(&send->names);
     told_witness_free(&send->told);
-    if (send->final.buffer)
-        output_close(&send->final);
-    line_link_close(&send->link);
-}
-
-static int run_with_link(struct send *send, int operands, char **argv)
-{
-    gordian_error error = {0};
-    gordian_status status = line_link_find(&send->link, send->to, &send->tls, &error);
-    names_init(&send->names, &send->link.memory);
-    told_witness_init(&send->told);
-    if (status == GORDIAN_OK && send->token_file)
-        status = line_link_token(send->token_file, send->token, sizeof send->token, &error);
-    int code = status != GORDIAN_OK ? cli_fail(send->cli, NULL, &error)
-               : send->what_if      ? ask_what_if(send, operands, argv)
-                                    : run_send(send, operands ? argv[0] : NULL);
-    send_close(send);
-    return code;
 }
 
 static int send_main(struct cli *cli, int argc, char **argv)
 {
-    struct send send = {.cli = cli, .input.fd = -1, .link = LINE_LINK_NONE, .next_number = 1};
+    struct send send = {.cli = cli, .input.fd = -1, .memory = memory_allocator(NULL)};
     const struct option options[] = {
-        {"to", 't', "URI",
-         "the service: unix:PATH, tcp://HOST:PORT or\ntls://HOST:PORT (default: $GORDIAN_SERVICE, "
-         "or the\nusual socket)",
-         OPTION_TEXT, &send.to, NULL},
+        REACH_TO(send.reach),
         {"system", 's', "NAME", "the system the trace is for (default: default)", OPTION_TEXT,
-         &send.system, NULL},
+         &send.reach.options.system, NULL},
         {"open", 'o', "KIND",
          "make the system if there is none: detect or avoid,\nwith options: "
          "'avoid queue=yes'",
          OPTION_TEXT, &send.open, NULL},
-        {"token-file", 0, "FILE", "a file with the token that lets us in", OPTION_TEXT,
-         &send.token_file, NULL},
-        LINE_LINK_OPTIONS(send.tls),
+        REACH_SAFELY(send.reach),
         {"all", 'a', NULL, "show every event, not only deadlocks", OPTION_FLAG, &send.all, NULL},
         {"strict", 0, NULL, "stop at the first event that is refused", OPTION_FLAG, &send.strict,
          NULL},
@@ -227,6 +352,7 @@ static int send_main(struct cli *cli, int argc, char **argv)
         {0},
     };
     int code;
+    reach_init(&send.reach, "gordian-send");
     int operands = cli_parse(cli, options, argc, argv, &code);
     if (operands < 0)
         return code;
@@ -235,7 +361,12 @@ static int send_main(struct cli *cli, int argc, char **argv)
     if (send.timeout && !send.wait)
         return cli_misuse(cli, "--timeout goes with --wait");
     send.drawing = (struct drawing){cli_style(cli), &cli->out, NULL, cli->verbose};
-    return run_with_link(&send, operands, argv);
+    names_init(&send.names, &send.memory);
+    told_witness_init(&send.told);
+    code = send.what_if ? ask_what_if(&send, operands, argv)
+                        : run_send(&send, operands ? argv[0] : NULL);
+    send_close(&send);
+    return code;
 }
 
 const struct command command_send = {

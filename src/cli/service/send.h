@@ -1,107 +1,86 @@
-/* `gordian send` in four parts: the command and its input (send.c), the conversation with the
- * service (send_link.c), its answers (send_answers.c), and what is printed (send_report.c).
- *
- * The trace goes out in the form of lines, every event with its number, and stays here until it is
- * answered; so it can be sent again when the connection breaks or the service could not take it,
- * and nothing is applied twice. */
+/* `gordian send` in three parts: the command, its input and the conversation (send.c), what the
+ * service answers (send_answers.c), and what is printed (send_report.c). */
 #ifndef GORDIAN_CLI_SERVICE_SEND_H
 #define GORDIAN_CLI_SERVICE_SEND_H
 
-#include "base/names.h"
+#include "base/fifo.h"
 #include "cli/input.h"
-#include "cli/service/line_link.h"
-#include "cli/service/witness_read.h"
-#include "rag/trace.h"
+#include "cli/service/reach.h"
+#include "cli/service/told.h"
 #include "show/draw.h"
 
-#define SEND_TOKEN_MAX 600
-
-/* A line without an answer yet; a declaration is answered only if something is wrong with it. */
-struct sent_line {
-    uint64_t number;    /* of an event; 0: a declaration */
-    uint64_t line;      /* of the input */
-    uint64_t wire_line; /* of this connection */
-    uint32_t column;
-    uint32_t size; /* of its text, newline included */
+/* What can become of a line. */
+enum send_result {
+    SEND_OTHER, /* a declaration; an event that was applied before */
+    SEND_GRANTED,
+    SEND_BLOCKED,
+    SEND_DEADLOCK,
+    SEND_DOOMED,
+    SEND_UNSAFE,
+    SEND_UNAVAILABLE,
+    SEND_RELEASED,
+    SEND_ENDED, /* cancelled, exited */
+    SEND_REFUSED,
+    SEND_RESULTS
 };
 
-struct send_tally {
-    uint64_t events, granted, blocked, deadlocks, doomed, errors;
-    uint64_t unsafe, unavailable, released;
-    uint64_t served; /* requests of ours that waited and were granted */
+/* A line without an answer yet; its text is in send->texts. */
+struct sent_line {
+    uint64_t line; /* of the input */
+    uint32_t column;
+    uint32_t size; /* of its text */
+    bool event;
 };
 
 struct send {
     struct cli *cli;
     struct input input;
-    struct line_link link;
-    struct trace trace;
-    bool trace_open;
+    struct reach reach;
+    gordian_client *client;
+    gordian_allocator memory;
+    gordian_trace trace;
 
     /* options */
-    const char *to, *system, *open, *token_file;
-    struct secure_wishes tls;
+    const char *open;
     bool all, strict, wait, drop, what_if;
     uint32_t timeout; /* of --wait, seconds; 0: none */
 
-    /* the session */
-    char token[SEND_TOKEN_MAX];
-    char session[40]; /* "": none yet */
     bool avoids;
     char engine[40];
-    uint64_t next_number;
-    uint64_t wire_lines;
-    bool settled;                   /* a question of ours ("state", "ping") is answered */
-    struct json_value *settle_with; /* where to put the answer's members, or NULL */
 
     /* what has no answer yet */
     struct fifo sent; /* of struct sent_line */
     struct fifo texts;
-    bool rewinding;
-    uint64_t rewinding_since; /* ns; 0: all is well */
     uint64_t heard_at; /* ns: the last answer, or when the wait for one began; 0: none waits */
+    bool heard;        /* something, since that was last looked at */
     bool said_silent;  /* that no answers come was told */
-    uint32_t retry_ms;
-    char trouble[200]; /* why the service does not take events */
 
-    /* who waits, by the service's names */
-    struct names names;
-    uint8_t *waits; /* by id: enum */
+    /* who waits, by the service's ids */
+    struct names names; /* of those who have waited */
+    uint8_t *waits;     /* enum */
     size_t waits_room;
-    uint32_t name_count;
     uint64_t waiting; /* can still be served */
 
-    struct send_tally tally;
+    uint64_t events, results[SEND_RESULTS];
+    uint64_t served; /* requests of ours that waited and were granted */
     struct drawing drawing;
     struct told_witness told;
-    struct output final; /* the answer to the last question */
-    bool refused;        /* --strict: stop */
+    bool refused; /* --strict: stop */
     gordian_status refused_status;
+    gordian_error failure; /* of a callback */
 };
 
-/* ---- send_link.c */
+/* ---- send_answers.c: callbacks of the client, with the send as their context */
 
-/* Connects, says hello, learns about the system. */
-gordian_status send_open(struct send *send, gordian_error *error);
-/* Queues the trace's current line. */
-gordian_status send_line(struct send *send, gordian_error *error);
-/* Talks for a while: waits at most so long for answers, or for input. */
-gordian_status send_step(struct send *send, bool for_input, int timeout_ms, gordian_error *error);
-/* Waits until everything is answered. */
-gordian_status send_drain(struct send *send, gordian_error *error);
-/* Asks, and waits for the answer: a line in send->final. */
-gordian_status send_ask(struct send *send, const char *line, gordian_error *error);
-
-/* ---- send_answers.c */
-
-/* Takes one line of the service's. */
-gordian_status send_take(struct send *send, const char *text, size_t length, gordian_error *error);
+void send_answered(void *context, const gordian_reply *reply);
+void send_granted(void *context, uint32_t process);
 
 /* ---- send_report.c */
 
+/* `answer` NULL: it was not needed. */
 void send_report_event(struct send *send, const struct sent_line *line, const char *text,
-                       struct json_value answer, const char *result);
-void send_report_grant(struct send *send, const char *process, struct json_value answer);
-void send_report_summary(struct send *send, struct json_value state);
+                       const gordian_reply *reply, enum send_result result, const json_t *answer);
+void send_report_grant(struct send *send, const char *process);
+void send_report_summary(struct send *send, const json_t *state);
 
 #endif

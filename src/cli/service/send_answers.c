@@ -2,14 +2,34 @@
 #include "cli/service/send.h"
 
 #include "base/error.h"
-#include "wire/wire.h"
 
 #include <stdio.h>
 #include <string.h>
 
 /* Errors beyond these are only counted, unless --verbose. */
 #define ERRORS_SHOWN 20
-#define NAME_ROOM    (GORDIAN_NAME_MAX * 3 + 1) /* bytes that are not UTF-8 come as three */
+
+static enum send_result result_of(const struct send *send, const gordian_reply *reply)
+{
+    static const uint8_t outcomes[] = {
+        [GORDIAN_OUTCOME_GRANTED] = SEND_GRANTED,   [GORDIAN_OUTCOME_BLOCKED] = SEND_BLOCKED,
+        [GORDIAN_OUTCOME_DEADLOCK] = SEND_DEADLOCK, [GORDIAN_OUTCOME_DOOMED] = SEND_DOOMED,
+        [GORDIAN_OUTCOME_RELEASED] = SEND_RELEASED, [GORDIAN_OUTCOME_CANCELLED] = SEND_ENDED,
+        [GORDIAN_OUTCOME_EXITED] = SEND_ENDED,      [GORDIAN_OUTCOME_REFUSED] = SEND_REFUSED,
+    };
+    static const uint8_t verdicts[] = {
+        [GORDIAN_VERDICT_GRANTED] = SEND_GRANTED,
+        [GORDIAN_VERDICT_UNSAFE] = SEND_UNSAFE,
+        [GORDIAN_VERDICT_UNAVAILABLE] = SEND_UNAVAILABLE,
+        [GORDIAN_VERDICT_RELEASED] = SEND_RELEASED,
+        [GORDIAN_VERDICT_CANCELLED] = SEND_ENDED,
+        [GORDIAN_VERDICT_EXITED] = SEND_ENDED,
+        [GORDIAN_VERDICT_REFUSED] = SEND_REFUSED,
+    };
+    if (reply->outcome >= (send->avoids ? sizeof verdicts : sizeof outcomes))
+        return SEND_OTHER;
+    return (enum send_result)(send->avoids ? verdicts : outcomes)[reply->outcome];
+}
 
 /* ------------------------------------------------------------------ who waits */
 
@@ -19,229 +39,148 @@ enum waits {
     WAITS_DEAD,
 };
 
-/* False: out of memory. */
-static bool set_waits(struct send *send, const char *name, enum waits waits)
+static bool set_waits(struct send *send, uint32_t process, enum waits waits)
 {
-    size_t length = strnlen(name, GORDIAN_NAME_MAX);
-    uint32_t id = names_find(&send->names, name, length);
-    if (length == 0 || (id == GORDIAN_NONE && waits == WAITS_NOT))
+    if (process == GORDIAN_NONE || (process >= send->waits_room && waits == WAITS_NOT))
         return true;
-    if (id == GORDIAN_NONE) {
-        id = send->name_count;
-        if (!memory_grow_zeroed(&send->link.memory, &send->waits, &send->waits_room, id + 1,
-                                sizeof *send->waits) ||
-            !names_put(&send->names, id, name, length))
-            return false;
-        send->name_count++;
-    }
-    send->waiting += (waits == WAITS_WELL) - (send->waits[id] == WAITS_WELL);
-    send->tally.served += waits == WAITS_NOT && send->waits[id] != WAITS_NOT;
-    send->waits[id] = (uint8_t)waits;
+    if (!memory_grow_zeroed(&send->memory, &send->waits, &send->waits_room, (size_t)process + 1,
+                            sizeof *send->waits))
+        return false;
+    uint8_t *before = &send->waits[process];
+    send->waiting += (waits == WAITS_WELL) - (*before == WAITS_WELL);
+    send->served += waits == WAITS_NOT && *before != WAITS_NOT;
+    *before = (uint8_t)waits;
     return true;
 }
 
-static bool note_waits(struct send *send, struct json_value answer, const char *result)
+/* Keeps the name of a process that waits: the second word of its line. An id, and a name, may have
+ * been somebody else's before. */
+static bool keep_name(struct send *send, uint32_t process, const char *text, size_t size)
 {
-    char name[NAME_ROOM];
-    struct json_value value, item;
-    json_member_string(answer, "process", name, sizeof name);
+    const char *end = text + size, *name = (const char *)memchr(text, ' ', size) + 1;
+    const char *blank = memchr(name, ' ', (size_t)(end - name));
+    size_t length = (size_t)((blank ? blank : end) - name);
+    uint32_t known = names_find(&send->names, name, length);
+    if (known == process)
+        return true;
+    if (known != GORDIAN_NONE)
+        names_drop(&send->names, known);
+    names_drop(&send->names, process);
+    return names_put(&send->names, process, name, length);
+}
+
+static bool note_waits(struct send *send, const gordian_reply *reply, enum send_result result,
+                       const json_t *answer)
+{
     bool good = true;
-    if (strcmp(result, "blocked") == 0 || (json_member(answer, "waits", &value)))
-        good = set_waits(send, name, WAITS_WELL);
-    else if (strcmp(result, "deadlock") == 0 || strcmp(result, "doomed") == 0)
-        good = set_waits(send, name, WAITS_DEAD);
-    else if (strcmp(result, "cancelled") == 0 || strcmp(result, "exited") == 0) {
-        uint64_t served = send->tally.served;
-        good = set_waits(send, name, WAITS_NOT);
-        send->tally.served = served; /* it gave up */
+    size_t i;
+    const json_t *name;
+    if (reply->waits)
+        good =
+            set_waits(send, reply->process,
+                      result == SEND_DEADLOCK || result == SEND_DOOMED ? WAITS_DEAD : WAITS_WELL);
+    if (result == SEND_ENDED) {
+        uint64_t served = send->served;
+        good = set_waits(send, reply->process, WAITS_NOT);
+        send->served = served; /* it gave up */
     }
-    if (json_member(answer, "granted_to", &value))
-        for (struct json_value rest = json_items(value); good && json_item(&rest, &item);)
-            if (json_string(item, name, sizeof name))
-                good = set_waits(send, name, WAITS_NOT);
     /* Whoever is in a deadlock cannot be waited for. */
-    if (json_member(answer, "deadlocked", &value))
-        for (struct json_value rest = json_items(value); good && json_item(&rest, &item);)
-            if (json_string(item, name, sizeof name) &&
-                names_find(&send->names, name, strnlen(name, GORDIAN_NAME_MAX)) != GORDIAN_NONE)
-                good = set_waits(send, name, WAITS_DEAD);
+    json_array_foreach(json_object_get(answer, "deadlocked"), i, name)
+    {
+        const char *text = json_string_value(name);
+        uint32_t id = text ? names_find(&send->names, text, strlen(text)) : GORDIAN_NONE;
+        good = good && set_waits(send, id, WAITS_DEAD);
+    }
+    for (size_t s = 0; s < reply->served_count; s++)
+        good = good && set_waits(send, reply->served[s], WAITS_NOT);
     return good;
+}
+
+void send_granted(void *context, uint32_t process)
+{
+    struct send *send = context;
+    send->heard = true;
+    set_waits(send, process, WAITS_NOT);
+    send_report_grant(send, names_text(&send->names, process));
 }
 
 /* ------------------------------------------------------------------ events */
 
-static void drop_front(struct send *send)
-{
-    struct sent_line *line = fifo_front(&send->sent);
-    fifo_take(&send->texts, line->size);
-    fifo_take(&send->sent, sizeof *line);
-}
-
-/* The first event without an answer; declarations before it were taken. NULL: there is none. */
-static struct sent_line *first_event(struct send *send)
-{
-    while (fifo_count(&send->sent) > 0) {
-        struct sent_line *line = fifo_front(&send->sent);
-        if (line->number)
-            return line;
-        drop_front(send);
-    }
-    return NULL;
-}
-
-static void count_result(struct send_tally *tally, const char *result)
-{
-    const struct {
-        const char *text;
-        uint64_t *count;
-    } counts[] = {
-        {"granted", &tally->granted},    {"blocked", &tally->blocked},
-        {"deadlock", &tally->deadlocks}, {"doomed", &tally->doomed},
-        {"unsafe", &tally->unsafe},      {"unavailable", &tally->unavailable},
-        {"released", &tally->released},  {"error", &tally->errors},
-    };
-    tally->events++;
-    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
-        *counts[i].count += strcmp(counts[i].text, result) == 0;
-}
-
-static void tell_refused(struct send *send, uint64_t line, uint64_t column, const char *message)
+static void tell_refused(struct send *send, const struct sent_line *line, gordian_status status,
+                         const char *message)
 {
     struct cli *cli = send->cli;
+    uint64_t errors = send->results[SEND_REFUSED];
+    send->refused |= send->strict;
+    send->refused_status = status;
     if (cli->quiet && !send->strict)
         return;
-    if (cli->verbose || send->strict || send->tally.errors <= ERRORS_SHOWN)
-        cli_say_at(cli, send->input.name, line, column, message);
-    else if (send->tally.errors == ERRORS_SHOWN + 1)
+    if (cli->verbose || send->strict || errors <= ERRORS_SHOWN)
+        cli_say_at(cli, send->input.name, line->line, line->column, message);
+    else if (errors == ERRORS_SHOWN + 1)
         cli_say(cli, "further errors are counted only; --verbose shows all");
 }
 
-static gordian_status take_result(struct send *send, struct json_value answer, const char *result,
-                                  gordian_error *error)
+/* Is there something to look up in the JSON of an answer? */
+static bool needs_reading(const struct send *send, enum send_result result)
 {
-    char message[400];
-    struct sent_line *line = first_event(send);
-    if (!line)
-        return fail(error, GORDIAN_STATUS_IO, "an answer to nothing");
-    if (strcmp(result, "not taken") == 0) {
-        snprintf(send->trouble, sizeof send->trouble, "too much for it now");
-        send->rewinding = true;
-        return GORDIAN_OK;
-    }
-    struct sent_line taken = *line;
-    send->rewinding_since = 0;
-    count_result(&send->tally, result);
-    if (!note_waits(send, answer, result))
-        return fail_memory(error);
-    send_report_event(send, &taken, fifo_front(&send->texts), answer, result);
-    if (json_member_string(answer, "message", message, sizeof message)) {
-        tell_refused(send, taken.line, taken.column, message);
-        send->refused |= send->strict;
-        send->refused_status = GORDIAN_STATUS_INPUT;
-    }
-    drop_front(send);
-    return GORDIAN_OK;
+    return result == SEND_DEADLOCK || result == SEND_DOOMED || result == SEND_REFUSED ||
+           (send->all && !send->cli->json);
 }
 
-/* ------------------------------------------------------------------ errors */
-
-/* The line of the trace an error is about; NULL: it is about something else. */
-static struct sent_line *line_at(struct send *send, uint64_t wire_line)
+static void take_result(struct send *send, const struct sent_line *line, const char *text,
+                        const gordian_reply *reply)
 {
-    while (fifo_count(&send->sent) > 0) {
-        struct sent_line *line = fifo_front(&send->sent);
-        if (line->wire_line == wire_line)
-            return line;
-        if (line->number || line->wire_line > wire_line)
-            return NULL;
-        drop_front(send);
+    enum send_result result = result_of(send, reply);
+    json_t *answer =
+        needs_reading(send, result) ? told_read(reply->json, reply->json_length) : NULL;
+    send->events++;
+    send->results[result]++;
+    if ((reply->waits && !keep_name(send, reply->process, text, line->size)) ||
+        !note_waits(send, reply, result, answer)) {
+        fail_memory(&send->failure);
+    } else {
+        send_report_event(send, line, text, reply, result, answer);
+        if (result == SEND_REFUSED)
+            tell_refused(send, line, GORDIAN_STATUS_INPUT, told_text(answer, "message"));
     }
-    return NULL;
+    json_decref(answer);
 }
 
-static gordian_status take_error(struct send *send, struct json_value answer, gordian_error *error)
+/* As in a trace: a declaration that cannot be is bad input, an event is only refused. */
+static void take_error(struct send *send, const struct sent_line *line, const gordian_reply *reply)
 {
-    char text[300];
-    uint64_t code, wire_line, retry_ms;
-    json_member_string(answer, "error", text, sizeof text);
-    json_member_number(answer, "code", &code);
-    json_member_number(answer, "line", &wire_line);
-    json_member_number(answer, "retry_ms", &retry_ms);
-    if (code == WIRE_STOPPING || code == WIRE_TOO_SLOW)
-        return GORDIAN_OK; /* the end of the connection follows */
-    struct sent_line *line = line_at(send, wire_line);
-    if (!line) {
-        if (fifo_count(&send->sent) > 0 && wire_error_passes((unsigned)code, retry_ms))
-            return GORDIAN_OK;
-        return fail(error, wire_error_status((unsigned)code), "%s%s", text, line_link_advice(code));
+    if (reply->code == 0) {
+        fail(&send->failure, reply->status, "%s", reply->message);
+    } else if (!line->event) {
+        fail_at(&send->failure, reply->status, line->line, line->column, "%s", reply->message);
+    } else {
+        send->events++;
+        send->results[SEND_REFUSED]++;
+        tell_refused(send, line, reply->status, reply->message);
+        if (send->cli->json) {
+            struct json json;
+            json_begin(&json, &send->cli->out);
+            json_key_text(&json, "error", reply->message);
+            json_key_u64(&json, "code", reply->code);
+            json_key_u64(&json, "line", line->line);
+            json_key_u64(&json, "column", line->column);
+            json_end(&json);
+        }
     }
-    if (wire_error_passes((unsigned)code, retry_ms)) {
-        snprintf(send->trouble, sizeof send->trouble, "%.190s", text);
-        send->retry_ms = (uint32_t)(retry_ms < 60000 ? retry_ms : 60000);
-        send->rewinding = true;
-        return GORDIAN_OK;
-    }
-    /* As in a trace: a declaration that cannot be is bad input, an event is only refused. */
-    if (!line->number)
-        return fail_at(error, wire_error_status((unsigned)code), line->line, line->column, "%s",
-                       text);
-    send->tally.events++;
-    send->tally.errors++;
-    tell_refused(send, line->line, line->column, text);
-    send->refused |= send->strict;
-    send->refused_status = wire_error_status((unsigned)code);
-    if (send->cli->json)
-        output_format(&send->cli->out, "%.*s\n", (int)answer.length, answer.text);
-    drop_front(send);
-    return GORDIAN_OK;
 }
 
-/* ------------------------------------------------------------------ all of them */
-
-static gordian_status keep_answer(struct send *send, const char *text, size_t length,
-                                  gordian_error *error)
+void send_answered(void *context, const gordian_reply *reply)
 {
-    if (!send->final.buffer && !output_open(&send->final, -1))
-        return fail_memory(error);
-    send->final.used = 0;
-    output_bytes(&send->final, text, length);
-    send->settled = true;
-    return send->final.failure ? fail_memory(error) : GORDIAN_OK;
-}
-
-static void take_hello(struct send *send, struct json_value hello)
-{
-    uint64_t last;
-    bool first = !*send->session;
-    json_member_string(hello, "session", send->session, sizeof send->session);
-    if (first && json_member_number(hello, "last", &last))
-        send->next_number = last + 1;
-}
-
-gordian_status send_take(struct send *send, const char *text, size_t length, gordian_error *error)
-{
-    struct json_value answer = json_line(text, length), value;
-    char word[NAME_ROOM];
-    if (json_member(answer, "error", &value))
-        return take_error(send, answer, error);
-    if (json_member(answer, "hello", &value)) {
-        take_hello(send, value);
-        return GORDIAN_OK;
+    struct send *send = context;
+    struct sent_line line = *(struct sent_line *)fifo_front(&send->sent);
+    send->heard = true;
+    if (send->failure.status == GORDIAN_OK && !send->refused) {
+        if (reply->status != GORDIAN_OK)
+            take_error(send, &line, reply);
+        else if (line.event)
+            take_result(send, &line, fifo_front(&send->texts), reply);
     }
-    if (json_member(answer, "ok", &value) || json_member(answer, "incident", &value) ||
-        json_member(answer, "event", &value))
-        return GORDIAN_OK;
-    if (json_member_string(answer, "granted", word, sizeof word)) {
-        if (!set_waits(send, word, WAITS_NOT))
-            return fail_memory(error);
-        send_report_grant(send, word, answer);
-        return GORDIAN_OK;
-    }
-    if (json_member(answer, "state", &value) || json_member(answer, "what_if", &value) ||
-        json_member(answer, "pong", &value))
-        return keep_answer(send, text, length, error);
-    if (json_member_string(answer, "result", word, sizeof word))
-        return take_result(send, answer, word, error);
-    return fail(error, GORDIAN_STATUS_IO, "%.200s does not speak Gordian's protocol",
-                send->link.address.text);
+    fifo_take(&send->sent, sizeof line);
+    fifo_take(&send->texts, line.size);
 }

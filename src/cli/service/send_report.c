@@ -5,19 +5,10 @@
 #include <string.h>
 
 #define WHAT_COLUMNS 32
-#define NAME_ROOM    (GORDIAN_NAME_MAX * 3 + 1)
 
 static struct output *out_of(struct send *send)
 {
     return &send->cli->out;
-}
-
-static void pass_on(struct send *send, struct json_value answer)
-{
-    output_bytes(out_of(send), answer.text, answer.length);
-    output_char(out_of(send), '\n');
-    if (send->input.live)
-        output_flush(out_of(send));
 }
 
 /* ------------------------------------------------------------------ the line that was sent */
@@ -26,13 +17,9 @@ struct words {
     const char *at, *end;
 };
 
-/* The words of a line that was sent, without its number. */
 static struct words words_of(const char *text, size_t size)
 {
-    struct words words = {text, text + size - 1};
-    if (*text == '@')
-        words.at = (const char *)memchr(text, ' ', size) + 1;
-    return words;
+    return (struct words){text, text + size};
 }
 
 static bool next_word(struct words *words, char *word, size_t size)
@@ -61,49 +48,49 @@ static size_t write_rest(struct send *send, struct words words)
     return columns;
 }
 
-static enum color color_of(const char *result)
+static enum color color_of(enum send_result result)
 {
-    if (strcmp(result, "granted") == 0)
+    switch (result) {
+    case SEND_GRANTED:
         return COLOR_GOOD;
-    if (strcmp(result, "blocked") == 0 || strcmp(result, "unavailable") == 0)
+    case SEND_BLOCKED:
+    case SEND_UNAVAILABLE:
         return COLOR_STRONG;
-    if (strcmp(result, "deadlock") == 0 || strcmp(result, "doomed") == 0 ||
-        strcmp(result, "unsafe") == 0 || strcmp(result, "error") == 0)
+    case SEND_DEADLOCK:
+    case SEND_DOOMED:
+    case SEND_UNSAFE:
+    case SEND_REFUSED:
         return COLOR_BAD;
-    return COLOR_PLAIN;
+    default:
+        return COLOR_PLAIN;
+    }
 }
 
-static void write_names(struct send *send, struct json_value array, const char *before)
+static void write_names(struct send *send, const json_t *names, const char *before)
 {
-    struct json_value item;
-    char name[NAME_ROOM];
-    for (struct json_value rest = json_items(array); json_item(&rest, &item); before = " ") {
+    for (size_t i = 0; i < json_array_size(names); i++, before = " ") {
+        const char *name = json_string_value(json_array_get(names, i));
         output_text(out_of(send), before);
-        if (json_string(item, name, sizeof name))
-            style_name(&send->drawing.style, out_of(send), COLOR_PROCESS, name);
+        style_name(&send->drawing.style, out_of(send), COLOR_PROCESS, name ? name : "");
     }
 }
 
 /* "     7  release ann fork-0        released, served: bob". */
 static void write_event_line(struct send *send, const char *text, size_t size,
-                             struct json_value answer, const char *result)
+                             enum send_result result, const json_t *answer)
 {
     struct output *out = out_of(send);
     struct words words = words_of(text, size);
-    char op[32], message[400];
-    struct json_value served;
-    uint64_t seq;
+    char op[32];
     next_word(&words, op, sizeof op);
-    json_member_number(answer, "seq", &seq);
-    output_format(out, "%8llu  %-8s", (unsigned long long)seq, op);
+    output_format(out, "%8llu  %-8s", (unsigned long long)told_number(answer, "seq"), op);
     size_t columns = write_rest(send, words);
     output_format(out, "%*s  ", columns < WHAT_COLUMNS ? (int)(WHAT_COLUMNS - columns) : 0, "");
-    style_text(&send->drawing.style, out, color_of(result), result);
-    if (json_member(answer, "granted_to", &served))
-        write_names(send, served, ", served: ");
-    if (json_member_string(answer, "message", message, sizeof message)) {
+    style_text(&send->drawing.style, out, color_of(result), told_text(answer, "result"));
+    write_names(send, json_object_get(answer, "granted_to"), ", served: ");
+    if (json_object_get(answer, "message")) {
         output_text(out, ": ");
-        style_name(&send->drawing.style, out, COLOR_PLAIN, message);
+        style_name(&send->drawing.style, out, COLOR_PLAIN, told_text(answer, "message"));
     }
     output_char(out, '\n');
 }
@@ -137,15 +124,15 @@ static void write_action(struct send *send, const char *text, size_t size)
 }
 
 static void draw_deadlock(struct send *send, const struct sent_line *line, const char *text,
-                          struct json_value answer)
+                          const json_t *answer)
 {
     struct output *out = out_of(send);
     struct told_witness *told = &send->told;
-    struct json_value witness;
-    char number[40], requester[NAME_ROOM];
-    if (!json_member(answer, "witness", &witness) || !told_witness_read(told, witness))
+    char number[40];
+    if (!told_witness_read(told, json_object_get(answer, "witness")))
         return;
-    snprintf(number, sizeof number, "deadlock %llu", (unsigned long long)send->tally.deadlocks);
+    snprintf(number, sizeof number, "deadlock %llu",
+             (unsigned long long)send->results[SEND_DEADLOCK]);
     output_text(out, send->all ? "\n" : "");
     write_place(send, line);
     style_text(&send->drawing.style, out, COLOR_BAD, number);
@@ -157,24 +144,20 @@ static void draw_deadlock(struct send *send, const struct sent_line *line, const
         output_format(out, ", closing a cycle of %zu processes\n\n", told->members);
     else
         output_format(out, ", and %zu processes wait for each other\n\n", told->members);
-    json_member_string(answer, "process", requester, sizeof requester);
     send->drawing.labels = &told->labels;
-    draw_witness(&send->drawing, &told->witness, told_witness_find(told, requester));
+    draw_witness(&send->drawing, &told->witness,
+                 told_witness_find(told, told_text(answer, "process")));
 }
 
 /* Those that the service has ended, by its policy. */
-static void write_victims(struct send *send, struct json_value answer)
+static void write_victims(struct send *send, const json_t *victims)
 {
-    struct json_value list, item;
-    char name[NAME_ROOM], policy[40];
-    if (!json_member(answer, "recovered", &list))
-        return;
-    output_char(out_of(send), '\n');
-    for (struct json_value rest = json_items(list); json_item(&rest, &item);) {
-        json_member_string(item, "process", name, sizeof name);
-        json_member_string(item, "policy", policy, sizeof policy);
+    output_text(out_of(send), victims ? "\n" : "");
+    for (size_t i = 0; i < json_array_size(victims); i++) {
+        const json_t *victim = json_array_get(victims, i);
+        const char *policy = told_text(victim, "policy");
         output_text(out_of(send), "  the service ends ");
-        style_name(&send->drawing.style, out_of(send), COLOR_PROCESS, name);
+        style_name(&send->drawing.style, out_of(send), COLOR_PROCESS, told_text(victim, "process"));
         output_format(out_of(send), "%s%s\n", *policy ? ": " : "", policy);
     }
 }
@@ -200,35 +183,42 @@ static void write_unsafe(struct send *send, const struct sent_line *line, const 
 /* ------------------------------------------------------------------ the reports */
 
 void send_report_event(struct send *send, const struct sent_line *line, const char *text,
-                       struct json_value answer, const char *result)
+                       const gordian_reply *reply, enum send_result result, const json_t *answer)
 {
-    bool deadlock = strcmp(result, "deadlock") == 0, doomed = strcmp(result, "doomed") == 0;
-    bool unsafe = strcmp(result, "unsafe") == 0;
+    bool bad = result == SEND_DEADLOCK || result == SEND_DOOMED || result == SEND_UNSAFE;
     if (send->cli->json) {
-        pass_on(send, answer);
+        output_bytes(out_of(send), reply->json, reply->json_length);
+        output_char(out_of(send), '\n');
+        if (send->input.live)
+            output_flush(out_of(send));
         return;
     }
-    if (send->all || deadlock || doomed || unsafe)
+    if (send->all || bad)
         progress_clear(&send->cli->progress);
     if (send->all)
-        write_event_line(send, text, line->size, answer, result);
-    if (deadlock) {
+        write_event_line(send, text, line->size, result, answer);
+    if (result == SEND_DEADLOCK) {
         draw_deadlock(send, line, text, answer);
-        write_victims(send, answer);
+        write_victims(send, json_object_get(answer, "recovered"));
         output_char(out_of(send), '\n');
-    } else if (doomed && !send->all) {
+    } else if (result == SEND_DOOMED && !send->all) {
         write_doomed(send, line, text);
-    } else if (unsafe && !send->all) {
+    } else if (result == SEND_UNSAFE && !send->all) {
         write_unsafe(send, line, text);
     }
-    if ((deadlock || doomed || unsafe) && (send->input.live || send->cli->out_is_terminal))
+    if (bad && (send->input.live || send->cli->out_is_terminal))
         output_flush(out_of(send));
 }
 
-void send_report_grant(struct send *send, const char *process, struct json_value answer)
+void send_report_grant(struct send *send, const char *process)
 {
     if (send->cli->json) {
-        pass_on(send, answer);
+        struct json json;
+        json_begin(&json, out_of(send));
+        json_key_text(&json, "granted", process);
+        json_end(&json);
+        if (send->input.live)
+            output_flush(out_of(send));
     } else if (send->all || send->wait) {
         progress_clear(&send->cli->progress);
         output_format(out_of(send), "%8s  granted ", "");
@@ -238,34 +228,32 @@ void send_report_grant(struct send *send, const char *process, struct json_value
     }
 }
 
-static void summary_json(struct send *send, struct json_value state)
+static void summary_json(struct send *send, const json_t *state)
 {
-    const struct send_tally *tally = &send->tally;
-    struct json_value dead, item;
-    char name[NAME_ROOM];
+    const uint64_t *results = send->results;
+    const json_t *dead = json_object_get(state, "deadlocked");
     struct json json;
     json_begin(&json, out_of(send));
     json_open(&json, "summary", '{');
-    json_key_u64(&json, "events", tally->events);
-    json_key_u64(&json, "granted", tally->granted);
+    json_key_u64(&json, "events", send->events);
+    json_key_u64(&json, "granted", results[SEND_GRANTED]);
     if (send->avoids) {
-        json_key_u64(&json, "unsafe", tally->unsafe);
-        json_key_u64(&json, "unavailable", tally->unavailable);
-        json_key_u64(&json, "released", tally->released);
+        json_key_u64(&json, "unsafe", results[SEND_UNSAFE]);
+        json_key_u64(&json, "unavailable", results[SEND_UNAVAILABLE]);
+        json_key_u64(&json, "released", results[SEND_RELEASED]);
     } else {
-        json_key_u64(&json, "blocked", tally->blocked);
-        json_key_u64(&json, "deadlocks", tally->deadlocks);
-        json_key_u64(&json, "doomed", tally->doomed);
+        json_key_u64(&json, "blocked", results[SEND_BLOCKED]);
+        json_key_u64(&json, "deadlocks", results[SEND_DEADLOCK]);
+        json_key_u64(&json, "doomed", results[SEND_DOOMED]);
     }
-    json_key_u64(&json, "errors", tally->errors);
-    json_key_u64(&json, "served", tally->served);
+    json_key_u64(&json, "errors", results[SEND_REFUSED]);
+    json_key_u64(&json, "served", send->served);
     json_key_u64(&json, "waiting", send->waiting);
     json_key_text(&json, "engine", send->engine);
-    if (json_member(state, "deadlocked", &dead)) {
+    if (dead) {
         json_open(&json, "deadlocked", '[');
-        for (struct json_value rest = json_items(dead); json_item(&rest, &item);)
-            if (json_string(item, name, sizeof name))
-                json_text(&json, name);
+        for (size_t i = 0; i < json_array_size(dead); i++)
+            json_text(&json, json_string_value(json_array_get(dead, i)));
         json_shut(&json);
     }
     json_end(&json);
@@ -281,30 +269,29 @@ static void write_count(struct send *send, uint64_t count, const char *one, cons
 
 static void summary_text(struct send *send)
 {
-    const struct send_tally *tally = &send->tally;
+    const uint64_t *results = send->results;
+    uint64_t unsafe = results[SEND_UNSAFE], deadlocks = results[SEND_DEADLOCK];
     struct output *out = out_of(send);
-    if (send->avoids) {
-        write_count(send, tally->unsafe, "unsafe request", "unsafe requests",
-                    tally->unsafe ? COLOR_BAD : COLOR_GOOD);
-    } else if (tally->deadlocks) {
-        write_count(send, tally->deadlocks, "deadlock", "deadlocks", COLOR_BAD);
-    } else {
-        style_text(&send->drawing.style, out, COLOR_GOOD, "no deadlock");
-    }
-    output_text(out, " in ");
-    write_count(send, tally->events, "event", "events", COLOR_PLAIN);
     if (send->avoids)
-        output_format(out, ": %llu granted, %llu unavailable, %llu refused (%s)\n",
-                      (unsigned long long)tally->granted, (unsigned long long)tally->unavailable,
-                      (unsigned long long)tally->errors, send->engine);
+        write_count(send, unsafe, "unsafe request", "unsafe requests",
+                    unsafe ? COLOR_BAD : COLOR_GOOD);
+    else if (deadlocks)
+        write_count(send, deadlocks, "deadlock", "deadlocks", COLOR_BAD);
     else
-        output_format(out, ": %llu granted, %llu blocked, %llu doomed, %llu refused (%s)\n",
-                      (unsigned long long)tally->granted, (unsigned long long)tally->blocked,
-                      (unsigned long long)tally->doomed, (unsigned long long)tally->errors,
-                      send->engine);
+        style_text(&send->drawing.style, out, COLOR_GOOD, "no deadlock");
+    output_text(out, " in ");
+    write_count(send, send->events, "event", "events", COLOR_PLAIN);
+    output_format(out, ": %llu granted, ", (unsigned long long)results[SEND_GRANTED]);
+    if (send->avoids)
+        output_format(out, "%llu unavailable", (unsigned long long)results[SEND_UNAVAILABLE]);
+    else
+        output_format(out, "%llu blocked, %llu doomed", (unsigned long long)results[SEND_BLOCKED],
+                      (unsigned long long)results[SEND_DOOMED]);
+    output_format(out, ", %llu refused (%s)\n", (unsigned long long)results[SEND_REFUSED],
+                  send->engine);
 }
 
-void send_report_summary(struct send *send, struct json_value state)
+void send_report_summary(struct send *send, const json_t *state)
 {
     progress_clear(&send->cli->progress);
     if (send->cli->json)

@@ -108,7 +108,7 @@ static void free_words(char **words)
 /* `key value`, `key = value` or a flag's `key` becomes --key=value. */
 static gordian_status take_line(const struct reader *reader, char **word, gordian_error *error)
 {
-    const struct word *words = reader->words;
+    const gordian_word *words = reader->words;
     size_t count = reader->word_count, value = 1;
     if (count > 1 && word_is(&words[1], "="))
         value = 2;
@@ -284,7 +284,7 @@ static void usual_socket(struct serve *serve)
     serve->options.socket = serve->socket;
 }
 
-static int run(struct serve *serve)
+static int run_server(struct serve *serve)
 {
     gordian_error error = {0};
     struct server *server;
@@ -300,7 +300,7 @@ static int run(struct serve *serve)
     return status != GORDIAN_OK ? cli_fail(serve->cli, NULL, &error) : EXIT_NOTHING;
 }
 
-static int start(struct serve *serve, int argc, char **argv)
+static int start_server(struct serve *serve, int argc, char **argv)
 {
     int code, operands = cli_parse(serve->cli, serve->table, argc, argv, &code);
     if (operands < 0)
@@ -319,7 +319,7 @@ static int start(struct serve *serve, int argc, char **argv)
     if (!serve->options.tls_cert != !serve->options.tls_key)
         return cli_misuse(serve->cli, "--tls-cert and --tls-key go together");
     usual_socket(serve);
-    return run(serve);
+    return run_server(serve);
 }
 
 static int serve_main(struct cli *cli, int argc, char **argv)
@@ -390,7 +390,7 @@ static int serve_main(struct cli *cli, int argc, char **argv)
     struct serve fresh = serve, given = serve;
     serve.fresh = &fresh;
     serve.given = &given;
-    int code = start(&serve, argc, argv);
+    int code = start_server(&serve, argc, argv);
     free_words(serve.words[0]);
     free_words(serve.words[1]);
     return code;

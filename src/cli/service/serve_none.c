@@ -1,21 +1,24 @@
-/* gordian serve, where it was built without what it needs. */
+/* gordian serve and gordian incidents, where they were built without what they need. */
 #include "cli/commands.h"
 
-static int serve_main(struct cli *cli, int argc, char **argv)
-{
-    int code;
-    if (cli_parse(cli, NULL, argc, argv, &code) < 0)
-        return code;
-    cli_say(cli, "not available: %s", command_serve.missing);
-    return EXIT_UNAVAILABLE;
-}
+#define MISSING "built without libevent, SQLite, jansson or OpenSSL"
 
 const struct command command_serve = {
     .name = "serve",
     .operands = "",
     .summary = "run the service: sockets, HTTP, journal",
-    .about = "This program was built without libevent, SQLite, jansson or OpenSSL and cannot be a\n"
+    .about = "This program was " MISSING " and cannot be a\n"
              "service. It can talk to one: see 'gordian send' and 'gordian tail'.\n",
-    .run = serve_main,
-    .missing = "built without libevent, SQLite, jansson or OpenSSL",
+    .run = cli_missing,
+    .missing = MISSING,
+};
+
+const struct command command_incidents = {
+    .name = "incidents",
+    .operands = "",
+    .summary = "the history of deadlocks a service has kept",
+    .about = "This program was built without what `gordian serve` needs and cannot read the file\n"
+             "of one. sqlite3 can: SELECT * FROM incidents.\n",
+    .run = cli_missing,
+    .missing = MISSING,
 };

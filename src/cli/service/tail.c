@@ -1,19 +1,39 @@
 /* gordian tail: what happens in a running service, as it happens. */
-#include "cli/service/tail.h"
+#include "base/error.h"
+#include "base/reader.h"
 #include "cli/commands.h"
 #include "cli/interrupt.h"
-#include "cli/service/line_link.h"
+#include "cli/service/reach.h"
+#include "cli/service/told.h"
 #include "show/draw.h"
 
-#include "base/error.h"
-#include "wire/wire.h"
-
+#include <errno.h>
+#include <poll.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
-#define NAME_ROOM (GORDIAN_NAME_MAX * 3 + 1)
+#define PAGE 500 /* incidents of before, asked for at once */
+
+struct tail {
+    struct cli *cli;
+    struct reach reach;
+    gordian_client *client;
+
+    /* options */
+    const char *since; /* NULL, too, once that was told */
+    bool deadlocks, retry;
+    uint64_t count; /* end after so many; 0: go on */
+
+    uint64_t since_ms; /* so long ago */
+    uint64_t shown;
+    bool found;     /* a deadlock was seen */
+    bool connected; /* the service has answered before */
+    struct drawing drawing;
+    struct told_witness told;
+};
 
 static struct output *out_of(struct tail *tail)
 {
@@ -36,11 +56,11 @@ static void write_time(struct tail *tail, uint64_t ms)
     output_char(out_of(tail), ' ');
 }
 
-static void write_now(struct tail *tail)
+static uint64_t real_ms(void)
 {
     struct timespec now;
     clock_gettime(CLOCK_REALTIME, &now);
-    write_time(tail, (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000);
+    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
 
 static void write_name(struct tail *tail, const char *name)
@@ -48,54 +68,37 @@ static void write_name(struct tail *tail, const char *name)
     style_name(&tail->drawing.style, out_of(tail), COLOR_PROCESS, name);
 }
 
-static void write_names(struct tail *tail, struct json_value array, const char *between)
+static void write_names(struct tail *tail, const json_t *names, const char *before,
+                        const char *between)
 {
-    struct json_value item;
-    char name[NAME_ROOM];
-    bool first = true;
-    for (struct json_value rest = json_items(array); json_item(&rest, &item); first = false) {
-        output_text(out_of(tail), first ? "" : between);
-        if (json_string(item, name, sizeof name))
-            write_name(tail, name);
+    for (size_t i = 0; i < json_array_size(names); i++, before = between) {
+        const char *name = json_string_value(json_array_get(names, i));
+        output_text(out_of(tail), before);
+        write_name(tail, name ? name : "");
     }
 }
 
-static void write_event(struct tail *tail, struct json_value event)
+static void write_event(struct tail *tail, const json_t *event)
 {
-    char op[32], name[NAME_ROOM], result[40];
-    struct json_value served;
-    json_member_string(event, "op", op, sizeof op);
-    json_member_string(event, "process", name, sizeof name);
-    json_member_string(event, "result", result, sizeof result);
-    write_now(tail);
-    output_format(out_of(tail), "%-8s", op);
-    write_name(tail, name);
-    output_format(out_of(tail), " %s", result);
-    if (json_member(event, "granted_to", &served)) {
-        output_text(out_of(tail), ", served: ");
-        write_names(tail, served, " ");
-    }
+    write_time(tail, real_ms());
+    output_format(out_of(tail), "%-8s", told_text(event, "op"));
+    write_name(tail, told_text(event, "process"));
+    output_format(out_of(tail), " %s", told_text(event, "result"));
+    write_names(tail, json_object_get(event, "granted_to"), ", served: ", " ");
     output_char(out_of(tail), '\n');
 }
 
-static void write_formed(struct tail *tail, struct json_value incident, const char *system)
+static void write_formed(struct tail *tail, const json_t *incident)
 {
-    char requester[NAME_ROOM];
-    struct json_value value;
-    uint64_t id, at;
-    json_member_number(incident, "id", &id);
-    json_member_number(incident, "at", &at);
-    json_member_string(incident, "requester", requester, sizeof requester);
-    write_time(tail, at);
+    const char *requester = told_text(incident, "requester");
+    write_time(tail, told_number(incident, "at"));
     style_text(&tail->drawing.style, out_of(tail), COLOR_BAD, "deadlock");
-    output_format(out_of(tail), " %llu in %s, closed by ", (unsigned long long)id, system);
+    output_format(out_of(tail), " %llu in %s, closed by ",
+                  (unsigned long long)told_number(incident, "id"), told_text(incident, "system"));
     write_name(tail, requester);
-    if (json_member(incident, "processes", &value)) {
-        output_text(out_of(tail), ": ");
-        write_names(tail, value, ", ");
-    }
+    write_names(tail, json_object_get(incident, "processes"), ": ", ", ");
     output_text(out_of(tail), "\n");
-    if (!json_member(incident, "witness", &value) || !told_witness_read(&tail->told, value))
+    if (!told_witness_read(&tail->told, json_object_get(incident, "witness")))
         return;
     tail->drawing.labels = &tail->told.labels;
     output_char(out_of(tail), '\n');
@@ -103,18 +106,15 @@ static void write_formed(struct tail *tail, struct json_value incident, const ch
     output_char(out_of(tail), '\n');
 }
 
-static void write_ended(struct tail *tail, struct json_value incident, const char *system)
+static void write_ended(struct tail *tail, const json_t *incident)
 {
-    char how[60], victim[NAME_ROOM];
-    uint64_t id, ended;
-    json_member_number(incident, "id", &id);
-    json_member_number(incident, "ended", &ended);
-    json_member_string(incident, "how", how, sizeof how);
-    write_time(tail, ended);
+    const char *how = told_text(incident, "how"), *victim = told_text(incident, "victim");
+    write_time(tail, told_number(incident, "ended"));
     style_text(&tail->drawing.style, out_of(tail), COLOR_GOOD, "resolved");
-    output_format(out_of(tail), " deadlock %llu in %s%s%s", (unsigned long long)id, system,
+    output_format(out_of(tail), " deadlock %llu in %s%s%s",
+                  (unsigned long long)told_number(incident, "id"), told_text(incident, "system"),
                   *how ? ": " : "", how);
-    if (json_member_string(incident, "victim", victim, sizeof victim) && *victim) {
+    if (*victim) {
         output_text(out_of(tail), ", victim ");
         write_name(tail, victim);
     }
@@ -123,49 +123,16 @@ static void write_ended(struct tail *tail, struct json_value incident, const cha
 
 /* One that has ended is told whole if it comes from the past, and in brief if it was told before.
  */
-void tail_incident(struct tail *tail, struct json_value incident)
+static void write_incident(struct tail *tail, const json_t *incident)
 {
-    char system[NAME_ROOM];
-    struct json_value witness;
-    uint64_t ended;
-    json_member_string(incident, "system", system, sizeof system);
-    json_member_number(incident, "ended", &ended);
-    tail->found = true;
-    if (!ended || (json_member(incident, "witness", &witness) && !json_is(witness, "null")))
-        write_formed(tail, incident, system);
+    bool ended = told_number(incident, "ended") > 0;
+    if (!ended || json_is_array(json_object_get(incident, "witness")))
+        write_formed(tail, incident);
     if (ended)
-        write_ended(tail, incident, system);
+        write_ended(tail, incident);
 }
 
 /* ------------------------------------------------------------------ what comes */
-
-static gordian_status take(struct tail *tail, const char *text, size_t length, gordian_error *error)
-{
-    struct json_value line = json_line(text, length), value;
-    char message[300];
-    bool incident = json_member(line, "incident", &value);
-    if (json_member_string(line, "error", message, sizeof message)) {
-        uint64_t code;
-        json_member_number(line, "code", &code);
-        return fail(error, wire_error_status((unsigned)code), "%s%s", message,
-                    line_link_advice(code));
-    }
-    if (json_member(line, "ok", &value) && json_is(value, "\"subscribe\"") && tail->cli->verbose)
-        cli_say(tail->cli, "connected to %s", tail->link.address.text);
-    if (!incident && !json_member(line, "event", &value))
-        return GORDIAN_OK;
-    tail->shown++;
-    tail->found |= incident;
-    if (tail->cli->json) {
-        output_bytes(out_of(tail), text, length);
-        output_char(out_of(tail), '\n');
-    } else if (incident) {
-        tail_incident(tail, value);
-    } else {
-        write_event(tail, value);
-    }
-    return GORDIAN_OK;
-}
 
 static bool is_done(const struct tail *tail)
 {
@@ -173,38 +140,123 @@ static bool is_done(const struct tail *tail)
            tail->cli->out.failure;
 }
 
-static gordian_status put_text(struct tail *tail, const char *text, gordian_error *error)
+static void take_notice(void *context, gordian_notice notice, const char *text, size_t length)
 {
-    return line_link_put(&tail->link, text, strlen(text)) ? GORDIAN_OK : fail_memory(error);
+    struct tail *tail = context;
+    if (is_done(tail))
+        return;
+    tail->shown++;
+    tail->found |= notice == GORDIAN_NOTICE_DEADLOCK;
+    if (tail->cli->json) {
+        output_bytes(out_of(tail), text, length);
+        output_char(out_of(tail), '\n');
+        return;
+    }
+    json_t *told = told_read(text, length);
+    if (notice == GORDIAN_NOTICE_DEADLOCK)
+        write_incident(tail, json_object_get(told, "incident"));
+    else
+        write_event(tail, json_object_get(told, "event"));
+    json_decref(told);
 }
 
-static gordian_status begin(struct tail *tail, gordian_error *error)
+/* ------------------------------------------------------------------ what was before */
+
+/* 30s, 15m, 12h, 7d; without a letter: seconds. */
+static bool parse_since(const char *text, uint64_t *ms)
 {
-    char hello[800];
-    gordian_status status = line_link_connect(&tail->link, error);
-    snprintf(hello, sizeof hello, "hello name=gordian-tail%s%s\n%s%s%ssubscribe %s\n",
-             *tail->token ? " token=" : "", tail->token, tail->system ? "use " : "",
-             tail->system ? tail->system : "", tail->system ? "\n" : "",
-             tail->deadlocks ? "deadlocks" : "all");
-    return status == GORDIAN_OK ? put_text(tail, hello, error) : status;
+    static const char letters[] = "smhd";
+    static const uint64_t factors[] = {1000, 60000, 3600000, 86400000};
+    size_t length = strlen(text);
+    const char *why, *letter = length ? strchr(letters, text[length - 1]) : NULL;
+    uint64_t factor = letter ? factors[letter - letters] : 1000;
+    if (!parse_u64(text, length - (letter != NULL), ms, &why) || *ms > UINT64_MAX / factor)
+        return false;
+    *ms *= factor;
+    return true;
+}
+
+static void show_before(struct tail *tail, const json_t *incident)
+{
+    tail->shown++;
+    tail->found = true;
+    if (!tail->cli->json) {
+        write_incident(tail, incident);
+        return;
+    }
+    char *text = json_dumps(incident, JSON_COMPACT);
+    output_format(out_of(tail), "{\"incident\":%s}\n", text ? text : "null");
+    free(text);
+}
+
+/* All pages into one list: the service begins with the newest, we with the oldest. */
+static gordian_status fetch_before(struct tail *tail, json_t *list, gordian_error *error)
+{
+    uint64_t since = real_ms(), before = 0;
+    since = since > tail->since_ms ? since - tail->since_ms : 0;
+    do {
+        char line[120];
+        const char *text;
+        size_t length;
+        int used = snprintf(line, sizeof line, "history limit=%d since=%llu", PAGE,
+                            (unsigned long long)since);
+        if (before)
+            snprintf(line + used, sizeof line - (size_t)used, " before=%llu",
+                     (unsigned long long)before);
+        gordian_status status = gordian_client_ask(tail->client, line, &text, &length, error);
+        if (status != GORDIAN_OK)
+            return reach_explain(&tail->reach, error);
+        json_t *page = told_read(text, length);
+        before = told_number(page, "next");
+        if (json_array_extend(list, json_object_get(page, "incidents")) != 0)
+            fail_memory(error);
+        json_decref(page);
+    } while (before && error->status == GORDIAN_OK);
+    return error->status;
+}
+
+static gordian_status show_history(struct tail *tail, gordian_error *error)
+{
+    json_t *list = json_array();
+    gordian_status status = fetch_before(tail, list, error);
+    for (size_t i = json_array_size(list); status == GORDIAN_OK && i-- > 0;)
+        show_before(tail, json_array_get(list, i));
+    json_decref(list);
+    output_flush(out_of(tail));
+    return status;
+}
+
+/* ------------------------------------------------------------------ following */
+
+static gordian_status open_tail(struct tail *tail, gordian_error *error)
+{
+    unsigned mask = GORDIAN_MY_GRANTS | GORDIAN_ALL_DEADLOCKS;
+    gordian_status status = reach_open(&tail->reach, &tail->client, error);
+    if (status == GORDIAN_OK && tail->since) {
+        status = show_history(tail, error);
+        tail->since = NULL; /* once */
+    }
+    if (status == GORDIAN_OK && !is_done(tail))
+        status = gordian_client_subscribe(
+            tail->client, tail->deadlocks ? mask : mask | GORDIAN_ALL_EVENTS, error);
+    if (status == GORDIAN_OK && tail->cli->verbose)
+        cli_say(tail->cli, "connected to %s", tail->reach.uri);
+    return status;
 }
 
 /* Until the connection ends, or enough has been seen. */
-static gordian_status follow(struct tail *tail, gordian_error *error)
+static gordian_status follow_events(struct tail *tail, gordian_error *error)
 {
-    gordian_status status = begin(tail, error);
+    gordian_status status = open_tail(tail, error);
+    tail->connected |= status == GORDIAN_OK;
     while (status == GORDIAN_OK && !is_done(tail)) {
-        const char *text;
-        size_t length;
-        gordian_status step = line_link_step(&tail->link, -1, 200, error);
-        while (status == GORDIAN_OK && !is_done(tail) &&
-               line_link_next(&tail->link, &text, &length)) {
-            tail->connected = true;
-            status = take(tail, text, length, error);
-        }
+        int own = gordian_client_timeout(tail->client);
+        struct pollfd wanted = {.fd = gordian_client_fd(tail->client),
+                                .events = gordian_client_events(tail->client)};
+        if (poll(&wanted, 1, own >= 0 && own < 200 ? own : 200) < 0 && errno != EINTR)
+            return fail(error, GORDIAN_STATUS_IO, "cannot wait: %s", strerror(errno));
+        status = gordian_client_work(tail->client, error);
         output_flush(out_of(tail));
-        if (status == GORDIAN_OK && !is_done(tail))
-            status = step;
     }
     return status;
 }
@@ -213,16 +265,18 @@ static gordian_status follow(struct tail *tail, gordian_error *error)
 static gordian_status follow_on(struct tail *tail, gordian_error *error)
 {
     for (;;) {
-        gordian_status status = follow(tail, error);
+        *error = (gordian_error){0};
+        gordian_status status = follow_events(tail, error);
+        bool was_there = tail->client != NULL;
+        gordian_client_leave(tail->client);
+        tail->client = NULL;
         if (status == GORDIAN_OK || is_done(tail))
             return GORDIAN_OK;
         if (status != GORDIAN_STATUS_IO || !tail->retry || !tail->connected)
             return status;
-        if (!tail->cli->quiet)
+        if (was_there && !tail->cli->quiet)
             cli_say(tail->cli, "%s; trying again", error->message);
-        do
-            usleep(200000);
-        while (!is_done(tail) && line_link_connect(&tail->link, error) == GORDIAN_STATUS_IO);
+        usleep(200000);
     }
 }
 
@@ -232,14 +286,8 @@ static int run_tail(struct tail *tail)
 {
     gordian_error error = {0};
     struct sigaction before;
-    gordian_status status = line_link_find(&tail->link, tail->to, &tail->tls, &error);
-    if (status == GORDIAN_OK && tail->token_file)
-        status = line_link_token(tail->token_file, tail->token, sizeof tail->token, &error);
-    if (status == GORDIAN_OK && tail->since)
-        status = tail_history(tail, &error);
     interrupt_catch(&before);
-    if (status == GORDIAN_OK && !is_done(tail))
-        status = follow_on(tail, &error);
+    gordian_status status = follow_on(tail, &error);
     interrupt_release(&before);
     if (status != GORDIAN_OK)
         return cli_fail(tail->cli, NULL, &error);
@@ -248,45 +296,39 @@ static int run_tail(struct tail *tail)
 
 static int tail_main(struct cli *cli, int argc, char **argv)
 {
-    struct tail tail = {.cli = cli, .link = LINE_LINK_NONE};
+    struct tail tail = {.cli = cli};
     const struct option options[] = {
-        {"to", 't', "URI",
-         "the service: unix:PATH, tcp://HOST:PORT or\ntls://HOST:PORT (default: $GORDIAN_SERVICE, "
-         "or the\nusual socket)",
-         OPTION_TEXT, &tail.to, NULL},
+        REACH_TO(tail.reach),
         {"system", 's', "NAME", "the system to look at (default: default)", OPTION_TEXT,
-         &tail.system, NULL},
+         &tail.reach.options.system, NULL},
         {"deadlocks", 'd', NULL, "deadlocks only, not every event", OPTION_FLAG, &tail.deadlocks,
          NULL},
         {"since", 0, "TIME", "begin with the deadlocks of so long ago: 30s, 15m,\n12h, 7d",
          OPTION_TEXT, &tail.since, NULL},
-        {"http", 0, "ADDRESS",
-         "where the service answers HTTP, for --since:\n[https://]HOST:PORT (default: port 7420, "
-         "https with\ntls://)",
-         OPTION_TEXT, &tail.http, NULL},
         {"count", 'n', "N", "end after so many", OPTION_U64, &tail.count, NULL},
         {"retry", 'F', NULL, "connect again when the service goes away", OPTION_FLAG, &tail.retry,
          NULL},
-        {"token-file", 0, "FILE", "a file with the token that lets us in", OPTION_TEXT,
-         &tail.token_file, NULL},
-        LINE_LINK_OPTIONS(tail.tls),
+        REACH_SAFELY(tail.reach),
         {0},
     };
     int code;
+    reach_init(&tail.reach, "gordian-tail");
+    tail.reach.options.notice = take_notice;
+    tail.reach.options.context = &tail;
     int operands = cli_parse(cli, options, argc, argv, &code);
     if (operands < 0)
         return code;
     if (operands > 0)
         return cli_misuse(cli, "no operands: '%.200s' is one too many", argv[0]);
-    if (tail.system && (strlen(tail.system) > GORDIAN_NAME_MAX || strpbrk(tail.system, " \t\n#")))
-        return cli_misuse(cli, "'%.60s' is not a name", tail.system);
-    if (tail.since && !tail_parse_since(tail.since, &tail.since_ms))
+    const char *system = tail.reach.options.system;
+    if (system && (strlen(system) > GORDIAN_NAME_MAX || strpbrk(system, " \t\n#")))
+        return cli_misuse(cli, "'%.60s' is not a name", system);
+    if (tail.since && !parse_since(tail.since, &tail.since_ms))
         return cli_misuse(cli, "--since: expected a time such as 30s, 15m, 12h or 7d");
     tail.drawing = (struct drawing){cli_style(cli), &cli->out, NULL, cli->verbose};
     told_witness_init(&tail.told);
     code = run_tail(&tail);
     told_witness_free(&tail.told);
-    line_link_close(&tail.link);
     return code;
 }
 

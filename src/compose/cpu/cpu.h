@@ -7,7 +7,7 @@
  *   states and nobody else touches it: what a thread finds for others goes into their boxes, which
  *   are emptied when all meet.
  *
- *   a bitmap (grid.h, cpu/bitmap.c), one bit for every combination of local states, where there is
+ *   a bitmap (space.h, cpu/bitmap.c), one bit for every combination of local states, where there is
  *   memory for that. The threads go over it again and again; each looks at words of 64 neighbouring
  *   states at a time and fires whole words: a mask picks the states of the word in which a firing
  *   can happen, a shift moves them to where it leads.

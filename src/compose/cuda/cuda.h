@@ -1,13 +1,13 @@
 /*
  * The cuda engine: the product on a GPU, or on the emulator (GORDIAN_EMULATE_GPU=1).
  *
- * States are packed words (packed.h). Reachable ones are found in one of two ways: in a bitmap by
- * packed number, where a thread has 64 neighbouring states fire at once, or with a hash table, for
- * sets that are thin among the numbers. What starts thin moves into a bitmap once it is dense
- * enough and a bitmap fits. Both only need indivisible firings; joint transitions are then counted,
- * state by state, or written out block by block, one block being computed while the one before is
- * delivered, so the product never has to fit the device. Ways to deadlocks come from distances in
- * joint firings, which are worked out only when there is a deadlock to describe.
+ * States are packed words (packed/packed.h). Reachable ones are found in one of two ways: in a
+ * bitmap by packed number, where a thread has 64 neighbouring states fire at once, or with a hash
+ * table, for sets that are thin among the numbers. What starts thin moves into a bitmap once it is
+ * dense enough and a bitmap fits. Both only need indivisible firings; joint transitions are then
+ * counted, state by state, or written out block by block, one block being computed while the one
+ * before is delivered, so the product never has to fit the device. Ways to deadlocks come from
+ * distances in joint firings, which are worked out only when there is a deadlock to describe.
  *
  * A device may fail while it works: unless rows have been delivered already, the cpu engine then
  * does it all, and the result's note tells.
@@ -32,7 +32,7 @@ struct compose_tuning {
     uint64_t block_transitions; /* room for its transitions at first */
 };
 
-/* The engine's run on a device of the caller's, without falling back. */
+/* For tests: the engine's run on a device of the caller's, without falling back. */
 gordian_status compose_cuda_on(struct gpu *gpu, const struct compose_tuning *tuning,
                                const gordian_circuit *circuit,
                                const gordian_compose_options *options,

@@ -65,14 +65,6 @@ static inline int packed_compare(const uint64_t *left, const uint64_t *right, si
     return 0;
 }
 
-static inline bool packed_same(const uint64_t *left, const uint64_t *right, size_t words)
-{
-    uint64_t different = 0;
-    for (size_t w = 0; w < words; w++)
-        different |= left[w] ^ right[w];
-    return different == 0;
-}
-
 /* Adds the patches of some moves, which are for different factors in ascending order, to `patches`
  * (room for one a move); returns how many. */
 size_t patches_of(const struct packing *packing, const struct firing_move *moves, size_t count,

@@ -142,7 +142,6 @@ struct treo {
     struct label_table made; /* automata by what they were made from, as `automata` has them */
     uint32_t *automata;
     size_t made_count, made_room;
-    uint32_t component_count;
     gordian_fault *fault;
     gordian_error *error;
 };

@@ -4,8 +4,8 @@
  *
  *     treo/lex.h     text to tokens
  *     treo/parse.h   tokens to a tree (treo/tree.h)
- *     treo_eval.h    parameters, ranges, for and if: a tree to instances of atoms on nodes
- *     treo_atom.h    #RBA, #CAM and #PA atoms to automata (automaton.h)
+ *     eval.c         parameters, ranges, for and if: a tree to instances of atoms on nodes
+ *     atom.c         #RBA, #CAM and #PA atoms to automata (automaton.h)
  *     primitives.h   the built-in components
  *     treo.c         imports, the main component, nodes; fills the circuit
  */

@@ -28,22 +28,22 @@ size_t job_flags_size(uint64_t count)
 }
 
 /* What the device sets aside for an array of this size. */
-static uint64_t rounded(size_t size)
+static uint64_t rounded_up(size_t size)
 {
     const uint64_t small = 512, page = UINT64_C(1) << 21;
     uint64_t unit = size < page / 2 ? small : page;
     return (size + unit - 1) / unit * unit;
 }
 
-uint64_t job_layout_bytes(const struct job_layout *layout)
+static uint64_t job_layout_bytes(const struct job_layout *layout)
 {
     uint64_t bytes = 0;
     for (unsigned i = 0; i < layout->count; i++)
-        bytes += rounded(layout->sizes[i]);
+        bytes += rounded_up(layout->sizes[i]);
     return bytes;
 }
 
-void job_allocate(struct cuda_job *job, const struct job_layout *layout)
+static void job_allocate(struct cuda_job *job, const struct job_layout *layout)
 {
     uint64_t needed = job_layout_bytes(layout);
     if (needed > job->info.memory_free) {
@@ -75,14 +75,14 @@ gpu_address job_allocate_more(struct cuda_job *job, size_t bytes)
     return *array;
 }
 
-void job_free(struct cuda_job *job)
+static void job_free(struct cuda_job *job)
 {
     while (job->array_count > 0)
         gpu_free(job->gpu, job->arrays[--job->array_count]);
 }
 
 /* Microseconds since `start`. */
-static double since(uint64_t start)
+static double microseconds_since(uint64_t start)
 {
     return (double)(clock_ns() - start) / 1e3;
 }
@@ -93,16 +93,16 @@ void job_upload(struct cuda_job *job, gpu_address to, const void *from, size_t b
         return;
     uint64_t start = clock_ns();
     job->status = gpu_write(job->gpu, to, from, bytes, job->error);
-    job->times.upload += since(start);
+    job->times.upload += microseconds_since(start);
 }
 
-void job_download(struct cuda_job *job, void *to, gpu_address from, size_t bytes)
+static void job_download(struct cuda_job *job, void *to, gpu_address from, size_t bytes)
 {
     if (job->status != GORDIAN_OK || bytes == 0)
         return;
     uint64_t start = clock_ns();
     job->status = gpu_read(job->gpu, to, from, bytes, job->error);
-    job->times.download += since(start);
+    job->times.download += microseconds_since(start);
 }
 
 uint32_t *job_download_list(struct cuda_job *job, gpu_address from, size_t count)

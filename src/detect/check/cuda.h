@@ -20,7 +20,7 @@ struct check_cuda_times {
     double upload, kernels, download, host;
 };
 
-/* Device memory that judging this snapshot takes, in bytes. */
+/* For tests: device memory that judging this snapshot takes, in bytes. */
 uint64_t check_cuda_memory(const gordian_snapshot *snapshot, gordian_model model);
 
 /* Fills an empty result, but for report.model and .engine. GORDIAN_STATUS_MEMORY before anything is

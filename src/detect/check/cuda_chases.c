@@ -14,14 +14,14 @@
 #define PEEL_ROUNDS 12
 #define PEEL_FROM   4096
 
-static void run(struct job_chases *chases, const char *kernel, uint64_t count,
-                const void *arguments, size_t size)
+static void run_kernel(struct job_chases *chases, const char *kernel, uint64_t count,
+                       const void *arguments, size_t size)
 {
     job_run(chases->job, kernel, count, CYCLES_THREADS, arguments, size);
 }
 
 #define RUN(chases, kernel, count, arguments)                                                      \
-    run(chases, kernel, count, &(arguments), sizeof(arguments))
+    run_kernel(chases, kernel, count, &(arguments), sizeof(arguments))
 
 static uint32_t range_length(const struct job_chases *chases)
 {
@@ -31,7 +31,7 @@ static uint32_t range_length(const struct job_chases *chases)
     return range < RANGE_LEAST ? RANGE_LEAST : (uint32_t)range;
 }
 
-static void chase(struct job_chases *chases)
+static void chase_all(struct job_chases *chases)
 {
     struct cuda_job *job = chases->job;
     uint32_t count = chases->count, range = range_length(chases);
@@ -100,7 +100,7 @@ void job_follow_chases(struct job_chases *chases)
     job_zero(chases->job, chases->state, job_flags_size(chases->count));
     job_zero(chases->job, chases->entered, job_flags_size(chases->count));
     job_zero(chases->job, chases->flags, job_flags_size(chases->count));
-    chase(chases);
+    chase_all(chases);
     find_core(chases);
     settle_core(chases);
     struct cycles_resolve_arguments resolve = {chases->into, chases->state, chases->count};

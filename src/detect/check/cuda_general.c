@@ -149,7 +149,7 @@ static struct reduce_arguments reduce_arguments(const struct cuda_job *job)
     };
 }
 
-static void upload(struct cuda_job *job)
+static void upload_edges(struct cuda_job *job)
 {
     const gordian_snapshot *snapshot = job->snapshot;
     const void *from[] = {
@@ -169,8 +169,8 @@ static void upload(struct cuda_job *job)
 
 /* ------------------------------------------------------------------ the reduction */
 
-static void run(struct cuda_job *job, const char *kernel, uint64_t count,
-                const struct reduce_arguments *arguments)
+static void run_kernel(struct cuda_job *job, const char *kernel, uint64_t count,
+                       const struct reduce_arguments *arguments)
 {
     job_run(job, kernel, count, REDUCE_THREADS, arguments, sizeof *arguments);
 }
@@ -182,25 +182,25 @@ static void run_together(struct cuda_job *job, const char *kernel, uint64_t coun
                      sizeof *arguments);
 }
 
-static void copy(struct cuda_job *job, gpu_address to, gpu_address from, size_t count)
+static void copy_list(struct cuda_job *job, gpu_address to, gpu_address from, size_t count)
 {
     if (job->status == GORDIAN_OK && count > 0)
         job->status = gpu_copy(job->gpu, to, from, count * sizeof(uint32_t), job->error);
 }
 
 /* How many edges there are. */
-static uint64_t build(struct cuda_job *job, const struct reduce_arguments *arguments)
+static uint64_t build_graph(struct cuda_job *job, const struct reduce_arguments *arguments)
 {
     const gordian_snapshot *snapshot = job->snapshot;
     size_t edges = most_holds(snapshot) + most_waits(snapshot);
-    run(job, "reduce_count", edges, arguments);
+    run_kernel(job, "reduce_count", edges, arguments);
     uint64_t holds = job_prefix(job, arguments->hold_start, snapshot->process_count + 1);
     uint64_t waits = job_prefix(job, arguments->wait_start, snapshot->resource_count + 1);
-    copy(job, arguments->hold_cursor, arguments->hold_start, snapshot->process_count);
-    copy(job, arguments->wait_cursor, arguments->wait_start, snapshot->resource_count);
-    run(job, "reduce_fill", edges, arguments);
+    copy_list(job, arguments->hold_cursor, arguments->hold_start, snapshot->process_count);
+    copy_list(job, arguments->wait_cursor, arguments->wait_start, snapshot->resource_count);
+    run_kernel(job, "reduce_fill", edges, arguments);
     /* From now on this is the first wish that is not met. */
-    copy(job, arguments->wait_cursor, arguments->wait_start, snapshot->resource_count);
+    copy_list(job, arguments->wait_cursor, arguments->wait_start, snapshot->resource_count);
     if (arguments->wait_amount)
         run_together(job, "reduce_sort", snapshot->resource_count, arguments);
     return holds + waits;
@@ -225,24 +225,24 @@ static uint32_t find_ready(struct cuda_job *job, const struct reduce_arguments *
         .entered = arrays[ENTERED],
         .flags = arrays[FLAGS],
     };
-    run(job, "reduce_lead", chases.count, arguments);
+    run_kernel(job, "reduce_lead", chases.count, arguments);
     job_follow_chases(&chases);
-    run(job, "reduce_seed", chases.count, arguments);
+    run_kernel(job, "reduce_seed", chases.count, arguments);
     return job_select(job, arguments->flags, 1, 0, arguments->ready, chases.count);
 }
 
 /* How many are left over; they are in READY. */
-static uint32_t reduce(struct cuda_job *job, const struct reduce_arguments *arguments)
+static uint32_t reduce_graph(struct cuda_job *job, const struct reduce_arguments *arguments)
 {
     const gordian_snapshot *snapshot = job->snapshot;
     uint32_t processes = snapshot->process_count, resources = snapshot->resource_count;
     uint32_t most = processes > resources ? processes : resources;
-    run(job, "reduce_start", resources, arguments);
+    run_kernel(job, "reduce_start", resources, arguments);
     struct reduce_counts counts = {.ready = find_ready(job, arguments)};
     if (job->status == GORDIAN_OK)
         job->status = gpu_write(job->gpu, arguments->counts, &counts, sizeof counts, job->error);
     run_together(job, "reduce_rounds", most, arguments);
-    run(job, "reduce_left", processes, arguments);
+    run_kernel(job, "reduce_left", processes, arguments);
     return job_select(job, arguments->flags, 1, 0, arguments->ready, processes);
 }
 
@@ -419,7 +419,7 @@ static void find_parts(struct cuda_job *job, uint32_t *list, uint32_t count, uin
 }
 
 /* A kernel's threads count edges with 32 bits, and there is a block more than needed. */
-static bool fits(const struct cuda_job *job)
+static bool fits_counters(const struct cuda_job *job)
 {
     return most_holds(job->snapshot) + most_waits(job->snapshot) < UINT32_MAX - REDUCE_THREADS;
 }
@@ -427,16 +427,16 @@ static bool fits(const struct cuda_job *job)
 void job_check_general(struct cuda_job *job)
 {
     struct reduce_arguments arguments = reduce_arguments(job);
-    if (!fits(job)) {
+    if (!fits_counters(job)) {
         job->status = fail(job->error, GORDIAN_STATUS_UNAVAILABLE,
                            "the cuda engine takes less than 2^32 holds and waits");
         return;
     }
     job->tiles = job->arrays[TILES];
-    upload(job);
+    upload_edges(job);
     job_begin(job);
-    uint64_t edges = build(job, &arguments);
-    uint32_t count = reduce(job, &arguments);
+    uint64_t edges = build_graph(job, &arguments);
+    uint32_t count = reduce_graph(job, &arguments);
     job_end(job);
     uint32_t *list = job_download_list(job, arguments.ready, count);
     if (job->status == GORDIAN_OK)

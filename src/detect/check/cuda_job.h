@@ -34,16 +34,11 @@ struct cuda_job {
 size_t job_tiles_size(uint64_t count);
 size_t job_flags_size(uint64_t count);
 
-uint64_t job_layout_bytes(const struct job_layout *layout);
-
-void job_allocate(struct cuda_job *job, const struct job_layout *layout);
 /* One more array, whose size was not known before; 0: failed. */
 gpu_address job_allocate_more(struct cuda_job *job, size_t bytes);
-void job_free(struct cuda_job *job);
 
 /* Memory: from here, to there, timed. */
 void job_upload(struct cuda_job *job, gpu_address to, const void *from, size_t bytes);
-void job_download(struct cuda_job *job, void *to, gpu_address from, size_t bytes);
 /* A new array of the caller's allocator with `count` numbers from there; NULL: failed. */
 uint32_t *job_download_list(struct cuda_job *job, gpu_address from, size_t count);
 void job_zero(struct cuda_job *job, gpu_address to, size_t bytes);

@@ -60,14 +60,14 @@ static void name_arrays(struct single *single)
     single->job->tiles = arrays[TILES];
 }
 
-static void run(struct single *single, const char *kernel, uint64_t count, const void *arguments,
-                size_t size)
+static void run_kernel(struct single *single, const char *kernel, uint64_t count,
+                       const void *arguments, size_t size)
 {
     job_run(single->job, kernel, count, CYCLES_THREADS, arguments, size);
 }
 
 #define RUN(single, kernel, count, arguments)                                                      \
-    run(single, kernel, count, &(arguments), sizeof(arguments))
+    run_kernel(single, kernel, count, &(arguments), sizeof(arguments))
 
 /* Who is dead: how many, listed in list[1]. */
 static uint32_t find_dead(struct single *single)
@@ -134,7 +134,7 @@ static struct cycles_piece_arguments piece_arguments(const struct single *single
 }
 
 /* Copies what pieces that follow themselves keep through all rounds. */
-static void copy(struct single *single, gpu_address to, gpu_address from, uint32_t count)
+static void copy_list(struct single *single, gpu_address to, gpu_address from, uint32_t count)
 {
     struct cuda_job *job = single->job;
     if (job->status == GORDIAN_OK)
@@ -148,7 +148,7 @@ static unsigned double_pieces(struct single *single, const char *kernel, const g
     /* A circle of more than one piece lies within the core. */
     uint32_t longest = count < single->chases.core_count ? count : single->chases.core_count;
     unsigned now = 0;
-    copy(single, values[1], values[0], count);
+    copy_list(single, values[1], values[0], count);
     for (unsigned rounds = job_doubling_rounds(longest); rounds > 0; rounds--, now = !now) {
         struct cycles_round_arguments round = {
             single->chases.jump[1], jumps[now], jumps[!now], values[now], values[!now], count};
@@ -170,7 +170,7 @@ static uint32_t find_cycles(struct single *single, uint32_t count, gpu_address *
     RUN(single, "cycles_measure", count, piece);
 
     gpu_address jumps[2] = {single->chases.list[1], single->chases.into};
-    copy(single, jumps[0], piece.follower, count);
+    copy_list(single, jumps[0], piece.follower, count);
     unsigned smallest = double_pieces(single, "cycles_smallest", jumps, single->smallest, count);
     piece.smallest = single->smallest[smallest];
     piece.jump = jumps[0];

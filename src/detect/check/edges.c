@@ -32,8 +32,8 @@ struct gathering {
     size_t count;
 };
 
-static void gather(struct gathering *to, uint32_t process, uint32_t resource, uint64_t units,
-                   bool waits)
+static void gather_edges(struct gathering *to, uint32_t process, uint32_t resource, uint64_t units,
+                         bool waits)
 {
     uint32_t part = to->part_of[process];
     if (part == NONE || to->part_of[to->process_count + resource] != part)
@@ -48,17 +48,17 @@ static void gather_all(struct gathering *to, const gordian_snapshot *snapshot)
     to->count = 0;
     for (uint32_t p = 0; p < snapshot->process_count; p++)
         if (snapshot->wait[p] != NONE)
-            gather(to, p, snapshot->wait[p], snapshot_first_wait(snapshot, p), true);
+            gather_edges(to, p, snapshot->wait[p], snapshot_first_wait(snapshot, p), true);
     for (uint32_t i = 0; i < snapshot->waits.count; i++) {
         const struct snapshot_edge *edge = &snapshot->waits.edges[i];
-        gather(to, edge->process, edge->resource, edge->units, true);
+        gather_edges(to, edge->process, edge->resource, edge->units, true);
     }
     for (uint32_t q = 0; q < snapshot->resource_count; q++)
         if (snapshot->holder[q] != NONE)
-            gather(to, snapshot->holder[q], q, snapshot_first_hold(snapshot, q), false);
+            gather_edges(to, snapshot->holder[q], q, snapshot_first_hold(snapshot, q), false);
     for (uint32_t i = 0; i < snapshot->holds.count; i++) {
         const struct snapshot_edge *edge = &snapshot->holds.edges[i];
-        gather(to, edge->process, edge->resource, edge->units, false);
+        gather_edges(to, edge->process, edge->resource, edge->units, false);
     }
 }
 

@@ -11,7 +11,7 @@ struct gordian_names {
 
 /* A snapshot in the making. */
 struct reading {
-    struct trace trace;
+    gordian_trace trace;
     gordian_snapshot *snapshot;
     gordian_names *names;
 };
@@ -51,7 +51,7 @@ static gordian_names *open_names(const gordian_allocator *memory)
 
 static gordian_status declare_resource(struct reading *reading, gordian_error *error)
 {
-    struct trace *trace = &reading->trace;
+    gordian_trace *trace = &reading->trace;
     struct names *names = &reading->names->resources;
     uint32_t id = names_find(names, trace->name.text, trace->name.length);
     if (id != GORDIAN_NONE)
@@ -68,7 +68,7 @@ static gordian_status declare_resource(struct reading *reading, gordian_error *e
 /* The id of the line's process, which comes into being if it is new. */
 static gordian_status take_process(struct reading *reading, uint32_t *id, gordian_error *error)
 {
-    const struct word *name = &reading->trace.name;
+    const gordian_word *name = &reading->trace.name;
     struct names *names = &reading->names->processes;
     *id = names_find(names, name->text, name->length);
     if (*id != GORDIAN_NONE)
@@ -89,9 +89,9 @@ static gordian_status declare_process(struct reading *reading, gordian_error *er
 
 /* One Q=N of a `hold` or a `wait`. */
 static gordian_status add_edge(struct reading *reading, uint32_t process,
-                               const struct trace_item *item, gordian_error *error)
+                               const gordian_trace_item *item, gordian_error *error)
 {
-    const struct trace *trace = &reading->trace;
+    const gordian_trace *trace = &reading->trace;
     char shown[TRACE_SHOWN_MAX], name[TRACE_SHOWN_MAX];
     bool hold = trace->op == GORDIAN_OP_HOLD;
     uint32_t resource = names_find(&reading->names->resources, item->name.text, item->name.length);
@@ -111,13 +111,13 @@ static gordian_status add_edge(struct reading *reading, uint32_t process,
 
 static gordian_status add_edges(struct reading *reading, gordian_error *error)
 {
-    const struct trace *trace = &reading->trace;
+    const gordian_trace *trace = &reading->trace;
     char shown[TRACE_SHOWN_MAX];
     if (trace->op != GORDIAN_OP_HOLD && trace->op != GORDIAN_OP_WAIT)
         return trace_fail(trace, &trace->verb, error,
                           "'%s' is an event: use gordian detect for traces",
                           trace_show(&trace->verb, shown));
-    const struct word *first = &trace->items[0].name;
+    const gordian_word *first = &trace->items[0].name;
     names_expect(&reading->names->resources, first->text, first->length);
     uint32_t process;
     gordian_status status = take_process(reading, &process, error);
@@ -130,17 +130,17 @@ static gordian_status read_lines(struct reading *reading, gordian_error *error)
 {
     gordian_status status;
     do {
-        status = trace_next(&reading->trace, error);
+        status = gordian_trace_next(&reading->trace, error);
         if (status != GORDIAN_OK)
             break;
         switch (reading->trace.kind) {
-        case TRACE_EVENT:
+        case GORDIAN_LINE_EVENT:
             status = add_edges(reading, error);
             break;
-        case TRACE_RESOURCE:
+        case GORDIAN_LINE_RESOURCE:
             status = declare_resource(reading, error);
             break;
-        case TRACE_PROCESS:
+        case GORDIAN_LINE_PROCESS:
             status = declare_process(reading, error);
             break;
         }
@@ -154,7 +154,7 @@ gordian_status gordian_snapshot_read(gordian_snapshot **out, gordian_names **nam
 {
     gordian_allocator memory = memory_allocator(allocator);
     struct reading reading = {.snapshot = NULL};
-    gordian_status status = trace_open(&reading.trace, source, &memory, error);
+    gordian_status status = gordian_trace_open(&reading.trace, source, &memory, error);
     if (status != GORDIAN_OK)
         goto done;
     status = gordian_snapshot_open(&reading.snapshot, allocator, error);
@@ -163,7 +163,7 @@ gordian_status gordian_snapshot_read(gordian_snapshot **out, gordian_names **nam
     reading.names = open_names(&memory);
     status = reading.names ? read_lines(&reading, error) : fail_memory(error);
 done:
-    trace_close(&reading.trace);
+    gordian_trace_close(&reading.trace);
     if (status != GORDIAN_OK) {
         gordian_snapshot_close(reading.snapshot);
         gordian_names_close(reading.names);

@@ -142,7 +142,7 @@ void cuda_fail_after(void *engine, uint64_t commands)
 /* ------------------------------------------------------------------ room */
 
 /* `limit` and a share of what doubling would add. */
-static uint32_t grown(uint32_t had, uint32_t limit, unsigned halvings)
+static uint32_t grown_limit(uint32_t had, uint32_t limit, unsigned halvings)
 {
     limit = limit ? limit : 1; /* at least one, so that there is something to run on */
     return halvings < 32 ? limit + ((matrix_room(had, limit) - limit) >> halvings) : limit;
@@ -157,8 +157,8 @@ gordian_status cuda_choose_room(struct gpu *gpu, struct cuda_room had, struct cu
     struct gpu_info info;
     gpu_get_info(gpu, &info);
     for (unsigned halvings = 0; halvings <= 32; halvings++) {
-        chosen->processes = grown(had.processes, needed.processes, halvings);
-        chosen->resources = grown(had.resources, needed.resources, halvings);
+        chosen->processes = grown_limit(had.processes, needed.processes, halvings);
+        chosen->resources = grown_limit(had.resources, needed.resources, halvings);
         if (bytes(method, *chosen) <= info.memory_free)
             return GORDIAN_OK;
     }

@@ -126,8 +126,9 @@ gordian_status hop_open(struct hop *hop, struct gpu *gpu, const struct hop_optio
 
 /* ------------------------------------------------------------------ single steps */
 
-static gordian_status launch(struct gpu *gpu, const char *kernel, unsigned blocks, unsigned threads,
-                             const void *arguments, size_t size, gordian_error *error)
+static gordian_status launch_hop(struct gpu *gpu, const char *kernel, unsigned blocks,
+                                 unsigned threads, const void *arguments, size_t size,
+                                 gordian_error *error)
 {
     struct gpu_launch launch = {.kernel = kernel,
                                 .blocks = blocks,
@@ -141,8 +142,8 @@ gordian_status hop_product(struct gpu *gpu, const struct bool_product_arguments 
                            gordian_error *error)
 {
     uint32_t tiles = BOOL_TILES(product->rows) * BOOL_TILES(product->columns);
-    return launch(gpu, "bool_product", at_least(1, tiles), BOOL_TILE_THREADS, product,
-                  sizeof *product, error);
+    return launch_hop(gpu, "bool_product", at_least(1, tiles), BOOL_TILE_THREADS, product,
+                      sizeof *product, error);
 }
 
 gordian_status hop_transpose(struct gpu *gpu, const struct bit_transpose_arguments *transpose,
@@ -150,8 +151,8 @@ gordian_status hop_transpose(struct gpu *gpu, const struct bit_transpose_argumen
 {
     uint32_t down = (transpose->rows + BIT_TRANSPOSE_TILE - 1) / BIT_TRANSPOSE_TILE;
     uint32_t across = (transpose->columns + BIT_TRANSPOSE_TILE - 1) / BIT_TRANSPOSE_TILE;
-    return launch(gpu, "bit_transpose", at_least(1, down * across), BIT_TRANSPOSE_THREADS,
-                  transpose, sizeof *transpose, error);
+    return launch_hop(gpu, "bit_transpose", at_least(1, down * across), BIT_TRANSPOSE_THREADS,
+                      transpose, sizeof *transpose, error);
 }
 
 static gordian_status launch_rows(const struct hop *hop, const char *kernel,
@@ -160,7 +161,7 @@ static gordian_status launch_rows(const struct hop *hop, const char *kernel,
 {
     uint32_t most = hop->info.emulated ? 2 : hop->info.multiprocessors * 16;
     uint32_t blocks = at_most(most, rows / (LMDDA_THREADS / 32) + 1);
-    return launch(hop->gpu, kernel, blocks, LMDDA_THREADS, arguments, sizeof *arguments, error);
+    return launch_hop(hop->gpu, kernel, blocks, LMDDA_THREADS, arguments, sizeof *arguments, error);
 }
 
 /* ------------------------------------------------------------------ closure by blocks */

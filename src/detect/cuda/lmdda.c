@@ -51,7 +51,9 @@ struct cuda_lmdda {
 
 /* ------------------------------------------------------------------ storage */
 
-uint64_t cuda_lmdda_bytes(const struct hop_options *options, uint32_t processes, uint32_t resources)
+/* Bytes of device memory the method takes for that many ids. */
+static uint64_t cuda_lmdda_bytes(const struct hop_options *options, uint32_t processes,
+                                 uint32_t resources)
 {
     uint32_t slots = processes < resources ? processes : resources;
     uint64_t row = hop_stride(processes) * WORD_BYTES;
@@ -147,7 +149,7 @@ static gordian_status choose_room(struct cuda_lmdda *l, uint32_t process_limit,
 /* ------------------------------------------------------------------ commands */
 
 /* Remembers why the device failed. */
-static bool works(struct cuda_lmdda *l, gordian_status status, const gordian_error *error)
+static bool still_works(struct cuda_lmdda *l, gordian_status status, const gordian_error *error)
 {
     if (status != GORDIAN_OK && l->failure.status == GORDIAN_OK) {
         l->failure = *error;
@@ -174,7 +176,7 @@ static uint32_t row_words(const struct cuda_lmdda *l)
 }
 
 /* Sends the changes noted, and, with a process, the question what its wait means. */
-static gordian_status send(struct cuda_lmdda *l, uint32_t process, gordian_error *error)
+static gordian_status send_changes(struct cuda_lmdda *l, uint32_t process, gordian_error *error)
 {
     bool question = process != NONE;
     gordian_status status = count_command(l, error);
@@ -221,21 +223,22 @@ static gordian_status bring_up(struct cuda_lmdda *l, gordian_error *error)
     if (l->stale)
         l->row_count = 0;
     if (l->update_count || l->row_count)
-        status = send(l, NONE, error);
+        status = send_changes(l, NONE, error);
     if (status == GORDIAN_OK && l->stale)
         status = make_anew(l, error);
     return status;
 }
 
-static bool note(struct cuda_lmdda *l, enum lmdda_change change, uint32_t first, uint32_t second)
+static bool note_change(struct cuda_lmdda *l, enum lmdda_change change, uint32_t first,
+                        uint32_t second)
 {
     if (l->update_count == UPDATES_MOST) {
         gordian_error error = {0};
         uint32_t rows = l->row_count;
         l->row_count = 0; /* these wait for the end of the event */
-        gordian_status status = send(l, NONE, &error);
+        gordian_status status = send_changes(l, NONE, &error);
         l->row_count = rows;
-        if (!works(l, status, &error))
+        if (!still_works(l, status, &error))
             return false;
     }
     l->shared->updates[l->update_count++] = (struct lmdda_update){change, first, second};
@@ -263,7 +266,8 @@ static bool leave_slot(struct cuda_lmdda *l, uint32_t resource)
     parts->occupant[slot] = last;
     parts->slots[last] = slot;
     parts->slots[resource] = LMDDA_NONE;
-    return note(l, LMDDA_SLOT, last, slot) && note(l, LMDDA_SLOT, resource, LMDDA_NONE);
+    return note_change(l, LMDDA_SLOT, last, slot) &&
+           note_change(l, LMDDA_SLOT, resource, LMDDA_NONE);
 }
 
 /* An edge of `resource` has gone: its row at least is to be made anew. */
@@ -293,10 +297,10 @@ static bool stands_alone(const struct rag *rag, uint32_t resource)
 
 /* ------------------------------------------------------------------ events */
 
-static bool lmdda_grant(void *state, uint32_t process, uint32_t resource, uint64_t units)
+static bool cuda_lmdda_grant(void *state, uint32_t process, uint32_t resource, uint64_t units)
 {
     (void)units;
-    return note(state, LMDDA_GRANT, resource, process);
+    return note_change(state, LMDDA_GRANT, resource, process);
 }
 
 static gordian_status join_rows(struct cuda_lmdda *l, uint32_t process, gordian_error *error)
@@ -333,32 +337,32 @@ static gordian_outcome read_answer(const struct cuda_lmdda *l)
     }
 }
 
-static gordian_outcome lmdda_block(void *state, uint32_t process)
+static gordian_outcome cuda_lmdda_block(void *state, uint32_t process)
 {
     struct cuda_lmdda *l = state;
     gordian_error error = {0};
     gordian_status status = l->stale ? bring_up(l, &error) : GORDIAN_OK;
     take_slot(l, l->rag->wait[process]);
     if (status == GORDIAN_OK)
-        status = send(l, process, &error);
+        status = send_changes(l, process, &error);
     gordian_outcome outcome = status != GORDIAN_OK ? CUDA_NO_OUTCOME : read_answer(l);
     if (status == GORDIAN_OK && outcome == CUDA_NO_OUTCOME)
         status = fail(&error, GORDIAN_STATUS_IO, "the device gave no answer");
     /* Nothing leads to one that holds nothing. A failure here shows at the next question. */
     if (status == GORDIAN_OK && l->rag->processes[process].held != NONE)
         status = join_rows(l, process, &error);
-    works(l, status, &error);
+    still_works(l, status, &error);
     return outcome;
 }
 
-static bool lmdda_release(void *state, uint32_t process, uint32_t resource, uint64_t units)
+static bool cuda_lmdda_release(void *state, uint32_t process, uint32_t resource, uint64_t units)
 {
     struct cuda_lmdda *l = state;
     (void)units;
     if (rag_held_units(l->rag, process, resource))
         return true;
     spoil_row(l, resource);
-    return note(l, LMDDA_UNGRANT, resource, process);
+    return note_change(l, LMDDA_UNGRANT, resource, process);
 }
 
 /* Does the process hold anything but `resource`? */
@@ -373,8 +377,8 @@ static bool holds_more(const struct rag *rag, uint32_t process, uint32_t resourc
     return false;
 }
 
-static bool lmdda_serve(void *state, uint32_t process, uint32_t from, const gordian_want *wants,
-                        size_t count)
+static bool cuda_lmdda_serve(void *state, uint32_t process, uint32_t from,
+                             const gordian_want *wants, size_t count)
 {
     struct cuda_lmdda *l = state;
     (void)from;
@@ -382,23 +386,23 @@ static bool lmdda_serve(void *state, uint32_t process, uint32_t from, const gord
     uint32_t resource = wants[0].resource;
     if (holds_more(l->rag, process, resource))
         l->stale = true; /* whatever led to it led on to the resource */
-    if (!note(l, LMDDA_RUN, process, 0) || !leave_slot(l, resource) ||
-        !note(l, LMDDA_GRANT, resource, process))
+    if (!note_change(l, LMDDA_RUN, process, 0) || !leave_slot(l, resource) ||
+        !note_change(l, LMDDA_GRANT, resource, process))
         return false;
     spoil_row(l, resource);
     return true;
 }
 
-static bool lmdda_cancel(void *state, uint32_t process)
+static bool cuda_lmdda_cancel(void *state, uint32_t process)
 {
     struct cuda_lmdda *l = state;
     if (l->rag->processes[process].held != NONE)
         l->stale = true;
-    return note(l, LMDDA_RUN, process, 0) && leave_slot(l, l->rag->wait[process]);
+    return note_change(l, LMDDA_RUN, process, 0) && leave_slot(l, l->rag->wait[process]);
 }
 
 /* The work waits until it is asked for; what it will be is known now. */
-static bool lmdda_settle(void *state)
+static bool cuda_lmdda_settle(void *state)
 {
     struct cuda_lmdda *l = state;
     for (uint32_t i = 0; i < l->row_count && !l->stale; i++)
@@ -406,14 +410,14 @@ static bool lmdda_settle(void *state)
     return l->failure.status == GORDIAN_OK;
 }
 
-static bool lmdda_drain(void *state)
+static bool cuda_lmdda_drain(void *state)
 {
     struct cuda_lmdda *l = state;
     gordian_error error = {0};
     gordian_status status = bring_up(l, &error);
     if (status == GORDIAN_OK)
         status = gpu_wait(l->gpu, &error);
-    return works(l, status, &error);
+    return still_works(l, status, &error);
 }
 
 /* ------------------------------------------------------------------ questions */
@@ -456,7 +460,7 @@ gordian_status cuda_lmdda_ends(void *state, uint32_t *ends, gordian_error *error
                                 : read_device(l, ends, l->parts.ends, rows * WORD_BYTES, error);
 }
 
-static gordian_status lmdda_deadlocked(void *state, uint64_t *set, gordian_error *error)
+static gordian_status cuda_lmdda_deadlocked(void *state, uint64_t *set, gordian_error *error)
 {
     struct cuda_lmdda *l = state;
     const struct rag *rag = l->rag;
@@ -483,8 +487,8 @@ static gordian_status no_such_matrix(gordian_error *error)
     return fail(error, GORDIAN_STATUS_UNAVAILABLE, "a multi-unit system has no such matrix");
 }
 
-static gordian_status lmdda_matrix_get(void *state, gordian_matrix which, uint32_t row,
-                                       uint32_t column, uint64_t *value, gordian_error *error)
+static gordian_status cuda_lmdda_matrix_get(void *state, gordian_matrix which, uint32_t row,
+                                            uint32_t column, uint64_t *value, gordian_error *error)
 {
     struct cuda_lmdda *l = state;
     uint32_t word = 0;
@@ -510,8 +514,8 @@ static gordian_status lmdda_matrix_get(void *state, gordian_matrix which, uint32
     return no_such_matrix(error);
 }
 
-static gordian_status lmdda_matrix_row(void *state, gordian_matrix which, uint32_t row,
-                                       const uint64_t **words, gordian_error *error)
+static gordian_status cuda_lmdda_matrix_row(void *state, gordian_matrix which, uint32_t row,
+                                            const uint64_t **words, gordian_error *error)
 {
     struct cuda_lmdda *l = state;
     uint64_t *to = l->parts.row;
@@ -554,14 +558,14 @@ static bool note_graph(struct cuda_lmdda *l)
         struct rag_edge held;
         for (uint32_t ref = rag->processes[p].held; ref != NONE && fine; ref = held.next) {
             held = rag_held(rag, ref);
-            fine = note(l, LMDDA_GRANT, held.resource, p);
+            fine = note_change(l, LMDDA_GRANT, held.resource, p);
         }
         if (!rag_waits(rag, p))
             continue;
         uint32_t wanted = rag->wait[p];
         take_slot(l, wanted);
-        fine = fine && note(l, LMDDA_SLOT, wanted, l->parts.slots[wanted]) &&
-               note(l, LMDDA_WAIT, p, wanted);
+        fine = fine && note_change(l, LMDDA_SLOT, wanted, l->parts.slots[wanted]) &&
+               note_change(l, LMDDA_WAIT, p, wanted);
     }
     return fine;
 }
@@ -596,8 +600,8 @@ static gordian_status replace_parts(struct cuda_lmdda *l, uint32_t process_limit
     return fail(error, l->failure.status, "%s", l->failure.message);
 }
 
-static gordian_status lmdda_grow(void *state, uint32_t process_limit, uint32_t resource_limit,
-                                 gordian_error *error)
+static gordian_status cuda_lmdda_grow(void *state, uint32_t process_limit, uint32_t resource_limit,
+                                      gordian_error *error)
 {
     struct cuda_lmdda *l = state;
     if (process_limit <= l->parts.process_room && resource_limit <= l->parts.resource_room)
@@ -605,7 +609,7 @@ static gordian_status lmdda_grow(void *state, uint32_t process_limit, uint32_t r
     return replace_parts(l, process_limit, resource_limit, error);
 }
 
-static void lmdda_close(void *state)
+static void cuda_lmdda_close(void *state)
 {
     struct cuda_lmdda *l = state;
     gordian_error ignored;
@@ -617,9 +621,9 @@ static void lmdda_close(void *state)
     memory_free(&l->rag->memory, l);
 }
 
-static gordian_status lmdda_open(void **state, struct gpu *gpu, const struct rag *rag,
-                                 uint32_t process_limit, uint32_t resource_limit,
-                                 gordian_error *error)
+static gordian_status cuda_lmdda_open(void **state, struct gpu *gpu, const struct rag *rag,
+                                      uint32_t process_limit, uint32_t resource_limit,
+                                      gordian_error *error)
 {
     struct cuda_lmdda *l = memory_zeroed(&rag->memory, sizeof *l);
     if (!l)
@@ -638,7 +642,7 @@ static gordian_status lmdda_open(void **state, struct gpu *gpu, const struct rag
     if (status == GORDIAN_OK)
         status = replace_parts(l, process_limit, resource_limit, error);
     if (status != GORDIAN_OK) {
-        lmdda_close(l);
+        cuda_lmdda_close(l);
         return status;
     }
     *state = l;
@@ -647,13 +651,13 @@ static gordian_status lmdda_open(void **state, struct gpu *gpu, const struct rag
 
 /* ------------------------------------------------------------------ tests and benches */
 
-static const char *lmdda_reason(const void *state)
+static const char *cuda_lmdda_reason(const void *state)
 {
     const struct cuda_lmdda *l = state;
     return l->failure.status ? l->failure.message : NULL;
 }
 
-static void lmdda_fail_after(void *state, uint64_t commands)
+static void cuda_lmdda_fail_after(void *state, uint64_t commands)
 {
     struct cuda_lmdda *l = state;
     l->commands_left = commands;
@@ -680,20 +684,20 @@ gordian_status cuda_lmdda_recompute(void *state, double *microseconds, gordian_e
 }
 
 const struct cuda_method cuda_lmdda = {
-    .open = lmdda_open,
-    .close = lmdda_close,
-    .grow = lmdda_grow,
-    .grant = lmdda_grant,
-    .block = lmdda_block,
-    .release = lmdda_release,
-    .serve = lmdda_serve,
-    .cancel = lmdda_cancel,
-    .settle = lmdda_settle,
-    .drain = lmdda_drain,
-    .deadlocked = lmdda_deadlocked,
+    .open = cuda_lmdda_open,
+    .close = cuda_lmdda_close,
+    .grow = cuda_lmdda_grow,
+    .grant = cuda_lmdda_grant,
+    .block = cuda_lmdda_block,
+    .release = cuda_lmdda_release,
+    .serve = cuda_lmdda_serve,
+    .cancel = cuda_lmdda_cancel,
+    .settle = cuda_lmdda_settle,
+    .drain = cuda_lmdda_drain,
+    .deadlocked = cuda_lmdda_deadlocked,
     .what_if_all = cuda_lmdda_ends,
-    .matrix_get = lmdda_matrix_get,
-    .matrix_row = lmdda_matrix_row,
-    .reason = lmdda_reason,
-    .fail_after = lmdda_fail_after,
+    .matrix_get = cuda_lmdda_matrix_get,
+    .matrix_row = cuda_lmdda_matrix_row,
+    .reason = cuda_lmdda_reason,
+    .fail_after = cuda_lmdda_fail_after,
 };

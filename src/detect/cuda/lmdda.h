@@ -14,10 +14,6 @@
 #include "detect/cuda/cuda.h"
 #include "detect/cuda/hop.h"
 
-/* Bytes of device memory the method takes for that many ids. */
-uint64_t cuda_lmdda_bytes(const struct hop_options *options, uint32_t processes,
-                          uint32_t resources);
-
 /* For tests and benches: how RP is made anew from now on. GORDIAN_STATUS_IO: the device has failed.
  */
 gordian_status cuda_lmdda_tune(void *state, const struct hop_options *options,
@@ -26,7 +22,7 @@ gordian_status cuda_lmdda_tune(void *state, const struct hop_options *options,
 /* For tests and benches: makes all of RP anew and waits; the time it took on the device. */
 gordian_status cuda_lmdda_recompute(void *state, double *microseconds, gordian_error *error);
 
-/* For every resource the one running process it leads to (engine.h, what_if_all). */
+/* For tests: for every resource the one running process it leads to (engine.h, what_if_all). */
 gordian_status cuda_lmdda_ends(void *state, uint32_t *ends, gordian_error *error);
 
 #endif

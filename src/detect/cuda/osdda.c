@@ -1,9 +1,15 @@
-#include "detect/cuda/osdda.h"
-
+/*
+ * OSDDA on a GPU: the single-unit method of the cuda engine.
+ *
+ * The state is in the device's memory and a resident kernel (gpu/kernels/osdda.cu) works on it; the
+ * host turns hooks into commands. Only a block is waited for, and only for the look at one
+ * word that answers it: the bookkeeping goes on while the host does.
+ */
+#include "gpu/kernels/osdda.h"
 #include "base/bits.h"
 #include "base/error.h"
+#include "detect/cuda/cuda.h"
 #include "detect/matrix.h"
-#include "gpu/kernels/osdda.h"
 #include "gpu/service.h"
 
 #include <string.h>
@@ -39,7 +45,8 @@ static uint64_t row_bytes(uint32_t bits)
     return ((uint64_t)bits + 8 * OSDDA_LINE - 1) / (8 * OSDDA_LINE) * OSDDA_LINE;
 }
 
-uint64_t cuda_osdda_bytes(uint32_t processes, uint32_t resources)
+/* Bytes of device memory the method takes for that many ids. */
+static uint64_t cuda_osdda_bytes(uint32_t processes, uint32_t resources)
 {
     uint64_t rows = (row_bytes(processes) + row_bytes(resources)) * resources;
     return rows + (4 * (uint64_t)resources + processes) * sizeof(uint32_t);
@@ -176,7 +183,7 @@ static gordian_status device_lost(const struct cuda_osdda *o, gordian_error *err
 }
 
 /* Everything so far is done, and what the kernel wrote can be read. */
-static gordian_status drain(struct cuda_osdda *o, gordian_error *error)
+static gordian_status drain_queue(struct cuda_osdda *o, gordian_error *error)
 {
     uint32_t ignored;
     if (!service_touched(o->service))
@@ -197,7 +204,7 @@ static gordian_status write_vector(struct cuda_osdda *o, gpu_address to, const u
 }
 
 /* Starts the kernel and has it make every row from the graph. */
-static gordian_status build(struct cuda_osdda *o, gordian_error *error)
+static gordian_status build_rows(struct cuda_osdda *o, gordian_error *error)
 {
     const struct rag *rag = o->rag;
     const struct device_parts *parts = &o->parts;
@@ -212,7 +219,7 @@ static gordian_status build(struct cuda_osdda *o, gordian_error *error)
         return status;
     if (!service_post(o->service, OSDDA_REBUILD, OSDDA_NONE, 0, 0))
         return device_lost(o, error);
-    return drain(o, error);
+    return drain_queue(o, error);
 }
 
 static void take_host_parts(struct cuda_osdda *o, struct host_parts host)
@@ -240,14 +247,14 @@ static gordian_status move_to(struct cuda_osdda *o, struct device_parts larger,
     take_host_parts(o, host);
     free_device_parts(o->gpu, &o->parts);
     o->parts = larger;
-    status = build(o, error);
+    status = build_rows(o, error);
     /* The old state is gone: whatever it was, this device is of no more use. */
     return status && !first ? GORDIAN_STATUS_IO : status;
 }
 
 /* Rows are longer and more afterwards, so everything moves: made anew rather than copied. */
-static gordian_status osdda_grow(void *state, uint32_t process_limit, uint32_t resource_limit,
-                                 gordian_error *error)
+static gordian_status cuda_osdda_grow(void *state, uint32_t process_limit, uint32_t resource_limit,
+                                      gordian_error *error)
 {
     struct cuda_osdda *o = state;
     if (process_limit <= o->parts.process_room && resource_limit <= o->parts.resource_room)
@@ -267,7 +274,7 @@ static gordian_status osdda_grow(void *state, uint32_t process_limit, uint32_t r
     return move_to(o, larger, host, error);
 }
 
-static void osdda_close(void *state)
+static void cuda_osdda_close(void *state)
 {
     struct cuda_osdda *o = state;
     service_close(o->service);
@@ -276,9 +283,9 @@ static void osdda_close(void *state)
     memory_free(&o->rag->memory, o);
 }
 
-static gordian_status osdda_open(void **state, struct gpu *gpu, const struct rag *rag,
-                                 uint32_t process_limit, uint32_t resource_limit,
-                                 gordian_error *error)
+static gordian_status cuda_osdda_open(void **state, struct gpu *gpu, const struct rag *rag,
+                                      uint32_t process_limit, uint32_t resource_limit,
+                                      gordian_error *error)
 {
     struct cuda_osdda *o = memory_zeroed(&rag->memory, sizeof *o);
     if (!o)
@@ -290,36 +297,36 @@ static gordian_status osdda_open(void **state, struct gpu *gpu, const struct rag
     if (status == GORDIAN_OK)
         status = service_open(&o->service, gpu, &rag->memory, error);
     if (status == GORDIAN_OK)
-        status = osdda_grow(o, wanted.process_room, wanted.resource_room, error);
+        status = cuda_osdda_grow(o, wanted.process_room, wanted.resource_room, error);
     if (status != GORDIAN_OK) {
-        osdda_close(o);
+        cuda_osdda_close(o);
         return status;
     }
     *state = o;
     return GORDIAN_OK;
 }
 
-static void osdda_pause(void *state)
+static void cuda_osdda_pause(void *state)
 {
     struct cuda_osdda *o = state;
     service_stop(o->service, NULL);
 }
 
-static gordian_status osdda_resume(void *state, gordian_error *error)
+static gordian_status cuda_osdda_resume(void *state, gordian_error *error)
 {
     return start_kernel(state, error);
 }
 
 /* ------------------------------------------------------------------ events */
 
-static bool osdda_grant(void *state, uint32_t process, uint32_t resource, uint64_t units)
+static bool cuda_osdda_grant(void *state, uint32_t process, uint32_t resource, uint64_t units)
 {
     struct cuda_osdda *o = state;
     (void)units; /* there is one */
     return service_post(o->service, OSDDA_GRANT, process, resource, 0);
 }
 
-static gordian_outcome osdda_block(void *state, uint32_t process)
+static gordian_outcome cuda_osdda_block(void *state, uint32_t process)
 {
     struct cuda_osdda *o = state;
     bool alone = o->rag->processes[process].held == NONE; /* no path leads to it */
@@ -332,7 +339,7 @@ static gordian_outcome osdda_block(void *state, uint32_t process)
     return sink == OSDDA_NONE ? GORDIAN_OUTCOME_DOOMED : GORDIAN_OUTCOME_BLOCKED;
 }
 
-static bool osdda_release(void *state, uint32_t process, uint32_t resource, uint64_t units)
+static bool cuda_osdda_release(void *state, uint32_t process, uint32_t resource, uint64_t units)
 {
     struct cuda_osdda *o = state;
     (void)units;
@@ -342,15 +349,15 @@ static bool osdda_release(void *state, uint32_t process, uint32_t resource, uint
 }
 
 /* Together with the release before it this is the papers' "released, p_t waits". */
-static bool osdda_serve(void *state, uint32_t process, uint32_t from, const gordian_want *wants,
-                        size_t count)
+static bool cuda_osdda_serve(void *state, uint32_t process, uint32_t from,
+                             const gordian_want *wants, size_t count)
 {
     struct cuda_osdda *o = state;
     (void)count; /* in a single-unit system always one */
     return service_post(o->service, OSDDA_HAND_OVER, from, wants[0].resource, process);
 }
 
-static bool osdda_settle(void *state)
+static bool cuda_osdda_settle(void *state)
 {
     struct cuda_osdda *o = state;
     while (o->released_count) {
@@ -363,7 +370,7 @@ static bool osdda_settle(void *state)
     return true;
 }
 
-static bool osdda_cancel(void *state, uint32_t process)
+static bool cuda_osdda_cancel(void *state, uint32_t process)
 {
     struct cuda_osdda *o = state;
     bool alone = o->rag->processes[process].held == NONE;
@@ -373,11 +380,11 @@ static bool osdda_cancel(void *state, uint32_t process)
 
 /* ------------------------------------------------------------------ reading */
 
-static gordian_status osdda_deadlocked(void *state, uint64_t *set, gordian_error *error)
+static gordian_status cuda_osdda_deadlocked(void *state, uint64_t *set, gordian_error *error)
 {
     struct cuda_osdda *o = state;
     const struct rag *rag = o->rag;
-    gordian_status status = drain(o, error);
+    gordian_status status = drain_queue(o, error);
     if (status == GORDIAN_OK)
         status = gpu_read(o->gpu, o->vector, o->parts.sink_of,
                           o->parts.resource_room * sizeof *o->vector, error);
@@ -390,10 +397,10 @@ static gordian_status osdda_deadlocked(void *state, uint64_t *set, gordian_error
 }
 
 /* The sinks are what is asked for. */
-static gordian_status osdda_what_if_all(void *state, uint32_t *ends, gordian_error *error)
+static gordian_status cuda_osdda_what_if_all(void *state, uint32_t *ends, gordian_error *error)
 {
     struct cuda_osdda *o = state;
-    gordian_status status = drain(o, error);
+    gordian_status status = drain_queue(o, error);
     if (status != GORDIAN_OK)
         return status;
     return gpu_read(o->gpu, ends, o->parts.sink_of, o->rag->resource_limit * sizeof *ends, error);
@@ -413,14 +420,14 @@ static gordian_status read_one_bit(struct cuda_osdda *o, gpu_address vector, uin
     return GORDIAN_OK;
 }
 
-static gordian_status osdda_matrix_row(void *state, gordian_matrix which, uint32_t row,
-                                       const uint64_t **words, gordian_error *error)
+static gordian_status cuda_osdda_matrix_row(void *state, gordian_matrix which, uint32_t row,
+                                            const uint64_t **words, gordian_error *error)
 {
     struct cuda_osdda *o = state;
     const struct device_parts *parts = &o->parts;
     size_t across_processes = bits_words(o->rag->process_limit);
     size_t across_resources = bits_words(o->rag->resource_limit);
-    gordian_status status = drain(o, error);
+    gordian_status status = drain_queue(o, error);
     if (status != GORDIAN_OK)
         return status;
     *words = o->row;
@@ -441,11 +448,11 @@ static gordian_status osdda_matrix_row(void *state, gordian_matrix which, uint32
     return fail(error, GORDIAN_STATUS_UNAVAILABLE, "there is no such matrix");
 }
 
-static gordian_status osdda_matrix_get(void *state, gordian_matrix which, uint32_t row,
-                                       uint32_t column, uint64_t *value, gordian_error *error)
+static gordian_status cuda_osdda_matrix_get(void *state, gordian_matrix which, uint32_t row,
+                                            uint32_t column, uint64_t *value, gordian_error *error)
 {
     const uint64_t *words = NULL;
-    gordian_status status = osdda_matrix_row(state, which, row, &words, error);
+    gordian_status status = cuda_osdda_matrix_row(state, which, row, &words, error);
     if (status == GORDIAN_OK)
         *value = bits_test(words, column);
     return status;
@@ -453,40 +460,40 @@ static gordian_status osdda_matrix_get(void *state, gordian_matrix which, uint32
 
 /* ------------------------------------------------------------------ the rest */
 
-static const char *osdda_reason(const void *state)
+static const char *cuda_osdda_reason(const void *state)
 {
     const struct cuda_osdda *o = state;
     return service_reason(o->service);
 }
 
-static void osdda_fail_after(void *state, uint64_t commands)
+static void cuda_osdda_fail_after(void *state, uint64_t commands)
 {
     struct cuda_osdda *o = state;
     service_fail_after(o->service, commands);
 }
 
-static bool osdda_drain(void *state)
+static bool cuda_osdda_drain(void *state)
 {
-    return drain(state, NULL) == GORDIAN_OK;
+    return drain_queue(state, NULL) == GORDIAN_OK;
 }
 
 const struct cuda_method cuda_osdda = {
-    .open = osdda_open,
-    .close = osdda_close,
-    .grow = osdda_grow,
-    .pause = osdda_pause,
-    .resume = osdda_resume,
-    .grant = osdda_grant,
-    .block = osdda_block,
-    .release = osdda_release,
-    .serve = osdda_serve,
-    .cancel = osdda_cancel,
-    .settle = osdda_settle,
-    .drain = osdda_drain,
-    .deadlocked = osdda_deadlocked,
-    .what_if_all = osdda_what_if_all,
-    .matrix_get = osdda_matrix_get,
-    .matrix_row = osdda_matrix_row,
-    .reason = osdda_reason,
-    .fail_after = osdda_fail_after,
+    .open = cuda_osdda_open,
+    .close = cuda_osdda_close,
+    .grow = cuda_osdda_grow,
+    .pause = cuda_osdda_pause,
+    .resume = cuda_osdda_resume,
+    .grant = cuda_osdda_grant,
+    .block = cuda_osdda_block,
+    .release = cuda_osdda_release,
+    .serve = cuda_osdda_serve,
+    .cancel = cuda_osdda_cancel,
+    .settle = cuda_osdda_settle,
+    .drain = cuda_osdda_drain,
+    .deadlocked = cuda_osdda_deadlocked,
+    .what_if_all = cuda_osdda_what_if_all,
+    .matrix_get = cuda_osdda_matrix_get,
+    .matrix_row = cuda_osdda_matrix_row,
+    .reason = cuda_osdda_reason,
+    .fail_after = cuda_osdda_fail_after,
 };

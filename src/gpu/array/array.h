@@ -65,7 +65,7 @@ struct garray gpu_array_view(const struct gpu_array *array);
 /* Makes room for at least `capacity` elements in all. With a shared pool: if nobody else takes
  * chunks meanwhile. GORDIAN_STATUS_MEMORY: as much as before. */
 gordian_status gpu_array_reserve(struct gpu_array *array, uint64_t capacity, gordian_error *error);
-/* Elements there is memory for, taken or free for the taking. */
+/* Elements there is memory for, taken or free for the taking (for tests). */
 gordian_status gpu_array_capacity(struct gpu_array *array, uint64_t *elements,
                                   gordian_error *error);
 
@@ -79,7 +79,7 @@ gordian_status gpu_array_clear(struct gpu_array *array, gordian_error *error);
 gordian_status gpu_array_shrink(struct gpu_array *array, gordian_error *error);
 
 /* Puts `count` elements behind the last one; GORDIAN_STATUS_MEMORY if there is no memory for them
- * all. */
+ * all. (Part of the interface of docs/garray.md; the library itself pushes in kernels only.) */
 gordian_status gpu_array_append(struct gpu_array *array, const void *from, uint64_t count,
                                 gordian_error *error);
 /* Elements first .. first + count - 1 to the host, or to device memory in one piece.

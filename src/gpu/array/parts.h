@@ -45,8 +45,8 @@ gordian_status array_settle(struct gpu_array *array, struct array_state *state,
 gordian_status array_write_control(struct gpu_array *array, uint64_t size, uint64_t limit,
                                    gordian_error *error);
 
-/* Gives pages there+1 .. wanted chunks: addresses to entries[0] and on. GORDIAN_STATUS_MEMORY: the
- * pool has not that many. */
+/* Gives `count` pages, one at least, a chunk each: addresses to entries[0] and on.
+ * GORDIAN_STATUS_MEMORY: the pool has not that many. */
 gordian_status pool_take(struct gpu_pool *pool, gpu_address entries, uint64_t count,
                          gordian_error *error);
 /* Chunks whose addresses are given back to be taken again. */
@@ -59,7 +59,6 @@ gordian_status pool_trim(struct gpu_pool *pool, gordian_error *error);
  * is none. */
 void watch_pause(struct gpu_array *array);
 gordian_status watch_resume(struct gpu_array *array, gordian_error *error);
-bool watch_runs(const struct gpu_array *array);
 gpu_address watch_desk(const struct gpu_array *array); /* 0: not watched */
 void watch_free(struct gpu_array *array);
 

@@ -156,7 +156,7 @@ gordian_status pool_take(struct gpu_pool *pool, gpu_address entries, uint64_t co
     const gordian_allocator *memory = &pool->gpu->memory;
     uint64_t next;
     gordian_status status = read_next(pool, &next, error);
-    if (status != GORDIAN_OK || count == 0)
+    if (status != GORDIAN_OK)
         return status;
     if (count > pool->chunks - next)
         return fail(error, GORDIAN_STATUS_MEMORY, "%" PRIu64 " chunks needed, %" PRIu64 " free",
@@ -241,8 +241,8 @@ static void order_free(uint32_t *order, uint64_t next, uint64_t chunks, uint64_t
     }
 }
 
-static gordian_status trim(struct gpu_pool *pool, uint64_t next, uint32_t *order, uint8_t *taken,
-                           gordian_error *error)
+static gordian_status trim_chunks(struct gpu_pool *pool, uint64_t next, uint32_t *order,
+                                  uint8_t *taken, gordian_error *error)
 {
     struct gpu *gpu = pool->gpu;
     uint64_t chunks = 0;
@@ -271,7 +271,7 @@ gordian_status pool_trim(struct gpu_pool *pool, gordian_error *error)
         return status;
     uint32_t *order = memory_alloc(memory, pool->chunks * sizeof *order);
     uint8_t *taken = memory_zeroed(memory, pool->chunks);
-    status = order && taken ? trim(pool, next, order, taken, error) : fail_memory(error);
+    status = order && taken ? trim_chunks(pool, next, order, taken, error) : fail_memory(error);
     memory_free(memory, order);
     memory_free(memory, taken);
     return status;

@@ -5,8 +5,8 @@
 
 /* Room for what was refused and a half more; if there is not that much memory, for as much of
  * it as there is. GORDIAN_STATUS_MEMORY: no room at all. */
-static gordian_status grow(struct gpu_array *array, const struct gpu_array_count *count,
-                           gordian_error *error)
+static gordian_status grow_by_refused(struct gpu_array *array, const struct gpu_array_count *count,
+                                      gordian_error *error)
 {
     uint64_t least = count->size + count->refused, target = least + least / 2;
     gordian_status status = GORDIAN_OK;
@@ -31,7 +31,7 @@ static gordian_status follow_up(struct gpu_array *array, bool *again, gordian_er
     if (status != GORDIAN_OK || count.refused == 0)
         return status;
     *again = true;
-    return grow(array, &count, error);
+    return grow_by_refused(array, &count, error);
 }
 
 static gordian_status launch_once(struct gpu_array *const *arrays, unsigned count,

@@ -19,7 +19,7 @@ struct array_watch {
 
 /* Maps memory up to `target` elements, a half more than there is if that goes. False: there is
  * none. */
-static bool grow(struct gpu_array *array, uint64_t target)
+static bool grow_ahead(struct gpu_array *array, uint64_t target)
 {
     uint64_t more = array->capacity + array->capacity / 2;
     more = more < array->most ? more : array->most;
@@ -46,7 +46,7 @@ static void *watch_main(void *argument)
         uint64_t target = array->most - room + (watch->ahead < room ? watch->ahead : room);
         if (target <= array->capacity)
             sched_yield();
-        else if (!grow(array, target))
+        else if (!grow_ahead(array, target))
             break;
     }
     return NULL;
@@ -54,7 +54,7 @@ static void *watch_main(void *argument)
 
 /* ---- starting and stopping */
 
-bool watch_runs(const struct gpu_array *array)
+static bool watch_runs(const struct gpu_array *array)
 {
     return array->watch && array->watch->wanted;
 }

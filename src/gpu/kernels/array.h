@@ -1,6 +1,7 @@
 /*
  * A growable array, in kernels. Any number of threads, blocks and kernels push at once; elements
- * never move; nobody ever waits for a thread that may not run.
+ * never move; nobody ever waits for a thread that may not run. docs/garray.md tells how; what no
+ * kernel of the library needs is part of the interface all the same.
  *
  *     struct squares_arguments { struct garray out; uint32_t count; };
  *
@@ -73,6 +74,7 @@ struct garray_part {
     uint32_t skip, count;
 };
 
+/* The functions below, with the element's type for its size. */
 #define GARRAY_PUSH(type, array) ((type *)garray_push(array, sizeof(type)))
 #define GARRAY_PUSH_WARP(type, array, mask, wants)                                                 \
     ((type *)garray_push_warp(array, mask, wants, sizeof(type)))

@@ -149,7 +149,7 @@ DEVICE bool question_settled(const banker *a)
 }
 
 /* Steps 3 to 5. All blocks decide alike: they look at the same words between the same barriers. */
-DEVICE void reduce(const banker *a)
+DEVICE void reduce_state(const banker *a)
 {
     volatile struct banker_control *control = CONTROL;
     uint32_t given = 0, finished = 0, round = 0, searches = 0;
@@ -242,7 +242,7 @@ DEVICE void judge_requests(const banker *a)
 
 /* ------------------------------------------------------------------ the kernel */
 
-DEVICE void report(const banker *a)
+DEVICE void report_result(const banker *a)
 {
     struct banker_result *result = GPU_POINTER(struct banker_result, a->result);
     result->finished = CONTROL->finished;
@@ -253,9 +253,9 @@ DEVICE void report(const banker *a)
 KERNEL_BOUNDED(BANKER_KERNEL(judge), struct banker_arguments, BANKER_THREADS, 1)
 {
     set_up(&a);
-    reduce(&a);
+    reduce_state(&a);
     if (BLOCK_INDEX == 0 && THREAD_INDEX == 0)
-        report(&a);
+        report_result(&a);
     if (a.request_count == 0)
         return;
     count_short(&a);

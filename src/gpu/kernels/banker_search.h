@@ -211,8 +211,8 @@ DEVICE void fill_windows(const struct search *s, struct columns *c, uint32_t fir
 }
 
 /* Moves the pointers of these columns (a bit each) on. */
-DEVICE void step(const struct search *s, struct columns *c, uint32_t first, uint32_t which,
-                 uint32_t window)
+DEVICE void step_level(const struct search *s, struct columns *c, uint32_t first, uint32_t which,
+                       uint32_t window)
 {
     bool empty = false;
     UNROLL
@@ -233,8 +233,8 @@ DEVICE void step(const struct search *s, struct columns *c, uint32_t first, uint
 
 /* ------------------------------------------------------------------ a level */
 
-DEVICE void retire(const struct search *s, uint32_t process, uint32_t flag, uint32_t guess,
-                   uint32_t resource, uint32_t rank)
+DEVICE void retire_process(const struct search *s, uint32_t process, uint32_t flag, uint32_t guess,
+                           uint32_t resource, uint32_t rank)
 {
     uint32_t place = atomic_add32(&s->then[RECORD_COUNT], 1 + flag) & ~OWN_FITS;
     if (RECORD_MEMBERS + place < RECORD)
@@ -318,16 +318,16 @@ DEVICE void retire_passed(const struct search *s, const struct columns *c, uint3
         uint32_t left = p->common ? p->left[0] : p->left[i];
         bool more = c->pointer[i] < s->a->process_room;
         if (p->due >> i & 1 && left == 0)
-            retire(s, p->process[i], 0, more ? entry_process(c->next[i]) : BANKER_NONE, first + i,
-                   c->pointer[i]);
+            retire_process(s, p->process[i], 0, more ? entry_process(c->next[i]) : BANKER_NONE,
+                           first + i, c->pointer[i]);
     }
 }
 
 /* Moves the pointers as far as `work` reaches. Lanes often pass the same process together; when
  * they do not, they are not asked again in this level. What was left of the counts takes its time
  * to come back: all else is done first. By a warp. */
-DEVICE void advance(const struct search *s, struct columns *c, uint32_t first, uint32_t due,
-                    uint32_t window)
+DEVICE void advance_columns(const struct search *s, struct columns *c, uint32_t first, uint32_t due,
+                            uint32_t window)
 {
     struct passed p;
     p.due = 0;
@@ -338,7 +338,7 @@ DEVICE void advance(const struct search *s, struct columns *c, uint32_t first, u
             break;
         retire_passed(s, c, first, &p);
         count_passed(s, c, due, lanes, &p, window);
-        step(s, c, first, due, window);
+        step_level(s, c, first, due, window);
         due = due_columns(s, c);
     }
     if (window)
@@ -358,11 +358,11 @@ DEVICE void meet_own(const struct search *s, struct columns *c)
         }
     met = warp_reduce_add(WARP_ALL, met);
     if (LANE == 0 && atomic_add32(s->own_short, 0u - met) == met)
-        retire(s, s->process, OWN_FITS, BANKER_NONE, 0, 0);
+        retire_process(s, s->process, OWN_FITS, BANKER_NONE, 0, 0);
 }
 
 /* Adds what this level's members give back, and asks for what the next one may. */
-DEVICE void gain(const struct search *s, struct columns *c, uint32_t index, uint32_t window)
+DEVICE void gain_units(const struct search *s, struct columns *c, uint32_t index, uint32_t window)
 {
     const span *held = GPU_POINTER(const span, s->a->held) + index;
     const uint64_t row = s->a->stride / SPAN;
@@ -391,7 +391,7 @@ DEVICE void pass_level(const struct search *s, struct columns *c, uint32_t index
     if (window)
         copies_wait_but_one(); /* the row guessed */
     if (there)
-        gain(s, c, index, window);
+        gain_units(s, c, index, window);
     if (window)
         copies_close();
     uint32_t due = due_columns(s, c);
@@ -403,7 +403,7 @@ DEVICE void pass_level(const struct search *s, struct columns *c, uint32_t index
             meet_own(s, c);
         if (window)
             copies_wait_but_one(); /* the orders */
-        advance(s, c, SPAN * index, due, window);
+        advance_columns(s, c, SPAN * index, due, window);
     }
     if (window)
         copies_close();
@@ -507,7 +507,7 @@ DEVICE void pass_all(const struct search *s, struct columns *home)
 }
 
 /* Into the second-level cache. */
-DEVICE void prefetch(const void *at)
+DEVICE void prefetch_line(const void *at)
 {
 #ifdef __CUDA_ARCH__
     asm volatile("prefetch.global.L2 [%0];" ::"l"(at));
@@ -532,7 +532,7 @@ DEVICE void keep_books(struct search *s)
     }
     if (s->later != BANKER_NONE)
         for (uint32_t at = LANE * 128; at < a->stride * sizeof(unit); at += WARP_SIZE * 128)
-            prefetch(row + at);
+            prefetch_line(row + at);
     uint64_t rank = (uint64_t)s->now[RECORD_RANK] + LATER;
     s->later = BANKER_NONE;
     if (s->count > 0 && s->now[RECORD_GUESS] != BANKER_NONE && rank < a->process_room)

@@ -272,9 +272,9 @@ DEVICE bool bring_factors(const struct bit_closure_arguments *c, const struct cl
 }
 
 /* What a tile has learnt in this step joins `words`. */
-DEVICE struct closure_words learn(const struct bit_closure_arguments *c,
-                                  const struct closure_tiles *t, bool first,
-                                  struct closure_words words)
+DEVICE struct closure_words learn_words(const struct bit_closure_arguments *c,
+                                        const struct closure_tiles *t, bool first,
+                                        struct closure_words words)
 {
     closure_turn(t->right_turned, t->right);
     if (first)
@@ -300,7 +300,7 @@ DEVICE void closure_step(const struct bit_closure_arguments *c, const struct clo
         first = false;
         if (!some)
             continue;
-        words = learn(c, t, !turned, words);
+        words = learn_words(c, t, !turned, words);
         turned = true;
         if (down == at && block_any(closure_differs(words, before)))
             words = close_tile(t, words, c->tensor);

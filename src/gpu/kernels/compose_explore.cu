@@ -66,7 +66,7 @@ KERNEL(compose_mark, struct compose_mark_arguments)
 /* ------------------------------------------------------------------ the table */
 
 /* Puts a state into the table. 1: it is new; 0: it was there; -1: no slot. */
-DEVICE int enter(uint64_t *table, uint64_t slots, uint64_t state)
+DEVICE int enter_state(uint64_t *table, uint64_t slots, uint64_t state)
 {
     uint64_t slot = compose_hash(state) & (slots - 1);
     for (uint32_t probe = 0; probe < COMPOSE_PROBES; probe++) {
@@ -83,10 +83,10 @@ DEVICE int enter(uint64_t *table, uint64_t slots, uint64_t state)
 }
 
 /* Enters a state and puts it behind the list if it is new. */
-DEVICE void discover(uint64_t state, uint64_t *table, uint64_t slots, uint64_t *list, uint64_t room,
-                     struct compose_tally *tally)
+DEVICE void discover_state(uint64_t state, uint64_t *table, uint64_t slots, uint64_t *list,
+                           uint64_t room, struct compose_tally *tally)
 {
-    int fresh = enter(table, slots, state);
+    int fresh = enter_state(table, slots, state);
     if (fresh > 0) {
         uint64_t at = atomic_add64(&tally->size, 1);
         if (at < room)
@@ -105,8 +105,8 @@ KERNEL(compose_level, struct compose_level_arguments)
         uint64_t state = list[i];
         for (uint32_t f = 0; f < a.firings.count; f++)
             if (compose_enabled(&firings[f], state))
-                discover(state ^ firings[f].flip, GPU_POINTER(uint64_t, a.table), a.slots, list,
-                         a.room, GPU_POINTER(struct compose_tally, a.tally));
+                discover_state(state ^ firings[f].flip, GPU_POINTER(uint64_t, a.table), a.slots,
+                               list, a.room, GPU_POINTER(struct compose_tally, a.tally));
     }
 }
 
@@ -117,8 +117,8 @@ KERNEL(compose_enter, struct compose_enter_arguments)
     struct compose_tally *tally = GPU_POINTER(struct compose_tally, a.tally);
     for (uint64_t i = compose_thread(); i < a.count; i += compose_threads()) {
         if (a.extend)
-            discover(from[i], table, a.slots, GPU_POINTER(uint64_t, a.list), a.room, tally);
-        else if (enter(table, a.slots, from[i]) < 0)
+            discover_state(from[i], table, a.slots, GPU_POINTER(uint64_t, a.list), a.room, tally);
+        else if (enter_state(table, a.slots, from[i]) < 0)
             atomic_add64(&tally->full, 1);
     }
 }

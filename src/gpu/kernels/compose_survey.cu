@@ -1,6 +1,6 @@
 /* Counting states, transitions and deadlocks of a set. */
-#include "gpu/kernels/array.h"
 #include "gpu/kernel.h"
+#include "gpu/kernels/array.h"
 #include "gpu/kernels/compose_set.h"
 
 /* Joint transitions that stay within the set. */

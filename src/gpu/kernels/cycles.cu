@@ -41,7 +41,7 @@
 
 /* ------------------------------------------------------------------ chases */
 
-DEVICE uint32_t follow(const uint32_t *holder, uint32_t resource)
+DEVICE uint32_t follow_edge(const uint32_t *holder, uint32_t resource)
 {
     return resource == CYCLES_NONE ? CYCLES_NONE : holder[resource];
 }
@@ -54,16 +54,16 @@ KERNEL(cycles_follow, struct cycles_follow_arguments)
     uint32_t first = INDEX * CYCLES_EACH;
     if (first + CYCLES_EACH <= a.count) {
         uint4 four = *(const uint4 *)(wait + first);
-        four.x = follow(holder, four.x);
-        four.y = follow(holder, four.y);
-        four.z = follow(holder, four.z);
-        four.w = follow(holder, four.w);
+        four.x = follow_edge(holder, four.x);
+        four.y = follow_edge(holder, four.y);
+        four.z = follow_edge(holder, four.z);
+        four.w = follow_edge(holder, four.w);
         *(uint4 *)(next + first) = four;
         *(uint4 *)(link + first) = four;
         return;
     }
     for (uint32_t p = first; p < a.count; p++)
-        next[p] = link[p] = follow(holder, wait[p]);
+        next[p] = link[p] = follow_edge(holder, wait[p]);
 }
 
 struct chaser {
@@ -98,7 +98,7 @@ DEVICE void try_start(struct chaser *chaser, uint32_t *link)
 }
 
 /* One step of a chase. */
-DEVICE void step(struct chaser *chaser, uint32_t *link, uint32_t *into, uint32_t *at)
+DEVICE void step_chaser(struct chaser *chaser, uint32_t *link, uint32_t *into, uint32_t *at)
 {
     uint32_t x = chaser->x;
     uint32_t v = link[x]; /* may be of old: the exchange decides */
@@ -133,7 +133,7 @@ KERNEL_BOUNDED(cycles_chase, struct cycles_chase_arguments, CYCLES_THREADS, 8)
     chaser.chasing = false;
     while (chaser.chasing || chaser.scanned < chaser.length) {
         if (chaser.chasing)
-            step(&chaser, link, into, at);
+            step_chaser(&chaser, link, into, at);
         else
             try_start(&chaser, link);
     }
@@ -311,7 +311,7 @@ KERNEL(cycles_smallest, struct cycles_round_arguments)
 }
 
 /* The piece with the smallest process of the cycle of this one: the one it was claimed by. */
-DEVICE uint32_t leader(const struct cycles_piece_arguments *a, uint32_t piece)
+DEVICE uint32_t leader_of(const struct cycles_piece_arguments *a, uint32_t piece)
 {
     uint32_t smallest = GPU_POINTER(const uint32_t, a->smallest)[piece];
     uint32_t chase = GPU_POINTER(const uint32_t, a->link)[smallest] & ~CHASED;
@@ -324,7 +324,7 @@ KERNEL(cycles_open, struct cycles_piece_arguments)
     uint32_t i = INDEX;
     if (i >= a.count)
         return;
-    uint32_t follower = GPU_POINTER(const uint32_t, a.follower)[i], lead = leader(&a, i);
+    uint32_t follower = GPU_POINTER(const uint32_t, a.follower)[i], lead = leader_of(&a, i);
     GPU_POINTER(uint32_t, a.jump)[i] = follower == lead ? CYCLES_NONE : follower;
     if (i == lead)
         GPU_POINTER(uint8_t, a.flags)[GPU_POINTER(const uint32_t, a.smallest)[i]] = 1;
@@ -376,7 +376,7 @@ KERNEL(cycles_write, struct cycles_piece_arguments)
     const uint32_t *next = GPU_POINTER(const uint32_t, a.next);
     const uint32_t *wait = GPU_POINTER(const uint32_t, a.wait);
     const uint32_t *lengths = GPU_POINTER(const uint32_t, a.length);
-    uint32_t lead = leader(&a, i), length = lengths[lead];
+    uint32_t lead = leader_of(&a, i), length = lengths[lead];
     uint32_t start = GPU_POINTER(const uint32_t, a.start)[lead];
     uint32_t before = GPU_POINTER(const uint32_t, a.smallest_at)[lead];
     uint32_t place = length - lengths[i]; /* from the start of the leading piece */

@@ -1,35 +1,9 @@
-/* Every kernel, one line each: GPU_KERNEL(name, file). Included with GPU_KERNEL defined
- * (kernels.h). */
+/* Every kernel of the library, one line each: GPU_KERNEL(name, file). Included with GPU_KERNEL
+ * defined (kernel_set.c.in). */
 
-GPU_KERNEL(selftest_index, "selftest.cu")
-GPU_KERNEL(selftest_barriers, "selftest.cu")
-GPU_KERNEL(selftest_warps, "selftest.cu")
-GPU_KERNEL(selftest_atomics, "selftest.cu")
-GPU_KERNEL(selftest_ordered, "selftest.cu")
-GPU_KERNEL(selftest_dynamic, "selftest.cu")
-GPU_KERNEL(selftest_grid, "selftest.cu")
-GPU_KERNEL(selftest_service, "selftest.cu")
-GPU_KERNEL(selftest_trap, "selftest.cu")
+GPU_KERNEL(trap_now, "trap.cu")
 
-GPU_KERNEL(array_numbers, "array_bench.cu")
-GPU_KERNEL(array_answer, "array_bench.cu")
-GPU_KERNEL(array_atomic, "array_bench.cu")
-GPU_KERNEL(array_pause, "array_bench.cu")
-GPU_KERNEL(array_paper_all, "array_bench_paper.cu")
-GPU_KERNEL(array_paper_wait, "array_bench_paper.cu")
-GPU_KERNEL(array_paper_end, "array_bench_paper.cu")
-GPU_KERNEL(array_records, "array_bench_records.cu")
-GPU_KERNEL(array_records_plain, "array_bench_records.cu")
-GPU_KERNEL(array_example, "array_example.cu")
-GPU_KERNEL(array_filter, "array_filter.cu")
-GPU_KERNEL(array_filter_plain, "array_filter.cu")
 GPU_KERNEL(array_move, "array_move.cu")
-GPU_KERNEL(array_read, "array_read.cu")
-GPU_KERNEL(array_read_random, "array_read.cu")
-GPU_KERNEL(array_fill, "array_selftest.cu")
-GPU_KERNEL(array_fetch, "array_selftest.cu")
-GPU_KERNEL(array_refill, "array_selftest.cu")
-GPU_KERNEL(array_tree, "array_selftest.cu")
 
 GPU_KERNEL(osdda_service, "osdda.cu")
 

@@ -1,6 +1,7 @@
 /* LMDDA's events: what changes at a grant, a wait, a release, and the answer to a block. */
 #include "gpu/kernel.h"
 #include "gpu/kernels/lmdda.h"
+#include "gpu/kernels/lmdda_row.h"
 
 DEVICE void set_bit(uint32_t *row, uint32_t bit)
 {
@@ -12,12 +13,7 @@ DEVICE void clear_bit(uint32_t *row, uint32_t bit)
     atomic_and32(&row[bit / 32], ~(1u << bit % 32));
 }
 
-DEVICE uint32_t *row_of(uint64_t matrix, uint32_t stride, uint32_t row)
-{
-    return GPU_POINTER(uint32_t, matrix) + (uint64_t)row * stride;
-}
-
-DEVICE void apply(const struct lmdda_state *s, const struct lmdda_update *update)
+DEVICE void apply_update(const struct lmdda_state *s, const struct lmdda_update *update)
 {
     uint32_t first = update->first, second = update->second;
     switch (update->change) {
@@ -93,8 +89,8 @@ DEVICE void begin_wait(const struct lmdda_event_arguments *event)
 {
     struct lmdda_update wait = {LMDDA_WAIT, event->process, event->wanted};
     struct lmdda_update slot = {LMDDA_SLOT, event->wanted, event->slot};
-    apply(&event->state, &wait);
-    apply(&event->state, &slot);
+    apply_update(&event->state, &wait);
+    apply_update(&event->state, &slot);
 }
 
 /* Where does the resource wanted lead? The requester does not run any more. */
@@ -130,7 +126,7 @@ DEVICE void apply_all(const struct lmdda_event_arguments *event)
             batch[THREAD_INDEX] = updates[first + THREAD_INDEX];
         block_barrier();
         for (uint32_t i = 0; i < count && THREAD_INDEX == 0; i++)
-            apply(&event->state, &batch[i]);
+            apply_update(&event->state, &batch[i]);
         block_barrier();
     }
 }
@@ -154,21 +150,12 @@ KERNEL_BOUNDED(lmdda_event, struct lmdda_event_arguments, LMDDA_THREADS, 1)
 KERNEL(lmdda_join, struct lmdda_join_arguments)
 {
     struct lmdda_state s = a.state;
-    const uint4 *from = (const uint4 *)(const void *)row_of(s.reach, s.stride, a.wanted);
+    const uint32_t *joining = row_of(s.reach, s.stride, a.wanted);
     uint32_t warps = BLOCK_SIZE / WARP_SIZE;
     uint32_t first = BLOCK_INDEX * warps + THREAD_INDEX / WARP_SIZE;
     for (uint32_t r = first; r < a.rows; r += GRID_SIZE * warps) {
         uint32_t *row = row_of(s.reach, s.stride, r);
-        if (r == a.wanted || !(row[a.process / 32] >> a.process % 32 & 1))
-            continue;
-        uint4 *to = (uint4 *)(void *)row;
-        for (uint32_t i = LANE; i < a.words / 4; i += WARP_SIZE) {
-            uint4 one = to[i], other = from[i];
-            one.x |= other.x;
-            one.y |= other.y;
-            one.z |= other.z;
-            one.w |= other.w;
-            to[i] = one;
-        }
+        if (r != a.wanted && row[a.process / 32] >> a.process % 32 & 1)
+            join_row(row, joining, a.words);
     }
 }

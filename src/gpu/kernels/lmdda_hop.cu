@@ -9,11 +9,7 @@
  * so short that launching them would take longer.
  */
 #include "gpu/kernels/closure_tiles.h"
-
-DEVICE uint32_t *row_of(uint64_t matrix, uint32_t stride, uint32_t row)
-{
-    return GPU_POINTER(uint32_t, matrix) + (uint64_t)row * stride;
-}
+#include "gpu/kernels/lmdda_row.h"
 
 DEVICE void add_bit(uint32_t *row, uint32_t bit)
 {
@@ -39,7 +35,7 @@ DEVICE uint32_t row_words(uint32_t bits)
 /* ---- relation */
 
 /* `process` holds the resource of the slot whose row of paths this is. */
-DEVICE void relate(const struct lmdda_hop_arguments *hop, uint32_t *paths, uint32_t process)
+DEVICE void relate_slots(const struct lmdda_hop_arguments *hop, uint32_t *paths, uint32_t process)
 {
     uint32_t wanted = GPU_POINTER(const uint32_t, hop->state.waits)[process];
     if (wanted != LMDDA_NONE)
@@ -63,7 +59,7 @@ DEVICE void find_relation(const struct lmdda_hop_arguments *hop)
             uint32_t bits = holders[i];
             held[i] = bits;
             for (; bits; bits &= bits - 1)
-                relate(hop, paths, i * 32 + find_first32(bits));
+                relate_slots(hop, paths, i * 32 + find_first32(bits));
         }
     }
 }
@@ -76,25 +72,13 @@ KERNEL(lmdda_relation, struct lmdda_hop_arguments)
 
 /* ---- rows */
 
-/* The row of `slot` joins a row of RP; the whole warp. */
-DEVICE void join_slot(const struct lmdda_hop_arguments *hop, uint4 *to, uint32_t slot)
-{
-    const uint4 *from = (const uint4 *)(const void *)row_of(hop->held, hop->state.stride, slot);
-    for (uint32_t i = LANE; i < row_words(hop->process_count) / 4; i += WARP_SIZE) {
-        uint4 one = to[i], other = from[i];
-        one.x |= other.x;
-        one.y |= other.y;
-        one.z |= other.z;
-        one.w |= other.w;
-        to[i] = one;
-    }
-}
-
 /* Everything that the holders in the lanes' words wait for joins the row. Holders often wait for
  * the same: not twice in a row. */
-DEVICE void join_waits(const struct lmdda_hop_arguments *hop, uint4 *to, uint32_t first_word,
+DEVICE void join_waits(const struct lmdda_hop_arguments *hop, uint32_t *to, uint32_t first_word,
                        uint32_t waiting, uint32_t *last)
 {
+    const uint32_t *slots = GPU_POINTER(const uint32_t, hop->state.slots);
+    uint32_t words = row_words(hop->process_count);
     uint32_t lanes = warp_ballot(WARP_ALL, waiting != 0);
     for (; lanes; lanes &= lanes - 1) {
         uint32_t lane = find_first32(lanes);
@@ -103,7 +87,7 @@ DEVICE void join_waits(const struct lmdda_hop_arguments *hop, uint4 *to, uint32_
             uint32_t process = (first_word + lane) * 32 + find_first32(bits);
             uint32_t wanted = GPU_POINTER(const uint32_t, hop->state.waits)[process];
             if (wanted != *last)
-                join_slot(hop, to, GPU_POINTER(const uint32_t, hop->state.slots)[wanted]);
+                join_row(to, row_of(hop->held, hop->state.stride, slots[wanted]), words);
             *last = wanted;
         }
     }
@@ -123,7 +107,7 @@ DEVICE void make_row(const struct lmdda_hop_arguments *hop, uint32_t row)
     for (uint32_t i = 0; i < words; i += WARP_SIZE) {
         uint32_t mine = i + LANE;
         uint32_t waiting = mine < words ? holders[mine] & ~runs[mine] : 0;
-        join_waits(hop, to4, i, waiting, &last);
+        join_waits(hop, to, i, waiting, &last);
     }
 }
 

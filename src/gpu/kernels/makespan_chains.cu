@@ -2,8 +2,8 @@
  * shared: moving, sorting, looking whether the rest stays as it was. Entries are placed one after
  * another, which is lane 0's. */
 #include "gpu/kernel.h"
-#include "gpu/kernels/makespan_chains.h"
 #include "gpu/kernels/makespan_chain.h"
+#include "gpu/kernels/makespan_chains.h"
 
 typedef struct chains_arguments chains;
 
@@ -198,7 +198,7 @@ DEVICE void add_progress(struct chain *c, uint32_t i, uint32_t n)
 
 /* The entries before the first that differs stay where they are, and nobody after them can go to a
  * cycle before their last: the order is sorted, and whoever was left out of a cycle did not fit. */
-DEVICE void settle(struct chain *c)
+DEVICE void settle_chain(struct chain *c)
 {
     const chains *a = c->a;
     uint32_t record = c->first / CHAINS_STRIDE, cycle = 0, begin = 0;
@@ -306,10 +306,10 @@ DEVICE void place_until(struct chain *c, uint32_t i, uint32_t until)
 /* The candidate's makespan. Where the current order begins a cycle, and nothing fits before what is
  * used so far, the rest goes on as it did, sooner or later; c->last is then where that is. Looks
  * soon, then less and less often. */
-DEVICE uint32_t measure(struct chain *c, uint32_t value)
+DEVICE uint32_t measure_chain(struct chain *c, uint32_t value)
 {
     uint32_t work = c->a->work, at = c->first, until, step = 1;
-    settle(c);
+    settle_chain(c);
     for (until = c->a->published ? work : next_begin(c, c->last);; until = next_begin(c, until)) {
         place_until(c, at, until);
         at = until;
@@ -340,7 +340,7 @@ DEVICE void clear_begins(struct chain *c)
 }
 
 /* Where the entries of each cycle start, in place of its cell, from how many they are. */
-DEVICE void spread(struct chain *c)
+DEVICE void spread_chain(struct chain *c)
 {
     uint32_t next = c->first - c->before, shift = count_shift(c);
     for (uint32_t cycle = c->base; cycle < c->end; cycle += WARP_SIZE) {
@@ -380,7 +380,7 @@ DEVICE void record_progress(struct chain *c)
 }
 
 /* The candidate becomes the order, sorted by cycle unless as published. */
-DEVICE void take(struct chain *c)
+DEVICE void take_order(struct chain *c)
 {
     warp_barrier(WARP_ALL); /* all have read what is written now */
     if (c->a->published) {
@@ -390,7 +390,7 @@ DEVICE void take(struct chain *c)
         return;
     }
     clear_begins(c);
-    spread(c);
+    spread_chain(c);
     for (uint32_t i = c->first + LANE; i < c->last; i += WARP_SIZE)
         c->sorted[cell_get(c, c->cycles[i]) + c->ranks[i]] = (uint8_t)chain_entry(c, i);
     warp_barrier(WARP_ALL);
@@ -412,7 +412,7 @@ DEVICE void chain_step(struct chain *c, struct chains_head *head, uint8_t *best)
     bool differs = c->first < c->last;
     if (a->published)
         c->first = 0;
-    uint32_t value = differs ? measure(c, head->value) : head->value;
+    uint32_t value = differs ? measure_chain(c, head->value) : head->value;
     bool worse = a->least ? value > head->value : value < head->value;
     uint32_t loss = value > head->value ? value - head->value : head->value - value;
     uint32_t heat = chain_heat(head->start, head->step, a->evaluations);
@@ -420,7 +420,7 @@ DEVICE void chain_step(struct chain *c, struct chains_head *head, uint8_t *best)
     if (!worse || chain_accepts(&random, a->published != 0, heat, loss)) {
         head->value = value;
         if (differs)
-            take(c);
+            take_order(c);
         if (a->least ? value < head->best : value > head->best) {
             head->best = value;
             for (uint32_t i = LANE; i < a->work; i += WARP_SIZE)

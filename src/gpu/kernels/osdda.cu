@@ -72,7 +72,7 @@ DEVICE chunk one_bit(uint32_t bit, uint64_t index)
     return x;
 }
 
-DEVICE chunk combined(chunk to, chunk from, bool subtract)
+DEVICE chunk combined_words(chunk to, chunk from, bool subtract)
 {
     to.x = subtract ? to.x & ~from.x : to.x | from.x;
     to.y = subtract ? to.y & ~from.y : to.y | from.y;
@@ -89,7 +89,7 @@ struct finding {
 };
 
 /* The chunks gathered, times the rows found, spread over the threads of the block. */
-DEVICE void combine(const struct osdda_arguments *a, struct finding found, bool subtract)
+DEVICE void combine_rows(const struct osdda_arguments *a, struct finding found, bool subtract)
 {
     uint32_t gathered = *found.gathered;
     uint32_t items = *found.row_count * gathered;
@@ -114,7 +114,7 @@ DEVICE void combine(const struct osdda_arguments *a, struct finding found, bool 
         UNROLL
         for (uint32_t i = 0; i < AHEAD; i++)
             if (at[i])
-                *at[i] = combined(to[i], found.values[which[i]], subtract);
+                *at[i] = combined_words(to[i], found.values[which[i]], subtract);
     }
 }
 
@@ -129,7 +129,7 @@ DEVICE uint32_t fetch_row(const struct osdda_arguments *a, uint64_t row,
                                              : GPU_POINTER(uint32_t, a->sink_of)[row];
 }
 
-/* Is this row one to change? Then it ends elsewhere from now on (command.c). */
+/* Is this row one to change? Then it ends elsewhere from now on, where word c of the command says. */
 DEVICE void find_row(const struct osdda_arguments *a, struct finding found, uint64_t row,
                      uint32_t fetched, struct service_command command)
 {
@@ -142,7 +142,7 @@ DEVICE void find_row(const struct osdda_arguments *a, struct finding found, uint
         found.rows[atomic_add32(found.row_count, 1)] = (uint32_t)row;
 }
 
-DEVICE void gather(struct finding found, const chunk *source, uint64_t from, uint64_t to)
+DEVICE void gather_rows(struct finding found, const chunk *source, uint64_t from, uint64_t to)
 {
     for (uint64_t i = from + THREAD_INDEX; i < to; i += BLOCK_SIZE) {
         chunk x = source[i];
@@ -181,11 +181,11 @@ DEVICE void combine_paths(const struct osdda_arguments *a, struct service_comman
             block_barrier();
             uint64_t row = base + (uint64_t)THREAD_INDEX * GRID_SIZE;
             uint32_t fetched = tile == 0 ? fetch_row(a, row, command) : 0;
-            gather(found, source, tile, end);
+            gather_rows(found, source, tile, end);
             if (tile == 0)
                 find_row(a, found, row, fetched, command);
             block_barrier();
-            combine(a, found, command.operation == OSDDA_CANCEL);
+            combine_rows(a, found, command.operation == OSDDA_CANCEL);
             block_barrier(); /* what was found has been used */
         }
 }
@@ -245,7 +245,7 @@ DEVICE void append_row(const struct osdda_arguments *a, uint32_t row, uint32_t n
     for (uint64_t i = LANE; i < a->stride; i += WARP_SIZE) {
         chunk x = from[i];
         if (x.x | x.y)
-            to[i] = combined(to[i], x, false);
+            to[i] = combined_words(to[i], x, false);
     }
 }
 
@@ -257,7 +257,7 @@ DEVICE void append_row(const struct osdda_arguments *a, uint32_t row, uint32_t n
  * path, so also on this one, and what it had when the step began is enough. The
  * pointers are another matter: they are read from one vector and written to the other.
  */
-DEVICE void rebuild(const struct osdda_arguments *a, uint32_t process)
+DEVICE void rebuild_rows(const struct osdda_arguments *a, uint32_t process)
 {
     struct grid_barrier *barrier =
         (struct grid_barrier *)(uintptr_t)GPU_POINTER(struct service_grid, a->service.grid)
@@ -292,14 +292,14 @@ DEVICE void rebuild(const struct osdda_arguments *a, uint32_t process)
 
 /* A path of one step; and none again. The rows of a free resource are empty but for itself, so
  * these are stores alone. Lane 0's. */
-DEVICE void grant(const struct osdda_arguments *a, uint32_t process, uint32_t resource)
+DEVICE void grant_resource(const struct osdda_arguments *a, uint32_t process, uint32_t resource)
 {
     GPU_POINTER(uint32_t, a->holder)[resource] = process;
     GPU_POINTER(uint32_t, a->sink_of)[resource] = process;
     *rp_word(a, resource, process) = 1u << process % 32;
 }
 
-DEVICE void release(const struct osdda_arguments *a, uint32_t process, uint32_t resource)
+DEVICE void release_resource(const struct osdda_arguments *a, uint32_t process, uint32_t resource)
 {
     GPU_POINTER(uint32_t, a->holder)[resource] = OSDDA_NONE;
     GPU_POINTER(uint32_t, a->sink_of)[resource] = OSDDA_NONE;
@@ -307,7 +307,7 @@ DEVICE void release(const struct osdda_arguments *a, uint32_t process, uint32_t 
 }
 
 /* The answer leaves before anything else is done. Where the rows will end, for every lane. */
-DEVICE uint32_t block(const struct osdda_arguments *a, struct service_command command)
+DEVICE uint32_t block_process(const struct osdda_arguments *a, struct service_command command)
 {
     uint32_t end = OSDDA_NONE;
     if (LANE == 0) {
@@ -320,8 +320,8 @@ DEVICE uint32_t block(const struct osdda_arguments *a, struct service_command co
 }
 
 /* A wait given up: as a step, cheap where its path is no cycle. */
-DEVICE struct service_command cancel(const struct osdda_arguments *a,
-                                     struct service_command command)
+DEVICE struct service_command cancel_wait(const struct osdda_arguments *a,
+                                          struct service_command command)
 {
     uint32_t cycle = 0;
     if (LANE == 0) { /* which alone has seen what it has written */
@@ -340,17 +340,17 @@ DEVICE bool lead_command(const struct osdda_arguments *a, struct service_command
     switch (command->operation) {
     case OSDDA_GRANT:
         if (LANE == 0)
-            grant(a, command->a, command->b);
+            grant_resource(a, command->a, command->b);
         return false;
     case OSDDA_RELEASE:
         if (LANE == 0)
-            release(a, command->a, command->b);
+            release_resource(a, command->a, command->b);
         return false;
     case OSDDA_BLOCK:
-        command->c = block(a, *command);
+        command->c = block_process(a, *command);
         return true;
     case OSDDA_BLOCK_ALONE:
-        block(a, *command);
+        block_process(a, *command);
         return false;
     case OSDDA_HAND_OVER:
         if (LANE == 0) {
@@ -359,7 +359,7 @@ DEVICE bool lead_command(const struct osdda_arguments *a, struct service_command
         }
         return true;
     case OSDDA_CANCEL:
-        *command = cancel(a, *command);
+        *command = cancel_wait(a, *command);
         return true;
     case OSDDA_CANCEL_ALONE:
         if (LANE == 0)
@@ -377,7 +377,8 @@ DEVICE bool lead_command(const struct osdda_arguments *a, struct service_command
 }
 
 /* Takes commands until one needs the grid. */
-DEVICE struct service_command lead(const struct osdda_arguments *a, struct service_leader *leader)
+DEVICE struct service_command lead_grid(const struct osdda_arguments *a,
+                                        struct service_leader *leader)
 {
     for (;;) {
         struct service_command command = service_take(leader, &a->service);
@@ -396,7 +397,7 @@ DEVICE void carry_out(const struct osdda_arguments *a, struct service_command co
     if (command.operation == OSDDA_HAND_OVER)
         hand_over(a, command);
     else if (command.operation == OSDDA_REBUILD)
-        rebuild(a, command.a);
+        rebuild_rows(a, command.a);
     else
         combine_paths(a, command);
 }
@@ -409,7 +410,7 @@ KERNEL_BOUNDED(osdda_service, struct osdda_arguments, OSDDA_MAX_THREADS, 2)
     for (uint32_t step = 1;; step++) {
         if (THREAD_INDEX < WARP_SIZE) {
             struct service_command command =
-                BLOCK_INDEX == 0 ? lead(&a, &leader) : service_follow(&a.service, step);
+                BLOCK_INDEX == 0 ? lead_grid(&a, &leader) : service_follow(&a.service, step);
             if (LANE == 0)
                 current[0] = command;
         }

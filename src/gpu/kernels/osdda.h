@@ -1,5 +1,5 @@
 /*
- * OSDDA on the device (matrix.h tells what the matrices are): arguments and commands of the
+ * OSDDA on the device (detect/matrix.h tells what the matrices are): arguments and commands of the
  * service kernel osdda_service.
  *
  * Of AG, AR and Sink every row has one bit at most, so they are kept as vectors. The rows of RR and

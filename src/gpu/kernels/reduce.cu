@@ -354,7 +354,7 @@ DEVICE void finish_ready(const reduction *a, uint32_t done, uint32_t end, uint32
 }
 
 /* How far the free units of q reach into its waiters: the first edge whose wish is not met. */
-DEVICE uint32_t reach(const reduction *a, uint32_t q, uint32_t first, uint32_t end)
+DEVICE uint32_t reach_from(const reduction *a, uint32_t q, uint32_t first, uint32_t end)
 {
     uint64_t units = U64(free)[q];
     if (!a->wait_amount)
@@ -379,7 +379,7 @@ DEVICE void serve_touched(const reduction *a, uint32_t count, bool all)
         if (i < count) {
             uint32_t q = all ? i : U32(touched)[i];
             edge = U32(wait_cursor)[q];
-            stop = reach(a, q, edge, U32(wait_start)[q + 1]);
+            stop = reach_from(a, q, edge, U32(wait_start)[q + 1]);
             U32(wait_cursor)[q] = stop;
         }
         if (stop - edge > REDUCE_SHORT) {
@@ -416,7 +416,7 @@ struct progress {
     uint32_t ready, touched, process_chunks, resource_chunks;
 };
 
-DEVICE void serve(const reduction *a, struct progress *done, uint32_t count, bool all)
+DEVICE void serve_waiters(const reduction *a, struct progress *done, uint32_t count, bool all)
 {
     serve_touched(a, count, all);
     GRID_BARRIER();
@@ -435,7 +435,7 @@ KERNEL(reduce_rounds, struct reduce_arguments)
     struct grid_barrier *barrier = GPU_POINTER(struct grid_barrier, a.barrier);
     struct progress done;
     done.ready = done.touched = done.process_chunks = done.resource_chunks = 0;
-    serve(all, &done, a.resources, true);
+    serve_waiters(all, &done, a.resources, true);
     for (uint32_t round = 1; counts->ready != done.ready; round++) {
         uint32_t ready = counts->ready;
         finish_ready(all, done.ready, ready, round, done.touched);
@@ -448,7 +448,7 @@ KERNEL(reduce_rounds, struct reduce_arguments)
         uint32_t touched = counts->touched;
         done.ready = ready;
         done.process_chunks = chunks;
-        serve(all, &done, touched - done.touched, false);
+        serve_waiters(all, &done, touched - done.touched, false);
         done.touched = touched;
     }
 }

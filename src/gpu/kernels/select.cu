@@ -37,7 +37,7 @@ DEVICE uint32_t flag_word(const uint4 *four, uint32_t word)
 }
 
 /* Which of this thread's elements are selected, a bit each. */
-DEVICE uint32_t selected(const struct select_arguments *a, uint32_t first)
+DEVICE uint32_t selected_of(const struct select_arguments *a, uint32_t first)
 {
     if (first >= a->count)
         return 0;
@@ -53,7 +53,7 @@ KERNEL(select_count, struct select_arguments)
 {
     SHARED(uint32_t, warps, WARPS);
     uint32_t first = BLOCK_INDEX * SELECT_TILE + THREAD_INDEX * SELECT_EACH, total;
-    block_prefix(popcount32(selected(&a, first)), warps, &total);
+    block_prefix(popcount32(selected_of(&a, first)), warps, &total);
     if (THREAD_INDEX == 0)
         GPU_POINTER(uint32_t, a.tiles)[BLOCK_INDEX] = total;
 }
@@ -64,7 +64,7 @@ KERNEL(select_write, struct select_arguments)
     const uint32_t *from = GPU_POINTER(const uint32_t, a.from);
     uint32_t *to = GPU_POINTER(uint32_t, a.to);
     uint32_t first = BLOCK_INDEX * SELECT_TILE + THREAD_INDEX * SELECT_EACH, total;
-    uint32_t bits = selected(&a, first);
+    uint32_t bits = selected_of(&a, first);
     uint32_t at = GPU_POINTER(const uint32_t, a.tiles)[BLOCK_INDEX];
     at += block_prefix(popcount32(bits), warps, &total);
     for (; bits; bits &= bits - 1) {

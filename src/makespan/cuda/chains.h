@@ -31,9 +31,9 @@ void gpu_chains_close(struct gpu_chains *chains); /* NULL is fine */
 
 /* Makes up to `steps` steps of every chain. */
 gordian_status gpu_chains_advance(struct gpu_chains *chains, uint64_t steps, gordian_error *error);
-/* How far they are: options->chains of them, as of the last advance. */
+/* For tests: how far they are: options->chains of them, as of the last advance. */
 const struct chains_head *gpu_chains_heads(const struct gpu_chains *chains);
-/* The best order of a chain, or the one it is at: model->work bytes. */
+/* For tests: the best order of a chain, or the one it is at: model->work bytes. */
 gordian_status gpu_chains_read(struct gpu_chains *chains, uint32_t number, bool best,
                                uint8_t *order, gordian_error *error);
 uint64_t gpu_chains_memory(const struct gpu_chains *chains); /* bytes on the device */

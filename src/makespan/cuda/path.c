@@ -27,7 +27,7 @@ struct path {
     uint32_t entries;
 };
 
-/* What remains to be shared out among the runs from one on, as in makespan_sweep.cu. */
+/* What remains to be shared out among the runs from one on, as in gpu/kernels/makespan_sweep.cu. */
 struct path_rest {
     uint64_t index;
     uint32_t left[MAKESPAN_TYPES], later[MAKESPAN_TYPES];

@@ -28,11 +28,6 @@ struct sweep {
     uint64_t looked; /* when */
 };
 
-uint64_t sweep_memory(uint64_t states, uint64_t prefixes, bool wide)
-{
-    return states * (wide ? 2 : 1) + prefixes * sizeof(uint32_t);
-}
-
 /* ------------------------------------------------------------------ device memory */
 
 static gordian_status take_memory(struct sweep *sweep, gpu_address *out, uint64_t bytes,

@@ -31,9 +31,6 @@ struct sweep_outcome {
     bool found;      /* the order is there */
 };
 
-/* Bytes of device memory that it takes, about. */
-uint64_t sweep_memory(uint64_t states, uint64_t prefixes, bool wide);
-
 /* GORDIAN_STATUS_MEMORY: over the limit, or more than the device has. */
 gordian_status sweep_run(struct gpu *gpu, const struct sweep_tables *tables,
                          const struct sweep_options *options, struct sweep_outcome *outcome,

@@ -65,7 +65,7 @@ static bool type_of(Dwarf_Die *die, Dwarf_Die *type)
 }
 
 /* Peels names and qualifiers off; false: it is a lock, look no further. */
-static bool peel(Dwarf_Die *type)
+static bool peel_type(Dwarf_Die *type)
 {
     for (unsigned depth = 0; depth < NESTING_MOST; depth++) {
         if (is_lock_type(dwarf_diename(type)))
@@ -117,7 +117,7 @@ static bool member_at(Dwarf_Die *type, Dwarf_Word offset, Dwarf_Die *member, Dwa
 }
 
 /* Lengths of an array's dimensions: how many there are. */
-static unsigned dimensions(Dwarf_Die *array, Dwarf_Word lengths[NESTING_MOST])
+static unsigned array_dimensions(Dwarf_Die *array, Dwarf_Word lengths[NESTING_MOST])
 {
     unsigned count = 0;
     Dwarf_Die range;
@@ -143,7 +143,7 @@ static bool element_at(Dwarf_Die *array, Dwarf_Word *offset, Dwarf_Die *element,
     Dwarf_Word size, lengths[NESTING_MOST];
     if (!type_of(array, element) || dwarf_aggregate_size(element, &size) != 0 || size == 0)
         return false;
-    unsigned count = dimensions(array, lengths);
+    unsigned count = array_dimensions(array, lengths);
     Dwarf_Word index = *offset / size;
     *offset %= size;
     for (unsigned i = 0; i < count; i++) {
@@ -157,9 +157,9 @@ static bool element_at(Dwarf_Die *array, Dwarf_Word *offset, Dwarf_Die *element,
 }
 
 /* From a type inwards to the lock at the offset. */
-static void describe(Dwarf_Die type, Dwarf_Word offset, struct description *to)
+static void describe_type(Dwarf_Die type, Dwarf_Word offset, struct description *to)
 {
-    for (unsigned depth = 0; depth < NESTING_MOST && peel(&type); depth++) {
+    for (unsigned depth = 0; depth < NESTING_MOST && peel_type(&type); depth++) {
         Dwarf_Die inner, inner_type;
         int tag = dwarf_tag(&type);
         if (tag == DW_TAG_array_type) {
@@ -198,7 +198,7 @@ static bool gives_up(struct hunt *hunt)
 }
 
 /* A variable at a fixed address that covers the one wanted. */
-static bool covers(struct hunt *hunt, Dwarf_Die *variable)
+static bool covers_address(struct hunt *hunt, Dwarf_Die *variable)
 {
     Dwarf_Attribute location, operand;
     Dwarf_Op *operations;
@@ -223,7 +223,7 @@ static bool covers(struct hunt *hunt, Dwarf_Die *variable)
 }
 
 /* Variables of a file, a namespace, a function. */
-static bool search(struct hunt *hunt, Dwarf_Die *parent, unsigned depth)
+static bool search_variables(struct hunt *hunt, Dwarf_Die *parent, unsigned depth)
 {
     Dwarf_Die die;
     if (depth == NESTING_MOST || dwarf_child(parent, &die) != 0)
@@ -233,14 +233,14 @@ static bool search(struct hunt *hunt, Dwarf_Die *parent, unsigned depth)
             return false;
         switch (dwarf_tag(&die)) {
         case DW_TAG_variable:
-            if (!covers(hunt, &die))
+            if (!covers_address(hunt, &die))
                 break;
             hunt->variable = die;
             return true;
         case DW_TAG_namespace:
         case DW_TAG_subprogram:
         case DW_TAG_lexical_block:
-            if (search(hunt, &die, depth + 1))
+            if (search_variables(hunt, &die, depth + 1))
                 return true;
             break;
         default:
@@ -256,7 +256,7 @@ static bool find_variable(struct hunt *hunt, Dwfl_Module *module)
     for (Dwarf_Die *unit = NULL; (unit = dwfl_module_nextcu(module, unit, &bias));) {
         if (clock_ns() > hunt->until)
             return false;
-        if (search(hunt, unit, 0))
+        if (search_variables(hunt, unit, 0))
             return true;
     }
     return false;
@@ -283,6 +283,6 @@ bool symbols_variable(struct symbols *symbols, Dwfl_Module *module, uint64_t add
         return false;
     struct description to = {name, 0, size};
     append(&to, "%s", variable);
-    describe(type, hunt.wanted - hunt.start, &to);
+    describe_type(type, hunt.wanted - hunt.start, &to);
     return true;
 }

@@ -392,8 +392,8 @@ static bool known_grow(struct symbols *symbols)
     return true;
 }
 
-static void remember(struct symbols *symbols, uint64_t address, const struct frame *frames,
-                     size_t count)
+static void remember_frames(struct symbols *symbols, uint64_t address, const struct frame *frames,
+                            size_t count)
 {
     gordian_allocator memory = memory_allocator(NULL);
     if (!known_grow(symbols))
@@ -417,7 +417,7 @@ size_t symbols_frames(struct symbols *symbols, uint64_t address, struct frame *f
         count = known->count;
     } else {
         count = look_up(symbols, address, found, FRAMES_MOST);
-        remember(symbols, address, found, count);
+        remember_frames(symbols, address, found, count);
     }
     count = count < room ? count : room;
     memcpy(frames, from, count * sizeof *frames);

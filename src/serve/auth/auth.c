@@ -84,7 +84,7 @@ static gordian_status bad_line(const struct auth *auth, const struct reader *rea
 static gordian_status take_line(struct auth *auth, const struct reader *reader,
                                 gordian_error *error)
 {
-    const struct word *words = reader->words;
+    const gordian_word *words = reader->words;
     struct token token = {0};
     if (reader->word_count != 3)
         return bad_line(auth, reader, "expected NAME, 'read' or 'write', and the token", error);
@@ -240,7 +240,7 @@ enum auth_rights auth_token(const struct auth *auth, const char *token, size_t l
     return found ? found->rights : AUTH_NONE;
 }
 
-static void hex(const unsigned char *bytes, size_t count, char *text)
+static void hex_digits(const unsigned char *bytes, size_t count, char *text)
 {
     static const char digits[] = "0123456789abcdef";
     for (size_t i = 0; i < count; i++) {
@@ -261,7 +261,7 @@ enum auth_rights auth_login(struct auth *auth, const char *token, size_t length,
         auth->cookies = memory_zeroed(&auth->memory, AUTH_COOKIES_MAX * sizeof *auth->cookies);
     if (!auth->cookies)
         return AUTH_NONE;
-    hex(secret, sizeof secret, cookie);
+    hex_digits(secret, sizeof secret, cookie);
     struct cookie *place = &auth->cookies[auth->next_cookie];
     if (!digest_of(cookie, AUTH_COOKIE_SIZE - 1, place->digest))
         return AUTH_NONE;

@@ -85,7 +85,8 @@ bool auth_peer(const struct auth_peers *peers, int fd, uid_t *uid);
 
 /* ------------------------------------------------------------------ addresses */
 
-/* Is this address, as it stands in ADDR:PORT, this machine only? 127.0.0.0/8, ::1, localhost. */
+/* Is this address, as it stands in ADDR:PORT, this machine only? 127.0.0.0/8, ::1, localhost. (Here
+ * for tests.) */
 bool auth_is_loopback(const char *host);
 /* May we listen there? Beyond this machine only with tokens, and those only over TLS, unless
  * `insecure` says that something else keeps them secret. GORDIAN_STATUS_INPUT says what is missing.

@@ -32,7 +32,7 @@ static const char *last_trouble(char *buffer, size_t size)
     return buffer;
 }
 
-static gordian_status complain(const char *what, const char *path, gordian_error *error)
+static gordian_status complain_of(const char *what, const char *path, gordian_error *error)
 {
     char why[200];
     return fail(error, GORDIAN_STATUS_INPUT, "cannot use the %s in '%s': %s", what, path,
@@ -72,7 +72,7 @@ static gordian_status want_client_certificates(SSL_CTX *context, const char *pat
     STACK_OF(X509_NAME) *names = SSL_load_client_CA_file(path);
     if (!names || SSL_CTX_load_verify_locations(context, path, NULL) != 1) {
         sk_X509_NAME_pop_free(names, X509_NAME_free);
-        return complain("authorities", path, error);
+        return complain_of("authorities", path, error);
     }
     SSL_CTX_set_client_CA_list(context, names);
     SSL_CTX_set_verify(context, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, NULL);
@@ -91,13 +91,13 @@ static gordian_status fill_context(const struct tls *tls, SSL_CTX *context, gord
     SSL_CTX_set_mode(context, SSL_MODE_RELEASE_BUFFERS);
     SSL_CTX_set_session_id_context(context, name, sizeof name - 1);
     if (SSL_CTX_set_cipher_list(context, "ECDHE+AESGCM:ECDHE+CHACHA20") != 1)
-        return complain("ciphers", "the library", error);
+        return complain_of("ciphers", "the library", error);
     if (SSL_CTX_use_certificate_chain_file(context, tls->certificate) != 1)
-        return complain("certificate", tls->certificate, error);
+        return complain_of("certificate", tls->certificate, error);
     if (SSL_CTX_use_PrivateKey_file(context, tls->key, SSL_FILETYPE_PEM) != 1)
-        return complain("key", tls->key, error);
+        return complain_of("key", tls->key, error);
     if (SSL_CTX_check_private_key(context) != 1)
-        return complain("key", tls->key, error);
+        return complain_of("key", tls->key, error);
     return tls->clients ? want_client_certificates(context, tls->clients, error) : GORDIAN_OK;
 }
 
@@ -209,12 +209,4 @@ struct bufferevent *tls_accept(struct tls *tls, struct event_base *base, int fd,
     /* A peer that just goes away is an end, not a failure: what matters has a length. */
     bufferevent_openssl_set_allow_dirty_shutdown(made, 1);
     return made;
-}
-
-const char *tls_trouble(struct bufferevent *connection, char *buffer, size_t size)
-{
-    unsigned long code = bufferevent_get_openssl_error(connection);
-    const char *text = code ? ERR_reason_error_string(code) : NULL;
-    snprintf(buffer, size, "%s", text ? text : "");
-    return buffer;
 }

@@ -26,7 +26,5 @@ int64_t tls_expires(const struct tls *tls);
 /* Who speaks first is the client: a bufferevent for a connection that was accepted, or NULL. The
  * descriptor is closed with it. `http`: offer that as the protocol (ALPN). */
 struct bufferevent *tls_accept(struct tls *tls, struct event_base *base, int fd, bool http);
-/* A few words about why a connection failed; "" if OpenSSL has nothing to say. */
-const char *tls_trouble(struct bufferevent *connection, char *buffer, size_t size);
 
 #endif

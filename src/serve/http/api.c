@@ -56,24 +56,6 @@ bool api_flag(const struct api_call *call, const char *key)
            (strcmp(text, "1") == 0 || strcmp(text, "true") == 0 || strcmp(text, "yes") == 0);
 }
 
-const char *api_process(const struct served *served, uint32_t process, char *buffer)
-{
-    const char *name = served_process_name(served, process, buffer);
-    if (name && *name)
-        return name;
-    snprintf(buffer, API_LABEL, "#%u", process);
-    return buffer;
-}
-
-const char *api_resource(const struct served *served, uint32_t resource, char *buffer)
-{
-    const char *name = served_resource_name(served, resource, buffer);
-    if (name && *name)
-        return name;
-    snprintf(buffer, API_LABEL, "#%u", resource);
-    return buffer;
-}
-
 /* ------------------------------------------------------------------ who may ask */
 
 static bool is_address(const char *name)
@@ -153,7 +135,7 @@ static int may_ask(struct api_call *call)
 
 /* ------------------------------------------------------------------ login */
 
-int api_logout(struct api_call *call)
+static int api_logout(struct api_call *call)
 {
     size_t length;
     const char *cookie = http_cookie(call->request->cookie, API_COOKIE, &length);
@@ -175,60 +157,43 @@ static int wrong_method(struct api_call *call, bool post)
     return api_fail(call, 405, "%s", post ? "POST" : "GET, HEAD");
 }
 
-static int below_system(struct api_call *call)
-{
-    const struct http_request *request = call->request;
-    const char *name = request->segments[3], *what = request->segments[4];
-    bool post = request->method == HTTP_POST;
-    static const struct {
-        const char *what;
-        bool post;
-        int (*answer)(struct api_call *call);
-    } routes[] = {
-        {"graph", false, api_graph},
-        {"chain", false, api_chain},
-        {"what-if", true, api_what_if},
-    };
-    call->system = service_find(call->api->service, name, strlen(name));
-    for (size_t i = 0; i < sizeof routes / sizeof *routes; i++) {
-        if (strcmp(routes[i].what, what) != 0)
-            continue;
-        if (routes[i].post != post)
-            return wrong_method(call, routes[i].post);
-        if (!call->system)
-            return api_fail(call, 404, "there is no system '%.100s'", name);
-        return routes[i].answer(call);
-    }
-    return api_fail(call, 404, "systems have 'graph', 'chain' and 'what-if'");
-}
+struct route {
+    const char *name;
+    bool post;
+    bool of_system;
+    int (*answer)(struct api_call *call);
+};
+
+static const struct route routes[] = {
+    {"systems", false, false, api_systems}, {"incidents", false, false, api_incidents},
+    {"rates", false, false, api_rates},     {"login", true, false, api_login},
+    {"logout", true, false, api_logout},    {"graph", false, true, api_graph},
+    {"chain", false, true, api_chain},      {"what-if", true, true, api_what_if},
+};
 
 /* What stands behind /api/v1/ */
-static int route(struct api_call *call)
+static int route_api(struct api_call *call)
 {
     const struct http_request *request = call->request;
     const char *const *segments = request->segments;
     size_t count = request->segment_count;
     bool post = request->method == HTTP_POST;
-    static const struct {
-        const char *name;
-        bool post;
-        int (*answer)(struct api_call *call);
-    } routes[] = {
-        {"systems", false, api_systems}, {"incidents", false, api_incidents},
-        {"rates", false, api_rates},     {"login", true, api_login},
-        {"logout", true, api_logout},
-    };
-    if (count == 5 && strcmp(segments[2], "systems") == 0)
-        return below_system(call);
+    bool of_system = count == 5 && strcmp(segments[2], "systems") == 0;
     if (count == 4 && strcmp(segments[2], "incidents") == 0)
         return post ? wrong_method(call, false) : api_incident(call, segments[3]);
-    for (size_t i = 0; count == 3 && i < sizeof routes / sizeof *routes; i++) {
-        if (strcmp(routes[i].name, segments[2]) != 0)
+    for (size_t i = 0; (of_system || count == 3) && i < sizeof routes / sizeof *routes; i++) {
+        if (routes[i].of_system != of_system || strcmp(routes[i].name, segments[count - 1]) != 0)
             continue;
         if (routes[i].post != post)
             return wrong_method(call, routes[i].post);
+        if (of_system)
+            call->system = service_find(call->api->service, segments[3], strlen(segments[3]));
+        if (of_system && !call->system)
+            return api_fail(call, 404, "there is no system '%.100s'", segments[3]);
         return routes[i].answer(call);
     }
+    if (of_system)
+        return api_fail(call, 404, "systems have 'graph', 'chain' and 'what-if'");
     return api_fail(call, 404, "there is nothing at '%.100s'", request->path);
 }
 
@@ -319,7 +284,7 @@ static void reply_api(struct api_call *call, struct http_connection *connection)
 {
     char headers[sizeof call->headers + sizeof API_HEADERS];
     output_open(&call->out, -1);
-    int status = route(call);
+    int status = route_api(call);
     if (status != 200) {
         output_close(&call->out);
         if (status == 405)

@@ -85,11 +85,5 @@ int api_incidents(struct api_call *call);
 int api_incident(struct api_call *call, const char *id);
 int api_rates(struct api_call *call);
 int api_login(struct api_call *call);
-int api_logout(struct api_call *call);
-
-/* The name of a process or a resource, "#12" if it has none; into a buffer of API_LABEL. */
-#define API_LABEL (GORDIAN_NAME_MAX + 1)
-const char *api_process(const struct served *served, uint32_t process, char *buffer);
-const char *api_resource(const struct served *served, uint32_t resource, char *buffer);
 
 #endif

@@ -1,8 +1,6 @@
 /* Questions about one process: why it waits, and what would become of a request. */
 #include "serve/http/api.h"
 
-#include "detect/ahead.h"
-
 #include <assert.h>
 #include <jansson.h>
 #include <string.h>
@@ -42,7 +40,7 @@ static void write_holders(struct chain *chain, struct json *json, uint32_t resou
     gordian_edge edges[API_HOLDERS_MAX + 2]; /* itself, and one to see that there are more */
     size_t written = 0, count = served_first_holders(chain->system, resource, edges,
                                                      sizeof edges / sizeof *edges);
-    char label[API_LABEL];
+    char label[GORDIAN_NAME_MAX + 1];
     json_open(json, "holders", '[');
     for (size_t i = 0; i < count; i++) {
         if (edges[i].process == waiter && count > 1)
@@ -53,7 +51,7 @@ static void write_holders(struct chain *chain, struct json *json, uint32_t resou
         }
         written++;
         come_upon(chain, edges[i].process);
-        json_text(json, api_process(chain->system, edges[i].process, label));
+        json_text(json, served_process_label(chain->system, edges[i].process, label));
     }
     json_shut(json);
 }
@@ -64,7 +62,7 @@ static gordian_status write_link(struct chain *chain, struct json *json, uint32_
     gordian_want wants[API_WANTS_MAX];
     const gordian_edge *edges;
     size_t count;
-    char label[API_LABEL];
+    char label[GORDIAN_NAME_MAX + 1];
     gordian_status status =
         served_edges(chain->system, SERVED_WANTED, process, &edges, &count, error);
     if (status != GORDIAN_OK)
@@ -76,11 +74,12 @@ static gordian_status write_link(struct chain *chain, struct json *json, uint32_
     for (size_t i = 0; i < count; i++) /* the edges go with the next question */
         wants[i] = (gordian_want){.resource = edges[i].resource, .units = edges[i].units};
     json_open(json, NULL, '{');
-    json_key_text(json, "process", api_process(chain->system, process, label));
+    json_key_text(json, "process", served_process_label(chain->system, process, label));
     json_open(json, "waits_for", '[');
     for (size_t i = 0; i < count && status == GORDIAN_OK; i++) {
         json_open(json, NULL, '{');
-        json_key_text(json, "resource", api_resource(chain->system, wants[i].resource, label));
+        json_key_text(json, "resource",
+                      served_resource_label(chain->system, wants[i].resource, label));
         json_key_u64(json, "units", wants[i].units);
         json_key_u64(json, "free", served_free_units(chain->system, wants[i].resource));
         write_holders(chain, json, wants[i].resource, process);
@@ -91,52 +90,36 @@ static gordian_status write_link(struct chain *chain, struct json *json, uint32_
     return status;
 }
 
-static void write_edge(struct chain *chain, struct json *json, const gordian_witness *witness,
-                       const gordian_edge *edge)
-{
-    char label[API_LABEL];
-    if (!witness->cycle) {
-        json_open(json, NULL, '{');
-        json_key_text(json, "process", api_process(chain->system, edge->process, label));
-        json_key_text(json, edge->waits ? "waits" : "holds",
-                      api_resource(chain->system, edge->resource, label));
-        json_key_u64(json, "units", edge->units);
-        json_shut(json);
-    } else if (edge->waits) {
-        json_text(json, api_process(chain->system, edge->process, label));
-        json_text(json, api_resource(chain->system, edge->resource, label));
-    }
-}
-
 /* As `gordian detect --json` has it; null also if too many lie ahead of the process. */
 static void write_witness(struct chain *chain, struct json *json, uint32_t process)
 {
     gordian_witness witness;
     struct served *system = chain->system;
+    char buffers[2][GORDIAN_NAME_MAX + 1];
+    struct labels labels = served_labels(&(struct served_names){system, buffers});
     bool dead = served_is_deadlocked(system, process);
     json_key_bool(json, "deadlocked", dead);
-    if (!dead || ahead_explain(system->system, process, API_AHEAD_MAX, &witness, NULL)) {
+    if (!dead || served_explain(system, process, API_AHEAD_MAX, &witness, NULL)) {
         json_key_null(json, "witness");
         chain->truncated |= dead;
         return;
     }
-    json_open(json, "witness", '[');
-    for (size_t i = 0; i < witness.count && i < API_WITNESS_MAX; i++)
-        write_edge(chain, json, &witness, &witness.edges[i]);
     chain->truncated |= witness.count > API_WITNESS_MAX;
-    json_shut(json);
+    if (witness.count > API_WITNESS_MAX)
+        witness.count = API_WITNESS_MAX;
+    json_witness(json, "witness", &labels, &witness);
 }
 
 static int write_chain(struct chain *chain, uint32_t process)
 {
     struct api_call *call = chain->call;
-    char label[API_LABEL];
+    char label[GORDIAN_NAME_MAX + 1];
     gordian_error error;
     gordian_status status = GORDIAN_OK;
     struct json json;
     json_begin(&json, &call->out);
     json_key_text(&json, "system", chain->system->name);
-    json_key_text(&json, "process", api_process(chain->system, process, label));
+    json_key_text(&json, "process", served_process_label(chain->system, process, label));
     json_open(&json, "chain", '[');
     come_upon(chain, process);
     for (size_t i = 0; i < chain->count && status == GORDIAN_OK; i++)
@@ -213,7 +196,7 @@ int api_what_if(struct api_call *call)
     gordian_want wants[API_WANTS_MAX];
     gordian_event event = {.op = GORDIAN_OP_REQUEST, .to = GORDIAN_NONE};
     json_error_t trouble;
-    char label[API_LABEL];
+    char label[GORDIAN_NAME_MAX + 1];
     if (!http_is_json(call->request->content_type))
         return api_fail(call, 415, "send 'Content-Type: application/json'");
     json_t *body = json_loadb(call->body, call->length, JSON_REJECT_DUPLICATES, &trouble);
@@ -232,7 +215,7 @@ int api_what_if(struct api_call *call)
     struct json json;
     json_begin(&json, &call->out);
     json_key_text(&json, "system", call->system->name);
-    json_key_text(&json, "process", api_process(call->system, event.process, label));
+    json_key_text(&json, "process", served_process_label(call->system, event.process, label));
     json_key_text(&json, "result", served_outcome_text(call->system, outcome));
     json_end(&json);
     return 200;

@@ -38,7 +38,7 @@ static bool is_dead(const struct picker *picker, uint32_t process)
 }
 
 /* True: it is among them now, and was not before. */
-static bool pick(struct picker *picker, struct list *list, uint32_t id)
+static bool pick_one(struct picker *picker, struct list *list, uint32_t id)
 {
     if (bits_test(list->set, id))
         return false;
@@ -80,13 +80,13 @@ static void pick_side(struct picker *picker, enum served_side side, uint32_t id)
     bool of_process = side == SERVED_HELD || side == SERVED_WANTED;
     const gordian_edge *edges = edges_of(picker, side, id, &count);
     for (size_t i = 0; i < count && !is_done(picker); i++)
-        pick(picker, of_process ? &picker->resources : &picker->processes,
-             of_process ? edges[i].resource : edges[i].process);
+        pick_one(picker, of_process ? &picker->resources : &picker->processes,
+                 of_process ? edges[i].resource : edges[i].process);
 }
 
 static void pick_with_resources(struct picker *picker, uint32_t process)
 {
-    pick(picker, &picker->processes, process);
+    pick_one(picker, &picker->processes, process);
     if (bits_test(picker->processes.set, process)) {
         pick_side(picker, SERVED_WANTED, process);
         pick_side(picker, SERVED_HELD, process);
@@ -109,7 +109,7 @@ static void pick_waiting(struct picker *picker)
         if (!picker->system->processes[i].since)
             continue;
         left--;
-        if (pick(picker, &picker->processes, i) || bits_test(picker->processes.set, i))
+        if (pick_one(picker, &picker->processes, i) || bits_test(picker->processes.set, i))
             pick_side(picker, SERVED_WANTED, i);
     }
     for (size_t i = first; i < picker->resources.count && !is_done(picker); i++)
@@ -126,7 +126,7 @@ static void pick_all(struct picker *picker)
             pick_with_resources(picker, i);
     for (uint32_t i = 0; i < resources && !is_done(picker); i++)
         if (served_resource_name(system, i, buffer))
-            pick(picker, &picker->resources, i);
+            pick_one(picker, &picker->resources, i);
 }
 
 /* The neighbourhood of one node, `depth` steps along edges in any direction. */
@@ -136,9 +136,9 @@ static bool pick_around(struct picker *picker, const char *name, uint64_t depth)
     uint32_t process = served_find_process(picker->system, name, length);
     uint32_t resource = served_find_resource(picker->system, name, length);
     if (process != GORDIAN_NONE)
-        pick(picker, &picker->processes, process);
+        pick_one(picker, &picker->processes, process);
     if (resource != GORDIAN_NONE)
-        pick(picker, &picker->resources, resource);
+        pick_one(picker, &picker->resources, resource);
     for (uint64_t step = 0; step < depth && !is_done(picker); step++) {
         size_t process_end = picker->processes.count, resource_end = picker->resources.count;
         if (process_done == process_end && resource_done == resource_end)
@@ -157,38 +157,18 @@ static bool pick_around(struct picker *picker, const char *name, uint64_t depth)
 
 /* ------------------------------------------------------------------ writing */
 
-static void write_processes(struct picker *picker, struct json *json)
+static void write_nodes(struct picker *picker, struct json *json)
 {
-    char label[API_LABEL];
-    const struct served *system = picker->system;
     json_open(json, "processes", '[');
     for (size_t i = 0; i < picker->processes.count; i++) {
         uint32_t id = picker->processes.ids[i];
-        json_open(json, NULL, '{');
-        json_key_u64(json, "id", id);
-        json_key_text(json, "name", api_process(system, id, label));
-        json_key_bool(json, "waiting", system->processes[id].since != 0);
-        json_key_bool(json, "deadlocked", is_dead(picker, id));
-        service_process_json(json, picker->call->api->service, system, id);
-        json_shut(json);
+        service_process_node(json, picker->call->api->service, picker->system, id,
+                             is_dead(picker, id));
     }
     json_shut(json);
-}
-
-static void write_resources(struct picker *picker, struct json *json)
-{
-    char label[API_LABEL];
-    const struct served *system = picker->system;
     json_open(json, "resources", '[');
-    for (size_t i = 0; i < picker->resources.count; i++) {
-        uint32_t id = picker->resources.ids[i];
-        json_open(json, NULL, '{');
-        json_key_u64(json, "id", id);
-        json_key_text(json, "name", api_resource(system, id, label));
-        json_key_u64(json, "units", served_units(system, id));
-        json_key_u64(json, "free", served_free_units(system, id));
-        json_shut(json);
-    }
+    for (size_t i = 0; i < picker->resources.count; i++)
+        service_resource_node(json, picker->system, picker->resources.ids[i]);
     json_shut(json);
 }
 
@@ -207,12 +187,7 @@ static void write_edges(struct picker *picker, struct json *json)
                 continue;
             }
             left--;
-            json_open(json, NULL, '{');
-            json_key_u64(json, "process", edges[j].process);
-            json_key_u64(json, "resource", edges[j].resource);
-            json_key_u64(json, "units", edges[j].units);
-            json_key_bool(json, "waits", edges[j].waits);
-            json_shut(json);
+            json_graph_edge(json, &edges[j]);
         }
     }
     json_shut(json);
@@ -278,8 +253,7 @@ int api_graph(struct api_call *call)
         json_begin(&json, &call->out);
         json_key_text(&json, "system", call->system->name);
         json_key_u64(&json, "seq", call->system->seq);
-        write_processes(&picker, &json);
-        write_resources(&picker, &json);
+        write_nodes(&picker, &json);
         write_edges(&picker, &json);
         json_key_bool(&json, "truncated", picker.full);
         json_end(&json);

@@ -18,8 +18,8 @@ static void write_system(struct api_call *call, struct json *json, const struct 
     size_t words;
     json_open(json, NULL, '{');
     json_key_text(json, "name", served->name);
-    json_key_text(json, "kind", served->config.kind == SERVED_AVOID ? "avoid" : "detect");
-    json_key_text(json, "engine", served_engine(served));
+    json_key_text(json, "kind", served->operations->kind);
+    json_key_text(json, "engine", served_engine_name(served));
     if (said && *said)
         json_key_text(json, "note", said);
     else
@@ -52,31 +52,9 @@ int api_systems(struct api_call *call)
 
 /* ------------------------------------------------------------------ incidents */
 
-struct page {
-    struct json json;
-    uint64_t left; /* to be written */
-    uint64_t next; /* the last one written, when there are more; 0: there are none */
-    uint64_t last;
-};
-
-static gordian_status write_incident(void *context, const struct incident *incident)
+static bool read_filter(const struct api_call *call, struct incidents_filter *filter)
 {
-    struct page *page = context;
-    if (page->left == 0) {
-        page->next = page->last;
-        return GORDIAN_STATUS_END;
-    }
-    page->left--;
-    page->last = incident->id;
-    json_open(&page->json, NULL, '{');
-    incident_json(&page->json, incident);
-    json_shut(&page->json);
-    return GORDIAN_OK;
-}
-
-static bool read_filter(const struct api_call *call, struct incidents_filter *filter,
-                        uint64_t *limit)
-{
+    uint64_t limit;
     *filter = (struct incidents_filter){
         .system = http_query(call->request, "system"),
         .process = http_query(call->request, "process"),
@@ -90,32 +68,25 @@ static bool read_filter(const struct api_call *call, struct incidents_filter *fi
     bool fine = api_number(call, "since", 0, INT64_MAX, &filter->since) &&
                 api_number(call, "until", 0, INT64_MAX, &filter->until) &&
                 api_number(call, "before", 0, INT64_MAX, &filter->before) &&
-                api_number(call, "limit", INCIDENTS, INCIDENTS_MAX, limit);
-    filter->limit = (uint32_t)*limit + 1; /* one more: is there a next page? */
+                api_number(call, "limit", INCIDENTS, INCIDENTS_MAX, &limit);
+    filter->limit = fine ? (uint32_t)limit : 0;
     return fine;
 }
 
 int api_incidents(struct api_call *call)
 {
     struct incidents_filter filter;
-    struct page page = {0};
+    struct json json;
     gordian_error error;
     struct incidents_db *db = store_incidents(call->api->store);
     if (!db)
         return api_fail(call, 503, "the history of incidents cannot be read now");
-    if (!read_filter(call, &filter, &page.left))
+    if (!read_filter(call, &filter))
         return api_fail(call, 400, "'since', 'until', 'before' and 'limit' are numbers");
-    json_begin(&page.json, &call->out);
-    json_open(&page.json, "incidents", '[');
-    gordian_status status = incidents_query(db, &filter, write_incident, &page, &error);
-    if (status != GORDIAN_OK && status != GORDIAN_STATUS_END)
+    json_begin(&json, &call->out);
+    if (incidents_page(db, &filter, &json, &error) != GORDIAN_OK)
         return api_broken(call, &error);
-    json_shut(&page.json);
-    if (page.next)
-        json_key_u64(&page.json, "next", page.next);
-    else
-        json_key_null(&page.json, "next");
-    json_end(&page.json);
+    json_end(&json);
     return 200;
 }
 
@@ -173,12 +144,7 @@ int api_rates(struct api_call *call)
         if (!rate->at)
             continue;
         json_open(&json, NULL, '{');
-        json_key_u64(&json, "at", rate->at);
-        json_key_u64(&json, "events", rate->events);
-        json_key_u64(&json, "deadlocks", rate->deadlocks);
-        json_key_u64(&json, "waiting", rate->waiting);
-        json_key_number(&json, "p50_us", (double)rate->p50_us);
-        json_key_number(&json, "p99_us", (double)rate->p99_us);
+        rate_json(&json, rate);
         json_shut(&json);
     }
     json_shut(&json);

@@ -75,7 +75,7 @@ void http_doom(struct http_connection *connection)
 
 /* The last answer is out. Closing at once would let what the client still sends destroy it on its
  * way: end our side, and wait a moment for the client to end its own. */
-static void linger(struct http_connection *connection)
+static void begin_linger(struct http_connection *connection)
 {
     connection->state = HTTP_LINGERING;
     if (!connection->http->options.tls)
@@ -92,7 +92,7 @@ void http_rearm(struct http_connection *connection)
     if (connection->state == HTTP_STREAMING)
         evtimer_del(connection->timer);
     else if (connection->state == HTTP_CLOSING && !out)
-        linger(connection);
+        begin_linger(connection);
     else if (out)
         set_timer(connection, limits->answer_ms);
     else if (connection->fresh)
@@ -104,7 +104,7 @@ void http_rearm(struct http_connection *connection)
 /* ------------------------------------------------------------------ requests */
 
 /* A request that cannot be understood: answered, and that was it. */
-static void refuse(struct http_connection *connection, int status)
+static void refuse_request(struct http_connection *connection, int status)
 {
     static const struct {
         int status;
@@ -143,14 +143,14 @@ static bool have_head(struct http_connection *connection, struct evbuffer *in)
     size_t end = http_head_end(bytes, look, &connection->seen);
     if (end == 0 && look <= HTTP_HEAD_MAX) {
         if (!http_may_begin(bytes, look))
-            refuse(connection, 400);
+            refuse_request(connection, 400);
         return false;
     }
     int status = end ? http_parse(&http->request, bytes, end) : 431;
     if (!status && http->request.content_length > http->options.limits.body_bytes)
         status = 413;
     if (status) {
-        refuse(connection, status);
+        refuse_request(connection, status);
         return false;
     }
     connection->head_length = end;
@@ -193,7 +193,7 @@ static bool next_request(struct http_connection *connection)
 }
 
 /* A clock that runs goes on until a request is complete. */
-static void process(struct http_connection *connection)
+static void process_input(struct http_connection *connection)
 {
     struct evbuffer *out = bufferevent_get_output(connection->bev);
     bool handled = false;
@@ -219,7 +219,7 @@ static void on_read(struct bufferevent *bev, void *context)
         connection->since = now_ms();
         http_rearm(connection);
     }
-    process(connection);
+    process_input(connection);
 }
 
 /* Everything is out. */
@@ -227,7 +227,7 @@ static void on_write(struct bufferevent *bev, void *context)
 {
     struct http_connection *connection = context;
     (void)bev;
-    process(connection);
+    process_input(connection);
     if (connection->state == HTTP_READING)
         http_rearm(connection);
 }
@@ -280,7 +280,8 @@ static bool make_room(struct httpd *http)
     return true;
 }
 
-static bool start(struct httpd *http, struct http_connection *connection, evutil_socket_t fd)
+static bool start_connection(struct httpd *http, struct http_connection *connection,
+                             evutil_socket_t fd)
 {
     struct event_base *base = http->options.base;
     const struct httpd_limits *limits = &http->options.limits;
@@ -318,7 +319,7 @@ static void on_accept(struct evconnlistener *listener, evutil_socket_t fd, struc
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes); /* fails on a Unix socket: fine */
     connection->http = http;
     connection->since = now_ms();
-    if (!start(http, connection, fd)) {
+    if (!start_connection(http, connection, fd)) {
         if (connection->bev)
             bufferevent_free(connection->bev);
         else

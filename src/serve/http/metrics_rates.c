@@ -50,9 +50,19 @@ uint32_t rates_deadlocked(const struct rates_system *system)
     return system->served->incident_count ? system->deadlocked : 0;
 }
 
+void rate_json(struct json *json, const struct rate *rate)
+{
+    json_key_u64(json, "at", rate->at);
+    json_key_u64(json, "events", rate->events);
+    json_key_u64(json, "deadlocks", rate->deadlocks);
+    json_key_u64(json, "waiting", rate->waiting);
+    json_key_number(json, "p50_us", (double)rate->p50_us);
+    json_key_number(json, "p99_us", (double)rate->p99_us);
+}
+
 /* ------------------------------------------------------------------ one system */
 
-static void forget(struct rates_system *system, const struct served *served)
+static void forget_samples(struct rates_system *system, const struct served *served)
 {
     *system = (struct rates_system){
         .dead = system->dead,
@@ -77,9 +87,9 @@ static struct rates_system *record_of(struct rates *rates, const struct served *
     if (!*place) {
         *place = memory_zeroed(&rates->memory, sizeof **place);
         if (*place)
-            forget(*place, served);
+            forget_samples(*place, served);
     } else if ((*place)->served != served || (*place)->opened != served->opened) {
-        forget(*place, served);
+        forget_samples(*place, served);
     }
     return *place;
 }
@@ -173,7 +183,7 @@ uint32_t rates_dead(struct rates *rates, const struct served *served, const uint
     *set = NULL;
     if (!system)
         return 0;
-    if (!served->system || served->incident_count == 0) {
+    if (served->incident_count == 0) { /* as it always is in a bank */
         system->dead_words = 0;
         system->deadlocked = 0;
         system->dead_seq = UINT64_MAX;
@@ -187,14 +197,14 @@ uint32_t rates_dead(struct rates *rates, const struct served *served, const uint
 
 /* ------------------------------------------------------------------ samples */
 
-static uint32_t rise(uint64_t now, uint64_t *before)
+static uint32_t rise_since(uint64_t now, uint64_t *before)
 {
     uint64_t difference = now - *before;
     *before = now;
     return difference > UINT32_MAX ? UINT32_MAX : (uint32_t)difference;
 }
 
-static void sample(struct rates *rates)
+static void take_sample(struct rates *rates)
 {
     struct service *service = rates->service;
     struct metrics_histogram *latency = &service->counters.latency;
@@ -210,8 +220,8 @@ static void sample(struct rates *rates)
         if (!system)
             continue;
         struct rate one = all;
-        one.events = rise(served->seq, &system->events);
-        one.deadlocks = rise(served->counters.incidents, &system->incidents);
+        one.events = rise_since(served->seq, &system->events);
+        one.deadlocks = rise_since(served->counters.incidents, &system->incidents);
         one.waiting = served->waiting;
         system->seconds[place] = one;
         all.events += one.events;
@@ -243,6 +253,6 @@ bool rates_tick(struct rates *rates)
     rates->next_at += SECOND_MS;
     if (rates->next_at <= now)
         rates->next_at = now + SECOND_MS;
-    sample(rates);
+    take_sample(rates);
     return true;
 }

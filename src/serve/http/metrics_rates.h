@@ -72,4 +72,7 @@ static inline const struct rate *rates_last(const struct rates *rates, const str
     return &seconds[(rates->next + RATES_SECONDS - 1) % RATES_SECONDS];
 }
 
+/* The members of an object. */
+void rate_json(struct json *json, const struct rate *rate);
+
 #endif

@@ -14,26 +14,26 @@
 #define NS_A_SECOND  1e9
 #define COMMIT_FIRST 1e-6 /* seconds: the first bound of the store's histogram */
 
-static void begin(struct output *out, const char *name, const char *type, const char *help)
+static void begin_metric(struct output *out, const char *name, const char *type, const char *help)
 {
     output_format(out, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
 }
 
-static void one(struct output *out, const char *name, const char *type, const char *help,
-                double value)
+static void write_gauge(struct output *out, const char *name, const char *type, const char *help,
+                        double value)
 {
-    begin(out, name, type, help);
+    begin_metric(out, name, type, help);
     output_format(out, "%s %.17g\n", name, value);
 }
 
-static void count(struct output *out, const char *name, const char *help, uint64_t value)
+static void write_counter(struct output *out, const char *name, const char *help, uint64_t value)
 {
-    begin(out, name, "counter", help);
+    begin_metric(out, name, "counter", help);
     output_format(out, "%s %llu\n", name, (unsigned long long)value);
 }
 
 /* The length of the UTF-8 character at `text`, or 0 if there is none. */
-static size_t character(const unsigned char *text)
+static size_t character_length(const unsigned char *text)
 {
     size_t length = 0;
     if (*text < 0x80)
@@ -47,11 +47,11 @@ static size_t character(const unsigned char *text)
 }
 
 /* name="value", with what would end the value escaped. */
-static void label(struct output *out, const char *name, const char *value)
+static void write_label(struct output *out, const char *name, const char *value)
 {
     output_format(out, "%s=\"", name);
     for (const unsigned char *c = (const unsigned char *)value; *c;) {
-        size_t length = character(c);
+        size_t length = character_length(c);
         if (*c == '"' || *c == '\\')
             output_format(out, "\\%c", *c);
         else if (*c == '\n')
@@ -65,11 +65,11 @@ static void label(struct output *out, const char *name, const char *value)
     output_char(out, '"');
 }
 
-static void histogram(struct output *out, const char *name, const char *help,
-                      const struct metrics_histogram *values)
+static void write_histogram(struct output *out, const char *name, const char *help,
+                            const struct metrics_histogram *values)
 {
     uint64_t sum = 0;
-    begin(out, name, "histogram", help);
+    begin_metric(out, name, "histogram", help);
     for (size_t i = 0; i < METRICS_BOUNDS; i++) {
         sum += values->buckets[i];
         output_format(out, "%s_bucket{le=\"%g\"} %llu\n", name,
@@ -178,14 +178,14 @@ static const struct family families[] = {
 static void write_outcomes(const struct service *service, struct output *out)
 {
     static const char name[] = "gordian_outcomes_total";
-    begin(out, name, "counter", "Events by what became of them.");
+    begin_metric(out, name, "counter", "Events by what became of them.");
     for (uint32_t i = 0; i < service->system_limit; i++) {
         const struct served *served = service->systems[i];
         for (uint8_t outcome = 1; served && outcome <= OUTCOMES; outcome++) {
             output_format(out, "%s{", name);
-            label(out, "system", served->name);
+            write_label(out, "system", served->name);
             output_char(out, ',');
-            label(out, "outcome", served_outcome_text(served, outcome));
+            write_label(out, "outcome", served_outcome_text(served, outcome));
             output_format(out, "} %llu\n", (unsigned long long)served->counters.outcomes[outcome]);
         }
     }
@@ -194,17 +194,17 @@ static void write_outcomes(const struct service *service, struct output *out)
 static void write_engines(const struct service *service, struct output *out)
 {
     static const char name[] = "gordian_engine_info";
-    begin(out, name, "gauge", "The kind of each system and the engine that runs it.");
+    begin_metric(out, name, "gauge", "The kind of each system and the engine that runs it.");
     for (uint32_t i = 0; i < service->system_limit; i++) {
         const struct served *served = service->systems[i];
         if (!served)
             continue;
         output_format(out, "%s{", name);
-        label(out, "system", served->name);
+        write_label(out, "system", served->name);
         output_char(out, ',');
-        label(out, "kind", served->config.kind == SERVED_AVOID ? "avoid" : "detect");
+        write_label(out, "kind", served->operations->kind);
         output_char(out, ',');
-        label(out, "engine", served_engine(served));
+        write_label(out, "engine", served_engine_name(served));
         output_text(out, "} 1\n");
     }
 }
@@ -215,14 +215,14 @@ static void write_systems(const struct api *api, struct output *out)
     double now = (double)service_now(service);
     for (size_t i = 0; i < sizeof families / sizeof *families; i++) {
         const struct family *family = &families[i];
-        begin(out, family->name, family->type, family->help);
+        begin_metric(out, family->name, family->type, family->help);
         for (uint32_t j = 0; j < service->system_limit; j++) {
             const struct served *served = service->systems[j];
             if (!served)
                 continue;
             struct system_figures figures = {served, rates_of(&api->rates, served), now};
             output_format(out, "%s{", family->name);
-            label(out, "system", served->name);
+            write_label(out, "system", served->name);
             output_format(out, "} %.17g\n", family->value(&figures));
         }
     }
@@ -247,39 +247,43 @@ static void write_service(const struct api *api, struct output *out)
     const struct service *service = api->service;
     const struct service_counters *counters = &service->counters;
     const char *why;
-    begin(out, "gordian_build_info", "gauge", "The version that runs.");
+    begin_metric(out, "gordian_build_info", "gauge", "The version that runs.");
     output_format(out, "gordian_build_info{version=\"%s\"} 1\n", gordian_version());
-    one(out, "gordian_start_time_seconds", "gauge", "When it was started.",
-        (double)service->started / 1e3);
-    one(out, "gordian_ready", "gauge", "1: events are taken and kept.",
-        api->ready(api->ready_context, &why));
-    one(out, "gordian_systems", "gauge", "Systems.", service->system_count);
-    one(out, "gordian_sessions", "gauge", "Sessions, connected or on their lease.",
-        service->session_count);
-    one(out, "gordian_clients", "gauge", "Connections of clients.", service->client_count);
-    one(out, "gordian_memory_bytes", "gauge", "Memory of all systems and sessions.",
-        (double)service_memory_used(service));
-    one(out, "gordian_client_memory_max_bytes", "gauge",
-        "What the largest session makes the service keep.", (double)largest_session(service));
-    count(out, "gordian_client_memory_refused_total",
-          "Commands and events refused for their client's memory.", counters->over_memory);
-    count(out, "gordian_connections_total", "Connections of clients so far.",
-          counters->connections);
-    count(out, "gordian_connections_refused_total", "Connections turned away.", counters->refused);
-    count(out, "gordian_connections_cut_off_total", "Clients that did not read.",
-          counters->cut_off);
-    count(out, "gordian_leases_ended_total", "Sessions that were lost.", counters->leases_ended);
-    count(out, "gordian_frames_total", "Frames taken in the binary form.", counters->frames);
-    count(out, "gordian_lines_total", "Lines taken in the line form.", counters->lines);
-    count(out, "gordian_received_bytes_total", "Bytes from clients.", counters->bytes_in);
-    count(out, "gordian_sent_bytes_total", "Bytes to clients.", counters->bytes_out);
-    count(out, "gordian_errors_total", "Answers that were errors.", counters->errors);
-    count(out, "gordian_duplicates_total", "Events sent again that were there already.",
-          counters->duplicates);
-    count(out, "gordian_throttled_total", "Times a client had to wait for its quota.",
-          counters->throttled);
-    histogram(out, "gordian_event_duration_seconds",
-              "From an event's arrival to its answer's departure.", &counters->latency);
+    write_gauge(out, "gordian_start_time_seconds", "gauge", "When it was started.",
+                (double)service->started / 1e3);
+    write_gauge(out, "gordian_ready", "gauge", "1: events are taken and kept.",
+                api->ready(api->ready_context, &why));
+    write_gauge(out, "gordian_systems", "gauge", "Systems.", service->system_count);
+    write_gauge(out, "gordian_sessions", "gauge", "Sessions, connected or on their lease.",
+                service->session_count);
+    write_gauge(out, "gordian_clients", "gauge", "Connections of clients.", service->client_count);
+    write_gauge(out, "gordian_memory_bytes", "gauge", "Memory of all systems and sessions.",
+                (double)service_memory_used(service));
+    write_gauge(out, "gordian_client_memory_max_bytes", "gauge",
+                "What the largest session makes the service keep.",
+                (double)largest_session(service));
+    write_counter(out, "gordian_client_memory_refused_total",
+                  "Commands and events refused for their client's memory.", counters->over_memory);
+    write_counter(out, "gordian_connections_total", "Connections of clients so far.",
+                  counters->connections);
+    write_counter(out, "gordian_connections_refused_total", "Connections turned away.",
+                  counters->refused);
+    write_counter(out, "gordian_connections_cut_off_total", "Clients that did not read.",
+                  counters->cut_off);
+    write_counter(out, "gordian_leases_ended_total", "Sessions that were lost.",
+                  counters->leases_ended);
+    write_counter(out, "gordian_frames_total", "Frames taken in the binary form.",
+                  counters->frames);
+    write_counter(out, "gordian_lines_total", "Lines taken in the line form.", counters->lines);
+    write_counter(out, "gordian_received_bytes_total", "Bytes from clients.", counters->bytes_in);
+    write_counter(out, "gordian_sent_bytes_total", "Bytes to clients.", counters->bytes_out);
+    write_counter(out, "gordian_errors_total", "Answers that were errors.", counters->errors);
+    write_counter(out, "gordian_duplicates_total", "Events sent again that were there already.",
+                  counters->duplicates);
+    write_counter(out, "gordian_throttled_total", "Times a client had to wait for its quota.",
+                  counters->throttled);
+    write_histogram(out, "gordian_event_duration_seconds",
+                    "From an event's arrival to its answer's departure.", &counters->latency);
 }
 
 /* ------------------------------------------------------------------ the journal */
@@ -289,7 +293,7 @@ static void write_commits(const struct store_figures *figures, struct output *ou
     static const char name[] = "gordian_journal_commit_duration_seconds";
     uint64_t sum = 0;
     double bound = COMMIT_FIRST;
-    begin(out, name, "histogram", "How long commits of the journal took.");
+    begin_metric(out, name, "histogram", "How long commits of the journal took.");
     for (size_t i = 0; i < STORE_BUCKETS; i++, bound *= 2) {
         sum += figures->commits[i];
         if (i + 1 < STORE_BUCKETS)
@@ -304,24 +308,24 @@ static void write_journal(const struct api *api, struct output *out)
 {
     struct store_figures figures;
     store_figures(api->store, &figures);
-    count(out, "gordian_journal_records_total", "Records appended.", figures.records);
-    count(out, "gordian_journal_bytes_total", "Bytes of records appended.", figures.bytes);
-    count(out, "gordian_journal_batches_total", "Batches committed.", figures.batches);
-    count(out, "gordian_journal_failures_total", "Commits that failed, retries included.",
-          figures.failures);
-    count(out, "gordian_journal_snapshots_total", "Snapshots written.", figures.snapshots);
-    count(out, "gordian_incidents_expired_total", "Incidents dropped because they were too old.",
-          figures.incidents_dropped);
-    one(out, "gordian_journal_lag_records", "gauge", "Records appended and not yet kept.",
-        (double)(store_last(api->store) - store_committed(api->store)));
-    one(out, "gordian_journal_lag_bytes", "gauge", "Bytes appended and not yet written.",
-        (double)figures.lag_bytes);
-    one(out, "gordian_journal_size_bytes", "gauge", "Journal since the newest snapshot.",
-        (double)figures.journal_bytes);
-    one(out, "gordian_journal_wal_bytes", "gauge", "SQLite's write-ahead log.",
-        (double)figures.wal_bytes);
-    one(out, "gordian_journal_healthy", "gauge", "0: the disk does not take it.",
-        store_healthy(api->store, &(const char *){NULL}));
+    write_counter(out, "gordian_journal_records_total", "Records appended.", figures.records);
+    write_counter(out, "gordian_journal_bytes_total", "Bytes of records appended.", figures.bytes);
+    write_counter(out, "gordian_journal_batches_total", "Batches committed.", figures.batches);
+    write_counter(out, "gordian_journal_failures_total", "Commits that failed, retries included.",
+                  figures.failures);
+    write_counter(out, "gordian_journal_snapshots_total", "Snapshots written.", figures.snapshots);
+    write_counter(out, "gordian_incidents_expired_total",
+                  "Incidents dropped because they were too old.", figures.incidents_dropped);
+    write_gauge(out, "gordian_journal_lag_records", "gauge", "Records appended and not yet kept.",
+                (double)(store_last(api->store) - store_committed(api->store)));
+    write_gauge(out, "gordian_journal_lag_bytes", "gauge", "Bytes appended and not yet written.",
+                (double)figures.lag_bytes);
+    write_gauge(out, "gordian_journal_size_bytes", "gauge", "Journal since the newest snapshot.",
+                (double)figures.journal_bytes);
+    write_gauge(out, "gordian_journal_wal_bytes", "gauge", "SQLite's write-ahead log.",
+                (double)figures.wal_bytes);
+    write_gauge(out, "gordian_journal_healthy", "gauge", "0: the disk does not take it.",
+                store_healthy(api->store, &(const char *){NULL}));
     write_commits(&figures, out);
 }
 
@@ -332,19 +336,22 @@ static void write_http(const struct api *api, struct output *out)
     static const char name[] = "gordian_http_requests_total";
     struct httpd_figures figures;
     httpd_figures(api->httpd, &figures);
-    begin(out, name, "counter", "Requests by the class of their answer.");
+    begin_metric(out, name, "counter", "Requests by the class of their answer.");
     for (int class = 2; class < 6; class ++)
         output_format(out, "%s{code=\"%dxx\"} %llu\n", name, class,
                       (unsigned long long)figures.requests[class]);
-    one(out, "gordian_http_connections", "gauge", "HTTP connections.", figures.connections);
-    one(out, "gordian_http_streams", "gauge", "Streams of server-sent events.", figures.streams);
-    count(out, "gordian_http_connections_total", "HTTP connections so far.", figures.accepted);
-    count(out, "gordian_http_refused_total", "HTTP connections dropped as there were too many.",
-          figures.refused);
-    count(out, "gordian_http_cut_off_total", "HTTP clients that were too slow.", figures.cut_off);
+    write_gauge(out, "gordian_http_connections", "gauge", "HTTP connections.", figures.connections);
+    write_gauge(out, "gordian_http_streams", "gauge", "Streams of server-sent events.",
+                figures.streams);
+    write_counter(out, "gordian_http_connections_total", "HTTP connections so far.",
+                  figures.accepted);
+    write_counter(out, "gordian_http_refused_total",
+                  "HTTP connections dropped as there were too many.", figures.refused);
+    write_counter(out, "gordian_http_cut_off_total", "HTTP clients that were too slow.",
+                  figures.cut_off);
     if (api->tls)
-        one(out, "gordian_tls_certificate_expiry_timestamp_seconds", "gauge",
-            "When the certificate ends.", (double)tls_expires(api->tls));
+        write_gauge(out, "gordian_tls_certificate_expiry_timestamp_seconds", "gauge",
+                    "When the certificate ends.", (double)tls_expires(api->tls));
 }
 
 /* As Prometheus's own client libraries have them. */
@@ -356,17 +363,18 @@ static void write_process(struct output *out)
     if (file) {
         if (fscanf(file, "%lu %lu", &size, &resident) == 2) {
             double page = (double)sysconf(_SC_PAGESIZE);
-            one(out, "process_virtual_memory_bytes", "gauge", "Virtual memory.",
-                (double)size * page);
-            one(out, "process_resident_memory_bytes", "gauge", "Resident memory.",
-                (double)resident * page);
+            write_gauge(out, "process_virtual_memory_bytes", "gauge", "Virtual memory.",
+                        (double)size * page);
+            write_gauge(out, "process_resident_memory_bytes", "gauge", "Resident memory.",
+                        (double)resident * page);
         }
         fclose(file);
     }
     if (getrusage(RUSAGE_SELF, &usage) == 0)
-        one(out, "process_cpu_seconds_total", "counter", "Time on the processor, user and system.",
-            (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
-                (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6);
+        write_gauge(out, "process_cpu_seconds_total", "counter",
+                    "Time on the processor, user and system.",
+                    (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
+                        (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6);
 }
 
 void metrics_write(const struct api *api, struct output *out)

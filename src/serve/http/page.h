@@ -31,7 +31,7 @@ struct page_file {
 /* The file at a path (no query), or NULL. "/index.html" is "/". */
 const struct page_file *page_find(const char *path);
 
-/* False when the page was left out of this build. */
+/* For tests: false when the page was left out of this build. */
 bool page_is_built(void);
 
 /* What "/" answers (text/html, with status 200) when the page was left out: why, and how to get it.

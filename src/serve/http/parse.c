@@ -58,7 +58,7 @@ static int hex_value(char c)
 }
 
 /* Copies text[0..length) to *out, decoded and with a NUL behind it; NULL if it is malformed. */
-static const char *decode(const char *text, size_t length, bool plus_is_blank, char **out)
+static const char *decode_percent(const char *text, size_t length, bool plus_is_blank, char **out)
 {
     char *start = *out, *to = start;
     for (size_t i = 0; i < length; i++) {
@@ -92,8 +92,8 @@ static int parse_query(struct http_request *request, const char *text, char **ou
                 return 400;
             struct http_pair *pair = &request->query[request->query_count++];
             size_t skip = key < length ? key + 1 : length;
-            pair->key = decode(text, key, true, out);
-            pair->value = decode(text + skip, length - skip, true, out);
+            pair->key = decode_percent(text, key, true, out);
+            pair->value = decode_percent(text + skip, length - skip, true, out);
             if (!pair->key || !pair->value)
                 return 400;
         }
@@ -113,7 +113,7 @@ static int parse_path(struct http_request *request, const char *path, char **out
             break; /* "/", or a slash at the end */
         if (request->segment_count == HTTP_SEGMENTS_MAX)
             return 414;
-        const char *segment = decode(path, length, false, out);
+        const char *segment = decode_percent(path, length, false, out);
         if (!segment)
             return 400;
         request->segments[request->segment_count++] = segment;
@@ -185,7 +185,7 @@ static int take_length(struct http_request *request, const char *value, bool *se
 }
 
 /* Is the word among those between the commas? */
-static bool lists(const char *value, const char *word)
+static bool lists_token(const char *value, const char *word)
 {
     size_t length = strlen(word);
     while (*value) {
@@ -224,9 +224,9 @@ static int take_header(struct http_request *request, const char *name, const cha
     if (strcasecmp(name, "Transfer-Encoding") == 0)
         return 411; /* bodies are small: say how long */
     if (strcasecmp(name, "Connection") == 0) {
-        if (lists(value, "close"))
+        if (lists_token(value, "close"))
             request->keep_alive = false;
-        else if (lists(value, "keep-alive"))
+        else if (lists_token(value, "keep-alive"))
             request->keep_alive = true;
     } else if (strcasecmp(name, "Expect") == 0) {
         if (strcasecmp(value, "100-continue") != 0)

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <time.h>
 
-static const char *reason(int status)
+static const char *status_reason(int status)
 {
     static const struct {
         int status;
@@ -64,7 +64,7 @@ static bool write_head(struct http_connection *connection, int status, const cha
     char date[64];
     struct evbuffer *out = bufferevent_get_output(connection->bev);
     bool fine = evbuffer_add_printf(out, "HTTP/1.1 %d %s\r\nDate: %s\r\nConnection: %s\r\n", status,
-                                    reason(status), date_now(date, sizeof date),
+                                    status_reason(status), date_now(date, sizeof date),
                                     connection->keep_alive ? "keep-alive" : "close") >= 0;
     if (length != SIZE_MAX && status != 304 && status != 204)
         fine &= evbuffer_add_printf(out, "Content-Length: %zu\r\n", length) >= 0;
@@ -75,7 +75,7 @@ static bool write_head(struct http_connection *connection, int status, const cha
 }
 
 /* An answer is written: what now? */
-static void answered(struct http_connection *connection, int status, bool fine)
+static void note_answered(struct http_connection *connection, int status, bool fine)
 {
     connection->answered = true;
     connection->http->figures.requests[status / 100 < 6 ? status / 100 : 0]++;
@@ -112,7 +112,7 @@ void http_reply(struct http_connection *connection, int status, const char *type
         fine &= connection->head_only || taken.used == 0;
         free_body(taken.buffer, 0, NULL);
     }
-    answered(connection, status, fine);
+    note_answered(connection, status, fine);
 }
 
 void http_reply_static(struct http_connection *connection, int status, const char *type,
@@ -122,7 +122,7 @@ void http_reply_static(struct http_connection *connection, int status, const cha
     struct evbuffer *out = bufferevent_get_output(connection->bev);
     if (fine && !connection->head_only && length > 0)
         fine = evbuffer_add_reference(out, body, length, NULL, NULL) == 0;
-    answered(connection, status, fine);
+    note_answered(connection, status, fine);
 }
 
 static void reply_error(struct http_connection *connection, int status, const char *header,
@@ -182,7 +182,7 @@ bool http_stream_begin(struct http_connection *connection, const char *type, voi
                            "Cross-Origin-Resource-Policy: same-origin\r\n"
                            "X-Accel-Buffering: no\r\n",
                            SIZE_MAX);
-    answered(connection, 200, fine);
+    note_answered(connection, 200, fine);
     connection->state = HTTP_STREAMING;
     connection->gone = gone;
     connection->gone_context = context;

@@ -113,7 +113,7 @@ static int compare_ids(const void *left, const void *right)
 }
 
 /* Sorts, and keeps each once. */
-static size_t unique(uint32_t *ids, size_t count)
+static size_t sort_unique(uint32_t *ids, size_t count)
 {
     size_t kept = 0;
     if (count > 1)
@@ -127,44 +127,29 @@ static size_t unique(uint32_t *ids, size_t count)
 static void write_names(struct json *json, const struct served *served, const uint32_t *processes,
                         size_t process_count, const uint32_t *resources, size_t resource_count)
 {
-    char label[API_LABEL], id[16];
+    char label[GORDIAN_NAME_MAX + 1], id[16];
     json_open(json, "names", '{');
     json_open(json, "processes", '{');
     for (size_t i = 0; i < process_count; i++) {
-        if (!served_process_name(served, processes[i], label))
-            continue; /* it has gone since, and its name with it */
+        const char *name = served_process_name(served, processes[i], label);
         snprintf(id, sizeof id, "%u", processes[i]);
-        json_key_text(json, id, api_process(served, processes[i], label));
+        if (name) /* otherwise it has gone since, and its name with it */
+            json_key_text(json, id, name);
     }
     json_shut(json);
     json_open(json, "resources", '{');
     for (size_t i = 0; i < resource_count; i++) {
-        if (!served_resource_name(served, resources[i], label))
+        const char *name = served_resource_name(served, resources[i], label);
+        if (!name)
             continue;
         snprintf(id, sizeof id, "%u", resources[i]);
         json_open(json, id, '{');
-        json_key_text(json, "name", api_resource(served, resources[i], label));
+        json_key_text(json, "name", name);
         json_key_u64(json, "units", served_units(served, resources[i]));
         json_shut(json);
     }
     json_shut(json);
     json_shut(json);
-}
-
-static const char *effect_of(const struct recent_item *item)
-{
-    switch ((enum recent_kind)item->kind) {
-    case RECENT_ADD_WAIT:
-        return "+w";
-    case RECENT_DROP_WAIT:
-        return "-w";
-    case RECENT_ADD_HOLD:
-        return "+h";
-    case RECENT_DROP_HOLD:
-        return "-h";
-    default:
-        return NULL;
-    }
 }
 
 /* The items from the place's cursor on, as one change. */
@@ -181,26 +166,21 @@ static void write_change(struct sse *sse, struct output *out, const struct serve
     json_open(&json, "effects", '[');
     for (uint64_t i = place->cursor; i < served->recent.written; i++) {
         const struct recent_item *item = recent_at(&served->recent, i);
-        const char *effect = effect_of(item);
-        if (!effect || count == EFFECTS_MAX)
+        if (!recent_is_change(item) || count == EFFECTS_MAX)
             continue;
-        json_open(&json, NULL, '[');
-        json_text(&json, effect);
-        json_u64(&json, item->process);
-        json_u64(&json, item->resource);
-        json_u64(&json, item->units);
-        json_shut(&json);
+        recent_json(&json, item);
         processes[count] = item->process;
         resources[count++] = item->resource;
     }
     json_shut(&json);
-    size_t process_count = unique(processes, count), resource_count = unique(resources, count);
+    size_t process_count = sort_unique(processes, count),
+           resource_count = sort_unique(resources, count);
     write_names(&json, served, processes, process_count, resources, resource_count);
     end_event(&json);
 }
 
 /* Is there something to tell that effects cannot tell? And are there few enough of them? */
-static bool survey(const struct served *served, struct place *place)
+static bool survey_recent(const struct served *served, struct place *place)
 {
     size_t effects = 0;
     const struct recent *recent = &served->recent;
@@ -210,7 +190,7 @@ static bool survey(const struct served *served, struct place *place)
         for (uint64_t i = place->cursor; i < recent->written; i++) {
             const struct recent_item *item = recent_at(recent, i);
             place->reset_due |= item->kind == RECENT_OTHER;
-            effects += effect_of(item) != NULL;
+            effects += recent_is_change(item);
         }
         place->lost |= effects > EFFECTS_MAX;
     }
@@ -229,11 +209,11 @@ static void send_change(struct sse *sse, const struct served *served, struct pla
 
 /* Tells what has happened. `to_the_end`: also that something has happened without any effect, so
  * that everybody is where a graph that is fetched now will be. */
-static void flush(struct sse *sse, const struct served *served, struct place *place,
-                  bool to_the_end)
+static void flush_place(struct sse *sse, const struct served *served, struct place *place,
+                        bool to_the_end)
 {
     struct output out;
-    bool tell = place->cursor != served->recent.written && survey(served, place);
+    bool tell = place->cursor != served->recent.written && survey_recent(served, place);
     if (tell || (to_the_end && !place->lost && place->seq != served->seq))
         send_change(sse, served, place);
     place->cursor = served->recent.written;
@@ -252,7 +232,7 @@ void sse_flush(struct sse *sse, const struct served *served)
 {
     struct place *place = sse && sse->streams ? place_of(sse, served) : NULL;
     if (place)
-        flush(sse, served, place, true);
+        flush_place(sse, served, place, true);
 }
 
 /* ------------------------------------------------------------------ rates */
@@ -265,12 +245,7 @@ static void send_rates(struct sse *sse)
     struct output out;
     struct json json;
     begin_event(&json, &out, "rates");
-    json_key_u64(&json, "at", all->at);
-    json_key_u64(&json, "events", all->events);
-    json_key_u64(&json, "deadlocks", all->deadlocks);
-    json_key_u64(&json, "waiting", all->waiting);
-    json_key_number(&json, "p50_us", (double)all->p50_us);
-    json_key_number(&json, "p99_us", (double)all->p99_us);
+    rate_json(&json, all);
     json_open(&json, "systems", '[');
     for (uint32_t i = 0; i < service->system_limit; i++) {
         const struct served *served = service->systems[i];
@@ -434,7 +409,7 @@ void sse_tick(struct sse *sse, bool second)
     for (uint32_t i = 0; i < service->system_limit; i++) {
         struct place *place = service->systems[i] ? place_of(sse, service->systems[i]) : NULL;
         if (place)
-            flush(sse, service->systems[i], place, false);
+            flush_place(sse, service->systems[i], place, false);
     }
     uint64_t now = service_steady(service);
     for (struct stream *stream = sse->streams; stream; stream = stream->next) {

@@ -39,13 +39,16 @@ uint64_t served_system_cost(void)
 
 uint64_t served_resource_cost(const struct served *served, size_t name_length)
 {
-    return (served->system ? RESOURCE_BYTES : BANK_RESOURCE_BYTES) + NAME_BYTES(name_length);
+    static const uint64_t bytes[] = {
+        [SERVED_DETECT] = RESOURCE_BYTES, [SERVED_AVOID] = BANK_RESOURCE_BYTES};
+    return bytes[served->config.kind] + NAME_BYTES(name_length);
 }
 
 uint64_t served_new_process_cost(const struct served *served, size_t name_length, size_t claims)
 {
-    return (served->system ? PROCESS_BYTES : BANK_PROCESS_BYTES) + NAME_BYTES(name_length) +
-           claims * CLAIM_BYTES;
+    static const uint64_t bytes[] = {
+        [SERVED_DETECT] = PROCESS_BYTES, [SERVED_AVOID] = BANK_PROCESS_BYTES};
+    return bytes[served->config.kind] + NAME_BYTES(name_length) + claims * CLAIM_BYTES;
 }
 
 uint64_t served_process_cost(const struct served *served, uint32_t process)
@@ -54,17 +57,23 @@ uint64_t served_process_cost(const struct served *served, uint32_t process)
     const char *name = served_process_name(served, process, buffer);
     if (!name || process >= served->process_room)
         return 0;
-    uint64_t cost = served_new_process_cost(served, strlen(name), 0) +
-                    served_wait_cost(&served->processes[process]);
-    if (served->bank)
-        cost += served->bank->ledger.rows[process].count * CLAIM_BYTES +
-                served->bank->processes[process].room * sizeof(gordian_want);
+    size_t claims = served->bank ? served->bank->ledger.rows[process].count : 0;
+    return served_new_process_cost(served, strlen(name), claims) +
+           served_changing_cost(served, process);
+}
+
+uint64_t served_changing_cost(const struct served *served, uint32_t process)
+{
+    if (process >= served->process_room)
+        return 0;
+    uint64_t cost = served_wait_cost(&served->processes[process]);
+    if (served->bank && ledger_is_process(&served->bank->ledger, process))
+        cost += served->bank->processes[process].room * sizeof(gordian_want);
     return cost;
 }
 
-uint64_t served_event_cost(const struct served *served, const gordian_event *event)
+uint64_t served_event_cost(const gordian_event *event)
 {
-    (void)served;
     if (event->op == GORDIAN_OP_RELEASE || event->op == GORDIAN_OP_CANCEL ||
         event->op == GORDIAN_OP_EXIT)
         return 0;
@@ -102,6 +111,8 @@ static bool has_several(const struct rag *graph, uint32_t resource)
 
 void served_recount_held(struct served *served, uint32_t process)
 {
+    if (!served->system)
+        return;
     const struct rag *graph = system_graph(served->system);
     uint32_t count = 0;
     struct rag_edge edge;

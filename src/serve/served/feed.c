@@ -86,8 +86,7 @@ static inline void end_wait(struct served *served, uint32_t process)
     served->waiting--;
 }
 
-/* Room for everybody who waits to be served once more. */
-static inline bool reserve_served(struct served *served)
+bool served_reserve_served(struct served *served)
 {
     size_t wanted = served->served_count + served->waiting;
     return wanted <= served->served_room ||
@@ -125,23 +124,6 @@ void served_note_served(struct served *served, const uint32_t *processes, size_t
     served->counters.served += count;
 }
 
-void served_note_answer(struct served *served)
-{
-    const gordian_answer *answer = &served->answer;
-    if (!answer->incomplete) {
-        served_note_served(served, answer->served, answer->served_count);
-        return;
-    }
-    for (uint32_t p = 0; p < served->process_room; p++) /* without memory: whoever waits no more */
-        if (served->processes[p].since && !gordian_bank_is_waiting(served->bank, p))
-            served_note_served(served, &p, 1);
-}
-
-bool served_reserve_served(struct served *served)
-{
-    return reserve_served(served);
-}
-
 const uint32_t *served_served(const struct served *served, size_t *count)
 {
     *count = served->served_count;
@@ -159,7 +141,8 @@ static gordian_status look_at_leaving(struct served *served, uint32_t process,
                                       struct leaving *leaving, gordian_error *error)
 {
     char buffer[GORDIAN_NAME_MAX + 1];
-    const char *name = served->bank ? served_process_name(served, process, buffer) : NULL;
+    const char *name =
+        served->operations->forgets ? served_process_name(served, process, buffer) : NULL;
     leaving->name_length = name ? strlen(name) : 0;
     return served_edges(served, SERVED_HELD, process, &leaving->edges, &leaving->count, error);
 }
@@ -172,124 +155,15 @@ static void note_leaving(struct served *served, uint32_t process, const struct l
     for (size_t i = 0; i < leaving->count; i++)
         recent_change(&served->recent, RECENT_DROP_HOLD, process, leaving->edges[i].resource,
                       leaving->edges[i].units);
-    if (served->bank) { /* it is forgotten */
+    if (served->operations->forgets) {
         served->process_count--;
         served->name_bytes -= leaving->name_length;
     }
 }
 
-/* ------------------------------------------------------------------ detection */
+/* ------------------------------------------------------------------ one event */
 
-/* What the library leaves to its callers: a release or a hold names one resource. */
-static bool is_odd(const gordian_event *event)
-{
-    switch (event->op) {
-    case GORDIAN_OP_RELEASE:
-    case GORDIAN_OP_HOLD:
-        return event->wants != NULL || event->resource == GORDIAN_NONE;
-    case GORDIAN_OP_REQUEST:
-    case GORDIAN_OP_WAIT:
-        return event->to != GORDIAN_NONE || (!event->wants && event->resource == GORDIAN_NONE);
-    default:
-        return event->wants != NULL;
-    }
-}
-
-static gordian_status detect_feed(struct served *served, const gordian_event *event,
-                                  gordian_result *result, gordian_error *error)
-{
-    if (is_odd(event)) {
-        *result = (gordian_result){.outcome = GORDIAN_OUTCOME_REFUSED,
-                                   .refusal = GORDIAN_REFUSAL_NO_UNITS};
-        if (!event->wants && event->units > 0 && event->resource == GORDIAN_NONE)
-            result->refusal = GORDIAN_REFUSAL_UNKNOWN_RESOURCE;
-        return GORDIAN_OK;
-    }
-    gordian_status status = gordian_feed(served->system, event, result, error);
-    if (status == GORDIAN_OK || status == GORDIAN_STATUS_MEMORY)
-        return status;
-    *result = (gordian_result){.outcome = GORDIAN_OUTCOME_REFUSED, .refusal = WIRE_ENGINE_CANNOT};
-    return GORDIAN_OK;
-}
-
-/* What the event has changed in the books of its process. */
-static inline void count_holds(struct served *served, const gordian_event *event, uint8_t outcome)
-{
-    const gordian_want one = {event->units, event->resource};
-    if (!counts_holds(served))
-        return;
-    if (outcome == GORDIAN_OUTCOME_GRANTED)
-        served_count_granted(served, event->process, event->wants ? event->wants : &one,
-                             event->wants ? event->want_count : 1);
-    else if (outcome == GORDIAN_OUTCOME_RELEASED)
-        served_count_released(served, event->process, event->resource);
-}
-
-static gordian_status detect_event(struct served *served, const gordian_event *event, uint64_t now,
-                                   struct served_result *answer, gordian_error *error)
-{
-    struct leaving leaving = {0};
-    gordian_result result;
-    if (!reserve_served(served) || !reserve_wants(served, event))
-        return fail_memory(error);
-    if (event->op == GORDIAN_OP_EXIT && look_at_leaving(served, event->process, &leaving, error))
-        return fail_memory(error);
-    gordian_status status = detect_feed(served, event, &result, error);
-    if (status != GORDIAN_OK)
-        return status;
-    served->seq++;
-    note_event(served, event, now, result.outcome);
-    switch ((gordian_outcome)result.outcome) {
-    case GORDIAN_OUTCOME_GRANTED:
-        note_wants(served, RECENT_ADD_HOLD, event);
-        break;
-    case GORDIAN_OUTCOME_BLOCKED:
-    case GORDIAN_OUTCOME_DEADLOCK:
-    case GORDIAN_OUTCOME_DOOMED:
-        begin_wait(served, event, now);
-        break;
-    case GORDIAN_OUTCOME_RELEASED:
-        note_wants(served, RECENT_DROP_HOLD, event);
-        break;
-    case GORDIAN_OUTCOME_CANCELLED:
-        end_wait(served, event->process);
-        break;
-    case GORDIAN_OUTCOME_EXITED:
-        note_leaving(served, event->process, &leaving);
-        break;
-    case GORDIAN_OUTCOME_REFUSED:
-        break;
-    }
-    count_holds(served, event, (uint8_t)result.outcome);
-    if (result.served_count) {
-        size_t count;
-        const uint32_t *list = gordian_served(served->system, &count);
-        served_note_served(served, list, count);
-    }
-    *answer = (struct served_result){result.outcome, result.refusal, result.served_count};
-    return GORDIAN_OK;
-}
-
-/* ------------------------------------------------------------------ avoidance */
-
-static gordian_status bank_call(struct served *served, const gordian_event *event,
-                                const gordian_want *wants, size_t count, gordian_error *error)
-{
-    gordian_answer *answer = &served->answer;
-    switch (event->op) {
-    case GORDIAN_OP_RELEASE:
-        return gordian_bank_release(served->bank, event->process, wants, count, answer, error);
-    case GORDIAN_OP_CANCEL:
-        return gordian_bank_cancel(served->bank, event->process, answer, error);
-    case GORDIAN_OP_EXIT:
-        return gordian_bank_exit(served->bank, event->process, answer, error);
-    default:
-        return gordian_bank_request(served->bank, event->process, wants, count, answer, error);
-    }
-}
-
-/* The wants of an event: its list, or the one in itself; none of a cancel or an exit. */
-static size_t bank_wants(const gordian_event *event, gordian_want *one, const gordian_want **wants)
+size_t served_wants(const gordian_event *event, gordian_want *one, const gordian_want **wants)
 {
     *one = (gordian_want){event->units, event->resource};
     *wants = event->wants ? event->wants : one;
@@ -298,62 +172,63 @@ static size_t bank_wants(const gordian_event *event, gordian_want *one, const go
     return event->resource == GORDIAN_NONE && event->units == 0 ? 0 : 1;
 }
 
-static void note_verdict(struct served *served, const gordian_event *event, uint64_t now,
-                         const struct leaving *leaving)
+/* Writes down what an event that was answered so has changed. */
+static inline void note_effect(struct served *served, const gordian_event *event, uint64_t now,
+                               const struct served_result *result, const struct leaving *leaving)
 {
-    switch (served->answer.verdict) {
-    case GORDIAN_VERDICT_GRANTED:
-        note_wants(served, RECENT_ADD_HOLD, event);
+    gordian_want one;
+    const gordian_want *wants;
+    size_t count;
+    switch ((enum served_effect)served->operations->effects[result->outcome]) {
+    case EFFECT_NONE:
         break;
-    case GORDIAN_VERDICT_UNSAFE:
-    case GORDIAN_VERDICT_UNAVAILABLE:
-        if (served->answer.waits)
+    case EFFECT_GRANTS:
+        note_wants(served, RECENT_ADD_HOLD, event);
+        count = served_wants(event, &one, &wants);
+        count_grant(served, event->process, wants, count);
+        break;
+    case EFFECT_MAY_WAIT:
+        if (result->reason & WIRE_WAITS)
             begin_wait(served, event, now);
         break;
-    case GORDIAN_VERDICT_RELEASED:
-        note_wants(served, RECENT_DROP_HOLD, event);
+    case EFFECT_WAITS:
+        begin_wait(served, event, now);
         break;
-    case GORDIAN_VERDICT_CANCELLED:
+    case EFFECT_RELEASES:
+        note_wants(served, RECENT_DROP_HOLD, event);
+        if (counts_holds(served))
+            served_count_released(served, event->process, event->resource);
+        break;
+    case EFFECT_CANCELS:
         end_wait(served, event->process);
         break;
-    case GORDIAN_VERDICT_EXITED:
+    case EFFECT_LEAVES:
         note_leaving(served, event->process, leaving);
-        break;
-    default:
         break;
     }
 }
 
-static gordian_status bank_event(struct served *served, const gordian_event *event, uint64_t now,
-                                 struct served_result *answer, gordian_error *error)
+static gordian_status take_event(struct served *served, const gordian_event *event, uint64_t now,
+                                 struct served_result *result, gordian_error *error)
 {
     struct leaving leaving = {0};
-    gordian_want one;
-    const gordian_want *wants;
-    size_t count = bank_wants(event, &one, &wants);
-    if (!reserve_served(served) || !reserve_wants(served, event))
+    if (!served_reserve_served(served) || !reserve_wants(served, event))
         return fail_memory(error);
     if (event->op == GORDIAN_OP_EXIT && look_at_leaving(served, event->process, &leaving, error))
         return fail_memory(error);
-    gordian_status status = bank_call(served, event, wants, count, error);
+    gordian_status status = served->operations->feed(served, event, result, error);
     if (status == GORDIAN_STATUS_MEMORY)
         return status;
-    const gordian_answer *said = &served->answer;
+    if (status != GORDIAN_OK) /* GORDIAN_VERDICT_REFUSED is the same number */
+        *result = (struct served_result){GORDIAN_OUTCOME_REFUSED, WIRE_ENGINE_CANNOT, 0};
     served->seq++;
-    if (status != GORDIAN_OK) {
-        note_event(served, event, now, GORDIAN_VERDICT_REFUSED);
-        *answer = (struct served_result){GORDIAN_VERDICT_REFUSED, WIRE_ENGINE_CANNOT, 0};
-        return GORDIAN_OK;
+    note_event(served, event, now, result->outcome);
+    note_effect(served, event, now, result, &leaving);
+    if (result->served) {
+        size_t listed = served->served_count;
+        served->operations->note_served(served);
+        result->served = (uint32_t)(served->served_count - listed);
     }
-    note_event(served, event, now, (uint8_t)said->verdict);
-    note_verdict(served, event, now, &leaving);
-    size_t listed = served->served_count;
-    served_note_answer(served);
-    *answer = (struct served_result){
-        .outcome = (uint8_t)said->verdict,
-        .reason = (uint8_t)(said->reason | (said->waits ? WIRE_WAITS : 0)),
-        .served = (uint32_t)(served->served_count - listed),
-    };
     return GORDIAN_OK;
 }
 
@@ -363,21 +238,23 @@ static gordian_status bank_event(struct served *served, const gordian_event *eve
 static inline bool must_stop(const struct served *served, const gordian_event *event,
                              const struct served_result *result)
 {
-    if (served->system &&
-        (result->outcome == GORDIAN_OUTCOME_DEADLOCK || result->outcome == GORDIAN_OUTCOME_DOOMED))
+    if (served_is_stuck(served, result->outcome))
         return true;
-    return served->incident_count > 0 && served->system &&
+    return served->incident_count > 0 && /* so it is one that detects */
            (result->outcome == GORDIAN_OUTCOME_CANCELLED ||
             result->outcome == GORDIAN_OUTCOME_EXITED) &&
            served->processes[event->process].incident != GORDIAN_NONE;
 }
 
-/* What the process of an event takes, as far as events change it; it need not exist. */
-static inline uint64_t cost_of(const struct served *served, uint32_t process)
+/* What the process of an event takes, as far as the event changes it; it need not exist. */
+static inline uint64_t cost_of(const struct served *served, const gordian_event *event)
 {
-    if (served->bank)
-        return served_process_cost(served, process);
-    return process < served->process_room ? served_wait_cost(&served->processes[process]) : 0;
+    if (served->system)
+        return event->process < served->process_room
+                   ? served_wait_cost(&served->processes[event->process])
+                   : 0;
+    return event->op == GORDIAN_OP_EXIT ? served_process_cost(served, event->process)
+                                        : served_changing_cost(served, event->process);
 }
 
 gordian_status served_feed(struct served *served, const gordian_event *events, size_t count,
@@ -391,12 +268,11 @@ gordian_status served_feed(struct served *served, const gordian_event *events, s
     while (taken < count) {
         const gordian_event *event = &events[taken];
         struct served_result *result = &results[taken];
-        uint64_t before = cost_of(served, event->process);
-        status = served->system ? detect_event(served, event, now, result, error)
-                                : bank_event(served, event, now, result, error);
+        uint64_t before = cost_of(served, event);
+        status = take_event(served, event, now, result, error);
         if (event->process < served->process_room) /* also if it failed: room was made */
             served_charge(served, served->processes[event->process].owner, before,
-                          cost_of(served, event->process));
+                          cost_of(served, event));
         if (status != GORDIAN_OK)
             break;
         served->counters.outcomes[result->outcome & 15]++;
@@ -426,7 +302,7 @@ static gordian_status end_one(struct served *served, uint32_t process, bool weig
 gordian_status served_recover(struct served *served, uint32_t process, uint64_t now, bool weigh,
                               gordian_victim *victim, gordian_error *error)
 {
-    if (!reserve_served(served)) {
+    if (!served_reserve_served(served)) {
         served->unresolved = true;
         return fail_memory(error);
     }
@@ -452,29 +328,18 @@ bool served_is_deadlocked(struct served *served, uint32_t process)
     return served->system && !system_is_dead(served->system, process, &dead, NULL) && dead;
 }
 
+gordian_status served_explain(struct served *served, uint32_t process, uint32_t limit,
+                              gordian_witness *witness, gordian_error *error)
+{
+    return ahead_explain(served->system, process, limit, witness, error);
+}
+
 gordian_status served_ask(struct served *served, const gordian_event *request, uint8_t *outcome,
                           gordian_error *error)
 {
     if (request->op != GORDIAN_OP_REQUEST && request->op != GORDIAN_OP_WAIT)
         return fail(error, GORDIAN_STATUS_INPUT, "only a request can be asked about");
-    if (served->system) {
-        gordian_outcome said = GORDIAN_OUTCOME_REFUSED;
-        if (!is_odd(request)) {
-            gordian_status status = gordian_what_if(served->system, request, 1, &said, error);
-            if (status != GORDIAN_OK)
-                return status;
-        }
-        *outcome = (uint8_t)said;
-        return GORDIAN_OK;
-    }
-    gordian_want one;
-    gordian_bank_request_item item = {.process = request->process};
-    item.count = bank_wants(request, &one, &item.wants);
-    gordian_verdict verdict;
-    gordian_status status = gordian_bank_what_if(served->bank, &item, 1, &verdict, error);
-    if (status == GORDIAN_OK)
-        *outcome = (uint8_t)verdict;
-    return status;
+    return served->operations->ask(served, request, outcome, error);
 }
 
 const char *served_outcome_text(const struct served *served, uint8_t outcome)
@@ -483,6 +348,5 @@ const char *served_outcome_text(const struct served *served, uint8_t outcome)
         return "duplicate";
     if (outcome == WIRE_NOT_TAKEN)
         return "not taken";
-    return served->system ? gordian_outcome_text((gordian_outcome)outcome)
-                          : gordian_verdict_text((gordian_verdict)outcome);
+    return served->operations->outcome_text(outcome);
 }

@@ -25,3 +25,17 @@ void recent_grow(struct recent *recent, const gordian_allocator *memory)
     recent->items = items;
     recent->room = room;
 }
+
+void recent_json(struct json *json, const struct recent_item *item)
+{
+    static const char *const texts[] = {[RECENT_ADD_WAIT] = "+w",
+                                        [RECENT_DROP_WAIT] = "-w",
+                                        [RECENT_ADD_HOLD] = "+h",
+                                        [RECENT_DROP_HOLD] = "-h"};
+    json_open(json, NULL, '[');
+    json_text(json, texts[item->kind]);
+    json_u64(json, item->process);
+    json_u64(json, item->resource);
+    json_u64(json, item->units);
+    json_shut(json);
+}

@@ -6,6 +6,7 @@
 #ifndef GORDIAN_SERVE_SERVED_RECENT_H
 #define GORDIAN_SERVE_SERVED_RECENT_H
 
+#include "base/json.h"
 #include "base/memory.h"
 
 enum recent_kind {
@@ -75,5 +76,13 @@ static inline void recent_change(struct recent *recent, enum recent_kind kind, u
                            .units = units,
                        });
 }
+
+static inline bool recent_is_change(const struct recent_item *item)
+{
+    return item->kind >= RECENT_ADD_WAIT && item->kind <= RECENT_DROP_HOLD;
+}
+
+/* A change as ["+w",process,resource,units]. */
+void recent_json(struct json *json, const struct recent_item *item);
 
 #endif

@@ -1,7 +1,6 @@
-/* A served system: opening, configuration, names, owners, edges. Events: served/feed.c. */
+/* A served system: configuration, opening, declarations, owners, edges. Events: served/feed.c. */
 #include "serve/served/served.h"
 
-#include "avoid/bank.h"
 #include "base/error.h"
 #include "base/reader.h"
 #include "detect/system.h"
@@ -24,7 +23,7 @@ void served_config_init(struct served_config *config, enum served_kind kind)
     };
 }
 
-static gordian_status bad_option(const struct word *word, const char *expected,
+static gordian_status bad_option(const gordian_word *word, const char *expected,
                                  gordian_error *error)
 {
     int length = word->length < 60 ? (int)word->length : 60;
@@ -32,14 +31,14 @@ static gordian_status bad_option(const struct word *word, const char *expected,
                    word->text, expected);
 }
 
-static bool one_of(const struct word *value, const char *first, const char *second, bool *is_first)
+static bool one_of(const gordian_word *value, const char *first, const char *second, bool *is_first)
 {
     *is_first = word_is(value, first);
     return *is_first || word_is(value, second);
 }
 
-static gordian_status set_engine(struct served_config *config, const struct word *word,
-                                 const struct word *value, gordian_error *error)
+static gordian_status set_engine(struct served_config *config, const gordian_word *word,
+                                 const gordian_word *value, gordian_error *error)
 {
     if (value->length == 0 || value->length >= sizeof config->engine)
         return bad_option(word, "the name of an engine", error);
@@ -48,8 +47,8 @@ static gordian_status set_engine(struct served_config *config, const struct word
     return GORDIAN_OK;
 }
 
-static gordian_status set_recover(struct served_config *config, const struct word *word,
-                                  const struct word *value, gordian_error *error)
+static gordian_status set_recover(struct served_config *config, const gordian_word *word,
+                                  const gordian_word *value, gordian_error *error)
 {
     char text[16] = "";
     if (config->kind != SERVED_DETECT)
@@ -64,8 +63,8 @@ static gordian_status set_recover(struct served_config *config, const struct wor
     return GORDIAN_OK;
 }
 
-static gordian_status set_bank_option(struct served_config *config, const struct word *word,
-                                      const struct word *name, const struct word *value,
+static gordian_status set_bank_option(struct served_config *config, const gordian_word *word,
+                                      const gordian_word *name, const gordian_word *value,
                                       gordian_error *error)
 {
     const char *why;
@@ -82,10 +81,10 @@ static gordian_status set_bank_option(struct served_config *config, const struct
     return GORDIAN_OK;
 }
 
-static gordian_status set_option(struct served_config *config, const struct word *word,
+static gordian_status set_option(struct served_config *config, const gordian_word *word,
                                  gordian_error *error)
 {
-    struct word name, value;
+    gordian_word name, value;
     bool drop;
     word_split(word, &name, &value);
     if (!value.text)
@@ -112,7 +111,7 @@ gordian_status served_config_parse(struct served_config *config, const char *tex
         size_t start = at;
         while (at < length && text[at] != ' ' && text[at] != '\t')
             at++;
-        struct word word = {text + start, (uint32_t)(at - start), (uint32_t)start + 1};
+        gordian_word word = {text + start, (uint32_t)(at - start), (uint32_t)start + 1};
         gordian_status status = word.length ? set_option(&next, &word, error) : GORDIAN_OK;
         if (status != GORDIAN_OK)
             return status;
@@ -146,24 +145,6 @@ bool served_config_equal(const struct served_config *left, const struct served_c
 
 /* ------------------------------------------------------------------ opening */
 
-static gordian_status open_engine(struct served *served, gordian_error *error)
-{
-    if (served->config.kind == SERVED_DETECT) {
-        gordian_options options;
-        gordian_options_init(&options);
-        options.engine = served->config.engine;
-        options.allocator = &served->memory;
-        return gordian_open(&served->system, &options, error);
-    }
-    gordian_bank_options options;
-    gordian_bank_options_init(&options);
-    options.engine = served->config.engine;
-    options.allocator = &served->memory;
-    options.queue = served->config.queue;
-    options.patience = served->config.patience;
-    return gordian_bank_open(&served->bank, &options, error);
-}
-
 gordian_status served_open(struct served **out, const char *name, size_t length,
                            const struct served_config *config, const gordian_allocator *allocator,
                            gordian_error *error)
@@ -181,7 +162,8 @@ gordian_status served_open(struct served **out, const char *name, size_t length,
     served->opener.session = GORDIAN_NONE;
     memcpy(served->name, name, length);
     gordian_answer_init(&served->answer, GORDIAN_DETAIL_VERDICT);
-    gordian_status status = open_engine(served, error);
+    served->operations = config->kind == SERVED_DETECT ? &served_detection : &served_avoidance;
+    gordian_status status = served->operations->open(served, error);
     if (status != GORDIAN_OK) {
         served_close(served);
         return status;
@@ -197,8 +179,7 @@ void served_close(struct served *served)
     gordian_allocator memory = served->memory;
     gordian_close(served->system);
     gordian_answer_free(&served->answer);
-    if (served->bank)
-        gordian_bank_close(served->bank);
+    gordian_bank_close(served->bank);
     for (uint32_t i = 0; i < served->process_room; i++)
         memory_free(&memory, served->processes[i].wants);
     for (uint32_t i = 0; i < served->incident_count; i++)
@@ -212,73 +193,50 @@ void served_close(struct served *served)
     memory_free(&memory, served);
 }
 
-const char *served_engine(const struct served *served)
-{
-    return served->system ? gordian_engine_name(served->system)
-                          : gordian_bank_engine_name(served->bank);
-}
-
-const char *served_note(const struct served *served, char *buffer, size_t size)
-{
-    const char *note = served->system ? gordian_engine_note(served->system)
-                                      : gordian_bank_engine_note(served->bank, buffer, size);
-    return note && *note ? note : NULL;
-}
-
 /* ------------------------------------------------------------------ names */
 
-uint32_t served_find_process(const struct served *served, const char *name, size_t length)
+static const char *label_of(const char *name, uint32_t id, char *buffer)
 {
-    return served->system ? gordian_find_process(served->system, name, length)
-                          : gordian_bank_find_process(served->bank, name, length);
+    if (!name || !*name) {
+        snprintf(buffer, GORDIAN_NAME_MAX + 1, "#%u", id);
+        return buffer;
+    }
+    return name;
 }
 
-uint32_t served_find_resource(const struct served *served, const char *name, size_t length)
+const char *served_process_label(const struct served *served, uint32_t process, char *buffer)
 {
-    return served->system ? gordian_find_resource(served->system, name, length)
-                          : gordian_bank_find_resource(served->bank, name, length);
+    return label_of(served_process_name(served, process, buffer), process, buffer);
 }
 
-const char *served_process_name(const struct served *served, uint32_t process, char *buffer)
+const char *served_resource_label(const struct served *served, uint32_t resource, char *buffer)
 {
-    return served->system ? gordian_process_name(served->system, process)
-                          : gordian_bank_process_name(served->bank, process, buffer);
+    return label_of(served_resource_name(served, resource, buffer), resource, buffer);
 }
 
-const char *served_resource_name(const struct served *served, uint32_t resource, char *buffer)
+static const char *label_process(const void *context, uint32_t process)
 {
-    return served->system ? gordian_resource_name(served->system, resource)
-                          : gordian_bank_resource_name(served->bank, resource, buffer);
+    const struct served_names *names = context;
+    return served_process_label(names->served, process, names->buffers[0]);
 }
 
-uint32_t served_process_limit(const struct served *served)
+static const char *label_resource(const void *context, uint32_t resource)
 {
-    return served->system ? gordian_process_limit(served->system)
-                          : gordian_bank_process_limit(served->bank);
+    const struct served_names *names = context;
+    return served_resource_label(names->served, resource, names->buffers[1]);
 }
 
-uint32_t served_resource_limit(const struct served *served)
+struct labels served_labels(const struct served_names *names)
 {
-    return served->system ? gordian_resource_limit(served->system)
-                          : gordian_bank_resource_limit(served->bank);
+    return (struct labels){label_process, label_resource, NULL, names};
 }
 
-uint64_t served_units(const struct served *served, uint32_t resource)
+void served_processes_json(struct json *json, const char *key, const struct served *served,
+                           const uint32_t *processes, size_t count)
 {
-    return served->system ? gordian_units(served->system, resource)
-                          : gordian_bank_units(served->bank, resource);
-}
-
-uint64_t served_free_units(const struct served *served, uint32_t resource)
-{
-    return served->system ? gordian_free_units(served->system, resource)
-                          : gordian_bank_free_units(served->bank, resource);
-}
-
-bool served_is_waiting(const struct served *served, uint32_t process)
-{
-    return served->system ? gordian_is_waiting(served->system, process)
-                          : gordian_bank_is_waiting(served->bank, process);
+    char buffers[2][GORDIAN_NAME_MAX + 1];
+    struct labels labels = served_labels(&(struct served_names){served, buffers});
+    json_processes(json, key, &labels, processes, count);
 }
 
 /* ------------------------------------------------------------------ records of processes */
@@ -357,8 +315,7 @@ gordian_status served_restored(struct served *served, gordian_error *error)
             continue;
         served->process_count++;
         served->name_bytes += strlen(name);
-        if (served->system)
-            served_recount_held(served, p);
+        served_recount_held(served, p);
         if (!served_is_waiting(served, p))
             continue;
         served->waiting++;
@@ -418,38 +375,6 @@ static gordian_status copy_name(char *to, const char *name, size_t length, gordi
     return GORDIAN_OK;
 }
 
-/* What a bank answered to a declaration, as a status. */
-static gordian_status bank_said(struct served *served, const char *name, gordian_error *error)
-{
-    const gordian_answer *answer = &served->answer;
-    switch (answer->verdict) {
-    case GORDIAN_VERDICT_CHANGED:
-        served_note_answer(served);
-        return GORDIAN_OK;
-    case GORDIAN_VERDICT_UNSAFE:
-        return fail(error, GORDIAN_STATUS_INPUT, "'%.60s': it would not be safe now", name);
-    case GORDIAN_VERDICT_UNAVAILABLE:
-        return fail(error, GORDIAN_STATUS_INPUT, "'%.60s': the units to be taken away are lent",
-                    name);
-    default:
-        return fail(error, GORDIAN_STATUS_INPUT, "'%.60s': %s", name,
-                    gordian_reason_text(answer->reason));
-    }
-}
-
-static gordian_status change_units(struct served *served, uint32_t resource, const char *name,
-                                   uint64_t units, gordian_error *error)
-{
-    if (served_units(served, resource) == units)
-        return GORDIAN_OK;
-    if (served->system)
-        return fail(error, GORDIAN_STATUS_INPUT, "'%.60s' exists already, with %llu units", name,
-                    (unsigned long long)served_units(served, resource));
-    gordian_status status =
-        gordian_bank_set_units(served->bank, resource, units, &served->answer, error);
-    return status != GORDIAN_OK ? status : bank_said(served, name, error);
-}
-
 gordian_status served_declare_resource(struct served *served, const char *name, size_t length,
                                        uint64_t units, uint32_t *id, gordian_error *error)
 {
@@ -461,34 +386,20 @@ gordian_status served_declare_resource(struct served *served, const char *name, 
     served->served_count = 0;
     if (!served_reserve_served(served))
         return fail_memory(error);
-    if (known != GORDIAN_NONE) {
-        status = change_units(served, known, copy, units, error);
-    } else {
-        status = served->system
-                     ? gordian_add_resource(served->system, copy, units, &known, error)
-                     : gordian_bank_add_resource(served->bank, copy, units, &known, error);
+    if (known == GORDIAN_NONE) {
+        status = engine_add_resource(served, copy, units, &known, error);
         if (status == GORDIAN_OK) {
             served->resource_count++;
             served->name_bytes += length;
         }
+    } else if (served_units(served, known) != units) {
+        status = served->operations->set_units(served, known, copy, units, error);
     }
     if (status != GORDIAN_OK)
         return status;
     note_other(served);
     *id = known;
     return GORDIAN_OK;
-}
-
-static gordian_status bank_process(struct served *served, const char *name,
-                                   const gordian_want *claims, size_t count, uint32_t *id,
-                                   gordian_error *error)
-{
-    gordian_status status =
-        *id == GORDIAN_NONE
-            ? gordian_bank_add_process(served->bank, name, claims, count, id, &served->answer,
-                                       error)
-            : gordian_bank_set_claims(served->bank, *id, claims, count, &served->answer, error);
-    return status != GORDIAN_OK ? status : bank_said(served, name, error);
 }
 
 /* The id the next new process will get is below this. */
@@ -513,10 +424,8 @@ gordian_status served_declare_process(struct served *served, const char *name, s
     if (is_new)
         status = served_reserve(served, next_process(served), error);
     uint64_t before = is_new ? 0 : served_process_cost(served, known);
-    if (status == GORDIAN_OK && served->bank)
-        status = bank_process(served, copy, claims, count, &known, error);
-    else if (status == GORDIAN_OK && is_new)
-        status = gordian_add_process(served->system, copy, &known, error);
+    if (status == GORDIAN_OK)
+        status = served->operations->declare_process(served, copy, claims, count, &known, error);
     if (status != GORDIAN_OK)
         return status;
     if (is_new) {
@@ -540,9 +449,7 @@ gordian_status served_remove_resource(struct served *served, uint32_t resource,
     if (!name)
         return fail(error, GORDIAN_STATUS_INPUT, "there is no resource %u", resource);
     size_t length = strlen(name);
-    gordian_status status = served->system
-                                ? gordian_remove_resource(served->system, resource, error)
-                                : gordian_bank_remove_resource(served->bank, resource, error);
+    gordian_status status = engine_remove_resource(served, resource, error);
     if (status != GORDIAN_OK)
         return status;
     served->resource_count--;
@@ -558,7 +465,7 @@ gordian_status served_remove_process(struct served *served, uint32_t process, go
     if (!name)
         return fail(error, GORDIAN_STATUS_INPUT, "there is no process %u", process);
     size_t length = strlen(name);
-    if (served->bank)
+    if (served->operations->forgets)
         return fail(error, GORDIAN_STATUS_INPUT, "a process of a bank goes with its exit");
     gordian_status status = gordian_remove_process(served->system, process, error);
     if (status != GORDIAN_OK)
@@ -581,94 +488,21 @@ gordian_status served_weigh(struct served *served, uint32_t process, int64_t pri
 
 /* ------------------------------------------------------------------ edges */
 
-static size_t bank_row(const struct served *served, uint32_t process, bool waits,
-                       gordian_edge *edges, size_t room)
-{
-    const gordian_bank *bank = served->bank;
-    size_t count = 0;
-    if (!ledger_is_process(&bank->ledger, process))
-        return 0;
-    if (waits) {
-        const struct bank_process *record = &bank->processes[process];
-        for (size_t i = 0; record->waits && i < record->count; i++, count++)
-            if (count < room)
-                edges[count] = (gordian_edge){record->wants[i].units, process,
-                                              record->wants[i].resource, true};
-        return count;
-    }
-    const struct ledger_row *row = &bank->ledger.rows[process];
-    for (uint32_t i = 0; i < row->count; i++)
-        if (row->claims[i].held > 0) {
-            if (count < room)
-                edges[count] =
-                    (gordian_edge){row->claims[i].held, process, row->claims[i].resource, false};
-            count++;
-        }
-    return count;
-}
-
-/* How much of a resource a waiting process of a bank wants. */
-static uint64_t bank_wants(const struct bank_process *record, uint32_t resource)
-{
-    for (size_t i = 0; i < record->count; i++)
-        if (record->wants[i].resource == resource)
-            return record->wants[i].units;
-    return 0;
-}
-
-static size_t bank_column(const struct served *served, uint32_t resource, bool waits,
-                          gordian_edge *edges, size_t room)
-{
-    const gordian_bank *bank = served->bank;
-    size_t count = 0;
-    if (!ledger_is_resource(&bank->ledger, resource))
-        return 0;
-    for (uint32_t p = bank->head; waits && p != NONE; p = bank->processes[p].next) {
-        uint64_t units = bank_wants(&bank->processes[p], resource);
-        if (units > 0 && count++ < room)
-            edges[count - 1] = (gordian_edge){units, p, resource, true};
-    }
-    const struct ledger_column *column = &bank->ledger.columns[resource];
-    for (uint32_t i = 0; !waits && i < column->count; i++)
-        if (column->claimants[i].held > 0 && count++ < room)
-            edges[count - 1] = (gordian_edge){column->claimants[i].held,
-                                              column->claimants[i].process, resource, false};
-    return count;
-}
-
-static size_t fill_edges(const struct served *served, enum served_side side, uint32_t id,
-                         gordian_edge *edges, size_t room)
-{
-    const struct rag *graph = served->system ? system_graph(served->system) : NULL;
-    bool of_process = side == SERVED_HELD || side == SERVED_WANTED;
-    bool waits = side == SERVED_WANTED || side == SERVED_WAITERS;
-    if (!graph)
-        return of_process ? bank_row(served, id, waits, edges, room)
-                          : bank_column(served, id, waits, edges, room);
-    if (of_process ? !rag_is_process(graph, id) : !rag_is_resource(graph, id))
-        return 0;
-    switch (side) {
-    case SERVED_HELD:
-        return gordian_holdings(served->system, id, edges, room);
-    case SERVED_WANTED:
-        return gordian_pending(served->system, id, edges, room);
-    case SERVED_HOLDERS:
-        return gordian_holders(served->system, id, edges, room);
-    case SERVED_WAITERS:
-        return gordian_waiters(served->system, id, edges, room);
-    }
-    return 0;
-}
-
 gordian_status served_edges(struct served *served, enum served_side side, uint32_t id,
                             const gordian_edge **edges, size_t *count, gordian_error *error)
 {
-    size_t there = fill_edges(served, side, id, served->edges, served->edge_room);
+    static served_list *const lists[] = {
+        [SERVED_HELD] = served_holdings,
+        [SERVED_WANTED] = served_pending,
+        [SERVED_HOLDERS] = served_holders,
+        [SERVED_WAITERS] = served_waiters,
+    };
+    size_t there = lists[side](served, id, served->edges, served->edge_room);
     if (there > served->edge_room) {
         if (!memory_grow(&served->memory, &served->edges, &served->edge_room, there,
                          sizeof *served->edges))
             return fail_memory(error);
-        fill_edges(served, side, id, served->edges, served->edge_room);
+        lists[side](served, id, served->edges, served->edge_room);
     }
     *edges = served->edges;
     *count = there;
@@ -678,24 +512,17 @@ gordian_status served_edges(struct served *served, enum served_side side, uint32
 size_t served_first_holders(const struct served *served, uint32_t resource, gordian_edge *edges,
                             size_t room)
 {
-    size_t count = 0;
-    if (served->system) {
-        const struct rag *graph = system_graph(served->system);
-        struct rag_edge hold;
-        uint32_t ref = rag_is_resource(graph, resource) ? rag_first_holder(graph, resource) : NONE;
-        for (; ref != NONE && count < room; ref = hold.next) {
-            hold = rag_holder(graph, ref);
-            edges[count++] = (gordian_edge){hold.units, hold.process, resource, false};
-        }
-        return count;
+    if (served->bank) {
+        size_t count = gordian_bank_holders(served->bank, resource, edges, room);
+        return count < room ? count : room;
     }
-    const struct ledger *ledger = &served->bank->ledger;
-    for (uint32_t i = 0; ledger_is_resource(ledger, resource) &&
-                         i < ledger->columns[resource].count && count < room;
-         i++) {
-        const struct ledger_claimant *claimant = &ledger->columns[resource].claimants[i];
-        if (claimant->held > 0)
-            edges[count++] = (gordian_edge){claimant->held, claimant->process, resource, false};
+    const struct rag *graph = system_graph(served->system);
+    struct rag_edge hold;
+    size_t count = 0;
+    uint32_t ref = rag_is_resource(graph, resource) ? rag_first_holder(graph, resource) : NONE;
+    for (; ref != NONE && count < room; ref = hold.next) {
+        hold = rag_holder(graph, ref);
+        edges[count++] = (gordian_edge){hold.units, hold.process, resource, false};
     }
     return count;
 }

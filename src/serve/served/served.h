@@ -13,6 +13,7 @@
 #define GORDIAN_SERVE_SERVED_SERVED_H
 
 #include "serve/served/recent.h"
+#include "show/json.h"
 
 #include <gordian/gordian.h>
 
@@ -73,7 +74,7 @@ static inline uint64_t served_waited(const struct served_process *process, uint6
     return process->since && now > process->since ? now - process->since : 0;
 }
 
-/* An incident that has not ended: see incident.c. */
+/* An incident that has not ended: see service/incident.c. */
 struct open_incident {
     uint64_t id;
     uint64_t at;       /* ms since 1970 */
@@ -93,13 +94,16 @@ struct served_counters {
     uint64_t lost;         /* processes dropped with their session */
 };
 
+struct served_operations;
+
 struct served {
     gordian_allocator memory;
     char name[GORDIAN_NAME_MAX + 1];
     struct served_config config;
     uint64_t opened; /* ms since 1970 */
 
-    gordian_system *system; /* one of these two */
+    const struct served_operations *operations;
+    gordian_system *system; /* one of these two, the other is NULL */
     gordian_bank *bank;
 
     struct served_process *processes; /* by id; records of ids not in use are as new */
@@ -138,8 +142,18 @@ void served_close(struct served *served);
 
 /* "sparse", ...: the engine that runs; what there is to say about it, or NULL (valid until the next
  * call; `buffer` of 256 bytes). */
-const char *served_engine(const struct served *served);
+const char *served_engine_name(const struct served *served);
 const char *served_note(const struct served *served, char *buffer, size_t size);
+
+/* The labels of show/json.h. A name lasts until the next one of its kind is asked for. */
+struct served_names {
+    const struct served *served;
+    char (*buffers)[GORDIAN_NAME_MAX + 1]; /* two: a process's, a resource's */
+};
+
+struct labels served_labels(const struct served_names *names);
+void served_processes_json(struct json *json, const char *key, const struct served *served,
+                           const uint32_t *processes, size_t count);
 
 /* ------------------------------------------------------------------ declarations */
 
@@ -148,6 +162,9 @@ uint32_t served_find_resource(const struct served *served, const char *name, siz
 /* Into `buffer` of GORDIAN_NAME_MAX + 1 bytes or the system's own; NULL for an id not in use. */
 const char *served_process_name(const struct served *served, uint32_t process, char *buffer);
 const char *served_resource_name(const struct served *served, uint32_t resource, char *buffer);
+/* The same, or "#12" for an id not in use. */
+const char *served_process_label(const struct served *served, uint32_t process, char *buffer);
+const char *served_resource_label(const struct served *served, uint32_t resource, char *buffer);
 uint32_t served_process_limit(const struct served *served);
 uint32_t served_resource_limit(const struct served *served);
 uint64_t served_units(const struct served *served, uint32_t resource);
@@ -195,12 +212,14 @@ gordian_status served_recover(struct served *served, uint32_t process, uint64_t 
                               gordian_victim *victim, gordian_error *error);
 /* Can this process never run again? */
 bool served_is_deadlocked(struct served *served, uint32_t process);
+/* Why, of one that is: gordian_explain. GORDIAN_STATUS_END: it waits for more than `limit`. */
+gordian_status served_explain(struct served *served, uint32_t process, uint32_t limit,
+                              gordian_witness *witness, gordian_error *error);
 
 /* For calls beside served_feed that serve (a bank's declarations, recovery): room beforehand for
  * all who wait, then those who were, which joins them to the list above. */
 bool served_reserve_served(struct served *served);
 void served_note_served(struct served *served, const uint32_t *processes, size_t count);
-void served_note_answer(struct served *served); /* whom the bank's last call served */
 
 static inline bool served_is_stuck(const struct served *served, uint8_t outcome)
 {
@@ -213,6 +232,54 @@ gordian_status served_ask(struct served *served, const gordian_event *request, u
                           gordian_error *error);
 /* "granted", "blocked", ...: of an outcome of this system. */
 const char *served_outcome_text(const struct served *served, uint8_t outcome);
+
+/* The wants of an event: its list, or the one in itself; none of a cancel or an exit. */
+size_t served_wants(const gordian_event *event, gordian_want *one, const gordian_want **wants);
+
+/* ------------------------------------------------------------------ the two kinds */
+
+/* What an event with some outcome has changed. */
+enum served_effect {
+    EFFECT_NONE,
+    EFFECT_GRANTS,
+    EFFECT_WAITS,
+    EFFECT_MAY_WAIT, /* it does, if the reason says WIRE_WAITS */
+    EFFECT_RELEASES,
+    EFFECT_CANCELS,
+    EFFECT_LEAVES,
+};
+
+/* What a system that detects and a bank that avoids do each in its own way: served/kinds.c. */
+struct served_operations {
+    const char *kind; /* "detect", "avoid" */
+    const struct engine_family *engines;
+    bool forgets;        /* who exits is forgotten; declarations of what is known change it */
+    uint8_t effects[16]; /* enum served_effect, by outcome */
+    gordian_status (*open)(struct served *served, gordian_error *error);
+    /* Of a resource that is known, a number that it does not have. */
+    gordian_status (*set_units)(struct served *served, uint32_t resource, const char *name,
+                                uint64_t units, gordian_error *error);
+    /* *id: of one that is known, or GORDIAN_NONE. */
+    gordian_status (*declare_process)(struct served *served, const char *name,
+                                      const gordian_want *claims, size_t count, uint32_t *id,
+                                      gordian_error *error);
+    /* Beside GORDIAN_STATUS_MEMORY, a failure means that the engine cannot represent it. If
+     * result->served is not 0, note_served is called next, and says whom. */
+    gordian_status (*feed)(struct served *served, const gordian_event *event,
+                           struct served_result *result, gordian_error *error);
+    void (*note_served)(struct served *served);
+    gordian_status (*ask)(struct served *served, const gordian_event *request, uint8_t *outcome,
+                          gordian_error *error);
+    const char *(*outcome_text)(uint8_t outcome);
+};
+
+extern const struct served_operations served_detection, served_avoidance;
+
+/* The library's calls, without anything being written down. */
+gordian_status engine_add_resource(const struct served *served, const char *name, uint64_t units,
+                                   uint32_t *id, gordian_error *error);
+gordian_status engine_remove_resource(const struct served *served, uint32_t id,
+                                      gordian_error *error);
 
 /* ------------------------------------------------------------------ owners */
 
@@ -240,9 +307,12 @@ uint64_t served_new_process_cost(const struct served *served, size_t name_length
 /* With all it claims, holds and waits for; 0: there is no such process. */
 uint64_t served_process_cost(const struct served *served, uint32_t process);
 /* The event makes it no more than so much more. */
-uint64_t served_event_cost(const struct served *served, const gordian_event *event);
+uint64_t served_event_cost(const gordian_event *event);
 
-/* The part of a process's cost that changes with its events. */
+/* The part of it that changes with events other than an exit; the process need not exist. */
+uint64_t served_changing_cost(const struct served *served, uint32_t process);
+
+/* The same, without what a bank keeps. */
 static inline uint64_t served_wait_cost(const struct served_process *process)
 {
     uint64_t further = process->want_count > 1 ? process->want_count - 1 : 0;
@@ -267,7 +337,12 @@ void served_recount_held(struct served *served, uint32_t process);
 /* ------------------------------------------------------------------ edges */
 
 /* What a process holds, what it waits for, who holds a resource, who waits for it in order of
- * arrival: into *edges, which belong to `served` until the next such call. */
+ * arrival: fills up to `room` edges and returns how many there are. */
+typedef size_t served_list(const struct served *served, uint32_t id, gordian_edge *edges,
+                           size_t room);
+served_list served_holdings, served_pending, served_holders, served_waiters;
+
+/* The same into *edges, which belong to `served` until the next such call. */
 enum served_side {
     SERVED_HELD,
     SERVED_WANTED,

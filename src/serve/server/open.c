@@ -8,6 +8,7 @@
 #include <event2/event.h>
 #include <event2/listener.h>
 #include <event2/util.h>
+#include <fcntl.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -21,8 +22,7 @@
 
 #define BACKLOG        1024
 #define EXTEND_RECORDS 65536 /* read back between two signs of life to systemd */
-#define EXTEND_SECONDS 60
-#define LOCK_TRIES     20 /* for folder and socket: a second */
+#define LOCK_TRIES     20    /* for folder and socket: a second */
 #define LOCK_WAIT_US   50000
 
 void server_options_init(struct server_options *options)
@@ -58,6 +58,11 @@ static bool journal_healthy(void *context, const char **why)
 static uint64_t journal_last(void *context)
 {
     return store_last(context);
+}
+
+static struct incidents_db *journal_history(void *context)
+{
+    return store_incidents(context);
 }
 
 static enum service_rights authorise(void *context, const char *token, size_t length)
@@ -101,6 +106,7 @@ static gordian_status open_service(struct server *server, gordian_error *error)
         .incident = journal_incident,
         .healthy = journal_healthy,
         .last = journal_last,
+        .history = journal_history,
     };
     options.authorise = authorise;
     options.authorise_context = server;
@@ -119,7 +125,7 @@ static gordian_status load_record(void *context, uint64_t number, uint64_t at, c
 {
     struct server *server = context;
     if (number % EXTEND_RECORDS == 0) /* a long journal is no reason to give up on us */
-        systemd_extend(&server->systemd, EXTEND_SECONDS);
+        systemd_say(&server->systemd, "EXTEND_TIMEOUT_USEC=60000000");
     return service_replay(server->service, number, at, bytes, length, error);
 }
 
@@ -461,36 +467,60 @@ static gordian_status listen_all(struct server *server, const char *list, gordia
 
 /* ------------------------------------------------------------------ all of them */
 
-/* Sockets that systemd has opened; `http`: those for HTTP, *count of them. */
-static gordian_status adopt(struct server *server, int http[SYSTEMD_SOCKETS_MAX], size_t *count,
-                            gordian_error *error)
+/* A socket that systemd has opened. */
+static gordian_status adopt_one(struct server *server, int fd, bool http, int family,
+                                gordian_error *error)
 {
-    for (size_t i = 0; i < server->systemd.socket_count; i++) {
-        const struct systemd_socket *socket = &server->systemd.sockets[i];
-        if (socket->use == SYSTEMD_HTTP) {
-            http[(*count)++] = socket->fd;
-            continue;
-        }
-        gordian_status status = GORDIAN_OK;
-        if (socket->use == SYSTEMD_TCP)
-            status = auth_check_socket(server->auth, socket->fd, server->tls != NULL,
-                                       server->options.insecure, error);
-        if (status == GORDIAN_OK)
-            status = add_listener(server, socket->fd, socket->use == SYSTEMD_UNIX, true, error);
-        if (status != GORDIAN_OK)
-            return status;
+    int yes = 0;
+    socklen_t size = sizeof yes;
+    fcntl(fd, F_SETFD, FD_CLOEXEC);
+    if (getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &yes, &size) != 0 || !yes)
+        return fail(error, GORDIAN_STATUS_INPUT, "descriptor %d is not a listening socket", fd);
+    gordian_status status = GORDIAN_OK;
+    if (!http && family != AF_UNIX)
+        status = auth_check_socket(server->auth, fd, server->tls != NULL, server->options.insecure,
+                                   error);
+    if (status == GORDIAN_OK && http)
+        evutil_make_socket_nonblocking(fd);
+    else if (status == GORDIAN_OK)
+        status = add_listener(server, fd, family == AF_UNIX, true, error);
+    return status;
+}
+
+/* All of them; `http`: those with that name, for HTTP, *count of them. *ours: the path of our Unix
+ * socket is among them. */
+static gordian_status adopt(struct server *server, int http[SERVER_LISTENERS], size_t *count,
+                            bool *ours, gordian_error *error)
+{
+    const struct systemd *systemd = &server->systemd;
+    const char *name = systemd->names, *path = server->options.socket;
+    gordian_status status = GORDIAN_OK;
+    if (systemd->sockets > SERVER_LISTENERS)
+        return fail(error, GORDIAN_STATUS_INPUT, "%llu sockets were handed over; %d is the limit",
+                    (unsigned long long)systemd->sockets, SERVER_LISTENERS);
+    for (int fd = 3; fd < 3 + (int)systemd->sockets && status == GORDIAN_OK; fd++) {
+        struct sockaddr_un address = {0};
+        socklen_t size = sizeof address - 1; /* a NUL stays behind the path */
+        size_t length = strcspn(name, ":");
+        bool is_http = length == 4 && memcmp(name, "http", 4) == 0;
+        getsockname(fd, (struct sockaddr *)&address, &size);
+        *ours |= address.sun_family == AF_UNIX && path && strcmp(address.sun_path, path) == 0;
+        if (is_http)
+            http[(*count)++] = fd;
+        status = adopt_one(server, fd, is_http, address.sun_family, error);
+        name += length + (name[length] == ':');
     }
-    return GORDIAN_OK;
+    return status;
 }
 
 static gordian_status open_listeners(struct server *server, gordian_error *error)
 {
     const struct server_options *options = &server->options;
-    int fds[SYSTEMD_SOCKETS_MAX];
+    int fds[SERVER_LISTENERS];
     size_t count = 0;
-    gordian_status status = adopt(server, fds, &count, error);
-    if (status == GORDIAN_OK && options->socket &&
-        !systemd_listens(&server->systemd, options->socket))
+    bool ours = false;
+    gordian_status status = adopt(server, fds, &count, &ours, error);
+    if (status == GORDIAN_OK && options->socket && !ours)
         status = listen_unix(server, options->socket, error);
     if (status == GORDIAN_OK && options->listen)
         status = listen_all(server, options->listen, error);
@@ -543,10 +573,10 @@ gordian_status server_open(struct server **out, const struct server_options *opt
         return fail_memory(error);
     server->options = *options;
     server->accepting = server->was_healthy = true;
-    server->systemd.fd = -1;
     server->peers.socket_group = (gid_t)-1;
     static step *const steps[] = {open_base, open_security, open_store, open_service, recover};
-    gordian_status status = systemd_open(&server->systemd, error);
+    gordian_status status = GORDIAN_OK;
+    systemd_open(&server->systemd);
     for (size_t i = 0; i < sizeof steps / sizeof *steps && status == GORDIAN_OK; i++)
         status = steps[i](server, error);
     if (status == GORDIAN_OK)
@@ -583,7 +613,8 @@ void server_close(struct server *server)
     tls_close(server->tls);
     auth_peers_close(&server->peers);
     auth_close(server->auth);
-    systemd_close(&server->systemd);
+    if (server->systemd.fd >= 0)
+        close(server->systemd.fd);
     if (server->base)
         event_base_free(server->base);
     memory_free(&memory, server->scratch);

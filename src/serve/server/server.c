@@ -1,5 +1,6 @@
 /* The loop: what wakes it, and what is done at the end of every turn. Opening: server/open.c. */
 #include "serve/server/server.h"
+#include "base/clock.h"
 
 #include "base/error.h"
 #include "base/memory.h"
@@ -87,7 +88,7 @@ static void on_watchdog(evutil_socket_t fd, short what, void *context)
     struct server *server = context;
     (void)fd;
     (void)what;
-    systemd_alive(&server->systemd);
+    systemd_say(&server->systemd, "WATCHDOG=1");
 }
 
 static struct event *add_event(struct server *server, int fd, short what,
@@ -137,7 +138,11 @@ static void reload(struct server *server)
 {
     gordian_error error = {0};
     server->reload = false;
-    systemd_reloading(&server->systemd);
+    /* Type=notify-reload wants to know when, by the clock that never goes back. */
+    char message[64];
+    snprintf(message, sizeof message, "RELOADING=1\nMONOTONIC_USEC=%llu",
+             (unsigned long long)(clock_ns() / 1000));
+    systemd_say(&server->systemd, message);
     bool good = true;
     if (auth_reload(server->auth, &error)) {
         server_log(server, 3, "the old tokens stay: %s", error.message);
@@ -152,7 +157,7 @@ static void reload(struct server *server)
         service_set_limits(server->service, &server->options.limits);
         store_keep_incidents(server->store, server->options.keep_incidents_ms);
     }
-    systemd_ready(&server->systemd);
+    systemd_say(&server->systemd, "READY=1");
     if (good)
         server_log(server, 6, "reloaded");
     else
@@ -164,7 +169,7 @@ static void begin_stop(struct server *server)
 {
     server->stop_at = service_steady(server->service) + SERVER_STOP_MS;
     server->service->stopping = true;
-    systemd_stopping(&server->systemd);
+    systemd_say(&server->systemd, "STOPPING=1");
     server_log(server, 6, "stopping");
     for (size_t i = 0; i < server->listener_count; i++)
         evconnlistener_disable(server->listeners[i].event);
@@ -211,7 +216,7 @@ static bool is_over(const struct server *server)
 
 gordian_status server_run(struct server *server, gordian_error *error)
 {
-    systemd_ready(&server->systemd);
+    systemd_say(&server->systemd, "READY=1");
     server_log(server, 6, "ready");
     while (!is_over(server)) {
         int flags = EVLOOP_ONCE | (server->more_to_do ? EVLOOP_NONBLOCK : 0);
@@ -220,9 +225,4 @@ gordian_status server_run(struct server *server, gordian_error *error)
         end_turn(server);
     }
     return GORDIAN_OK;
-}
-
-void server_stop(struct server *server)
-{
-    server->stop_signal = SIGTERM;
 }

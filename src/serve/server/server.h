@@ -20,7 +20,7 @@ struct event;
 struct event_base;
 struct evconnlistener;
 struct connection;
-struct http_server; /* http.h */
+struct http_server; /* http/http.h */
 
 #define SERVER_READ         (64u << 10) /* bytes read from a connection in one turn */
 #define SERVER_OUT_PAUSE    (1u << 20)  /* unsent bytes: nothing more is read from it */
@@ -104,8 +104,6 @@ gordian_status server_open(struct server **out, const struct server_options *opt
                            gordian_error *error);
 /* Runs until a signal stops it: GORDIAN_OK for an orderly end. */
 gordian_status server_run(struct server *server, gordian_error *error);
-/* From a callback: stop as SIGTERM does. */
-void server_stop(struct server *server);
 void server_close(struct server *server);
 
 /* Are events taken and kept? Otherwise why not: /readyz. */

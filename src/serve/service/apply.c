@@ -235,7 +235,7 @@ gordian_status apply_open(struct service *service, uint32_t session, const struc
     char text[SERVED_CONFIG_TEXT_MAX];
     if (!served_config_equal(&config, &known->config))
         return FAIL_WITH(service, WIRE_OTHER_SYSTEM, error, "system '%s' exists, as %s %s",
-                         known->name, known->config.kind == SERVED_DETECT ? "detect" : "avoid",
+                         known->name, known->operations->kind,
                          served_config_text(&known->config, text));
     *slot = known->slot;
     return GORDIAN_OK;
@@ -289,7 +289,7 @@ static gordian_status declare_resource(struct service *service, struct served *s
         status = served_declare_resource(served, name, length, declaration->units, id, error);
     if (status == GORDIAN_OK && is_new)
         quota_added(service, session, served, *id, length);
-    *changed = is_new || served->bank;
+    *changed = is_new || served->operations->forgets;
     return status;
 }
 
@@ -314,7 +314,7 @@ static gordian_status declare_process(struct service *service, struct served *se
     status = served_declare_process(served, name, length, declaration->claims, claims, id, error);
     if (status != GORDIAN_OK)
         return status;
-    *changed = is_new || served->bank || served->processes[*id].owner == NOBODY;
+    *changed = is_new || served->operations->forgets || served->processes[*id].owner == NOBODY;
     session_own(service, session, served, *id);
     return GORDIAN_OK;
 }
@@ -450,7 +450,7 @@ static gordian_status remove_one(struct service *service, struct served *served,
 {
     if (what == WIRE_RESOURCE)
         return remove_resource(service, served, id, error);
-    if (served->bank)
+    if (served->operations->forgets)
         return FAIL_WITH(service, WIRE_BAD_VALUE, error,
                          "a process of a system that avoids goes with its exit");
     session_disown(service, served, id);

@@ -7,7 +7,7 @@
 
 /* ------------------------------------------------------------------ answers */
 
-static void done(struct client *client)
+static void put_done(struct client *client)
 {
     unsigned char frame[WIRE_HEAD_SIZE];
     client_put(client, frame, wire_put_frame(frame, sizeof frame, WIRE_DONE, NULL, 0));
@@ -21,7 +21,7 @@ static void done_with(struct client *client, const struct served *served)
     client_put(client, frame, wire_put_u8(frame, sizeof frame, WIRE_DONE, kind));
 }
 
-static void malformed(struct client *client, const char *text)
+static void frame_malformed(struct client *client, const char *text)
 {
     client_error(client, WIRE_MALFORMED, 0, 0, text);
 }
@@ -56,7 +56,7 @@ static void take_hello(struct client *client, const struct wire_frame *frame)
     struct service *service = client->service;
     struct wire_hello hello;
     if (!wire_get_hello(frame, &hello)) {
-        malformed(client, "a malformed HELLO");
+        frame_malformed(client, "a malformed HELLO");
         return;
     }
     if (!client_hello(client, &hello))
@@ -82,7 +82,7 @@ static void take_use(struct client *client, const struct wire_frame *frame)
 {
     struct wire_text name;
     if (!wire_get_name(frame, &name)) {
-        malformed(client, "a malformed USE");
+        frame_malformed(client, "a malformed USE");
         return;
     }
     const struct served *served = service_find(client->service, name.text, name.length);
@@ -100,7 +100,7 @@ static void take_open(struct client *client, const struct wire_frame *frame)
     gordian_error error = {0};
     uint32_t slot;
     if (!wire_get_open(frame, &open) || open.options.length > WIRE_OPTIONS_MAX) {
-        malformed(client, "a malformed OPEN");
+        frame_malformed(client, "a malformed OPEN");
         return;
     }
     if (!may_change(client))
@@ -140,7 +140,7 @@ static void take_close(struct client *client, const struct wire_frame *frame)
     struct wire_text name;
     gordian_error error = {0};
     if (!wire_get_name(frame, &name)) {
-        malformed(client, "a malformed CLOSE");
+        frame_malformed(client, "a malformed CLOSE");
         return;
     }
     if (!may_change(client))
@@ -148,7 +148,7 @@ static void take_close(struct client *client, const struct wire_frame *frame)
     if (client_close_system(client, name, &error))
         client_fail(client, &error);
     else
-        done(client);
+        put_done(client);
 }
 
 static void take_declare(struct client *client, const struct wire_frame *frame)
@@ -159,7 +159,7 @@ static void take_declare(struct client *client, const struct wire_frame *frame)
     gordian_error error = {0};
     size_t count;
     if (!wire_get_declare(frame, &list)) {
-        malformed(client, "a malformed DECLARE");
+        frame_malformed(client, "a malformed DECLARE");
         return;
     }
     if (!may_change(client) || !(served = system_of(client)))
@@ -183,7 +183,7 @@ static bool take_events(struct client *client, const struct wire_frame *frame)
     struct wire_events frame_events;
     gordian_error error = {0};
     if (!wire_get_events(frame, &frame_events)) {
-        malformed(client, "a malformed EVENTS");
+        frame_malformed(client, "a malformed EVENTS");
         return true;
     }
     struct served *served;
@@ -221,7 +221,7 @@ static void take_ask(struct client *client, const struct wire_frame *frame)
     gordian_error error = {0};
     struct wire_asked asked = {0};
     if (!wire_get_ask(frame, &event, work->wants, WANTS)) {
-        malformed(client, "a malformed ASK");
+        frame_malformed(client, "a malformed ASK");
         return;
     }
     if (!(served = system_of(client)))
@@ -235,8 +235,9 @@ static void take_ask(struct client *client, const struct wire_frame *frame)
 }
 
 /* The edges of one side as wants, behind those that are there; NULL: no memory. */
-static gordian_status gather(struct served *served, enum served_side side, uint32_t process,
-                             gordian_want *wants, size_t room, size_t *count, gordian_error *error)
+static gordian_status gather_side(struct served *served, enum served_side side, uint32_t process,
+                                  gordian_want *wants, size_t room, size_t *count,
+                                  gordian_error *error)
 {
     const gordian_edge *edges;
     gordian_status status = served_edges(served, side, process, &edges, count, error);
@@ -257,7 +258,7 @@ static void take_state(struct client *client, const struct wire_frame *frame)
     gordian_error error = {0};
     char buffer[GORDIAN_NAME_MAX + 1];
     if (!wire_get_u32(frame, &state.process)) {
-        malformed(client, "a malformed STATE");
+        frame_malformed(client, "a malformed STATE");
         return;
     }
     if (!(served = system_of(client)))
@@ -273,11 +274,12 @@ static void take_state(struct client *client, const struct wire_frame *frame)
                 state.flags |= WIRE_IS_DEADLOCKED;
         }
         state.held = work->wants;
-        status = gather(served, SERVED_HELD, state.process, work->wants, WANTS / 2,
-                        &state.held_count, &error);
+        status = gather_side(served, SERVED_HELD, state.process, work->wants, WANTS / 2,
+                             &state.held_count, &error);
         state.wanted = work->wants + state.held_count;
         if (status == GORDIAN_OK)
-            status = gather(served, SERVED_WANTED, state.process, work->wants + state.held_count,
+            status =
+                gather_side(served, SERVED_WANTED, state.process, work->wants + state.held_count,
                             WANTS / 2, &state.wanted_count, &error);
     }
     if (status != GORDIAN_OK) {
@@ -300,7 +302,7 @@ static void take_remove(struct client *client, const struct wire_frame *frame)
     uint8_t what;
     size_t count = 0;
     if (!wire_get_remove(frame, &what, &list)) {
-        malformed(client, "a malformed REMOVE");
+        frame_malformed(client, "a malformed REMOVE");
         return;
     }
     if (!may_change(client) || !(served = system_of(client)))
@@ -316,7 +318,7 @@ static void take_remove(struct client *client, const struct wire_frame *frame)
         client_fail(client, &error);
         return;
     }
-    done(client);
+    put_done(client);
 }
 
 static void take_weigh(struct client *client, const struct wire_frame *frame)
@@ -325,7 +327,7 @@ static void take_weigh(struct client *client, const struct wire_frame *frame)
     struct served *served;
     gordian_error error = {0};
     if (!wire_get_weigh(frame, &weigh)) {
-        malformed(client, "a malformed WEIGH");
+        frame_malformed(client, "a malformed WEIGH");
         return;
     }
     if (!may_change(client) || !(served = system_of(client)))
@@ -333,7 +335,7 @@ static void take_weigh(struct client *client, const struct wire_frame *frame)
     if (apply_weigh(client->service, served, &weigh, &error))
         client_fail(client, &error);
     else
-        done(client);
+        put_done(client);
 }
 
 static void take_subscribe(struct client *client, const struct wire_frame *frame)
@@ -341,11 +343,11 @@ static void take_subscribe(struct client *client, const struct wire_frame *frame
     uint8_t mask;
     if (!wire_get_u8(frame, &mask) ||
         mask > (WIRE_MY_GRANTS | WIRE_MY_DEADLOCKS | WIRE_DEADLOCKS | WIRE_EVERYTHING)) {
-        malformed(client, "a malformed SUBSCRIBE");
+        frame_malformed(client, "a malformed SUBSCRIBE");
         return;
     }
     client_subscribe(client, mask);
-    done(client);
+    put_done(client);
 }
 
 static void take_ping(struct client *client, const struct wire_frame *frame)
@@ -353,7 +355,7 @@ static void take_ping(struct client *client, const struct wire_frame *frame)
     uint64_t value;
     unsigned char bytes[16];
     if (!wire_get_u64(frame, &value)) {
-        malformed(client, "a malformed PING");
+        frame_malformed(client, "a malformed PING");
         return;
     }
     client_put(client, bytes, wire_put_u64(bytes, sizeof bytes, WIRE_PONG, value));
@@ -395,13 +397,15 @@ static bool take_frame(struct client *client, const struct wire_frame *frame)
         return true;
     if (frame->kind == WIRE_EVENTS)
         return take_events(client, frame);
+    if (frame->kind == WIRE_LINE)
+        return lines_take_frame(client, frame);
     if (frame->kind == WIRE_BYE) {
-        done(client);
+        put_done(client);
         client_bye(client);
     } else if (frame->kind < sizeof commands / sizeof *commands && commands[frame->kind]) {
         commands[frame->kind](client, frame);
     } else {
-        malformed(client, "a frame of a kind that is not known");
+        frame_malformed(client, "a frame of a kind that is not known");
     }
     return true;
 }

@@ -1,6 +1,5 @@
 /* Events: the one command that must be fast. */
 #include "serve/service/parts.h"
-#include "show/graph.h"
 
 #include <string.h>
 
@@ -8,33 +7,19 @@
 
 /* ------------------------------------------------------------------ recovery */
 
-static void write_victim(struct json *json, const struct served *served,
-                         const gordian_victim *victim)
-{
-    struct labels labels = labels_of_system(served->system);
-    json_open(json, NULL, '{');
-    json_key_text(json, "process", process_label(&labels, victim->process));
-    json_key_text(json, "policy", gordian_policy_text(served->config.recover));
-    json_key_i64(json, "weight", victim->weight);
-    json_open(json, "frees", '[');
-    for (size_t i = 0; i < victim->frees_count; i++)
-        json_text(json, resource_label(&labels, victim->frees[i].resource));
-    json_shut(json);
-    json_processes(json, "granted_to", &labels, victim->served, victim->served_count);
-    json_shut(json);
-}
-
 /* Ends processes until nobody is deadlocked. Whom that serves was served by the event. */
-static void recover(struct service *service, const struct apply_events *events, uint32_t process)
+static void recover_all(struct service *service, const struct apply_events *events,
+                        uint32_t process)
 {
     struct served *served = events->served;
+    struct labels labels = labels_of_system(served->system);
     gordian_victim victim;
     if (events->victims)
         json_open(events->victims, "recovered", '[');
     while (served_recover(served, process, service->work->now, events->victims != NULL, &victim,
                           NULL) == GORDIAN_OK) {
         if (events->victims)
-            write_victim(events->victims, served, &victim);
+            json_victim(events->victims, &labels, served->config.recover, &victim);
         incident_left(service, served, victim.process, "recovered", true);
     }
     if (events->victims)
@@ -65,7 +50,7 @@ static void look_closer(struct service *service, struct apply_events *events,
             events->stuck(events, event, result);
         incident_begin(service, served, event->process, result->outcome);
         if (served->config.recover)
-            recover(service, events, event->process);
+            recover_all(service, events, event->process);
         break;
     case GORDIAN_OUTCOME_CANCELLED:
         incident_left(service, served, event->process, how ? how : "cancelled", false);
@@ -93,7 +78,7 @@ static void take_results(struct service *service, const struct apply_events *eve
             (struct wire_result){result->outcome, result->reason, result->served};
         if (result->outcome != GORDIAN_OUTCOME_REFUSED && events->session != NOBODY)
             session_own(service, events->session, served, event->process);
-        if (served->bank && result->outcome == GORDIAN_VERDICT_EXITED)
+        if (served->operations->forgets && result->outcome == GORDIAN_VERDICT_EXITED)
             session_disown(service, served, event->process);
         if (told)
             notify_event(service, served, event, result,
@@ -116,7 +101,7 @@ static void take_served(struct service *service, const struct apply_events *even
 }
 
 /* Feeds work->events[0..count). How many were taken: all of them, unless memory is out. */
-static size_t feed(struct service *service, struct apply_events *events, size_t count)
+static size_t feed_chunk(struct service *service, struct apply_events *events, size_t count)
 {
     struct service_work *work = service->work;
     struct served *served = events->served;
@@ -148,7 +133,7 @@ static void put_results(struct service_work *work, uint8_t outcome, size_t count
 }
 
 /* Moves behind `count` events. */
-static bool skip(struct service_work *work, struct wire_list *list, size_t count)
+static bool skip_events(struct service_work *work, struct wire_list *list, size_t count)
 {
     bool bad = false;
     while (count > 0 && !bad) {
@@ -173,7 +158,7 @@ static gordian_status pass_duplicates(struct service *service, struct apply_even
                          (unsigned long long)next);
     uint64_t known = next - events->first;
     size_t count = known < events->list.left ? (size_t)known : events->list.left;
-    if (!skip(work, &events->list, count))
+    if (!skip_events(work, &events->list, count))
         return FAIL_WITH(service, WIRE_MALFORMED, error, "a malformed event");
     put_results(work, WIRE_DUPLICATE, count);
     events->first += count;
@@ -198,7 +183,7 @@ static void record_refused(struct service *service)
 static bool refuse_event(struct service *service, struct apply_events *events)
 {
     struct service_work *work = service->work;
-    if (quota_permits(service, events->session, events->served, &work->events[0]))
+    if (quota_permits(service, events->session, &work->events[0]))
         return false;
     work->events[0] = refused_event;
     return true;
@@ -218,7 +203,7 @@ static size_t feed_list(struct service *service, struct apply_events *events, bo
         size_t count = wire_next_events(&events->list, work->events, near ? 1 : CHUNK, work->wants,
                                         WANTS, bad);
         bool refused = near && count > 0 && refuse_event(service, events);
-        size_t taken = feed(service, events, count);
+        size_t taken = feed_chunk(service, events, count);
         done += taken;
         if (taken == count && refused) {
             work->results[work->result_count - 1].reason = WIRE_OVER_MEMORY;
@@ -226,7 +211,7 @@ static size_t feed_list(struct service *service, struct apply_events *events, bo
         } else if (taken == count) {
             bytes_put(&work->record, start, (size_t)(events->list.at - start));
         } else {
-            skip(work, &before, taken);
+            skip_events(work, &before, taken);
             bytes_put(&work->record, start, (size_t)(before.at - start));
             put_results(work, WIRE_NOT_TAKEN, count - taken + events->list.left);
             break;

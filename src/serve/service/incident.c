@@ -12,7 +12,6 @@
  * Ids are handed out in the order of the journal, so a replay gives every incident its own again.
  */
 #include "serve/service/parts.h"
-#include "show/graph.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -53,20 +52,17 @@ static const char *names_text_of(struct served *served, const uint32_t *members,
     return text_end(text);
 }
 
-/* json_witness writes a member; only its value is wanted. */
 static const char *witness_text(struct served *served, const gordian_witness *witness,
                                 struct output *text)
 {
-    static const char key[] = "\"witness\":";
     struct labels labels = labels_of_system(served->system);
     gordian_witness brief = *witness;
     struct json json;
     if (brief.count > 2 * NAMES_MAX)
         brief.count = 2 * NAMES_MAX;
     text_begin(&json, text);
-    json_witness(&json, &labels, &brief);
-    const char *all = text_end(text);
-    return all && strncmp(all, key, sizeof key - 1) == 0 ? all + sizeof key - 1 : NULL;
+    json_witness(&json, NULL, &labels, &brief);
+    return text_end(text);
 }
 
 /* ------------------------------------------------------------------ members */
@@ -131,8 +127,8 @@ static bool keep_replay(struct service *service)
     return work->replays++ < service->options.limits.incidents_second;
 }
 
-static void tell(struct service *service, struct served *served, const struct incident *incident,
-                 const uint32_t *members, size_t count)
+static void tell_incident(struct service *service, struct served *served,
+                          const struct incident *incident, const uint32_t *members, size_t count)
 {
     const struct service_journal *journal = &service->options.journal;
     if (journal->incident)
@@ -158,7 +154,7 @@ static void tell_begin(struct service *service, struct served *served,
         incident_replay(service, served, open->members, open->member_count, &work->replay);
         incident.replay = text_end(&work->replay);
     }
-    tell(service, served, &incident, open->members, open->member_count);
+    tell_incident(service, served, &incident, open->members, open->member_count);
 }
 
 void incident_begin(struct service *service, struct served *served, uint32_t requester,
@@ -203,7 +199,7 @@ static void tell_end(struct service *service, struct served *served,
         .requester = served_process_name(served, open->requester, requester),
         .victim = victim,
     };
-    tell(service, served, &incident, open->members, open->member_count + 1);
+    tell_incident(service, served, &incident, open->members, open->member_count + 1);
 }
 
 static void end_incident(struct service *service, struct served *served, uint32_t index,
@@ -233,8 +229,8 @@ static bool still_stands(const struct open_incident *open, const uint32_t *dead,
 }
 
 /* Somebody has given up in a system whose units are counted: that may end any of the incidents. */
-static void settle(struct service *service, struct served *served, const char *how, bool victim,
-                   uint32_t leaver)
+static void settle_incidents(struct service *service, struct served *served, const char *how,
+                             bool victim, uint32_t leaver)
 {
     const uint32_t *dead;
     size_t count;
@@ -263,7 +259,7 @@ void incident_left(struct service *service, struct served *served, uint32_t proc
     if (gordian_system_model(served->system) == GORDIAN_MODEL_SINGLE_UNIT)
         end_incident(service, served, index, how, victim, process); /* a cycle, and it is broken */
     else
-        settle(service, served, how, victim, process);
+        settle_incidents(service, served, how, victim, process);
 }
 
 void incidents_close_all(struct service *service, struct served *served)

@@ -28,12 +28,12 @@ static size_t slot_of(const struct nodes *nodes, uint64_t node)
     return slot;
 }
 
-static bool has(const struct nodes *nodes, uint64_t node)
+static bool has_node(const struct nodes *nodes, uint64_t node)
 {
     return nodes->slots[slot_of(nodes, node)] != 0;
 }
 
-static void add(struct nodes *nodes, uint64_t node)
+static void add_node(struct nodes *nodes, uint64_t node)
 {
     size_t slot = slot_of(nodes, node);
     if (nodes->slots[slot])
@@ -69,7 +69,8 @@ static void add_neighbours(struct served *served, struct nodes *nodes, uint64_t 
         if (served_edges(served, which, id, &edges, &count, NULL))
             return;
         for (size_t i = 0; i < count && !nodes->full; i++)
-            add(nodes, process ? resource_node(edges[i].resource) : process_node(edges[i].process));
+            add_node(nodes,
+                     process ? resource_node(edges[i].resource) : process_node(edges[i].process));
     }
 }
 
@@ -79,7 +80,7 @@ static void find_nodes(struct served *served, struct nodes *nodes, const uint32_
 {
     for (size_t i = 0; i < count; i++)
         if (members[i] != NOBODY)
-            add(nodes, process_node(members[i]));
+            add_node(nodes, process_node(members[i]));
     size_t start = 0;
     for (int depth = 0; depth < 3 && !nodes->full; depth++) {
         size_t end = nodes->count;
@@ -91,33 +92,6 @@ static void find_nodes(struct served *served, struct nodes *nodes, const uint32_
 
 /* ------------------------------------------------------------------ the graph */
 
-static void write_process(struct json *json, struct service *service, struct served *served,
-                          uint32_t process, bool deadlocked)
-{
-    char buffer[GORDIAN_NAME_MAX + 1];
-    const struct served_process *record = &served->processes[process];
-    const char *name = served_process_name(served, process, buffer);
-    json_open(json, NULL, '{');
-    json_key_u64(json, "id", process);
-    json_key_text(json, "name", name ? name : "");
-    json_key_bool(json, "waiting", record->since != 0);
-    json_key_bool(json, "deadlocked", deadlocked);
-    service_process_json(json, service, served, process);
-    json_shut(json);
-}
-
-static void write_resource(struct json *json, struct served *served, uint32_t resource)
-{
-    char buffer[GORDIAN_NAME_MAX + 1];
-    const char *name = served_resource_name(served, resource, buffer);
-    json_open(json, NULL, '{');
-    json_key_u64(json, "id", resource);
-    json_key_text(json, "name", name ? name : "");
-    json_key_u64(json, "units", served_units(served, resource));
-    json_key_u64(json, "free", served_free_units(served, resource));
-    json_shut(json);
-}
-
 static void write_edges(struct json *json, struct served *served, const struct nodes *nodes,
                         uint32_t process)
 {
@@ -127,14 +101,9 @@ static void write_edges(struct json *json, struct served *served, const struct n
         if (served_edges(served, side ? SERVED_WANTED : SERVED_HELD, process, &edges, &count, NULL))
             return;
         for (size_t i = 0; i < count; i++) {
-            if (!has(nodes, resource_node(edges[i].resource)))
+            if (!has_node(nodes, resource_node(edges[i].resource)))
                 continue;
-            json_open(json, NULL, '{');
-            json_key_u64(json, "process", process);
-            json_key_u64(json, "resource", edges[i].resource);
-            json_key_u64(json, "units", edges[i].units);
-            json_key_bool(json, "waits", edges[i].waits);
-            json_shut(json);
+            json_graph_edge(json, &edges[i]);
         }
     }
 }
@@ -148,12 +117,13 @@ static void write_graph(struct json *json, struct service *service, struct serve
     json_open(json, "processes", '[');
     for (size_t i = 0; i < nodes->count; i++)
         if (nodes->list[i] % 2 == 0)
-            write_process(json, service, served, (uint32_t)(nodes->list[i] / 2), i < members);
+            service_process_node(json, service, served, (uint32_t)(nodes->list[i] / 2),
+                                 i < members);
     json_shut(json);
     json_open(json, "resources", '[');
     for (size_t i = 0; i < nodes->count; i++)
         if (nodes->list[i] % 2 == 1)
-            write_resource(json, served, (uint32_t)(nodes->list[i] / 2));
+            service_resource_node(json, served, (uint32_t)(nodes->list[i] / 2));
     json_shut(json);
     json_open(json, "edges", '[');
     for (size_t i = 0; i < nodes->count; i++)
@@ -166,22 +136,10 @@ static void write_graph(struct json *json, struct service *service, struct serve
 
 /* ------------------------------------------------------------------ events */
 
-static const char *const effects[] = {
-    [RECENT_ADD_WAIT] = "+w",
-    [RECENT_DROP_WAIT] = "-w",
-    [RECENT_ADD_HOLD] = "+h",
-    [RECENT_DROP_HOLD] = "-h",
-};
-
-static bool is_change(const struct recent_item *item)
-{
-    return item->kind >= RECENT_ADD_WAIT && item->kind <= RECENT_DROP_HOLD;
-}
-
 static bool is_inside(const struct nodes *nodes, const struct recent_item *item)
 {
-    return is_change(item) && has(nodes, process_node(item->process)) &&
-           has(nodes, resource_node(item->resource));
+    return recent_is_change(item) && has_node(nodes, process_node(item->process)) &&
+           has_node(nodes, resource_node(item->resource));
 }
 
 /* Where to begin: so far back that at most EVENTS_MAX changes of these nodes follow, and not behind
@@ -218,21 +176,15 @@ static void write_event(struct json *json, const struct served *served, const st
         const struct recent_item *item = recent_at(recent, i);
         if (item->kind == RECENT_EVENT)
             break;
-        if (!is_inside(nodes, item))
-            continue;
-        json_open(json, NULL, '[');
-        json_text(json, effects[item->kind]);
-        json_u64(json, item->process);
-        json_u64(json, item->resource);
-        json_u64(json, item->units);
-        json_shut(json);
+        if (is_inside(nodes, item))
+            recent_json(json, item);
     }
     json_shut(json);
     json_shut(json);
 }
 
 /* Does this event change anything inside? */
-static bool touches(const struct recent *recent, const struct nodes *nodes, uint64_t at)
+static bool touches_nodes(const struct recent *recent, const struct nodes *nodes, uint64_t at)
 {
     for (uint64_t i = at + 1; i < recent->written; i++) {
         const struct recent_item *item = recent_at(recent, i);
@@ -257,7 +209,7 @@ void incident_replay(struct service *service, struct served *served, const uint3
     write_graph(&json, service, served, nodes, count);
     json_open(&json, "events", '[');
     for (uint64_t i = find_start(recent, nodes); i < recent->written; i++)
-        if (recent_at(recent, i)->kind == RECENT_EVENT && touches(recent, nodes, i))
+        if (recent_at(recent, i)->kind == RECENT_EVENT && touches_nodes(recent, nodes, i))
             write_event(&json, served, nodes, i);
     json_shut(&json);
     json_shut(&json);

@@ -1,33 +1,10 @@
 /* Answers in the form of lines: JSON, as the commands `detect` and `avoid` print it. */
 #include "serve/service/parts.h"
-#include "show/graph.h"
 
 #include <string.h>
 
 #define NOBODY GORDIAN_NONE
 #define NAMED  100000 /* of the deadlocked, when the state of a system is asked for */
-
-static const char *process_name(const struct served *served, uint32_t process, char *buffer)
-{
-    const char *name = served_process_name(served, process, buffer);
-    return name ? name : "";
-}
-
-static const char *resource_name(const struct served *served, uint32_t resource, char *buffer)
-{
-    const char *name = served_resource_name(served, resource, buffer);
-    return name ? name : "";
-}
-
-static void write_processes(struct json *json, const char *key, const struct served *served,
-                            const uint32_t *processes, size_t count)
-{
-    char buffer[GORDIAN_NAME_MAX + 1];
-    json_open(json, key, '[');
-    for (size_t i = 0; i < count; i++)
-        json_text(json, process_name(served, processes[i], buffer));
-    json_shut(json);
-}
 
 /* ------------------------------------------------------------------ events */
 
@@ -40,15 +17,14 @@ void line_event_begin(struct json *json, const struct served *served, gordian_op
     json_key_text(json, "op", gordian_op_text(op));
     json_key_text(json, "process", process);
     json_key_text(json, "result", served_outcome_text(served, result->outcome));
-    if (served->bank && result->outcome < WIRE_NOT_TAKEN) {
+    if (served->operations->effects[result->outcome & 15] == EFFECT_MAY_WAIT) {
         if (result->reason & WIRE_WAITS)
             json_key_bool(json, "waits", true);
-        if (result->outcome == GORDIAN_VERDICT_UNAVAILABLE &&
-            (result->reason & ~WIRE_WAITS) == GORDIAN_REASON_OUT_OF_TURN)
+        if ((result->reason & ~WIRE_WAITS) == GORDIAN_REASON_OUT_OF_TURN)
             json_key_bool(json, "out_of_turn", true);
     }
     if (granted && result->served)
-        write_processes(json, "granted_to", served, granted, result->served);
+        served_processes_json(json, "granted_to", served, granted, result->served);
 }
 
 void line_stuck(struct json *json, struct served *served, const gordian_event *event,
@@ -65,50 +41,15 @@ void line_stuck(struct json *json, struct served *served, const gordian_event *e
     name_list_free(&list);
     if (outcome == GORDIAN_OUTCOME_DEADLOCK &&
         !gordian_explain(served->system, event->process, &witness, NULL))
-        json_witness(json, &labels, &witness);
-}
-
-/* {"r0":3,"r2":1}: the lacks of the first process among `count`; returns how many they are. */
-static size_t write_lacks(struct json *json, const char *key, const struct served *served,
-                          const gordian_lack *lacks, size_t count)
-{
-    char buffer[GORDIAN_NAME_MAX + 1];
-    size_t i = 0;
-    json_open(json, key, '{');
-    for (; i < count && lacks[i].process == lacks[0].process; i++)
-        json_name_u64(json, resource_name(served, lacks[i].resource, buffer), lacks[i].units);
-    json_shut(json);
-    return i;
-}
-
-static void write_stuck(struct json *json, const struct served *served)
-{
-    const gordian_answer *answer = &served->answer;
-    char buffer[GORDIAN_NAME_MAX + 1];
-    size_t next = 0;
-    json_open(json, "stuck", '[');
-    for (size_t i = 0; i < answer->stuck_count; i++) {
-        bool lacks = next < answer->lack_count && answer->lacks[next].process == answer->stuck[i];
-        json_open(json, NULL, '{');
-        json_key_text(json, "process", process_name(served, answer->stuck[i], buffer));
-        next += write_lacks(json, "lacks", served, answer->lacks + next,
-                            lacks ? answer->lack_count - next : 0);
-        json_shut(json);
-    }
-    json_shut(json);
+        json_witness(json, "witness", &labels, &witness);
 }
 
 void line_reasons(struct json *json, const struct served *served)
 {
-    const gordian_answer *answer = &served->answer;
-    if (answer->incomplete)
-        return;
-    if (answer->verdict == GORDIAN_VERDICT_GRANTED)
-        write_processes(json, "sequence", served, answer->sequence, answer->sequence_count);
-    else if (answer->verdict == GORDIAN_VERDICT_UNSAFE)
-        write_stuck(json, served);
-    else if (answer->verdict == GORDIAN_VERDICT_UNAVAILABLE && answer->lack_count > 0)
-        write_lacks(json, "short", served, answer->lacks, answer->lack_count);
+    char buffers[2][GORDIAN_NAME_MAX + 1];
+    struct labels labels = served_labels(&(struct served_names){served, buffers});
+    if (!served->answer.incomplete)
+        json_reasons(json, &labels, &served->answer);
 }
 
 /* ------------------------------------------------------------------ state */
@@ -126,8 +67,8 @@ static void write_side(struct json *json, const char *key, struct served *served
     json_open(json, key, '{');
     for (size_t i = 0; i < count; i++)
         json_name_u64(json,
-                      of_process ? resource_name(served, edges[i].resource, buffer)
-                                 : process_name(served, edges[i].process, buffer),
+                      of_process ? served_resource_label(served, edges[i].resource, buffer)
+                                 : served_process_label(served, edges[i].process, buffer),
                       edges[i].units);
     json_shut(json);
 }
@@ -137,7 +78,7 @@ static void write_process(struct json *json, struct client *client, struct serve
 {
     char buffer[GORDIAN_NAME_MAX + 1];
     const struct served_process *record = &served->processes[process];
-    json_key_text(json, "process", process_name(served, process, buffer));
+    json_key_text(json, "process", served_process_label(served, process, buffer));
     json_key_u64(json, "id", process);
     json_key_bool(json, "waiting", record->since != 0);
     json_key_bool(json, "deadlocked", record->since && served_is_deadlocked(served, process));
@@ -151,7 +92,7 @@ static void write_process(struct json *json, struct client *client, struct serve
 static void write_resource(struct json *json, struct served *served, uint32_t resource)
 {
     char buffer[GORDIAN_NAME_MAX + 1];
-    json_key_text(json, "resource", resource_name(served, resource, buffer));
+    json_key_text(json, "resource", served_resource_label(served, resource, buffer));
     json_key_u64(json, "id", resource);
     json_key_u64(json, "units", served_units(served, resource));
     json_key_u64(json, "free", served_free_units(served, resource));
@@ -163,9 +104,9 @@ static void write_system(struct json *json, const struct served *served)
 {
     char buffer[SERVED_CONFIG_TEXT_MAX], note[256];
     json_key_text(json, "name", served->name);
-    json_key_text(json, "kind", served->config.kind == SERVED_DETECT ? "detect" : "avoid");
+    json_key_text(json, "kind", served->operations->kind);
     json_key_text(json, "options", served_config_text(&served->config, buffer));
-    json_key_text(json, "engine", served_engine(served));
+    json_key_text(json, "engine", served_engine_name(served));
     const char *said = served_note(served, note, sizeof note);
     if (said)
         json_key_text(json, "note", said);
@@ -177,7 +118,7 @@ static void write_system(struct json *json, const struct served *served)
     json_key_u64(json, "incidents", served->counters.incidents);
 }
 
-void line_state(struct client *client, struct served *served, const struct word *name)
+void line_state(struct client *client, struct served *served, const gordian_word *name)
 {
     struct json json;
     uint32_t process = name ? served_find_process(served, name->text, name->length) : NOBODY;
@@ -198,7 +139,7 @@ void line_state(struct client *client, struct served *served, const struct word 
         write_system(&json, served);
         if (served->system && !gordian_deadlocked(served->system, &dead, &count, NULL)) {
             json_key_u64(&json, "deadlocked_count", count);
-            write_processes(&json, "deadlocked", served, dead, count < NAMED ? count : NAMED);
+            served_processes_json(&json, "deadlocked", served, dead, count < NAMED ? count : NAMED);
         }
     }
     json_end(&json);

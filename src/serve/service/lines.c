@@ -34,19 +34,19 @@ static ptrdiff_t read_line(void *context, char *buffer, size_t size)
 gordian_status lines_open(struct service *service, gordian_error *error)
 {
     const gordian_source source = {read_line, &service->work->line};
-    return trace_open(&service->work->trace, &source, &service->memory, error);
+    return gordian_trace_open(&service->work->trace, &source, &service->memory, error);
 }
 
 void lines_close(struct service *service)
 {
-    trace_close(&service->work->trace);
+    gordian_trace_close(&service->work->trace);
 }
 
 /* Sets the reader to one line, its newline included. */
 static void set_line(struct client *client, const char *text, size_t length, size_t blank)
 {
     struct service_work *work = client->service->work;
-    struct reader *reader = &work->trace.reader;
+    struct reader *reader = &work->trace.inside->reader;
     work->line = (struct line_source){text, length, blank};
     reader->start = reader->end = 0;
     reader->at_end = false;
@@ -55,17 +55,17 @@ static void set_line(struct client *client, const char *text, size_t length, siz
 
 /* ------------------------------------------------------------------ names */
 
-static uint32_t find_process(const struct served *served, const struct word *name)
+static uint32_t find_process(const struct served *served, const gordian_word *name)
 {
     return served_find_process(served, name->text, name->length);
 }
 
-static uint32_t find_resource(const struct served *served, const struct word *name)
+static uint32_t find_resource(const struct served *served, const gordian_word *name)
 {
     return served_find_resource(served, name->text, name->length);
 }
 
-static struct wire_text text_of(const struct word *word)
+static struct wire_text text_of(const gordian_word *word)
 {
     return (struct wire_text){word->text, word->length};
 }
@@ -73,7 +73,7 @@ static struct wire_text text_of(const struct word *word)
 /* The wants of a line into work->wants; false: too many. */
 static bool gather_wants(struct service_work *work, const struct served *served)
 {
-    const struct trace *trace = &work->trace;
+    const gordian_trace *trace = &work->trace;
     if (trace->item_count >= UINT16_MAX)
         return false;
     for (size_t i = 0; i < trace->item_count; i++)
@@ -87,10 +87,10 @@ static bool gather_wants(struct service_work *work, const struct served *served)
 static gordian_status claims_of(struct service_work *work, const struct served *served,
                                 size_t *count, gordian_error *error)
 {
-    const struct trace *trace = &work->trace;
+    const gordian_trace *trace = &work->trace;
     *count = 0;
     for (size_t i = 0; i < trace->item_count; i++) {
-        const struct trace_item *item = &trace->items[i];
+        const gordian_trace_item *item = &trace->items[i];
         uint32_t resource = find_resource(served, &item->name);
         char shown[TRACE_SHOWN_MAX];
         bool weight = word_is(&item->name, "priority") || word_is(&item->name, "cost");
@@ -118,8 +118,9 @@ static gordian_status declare_process(struct client *client, struct served *serv
                                            .name = text_of(&work->trace.name)};
     struct trace_attributes attributes = {0};
     uint32_t id;
-    gordian_status status = served->bank ? claims_of(work, served, &declaration.claim_count, error)
-                                         : trace_attributes(&work->trace, &attributes, error);
+    gordian_status status = work->trace.avoidance
+                                ? claims_of(work, served, &declaration.claim_count, error)
+                                : trace_attributes(&work->trace, &attributes, error);
     declaration.claims = work->wants;
     if (status == GORDIAN_OK)
         status =
@@ -138,7 +139,7 @@ static gordian_status declare_process(struct client *client, struct served *serv
 static gordian_status declare_resource(struct client *client, struct served *served,
                                        gordian_error *error)
 {
-    const struct trace *trace = &client->service->work->trace;
+    const gordian_trace *trace = &client->service->work->trace;
     const struct wire_declaration declaration = {
         .what = WIRE_RESOURCE, .name = text_of(&trace->name), .units = trace->units};
     uint32_t id;
@@ -177,10 +178,10 @@ static void answer_stuck(struct apply_events *events, const gordian_event *event
     events->victims = &answer->json;
 }
 
-static const struct word *unknown_resource(const struct service_work *work,
-                                           const struct served *served)
+static const gordian_word *unknown_resource(const struct service_work *work,
+                                            const struct served *served)
 {
-    const struct trace *trace = &work->trace;
+    const gordian_trace *trace = &work->trace;
     for (size_t i = 0; i < trace->item_count; i++)
         if (find_resource(served, &trace->items[i].name) == NOBODY)
             return &trace->items[i].name;
@@ -193,21 +194,19 @@ static const char *refusal_text(const struct service_work *work, const struct se
                                 size_t size)
 {
     char shown[TRACE_SHOWN_MAX];
-    bool detect = served->system != NULL;
+    bool detect = !work->trace.avoidance;
     if (reason == WIRE_ENGINE_CANNOT) {
-        snprintf(buffer, size, "the engine '%s' cannot represent this", served_engine(served));
+        snprintf(buffer, size, "the engine '%s' cannot represent this", served_engine_name(served));
         return buffer;
     }
     if (reason == WIRE_OVER_MEMORY)
         return "this client has all the memory it may have: it can release, cancel, exit or forget";
-    reason &= (uint8_t)(detect ? 0xff : ~WIRE_WAITS);
-    if (reason ==
-        (detect ? (int)GORDIAN_REFUSAL_UNKNOWN_PROCESS : (int)GORDIAN_REASON_UNKNOWN_PROCESS)) {
+    /* GORDIAN_REASON_UNKNOWN_PROCESS and _RESOURCE are the same numbers */
+    if (reason == GORDIAN_REFUSAL_UNKNOWN_PROCESS) {
         snprintf(buffer, size,
                  detect ? "process '%s' was never seen" : "process '%s' was never declared",
                  trace_show(&work->trace.name, shown));
-    } else if (reason == (detect ? (int)GORDIAN_REFUSAL_UNKNOWN_RESOURCE
-                                 : (int)GORDIAN_REASON_UNKNOWN_RESOURCE)) {
+    } else if (reason == GORDIAN_REFUSAL_UNKNOWN_RESOURCE) {
         snprintf(buffer, size, "resource '%s' was never declared",
                  trace_show(unknown_resource(work, served), shown));
     } else if (detect && reason == GORDIAN_REFUSAL_BAD_HAND_OVER && event->to == STRANGER) {
@@ -225,7 +224,7 @@ static const char *refusal_text(const struct service_work *work, const struct se
 static gordian_status make_event(struct service_work *work, const struct served *served,
                                  gordian_event *event, gordian_error *error)
 {
-    const struct trace *trace = &work->trace;
+    const gordian_trace *trace = &work->trace;
     if (!gather_wants(work, served))
         return trace_fail(trace, &trace->verb, error, "more than 65534 resources in one line");
     *event = (gordian_event){
@@ -253,8 +252,8 @@ static gordian_status make_event(struct service_work *work, const struct served 
 static gordian_status bring_into_being(struct client *client, struct served *served,
                                        gordian_event *event, bool *created, gordian_error *error)
 {
-    const struct trace *trace = &client->service->work->trace;
-    *created = served->system && event->process == NOBODY &&
+    const gordian_trace *trace = &client->service->work->trace;
+    *created = !trace->avoidance && event->process == NOBODY &&
                (event->op == GORDIAN_OP_REQUEST || event->op == GORDIAN_OP_HOLD ||
                 event->op == GORDIAN_OP_WAIT);
     if (!*created)
@@ -273,7 +272,7 @@ static void end_answer(struct answer *answer, struct served *served, const gordi
     char message[400];
     if (!answer->begun)
         begin_answer(answer, &answer->client->out, served, event->op, &told, work->served);
-    if (served->bank && result->outcome < WIRE_NOT_TAKEN)
+    if (result->outcome < WIRE_NOT_TAKEN)
         line_reasons(&answer->json, served);
     if (result->outcome == GORDIAN_OUTCOME_REFUSED) /* GORDIAN_VERDICT_REFUSED is the same number */
         json_key_text(&answer->json, "message",
@@ -294,7 +293,7 @@ static gordian_status take_event(struct client *client, struct served *served, u
 {
     struct service *service = client->service;
     struct service_work *work = service->work;
-    const struct trace *trace = &work->trace;
+    const gordian_trace *trace = &work->trace;
     gordian_event event;
     bool created = false;
     struct answer answer = {.client = client};
@@ -315,6 +314,7 @@ static gordian_status take_event(struct client *client, struct served *served, u
     served->answer.detail = GORDIAN_DETAIL_REASONS;
     status = apply_event(service, &events, &event, error);
     served->answer.detail = GORDIAN_DETAIL_VERDICT;
+    work->process = event.process;
     if (status == GORDIAN_OK)
         end_answer(&answer, served, &event);
     if (created && (status || work->results[0].outcome == GORDIAN_OUTCOME_REFUSED))
@@ -344,7 +344,7 @@ static gordian_status take_trace(struct client *client, uint64_t number, gordian
     if (!served)
         return FAIL_WITH(service, WIRE_NO_SYSTEM, error, "no system is in use");
     work->trace.avoidance = served->bank != NULL;
-    gordian_status status = trace_next(&work->trace, error);
+    gordian_status status = gordian_trace_next(&work->trace, error);
     if (status != GORDIAN_OK)
         return status;
     if (!client_may_write(client))
@@ -356,12 +356,12 @@ static gordian_status take_trace(struct client *client, uint64_t number, gordian
     if (!session_of(client, error))
         return error->status;
     switch (work->trace.kind) {
-    case TRACE_EVENT:
+    case GORDIAN_LINE_EVENT:
         client_spend(client, 1);
         return take_event(client, served, number, error);
-    case TRACE_RESOURCE:
+    case GORDIAN_LINE_RESOURCE:
         return declare_resource(client, served, error);
-    case TRACE_PROCESS:
+    case GORDIAN_LINE_PROCESS:
         return declare_process(client, served, error);
     }
     return GORDIAN_OK;
@@ -380,18 +380,12 @@ static size_t take_number(const char *text, size_t length, uint64_t *number)
     return end;
 }
 
-static gordian_status take_line(struct client *client, const char *text, size_t length,
-                                gordian_error *error)
+/* A line whose first `blank` bytes are its number. */
+static gordian_status take_words(struct client *client, const char *text, size_t length,
+                                 size_t blank, uint64_t number, gordian_error *error)
 {
     struct service *service = client->service;
-    uint64_t number = 0;
-    size_t blank = 0, at, end;
-    if (length > 0 && text[0] == '@') {
-        blank = take_number(text, length, &number);
-        if (blank == 0 || number == 0)
-            return fail_at(error, GORDIAN_STATUS_INPUT, client->lines, 2,
-                           "expected the number of an event after '@', from 1 on");
-    }
+    size_t at, end;
     for (at = blank; at < length && (text[at] == ' ' || text[at] == '\t'); at++)
         ;
     for (end = at; end < length && !memchr(" \t\r\n#", text[end], 5); end++)
@@ -402,19 +396,79 @@ static gordian_status take_line(struct client *client, const char *text, size_t 
             return FAIL_WITH(service, WIRE_NOT_ALLOWED, error, "hello token=... comes first");
         return take_trace(client, number, error);
     }
-    gordian_status status = reader_next(&service->work->trace.reader, error);
+    gordian_status status = reader_next(&service->work->trace.inside->reader, error);
     if (status != GORDIAN_OK)
         return status;
     if (verb_take(client))
         return GORDIAN_OK;
     /* not a word of ours: the trace's own message, with what may have been meant */
     set_line(client, text, length, blank);
-    status = trace_next(&service->work->trace, error);
+    status = gordian_trace_next(&service->work->trace, error);
     if (status == GORDIAN_OK)
         return fail(error, GORDIAN_STATUS_INPUT, "not understood; try help");
     size_t used = strlen(error->message);
     snprintf(error->message + used, sizeof error->message - used, "; 'help' tells the other words");
     return status;
+}
+
+static gordian_status take_line(struct client *client, const char *text, size_t length,
+                                gordian_error *error)
+{
+    uint64_t number = 0;
+    size_t blank = 0;
+    if (length > 0 && text[0] == '@') {
+        blank = take_number(text, length, &number);
+        if (blank == 0 || number == 0)
+            return fail_at(error, GORDIAN_STATUS_INPUT, client->lines, 2,
+                           "expected the number of an event after '@', from 1 on");
+    }
+    return take_words(client, text, length, blank, number, error);
+}
+
+/* What was written behind client->answer_at becomes the JSON of an ANSWER. */
+static void frame_answer(struct client *client)
+{
+    const struct service_work *work = client->service->work;
+    size_t written = client->out.used - client->answer_at;
+    struct wire_answer answer = {.process = GORDIAN_NONE};
+    if (work->result_count) {
+        answer.outcome = work->results[0].outcome;
+        answer.reason = work->results[0].reason;
+        answer.process = work->process;
+        answer.ids = work->served;
+        answer.served.left = work->results[0].served;
+    }
+    size_t head = wire_put_answer(NULL, 0, &answer);
+    if (!client_room(client, head))
+        return;
+    unsigned char *frame = (unsigned char *)client->out.buffer + client->answer_at;
+    memmove(frame + head, frame, written);
+    wire_put_answer(frame, head, &answer);
+    client->out.used -= written > 0; /* its newline */
+    wire_store32(frame, (uint32_t)(client->out.used - client->answer_at - 4));
+}
+
+bool lines_take_frame(struct client *client, const struct wire_frame *frame)
+{
+    struct wire_line line;
+    gordian_error error = {0};
+    if (!wire_get_line(frame, &line)) {
+        client_error(client, WIRE_MALFORMED, 0, 0, "a malformed LINE");
+        return true;
+    }
+    if (!client_may_spend(client))
+        return false;
+    client->service->work->result_count = 0;
+    client->answer_at = client->out.used;
+    client->erred = false;
+    client->lines++;
+    gordian_status status =
+        take_words(client, line.text.text, line.text.length, 0, line.number, &error);
+    if (status != GORDIAN_OK && status != GORDIAN_STATUS_END)
+        client_fail(client, &error);
+    else if (!client->erred)
+        frame_answer(client);
+    return true;
 }
 
 size_t lines_take(struct client *client, const unsigned char *bytes, size_t count, size_t budget,

@@ -20,14 +20,6 @@ void metrics_observe(struct metrics_histogram *histogram, uint64_t ns, uint64_t 
     histogram->sum += ns * count;
 }
 
-uint64_t metrics_count(const struct metrics_histogram *histogram)
-{
-    uint64_t count = 0;
-    for (size_t i = 0; i <= METRICS_BOUNDS; i++)
-        count += histogram->buckets[i];
-    return count;
-}
-
 double metrics_quantile(const struct metrics_histogram *histogram,
                         const struct metrics_histogram *since, double quantile)
 {

@@ -24,7 +24,6 @@ struct metrics_histogram {
 
 /* `count` events took `ns` each. */
 void metrics_observe(struct metrics_histogram *histogram, uint64_t ns, uint64_t count);
-uint64_t metrics_count(const struct metrics_histogram *histogram);
 /* An estimate from the buckets, in nanoseconds; 0 if nothing was observed. `since`: only what was
  * observed after that copy was taken; NULL: everything. */
 double metrics_quantile(const struct metrics_histogram *histogram,

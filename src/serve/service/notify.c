@@ -52,6 +52,7 @@ void client_wake(struct client *client)
     struct service *service = client->service;
     /* The record of what is being done comes next. */
     client->mark = service_last(service) + 1;
+    client->answer_at = client->out.used;
     if (client->wake)
         client->wake(client);
 }
@@ -97,6 +98,7 @@ void client_error(struct client *client, unsigned code, uint32_t retry_ms, uint6
     /* That the journal cannot be written need not wait until it can, unless it would overtake. */
     bool at_once = code == WIRE_NOT_KEPT && client->out.used == client->service->work->unmarked;
     client->service->counters.errors++;
+    client->erred = true;
     if (client->form == CLIENT_BINARY) {
         struct wire_error error = {.code = (uint16_t)code,
                                    .fatal = fatal,
@@ -198,8 +200,8 @@ static void tell_text(struct client *client, uint8_t kind, const struct output *
     client_wake(client);
 }
 
-static bool concerns(const struct served *served, const struct client *client,
-                     const uint32_t *members, size_t count)
+static bool concerns_client(const struct served *served, const struct client *client,
+                            const uint32_t *members, size_t count)
 {
     if (client->subscriptions & WIRE_DEADLOCKS)
         return true;
@@ -217,7 +219,7 @@ void notify_incident(struct service *service, struct served *served,
     struct output *text = &service->work->third;
     text_clear(text);
     for (struct client *client = service->clients; client; client = client->next) {
-        if (client->system != served->slot || !concerns(served, client, members, count))
+        if (client->system != served->slot || !concerns_client(served, client, members, count))
             continue;
         if (text->used == 0) {
             struct incident brief = *incident;
@@ -260,14 +262,8 @@ static void write_event(struct served *served, const gordian_event *event,
     json_key_text(&json, "op", gordian_op_text(event->op));
     json_key_text(&json, "process", name ? name : "");
     json_key_text(&json, "result", served_outcome_text(served, result->outcome));
-    if (result->served) {
-        json_open(&json, "granted_to", '[');
-        for (uint32_t i = 0; i < result->served; i++) {
-            name = served_process_name(served, granted[i], buffer);
-            json_text(&json, name ? name : "");
-        }
-        json_shut(&json);
-    }
+    if (result->served)
+        served_processes_json(&json, "granted_to", served, granted, result->served);
     json_end(&json);
 }
 

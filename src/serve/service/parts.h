@@ -72,7 +72,8 @@ struct service_work {
     struct output more;  /* a second one */
     struct output third; /* and a third */
     struct output stuck; /* an answer that notices may come before */
-    struct trace trace;  /* of a line */
+    gordian_trace trace; /* of a line */
+    uint32_t process;    /* whose event it is */
     struct line_source {
         const char *text;
         size_t left, blank; /* so many bytes at its beginning are blanks to the reader */
@@ -144,8 +145,7 @@ uint32_t quota_adder(const struct service *service, const struct served *served,
 gordian_status quota_check(struct service *service, uint32_t session, uint64_t more,
                            gordian_error *error);
 /* May it send this event? And can so many bytes of events be too much at all? */
-bool quota_permits(struct service *service, uint32_t session, const struct served *served,
-                   const gordian_event *event);
+bool quota_permits(struct service *service, uint32_t session, const gordian_event *event);
 bool quota_is_near(const struct service *service, uint32_t session, size_t bytes);
 /* So much of what it is to be told may wait for a client to read it. */
 size_t quota_notices(const struct client *client);
@@ -156,7 +156,6 @@ gordian_status quota_leave(struct service *service, struct served *served, gordi
 
 /* ---- session.c */
 
-uint32_t session_find(const struct service *service, const uint8_t id[WIRE_SESSION_SIZE]);
 /* The session of a client, made if it has none. NULL: it could not be; the error says why. */
 struct session *session_of(struct client *client, gordian_error *error);
 /* A new session, or changed lease, flags and name of one that is known; journaled. */
@@ -290,6 +289,8 @@ size_t binary_take(struct client *client, const unsigned char *bytes, size_t cou
 size_t lines_take(struct client *client, const unsigned char *bytes, size_t count, size_t budget,
                   size_t *wanted);
 
+/* LINE of the binary form. False: not now. */
+bool lines_take_frame(struct client *client, const struct wire_frame *frame);
 gordian_status lines_open(struct service *service, gordian_error *error);
 void lines_close(struct service *service);
 
@@ -301,11 +302,8 @@ bool client_may_write(const struct client *client);
 /* ---- the form of lines: service/lines.c (lines, events), service/line_json.c (answers),
  * service/verbs.c (everything but events) */
 
-/* A line that is not an event: its words are in work->trace.reader. False: there is no such verb.
- */
+/* A line that is not an event: its words are in work->trace. False: there is no such verb. */
 bool verb_take(struct client *client);
-/* Ends the answer `{"ok":VERB,...}`. */
-void line_ok(struct client *client, const char *verb, const struct served *served);
 /* {"seq":..,"op":..,"process":..,"result":..,"granted_to":[..] */
 void line_event_begin(struct json *json, const struct served *served, gordian_op op,
                       const char *process, const struct served_result *result,
@@ -315,7 +313,7 @@ void line_stuck(struct json *json, struct served *served, const gordian_event *e
                 uint8_t outcome);
 /* "sequence", "stuck" or "short": the reasons of the bank's last answer. */
 void line_reasons(struct json *json, const struct served *served);
-void line_state(struct client *client, struct served *served, const struct word *name);
+void line_state(struct client *client, struct served *served, const gordian_word *name);
 void line_systems(struct client *client);
 void line_stats(struct client *client);
 

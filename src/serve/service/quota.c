@@ -12,8 +12,7 @@
  *
  * Commands are measured before they are applied, never while the journal is replayed.
  */
-#include "avoid/engine.h"
-#include "detect/engine.h"
+#include "base/engine.h"
 #include "serve/service/parts.h"
 
 #include <malloc.h>
@@ -46,7 +45,7 @@ static bool has_room(struct meter *meter, size_t more)
     return true;
 }
 
-static void count(struct meter *meter, size_t before, size_t after)
+static void meter_count(struct meter *meter, size_t before, size_t after)
 {
     for (; meter; meter = meter->parent)
         meter->used += after - before;
@@ -58,14 +57,14 @@ static void *metered_resize(void *context, void *pointer, size_t size)
     size_t before = pointer ? malloc_usable_size(pointer) : 0;
     if (size == 0) {
         free(pointer);
-        count(meter, before, 0);
+        meter_count(meter, before, 0);
         return NULL;
     }
     if (size > before && !has_room(meter, size - before))
         return NULL;
     void *grown = realloc(pointer, size);
     if (grown)
-        count(meter, before, malloc_usable_size(grown));
+        meter_count(meter, before, malloc_usable_size(grown));
     return grown;
 }
 
@@ -116,8 +115,8 @@ void quota_set_limit(struct service *service)
 /* Does its engine keep more than names and edges? */
 static bool is_dense(const struct served *served)
 {
-    const struct engine_family *family = served->system ? &detect_family : &avoid_family;
-    return served->meter && engine_find(family, served_engine(served))->dense;
+    return served->meter &&
+           engine_find(served->operations->engines, served_engine_name(served))->dense;
 }
 
 static bool is_owner(const struct service *service, const struct served_owner *owner,
@@ -266,13 +265,12 @@ gordian_status quota_check(struct service *service, uint32_t session, uint64_t m
                      (unsigned long long)(limit >> 10), (unsigned long long)(used >> 10));
 }
 
-bool quota_permits(struct service *service, uint32_t session, const struct served *served,
-                   const gordian_event *event)
+bool quota_permits(struct service *service, uint32_t session, const gordian_event *event)
 {
     uint64_t limit = service->options.limits.session_memory;
     if (!is_limited(service, session))
         return true;
-    uint64_t used = session_memory(service, session), more = served_event_cost(served, event);
+    uint64_t used = session_memory(service, session), more = served_event_cost(event);
     if (more == 0 || (used <= limit && more <= limit - used))
         return true;
     service->counters.over_memory++;
@@ -322,5 +320,5 @@ gordian_status quota_leave(struct service *service, struct served *served, gordi
     return FAIL_WITH(service, WIRE_QUOTA, error,
                      "the engine '%s' keeps matrices: they would take more memory than a client "
                      "may have",
-                     served_engine(served));
+                     served_engine_name(served));
 }

@@ -20,7 +20,7 @@ struct record {
     uint64_t number;
 };
 
-static gordian_status damaged(const struct record *record, gordian_error *error)
+static gordian_status record_damaged(const struct record *record, gordian_error *error)
 {
     return fail(error, GORDIAN_STATUS_INPUT, "record %llu of the journal makes no sense here",
                 (unsigned long long)record->number);
@@ -36,7 +36,7 @@ static gordian_status replay_session(struct service *service, const struct recor
 {
     struct wire_hello hello;
     if (!wire_get_hello(&record->frame, &hello))
-        return damaged(record, error);
+        return record_damaged(record, error);
     return session_put(service, record->slot, &hello, error);
 }
 
@@ -45,20 +45,20 @@ static gordian_status replay_events(struct service *service, const struct record
 {
     struct wire_events body;
     if (!wire_get_events(&record->frame, &body))
-        return damaged(record, error);
+        return record_damaged(record, error);
     struct apply_events events = {
         .served = served, .session = record->session, .first = body.first, .list = body.list};
     uint32_t count = body.list.left;
     gordian_status status = apply_events(service, &events, error);
     if (status != GORDIAN_OK)
-        return status == GORDIAN_STATUS_MEMORY ? status : damaged(record, error);
+        return status == GORDIAN_STATUS_MEMORY ? status : record_damaged(record, error);
     const struct service_work *work = service->work;
     if (work->result_count != count)
-        return damaged(record, error);
+        return record_damaged(record, error);
     for (size_t i = 0; i < work->result_count; i++)
         if (work->results[i].outcome >= WIRE_NOT_TAKEN)
             return work->results[i].outcome == WIRE_NOT_TAKEN ? fail_memory(error)
-                                                              : damaged(record, error);
+                                                              : record_damaged(record, error);
     return GORDIAN_OK;
 }
 
@@ -68,13 +68,13 @@ static gordian_status replay_declare(struct service *service, const struct recor
     struct wire_list list;
     size_t count;
     if (!wire_get_declare(&record->frame, &list))
-        return damaged(record, error);
+        return record_damaged(record, error);
     gordian_status status = apply_declare(service, served, record->session, &list, &count, error);
     if (status != GORDIAN_OK)
-        return status == GORDIAN_STATUS_MEMORY ? status : damaged(record, error);
+        return status == GORDIAN_STATUS_MEMORY ? status : record_damaged(record, error);
     for (size_t i = 0; i < count; i++)
         if (service->work->ids[i] == NOBODY)
-            return damaged(record, error);
+            return record_damaged(record, error);
     return GORDIAN_OK;
 }
 
@@ -85,11 +85,11 @@ static gordian_status replay_remove(struct service *service, const struct record
     uint8_t what;
     uint32_t id;
     if (!wire_get_remove(&record->frame, &what, &list))
-        return damaged(record, error);
+        return record_damaged(record, error);
     while (wire_next_id(&list, &id)) {
         gordian_status status = apply_remove(service, served, what, &id, 1, error);
         if (status != GORDIAN_OK)
-            return status == GORDIAN_STATUS_MEMORY ? status : damaged(record, error);
+            return status == GORDIAN_STATUS_MEMORY ? status : record_damaged(record, error);
     }
     return GORDIAN_OK;
 }
@@ -100,7 +100,7 @@ static gordian_status replay_weigh(struct service *service, const struct record 
     struct wire_weigh weigh;
     if (!wire_get_weigh(&record->frame, &weigh) ||
         apply_weigh(service, served, &weigh, error) == GORDIAN_STATUS_INPUT)
-        return damaged(record, error);
+        return record_damaged(record, error);
     return GORDIAN_OK;
 }
 
@@ -110,7 +110,7 @@ static gordian_status replay_open(struct service *service, const struct record *
     struct wire_open open;
     bool known = record->session == NOBODY || is_session(service, record->session);
     if (!known || !wire_get_open(&record->frame, &open))
-        return damaged(record, error);
+        return record_damaged(record, error);
     gordian_status status = service_put_system(service, record->slot, &open, error);
     if (status == GORDIAN_OK)
         quota_opened(service, record->session, service->systems[record->slot]);
@@ -128,14 +128,14 @@ static gordian_status replay_record(struct service *service, const struct record
         return replay_session(service, record, error);
     case RECORD_END:
         if (!is_session(service, record->slot))
-            return damaged(record, error);
+            return record_damaged(record, error);
         session_forget(service, record->slot);
         return GORDIAN_OK;
     default:
         break;
     }
     if (!served || (record->session != NOBODY && !is_session(service, record->session)))
-        return damaged(record, error);
+        return record_damaged(record, error);
     switch (record->kind) {
     case RECORD_CLOSE:
         service_drop_system(service, served);
@@ -149,7 +149,7 @@ static gordian_status replay_record(struct service *service, const struct record
     case RECORD_WEIGH:
         return replay_weigh(service, record, served, error);
     default:
-        return damaged(record, error);
+        return record_damaged(record, error);
     }
 }
 
@@ -159,7 +159,7 @@ gordian_status service_replay(struct service *service, uint64_t number, uint64_t
     const unsigned char *data = bytes;
     struct record record = {.number = number};
     if (length < RECORD_HEAD)
-        return damaged(&record, error);
+        return record_damaged(&record, error);
     record.kind = (enum record_kind)data[0];
     record.slot = wire_load32(data + 1);
     record.session = wire_load32(data + 5);

@@ -110,7 +110,7 @@ static gordian_status open_default(struct service *service, gordian_error *error
     return service_put_system(service, 0, &open, error);
 }
 
-static struct service *allocate(const struct service_options *options)
+static struct service *allocate_service(const struct service_options *options)
 {
     gordian_allocator memory = memory_allocator(options->allocator);
     struct service *service = memory_zeroed(&memory, sizeof *service);
@@ -135,7 +135,7 @@ gordian_status service_new(struct service **out, const struct service_options *o
                            gordian_error *error)
 {
     *out = NULL;
-    struct service *service = allocate(options);
+    struct service *service = allocate_service(options);
     if (!service)
         return fail_memory(error);
     gordian_status status = open_work(service, error);
@@ -273,7 +273,7 @@ static void join_session(struct client *client, uint32_t slot)
     session_touch(service, session);
 }
 
-static bool authorise(struct client *client, struct wire_text token)
+static bool authorise_client(struct client *client, struct wire_text token)
 {
     const struct service_options *options = &client->service->options;
     if (client->rights == SERVICE_NOTHING && options->authorise)
@@ -293,7 +293,7 @@ bool client_hello(struct client *client, const struct wire_hello *hello)
     gordian_error error = {0};
     const char *why;
     uint32_t slot;
-    if (!authorise(client, hello->token))
+    if (!authorise_client(client, hello->token))
         return false;
     if (!client_may_write(client))
         return client->rights & SERVICE_READ; /* it only looks: it has no session */
@@ -320,7 +320,7 @@ bool client_may_write(const struct client *client)
 
 /* ------------------------------------------------------------------ quotas */
 
-static void refill(struct client *client)
+static void refill_tokens(struct client *client)
 {
     uint64_t rate = client->service->options.limits.events_a_second;
     uint64_t now = client->service->work->steady, past = now - client->refilled;
@@ -338,7 +338,7 @@ bool client_may_spend(struct client *client)
 {
     if (client->service->options.limits.events_a_second == 0)
         return true;
-    refill(client);
+    refill_tokens(client);
     if (client->allowance > 0)
         return true;
     client->service->counters.throttled++;
@@ -474,8 +474,9 @@ struct served *service_find(const struct service *service, const char *name, siz
     return NULL;
 }
 
-const char *service_owner(const struct service *service, const struct served *served,
-                          uint32_t process)
+/* The name of the session a process belongs to, for people; "" if it has none. */
+static const char *service_owner(const struct service *service, const struct served *served,
+                                 uint32_t process)
 {
     uint32_t owner =
         process < served->process_room ? served->processes[process].owner : GORDIAN_NONE;
@@ -495,6 +496,26 @@ void service_process_json(struct json *json, const struct service *service,
         json_key_text(json, "owner", owner);
     else
         json_key_null(json, "owner");
+}
+
+void service_process_node(struct json *json, const struct service *service,
+                          const struct served *served, uint32_t process, bool deadlocked)
+{
+    char buffer[GORDIAN_NAME_MAX + 1];
+    json_open(json, NULL, '{');
+    json_key_u64(json, "id", process);
+    json_key_text(json, "name", served_process_label(served, process, buffer));
+    json_key_bool(json, "waiting", served->processes[process].since != 0);
+    json_key_bool(json, "deadlocked", deadlocked);
+    service_process_json(json, service, served, process);
+    json_shut(json);
+}
+
+void service_resource_node(struct json *json, const struct served *served, uint32_t resource)
+{
+    char buffer[GORDIAN_NAME_MAX + 1];
+    json_resource_node(json, resource, served_resource_label(served, resource, buffer),
+                       served_units(served, resource), served_free_units(served, resource));
 }
 
 void service_watch(struct service *service, struct service_watcher *watcher)

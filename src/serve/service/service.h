@@ -50,7 +50,8 @@ struct service_journal {
     gordian_status (*incident)(void *context, const struct incident *incident);
     /* May something be applied now? Otherwise why not (the disk is full, ...). */
     bool (*healthy)(void *context, const char **why);
-    uint64_t (*last)(void *context); /* number of the last record appended */
+    uint64_t (*last)(void *context);                /* number of the last record appended */
+    struct incidents_db *(*history)(void *context); /* NULL: it cannot be read now */
 };
 
 enum service_rights {
@@ -96,6 +97,8 @@ struct client {
     struct output out;          /* answers, in memory */
     uint64_t mark;              /* what is in `out` may be sent when this record is kept */
     uint64_t lines;             /* read so far, in the form of lines */
+    size_t answer_at;           /* where the answer to a LINE begins in `out`, behind notices */
+    bool erred;                 /* it was an error instead */
     size_t buffered;            /* the server's: bytes it keeps for this client beside `out` */
     char label[64];             /* for the log: "unix uid 1000", "10.0.0.1:4711" */
 
@@ -196,13 +199,14 @@ bool service_is_busy(const struct service *service);
 
 /* A system by name, or NULL; all of them: service->systems. */
 struct served *service_find(const struct service *service, const char *name, size_t length);
-/* The name of the session a process belongs to, for people; "" if it has none. */
-const char *service_owner(const struct service *service, const struct served *served,
-                          uint32_t process);
 /* What every JSON object of a process has alike: "since_ms", when it began to wait, in ms since
  * 1970, or null; "owner" or null. */
 void service_process_json(struct json *json, const struct service *service,
                           const struct served *served, uint32_t process);
+/* Nodes of a graph. */
+void service_process_node(struct json *json, const struct service *service,
+                          const struct served *served, uint32_t process, bool deadlocked);
+void service_resource_node(struct json *json, const struct served *served, uint32_t resource);
 
 /* Bytes of memory all systems and sessions take; 0 with an allocator of the caller's. */
 uint64_t service_memory_used(const struct service *service);

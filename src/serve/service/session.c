@@ -17,7 +17,7 @@ static uint32_t hash_of(const struct service *service, const uint8_t id[WIRE_SES
     return wire_load32(id) & (service->session_hash_size - 1); /* ids are random */
 }
 
-uint32_t session_find(const struct service *service, const uint8_t id[WIRE_SESSION_SIZE])
+static uint32_t session_find(const struct service *service, const uint8_t id[WIRE_SESSION_SIZE])
 {
     if (service->session_hash_size == 0)
         return NOBODY;
@@ -340,7 +340,8 @@ static bool drop_process(struct service *service, struct served *served, uint32_
         service->work->results[0].outcome == WIRE_NOT_TAKEN)
         return false;
     served->counters.lost++;
-    return served->bank || apply_remove(service, served, WIRE_PROCESS, &process, 1, NULL) == 0;
+    return served->operations->forgets ||
+           apply_remove(service, served, WIRE_PROCESS, &process, 1, NULL) == 0;
 }
 
 /* False: not now. */

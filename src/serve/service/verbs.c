@@ -5,7 +5,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#define NOBODY GORDIAN_NONE
+#define NOBODY      GORDIAN_NONE
+#define HISTORY     50 /* incidents, if not said otherwise */
+#define HISTORY_MAX 500
 
 static const char help_text[] =
     "events: resource NAME [UNITS] | process NAME [key=value ...] | request P Q[=N] ... | "
@@ -14,23 +16,23 @@ static const char help_text[] =
     "[name=N] | "
     "open NAME detect|avoid [key=value ...] | use NAME | systems | close NAME | forget P | remove "
     "Q "
-    "| subscribe mine,deadlocks,all,none | what-if P Q[=N] ... | state [P|Q] | ping | stats | help "
-    "| "
-    "quit";
+    "| subscribe mine,deadlocks,all,none | what-if P Q[=N] ... | state [P|Q] | history [since=MS] "
+    "[before=ID] [limit=N] | ping | stats | help | quit";
 
 /* ------------------------------------------------------------------ answers */
 
 static const struct reader *words_of(const struct client *client)
 {
-    return &client->service->work->trace.reader;
+    return &client->service->work->trace.inside->reader;
 }
 
-static void bad(struct client *client, unsigned code, const struct word *word, const char *text)
+static void bad(struct client *client, unsigned code, const gordian_word *word, const char *text)
 {
     client_error(client, code, 0, word ? word->column : 1, text);
 }
 
-void line_ok(struct client *client, const char *verb, const struct served *served)
+/* Ends the answer `{"ok":VERB,...}`. */
+static void line_ok(struct client *client, const char *verb, const struct served *served)
 {
     struct json json;
     json_begin(&json, &client->out);
@@ -41,7 +43,7 @@ void line_ok(struct client *client, const char *verb, const struct served *serve
 }
 
 /* The word at `index`; NULL, and the error is sent: it is missing. */
-static const struct word *need(struct client *client, size_t index, const char *what)
+static const gordian_word *need(struct client *client, size_t index, const char *what)
 {
     const struct reader *reader = words_of(client);
     if (index < reader->word_count)
@@ -81,7 +83,7 @@ static int hex_digit(char c)
     return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-static bool parse_session(const struct word *value, uint8_t id[WIRE_SESSION_SIZE])
+static bool parse_session(const gordian_word *value, uint8_t id[WIRE_SESSION_SIZE])
 {
     if (value->length != 2 * WIRE_SESSION_SIZE)
         return false;
@@ -95,7 +97,7 @@ static bool parse_session(const struct word *value, uint8_t id[WIRE_SESSION_SIZE
 }
 
 /* SECONDS, or Nms. */
-static bool parse_lease(const struct word *value, uint32_t *ms)
+static bool parse_lease(const gordian_word *value, uint32_t *ms)
 {
     uint64_t number;
     const char *why;
@@ -108,9 +110,9 @@ static bool parse_lease(const struct word *value, uint32_t *ms)
     return true;
 }
 
-static const char *set_hello(struct wire_hello *hello, const struct word *word)
+static const char *set_hello(struct wire_hello *hello, const gordian_word *word)
 {
-    struct word name, value;
+    gordian_word name, value;
     word_split(word, &name, &value);
     if (!value.text)
         return "expected key=value";
@@ -173,8 +175,8 @@ static void verb_hello(struct client *client)
 static void verb_open(struct client *client)
 {
     const struct reader *reader = words_of(client);
-    const struct word *name = need(client, 1, "expected the name of a system");
-    const struct word *kind = name ? need(client, 2, "expected detect or avoid") : NULL;
+    const gordian_word *name = need(client, 1, "expected the name of a system");
+    const gordian_word *kind = name ? need(client, 2, "expected detect or avoid") : NULL;
     gordian_error error = {0};
     uint32_t slot;
     if (!kind || !may_change(client))
@@ -186,7 +188,7 @@ static void verb_open(struct client *client)
         return;
     }
     if (reader->word_count > 3) {
-        const struct word *last = &reader->words[reader->word_count - 1];
+        const gordian_word *last = &reader->words[reader->word_count - 1];
         open.options.text = reader->words[3].text;
         open.options.length = (size_t)(last->text + last->length - open.options.text);
     }
@@ -208,7 +210,7 @@ static void verb_open(struct client *client)
 
 static void verb_use(struct client *client)
 {
-    const struct word *name = need(client, 1, "expected the name of a system");
+    const gordian_word *name = need(client, 1, "expected the name of a system");
     if (!name)
         return;
     const struct served *served = service_find(client->service, name->text, name->length);
@@ -222,7 +224,7 @@ static void verb_use(struct client *client)
 
 static void verb_close(struct client *client)
 {
-    const struct word *name = need(client, 1, "expected the name of a system");
+    const gordian_word *name = need(client, 1, "expected the name of a system");
     gordian_error error = {0};
     if (!name || !may_change(client))
         return;
@@ -236,7 +238,7 @@ static void verb_close(struct client *client)
 
 static void remove_named(struct client *client, uint8_t what, const char *verb)
 {
-    const struct word *name = need(client, 1, "expected a name");
+    const gordian_word *name = need(client, 1, "expected a name");
     struct served *served = name ? system_of(client) : NULL;
     gordian_error error = {0};
     if (!served || !may_change(client))
@@ -270,10 +272,10 @@ static void verb_state(struct client *client)
 }
 
 /* Q or Q=N into a want; false: the error was sent. */
-static bool take_want(struct client *client, const struct served *served, const struct word *word,
+static bool take_want(struct client *client, const struct served *served, const gordian_word *word,
                       gordian_want *want)
 {
-    struct word name, value;
+    gordian_word name, value;
     const char *why;
     word_split(word, &name, &value);
     want->units = 1;
@@ -293,7 +295,7 @@ static void verb_what_if(struct client *client)
 {
     struct service_work *work = client->service->work;
     const struct reader *reader = words_of(client);
-    const struct word *name = need(client, 1, "expected a process");
+    const gordian_word *name = need(client, 1, "expected a process");
     struct served *served = name ? system_of(client) : NULL;
     gordian_error error = {0};
     uint8_t outcome;
@@ -326,6 +328,59 @@ static void verb_what_if(struct client *client)
     json_end(&json);
 }
 
+/* ------------------------------------------------------------------ history */
+
+static const char *set_filter(struct incidents_filter *filter, const gordian_word *word)
+{
+    gordian_word name, value;
+    uint64_t number;
+    const char *why;
+    word_split(word, &name, &value);
+    if (!value.text || !parse_u64(value.text, value.length, &number, &why) || number > INT64_MAX)
+        return "expected a number: since=, before= or limit=";
+    if (word_is(&name, "since"))
+        filter->since = number;
+    else if (word_is(&name, "before"))
+        filter->before = number;
+    else if (word_is(&name, "limit") && number >= 1 && number <= HISTORY_MAX)
+        filter->limit = (uint32_t)number;
+    else
+        return "expected since=, before= or limit= (1 to 500)";
+    return NULL;
+}
+
+static void verb_history(struct client *client)
+{
+    const struct service_journal *journal = &client->service->options.journal;
+    const struct reader *reader = words_of(client);
+    struct served *served = system_of(client);
+    struct incidents_filter filter = {.limit = HISTORY};
+    gordian_error error = {0};
+    struct json json;
+    if (!served)
+        return;
+    filter.system = served->name;
+    for (size_t i = 1; i < reader->word_count; i++) {
+        const char *wrong = set_filter(&filter, &reader->words[i]);
+        if (wrong) {
+            bad(client, WIRE_BAD_VALUE, &reader->words[i], wrong);
+            return;
+        }
+    }
+    struct incidents_db *db = journal->history ? journal->history(journal->context) : NULL;
+    size_t start = client->out.used;
+    json_begin(&json, &client->out);
+    gordian_status status = db ? incidents_page(db, &filter, &json, &error)
+                               : FAIL_WITH(client->service, WIRE_NOT_KEPT, &error,
+                                           "the history of incidents cannot be read now");
+    if (status == GORDIAN_OK) {
+        json_end(&json);
+        return;
+    }
+    client->out.used = start;
+    client_fail(client, &error);
+}
+
 /* ------------------------------------------------------------------ the rest */
 
 static bool add_subscription(const char *text, size_t length, unsigned *mask)
@@ -349,7 +404,7 @@ static bool add_subscription(const char *text, size_t length, unsigned *mask)
 
 static void verb_subscribe(struct client *client)
 {
-    const struct word *list = need(client, 1, "expected mine, deadlocks, all or none");
+    const gordian_word *list = need(client, 1, "expected mine, deadlocks, all or none");
     unsigned mask = 0;
     for (size_t at = 0; list && at <= list->length;) {
         size_t end = at;
@@ -401,13 +456,14 @@ static const struct verb {
     {"close", verb_close, false},     {"forget", verb_forget, false},
     {"remove", verb_remove, false},   {"subscribe", verb_subscribe, false},
     {"what-if", verb_what_if, false}, {"state", verb_state, false},
-    {"ping", verb_ping, true},        {"stats", line_stats, false},
-    {"help", verb_help, true},        {"quit", verb_quit, true},
+    {"history", verb_history, false}, {"ping", verb_ping, true},
+    {"stats", line_stats, false},     {"help", verb_help, true},
+    {"quit", verb_quit, true},
 };
 
 bool verb_take(struct client *client)
 {
-    const struct word *word = &words_of(client)->words[0];
+    const gordian_word *word = &words_of(client)->words[0];
     for (size_t i = 0; i < sizeof verbs / sizeof *verbs; i++) {
         if (!word_is(word, verbs[i].name))
             continue;

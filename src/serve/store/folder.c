@@ -1,4 +1,5 @@
 #include "base/error.h"
+#include "serve/store/files.h"
 #include "serve/store/parts.h"
 
 #include <errno.h>
@@ -32,16 +33,16 @@ static void read_line(int fd, char line[LINE_MAX_])
     line[got > 0 ? got : 0] = '\0';
 }
 
-static void read_past(int fd, struct folder_past *past)
+static void read_past(int fd, bool known, struct folder_past *past)
 {
     char line[LINE_MAX_], boot[BOOT_MAX], was[BOOT_MAX] = "", durability[16] = "";
     long pid;
     read_line(fd, line);
     read_boot(boot);
-    *past = (struct folder_past){0};
+    *past = (struct folder_past){.killed = !known, .same_boot = !known};
     if (sscanf(line, "%ld %39s %15s", &pid, was, durability) != 3)
         return;
-    past->was_here = true;
+    past->killed = true;
     past->same_boot = boot[0] && strcmp(was, boot) == 0;
     past->synced = strcmp(durability, "full") == 0;
 }
@@ -66,32 +67,26 @@ static char *join(const char *path, const char *name, const gordian_allocator *m
     return joined;
 }
 
-/* SQLite would let others read it. */
-static gordian_status make_file(const struct folder *folder, gordian_error *error)
+static gordian_status fail_file(const struct folder *folder, const char *name, gordian_error *error)
 {
-    int fd = open(folder->file, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-    if (fd < 0)
-        return fail(error, GORDIAN_STATUS_IO, "%.200s: %s", folder->file, strerror(errno));
-    close(fd);
-    return GORDIAN_OK;
+    return fail(error, GORDIAN_STATUS_IO, "%.200s%s: %s", folder->path, name, strerror(errno));
 }
 
-static gordian_status take_lock(struct folder *folder, const char *path, gordian_error *error)
+/* *known: there was a lock file. */
+static gordian_status take_lock(struct folder *folder, bool *known, gordian_error *error)
 {
-    folder->lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-    if (folder->lock < 0)
-        return fail(error, GORDIAN_STATUS_IO, "%.200s: %s", path, strerror(errno));
-    if (flock(folder->lock, LOCK_EX | LOCK_NB) == 0)
+    *known = file_exists(folder->fd, "lock");
+    folder->lock = openat(folder->fd, "lock", O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    if (folder->lock >= 0 && flock(folder->lock, LOCK_EX | LOCK_NB) == 0)
         return GORDIAN_OK;
-    return errno == EWOULDBLOCK
-               ? fail_locked(folder, error)
-               : fail(error, GORDIAN_STATUS_IO, "%.200s: %s", path, strerror(errno));
+    return folder->lock >= 0 && errno == EWOULDBLOCK ? fail_locked(folder, error)
+                                                     : fail_file(folder, "/lock", error);
 }
 
 gordian_status folder_open(struct folder *folder, const char *path, struct folder_past *past,
                            const gordian_allocator *memory, gordian_error *error)
 {
-    *folder = (struct folder){.lock = -1};
+    *folder = (struct folder){.fd = -1, .lock = -1};
     struct stat there;
     folder->made = mkdir(path, 0700) == 0;
     if (!folder->made && errno == ENOENT)
@@ -103,38 +98,34 @@ gordian_status folder_open(struct folder *folder, const char *path, struct folde
                     strerror(errno));
     if (stat(path, &there) == 0 && !S_ISDIR(there.st_mode))
         return fail(error, GORDIAN_STATUS_IO, "%.200s is not a folder", path);
-    char *lock = join(path, "lock", memory);
     folder->path = join(path, "", memory);
     folder->file = join(path, STORE_FILE, memory);
-    gordian_status status = lock && folder->path && folder->file ? GORDIAN_OK : fail_memory(error);
-    if (status == GORDIAN_OK) {
-        folder->path[strlen(path)] = '\0';
-        status = take_lock(folder, lock, error);
-    }
-    if (status == GORDIAN_OK)
-        status = make_file(folder, error);
-    memory_free(memory, lock);
+    if (!folder->path || !folder->file)
+        return fail_memory(error); /* the caller closes it */
+    folder->path[strlen(path)] = '\0';
+    folder->fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    bool known = false;
+    gordian_status status =
+        folder->fd < 0 ? fail_file(folder, "", error) : take_lock(folder, &known, error);
     if (status != GORDIAN_OK)
-        folder_close(folder, false, memory);
-    else
-        read_past(folder->lock, past);
-    return status;
+        return status;
+    read_past(folder->lock, known, past);
+    /* SQLite would let others read it. */
+    int fd = openat(folder->fd, STORE_FILE, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    if (fd < 0)
+        return fail_file(folder, "/" STORE_FILE, error);
+    close(fd);
+    return GORDIAN_OK;
 }
 
-gordian_status folder_sync(const struct folder *folder, gordian_error *error)
+/* Makes sure that the names in the folder, and its own, are on the disk. */
+static gordian_status sync_folder(const struct folder *folder, gordian_error *error)
 {
-    static const char *const names[] = {"", "/.."};
-    char path[4096];
-    for (size_t i = 0; i < (folder->made ? 2 : 1); i++) {
-        snprintf(path, sizeof path, "%s%s", folder->path, names[i]);
-        int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        bool synced = fd >= 0 && (fsync(fd) == 0 || errno == EINVAL);
-        if (fd >= 0)
-            close(fd);
-        if (!synced)
-            return fail(error, GORDIAN_STATUS_IO, "%.200s: %s", path, strerror(errno));
-    }
-    return GORDIAN_OK;
+    int above = folder->made ? openat(folder->fd, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+    bool synced = files_synced(folder->fd) && (above < 0 || files_synced(above));
+    if (above >= 0)
+        close(above);
+    return synced ? GORDIAN_OK : fail_file(folder, "", error);
 }
 
 bool folder_is_ours(const struct folder *folder)
@@ -153,12 +144,12 @@ gordian_status folder_begin(struct folder *folder, enum store_durability durabil
     /* After a power cut it must be there to tell of it. */
     if (ftruncate(folder->lock, 0) != 0 ||
         pwrite(folder->lock, line, (size_t)length, 0) != length || fsync(folder->lock) != 0)
-        return fail(error, GORDIAN_STATUS_IO, "%.200s/lock: %s", folder->path, strerror(errno));
+        return fail_file(folder, "/lock", error);
     struct stat there;
     if (stat(folder->file, &there) != 0)
-        return fail(error, GORDIAN_STATUS_IO, "%.200s: %s", folder->file, strerror(errno));
+        return fail_file(folder, "/" STORE_FILE, error);
     folder->inode = there.st_ino;
-    return folder_sync(folder, error);
+    return sync_folder(folder, error);
 }
 
 void folder_close(struct folder *folder, bool orderly, const gordian_allocator *memory)
@@ -169,7 +160,9 @@ void folder_close(struct folder *folder, bool orderly, const gordian_allocator *
         }
         close(folder->lock);
     }
+    if (folder->fd >= 0)
+        close(folder->fd);
     memory_free(memory, folder->path);
     memory_free(memory, folder->file);
-    *folder = (struct folder){.lock = -1};
+    *folder = (struct folder){.fd = -1, .lock = -1};
 }

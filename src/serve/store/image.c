@@ -7,7 +7,7 @@
  *     by process id, if in use: since, owner + 1, wants
  *
  * Not part of it: the lists of the owners' processes and the open incidents, which the service
- * saves beside it (service/replay.c), and what happened last (recent.h): replays begin anew.
+ * saves beside it (service/replay.c), and what happened last (served/recent.h): replays begin anew.
  */
 #include "serve/store/image.h"
 

@@ -2,7 +2,8 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "serve/store/journal.h"
+#include "serve/store/history.h"
+#include "serve/store/store.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -49,18 +50,6 @@ void incidents_close(struct incidents_db *db)
     memory_free(&memory, db);
 }
 
-static int ask_number(sqlite3 *db, const char *sql, int64_t *number)
-{
-    sqlite3_stmt *statement;
-    int code = sqlite3_prepare_v2(db, sql, -1, &statement, NULL);
-    if (code)
-        return code;
-    code = sqlite3_step(statement);
-    *number = sqlite3_column_int64(statement, 0);
-    sqlite3_finalize(statement);
-    return code == SQLITE_ROW ? SQLITE_OK : code;
-}
-
 /* Opens it, and reads the two numbers that say whose it is. */
 static int open_file(struct incidents_db *db, const char *name, int64_t *application,
                      int64_t *version)
@@ -71,9 +60,9 @@ static int open_file(struct incidents_db *db, const char *name, int64_t *applica
     int code = sqlite3_open_v2(name, &db->db, flags, NULL);
     if (!code) {
         sqlite3_busy_timeout(db->db, 2000);
-        code = ask_number(db->db, "PRAGMA application_id", application);
+        code = history_ask(db->db, "PRAGMA application_id", application);
     }
-    return code ? code : ask_number(db->db, "PRAGMA user_version", version);
+    return code ? code : history_ask(db->db, "PRAGMA user_version", version);
 }
 
 /* A file: name of SQLite, with what would mean something in one escaped. */
@@ -114,12 +103,12 @@ static gordian_status open_path(struct incidents_db *db, const char *path, bool 
 {
     int64_t application = 0, version = 0;
     int code = open_either(db, path, !live && is_at_rest(path, true), &application, &version);
-    if (code && !live && !journal_is_damage(code) && is_at_rest(path, false))
+    if (code && !live && !history_is_damage(code) && is_at_rest(path, false))
         code = open_either(db, path, true, &application, &version);
     if (code)
-        return fail(error, journal_is_damage(code) ? GORDIAN_STATUS_INPUT : GORDIAN_STATUS_IO,
+        return fail(error, history_is_damage(code) ? GORDIAN_STATUS_INPUT : GORDIAN_STATUS_IO,
                     "%.200s: %s", path, db->db ? sqlite3_errmsg(db->db) : sqlite3_errstr(code));
-    if (application != JOURNAL_APPLICATION)
+    if (application != HISTORY_APPLICATION)
         return fail(error, GORDIAN_STATUS_INPUT, "%.200s: not a database of gordian serve", path);
     if (version != STORE_SCHEMA)
         return fail(error, GORDIAN_STATUS_INPUT,
@@ -306,4 +295,43 @@ void incident_json(struct json *json, const struct incident *incident)
     key_text(json, "victim", incident->victim);
     if (incident->replay)
         json_key_json(json, "replay", incident->replay);
+}
+
+struct page {
+    struct json *json;
+    uint32_t left; /* to be written */
+    uint64_t last; /* the one written last */
+    bool more;
+};
+
+static gordian_status write_incident(void *context, const struct incident *incident)
+{
+    struct page *page = context;
+    page->more = page->left == 0;
+    if (page->more)
+        return GORDIAN_STATUS_END;
+    page->left--;
+    page->last = incident->id;
+    json_open(page->json, NULL, '{');
+    incident_json(page->json, incident);
+    json_shut(page->json);
+    return GORDIAN_OK;
+}
+
+gordian_status incidents_page(struct incidents_db *db, const struct incidents_filter *filter,
+                              struct json *json, gordian_error *error)
+{
+    struct page page = {.json = json, .left = filter->limit};
+    struct incidents_filter wider = *filter;
+    wider.limit++; /* one more: is there a next page? */
+    json_open(json, "incidents", '[');
+    gordian_status status = incidents_query(db, &wider, write_incident, &page, error);
+    if (status != GORDIAN_OK && status != GORDIAN_STATUS_END)
+        return status;
+    json_shut(json);
+    if (page.more && page.last)
+        json_key_u64(json, "next", page.last);
+    else
+        json_key_null(json, "next");
+    return GORDIAN_OK;
 }

@@ -65,6 +65,11 @@ gordian_status incidents_get(struct incidents_db *db, uint64_t id,
                              gordian_status (*each)(void *context, const struct incident *),
                              void *context, gordian_error *error);
 
+/* At most filter->limit of them as members of an object that is open: "incidents", an array, and
+ * "next", the `before` of the next page, or null if there is none. */
+gordian_status incidents_page(struct incidents_db *db, const struct incidents_filter *filter,
+                              struct json *json, gordian_error *error);
+
 /* The members of the JSON object of an incident, into an object that is open: "id", "system", "at",
  * "ended" (null while it stands), "how", "requester", "processes", "witness", "victim", and
  * "replay" if it has one. */

@@ -1,112 +1,105 @@
 /*
- * The file behind the store: one SQLite database in WAL mode, its schema, and every statement that
- * writes to it. docs/durability.md describes the tables.
+ * The journal: files of frames, a frame for every batch; what is written is never changed.
  *
- * Functions that write return a code of SQLite (SQLITE_OK: it is done, all of it; anything else:
- * nothing is), which journal_explain turns into words. One thread at a time uses a journal.
+ *     journal-N      N (20 digits) is the number of the first record in it, or behind it
+ *       head         "GRDJ", version, N, number of the frame before, salt, checksum of all this
+ *       frame        a head (below), records, incidents, zeros to a multiple of 8
+ *       zeros        room that was asked for ahead, until the service ends in an orderly way
+ *     journal-spare  one that is not needed any more, made empty: the next one, also when the disk
+ *                    is full
+ *     journal.new    one that is being made
+ *
+ *     head of a frame, bytes: 4 checksum of the rest of the head, 4 of what follows it, 8 its
+ *     number, 4 how many were written before it with the same write, 4 bytes from here to the end
+ *     of that, 8 number of the first record, 8 its time, 4 records, 4 their bytes, 4 incidents,
+ *     4 their bytes
+ *
+ * Numbers are little-endian. Checksums are CRC-32C; those of frames begin with the salt, so nothing
+ * that a client has sent can look like a frame.
+ *
+ * Functions that write leave nothing half done: what a failed one has left behind the last frame is
+ * cut off before the next. One thread at a time uses a journal.
  */
 #ifndef GORDIAN_SERVE_STORE_JOURNAL_H
 #define GORDIAN_SERVE_STORE_JOURNAL_H
 
 #include "base/bytes.h"
-#include "serve/store/incidents_db.h"
-#include "serve/store/store.h"
 
-#include <sqlite3.h>
+#include <gordian/gordian.h>
 
-#define JOURNAL_INCIDENTS        1000000 /* kept at most, but for those that stand */
-#define JOURNAL_REPLAYS          5000    /* kept at most: those of the newest incidents */
-#define JOURNAL_MEMORY_INCIDENTS 10000   /* the same for a database in memory */
-#define JOURNAL_MEMORY_REPLAYS   1000
+#define JOURNAL_VERSION 1
+#define JOURNAL_HEAD    32  /* bytes of a file before its frames */
+#define JOURNAL_FRAME   56  /* bytes of a frame before its records */
+#define JOURNAL_GROUP   200 /* frames in one write, at most */
+#define JOURNAL_NAME    128 /* bytes of the name of any file in the folder */
 
-#define JOURNAL_APPLICATION 0x47524431 /* application_id: "GRD1" */
-
-/* Records that are committed together: one row. */
+/* Records that belong together, with the incidents that began or ended with them. */
 struct batch {
     struct batch *next;
-    uint64_t first; /* number of the first record */
+    uint64_t first; /* number of the first record, or of the next one if there is none */
+    uint64_t at;    /* of the first record, ms since 1970 */
+    uint64_t frame; /* its number; 0: it is not in the journal yet */
     uint32_t count;
-    uint32_t crc;           /* of the numbers above, the time, and the body */
-    uint64_t at;            /* of the first record, ms since 1970 */
-    struct bytes body;      /* of each record: time less `at`, length, bytes */
-    struct bytes incidents; /* journal_put_incident */
     uint32_t incident_count;
-};
-
-uint32_t batch_crc(uint64_t first, uint64_t count, uint64_t at, const void *body, size_t length);
-
-enum journal_statement {
-    JOURNAL_BEGIN,
-    JOURNAL_COMMIT,
-    JOURNAL_ROLLBACK,
-    JOURNAL_ROW,
-    JOURNAL_INCIDENT,
-    JOURNAL_KNOWN,
-    JOURNAL_PART,
-    JOURNAL_SNAPSHOT,
-    JOURNAL_FORGET_PARTS,
-    JOURNAL_FORGET_SNAPSHOTS,
-    JOURNAL_TRIM_PARTS,
-    JOURNAL_TRIM_ROWS,
-    JOURNAL_TRIM_INCIDENTS,
-    JOURNAL_TRIM_HISTORY,
-    JOURNAL_TRIM_REPLAYS,
-    JOURNAL_STATEMENTS,
+    struct bytes body;      /* of each record: time less `at`, length, bytes */
+    struct bytes incidents; /* history_put */
+    uint8_t head[JOURNAL_FRAME];
 };
 
 struct journal {
-    sqlite3 *db;
-    sqlite3_stmt *statements[JOURNAL_STATEMENTS];
-    int wal_pages;    /* in the write-ahead log after the last commit */
-    int system_error; /* errno of the last statement that failed */
-    bool leftovers;   /* one has: its frames may be in the log, and are cut off before the next */
-    bool in_memory;
+    int folder, fd;      /* descriptors; the folder belongs to somebody else */
+    uint64_t first;      /* that its name tells */
+    uint64_t next;       /* record */
+    uint64_t frame;      /* number of the last one */
+    uint64_t size, room; /* bytes up to the end of that, of the file */
+    uint32_t salt;
+    bool leftovers; /* a write has failed: something may be behind `size` */
+    bool full;      /* because the file could not grow */
+    bool doubtful;  /* a sync has failed: what is here may never reach the disk */
 };
 
-/* Cuts off what is behind the last commit of the log of an open database, between transactions.
- * False: it could not be done (errno). In store/wal.c. */
-bool wal_cut_unused(sqlite3 *db);
-
-/* Opens or makes the database; NULL: one in memory. GORDIAN_STATUS_INPUT: not one of ours, of
- * another version, or *damaged, which is set in any case. Messages leave it to the caller to name
- * the file.
+/* Goes on behind the good frames of a file that was read. What is behind them is cut off. */
+struct journal_file;
+gordian_status journal_resume(struct journal *journal, const struct journal_file *file,
+                              gordian_error *error);
+/* Begins a file, behind everything there is: the old one, if there is any, is synced first. */
+gordian_status journal_roll(struct journal *journal, gordian_error *error);
+/* Appends batches, from `batch` on, with one write, and syncs it. `patient`: it may take time, to
+ * begin a file or to write one again. */
+gordian_status journal_append(struct journal *journal, struct batch *batch, size_t count, bool sync,
+                              bool patient, gordian_error *error);
+/* Brings what was appended to the disk. After this has failed once all of the file is written
+ * again, to another one that takes its place: the system may have given up what it could not write.
  */
-gordian_status journal_open(struct journal *journal, const char *path, const char *vfs,
-                            enum store_durability durability, bool *damaged, gordian_error *error);
-/* Opens one that is there, only to read it with statements of one's own: whatever it is. */
-int journal_open_raw(struct journal *journal, const char *path);
+gordian_status journal_sync(struct journal *journal, gordian_error *error);
+/* Is the file still where it was? */
+bool journal_is_ours(const struct journal *journal);
+/* A file that is not needed any more: a spare one, or deleted. False: errno. */
+bool journal_retire(int folder, const char *name);
 void journal_close(struct journal *journal);
 
-/* What a code of SQLite means, into `buffer`; returns it. */
-const char *journal_explain(const struct journal *journal, int code, char *buffer, size_t size);
-/* Is it about what the file contains, not about the disk? (Statements that SQLite does not
- * understand mean a damaged schema: they are all written here.) */
-bool journal_is_damage(int code);
+/* ---- reading, all of a file at once */
 
-/* Appends an incident to batch->incidents; false: no memory, nothing changed. */
-bool journal_put_incident(struct batch *batch, const struct incident *incident);
+/* How far a file is good: */
+enum journal_end {
+    JOURNAL_MORE,   /* here is a good frame */
+    JOURNAL_ENDS,   /* to its end */
+    JOURNAL_TORN,   /* to what was being written, and nothing is behind that */
+    JOURNAL_BROKEN, /* to damage, and more is behind it */
+};
 
-/* Begins a transaction, ends it: with nothing done unless `code` is SQLITE_OK. */
-int journal_begin(struct journal *journal);
-int journal_end(struct journal *journal, int code);
-/* Writes batches, from `batch` on, in one transaction: `count` of them. */
-int journal_write(struct journal *journal, const struct batch *batch, size_t count);
-/* Is there an incident of this id? */
-bool journal_knows(struct journal *journal, uint64_t id);
+struct journal_file {
+    uint64_t first; /* as its name tells */
+    uint64_t frame; /* number of the last frame read */
+    uint32_t salt;
+    size_t at; /* bytes read: all of them good; 0: it does not begin as it should */
+    struct bytes bytes;
+};
 
-/* Snapshots: parts of a body, then the row that makes it count, after which only it and the one
- * `before` stay, which is known to be good (0: none). */
-#define JOURNAL_PART_SIZE (1u << 20)
-int journal_put_part(struct journal *journal, uint64_t number, uint32_t part, const void *bytes,
-                     size_t count);
-int journal_put_snapshot(struct journal *journal, uint64_t number, uint64_t at, uint32_t parts,
-                         uint64_t bytes, uint32_t crc, uint64_t before);
-
-/* Deletes some of what is not needed any more; *more: there may be some left. */
-int journal_trim(struct journal *journal, uint64_t through, bool *more);
-/* Incidents that ended before that time (0: that is no reason), and what is beyond the newest ones:
- * a storm of deadlocks must not fill the disk. *dropped: incidents; *more as above. */
-int journal_trim_incidents(struct journal *journal, uint64_t ended_before, uint64_t *dropped,
-                           bool *more);
+/* GORDIAN_STATUS_INPUT: of another version. */
+gordian_status journal_read(struct journal_file *file, int folder, const char *name, uint64_t first,
+                            const gordian_allocator *memory, gordian_error *error);
+/* The next frame; its bytes stay where they are. */
+enum journal_end journal_next(struct journal_file *file, struct batch *batch);
 
 #endif

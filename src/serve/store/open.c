@@ -1,15 +1,14 @@
 /* Opening and closing: the folder, the log, the database, what is damaged, the thread. */
 #include "base/error.h"
 #include "base/reader.h"
+#include "serve/store/files.h"
 #include "serve/store/parts.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 /* ---- what is to be said about what was found */
@@ -30,152 +29,140 @@ static void note(struct store_found *found, const char *format, ...)
     va_end(arguments);
 }
 
-static gordian_status refuse(const struct store *store, const char *what, gordian_error *error)
+static gordian_status refuse(const struct store *store, const char *name, const char *what,
+                             gordian_error *error)
 {
-    return fail(
-        error, GORDIAN_STATUS_INPUT,
-        "%.120s is damaged: %.120s. Restore a backup, or start once with --repair: it moves "
-        "the damaged database aside and goes on from the last good record",
-        store->folder.file, what);
+    return fail(error, GORDIAN_STATUS_INPUT,
+                "%.120s/%.40s is damaged: %.120s. Restore a backup, or start once with --repair: "
+                "it moves what is damaged aside and goes on from the last good record",
+                store->folder.path, name, what);
 }
 
-/* The name without the folder. */
-static const char *last_part(const char *path)
+/* ---- the history */
+
+static gordian_status open_history(struct store *store, struct store_found *found,
+                                   gordian_error *error)
 {
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
-
-/* ---- the log, before SQLite sees it */
-
-/* After a power cut the last moment may be missing, and what is left may have holes; with `full` at
- * most the one transaction that had not been acknowledged. */
-static bool is_power_cut(const struct folder_past *past, const struct wal_report *report)
-{
-    return past->was_here && !past->same_boot && (!past->synced || report->lost_commits <= 1);
-}
-
-static gordian_status set_log_aside(struct store *store, const struct wal_report *report,
-                                    struct store_found *found, gordian_error *error)
-{
-    char name[4096];
-    gordian_status status = repair_copy_aside(&store->folder, name, sizeof name, error);
-    if (status == GORDIAN_OK)
-        note(found,
-             "repaired: the log had a bad page in the middle, %llu pages behind it are left "
-             "out; as it was: %s",
-             (unsigned long long)report->cut, last_part(name));
-    return status;
-}
-
-static gordian_status check_log(struct store *store, const struct folder_past *past,
-                                struct store_found *found, gordian_error *error)
-{
-    struct wal_report report;
-    gordian_status status = wal_check(store->folder.file, &report, error);
-    if (status != GORDIAN_OK || report.state == WAL_WHOLE)
-        return status;
-    found->cut = true;
-    if (report.state == WAL_TORN)
-        note(found, "the last batch was unfinished and is left out: it was never acknowledged");
-    else if (is_power_cut(past, &report))
-        note(found, "the power was cut: %llu pages that had not reached the disk are left out",
-             (unsigned long long)report.cut);
-    else if (store->options.repair)
-        status = set_log_aside(store, &report, found, error);
-    else
-        status = refuse(store, "its write-ahead log has a bad page in the middle", error);
-    return status != GORDIAN_OK ? status : wal_cut(store->folder.file, &report, error);
-}
-
-/* ---- the database */
-
-static gordian_status open_journal(struct store *store, bool *damaged, gordian_error *error)
-{
-    return journal_open(&store->journal, store->folder.file, store->options.vfs,
-                        store->options.durability, damaged, error);
-}
-
-static gordian_status rebuild(struct store *store, struct store_found *found, gordian_error *error)
-{
-    char name[4096], what[sizeof store->recovery.what];
-    memcpy(what, store->recovery.what, sizeof what);
-    gordian_status status = repair_rebuild(&store->folder, &store->journal, &store->recovery,
-                                           &store->memory, name, sizeof name, error);
+    gordian_error trouble = {0};
     bool damaged;
-    if (status == GORDIAN_OK)
-        status = open_journal(store, &damaged, error);
-    if (status == GORDIAN_OK)
-        status = recovery_check(&store->journal, &store->recovery, error);
-    if (status == GORDIAN_OK && store->recovery.damaged)
-        status = refuse(store, store->recovery.what, error);
+    gordian_status status = history_open(&store->history, store->folder.file, &damaged, &trouble);
+    if (damaged && !store->options.repair)
+        return refuse(store, STORE_FILE, trouble.message, error);
+    if (damaged) {
+        note(found, "repaired: " STORE_FILE ", %.100s; as it was: " STORE_FILE ".damaged-*",
+             trouble.message);
+        found->cut = true;
+        status = repair_history(&store->folder, &trouble);
+        if (status == GORDIAN_OK)
+            status = history_open(&store->history, store->folder.file, &damaged, &trouble);
+    }
     if (status != GORDIAN_OK)
-        return status;
-    found->cut = true;
-    note(found, "repaired: %s; it goes on from record %llu; as it was: %s", what,
-         (unsigned long long)store->recovery.last, last_part(name));
+        return fail(error, status, "%.200s: %.190s", store->folder.file, trouble.message);
+    /* A long log makes every start slow, and a service that is killed again and again would never
+     * get to it. If it cannot be emptied now, it will be later. */
+    sqlite3_wal_checkpoint_v2(store->history.db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
     return GORDIAN_OK;
 }
 
-/* It cannot be opened as it should; some of it may be readable. */
-static void look_at_ruin(struct store *store)
+/* ---- the journal */
+
+static gordian_status check_files(struct store *store, gordian_error *error)
 {
-    struct journal ruin;
-    store->recovery = (struct recovery){0};
-    if (journal_open_raw(&ruin, store->folder.file) == SQLITE_OK) {
-        if (recovery_check(&ruin, &store->recovery, NULL) != GORDIAN_OK)
-            store->recovery = (struct recovery){0};
-        journal_close(&ruin);
-    }
-    store->recovery.damaged = true;
+    gordian_error trouble = {0};
+    recovery_free(&store->recovery, &store->memory);
+    gordian_status status = recovery_check(&store->recovery, store->folder.fd,
+                                           store->history.applied, &store->memory, &trouble);
+    return status == GORDIAN_OK ? status
+                                : fail(error, status, "%.200s, reading the journal: %.190s",
+                                       store->folder.path, trouble.message);
 }
 
-static gordian_status check_database(struct store *store, struct store_found *found,
-                                     gordian_error *error)
+/* What the end of the journal's last file means. After a power cut the last moment may be missing,
+ * and what is left may have holes; with `full` at most the one frame that had not been
+ * acknowledged. A file that was closed ends as it should. */
+static void judge_end(struct store *store, const struct folder_past *past,
+                      struct store_found *found)
 {
     struct recovery *recovery = &store->recovery;
-    bool unreadable;
-    gordian_error trouble = {0};
-    gordian_status status = open_journal(store, &unreadable, &trouble);
-    if (unreadable) {
-        look_at_ruin(store);
-        snprintf(recovery->what, sizeof recovery->what, "%.190s", trouble.message);
-    } else if (status != GORDIAN_OK) {
-        return fail(error, status, "%.200s: %.190s", store->folder.file, trouble.message);
+    bool power_cut = past->killed && !past->same_boot && !past->synced;
+    if (recovery->damaged || recovery->end == JOURNAL_ENDS)
+        return;
+    if (recovery->end == JOURNAL_TORN && past->killed) {
+        found->cut = true;
+        note(found, "the last batch was unfinished and is left out: it was never acknowledged");
+    } else if (power_cut) {
+        found->cut = true;
+        note(found, "the power was cut: %llu bytes that had not all reached the disk are left out",
+             (unsigned long long)(recovery->file->bytes.used - recovery->file->at));
     } else {
-        status = recovery_check(&store->journal, recovery, error);
-        if (status != GORDIAN_OK)
-            return status;
+        recovery->damaged = true;
+        snprintf(recovery->what, sizeof recovery->what,
+                 "what follows record %llu fails its "
+                 "checksum%s",
+                 (unsigned long long)recovery->last,
+                 recovery->end == JOURNAL_BROKEN ? ", in the middle of the file" : "");
     }
-    if (!recovery->damaged && recovery->bad_snapshot) {
+}
+
+static gordian_status repair_files(struct store *store, struct store_found *found,
+                                   gordian_error *error)
+{
+    char what[sizeof store->recovery.what];
+    memcpy(what, store->recovery.what, sizeof what);
+    gordian_status status = repair_journal(&store->folder, &store->recovery, error);
+    if (status == GORDIAN_OK)
+        status = check_files(store, error);
+    if (status == GORDIAN_OK && store->recovery.damaged)
+        status = refuse(store, "the journal", store->recovery.what, error);
+    if (status != GORDIAN_OK)
+        return status;
+    found->cut = true;
+    note(found, "repaired: %s; it goes on from record %llu; as it was: journal-*.damaged-*", what,
+         (unsigned long long)store->recovery.last);
+    return GORDIAN_OK;
+}
+
+/* The history must not know more than the journal, nor less. */
+static gordian_status match_history(struct store *store, bool power_cut, gordian_error *error)
+{
+    const struct recovery *recovery = &store->recovery;
+    int code = SQLITE_OK;
+    if (recovery->applied > recovery->frame)
+        code = history_go_back(&store->history, recovery->frame, power_cut);
+    if (!code)
+        code = recovery_apply(recovery, &store->history);
+    return code ? history_explain(&store->history, code, error) : GORDIAN_OK;
+}
+
+static gordian_status open_journal(struct store *store, const struct folder_past *past,
+                                   struct store_found *found, gordian_error *error)
+{
+    struct recovery *recovery = &store->recovery;
+    gordian_status status = check_files(store, error);
+    if (status != GORDIAN_OK)
+        return status;
+    judge_end(store, past, found);
+    bool repaired = recovery->damaged;
+    if (repaired && store->options.repair) {
+        status = repair_files(store, found, error);
+    } else if (repaired) {
+        char name[JOURNAL_NAME] = "snapshot-*";
+        if (recovery->file)
+            file_name(name, sizeof name, "journal", recovery->file->first);
+        return refuse(store, name, recovery->what, error);
+    } else if (recovery->bad_snapshot) {
         found->cut = true;
         note(found, "the newest snapshot is damaged: went back to the one before, nothing is lost");
     }
-    if (!recovery->damaged)
-        return GORDIAN_OK;
-    return store->options.repair ? rebuild(store, found, error)
-                                 : refuse(store, recovery->what, error);
-}
-
-/* A long log is emptied into the database now: it makes every start slow, and a service that is
- * killed again and again would never get to it. If that cannot be done now, it will be later. */
-static void shorten_log(struct store *store)
-{
-    char path[4096];
-    struct stat log;
-    snprintf(path, sizeof path, "%s-wal", store->folder.file);
-    if (stat(path, &log) == 0 && log.st_size > STORE_WAL_LONG)
-        sqlite3_wal_checkpoint_v2(store->journal.db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
-}
-
-/* It is there as soon as the database is open, and stays until it is closed. */
-static gordian_status open_log(struct store *store, gordian_error *error)
-{
-    char path[4096];
-    snprintf(path, sizeof path, "%s-wal", store->folder.file);
-    store->wal = open(path, O_RDONLY | O_CLOEXEC);
-    return store->wal < 0 ? fail(error, GORDIAN_STATUS_IO, "%.200s: %s", path, strerror(errno))
-                          : GORDIAN_OK;
+    if (status == GORDIAN_OK)
+        status = match_history(store, past->killed && !past->same_boot && !repaired, error);
+    if (status != GORDIAN_OK)
+        return status;
+    store->journal.folder = store->folder.fd;
+    store->journal.next = recovery->last + 1;
+    store->journal.frame = recovery->frame;
+    return recovery->file ? journal_resume(&store->journal, recovery->file, error)
+                          : journal_roll(&store->journal, error);
 }
 
 /* ---- the store */
@@ -189,15 +176,11 @@ static gordian_status open_kept(struct store *store, struct store_found *found,
     if (status == GORDIAN_OK)
         status = repair_finish(&store->folder, error);
     if (status == GORDIAN_OK)
-        status = check_log(store, &past, found, error);
+        status = open_history(store, found, error);
     if (status == GORDIAN_OK)
-        status = check_database(store, found, error);
-    if (status == GORDIAN_OK) {
-        shorten_log(store);
+        status = open_journal(store, &past, found, error);
+    if (status == GORDIAN_OK)
         status = folder_begin(&store->folder, store->options.durability, error);
-    }
-    if (status == GORDIAN_OK)
-        status = open_log(store, error);
     if (status == GORDIAN_OK) {
         store->doorbell = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
         if (store->doorbell < 0)
@@ -212,20 +195,20 @@ static gordian_status open_kept(struct store *store, struct store_found *found,
 static gordian_status open_in_memory(struct store *store, gordian_error *error)
 {
     bool damaged;
-    gordian_status status = journal_open(&store->journal, NULL, NULL, STORE_NONE, &damaged, error);
+    gordian_status status = history_open(&store->history, NULL, &damaged, error);
     if (status == GORDIAN_OK)
-        status = incidents_share(&store->reader, store->journal.db, &store->memory, error);
+        status = incidents_share(&store->reader, store->history.db, &store->memory, error);
     return status;
 }
 
-static gordian_status start(struct store *store, gordian_error *error)
+static gordian_status start_thread(struct store *store, gordian_error *error)
 {
     const struct recovery *recovery = &store->recovery;
     store->last = recovery->last;
     store->newest = recovery->snapshot;
     store->older = recovery->older;
     store->journal_bytes = recovery->bytes;
-    store->snapshot_size = recovery->snapshot_bytes;
+    store->snapshot_size = recovery->image.used;
     store->trimming = true;
     atomic_store(&store->committed, recovery->last);
     if (!store->kept)
@@ -271,7 +254,7 @@ static gordian_status make_store(struct store **out, const struct store_options 
         store->options.retry_ms = 250;
     store->kept = options->folder != NULL;
     store->keep_ms = options->keep_incidents_ms;
-    store->folder.lock = store->doorbell = store->wal = -1;
+    store->folder.fd = store->folder.lock = store->doorbell = store->journal.fd = -1;
     store->queue_end = &store->queue;
     store->open = memory_zeroed(&memory, sizeof *store->open);
     if (!store->open || !init_locks(store)) {
@@ -298,7 +281,7 @@ gordian_status store_open(struct store **out, const struct store_options *option
         return status;
     status = store->kept ? open_kept(store, found, error) : open_in_memory(store, error);
     if (status == GORDIAN_OK)
-        status = start(store, error);
+        status = start_thread(store, error);
     if (status != GORDIAN_OK) {
         store->doubtful = true; /* as it was found, it stays */
         store_close(store);
@@ -316,40 +299,16 @@ gordian_status store_load(struct store *store, const struct store_loader *loader
     if (!store->kept)
         return GORDIAN_OK;
     store_lock(store);
-    while (store->busy) {
-        store->wanted = true;
-        pthread_cond_wait(&store->freed, &store->mutex);
-    }
-    store->busy = true;
+    store_take_files(store);
     store_unlock(store);
     store->loading = true;
-    gordian_status status =
-        recovery_load(&store->journal, &store->recovery, loader, context, &store->memory, error);
+    gordian_status status = recovery_load(&store->recovery, loader, context, error);
+    recovery_free(&store->recovery, &store->memory);
     store->loading = false;
     store_lock(store);
-    store->busy = false;
-    pthread_cond_signal(&store->freed);
+    store_give_files(store);
     store_unlock(store);
     return status;
-}
-
-static void free_batches(struct store *store, struct batch *batch)
-{
-    for (struct batch *next; batch; batch = next) {
-        next = batch->next;
-        bytes_free(&batch->body);
-        bytes_free(&batch->incidents);
-        memory_free(&store->memory, batch);
-    }
-}
-
-static void free_jobs(struct store *store, struct snapshot_job *job)
-{
-    for (struct snapshot_job *next; job; job = next) {
-        next = job->next;
-        bytes_free(&job->body);
-        memory_free(&store->memory, job);
-    }
 }
 
 void store_close(struct store *store)
@@ -367,17 +326,17 @@ void store_close(struct store *store)
     }
     gordian_allocator memory = store->memory;
     incidents_close(store->reader);
-    journal_close(&store->journal); /* the last one: empties the log into the database */
+    history_close(&store->history); /* the last one: empties the log into the database */
+    journal_close(&store->journal);
+    recovery_free(&store->recovery, &memory);
     store_snapshot_drop(store);
-    free_jobs(store, store->job);
-    free_jobs(store, store->jobs_done);
-    free_batches(store, store->open);
-    free_batches(store, store->queue);
-    free_batches(store, store->spent);
+    store_free_jobs(store, store->job);
+    store_free_jobs(store, store->jobs_done);
+    store_free_batches(store, store->open);
+    store_free_batches(store, store->queue);
+    store_free_batches(store, store->spent);
     if (store->doorbell >= 0)
         close(store->doorbell);
-    if (store->wal >= 0)
-        close(store->wal);
     folder_close(&store->folder, !store->doubtful, &memory);
     pthread_cond_destroy(&store->wake);
     pthread_cond_destroy(&store->freed);

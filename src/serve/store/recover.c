@@ -1,208 +1,214 @@
-/* Reading snapshot and journal back: once to see whether they are whole, once for the service. */
-#include "base/crc.h"
+/* Reading snapshot and journal back: are they whole? What the service needs of them. */
 #include "base/error.h"
+#include "serve/store/files.h"
 #include "serve/store/parts.h"
+#include "wire/wire.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 
-static gordian_status fail_reading(struct journal *journal, int code, gordian_error *error)
-{
-    char why[256];
-    return fail(error, GORDIAN_STATUS_IO, "reading the database: %s",
-                journal_explain(journal, code, why, sizeof why));
-}
-
-/* Remembers the first thing that is damaged. */
-static void damaged(struct recovery *recovery, const char *format, ...)
+/* Remembers what is damaged; the journal is good up to where its last file was read. */
+static void note_damage(struct recovery *recovery, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-static void damaged(struct recovery *recovery, const char *format, ...)
+static void note_damage(struct recovery *recovery, const char *format, ...)
 {
     va_list arguments;
-    if (recovery->damaged)
-        return;
     recovery->damaged = true;
     va_start(arguments, format);
     vsnprintf(recovery->what, sizeof recovery->what, format, arguments);
     va_end(arguments);
 }
 
-/* ---- snapshots */
+/* ---- which files there are */
 
-struct snapshot_row {
-    uint64_t number, bytes;
-    uint32_t parts, crc;
-};
-
-/* Every part of a snapshot in turn, to `each` (NULL: only checked). *good: it is all there. */
-static int read_parts(struct journal *journal, const struct snapshot_row *row, struct bytes *into,
-                      bool *good)
+static int by_number(const void *left, const void *right)
 {
-    sqlite3_stmt *statement = NULL;
-    uint32_t crc = 0, parts = 0;
-    uint64_t bytes = 0;
-    int code = sqlite3_prepare_v2(journal->db,
-                                  "SELECT part, body FROM snapshot_part WHERE number = ?1"
-                                  " ORDER BY part",
-                                  -1, &statement, NULL);
-    if (!code)
-        sqlite3_bind_int64(statement, 1, (sqlite3_int64)row->number);
-    *good = false;
-    while (!code && (code = sqlite3_step(statement)) == SQLITE_ROW) {
-        const void *body = sqlite3_column_blob(statement, 1);
-        size_t length = (size_t)sqlite3_column_bytes(statement, 1);
-        code = (uint32_t)sqlite3_column_int64(statement, 0) == parts ? SQLITE_OK : SQLITE_CORRUPT;
-        crc = crc32c(crc, body, length);
-        bytes += length;
-        parts++;
-        if (into)
-            bytes_put(into, body, length);
-    }
-    sqlite3_finalize(statement);
-    *good = code == SQLITE_DONE && parts == row->parts && bytes == row->bytes && crc == row->crc;
-    return code == SQLITE_DONE || journal_is_damage(code) ? SQLITE_OK : code;
+    uint64_t a = *(const uint64_t *)left, b = *(const uint64_t *)right;
+    return a < b ? -1 : a > b;
 }
 
-/* The snapshots there are, newest first: at most 2 are kept. */
-static int list_snapshots(struct journal *journal, struct snapshot_row rows[4], size_t *count)
+static gordian_status list_numbers(struct numbers *numbers, int folder, const char *prefix,
+                                   const gordian_allocator *memory, gordian_error *error)
 {
-    sqlite3_stmt *statement = NULL;
-    int code = sqlite3_prepare_v2(journal->db,
-                                  "SELECT number, bytes, parts, crc FROM snapshot"
-                                  " ORDER BY number DESC LIMIT 4",
-                                  -1, &statement, NULL);
-    *count = 0;
-    while (!code && *count < 4 && (code = sqlite3_step(statement)) == SQLITE_ROW) {
-        rows[(*count)++] = (struct snapshot_row){
-            .number = (uint64_t)sqlite3_column_int64(statement, 0),
-            .bytes = (uint64_t)sqlite3_column_int64(statement, 1),
-            .parts = (uint32_t)sqlite3_column_int64(statement, 2),
-            .crc = (uint32_t)sqlite3_column_int64(statement, 3),
-        };
-        code = SQLITE_OK;
+    uint64_t number;
+    DIR *list = files_list(folder);
+    gordian_status status = list ? GORDIAN_OK : fail_disk(error, errno);
+    for (const struct dirent *entry; status == GORDIAN_OK && (entry = readdir(list));) {
+        if (!file_number(entry->d_name, prefix, &number))
+            continue;
+        if (memory_grow(memory, &numbers->items, &numbers->room, numbers->count + 1,
+                        sizeof *numbers->items))
+            numbers->items[numbers->count++] = number;
+        else
+            status = fail_memory(error);
     }
-    sqlite3_finalize(statement);
-    return code == SQLITE_DONE ? SQLITE_OK : code;
+    if (list)
+        closedir(list);
+    if (numbers->count > 0)
+        qsort(numbers->items, numbers->count, sizeof *numbers->items, by_number);
+    return status;
 }
 
-/* Chooses the newest good snapshot. */
-static int choose_snapshot(struct journal *journal, struct recovery *recovery)
+/* Chooses the newest good snapshot, and keeps it in memory. */
+static gordian_status choose_snapshot(struct recovery *recovery, int folder, gordian_error *error)
 {
-    struct snapshot_row rows[4];
-    size_t count = 0;
-    int code = list_snapshots(journal, rows, &count);
-    if (journal_is_damage(code)) {
-        damaged(recovery, "the table of snapshots cannot be read");
-        code = SQLITE_OK;
-    }
-    for (size_t i = 0; i < count && !code; i++) {
+    const struct numbers *list = &recovery->snapshots;
+    gordian_status status = GORDIAN_OK;
+    for (size_t i = list->count; i > 0 && status == GORDIAN_OK && !recovery->snapshot; i--) {
         bool good;
-        code = read_parts(journal, &rows[i], NULL, &good);
-        if (!code && good) {
-            recovery->snapshot = rows[i].number;
-            recovery->snapshot_bytes = rows[i].bytes;
-            recovery->older = i + 1 < count ? rows[i + 1].number : 0;
-            break;
+        recovery->image.used = 0;
+        status = snapshot_read(folder, list->items[i - 1], &recovery->image, &good, error);
+        if (good) {
+            recovery->snapshot = list->items[i - 1];
+            recovery->older = i > 1 ? list->items[i - 2] : 0;
         }
-        recovery->bad_snapshot = true;
+        recovery->bad_snapshot |= !good;
     }
-    return code;
+    return status;
 }
 
 /* ---- the journal */
 
-/* A row as it is read back. */
-struct row {
-    uint64_t first, count, at;
-    const uint8_t *body;
-    size_t length;
-};
-
-/* The rows that hold records after `after`, in order, to `each`; it returns a code of SQLite. */
-static int read_rows(struct journal *journal, uint64_t after,
-                     int (*each)(void *context, const struct row *row, uint32_t crc), void *context)
+/* Are there records behind the snapshot in this file, or may there be? */
+static bool is_needed(const struct recovery *recovery, size_t index)
 {
-    sqlite3_stmt *statement = NULL;
-    int code = sqlite3_prepare_v2(
-        journal->db,
-        "SELECT first, count, at, crc, body FROM journal WHERE first >= coalesce("
-        "(SELECT max(first) FROM journal WHERE first <= ?1), ?1) ORDER BY first",
-        -1, &statement, NULL);
-    if (!code)
-        sqlite3_bind_int64(statement, 1, (sqlite3_int64)after + 1);
-    while (!code && (code = sqlite3_step(statement)) == SQLITE_ROW) {
-        struct row row = {
-            .first = (uint64_t)sqlite3_column_int64(statement, 0),
-            .count = (uint64_t)sqlite3_column_int64(statement, 1),
-            .at = (uint64_t)sqlite3_column_int64(statement, 2),
-            .body = sqlite3_column_blob(statement, 4),
-            .length = (size_t)sqlite3_column_bytes(statement, 4),
-        };
-        code = each(context, &row, (uint32_t)sqlite3_column_int64(statement, 3));
-    }
-    sqlite3_finalize(statement);
-    return code == SQLITE_DONE ? SQLITE_OK : code;
+    return index + 1 >= recovery->numbers.count ||
+           recovery->numbers.items[index + 1] > recovery->snapshot + 1;
 }
 
-/* Do the records of a row come out even? */
-static bool records_fit(const struct row *row)
+/* Does it go on where the last one ended? */
+static bool check_frame(struct recovery *recovery, const struct batch *batch)
 {
-    struct bytes_in in = {.at = row->body, .end = row->body + row->length};
-    size_t length;
-    for (uint64_t i = 0; i < row->count && !in.bad; i++) {
-        bytes_take_i64(&in);
-        bytes_take_text(&in, &length);
-    }
-    return !in.bad && bytes_left(&in) == 0;
-}
-
-static int check_row(void *context, const struct row *row, uint32_t crc)
-{
-    struct recovery *recovery = context;
-    uint64_t last = row->first + row->count - 1;
-    if (row->first > recovery->last + 1)
-        damaged(recovery, "records %llu to %llu are missing",
-                (unsigned long long)recovery->last + 1, (unsigned long long)row->first - 1);
-    else if (batch_crc(row->first, row->count, row->at, row->body, row->length) != crc ||
-             row->count == 0 || !records_fit(row))
-        damaged(recovery, "the batch of records %llu to %llu fails its checksum",
-                (unsigned long long)row->first, (unsigned long long)last);
-    if (recovery->damaged)
-        return SQLITE_DONE;
-    if (last > recovery->snapshot) { /* otherwise the snapshot has it */
-        recovery->last = last;
-        recovery->bytes += row->length;
-    }
-    return SQLITE_OK;
-}
-
-gordian_status recovery_check(struct journal *journal, struct recovery *recovery,
-                              gordian_error *error)
-{
-    *recovery = (struct recovery){0};
-    int code = choose_snapshot(journal, recovery);
-    recovery->last = recovery->snapshot;
-    if (!code) {
-        code = read_rows(journal, recovery->snapshot, check_row, recovery);
-        if (journal_is_damage(code)) {
-            damaged(recovery, "the journal cannot be read beyond record %llu",
+    uint64_t last = batch->first + batch->count - 1;
+    if (batch->first > recovery->last + 1)
+        note_damage(recovery, "records %llu to %llu are missing",
+                    (unsigned long long)recovery->last + 1, (unsigned long long)batch->first - 1);
+    else if (batch->frame != recovery->frame + 1)
+        note_damage(recovery, "something is missing behind record %llu",
                     (unsigned long long)recovery->last);
-            code = SQLITE_OK;
-        }
+    if (batch->count > 0 && last > recovery->last && !recovery->damaged) {
+        recovery->last = last; /* otherwise the snapshot has it */
+        recovery->bytes += batch->body.used;
     }
-    if (!recovery->damaged && recovery->bad_snapshot && recovery->snapshot == 0 &&
-        recovery->last == 0)
-        damaged(recovery, "no snapshot is whole");
-    return code ? fail_reading(journal, code, error) : GORDIAN_OK;
+    return !recovery->damaged;
 }
 
-/* ---- for the service */
+/* Every frame of a file. One that is only looked at for incidents may be damaged. */
+static void check_frames(struct recovery *recovery, struct journal_file *file, bool needed)
+{
+    struct batch batch;
+    size_t before = file->at;
+    if (needed && recovery->frame && file->frame != recovery->frame)
+        note_damage(recovery, "something is missing behind record %llu",
+                    (unsigned long long)recovery->last);
+    if (needed)
+        recovery->frame = file->frame;
+    while (!recovery->damaged && (recovery->end = journal_next(file, &batch)) == JOURNAL_MORE) {
+        if (needed && !check_frame(recovery, &batch))
+            file->at = before; /* here it ends */
+        before = file->at;
+        if (needed && !recovery->damaged)
+            recovery->frame = batch.frame;
+        recovery->unapplied |= batch.incident_count && batch.frame > recovery->applied;
+    }
+}
 
-static gordian_status load_sections(const struct bytes *body, const struct store_loader *loader,
+static gordian_status check_file(struct recovery *recovery, size_t index, int folder,
+                                 const gordian_allocator *memory, gordian_error *error)
+{
+    struct journal_file *file = &recovery->files[index];
+    char name[JOURNAL_NAME];
+    uint64_t first = recovery->numbers.items[index];
+    bool needed = is_needed(recovery, index);
+    file_name(name, sizeof name, "journal", first);
+    gordian_status status = journal_read(file, folder, name, first, memory, error);
+    recovery->file = needed ? file : NULL;
+    if (status != GORDIAN_OK)
+        return status;
+    if (needed && first > recovery->last + 1) {
+        file->at = 0; /* whatever it is, it does not belong here */
+        note_damage(recovery, "records %llu to %llu are missing",
+                    (unsigned long long)recovery->last + 1, (unsigned long long)first - 1);
+    } else if (needed && file->at == 0) {
+        note_damage(recovery, "its beginning fails its checksum");
+    } else if (file->at > 0) {
+        check_frames(recovery, file, needed);
+    }
+    if (needed && !recovery->damaged && recovery->end != JOURNAL_ENDS &&
+        index + 1 < recovery->numbers.count)
+        note_damage(recovery, "what follows record %llu fails its checksum",
+                    (unsigned long long)recovery->last);
+    return GORDIAN_OK;
+}
+
+gordian_status recovery_check(struct recovery *recovery, int folder, uint64_t applied,
+                              const gordian_allocator *memory, gordian_error *error)
+{
+    *recovery = (struct recovery){.applied = applied, .end = JOURNAL_ENDS};
+    bytes_init(&recovery->image, memory);
+    gordian_status status = list_numbers(&recovery->numbers, folder, "journal", memory, error);
+    if (status == GORDIAN_OK)
+        status = list_numbers(&recovery->snapshots, folder, "snapshot", memory, error);
+    if (status == GORDIAN_OK)
+        status = choose_snapshot(recovery, folder, error);
+    recovery->files =
+        memory_zeroed(memory, (recovery->numbers.count + 1) * sizeof *recovery->files);
+    if (status == GORDIAN_OK && !recovery->files)
+        status = fail_memory(error);
+    recovery->last = recovery->snapshot;
+    for (size_t i = 0; status == GORDIAN_OK && !recovery->damaged && i < recovery->numbers.count;
+         i++)
+        status = check_file(recovery, i, folder, memory, error);
+    if (status == GORDIAN_OK && !recovery->damaged && recovery->bad_snapshot && recovery->last == 0)
+        note_damage(recovery, "no snapshot is whole");
+    return status;
+}
+
+void recovery_free(struct recovery *recovery, const gordian_allocator *memory)
+{
+    for (size_t i = 0; recovery->files && i < recovery->numbers.count; i++)
+        if (recovery->files[i].bytes.data)
+            bytes_free(&recovery->files[i].bytes);
+    if (recovery->image.data)
+        bytes_free(&recovery->image);
+    memory_free(memory, recovery->files);
+    memory_free(memory, recovery->numbers.items);
+    memory_free(memory, recovery->snapshots.items);
+    *recovery = (struct recovery){0};
+}
+
+/* ---- what is good in it, again */
+
+static struct journal_file rewound(const struct journal_file *file)
+{
+    struct journal_file again = *file;
+    again.bytes.used = file->at;
+    again.at = file->at ? JOURNAL_HEAD : 0;
+    again.frame = file->at ? wire_load64(file->bytes.data + 16) : 0;
+    return again;
+}
+
+/* Incidents that SQLite has lost, or did not get to. */
+int recovery_apply(const struct recovery *recovery, struct history *history)
+{
+    struct batch batch;
+    int code = SQLITE_OK;
+    for (size_t i = 0; recovery->unapplied && i < recovery->numbers.count; i++) {
+        struct journal_file file = rewound(&recovery->files[i]);
+        while (file.at > 0 && !code && journal_next(&file, &batch) == JOURNAL_MORE)
+            if (batch.frame > recovery->applied)
+                code = history_write(history, &batch, 1);
+    }
+    return code;
+}
+
+static gordian_status load_sections(const struct bytes *image, const struct store_loader *loader,
                                     void *context, gordian_error *error)
 {
-    struct bytes_in in = {.at = body->data, .end = body->data + body->used};
+    struct bytes_in in = {.at = image->data + SNAPSHOT_HEAD, .end = image->data + image->used};
     gordian_status status = GORDIAN_OK;
     char name[GORDIAN_NAME_MAX + 1];
     while (status == GORDIAN_OK && !in.bad && bytes_left(&in) > 0) {
@@ -220,141 +226,36 @@ static gordian_status load_sections(const struct bytes *body, const struct store
     return status;
 }
 
-static gordian_status load_snapshot(struct journal *journal, uint64_t number,
-                                    const struct store_loader *loader, void *context,
-                                    const gordian_allocator *memory, gordian_error *error)
+static gordian_status load_batch(const struct recovery *recovery, const struct batch *batch,
+                                 const struct store_loader *loader, void *context,
+                                 gordian_error *error)
 {
-    struct snapshot_row rows[4];
-    struct bytes body;
-    size_t count = 0, i = 0;
-    bool good = false;
-    int code = list_snapshots(journal, rows, &count);
-    while (i < count && rows[i].number != number)
-        i++;
-    bytes_init(&body, memory);
-    if (!code && i < count)
-        code = read_parts(journal, &rows[i], &body, &good);
+    struct bytes_in in = {.at = batch->body.data, .end = batch->body.data + batch->body.used};
     gordian_status status = GORDIAN_OK;
-    if (body.failed)
-        status = fail_memory(error);
-    else if (code || !good)
-        status = fail_reading(journal, code ? code : SQLITE_CORRUPT, error);
-    else
-        status = load_sections(&body, loader, context, error);
-    bytes_free(&body);
+    for (uint64_t i = 0; i < batch->count && status == GORDIAN_OK; i++) {
+        uint64_t number = batch->first + i, at = batch->at + (uint64_t)bytes_take_i64(&in);
+        size_t length;
+        const char *bytes = bytes_take_text(&in, &length);
+        if (number > recovery->snapshot)
+            status = loader->record(context, number, at, bytes, length, error);
+    }
     return status;
 }
 
-struct loading {
-    const struct store_loader *loader;
-    void *context;
-    uint64_t after, through; /* records beyond are not wanted */
-    gordian_status status;
-    gordian_error *error;
-};
-
-static int load_row(void *context, const struct row *row, uint32_t crc)
+gordian_status recovery_load(struct recovery *recovery, const struct store_loader *loader,
+                             void *context, gordian_error *error)
 {
-    struct loading *loading = context;
-    struct bytes_in in = {.at = row->body, .end = row->body + row->length};
-    (void)crc;
-    for (uint64_t i = 0; i < row->count && loading->status == GORDIAN_OK; i++) {
-        uint64_t number = row->first + i, at = row->at + (uint64_t)bytes_take_i64(&in);
-        size_t length;
-        const char *bytes = bytes_take_text(&in, &length);
-        if (in.bad)
-            loading->status = fail(loading->error, GORDIAN_STATUS_INPUT, "a record is cut short");
-        else if (number > loading->after && number <= loading->through)
-            loading->status = loading->loader->record(loading->context, number, at, bytes, length,
-                                                      loading->error);
-    }
-    return loading->status || row->first + row->count > loading->through ? SQLITE_DONE : SQLITE_OK;
-}
-
-gordian_status recovery_load(struct journal *journal, const struct recovery *recovery,
-                             const struct store_loader *loader, void *context,
-                             const gordian_allocator *memory, gordian_error *error)
-{
-    struct loading loading = {.loader = loader,
-                              .context = context,
-                              .after = recovery->snapshot,
-                              .through = recovery->last,
-                              .error = error};
-    if (recovery->snapshot) {
-        loading.status = load_snapshot(journal, recovery->snapshot, loader, context, memory, error);
-        if (loading.status != GORDIAN_OK)
-            return loading.status;
-    }
-    if (recovery->last == recovery->snapshot)
-        return GORDIAN_OK;
-    int code = read_rows(journal, recovery->snapshot, load_row, &loading);
-    if (loading.status != GORDIAN_OK)
-        return loading.status;
-    return code ? fail_reading(journal, code, error) : GORDIAN_OK;
-}
-
-/* ---- for a repair */
-
-struct copying {
-    struct journal *to;
-    uint64_t after, through;
-};
-
-static int copy_row(void *context, const struct row *row, uint32_t crc)
-{
-    struct copying *copying = context;
-    uint64_t last = row->first + row->count - 1;
-    struct batch batch = {
-        .first = row->first,
-        .count = (uint32_t)row->count,
-        .crc = crc,
-        .at = row->at,
-        .body = {.data = (uint8_t *)row->body, .used = row->length},
-    };
-    if (last <= copying->after)
-        return SQLITE_OK;
-    return last > copying->through ? SQLITE_DONE : journal_write(copying->to, &batch, 1);
-}
-
-static int copy_snapshot(struct journal *from, struct journal *to, const struct snapshot_row *row,
-                         const gordian_allocator *memory)
-{
-    struct bytes body;
-    bool good;
-    bytes_init(&body, memory);
-    int code = read_parts(from, row, &body, &good);
-    if (!code && (!good || body.failed))
-        code = good ? SQLITE_NOMEM : SQLITE_CORRUPT;
-    uint32_t part = 0;
-    for (size_t start = 0; start < body.used && !code; start += JOURNAL_PART_SIZE) {
-        size_t left = body.used - start;
-        code = journal_put_part(to, row->number, part++, body.data + start,
-                                left < JOURNAL_PART_SIZE ? left : JOURNAL_PART_SIZE);
-    }
-    if (!code)
-        code = journal_put_snapshot(to, row->number, 0, part, body.used, row->crc, 0);
-    bytes_free(&body);
-    return code;
-}
-
-int recovery_copy(struct journal *from, struct journal *to, const struct recovery *recovery,
-                  const gordian_allocator *memory)
-{
-    struct copying copying = {to, recovery->snapshot, recovery->last};
-    struct snapshot_row rows[4];
-    size_t count = 0;
-    int code = SQLITE_OK;
+    struct batch batch;
+    gordian_status status = GORDIAN_OK;
     if (recovery->snapshot)
-        code = list_snapshots(from, rows, &count);
-    for (size_t i = 0; i < count && !code; i++)
-        if (rows[i].number == recovery->snapshot)
-            code = copy_snapshot(from, to, &rows[i], memory);
-    if (code || recovery->last == recovery->snapshot)
-        return code;
-    code = journal_begin(to);
-    if (!code)
-        code = read_rows(from, recovery->snapshot, copy_row, &copying);
-    if (journal_is_damage(code))
-        code = SQLITE_OK; /* what is behind it is what is left out */
-    return journal_end(to, code);
+        status = load_sections(&recovery->image, loader, context, error);
+    if (recovery->image.data)
+        bytes_free(&recovery->image);
+    for (size_t i = 0; i < recovery->numbers.count; i++) {
+        struct journal_file file = rewound(&recovery->files[i]);
+        while (is_needed(recovery, i) && status == GORDIAN_OK &&
+               journal_next(&file, &batch) == JOURNAL_MORE)
+            status = load_batch(recovery, &batch, loader, context, error);
+    }
+    return status;
 }

@@ -1,14 +1,12 @@
 /* What the loop calls. */
 #include "serve/store/store.h"
 
-#include "base/clock.h"
 #include "base/error.h"
 #include "serve/store/parts.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <sys/eventfd.h>
-#include <time.h>
 #include <unistd.h>
 
 static const char *const durabilities[] = {
@@ -16,16 +14,6 @@ static const char *const durabilities[] = {
     [STORE_BATCH] = "batch",
     [STORE_FULL] = "full",
 };
-
-bool store_durability_parse(const char *text, enum store_durability *durability)
-{
-    for (size_t i = 0; i < sizeof durabilities / sizeof *durabilities; i++)
-        if (strcmp(text, durabilities[i]) == 0) {
-            *durability = (enum store_durability)i;
-            return true;
-        }
-    return false;
-}
 
 const char *store_durability_text(enum store_durability durability)
 {
@@ -52,13 +40,14 @@ static struct batch *new_batch(struct store *store)
     return batch;
 }
 
-static void free_batch(struct store *store, struct batch *batch)
+void store_free_batches(struct store *store, struct batch *batch)
 {
-    if (!batch)
-        return;
-    bytes_free(&batch->body);
-    bytes_free(&batch->incidents);
-    memory_free(&store->memory, batch);
+    for (struct batch *next; batch; batch = next) {
+        next = batch->next;
+        bytes_free(&batch->body);
+        bytes_free(&batch->incidents);
+        memory_free(&store->memory, batch);
+    }
 }
 
 /* Empty again, with its room; unless that has become very large. */
@@ -70,6 +59,7 @@ static void clear_batch(struct batch *batch)
         bytes_free(&batch->incidents);
     batch->body.used = batch->incidents.used = 0;
     batch->count = batch->incident_count = 0;
+    batch->frame = 0;
     batch->next = NULL;
 }
 
@@ -89,10 +79,7 @@ static struct batch *take_batch(struct store *store)
         store->spent_count = 0;
     }
     store_unlock(store);
-    for (struct batch *next; rest; rest = next) {
-        next = rest->next;
-        free_batch(store, rest);
-    }
+    store_free_batches(store, rest);
     if (!batch)
         return new_batch(store);
     clear_batch(batch);
@@ -106,18 +93,18 @@ uint64_t store_append(struct store *store, uint64_t at, const void *bytes, size_
         return 0;
     if (!store->kept)
         return ++store->last;
-    if (batch->body.used >= STORE_BATCH_MAX) {
+    if (batch->body.used >= STORE_BATCH_MAX || batch->frame) {
         store_seal(store);
         batch = store->open;
     }
+    if (batch->frame)
+        return 0; /* it is in the journal, and there was no memory for another */
     if (!bytes_room(&batch->body, length + 20)) {
         batch->body.failed = false;
         return 0;
     }
-    if (batch->count == 0) {
-        batch->first = store->last + 1;
+    if (batch->count == 0)
         batch->at = at;
-    }
     bytes_i64(&batch->body, (int64_t)(at - batch->at));
     bytes_text(&batch->body, bytes, length);
     batch->count++;
@@ -133,7 +120,7 @@ uint64_t store_append(struct store *store, uint64_t at, const void *bytes, size_
 static bool may_commit(const struct store *store, const struct batch *batch)
 {
     return store->options.durability == STORE_BATCH && !store->busy && !store->syncing &&
-           !store->queue && !store->failed &&
+           !store->queue && !store->failed && !store->sync_failed &&
            batch->body.used + batch->incidents.used <= STORE_INLINE_MAX;
 }
 
@@ -142,7 +129,7 @@ static void enqueue(struct store *store, struct batch *batch)
 {
     bool first = !store->queue;
     if (first)
-        store->queued_at = clock_ns() / 1000000;
+        store->queued_at = steady_ms();
     *store->queue_end = batch;
     store->queue_end = &batch->next;
     store->queue_bytes += batch->body.used + batch->incidents.used;
@@ -154,7 +141,7 @@ static void enqueue(struct store *store, struct batch *batch)
 }
 
 /* Under the mutex: is it healthy, as far as the loop has heard? */
-static void look(struct store *store)
+static void show_health(struct store *store)
 {
     if (store->failed || store->sync_failed)
         snprintf(store->shown, sizeof store->shown, "%s", store->why);
@@ -164,30 +151,16 @@ static void look(struct store *store)
         store->shown[0] = '\0';
 }
 
-/* With the mutex, which is let go of for the commit; true: the batch is committed. */
+/* Under the mutex, which is let go of for the commit; true: the batch is committed. */
 static bool commit_now(struct store *store, struct batch *batch)
 {
-    store->busy = true;
-    store_unlock(store);
-    uint64_t start = clock_ns();
-    int code = journal_write(&store->journal, batch, 1);
-    uint64_t ns = clock_ns() - start;
-    store_lock(store);
-    store->busy = false;
     bool was_synced = !store->unsynced, was_due = store->checkpoint;
-    store_note_commit(store, code, batch, 1, ns);
-    store->figures.inline_commits += !code;
-    if (store->wanted) {
-        store->wanted = false;
-        pthread_cond_signal(&store->freed);
-    }
-    if (code) {
-        store->retry_at = clock_ns() / 1000000 + store->options.retry_ms;
-        look(store);
-    } else if (was_synced || (store->checkpoint && !was_due)) {
+    store->busy = true;
+    bool good = store_commit(store, batch, 1, false);
+    store->figures.inline_commits += good;
+    if (good && (was_synced || (store->checkpoint && !was_due)))
         pthread_cond_signal(&store->wake);
-    }
-    return !code;
+    return good;
 }
 
 /* Incidents of a store without a folder, the newest ones. */
@@ -197,8 +170,8 @@ static void seal_in_memory(struct store *store)
     uint64_t dropped;
     bool more = batch->incident_count > 0;
     if (more)
-        journal_write(&store->journal, batch, 1);
-    while (more && journal_trim_incidents(&store->journal, 0, &dropped, &more) == SQLITE_OK)
+        history_write(&store->history, batch, 1);
+    while (more && history_trim(&store->history, 0, &dropped, &more) == SQLITE_OK)
         store->figures.incidents_dropped += dropped;
     clear_batch(batch);
 }
@@ -212,8 +185,7 @@ void store_seal(struct store *store)
         seal_in_memory(store);
         return;
     }
-    batch->crc =
-        batch_crc(batch->first, batch->count, batch->at, batch->body.data, batch->body.used);
+    batch->first = store->last + 1 - batch->count;
     batch->next = NULL;
     store_lock(store);
     bool committed = may_commit(store, batch) && commit_now(store, batch);
@@ -228,15 +200,19 @@ void store_seal(struct store *store)
     store->open = fresh;
     store_lock(store);
     enqueue(store, batch);
-    look(store);
+    show_health(store);
     store_unlock(store);
 }
 
 gordian_status store_incident(struct store *store, const struct incident *incident)
 {
-    if (store->loading && journal_knows(&store->journal, incident->id))
+    if (store->loading && history_knows(&store->history, incident->id))
         return GORDIAN_OK; /* it was committed with the record that is being replayed */
-    return journal_put_incident(store->open, incident) ? GORDIAN_OK : GORDIAN_STATUS_MEMORY;
+    if (store->open->frame)
+        store_seal(store);
+    if (store->open->frame)
+        return GORDIAN_STATUS_MEMORY;
+    return history_put(store->open, incident) ? GORDIAN_OK : GORDIAN_STATUS_MEMORY;
 }
 
 /* ---- what the thread has to tell */
@@ -258,12 +234,13 @@ int store_fd(const struct store *store)
     return store->doorbell;
 }
 
-static void free_job(struct store *store, struct snapshot_job *job)
+void store_free_jobs(struct store *store, struct snapshot_job *job)
 {
-    if (!job)
-        return;
-    bytes_free(&job->body);
-    memory_free(&store->memory, job);
+    for (struct snapshot_job *next; job; job = next) {
+        next = job->next;
+        bytes_free(&job->body);
+        memory_free(&store->memory, job);
+    }
 }
 
 void store_poll(struct store *store)
@@ -275,19 +252,17 @@ void store_poll(struct store *store)
         /* It was not rung: no harm. */
     }
     store_lock(store);
-    look(store);
+    show_health(store);
     struct snapshot_job *done = store->jobs_done;
     uint64_t newest = store->newest;
     store->jobs_done = NULL;
     store_unlock(store);
-    for (struct snapshot_job *next; done; done = next) {
-        next = done->next;
-        if (done->number == newest)
-            store->snapshot_size = done->body.used;
-        else if (done->number > newest) /* it was not written */
-            store->journal_bytes += done->journal_bytes;
-        free_job(store, done);
-    }
+    for (const struct snapshot_job *job = done; job; job = job->next)
+        if (job->number == newest)
+            store->snapshot_size = job->body.used;
+        else if (job->number > newest) /* it was not written */
+            store->journal_bytes += job->journal_bytes;
+    store_free_jobs(store, done);
 }
 
 bool store_healthy(const struct store *store, const char **why)
@@ -308,22 +283,20 @@ bool store_snapshot_due(const struct store *store)
     if (!store->kept || store->journal_bytes < enough || store->shown[0])
         return false;
     store_lock(shared);
-    bool due = !store->job && !store->jobs_done && clock_ns() / 1000000 >= store->snapshot_retry;
+    bool due = !store->job && !store->jobs_done && steady_ms() >= store->snapshot_retry;
     store_unlock(shared);
     return due;
 }
 
 gordian_status store_snapshot_begin(struct store *store, gordian_error *error)
 {
-    struct timespec now;
     store_snapshot_drop(store);
     store->building = memory_zeroed(&store->memory, sizeof *store->building);
     if (!store->building)
         return fail_memory(error);
     bytes_init(&store->building->body, &store->memory);
-    clock_gettime(CLOCK_REALTIME, &now);
     store->building->number = store->last;
-    store->building->at = (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+    store->building->at = store_wall_ms();
     return GORDIAN_OK;
 }
 
@@ -361,12 +334,12 @@ void store_snapshot_end(struct store *store)
     if (taken)
         store->journal_bytes = 0;
     else
-        free_job(store, job);
+        store_free_jobs(store, job);
 }
 
 void store_snapshot_drop(struct store *store)
 {
-    free_job(store, store->building);
+    store_free_jobs(store, store->building);
     store->building = NULL;
 }
 

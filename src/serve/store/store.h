@@ -10,13 +10,13 @@
  *     any time:           store_committed                        answers up to here may go out
  *     store_fd readable:  store_poll                             committed or health has changed
  *
- * A batch is one transaction of SQLite in WAL mode, together with the incidents that began or ended
- * in it. store_seal commits it then and there if that does not wait for the disk; otherwise the
- * store's own thread does, with everything else that waits (group commit).
+ * A batch goes into the journal with one write, together with the incidents that began or ended in
+ * it, and these into SQLite. store_seal does that then and there if it does not wait for the disk;
+ * otherwise the store's own thread does, with everything else that waits (group commit).
  *
  *     durability   acknowledged once           kill -9        power cut
  *     none         appended                    may cost 0.1 s may cost a second or so
- *     batch        SQLite has committed        costs nothing  may cost the last second
+ *     batch        written to the journal      costs nothing  may cost the last second
  *     full         it has been synced to disk  costs nothing  costs nothing
  *
  * When the disk is full, read-only or broken nothing more becomes committed, store_health says why,
@@ -28,7 +28,7 @@
  * then every record after it.
  *
  * Threads: all functions belong to the one thread that runs the loop.
- * docs/durability.md has the file's layout and what each level promises.
+ * docs/durability.md has the files' layout and what each level promises.
  */
 #ifndef GORDIAN_SERVE_STORE_STORE_H
 #define GORDIAN_SERVE_STORE_STORE_H
@@ -37,8 +37,8 @@
 
 #include <gordian/gordian.h>
 
-#define STORE_FILE       "gordian.db" /* in the folder */
-#define STORE_SCHEMA     1            /* user_version of the file */
+#define STORE_FILE       "gordian.db" /* in the folder: the history of incidents */
+#define STORE_SCHEMA     2            /* user_version of the file */
 #define STORE_RECORD_MAX (16u << 20)  /* bytes of one record */
 
 enum store_durability {
@@ -47,8 +47,7 @@ enum store_durability {
     STORE_FULL,
 };
 
-/* "none", "batch", "full"; false if there is no such level. */
-bool store_durability_parse(const char *text, enum store_durability *durability);
+/* "none", "batch", "full". */
 const char *store_durability_text(enum store_durability durability);
 
 struct store_options {
@@ -60,7 +59,6 @@ struct store_options {
     uint64_t snapshot_bytes;    /* of journal, after which a snapshot is due; 0: 32 MiB,
                                    or what GORDIAN_SNAPSHOT_BYTES says */
     uint64_t retry_ms;          /* after a failure; 0: 250 */
-    const char *vfs;            /* of SQLite; NULL: the usual one */
     const gordian_allocator *allocator; /* NULL: the C library's */
 };
 
@@ -152,7 +150,7 @@ struct store_figures {
     uint64_t journal_bytes;          /* since the newest snapshot */
     uint64_t snapshots;              /* written */
     uint64_t snapshot_at;            /* record number of the newest; 0: none */
-    uint64_t wal_bytes;              /* of the write-ahead log, about */
+    uint64_t wal_bytes;              /* of SQLite's write-ahead log, about */
     uint64_t incidents_dropped;      /* because they were too old */
     uint64_t commit_ns;              /* all commits together */
     uint64_t commits[STORE_BUCKETS]; /* by their time */

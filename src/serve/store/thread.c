@@ -1,24 +1,11 @@
 /* The store's thread: whatever waits for the disk. */
 #include "base/clock.h"
-#include "base/crc.h"
+#include "serve/store/files.h"
 #include "serve/store/parts.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
-
-static uint64_t steady_ms(void)
-{
-    return clock_ns() / 1000000;
-}
-
-static uint64_t wall_ms(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
-    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
-}
 
 static void ring(const struct store *store)
 {
@@ -27,33 +14,19 @@ static void ring(const struct store *store)
     }
 }
 
-/* ---- who has the database; all under the mutex */
+/* ---- commits; all under the mutex, by either thread */
 
-static void take_database(struct store *store)
+void store_take_files(struct store *store)
 {
-    while (store->busy) {
-        store->wanted = true;
+    while (store->busy)
         pthread_cond_wait(&store->freed, &store->mutex);
-    }
     store->busy = true;
 }
 
-static void give_database(struct store *store)
+void store_give_files(struct store *store)
 {
     store->busy = false;
-    if (store->wanted) {
-        store->wanted = false;
-        pthread_cond_signal(&store->freed);
-    }
-}
-
-/* ---- what a commit came to; under the mutex, by either thread */
-
-void store_spend(struct store *store, struct batch *batch)
-{
-    batch->next = store->spent;
-    store->spent = batch;
-    store->spent_count++;
+    pthread_cond_signal(&store->freed);
 }
 
 static void note_time(struct store_figures *figures, uint64_t ns)
@@ -65,30 +38,54 @@ static void note_time(struct store_figures *figures, uint64_t ns)
     figures->commit_ns += ns;
 }
 
-void store_note_commit(struct store *store, int code, const struct batch *batches, size_t count,
-                       uint64_t ns)
+static void note_commit(struct store *store, const struct batch *batch, size_t count, uint64_t ns)
 {
     struct store_figures *figures = &store->figures;
-    store->failed = code != SQLITE_OK;
-    if (code) {
-        figures->failures++;
-        /* The log cannot grow, perhaps. In the database there may be room: then it need not. */
-        store->checkpoint = true;
-        journal_explain(&store->journal, code, store->why, sizeof store->why);
-        return;
-    }
-    note_time(figures, ns);
     uint64_t last = 0;
-    for (; count > 0; batches = batches->next, count--) {
-        figures->batches++;
-        if (batches->count)
-            last = batches->first + batches->count - 1;
-    }
+    note_time(figures, ns);
+    figures->batches += count;
+    for (; count > 0; batch = batch->next, count--)
+        last = batch->count ? batch->first + batch->count - 1 : last;
     if (last)
         atomic_store_explicit(&store->committed, last, memory_order_release);
     store->unsynced = store->options.durability != STORE_FULL;
-    figures->wal_bytes = (uint64_t)store->journal.wal_pages * 4096;
-    store->checkpoint |= store->journal.wal_pages >= STORE_WAL_PAGES;
+    figures->wal_bytes = (uint64_t)store->history.wal_pages * 4096;
+    store->checkpoint |= store->history.wal_pages >= STORE_WAL_PAGES;
+}
+
+static gordian_status write_batches(struct store *store, struct batch *batch, size_t count,
+                                    bool patient, gordian_error *error)
+{
+    bool sync = store->options.durability == STORE_FULL;
+    gordian_status status = GORDIAN_OK;
+    if (!batch->frame)
+        status = journal_append(&store->journal, batch, count, sync, patient, error);
+    if (status != GORDIAN_OK)
+        return status;
+    int code = history_write(&store->history, batch, count);
+    return code ? history_explain(&store->history, code, error) : GORDIAN_OK;
+}
+
+bool store_commit(struct store *store, struct batch *batch, size_t count, bool patient)
+{
+    gordian_error error;
+    store_unlock(store);
+    uint64_t start = clock_ns();
+    gordian_status status = write_batches(store, batch, count, patient, &error);
+    uint64_t ns = clock_ns() - start;
+    store_lock(store);
+    store_give_files(store);
+    store->failed = status != GORDIAN_OK;
+    if (!store->failed) {
+        note_commit(store, batch, count, ns);
+        return true;
+    }
+    snprintf(store->why, sizeof store->why, "%.200s", error.message);
+    store->figures.failures++;
+    store->retry_at = steady_ms() + store->options.retry_ms;
+    /* SQLite's log cannot grow, perhaps. In the database there may be room. */
+    store->checkpoint = true;
+    return false;
 }
 
 /* ---- the queue */
@@ -108,36 +105,36 @@ static void drop_group(struct store *store, size_t count)
             store->queue_end = &store->queue;
         store->queue_bytes -= batch_bytes(batch);
         store->queue_records -= batch->count;
-        store_spend(store, batch);
+        batch->next = store->spent;
+        store->spent = batch;
+        store->spent_count++;
     }
     if (store->queue_bytes < STORE_QUEUE_MAX / 2)
         store->hoarding = false;
     store->queued_at = steady_ms();
 }
 
-/* Under the mutex, which is let go of for the commit. */
-static void commit_queue(struct store *store)
+/* How many of the queue are written at once. Those that are in the journal already go by
+ * themselves. */
+static size_t group_size(const struct store *store)
 {
     size_t count = 0, bytes = 0;
-    take_database(store);
-    for (const struct batch *batch = store->queue; batch && bytes < STORE_GROUP_MAX;
+    for (const struct batch *batch = store->queue;
+         batch && bytes < STORE_GROUP_MAX && count < JOURNAL_GROUP &&
+         !batch->frame == !store->queue->frame;
          batch = batch->next) {
         bytes += batch_bytes(batch);
         count++;
     }
-    const struct batch *first = store->queue;
-    store_unlock(store);
-    uint64_t start = clock_ns();
-    int code = count ? journal_write(&store->journal, first, count) : SQLITE_OK;
-    uint64_t ns = clock_ns() - start;
-    store_lock(store);
-    give_database(store);
-    if (count)
-        store_note_commit(store, code, first, count, ns);
-    if (!code)
+    return count;
+}
+
+static void commit_queue(struct store *store)
+{
+    store_take_files(store);
+    size_t count = group_size(store); /* at least 1: only this thread takes them off */
+    if (store_commit(store, store->queue, count, true))
         drop_group(store, count);
-    else
-        store->retry_at = steady_ms() + store->options.retry_ms;
     ring(store);
 }
 
@@ -154,30 +151,26 @@ static uint64_t queue_due(const struct store *store)
     return store->queued_at + STORE_BEHIND_MS;
 }
 
-/* ---- the log */
+/* ---- syncs */
 
 /* Brings what has been committed to the disk itself. */
-static void sync_log(struct store *store)
+static void sync_journal(struct store *store)
 {
+    gordian_error error;
     store->unsynced = false;
     store->syncing = true;
     store_unlock(store);
-    int code = fdatasync(store->wal);
-    int number = errno;
-    bool ours = folder_is_ours(&store->folder); /* what is written to a deleted file is not kept */
+    bool synced = journal_sync(&store->journal, &error) == GORDIAN_OK;
+    /* What is written to a deleted file is not kept. */
+    bool ours = folder_is_ours(&store->folder) && journal_is_ours(&store->journal);
     store_lock(store);
     store->syncing = false;
-    /* What a failed sync was to write is in the system's cache, but no later sync need write it:
-     * it is moved into the database, out of the cache, before all is well again. */
-    store->rewrite |= code != 0;
-    store->checkpoint |= store->rewrite;
-    bool good = code == 0 && ours && !store->rewrite, changed = store->sync_failed == good;
+    bool good = synced && ours, changed = store->sync_failed == good;
     store->sync_failed = !good;
-    if (code != 0 || !ours) {
+    if (!good) {
         store->figures.failures++;
-        snprintf(store->why, sizeof store->why, "%s%s",
-                 ours ? "syncing failed: " : "the database was removed or replaced by another",
-                 ours ? strerror(number) : "");
+        snprintf(store->why, sizeof store->why, "%.200s",
+                 ours ? error.message : "a file was removed or replaced by another");
     }
     store->unsynced |= !good; /* tried again */
     if (changed)
@@ -185,48 +178,24 @@ static void sync_log(struct store *store)
     store->sync_at = steady_ms() + STORE_SYNC_MS;
 }
 
-static sqlite3 *open_checkpointer(struct store *store)
-{
-    int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX;
-    int code = sqlite3_open_v2(store->folder.file, &store->checkpointer, flags, store->options.vfs);
-    if (!code) /* one that has read nothing does not know yet that there is a log */
-        code = sqlite3_exec(store->checkpointer, "SELECT count(*) FROM sqlite_schema", NULL, NULL,
-                            NULL);
-    if (code) {
-        sqlite3_close(store->checkpointer);
-        store->checkpointer = NULL;
-    }
-    return store->checkpointer;
-}
+/* ---- checkpoints */
 
-/* True: all of the log is in the database, and that on the disk. */
-static bool run_checkpoint(struct store *store)
+/* Moves SQLite's log into the database; the next commit then starts the log from its beginning,
+ * unless a reader is still in it: it is tried again, but not with every commit. True: all of it was
+ * moved, and is on the disk. */
+static bool checkpoint(struct store *store)
 {
-    int frames = 0, moved = 0;
-    if (!store->checkpointer && !open_checkpointer(store))
-        return false;
-    return sqlite3_wal_checkpoint_v2(store->checkpointer, NULL, SQLITE_CHECKPOINT_PASSIVE, &frames,
-                                     &moved) == SQLITE_OK &&
-           moved >= frames;
-}
-
-/* Moves the log into the database: first beside the commits, then, if the loop has gone on
- * committing, the few frames that are left while it leaves its batches to the queue. The next
- * commit then starts the log from its beginning, unless a reader is still in it: it is tried again,
- * but not with every commit. */
-static void checkpoint(struct store *store)
-{
+    int pages = 0, moved = 0;
+    store_take_files(store);
     store_unlock(store);
-    run_checkpoint(store);
+    int code = sqlite3_wal_checkpoint_v2(store->history.db, NULL, SQLITE_CHECKPOINT_PASSIVE, &pages,
+                                         &moved);
     store_lock(store);
-    take_database(store);
-    store_unlock(store);
-    bool whole = run_checkpoint(store);
-    store_lock(store);
-    give_database(store);
-    store->rewrite &= !whole;
-    store->checkpoint = store->rewrite;
+    store_give_files(store);
+    bool whole = code == SQLITE_OK && moved >= pages;
+    store->checkpoint = false;
     store->checkpoint_at = whole ? 0 : steady_ms() + STORE_SYNC_MS;
+    return whole;
 }
 
 /* ---- snapshots */
@@ -234,73 +203,121 @@ static void checkpoint(struct store *store)
 static void end_job(struct store *store, bool written)
 {
     struct snapshot_job *job = store->job;
+    snapshot_end(job, store->folder.fd);
     store->job = NULL;
     job->next = store->jobs_done;
     store->jobs_done = job;
     if (written) {
+        store->older = store->newest;
         store->newest = job->number;
         store->figures.snapshots++;
     } else {
         store->snapshot_retry = steady_ms() + 60000;
         store->figures.failures++;
     }
-    store->trimming = true; /* what it makes superfluous, or what there is of it */
+    store->trimming |= written; /* what it makes superfluous */
     ring(store);
+}
+
+static bool all_written(const struct snapshot_job *job)
+{
+    return job->fd > 0 && job->written == job->body.used;
 }
 
 /* A snapshot must not count before the records it stands for are kept. */
 static bool may_step(const struct store *store)
 {
-    const struct snapshot_job *job = store->job;
-    return (uint64_t)job->part * JOURNAL_PART_SIZE < job->body.used ||
-           atomic_load(&store->committed) >= job->number;
+    return !all_written(store->job) || atomic_load(&store->committed) >= store->job->number;
 }
 
-/* Writes one part, or the row that ends it; between the steps others get the database. */
+/* From here on the journal has another file, so that what is before it can be deleted one day. If
+ * that does not work it is deleted later. */
+static void split_journal(struct store *store)
+{
+    store_take_files(store);
+    store_unlock(store);
+    journal_roll(&store->journal, NULL);
+    store_lock(store);
+    store_give_files(store);
+}
+
+/* Writes one part, or makes it count; commits go on meanwhile, and between the steps those of this
+ * thread. */
 static void step_job(struct store *store)
 {
     struct snapshot_job *job = store->job;
-    uint64_t before = store->newest, start = (uint64_t)job->part * JOURNAL_PART_SIZE;
-    bool last = start >= job->body.used;
-    size_t size = last ? 0 : job->body.used - start;
-    size = size > JOURNAL_PART_SIZE ? JOURNAL_PART_SIZE : size;
-    take_database(store);
+    bool last = all_written(job);
+    if (job->fd == 0)
+        split_journal(store);
+    if (last)
+        sync_journal(store); /* whoever goes back to the snapshot before needs what is behind it */
+    bool good = !last || !store->sync_failed;
     store_unlock(store);
-    int code = last ? journal_put_snapshot(&store->journal, job->number, job->at, job->part,
-                                           job->body.used,
-                                           crc32c(0, job->body.data, job->body.used), before)
-                    : journal_put_part(&store->journal, job->number, job->part,
-                                       job->body.data + start, size);
+    if (good)
+        good = (last ? snapshot_finish : snapshot_step)(job, store->folder.fd) == GORDIAN_OK;
     store_lock(store);
-    give_database(store);
-    store->unsynced = true;
-    store->checkpoint |= store->journal.wal_pages >= STORE_WAL_PAGES;
-    job->part++;
-    if (!code && last)
-        store->older = before;
-    if (code || last)
-        end_job(store, !code);
+    if (!good || last)
+        end_job(store, good);
 }
 
 /* ---- what is not needed any more */
 
+/* Deletes snapshots but the newest two, and files of the journal with nothing behind the older. */
+static bool delete_files(int folder, uint64_t newest, uint64_t older)
+{
+    uint64_t number, needed = 0;
+    DIR *list = files_list(folder);
+    bool good = list != NULL;
+    for (const struct dirent *entry; list && (entry = readdir(list));)
+        if (file_number(entry->d_name, "journal", &number) && number <= older + 1)
+            needed = number > needed ? number : needed;
+    if (list)
+        rewinddir(list);
+    for (const struct dirent *entry; list && (entry = readdir(list));)
+        if (file_number(entry->d_name, "journal", &number) && number < needed)
+            good &= journal_retire(folder, entry->d_name);
+        else if (file_number(entry->d_name, "snapshot", &number) && number < newest &&
+                 number != older)
+            good &= unlinkat(folder, entry->d_name, 0) == 0;
+    if (list)
+        closedir(list);
+    return good;
+}
+
+/* Files go only when the history has what they have, and is on the disk with it. */
+static bool trim_files(struct store *store)
+{
+    uint64_t newest = store->newest, older = store->older;
+    if (!checkpoint(store))
+        return false;
+    store_unlock(store);
+    bool good = delete_files(store->folder.fd, newest, older);
+    store_lock(store);
+    return good;
+}
+
+static void trim_history(struct store *store, bool *more)
+{
+    uint64_t keep = store->keep_ms, now = store_wall_ms(), dropped = 0;
+    uint64_t before = keep && now > keep ? now - keep : 0;
+    store_take_files(store);
+    store_unlock(store);
+    int code = history_trim(&store->history, before, &dropped, more);
+    store_lock(store);
+    store_give_files(store);
+    *more &= !code;
+    store->figures.incidents_dropped += dropped;
+    store->checkpoint |= store->history.wal_pages >= STORE_WAL_PAGES;
+}
+
 static void trim(struct store *store)
 {
-    uint64_t through = store->older, keep = store->keep_ms, now = wall_ms(), dropped = 0;
-    uint64_t before = keep && now > keep ? now - keep : 0;
     bool more = false;
     store->trim_at = steady_ms() + STORE_TRIM_MS; /* unless somebody wants it sooner meanwhile */
-    take_database(store);
-    store_unlock(store);
-    int code = journal_trim(&store->journal, through, &more);
-    if (!code && !more)
-        code = journal_trim_incidents(&store->journal, before, &dropped, &more);
-    store_lock(store);
-    give_database(store);
-    store->figures.incidents_dropped += dropped;
-    store->unsynced = true;
-    store->checkpoint |= store->journal.wal_pages >= STORE_WAL_PAGES;
-    store->trimming = !code && more;
+    trim_history(store, &more);
+    store->trimming = more;
+    if (!more && store->trimmed < store->newest && trim_files(store))
+        store->trimmed = store->newest;
 }
 
 /* ---- the thread */
@@ -346,7 +363,7 @@ static bool work(struct store *store)
     if (store->failed)
         return did; /* first things first */
     if (store->unsynced && store->sync_at <= now) {
-        sync_log(store);
+        sync_journal(store);
         did = true;
     }
     if (store->job && may_step(store)) {
@@ -376,8 +393,7 @@ void *store_thread(void *context)
     }
     store->doubtful = store->queue != NULL;
     if (store->unsynced && !store->failed)
-        sync_log(store);
+        sync_journal(store);
     store_unlock(store);
-    sqlite3_close(store->checkpointer);
     return NULL;
 }

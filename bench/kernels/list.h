@@ -1,0 +1,15 @@
+/* The kernels that only `gordian bench array` and its test use (gpu/kernel_set.c.in). */
+
+GPU_KERNEL(array_numbers, "array_bench.cu")
+GPU_KERNEL(array_answer, "array_bench.cu")
+GPU_KERNEL(array_atomic, "array_bench.cu")
+GPU_KERNEL(array_pause, "array_bench.cu")
+GPU_KERNEL(array_paper_all, "array_bench_paper.cu")
+GPU_KERNEL(array_paper_wait, "array_bench_paper.cu")
+GPU_KERNEL(array_paper_end, "array_bench_paper.cu")
+GPU_KERNEL(array_records, "array_bench_records.cu")
+GPU_KERNEL(array_records_plain, "array_bench_records.cu")
+GPU_KERNEL(array_filter, "array_filter.cu")
+GPU_KERNEL(array_filter_plain, "array_filter.cu")
+GPU_KERNEL(array_read, "array_read.cu")
+GPU_KERNEL(array_read_random, "array_read.cu")

@@ -1,0 +1,54 @@
+/* Reaching a running service, for the commands that talk to one: where it is, what lets us in, and
+ * what to do about it when it cannot be reached. */
+#ifndef GORDIAN_CLI_SERVICE_REACH_H
+#define GORDIAN_CLI_SERVICE_REACH_H
+
+#include "cli/cli.h"
+
+#include <gordian/client.h>
+
+struct reach {
+    gordian_client_options options;
+    const char *to, *token_file;
+    const char *uri; /* where that is, once it was opened */
+    char usual[300];
+    char token[600];
+    int code; /* why it failed: see gordian_client_options */
+};
+
+/* The options of a command that fill one. */
+#define REACH_TO(reach)                                                                            \
+    {                                                                                              \
+        "to", 't', "URI",                                                                          \
+            "the service: unix:PATH, tcp://HOST:PORT or\ntls://HOST:PORT (default: "               \
+            "$GORDIAN_SERVICE, "                                                                   \
+            "or the\nusual socket)",                                                               \
+            OPTION_TEXT, &(reach).to, NULL                                                         \
+    }
+#define REACH_SAFELY(reach)                                                                        \
+    {"token-file",        0,   "FILE", "a file with the token that lets us in", OPTION_TEXT,       \
+     &(reach).token_file, NULL},                                                                   \
+        {"tls-ca",    0,                                                                           \
+         "FILE",      "authorities to trust (default: the system's)",                              \
+         OPTION_TEXT, &(reach).options.tls_ca,                                                     \
+         NULL},                                                                                    \
+        {"tls-name",  0,                                                                           \
+         "NAME",      "whose certificate to expect (default: HOST's)",                             \
+         OPTION_TEXT, &(reach).options.tls_name,                                                   \
+         NULL},                                                                                    \
+        {"tls-cert",  0,                                                                           \
+         "FILE",      "our own certificate, if the service asks for one",                          \
+         OPTION_TEXT, &(reach).options.tls_certificate,                                            \
+         NULL},                                                                                    \
+    {                                                                                              \
+        "tls-key", 0, "FILE", "and its key", OPTION_TEXT, &(reach).options.tls_key, NULL           \
+    }
+
+/* Before options are parsed: the defaults. */
+void reach_init(struct reach *reach, const char *name);
+/* Connects. What it fails with says what to do about it. */
+gordian_status reach_open(struct reach *reach, gordian_client **client, gordian_error *error);
+/* Adds to an error of the client what to do about it. */
+gordian_status reach_explain(const struct reach *reach, gordian_error *error);
+
+#endif

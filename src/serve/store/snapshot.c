@@ -1,0 +1,66 @@
+#include "serve/store/snapshot.h"
+
+#include "base/crc.h"
+#include "serve/store/files.h"
+#include "serve/store/journal.h"
+#include "wire/wire.h"
+
+#include <unistd.h>
+
+#define NEW "snapshot.new"
+
+static bool begin_file(struct snapshot_job *job, int folder)
+{
+    uint8_t head[SNAPSHOT_HEAD] = "GRDS";
+    job->fd = file_make(folder, NEW);
+    wire_store32(head + 4, SNAPSHOT_VERSION);
+    wire_store64(head + 8, job->number);
+    wire_store64(head + 16, job->at);
+    wire_store64(head + 24, job->body.used);
+    wire_store32(head + 32, crc32c(0, job->body.data, job->body.used));
+    wire_store32(head + 36, crc32c(0, head, 36));
+    return job->fd > 0 && file_write_bytes(job->fd, head, sizeof head, 0);
+}
+
+gordian_status snapshot_step(struct snapshot_job *job, int folder)
+{
+    size_t left = job->body.used - job->written;
+    size_t part = left < SNAPSHOT_PART ? left : SNAPSHOT_PART;
+    if ((job->fd == 0 && !begin_file(job, folder)) ||
+        !file_write_bytes(job->fd, job->body.data + job->written, part,
+                          SNAPSHOT_HEAD + job->written) ||
+        fdatasync(job->fd) != 0)
+        return GORDIAN_STATUS_IO;
+    job->written += part;
+    return GORDIAN_OK;
+}
+
+gordian_status snapshot_finish(struct snapshot_job *job, int folder)
+{
+    char name[JOURNAL_NAME];
+    file_name(name, sizeof name, "snapshot", job->number);
+    return fsync(job->fd) == 0 && file_rename(folder, NEW, name) ? GORDIAN_OK : GORDIAN_STATUS_IO;
+}
+
+void snapshot_end(struct snapshot_job *job, int folder)
+{
+    if (job->fd > 0)
+        close(job->fd);
+    job->fd = 0;
+    unlinkat(folder, NEW, 0);
+}
+
+gordian_status snapshot_read(int folder, uint64_t number, struct bytes *into, bool *good,
+                             gordian_error *error)
+{
+    char name[JOURNAL_NAME];
+    file_name(name, sizeof name, "snapshot", number);
+    gordian_status status = file_read(folder, name, into, error);
+    const uint8_t *head = into->data;
+    *good = status == GORDIAN_OK && into->used >= SNAPSHOT_HEAD && memcmp(head, "GRDS", 4) == 0 &&
+            wire_load32(head + 36) == crc32c(0, head, 36) &&
+            wire_load32(head + 4) == SNAPSHOT_VERSION && wire_load64(head + 8) == number &&
+            wire_load64(head + 24) == into->used - SNAPSHOT_HEAD &&
+            wire_load32(head + 32) == crc32c(0, head + SNAPSHOT_HEAD, into->used - SNAPSHOT_HEAD);
+    return status;
+}

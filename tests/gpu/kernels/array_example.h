@@ -1,0 +1,17 @@
+/* The example of docs/garray.md. */
+#ifndef GORDIAN_TESTS_GPU_KERNELS_ARRAY_EXAMPLE_H
+#define GORDIAN_TESTS_GPU_KERNELS_ARRAY_EXAMPLE_H
+
+#include "gpu/kernels/array_layout.h"
+
+struct pair {
+    uint32_t number, divisor;
+};
+
+struct array_example_arguments {
+    struct garray pairs; /* of struct pair */
+    uint64_t marks;      /* uint32_t for each number, zeroed */
+    uint32_t count;
+};
+
+#endif

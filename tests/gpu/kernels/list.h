@@ -1,0 +1,16 @@
+/* The kernels that only tests use (gpu/kernel_set.c.in). */
+
+GPU_KERNEL(selftest_index, "selftest.cu")
+GPU_KERNEL(selftest_barriers, "selftest.cu")
+GPU_KERNEL(selftest_warps, "selftest.cu")
+GPU_KERNEL(selftest_atomics, "selftest.cu")
+GPU_KERNEL(selftest_ordered, "selftest.cu")
+GPU_KERNEL(selftest_dynamic, "selftest.cu")
+GPU_KERNEL(selftest_grid, "selftest.cu")
+GPU_KERNEL(selftest_service, "selftest.cu")
+GPU_KERNEL(selftest_trap, "selftest.cu")
+GPU_KERNEL(array_example, "array_example.cu")
+GPU_KERNEL(array_fill, "array_selftest.cu")
+GPU_KERNEL(array_fetch, "array_selftest.cu")
+GPU_KERNEL(array_refill, "array_selftest.cu")
+GPU_KERNEL(array_tree, "array_selftest.cu")

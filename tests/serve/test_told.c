@@ -1,0 +1,103 @@
+/* What the service tells in JSON: what is there is found, and no text can lead astray. */
+#include "base/random.h"
+#include "cli/service/told.h"
+#include "test.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static json_t *line(const char *text)
+{
+    return told_read(text, strlen(text));
+}
+
+static void test_members(void)
+{
+    json_t *object = line(" {\"a\":1, \"b\" : [ \"x\"], \"n\":null, \"big\":18446744073709551615,"
+                          "\"below\":-1, \"s\":\"}\\\"]\\u00e9\"} \n");
+    CHECK(told_number(object, "a") == 1);
+    CHECK(told_number(object, "big") == UINT64_MAX);
+    CHECK(told_number(object, "below") == 0 && told_number(object, "s") == 0);
+    CHECK(told_number(object, "nothing") == 0 && told_number(NULL, "a") == 0);
+    CHECK(strcmp(told_text(object, "s"), "}\"]\xc3\xa9") == 0);
+    CHECK(!*told_text(object, "a") && !*told_text(object, "n") && !*told_text(object, "nothing"));
+    CHECK(!*told_text(NULL, "s"));
+    json_decref(object);
+    CHECK(!line("") && !line("{\"a\":1") && !line("{} {}"));
+}
+
+static bool read_line(struct told_witness *told, const char *text)
+{
+    json_t *value = line(text);
+    bool good = told_witness_read(told, value);
+    json_decref(value);
+    return good;
+}
+
+static void test_witness(void)
+{
+    struct told_witness told;
+    told_witness_init(&told);
+    CHECK(read_line(&told, "[\"p\",\"q\",\"r\",\"s\"]"));
+    CHECK(told.witness.cycle && told.witness.count == 4 && told.members == 2);
+    CHECK(told.edges[0].waits && !told.edges[1].waits && told.edges[1].process == 1 &&
+          told.edges[1].resource == 0 && told.edges[3].process == 0);
+    CHECK(strcmp(process_label(&told.labels, told_witness_find(&told, "r")), "r") == 0);
+    CHECK(read_line(&told, "[{\"process\":\"p\",\"waits\":\"q\",\"units\":2},"
+                           "{\"process\":\"p\",\"holds\":\"q\",\"units\":1}]"));
+    CHECK(!told.witness.cycle && told.witness.count == 2 && told.members == 1 &&
+          told.edges[0].units == 2);
+    CHECK(!read_line(&told, "[]"));
+    CHECK(!read_line(&told, "[\"p\"]") && !read_line(&told, "[\"p\",\"q\",\"r\"]"));
+    CHECK(!read_line(&told, "[{\"process\":\"p\"}]"));
+    CHECK(!read_line(&told, "null") && !told_witness_read(&told, NULL));
+    told_witness_free(&told);
+}
+
+/* In memory of exactly its size, so that a sanitizer sees every step beyond it. */
+static void look_at(const char *text, size_t length)
+{
+    char *copy = malloc(length ? length : 1);
+    struct told_witness told;
+    REQUIRE(copy != NULL);
+    memcpy(copy, text, length);
+    json_t *object = told_read(copy, length);
+    told_witness_init(&told);
+    static const char *const keys[] = {"result", "witness", "a", "", "deadlocked"};
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+        told_text(object, keys[i]);
+        told_number(object, keys[i]);
+        told_witness_read(&told, json_object_get(object, keys[i]));
+    }
+    told_witness_free(&told);
+    json_decref(object);
+    free(copy);
+}
+
+static void test_noise(void)
+{
+    static const char good[] =
+        "{\"seq\":4,\"result\":\"dead\\u00e9\\\"lock\",\"deadlocked\":[\"a\","
+        "\"b\"],\"witness\":[\"b\",\"q\",\"a\",\"r\"],\"a\":[{\"process\":"
+        "\"p\",\"waits\":\"q\",\"units\":1}]}";
+    struct random random;
+    for (size_t cut = 0; cut < sizeof good; cut++)
+        look_at(good, cut);
+    random_seed(&random, 1);
+    for (int round = 0; round < 6000; round++) {
+        char text[sizeof good];
+        memcpy(text, good, sizeof good);
+        for (unsigned changes = 1 + (unsigned)random_below(&random, 6); changes > 0; changes--)
+            text[random_below(&random, sizeof good)] =
+                "{}[]\",:\\u0a\n \xff"[random_below(&random, 14)];
+        look_at(text, sizeof good - 1);
+    }
+}
+
+int main(void)
+{
+    test_members();
+    test_witness();
+    test_noise();
+    return test_done();
+}
