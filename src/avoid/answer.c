@@ -20,11 +20,7 @@ void gordian_answer_free(gordian_answer *answer)
         return;
     struct gordian_answer_store *store = answer->store;
     gordian_allocator memory = store->memory;
-    memory_free(&memory, store->served);
-    memory_free(&memory, store->sequence);
-    memory_free(&memory, store->stuck);
-    memory_free(&memory, store->lacks);
-    memory_free(&memory, store);
+    memory_free_all(&memory, store->served, store->sequence, store->stuck, store->lacks, store);
     *answer = (gordian_answer){.detail = answer->detail};
 }
 

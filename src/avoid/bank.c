@@ -19,10 +19,7 @@ static void free_bank(gordian_bank *bank)
         bank->engine->close(bank->state);
     for (size_t i = 0; i < bank->process_room; i++)
         memory_free(&memory, bank->processes[i].wants);
-    memory_free(&memory, bank->processes);
-    memory_free(&memory, bank->served);
-    memory_free(&memory, bank->wants);
-    memory_free(&memory, bank->sums);
+    memory_free_all(&memory, bank->processes, bank->served, bank->wants, bank->sums);
     search_free(&bank->search);
     ledger_free(&bank->ledger);
     memory_free(&memory, bank);

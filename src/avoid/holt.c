@@ -68,10 +68,7 @@ static void move_to_front(struct holt *holt, const uint32_t *processes, uint32_t
 
 static void free_order(struct holt *holt)
 {
-    memory_free(&holt->memory, holt->order);
-    memory_free(&holt->memory, holt->place);
-    memory_free(&holt->memory, holt->marks);
-    memory_free(&holt->memory, holt->at);
+    memory_free_all(&holt->memory, holt->order, holt->place, holt->marks, holt->at);
 }
 
 /* An empty order, for that many processes. */

@@ -348,10 +348,7 @@ gordian_status bank_image_load(gordian_bank *bank, struct bytes_in *in, gordian_
         status = load_queue(&loading);
     if (status == GORDIAN_OK)
         status = reopen_engine(bank, error);
-    memory_free(memory, loading.state);
-    memory_free(memory, loading.order);
-    memory_free(memory, loading.claims);
-    memory_free(memory, loading.holds);
+    memory_free_all(memory, loading.state, loading.order, loading.claims, loading.holds);
     bank_unlock(bank);
     return status;
 }

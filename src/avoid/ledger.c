@@ -17,10 +17,7 @@ void ledger_free(struct ledger *ledger)
     }
     for (uint32_t j = 0; j < ledger->resource_room; j++)
         memory_free(&ledger->memory, ledger->columns[j].claimants);
-    memory_free(&ledger->memory, ledger->rows);
-    memory_free(&ledger->memory, ledger->columns);
-    memory_free(&ledger->memory, ledger->total);
-    memory_free(&ledger->memory, ledger->free);
+    memory_free_all(&ledger->memory, ledger->rows, ledger->columns, ledger->total, ledger->free);
     names_free(&ledger->process_names);
     names_free(&ledger->resource_names);
 }

@@ -271,10 +271,8 @@ struct bundle {
 
 static void bundle_free(const gordian_bank *bank, struct bundle *bundle)
 {
-    memory_free(&bank->ledger.memory, bundle->changes);
-    memory_free(&bank->ledger.memory, bundle->whose);
-    memory_free(&bank->ledger.memory, bundle->safe);
-    memory_free(&bank->ledger.memory, bundle->wants);
+    memory_free_all(&bank->ledger.memory, bundle->changes, bundle->whose, bundle->safe,
+                    bundle->wants);
 }
 
 static bool bundle_alloc(const gordian_bank *bank, struct bundle *bundle,

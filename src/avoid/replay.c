@@ -48,9 +48,7 @@ void gordian_bank_replay_close(gordian_bank_replay *replay)
     gordian_allocator memory = replay->memory;
     gordian_trace_close(&replay->trace);
     gordian_answer_free(&replay->own);
-    memory_free(&memory, replay->wants);
-    memory_free(&memory, replay->items);
-    memory_free(&memory, replay);
+    memory_free_all(&memory, replay->wants, replay->items, replay);
 }
 
 /* ------------------------------------------------------------------ names and numbers */

@@ -9,13 +9,8 @@ void search_init(struct search *search, const struct ledger *ledger)
 
 void search_free(struct search *search)
 {
-    memory_free(&search->memory, search->work);
-    memory_free(&search->memory, search->wake_at);
-    memory_free(&search->memory, search->heaps);
-    memory_free(&search->memory, search->wanted);
-    memory_free(&search->memory, search->nodes);
-    memory_free(&search->memory, search->ready);
-    memory_free(&search->memory, search->done);
+    memory_free_all(&search->memory, search->work, search->wake_at, search->heaps, search->wanted,
+                    search->nodes, search->ready, search->done);
 }
 
 bool search_reserve(struct search *search, uint32_t process_limit, uint32_t resource_limit)

@@ -37,6 +37,12 @@ void memory_free(const gordian_allocator *from, void *pointer)
         from->resize(from->context, pointer, 0);
 }
 
+void memory_free_list(const gordian_allocator *from, void *const *pointers, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        memory_free(from, pointers[i]);
+}
+
 bool memory_grow(const gordian_allocator *from, void *array, size_t *room, size_t wanted,
                  size_t size)
 {

@@ -12,6 +12,11 @@ gordian_allocator memory_allocator(const gordian_allocator *wanted);
 void *memory_alloc(const gordian_allocator *from, size_t size); /* not zeroed */
 void *memory_zeroed(const gordian_allocator *from, size_t size);
 void memory_free(const gordian_allocator *from, void *pointer);
+/* Frees each of the pointers: memory_free_all(&memory, first, second, third). */
+#define memory_free_all(from, ...)                                                                 \
+    memory_free_list((from), (void *[]){__VA_ARGS__},                                              \
+                     sizeof(void *[]){__VA_ARGS__} / sizeof(void *))
+void memory_free_list(const gordian_allocator *from, void *const *pointers, size_t count);
 
 /* Grows the array at *array (elements of `size` bytes, *room of them) to hold at
  * least `wanted`; half as much again each time, so pushing is amortised O(1).

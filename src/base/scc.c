@@ -14,10 +14,7 @@ bool scc_open(struct scc *scc, const gordian_allocator *memory, struct scc_node 
 
 void scc_close(struct scc *scc)
 {
-    memory_free(&scc->memory, scc->members);
-    memory_free(&scc->memory, scc->starts);
-    memory_free(&scc->memory, scc->frames);
-    memory_free(&scc->memory, scc->pending);
+    memory_free_all(&scc->memory, scc->members, scc->starts, scc->frames, scc->pending);
 }
 
 /* How far a run has got. */

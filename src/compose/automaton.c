@@ -51,11 +51,8 @@ void automaton_free(struct automaton *automaton)
         memory_free(&memory, automaton->cells[i].name);
     for (size_t i = 0; i < automaton->state_count; i++)
         memory_free(&memory, automaton->states[i].name);
-    memory_free(&memory, automaton->ports);
-    memory_free(&memory, automaton->cells);
-    memory_free(&memory, automaton->states);
-    memory_free(&memory, automaton->transitions);
-    memory_free(&memory, automaton->fires);
+    memory_free_all(&memory, automaton->ports, automaton->cells, automaton->states,
+                    automaton->transitions, automaton->fires);
     guards_free(&automaton->guards);
     memory_free(&memory, automaton->title);
     memory_free(&memory, automaton);

@@ -59,14 +59,8 @@ void gordian_circuit_close(gordian_circuit *circuit)
         memory_free(&memory, circuit->factors[i].names);
         memory_free(&memory, circuit->factors[i].title);
     }
-    memory_free(&memory, circuit->automata);
-    memory_free(&memory, circuit->shapes);
-    memory_free(&memory, circuit->factors);
-    memory_free(&memory, circuit->ways);
-    memory_free(&memory, circuit->boundary);
-    memory_free(&memory, circuit->users_first);
-    memory_free(&memory, circuit->users);
-    memory_free(&memory, circuit->title);
+    memory_free_all(&memory, circuit->automata, circuit->shapes, circuit->factors, circuit->ways,
+                    circuit->boundary, circuit->users_first, circuit->users, circuit->title);
     names_free(&circuit->names);
     data_free(&circuit->data);
     memory_free(&memory, circuit);
@@ -330,10 +324,8 @@ static gordian_status make_shapes(gordian_circuit *circuit, gordian_error *error
         status = shape_factor(&closing, &circuit->factors[done], error);
     for (size_t s = 0; s < circuit->shape_count; s++)
         memory_free(&circuit->memory, closing.merges[s]);
-    memory_free(&circuit->memory, closing.merges);
-    memory_free(&circuit->memory, closing.merge);
-    memory_free(&circuit->memory, closing.shape_of);
-    memory_free(&circuit->memory, closing.first_port);
+    memory_free_all(&circuit->memory, closing.merges, closing.merge, closing.shape_of,
+                    closing.first_port);
     return status;
 }
 

@@ -16,9 +16,7 @@ void data_free(struct data *data)
 {
     for (size_t i = 0; i < data->function_count; i++)
         memory_free(&data->memory, data->functions[i].rows);
-    memory_free(&data->memory, data->functions);
-    memory_free(&data->memory, data->index);
-    memory_free(&data->memory, data->domain);
+    memory_free_all(&data->memory, data->functions, data->index, data->domain);
     names_free(&data->texts);
 }
 

@@ -37,9 +37,7 @@ struct matrix {
 
 static void matrix_free(struct matrix *matrix)
 {
-    memory_free(matrix->memory, matrix->mask);
-    memory_free(matrix->memory, matrix->first);
-    memory_free(matrix->memory, matrix->labels);
+    memory_free_all(matrix->memory, matrix->mask, matrix->first, matrix->labels);
     *matrix = (struct matrix){.memory = matrix->memory};
 }
 

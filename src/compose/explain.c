@@ -16,10 +16,8 @@ struct part {
 
 static void part_free(struct part *part)
 {
-    memory_free(&part->memory, part->circuit.factors);
-    memory_free(&part->memory, part->circuit.users_first);
-    memory_free(&part->memory, part->circuit.users);
-    memory_free(&part->memory, part->inside);
+    memory_free_all(&part->memory, part->circuit.factors, part->circuit.users_first,
+                    part->circuit.users, part->inside);
 }
 
 /* Room for as many factors as the whole has. */

@@ -34,12 +34,8 @@ void seeker_close(struct seeker *seeker)
     if (!seeker)
         return;
     gordian_allocator memory = seeker->memory;
-    memory_free(&memory, seeker->asked);
-    memory_free(&memory, seeker->moves_now);
-    memory_free(&memory, seeker->settled_by);
-    memory_free(&memory, seeker->says);
-    memory_free(&memory, seeker->moves);
-    memory_free(&memory, seeker);
+    memory_free_all(&memory, seeker->asked, seeker->moves_now, seeker->settled_by, seeker->says,
+                    seeker->moves, seeker);
 }
 
 gordian_status seeker_open(struct seeker **out, const gordian_circuit *circuit,
@@ -348,10 +344,7 @@ gordian_status firings_open(struct firings *firings, const gordian_circuit *circ
 
 void firings_free(struct firings *firings)
 {
-    memory_free(&firings->memory, firings->first);
-    memory_free(&firings->memory, firings->moves);
-    memory_free(&firings->memory, firings->labels);
-    memory_free(&firings->memory, firings->bucket_of);
-    memory_free(&firings->memory, firings->bucket);
+    memory_free_all(&firings->memory, firings->first, firings->moves, firings->labels,
+                    firings->bucket_of, firings->bucket);
     *firings = (struct firings){.memory = firings->memory, .circuit = firings->circuit};
 }

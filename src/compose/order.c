@@ -168,9 +168,6 @@ gordian_status compose_order(const gordian_circuit *circuit, uint32_t *order,
         order[i] = next == GORDIAN_NONE ? lowest : next;
         fine = place_factor(&ordering, order[i]);
     }
-    memory_free(&memory, ordering.placed);
-    memory_free(&memory, ordering.known);
-    memory_free(&memory, ordering.outside);
-    memory_free(&memory, ordering.heap);
+    memory_free_all(&memory, ordering.placed, ordering.known, ordering.outside, ordering.heap);
     return fine ? GORDIAN_OK : fail_memory(error);
 }

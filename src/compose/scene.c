@@ -15,9 +15,11 @@ gordian_status scene_open(struct scene *scene, const struct packing *packing,
     scene->label = memory_alloc(memory, circuit->label_words * sizeof(uint64_t));
     scene->locals = memory_alloc(memory, factors * sizeof(uint32_t));
     scene->moved_by = memory_alloc(memory, factors * sizeof(uint32_t));
-    gordian_status status = scene->to && scene->label && scene->locals && scene->moved_by
-                                ? GORDIAN_OK
-                                : fail_memory(error);
+    scene->here = memory_alloc(memory, packing->words * sizeof(uint64_t));
+    scene->here_locals = memory_alloc(memory, factors * sizeof(uint32_t));
+    bool fine = scene->to && scene->label && scene->locals && scene->moved_by && scene->here &&
+                scene->here_locals;
+    gordian_status status = fine ? GORDIAN_OK : fail_memory(error);
     if (status == GORDIAN_OK && !packing->firings->complete)
         status = seeker_open(&scene->seeker, circuit, memory, error);
     if (status != GORDIAN_OK)
@@ -31,18 +33,9 @@ void scene_close(struct scene *scene)
 {
     const gordian_allocator memory = scene->memory;
     seeker_close(scene->seeker);
-    memory_free(&memory, scene->enabled);
-    memory_free(&memory, scene->apart);
-    memory_free(&memory, scene->moved_by);
-    memory_free(&memory, scene->work);
-    memory_free(&memory, scene->locals);
-    memory_free(&memory, scene->moves);
-    memory_free(&memory, scene->patches);
-    memory_free(&memory, scene->labels);
-    memory_free(&memory, scene->move_first);
-    memory_free(&memory, scene->patch_first);
-    memory_free(&memory, scene->to);
-    memory_free(&memory, scene->label);
+    memory_free_all(&memory, scene->enabled, scene->apart, scene->moved_by, scene->work,
+                    scene->locals, scene->moves, scene->patches, scene->labels, scene->move_first,
+                    scene->patch_first, scene->to, scene->label, scene->here, scene->here_locals);
     *scene = (struct scene){.memory = memory};
 }
 

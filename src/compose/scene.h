@@ -46,6 +46,10 @@ struct scene {
 
     uint64_t *to;    /* the state a joint firing leads to */
     uint64_t *label; /* its label */
+
+    /* Room for the thread's own: a state it is at, packed and not. */
+    uint64_t *here;
+    uint32_t *here_locals;
 };
 
 gordian_status scene_open(struct scene *scene, const struct packing *packing,

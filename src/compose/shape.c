@@ -42,10 +42,7 @@ uint32_t data_value_bits(const struct data *data)
 
 void shape_free(struct shape *shape, const gordian_allocator *memory)
 {
-    memory_free(memory, shape->values);
-    memory_free(memory, shape->first);
-    memory_free(memory, shape->to);
-    memory_free(memory, shape->labels);
+    memory_free_all(memory, shape->values, shape->first, shape->to, shape->labels);
     *shape = (struct shape){0};
 }
 

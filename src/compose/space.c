@@ -42,14 +42,9 @@ void space_close(struct space *space)
 {
     if (space->kind == SPACE_NONE)
         return;
-    memory_free(&space->memory, space->strides);
-    memory_free(&space->memory, (void *)space->seen);
-    memory_free(&space->memory, space->done);
-    memory_free(&space->memory, (void *)space->dirty);
-    memory_free(&space->memory, space->block_rank);
-    memory_free(&space->memory, space->word_rank);
-    memory_free(&space->memory, space->states);
-    memory_free(&space->memory, space->cells);
+    memory_free_all(&space->memory, space->strides, (void *)space->seen, space->done,
+                    (void *)space->dirty, space->block_rank, space->word_rank, space->states,
+                    space->cells);
     *space = (struct space){0};
 }
 

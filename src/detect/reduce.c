@@ -37,10 +37,7 @@ static void reduce_close(void *engine)
 {
     struct reduce *reduce = engine;
     gordian_allocator memory = reduce->memory;
-    memory_free(&memory, reduce->dead);
-    memory_free(&memory, reduce->done);
-    memory_free(&memory, reduce->work);
-    memory_free(&memory, reduce);
+    memory_free_all(&memory, reduce->dead, reduce->done, reduce->work, reduce);
 }
 
 static gordian_status reduce_prepare(void *engine, gordian_model model, uint32_t processes,

@@ -72,10 +72,7 @@ void gordian_replay_close(gordian_replay *replay)
         return;
     gordian_allocator memory = replay->memory;
     gordian_trace_close(&replay->trace);
-    memory_free(&memory, replay->wants);
-    memory_free(&memory, replay->sums);
-    memory_free(&memory, replay->linger.links);
-    memory_free(&memory, replay);
+    memory_free_all(&memory, replay->wants, replay->sums, replay->linger.links, replay);
 }
 
 /* ---- those that have exited */

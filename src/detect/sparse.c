@@ -20,11 +20,8 @@ static void sparse_close(void *engine)
     struct sparse *sparse = engine;
     gordian_allocator memory = sparse->memory;
     path_free(&sparse->paths);
-    memory_free(&memory, sparse->multi.visits);
-    memory_free(&memory, sparse->general.links);
-    memory_free(&memory, sparse->general.dead);
-    memory_free(&memory, sparse->general.units);
-    memory_free(&memory, sparse);
+    memory_free_all(&memory, sparse->multi.visits, sparse->general.links, sparse->general.dead,
+                    sparse->general.units, sparse);
 }
 
 static gordian_status sparse_prepare(void *engine, gordian_model model, uint32_t processes,

@@ -58,12 +58,8 @@ void gordian_close(gordian_system *system)
     if (system->state)
         system->engine->close(system->state);
     rag_free(&system->graph);
-    memory_free(&memory, system->wants);
-    memory_free(&memory, system->cursors);
-    memory_free(&memory, system->processes);
-    memory_free(&memory, system->edges);
-    memory_free(&memory, system->marks);
-    memory_free(&memory, system);
+    memory_free_all(&memory, system->wants, system->cursors, system->processes, system->edges,
+                    system->marks, system);
 }
 
 const char *gordian_engine_name(const gordian_system *system)

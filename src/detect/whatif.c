@@ -85,9 +85,7 @@ static void reduction_close(struct reduction *reduction)
 {
     if (!reduction->graph)
         return;
-    memory_free(&reduction->graph->memory, reduction->free);
-    memory_free(&reduction->graph->memory, reduction->done);
-    memory_free(&reduction->graph->memory, reduction->stack);
+    memory_free_all(&reduction->graph->memory, reduction->free, reduction->done, reduction->stack);
     *reduction = (struct reduction){0};
 }
 

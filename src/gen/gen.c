@@ -364,8 +364,6 @@ gordian_status gen_events(const struct gen_options *options, struct gen_trace *t
 void gen_trace_free(struct gen_trace *trace)
 {
     gordian_allocator memory = memory_allocator(NULL);
-    memory_free(&memory, trace->units);
-    memory_free(&memory, trace->events);
-    memory_free(&memory, trace->wants);
+    memory_free_all(&memory, trace->units, trace->events, trace->wants);
     *trace = (struct gen_trace){0};
 }

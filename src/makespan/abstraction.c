@@ -245,9 +245,7 @@ void abstraction_close(struct abstraction *abstraction)
     if (!abstraction)
         return;
     gordian_allocator memory = abstraction->memory;
-    memory_free(&memory, abstraction->before);
-    memory_free(&memory, abstraction->offsets);
-    memory_free(&memory, abstraction);
+    memory_free_all(&memory, abstraction->before, abstraction->offsets, abstraction);
 }
 
 /* ------------------------------------------------------------------ steps */

@@ -121,9 +121,6 @@ gordian_status schedule_check(const struct makespan_model *model, const uint8_t 
         if (status == GORDIAN_OK)
             status = nobody_left_out(&check, cycle, why);
     }
-    memory_free(&model->memory, check.first);
-    memory_free(&model->memory, check.sorted);
-    memory_free(&model->memory, check.done);
-    memory_free(&model->memory, check.ran);
+    memory_free_all(&model->memory, check.first, check.sorted, check.done, check.ran);
     return status;
 }

@@ -199,9 +199,7 @@ gordian_status NAME(search_dive)(const struct search *search, uint32_t target, u
     job.dive.memo = memory_zeroed(memory, job.dive.memo_room * sizeof *job.dive.memo);
     team_start(search->team, NAME(dive_work), &job);
     team_wait(search->team, watch_look, search->watch);
-    memory_free(memory, job.dive.memo);
-    memory_free(memory, job.dive.frames);
-    memory_free(memory, job.dive.children);
+    memory_free_all(memory, job.dive.memo, job.dive.frames, job.dive.children);
     *found = job.found;
     if (job.dive.failed)
         return fail_memory(error);

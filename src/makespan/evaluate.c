@@ -103,14 +103,9 @@ void evaluator_close(struct evaluator *evaluator)
     if (!evaluator)
         return;
     gordian_allocator memory = evaluator->memory;
-    memory_free(&memory, evaluator->cells.starts);
-    memory_free(&memory, evaluator->order);
-    memory_free(&memory, evaluator->cycles);
-    memory_free(&memory, evaluator->progress);
-    memory_free(&memory, evaluator->new_order);
-    memory_free(&memory, evaluator->new_cycles);
-    memory_free(&memory, evaluator->counts);
-    memory_free(&memory, evaluator);
+    memory_free_all(&memory, evaluator->cells.starts, evaluator->order, evaluator->cycles,
+                    evaluator->progress, evaluator->new_order, evaluator->new_cycles,
+                    evaluator->counts, evaluator);
 }
 
 /* ------------------------------------------------------------------ placing */

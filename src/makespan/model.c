@@ -172,8 +172,5 @@ void model_close(struct makespan_model *model)
     if (!model)
         return;
     gordian_allocator memory = model->memory;
-    memory_free(&memory, model->string);
-    memory_free(&memory, model->text);
-    memory_free(&memory, model->runs);
-    memory_free(&memory, model);
+    memory_free_all(&memory, model->string, model->text, model->runs, model);
 }

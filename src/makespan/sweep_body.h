@@ -274,9 +274,7 @@ static void NAME(end_sweep)(struct NAME(sweep) * sweep)
     }
     for (unsigned i = 0; sweep->sweepers && i < team_size(sweep->search->team); i++)
         memory_free(memory, sweep->sweepers[i].batches);
-    memory_free(memory, sweep->shards);
-    memory_free(memory, sweep->sweepers);
-    memory_free(memory, sweep->bounds);
+    memory_free_all(memory, sweep->shards, sweep->sweepers, sweep->bounds);
 }
 
 static bool NAME(put_first)(struct NAME(sweep) * sweep)

@@ -247,9 +247,7 @@ static size_t level_of(const struct abstraction *abstraction, uint64_t box)
 
 static void free_levels(struct levels *levels, const gordian_allocator *memory)
 {
-    memory_free(memory, levels->order);
-    memory_free(memory, levels->first);
-    memory_free(memory, levels->states);
+    memory_free_all(memory, levels->order, levels->first, levels->states);
 }
 
 static bool sort_levels(struct levels *levels, const struct abstraction *abstraction,
@@ -383,9 +381,7 @@ static void end_campaign(struct campaign *campaign)
         memory_free(memory, campaign->fillings[i].moves);
     for (size_t level = 0; campaign->buffers && level < campaign->levels.count; level++)
         memory_free(memory, campaign->buffers[level]);
-    memory_free(memory, campaign->buffers);
-    memory_free(memory, campaign->fillings);
-    memory_free(memory, campaign->places);
+    memory_free_all(memory, campaign->buffers, campaign->fillings, campaign->places);
     free_levels(&campaign->levels, memory);
 }
 

@@ -18,16 +18,9 @@ void rag_free(struct rag *rag)
 {
     names_free(&rag->process_names);
     names_free(&rag->resource_names);
-    memory_free(&rag->memory, rag->wait);
-    memory_free(&rag->memory, rag->holder);
-    memory_free(&rag->memory, rag->processes);
-    memory_free(&rag->memory, rag->processes_more);
-    memory_free(&rag->memory, rag->attributes);
-    memory_free(&rag->memory, rag->resources);
-    memory_free(&rag->memory, rag->resources_more);
-    memory_free(&rag->memory, rag->holds);
-    memory_free(&rag->memory, rag->waits);
-    memory_free(&rag->memory, rag->served);
+    memory_free_all(&rag->memory, rag->wait, rag->holder, rag->processes, rag->processes_more,
+                    rag->attributes, rag->resources, rag->resources_more, rag->holds, rag->waits,
+                    rag->served);
 }
 
 /* ---- processes and resources */

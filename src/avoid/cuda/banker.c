@@ -150,11 +150,7 @@ static void free_desk(struct gpu *gpu, struct banker_desk *desk)
 
 static void free_lists(const gordian_allocator *memory, struct banker_lists *lists)
 {
-    memory_free(memory, lists->touched);
-    memory_free(memory, lists->rounds);
-    memory_free(memory, lists->starts);
-    memory_free(memory, lists->most);
-    memory_free(memory, lists->rows);
+    memory_free_all(memory, lists->touched, lists->rounds, lists->starts, lists->most, lists->rows);
     *lists = (struct banker_lists){0};
 }
 

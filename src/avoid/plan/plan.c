@@ -28,12 +28,8 @@ void gordian_plan_close(gordian_plan *plan)
     gordian_allocator memory = plan->memory;
     names_free(&plan->process_names);
     names_free(&plan->resource_names);
-    memory_free(&memory, plan->pools);
-    memory_free(&memory, plan->processes);
-    memory_free(&memory, plan->claims);
-    memory_free(&memory, plan->scratch);
-    memory_free(&memory, plan->witness);
-    memory_free(&memory, plan);
+    memory_free_all(&memory, plan->pools, plan->processes, plan->claims, plan->scratch,
+                    plan->witness, plan);
 }
 
 /* ------------------------------------------------------------------ names */

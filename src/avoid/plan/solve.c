@@ -11,20 +11,9 @@
 static void work_free(struct plan_work *work)
 {
     const gordian_allocator *memory = &work->plan->memory;
-    memory_free(memory, work->order);
-    memory_free(memory, work->first);
-    memory_free(memory, work->claimants);
-    memory_free(memory, work->least);
-    memory_free(memory, work->missing);
-    memory_free(memory, work->group);
-    memory_free(memory, work->owner);
-    memory_free(memory, work->level);
-    memory_free(memory, work->arc);
-    memory_free(memory, work->queue);
-    memory_free(memory, work->path);
-    memory_free(memory, work->waits_for);
-    memory_free(memory, work->spare);
-    memory_free(memory, work->waiting);
+    memory_free_all(memory, work->order, work->first, work->claimants, work->least, work->missing,
+                    work->group, work->owner, work->level, work->arc, work->queue, work->path,
+                    work->waits_for, work->spare, work->waiting);
 }
 
 static size_t claims_in_all(const gordian_plan *plan)

@@ -186,9 +186,7 @@ gordian_status cpu_bitmap(struct cpu *cpu, gordian_error *error)
         return fail_memory(error);
     wide_firings(sweeping.firings, &cpu->packing, &cpu->grid);
     cpu_work(cpu, sweep_blocks, &sweeping);
-    memory_free(memory, sweeping.firings);
-    memory_free(memory, cpu->space.done);
-    memory_free(memory, (void *)cpu->space.dirty);
+    memory_free_all(memory, sweeping.firings, cpu->space.done, (void *)cpu->space.dirty);
     cpu->space.done = NULL;
     cpu->space.dirty = NULL;
     count_found(cpu);

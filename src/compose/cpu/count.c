@@ -237,12 +237,9 @@ static void count_part(void *context, unsigned member)
     struct counting *counting = context;
     struct cpu *cpu = counting->cpu;
     struct part_context part = {.counting = counting, .member = member};
-    uint64_t *state = memory_alloc(&cpu->meter.memory, cpu->packing.words * sizeof *state);
-    if (state)
-        table_each(cpu->table, member, state, count_one, &part);
-    if (!state || part.failed)
+    table_each(cpu->table, member, cpu->scenes[member].here, count_one, &part);
+    if (part.failed)
         atomic_store(&counting->memory, true);
-    memory_free(&cpu->meter.memory, state);
     add_transitions(counting, part.total);
 }
 
@@ -255,23 +252,17 @@ static void count_all(void *context, unsigned member)
     uint64_t count = cpu->circuit->whole, share = count / team_size(cpu->team), total = 0;
     uint64_t first = share * member;
     uint64_t last = member + 1 == team_size(cpu->team) ? count : first + share;
-    uint64_t *state = memory_alloc(&cpu->meter.memory, cpu->packing.words * sizeof *state);
-    uint32_t *locals =
-        memory_alloc(&cpu->meter.memory, cpu->circuit->factor_count * sizeof *locals);
+    struct scene *scene = &cpu->scenes[member];
     struct space all;
-    bool fine = state && locals &&
-                space_full(&all, &cpu->packing, 0, &cpu->meter.memory, NULL) == GORDIAN_OK;
+    bool fine = space_full(&all, &cpu->packing, 0, &cpu->meter.memory, NULL) == GORDIAN_OK;
     if (fine && first < last)
-        space_seek(&walk, &all, first, state, locals);
+        space_seek(&walk, &all, first, scene->here, scene->here_locals);
     for (uint64_t n = first; fine && n < last && !cpu_halted(cpu); n++) {
-        fine = count_state(counting, member, state, &total);
+        fine = count_state(counting, member, scene->here, &total);
         if (n + 1 < last)
             space_step(&walk);
     }
-    if (state && locals)
-        space_close(&all);
-    memory_free(&cpu->meter.memory, state);
-    memory_free(&cpu->meter.memory, locals);
+    space_close(&all);
     if (!fine)
         atomic_store(&counting->memory, true);
     add_transitions(counting, total);
@@ -320,25 +311,21 @@ gordian_status cpu_count(struct cpu *cpu, uint64_t *deadlocks, gordian_error *er
 gordian_status cpu_count_dead(struct cpu *cpu, const struct space *within, uint64_t *deadlocks,
                               gordian_error *error)
 {
-    const gordian_allocator *memory = &cpu->meter.memory;
+    struct scene *scene = &cpu->scenes[0];
     struct space_walk walk;
-    uint64_t *state = memory_alloc(memory, cpu->packing.words * sizeof *state), count = 0;
-    uint32_t *locals = memory_alloc(memory, cpu->circuit->factor_count * sizeof *locals);
-    bool fine = state && locals;
-    for (uint64_t n = 0; fine && n < cpu->space.count && !cpu_halted(cpu); n++) {
+    *deadlocks = 0;
+    for (uint64_t n = 0; n < cpu->space.count && !cpu_halted(cpu); n++) {
         if (n == 0)
-            space_seek(&walk, &cpu->space, 0, state, locals);
+            space_seek(&walk, &cpu->space, 0, scene->here, scene->here_locals);
         else
             space_step(&walk);
-        fine = scene_look(&cpu->scenes[0], state);
-        count += fine && cpu->scenes[0].count == 0 && space_number(within, state) != UINT64_MAX;
+        if (!scene_look(scene, scene->here))
+            return fail_memory(error);
+        *deadlocks += scene->count == 0 && space_number(within, scene->here) != UINT64_MAX;
         if (n % 65536 == 0)
             cpu_report(cpu);
     }
-    memory_free(memory, state);
-    memory_free(memory, locals);
-    *deadlocks = count;
-    return fine ? GORDIAN_OK : fail_memory(error);
+    return GORDIAN_OK;
 }
 
 size_t cpu_described(const struct cpu *cpu)

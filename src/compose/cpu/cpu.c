@@ -49,11 +49,12 @@ void cpu_work(struct cpu *cpu, void (*work)(void *context, unsigned member), voi
 
 /* ------------------------------------------------------------------ finding */
 
-/* Starts with the initial states in a bitmap; false: no memory for one. */
-static bool start_bitmap(struct cpu *cpu, uint32_t *locals)
+/* Starts with the initial states in a bitmap, if there is memory for one. */
+static void start_bitmap(struct cpu *cpu)
 {
+    uint32_t *locals = cpu->scenes[0].here_locals;
     if (!cpu_bitmap_open(cpu))
-        return false;
+        return;
     uint64_t state;
     initial_first(cpu->circuit, locals);
     do {
@@ -61,7 +62,6 @@ static bool start_bitmap(struct cpu *cpu, uint32_t *locals)
         cpu_bitmap_put(cpu, state, false);
     } while (initial_next(cpu->circuit, locals));
     atomic_store(&cpu->states, cpu->circuit->initial);
-    return true;
 }
 
 static gordian_status find_states(struct cpu *cpu, gordian_error *error)
@@ -69,14 +69,8 @@ static gordian_status find_states(struct cpu *cpu, gordian_error *error)
     uint64_t words = cpu->grid.words;
     bool exact = cpu->options->max_states && !cpu->options->full;
     gordian_status status = GORDIAN_OK;
-    if (words && words <= SMALL_GRID && !exact) {
-        uint32_t *locals =
-            memory_alloc(&cpu->meter.memory, cpu->circuit->factor_count * sizeof *locals);
-        if (!locals)
-            return fail_memory(error);
-        start_bitmap(cpu, locals);
-        memory_free(&cpu->meter.memory, locals);
-    }
+    if (words && words <= SMALL_GRID && !exact)
+        start_bitmap(cpu);
     if (cpu->space.kind != SPACE_BITMAP)
         status = cpu_hash(cpu, error);
     if (status == GORDIAN_OK && cpu->space.kind == SPACE_BITMAP)

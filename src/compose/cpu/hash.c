@@ -396,26 +396,19 @@ static bool table_make(struct cpu *cpu)
     return fine;
 }
 
-static gordian_status put_initial(struct cpu *cpu, gordian_error *error)
+static void put_initial(struct cpu *cpu)
 {
     struct table *table = cpu->table;
-    const gordian_allocator *memory = &cpu->meter.memory;
-    uint32_t *locals = memory_alloc(memory, cpu->circuit->factor_count * sizeof *locals);
-    uint64_t *state = memory_alloc(memory, table->words * sizeof *state), put = 0;
-    gordian_status status = locals && state ? GORDIAN_OK : fail_memory(error);
-    if (status == GORDIAN_OK) {
-        initial_first(cpu->circuit, locals);
-        do {
-            pack(&cpu->packing, locals, state);
-            uint64_t hash = hash_state(state, table->words);
-            insert_state(table, &table->parts[owner_of(table, hash)], state, hash);
-            if (++put % 65536 == 0)
-                cpu_report(cpu);
-        } while (!cpu_halted(cpu) && initial_next(cpu->circuit, locals));
-    }
-    memory_free(memory, locals);
-    memory_free(memory, state);
-    return status;
+    uint32_t *locals = cpu->scenes[0].here_locals;
+    uint64_t *state = cpu->scenes[0].here, put = 0;
+    initial_first(cpu->circuit, locals);
+    do {
+        pack(&cpu->packing, locals, state);
+        uint64_t hash = hash_state(state, table->words);
+        insert_state(table, &table->parts[owner_of(table, hash)], state, hash);
+        if (++put % 65536 == 0)
+            cpu_report(cpu);
+    } while (!cpu_halted(cpu) && initial_next(cpu->circuit, locals));
 }
 
 void table_each(const struct table *table, unsigned part, uint64_t *state,
@@ -460,16 +453,13 @@ gordian_status cpu_hash(struct cpu *cpu, gordian_error *error)
 {
     if (!table_make(cpu))
         return fail_memory(error);
-    gordian_status status = put_initial(cpu, error);
-    while (status == GORDIAN_OK) {
+    put_initial(cpu);
+    for (;;) {
         cpu_work(cpu, find_states, cpu->table);
-        if (!cpu->table->turn || cpu_halted(cpu))
-            break;
-        if (turn_to_bitmap(cpu))
-            break;
+        if (!cpu->table->turn || cpu_halted(cpu) || turn_to_bitmap(cpu))
+            return GORDIAN_OK;
         cpu->table->no_bitmap = true;
     }
-    return status;
 }
 
 struct gathering {
@@ -494,15 +484,10 @@ gordian_status cpu_sort(struct cpu *cpu, gordian_error *error)
     for (unsigned p = 0; p < table->part_count; p++)
         count += table->parts[p].used;
     gathering.states = memory_alloc(memory, count * table->words * sizeof(uint64_t));
-    uint64_t *state = memory_alloc(memory, table->words * sizeof *state);
-    if (!gathering.states || !state) {
-        memory_free(memory, gathering.states);
-        memory_free(memory, state);
+    if (!gathering.states)
         return fail_memory(error);
-    }
     for (unsigned p = 0; p < table->part_count; p++)
-        table_each(table, p, state, gather_state, &gathering);
-    memory_free(memory, state);
+        table_each(table, p, cpu->scenes[0].here, gather_state, &gathering);
     table_free(cpu);
     sort_words(gathering.states, count, gathering.words);
     cpu->space = (struct space){.kind = SPACE_SORTED,

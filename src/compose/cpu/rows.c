@@ -159,11 +159,13 @@ static bool may_count(struct delivering *delivering, struct scene *scene, bool *
 
 /* The rows of `count` states from `first` on. */
 static bool make_rows(struct delivering *delivering, unsigned member, struct page *page,
-                      uint64_t first, uint64_t count, uint64_t *state, uint32_t *locals)
+                      uint64_t first, uint64_t count)
 {
     struct cpu *cpu = delivering->cpu;
     const gordian_allocator *memory = &cpu->meter.memory;
     struct scene *scene = &cpu->scenes[member];
+    uint64_t *state = scene->here;
+    uint32_t *locals = scene->here_locals;
     struct taking taking = {.delivering = delivering, .page = page};
     size_t factors = cpu->circuit->factor_count;
     struct space_walk walk;
@@ -203,15 +205,12 @@ static void make_page(void *context, unsigned member)
 {
     struct delivering *delivering = context;
     struct cpu *cpu = delivering->cpu;
-    const gordian_allocator *memory = &cpu->meter.memory;
     unsigned members = team_size(cpu->team);
     struct page *page = &delivering->pages[delivering->set * members + member];
-    uint64_t *state = memory_alloc(memory, cpu->packing.words * sizeof *state);
-    uint32_t *locals = memory_alloc(memory, cpu->circuit->factor_count * sizeof *locals);
     page->count = page->used = 0;
     page->cut = false;
     page->first = delivering->first + member * delivering->page_states;
-    page->failed = !state || !locals;
+    page->failed = false;
     while (!page->failed) { /* one page to keep; as many as there are when only counting */
         if (!delivering->keep)
             page->first = atomic_fetch_add(&delivering->next, delivering->page_states);
@@ -219,13 +218,10 @@ static void make_page(void *context, unsigned member)
             break;
         uint64_t left = delivering->space->count - page->first;
         page->failed = !make_rows(delivering, member, page, page->first,
-                                  left < delivering->page_states ? left : delivering->page_states,
-                                  state, locals);
+                                  left < delivering->page_states ? left : delivering->page_states);
         if (delivering->keep || page->cut)
             break;
     }
-    memory_free(memory, state);
-    memory_free(memory, locals);
 }
 
 /* ------------------------------------------------------------------ delivering */
@@ -257,11 +253,9 @@ static void pages_free(struct delivering *delivering)
 {
     const gordian_allocator *memory = &delivering->cpu->meter.memory;
     for (unsigned i = 0; delivering->pages && i < 2 * team_size(delivering->cpu->team); i++) {
-        memory_free(memory, delivering->pages[i].locals);
-        memory_free(memory, delivering->pages[i].ends);
-        memory_free(memory, delivering->pages[i].labels);
-        memory_free(memory, delivering->pages[i].to);
-        memory_free(memory, delivering->pages[i].steps);
+        memory_free_all(memory, delivering->pages[i].locals, delivering->pages[i].ends,
+                        delivering->pages[i].labels, delivering->pages[i].to,
+                        delivering->pages[i].steps);
     }
     memory_free(memory, delivering->pages);
 }

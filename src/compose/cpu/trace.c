@@ -180,18 +180,19 @@ gordian_status cpu_trace(struct cpu *cpu, const struct space *numbers, gordian_e
     size_t wanted = cpu_described(cpu);
     const gordian_allocator *memory = &cpu->meter.memory;
     gordian_compose_result *result = cpu->result;
-    struct tracing tracing = {
-        .cpu = cpu, .space = &cpu->space, .numbers = numbers, .wanted = wanted};
+    struct tracing tracing = {.cpu = cpu,
+                              .space = &cpu->space,
+                              .numbers = numbers,
+                              .wanted = wanted,
+                              .state = cpu->scenes[0].here,
+                              .locals = cpu->scenes[0].here_locals};
     tracing.found = memory_alloc(memory, wanted * sizeof *tracing.found);
     if (cpu->space.count < UINT32_MAX)
         tracing.narrow = memory_zeroed(memory, cpu->space.count * sizeof *tracing.narrow);
     else
         tracing.wide = memory_zeroed(memory, cpu->space.count * sizeof *tracing.wide);
-    tracing.state = memory_alloc(memory, cpu->packing.words * sizeof *tracing.state);
-    tracing.locals = memory_alloc(memory, cpu->circuit->factor_count * sizeof *tracing.locals);
     result->found = memory_alloc(&result->allocator, wanted * sizeof *result->found);
-    bool fine = tracing.found && (tracing.narrow || tracing.wide) && tracing.state &&
-                tracing.locals && result->found;
+    bool fine = tracing.found && (tracing.narrow || tracing.wide) && result->found;
     if (fine)
         search_levels(&tracing);
     gordian_status status = fine && !tracing.failed ? GORDIAN_OK : fail_memory(error);
@@ -199,12 +200,7 @@ gordian_status cpu_trace(struct cpu *cpu, const struct space *numbers, gordian_e
         status = describe_deadlock(&tracing, tracing.found[i], &result->found[i], error);
         result->found_count += status == GORDIAN_OK;
     }
-    memory_free(memory, tracing.found);
-    memory_free(memory, tracing.narrow);
-    memory_free(memory, tracing.wide);
-    memory_free(memory, tracing.level);
-    memory_free(memory, tracing.next);
-    memory_free(memory, tracing.state);
-    memory_free(memory, tracing.locals);
+    memory_free_all(memory, tracing.found, tracing.narrow, tracing.wide, tracing.level,
+                    tracing.next);
     return status;
 }

@@ -293,11 +293,8 @@ static void ways_close(struct ways *ways)
     device_free(device, &ways->distances, ways->places * sizeof(uint32_t));
     device_free(device, &ways->states, BATCH * sizeof(uint64_t));
     device_free(device, &ways->answers, BATCH * sizeof(uint32_t));
-    memory_free(&device->memory, ways->asked);
-    memory_free(&device->memory, ways->told);
-    memory_free(&device->memory, ways->chosen);
-    memory_free(&device->memory, ways->label);
-    memory_free(&device->memory, ways->best_label);
+    memory_free_all(&device->memory, ways->asked, ways->told, ways->chosen, ways->label,
+                    ways->best_label);
 }
 
 static gordian_status ways_open(struct ways *ways, struct compose_device *device,

@@ -74,10 +74,7 @@ static bool sets_open(struct sets *sets, const gordian_allocator *memory, size_t
 
 static void sets_close(struct sets *sets, const gordian_allocator *memory)
 {
-    memory_free(memory, sets->list);
-    memory_free(memory, sets->element);
-    memory_free(memory, sets->place);
-    memory_free(memory, sets->of);
+    memory_free_all(memory, sets->list, sets->element, sets->place, sets->of);
 }
 
 static bool new_interval(struct sets *sets, const gordian_allocator *memory, size_t begin,
@@ -462,19 +459,10 @@ gordian_status graph_classes(const gordian_graph *graph, uint32_t *class_of, uin
                 start_refining(&refining, scratch, numbers) && refine_blocks(&refining, rest);
     if (fine)
         *class_count = number_blocks(&refining, class_of, numbers);
-    memory_free(memory, scratch);
-    memory_free(memory, numbers);
-    memory_free(memory, rest);
-    memory_free(memory, refining.source);
-    memory_free(memory, refining.into);
-    memory_free(memory, refining.into_first);
-    memory_free(memory, refining.counter_of);
-    memory_free(memory, refining.counters);
-    memory_free(memory, refining.free_counters);
-    memory_free(memory, refining.taken);
-    memory_free(memory, refining.bunches);
-    memory_free(memory, refining.waiting);
-    memory_free(memory, refining.touched);
+    memory_free_all(memory, scratch, numbers, rest, refining.source, refining.into,
+                    refining.into_first, refining.counter_of, refining.counters,
+                    refining.free_counters, refining.taken, refining.bunches, refining.waiting,
+                    refining.touched);
     sets_close(&refining.blocks, memory);
     sets_close(&refining.slices, memory);
     return fine ? GORDIAN_OK : fail_memory(error);
@@ -569,9 +557,7 @@ gordian_status gordian_graph_minimise(gordian_graph **out, const gordian_graph *
         memset(chosen, 0xff, class_count * sizeof *chosen);
         status = write_quotient(result, graph, class_of, number, chosen, error);
     }
-    memory_free(&graph->memory, class_of);
-    memory_free(&graph->memory, number);
-    memory_free(&graph->memory, chosen);
+    memory_free_all(&graph->memory, class_of, number, chosen);
     if (status != GORDIAN_OK) {
         gordian_graph_close(result);
         result = NULL;

@@ -301,12 +301,7 @@ gordian_status explicit_finish(struct explicit_product *product,
     }
     if (status == GORDIAN_OK && sink)
         status = deliver_rows(&finishing, sink, error);
-    memory_free(memory, finishing.first);
-    memory_free(memory, finishing.queue);
-    memory_free(memory, finishing.level);
-    memory_free(memory, finishing.rank);
-    memory_free(memory, finishing.group);
-    memory_free(memory, finishing.locals);
-    memory_free(memory, finishing.counted);
+    memory_free_all(memory, finishing.first, finishing.queue, finishing.level, finishing.rank,
+                    finishing.group, finishing.locals, finishing.counted);
     return status;
 }

@@ -30,10 +30,7 @@ void gordian_graph_close(gordian_graph *graph)
         return;
     gordian_allocator memory = graph->memory;
     labels_free(&graph->labels);
-    memory_free(&memory, graph->initial);
-    memory_free(&memory, graph->first);
-    memory_free(&memory, graph->arcs);
-    memory_free(&memory, graph);
+    memory_free_all(&memory, graph->initial, graph->first, graph->arcs, graph);
 }
 
 gordian_status graph_state(gordian_graph *graph, gordian_error *error)

@@ -235,12 +235,8 @@ gordian_status gordian_graph_hide(gordian_graph **out, const gordian_graph *grap
     struct hider hider = {.graph = graph, .memory = graph->memory};
     gordian_status status = hide_names(&hider, hiding, error);
     components_free(&hider.parts);
-    memory_free(&hider.memory, hider.new_of);
-    memory_free(&hider.memory, hider.steps);
-    memory_free(&hider.memory, hider.first);
-    memory_free(&hider.memory, hider.seen_in);
-    memory_free(&hider.memory, hider.queue);
-    memory_free(&hider.memory, hider.number);
+    memory_free_all(&hider.memory, hider.new_of, hider.steps, hider.first, hider.seen_in,
+                    hider.queue, hider.number);
     if (status != GORDIAN_OK) {
         gordian_graph_close(hider.result);
         hider.result = NULL;

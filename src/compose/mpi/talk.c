@@ -61,10 +61,7 @@ static void talk_close(struct talk *talk)
     const gordian_allocator *memory = &talk->job->memory;
     for (int r = 0; talk->boxes && r < talk->job->ranks; r++)
         memory_free(memory, talk->boxes[r].batches);
-    memory_free(memory, talk->boxes);
-    memory_free(memory, talk->inbox);
-    memory_free(memory, talk->sent_to);
-    memory_free(memory, talk->known);
+    memory_free_all(memory, talk->boxes, talk->inbox, talk->sent_to, talk->known);
 }
 
 static gordian_status talk_open(struct talk *talk, struct job *job, gordian_error *error)

@@ -39,14 +39,8 @@ uint64_t job_bytes(const struct job *job)
 
 void job_close(struct job *job)
 {
-    memory_free(&job->memory, job->firings);
-    memory_free(&job->memory, job->ends);
-    memory_free(&job->memory, job->radices);
-    memory_free(&job->memory, job->weights);
-    memory_free(&job->memory, job->moves);
-    memory_free(&job->memory, job->changes);
-    memory_free(&job->memory, job->queue);
-    memory_free(&job->memory, job->cells);
+    memory_free_all(&job->memory, job->firings, job->ends, job->radices, job->weights, job->moves,
+                    job->changes, job->queue, job->cells);
     hash_free(&job->table, &job->memory);
 }
 

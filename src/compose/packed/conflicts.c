@@ -97,9 +97,7 @@ static gordian_status reorder_firings(struct conflicts *c, gordian_error *error)
     uint64_t *labels = memory_alloc(&packed->memory, (n * words + 1) * sizeof *labels);
     uint64_t *movers = memory_alloc(&packed->memory, (n * mover_words + 1) * sizeof *movers);
     if (!firings || !labels || !movers) {
-        memory_free(&packed->memory, firings);
-        memory_free(&packed->memory, labels);
-        memory_free(&packed->memory, movers);
+        memory_free_all(&packed->memory, firings, labels, movers);
         return fail_memory(error);
     }
     for (size_t i = 0; i < n; i++) {
@@ -109,9 +107,7 @@ static gordian_status reorder_firings(struct conflicts *c, gordian_error *error)
         memcpy(movers + i * mover_words, packed->movers + from * mover_words,
                mover_words * sizeof *movers);
     }
-    memory_free(&packed->memory, packed->firings);
-    memory_free(&packed->memory, packed->labels);
-    memory_free(&packed->memory, packed->movers);
+    memory_free_all(&packed->memory, packed->firings, packed->labels, packed->movers);
     packed->firings = firings;
     packed->labels = labels;
     packed->movers = movers;
@@ -180,10 +176,6 @@ gordian_status packed_find_parts(struct packed *packed, gordian_error *error)
         status = fail_memory(error);
     else
         status = find_parts(&c, error);
-    memory_free(memory, c.parent);
-    memory_free(memory, c.members);
-    memory_free(memory, c.next_use);
-    memory_free(memory, c.sizes);
-    memory_free(memory, c.order);
+    memory_free_all(memory, c.parent, c.members, c.next_use, c.sizes, c.order);
     return status;
 }

@@ -13,11 +13,7 @@ void packed_free(struct packed *packed)
         return;
     gordian_allocator memory = packed->memory;
     packing_close(&packed->packing);
-    memory_free(&memory, packed->firings);
-    memory_free(&memory, packed->labels);
-    memory_free(&memory, packed->movers);
-    memory_free(&memory, packed->ends);
-    memory_free(&memory, packed);
+    memory_free_all(&memory, packed->firings, packed->labels, packed->movers, packed->ends, packed);
 }
 
 static gordian_status lay_out(struct packed *packed, gordian_error *error)

@@ -7,10 +7,8 @@
 
 void packing_close(struct packing *packing)
 {
-    memory_free(&packing->memory, packing->fields);
-    memory_free(&packing->memory, packing->first);
-    memory_free(&packing->memory, packing->patches);
-    memory_free(&packing->memory, packing->rivals);
+    memory_free_all(&packing->memory, packing->fields, packing->first, packing->patches,
+                    packing->rivals);
     *packing = (struct packing){.memory = packing->memory};
 }
 

@@ -18,11 +18,7 @@ gordian_status packed_row_open(struct packed_row *row, const struct packed *pack
 static void free_arrays(struct packed_row *row)
 {
     const gordian_allocator *memory = &row->packed->memory;
-    memory_free(memory, row->labels);
-    memory_free(memory, row->to);
-    memory_free(memory, row->raw_labels);
-    memory_free(memory, row->raw_to);
-    memory_free(memory, row->order);
+    memory_free_all(memory, row->labels, row->to, row->raw_labels, row->raw_to, row->order);
     *row = (struct packed_row){.packed = row->packed, .locals = row->locals};
 }
 

@@ -224,11 +224,7 @@ gordian_status treo_fill(struct treo *treo)
     for (uint32_t n = 0; n < treo->node_count && status == GORDIAN_OK; n++)
         if (treo->nodes[n].writers > 1)
             status = add_merger(&filling, n);
-    memory_free(&treo->memory, filling.by_depth);
-    memory_free(&treo->memory, filling.name_of);
-    memory_free(&treo->memory, filling.next_writer);
-    memory_free(&treo->memory, filling.writer_name);
-    memory_free(&treo->memory, filling.first);
-    memory_free(&treo->memory, filling.names);
+    memory_free_all(&treo->memory, filling.by_depth, filling.name_of, filling.next_writer,
+                    filling.writer_name, filling.first, filling.names);
     return status;
 }

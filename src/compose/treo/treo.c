@@ -283,14 +283,8 @@ static void free_all(struct treo *treo)
 {
     for (size_t m = 0; m < treo->module_count; m++)
         free_module(treo, treo->modules[m]);
-    memory_free(&treo->memory, treo->modules);
-    memory_free(&treo->memory, treo->instances);
-    memory_free(&treo->memory, treo->stack);
-    memory_free(&treo->memory, treo->nodes);
-    memory_free(&treo->memory, treo->bindings);
-    memory_free(&treo->memory, treo->atoms);
-    memory_free(&treo->memory, treo->ends);
-    memory_free(&treo->memory, treo->automata);
+    memory_free_all(&treo->memory, treo->modules, treo->instances, treo->stack, treo->nodes,
+                    treo->bindings, treo->atoms, treo->ends, treo->automata);
     labels_free(&treo->keys);
     labels_free(&treo->made);
     arena_free(&treo->arena);

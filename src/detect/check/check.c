@@ -9,12 +9,8 @@
 
 void check_result_free(struct check_result *result, const gordian_allocator *memory)
 {
-    memory_free(memory, result->deadlocked);
-    memory_free(memory, result->parts);
-    memory_free(memory, result->processes);
-    memory_free(memory, result->resources);
-    memory_free(memory, result->edges);
-    memory_free(memory, result->edge_starts);
+    memory_free_all(memory, result->deadlocked, result->parts, result->processes, result->resources,
+                    result->edges, result->edge_starts);
     memset(result, 0, sizeof *result);
 }
 

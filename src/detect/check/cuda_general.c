@@ -262,15 +262,9 @@ struct dead {
 static void dead_free(struct dead *dead)
 {
     const gordian_allocator *memory = dead->job->memory;
-    memory_free(memory, dead->resources);
-    memory_free(memory, dead->process_number);
-    memory_free(memory, dead->resource_number);
-    memory_free(memory, dead->snapshot.wait);
-    memory_free(memory, dead->snapshot.wait_units);
-    memory_free(memory, dead->snapshot.holder);
-    memory_free(memory, dead->snapshot.units);
-    memory_free(memory, dead->snapshot.holds.edges);
-    memory_free(memory, dead->snapshot.waits.edges);
+    memory_free_all(memory, dead->resources, dead->process_number, dead->resource_number,
+                    dead->snapshot.wait, dead->snapshot.wait_units, dead->snapshot.holder,
+                    dead->snapshot.units, dead->snapshot.holds.edges, dead->snapshot.waits.edges);
 }
 
 static bool is_dead(const struct dead *dead, uint32_t process)

@@ -150,9 +150,6 @@ bool check_part_edges(const gordian_snapshot *snapshot, struct check_result *res
         result->edges = NULL;
         result->edge_starts = NULL;
     }
-    memory_free(memory, work.part_of);
-    memory_free(memory, work.place);
-    memory_free(memory, work.starts);
-    memory_free(memory, work.spare);
+    memory_free_all(memory, work.part_of, work.place, work.starts, work.spare);
     return fine;
 }

@@ -66,12 +66,8 @@ static void groups_free(struct groups *groups, const gordian_allocator *memory)
 
 static void general_free(struct general *general)
 {
-    memory_free(general->memory, general->nodes);
-    memory_free(general->memory, general->targets);
-    memory_free(general->memory, general->units);
-    memory_free(general->memory, general->free);
-    memory_free(general->memory, general->ready);
-    memory_free(general->memory, general->roots);
+    memory_free_all(general->memory, general->nodes, general->targets, general->units,
+                    general->free, general->ready, general->roots);
     groups_free(&general->loose, general->memory);
     groups_free(&general->parts, general->memory);
     scc_close(&general->scc);

@@ -67,13 +67,8 @@ struct single {
 
 static void single_free(struct single *single)
 {
-    memory_free(single->memory, single->next);
-    memory_free(single->memory, single->chases);
-    memory_free(single->memory, single->dead);
-    memory_free(single->memory, single->circular);
-    memory_free(single->memory, single->cycles);
-    memory_free(single->memory, single->pieces);
-    memory_free(single->memory, single->walked);
+    memory_free_all(single->memory, single->next, single->chases, single->dead, single->circular,
+                    single->cycles, single->pieces, single->walked);
 }
 
 /* ------------------------------------------------------------------ chases */

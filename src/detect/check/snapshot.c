@@ -24,12 +24,8 @@ void gordian_snapshot_close(gordian_snapshot *snapshot)
         return;
     gordian_allocator memory = snapshot->memory;
     check_result_free(&snapshot->result, &memory);
-    memory_free(&memory, snapshot->wait);
-    memory_free(&memory, snapshot->wait_units);
-    memory_free(&memory, snapshot->holder);
-    memory_free(&memory, snapshot->units);
-    memory_free(&memory, snapshot->holds.edges);
-    memory_free(&memory, snapshot->waits.edges);
+    memory_free_all(&memory, snapshot->wait, snapshot->wait_units, snapshot->holder,
+                    snapshot->units, snapshot->holds.edges, snapshot->waits.edges);
     hash_free(&snapshot->wait_table, &memory);
     memory_free(&memory, snapshot);
 }

@@ -72,10 +72,7 @@ static void free_parts(struct cuda_lmdda *l, struct parts *parts)
             gpu_free(l->gpu, all[i]);
     if (parts->hop.gpu)
         hop_close(&parts->hop);
-    memory_free(memory, parts->row);
-    memory_free(memory, parts->slots);
-    memory_free(memory, parts->waiters);
-    memory_free(memory, parts->occupant);
+    memory_free_all(memory, parts->row, parts->slots, parts->waiters, parts->occupant);
     *parts = (struct parts){0};
 }
 

@@ -118,9 +118,7 @@ struct host_parts {
 
 static void free_host_parts(const gordian_allocator *memory, struct host_parts *host)
 {
-    memory_free(memory, host->vector);
-    memory_free(memory, host->released);
-    memory_free(memory, host->row);
+    memory_free_all(memory, host->vector, host->released, host->row);
 }
 
 static gordian_status make_host_parts(const gordian_allocator *memory,
