@@ -18,7 +18,7 @@
 #define SPARE     "journal-spare"
 #define NEW       "journal.new"
 
-static const uint8_t zeros[8];
+static const uint8_t zeros[AHEAD / 16];
 
 /* ---- files */
 
@@ -48,7 +48,7 @@ static bool switch_to(struct journal *journal, int fd, const char *from, uint64_
         close(journal->fd);
     journal->fd = fd;
     journal->first = first;
-    journal->size = size;
+    journal->size = journal->ready = size;
     journal->room = (uint64_t)about.st_size;
     journal->leftovers = false;
     journal->doubtful = !files_synced(journal->folder);
@@ -59,7 +59,7 @@ static bool cut_behind(struct journal *journal)
 {
     if (ftruncate(journal->fd, (off_t)journal->size) != 0)
         return false;
-    journal->room = journal->size;
+    journal->room = journal->ready = journal->size;
     journal->leftovers = false;
     return true;
 }
@@ -172,18 +172,32 @@ static void fill_head(const struct journal *journal, struct batch *batch, size_t
     wire_store32(head, crc32c(journal->salt, head + 4, JOURNAL_FRAME - 4));
 }
 
-/* Asks for room ahead: what a sync costs most is a file that has grown. If there is none there may
- * be enough for the frames themselves. */
-static void ask_for_room(struct journal *journal, size_t size)
+/* Zeros from here on. */
+static bool write_zeros(const struct journal *journal, uint64_t from)
 {
-    uint64_t more = size > AHEAD ? size : AHEAD;
-    if (journal->size + size > journal->room &&
-        fallocate(journal->fd, 0, (off_t)journal->room, (off_t)more) == 0)
-        journal->room += more;
+    struct iovec parts[AHEAD / sizeof zeros];
+    for (size_t i = 0; i < AHEAD / sizeof zeros; i++)
+        parts[i] = (struct iovec){(void *)zeros, sizeof zeros};
+    return file_write(journal->fd, parts, AHEAD / sizeof zeros, from);
+}
+
+/* Room ahead, because what a sync costs most is a file that has grown: with every sync it is to be
+ * blocks that have been written before, otherwise it is enough to ask for them. If there is none
+ * there may be enough for the frames themselves. */
+static void ask_for_room(struct journal *journal, size_t size, bool sync)
+{
+    uint64_t end = journal->size + size;
+    uint64_t from = journal->ready > journal->size ? journal->ready : journal->size;
+    if (sync && end > journal->ready && size <= AHEAD && write_zeros(journal, from))
+        journal->ready = from + AHEAD;
+    else if (!sync && end > journal->room &&
+             fallocate(journal->fd, 0, (off_t)journal->room, (off_t)(size + AHEAD)) == 0)
+        journal->room += size + AHEAD;
 }
 
 /* Whoever owns the last batch may be linking another behind it: its `next` is not looked at. */
-static bool write_frames(struct journal *journal, struct batch *batch, size_t count, size_t size)
+static bool write_frames(struct journal *journal, struct batch *batch, size_t count, size_t size,
+                         bool sync)
 {
     struct iovec parts[4 * JOURNAL_GROUP];
     size_t rest = size;
@@ -198,8 +212,8 @@ static bool write_frames(struct journal *journal, struct batch *batch, size_t co
         parts[used++] =
             (struct iovec){(void *)zeros, padding(batch->body.used + batch->incidents.used)};
     }
-    ask_for_room(journal, size);
     journal->leftovers = true;
+    ask_for_room(journal, size, sync);
     if (file_write(journal->fd, parts, used, journal->size))
         return true;
     journal->full = errno == ENOSPC || errno == EDQUOT || errno == EFBIG;
@@ -214,7 +228,7 @@ static gordian_status write_group(struct journal *journal, struct batch *batch, 
     for (size_t i = 0; i < count; i++, each = i < count ? each->next : each)
         size += frame_size(each);
     journal->full = false;
-    if (!write_frames(journal, batch, count, size))
+    if (!write_frames(journal, batch, count, size, sync))
         return fail_disk(error, errno);
     if (sync && fdatasync(journal->fd) != 0) {
         journal->doubtful = true;

@@ -52,6 +52,7 @@ struct journal {
     uint64_t next;       /* record */
     uint64_t frame;      /* number of the last one */
     uint64_t size, room; /* bytes up to the end of that, of the file */
+    uint64_t ready;      /* bytes up to which zeros were written, if every commit is synced */
     uint32_t salt;
     bool leftovers; /* a write has failed: something may be behind `size` */
     bool full;      /* because the file could not grow */

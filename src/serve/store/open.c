@@ -1,4 +1,4 @@
-/* Opening and closing: the folder, the log, the database, what is damaged, the thread. */
+/* Opening and closing: the folder, the history, the journal, what is damaged, the thread. */
 #include "base/error.h"
 #include "base/reader.h"
 #include "serve/store/files.h"

@@ -95,7 +95,7 @@ static size_t batch_bytes(const struct batch *batch)
     return batch->body.used + batch->incidents.used;
 }
 
-/* Takes up to a group off the queue after it has been committed. */
+/* Takes a group off the queue after it has been committed. What is left waits no longer. */
 static void drop_group(struct store *store, size_t count)
 {
     for (; count > 0; count--) {
@@ -111,7 +111,6 @@ static void drop_group(struct store *store, size_t count)
     }
     if (store->queue_bytes < STORE_QUEUE_MAX / 2)
         store->hoarding = false;
-    store->queued_at = steady_ms();
 }
 
 /* How many of the queue are written at once. Those that are in the journal already go by
@@ -133,9 +132,11 @@ static void commit_queue(struct store *store)
 {
     store_take_files(store);
     size_t count = group_size(store); /* at least 1: only this thread takes them off */
-    if (store_commit(store, store->queue, count, true))
+    bool good = store_commit(store, store->queue, count, true);
+    if (good)
         drop_group(store, count);
-    ring(store);
+    if (!good || !store->queue || store->options.durability != STORE_NONE)
+        ring(store); /* nobody waits for a part of it otherwise */
 }
 
 /* When may the queue be written? UINT64_MAX: not before something changes. */
