@@ -12,7 +12,7 @@
 #define PLAIN_STATES_MAX (1u << 22)
 #define PLAIN_STEPS_MAX  (1u << 24)
 
-/* The product as a graph, numbered as circuit.h says. `full`: with what is not reachable.
+/* The product as a graph, numbered as compose/circuit.h says. `full`: with what is not reachable.
  * GORDIAN_STATUS_INPUT: more than PLAIN_STATES_MAX states. */
 gordian_status plain_product(gordian_graph **out, const gordian_circuit *circuit, bool full,
                              const gordian_allocator *memory, gordian_error *error);

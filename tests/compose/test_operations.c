@@ -433,8 +433,9 @@ static void check_speed_hidden(void)
     gordian_graph_close(hidden);
 }
 
-/* What engines.h says of the order, word by word: of the factors that share a name with the part
- * the one after which fewest names lead out of it, then the one that shares most, then the first.
+/* What compose/engines.h says of the order, word by word: of the factors that share a name with the
+ * part the one after which fewest names lead out of it, then the one that shares most, then the
+ * first.
  */
 static uint32_t plain_next(const gordian_circuit *circuit, const uint32_t *order, size_t placed)
 {

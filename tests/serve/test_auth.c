@@ -3,7 +3,7 @@
 #include "test.h"
 
 #include "serve/auth/auth.h"
-#include "serve/server/systemd.h"
+#include "serve/server/parts.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -285,7 +285,6 @@ static void notify_through(const char *path)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     struct systemd systemd;
-    gordian_error error;
     snprintf(address.sun_path, sizeof address.sun_path, "%s", path);
     if (path[0] == '@')
         address.sun_path[0] = '\0';
@@ -297,34 +296,25 @@ static void notify_through(const char *path)
     setenv("NOTIFY_SOCKET", path, 1);
     setenv("WATCHDOG_USEC", "20000000", 1);
     setenv("WATCHDOG_PID", pid, 1);
-    REQUIRE(systemd_open(&systemd, &error) == GORDIAN_OK);
+    systemd_open(&systemd);
     CHECK(!getenv("NOTIFY_SOCKET") && !getenv("WATCHDOG_USEC"));
-    CHECK(systemd.watchdog_us == 20000000 && systemd.socket_count == 0);
-    systemd_ready(&systemd);
+    CHECK(systemd.watchdog_us == 20000000 && systemd.sockets == 0);
+    systemd_say(&systemd, "READY=1");
     expect(fd, "READY=1");
-    systemd_say(&systemd, "STATUS=%d systems", 3);
-    expect(fd, "STATUS=3 systems");
-    systemd_reloading(&systemd);
+    systemd_say(&systemd, "RELOADING=1\nMONOTONIC_USEC=1");
     expect(fd, "RELOADING=1\nMONOTONIC_USEC=");
-    systemd_alive(&systemd);
-    expect(fd, "WATCHDOG=1");
-    systemd_extend(&systemd, 30);
-    expect(fd, "EXTEND_TIMEOUT_USEC=30000000");
-    systemd_stopping(&systemd);
-    expect(fd, "STOPPING=1");
     /* Nobody reads any more: that must not keep us. */
     for (int i = 0; i < 10000; i++)
-        systemd_alive(&systemd);
+        systemd_say(&systemd, "WATCHDOG=1");
     close(fd);
-    systemd_alive(&systemd);
-    systemd_close(&systemd);
+    systemd_say(&systemd, "WATCHDOG=1");
+    close(systemd.fd);
 }
 
 static void test_notify(void)
 {
     char path[300];
     struct systemd systemd;
-    gordian_error error;
     snprintf(path, sizeof path, "%s/notify", folder);
     if (strlen(path) < sizeof(struct sockaddr_un) - offsetof(struct sockaddr_un, sun_path))
         notify_through(path);
@@ -333,10 +323,9 @@ static void test_notify(void)
     setenv("NOTIFY_SOCKET", "/nowhere/at/all", 1);
     setenv("WATCHDOG_USEC", "1000000", 1);
     setenv("WATCHDOG_PID", "1", 1);
-    CHECK(systemd_open(&systemd, &error) == GORDIAN_OK);
+    systemd_open(&systemd);
     CHECK(systemd.fd < 0 && systemd.watchdog_us == 0);
-    systemd_ready(&systemd);
-    systemd_close(&systemd);
+    systemd_say(&systemd, "READY=1");
 }
 
 /* In a child, because the descriptors are counted from 3 on. */
@@ -346,6 +335,7 @@ static int take_over(const char *names, const char *count, bool listening)
                   socket(AF_INET, SOCK_STREAM, 0)};
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     struct systemd systemd;
+    struct inherited sockets[3];
     gordian_error error;
     strcpy(address.sun_path, "listen");
     unlink(address.sun_path);
@@ -365,16 +355,18 @@ static int take_over(const char *names, const char *count, bool listening)
     setenv("LISTEN_FDS", count, 1);
     if (names)
         setenv("LISTEN_FDNAMES", names, 1);
-    if (systemd_open(&systemd, &error) != GORDIAN_OK)
-        return 10;
-    if (systemd.socket_count != 3 || getenv("LISTEN_FDS"))
+    systemd_open(&systemd);
+    for (int i = 0; i < 3; i++)
+        if (server_inherit(&systemd, 3 + i, &sockets[i], &error) != GORDIAN_OK)
+            return 10;
+    if (systemd.sockets != 3 || getenv("LISTEN_FDS"))
         return 11;
-    if (systemd.sockets[0].fd != 3 || systemd.sockets[0].use != SYSTEMD_UNIX ||
-        systemd.sockets[1].use != SYSTEMD_TCP)
+    if (!sockets[0].is_unix || strcmp(sockets[0].address.sun_path, "listen") != 0 ||
+        sockets[0].http || sockets[1].is_unix || sockets[1].http)
         return 12;
     if (!(fcntl(4, F_GETFD) & FD_CLOEXEC) || !(fcntl(4, F_GETFL) & O_NONBLOCK))
         return 13;
-    return systemd.sockets[2].use == SYSTEMD_HTTP ? 0 : 1;
+    return sockets[2].http ? 0 : 1;
 }
 
 static int in_child(const char *names, const char *count, bool listening)

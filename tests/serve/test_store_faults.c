@@ -235,6 +235,34 @@ static void test_failing_sync(enum store_durability durability)
     close_failing(&world, store, 8);
 }
 
+/* Also when the next thing is a new file, because of a snapshot: what is in the old one must not
+ * be left there as it is. */
+static void test_sync_before_snapshot(void)
+{
+    struct world world;
+    struct store *store;
+    struct store_figures figures;
+    const char *why;
+    char path[700];
+    struct stat was = {0}, now;
+    gordian_error error = {0};
+    world_make(&world);
+    REQUIRE(world_open(&world, &store, NULL, &error) == GORDIAN_OK);
+    world_keep(&world, store, 5);
+    world_last_file(&world, "journal", path, sizeof path);
+    REQUIRE(stat(path, &was) == 0);
+    calls_sync_fails = 1; /* by the snapshot, or by the sync of every second: either way */
+    world_snapshot(&world, store, 0);
+    WORLD_WAIT(store, calls_sync_fails == 0);
+    WORLD_WAIT(store,
+               (store_figures(store, &figures), figures.failures > 0 || figures.snapshots > 0));
+    WORLD_WAIT(store, store_healthy(store, &why));
+    world_keep(&world, store, 5);
+    WORLD_WAIT(store, (store_figures(store, &figures), figures.lag_records == 0));
+    WORLD_WAIT(store, stat(path, &now) == 0 && now.st_ino != was.st_ino);
+    close_failing(&world, store, 10);
+}
+
 /* If it cannot be read any more, either, nothing is acknowledged until it can. */
 static void test_lost_by_sync(void)
 {
@@ -463,6 +491,7 @@ int main(void)
     test_full_disk(STORE_FULL);
     test_failing_sync(STORE_BATCH);
     test_failing_sync(STORE_FULL);
+    test_sync_before_snapshot();
     test_lost_by_sync();
     test_lock_is_synced();
     test_close_while_broken();

@@ -467,48 +467,51 @@ static gordian_status listen_all(struct server *server, const char *list, gordia
 
 /* ------------------------------------------------------------------ all of them */
 
-/* A socket that systemd has opened. */
-static gordian_status adopt_one(struct server *server, int fd, bool http, int family,
-                                gordian_error *error)
+gordian_status server_inherit(const struct systemd *systemd, int fd, struct inherited *socket,
+                              gordian_error *error)
 {
     int yes = 0;
-    socklen_t size = sizeof yes;
-    fcntl(fd, F_SETFD, FD_CLOEXEC);
-    if (getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &yes, &size) != 0 || !yes)
-        return fail(error, GORDIAN_STATUS_INPUT, "descriptor %d is not a listening socket", fd);
-    gordian_status status = GORDIAN_OK;
-    if (!http && family != AF_UNIX)
-        status = auth_check_socket(server->auth, fd, server->tls != NULL, server->options.insecure,
-                                   error);
-    if (status == GORDIAN_OK && http)
-        evutil_make_socket_nonblocking(fd);
-    else if (status == GORDIAN_OK)
-        status = add_listener(server, fd, family == AF_UNIX, true, error);
-    return status;
-}
-
-/* All of them; `http`: those with that name, for HTTP, *count of them. *ours: the path of our Unix
- * socket is among them. */
-static gordian_status adopt(struct server *server, int http[SERVER_LISTENERS], size_t *count,
-                            bool *ours, gordian_error *error)
-{
-    const struct systemd *systemd = &server->systemd;
-    const char *name = systemd->names, *path = server->options.socket;
-    gordian_status status = GORDIAN_OK;
+    socklen_t size = sizeof yes,
+              length = sizeof socket->address - 1; /* a NUL stays behind a path */
+    const char *name = systemd->names;
+    for (int skip = SYSTEMD_FIRST; skip < fd; skip++) {
+        name += strcspn(name, ":");
+        name += *name == ':';
+    }
+    *socket = (struct inherited){.http = strcspn(name, ":") == 4 && memcmp(name, "http", 4) == 0};
     if (systemd->sockets > SERVER_LISTENERS)
         return fail(error, GORDIAN_STATUS_INPUT, "%llu sockets were handed over; %d is the limit",
                     (unsigned long long)systemd->sockets, SERVER_LISTENERS);
-    for (int fd = 3; fd < 3 + (int)systemd->sockets && status == GORDIAN_OK; fd++) {
-        struct sockaddr_un address = {0};
-        socklen_t size = sizeof address - 1; /* a NUL stays behind the path */
-        size_t length = strcspn(name, ":");
-        bool is_http = length == 4 && memcmp(name, "http", 4) == 0;
-        getsockname(fd, (struct sockaddr *)&address, &size);
-        *ours |= address.sun_family == AF_UNIX && path && strcmp(address.sun_path, path) == 0;
-        if (is_http)
+    if (getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &yes, &size) != 0 || !yes ||
+        getsockname(fd, (struct sockaddr *)&socket->address, &length) != 0)
+        return fail(error, GORDIAN_STATUS_INPUT, "descriptor %d is not a listening socket", fd);
+    socket->is_unix = socket->address.sun_family == AF_UNIX;
+    if (fcntl(fd, F_SETFD, FD_CLOEXEC) < 0 || evutil_make_socket_nonblocking(fd) != 0)
+        return fail(error, GORDIAN_STATUS_IO, "descriptor %d: %s", fd, strerror(errno));
+    return GORDIAN_OK;
+}
+
+/* Sockets that systemd has opened; `http`: those for HTTP, *count of them. *ours: the one on our
+ * path is among them. */
+static gordian_status adopt(struct server *server, int http[SERVER_LISTENERS], size_t *count,
+                            bool *ours, gordian_error *error)
+{
+    const char *path = server->options.socket;
+    gordian_status status = GORDIAN_OK;
+    for (uint64_t i = 0; i < server->systemd.sockets && status == GORDIAN_OK; i++) {
+        struct inherited socket;
+        int fd = SYSTEMD_FIRST + (int)i;
+        status = server_inherit(&server->systemd, fd, &socket, error);
+        if (status != GORDIAN_OK)
+            return status;
+        *ours |= socket.is_unix && path && strcmp(socket.address.sun_path, path) == 0;
+        if (socket.http)
             http[(*count)++] = fd;
-        status = adopt_one(server, fd, is_http, address.sun_family, error);
-        name += length + (name[length] == ':');
+        else if (!socket.is_unix)
+            status = auth_check_socket(server->auth, fd, server->tls != NULL,
+                                       server->options.insecure, error);
+        if (status == GORDIAN_OK && !socket.http)
+            status = add_listener(server, fd, socket.is_unix, true, error);
     }
     return status;
 }

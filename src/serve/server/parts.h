@@ -4,8 +4,21 @@
 
 #include "serve/server/server.h"
 
+#include <sys/un.h>
+
+#define SYSTEMD_FIRST  3 /* descriptor that systemd hands over */
 #define SERVER_TICK_MS 100
 #define SERVER_STOP_MS 5000 /* for the last answers to be read */
+
+/* A socket that systemd hands over, and what it is for: by its name, HTTP; otherwise the protocol.
+ * GORDIAN_STATUS_INPUT: it does not listen, or there are too many of them. */
+struct inherited {
+    bool http, is_unix;
+    struct sockaddr_un address; /* if it is one */
+};
+
+gordian_status server_inherit(const struct systemd *systemd, int fd, struct inherited *socket,
+                              gordian_error *error);
 
 gordian_status server_add_events(struct server *server, gordian_error *error);
 void server_remove_events(struct server *server);

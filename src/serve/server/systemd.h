@@ -3,6 +3,8 @@
 #define GORDIAN_SERVE_SERVER_SYSTEMD_H
 
 #include <gordian/gordian.h>
+#include <string.h>
+#include <sys/socket.h>
 
 struct systemd {
     int fd;               /* to $NOTIFY_SOCKET; -1: nobody wants to know */
@@ -14,6 +16,9 @@ struct systemd {
 /* Reads the environment and clears it: programs started from here are not meant. */
 void systemd_open(struct systemd *systemd);
 /* A message that cannot be sent is dropped: the service must not wait for who watches it. */
-void systemd_say(const struct systemd *systemd, const char *message);
+static inline void systemd_say(const struct systemd *systemd, const char *message)
+{
+    send(systemd->fd, message, strlen(message), MSG_NOSIGNAL);
+}
 
 #endif

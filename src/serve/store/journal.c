@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -32,20 +33,25 @@ static bool write_head(int fd, const struct journal *journal, uint32_t salt)
     return file_write_bytes(fd, head, sizeof head, 0) && fsync(fd) == 0;
 }
 
-/* Takes another file, which has another name until now, in the place of the one there is. */
-static bool switch_to(struct journal *journal, int fd, const char *from, uint64_t first)
+/* Takes another file, which has another name until now, in the place of the one there is. False: it
+ * could not be renamed. If only the folder could not be synced it is as doubtful as what is in it.
+ */
+static bool switch_to(struct journal *journal, int fd, const char *from, uint64_t first,
+                      uint64_t size)
 {
     char name[JOURNAL_NAME];
     struct stat about;
     file_name(name, sizeof name, "journal", first);
-    if (fstat(fd, &about) != 0 || !file_rename(journal->folder, from, name))
+    if (fstat(fd, &about) != 0 || renameat(journal->folder, from, journal->folder, name) != 0)
         return false;
     if (journal->fd >= 0)
         close(journal->fd);
     journal->fd = fd;
     journal->first = first;
+    journal->size = size;
     journal->room = (uint64_t)about.st_size;
-    journal->leftovers = journal->doubtful = false;
+    journal->leftovers = false;
+    journal->doubtful = !files_synced(journal->folder);
     return true;
 }
 
@@ -65,22 +71,23 @@ gordian_status journal_roll(struct journal *journal, gordian_error *error)
     if (journal->fd >= 0 && journal->first == journal->next &&
         (journal->size > JOURNAL_HEAD || !journal->full))
         return GORDIAN_OK;
-    if (journal->fd >= 0 && (!cut_behind(journal) || fdatasync(journal->fd) != 0))
+    if (journal->fd >= 0 && !cut_behind(journal))
         return fail_disk(error, errno);
+    if (journal->fd >= 0 && journal_sync(journal, error) != GORDIAN_OK)
+        return GORDIAN_STATUS_IO;
     bool spare = file_exists(journal->folder, SPARE);
     int fd = spare ? openat(journal->folder, SPARE, O_RDWR | O_CLOEXEC)
                    : file_make(journal->folder, NEW);
     if (fd < 0 || getrandom(&salt, sizeof salt, 0) != sizeof salt ||
         !write_head(fd, journal, salt) ||
-        !switch_to(journal, fd, spare ? SPARE : NEW, journal->next)) {
+        !switch_to(journal, fd, spare ? SPARE : NEW, journal->next, JOURNAL_HEAD)) {
         gordian_status status = fail_disk(error, errno);
         if (fd >= 0)
             close(fd);
         return status;
     }
-    journal->size = JOURNAL_HEAD;
     journal->salt = salt;
-    return GORDIAN_OK;
+    return journal->doubtful ? fail_disk(error, errno) : GORDIAN_OK;
 }
 
 gordian_status journal_resume(struct journal *journal, const struct journal_file *file,
@@ -260,8 +267,9 @@ static gordian_status write_again(struct journal *journal, int fd, gordian_error
     if (status == GORDIAN_OK && file.at != journal->size)
         status = fail(error, GORDIAN_STATUS_IO,
                       "what the disk did not take is gone from memory as well");
-    if (status == GORDIAN_OK && (!file_write_bytes(fd, file.bytes.data, file.at, 0) ||
-                                 fsync(fd) != 0 || !switch_to(journal, fd, NEW, journal->first)))
+    if (status == GORDIAN_OK &&
+        (!file_write_bytes(fd, file.bytes.data, file.at, 0) || fsync(fd) != 0 ||
+         !switch_to(journal, fd, NEW, journal->first, file.at) || journal->doubtful))
         status = fail_disk(error, errno);
     bytes_free(&file.bytes);
     return status;
@@ -277,7 +285,7 @@ gordian_status journal_sync(struct journal *journal, gordian_error *error)
     }
     int fd = file_make(journal->folder, NEW);
     gordian_status status = fd < 0 ? fail_disk(error, errno) : write_again(journal, fd, error);
-    if (status != GORDIAN_OK && fd >= 0)
+    if (status != GORDIAN_OK && fd >= 0 && fd != journal->fd)
         close(fd);
     return status;
 }
