@@ -109,7 +109,7 @@ static gordian_status gather_wants(gordian_bank_replay *replay, gordian_error *e
 }
 
 /* All that the line asks for, claims or gives back of a resource. */
-static uint64_t wanted(const gordian_bank_replay *replay, uint32_t resource)
+static uint64_t units_wanted(const gordian_bank_replay *replay, uint32_t resource)
 {
     uint64_t sum = 0;
     for (size_t i = 0; i < replay->want_count; i++)
@@ -135,7 +135,7 @@ static void find_held(gordian_bank_replay *replay, struct complaint *about)
     const gordian_trace *trace = &replay->trace;
     uint32_t limit = gordian_bank_resource_limit(replay->bank);
     for (uint32_t r = 0; r < limit; r++) {
-        if (gordian_bank_held(replay->bank, about->step->process, r) <= wanted(replay, r))
+        if (gordian_bank_held(replay->bank, about->step->process, r) <= units_wanted(replay, r))
             continue;
         about->resource = r;
         about->word = &trace->name;
@@ -151,8 +151,8 @@ static void find_held(gordian_bank_replay *replay, struct complaint *about)
 }
 
 /* Which word an error is about, and which names. */
-static void blame(gordian_bank_replay *replay, const gordian_answer *answer,
-                  struct complaint *about)
+static void blame_answer(gordian_bank_replay *replay, const gordian_answer *answer,
+                         struct complaint *about)
 {
     const gordian_trace *trace = &replay->trace;
     about->word = &trace->name;
@@ -196,7 +196,7 @@ static int explain_numbers(gordian_bank_replay *replay, gordian_reason reason,
     uint32_t process = about->step->process, resource = about->resource;
     unsigned long long claim = gordian_bank_claim(bank, process, resource);
     unsigned long long held = gordian_bank_held(bank, process, resource);
-    unsigned long long asked = wanted(replay, resource);
+    unsigned long long asked = units_wanted(replay, resource);
     const char *who = about->process, *what = about->name;
     if (about->step->kind == GORDIAN_LINE_RESOURCE)
         return snprintf(text, size, "'%s' cannot be %llu in all: there is a claim of %llu", what,
@@ -222,13 +222,13 @@ static int explain_numbers(gordian_bank_replay *replay, gordian_reason reason,
                     asked);
 }
 
-static void explain(gordian_bank_replay *replay, gordian_bank_step *step,
-                    const gordian_answer *answer)
+static void explain_step(gordian_bank_replay *replay, gordian_bank_step *step,
+                         const gordian_answer *answer)
 {
     struct complaint about = {.step = step};
     char *text = replay->message;
     size_t size = sizeof replay->message;
-    blame(replay, answer, &about);
+    blame_answer(replay, answer, &about);
     switch (answer->reason) {
     case GORDIAN_REASON_UNKNOWN_PROCESS:
         snprintf(text, size, "process '%s' was never declared, or has exited", about.process);
@@ -352,7 +352,7 @@ static gordian_status take_line(gordian_bank_replay *replay, gordian_bank_step *
         break;
     }
     if (status == GORDIAN_OK && answer->verdict == GORDIAN_VERDICT_REFUSED)
-        explain(replay, step, answer);
+        explain_step(replay, step, answer);
     if (status == GORDIAN_OK && answer->verdict == GORDIAN_VERDICT_EXITED)
         step->process = NONE;
     return at_line(replay, status, error);

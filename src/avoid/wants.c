@@ -5,8 +5,8 @@
 #include "base/sort.h"
 
 /* Why not one want of these units, when so many of the resource are wanted already. */
-static gordian_reason object(const gordian_bank *bank, uint32_t process, const gordian_want *want,
-                             enum wants_limit limit)
+static gordian_reason object_to(const gordian_bank *bank, uint32_t process,
+                                const gordian_want *want, enum wants_limit limit)
 {
     const struct ledger *ledger = &bank->ledger;
     if (!ledger_is_resource(ledger, want->resource))
@@ -44,7 +44,7 @@ gordian_status bank_take_wants(gordian_bank *bank, uint32_t process, const gordi
     size_t kept = 0;
     for (size_t i = 0; i < count && objection->reason == GORDIAN_REASON_NONE; i++) {
         uint32_t resource = wants[i].resource;
-        *objection = (struct objection){object(bank, process, &wants[i], limit), (uint32_t)i};
+        *objection = (struct objection){object_to(bank, process, &wants[i], limit), (uint32_t)i};
         if (objection->reason != GORDIAN_REASON_NONE || wants[i].units == 0)
             continue;
         if (bank->sums[resource] == 0) {

@@ -37,7 +37,7 @@ void reader_close(struct reader *reader)
 
 /* Reads on behind the unread bytes, which move to the front of the buffer first. One byte
  * always stays free for a newline of our own. */
-static gordian_status refill(struct reader *reader, gordian_error *error)
+static gordian_status refill_buffer(struct reader *reader, gordian_error *error)
 {
     size_t unread = reader->end - reader->start;
     if (unread > READER_LINE_MAX)
@@ -81,7 +81,7 @@ static gordian_status find_line(struct reader *reader, char **newline, gordian_e
             reader->end++;
             break;
         }
-        gordian_status status = refill(reader, error);
+        gordian_status status = refill_buffer(reader, error);
         if (status != GORDIAN_OK)
             return status;
     }
@@ -92,8 +92,8 @@ static gordian_status find_line(struct reader *reader, char **newline, gordian_e
 }
 
 /* Splits line[0..] up to its newline or comment into words. */
-static gordian_status split(struct reader *reader, const char *line, const char *newline,
-                            gordian_error *error)
+static gordian_status split_words(struct reader *reader, const char *line, const char *newline,
+                                  gordian_error *error)
 {
     const unsigned char *at = (const unsigned char *)line;
     size_t count = 0;
@@ -135,7 +135,7 @@ gordian_status reader_next(struct reader *reader, gordian_error *error)
         const char *line = reader->buffer + reader->start;
         reader->start = (size_t)(newline + 1 - reader->buffer);
         reader->line++;
-        status = split(reader, line, newline, error);
+        status = split_words(reader, line, newline, error);
         if (status != GORDIAN_OK)
             return status;
     } while (reader->word_count == 0);

@@ -397,8 +397,6 @@ gordian_status guard_solve(const struct guard_question *question, gordian_error 
                      (struct literal){question->guard, true});
     if (status == GORDIAN_OK)
         status = try_alternatives(&solver);
-    memory_free(&question->guards->memory, solver.pending);
-    memory_free(&question->guards->memory, solver.literals);
-    memory_free(&question->guards->memory, block);
+    memory_free_all(&question->guards->memory, solver.pending, solver.literals, block);
     return status;
 }

@@ -67,8 +67,8 @@ static bool meet_resource(struct ahead *ahead, uint32_t resource, uint32_t limit
     return true;
 }
 
-static gordian_status look(struct ahead *ahead, uint32_t process, uint32_t limit,
-                           gordian_error *error)
+static gordian_status look_ahead(struct ahead *ahead, uint32_t process, uint32_t limit,
+                                 gordian_error *error)
 {
     const struct rag *graph = ahead->graph;
     if (!add_id(&ahead->processes, &ahead->memory, process))
@@ -104,8 +104,8 @@ static gordian_status add_all(struct ahead *ahead, gordian_error *error)
 }
 
 /* GORDIAN_STATUS_END: it did not become what it is. */
-static gordian_status put(struct ahead *ahead, const gordian_event *event, bool waits,
-                          gordian_error *error)
+static gordian_status put_edge(struct ahead *ahead, const gordian_event *event, bool waits,
+                               gordian_error *error)
 {
     gordian_result result;
     gordian_status status = gordian_feed(ahead->local, event, &result, error);
@@ -125,7 +125,7 @@ static gordian_status put_hold(struct ahead *ahead, struct rag_edge hold, gordia
                            .resource = ahead_place(&ahead->resources, hold.resource),
                            .units = hold.units,
                            .to = NONE};
-    return put(ahead, &event, false, error);
+    return put_edge(ahead, &event, false, error);
 }
 
 /* Further holders are put in front of those there are: the first, then the others from the last on,
@@ -171,7 +171,7 @@ static gordian_status put_wait(struct ahead *ahead, uint32_t process, gordian_wa
         event.wants = *wants;
         event.want_count = count;
     }
-    return put(ahead, &event, true, error);
+    return put_edge(ahead, &event, true, error);
 }
 
 static gordian_status put_edges(struct ahead *ahead, gordian_error *error)
@@ -198,7 +198,7 @@ gordian_status ahead_open(struct ahead *ahead, const gordian_system *system, uin
     gordian_options_init(&options);
     options.engine = "sparse";
     options.allocator = &ahead->memory;
-    gordian_status status = look(ahead, process, limit, error);
+    gordian_status status = look_ahead(ahead, process, limit, error);
     if (status == GORDIAN_OK)
         status = gordian_open(&ahead->local, &options, error);
     if (status == GORDIAN_OK)

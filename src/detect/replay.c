@@ -91,7 +91,7 @@ static bool linger_reserve(gordian_replay *replay, uint32_t process)
     return true;
 }
 
-static inline bool lingers(const struct linger *linger, uint32_t process)
+static inline bool process_lingers(const struct linger *linger, uint32_t process)
 {
     return linger->count > 0 && process < linger->room && linger->links[process].older != ABSENT;
 }
@@ -136,7 +136,7 @@ static void linger_recovered(gordian_replay *replay)
     for (uint32_t p = 0; p < replay->known && p < graph->process_limit; p++) {
         if (rag_is_process(graph, p) && graph->processes_more[p].born >= replay->clock &&
             !rag_waits(graph, p) && graph->processes[p].held == NONE &&
-            !lingers(&replay->linger, p) && linger_reserve(replay, p))
+            !process_lingers(&replay->linger, p) && linger_reserve(replay, p))
             linger_join(&replay->linger, p);
     }
 }
@@ -221,7 +221,7 @@ static gordian_status declare_process(gordian_replay *replay, gordian_error *err
             gordian_remove_process(replay->system, id, NULL);
         return status;
     }
-    if (lingers(&replay->linger, id))
+    if (process_lingers(&replay->linger, id))
         linger_leave(&replay->linger, id);
     return GORDIAN_OK;
 }
@@ -270,8 +270,8 @@ static const gordian_word *unknown_resource(const gordian_replay *replay)
 }
 
 /* Finds the word a refusal is about. */
-static gordian_status blame(gordian_replay *replay, gordian_refusal refusal,
-                            const gordian_word **word, gordian_error *error)
+static gordian_status blame_refusal(gordian_replay *replay, gordian_refusal refusal,
+                                    const gordian_word **word, gordian_error *error)
 {
     const gordian_trace *trace = &replay->trace;
     const gordian_trace_item *item;
@@ -311,7 +311,7 @@ static gordian_status explain_refusal(gordian_replay *replay, gordian_step *step
 {
     gordian_refusal refusal = (gordian_refusal)step->result.refusal;
     const gordian_word *word;
-    gordian_status status = blame(replay, refusal, &word, error);
+    gordian_status status = blame_refusal(replay, refusal, &word, error);
     if (status != GORDIAN_OK)
         return status;
     char shown[TRACE_SHOWN_MAX];
@@ -381,7 +381,7 @@ static bool brings_into_being(gordian_op op)
 
 static void note_exits(struct linger *linger, const gordian_event *event)
 {
-    if (lingers(linger, event->process))
+    if (process_lingers(linger, event->process))
         linger_leave(linger, event->process);
     if (event->op == GORDIAN_OP_EXIT)
         linger_join(linger, event->process);
@@ -398,7 +398,7 @@ static void note_deadlock(gordian_replay *replay, unsigned outcome)
 }
 
 /* Feeds the event of `step`, whose process exists unless it is NONE. */
-static gordian_status feed(gordian_replay *replay, gordian_step *step, gordian_error *error)
+static gordian_status feed_step(gordian_replay *replay, gordian_step *step, gordian_error *error)
 {
     gordian_event *event = &step->event;
     if (event->op == GORDIAN_OP_EXIT && event->process != NONE &&
@@ -431,7 +431,7 @@ static gordian_status replay_event(gordian_replay *replay, gordian_step *step, g
         if (status != GORDIAN_OK)
             return at_line(replay, status, error);
     }
-    status = feed(replay, step, error);
+    status = feed_step(replay, step, error);
     if (created && (status || step->result.outcome == GORDIAN_OUTCOME_REFUSED)) {
         gordian_remove_process(replay->system, event->process, NULL);
         event->process = NONE;

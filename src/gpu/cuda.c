@@ -342,10 +342,7 @@ static void cuda_close(struct gpu *gpu)
         cuda->driver.context_release(cuda->device);
     }
     pthread_mutex_destroy(&cuda->lock);
-    memory_free(&memory, cuda->late);
-    memory_free(&memory, cuda->modules);
-    memory_free(&memory, gpu->loaded);
-    memory_free(&memory, cuda);
+    memory_free_all(&memory, cuda->late, cuda->modules, gpu->loaded, cuda);
 }
 
 /* Finds a kernel in the module of its file, and asks something about it, so that it is loaded now:

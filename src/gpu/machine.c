@@ -20,10 +20,8 @@ void machine_free(struct emulated_machine *machine)
 {
     if (machine->fibers)
         fiber_unmap(machine->fibers, machine->room);
-    memory_free(&machine->memory, machine->fibers);
-    memory_free(&machine->memory, machine->lanes);
-    memory_free(&machine->memory, machine->ready);
-    memory_free(&machine->memory, machine->blocks);
+    memory_free_all(&machine->memory, machine->fibers, machine->lanes, machine->ready,
+                    machine->blocks);
 }
 
 /* All or nothing: a bigger set of everything. */
@@ -34,16 +32,12 @@ static bool grow_threads(struct emulated_machine *machine, size_t room)
     struct emulated_lane *lanes = memory_zeroed(memory, room * sizeof *lanes);
     struct emulated_lane **ready = memory_zeroed(memory, room * sizeof(void *));
     if (!fibers || !lanes || !ready || !fiber_map(fibers, room)) {
-        memory_free(memory, fibers);
-        memory_free(memory, lanes);
-        memory_free(memory, ready);
+        memory_free_all(memory, fibers, lanes, ready);
         return false;
     }
     if (machine->fibers)
         fiber_unmap(machine->fibers, machine->room);
-    memory_free(memory, machine->fibers);
-    memory_free(memory, machine->lanes);
-    memory_free(memory, machine->ready);
+    memory_free_all(memory, machine->fibers, machine->lanes, machine->ready);
     machine->fibers = fibers;
     machine->lanes = lanes;
     machine->ready = ready;

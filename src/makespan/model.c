@@ -37,8 +37,9 @@ static gordian_status take_unit(struct kind *kinds, const gordian_unit *unit, ui
 }
 
 /* Checks the kernel's letters; its length once normalised. */
-static gordian_status measure(const struct kind *kinds, const gordian_makespan_problem *problem,
-                              uint64_t *length, gordian_error *error)
+static gordian_status measure_kinds(const struct kind *kinds,
+                                    const gordian_makespan_problem *problem, uint64_t *length,
+                                    gordian_error *error)
 {
     *length = 0;
     if (problem->length == 0)
@@ -64,14 +65,14 @@ static gordian_status measure(const struct kind *kinds, const gordian_makespan_p
     return GORDIAN_OK;
 }
 
-static gordian_status check(const gordian_makespan_problem *problem, struct kind *kinds,
-                            uint64_t *length, gordian_error *error)
+static gordian_status check_problem(const gordian_makespan_problem *problem, struct kind *kinds,
+                                    uint64_t *length, gordian_error *error)
 {
     gordian_status status = GORDIAN_OK;
     for (size_t i = 0; status == GORDIAN_OK && i < problem->unit_count; i++)
         status = take_unit(kinds, &problem->units[i], problem->warp_size, error);
     if (status == GORDIAN_OK)
-        status = measure(kinds, problem, length, error);
+        status = measure_kinds(kinds, problem, length, error);
     if (status != GORDIAN_OK)
         return status;
     if (problem->warps == 0)
@@ -147,7 +148,7 @@ gordian_status model_open(struct makespan_model **out, const gordian_makespan_pr
     *out = NULL;
     struct kind kinds[MAKESPAN_TYPES] = {{0}};
     uint64_t length;
-    gordian_status status = check(problem, kinds, &length, error);
+    gordian_status status = check_problem(problem, kinds, &length, error);
     if (status != GORDIAN_OK)
         return status;
     gordian_allocator memory = memory_allocator(allocator);

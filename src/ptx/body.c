@@ -17,7 +17,7 @@ struct body {
     gordian_error *error;
 };
 
-static int shown(const gordian_ptx *ptx, uint32_t token)
+static int shown_length(const gordian_ptx *ptx, uint32_t token)
 {
     uint32_t length = ptx->tokens[token].length;
     return (int)(length < 60 ? length : 60);
@@ -59,8 +59,8 @@ static uint32_t ptx_find_label(const gordian_ptx *ptx, const struct ptx_function
 }
 
 /* Declared registers: a single one has the value 0, a range its count. */
-static uint32_t declared(const gordian_ptx *ptx, const struct ptx_function *function,
-                         uint32_t scope, uint32_t token, uint32_t *where)
+static uint32_t count_declared(const gordian_ptx *ptx, const struct ptx_function *function,
+                               uint32_t scope, uint32_t token, uint32_t *where)
 {
     const char *text = ptx_text(ptx, token);
     size_t length = ptx->tokens[token].length, prefix = length, digits;
@@ -83,7 +83,7 @@ uint32_t ptx_register(const gordian_ptx *ptx, const struct ptx_function *functio
 {
     uint32_t where;
     if (ptx->tokens[token].kind != PTX_WORD ||
-        declared(ptx, function, scope, token, &where) == PTX_NONE)
+        count_declared(ptx, function, scope, token, &where) == PTX_NONE)
         return PTX_NONE;
     return ptx_names_find(&function->used, where, ptx_text(ptx, token), ptx->tokens[token].length);
 }
@@ -123,7 +123,7 @@ static bool is_special(const gordian_ptx *ptx, uint32_t token)
 }
 
 /* A word among operands: a register gets its number; one with a '%' must be a register. */
-static gordian_status mention(struct body *body, uint32_t token)
+static gordian_status mention_register(struct body *body, uint32_t token)
 {
     gordian_ptx *ptx = body->ptx;
     struct ptx_function *function = body->function;
@@ -133,26 +133,27 @@ static gordian_status mention(struct body *body, uint32_t token)
     if (*text >= '0' && *text <= '9')
         return GORDIAN_OK;
     const char *dot = memchr(text, '.', length); /* a part of a vector */
-    if (declared(ptx, function, body->scope, token, &where) != PTX_NONE) {
+    if (count_declared(ptx, function, body->scope, token, &where) != PTX_NONE) {
         if (ptx_names_find(&function->used, where, text, length) == PTX_NONE &&
             !ptx_names_put(&function->used, where, text, length, function->register_count++))
             return fail_memory(body->error);
     } else if (*text == '%' && !is_special(ptx, token) && !dot) {
         return ptx_fail(ptx, token, body->error, "register '%.*s' is not declared",
-                        shown(ptx, token), text);
+                        shown_length(ptx, token), text);
     }
     return GORDIAN_OK;
 }
 
 /* ------------------------------------------------------------------ directives */
 
-static gordian_status declare(struct body *body, uint32_t name, uint32_t count)
+static gordian_status declare_registers(struct body *body, uint32_t name, uint32_t count)
 {
     gordian_ptx *ptx = body->ptx;
     const char *text = ptx_text(ptx, name);
     size_t length = ptx->tokens[name].length;
     if (ptx_names_find(&body->function->registers, body->scope, text, length) != PTX_NONE)
-        return ptx_fail(ptx, name, body->error, "'%.*s' is declared twice", shown(ptx, name), text);
+        return ptx_fail(ptx, name, body->error, "'%.*s' is declared twice", shown_length(ptx, name),
+                        text);
     return ptx_names_put(&body->function->registers, body->scope, text, length, count)
                ? GORDIAN_OK
                : fail_memory(body->error);
@@ -181,7 +182,7 @@ static gordian_status read_registers(struct body *body)
             count = (uint32_t)number;
             body->next += 3;
         }
-        gordian_status status = declare(body, name, count);
+        gordian_status status = declare_registers(body, name, count);
         if (status != GORDIAN_OK)
             return status;
         if (ptx_is_mark(ptx, body->next, ';'))
@@ -237,7 +238,7 @@ static gordian_status read_directive(struct body *body)
         if (ptx_is(ptx, body->next, known[i]))
             return skip_to_semicolon(body);
     return ptx_fail(ptx, body->next, body->error, "unknown directive '%.*s'",
-                    shown(ptx, body->next), ptx_text(ptx, body->next));
+                    shown_length(ptx, body->next), ptx_text(ptx, body->next));
 }
 
 static gordian_status read_label(struct body *body)
@@ -248,8 +249,8 @@ static gordian_status read_label(struct body *body)
     const char *text = ptx_text(ptx, name);
     size_t length = ptx->tokens[name].length;
     if (ptx_names_find(&function->label_names, body->scope, text, length) != PTX_NONE)
-        return ptx_fail(ptx, name, body->error, "label '%.*s' is there twice", shown(ptx, name),
-                        text);
+        return ptx_fail(ptx, name, body->error, "label '%.*s' is there twice",
+                        shown_length(ptx, name), text);
     if (!memory_grow(&ptx->memory, &function->labels, &function->label_room,
                      function->label_count + 1, sizeof *function->labels) ||
         !ptx_names_put(&function->label_names, body->scope, text, length,
@@ -286,7 +287,7 @@ static enum ptx_flow flow_of(const gordian_ptx *ptx, uint32_t name)
     return stem_is(text, length, "call") ? PTX_CALL : PTX_NEXT;
 }
 
-static char closing(char open)
+static char closing_mark(char open)
 {
     return open == '(' ? ')' : open == '[' ? ']' : '}';
 }
@@ -306,14 +307,14 @@ static gordian_status read_operands(struct body *body, struct ptx_instruction *i
         if (token->kind == PTX_WORD && c != '.') {
             if (beside)
                 return ptx_fail(ptx, at, body->error, "expected ',' or ';' before '%.*s'",
-                                shown(ptx, at), ptx_text(ptx, at));
-            gordian_status status = mention(body, at);
+                                shown_length(ptx, at), ptx_text(ptx, at));
+            gordian_status status = mention_register(body, at);
             if (status != GORDIAN_OK)
                 return status;
         } else if (token->kind == PTX_MARK && c == ';' && depth == 0) {
             break;
         } else if (token->kind == PTX_MARK && strchr("([{", c) && depth < sizeof open) {
-            open[depth++] = closing(c);
+            open[depth++] = closing_mark(c);
         } else if (token->kind == PTX_MARK && strchr(")]}", c) && depth > 0 &&
                    c == open[depth - 1]) {
             depth--;
@@ -336,7 +337,8 @@ static gordian_status read_guard(struct body *body, struct ptx_instruction *inst
         body->next++;
     }
     uint32_t at = body->next;
-    gordian_status status = ptx->tokens[at].kind == PTX_WORD ? mention(body, at) : GORDIAN_OK;
+    gordian_status status =
+        ptx->tokens[at].kind == PTX_WORD ? mention_register(body, at) : GORDIAN_OK;
     if (status != GORDIAN_OK)
         return status;
     instruction->guard = ptx_register(ptx, body->function, body->scope, at);
@@ -382,8 +384,8 @@ static gordian_status add_target(struct body *body, struct ptx_instruction *bran
                          ? ptx_find_label(ptx, function, branch->scope, token)
                          : PTX_NONE;
     if (label == PTX_NONE)
-        return ptx_fail(ptx, token, body->error, "there is no label '%.*s' here", shown(ptx, token),
-                        ptx_text(ptx, token));
+        return ptx_fail(ptx, token, body->error, "there is no label '%.*s' here",
+                        shown_length(ptx, token), ptx_text(ptx, token));
     if (!memory_grow(&ptx->memory, &function->targets, &function->target_room,
                      function->target_count + 1, sizeof *function->targets))
         return fail_memory(body->error);
@@ -410,7 +412,7 @@ static gordian_status add_targets(struct body *body, struct ptx_instruction *bra
     return status;
 }
 
-static gordian_status resolve(struct body *body)
+static gordian_status resolve_targets(struct body *body)
 {
     gordian_ptx *ptx = body->ptx;
     struct ptx_function *function = body->function;
@@ -459,7 +461,8 @@ static gordian_status read_item(struct body *body, uint32_t *depth)
         return read_label(body);
     if (ptx->tokens[at].kind == PTX_END)
         return ptx_fail(ptx, at, body->error, "the body of '%.*s' does not end: '}' is missing",
-                        shown(ptx, body->function->name), ptx_text(ptx, body->function->name));
+                        shown_length(ptx, body->function->name),
+                        ptx_text(ptx, body->function->name));
     return read_instruction(body);
 }
 
@@ -477,7 +480,7 @@ gordian_status ptx_read_body(gordian_ptx *ptx, struct ptx_function *function, ui
     while (status == GORDIAN_OK && depth > 0)
         status = read_item(&body, &depth);
     if (status == GORDIAN_OK)
-        status = resolve(&body);
+        status = resolve_targets(&body);
     *next = body.next;
     return status;
 }

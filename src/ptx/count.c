@@ -50,7 +50,7 @@ static void is_it(void *context, uint32_t number)
     search->found |= number == search->wanted;
 }
 
-static bool writes(const struct counter *counter, uint32_t instruction, uint32_t number)
+static bool writes_register(const struct counter *counter, uint32_t instruction, uint32_t number)
 {
     const struct ptx_graph *graph = counter->graph;
     struct writer_search search = {number, false};
@@ -63,7 +63,7 @@ static uint32_t last_writer(const struct counter *counter, uint32_t first, uint3
                             uint32_t number)
 {
     while (end > first)
-        if (writes(counter, --end, number))
+        if (writes_register(counter, --end, number))
             return end;
     return PTX_NONE;
 }
@@ -85,8 +85,8 @@ static size_t push_before(const struct counter *counter, uint32_t block, uint32_
 
 /* The only instruction whose result can be in the register on the way to the start of `block` (for
  * a loop that is not 0: coming from outside of it); PTX_NONE: several, or none. */
-static uint32_t reaching(const struct counter *counter, uint32_t block, uint32_t loop,
-                         uint32_t number)
+static uint32_t reaching_write(const struct counter *counter, uint32_t block, uint32_t loop,
+                               uint32_t number)
 {
     const struct ptx_graph *graph = counter->graph;
     uint32_t found = PTX_NONE;
@@ -126,7 +126,7 @@ static bool read_constant(void *context, uint32_t number, uint64_t *value)
     uint32_t writer = last_writer(reading->counter, graph->blocks[reading->block].first,
                                   reading->instruction, number);
     if (writer == PTX_NONE)
-        writer = reaching(reading->counter, reading->block, 0, number);
+        writer = reaching_write(reading->counter, reading->block, 0, number);
     return writer != PTX_NONE && constant_at(reading->counter, writer, value);
 }
 
@@ -178,7 +178,7 @@ static uint32_t writer_inside(const struct counter *counter, uint32_t number, ui
         if (!ptx_in_loop(graph, at, counter->loop))
             continue;
         for (uint32_t c = graph->blocks[at].first; c < graph->blocks[at].end; c++) {
-            if (!writes(counter, c, number))
+            if (!writes_register(counter, c, number))
                 continue;
             *several |= found != PTX_NONE;
             found = c;
@@ -189,11 +189,11 @@ static uint32_t writer_inside(const struct counter *counter, uint32_t number, ui
 }
 
 /* The register's value when the loop is entered, if it is known. */
-static void enter(struct counter *counter, struct slot *slot)
+static void enter_sources(struct counter *counter, struct slot *slot)
 {
     const struct ptx_graph *graph = counter->graph;
     uint32_t writer =
-        reaching(counter, graph->loops[counter->loop].head, counter->loop, slot->number);
+        reaching_write(counter, graph->loops[counter->loop].head, counter->loop, slot->number);
     slot->known = writer != PTX_NONE && constant_at(counter, writer, &slot->value);
 }
 
@@ -218,7 +218,7 @@ static bool add_register(struct counter *counter, uint32_t number, uint32_t bloc
         return false;
     struct slot *slot = &counter->slice[counter->count++];
     *slot = (struct slot){.instruction = writer, .number = number};
-    enter(counter, slot);
+    enter_sources(counter, slot);
     if (writer == PTX_NONE)
         return slot->known;
     return graph->function->code[writer].guard == PTX_NONE && every_round(counter, block) &&

@@ -153,13 +153,11 @@ static gordian_status sort_blocks(struct ptx_graph *graph, gordian_error *error)
         graph->sorted = order;
         order = NULL;
     }
-    memory_free(&graph->memory, stack);
-    memory_free(&graph->memory, seen);
-    memory_free(&graph->memory, order);
+    memory_free_all(&graph->memory, stack, seen, order);
     return status;
 }
 
-static uint32_t common(const struct ptx_graph *graph, uint32_t a, uint32_t b)
+static uint32_t common_dominator(const struct ptx_graph *graph, uint32_t a, uint32_t b)
 {
     const struct ptx_block *blocks = graph->blocks;
     while (a != b) {
@@ -184,8 +182,9 @@ static void find_dominators(struct ptx_graph *graph)
                 uint32_t to = graph->nexts[blocks[from].first_next + e];
                 if (to == PTX_NONE || to == graph->entry)
                     continue;
-                uint32_t above =
-                    blocks[to].above == PTX_NONE ? from : common(graph, blocks[to].above, from);
+                uint32_t above = blocks[to].above == PTX_NONE
+                                     ? from
+                                     : common_dominator(graph, blocks[to].above, from);
                 changed |= above != blocks[to].above;
                 blocks[to].above = above;
             }
@@ -364,11 +363,7 @@ void ptx_graph_close(struct ptx_graph *graph)
 {
     if (!graph->ptx)
         return;
-    memory_free(&graph->memory, graph->blocks);
-    memory_free(&graph->memory, graph->nexts);
-    memory_free(&graph->memory, graph->sorted);
-    memory_free(&graph->memory, graph->first_before);
-    memory_free(&graph->memory, graph->befores);
-    memory_free(&graph->memory, graph->loops);
+    memory_free_all(&graph->memory, graph->blocks, graph->nexts, graph->sorted, graph->first_before,
+                    graph->befores, graph->loops);
     *graph = (struct ptx_graph){0};
 }

@@ -31,7 +31,7 @@ static bool is_word(char c)
            c == '$' || c == '%' || c == '.';
 }
 
-static bool push(struct lexer *lexer, const char *start, size_t length, enum ptx_kind kind)
+static bool push_token(struct lexer *lexer, const char *start, size_t length, enum ptx_kind kind)
 {
     gordian_ptx *ptx = lexer->ptx;
     if (ptx->token_count == ptx->token_room &&
@@ -86,30 +86,30 @@ static bool skip_comment(struct lexer *lexer)
 
 static gordian_status fail_here(struct lexer *lexer, const char *what, gordian_error *error)
 {
-    if (!push(lexer, lexer->at, 0, PTX_END))
+    if (!push_token(lexer, lexer->at, 0, PTX_END))
         return fail_memory(error);
     return ptx_fail(lexer->ptx, (uint32_t)lexer->ptx->token_count - 1, error, "%s", what);
 }
 
-static gordian_status take(struct lexer *lexer, gordian_error *error)
+static gordian_status take_token(struct lexer *lexer, gordian_error *error)
 {
     const char *at = lexer->at;
     size_t length = word_length(at);
     if (length > 0) {
         lexer->at += length;
-        return push(lexer, at, length, PTX_WORD) ? GORDIAN_OK : fail_memory(error);
+        return push_token(lexer, at, length, PTX_WORD) ? GORDIAN_OK : fail_memory(error);
     }
     if (*at == '"') {
         length = strcspn(at + 1, "\"\n") + 1;
         if (at[length] != '"')
             return fail_here(lexer, "a string that does not end on its line", error);
         lexer->at += length + 1;
-        return push(lexer, at + 1, length - 1, PTX_STRING) ? GORDIAN_OK : fail_memory(error);
+        return push_token(lexer, at + 1, length - 1, PTX_STRING) ? GORDIAN_OK : fail_memory(error);
     }
     if (!strchr(",;:[](){}@!+-*/|&^~<>=?#", *at))
         return fail_here(lexer, "not a character of PTX", error);
     lexer->at++;
-    return push(lexer, at, 1, PTX_MARK) ? GORDIAN_OK : fail_memory(error);
+    return push_token(lexer, at, 1, PTX_MARK) ? GORDIAN_OK : fail_memory(error);
 }
 
 gordian_status ptx_lex(gordian_ptx *ptx, gordian_error *error)
@@ -129,14 +129,14 @@ gordian_status ptx_lex(gordian_ptx *ptx, gordian_error *error)
                 return fail_here(&lexer, "a comment that does not end", error);
             }
         } else {
-            gordian_status status = take(&lexer, error);
+            gordian_status status = take_token(&lexer, error);
             if (status != GORDIAN_OK)
                 return status;
         }
     }
     /* Several, so that a look at what follows never leaves the list. */
     for (int i = 0; i < 4; i++)
-        if (!push(&lexer, lexer.at, 0, PTX_END))
+        if (!push_token(&lexer, lexer.at, 0, PTX_END))
             return fail_memory(error);
     return GORDIAN_OK;
 }

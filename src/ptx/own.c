@@ -32,20 +32,20 @@ gordian_status gordian_ptx_open_own(gordian_ptx **out, const gordian_allocator *
     return gordian_ptx_open(out, ptx_own, ptx_own_size, allocator, error);
 }
 
-static uint64_t parts(uint64_t whole, uint64_t part)
+static uint64_t parts_of(uint64_t whole, uint64_t part)
 {
     return (whole + part - 1) / part;
 }
 
-static uint64_t least(uint64_t a, uint64_t b)
+static uint64_t least_of(uint64_t a, uint64_t b)
 {
     return a < b ? a : b;
 }
 
 /* Chunks of a row of so many bits: whole lines. */
-static uint64_t chunks(uint64_t bits)
+static uint64_t chunks_of(uint64_t bits)
 {
-    return parts(parts(bits, CHUNK_BITS), LINE_CHUNKS) * LINE_CHUNKS;
+    return parts_of(parts_of(bits, CHUNK_BITS), LINE_CHUNKS) * LINE_CHUNKS;
 }
 
 void gordian_ptx_own_question(gordian_ptx *own, gordian_ptx_event event, uint32_t resources,
@@ -54,10 +54,10 @@ void gordian_ptx_own_question(gordian_ptx *own, gordian_ptx_event event, uint32_
 {
     bool leads = event == GORDIAN_PTX_EVENT_GRANT, rebuilds = event == GORDIAN_PTX_EVENT_REBUILD;
     bool combines = event == GORDIAN_PTX_EVENT_BLOCK || event == GORDIAN_PTX_EVENT_CANCEL;
-    uint64_t stride = chunks(resources) + chunks(processes), tile = least(stride, TILE);
+    uint64_t stride = chunks_of(resources) + chunks_of(processes), tile = least_of(stride, TILE);
     /* The engine starts so many blocks; each has so many rows. */
-    uint64_t rows = parts(resources, least(resources / 16 + 1, multiprocessors));
-    uint64_t of_threads = parts(rows, THREADS), of_warps = parts(rows, GORDIAN_PTX_OWN_WARPS);
+    uint64_t rows = parts_of(resources, least_of(resources / 16 + 1, multiprocessors));
+    uint64_t of_threads = parts_of(rows, THREADS), of_warps = parts_of(rows, GORDIAN_PTX_OWN_WARPS);
     uint64_t doublings = 0;
     while (doublings < 32 && UINT64_C(1) << doublings < resources)
         doublings++;
@@ -67,15 +67,15 @@ void gordian_ptx_own_question(gordian_ptx *own, gordian_ptx_event event, uint32_
         {"service_follow", 1},
         {"grid_barrier", 1},
         {"combine_paths/1", combines ? of_threads : 0},
-        {"combine_paths/2", parts(stride, TILE)},
-        {"gather", parts(tile, THREADS)},
-        {"combine", parts(least(rows, THREADS) * tile, AHEAD * THREADS)},
+        {"combine_paths/2", parts_of(stride, TILE)},
+        {"gather", parts_of(tile, THREADS)},
+        {"combine", parts_of(least_of(rows, THREADS) * tile, AHEAD * THREADS)},
         {"hand_over", event == GORDIAN_PTX_EVENT_HAND_OVER ? of_threads : 0},
         {"rebuild/1", rebuilds ? of_warps : 0},
         {"rebuild/2", rebuilds ? doublings : 0},
         {"rebuild/3", of_warps},
-        {"lay_row", parts(stride, WARP)},
-        {"append_row", parts(stride, WARP)},
+        {"lay_row", parts_of(stride, WARP)},
+        {"append_row", parts_of(stride, WARP)},
         {"lead_command", 1}, /* not where it is what is looked at */
     };
     question->loop_count = sizeof loops / sizeof *loops - leads;

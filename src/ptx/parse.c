@@ -8,12 +8,12 @@
 
 #define FILES_MAX 100000u
 
-static bool starts(const gordian_ptx *ptx, uint32_t token, char c)
+static bool starts_with(const gordian_ptx *ptx, uint32_t token, char c)
 {
     return ptx->tokens[token].kind == PTX_WORD && *ptx_text(ptx, token) == c;
 }
 
-static bool ended(const gordian_ptx *ptx, uint32_t token)
+static bool statement_ended(const gordian_ptx *ptx, uint32_t token)
 {
     return ptx->tokens[token].kind == PTX_END;
 }
@@ -22,7 +22,7 @@ static bool ended(const gordian_ptx *ptx, uint32_t token)
 static gordian_status skip_declaration(const gordian_ptx *ptx, uint32_t *next, gordian_error *error)
 {
     uint32_t first = *next, braces = 0;
-    for (; !ended(ptx, *next); ++*next) {
+    for (; !statement_ended(ptx, *next); ++*next) {
         if (ptx_is_mark(ptx, *next, '{'))
             braces++;
         else if (ptx_is_mark(ptx, *next, '}') && braces-- == 0)
@@ -38,7 +38,7 @@ static gordian_status skip_declaration(const gordian_ptx *ptx, uint32_t *next, g
 static void skip_line(const gordian_ptx *ptx, uint32_t *next)
 {
     uint32_t line = ptx->tokens[*next].line;
-    while (!ended(ptx, *next) && ptx->tokens[*next].line == line)
+    while (!statement_ended(ptx, *next) && ptx->tokens[*next].line == line)
         ++*next;
 }
 
@@ -90,8 +90,9 @@ gordian_status ptx_read_loc(gordian_ptx *ptx, uint32_t *next, uint32_t *index, g
     struct ptx_place place = {.function = PTX_NONE, .outer = PTX_NONE};
     ++*next;
     gordian_status status = read_three(ptx, next, &place, error);
-    while (status == GORDIAN_OK && !ended(ptx, *next) && ptx->tokens[*next].line == line) {
-        if (ptx_is(ptx, *next, "function_name") && !ended(ptx, *next + 1)) {
+    while (status == GORDIAN_OK && !statement_ended(ptx, *next) &&
+           ptx->tokens[*next].line == line) {
+        if (ptx_is(ptx, *next, "function_name") && !statement_ended(ptx, *next + 1)) {
             place.function = *next + 1;
             *next += 2;
         } else if (ptx_is(ptx, *next, "inlined_at")) {
@@ -130,13 +131,13 @@ static gordian_status read_section(gordian_ptx *ptx, uint32_t *next, gordian_err
 {
     uint32_t first = *next, braces = 0;
     bool strings = ptx_is(ptx, *next + 1, ".debug_str");
-    for (++*next; !ended(ptx, *next); ++*next) {
+    for (++*next; !statement_ended(ptx, *next); ++*next) {
         if (ptx_is_mark(ptx, *next, '{')) {
             braces++;
         } else if (ptx_is_mark(ptx, *next, '}') && --braces == 0) {
             ++*next;
             return GORDIAN_OK;
-        } else if (strings && starts(ptx, *next, '$') && ptx_is_mark(ptx, *next + 1, ':') &&
+        } else if (strings && starts_with(ptx, *next, '$') && ptx_is_mark(ptx, *next + 1, ':') &&
                    ptx_names_find(&ptx->strings, 0, ptx_text(ptx, *next),
                                   ptx->tokens[*next].length) == PTX_NONE &&
                    !ptx_names_put(&ptx->strings, 0, ptx_text(ptx, *next), ptx->tokens[*next].length,
@@ -153,7 +154,7 @@ void ptx_read_string(const gordian_ptx *ptx, uint32_t name, char *buffer, size_t
 {
     size_t used = 0;
     uint32_t at = ptx_names_find(&ptx->strings, 0, ptx_text(ptx, name), ptx->tokens[name].length);
-    for (; at != PTX_NONE && used + 1 < size && !ended(ptx, at); at++) {
+    for (; at != PTX_NONE && used + 1 < size && !statement_ended(ptx, at); at++) {
         uint32_t value;
         if (ptx_is(ptx, at, ".b8") || ptx_is_mark(ptx, at, ','))
             continue;
@@ -171,7 +172,7 @@ static gordian_status read_parameters(gordian_ptx *ptx, struct ptx_function *fun
                                       uint32_t *next, gordian_error *error)
 {
     uint32_t open = *next, depth = 0, name = 0;
-    for (; !ended(ptx, *next); ++*next) {
+    for (; !statement_ended(ptx, *next); ++*next) {
         bool shut = ptx_is_mark(ptx, *next, ')'), comma = ptx_is_mark(ptx, *next, ',');
         if (ptx_is_mark(ptx, *next, '('))
             depth++;
@@ -198,7 +199,8 @@ static gordian_status read_parameters(gordian_ptx *ptx, struct ptx_function *fun
 /* Everything between the parameters and the body. */
 static gordian_status skip_attributes(const gordian_ptx *ptx, uint32_t *next, gordian_error *error)
 {
-    while (!ended(ptx, *next) && !ptx_is_mark(ptx, *next, '{') && !ptx_is_mark(ptx, *next, ';')) {
+    while (!statement_ended(ptx, *next) && !ptx_is_mark(ptx, *next, '{') &&
+           !ptx_is_mark(ptx, *next, ';')) {
         if (ptx_is(ptx, *next, ".pragma")) {
             gordian_status status = skip_declaration(ptx, next, error);
             if (status != GORDIAN_OK)
@@ -242,7 +244,7 @@ static gordian_status read_function(gordian_ptx *ptx, uint32_t *next, gordian_er
     struct ptx_function *function = NULL, results = {0};
     gordian_status status = GORDIAN_OK;
     ++*next;
-    while (starts(ptx, *next, '.')) { /* .noreturn, .attribute(...) */
+    while (starts_with(ptx, *next, '.')) { /* .noreturn, .attribute(...) */
         uint32_t at = ++*next;
         if (ptx_is_mark(ptx, at, '('))
             status = read_parameters(ptx, &results, next, error);
@@ -340,7 +342,7 @@ static gordian_status read_module(gordian_ptx **out, struct text *text, gordian_
     ptx->text = *text;
     gordian_status status = ptx_lex(ptx, error);
     uint32_t next = 0;
-    while (status == GORDIAN_OK && !ended(ptx, next))
+    while (status == GORDIAN_OK && !statement_ended(ptx, next))
         status = read_statement(ptx, &next, error);
     size_t length;
     if (status == GORDIAN_OK && !gordian_ptx_entry(ptx, 0, &length))
@@ -373,11 +375,8 @@ gordian_status gordian_ptx_read(gordian_ptx **out, const gordian_source *source,
 
 static void free_function(gordian_ptx *ptx, struct ptx_function *function)
 {
-    memory_free(&ptx->memory, function->code);
-    memory_free(&ptx->memory, function->labels);
-    memory_free(&ptx->memory, function->targets);
-    memory_free(&ptx->memory, function->parents);
-    memory_free(&ptx->memory, function->parameters);
+    memory_free_all(&ptx->memory, function->code, function->labels, function->targets,
+                    function->parents, function->parameters);
     ptx_names_free(&function->label_names);
     ptx_names_free(&function->registers);
     ptx_names_free(&function->used);
@@ -389,13 +388,8 @@ void gordian_ptx_close(gordian_ptx *ptx)
         return;
     for (size_t i = 0; i < ptx->function_count; i++)
         free_function(ptx, &ptx->functions[i]);
-    memory_free(&ptx->memory, ptx->functions);
-    memory_free(&ptx->memory, ptx->tokens);
-    memory_free(&ptx->memory, ptx->places);
-    memory_free(&ptx->memory, ptx->files);
-    memory_free(&ptx->memory, ptx->lists.letters);
-    memory_free(&ptx->memory, ptx->lists.lines);
-    memory_free(&ptx->memory, ptx->lists.notes);
+    memory_free_all(&ptx->memory, ptx->functions, ptx->tokens, ptx->places, ptx->files,
+                    ptx->lists.letters, ptx->lists.lines, ptx->lists.notes);
     text_free(&ptx->text);
     ptx_names_free(&ptx->function_names);
     ptx_names_free(&ptx->strings);

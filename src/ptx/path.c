@@ -15,14 +15,14 @@
 
 #define STEPS_MAX (UINT64_C(1) << 22)
 
-static uint64_t add(uint64_t a, uint64_t b)
+static uint64_t add_saturated(uint64_t a, uint64_t b)
 {
     if (a == PTX_UNREACHED || b == PTX_UNREACHED)
         return PTX_UNREACHED;
     return a + b < PTX_HUGE ? a + b : PTX_HUGE;
 }
 
-static uint64_t times(uint64_t a, uint64_t n)
+static uint64_t multiply_saturated(uint64_t a, uint64_t n)
 {
     uint64_t product;
     return __builtin_mul_overflow(a, n, &product) || product > PTX_HUGE ? PTX_HUGE : product;
@@ -35,9 +35,9 @@ static uint64_t weight_of(const struct ptx_program *program, const struct ptx_ro
 {
     uint64_t sum = 0;
     for (const char *c = routine->letters[instruction]; *c; c++)
-        sum = add(sum, weights[*c - 'A']);
+        sum = add_saturated(sum, weights[*c - 'A']);
     uint32_t callee = routine->callees[instruction];
-    return callee == PTX_NONE ? sum : add(sum, program->routines[callee].cost);
+    return callee == PTX_NONE ? sum : add_saturated(sum, program->routines[callee].cost);
 }
 
 static void weigh_blocks(struct ptx_program *program, struct ptx_routine *routine,
@@ -48,7 +48,7 @@ static void weigh_blocks(struct ptx_program *program, struct ptx_routine *routin
         uint32_t block = graph->sorted[i];
         uint64_t sum = 0;
         for (uint32_t c = graph->blocks[block].first; c < graph->blocks[block].end; c++)
-            sum = add(sum, weight_of(program, routine, c, weights));
+            sum = add_saturated(sum, weight_of(program, routine, c, weights));
         routine->weights[block] = sum;
         routine->into[block] = PTX_UNREACHED;
         routine->from[block] = PTX_NONE;
@@ -72,30 +72,30 @@ static uint64_t all_rounds(const struct ptx_loop *loop)
 {
     if (loop->cycle == PTX_UNREACHED || loop->passes < 2)
         return 0;
-    return times(loop->cycle, loop->passes - 1);
+    return multiply_saturated(loop->cycle, loop->passes - 1);
 }
 
 /* From the head of the loop to the end of a block in it, going round inner loops only. */
-static uint64_t through(const struct ptx_routine *routine, uint32_t loop, uint32_t block)
+static uint64_t weight_through(const struct ptx_routine *routine, uint32_t loop, uint32_t block)
 {
     const struct ptx_graph *graph = &routine->graph;
     uint64_t sum = 0;
     while (graph->blocks[block].loop != loop) {
         uint32_t child = child_around(graph, block, loop);
-        sum = add(sum,
-                  add(routine->into[graph->loops[child].head], all_rounds(&graph->loops[child])));
+        sum = add_saturated(sum, add_saturated(routine->into[graph->loops[child].head],
+                                               all_rounds(&graph->loops[child])));
         loop = child;
     }
     if (graph->loops[loop].head != block)
-        sum = add(sum, routine->into[block]);
-    return add(sum, routine->weights[block]);
+        sum = add_saturated(sum, routine->into[block]);
+    return add_saturated(sum, routine->weights[block]);
 }
 
 /* The edge from a block in the loop to another one. */
-static void relax(struct ptx_routine *routine, uint32_t loop, uint32_t from, uint32_t to)
+static void relax_edge(struct ptx_routine *routine, uint32_t loop, uint32_t from, uint32_t to)
 {
     struct ptx_graph *graph = &routine->graph;
-    uint64_t weight = through(routine, loop, from);
+    uint64_t weight = weight_through(routine, loop, from);
     if (weight == PTX_UNREACHED)
         return;
     if (to == PTX_NONE) {
@@ -127,7 +127,7 @@ static void relax_all(struct ptx_routine *routine, uint32_t loop, uint32_t block
 {
     const struct ptx_block *from = &routine->graph.blocks[block];
     for (uint32_t e = 0; e < from->next_count; e++)
-        relax(routine, loop, block, routine->graph.nexts[from->first_next + e]);
+        relax_edge(routine, loop, block, routine->graph.nexts[from->first_next + e]);
 }
 
 /* All ways out of an inner loop. */
@@ -141,7 +141,7 @@ static void relax_exits(struct ptx_routine *routine, uint32_t loop, uint32_t chi
         for (uint32_t e = 0; e < graph->blocks[block].next_count; e++) {
             uint32_t to = graph->nexts[graph->blocks[block].first_next + e];
             if (to == PTX_NONE || !ptx_in_loop(graph, to, child))
-                relax(routine, loop, block, to);
+                relax_edge(routine, loop, block, to);
         }
     }
 }
@@ -201,8 +201,8 @@ static bool is_barrier(const char *name, size_t length)
            (length >= 8 && memcmp(name, "barrier.", 8) == 0);
 }
 
-static gordian_status put(struct ptx_program *program, const struct ptx_routine *routine,
-                          uint32_t instruction)
+static gordian_status put_routine(struct ptx_program *program, const struct ptx_routine *routine,
+                                  uint32_t instruction)
 {
     gordian_ptx_answer *answer = program->answer;
     struct ptx_lists *lists = program->lists;
@@ -239,7 +239,7 @@ static gordian_status put_block(struct ptx_program *program, const struct ptx_ro
     if (++program->steps > STEPS_MAX)
         program->too_long = true;
     for (uint32_t i = at->first; i < at->end && status == GORDIAN_OK && !program->too_long; i++) {
-        status = put(program, routine, i);
+        status = put_routine(program, routine, i);
         if (status == GORDIAN_OK && routine->callees[i] != PTX_NONE)
             status = call(program, routine->callees[i]);
     }

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int shown(size_t length)
+static int shown_length(size_t length)
 {
     return (int)(length < 80 ? length : 80);
 }
@@ -83,7 +83,8 @@ static gordian_status find_place(const gordian_ptx *ptx, const struct ptx_functi
     ptx_graph_close(&graph);
     if (status == GORDIAN_OK && !found)
         return fail(error, GORDIAN_STATUS_INPUT, "there is no label or loop '%.80s' in '%.*s'",
-                    name, shown(ptx->tokens[function->name].length), ptx_text(ptx, function->name));
+                    name, shown_length(ptx->tokens[function->name].length),
+                    ptx_text(ptx, function->name));
     return status;
 }
 
@@ -142,11 +143,11 @@ static gordian_status read_call(struct ptx_program *program, struct ptx_routine 
         return ptx_fail(ptx, name, program->error,
                         "the code of '%.*s' is not here: tell what it stands for with --call "
                         "NAME=LETTERS",
-                        shown(ptx->tokens[name].length), ptx_text(ptx, name));
+                        shown_length(ptx->tokens[name].length), ptx_text(ptx, name));
     if (program->routines[callee].state == PTX_OPENING)
         return ptx_fail(ptx, name, program->error,
                         "recursion: '%.*s' ends up here again; no bound can be found",
-                        shown(ptx->tokens[name].length), ptx_text(ptx, name));
+                        shown_length(ptx->tokens[name].length), ptx_text(ptx, name));
     if (depth == PTX_CALLS_MAX)
         return ptx_fail(ptx, name, program->error, "calls more than %u deep", PTX_CALLS_MAX);
     routine->callees[index] = callee;
@@ -169,7 +170,7 @@ static gordian_status read_instructions(struct ptx_program *program, struct ptx_
                 return ptx_fail(ptx, name, program->error,
                                 "no line of the table of units matches '%.*s': add one with "
                                 "--table or --unit",
-                                shown(ptx->tokens[name].length), ptx_text(ptx, name));
+                                shown_length(ptx->tokens[name].length), ptx_text(ptx, name));
             routine->letters[i] = letters;
             if (graph->function->code[i].flow == PTX_CALL)
                 status = read_call(program, routine, i, depth);
@@ -274,8 +275,8 @@ static gordian_status check_value_names(struct ptx_program *program, uint32_t en
         if (!found)
             return fail(program->error, GORDIAN_STATUS_INPUT,
                         "'%.*s' has no parameter '%.80s'; numbers from 0 are names, too",
-                        shown(ptx->tokens[function->name].length), ptx_text(ptx, function->name),
-                        given->name);
+                        shown_length(ptx->tokens[function->name].length),
+                        ptx_text(ptx, function->name), given->name);
         gordian_status status = program->question->only_loops
                                     ? GORDIAN_OK
                                     : ptx_note(program, 0, "%s%.80s is %llu, as given",
@@ -289,7 +290,7 @@ static gordian_status check_value_names(struct ptx_program *program, uint32_t en
 
 /* ------------------------------------------------------------------ routines */
 
-static gordian_status allocate(struct ptx_program *program, struct ptx_routine *routine)
+static gordian_status allocate_routine(struct ptx_program *program, struct ptx_routine *routine)
 {
     size_t code = routine->graph.function->code_count, blocks = routine->graph.block_count;
     const gordian_allocator *memory = &program->memory;
@@ -334,7 +335,7 @@ static gordian_status open_routine(struct ptx_program *program, uint32_t index, 
         status =
             ptx_graph_open(&routine->graph, program->ptx, function, &ends, !labels, program->error);
     if (status == GORDIAN_OK)
-        status = allocate(program, routine);
+        status = allocate_routine(program, routine);
     if (status == GORDIAN_OK)
         status = read_instructions(program, routine, depth);
     if (status == GORDIAN_OK && !labels)
@@ -345,11 +346,8 @@ static gordian_status open_routine(struct ptx_program *program, uint32_t index, 
 
 static void close_routine(struct ptx_program *program, struct ptx_routine *routine)
 {
-    memory_free(&program->memory, routine->letters);
-    memory_free(&program->memory, routine->callees);
-    memory_free(&program->memory, routine->weights);
-    memory_free(&program->memory, routine->into);
-    memory_free(&program->memory, routine->from);
+    memory_free_all(&program->memory, routine->letters, routine->callees, routine->weights,
+                    routine->into, routine->from);
     ptx_graph_close(&routine->graph);
 }
 
@@ -404,7 +402,7 @@ static gordian_status labelled_path(struct ptx_program *program, uint32_t entry)
                     GORDIAN_MAKESPAN_MAX_LENGTH);
     if (*program->next_label)
         return fail(program->error, GORDIAN_STATUS_INPUT, "the path does not come to '%.*s'",
-                    shown(strcspn(program->next_label, ",")), program->next_label);
+                    shown_length(strcspn(program->next_label, ",")), program->next_label);
     return ptx_note(program, 0,
                     *path == 'f' && strcmp(path, "fall") == 0
                         ? "no conditional branch is taken"
@@ -432,7 +430,7 @@ static gordian_status find_path(struct ptx_program *program)
     return status;
 }
 
-static gordian_status ask(struct ptx_program *program, size_t functions)
+static gordian_status ask_functions(struct ptx_program *program, size_t functions)
 {
     program->routines = memory_zeroed(&program->memory, functions * sizeof *program->routines);
     gordian_status status = program->routines ? find_path(program) : fail_memory(program->error);
@@ -465,7 +463,7 @@ gordian_status gordian_ptx_ask(gordian_ptx *ptx, const gordian_ptx_question *que
     if (table)
         whole.table = table;
     if (status == GORDIAN_OK)
-        status = ask(&program, ptx->function_count);
+        status = ask_functions(&program, ptx->function_count);
     gordian_ptx_table_close(table);
     if (status != GORDIAN_OK)
         return status;

@@ -18,7 +18,7 @@ struct gordian_ptx_table {
 };
 
 /* '*' is any characters, none included. */
-static bool matches(const char *pattern, const char *name, size_t length)
+static bool pattern_matches(const char *pattern, const char *name, size_t length)
 {
     const char *star = NULL;
     size_t at = 0, back = 0;
@@ -44,7 +44,7 @@ static bool matches(const char *pattern, const char *name, size_t length)
 const char *ptx_table_find(const gordian_ptx_table *table, const char *name, size_t length)
 {
     for (size_t i = 0; i < table->count; i++)
-        if (matches(table->lines[i].pattern, name, length))
+        if (pattern_matches(table->lines[i].pattern, name, length))
             return table->lines[i].letters;
     return NULL;
 }

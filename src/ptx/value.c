@@ -32,7 +32,7 @@ static bool stem_is(const struct evaluation *e, const char *word)
 }
 
 /* Part number `index` (0: the stem) between the dots. */
-static bool part(const struct evaluation *e, size_t index, const char **text, size_t *length)
+static bool opcode_part(const struct evaluation *e, size_t index, const char **text, size_t *length)
 {
     size_t at = 0;
     for (;; index--) {
@@ -53,7 +53,7 @@ static bool has_part(const struct evaluation *e, const char *word)
 {
     const char *text;
     size_t length;
-    for (size_t i = 1; part(e, i, &text, &length); i++)
+    for (size_t i = 1; opcode_part(e, i, &text, &length); i++)
         if (length == strlen(word) && memcmp(text, word, length) == 0)
             return true;
     return false;
@@ -83,7 +83,7 @@ static struct type nth_type(const struct evaluation *e, size_t index)
 {
     const char *text;
     size_t length;
-    for (size_t i = 1; part(e, i, &text, &length); i++) {
+    for (size_t i = 1; opcode_part(e, i, &text, &length); i++) {
         struct type type = type_of(text, length);
         if (type.bits && index-- == 0)
             return type;
@@ -91,15 +91,15 @@ static struct type nth_type(const struct evaluation *e, size_t index)
     return (struct type){0, false};
 }
 
-static uint64_t cut(uint64_t value, struct type type)
+static uint64_t cut_to_type(uint64_t value, struct type type)
 {
     return type.bits == 64 ? value : value & ((UINT64_C(1) << type.bits) - 1);
 }
 
 /* As a signed number of 64 bits. */
-static int64_t extend(uint64_t value, struct type type)
+static int64_t extend_sign(uint64_t value, struct type type)
 {
-    value = cut(value, type);
+    value = cut_to_type(value, type);
     if (type.bits < 64 && value >> (type.bits - 1) & 1)
         value |= ~((UINT64_C(1) << type.bits) - 1);
     return (int64_t)value;
@@ -155,7 +155,8 @@ static bool read_number(const char *text, size_t length, uint64_t *value)
 }
 
 /* A value that the question gives. */
-static bool given(const struct evaluation *e, const char *name, size_t length, uint64_t *value)
+static bool value_given(const struct evaluation *e, const char *name, size_t length,
+                        uint64_t *value)
 {
     for (size_t i = 0; i < e->question->value_count; i++) {
         const gordian_ptx_named *known = &e->question->values[i];
@@ -167,7 +168,7 @@ static bool given(const struct evaluation *e, const char *name, size_t length, u
     return false;
 }
 
-static bool operand(const struct evaluation *e, size_t index, uint64_t *value)
+static bool operand_value(const struct evaluation *e, size_t index, uint64_t *value)
 {
     if (index >= e->count)
         return false;
@@ -191,7 +192,7 @@ static bool operand(const struct evaluation *e, size_t index, uint64_t *value)
             return false;
     } else if (ptx_is(e->ptx, at, "WARP_SZ")) {
         *value = 32;
-    } else if (!given(e, text, token->length, value)) {
+    } else if (!value_given(e, text, token->length, value)) {
         return false;
     }
     if (negative)
@@ -213,7 +214,7 @@ static bool load_parameter(const struct evaluation *e, uint64_t *value)
     const char *name = ptx_text(e->ptx, at + 1);
     const struct ptx_token *end = &e->ptx->tokens[at + count - 1];
     size_t whole = (size_t)(e->ptx->text.bytes + end->at - name);
-    if (given(e, name, whole, value))
+    if (value_given(e, name, whole, value))
         return true;
     if (count != 3)
         return false;
@@ -231,22 +232,22 @@ static bool load_parameter(const struct evaluation *e, uint64_t *value)
         rest = i;
         for (size_t d = digits; d-- > 0; rest /= 10)
             number[d] = (char)('0' + rest % 10);
-        return given(e, number, digits, value);
+        return value_given(e, number, digits, value);
     }
     return false;
 }
 
 /* ------------------------------------------------------------------ instructions */
 
-static bool compare(const struct evaluation *e, struct type type, uint64_t a, uint64_t b,
-                    uint64_t *value)
+static bool compare_values(const struct evaluation *e, struct type type, uint64_t a, uint64_t b,
+                           uint64_t *value)
 {
     const char *how;
     size_t length;
-    int64_t x = extend(a, type), y = extend(b, type);
-    part(e, 1, &how, &length);
-    a = cut(a, type);
-    b = cut(b, type);
+    int64_t x = extend_sign(a, type), y = extend_sign(b, type);
+    opcode_part(e, 1, &how, &length);
+    a = cut_to_type(a, type);
+    b = cut_to_type(b, type);
     if (length != 2)
         return false;
     bool less = type.is_signed ? x < y : a < b;
@@ -270,12 +271,12 @@ static bool compare(const struct evaluation *e, struct type type, uint64_t a, ui
 static bool set_predicate(const struct evaluation *e, struct type type, uint64_t a, uint64_t b,
                           uint64_t *value)
 {
-    if (e->operands[0].count != 1 || !compare(e, type, a, b, value))
+    if (e->operands[0].count != 1 || !compare_values(e, type, a, b, value))
         return false;
     if (e->count == 3)
         return true;
     uint64_t c;
-    if (!operand(e, 3, &c))
+    if (!operand_value(e, 3, &c))
         return false;
     if (has_part(e, "and"))
         *value &= c;
@@ -288,25 +289,25 @@ static bool set_predicate(const struct evaluation *e, struct type type, uint64_t
     return true;
 }
 
-static bool shift(const struct evaluation *e, struct type type, uint64_t a, uint64_t b,
-                  uint64_t *value)
+static bool shift_value(const struct evaluation *e, struct type type, uint64_t a, uint64_t b,
+                        uint64_t *value)
 {
     uint64_t by = b & UINT32_MAX;
     if (stem_is(e, "shl"))
         *value = by >= type.bits ? 0 : a << by;
     else if (type.is_signed)
-        *value = (uint64_t)(extend(a, type) >> (by >= type.bits ? type.bits - 1 : by));
+        *value = (uint64_t)(extend_sign(a, type) >> (by >= type.bits ? type.bits - 1 : by));
     else
-        *value = by >= type.bits ? 0 : cut(a, type) >> by;
+        *value = by >= type.bits ? 0 : cut_to_type(a, type) >> by;
     return true;
 }
 
-static bool divide(const struct evaluation *e, struct type type, uint64_t a, uint64_t b,
-                   uint64_t *value)
+static bool divide_values(const struct evaluation *e, struct type type, uint64_t a, uint64_t b,
+                          uint64_t *value)
 {
-    int64_t x = extend(a, type), y = extend(b, type);
-    a = cut(a, type);
-    b = cut(b, type);
+    int64_t x = extend_sign(a, type), y = extend_sign(b, type);
+    a = cut_to_type(a, type);
+    b = cut_to_type(b, type);
     if (b == 0 || (type.is_signed && y == -1)) /* the latter may not fit */
         return false;
     bool rest = stem_is(e, "rem");
@@ -318,24 +319,24 @@ static bool divide(const struct evaluation *e, struct type type, uint64_t a, uin
 }
 
 /* mul.lo, mul.wide: of wide ones the result is exact in 64 bits. */
-static bool multiply(const struct evaluation *e, struct type type, uint64_t a, uint64_t b,
-                     uint64_t *value)
+static bool multiply_values(const struct evaluation *e, struct type type, uint64_t a, uint64_t b,
+                            uint64_t *value)
 {
     bool wide = has_part(e, "wide");
     if (!wide && !has_part(e, "lo"))
         return false;
     if (wide && type.is_signed) {
-        a = (uint64_t)extend(a, type);
-        b = (uint64_t)extend(b, type);
+        a = (uint64_t)extend_sign(a, type);
+        b = (uint64_t)extend_sign(b, type);
     } else {
-        a = cut(a, type);
-        b = cut(b, type);
+        a = cut_to_type(a, type);
+        b = cut_to_type(b, type);
     }
     *value = a * b;
     if (!stem_is(e, "mad"))
         return true;
     uint64_t c;
-    if (!operand(e, 3, &c))
+    if (!operand_value(e, 3, &c))
         return false;
     *value += c;
     return true;
@@ -344,7 +345,8 @@ static bool multiply(const struct evaluation *e, struct type type, uint64_t a, u
 static bool two_operands(const struct evaluation *e, struct type type, uint64_t a, uint64_t b,
                          uint64_t *value)
 {
-    bool less = type.is_signed ? extend(a, type) < extend(b, type) : cut(a, type) < cut(b, type);
+    bool less = type.is_signed ? extend_sign(a, type) < extend_sign(b, type)
+                               : cut_to_type(a, type) < cut_to_type(b, type);
     if (stem_is(e, "add"))
         *value = a + b;
     else if (stem_is(e, "sub"))
@@ -360,11 +362,11 @@ static bool two_operands(const struct evaluation *e, struct type type, uint64_t 
     else if (stem_is(e, "max"))
         *value = less ? b : a;
     else if (stem_is(e, "shl") || stem_is(e, "shr"))
-        return shift(e, type, a, b, value);
+        return shift_value(e, type, a, b, value);
     else if (stem_is(e, "div") || stem_is(e, "rem"))
-        return divide(e, type, a, b, value);
+        return divide_values(e, type, a, b, value);
     else if (stem_is(e, "mul") || stem_is(e, "mad"))
-        return multiply(e, type, a, b, value);
+        return multiply_values(e, type, a, b, value);
     else if (stem_is(e, "setp"))
         return set_predicate(e, type, a, b, value);
     else
@@ -381,16 +383,16 @@ static bool one_operand(const struct evaluation *e, struct type type, uint64_t a
     else if (stem_is(e, "neg"))
         *value = -a;
     else if (stem_is(e, "abs"))
-        *value = extend(a, type) < 0 ? -(uint64_t)extend(a, type) : a;
+        *value = extend_sign(a, type) < 0 ? -(uint64_t)extend_sign(a, type) : a;
     else if (stem_is(e, "cvt") && nth_type(e, 1).bits)
-        *value =
-            nth_type(e, 1).is_signed ? (uint64_t)extend(a, nth_type(e, 1)) : cut(a, nth_type(e, 1));
+        *value = nth_type(e, 1).is_signed ? (uint64_t)extend_sign(a, nth_type(e, 1))
+                                          : cut_to_type(a, nth_type(e, 1));
     else
         return false;
     return true;
 }
 
-static bool evaluate(const struct evaluation *e, uint64_t *value)
+static bool evaluate_instruction(const struct evaluation *e, uint64_t *value)
 {
     struct type type = nth_type(e, 0);
     uint64_t a, b, c;
@@ -398,14 +400,14 @@ static bool evaluate(const struct evaluation *e, uint64_t *value)
         return false;
     if (stem_is(e, "ld"))
         return load_parameter(e, value);
-    if (!operand(e, 1, &a))
+    if (!operand_value(e, 1, &a))
         return false;
     if (e->count == 2)
         return one_operand(e, type, a, value);
-    if (!operand(e, 2, &b))
+    if (!operand_value(e, 2, &b))
         return false;
     if (stem_is(e, "selp")) {
-        if (!operand(e, 3, &c))
+        if (!operand_value(e, 3, &c))
             return false;
         *value = c ? a : b;
         return true;
@@ -428,13 +430,13 @@ bool ptx_evaluate(const gordian_ptx *ptx, const struct ptx_function *function,
     while (e.stem < e.length && e.name[e.stem] != '.')
         e.stem++;
     split_operands(&e);
-    if (e.count < 2 || !evaluate(&e, value))
+    if (e.count < 2 || !evaluate_instruction(&e, value))
         return false;
     struct type type = nth_type(&e, 0);
     if (stem_is(&e, "setp"))
         type.bits = 1;
     else if ((stem_is(&e, "mul") || stem_is(&e, "mad")) && has_part(&e, "wide"))
         type.bits = type.bits < 64 ? type.bits * 2 : 64;
-    *value = cut(*value, type);
+    *value = cut_to_type(*value, type);
     return true;
 }

@@ -84,7 +84,7 @@ static void name_kernel(const struct ptx_graph *graph, struct ptx_loop *loop)
              (int)(length < sizeof loop->function ? length : sizeof loop->function - 1), text);
 }
 
-static void locate(struct ptx_graph *graph, uint32_t index)
+static void locate_instruction(struct ptx_graph *graph, uint32_t index)
 {
     const gordian_ptx *ptx = graph->ptx;
     struct ptx_loop *loop = &graph->loops[index];
@@ -152,7 +152,7 @@ gordian_status ptx_locate_loops(struct ptx_graph *graph, gordian_error *error)
     if (graph->loop_count > 1000)
         return fail(error, GORDIAN_STATUS_INPUT, "more than 1000 loops in one function");
     for (uint32_t i = 1; i < graph->loop_count; i++)
-        locate(graph, i);
+        locate_instruction(graph, i);
     number_loops(graph);
     return GORDIAN_OK;
 }

@@ -107,7 +107,7 @@ static size_t change_room(uint32_t processes, uint32_t resources)
 }
 
 /* The next piece of the desk; NULL while there is none and it is only measured. */
-static void *cut(char *desk, size_t *used, size_t count, size_t size)
+static void *cut_desk(char *desk, size_t *used, size_t count, size_t size)
 {
     char *here = desk ? desk + *used : NULL;
     *used += (count * size + 15) / 16 * 16;
@@ -117,12 +117,12 @@ static void *cut(char *desk, size_t *used, size_t count, size_t size)
 static size_t lay_desk(struct banker_desk *desk)
 {
     size_t used = 0;
-    desk->result = cut(desk->here, &used, 1, sizeof *desk->result);
-    desk->changes = cut(desk->here, &used, desk->change_room, sizeof *desk->changes);
-    desk->groups = cut(desk->here, &used, desk->change_room + 1, sizeof *desk->groups);
-    desk->wants = cut(desk->here, &used, desk->want_room, sizeof *desk->wants);
-    desk->requests = cut(desk->here, &used, BANKER_REQUEST_ROOM, sizeof *desk->requests);
-    desk->answers = cut(desk->here, &used, BANKER_REQUEST_ROOM, sizeof *desk->answers);
+    desk->result = cut_desk(desk->here, &used, 1, sizeof *desk->result);
+    desk->changes = cut_desk(desk->here, &used, desk->change_room, sizeof *desk->changes);
+    desk->groups = cut_desk(desk->here, &used, desk->change_room + 1, sizeof *desk->groups);
+    desk->wants = cut_desk(desk->here, &used, desk->want_room, sizeof *desk->wants);
+    desk->requests = cut_desk(desk->here, &used, BANKER_REQUEST_ROOM, sizeof *desk->requests);
+    desk->answers = cut_desk(desk->here, &used, BANKER_REQUEST_ROOM, sizeof *desk->answers);
     return used;
 }
 
@@ -328,7 +328,7 @@ gordian_status banker_reserve_team(struct banker *b, unsigned blocks, gordian_er
 
 /* ------------------------------------------------------------------ what has changed */
 
-static void note(struct banker *b, uint32_t resource, uint32_t process)
+static void note_touched(struct banker *b, uint32_t resource, uint32_t process)
 {
     if (b->stale)
         return;
@@ -342,14 +342,14 @@ static void note(struct banker *b, uint32_t resource, uint32_t process)
 
 void banker_touch(struct banker *b, uint32_t process, uint32_t resource)
 {
-    note(b, resource, process);
+    note_touched(b, resource, process);
 }
 
 void banker_touch_free(struct banker *b, uint32_t resource)
 {
     if (b->ledger->total[resource] > UINT32_MAX)
         b->needs_wide = true;
-    note(b, resource, BANKER_NONE);
+    note_touched(b, resource, BANKER_NONE);
 }
 
 static struct banker_change look_up(const struct ledger *ledger, uint32_t resource,
@@ -444,7 +444,7 @@ static gordian_status make_orders(struct banker *b, gordian_error *error)
     return gpu_launch(b->gpu, &launch, error);
 }
 
-static gordian_status load(struct banker *b, gordian_error *error)
+static gordian_status load_state(struct banker *b, gordian_error *error)
 {
     const struct banker_parts *parts = &b->parts;
     uint64_t row_bytes = parts->stride * banker_unit(parts->wide);
@@ -477,7 +477,7 @@ gordian_status banker_catch_up(struct banker *b, gordian_error *error)
     b->group_count = 0;
     if (b->stale) {
         b->touched_count = 0;
-        return load(b, error);
+        return load_state(b, error);
     }
     write_changes(b);
     return GORDIAN_OK;

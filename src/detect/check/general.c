@@ -176,7 +176,7 @@ static bool put_waits(struct general *general)
     return true;
 }
 
-static bool build(struct general *general)
+static bool build_graph(struct general *general)
 {
     const gordian_snapshot *snapshot = general->snapshot;
     const gordian_allocator *memory = general->memory;
@@ -217,7 +217,7 @@ static bool meet_wishes(struct general *general, uint32_t q)
 }
 
 /* Lets those who are ready finish and give back what they hold. */
-static void reduce(struct general *general)
+static void reduce_ready(struct general *general)
 {
     while (general->done < general->ready_count) {
         struct scc_node from = general->nodes[general->ready[general->done++]];
@@ -241,7 +241,7 @@ static void reduce_all(struct general *general)
     }
     for (uint32_t q = 0; q < snapshot->resource_count; q++)
         meet_wishes(general, q);
-    reduce(general);
+    reduce_ready(general);
 }
 
 static bool list_dead(const struct general *general, struct check_result *result)
@@ -390,7 +390,7 @@ static bool find_parts(struct general *general, const struct check_result *resul
     while (count > 0) {
         if (!scc_run(&general->scc, roots, count) || !sift_components(general))
             return false;
-        reduce(general);
+        reduce_ready(general);
         if (general->effort > REFINE_EFFORT * edges + REFINE_FLOOR)
             return take_loose_as_parts(general);
         if (!gather_roots(general, &count))
@@ -489,7 +489,7 @@ bool check_general_within(const gordian_snapshot *snapshot, uint64_t edges,
         .node_count = snapshot->process_count + snapshot->resource_count,
         .scc = {.memory = snapshot->memory},
     };
-    bool fine = build(&general);
+    bool fine = build_graph(&general);
     if (fine) {
         /* The last node's edges end where all do. */
         if (edges == 0 && general.node_count > 0)

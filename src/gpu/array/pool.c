@@ -220,9 +220,7 @@ gordian_status pool_give(struct gpu_pool *pool, const uint64_t *chunks, uint64_t
     } else {
         status = fail_memory(error);
     }
-    memory_free(memory, order);
-    memory_free(memory, moved);
-    memory_free(memory, given);
+    memory_free_all(memory, order, moved, given);
     return status;
 }
 
