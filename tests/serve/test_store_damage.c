@@ -711,7 +711,7 @@ static void test_damaged_anywhere(void)
         }
         world_remove(&world);
     }
-    CHECK(world_scale(40) < 20 || refused > 5);
+    CHECK(world_scale(40) < 10 || refused > world_scale(40) / 8);
 }
 
 static void test_versions(void)
