@@ -68,6 +68,7 @@ check_files()
         $units \
         "$root$prefix/bin/gordian" \
         "$include/gordian/gordian.h" \
+        "$include/gordian/avoid.h" \
         "$include/gordian/client.h" \
         "$include/gordian/compose.h" \
         "$include/gordian/makespan.h" \
@@ -112,7 +113,7 @@ declared()
             sub(/.*GORDIAN_API /, "")
             if (match($0, /gordian_[a-z0-9_]*\(/))
                 print substr($0, RSTART, RLENGTH - 1)
-        }' "$include/gordian/gordian.h" "$include/gordian/client.h" \
+        }' "$include/gordian/gordian.h" "$include/gordian/avoid.h" "$include/gordian/client.h" \
         "$include/gordian/compose.h" "$include/gordian/makespan.h" "$include/gordian/ptx.h" | sort
 }
 
@@ -134,7 +135,7 @@ check_symbols()
 
 check_header()
 {
-    for header in gordian client compose makespan ptx run; do
+    for header in gordian avoid client compose makespan ptx run; do
         echo "#include <gordian/$header.h>" >"$work/alone.c"
         "$@" -std=c99 -pedantic -Wall -Wextra -Werror -I"$include" -fsyntax-only "$work/alone.c" ||
             fault "$header.h does not compile alone as C99"
