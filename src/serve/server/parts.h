@@ -11,12 +11,13 @@
 #define SERVER_STOP_MS 5000 /* for the last answers to be read */
 
 /* A socket that systemd hands over, and what it is for: by its name, HTTP; otherwise the protocol.
- * GORDIAN_STATUS_INPUT: it does not listen, or there are too many of them. */
+ */
 struct inherited {
     bool http, is_unix;
     struct sockaddr_un address; /* if it is one */
 };
 
+/* GORDIAN_STATUS_INPUT: it does not listen, or there are too many of them. (Here for tests.) */
 gordian_status server_inherit(const struct systemd *systemd, int fd, struct inherited *socket,
                               gordian_error *error);
 
