@@ -266,7 +266,7 @@ static void test_refused_line(void)
     char *line = malloc(length + 1);
     REQUIRE(line != NULL);
     snprintf(line, length, "request p");
-    for (size_t used = 9; used < length; used += 2)
+    for (size_t used = 9; used + 2 <= length; used += 2)
         memcpy(line + used, " q", 3);
     say(client, &heard, "resource q");
     say(client, &heard, "resource q 2");
