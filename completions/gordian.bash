@@ -56,7 +56,7 @@ _gordian_argument() {
     --on-unwatchable) _gordian_words "run stop" "$2" ;;
     *)
         case $4 in
-        FILE | PATH | DIR | FOLDERS) _gordian_files "$2" ;;
+        FILE | PATH | DIR | FOLDER | FOLDERS) _gordian_files "$2" ;;
         *) COMPREPLY=() ;;
         esac
         ;;
@@ -74,6 +74,7 @@ _gordian_operand() {
     detect | check | avoid | compose | makespan | send) _gordian_files "$2" ;;
     gen) _gordian_words "$(gordian gen --list 2>/dev/null | sed -n 's/^\([a-z][a-z-]*\) .*/\1/p')" "$2" ;;
     bench) _gordian_words "$(gordian bench --list 2>/dev/null | sed -n 's/^\([a-z][a-z-]*\) .*/\1/p')" "$2" ;;
+    papers) _gordian_words "$(gordian papers 2>/dev/null | sed -n 's/^  \([a-z]*\/[^ ]*\) .*/\1/p; s/^\([a-z]*\): .*/\1/p')" "$2" ;;
     *) COMPREPLY=() ;;
     esac
 }
