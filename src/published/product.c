@@ -20,7 +20,7 @@ static gordian_status place_alloc(const struct product_place *place, gpu_address
 {
     if (place->gpu)
         return gpu_alloc(place->gpu, out, bytes, error);
-    *out = (gpu_address)(uintptr_t)memory_alloc(&place->memory, bytes);
+    *out = (gpu_address)(uintptr_t)memory_zeroed(&place->memory, bytes);
     return *out ? GORDIAN_OK : fail_memory(error);
 }
 
@@ -48,10 +48,11 @@ static gordian_status alloc_cells(const struct product_place *place, struct prod
                                   gordian_error *error)
 {
     uint64_t cells = cell_count(matrix), slots = (uint64_t)2 * matrix->slots * matrix->words;
+    uint64_t bytes = (slots + 1) * sizeof(uint32_t);
     matrix->cells = 0;
-    if (slots >= UINT32_MAX || cells > SIZE_MAX / sizeof(uint32_t) / (slots + 1))
+    if (slots >= UINT32_MAX || cells > SIZE_MAX / bytes)
         return fail(error, GORDIAN_STATUS_MEMORY, "out of memory: %llu cells of %llu bytes",
-                    (unsigned long long)cells, (unsigned long long)(4 * slots + 4));
+                    (unsigned long long)cells, (unsigned long long)bytes);
     return place_alloc(place, &matrix->cells, matrix_bytes(matrix), error);
 }
 
@@ -101,7 +102,10 @@ gordian_status product_make(const struct product_place *place, const struct prod
         return fail(error, GORDIAN_STATUS_MEMORY,
                     "out of memory: a cell might have %llu transitions", (unsigned long long)slots);
     product->slots = product->most = (uint32_t)slots;
-    return alloc_cells(place, product, error);
+    gordian_status status = alloc_cells(place, product, error);
+    if (status == GORDIAN_OK && place->gpu)
+        status = gpu_zero(place->gpu, product->cells, matrix_bytes(product), error);
+    return status;
 }
 
 static struct published_product_arguments arguments_of(const struct product_matrix *left,

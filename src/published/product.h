@@ -72,7 +72,8 @@ gordian_status product_load(const struct product_place *place, const struct prod
                             gordian_error *error);
 void product_free(const struct product_place *place, struct product_matrix *matrix);
 
-/* Room for these rows of the product of two, whose rows that it takes are there. */
+/* Room for these rows of the product of two, whose rows that it takes are there; all cells empty.
+ * To be freed even if it fails. */
 gordian_status product_make(const struct product_place *place, const struct product_matrix *left,
                             const struct product_matrix *right, uint32_t first, uint32_t rows,
                             struct product_matrix *product, gordian_error *error);

@@ -10,7 +10,7 @@ static const uint32_t *cell_at(uint64_t cells, uint64_t number, uint32_t stride)
 }
 
 /* The union of two transitions; false if they contradict each other. */
-static bool unite(const uint32_t *left, const uint32_t *right, uint32_t *both, uint32_t words)
+static bool unite_names(const uint32_t *left, const uint32_t *right, uint32_t *both, uint32_t words)
 {
     for (uint32_t w = 0; w < words; w++)
         if ((left[w] & right[words + w]) || (left[words + w] & right[w]))
@@ -27,7 +27,7 @@ static void fill_cell(const uint32_t *left, const uint32_t *right, uint32_t *pro
     product[0] = 0;
     for (uint32_t i = 0; i < left[0]; i++)
         for (uint32_t k = 0; k < right[0]; k++)
-            if (unite(left + 1 + 2 * words * i, right + 1 + 2 * words * k, both, words)) {
+            if (unite_names(left + 1 + 2 * words * i, right + 1 + 2 * words * k, both, words)) {
                 product[0]++;
                 both += 2 * words;
             }

@@ -62,7 +62,7 @@ static const uint32_t *cell_of(const struct whole *whole, uint32_t from, uint32_
 }
 
 /* There the first factor counts most, here the last one. */
-static uint32_t renumber(const gordian_circuit *circuit, uint32_t number)
+static uint32_t renumber_state(const gordian_circuit *circuit, uint32_t number)
 {
     uint64_t weight = circuit->whole, result = 0;
     for (size_t f = circuit->factor_count; f-- > 0;) {
@@ -96,7 +96,7 @@ static void take_steps(const struct whole *whole, struct explicit_product *out, 
                 CHECK(any != 0 || (i == j && t == 0));
                 if (any)
                     out->steps[out->step_count++] = (struct explicit_step){
-                        renumber(out->circuit, i), renumber(out->circuit, j), label};
+                        renumber_state(out->circuit, i), renumber_state(out->circuit, j), label};
             }
         }
 }

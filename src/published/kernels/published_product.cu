@@ -20,11 +20,11 @@ struct cell_pairs {
     struct state_pair from, to;
 };
 
-DEVICE struct cell_pairs find_pairs(uint32_t left_states, uint32_t right_states, uint64_t from,
-                                    uint64_t to)
+DEVICE struct cell_pairs find_pairs(uint32_t left_states, uint32_t right_states, uint32_t from,
+                                    uint32_t to)
 {
     struct cell_pairs pairs = {{0, 0}, {0, 0}};
-    uint64_t count = 0;
+    uint32_t count = 0;
     for (uint32_t left = 0; left < left_states; left++)
         for (uint32_t right = 0; right < right_states; right++) {
             if (count == from) {
@@ -41,7 +41,7 @@ DEVICE struct cell_pairs find_pairs(uint32_t left_states, uint32_t right_states,
 }
 
 /* Does a name fire in one and must not in the other? */
-DEVICE bool contradict(const uint32_t *one, const uint32_t *other, uint32_t words)
+DEVICE bool names_contradict(const uint32_t *one, const uint32_t *other, uint32_t words)
 {
     uint32_t found = 0;
     for (uint32_t w = 0; w < words; w++)
@@ -59,7 +59,7 @@ DEVICE void multiply_cells(const uint32_t *left, const uint32_t *right, uint32_t
         for (uint32_t k = 0; k < right[0]; k++) {
             const uint32_t *other = right + 1 + (uint64_t)k * 2 * words;
             uint32_t *both = product + 1 + (uint64_t)count * 2 * words;
-            if (contradict(one, other, words))
+            if (names_contradict(one, other, words))
                 continue;
             for (uint32_t w = 0; w < 2 * words; w++)
                 both[w] = one[w] | other[w];
@@ -75,8 +75,8 @@ KERNEL(published_product, struct published_product_arguments)
     uint64_t side = (uint64_t)a.left_states * a.right_states;
     if (mine >= a.rows * side)
         return;
-    struct cell_pairs pairs =
-        find_pairs(a.left_states, a.right_states, a.first + mine / side, mine % side);
+    struct cell_pairs pairs = find_pairs(
+        a.left_states, a.right_states, (uint32_t)(a.first + mine / side), (uint32_t)(mine % side));
     uint64_t left = (uint64_t)(pairs.from.left - a.left_first) * a.left_states + pairs.to.left;
     uint64_t right = (uint64_t)(pairs.from.right - a.right_first) * a.right_states + pairs.to.right;
     multiply_cells(GPU_POINTER(const uint32_t, a.left) + left * a.left_stride,
