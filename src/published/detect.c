@@ -67,8 +67,7 @@ static gordian_status make_osdda(struct published_detect *d, gordian_error *erro
 static gordian_status make_lmdda(struct published_detect *d, gordian_error *error)
 {
     const size_t cells = (size_t)d->resource_tiles * d->process_tiles * PUBLISHED_TILE;
-    gordian_status status =
-        make_zeroed(d, &d->ag, cells * PUBLISHED_TILE * d->counter_bytes, error);
+    gordian_status status = make_zeroed(d, &d->ag, cells * PUBLISHED_TILE * d->cell_bytes, error);
     if (status == GORDIAN_OK)
         status = make_zeroed(d, &d->rp_after,
                              matrix_bytes(d, d->resource_tiles, d->across_processes), error);
@@ -137,7 +136,6 @@ gordian_status published_detect_open(struct published_detect **out, struct gpu *
     d->across_processes = d->process_tiles * wide;
     d->across_resources = d->resource_tiles * wide;
     d->cell_bytes = form == FORM_CHARS ? 1 : sizeof(uint32_t);
-    d->counter_bytes = d->cell_bytes;
     status = make_parts(d, error);
     if (status != GORDIAN_OK) {
         published_detect_close(d);
@@ -256,7 +254,6 @@ static struct layout find_layout(const struct published_detect *d, enum publishe
     case PUBLISHED_MATRIX_AG:
         of_processes.at = d->ag;
         of_processes.packed = packed && !methods[d->method].multi;
-        of_processes.bytes = d->counter_bytes;
         return of_processes;
     case PUBLISHED_MATRIX_AR:
         of_resources.at = d->ar;

@@ -67,7 +67,8 @@ enum published_matrix {
     PUBLISHED_MATRIX_SP,   /* one row of processes, as the last block event found it; LMDDA */
 };
 
-/* All elements, row by row, into values. GORDIAN_STATUS_UNAVAILABLE: not of this method. */
+/* For tests: all elements, row by row, into values. GORDIAN_STATUS_UNAVAILABLE: not of this method.
+ */
 gordian_status published_detect_read(struct published_detect *detect, enum published_matrix which,
                                      uint32_t *values, gordian_error *error);
 

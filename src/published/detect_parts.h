@@ -16,9 +16,9 @@ struct published_detect {
     uint32_t processes, resources;
     uint32_t process_tiles, resource_tiles;      /* of 32 elements */
     uint32_t across_processes, across_resources; /* cells of a row */
-    size_t cell_bytes, counter_bytes;
+    size_t cell_bytes;                           /* of a cell, and of a number of units in AG */
 
-    /* On the device; see published_detect.h of the kernels. */
+    /* On the device; see kernels/published_detect.h. */
     gpu_address ag, ar, sink, sink_before, rr, rp, rp_after, sp, masks;
     gpu_address tiles, turned; /* a transpose, and half of it */
     gpu_address flags;         /* uint32_t, by enum flag */

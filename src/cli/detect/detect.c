@@ -128,7 +128,7 @@ static gordian_status replay_all(struct detect *detect, const struct reporter *r
 
 static bool wants_matrices(const struct detect *detect)
 {
-    return detect->show != DETECT_SHOW_DEADLOCKS || detect->svg;
+    return detect->show >= DETECT_SHOW_MATRICES || detect->svg;
 }
 
 static gordian_status open_system(struct detect *detect, gordian_error *error)
@@ -199,7 +199,7 @@ static int run_detect(struct detect *detect, const char *path)
 static int detect_main(struct cli *cli, int argc, char **argv)
 {
     static const char *const shows[] = {"deadlocks", "matrices", "all", NULL};
-    struct detect detect = {.cli = cli, .input.fd = -1};
+    struct detect detect = {.cli = cli, .input.fd = -1, .show = DETECT_SHOW_DEADLOCKS};
     const struct option options[] = {
         {"all", 'a', NULL, "show every event, not only deadlocks", OPTION_FLAG, &detect.all, NULL},
         {"recover", 'r', "POLICY",

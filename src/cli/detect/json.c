@@ -84,7 +84,7 @@ static gordian_status write_last_matrices(struct detect *detect, gordian_error *
 static gordian_status write_summary(struct detect *detect, gordian_error *error)
 {
     gordian_status status = GORDIAN_OK;
-    if (detect->show != DETECT_SHOW_DEADLOCKS)
+    if (detect->show >= DETECT_SHOW_MATRICES)
         status = write_last_matrices(detect, error);
     if (status == GORDIAN_OK)
         status = detect_list_deadlocked(detect, error);

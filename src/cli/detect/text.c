@@ -300,11 +300,11 @@ static gordian_status write_summary(struct detect *detect, gordian_error *error)
 {
     progress_clear(&detect->cli->progress);
     gordian_status status = GORDIAN_OK;
-    if (detect->show != DETECT_SHOW_DEADLOCKS)
+    if (detect->show >= DETECT_SHOW_MATRICES)
         status = write_matrices(detect, error);
     if (status != GORDIAN_OK || detect->cli->quiet)
         return status;
-    output_text(out_of(detect), detect->show != DETECT_SHOW_DEADLOCKS ? "\n" : "");
+    output_text(out_of(detect), detect->show >= DETECT_SHOW_MATRICES ? "\n" : "");
     status = detect_list_deadlocked(detect, error);
     if (status != GORDIAN_OK)
         return status;
