@@ -45,6 +45,7 @@ _gordian_argument() {
     case $1 in
     --engine) _gordian_words "$(_gordian_engines "$3" | sort -u)" "$2" ;;
     --color) _gordian_words "auto always never" "$2" ;;
+    --show) _gordian_words "deadlocks matrices all" "$2" ;;
     --recover) _gordian_words "youngest oldest cheapest priority fewest-held" "$2" ;;
     --order) _gordian_words "$([[ $3 == compose ]] && echo text || echo tail head random)" "$2" ;;
     --chip) _gordian_words "$(gordian makespan --chips 2>/dev/null | sed -n 's/^\([a-z][a-z0-9]*\) .*/\1/p')" "$2" ;;

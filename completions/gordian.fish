@@ -40,6 +40,8 @@ function __gordian_argument
             __gordian_engines $argv[3]
         case --color
             printf '%s\n' auto always never
+        case --show
+            printf '%s\n' deadlocks matrices all
         case --recover
             printf '%s\n' youngest oldest cheapest priority fewest-held
         case --order

@@ -34,6 +34,7 @@ expect "--recover" detect --r
 expect "--json --engine --quiet --verbose --color --help --version" info --
 expect "youngest oldest cheapest priority fewest-held" detect --recover ""
 expect "oldest" detect --recover = o
+expect "deadlocks matrices all" detect --show ""
 expect "oldest" detect -r o
 expect "cheapest" detect --recover = c
 expect "auto cuda matrix reduce sparse" detect --engine ""
