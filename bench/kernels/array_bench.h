@@ -3,7 +3,7 @@
 #define GORDIAN_BENCH_KERNELS_ARRAY_BENCH_H
 
 #include "gpu/kernel.h"
-#include "gpu/kernels/array_layout.h"
+#include <gordian/array.h>
 
 #define ARRAY_BENCH_THREADS 256u
 

@@ -2,7 +2,7 @@
 #ifndef GORDIAN_BENCH_KERNELS_ARRAY_FILTER_H
 #define GORDIAN_BENCH_KERNELS_ARRAY_FILTER_H
 
-#include "gpu/kernels/array_layout.h"
+#include <gordian/array.h>
 
 #define ARRAY_FILTER_THREADS 256u
 #define ARRAY_FILTER_EACH    16u /* elements of a thread */

@@ -3,7 +3,7 @@
 #define GORDIAN_BENCH_KERNELS_ARRAY_READ_H
 
 #include "gpu/kernel.h"
-#include "gpu/kernels/array_layout.h"
+#include <gordian/array.h>
 
 /* array_read: element after element; array_read_random: all about. Any number of blocks of whole
  * warps. Adds the elements read to *sum: all of them once, or as many as there are, drawn at
