@@ -204,6 +204,18 @@ check_client()
         "$lib/libgordian.a" $(needed_by_archive) || fault "lock_client does not build"
 }
 
+# The examples of the growable array are CUDA: they must build where there is nvcc; scripts/array-example
+# runs them, and the tests of the examples on the emulator.
+check_cuda()
+{
+    is_here nvcc && $has_pkg_config && is_here make || return 0
+    mkdir "$work/array"
+    cp "$source"/examples/array/* "$work/array"
+    unset MAKEFLAGS MAKELEVEL
+    make -s -C "$work/array" NVCCFLAGS="-std=c++17 -O1 -arch=sm_80 -Werror all-warnings" ||
+        fault "the examples of the growable array do not build"
+}
+
 # The kernels' side as clang's CUDA, with CUDA's own words declared: no CUDA is needed for that.
 check_clang_cuda()
 {
@@ -294,6 +306,7 @@ for example in accounts circuit philosophers pool ptx_string warps; do
     check_example "$example" "$@"
 done
 check_client "$@"
+check_cuda
 check_clang_cuda
 check_cplusplus
 check_program
