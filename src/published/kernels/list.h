@@ -1,3 +1,18 @@
 /* The kernels of the published methods (gpu/kernel_set.c.in). */
 
+GPU_KERNEL(array_answer, "array_task.cu")
+GPU_KERNEL(array_atomic, "array_task.cu")
+GPU_KERNEL(array_filter, "array_filter.cu")
+GPU_KERNEL(array_filter_plain, "array_filter.cu")
+GPU_KERNEL(array_numbers, "array_task.cu")
+GPU_KERNEL(array_paper_all, "array_paper.cu")
+GPU_KERNEL(array_paper_end, "array_paper.cu")
+GPU_KERNEL(array_paper_wait, "array_paper.cu")
+GPU_KERNEL(array_pause, "array_task.cu")
+GPU_KERNEL(lfvector_flatten, "array_kinds.cu")
+GPU_KERNEL(lfvector_push_all, "array_kinds.cu")
+GPU_KERNEL(lfvector_push_tiles, "array_kinds.cu")
+GPU_KERNEL(subarrays_flatten, "array_kinds.cu")
+GPU_KERNEL(subarrays_index, "array_kinds.cu")
+GPU_KERNEL(subarrays_push_tiles, "array_kinds.cu")
 GPU_KERNEL(published_transpose, "published_transpose.cu")

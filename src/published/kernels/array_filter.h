@@ -1,6 +1,6 @@
 /* Keeps the numbers below a bound: a growable array's kernel at its best, and its measure. */
-#ifndef GORDIAN_BENCH_KERNELS_ARRAY_FILTER_H
-#define GORDIAN_BENCH_KERNELS_ARRAY_FILTER_H
+#ifndef GORDIAN_PUBLISHED_KERNELS_ARRAY_FILTER_H
+#define GORDIAN_PUBLISHED_KERNELS_ARRAY_FILTER_H
 
 #include <gordian/array.h>
 
