@@ -99,6 +99,7 @@ gordian_status array_filter_rows(const struct array_bench *array);
 gordian_status array_paper_rows(const struct array_bench *array, struct array_world *world);
 gordian_status array_kinds_rows(struct array_world *world);
 gordian_status array_kinds_read_rows(struct array_world *world);
+gordian_status array_instead_rows(struct array_world *world);
 gordian_status array_shape_rows(const struct array_bench *array);
 gordian_status array_read_rows(const struct array_bench *array);
 

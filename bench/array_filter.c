@@ -260,6 +260,8 @@ static gordian_status size_rows(const struct array_bench *array, uint64_t count)
     if (status == GORDIAN_OK)
         status = array_kinds_rows(&world);
     if (status == GORDIAN_OK)
+        status = array_instead_rows(&world);
+    if (status == GORDIAN_OK)
         status = other_rows(&world);
     array_world_close(&world);
     return status;
