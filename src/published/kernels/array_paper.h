@@ -1,6 +1,6 @@
-/* The two methods of Meneses, "Cuda GPU Dynamically Resizable Array": see array_bench_paper.cu. */
-#ifndef GORDIAN_BENCH_KERNELS_ARRAY_BENCH_PAPER_H
-#define GORDIAN_BENCH_KERNELS_ARRAY_BENCH_PAPER_H
+/* The two methods of Meneses, "Cuda GPU Dynamically Resizable Array": see array_paper.cu. */
+#ifndef GORDIAN_PUBLISHED_KERNELS_ARRAY_PAPER_H
+#define GORDIAN_PUBLISHED_KERNELS_ARRAY_PAPER_H
 
 #include <stdint.h>
 
@@ -25,7 +25,7 @@ struct array_paper_arguments {
     uint64_t vector;     /* struct array_paper */
     uint64_t heap;       /* in the emulator: memory for the buckets; */
     uint64_t heap_bytes; /* on a device there is malloc */
-    uint64_t answer;     /* array_paper_end: struct array_bench_answer, zeroed */
+    uint64_t answer;     /* array_paper_end: struct array_task_answer, zeroed */
     uint32_t below;
 };
 

@@ -8,19 +8,9 @@
  * part to whole cache lines. The outputs of a tile have the same order on every launch, as marks
  * demand.
  */
-#include "array_filter.h"
 #include "gpu/kernels/array.h"
-
-#define WARPS     (ARRAY_FILTER_THREADS / WARP_SIZE)
-#define LOADS     (ARRAY_FILTER_EACH / 4)
-#define WARP_TILE (WARP_SIZE * ARRAY_FILTER_EACH)
-#define LINE      32u /* elements of 128 bytes */
-
-#ifdef __CUDACC__
-#define UNROLL _Pragma("unroll")
-#else
-#define UNROLL
-#endif
+#include "published/kernels/array_filter.h"
+#include "published/kernels/array_tile.h"
 
 /* Where a tile's outputs go: those from `skip` on, `count` of them, the first `left` to `at`, the
  * others wherever their pages are. */
@@ -30,55 +20,6 @@ struct filter_place {
     uint32_t *at;
     struct garray_cursor cursor; /* of the thread that reserves, from tile to tile */
 };
-
-/* Four elements; those behind the end are not below anything. */
-DEVICE uint4 load_four(const uint32_t *from, uint64_t first, uint64_t count)
-{
-    if (first + 4 <= count)
-        return *(const uint4 *)(from + first);
-    uint4 four;
-    four.x = first < count ? from[first] : UINT32_MAX;
-    four.y = first + 1 < count ? from[first + 1] : UINT32_MAX;
-    four.z = first + 2 < count ? from[first + 2] : UINT32_MAX;
-    four.w = UINT32_MAX;
-    return four;
-}
-
-/* Puts x behind what the warp keeps already if it is kept; how many it keeps then. */
-DEVICE uint32_t stage_kept(uint32_t *kept, uint32_t count, uint32_t x, uint32_t below)
-{
-    uint32_t votes = warp_ballot(WARP_ALL, x < below);
-    if (x < below)
-        kept[count + popcount32(votes & ((1u << LANE) - 1))] = x;
-    return count + popcount32(votes);
-}
-
-/* What the warp keeps of its part of a tile that starts at `first`: in kept; how many. All loads of
- * a whole tile are under way before the first is needed. */
-DEVICE uint32_t load_tile(const struct array_filter_arguments *a, uint64_t first, uint32_t *kept)
-{
-    const uint32_t *from = GPU_POINTER(const uint32_t, a->from);
-    uint4 four[LOADS];
-    uint64_t mine = first + THREAD_INDEX * 4;
-    if (first + ARRAY_FILTER_TILE <= a->count) {
-        UNROLL
-        for (uint32_t i = 0; i < LOADS; i++)
-            four[i] = *(const uint4 *)(from + mine + i * ARRAY_FILTER_THREADS * 4);
-    } else {
-        UNROLL
-        for (uint32_t i = 0; i < LOADS; i++)
-            four[i] = load_four(from, mine + i * ARRAY_FILTER_THREADS * 4, a->count);
-    }
-    uint32_t count = 0;
-    UNROLL
-    for (uint32_t i = 0; i < LOADS; i++) {
-        count = stage_kept(kept, count, four[i].x, a->below);
-        count = stage_kept(kept, count, four[i].y, a->below);
-        count = stage_kept(kept, count, four[i].z, a->below);
-        count = stage_kept(kept, count, four[i].w, a->below);
-    }
-    return count;
-}
 
 /* By one thread. */
 DEVICE void find_place(const struct array_filter_arguments *a, uint32_t *mark, uint32_t total,
@@ -103,15 +44,6 @@ DEVICE void find_place(const struct array_filter_arguments *a, uint32_t *mark, u
     place->part = part;
 }
 
-/* Writes kept[0] .. to `to`, lanes aligned with cache lines. By a warp. */
-DEVICE void write_run(uint32_t *to, const uint32_t *kept, uint32_t count)
-{
-    uint32_t early = (uint32_t)((uintptr_t)to / sizeof *to) % LINE;
-    for (uint32_t i = LANE; i < count + early; i += WARP_SIZE)
-        if (i >= early)
-            to[i - early] = kept[i - early];
-}
-
 /* Writes the warp's outputs, `count` of them after `before` of the tile's, as far as they have
  * got a place. */
 DEVICE void write_kept(const struct array_filter_arguments *a, const struct filter_place *place,
@@ -132,7 +64,7 @@ DEVICE void write_kept(const struct array_filter_arguments *a, const struct filt
             run = run < span.left ? run : (uint32_t)span.left;
             at = (uint32_t *)span.at;
         }
-        write_run(at, kept + (from - before), run);
+        array_tile_write(at, kept + (from - before), run);
         from += run;
     }
 }
@@ -140,8 +72,8 @@ DEVICE void write_kept(const struct array_filter_arguments *a, const struct filt
 /* What the threads tell each other is read between two barriers, or by the warp that wrote it. */
 DEVICE void filter_tiles(const struct array_filter_arguments *a, bool plain)
 {
-    SHARED2(uint32_t, kept, WARPS, WARP_TILE);
-    SHARED(uint32_t, counts, WARPS);
+    SHARED2(uint32_t, kept, ARRAY_TILE_WARPS, ARRAY_TILE_OF_WARP);
+    SHARED(uint32_t, counts, ARRAY_TILE_WARPS);
     SHARED(struct filter_place, place, 1);
     uint32_t warp = THREAD_INDEX / WARP_SIZE;
     uint64_t tiles = (a->count + (ARRAY_FILTER_TILE - 1)) / ARRAY_FILTER_TILE;
@@ -151,15 +83,12 @@ DEVICE void filter_tiles(const struct array_filter_arguments *a, bool plain)
         uint32_t *mark = a->marks ? GPU_POINTER(uint32_t, a->marks) + tile : NULL;
         if (!plain && garray_finished(mark))
             continue;
-        uint32_t count = load_tile(a, tile * ARRAY_FILTER_TILE, kept[warp]);
+        uint32_t count = array_tile_load(GPU_POINTER(const uint32_t, a->from), a->count, a->below,
+                                         tile * ARRAY_FILTER_TILE, kept[warp]);
         if (LANE == 0)
             counts[warp] = count;
         block_barrier();
-        uint32_t before = 0, total = 0;
-        for (uint32_t w = 0; w < WARPS; w++) {
-            before += w < warp ? counts[w] : 0;
-            total += counts[w];
-        }
+        uint32_t total, before = array_tile_before(counts, warp, &total);
         if (THREAD_INDEX == 0)
             find_place(a, mark, total, plain, &place[0]);
         block_barrier();

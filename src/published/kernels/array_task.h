@@ -1,13 +1,14 @@
-/* What `gordian bench array` measures growable arrays beside, and checks answers with. */
-#ifndef GORDIAN_BENCH_KERNELS_ARRAY_BENCH_H
-#define GORDIAN_BENCH_KERNELS_ARRAY_BENCH_H
+/* The task that growable arrays are measured with, the paper's: keep those of many numbers that are
+ * below a bound. What there is to filter, and whether what came of it is right. */
+#ifndef GORDIAN_PUBLISHED_KERNELS_ARRAY_TASK_H
+#define GORDIAN_PUBLISHED_KERNELS_ARRAY_TASK_H
 
 #include "gpu/kernel.h"
-#include "gpu/kernels/array_layout.h"
+#include <gordian/array.h>
 
-#define ARRAY_BENCH_THREADS 256u
+#define ARRAY_TASK_THREADS 256u
 
-DEVICE uint64_t array_bench_mix(uint64_t x)
+DEVICE uint64_t array_task_mix(uint64_t x)
 {
     x ^= x >> 30;
     x *= UINT64_C(0xbf58476d1ce4e5b9);
@@ -17,23 +18,23 @@ DEVICE uint64_t array_bench_mix(uint64_t x)
 }
 
 /* Word number `word` of element i of what is filtered; the first is a number in [0, 99]. */
-DEVICE uint32_t array_bench_word(uint64_t seed, uint64_t i, uint32_t word)
+DEVICE uint32_t array_task_word(uint64_t seed, uint64_t i, uint32_t word)
 {
-    uint64_t x = array_bench_mix(seed + i * 16 + word);
+    uint64_t x = array_task_mix(seed + i * 16 + word);
     return word == 0 ? (uint32_t)((x >> 32) * 100 >> 32) : (uint32_t)x;
 }
 
 /* What was kept, whatever its order. */
-struct array_bench_answer {
+struct array_task_answer {
     uint64_t count;
     uint64_t sum;  /* of the numbers */
     uint64_t hash; /* summed over the elements: every word of each counts */
 };
 
 /* The hash of an element so far, and one word more. */
-DEVICE uint64_t array_bench_hash(uint64_t hash, uint32_t word)
+DEVICE uint64_t array_task_hash(uint64_t hash, uint32_t word)
 {
-    return array_bench_mix(hash + UINT64_C(0x9e3779b97f4a7c15) + word);
+    return array_task_mix(hash + UINT64_C(0x9e3779b97f4a7c15) + word);
 }
 
 /* array_numbers: writes `count` elements of `words` words. Any grid, as all that follow. */
@@ -49,7 +50,7 @@ struct array_answer_arguments {
     struct garray from;
     uint64_t plain;  /* look at this instead; 0: the array */
     uint64_t count;  /* elements */
-    uint64_t answer; /* struct array_bench_answer, zeroed */
+    uint64_t answer; /* struct array_task_answer, zeroed */
     uint32_t words;  /* of an element */
     uint32_t below;
 };
@@ -66,17 +67,6 @@ struct array_atomic_arguments {
 /* array_pause: keeps the device busy while the host gets the next launches ready. */
 struct array_pause_arguments {
     uint64_t nanoseconds;
-};
-
-/* array_records, array_records_plain: the filter for elements of 8, 16 and 64 bytes; the array's
- * pages have 1024 elements or more. */
-struct array_records_arguments {
-    uint64_t from; /* 16-byte aligned */
-    uint64_t count;
-    struct garray out;
-    uint64_t plain, stored; /* array_records_plain: where to, and a zeroed uint64_t */
-    uint32_t element;
-    uint32_t below;
 };
 
 #endif

@@ -1,8 +1,8 @@
 /* Keeps the numbers below a bound: a growable array's kernel at its best, and its measure. */
-#ifndef GORDIAN_BENCH_KERNELS_ARRAY_FILTER_H
-#define GORDIAN_BENCH_KERNELS_ARRAY_FILTER_H
+#ifndef GORDIAN_PUBLISHED_KERNELS_ARRAY_FILTER_H
+#define GORDIAN_PUBLISHED_KERNELS_ARRAY_FILTER_H
 
-#include "gpu/kernels/array_layout.h"
+#include <gordian/array.h>
 
 #define ARRAY_FILTER_THREADS 256u
 #define ARRAY_FILTER_EACH    16u /* elements of a thread */

@@ -6,12 +6,12 @@
  * have the parts of an element; the number is in the first part. Each warp counts by votes; one
  * thread reserves for the whole tile; then every lane writes its words itself.
  */
-#include "array_bench.h"
+#include "array_records.h"
 #include "gpu/kernels/array.h"
 
-#define WARPS (ARRAY_BENCH_THREADS / WARP_SIZE)
+#define WARPS (ARRAY_TASK_THREADS / WARP_SIZE)
 #define LOADS 4u
-#define TILE  (ARRAY_BENCH_THREADS * LOADS) /* words */
+#define TILE  (ARRAY_TASK_THREADS * LOADS) /* words */
 
 #ifdef __CUDACC__
 #define UNROLL _Pragma("unroll")
@@ -119,7 +119,7 @@ DEVICE void filter_records(const records *a, uint32_t element, bool plain)
         uint32_t votes[LOADS], before = 0, total = 0;
         UNROLL
         for (uint32_t i = 0; i < LOADS; i++) {
-            uint64_t word = first + i * ARRAY_BENCH_THREADS + THREAD_INDEX;
+            uint64_t word = first + i * ARRAY_TASK_THREADS + THREAD_INDEX;
             words[i].x = UINT32_MAX; /* behind the end: not below anything */
             if (word < all)
                 words[i] = load_word(GPU_POINTER(const char, a->from) + word * bytes, bytes);
@@ -139,7 +139,7 @@ DEVICE void filter_records(const records *a, uint32_t element, bool plain)
     }
 }
 
-KERNEL_BOUNDED(array_records, struct array_records_arguments, ARRAY_BENCH_THREADS, 3)
+KERNEL_BOUNDED(array_records, struct array_records_arguments, ARRAY_TASK_THREADS, 3)
 {
     if (a.element == 8)
         filter_records(&a, 8, false);
@@ -149,7 +149,7 @@ KERNEL_BOUNDED(array_records, struct array_records_arguments, ARRAY_BENCH_THREAD
         filter_records(&a, 64, false);
 }
 
-KERNEL_BOUNDED(array_records_plain, struct array_records_arguments, ARRAY_BENCH_THREADS, 3)
+KERNEL_BOUNDED(array_records_plain, struct array_records_arguments, ARRAY_TASK_THREADS, 3)
 {
     if (a.element == 8)
         filter_records(&a, 8, true);

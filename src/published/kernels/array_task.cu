@@ -1,13 +1,13 @@
-/* What is filtered, what came of it, and one atomic an element: see array_bench.h. */
-#include "array_bench.h"
+/* What is filtered, what came of it, and one atomic an element: see array_task.h. */
 #include "gpu/kernels/array.h"
+#include "published/kernels/array_task.h"
 
 KERNEL(array_numbers, struct array_numbers_arguments)
 {
     uint32_t *to = GPU_POINTER(uint32_t, a.to);
     const uint64_t step = (uint64_t)GRID_SIZE * BLOCK_SIZE, words = a.count * a.words;
     for (uint64_t i = (uint64_t)BLOCK_INDEX * BLOCK_SIZE + THREAD_INDEX; i < words; i += step)
-        to[i] = array_bench_word(a.seed, i / a.words, (uint32_t)(i % a.words));
+        to[i] = array_task_word(a.seed, i / a.words, (uint32_t)(i % a.words));
 }
 
 DEVICE void add_up(uint64_t *to, uint64_t x)
@@ -20,7 +20,7 @@ DEVICE void add_up(uint64_t *to, uint64_t x)
 
 KERNEL(array_answer, struct array_answer_arguments)
 {
-    struct array_bench_answer *answer = GPU_POINTER(struct array_bench_answer, a.answer);
+    struct array_task_answer *answer = GPU_POINTER(struct array_task_answer, a.answer);
     const uint64_t step = (uint64_t)GRID_SIZE * BLOCK_SIZE;
     uint64_t count = 0, sum = 0, hash = 0;
     for (uint64_t i = (uint64_t)BLOCK_INDEX * BLOCK_SIZE + THREAD_INDEX; i < a.count; i += step) {
@@ -28,7 +28,7 @@ KERNEL(array_answer, struct array_answer_arguments)
                                         : (const uint32_t *)garray_at(&a.from, i, a.words * 4);
         uint64_t its = 0;
         for (uint32_t w = 0; w < a.words; w++)
-            its = array_bench_hash(its, words[w]);
+            its = array_task_hash(its, words[w]);
         bool kept = words[0] < a.below;
         count += kept;
         sum += kept ? words[0] : 0;

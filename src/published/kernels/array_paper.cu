@@ -10,8 +10,8 @@
  * What differs from the paper: a bucket that cannot be allocated loses its elements, which are
  * counted, instead of writing to address 0, and nobody waits for ever.
  */
-#include "array_bench.h"
-#include "array_bench_paper.h"
+#include "published/kernels/array_paper.h"
+#include "published/kernels/array_task.h"
 
 #define NO_MEMORY UINT64_C(1)
 #define PATIENCE  (1u << 22) /* looks at a bucket */
@@ -113,7 +113,7 @@ KERNEL(array_paper_wait, struct array_paper_arguments)
 KERNEL(array_paper_end, struct array_paper_arguments)
 {
     struct array_paper *vector = VECTOR(&a);
-    struct array_bench_answer *answer = GPU_POINTER(struct array_bench_answer, a.answer);
+    struct array_task_answer *answer = GPU_POINTER(struct array_task_answer, a.answer);
     uint64_t count = 0, sum = 0, hash = 0;
     for (uint32_t index = THREAD_INDEX; index < vector->size; index += BLOCK_SIZE) {
         uint64_t bucket = vector->buckets[bucket_of(index)];
@@ -122,7 +122,7 @@ KERNEL(array_paper_end, struct array_paper_arguments)
         uint32_t x = *place_of(bucket, index);
         count++;
         sum += x;
-        hash += array_bench_hash(0, x);
+        hash += array_task_hash(0, x);
     }
     atomic_add64(&answer->count, count);
     atomic_add64(&answer->sum, sum);
