@@ -2,16 +2,15 @@
 #include "../bench/avoid.h"
 #include "avoid/cuda/cuda.h"
 #include "papers/measures.h"
+#include "published/measure_pba.h"
 
 #include <string.h>
 
+/* ------------------------------------------------------------------ an engine of ours */
+
 static const struct avoid_engine *engine_named(const char *name)
 {
-    static const struct avoid_engine *const engines[] = {&avoid_dense, &avoid_holt, &avoid_cuda};
-    for (size_t i = 0; i < sizeof engines / sizeof *engines; i++)
-        if (strcmp(engines[i]->about.name, name) == 0)
-            return engines[i];
-    return NULL;
+    return strcmp(name, "holt") == 0 ? &avoid_holt : &avoid_cuda;
 }
 
 static gordian_status time_worst(struct papers_run *run, const struct papers_measure *measure,
@@ -39,4 +38,38 @@ gordian_status measure_worst(struct papers_run *run, const struct papers_measure
                              struct results_value *values)
 {
     return papers_each(run, measure, points, count, values, time_worst);
+}
+
+/* ------------------------------------------------------------------ as published */
+
+static gordian_status run_pba(void *context, double *ns, gordian_error *error)
+{
+    struct measure_time time = {0};
+    gordian_status status = measure_pba_run(context, &time, error);
+    *ns = time.wall;
+    return status;
+}
+
+static gordian_status time_pba(struct papers_run *run, const struct papers_measure *measure,
+                               const struct papers_point *point, struct results_value *value)
+{
+    struct measure_pba *pba = NULL;
+    const bool on_device = papers_side_is_gpu(measure->side);
+    gordian_status status = on_device ? papers_run_gpu(run) : GORDIAN_OK;
+    if (status == GORDIAN_OK)
+        status = measure_pba_open(&pba, on_device ? run->gpu : NULL, (uint32_t)point->x,
+                                  (uint32_t)point->y, &run->bench.memory, run->bench.error);
+    if (status != GORDIAN_OK)
+        return status;
+    struct bench_side side = {.context = pba, .run = run_pba};
+    status = papers_time(run, &side, value);
+    measure_pba_close(pba);
+    return status;
+}
+
+gordian_status measure_banker(struct papers_run *run, const struct papers_measure *measure,
+                              const struct papers_point *points, size_t count,
+                              struct results_value *values)
+{
+    return papers_each(run, measure, points, count, values, time_pba);
 }

@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "compose/cuda/cuda.h"
 #include "papers/measures.h"
+#include "published/measure_product.h"
 
 #define PAIRS_STATES      16  /* of the product */
 #define PAIRS_TRANSITIONS 240 /* without the idle ones */
@@ -90,4 +91,44 @@ gordian_status measure_product_cuda(struct papers_run *run, const struct papers_
                                     struct results_value *values)
 {
     return papers_each(run, measure, points, count, values, time_on_device);
+}
+
+/* ------------------------------------------------------------------ as published */
+
+struct published_products {
+    struct measure_product *product;
+    unsigned repeat;
+};
+
+static gordian_status run_published(void *context, double *ns, gordian_error *error)
+{
+    const struct published_products *products = context;
+    struct measure_time time = {0};
+    gordian_status status = measure_product_run(products->product, products->repeat, &time, error);
+    *ns = time.wall;
+    return status;
+}
+
+static gordian_status time_published(struct papers_run *run, const struct papers_measure *measure,
+                                     const struct papers_point *point, struct results_value *value)
+{
+    struct published_products products = {.repeat = (unsigned)point->x};
+    struct bench_side side = {.context = &products, .run = run_published};
+    const bool on_device = papers_side_is_gpu(measure->side);
+    gordian_status status = on_device ? papers_run_gpu(run) : GORDIAN_OK;
+    if (status == GORDIAN_OK)
+        status = measure_product_open(&products.product, on_device ? run->gpu : NULL,
+                                      &run->bench.memory, run->bench.error);
+    if (status != GORDIAN_OK)
+        return status;
+    status = papers_time(run, &side, value);
+    measure_product_close(products.product);
+    return status;
+}
+
+gordian_status measure_matrices(struct papers_run *run, const struct papers_measure *measure,
+                                const struct papers_point *points, size_t count,
+                                struct results_value *values)
+{
+    return papers_each(run, measure, points, count, values, time_published);
 }

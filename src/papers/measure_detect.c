@@ -1,82 +1,54 @@
-/* Detection: the papers' list of events, the last block before the ring closes, releases. */
-#include "../bench/detect_cuda.h"
+/* Detection: the papers' experiments, played by an engine of ours or by a published method. */
+#include "../bench/detect_published.h"
 #include "papers/measures.h"
 
-static gordian_status time_list(struct papers_run *run, const struct papers_measure *measure,
-                                const struct papers_point *point, struct results_value *value)
-{
-    struct cuda_list list = {measure->with, (uint32_t)point->x, measure->units};
-    struct bench_side side = {.context = &list, .run = cuda_run_list};
-    return papers_time(run, &side, value);
-}
+#include <string.h>
 
-gordian_status measure_list(struct papers_run *run, const struct papers_measure *measure,
-                            const struct papers_point *points, size_t count,
-                            struct results_value *values)
-{
-    return papers_each(run, measure, points, count, values, time_list);
-}
+struct experiment {
+    struct paper_player player;
+    enum paper_experiment what;
+    uint32_t size;
+};
 
-/* ------------------------------------------------------------------ one event */
-
-/* The last wait of the chain begins again: until everything is settled. */
-static gordian_status run_last_block(void *context, double *ns, gordian_error *error)
+static gordian_status run_experiment(void *context, double *ns, gordian_error *error)
 {
-    struct long_chain *chain = context;
-    double answer;
-    return long_chain_block(chain, chain->length - 2, &answer, ns, error);
-}
-
-/* A chain runs off, each release serving the next: the average of them. */
-static gordian_status run_releases(void *context, double *ns, gordian_error *error)
-{
-    double built;
-    gordian_status status = long_chain_build(context, true, NULL, &built, error);
-    return status == GORDIAN_OK ? long_chain_release_all(context, ns, error) : status;
-}
-
-static gordian_status time_block(struct papers_run *run, const struct papers_measure *measure,
-                                 const struct papers_point *point, struct results_value *value)
-{
-    struct long_chain chain;
-    struct bench_side side = {.context = &chain, .run = run_last_block};
-    double built;
-    gordian_error *error = run->bench.error;
+    const struct experiment *experiment = context;
+    struct paper_times times = {0};
     gordian_status status =
-        long_chain_open(&chain, measure->with, (uint32_t)point->x, measure->units, error);
-    if (status != GORDIAN_OK)
-        return status;
-    status = long_chain_build(&chain, true, NULL, &built, error);
-    if (status == GORDIAN_OK)
-        status = papers_time(run, &side, value);
-    long_chain_close(&chain);
+        paper_play(&experiment->player, experiment->what, experiment->size, &times, error);
+    *ns = times.wall;
     return status;
 }
 
-static gordian_status time_release(struct papers_run *run, const struct papers_measure *measure,
-                                   const struct papers_point *point, struct results_value *value)
+/* `with` is an engine of ours, or the name of a method. */
+static gordian_status find_player(struct papers_run *run, const char *name,
+                                  struct paper_player *player)
 {
-    struct long_chain chain;
-    struct bench_side side = {.context = &chain, .run = run_releases};
-    gordian_status status = long_chain_open(&chain, measure->with, (uint32_t)point->x,
-                                            measure->units, run->bench.error);
-    if (status != GORDIAN_OK)
-        return status;
-    status = papers_time(run, &side, value);
-    long_chain_close(&chain);
-    return status;
+    for (int i = 0; i < PUBLISHED_METHODS; i++)
+        if (strcmp(published_method_name((enum published_method)i), name) == 0) {
+            gordian_status status = papers_run_gpu(run);
+            player->gpu = run->gpu;
+            player->method = (enum published_method)i;
+            return status;
+        }
+    player->engine = name;
+    return GORDIAN_OK;
 }
 
-gordian_status measure_block(struct papers_run *run, const struct papers_measure *measure,
-                             const struct papers_point *points, size_t count,
-                             struct results_value *values)
+static gordian_status time_experiment(struct papers_run *run, const struct papers_measure *measure,
+                                      const struct papers_point *point, struct results_value *value)
 {
-    return papers_each(run, measure, points, count, values, time_block);
+    struct experiment experiment = {.what = (enum paper_experiment)measure->how,
+                                    .size = (uint32_t)point->x};
+    struct bench_side side = {.context = &experiment, .run = run_experiment};
+    experiment.player.multi = experiment.what == PAPER_EXPERIMENT_LIST_AND_RELEASE;
+    gordian_status status = find_player(run, measure->with, &experiment.player);
+    return status == GORDIAN_OK ? papers_time(run, &side, value) : status;
 }
 
-gordian_status measure_release(struct papers_run *run, const struct papers_measure *measure,
-                               const struct papers_point *points, size_t count,
-                               struct results_value *values)
+gordian_status measure_detect(struct papers_run *run, const struct papers_measure *measure,
+                              const struct papers_point *points, size_t count,
+                              struct results_value *values)
 {
-    return papers_each(run, measure, points, count, values, time_release);
+    return papers_each(run, measure, points, count, values, time_experiment);
 }

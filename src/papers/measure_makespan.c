@@ -27,9 +27,9 @@ gordian_status measure_chains(struct papers_run *run, const struct papers_measur
     if (status != GORDIAN_OK)
         return status;
     status = makespan_follow(&run->bench, model, published,
-                             published ? measure->units : MAKESPAN_STARTS, curves, &all);
+                             published ? measure->how : MAKESPAN_STARTS, curves, &all);
     if (status == GORDIAN_OK)
-        fill_values(published ? &curves[measure->units] : &all, points, count, values);
+        fill_values(published ? &curves[measure->how] : &all, points, count, values);
     model_close(model);
     return status;
 }

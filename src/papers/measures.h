@@ -41,8 +41,8 @@ struct papers_measure {
     gordian_status (*run)(struct papers_run *run, const struct papers_measure *measure,
                           const struct papers_point *points, size_t count,
                           struct results_value *values);
-    const char *with; /* for `run`: an engine */
-    unsigned units;   /* for `run`: units of a resource, a way, a start */
+    const char *with; /* for `run`, which says what it makes of these */
+    unsigned how;
 };
 
 /* By name; NULL: there is none. */
@@ -84,12 +84,13 @@ typedef gordian_status papers_run_points(struct papers_run *run,
                                          const struct papers_measure *measure,
                                          const struct papers_point *points, size_t count,
                                          struct results_value *values);
-papers_run_points measure_list;    /* 2M events by the engine `with` */
-papers_run_points measure_block;   /* the last block before the ring closes */
-papers_run_points measure_release; /* a release, on average */
-papers_run_points measure_worst;   /* the banker's worst request */
-papers_run_points measure_product; /* the engine `with`, as often as the point says */
-papers_run_points measure_product_cuda;
-papers_run_points measure_chains; /* published, from the start `units`; or ours, eight of them */
+papers_run_points measure_detect;       /* the experiment `how`, by the engine or method `with` */
+papers_run_points measure_worst;        /* the banker's worst request, by the engine `with` */
+papers_run_points measure_banker;       /* the same as published, here or on a device */
+papers_run_points measure_product;      /* the engine `with`, as often as the point says */
+papers_run_points measure_product_cuda; /* the same on a device, all prepared */
+papers_run_points measure_matrices;     /* as published, here or on a device */
+papers_run_points measure_array;        /* the method `how`; `with`: one block only */
+papers_run_points measure_chains;       /* as published from the start `how`; or eight of ours */
 
 #endif
