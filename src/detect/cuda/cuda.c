@@ -132,6 +132,14 @@ bool cuda_drain(void *engine)
     return !e->fallen && (!e->method || e->method->drain(e->state));
 }
 
+gordian_status cuda_memory(void *engine, uint64_t *bytes, uint64_t *used, gordian_error *error)
+{
+    struct cuda_engine *e = engine;
+    if (e->fallen)
+        return fail(error, GORDIAN_STATUS_IO, "%s", e->why.message);
+    return e->method->memory(e->state, bytes, used, error);
+}
+
 void cuda_fail_after(void *engine, uint64_t commands)
 {
     struct cuda_engine *e = engine;

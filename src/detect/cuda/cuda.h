@@ -57,6 +57,9 @@ struct cuda_method {
     gordian_status (*matrix_row)(void *state, gordian_matrix which, uint32_t row,
                                  const uint64_t **words, gordian_error *error);
 
+    /* Device memory that it has, and how much of that is in use. */
+    gordian_status (*memory)(void *state, uint64_t *bytes, uint64_t *used, gordian_error *error);
+
     /* Optional. Why it failed: one line; NULL: not known. */
     const char *(*reason)(const void *state);
     /* Optional, for tests: the device fails after that many more commands. */
@@ -89,6 +92,10 @@ const char *cuda_note(const void *engine);
 /* For benches that time the bookkeeping: waits until the device is done with everything so far.
  * False: it has failed. */
 bool cuda_drain(void *engine);
+
+/* For tests and benches: device memory that the engine has, and how much of that is in use; there
+ * is something on the device. GORDIAN_STATUS_IO: it has failed. */
+gordian_status cuda_memory(void *engine, uint64_t *bytes, uint64_t *used, gordian_error *error);
 
 /* For tests: the device fails after that many more commands. */
 void cuda_fail_after(void *engine, uint64_t commands);
