@@ -36,7 +36,7 @@ expect "youngest oldest cheapest priority fewest-held" detect --recover ""
 expect "oldest" detect --recover = o
 expect "oldest" detect -r o
 expect "cheapest" detect --recover = c
-expect "auto cuda matrix reduce sparse" detect --engine ""
+expect "auto cuda cuda-blocks matrix reduce sparse" detect --engine ""
 expect "sparse" detect -e s
 expect "always" detect --color al
 expect "second.trace" detect s

@@ -5,7 +5,7 @@ expect "avoid bench check compose detect gen help incidents info makespan run se
 expect "--recover" "gordian detect --r"
 expect "cheapest fewest-held oldest priority youngest" "gordian detect --recover "
 expect "oldest" "gordian detect -r o"
-expect "auto cuda matrix reduce sparse" "gordian detect --engine "
+expect "auto cuda cuda-blocks matrix reduce sparse" "gordian detect --engine "
 expect "--patience --plan" "gordian avoid --p"
 expect "dense" "gordian avoid --engine d"
 expect "first.trace" "gordian avoid fir"

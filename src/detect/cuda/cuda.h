@@ -1,8 +1,10 @@
 /*
- * The cuda engine: the matrices of matrix.h, kept and worked on by a GPU.
+ * The engines cuda and cuda-blocks: the matrices of matrix.h, kept and worked on by a GPU.
  *
  * Two methods, like the matrix engine's: OSDDA for single-unit systems (cuda/osdda.c) and LMDDA
- * for multi-unit ones (cuda/lmdda.c). Every matrix has bit for bit what the CPU's has.
+ * for multi-unit ones (cuda/lmdda.c). Every matrix has bit for bit what the CPU's has. The engines
+ * differ in how they keep those that have a bit for every pair of ids: cuda has them whole, and
+ * cuda-blocks only what is not empty of them (gpu/blocks.h).
  *
  * A device may fail while it works. The graph is always on the host, so nothing is lost:
  * a method says so (false, or no outcome), and the engine goes on with `sparse` on the same graph,
@@ -66,10 +68,13 @@ struct cuda_method {
     void (*fail_after)(void *state, uint64_t commands);
 };
 
-extern const struct cuda_method cuda_osdda;
-extern const struct cuda_method cuda_lmdda;
+extern const struct cuda_method cuda_osdda, cuda_osdda_blocks;
+extern const struct cuda_method cuda_lmdda, cuda_lmdda_blocks;
 
-extern const struct detect_engine detect_cuda;
+extern const struct detect_engine detect_cuda, detect_cuda_blocks;
+
+/* Is it one of the two? The functions at the end are for those. */
+bool cuda_runs(const struct detect_engine *engine);
 
 /* How many ids there is room for on a device. */
 struct cuda_room {

@@ -647,6 +647,13 @@ static gordian_status open_whole(void **state, struct gpu *gpu, const struct rag
     return open_method(state, &lmdda_whole_rows, gpu, rag, process_limit, resource_limit, error);
 }
 
+static gordian_status open_blocks(void **state, struct gpu *gpu, const struct rag *rag,
+                                  uint32_t process_limit, uint32_t resource_limit,
+                                  gordian_error *error)
+{
+    return open_method(state, &lmdda_block_rows, gpu, rag, process_limit, resource_limit, error);
+}
+
 /* ------------------------------------------------------------------ tests and benches */
 
 static const char *cuda_lmdda_reason(const void *state)
@@ -709,3 +716,4 @@ gordian_status cuda_lmdda_recompute(void *state, double *microseconds, gordian_e
     }
 
 const struct cuda_method cuda_lmdda = LMDDA_METHOD(open_whole);
+const struct cuda_method cuda_lmdda_blocks = LMDDA_METHOD(open_blocks);

@@ -70,7 +70,7 @@ struct lmdda_rows {
     void (*close)(struct cuda_lmdda *l, struct lmdda_parts *parts);
     /* Starts making all of RP anew. */
     gordian_status (*make_anew)(struct cuda_lmdda *l, gordian_error *error);
-    /* Starts finding out where every row ends (what_if.h): parts.ends. */
+    /* Starts finding out where every row ends (gpu/kernels/what_if.h): parts.ends. */
     gordian_status (*find_ends)(struct cuda_lmdda *l, gordian_error *error);
     /* Words of 32 bits of a row of RP. Everything before is done. */
     gordian_status (*read)(struct cuda_lmdda *l, uint32_t row, uint32_t first, uint32_t count,

@@ -1,9 +1,10 @@
 /*
  * OSDDA on a GPU: the single-unit method of the engines cuda and cuda-blocks.
  *
- * The state is in the device's memory and a resident kernel (gpu/kernels/osdda.cu or
- * osdda_blocks.cu) works on it; the host turns hooks into commands. Only a block is waited for, and
- * only for the look at one word that answers it: the bookkeeping goes on while the host does.
+ * The state is in the device's memory and a resident kernel (gpu/kernels/osdda.cu, or
+ * gpu/kernels/osdda_blocks.cu) works on it; the host turns hooks into commands. Only a block is
+ * waited for, and only for the look at one word that answers it: the bookkeeping goes on while the
+ * host does.
  */
 #include "detect/cuda/osdda.h"
 
@@ -288,6 +289,13 @@ static gordian_status open_whole(void **state, struct gpu *gpu, const struct rag
     return open_method(state, &osdda_whole_rows, gpu, rag, process_limit, resource_limit, error);
 }
 
+static gordian_status open_blocks(void **state, struct gpu *gpu, const struct rag *rag,
+                                  uint32_t process_limit, uint32_t resource_limit,
+                                  gordian_error *error)
+{
+    return open_method(state, &osdda_block_rows, gpu, rag, process_limit, resource_limit, error);
+}
+
 static void cuda_osdda_pause(void *state)
 {
     struct cuda_osdda *o = state;
@@ -485,3 +493,4 @@ static bool cuda_osdda_drain(void *state)
     }
 
 const struct cuda_method cuda_osdda = OSDDA_METHOD(open_whole);
+const struct cuda_method cuda_osdda_blocks = OSDDA_METHOD(open_blocks);

@@ -8,6 +8,12 @@ DEVICE void begin_event(const struct lmdda_event_arguments *event)
     (void)event;
 }
 
+DEVICE bool makes_change(const struct lmdda_update *update)
+{
+    (void)update;
+    return THREAD_INDEX == 0;
+}
+
 DEVICE void hold_resource(const struct lmdda_state *s, uint32_t resource, uint32_t process)
 {
     set_bit(row_of(s->grants, s->stride, resource), process);
@@ -89,7 +95,6 @@ DEVICE bool leads_back(const struct lmdda_event_arguments *event)
 }
 
 #define LMDDA_EVENT lmdda_event
-#define LMDDA_HANDS 1u
 #include "gpu/kernels/lmdda_events.h"
 
 /* ---- joins */

@@ -1,10 +1,10 @@
 /*
  * LMDDA's events: what changes at a grant, a wait, a release, and the answer to a block. Included
  * by lmdda.cu, whose rows are whole, and lmdda_blocks.cu, whose rows are blocks. Whoever includes
- * it says what its kernel is called (LMDDA_EVENT) and how many threads make a change together
- * (LMDDA_HANDS), and has what differs:
+ * it says what its kernel is called (LMDDA_EVENT), and has what differs:
  *
  *     begin_event      before everything; thread 0's
+ *     makes_change     is this thread one of those that make the change?
  *     hold_resource    a process holds it, and is reached from it; drop_resource: holds no more
  *     remake_rows      the rows listed, made anew
  *     leads_on         does the resource wanted lead to one that runs, but for the requester? By
@@ -62,8 +62,9 @@ DEVICE void answer_block(const struct lmdda_event_arguments *event)
     store_release_system32(GPU_POINTER(uint32_t, event->answer), on ? LMDDA_LEADS_ON : otherwise);
 }
 
-/* The changes of one batch may touch the same bits, so they are made one by one, in order: they are
- * few, and none waits for another. All threads fetch them, because they come from the host. */
+/* The changes of one batch may touch the same bits, so those that do are made one by one, in order:
+ * they are few, and none waits for another. All threads fetch them, because they come from the
+ * host. */
 DEVICE void apply_all(const struct lmdda_event_arguments *event)
 {
     SHARED(struct lmdda_update, batch, LMDDA_THREADS);
@@ -74,8 +75,9 @@ DEVICE void apply_all(const struct lmdda_event_arguments *event)
         if (THREAD_INDEX < count)
             batch[THREAD_INDEX] = updates[first + THREAD_INDEX];
         block_barrier();
-        for (uint32_t i = 0; i < count && THREAD_INDEX < LMDDA_HANDS; i++)
-            apply_update(&event->state, &batch[i]);
+        for (uint32_t i = 0; i < count; i++)
+            if (makes_change(&batch[i]))
+                apply_update(&event->state, &batch[i]);
         block_barrier();
     }
 }
