@@ -117,20 +117,23 @@ DEVICE void change_paths(const osdda *a, struct service_command command)
     SHARED(uint32_t, rows, OSDDA_MAX_THREADS);
     SHARED(uint32_t, count, 1);
     uint64_t rounds = rounds_of_looking(a);
+    if (THREAD_INDEX == 0)
+        count[0] = 0;
+    block_barrier();
     for (uint64_t round = 0; round < rounds; round++) {
+        uint64_t row = row_to_look_at(round);
+        bool found = is_to_change(a, row, command);
+        if (found)
+            rows[atomic_add32(count, 1)] = (uint32_t)row;
+        if (!block_any(found))
+            continue;
+        bool failed = !change_rows(a, rows, count[0], command);
+        if (!block_any(failed) && THREAD_INDEX < count[0])
+            GPU_POINTER(uint32_t, a->vectors.sink_of)[rows[THREAD_INDEX]] = command.c;
+        block_barrier(); /* what was listed has been used */
         if (THREAD_INDEX == 0)
             count[0] = 0;
         block_barrier();
-        uint64_t row = row_to_look_at(round);
-        if (is_to_change(a, row, command))
-            rows[atomic_add32(count, 1)] = (uint32_t)row;
-        block_barrier();
-        bool failed = !change_rows(a, rows, count[0], command);
-        if (block_any(failed))
-            continue;
-        if (THREAD_INDEX < count[0])
-            GPU_POINTER(uint32_t, a->vectors.sink_of)[rows[THREAD_INDEX]] = command.c;
-        block_barrier(); /* what was listed has been used */
     }
 }
 
