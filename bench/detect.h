@@ -40,6 +40,13 @@ struct detect_paper {
 /* All zero for a size they did not have. */
 struct detect_paper detect_paper_at(uint32_t size);
 
+/* Their list of 2M events: the M grants, then the M blocks with the far end receding, the last of
+ * which is the deadlock. gen_trace_free frees it. */
+gordian_status detect_paper_list(uint32_t size, struct gen_trace *trace, gordian_error *error);
+/* The release, after the grants and the first `links` blocks of it, by the one at the chain's end;
+ * the process before that one waits for it. */
+gordian_event detect_paper_release(uint32_t links);
+
 /* Events a slice holds. */
 #define DETECT_SLICE 4096
 

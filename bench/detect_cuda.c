@@ -377,8 +377,8 @@ gordian_status detect_cuda_rows(struct bench *bench)
     snprintf(bench->device, sizeof bench->device, "%.100s%s", cuda.info.name,
              cuda.info.emulated ? " (its times mean nothing)" : "");
     static gordian_status (*const parts[])(const struct cuda_bench *) = {
-        all_block_rows,  all_list_rows,     all_release_rows,
-        cuda_multi_rows, cuda_what_if_rows, cuda_check_rows};
+        all_block_rows,    all_list_rows,   all_release_rows,   cuda_multi_rows,
+        cuda_what_if_rows, cuda_check_rows, cuda_published_rows};
     for (size_t i = 0; i < sizeof parts / sizeof *parts && status == GORDIAN_OK; i++)
         status = parts[i](&cuda);
     return status;

@@ -34,6 +34,7 @@ gordian_status cuda_add(const struct cuda_bench *cuda, struct bench_row *row, do
 gordian_status cuda_multi_rows(const struct cuda_bench *cuda);
 gordian_status cuda_what_if_rows(const struct cuda_bench *cuda);
 gordian_status cuda_check_rows(const struct cuda_bench *cuda);
+gordian_status cuda_published_rows(const struct cuda_bench *cuda);
 
 /* The whole list of 2M events on a fresh system: the time it takes until settled. */
 struct cuda_list {

@@ -34,6 +34,25 @@ struct detect_paper detect_paper_at(uint32_t size)
     return (struct detect_paper){.size = size};
 }
 
+gordian_status detect_paper_list(uint32_t size, struct gen_trace *trace, gordian_error *error)
+{
+    struct gen_options options;
+    gen_options_init(&options);
+    options.kind = "chain";
+    options.processes = size;
+    options.order = "head";
+    return gen_events(&options, trace, error);
+}
+
+gordian_event detect_paper_release(uint32_t links)
+{
+    return (gordian_event){.op = GORDIAN_OP_RELEASE,
+                           .process = links,
+                           .resource = links - 1,
+                           .to = GORDIAN_NONE,
+                           .units = 1};
+}
+
 struct run {
     const char *engine;
     struct gen_trace trace;
@@ -90,11 +109,7 @@ static gordian_status release(void *context, double *ns, gordian_error *error)
     if (status == GORDIAN_OK)
         status = detect_feed(system, run->trace.events, (size_t)size + end, &sum, error);
     if (status == GORDIAN_OK) {
-        gordian_event event = {.op = GORDIAN_OP_RELEASE,
-                               .process = end,
-                               .resource = end - 1,
-                               .to = GORDIAN_NONE,
-                               .units = 1};
+        const gordian_event event = detect_paper_release(end);
         uint64_t start = clock_ns();
         status = gordian_feed(system, &event, &result, error);
         *ns = (double)(clock_ns() - start);
@@ -132,13 +147,8 @@ static gordian_status add_row(struct bench *bench, struct run *run, const char *
 static gordian_status paper_rows(struct bench *bench, const struct detect_paper *paper,
                                  const char *engine)
 {
-    struct gen_options options;
     struct run run = {.engine = engine};
-    gen_options_init(&options);
-    options.kind = "chain";
-    options.processes = paper->size;
-    options.order = "head";
-    gordian_status status = gen_events(&options, &run.trace, bench->error);
+    gordian_status status = detect_paper_list(paper->size, &run.trace, bench->error);
     if (status == GORDIAN_OK)
         status = add_row(bench, &run, "events", whole_list, 1e6, "ms", paper->list_cpu_s * 1e3,
                          paper->list_gpu_s * 1e3);

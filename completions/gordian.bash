@@ -45,6 +45,7 @@ _gordian_argument() {
     case $1 in
     --engine) _gordian_words "$(_gordian_engines "$3" | sort -u)" "$2" ;;
     --color) _gordian_words "auto always never" "$2" ;;
+    --show) _gordian_words "deadlocks matrices all" "$2" ;;
     --recover) _gordian_words "youngest oldest cheapest priority fewest-held" "$2" ;;
     --order) _gordian_words "$([[ $3 == compose ]] && echo text || echo tail head random)" "$2" ;;
     --chip) _gordian_words "$(gordian makespan --chips 2>/dev/null | sed -n 's/^\([a-z][a-z0-9]*\) .*/\1/p')" "$2" ;;
@@ -56,7 +57,7 @@ _gordian_argument() {
     --on-unwatchable) _gordian_words "run stop" "$2" ;;
     *)
         case $4 in
-        FILE | PATH | DIR | FOLDERS) _gordian_files "$2" ;;
+        FILE | PATH | DIR | FOLDER | FOLDERS) _gordian_files "$2" ;;
         *) COMPREPLY=() ;;
         esac
         ;;
@@ -74,6 +75,7 @@ _gordian_operand() {
     detect | check | avoid | compose | makespan | send) _gordian_files "$2" ;;
     gen) _gordian_words "$(gordian gen --list 2>/dev/null | sed -n 's/^\([a-z][a-z-]*\) .*/\1/p')" "$2" ;;
     bench) _gordian_words "$(gordian bench --list 2>/dev/null | sed -n 's/^\([a-z][a-z-]*\) .*/\1/p')" "$2" ;;
+    papers) _gordian_words "$(gordian papers 2>/dev/null | sed -n 's/^  \([a-z]*\/[^ ]*\) .*/\1/p; s/^\([a-z]*\): .*/\1/p')" "$2" ;;
     *) COMPREPLY=() ;;
     esac
 }

@@ -40,6 +40,8 @@ function __gordian_argument
             __gordian_engines $argv[3]
         case --color
             printf '%s\n' auto always never
+        case --show
+            printf '%s\n' deadlocks matrices all
         case --recover
             printf '%s\n' youngest oldest cheapest priority fewest-held
         case --order
@@ -59,7 +61,7 @@ function __gordian_argument
         case --on-unwatchable
             printf '%s\n' run stop
         case '*'
-            contains -- $argv[2] FILE PATH DIR FOLDERS
+            contains -- $argv[2] FILE PATH DIR FOLDER FOLDERS
             and __fish_complete_path (commandline -ct | string replace -r '^--[a-z-]+=' '')
     end
 end
@@ -75,6 +77,8 @@ function __gordian_operand
             __fish_complete_path (commandline -ct)
         case gen bench
             __gordian_listed $argv[1] --list
+        case papers
+            gordian papers 2>/dev/null | string replace -rf '^(?:  ([a-z]+/\\S+) .*|([a-z]+): .*)$' '$1$2'
     end
 end
 

@@ -1,6 +1,9 @@
 #include "cli/cli.h"
 
+#include "base/error.h"
+
 #include <errno.h>
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -134,6 +137,30 @@ int cli_fail(struct cli *cli, const char *file, const gordian_error *error)
     else
         cli_say(cli, "%s", error->message);
     return code_of(error->status);
+}
+
+gordian_status cli_write_file(const char *path, cli_writer *write, void *context,
+                              gordian_error *error)
+{
+    struct output out;
+    gordian_status status = GORDIAN_OK;
+    int failure = 0;
+    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    if (fd < 0) {
+        failure = errno;
+    } else if (!output_open(&out, fd)) {
+        failure = ENOMEM;
+        close(fd);
+    } else {
+        status = write(context, &out, error);
+        if (!output_close(&out))
+            failure = out.failure;
+        if (close(fd) < 0 && !failure)
+            failure = errno;
+    }
+    if (status == GORDIAN_OK && failure)
+        return fail(error, GORDIAN_STATUS_IO, "cannot write '%.200s': %s", path, strerror(failure));
+    return status;
 }
 
 int cli_finish(struct cli *cli, int code)

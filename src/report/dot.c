@@ -8,7 +8,7 @@ static const char *in_quotes(char c)
 
 static void write_quoted(struct output *out, const char *text)
 {
-    picture_text(out, text, in_quotes);
+    style_escaped(out, text, in_quotes);
 }
 
 static void dot_node(const struct picture *picture, uint32_t node, struct output *out)

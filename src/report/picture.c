@@ -116,20 +116,3 @@ const char *arrow_place(const struct arrow *arrow, char *text, size_t size)
         snprintf(text, size, "%.60s", function);
     return text;
 }
-
-void picture_text(struct output *out, const char *text, const char *(*escape)(char c))
-{
-    const struct style plain = {.color = false, .utf8 = true};
-    struct output safe;
-    if (!output_open(&safe, -1))
-        return;
-    style_name(&plain, &safe, COLOR_PLAIN, text);
-    for (size_t i = 0; i < safe.used; i++) {
-        const char *other = escape(safe.buffer[i]);
-        if (other)
-            output_text(out, other);
-        else
-            output_char(out, safe.buffer[i]);
-    }
-    output_close(&safe);
-}

@@ -32,9 +32,6 @@ static inline bool node_is_lock(const struct picture *picture, uint32_t node)
 const char *node_name(const struct picture *picture, uint32_t node);
 /* "thread 4711", "recursive mutex": the second line of a node. */
 const char *node_kind(const struct picture *picture, uint32_t node, char *text, size_t size);
-/* Writes a text as UTF-8, whatever its bytes; `escape` gives what stands for a character, or NULL
- * for itself. */
-void picture_text(struct output *out, const char *text, const char *(*escape)(char c));
 /* "transfer, bank.c:31" or "": what an arrow is labelled with. */
 const char *arrow_place(const struct arrow *arrow, char *text, size_t size);
 

@@ -32,16 +32,6 @@ struct canvas {
     double width, height;
 };
 
-static const char *xml_entity(char c)
-{
-    return c == '<' ? "&lt;" : c == '&' ? "&amp;" : c == '"' ? "&quot;" : NULL;
-}
-
-static void write_escaped(struct output *out, const char *text)
-{
-    picture_text(out, text, xml_entity);
-}
-
 /* ------------------------------------------------------------------ places */
 
 static void measure_nodes(struct canvas *canvas)
@@ -139,7 +129,7 @@ static void draw_arrow(const struct canvas *canvas, const struct arrow *arrow, s
                   colour, arrow->word);
     if (*arrow_place(arrow, place, sizeof place)) {
         output_format(out, "<text x=\"%.1f\" y=\"%.1f\" " HALO "fill=\"#555\">", x, y + 11);
-        write_escaped(out, place);
+        style_xml(out, place);
         output_text(out, "</text>\n");
     }
 }
@@ -157,12 +147,12 @@ static void draw_node(const struct canvas *canvas, uint32_t index, struct output
                   lock ? "#b7950b" : "#2471a3");
     output_format(out, "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\" font-weight=\"bold\">",
                   node->x, node->y - 3);
-    write_escaped(out, node_name(canvas->picture, index));
+    style_xml(out, node_name(canvas->picture, index));
     output_format(out,
                   "</text>\n<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\" font-size=\"11\" "
                   "fill=\"#555\">",
                   node->x, node->y + 13);
-    write_escaped(out, node_kind(canvas->picture, index, kind, sizeof kind));
+    style_xml(out, node_kind(canvas->picture, index, kind, sizeof kind));
     output_text(out, "</text>\n");
 }
 
@@ -183,7 +173,7 @@ static void draw_head(const struct canvas *canvas, struct output *out)
                       "<path d=\"M0 0L10 5L0 10z\" fill=\"%s\"/></marker>\n",
                       i ? "grey" : "red", i ? "#34495e" : "#c0392b");
     output_format(out, "</defs>\n<text x=\"%d\" y=\"%d\" font-size=\"16\">", MARGIN, 34);
-    write_escaped(out, title);
+    style_xml(out, title);
     output_text(out, "</text>\n");
 }
 

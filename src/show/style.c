@@ -109,6 +109,33 @@ size_t style_width(const struct style *style, const char *name)
     return width;
 }
 
+void style_escaped(struct output *out, const char *text, const char *(*escape)(char c))
+{
+    const struct style plain = {.color = false, .utf8 = true};
+    struct output safe;
+    if (!output_open(&safe, OUTPUT_MEMORY))
+        return;
+    style_name(&plain, &safe, COLOR_PLAIN, text);
+    for (size_t i = 0; i < safe.used; i++) {
+        const char *other = escape(safe.buffer[i]);
+        if (other)
+            output_text(out, other);
+        else
+            output_char(out, safe.buffer[i]);
+    }
+    output_close(&safe);
+}
+
+static const char *xml_entity(char c)
+{
+    return c == '<' ? "&lt;" : c == '&' ? "&amp;" : c == '"' ? "&quot;" : NULL;
+}
+
+void style_xml(struct output *out, const char *text)
+{
+    style_escaped(out, text, xml_entity);
+}
+
 void print_safely(FILE *to, const char *text)
 {
     while (*text) {

@@ -34,6 +34,11 @@ void style_name(const struct style *style, struct output *out, enum color color,
 /* How many columns style_name takes. */
 size_t style_width(const struct style *style, const char *name);
 
+/* The same for files, as UTF-8 and without colours; `escape` gives what stands for a character, or
+ * NULL for itself. style_xml: in an SVG. */
+void style_escaped(struct output *out, const char *text, const char *(*escape)(char c));
+void style_xml(struct output *out, const char *text);
+
 /* The same care for messages on stderr. */
 void print_safely(FILE *to, const char *text);
 

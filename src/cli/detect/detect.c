@@ -126,14 +126,48 @@ static gordian_status replay_all(struct detect *detect, const struct reporter *r
     return GORDIAN_OK;
 }
 
+static bool wants_matrices(const struct detect *detect)
+{
+    return detect->show >= DETECT_SHOW_MATRICES || detect->svg;
+}
+
 static gordian_status open_system(struct detect *detect, gordian_error *error)
 {
     gordian_options options;
     gordian_options_init(&options);
     options.engine = detect->cli->engine;
+    if (wants_matrices(detect) && strcmp(options.engine, "auto") == 0)
+        options.engine = "matrix";
     gordian_status status = gordian_open(&detect->system, &options, error);
     if (status == GORDIAN_OK)
         detect->labels = labels_of_system(detect->system);
+    return status;
+}
+
+/* Does the engine keep matrices, of which an empty system has no row? */
+static bool keeps_matrices(const struct detect *detect)
+{
+    uint64_t value;
+    return gordian_matrix_get(detect->system, GORDIAN_MATRIX_AG, 0, 0, &value, NULL) !=
+           GORDIAN_STATUS_UNAVAILABLE;
+}
+
+static gordian_status draw_picture(void *context, struct output *out, gordian_error *error)
+{
+    return matrices_picture(context, out, error);
+}
+
+/* --svg: the state at the end. */
+static gordian_status write_picture(struct detect *detect, gordian_error *error)
+{
+    struct matrices matrices;
+    if (!detect->svg)
+        return GORDIAN_OK;
+    gordian_status status = matrices_open(&matrices, detect->system, &detect->labels, error);
+    if (status != GORDIAN_OK)
+        return status;
+    status = cli_write_file(detect->svg, draw_picture, &matrices, error);
+    matrices_close(&matrices);
     return status;
 }
 
@@ -143,6 +177,11 @@ static int run_detect(struct detect *detect, const char *path)
     gordian_status status = open_system(detect, &error);
     if (status != GORDIAN_OK)
         return cli_fail(detect->cli, NULL, &error);
+    if (wants_matrices(detect) && !keeps_matrices(detect))
+        return cli_misuse(detect->cli,
+                          "engine '%s' keeps no matrices to show: use --engine matrix, or cuda on "
+                          "a GPU",
+                          gordian_engine_name(detect->system));
     int code = input_open(&detect->input, detect->cli, path);
     if (code != EXIT_NOTHING)
         return code;
@@ -151,12 +190,16 @@ static int run_detect(struct detect *detect, const char *path)
         status = replay_all(detect, detect->cli->json ? &detect_json : &detect_text, &error);
     if (status != GORDIAN_OK)
         return cli_fail(detect->cli, detect->input.name, &error);
+    status = write_picture(detect, &error);
+    if (status != GORDIAN_OK)
+        return cli_fail(detect->cli, NULL, &error);
     return detect->tally.deadlocks || detect->tally.doomed ? EXIT_FOUND : EXIT_NOTHING;
 }
 
 static int detect_main(struct cli *cli, int argc, char **argv)
 {
-    struct detect detect = {.cli = cli, .input.fd = -1};
+    static const char *const shows[] = {"deadlocks", "matrices", "all", NULL};
+    struct detect detect = {.cli = cli, .input.fd = -1, .show = DETECT_SHOW_DEADLOCKS};
     const struct option options[] = {
         {"all", 'a', NULL, "show every event, not only deadlocks", OPTION_FLAG, &detect.all, NULL},
         {"recover", 'r', "POLICY",
@@ -164,8 +207,14 @@ static int detect_main(struct cli *cli, int argc, char **argv)
          "can go on, chosen by POLICY: youngest, oldest,\n"
          "cheapest, priority, fewest-held",
          OPTION_TEXT, &detect.recover, NULL},
+        {"show", 0, "WHAT",
+         "deadlocks (the default); matrices: those of the\n"
+         "engine too, at the end; all: and at every deadlock",
+         OPTION_CHOICE, &detect.show, shows},
         {"strict", 's', NULL, "stop at the first event that is refused", OPTION_FLAG,
          &detect.strict, NULL},
+        {"svg", 0, "FILE", "draw the matrices at the end into FILE", OPTION_TEXT, &detect.svg,
+         NULL},
         {0},
     };
     int code;

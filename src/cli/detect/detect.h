@@ -1,15 +1,22 @@
-/* `gordian detect` in three parts: the command and its loop (detect.c), and the two ways to
- * report (detect/json.c, detect/text.c). */
+/* `gordian detect` in parts: the command and its loop (detect.c), the two ways to report
+ * (detect/json.c, detect/text.c), and the matrices (detect/matrices.h). */
 #ifndef GORDIAN_CLI_DETECT_DETECT_H
 #define GORDIAN_CLI_DETECT_DETECT_H
 
 #include "cli/detect/followers.h"
+#include "cli/detect/matrices.h"
 #include "cli/input.h"
 #include "show/draw.h"
 #include "show/graph.h"
 
 struct tally {
     uint64_t events, granted, blocked, deadlocks, doomed, errors;
+};
+
+enum detect_show {
+    DETECT_SHOW_DEADLOCKS,
+    DETECT_SHOW_MATRICES, /* and the matrices at the end */
+    DETECT_SHOW_ALL,      /* and at every deadlock */
 };
 
 struct detect {
@@ -25,6 +32,8 @@ struct detect {
     bool all, strict;
     const char *recover;   /* as typed; NULL: leave deadlocks standing */
     gordian_policy policy; /* what it means */
+    unsigned show;         /* enum detect_show */
+    const char *svg;       /* draw the matrices at the end into this file; NULL: nowhere */
 
     /* what the reports need, kept between events */
     struct name_list list;

@@ -16,6 +16,17 @@ static gordian_status report_recovery(struct detect *detect, struct json *json,
     return status == GORDIAN_STATUS_END ? GORDIAN_OK : status;
 }
 
+static gordian_status write_matrices(struct detect *detect, struct json *json, gordian_error *error)
+{
+    struct matrices matrices;
+    gordian_status status = matrices_open(&matrices, detect->system, &detect->labels, error);
+    if (status != GORDIAN_OK)
+        return status;
+    status = matrices_json(&matrices, json, error);
+    matrices_close(&matrices);
+    return status;
+}
+
 static gordian_status write_stuck(struct detect *detect, struct json *json,
                                   const gordian_step *step, gordian_error *error)
 {
@@ -29,6 +40,10 @@ static gordian_status write_stuck(struct detect *detect, struct json *json,
         if (status != GORDIAN_OK)
             return status;
         json_witness(json, "witness", &detect->labels, &witness);
+        if (detect->show == DETECT_SHOW_ALL)
+            status = write_matrices(detect, json, error);
+        if (status != GORDIAN_OK)
+            return status;
     }
     return detect->recover ? report_recovery(detect, json, error) : GORDIAN_OK;
 }
@@ -56,9 +71,23 @@ static gordian_status write_event(struct detect *detect, const gordian_step *ste
     return status;
 }
 
+/* A line of its own before the summary. */
+static gordian_status write_last_matrices(struct detect *detect, gordian_error *error)
+{
+    struct json json;
+    json_begin(&json, &detect->cli->out);
+    gordian_status status = write_matrices(detect, &json, error);
+    json_end(&json);
+    return status;
+}
+
 static gordian_status write_summary(struct detect *detect, gordian_error *error)
 {
-    gordian_status status = detect_list_deadlocked(detect, error);
+    gordian_status status = GORDIAN_OK;
+    if (detect->show >= DETECT_SHOW_MATRICES)
+        status = write_last_matrices(detect, error);
+    if (status == GORDIAN_OK)
+        status = detect_list_deadlocked(detect, error);
     if (status != GORDIAN_OK)
         return status;
     const struct tally *tally = &detect->tally;

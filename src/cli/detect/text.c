@@ -249,6 +249,19 @@ static gordian_status report_recovery(struct detect *detect, gordian_error *erro
     return status == GORDIAN_STATUS_END ? GORDIAN_OK : status;
 }
 
+/* ------------------------------------------------------------------ matrices */
+
+static gordian_status write_matrices(struct detect *detect, gordian_error *error)
+{
+    struct matrices matrices;
+    gordian_status status = matrices_open(&matrices, detect->system, &detect->labels, error);
+    if (status != GORDIAN_OK)
+        return status;
+    status = matrices_draw(&matrices, &detect->drawing, error);
+    matrices_close(&matrices);
+    return status;
+}
+
 /* ------------------------------------------------------------------ the reporter */
 
 static gordian_status write_event(struct detect *detect, const gordian_step *step,
@@ -264,6 +277,10 @@ static gordian_status write_event(struct detect *detect, const gordian_step *ste
         status = draw_deadlock(detect, step, error);
     else if (!detect->all)
         write_doomed(detect, step);
+    if (status == GORDIAN_OK && deadlock && detect->show == DETECT_SHOW_ALL) {
+        output_char(out_of(detect), '\n');
+        status = write_matrices(detect, error);
+    }
     if (status == GORDIAN_OK && detect->recover)
         status = report_recovery(detect, error);
     if (deadlock)
@@ -281,14 +298,18 @@ static void write_count(struct detect *detect, uint64_t count, const char *one, 
 
 static gordian_status write_summary(struct detect *detect, gordian_error *error)
 {
-    if (detect->cli->quiet)
-        return GORDIAN_OK;
-    gordian_status status = detect_list_deadlocked(detect, error);
+    progress_clear(&detect->cli->progress);
+    gordian_status status = GORDIAN_OK;
+    if (detect->show >= DETECT_SHOW_MATRICES)
+        status = write_matrices(detect, error);
+    if (status != GORDIAN_OK || detect->cli->quiet)
+        return status;
+    output_text(out_of(detect), detect->show >= DETECT_SHOW_MATRICES ? "\n" : "");
+    status = detect_list_deadlocked(detect, error);
     if (status != GORDIAN_OK)
         return status;
     const struct tally *tally = &detect->tally;
     struct output *out = out_of(detect);
-    progress_clear(&detect->cli->progress);
     if (tally->deadlocks)
         write_count(detect, tally->deadlocks, "deadlock", "deadlocks", COLOR_BAD);
     else
