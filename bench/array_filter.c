@@ -267,12 +267,12 @@ static gordian_status size_rows(const struct array_bench *array, uint64_t count)
     return status;
 }
 
-/* Numbers, what is kept of them three times over, and the chunks ahead. */
+/* Numbers, what is kept of them three times over, twice as much in buckets, the chunks ahead. */
 static bool has_memory(const struct array_bench *array, uint64_t count)
 {
     struct gpu_info now;
     gpu_get_info(array->gpu, &now);
-    return now.memory_free / 16 > count + (UINT64_C(64) << 20);
+    return now.memory_free / 24 > count + (UINT64_C(64) << 20);
 }
 
 gordian_status array_filter_rows(const struct array_bench *array)

@@ -127,7 +127,7 @@ int main(int argc, char **argv)
     gordian_array_options_init(&options);
     options.element = sizeof(uint32_t);
     options.kind = GORDIAN_ARRAY_KIND_FLAT;
-    options.watch = 1000;
+    options.watch = vertices / 3 + 1;
     MUST(gordian_gpu_open(&gpu, 0, NULL, &error));
     MUST(gordian_array_create(&queue, gpu, &options, &error));
 

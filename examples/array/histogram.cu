@@ -9,8 +9,6 @@
  */
 #include "example.h"
 
-#define CHAINS 1024u
-
 struct bin {
     unsigned long long key, count;
     uint64_t next; /* the bin behind it in its chain, from 1; 0: none */
@@ -18,7 +16,8 @@ struct bin {
 
 struct histogram {
     struct garray bins;        /* of struct bin */
-    unsigned long long *heads; /* CHAINS of them: the first bin, from 1; 0: none yet */
+    unsigned long long *heads; /* of each chain the first bin, from 1; 0: none yet */
+    uint32_t chains;
     const uint64_t *keys;
     uint32_t count;
     uint32_t *counted; /* by key of `keys`, zeroed: those that a launch before has counted */
@@ -42,7 +41,7 @@ __device__ struct bin *find_bin(const struct histogram *a, uint64_t key, uint64_
 /* False: there was no room for a new bin. */
 __device__ bool count_key(const struct histogram *a, uint64_t key)
 {
-    unsigned long long *head = a->heads + key % CHAINS;
+    unsigned long long *head = a->heads + key % a->chains;
     unsigned long long first = atomicAdd(head, 0ull), seen = 0;
     struct bin *bin = find_bin(a, key, first, 0);
     struct garray_range mine;
@@ -134,7 +133,8 @@ int main(int argc, char **argv)
 
     struct histogram a;
     gordian_array_count result;
-    a.heads = (unsigned long long *)device_zeroed(CHAINS * sizeof *a.heads);
+    a.chains = count / 4 + 1;
+    a.heads = (unsigned long long *)device_zeroed(a.chains * sizeof *a.heads);
     a.keys = (const uint64_t *)device_copy(keys, (count + 1) * sizeof(uint64_t));
     a.count = count;
     a.counted = (uint32_t *)device_zeroed((count + 1) * sizeof(uint32_t));

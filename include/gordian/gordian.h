@@ -3,8 +3,9 @@
  *
  * This is the public interface of libgordian for detection, snapshots and traces; it brings
  * <gordian/avoid.h> and <gordian/makespan.h> with it. Apart are <gordian/compose.h>, for circuits,
- * <gordian/ptx.h>, which reads what a CUDA kernel does from its PTX, and <gordian/client.h>, for
- * clients of `gordian serve`. A *system* holds processes, resources, and who holds and
+ * <gordian/ptx.h>, which reads what a CUDA kernel does from its PTX, <gordian/client.h>, for
+ * clients of `gordian serve`, and <gordian/array.h>, a growable array in a GPU's memory for
+ * programs with CUDA kernels of their own. A *system* holds processes, resources, and who holds and
  * waits for what. Feed it events, one by one or in batches; each answer says whether the request
  * was granted, waits, closes a deadlock, or can never be served because of an older one.
  *

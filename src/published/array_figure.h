@@ -26,7 +26,8 @@ const char *published_array_method_name(enum published_array_method method);
 struct published_array_cell {
     enum published_array_method method;
     uint64_t count; /* numbers */
-    bool one_block; /* of 1024 threads, as in the paper; of the first two in any case */
+    bool one_block; /* as in the paper, of 1024 threads, or 256 where a method works in tiles; the
+                       first two methods have one in any case */
     uint64_t seed;
     unsigned samples; /* at least 1; the median is kept */
 

@@ -3,6 +3,7 @@
 
 #include "published/kernels/array_filter.h"
 #include "published/kernels/array_kinds.h"
+#include "published/kernels/array_paper.h"
 
 #include <inttypes.h>
 
@@ -53,7 +54,9 @@ static gordian_status time_filter(const struct array_task *task, struct publishe
     bool subarrays = way == ARRAY_KINDS_SUBARRAYS;
     struct gpu_launch launches[] = {{.kernel = ways[way].kernel,
                                      .blocks = blocks,
-                                     .threads = ways[way].threads,
+                                     .threads = blocks == 1 && way == ARRAY_KINDS_LFVECTOR
+                                                    ? ARRAY_PAPER_THREADS
+                                                    : ways[way].threads,
                                      .arguments = subarrays ? (const void *)&arrays : &buckets,
                                      .arguments_size = subarrays ? sizeof arrays : sizeof buckets},
                                     published_array_index(array, &index)};

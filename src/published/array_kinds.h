@@ -15,7 +15,8 @@ enum array_kinds_way {
 gordian_status array_kinds_open(struct published_array **out, const struct array_task *task,
                                 enum array_kinds_way way, gordian_error *error);
 
-/* Filters once, from empty, with `blocks` blocks (0: as many as fit), and checks what came of it
+/* Filters once, from empty, with `blocks` blocks (0: as many as fit; 1: as large as the paper's,
+ * where the way takes any), and checks what came of it
  * by a copy at `plain`, where there is room for all that is kept. */
 gordian_status array_kinds_filter(const struct array_task *task, struct published_array *array,
                                   enum array_kinds_way way, unsigned blocks, gpu_address plain,
