@@ -59,10 +59,21 @@ gordian_status avoid_time(const struct avoid_bench *avoid, struct avoid_state *s
                           const struct avoid_engine *engine, const struct bench_effort *effort,
                           struct bench_side *result);
 
+/* ---- the thesis's tables 5.2 to 5.4 (avoid_worst.c) */
+
+struct avoid_worst_size {
+    uint32_t processes, resources;
+    double cpu_s, k20c_s; /* the thesis: CPU-PBA, GPU-PBA on a Tesla K20c */
+};
+
+#define AVOID_THESIS_SIZES 15
+extern const struct avoid_worst_size avoid_thesis[AVOID_THESIS_SIZES];
+
 /* ---- rows: each adds its own */
 gordian_status avoid_worst_rows(const struct avoid_bench *avoid);
 gordian_status avoid_load_rows(const struct avoid_bench *avoid);
 gordian_status avoid_batch_rows(const struct avoid_bench *avoid);
 gordian_status avoid_cuda_rows(const struct avoid_bench *avoid);
+gordian_status avoid_published_rows(const struct avoid_bench *avoid);
 
 #endif

@@ -8,12 +8,7 @@
 
 #include <stdio.h>
 
-struct worst_size {
-    uint32_t processes, resources;
-    double cpu_s, k20c_s; /* the thesis: CPU-PBA, GPU-PBA on a Tesla K20c */
-};
-
-static const struct worst_size thesis[] = {
+const struct avoid_worst_size avoid_thesis[AVOID_THESIS_SIZES] = {
     {512, 256, 0.03, 0.02},   {1024, 256, 0.13, 0.05},  {2048, 256, 0.51, 0.16},
     {4096, 256, 2.05, 0.55},  {8192, 256, 8.34, 1.99},  {512, 512, 0.05, 0.02},
     {1024, 512, 0.20, 0.09},  {2048, 512, 0.78, 0.30},  {4096, 512, 3.26, 1.13},
@@ -22,7 +17,7 @@ static const struct worst_size thesis[] = {
 };
 
 /* Larger than the thesis's; the published algorithm would take a quarter of an hour. */
-static const struct worst_size beyond[] = {
+static const struct avoid_worst_size beyond[] = {
     {16384, 1024, 0, 0}, {32768, 1024, 0, 0}, {65536, 1024, 0, 0}};
 static const char *const beyond_ids[] = {"avoid/worst-16384x1024", "avoid/worst-32768x1024",
                                          "avoid/worst-65536x1024"};
@@ -30,7 +25,7 @@ static const char *const beyond_ids[] = {"avoid/worst-16384x1024", "avoid/worst-
 #define BAR_GPU_MS 15
 #define BAR_CPU    1000
 
-static bool is_bar(const struct worst_size *size)
+static bool is_bar(const struct avoid_worst_size *size)
 {
     return size->processes == 8192 && size->resources == 1024;
 }
@@ -49,7 +44,7 @@ static const char *plot_of(uint32_t resources)
     }
 }
 
-static struct bench_row worst_row(const struct worst_size *size, const char *kind,
+static struct bench_row worst_row(const struct avoid_worst_size *size, const char *kind,
                                   const char *engine, const struct bench_side *side)
 {
     struct bench_row row =
@@ -69,7 +64,7 @@ static struct bench_row worst_row(const struct worst_size *size, const char *kin
 /* Fewer repetitions of what takes long. */
 static struct bench_effort effort_for(const struct avoid_bench *avoid,
                                       const struct avoid_engine *engine,
-                                      const struct worst_size *size)
+                                      const struct avoid_worst_size *size)
 {
     const bool quick = avoid->bench->options->quick;
     if (engine == &avoid_dense) {
@@ -82,8 +77,8 @@ static struct bench_effort effort_for(const struct avoid_bench *avoid,
 }
 
 static gordian_status time_engine(const struct avoid_bench *avoid, struct avoid_state *state,
-                                  const struct worst_size *size, const struct avoid_engine *engine,
-                                  struct bench_side *side)
+                                  const struct avoid_worst_size *size,
+                                  const struct avoid_engine *engine, struct bench_side *side)
 {
     struct bench_effort effort = effort_for(avoid, engine, size);
     bench_progress(avoid->bench, "worst request, %u x %u, %s", size->processes, size->resources,
@@ -93,7 +88,8 @@ static gordian_status time_engine(const struct avoid_bench *avoid, struct avoid_
 
 /* holt against dense, if that was measured. */
 static gordian_status add_holt(const struct avoid_bench *avoid, struct avoid_state *state,
-                               const struct worst_size *size, const char *kind, double dense_ns)
+                               const struct avoid_worst_size *size, const char *kind,
+                               double dense_ns)
 {
     struct bench_side side;
     gordian_status status = time_engine(avoid, state, size, &avoid_holt, &side);
@@ -112,7 +108,7 @@ static gordian_status add_holt(const struct avoid_bench *avoid, struct avoid_sta
 }
 
 static gordian_status add_cuda(const struct avoid_bench *avoid, struct avoid_state *state,
-                               const struct worst_size *size, const char *kind)
+                               const struct avoid_worst_size *size, const char *kind)
 {
     struct bench_side side;
     gordian_status status = time_engine(avoid, state, size, &avoid_cuda, &side);
@@ -127,8 +123,9 @@ static gordian_status add_cuda(const struct avoid_bench *avoid, struct avoid_sta
 }
 
 /* Rows of all engines for a state; `dense`: that one too, as a baseline. */
-static gordian_status rows_of_state(const struct avoid_bench *avoid, const struct worst_size *size,
-                                    enum avoid_shape shape, const char *kind, bool dense)
+static gordian_status rows_of_state(const struct avoid_bench *avoid,
+                                    const struct avoid_worst_size *size, enum avoid_shape shape,
+                                    const char *kind, bool dense)
 {
     struct avoid_state state;
     struct bench_side side = {0};
@@ -154,7 +151,7 @@ static gordian_status rows_of_state(const struct avoid_bench *avoid, const struc
 
 /* The other shapes: dense looks at every cell in every round, so it takes as long as for the
  * first, but for the wide one. */
-static gordian_status rows_of_shapes(const struct avoid_bench *avoid, struct worst_size size)
+static gordian_status rows_of_shapes(const struct avoid_bench *avoid, struct avoid_worst_size size)
 {
     size.cpu_s = size.k20c_s = 0;
     gordian_status status = rows_of_state(avoid, &size, AVOID_LAST, "-last", false);
@@ -164,7 +161,7 @@ static gordian_status rows_of_shapes(const struct avoid_bench *avoid, struct wor
 }
 
 /* A claim takes about 64 bytes on the host, and 16 on the device. */
-static bool has_memory(const struct avoid_bench *avoid, const struct worst_size *size)
+static bool has_memory(const struct avoid_bench *avoid, const struct avoid_worst_size *size)
 {
     struct machine machine;
     uint64_t cells = (uint64_t)size->processes * size->resources;
@@ -175,19 +172,19 @@ static bool has_memory(const struct avoid_bench *avoid, const struct worst_size 
 
 gordian_status avoid_worst_rows(const struct avoid_bench *avoid)
 {
-    static const struct worst_size small = {40, 70, 0, 0};
+    static const struct avoid_worst_size small = {40, 70, 0, 0};
     const bool quick = avoid->bench->options->quick;
     gordian_status status = GORDIAN_OK;
     if (avoid->emulated) {
         status = rows_of_state(avoid, &small, AVOID_ALL, "", true);
         return status == GORDIAN_OK ? rows_of_shapes(avoid, small) : status;
     }
-    for (size_t i = 0; i < sizeof thesis / sizeof *thesis && status == GORDIAN_OK; i++) {
-        bool large = thesis[i].processes > 1024;
-        if (!quick || !large || is_bar(&thesis[i]))
-            status = rows_of_state(avoid, &thesis[i], AVOID_ALL, "", !quick || !large);
-        if (status == GORDIAN_OK && is_bar(&thesis[i]))
-            status = rows_of_shapes(avoid, thesis[i]);
+    for (size_t i = 0; i < AVOID_THESIS_SIZES && status == GORDIAN_OK; i++) {
+        bool large = avoid_thesis[i].processes > 1024;
+        if (!quick || !large || is_bar(&avoid_thesis[i]))
+            status = rows_of_state(avoid, &avoid_thesis[i], AVOID_ALL, "", !quick || !large);
+        if (status == GORDIAN_OK && is_bar(&avoid_thesis[i]))
+            status = rows_of_shapes(avoid, avoid_thesis[i]);
     }
     for (size_t i = 0; i < sizeof beyond / sizeof *beyond && status == GORDIAN_OK && !quick; i++)
         if (has_memory(avoid, &beyond[i]))

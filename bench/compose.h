@@ -42,6 +42,10 @@ const struct compose_engine *compose_engine_named(const char *name);
 /* Runs a program in the folder; what it prints, as far as it fits (compose_child.c). False: it
  * could not be run, or failed. */
 bool compose_child(const char *folder, const char *const *words, char *text, size_t size);
+/* The path of a program that was built with this one; false: it was not. */
+bool compose_beside(const char *name, char *path, size_t size);
+/* Is there an mpirun? It is told that this machine's cores are enough for any number of ranks. */
+bool compose_mpirun(void);
 
 /* ---- SPIN (compose_spin.c): the same chain as a Promela model */
 struct spin {
@@ -56,6 +60,15 @@ bool spin_open(struct spin *spin, uint32_t size);
 gordian_status spin_run(void *spin, double *ns, gordian_error *error);
 void spin_close(struct spin *spin);
 
+/* ---- the thesis's tables 4.1 to 4.9 (compose_paper.c): averages in milliseconds */
+struct compose_thesis {
+    unsigned iterations;
+    double gtx570, e8400, t7100;
+};
+
+#define COMPOSE_THESIS_SIZES 10
+extern const struct compose_thesis compose_thesis[COMPOSE_THESIS_SIZES];
+
 /* ---- rows: each adds its own */
 gordian_status compose_reach_rows(const struct compose_bench *compose); /* compose_reach.c */
 gordian_status compose_paper_rows(const struct compose_bench *compose); /* compose_paper.c */
@@ -63,5 +76,9 @@ gordian_status compose_scale_rows(const struct compose_bench *compose); /* compo
 gordian_status compose_graph_rows(const struct compose_bench *compose); /* compose_scale.c */
 gordian_status compose_mpi_rows(const struct compose_bench *compose);   /* compose_mpi.c */
 gordian_status compose_gpu_rows(const struct compose_bench *compose);   /* compose_gpu.c */
+/* compose_published.c */
+gordian_status compose_published_rows(const struct compose_bench *compose);
+/* compose_ranks.c */
+gordian_status compose_ranks_rows(const struct compose_bench *compose);
 
 #endif

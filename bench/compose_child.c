@@ -4,6 +4,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -36,4 +40,27 @@ bool compose_child(const char *folder, const char *const *words, char *text, siz
     close(pipes[0]);
     return child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status) &&
            WEXITSTATUS(status) == 0;
+}
+
+bool compose_beside(const char *name, char *path, size_t size)
+{
+    char folder[PATH_MAX];
+    ssize_t length = readlink("/proc/self/exe", folder, sizeof folder - 1);
+    if (length <= 0)
+        return false;
+    folder[length] = '\0';
+    *strrchr(folder, '/') = '\0';
+    snprintf(path, size, "%.3900s/%s", folder, name);
+    return access(path, X_OK) == 0;
+}
+
+bool compose_mpirun(void)
+{
+    static const char *const version[] = {"mpirun", "--version", NULL};
+    char text[256];
+    /* Ranks of one machine, whoever runs them and however many cores there are. */
+    setenv("OMPI_ALLOW_RUN_AS_ROOT", "1", 0);
+    setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1", 0);
+    setenv("OMPI_MCA_rmaps_base_oversubscribe", "1", 0);
+    return compose_child("/", version, text, sizeof text);
 }

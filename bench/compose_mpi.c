@@ -20,19 +20,6 @@ struct ranks {
     uint64_t states; /* that must come out */
 };
 
-/* Beside this program. */
-static bool find_program(char *path, size_t size)
-{
-    char folder[PATH_MAX];
-    ssize_t length = readlink("/proc/self/exe", folder, sizeof folder - 1);
-    if (length <= 0)
-        return false;
-    folder[length] = '\0';
-    *strrchr(folder, '/') = '\0';
-    snprintf(path, size, "%.3900s/gordian-mpi", folder);
-    return access(path, X_OK) == 0;
-}
-
 /* The value of a key in the last object. */
 static double value_of(const char *text, const char *key)
 {
@@ -128,22 +115,16 @@ static gordian_status measure(const struct compose_bench *compose, const struct 
 
 gordian_status compose_mpi_rows(const struct compose_bench *compose)
 {
-    static const char *const version[] = {"mpirun", "--version", NULL};
     struct bench *bench = compose->bench;
     uint32_t size = bench->options->quick ? 22 : 26;
     struct ranks ranks = {.states = UINT64_C(1) << size};
-    char text[256];
     const char *only = bench->options->engine;
     if (only && strcmp(only, "auto") != 0 && strcmp(only, "cpu") != 0)
         return GORDIAN_OK;
-    if (!find_program(ranks.program, sizeof ranks.program))
+    if (!compose_beside("gordian-mpi", ranks.program, sizeof ranks.program))
         return bench_skip(bench, "compose/*/mpi", "gordian-mpi was not built beside gordian");
-    if (!compose_child("/", version, text, sizeof text))
+    if (!compose_mpirun())
         return bench_skip(bench, "compose/*/mpi", "there is no mpirun");
-    /* Ranks of one machine, whoever runs them and however many cores there are. */
-    setenv("OMPI_ALLOW_RUN_AS_ROOT", "1", 0);
-    setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1", 0);
-    setenv("OMPI_MCA_rmaps_base_oversubscribe", "1", 0);
     gordian_status status = write_chain(&ranks, size, bench->error);
     if (status == GORDIAN_OK)
         status = measure(compose, &ranks, size);

@@ -10,10 +10,7 @@
 #include <stdio.h>
 
 /* Its averages, in milliseconds: GTX 570 (table 4.4, 4.5), E8400 (4.6, 4.7), T7100 (4.8, 4.9). */
-static const struct paper {
-    unsigned iterations;
-    double gtx570, e8400, t7100;
-} papers[] = {
+const struct compose_thesis compose_thesis[COMPOSE_THESIS_SIZES] = {
     {100, 1.5566304, 3.92294, 6.6391209},      {200, 3.06376, 7.8126685, 13.2874831},
     {300, 4.5749664, 11.6713361, 19.3336064},  {400, 6.063792, 15.6629858, 26.1589839},
     {500, 7.623904, 19.5499836, 32.2291807},   {600, 9.1789376, 23.3996744, 39.850584},
@@ -88,8 +85,8 @@ static gordian_status run_cells(void *context, double *ns, gordian_error *error)
 
 /* ------------------------------------------------------------------ rows */
 
-static gordian_status add_result(struct bench *bench, const struct paper *paper, const char *who,
-                                 const struct bench_side *side)
+static gordian_status add_result(struct bench *bench, const struct compose_thesis *paper,
+                                 const char *who, const struct bench_side *side)
 {
     struct bench_row row = bench_row("ms", "compose/paper/products-%u/%s", paper->iterations, who);
     row.value = side->median / 1e6;
@@ -105,7 +102,7 @@ static gordian_status add_result(struct bench *bench, const struct paper *paper,
     return bench_add(bench, &row);
 }
 
-static gordian_status add_cells(struct bench *bench, const struct paper *paper)
+static gordian_status add_cells(struct bench *bench, const struct compose_thesis *paper)
 {
     struct cells cells = {.repeat = paper->iterations};
     struct bench_side side = {&cells, run_cells, 0, 0};
@@ -116,7 +113,7 @@ static gordian_status add_cells(struct bench *bench, const struct paper *paper)
     return status == GORDIAN_OK ? add_result(bench, paper, "cells", &side) : status;
 }
 
-static gordian_status add_row(struct bench *bench, const struct paper *paper,
+static gordian_status add_row(struct bench *bench, const struct compose_thesis *paper,
                               const struct compose_engine *engine, const gordian_circuit *circuit)
 {
     struct compose_side run = compose_side_of(engine, circuit);
@@ -145,14 +142,15 @@ gordian_status compose_paper_rows(const struct compose_bench *compose)
     const char *const engines[] = {compose->dense ? "dense" : NULL, compose->cpu ? "cpu" : NULL};
     gordian_circuit *circuit;
     gordian_status status = bench_paper_circuit(&circuit, bench->error);
-    for (size_t i = 0; i < sizeof papers / sizeof *papers && status == GORDIAN_OK; i++) {
-        if (bench->options->quick && papers[i].iterations % 500 != 0)
+    for (size_t i = 0; i < COMPOSE_THESIS_SIZES && status == GORDIAN_OK; i++) {
+        if (bench->options->quick && compose_thesis[i].iterations % 500 != 0)
             continue;
         if (compose->cpu)
-            status = add_cells(bench, &papers[i]);
+            status = add_cells(bench, &compose_thesis[i]);
         for (size_t e = 0; e < 2 && status == GORDIAN_OK; e++)
             if (engines[e])
-                status = add_row(bench, &papers[i], compose_engine_named(engines[e]), circuit);
+                status =
+                    add_row(bench, &compose_thesis[i], compose_engine_named(engines[e]), circuit);
     }
     gordian_circuit_close(circuit);
     return status;

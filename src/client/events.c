@@ -274,7 +274,7 @@ static bool covers_wants(const gordian_process_state *state, const gordian_want 
 }
 
 /* GORDIAN_OUTCOME_EXITED, as a system of this kind says it. */
-static uint8_t ended(const gordian_client *client)
+static uint8_t has_ended(const gordian_client *client)
 {
     return client->avoids ? (uint8_t)GORDIAN_VERDICT_EXITED : (uint8_t)GORDIAN_OUTCOME_EXITED;
 }
@@ -292,7 +292,7 @@ static gordian_status ask_outcome(gordian_client *client, const gordian_event *e
         reply->outcome = client->avoids ? (uint8_t)GORDIAN_VERDICT_CANCELLED
                                         : (uint8_t)GORDIAN_OUTCOME_CANCELLED;
     if (event->op == GORDIAN_OP_EXIT)
-        reply->outcome = ended(client);
+        reply->outcome = has_ended(client);
     if (event->op != GORDIAN_OP_REQUEST && event->op != GORDIAN_OP_WAIT)
         return GORDIAN_OK;
     reply->waits = state.waiting;
@@ -409,7 +409,7 @@ static gordian_status judge_end(gordian_client *client, uint32_t process, const 
     if (status == GORDIAN_OK)
         reply->outcome = state.known && covers_wants(&state, wants, count)
                              ? (uint8_t)GORDIAN_OUTCOME_GRANTED
-                             : ended(client);
+                             : has_ended(client);
     return status;
 }
 

@@ -107,7 +107,7 @@ static gordian_status keep_found(void *context, const struct firing_move *moves,
 static bool seek_firings(struct scene *scene, const uint64_t *state)
 {
     scene->move_count = scene->patch_count = 0;
-    unpack(scene->packing, state, scene->locals);
+    unpack_state(scene->packing, state, scene->locals);
     if (seeker_find(scene->seeker, scene->locals, NULL, keep_found, scene, NULL) != GORDIAN_OK)
         return false;
     for (size_t i = 0; i < scene->count; i++) { /* the arrays do not move any more */

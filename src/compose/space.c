@@ -224,10 +224,10 @@ void space_seek(struct space_walk *walk, const struct space *space, uint64_t num
             locals[f] = (uint32_t)(number % states);
             number /= states;
         }
-        pack(space->packing, locals, state);
+        pack_state(space->packing, locals, state);
         return;
     }
-    unpack(space->packing, state, locals);
+    unpack_state(space->packing, state, locals);
 }
 
 void space_step(struct space_walk *walk)
@@ -247,8 +247,8 @@ void space_step(struct space_walk *walk)
         uint32_t f = 0;
         while (++walk->locals[f] == factor_shape(space->packing->circuit, f)->state_count)
             walk->locals[f++] = 0;
-        pack(space->packing, walk->locals, walk->state);
+        pack_state(space->packing, walk->locals, walk->state);
         return;
     }
-    unpack(space->packing, walk->state, walk->locals);
+    unpack_state(space->packing, walk->state, walk->locals);
 }

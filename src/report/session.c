@@ -126,8 +126,8 @@ static bool next_entry(const char **at, struct entry *entry)
 }
 
 /* Appending a short line is one write: nobody's is torn. */
-__attribute__((format(printf, 2, 3))) static void append(const struct session *session,
-                                                         const char *format, ...)
+__attribute__((format(printf, 2, 3))) static void append_text(const struct session *session,
+                                                              const char *format, ...)
 {
     char line[160];
     va_list arguments;
@@ -215,10 +215,10 @@ struct session_number session_told(struct session *session, const struct report 
         number.again = entry.kind == kind && entry.hash == hash;
     }
     if (number.again) {
-        append(session, "again %u %" PRIx64 " 1\n", kind, hash);
+        append_text(session, "again %u %" PRIx64 " 1\n", kind, hash);
     } else {
-        append(session, "told %u %" PRIx64 " %u %u\n", kind, hash, report->head.pid,
-               report->head.number);
+        append_text(session, "told %u %" PRIx64 " %u %u\n", kind, hash, report->head.pid,
+                    report->head.number);
         number.sequence++;
         number.ordinal++;
     }
@@ -230,7 +230,8 @@ struct session_number session_told(struct session *session, const struct report 
 void session_suppressed(struct session *session, const struct report *report, unsigned line)
 {
     if (session->log >= 0)
-        append(session, "suppressed %u 1 %u %u\n", line, report->head.pid, report->head.number);
+        append_text(session, "suppressed %u 1 %u %u\n", line, report->head.pid,
+                    report->head.number);
 }
 
 void session_folds(struct session *session, const struct report *report)
@@ -243,10 +244,11 @@ void session_folds(struct session *session, const struct report *report)
             if (entry.pid != report->head.pid || entry.incident != fold->number)
                 continue;
             if (entry.what == ENTRY_TOLD)
-                append(session, "again %u %" PRIx64 " %" PRIu64 "\n", entry.kind, entry.hash,
-                       fold->count - 1);
+                append_text(session, "again %u %" PRIx64 " %" PRIu64 "\n", entry.kind, entry.hash,
+                            fold->count - 1);
             else if (entry.what == ENTRY_SUPPRESSED)
-                append(session, "suppressed %u %" PRIu64 " 0 0\n", entry.line, fold->count - 1);
+                append_text(session, "suppressed %u %" PRIu64 " 0 0\n", entry.line,
+                            fold->count - 1);
             break;
         }
     }

@@ -9,7 +9,7 @@
 #include <string.h>
 
 /* Every watched thread starts here. */
-static __attribute__((noinline)) struct thread *begin(struct thread *t)
+static __attribute__((noinline)) struct thread *begin_thread(struct thread *t)
 {
     table_adopt(t);
     return t;
@@ -26,7 +26,7 @@ static void *start_pthread(void *record)
 {
     struct thread *t = record;
     stack_from(t, (uintptr_t)__builtin_frame_address(0));
-    begin(t);
+    begin_thread(t);
     return t->start(t->argument);
 }
 
@@ -34,7 +34,7 @@ static int start_c11(void *record)
 {
     struct thread *t = record;
     stack_from(t, (uintptr_t)__builtin_frame_address(0));
-    begin(t);
+    begin_thread(t);
     return t->start_c11(t->argument);
 }
 

@@ -122,7 +122,7 @@ static void stop_ordering(void)
     }
 }
 
-static __attribute__((noinline)) void learn(struct thread *t, uint32_t place)
+static __attribute__((noinline)) void learn_order(struct thread *t, uint32_t place)
 {
     struct notice notice;
     struct order_cycle cycle;
@@ -160,7 +160,7 @@ void order_look(struct thread *t, uint32_t place)
         return;
     *slot = key;
     int saved = errno;
-    learn(t, place);
+    learn_order(t, place);
     errno = saved;
 }
 

@@ -411,7 +411,7 @@ static void check_sought(void)
             for (uint32_t f = 0; f < circuit->factor_count; f++)
                 locals[f] = (uint32_t)random_below(&random, factor_shape(circuit, f)->state_count);
             for (int i = 0; i < 2; i++) {
-                pack(&packings[i], locals, state);
+                pack_state(&packings[i], locals, state);
                 CHECK(scene_look(&scenes[i], state) && scene_count(&scenes[i], &counts[i]));
                 if (counts[i] < 100000)
                     CHECK(

@@ -31,8 +31,8 @@ static gordian_status report_deadlocks(struct compose *compose, const struct com
     return status;
 }
 
-static gordian_status report(struct compose *compose, const struct composed *composed,
-                             gordian_error *error)
+static gordian_status report_result(struct compose *compose, const struct composed *composed,
+                                    gordian_error *error)
 {
     const struct compose_reporter *reporter = compose->cli->json ? &compose_json : &compose_text;
     const bool circuit = composed->subject->circuit != NULL;
@@ -161,7 +161,7 @@ static int compose_all(struct compose *compose, char **paths, size_t count)
     if (status == GORDIAN_OK)
         status = write_result(&composed, &to, &error);
     if (status == GORDIAN_OK)
-        status = report(compose, &composed, &error);
+        status = report_result(compose, &composed, &error);
     if (status == GORDIAN_OK) {
         say_notes(compose, &composed);
         say_initial(compose, &composed);
@@ -207,7 +207,7 @@ static int check_options(struct compose *compose)
     return EXIT_NOTHING;
 }
 
-static int dispatch(struct compose *compose, int operands, char **argv)
+static int dispatch_mode(struct compose *compose, int operands, char **argv)
 {
     struct cli *cli = compose->cli;
     int code = check_options(compose);
@@ -267,7 +267,7 @@ static int compose_main(struct cli *cli, int argc, char **argv)
     };
     int code;
     int operands = cli_parse(cli, options, argc, argv, &code);
-    return operands < 0 ? code : dispatch(&c, operands, argv);
+    return operands < 0 ? code : dispatch_mode(&c, operands, argv);
 }
 
 const struct command command_compose = {

@@ -2,7 +2,7 @@
 #include "base/error.h"
 #include "cli/compose/compose.h"
 
-static int compare(struct compose *compose, struct composed sides[2])
+static int compare_circuits(struct compose *compose, struct composed sides[2])
 {
     gordian_difference difference = {.count = 0};
     bool equal = false;
@@ -42,7 +42,7 @@ int compose_equal(struct compose *compose, const char *left, const char *right)
         }
     }
     if (code == EXIT_NOTHING)
-        code = compare(compose, sides);
+        code = compare_circuits(compose, sides);
     for (int i = 0; i < 2; i++) {
         composed_free(&sides[i]);
         subject_free(&subjects[i]);

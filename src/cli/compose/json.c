@@ -64,8 +64,8 @@ static void write_stage(struct json *json, const gordian_circuit *circuit,
     json_shut(json);
 }
 
-static gordian_status explain(struct compose *compose, const struct subject *subject,
-                              const gordian_compose_stage *stages, gordian_error *error)
+static gordian_status write_explanation(struct compose *compose, const struct subject *subject,
+                                        const gordian_compose_stage *stages, gordian_error *error)
 {
     struct output text;
     struct json json;
@@ -85,8 +85,8 @@ static gordian_status explain(struct compose *compose, const struct subject *sub
     return GORDIAN_OK;
 }
 
-static gordian_status statistics(struct compose *compose, const struct composed *composed,
-                                 gordian_error *error)
+static gordian_status write_statistics(struct compose *compose, const struct composed *composed,
+                                       gordian_error *error)
 {
     const gordian_circuit *circuit = composed->subject->circuit;
     const struct statistics *counted = &composed->statistics;
@@ -104,9 +104,9 @@ static gordian_status statistics(struct compose *compose, const struct composed 
     return GORDIAN_OK;
 }
 
-static gordian_status deadlock(struct compose *compose, const struct composed *composed,
-                               size_t number, const gordian_compose_deadlock *described,
-                               gordian_error *error)
+static gordian_status write_deadlock(struct compose *compose, const struct composed *composed,
+                                     size_t number, const gordian_compose_deadlock *described,
+                                     gordian_error *error)
 {
     struct route trace;
     struct json json;
@@ -126,8 +126,8 @@ static gordian_status deadlock(struct compose *compose, const struct composed *c
     return GORDIAN_OK;
 }
 
-static gordian_status livelock(struct compose *compose, const struct composed *composed,
-                               gordian_error *error)
+static gordian_status write_livelock(struct compose *compose, const struct composed *composed,
+                                     gordian_error *error)
 {
     const gordian_livelock *found = &composed->livelock;
     const gordian_graph *graph = composed->product ? composed->product : composed->subject->graph;
@@ -161,8 +161,8 @@ static void write_size(struct json *json, const char *key, const gordian_graph *
     json_shut(json);
 }
 
-static gordian_status summary(struct compose *compose, const struct composed *composed,
-                              gordian_error *error)
+static gordian_status write_summary(struct compose *compose, const struct composed *composed,
+                                    gordian_error *error)
 {
     const gordian_compose_result *result = &composed->result;
     struct route trace;
@@ -207,8 +207,8 @@ static void write_side(struct json *json, const char *key, const struct composed
 }
 
 /* Who takes each step of the line of play. */
-static gordian_status difference(struct compose *compose, const struct composed sides[2],
-                                 const gordian_difference *found, gordian_error *error)
+static gordian_status write_difference(struct compose *compose, const struct composed sides[2],
+                                       const gordian_difference *found, gordian_error *error)
 {
     struct json json;
     (void)error;
@@ -231,5 +231,6 @@ static gordian_status difference(struct compose *compose, const struct composed 
 }
 
 const struct compose_reporter compose_json = {
-    explain, statistics, deadlock, livelock, summary, difference,
+    write_explanation, write_statistics, write_deadlock,
+    write_livelock,    write_summary,    write_difference,
 };

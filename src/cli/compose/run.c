@@ -253,8 +253,8 @@ static bool hides_others(void *context, const char *name, size_t length)
     return compose->keep && !is_listed(compose->keep, name, length);
 }
 
-static gordian_status operate(struct compose *compose, struct composed *composed,
-                              gordian_error *error)
+static gordian_status run_operation(struct compose *compose, struct composed *composed,
+                                    gordian_error *error)
 {
     const gordian_graph *graph =
         composed->subject->graph ? composed->subject->graph : composed->product;
@@ -293,7 +293,7 @@ gordian_status compose_subject(struct compose *compose, const struct subject *su
                                              : look_at_graph(composed, error);
     if (status == GORDIAN_OK && compose_needs_graph(compose) &&
         composed->result.stop == GORDIAN_COMPOSE_STOP_COMPLETE)
-        status = operate(compose, composed, error);
+        status = run_operation(compose, composed, error);
     composed->seconds = (double)(clock_ns() - start) / 1e9;
     if (status == GORDIAN_STATUS_MEMORY && compose->max_memory)
         return fail(error, GORDIAN_STATUS_MEMORY,

@@ -9,7 +9,7 @@
 /* Steps of a trace shown, unless --verbose: half of them from each end. */
 #define STEPS_SHOWN 60u
 
-static const char *plural(uint64_t count, const char *one, const char *many)
+static const char *plural_ending(uint64_t count, const char *one, const char *many)
 {
     return count == 1 ? one : many;
 }
@@ -18,7 +18,7 @@ static void write_count(struct output *out, uint64_t count, const char *one, con
 {
     output_u64(out, count);
     output_char(out, ' ');
-    output_text(out, plural(count, one, many));
+    output_text(out, plural_ending(count, one, many));
 }
 
 /* What fires at once: a name, or several in braces. */
@@ -100,8 +100,8 @@ static void explain_head(struct output *out, const gordian_circuit_info *info)
                      "names left open\n");
 }
 
-static gordian_status explain(struct compose *compose, const struct subject *subject,
-                              const gordian_compose_stage *stages, gordian_error *error)
+static gordian_status print_explanation(struct compose *compose, const struct subject *subject,
+                                        const gordian_compose_stage *stages, gordian_error *error)
 {
     struct output *out = &compose->cli->out, text;
     size_t count = subject->info.automaton_count;
@@ -126,8 +126,8 @@ static gordian_status explain(struct compose *compose, const struct subject *sub
     return fine ? GORDIAN_OK : fail_memory(error);
 }
 
-static gordian_status statistics(struct compose *compose, const struct composed *composed,
-                                 gordian_error *error)
+static gordian_status print_statistics(struct compose *compose, const struct composed *composed,
+                                       gordian_error *error)
 {
     const gordian_circuit *circuit = composed->subject->circuit;
     const struct statistics *counted = &composed->statistics;
@@ -182,9 +182,9 @@ static gordian_status write_locals(struct compose *compose, const gordian_circui
     return fine ? GORDIAN_OK : fail_memory(error);
 }
 
-static gordian_status deadlock(struct compose *compose, const struct composed *composed,
-                               size_t number, const gordian_compose_deadlock *described,
-                               gordian_error *error)
+static gordian_status print_deadlock(struct compose *compose, const struct composed *composed,
+                                     size_t number, const gordian_compose_deadlock *described,
+                                     gordian_error *error)
 {
     struct output *out = &compose->cli->out;
     struct route trace;
@@ -201,7 +201,8 @@ static gordian_status deadlock(struct compose *compose, const struct composed *c
     if (trace.steps == 0)
         output_text(out, ": at once\n");
     else
-        output_format(out, ", after %zu %s:\n", trace.steps, plural(trace.steps, "step", "steps"));
+        output_format(out, ", after %zu %s:\n", trace.steps,
+                      plural_ending(trace.steps, "step", "steps"));
     write_steps(compose, &trace);
     if (described)
         status = write_locals(compose, composed->subject->circuit, described->state, error);
@@ -210,8 +211,8 @@ static gordian_status deadlock(struct compose *compose, const struct composed *c
     return status;
 }
 
-static gordian_status livelock(struct compose *compose, const struct composed *composed,
-                               gordian_error *error)
+static gordian_status print_livelock(struct compose *compose, const struct composed *composed,
+                                     gordian_error *error)
 {
     const gordian_livelock *found = &composed->livelock;
     const gordian_graph *graph = composed->product ? composed->product : composed->subject->graph;
@@ -228,8 +229,9 @@ static gordian_status livelock(struct compose *compose, const struct composed *c
     }
     style_text(&compose->style, out, COLOR_BAD, "livelock");
     output_format(out, ": %llu %s on cycles of hidden steps; the nearest after %zu %s:\n",
-                  (unsigned long long)found->states, plural(found->states, "state", "states"),
-                  trace.steps, plural(trace.steps, "step", "steps"));
+                  (unsigned long long)found->states,
+                  plural_ending(found->states, "state", "states"), trace.steps,
+                  plural_ending(trace.steps, "step", "steps"));
     write_steps(compose, &trace);
     output_text(out, "  and then for ever:\n");
     bool fine = route_of_arcs(&trace, graph, found->cycle, found->cycle_count);
@@ -269,8 +271,8 @@ static void write_engine(struct compose *compose, const struct composed *compose
     output_text(out, ")\n");
 }
 
-static gordian_status summary(struct compose *compose, const struct composed *composed,
-                              gordian_error *error)
+static gordian_status print_summary(struct compose *compose, const struct composed *composed,
+                                    gordian_error *error)
 {
     struct output *out = &compose->cli->out;
     const gordian_compose_result *result = &composed->result;
@@ -310,8 +312,8 @@ static void write_play(struct compose *compose, const gordian_difference *found)
     }
 }
 
-static gordian_status difference(struct compose *compose, const struct composed sides[2],
-                                 const gordian_difference *found, gordian_error *error)
+static gordian_status print_difference(struct compose *compose, const struct composed sides[2],
+                                       const gordian_difference *found, gordian_error *error)
 {
     struct output *out = &compose->cli->out;
     (void)error;
@@ -329,5 +331,6 @@ static gordian_status difference(struct compose *compose, const struct composed 
 }
 
 const struct compose_reporter compose_text = {
-    explain, statistics, deadlock, livelock, summary, difference,
+    print_explanation, print_statistics, print_deadlock,
+    print_livelock,    print_summary,    print_difference,
 };

@@ -16,7 +16,7 @@ static const char *stop_text(gordian_makespan_stop stop)
     return NULL;
 }
 
-static void list(struct json *json, const char *key, const uint32_t *values, size_t count)
+static void write_list(struct json *json, const char *key, const uint32_t *values, size_t count)
 {
     json_open(json, key, '[');
     for (size_t i = 0; i < count; i++)
@@ -77,14 +77,14 @@ void makespan_json(struct makespan *makespan, const struct makespan_report *repo
         makespan_code_keys(makespan, &json);
     } else if (makespan->witness) {
         json_key_u64(&json, "makespan", report->length);
-        list(&json, "witness", answer->witness, answer->witness_count);
-        list(&json, "cycles", answer->cycles, answer->witness_count);
+        write_list(&json, "witness", answer->witness, answer->witness_count);
+        write_list(&json, "cycles", answer->cycles, answer->witness_count);
     } else {
         json_key_u64(&json, "lower", answer->lower);
         json_key_u64(&json, "upper", answer->upper);
         json_key_bool(&json, "exact", answer->exact);
         json_key_u64(&json, "best", makespan->best ? report->length : report->shortest);
-        list(&json, "witness", answer->witness, answer->witness_count);
+        write_list(&json, "witness", answer->witness, answer->witness_count);
         json_key_text(&json, "engine", answer->engine);
         json_key_u64(&json, "evaluations", answer->evaluations);
         json_key_number(&json, "seconds", answer->seconds);

@@ -108,8 +108,8 @@ static void draw_legend(const struct picture *picture, unsigned y)
     }
 }
 
-static bool draw(struct output *out, const struct makespan *makespan,
-                 const struct makespan_report *report)
+static bool draw_picture(struct output *out, const struct makespan *makespan,
+                         const struct makespan_report *report)
 {
     struct picture picture = {.out = out,
                               .makespan = makespan,
@@ -143,8 +143,8 @@ static bool draw(struct output *out, const struct makespan *makespan,
 
 /* ------------------------------------------------------------------ CSV */
 
-static bool tabulate(struct output *out, const struct makespan *makespan,
-                     const struct makespan_report *report)
+static bool write_table(struct output *out, const struct makespan *makespan,
+                        const struct makespan_report *report)
 {
     const gordian_makespan_answer *answer = report->answer;
     const char *kernel = gordian_makespan_kernel(report->problem);
@@ -193,8 +193,8 @@ int makespan_pictures(struct makespan *makespan, const struct makespan_report *r
 {
     int code = EXIT_NOTHING;
     if (report->problem && makespan->svg)
-        code = write_file(makespan, makespan->svg, report, draw);
+        code = write_file(makespan, makespan->svg, report, draw_picture);
     if (code == EXIT_NOTHING && report->problem && makespan->csv)
-        code = write_file(makespan, makespan->csv, report, tabulate);
+        code = write_file(makespan, makespan->csv, report, write_table);
     return code;
 }

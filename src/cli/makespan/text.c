@@ -23,7 +23,7 @@ static enum color color_of(char letter)
     }
 }
 
-static size_t columns(const struct makespan *makespan)
+static size_t print_columns(const struct makespan *makespan)
 {
     struct winsize size;
     if (makespan->cli->out_is_terminal && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 &&
@@ -101,7 +101,7 @@ static uint32_t cell_width(uint32_t length)
 
 static uint32_t cycles_that_fit(const struct makespan *makespan, uint32_t length)
 {
-    return (uint32_t)(columns(makespan) - NAME_WIDTH) / cell_width(length);
+    return (uint32_t)(print_columns(makespan) - NAME_WIDTH) / cell_width(length);
 }
 
 /* The table of warps and cycles. */
@@ -219,7 +219,7 @@ size_t makespan_assumed(const struct makespan *makespan, const char *lines[MAKES
     return count;
 }
 
-static void assumptions(struct makespan *makespan)
+static void print_assumptions(struct makespan *makespan)
 {
     struct output *out = &makespan->cli->out;
     const gordian_ptx_answer *ptx = &makespan->ptx;
@@ -248,7 +248,7 @@ static void code_lines(struct makespan *makespan)
         output_char(out, '\n');
     }
     if (!makespan->cli->quiet)
-        assumptions(makespan);
+        print_assumptions(makespan);
 }
 
 static void own_line(struct makespan *makespan)

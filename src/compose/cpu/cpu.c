@@ -58,7 +58,7 @@ static void start_bitmap(struct cpu *cpu)
     uint64_t state;
     initial_first(cpu->circuit, locals);
     do {
-        pack(&cpu->packing, locals, &state);
+        pack_state(&cpu->packing, locals, &state);
         cpu_bitmap_put(cpu, state, false);
     } while (initial_next(cpu->circuit, locals));
     atomic_store(&cpu->states, cpu->circuit->initial);

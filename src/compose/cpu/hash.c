@@ -403,7 +403,7 @@ static void put_initial(struct cpu *cpu)
     uint64_t *state = cpu->scenes[0].here, put = 0;
     initial_first(cpu->circuit, locals);
     do {
-        pack(&cpu->packing, locals, state);
+        pack_state(&cpu->packing, locals, state);
         uint64_t hash = hash_state(state, table->words);
         insert_state(table, &table->parts[owner_of(table, hash)], state, hash);
         if (++put % 65536 == 0)

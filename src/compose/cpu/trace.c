@@ -59,7 +59,7 @@ static void reach_initial(struct tracing *tracing)
     const struct cpu *cpu = tracing->cpu;
     initial_first(cpu->circuit, tracing->locals);
     do {
-        pack(&cpu->packing, tracing->locals, tracing->state);
+        pack_state(&cpu->packing, tracing->locals, tracing->state);
         uint64_t number = space_number(tracing->space, tracing->state);
         if (number != UINT64_MAX && !reach_number(tracing, number, number + 1))
             return;

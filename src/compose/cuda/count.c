@@ -360,7 +360,7 @@ static gordian_status describe_one(struct ways *ways, uint64_t state, uint32_t d
     result->found_count++; /* gordian_compose_result_free frees what there is of it */
     if (!deadlock->state || !deadlock->labels)
         return fail_memory(error);
-    unpack(&device->packed->packing, &state, deadlock->state);
+    unpack_state(&device->packed->packing, &state, deadlock->state);
     gordian_status status = number_of(device, ways, state, full, &deadlock->number, error);
     return status == GORDIAN_OK ? trace_back(ways, state, distance, deadlock, error) : status;
 }

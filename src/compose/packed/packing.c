@@ -36,14 +36,14 @@ static void lay_out(struct packing *packing)
     packing->words = (size_t)word + 1;
 }
 
-void pack(const struct packing *packing, const uint32_t *locals, uint64_t *state)
+void pack_state(const struct packing *packing, const uint32_t *locals, uint64_t *state)
 {
     memset(state, 0, packing->words * sizeof *state);
     for (uint32_t f = 0; f < packing->circuit->factor_count; f++)
         state[packing->fields[f].word] |= (uint64_t)locals[f] << packing->fields[f].shift;
 }
 
-void unpack(const struct packing *packing, const uint64_t *state, uint32_t *locals)
+void unpack_state(const struct packing *packing, const uint64_t *state, uint32_t *locals)
 {
     for (uint32_t f = 0; f < packing->circuit->factor_count; f++)
         locals[f] = packed_local(packing, state, f);

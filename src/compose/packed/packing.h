@@ -47,8 +47,8 @@ gordian_status packing_open(struct packing *packing, const gordian_circuit *circ
                             gordian_error *error);
 void packing_close(struct packing *packing);
 
-void pack(const struct packing *packing, const uint32_t *locals, uint64_t *state);
-void unpack(const struct packing *packing, const uint64_t *state, uint32_t *locals);
+void pack_state(const struct packing *packing, const uint32_t *locals, uint64_t *state);
+void unpack_state(const struct packing *packing, const uint64_t *state, uint32_t *locals);
 
 static inline uint32_t packed_local(const struct packing *packing, const uint64_t *state,
                                     uint32_t factor)

@@ -78,7 +78,7 @@ gordian_status packed_row_deliver(struct packed_row *row, const gordian_compose_
                words * sizeof *row->labels);
         row->to[i] = row->raw_to[row->order[i]];
     }
-    unpack(&row->packed->packing, &state, row->locals);
+    unpack_state(&row->packed->packing, &state, row->locals);
     gordian_compose_row out = {.number = number,
                                .state = row->locals,
                                .initial = initial_is(row->packed->circuit, row->locals),

@@ -47,8 +47,8 @@ struct description {
     size_t used, size;
 };
 
-__attribute__((format(printf, 2, 3))) static void append(struct description *to, const char *format,
-                                                         ...)
+__attribute__((format(printf, 2, 3))) static void append_part(struct description *to,
+                                                              const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
@@ -150,7 +150,7 @@ static bool element_at(Dwarf_Die *array, Dwarf_Word *offset, Dwarf_Die *element,
         Dwarf_Word stride = 1;
         for (unsigned k = i + 1; k < count; k++)
             stride *= lengths[k] ? lengths[k] : 1;
-        append(to, "[%llu]", (unsigned long long)(index / stride));
+        append_part(to, "[%llu]", (unsigned long long)(index / stride));
         index %= stride;
     }
     return count > 0;
@@ -172,14 +172,14 @@ static void describe_type(Dwarf_Die type, Dwarf_Word offset, struct description 
                 break;
             const char *name = dwarf_tag(&inner) == DW_TAG_member ? dwarf_diename(&inner) : NULL;
             if (name)
-                append(to, ".%s", name);
+                append_part(to, ".%s", name);
             type = inner_type;
         } else {
             break;
         }
     }
     if (offset && !is_lock_type(dwarf_diename(&type)))
-        append(to, "+0x%llx", (unsigned long long)offset);
+        append_part(to, "+0x%llx", (unsigned long long)offset);
 }
 
 /* ------------------------------------------------------------------ finding the variable */
@@ -282,7 +282,7 @@ bool symbols_variable(struct symbols *symbols, Dwfl_Module *module, uint64_t add
     if (!variable || !type_of(&hunt.variable, &type))
         return false;
     struct description to = {name, 0, size};
-    append(&to, "%s", variable);
+    append_part(&to, "%s", variable);
     describe_type(type, hunt.wanted - hunt.start, &to);
     return true;
 }

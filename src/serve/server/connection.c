@@ -68,7 +68,7 @@ static uint64_t steady_ms(void)
     return clock_ns() / 1000000;
 }
 
-static size_t unsent(const struct connection *connection)
+static size_t unsent_bytes(const struct connection *connection)
 {
     size_t size = connection->client.out.used - connection->sent;
     if (connection->tls)
@@ -110,7 +110,7 @@ static void consider_reading(struct connection *connection)
 {
     set_reading(connection, !connection->ended && !connection->throttled &&
                                 !connection->client.closing &&
-                                unsent(connection) < SERVER_OUT_PAUSE);
+                                unsent_bytes(connection) < SERVER_OUT_PAUSE);
 }
 
 /* ------------------------------------------------------------------ taking */
@@ -137,10 +137,10 @@ static void keep_rest(struct connection *connection, const unsigned char *bytes,
 }
 
 /* Goes on when the quota permits, or in the next turn, if its answers are read. */
-static void throttle(struct connection *connection)
+static void throttle_reading(struct connection *connection)
 {
     uint32_t ms = service_pause_ms(&connection->client);
-    if (unsent(connection) >= SERVER_OUT_PAUSE && ms < RETRY_MS)
+    if (unsent_bytes(connection) >= SERVER_OUT_PAUSE && ms < RETRY_MS)
         ms = RETRY_MS;
     struct timeval pause = {.tv_sec = ms / 1000, .tv_usec = (int)(ms % 1000) * 1000};
     connection->throttled = true;
@@ -148,7 +148,7 @@ static void throttle(struct connection *connection)
 }
 
 /* Hands bytes to the service. */
-static void take(struct connection *connection, const unsigned char *bytes, size_t count)
+static void take_bytes(struct connection *connection, const unsigned char *bytes, size_t count)
 {
     struct client *client = &connection->client;
     uint64_t before = client->service->counters.events;
@@ -160,7 +160,7 @@ static void take(struct connection *connection, const unsigned char *bytes, size
     client->buffered = connection->in_room + connection->hold_room * sizeof *connection->holds;
     keep_rest(connection, bytes + used, client->closing ? 0 : count - used);
     if (wanted == 0 && !client->closing)
-        throttle(connection);
+        throttle_reading(connection);
     make_dirty(connection);
 }
 
@@ -185,13 +185,13 @@ static void on_resume(evutil_socket_t fd, short what, void *context)
     struct connection *connection = context;
     (void)fd;
     (void)what;
-    if (unsent(connection) >= SERVER_OUT_PAUSE) {
-        throttle(connection);
+    if (unsent_bytes(connection) >= SERVER_OUT_PAUSE) {
+        throttle_reading(connection);
         return;
     }
     connection->throttled = false;
     connection->server->turn_ns = clock_ns();
-    take(connection, connection->in, connection->in_used);
+    take_bytes(connection, connection->in, connection->in_used);
     if (connection->ended)
         take_end(connection);
     consider_reading(connection);
@@ -200,7 +200,7 @@ static void on_resume(evutil_socket_t fd, short what, void *context)
 /* ------------------------------------------------------------------ reading */
 
 /* What read(2) says: the count, 0 at the end, -1: nothing now, or broken. */
-static ssize_t receive(struct connection *connection, unsigned char *to, size_t size)
+static ssize_t receive_bytes(struct connection *connection, unsigned char *to, size_t size)
 {
     ssize_t count;
     if (connection->tls)
@@ -222,12 +222,12 @@ static ssize_t receive_rest(struct connection *connection)
         connection->broken = true;
         return -1;
     }
-    ssize_t count = receive(connection, connection->in + connection->in_used, SERVER_READ);
+    ssize_t count = receive_bytes(connection, connection->in + connection->in_used, SERVER_READ);
     if (count <= 0)
         return count;
     connection->in_used += (size_t)count;
     if (connection->in_used >= connection->wanted)
-        take(connection, connection->in, connection->in_used);
+        take_bytes(connection, connection->in, connection->in_used);
     return count;
 }
 
@@ -239,9 +239,9 @@ static ssize_t receive_some(struct connection *connection)
         return receive_rest(connection);
     if (before > 0)
         memcpy(scratch, connection->in, before);
-    ssize_t count = receive(connection, scratch + before, SERVER_READ);
+    ssize_t count = receive_bytes(connection, scratch + before, SERVER_READ);
     if (count > 0)
-        take(connection, scratch, before + (size_t)count);
+        take_bytes(connection, scratch, before + (size_t)count);
     return count;
 }
 
@@ -349,7 +349,7 @@ static void drop_holds(struct connection *connection)
 }
 
 /* Drops what has been sent from the buffer when that is worth it. */
-static void compact(struct connection *connection)
+static void compact_output(struct connection *connection)
 {
     struct output *out = &connection->client.out;
     gordian_allocator memory = memory_allocator(NULL);
@@ -390,7 +390,7 @@ static void send_some(struct connection *connection, size_t count)
     server->service->counters.bytes_out += (uint64_t)sent;
     connection->sent += (size_t)sent;
     drop_holds(connection);
-    compact(connection);
+    compact_output(connection);
     if ((size_t)sent < count && !connection->tls) {
         connection->blocked = true;
         event_add(connection->writable, NULL);
@@ -432,17 +432,17 @@ static void on_tls_event(struct bufferevent *tls, short what, void *context)
 static bool is_over(const struct connection *connection)
 {
     return connection->broken || connection->client.out.failure ||
-           (connection->client.closing && unsent(connection) == 0);
+           (connection->client.closing && unsent_bytes(connection) == 0);
 }
 
 /* True: it waits for its records to be kept. */
-static bool flush(struct connection *connection, uint64_t committed)
+static bool flush_output(struct connection *connection, uint64_t committed)
 {
     add_hold(connection, committed);
     size_t count = free_to_go(connection, committed);
     /* TLS buffers of its own: not more than it can soon be rid of */
     bool full = connection->blocked ||
-                (connection->tls && unsent(connection) > SERVER_OUT_PAUSE &&
+                (connection->tls && unsent_bytes(connection) > SERVER_OUT_PAUSE &&
                  evbuffer_get_length(bufferevent_get_output(connection->tls)) > SERVER_READ);
     if (count > 0 && !full && !connection->broken)
         send_some(connection, count);
@@ -462,7 +462,7 @@ void connections_flush(struct server *server)
         struct connection *connection = list;
         list = connection->next_dirty;
         connection->is_dirty = false;
-        bool waits = flush(connection, committed);
+        bool waits = flush_output(connection, committed);
         if (is_over(connection))
             connection_close(connection);
         else if (waits)
@@ -513,7 +513,7 @@ static void free_connection(struct connection *connection)
     memory_free(&memory, connection);
 }
 
-static void join(struct server *server, struct connection *connection)
+static void join_server(struct server *server, struct connection *connection)
 {
     connection->next = server->connections;
     if (connection->next)
@@ -546,7 +546,7 @@ void connection_open(struct server *server, int fd, enum connection_from from, c
     snprintf(connection->client.label, sizeof connection->client.label, "%s", label);
     connection->client.wake = on_wake;
     connection->client.owner = connection;
-    join(server, connection);
+    join_server(server, connection);
     consider_reading(connection);
 }
 

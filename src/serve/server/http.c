@@ -53,8 +53,8 @@ static gordian_status open_parts(struct http_server *http, struct server *server
     return GORDIAN_OK;
 }
 
-static gordian_status adopt(struct http_server *http, struct server *server, const int *fds,
-                            size_t count, gordian_error *error)
+static gordian_status adopt_sockets(struct http_server *http, struct server *server, const int *fds,
+                                    size_t count, gordian_error *error)
 {
     gordian_status status = GORDIAN_OK;
     for (size_t i = 0; i < count && status == GORDIAN_OK; i++) {
@@ -103,7 +103,7 @@ gordian_status http_open(struct http_server **out, struct server *server, const 
     rates_init(&http->api.rates, server->service);
     gordian_status status = open_parts(http, server, error);
     if (status == GORDIAN_OK)
-        status = count > 0 ? adopt(http, server, fds, count, error)
+        status = count > 0 ? adopt_sockets(http, server, fds, count, error)
                            : start_listening(http, server, address, error);
     if (status == GORDIAN_OK)
         *out = http;

@@ -65,7 +65,7 @@ static struct incidents_db *journal_history(void *context)
     return store_incidents(context);
 }
 
-static enum service_rights authorise(void *context, const char *token, size_t length)
+static enum service_rights rights_of_token(void *context, const char *token, size_t length)
 {
     struct server *server = context;
     if (!auth_required(server->auth))
@@ -108,7 +108,7 @@ static gordian_status open_service(struct server *server, gordian_error *error)
         .last = journal_last,
         .history = journal_history,
     };
-    options.authorise = authorise;
+    options.authorise = rights_of_token;
     options.authorise_context = server;
     return service_new(&server->service, &options, error);
 }
@@ -162,7 +162,7 @@ static gordian_status look_at_history(struct server *server, gordian_error *erro
     return status == GORDIAN_STATUS_END ? GORDIAN_OK : status;
 }
 
-static gordian_status recover(struct server *server, gordian_error *error)
+static gordian_status recover_state(struct server *server, gordian_error *error)
 {
     static const struct store_loader loader = {load_section, load_record};
     gordian_status status = store_load(server->store, &loader, server, error);
@@ -493,8 +493,8 @@ gordian_status server_inherit(const struct systemd *systemd, int fd, struct inhe
 
 /* Sockets that systemd has opened; `http`: those for HTTP, *count of them. *ours: the one on our
  * path is among them. */
-static gordian_status adopt(struct server *server, int http[SERVER_LISTENERS], size_t *count,
-                            bool *ours, gordian_error *error)
+static gordian_status adopt_sockets(struct server *server, int http[SERVER_LISTENERS],
+                                    size_t *count, bool *ours, gordian_error *error)
 {
     const char *path = server->options.socket;
     gordian_status status = GORDIAN_OK;
@@ -522,7 +522,7 @@ static gordian_status open_listeners(struct server *server, gordian_error *error
     int fds[SERVER_LISTENERS];
     size_t count = 0;
     bool ours = false;
-    gordian_status status = adopt(server, fds, &count, &ours, error);
+    gordian_status status = adopt_sockets(server, fds, &count, &ours, error);
     if (status == GORDIAN_OK && options->socket && !ours)
         status = listen_unix(server, options->socket, error);
     if (status == GORDIAN_OK && options->listen)
@@ -577,7 +577,8 @@ gordian_status server_open(struct server **out, const struct server_options *opt
     server->options = *options;
     server->accepting = server->was_healthy = true;
     server->peers.socket_group = (gid_t)-1;
-    static step *const steps[] = {open_base, open_security, open_store, open_service, recover};
+    static step *const steps[] = {open_base, open_security, open_store, open_service,
+                                  recover_state};
     gordian_status status = GORDIAN_OK;
     systemd_open(&server->systemd);
     for (size_t i = 0; i < sizeof steps / sizeof *steps && status == GORDIAN_OK; i++)

@@ -134,7 +134,7 @@ void server_remove_events(struct server *server)
 
 /* ------------------------------------------------------------------ a turn's end */
 
-static void reload(struct server *server)
+static void reload_files(struct server *server)
 {
     gordian_error error = {0};
     server->reload = false;
@@ -179,12 +179,12 @@ static void begin_stop(struct server *server)
     }
 }
 
-static void tick(struct server *server)
+static void tick_clock(struct server *server)
 {
     server->tick = false;
     connections_tick(server);
     if (server->reload)
-        reload(server);
+        reload_files(server);
     if (server->stop_signal && !server->stop_at)
         begin_stop(server);
     if (!server->accepting && !server->stop_at) {
@@ -199,7 +199,7 @@ static void end_turn(struct server *server)
     bool busy = server->tick || service_is_busy(server->service);
     server->more_to_do = busy && service_tick(server->service) == 0;
     if (server->tick || server->reload || server->stop_signal)
-        tick(server);
+        tick_clock(server);
     store_seal(server->store);
     watch_health(server);
     connections_flush(server);

@@ -154,7 +154,7 @@ static bool take_sections(struct server *server)
 }
 
 /* The child has said everything: was that all? */
-static void finish(struct server *server)
+static void finish_snapshot(struct server *server)
 {
     struct snapshot_child *child = &server->child;
     gordian_allocator memory = memory_allocator(NULL);
@@ -189,7 +189,7 @@ static void on_child(evutil_socket_t fd, short what, void *context)
     if (count < 0 || !take_sections(server))
         server_snapshot_stop(server);
     else if (count == 0)
-        finish(server);
+        finish_snapshot(server);
 }
 
 /* ------------------------------------------------------------------ choosing */

@@ -26,7 +26,8 @@ static const struct reader *words_of(const struct client *client)
     return &client->service->work->trace.inside->reader;
 }
 
-static void bad(struct client *client, unsigned code, const gordian_word *word, const char *text)
+static void answer_bad(struct client *client, unsigned code, const gordian_word *word,
+                       const char *text)
 {
     client_error(client, code, 0, word ? word->column : 1, text);
 }
@@ -43,12 +44,12 @@ static void line_ok(struct client *client, const char *verb, const struct served
 }
 
 /* The word at `index`; NULL, and the error is sent: it is missing. */
-static const gordian_word *need(struct client *client, size_t index, const char *what)
+static const gordian_word *need_word(struct client *client, size_t index, const char *what)
 {
     const struct reader *reader = words_of(client);
     if (index < reader->word_count)
         return &reader->words[index];
-    bad(client, WIRE_BAD_VALUE, &reader->words[reader->word_count - 1], what);
+    answer_bad(client, WIRE_BAD_VALUE, &reader->words[reader->word_count - 1], what);
     return NULL;
 }
 
@@ -56,7 +57,7 @@ static struct served *system_of(struct client *client)
 {
     struct served *served = service_system(client->service, client->system);
     if (!served)
-        bad(client, WIRE_NO_SYSTEM, NULL, "no system is in use");
+        answer_bad(client, WIRE_NO_SYSTEM, NULL, "no system is in use");
     return served;
 }
 
@@ -65,7 +66,7 @@ static bool may_change(struct client *client)
 {
     const char *why;
     if (!client_may_write(client)) {
-        bad(client, WIRE_NOT_ALLOWED, NULL, "this token permits to look only");
+        answer_bad(client, WIRE_NOT_ALLOWED, NULL, "this token permits to look only");
         return false;
     }
     if (service_may_change(client->service, &why))
@@ -162,7 +163,7 @@ static void verb_hello(struct client *client)
     for (size_t i = 1; i < reader->word_count; i++) {
         const char *wrong = set_hello(&hello, &reader->words[i]);
         if (wrong) {
-            bad(client, WIRE_BAD_VALUE, &reader->words[i], wrong);
+            answer_bad(client, WIRE_BAD_VALUE, &reader->words[i], wrong);
             return;
         }
     }
@@ -175,8 +176,8 @@ static void verb_hello(struct client *client)
 static void verb_open(struct client *client)
 {
     const struct reader *reader = words_of(client);
-    const gordian_word *name = need(client, 1, "expected the name of a system");
-    const gordian_word *kind = name ? need(client, 2, "expected detect or avoid") : NULL;
+    const gordian_word *name = need_word(client, 1, "expected the name of a system");
+    const gordian_word *kind = name ? need_word(client, 2, "expected detect or avoid") : NULL;
     gordian_error error = {0};
     uint32_t slot;
     if (!kind || !may_change(client))
@@ -184,7 +185,7 @@ static void verb_open(struct client *client)
     struct wire_open open = {.name = {name->text, name->length}, .options = {"", 0}};
     open.kind = word_is(kind, "detect") ? WIRE_DETECT : word_is(kind, "avoid") ? WIRE_AVOID : 0;
     if (open.kind == 0) {
-        bad(client, WIRE_BAD_VALUE, kind, "expected detect or avoid");
+        answer_bad(client, WIRE_BAD_VALUE, kind, "expected detect or avoid");
         return;
     }
     if (reader->word_count > 3) {
@@ -193,7 +194,7 @@ static void verb_open(struct client *client)
         open.options.length = (size_t)(last->text + last->length - open.options.text);
     }
     if (open.options.length > WIRE_OPTIONS_MAX) {
-        bad(client, WIRE_BAD_VALUE, &reader->words[3], "too many options");
+        answer_bad(client, WIRE_BAD_VALUE, &reader->words[3], "too many options");
         return;
     }
     /* it is a session's: what one may open counts */
@@ -210,12 +211,12 @@ static void verb_open(struct client *client)
 
 static void verb_use(struct client *client)
 {
-    const gordian_word *name = need(client, 1, "expected the name of a system");
+    const gordian_word *name = need_word(client, 1, "expected the name of a system");
     if (!name)
         return;
     const struct served *served = service_find(client->service, name->text, name->length);
     if (!served) {
-        bad(client, WIRE_NO_SYSTEM, name, "there is no system of this name");
+        answer_bad(client, WIRE_NO_SYSTEM, name, "there is no system of this name");
         return;
     }
     client->system = served->slot;
@@ -224,7 +225,7 @@ static void verb_use(struct client *client)
 
 static void verb_close(struct client *client)
 {
-    const gordian_word *name = need(client, 1, "expected the name of a system");
+    const gordian_word *name = need_word(client, 1, "expected the name of a system");
     gordian_error error = {0};
     if (!name || !may_change(client))
         return;
@@ -238,7 +239,7 @@ static void verb_close(struct client *client)
 
 static void remove_named(struct client *client, uint8_t what, const char *verb)
 {
-    const gordian_word *name = need(client, 1, "expected a name");
+    const gordian_word *name = need_word(client, 1, "expected a name");
     struct served *served = name ? system_of(client) : NULL;
     gordian_error error = {0};
     if (!served || !may_change(client))
@@ -246,7 +247,7 @@ static void remove_named(struct client *client, uint8_t what, const char *verb)
     uint32_t id = what == WIRE_PROCESS ? served_find_process(served, name->text, name->length)
                                        : served_find_resource(served, name->text, name->length);
     if (id == NOBODY)
-        bad(client, WIRE_BAD_VALUE, name, "there is nothing of this name");
+        answer_bad(client, WIRE_BAD_VALUE, name, "there is nothing of this name");
     else if (apply_remove(client->service, served, what, &id, 1, &error))
         client_fail(client, &error);
     else
@@ -281,13 +282,13 @@ static bool take_want(struct client *client, const struct served *served, const 
     want->units = 1;
     if (value.text &&
         (!parse_u64(value.text, value.length, &want->units, &why) || want->units == 0)) {
-        bad(client, WIRE_BAD_VALUE, word, "units must be a whole number from 1 on");
+        answer_bad(client, WIRE_BAD_VALUE, word, "units must be a whole number from 1 on");
         return false;
     }
     want->resource = served_find_resource(served, name.text, name.length);
     if (want->resource != NOBODY)
         return true;
-    bad(client, WIRE_BAD_VALUE, word, "there is no resource of this name");
+    answer_bad(client, WIRE_BAD_VALUE, word, "there is no resource of this name");
     return false;
 }
 
@@ -295,16 +296,16 @@ static void verb_what_if(struct client *client)
 {
     struct service_work *work = client->service->work;
     const struct reader *reader = words_of(client);
-    const gordian_word *name = need(client, 1, "expected a process");
+    const gordian_word *name = need_word(client, 1, "expected a process");
     struct served *served = name ? system_of(client) : NULL;
     gordian_error error = {0};
     uint8_t outcome;
-    if (!served || !need(client, 2, "expected a resource"))
+    if (!served || !need_word(client, 2, "expected a resource"))
         return;
     gordian_event event = {.op = GORDIAN_OP_REQUEST, .to = NOBODY, .wants = work->wants};
     event.process = served_find_process(served, name->text, name->length);
     if (event.process == NOBODY || reader->word_count > WANTS) {
-        bad(client, WIRE_BAD_VALUE, name, "there is no process of this name");
+        answer_bad(client, WIRE_BAD_VALUE, name, "there is no process of this name");
         return;
     }
     for (size_t i = 2; i < reader->word_count; i++)
@@ -363,7 +364,7 @@ static void verb_history(struct client *client)
     for (size_t i = 1; i < reader->word_count; i++) {
         const char *wrong = set_filter(&filter, &reader->words[i]);
         if (wrong) {
-            bad(client, WIRE_BAD_VALUE, &reader->words[i], wrong);
+            answer_bad(client, WIRE_BAD_VALUE, &reader->words[i], wrong);
             return;
         }
     }
@@ -404,14 +405,14 @@ static bool add_subscription(const char *text, size_t length, unsigned *mask)
 
 static void verb_subscribe(struct client *client)
 {
-    const gordian_word *list = need(client, 1, "expected mine, deadlocks, all or none");
+    const gordian_word *list = need_word(client, 1, "expected mine, deadlocks, all or none");
     unsigned mask = 0;
     for (size_t at = 0; list && at <= list->length;) {
         size_t end = at;
         while (end < list->length && list->text[end] != ',')
             end++;
         if (!add_subscription(list->text + at, end - at, &mask)) {
-            bad(client, WIRE_BAD_VALUE, list, "expected mine, deadlocks, all or none");
+            answer_bad(client, WIRE_BAD_VALUE, list, "expected mine, deadlocks, all or none");
             return;
         }
         at = end + 1;
@@ -468,7 +469,7 @@ bool verb_take(struct client *client)
         if (!word_is(word, verbs[i].name))
             continue;
         if (client->rights == SERVICE_NOTHING && !verbs[i].open)
-            bad(client, WIRE_NOT_ALLOWED, word, "hello token=... comes first");
+            answer_bad(client, WIRE_NOT_ALLOWED, word, "hello token=... comes first");
         else
             verbs[i].take(client);
         return true;

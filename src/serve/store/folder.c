@@ -58,7 +58,7 @@ static gordian_status fail_locked(const struct folder *folder, gordian_error *er
                 folder->path, pid ? ", process " : "", pid, pid ? "," : "");
 }
 
-static char *join(const char *path, const char *name, const gordian_allocator *memory)
+static char *join_path(const char *path, const char *name, const gordian_allocator *memory)
 {
     size_t size = strlen(path) + strlen(name) + 2;
     char *joined = memory_alloc(memory, size);
@@ -98,8 +98,8 @@ gordian_status folder_open(struct folder *folder, const char *path, struct folde
                     strerror(errno));
     if (stat(path, &there) == 0 && !S_ISDIR(there.st_mode))
         return fail(error, GORDIAN_STATUS_IO, "%.200s is not a folder", path);
-    folder->path = join(path, "", memory);
-    folder->file = join(path, STORE_FILE, memory);
+    folder->path = join_path(path, "", memory);
+    folder->file = join_path(path, STORE_FILE, memory);
     if (!folder->path || !folder->file)
         return fail_memory(error); /* the caller closes it */
     folder->path[strlen(path)] = '\0';

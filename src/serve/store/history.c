@@ -226,7 +226,7 @@ bool history_put(struct batch *batch, const struct incident *incident)
 }
 
 /* Runs a statement that gives no rows. */
-static int step(struct history *history, enum history_statement which)
+static int run_prepared(struct history *history, enum history_statement which)
 {
     sqlite3_stmt *statement = history->statements[which];
     int code = sqlite3_step(statement), reset = sqlite3_reset(statement);
@@ -239,15 +239,15 @@ static int step(struct history *history, enum history_statement which)
 static int step_with(struct history *history, enum history_statement which, uint64_t number)
 {
     sqlite3_bind_int64(history->statements[which], 1, (sqlite3_int64)number);
-    return step(history, which);
+    return run_prepared(history, which);
 }
 
 static int end_transaction(struct history *history, int code)
 {
     if (!code)
-        code = step(history, HISTORY_COMMIT);
+        code = run_prepared(history, HISTORY_COMMIT);
     if (code && !sqlite3_get_autocommit(history->db))
-        step(history, HISTORY_ROLLBACK);
+        run_prepared(history, HISTORY_ROLLBACK);
     return code;
 }
 
@@ -279,7 +279,7 @@ static int write_incidents(struct history *history, const struct batch *batch)
         for (int column = 5; column <= 10; column++)
             bind_text(statement, column, &in);
         sqlite3_bind_int64(statement, 11, (sqlite3_int64)batch->frame);
-        code = step(history, HISTORY_PUT);
+        code = run_prepared(history, HISTORY_PUT);
     }
     sqlite3_clear_bindings(statement);
     return code;
@@ -295,7 +295,7 @@ int history_write(struct history *history, const struct batch *batch, size_t cou
         if (batch->incident_count == 0)
             continue;
         if (sqlite3_get_autocommit(history->db))
-            code = step(history, HISTORY_BEGIN);
+            code = run_prepared(history, HISTORY_BEGIN);
         if (!code)
             code = write_incidents(history, batch);
         frame = batch->frame;
@@ -329,7 +329,7 @@ int history_go_back(struct history *history, uint64_t frame, bool lost)
         snprintf(sql, sizeof sql, forget, number, number, number);
     else
         snprintf(sql, sizeof sql, keep, number, number, number);
-    int code = step(history, HISTORY_BEGIN);
+    int code = run_prepared(history, HISTORY_BEGIN);
     if (code)
         return code;
     code = run_sql(history, sql);
@@ -347,7 +347,7 @@ int history_copy(struct history *to, sqlite3 *from)
         "SELECT * FROM incident ORDER BY id DESC",
     };
     sqlite3_stmt *put = to->statements[HISTORY_PUT];
-    int code = step(to, HISTORY_BEGIN), way_code = SQLITE_OK;
+    int code = run_prepared(to, HISTORY_BEGIN), way_code = SQLITE_OK;
     for (size_t way = 0; !code && way < 2 && way_code != SQLITE_DONE; way++) {
         sqlite3_stmt *get = NULL;
         way_code = sqlite3_prepare_v2(from, ways[way], -1, &get, NULL);
@@ -355,7 +355,7 @@ int history_copy(struct history *to, sqlite3 *from)
                (way_code = sqlite3_step(get)) == SQLITE_ROW) {
             for (int column = 0; column < 11; column++)
                 sqlite3_bind_value(put, column + 1, sqlite3_column_value(get, column));
-            step(to, HISTORY_PUT); /* one that is not as it should be is left behind */
+            run_prepared(to, HISTORY_PUT); /* one that is not as it should be is left behind */
             way_code = SQLITE_OK;
         }
         sqlite3_finalize(get);

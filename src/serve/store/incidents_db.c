@@ -20,8 +20,8 @@ struct incidents_db {
 
 /* ---- opening */
 
-static gordian_status make(struct incidents_db **out, const gordian_allocator *allocator,
-                           gordian_error *error)
+static gordian_status make_db(struct incidents_db **out, const gordian_allocator *allocator,
+                              gordian_error *error)
 {
     gordian_allocator memory = memory_allocator(allocator);
     *out = memory_zeroed(&memory, sizeof **out);
@@ -34,7 +34,7 @@ static gordian_status make(struct incidents_db **out, const gordian_allocator *a
 gordian_status incidents_share(struct incidents_db **out, struct sqlite3 *db,
                                const gordian_allocator *allocator, gordian_error *error)
 {
-    gordian_status status = make(out, allocator, error);
+    gordian_status status = make_db(out, allocator, error);
     if (status == GORDIAN_OK)
         (*out)->db = db;
     return status;
@@ -130,7 +130,7 @@ static gordian_status open_folder(struct incidents_db **out, const char *folder,
         return fail(error,
                     errno == ENOENT || errno == ENOTDIR ? GORDIAN_STATUS_INPUT : GORDIAN_STATUS_IO,
                     "%.200s: %s; --data names the folder of the service", path, strerror(errno));
-    gordian_status status = make(out, allocator, error);
+    gordian_status status = make_db(out, allocator, error);
     if (status != GORDIAN_OK)
         return status;
     (*out)->owned = true;
@@ -183,9 +183,9 @@ static struct incident incident_of(sqlite3_stmt *statement)
 }
 
 /* Runs a statement, which is then freed. */
-static gordian_status run(struct incidents_db *db, sqlite3_stmt *statement,
-                          gordian_status (*each)(void *context, const struct incident *),
-                          void *context, uint64_t *count, gordian_error *error)
+static gordian_status run_statement(struct incidents_db *db, sqlite3_stmt *statement,
+                                    gordian_status (*each)(void *context, const struct incident *),
+                                    void *context, uint64_t *count, gordian_error *error)
 {
     gordian_status status = GORDIAN_OK;
     int code = SQLITE_DONE;
@@ -201,8 +201,8 @@ static gordian_status run(struct incidents_db *db, sqlite3_stmt *statement,
     return status == GORDIAN_STATUS_END ? GORDIAN_OK : status;
 }
 
-static gordian_status prepare(struct incidents_db *db, const char *sql, sqlite3_stmt **statement,
-                              gordian_error *error)
+static gordian_status prepare_statement(struct incidents_db *db, const char *sql,
+                                        sqlite3_stmt **statement, gordian_error *error)
 {
     if (sqlite3_prepare_v2(db->db, sql, -1, statement, NULL) == SQLITE_OK)
         return GORDIAN_OK;
@@ -215,7 +215,7 @@ static void bind_text(sqlite3_stmt *statement, int index, const char *text)
         sqlite3_bind_text(statement, index, text, -1, SQLITE_STATIC);
 }
 
-static sqlite3_int64 bounded(uint64_t number)
+static sqlite3_int64 bounded_text(uint64_t number)
 {
     return number > INT64_MAX ? INT64_MAX : (sqlite3_int64)number;
 }
@@ -239,19 +239,19 @@ gordian_status incidents_query(struct incidents_db *db, const struct incidents_f
     };
     sqlite3_stmt *statement;
     uint64_t count;
-    gordian_status status =
-        prepare(db, texts[2 * filter->with_replay + filter->oldest_first], &statement, error);
+    gordian_status status = prepare_statement(
+        db, texts[2 * filter->with_replay + filter->oldest_first], &statement, error);
     if (status != GORDIAN_OK)
         return status;
     bind_text(statement, 1, filter->system);
     bind_text(statement, 2, filter->process);
-    sqlite3_bind_int64(statement, 3, bounded(filter->since));
-    sqlite3_bind_int64(statement, 4, bounded(filter->until));
+    sqlite3_bind_int64(statement, 3, bounded_text(filter->since));
+    sqlite3_bind_int64(statement, 4, bounded_text(filter->until));
     sqlite3_bind_int(statement, 5, filter->open);
     sqlite3_bind_int(statement, 6, filter->ended);
-    sqlite3_bind_int64(statement, 7, bounded(filter->before));
+    sqlite3_bind_int64(statement, 7, bounded_text(filter->before));
     sqlite3_bind_int64(statement, 8, filter->limit ? (sqlite3_int64)filter->limit : -1);
-    return run(db, statement, each, context, &count, error);
+    return run_statement(db, statement, each, context, &count, error);
 }
 
 gordian_status incidents_get(struct incidents_db *db, uint64_t id,
@@ -260,12 +260,12 @@ gordian_status incidents_get(struct incidents_db *db, uint64_t id,
 {
     sqlite3_stmt *statement;
     uint64_t count;
-    gordian_status status =
-        prepare(db, "SELECT " COLUMNS ", replay FROM incident WHERE id = ?1", &statement, error);
+    gordian_status status = prepare_statement(
+        db, "SELECT " COLUMNS ", replay FROM incident WHERE id = ?1", &statement, error);
     if (status != GORDIAN_OK)
         return status;
-    sqlite3_bind_int64(statement, 1, bounded(id));
-    status = run(db, statement, each, context, &count, error);
+    sqlite3_bind_int64(statement, 1, bounded_text(id));
+    status = run_statement(db, statement, each, context, &count, error);
     return status == GORDIAN_OK && count == 0 ? GORDIAN_STATUS_END : status;
 }
 

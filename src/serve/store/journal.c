@@ -137,7 +137,7 @@ bool journal_retire(int folder, const char *name)
 
 /* ---- frames */
 
-static size_t padding(size_t count)
+static size_t padding_bytes(size_t count)
 {
     return -count % 8;
 }
@@ -145,14 +145,14 @@ static size_t padding(size_t count)
 static size_t frame_size(const struct batch *batch)
 {
     size_t body = batch->body.used + batch->incidents.used;
-    return JOURNAL_FRAME + body + padding(body);
+    return JOURNAL_FRAME + body + padding_bytes(body);
 }
 
 static uint32_t frame_crc(uint32_t salt, const struct batch *batch)
 {
     uint32_t crc = crc32c(salt, batch->body.data, batch->body.used);
     crc = crc32c(crc, batch->incidents.data, batch->incidents.used);
-    return crc32c(crc, zeros, padding(batch->body.used + batch->incidents.used));
+    return crc32c(crc, zeros, padding_bytes(batch->body.used + batch->incidents.used));
 }
 
 static void fill_head(const struct journal *journal, struct batch *batch, size_t before,
@@ -210,7 +210,7 @@ static bool write_frames(struct journal *journal, struct batch *batch, size_t co
         parts[used++] = (struct iovec){batch->body.data, batch->body.used};
         parts[used++] = (struct iovec){batch->incidents.data, batch->incidents.used};
         parts[used++] =
-            (struct iovec){(void *)zeros, padding(batch->body.used + batch->incidents.used)};
+            (struct iovec){(void *)zeros, padding_bytes(batch->body.used + batch->incidents.used)};
     }
     journal->leftovers = true;
     ask_for_room(journal, size, sync);

@@ -13,10 +13,10 @@
 
 /* ---- what is to be said about what was found */
 
-static void note(struct store_found *found, const char *format, ...)
+static void note_found(struct store_found *found, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-static void note(struct store_found *found, const char *format, ...)
+static void note_found(struct store_found *found, const char *format, ...)
 {
     size_t used = strlen(found->note);
     va_list arguments;
@@ -29,8 +29,8 @@ static void note(struct store_found *found, const char *format, ...)
     va_end(arguments);
 }
 
-static gordian_status refuse(const struct store *store, const char *name, const char *what,
-                             gordian_error *error)
+static gordian_status refuse_folder(const struct store *store, const char *name, const char *what,
+                                    gordian_error *error)
 {
     return fail(error, GORDIAN_STATUS_INPUT,
                 "%.120s/%.40s is damaged: %.120s. Restore a backup, or start once with --repair: "
@@ -47,10 +47,10 @@ static gordian_status open_history(struct store *store, struct store_found *foun
     bool damaged;
     gordian_status status = history_open(&store->history, store->folder.file, &damaged, &trouble);
     if (damaged && !store->options.repair)
-        return refuse(store, STORE_FILE, trouble.message, error);
+        return refuse_folder(store, STORE_FILE, trouble.message, error);
     if (damaged) {
-        note(found, "repaired: " STORE_FILE ", %.100s; as it was: " STORE_FILE ".damaged-*",
-             trouble.message);
+        note_found(found, "repaired: " STORE_FILE ", %.100s; as it was: " STORE_FILE ".damaged-*",
+                   trouble.message);
         found->cut = true;
         status = repair_history(&store->folder, &trouble);
         if (status == GORDIAN_OK)
@@ -89,11 +89,13 @@ static void judge_end(struct store *store, const struct folder_past *past,
         return;
     if (recovery->end == JOURNAL_TORN && past->killed) {
         found->cut = true;
-        note(found, "the last batch was unfinished and is left out: it was never acknowledged");
+        note_found(found,
+                   "the last batch was unfinished and is left out: it was never acknowledged");
     } else if (power_cut) {
         found->cut = true;
-        note(found, "the power was cut: %llu bytes that had not all reached the disk are left out",
-             (unsigned long long)(recovery->file->bytes.used - recovery->file->at));
+        note_found(found,
+                   "the power was cut: %llu bytes that had not all reached the disk are left out",
+                   (unsigned long long)(recovery->file->bytes.used - recovery->file->at));
     } else {
         recovery->damaged = true;
         snprintf(recovery->what, sizeof recovery->what,
@@ -113,12 +115,12 @@ static gordian_status repair_files(struct store *store, struct store_found *foun
     if (status == GORDIAN_OK)
         status = check_files(store, error);
     if (status == GORDIAN_OK && store->recovery.damaged)
-        status = refuse(store, "the journal", store->recovery.what, error);
+        status = refuse_folder(store, "the journal", store->recovery.what, error);
     if (status != GORDIAN_OK)
         return status;
     found->cut = true;
-    note(found, "repaired: %s; it goes on from record %llu; as it was: journal-*.damaged-*", what,
-         (unsigned long long)store->recovery.last);
+    note_found(found, "repaired: %s; it goes on from record %llu; as it was: journal-*.damaged-*",
+               what, (unsigned long long)store->recovery.last);
     return GORDIAN_OK;
 }
 
@@ -149,10 +151,11 @@ static gordian_status open_journal(struct store *store, const struct folder_past
         char name[JOURNAL_NAME] = "snapshot-*";
         if (recovery->file)
             file_name(name, sizeof name, "journal", recovery->file->first);
-        return refuse(store, name, recovery->what, error);
+        return refuse_folder(store, name, recovery->what, error);
     } else if (recovery->bad_snapshot) {
         found->cut = true;
-        note(found, "the newest snapshot is damaged: went back to the one before, nothing is lost");
+        note_found(found,
+                   "the newest snapshot is damaged: went back to the one before, nothing is lost");
     }
     if (status == GORDIAN_OK)
         status = match_history(store, past->killed && !past->same_boot && !repaired, error);

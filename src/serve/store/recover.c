@@ -182,7 +182,7 @@ void recovery_free(struct recovery *recovery, const gordian_allocator *memory)
 
 /* ---- what is good in it, again */
 
-static struct journal_file rewound(const struct journal_file *file)
+static struct journal_file rewound_file(const struct journal_file *file)
 {
     struct journal_file again = *file;
     again.bytes.used = file->at;
@@ -197,7 +197,7 @@ int recovery_apply(const struct recovery *recovery, struct history *history)
     struct batch batch;
     int code = SQLITE_OK;
     for (size_t i = 0; recovery->unapplied && i < recovery->numbers.count; i++) {
-        struct journal_file file = rewound(&recovery->files[i]);
+        struct journal_file file = rewound_file(&recovery->files[i]);
         while (file.at > 0 && !code && journal_next(&file, &batch) == JOURNAL_MORE)
             if (batch.frame > recovery->applied)
                 code = history_write(history, &batch, 1);
@@ -252,7 +252,7 @@ gordian_status recovery_load(struct recovery *recovery, const struct store_loade
     if (recovery->image.data)
         bytes_free(&recovery->image);
     for (size_t i = 0; i < recovery->numbers.count; i++) {
-        struct journal_file file = rewound(&recovery->files[i]);
+        struct journal_file file = rewound_file(&recovery->files[i]);
         while (is_needed(recovery, i) && status == GORDIAN_OK &&
                journal_next(&file, &batch) == JOURNAL_MORE)
             status = load_batch(recovery, &batch, loader, context, error);

@@ -125,7 +125,7 @@ static bool may_commit(const struct store *store, const struct batch *batch)
 }
 
 /* Under the mutex: leaves the batch to the thread. */
-static void enqueue(struct store *store, struct batch *batch)
+static void enqueue_batch(struct store *store, struct batch *batch)
 {
     bool first = !store->queue;
     if (first)
@@ -199,7 +199,7 @@ void store_seal(struct store *store)
         return; /* no memory: it stays open, and is sealed next time */
     store->open = fresh;
     store_lock(store);
-    enqueue(store, batch);
+    enqueue_batch(store, batch);
     show_health(store);
     store_unlock(store);
 }

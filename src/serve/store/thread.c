@@ -7,7 +7,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-static void ring(const struct store *store)
+static void ring_bell(const struct store *store)
 {
     if (eventfd_write(store->doorbell, 1) != 0) {
         /* It is full: rung often enough. */
@@ -136,7 +136,7 @@ static void commit_queue(struct store *store)
     if (good)
         drop_group(store, count);
     if (!good || !store->queue || store->options.durability != STORE_NONE)
-        ring(store); /* nobody waits for a part of it otherwise */
+        ring_bell(store); /* nobody waits for a part of it otherwise */
 }
 
 /* When may the queue be written? UINT64_MAX: not before something changes. */
@@ -175,7 +175,7 @@ static void sync_journal(struct store *store)
     }
     store->unsynced |= !good; /* tried again */
     if (changed)
-        ring(store);
+        ring_bell(store);
     store->sync_at = steady_ms() + STORE_SYNC_MS;
 }
 
@@ -184,7 +184,7 @@ static void sync_journal(struct store *store)
 /* Moves SQLite's log into the database; the next commit then starts the log from its beginning,
  * unless a reader is still in it: it is tried again, but not with every commit. True: all of it was
  * moved, and is on the disk. */
-static bool checkpoint(struct store *store)
+static bool checkpoint_journal(struct store *store)
 {
     int pages = 0, moved = 0;
     store_take_files(store);
@@ -217,7 +217,7 @@ static void end_job(struct store *store, bool written)
         store->figures.failures++;
     }
     store->trimming |= written; /* what it makes superfluous */
-    ring(store);
+    ring_bell(store);
 }
 
 static bool all_written(const struct snapshot_job *job)
@@ -289,7 +289,7 @@ static bool delete_files(int folder, uint64_t newest, uint64_t older)
 static bool trim_files(struct store *store)
 {
     uint64_t newest = store->newest, older = store->older;
-    if (!checkpoint(store))
+    if (!checkpoint_journal(store))
         return false;
     store_unlock(store);
     bool good = delete_files(store->folder.fd, newest, older);
@@ -311,7 +311,7 @@ static void trim_history(struct store *store, bool *more)
     store->checkpoint |= store->history.wal_pages >= STORE_WAL_PAGES;
 }
 
-static void trim(struct store *store)
+static void trim_journal(struct store *store)
 {
     bool more = false;
     store->trim_at = steady_ms() + STORE_TRIM_MS; /* unless somebody wants it sooner meanwhile */
@@ -323,7 +323,7 @@ static void trim(struct store *store)
 
 /* ---- the thread */
 
-static uint64_t least(uint64_t a, uint64_t b)
+static uint64_t earlier_of(uint64_t a, uint64_t b)
 {
     return a < b ? a : b;
 }
@@ -333,10 +333,10 @@ static uint64_t next_due(const struct store *store)
 {
     uint64_t due = queue_due(store);
     if (store->unsynced)
-        due = least(due, store->sync_at);
+        due = earlier_of(due, store->sync_at);
     if (store->checkpoint)
-        due = least(due, store->checkpoint_at);
-    return least(due, store->trimming ? 0 : store->trim_at);
+        due = earlier_of(due, store->checkpoint_at);
+    return earlier_of(due, store->trimming ? 0 : store->trim_at);
 }
 
 static void sleep_until(struct store *store, uint64_t due)
@@ -351,14 +351,14 @@ static void sleep_until(struct store *store, uint64_t due)
 
 /* Everything that is due, each once; false: there is nothing. A queue that never gets empty must
  * not keep the rest from being done. */
-static bool work(struct store *store)
+static bool work_once(struct store *store)
 {
     uint64_t now = steady_ms();
     bool did = queue_due(store) <= now;
     if (did)
         commit_queue(store);
     if (store->checkpoint && store->checkpoint_at <= now) {
-        checkpoint(store);
+        checkpoint_journal(store);
         did = true;
     }
     if (store->failed)
@@ -371,7 +371,7 @@ static bool work(struct store *store)
         step_job(store);
         did = true;
     } else if (!store->job && !store->stopping && (store->trimming || store->trim_at <= now)) {
-        trim(store);
+        trim_journal(store);
         did = true;
     }
     return did;
@@ -383,7 +383,7 @@ void *store_thread(void *context)
     store_lock(store);
     store->trim_at = steady_ms();
     while (!store->stopping || store->queue || store->job) {
-        if (work(store)) {
+        if (work_once(store)) {
             if (store->stopping && store->failed)
                 break; /* it was tried: what is left was never acknowledged */
             continue;
