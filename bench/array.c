@@ -3,11 +3,10 @@
 
 #include "base/error.h"
 #include "detect/cuda/cuda.h"
+#include "published/published.h"
 
 #include <stdio.h>
 #include <string.h>
-
-#define PAUSE_NS 30000 /* longer than the host takes to get a launch ready */
 
 struct bench_effort array_effort(const struct array_bench *array, double seconds)
 {
@@ -53,41 +52,6 @@ void array_cost(const struct array_bench *array, struct bench_row *row, const ch
         return;
     row->bar_kind = BAR_AT_MOST;
     row->bar = bar;
-}
-
-/* ------------------------------------------------------------------ launches */
-
-gordian_status array_time(const struct array_bench *array, const struct gpu_launch *launch,
-                          double *ns, gordian_error *error)
-{
-    struct array_pause_arguments pause = {array->info.emulated ? 0 : PAUSE_NS};
-    struct gpu_launch before = {.kernel = "array_pause",
-                                .blocks = 1,
-                                .threads = 1,
-                                .arguments = &pause,
-                                .arguments_size = sizeof pause};
-    double us = 0;
-    gordian_status status = gpu_wait(array->gpu, error);
-    if (status == GORDIAN_OK)
-        status = gpu_launch(array->gpu, &before, error);
-    if (status == GORDIAN_OK)
-        status = gpu_timer_start(array->gpu, error);
-    if (status == GORDIAN_OK)
-        status = gpu_launch(array->gpu, launch, error);
-    if (status == GORDIAN_OK)
-        status = gpu_timer_stop(array->gpu, &us, error);
-    *ns = us * 1e3;
-    return status;
-}
-
-gordian_status array_blocks(const struct array_bench *array, const char *kernel, unsigned threads,
-                            uint64_t tiles, unsigned *blocks)
-{
-    gordian_status status =
-        gpu_resident_blocks(array->gpu, kernel, threads, 0, blocks, array->bench->error);
-    if (status == GORDIAN_OK && *blocks > tiles)
-        *blocks = tiles ? (unsigned)tiles : 1;
-    return status;
 }
 
 /* ------------------------------------------------------------------ the ceiling */
@@ -151,6 +115,8 @@ gordian_status bench_array(struct bench *bench)
     if (status != GORDIAN_OK)
         return status;
     status = gpu_add_kernels(array.gpu, &bench_kernels, bench->error);
+    if (status == GORDIAN_OK)
+        status = gpu_add_kernels(array.gpu, &published_kernels, bench->error);
     gpu_get_info(array.gpu, &array.info);
     array.bars = strstr(array.info.name, "H200") != NULL;
     snprintf(bench->device, sizeof bench->device, "%.100s%s", array.info.name,

@@ -4,9 +4,8 @@
 
 #include "gpu/array/array.h"
 #include "harness.h"
-#include "kernels/array_bench.h"
-
-#define ARRAY_BELOW 90 /* of numbers in [0, 99], these are kept */
+#include "published/array.h"
+#include "published/array_task.h"
 
 extern const struct gpu_kernels bench_kernels; /* kernels/list.h */
 
@@ -30,25 +29,14 @@ void array_compare(struct bench_row *row, const char *baseline, const struct ben
 void array_cost(const struct array_bench *array, struct bench_row *row, const char *baseline,
                 const struct bench_side *side, double bar);
 
-/* A launch timed on the device; the host's part is hidden behind other work there. */
-gordian_status array_time(const struct array_bench *array, const struct gpu_launch *launch,
-                          double *ns, gordian_error *error);
-/* Blocks of a kernel that fit at once, no more than there are tiles. */
-gordian_status array_blocks(const struct array_bench *array, const char *kernel, unsigned threads,
-                            uint64_t tiles, unsigned *blocks);
-
 /* ---- something to filter (array_world.c) */
 
 struct array_world {
     const struct array_bench *array;
-    uint64_t count;
-    uint32_t element;
-    struct array_bench_answer expected;
-    gpu_address numbers;
+    struct array_task task;
     gpu_address plain;  /* room for what is kept */
     gpu_address stored; /* uint64_t: how much of it */
     gpu_address marks;
-    gpu_address answer;
     uint64_t marks_bytes;
     struct gpu_pool *pool;
     struct gpu_array *chunked, *flat;
@@ -66,12 +54,6 @@ gordian_status array_world_flat(struct array_world *world, bool grows);
 uint64_t array_chunk_bytes(const struct array_bench *array, uint32_t element);
 #define ARRAY_AHEAD 4
 
-/* GORDIAN_STATUS_INPUT, saying who, unless the array, or (NULL) the `size` elements at `plain`, is
- * exactly what is to be kept. */
-gordian_status array_check(const struct array_world *world, const char *who,
-                           struct gpu_array *array, uint64_t size, gordian_error *error);
-gordian_status array_check_answer(const struct array_world *world, const char *who,
-                                  const struct array_bench_answer *answer, gordian_error *error);
 /* Bytes that filtering has to move: all read, what is kept written. */
 uint64_t array_world_bytes(const struct array_world *world);
 
@@ -97,9 +79,27 @@ struct array_side {
 /* Filters once and checks what came of it. */
 gordian_status array_filter_run(void *side, double *ns, gordian_error *error);
 
+/* ---- reading every element (array_read.c) */
+
+/* A bench_side's context: a kernel that adds what it reads to task.answer. */
+struct array_reading {
+    const struct array_world *world;
+    const char *kernel;
+    const void *arguments;
+    size_t arguments_size;
+    uint64_t sum; /* of the last run */
+};
+gordian_status array_read_run(void *reading, double *ns, gordian_error *error);
+/* Measures it beside plain memory, which has the same content in the same order; bar 0: none. */
+gordian_status array_read_row(struct array_reading *ours, const char *mode, bool at_random,
+                              double bar);
+
 /* ---- rows: each adds its own */
 gordian_status array_filter_rows(const struct array_bench *array);
 gordian_status array_paper_rows(const struct array_bench *array, struct array_world *world);
+gordian_status array_kinds_rows(struct array_world *world);
+gordian_status array_kinds_read_rows(struct array_world *world);
+gordian_status array_instead_rows(struct array_world *world);
 gordian_status array_shape_rows(const struct array_bench *array);
 gordian_status array_read_rows(const struct array_bench *array);
 

@@ -3,7 +3,8 @@
 #include "array.h"
 
 #include "base/error.h"
-#include "kernels/array_filter.h"
+#include "kernels/array_records.h"
+#include "published/kernels/array_filter.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -38,32 +39,33 @@ static gordian_status fill_launch(const struct array_side *side, union arguments
     *launch = (struct gpu_launch){.threads = ARRAY_FILTER_THREADS, .arguments = arguments};
     uint64_t tile = ARRAY_FILTER_TILE;
     if (side->way == ARRAY_WAY_ATOMIC) {
-        tile = ARRAY_BENCH_THREADS;
-        launch->threads = ARRAY_BENCH_THREADS;
+        tile = ARRAY_TASK_THREADS;
+        launch->threads = ARRAY_TASK_THREADS;
         launch->kernel = "array_atomic";
         launch->arguments_size = sizeof arguments->atomic;
         arguments->atomic = (struct array_atomic_arguments){
-            world->numbers, world->plain, world->stored, world->count, ARRAY_BELOW};
-    } else if (world->element == sizeof(uint32_t)) {
+            world->task.numbers, world->plain, world->stored, world->task.count, ARRAY_BELOW};
+    } else if (world->task.element == sizeof(uint32_t)) {
         launch->kernel = array ? "array_filter" : "array_filter_plain";
         launch->arguments_size = sizeof arguments->filter;
         arguments->filter = (struct array_filter_arguments){
-            world->numbers, world->count, ARRAY_BELOW, out, resumes ? world->marks : 0,
-            world->plain,   world->stored};
+            world->task.numbers,        world->task.count, ARRAY_BELOW,  out,
+            resumes ? world->marks : 0, world->plain,      world->stored};
     } else {
-        tile = ARRAY_BENCH_THREADS;
-        launch->threads = ARRAY_BENCH_THREADS;
+        tile = ARRAY_TASK_THREADS;
+        launch->threads = ARRAY_TASK_THREADS;
         launch->kernel = array ? "array_records" : "array_records_plain";
         launch->arguments_size = sizeof arguments->records;
         arguments->records = (struct array_records_arguments){
-            world->numbers, world->count,   out,        world->plain,
-            world->stored,  world->element, ARRAY_BELOW};
+            world->task.numbers, world->task.count,   out,        world->plain,
+            world->stored,       world->task.element, ARRAY_BELOW};
     }
     launch->blocks = side->blocks;
     if (side->blocks)
         return GORDIAN_OK;
-    return array_blocks(world->array, launch->kernel, launch->threads,
-                        (world->count + tile - 1) / tile, &launch->blocks);
+    return array_task_blocks(world->array->gpu, launch->kernel, launch->threads,
+                             (world->task.count + tile - 1) / tile, &launch->blocks,
+                             world->array->bench->error);
 }
 
 /* Empty, without a page where it is to grow. */
@@ -107,7 +109,7 @@ static gordian_status run_watched(struct array_side *side, double *ns, gordian_e
     struct array_world *world = side->world;
     union arguments arguments;
     struct gpu_launch launch;
-    uint64_t ahead = (world->array->info.emulated ? 4096 : WATCH_BYTES) / world->element;
+    uint64_t ahead = (world->array->info.emulated ? 4096 : WATCH_BYTES) / world->task.element;
     gordian_status status = gpu_array_watch(world->flat, ahead, error);
     if (status == GORDIAN_OK)
         status = fill_launch(side, &arguments, &launch);
@@ -126,7 +128,9 @@ static gordian_status run_once(struct array_side *side, double *ns, gordian_erro
     uint64_t size = 0;
     gordian_status status = fill_launch(side, &arguments, &launch);
     if (status != GORDIAN_OK || !side->host)
-        return status == GORDIAN_OK ? array_time(side->world->array, &launch, ns, error) : status;
+        return status == GORDIAN_OK
+                   ? array_task_time(side->world->array->gpu, &launch, 1, ns, error)
+                   : status;
     uint64_t start = clock_ns();
     status = gpu_launch(side->world->array->gpu, &launch, error);
     if (status == GORDIAN_OK)
@@ -146,7 +150,8 @@ gordian_status array_filter_run(void *context, double *ns, gordian_error *error)
     if (status == GORDIAN_OK)
         status = count_kept(side, &size, error);
     if (status == GORDIAN_OK)
-        status = array_check(side->world, way_names[side->way], array_of(side), size, error);
+        status = array_task_check(&side->world->task, way_names[side->way], array_of(side),
+                                  side->world->plain, size, error);
     return status;
 }
 
@@ -157,10 +162,10 @@ gordian_status array_filter_run(void *context, double *ns, gordian_error *error)
 static struct bench_row way_row(const struct array_world *world, const char *name,
                                 const struct bench_side *side)
 {
-    struct bench_row row = bench_row("us", "array/filter-%" PRIu64 "/%s", world->count, name);
+    struct bench_row row = bench_row("us", "array/filter-%" PRIu64 "/%s", world->task.count, name);
     array_fill(world->array, &row, side, array_world_bytes(world));
     row.plot = PLOT;
-    row.x = (double)world->count;
+    row.x = (double)world->task.count;
     snprintf(row.series, sizeof row.series, "%s", name);
     return row;
 }
@@ -171,7 +176,7 @@ static gordian_status over_plain_row(const struct array_world *world, const char
                                      double bar)
 {
     struct bench_row row =
-        bench_row("us", "array/filter-%" PRIu64 "/%s-over-plain", world->count, name);
+        bench_row("us", "array/filter-%" PRIu64 "/%s-over-plain", world->task.count, name);
     array_fill(world->array, &row, side, 0);
     array_cost(world->array, &row, "plain", plain, bar);
     return bench_add(world->array->bench, &row);
@@ -252,6 +257,10 @@ static gordian_status size_rows(const struct array_bench *array, uint64_t count)
         status = device_rows(&world, count == 100000000);
     if (status == GORDIAN_OK)
         status = array_paper_rows(array, &world);
+    if (status == GORDIAN_OK)
+        status = array_kinds_rows(&world);
+    if (status == GORDIAN_OK)
+        status = array_instead_rows(&world);
     if (status == GORDIAN_OK)
         status = other_rows(&world);
     array_world_close(&world);

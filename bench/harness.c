@@ -76,6 +76,7 @@ gordian_status bench_measure(struct bench *bench, struct bench_side *sides, size
     for (size_t s = 0; s < count && status == GORDIAN_OK; s++) {
         sides[s].median = bench_median(&samples[s * effort->most], taken);
         sides[s].p99 = bench_p99(&samples[s * effort->most], taken);
+        sides[s].samples = taken;
     }
     memory_free(&bench->memory, samples);
     return status;

@@ -80,11 +80,12 @@ gordian_status bench_skip(struct bench *bench, const char *id, const char *why);
 bool bench_met(const struct bench_row *row);
 
 /* One of the things compared. `run` does it once and gives the nanoseconds of the part that
- * counts; median and p99 are filled in. */
+ * counts; median, p99 and how many samples they are of are filled in. */
 struct bench_side {
     void *context;
     gordian_status (*run)(void *context, double *ns, gordian_error *error);
     double median, p99;
+    unsigned samples;
 };
 
 struct bench_effort {

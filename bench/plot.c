@@ -1,8 +1,9 @@
-/* Curves as SVG: one panel a plot, both axes logarithmic (cycles, which lie close together, are
- * linear), one line a series. */
-#include "harness.h"
+#include "plot.h"
 
 #include "base/error.h"
+#include "base/memory.h"
+#include "base/output.h"
+#include "harness.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -11,20 +12,25 @@
 #include <string.h>
 #include <unistd.h>
 
-#define WIDTH   720
+#define INNER   460 /* between the axes' ends */
 #define HEIGHT  420
 #define LEFT    70
-#define RIGHT   190 /* room for the legend */
+#define RIGHT   190 /* room for the legend, at least */
 #define TOP     40
 #define BOTTOM  50
-#define SERIES  16
+#define SERIES  24
 #define COLOURS 8
 
 static const char *const colours[COLOURS] = {"#0072b2", "#d55e00", "#009e73", "#cc79a7",
                                              "#56b4e9", "#e69f00", "#000000", "#999933"};
 
+struct plot {
+    const struct plot_point *points;
+    size_t count;
+};
+
 struct panel {
-    const struct bench *bench;
+    const struct plot *plot;
     const char *title;
     double low_x, high_x, low_y, high_y; /* logarithms, but for y if it is linear */
     bool linear;
@@ -64,38 +70,21 @@ static void add_series(struct panel *panel, const char *name)
         panel->series[panel->series_count++] = name;
 }
 
-/* The value of a row on a series; false if the row has no point there. */
-static bool point(const struct bench_row *row, const char *title, const char *series, double *y)
+static bool is_on(const struct plot_point *point, const struct panel *panel)
 {
-    if (!row->plot || strcmp(row->plot, title) != 0)
-        return false;
-    if (strcmp(row->series, series) == 0)
-        *y = row->value;
-    else if (row->baseline && strcmp(row->baseline_series, series) == 0)
-        *y = row->baseline_value;
-    else
-        return false;
-    return row->x > 0 && *y > 0;
+    return strcmp(point->panel, panel->title) == 0;
 }
 
 static void measure_panel(struct panel *panel)
 {
+    const struct plot *plot = panel->plot;
     panel->low_x = panel->low_y = INFINITY;
     panel->high_x = panel->high_y = -INFINITY;
-    for (size_t i = 0; i < panel->bench->row_count; i++) {
-        const struct bench_row *row = &panel->bench->rows[i];
-        if (!row->plot || strcmp(row->plot, panel->title) != 0)
-            continue;
-        panel->linear = strcmp(row->unit, "cycles") == 0;
-        add_series(panel, row->series);
-        if (row->baseline)
-            add_series(panel, row->baseline_series);
-    }
-    for (size_t s = 0; s < panel->series_count; s++)
-        for (size_t i = 0; i < panel->bench->row_count; i++) {
-            double y;
-            if (point(&panel->bench->rows[i], panel->title, panel->series[s], &y))
-                stretch(panel, panel->bench->rows[i].x, y);
+    for (size_t i = 0; i < plot->count; i++)
+        if (is_on(&plot->points[i], panel)) {
+            panel->linear = plot->points[i].linear;
+            add_series(panel, plot->points[i].series);
+            stretch(panel, plot->points[i].x, plot->points[i].y);
         }
     if (panel->linear)
         round_linear(panel);
@@ -107,8 +96,7 @@ static void measure_panel(struct panel *panel)
 
 static double place_x(const struct panel *panel, double x)
 {
-    return LEFT +
-           (log10(x) - panel->low_x) / (panel->high_x - panel->low_x) * (WIDTH - LEFT - RIGHT);
+    return LEFT + (log10(x) - panel->low_x) / (panel->high_x - panel->low_x) * INNER;
 }
 
 static double place_y(const struct panel *panel, double y)
@@ -116,6 +104,26 @@ static double place_y(const struct panel *panel, double y)
     return panel->top + HEIGHT - BOTTOM -
            ((panel->linear ? y : log10(y)) - panel->low_y) / (panel->high_y - panel->low_y) *
                (HEIGHT - TOP - BOTTOM);
+}
+
+/* Where there is a point; those too close to the one before go without their number. */
+static void draw_ticks(struct output *out, const struct panel *panel, int bottom)
+{
+    double last = 0, shown = -INFINITY;
+    for (size_t i = 0; i < panel->plot->count; i++) {
+        const struct plot_point *point = &panel->plot->points[i];
+        if (!is_on(point, panel) || point->x <= last)
+            continue;
+        last = point->x;
+        const double at = place_x(panel, last);
+        output_format(out, "<path d=\"M%.1f %dv5\" stroke=\"#000\"/>", at, bottom);
+        if (at - shown > 30) {
+            output_format(out, "<text x=\"%.1f\" y=\"%d\" text-anchor=\"middle\">%.0f</text>", at,
+                          bottom + 20, last);
+            shown = at;
+        }
+        output_char(out, '\n');
+    }
 }
 
 static void draw_axes(struct output *out, const struct panel *panel)
@@ -128,80 +136,98 @@ static void draw_axes(struct output *out, const struct panel *panel)
         output_format(out,
                       "<path d=\"M%d %.1fH%d\" stroke=\"#ddd\"/>"
                       "<text x=\"%d\" y=\"%.1f\" text-anchor=\"end\">%g</text>\n",
-                      LEFT, y, WIDTH - RIGHT, LEFT - 6, y + 4, value);
+                      LEFT, y, LEFT + INNER, LEFT - 6, y + 4, value);
     }
-    double last = -1;
-    for (size_t i = 0; i < panel->bench->row_count; i++) {
-        const struct bench_row *row = &panel->bench->rows[i];
-        if (!row->plot || strcmp(row->plot, panel->title) != 0 || row->x <= last)
-            continue;
-        last = row->x;
-        output_format(out,
-                      "<path d=\"M%.1f %dv5\" stroke=\"#000\"/>"
-                      "<text x=\"%.1f\" y=\"%d\" text-anchor=\"middle\">%.0f</text>\n",
-                      place_x(panel, row->x), bottom, place_x(panel, row->x), bottom + 20, row->x);
-    }
+    draw_ticks(out, panel, bottom);
     output_format(out, "<path d=\"M%d %dV%dH%d\" fill=\"none\" stroke=\"#000\"/>\n", LEFT,
-                  panel->top + TOP, bottom, WIDTH - RIGHT);
+                  panel->top + TOP, bottom, LEFT + INNER);
+}
+
+/* Characters that mean something to SVG. */
+static void print_name(struct output *out, const char *name)
+{
+    for (; *name; name++)
+        if (*name == '<')
+            output_text(out, "&lt;");
+        else if (*name == '&')
+            output_text(out, "&amp;");
+        else
+            output_char(out, *name);
+}
+
+static bool is_of(const struct plot_point *point, const struct panel *panel, size_t series)
+{
+    return is_on(point, panel) && strcmp(point->series, panel->series[series]) == 0;
 }
 
 static void draw_series(struct output *out, const struct panel *panel, size_t index)
 {
+    const struct plot *plot = panel->plot;
     const char *colour = colours[index % COLOURS];
+    const char *dashes = index >= COLOURS ? " stroke-dasharray=\"5 3\"" : "";
     char step = 'M';
     output_text(out, "<path d=\"");
-    for (size_t i = 0; i < panel->bench->row_count; i++) {
-        const struct bench_row *row = &panel->bench->rows[i];
-        double y;
-        if (!point(row, panel->title, panel->series[index], &y))
+    for (size_t i = 0; i < plot->count; i++) {
+        const struct plot_point *point = &plot->points[i];
+        if (!is_of(point, panel, index))
             continue;
-        output_format(out, "%c%.1f %.1f", step, place_x(panel, row->x), place_y(panel, y));
+        output_format(out, "%c%.1f %.1f", step, place_x(panel, point->x), place_y(panel, point->y));
         step = 'L';
     }
-    output_format(out, "\" fill=\"none\" stroke=\"%s\" stroke-width=\"2\"%s/>\n", colour,
-                  index >= COLOURS ? " stroke-dasharray=\"5 3\"" : "");
-    for (size_t i = 0; i < panel->bench->row_count; i++) {
-        double y;
-        if (point(&panel->bench->rows[i], panel->title, panel->series[index], &y))
+    output_format(out, "\" fill=\"none\" stroke=\"%s\" stroke-width=\"2\"%s/>\n", colour, dashes);
+    for (size_t i = 0; i < plot->count; i++)
+        if (is_of(&plot->points[i], panel, index))
             output_format(out, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"3\" fill=\"%s\"/>\n",
-                          place_x(panel, panel->bench->rows[i].x), place_y(panel, y), colour);
-    }
-    int line = panel->top + TOP + 10 + 18 * (int)index;
+                          place_x(panel, plot->points[i].x), place_y(panel, plot->points[i].y),
+                          colour);
+    int line = panel->top + TOP + 10 + 16 * (int)index;
     output_format(out,
-                  "<path d=\"M%d %dh18\" stroke=\"%s\" stroke-width=\"2\"/>"
-                  "<text x=\"%d\" y=\"%d\">%s</text>\n",
-                  WIDTH - RIGHT + 12, line, colour, WIDTH - RIGHT + 36, line + 4,
-                  panel->series[index]);
+                  "<path d=\"M%d %dh18\" stroke=\"%s\" stroke-width=\"2\"%s/>"
+                  "<text x=\"%d\" y=\"%d\">",
+                  LEFT + INNER + 12, line, colour, dashes, LEFT + INNER + 36, line + 4);
+    print_name(out, panel->series[index]);
+    output_text(out, "</text>\n");
 }
 
-/* The title of the n-th plot, or NULL. */
-static const char *plot_title(const struct bench *bench, size_t wanted)
+/* The title of the n-th panel, or NULL. */
+static const char *panel_title(const struct plot *plot, size_t wanted)
 {
     size_t seen = 0;
-    for (size_t i = 0; i < bench->row_count; i++) {
-        const char *title = bench->rows[i].plot;
-        bool again = !title;
+    for (size_t i = 0; i < plot->count; i++) {
+        const char *title = plot->points[i].panel;
+        bool again = false;
         for (size_t k = 0; k < i && !again; k++)
-            again = bench->rows[k].plot && strcmp(bench->rows[k].plot, title) == 0;
+            again = strcmp(plot->points[k].panel, title) == 0;
         if (!again && seen++ == wanted)
             return title;
     }
     return NULL;
 }
 
-static void draw(const struct bench *bench, struct output *out)
+/* Room for the longest name of a series. */
+static int legend_width(const struct plot *plot)
+{
+    size_t longest = 0;
+    for (size_t i = 0; i < plot->count; i++) {
+        size_t length = strlen(plot->points[i].series);
+        longest = length > longest ? length : longest;
+    }
+    int wanted = 46 + (int)longest * 13 / 2;
+    return wanted > RIGHT ? wanted : RIGHT;
+}
+
+static void draw_plot(const struct plot *plot, struct output *out)
 {
     size_t panels = 0;
-    while (plot_title(bench, panels))
+    while (panel_title(plot, panels))
         panels++;
     output_format(out,
                   "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%zu\" "
                   "font-family=\"sans-serif\" font-size=\"12\">\n"
                   "<rect width=\"100%%\" height=\"100%%\" fill=\"#fff\"/>\n",
-                  WIDTH, panels ? panels * HEIGHT : HEIGHT);
+                  LEFT + INNER + legend_width(plot), panels ? panels * HEIGHT : HEIGHT);
     for (size_t i = 0; i < panels; i++) {
-        struct panel panel = {
-            .bench = bench, .title = plot_title(bench, i), .top = (int)i * HEIGHT};
+        struct panel panel = {.plot = plot, .title = panel_title(plot, i), .top = (int)i * HEIGHT};
         measure_panel(&panel);
         draw_axes(out, &panel);
         for (size_t s = 0; s < panel.series_count; s++)
@@ -210,18 +236,19 @@ static void draw(const struct bench *bench, struct output *out)
     output_text(out, "</svg>\n");
 }
 
-gordian_status bench_plot(const struct bench *bench, const char *path)
+gordian_status plot_write(const struct plot_point *points, size_t count, const char *path,
+                          gordian_error *error)
 {
+    const struct plot plot = {points, count};
     int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     if (fd < 0)
-        return fail(bench->error, GORDIAN_STATUS_IO, "cannot write '%s': %s", path,
-                    strerror(errno));
+        return fail(error, GORDIAN_STATUS_IO, "cannot write '%s': %s", path, strerror(errno));
     struct output out;
     if (!output_open(&out, fd)) {
         close(fd);
-        return fail_memory(bench->error);
+        return fail_memory(error);
     }
-    draw(bench, &out);
+    draw_plot(&plot, &out);
     bool written = output_close(&out);
     int failure = out.failure;
     if (close(fd) < 0 && written) {
@@ -229,7 +256,37 @@ gordian_status bench_plot(const struct bench *bench, const char *path)
         failure = errno;
     }
     if (!written)
-        return fail(bench->error, GORDIAN_STATUS_IO, "cannot write '%s': %s", path,
-                    strerror(failure));
+        return fail(error, GORDIAN_STATUS_IO, "cannot write '%s': %s", path, strerror(failure));
     return GORDIAN_OK;
+}
+
+/* ------------------------------------------------------------------ rows of a bench */
+
+/* The points of a row: its own, and its baseline's. */
+static size_t points_of(const struct bench_row *row, struct plot_point *points)
+{
+    size_t count = 0;
+    const bool linear = strcmp(row->unit, "cycles") == 0;
+    if (!row->plot || row->x <= 0)
+        return 0;
+    if (row->series[0] && row->value > 0)
+        points[count++] = (struct plot_point){row->plot, row->series, row->x, row->value, linear};
+    if (row->baseline && row->baseline_series[0] && row->baseline_value > 0)
+        points[count++] = (struct plot_point){row->plot, row->baseline_series, row->x,
+                                              row->baseline_value, linear};
+    return count;
+}
+
+gordian_status bench_plot(const struct bench *bench, const char *path)
+{
+    struct plot_point *points =
+        memory_alloc(&bench->memory, (2 * bench->row_count + 1) * sizeof *points);
+    if (!points)
+        return fail_memory(bench->error);
+    size_t count = 0;
+    for (size_t i = 0; i < bench->row_count; i++)
+        count += points_of(&bench->rows[i], &points[count]);
+    gordian_status status = plot_write(points, count, path, bench->error);
+    memory_free(&bench->memory, points);
+    return status;
 }

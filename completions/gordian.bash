@@ -22,7 +22,7 @@ _gordian_with_argument() {
 # Those of the command's family; of all where it has none of its own.
 _gordian_engines() {
     local engines
-    engines=$(gordian info --color never 2>/dev/null | sed -n '/^engines/,$s/^  \([a-z]*\)  *\([a-z]*\) .*/\1 \2/p')
+    engines=$(gordian info --color never 2>/dev/null | sed -n '/^engines/,$s/^  \([a-z]*\)  *\([a-z-]*\) .*/\1 \2/p')
     echo auto
     if [[ -n $1 ]] && grep -q "^$1 " <<<"$engines"; then
         sed -n "s/^$1 //p" <<<"$engines"
@@ -57,7 +57,7 @@ _gordian_argument() {
     --on-unwatchable) _gordian_words "run stop" "$2" ;;
     *)
         case $4 in
-        FILE | PATH | DIR | FOLDERS) _gordian_files "$2" ;;
+        FILE | PATH | DIR | FOLDER | FOLDERS) _gordian_files "$2" ;;
         *) COMPREPLY=() ;;
         esac
         ;;
@@ -75,6 +75,7 @@ _gordian_operand() {
     detect | check | avoid | compose | makespan | send) _gordian_files "$2" ;;
     gen) _gordian_words "$(gordian gen --list 2>/dev/null | sed -n 's/^\([a-z][a-z-]*\) .*/\1/p')" "$2" ;;
     bench) _gordian_words "$(gordian bench --list 2>/dev/null | sed -n 's/^\([a-z][a-z-]*\) .*/\1/p')" "$2" ;;
+    papers) _gordian_words "$(gordian papers 2>/dev/null | sed -n 's/^  \([a-z]*\/[^ ]*\) .*/\1/p; s/^\([a-z]*\): .*/\1/p')" "$2" ;;
     *) COMPREPLY=() ;;
     esac
 }

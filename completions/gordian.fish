@@ -22,7 +22,7 @@ end
 # Those of the command's family; of all where it has none of its own.
 function __gordian_engines
     set -l engines (gordian info --color never 2>/dev/null |
-        string replace -rf '^  ([a-z]+) +([a-z]+)  .*' '$1 $2')
+        string replace -rf '^  ([a-z]+) +([a-z-]+)  .*' '$1 $2')
     set -l own (string replace -rf "^$argv[1] " '' $engines)
     set -q own[1]; or set own (string replace -r '^.* ' '' $engines)
     printf '%s\n' auto $own | sort -u
@@ -61,7 +61,7 @@ function __gordian_argument
         case --on-unwatchable
             printf '%s\n' run stop
         case '*'
-            contains -- $argv[2] FILE PATH DIR FOLDERS
+            contains -- $argv[2] FILE PATH DIR FOLDER FOLDERS
             and __fish_complete_path (commandline -ct | string replace -r '^--[a-z-]+=' '')
     end
 end
@@ -77,6 +77,8 @@ function __gordian_operand
             __fish_complete_path (commandline -ct)
         case gen bench
             __gordian_listed $argv[1] --list
+        case papers
+            gordian papers 2>/dev/null | string replace -rf '^(?:  ([a-z]+/\\S+) .*|([a-z]+): .*)$' '$1$2'
     end
 end
 

@@ -3,7 +3,9 @@
 #define GORDIAN_BENCH_KERNELS_ARRAY_READ_H
 
 #include "gpu/kernel.h"
-#include "gpu/kernels/array_layout.h"
+#include "published/kernels/array_storage.h"
+
+#include <gordian/array.h>
 
 /* array_read: element after element; array_read_random: all about. Any number of blocks of whole
  * warps. Adds the elements read to *sum: all of them once, or as many as there are, drawn at
@@ -13,6 +15,13 @@ struct array_read_arguments {
     uint64_t plain;     /* uint32_t each: read this instead; 0: the array */
     uint64_t count;     /* elements, below 2^32 for the random reads */
     uint64_t sum;       /* uint64_t */
+};
+
+/* array_read_lfvector, array_read_subarrays, and with _random: the same of other layouts. */
+struct array_read_kinds_arguments {
+    struct lfvector buckets; /* of uint32_t */
+    struct subarrays blocks; /* of uint32_t, with their index */
+    uint64_t count, sum;
 };
 
 /* The element that read number i of the random reads meets. */

@@ -16,6 +16,7 @@ extern const struct command command_send;
 extern const struct command command_tail;
 extern const struct command command_gen;
 extern const struct command command_bench;
+extern const struct command command_papers;
 extern const struct command command_info;
 
 #endif

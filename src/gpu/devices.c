@@ -24,8 +24,14 @@ bool gpu_available(const char **why)
 gordian_status gpu_open_default(struct gpu **out, const gordian_allocator *memory,
                                 gordian_error *error)
 {
+    return gpu_open_wanted(out, 0, memory, error);
+}
+
+gordian_status gpu_open_wanted(struct gpu **out, unsigned index, const gordian_allocator *memory,
+                               gordian_error *error)
+{
     return emulator_wanted() ? gpu_open_emulator(out, memory, error)
-                             : gpu_open(out, 0, memory, error);
+                             : gpu_open(out, index, memory, error);
 }
 
 gordian_status gordian_device(size_t index, gordian_device_info *info)

@@ -48,6 +48,9 @@ gordian_status gpu_describe(unsigned index, struct gpu_info *info, gordian_error
 bool gpu_available(const char **why);
 gordian_status gpu_open_default(struct gpu **out, const gordian_allocator *memory,
                                 gordian_error *error);
+/* The same of GPU `index`. */
+gordian_status gpu_open_wanted(struct gpu **out, unsigned index, const gordian_allocator *memory,
+                               gordian_error *error);
 
 /* Opens device `index`, or the emulator. On failure *out is NULL. */
 gordian_status gpu_open(struct gpu **out, unsigned index, const gordian_allocator *memory,

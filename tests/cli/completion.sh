@@ -28,7 +28,7 @@ expect()
 }
 
 expect "detect" de
-expect "run detect check avoid compose makespan serve incidents send tail gen bench info help" ""
+expect "run detect check avoid compose makespan serve incidents send tail gen bench papers info help" ""
 expect "detect" help de
 expect "--recover" detect --r
 expect "--json --engine --quiet --verbose --color --help --version" info --
@@ -37,7 +37,7 @@ expect "oldest" detect --recover = o
 expect "deadlocks matrices all" detect --show ""
 expect "oldest" detect -r o
 expect "cheapest" detect --recover = c
-expect "auto cuda matrix reduce sparse" detect --engine ""
+expect "auto cuda cuda-blocks matrix reduce sparse" detect --engine ""
 expect "sparse" detect -e s
 expect "always" detect --color al
 expect "second.trace" detect s
@@ -74,4 +74,8 @@ expect "head" gen chain --order h
 expect "" gen chain --processes ""
 expect "run" bench r
 expect "first.trace" bench --svg f
+expect "article/fig8" papers article/fig8
+expect "makespan/fig7" papers makespan/fig7
+expect "first.trace" papers --merge f
+expect "--markdown --merge" papers --m
 finish

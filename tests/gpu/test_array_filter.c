@@ -7,8 +7,9 @@
 #include "array_example.h"
 #include "array_trial.h"
 #include "base/random.h"
-#include "kernels/array_filter.h"
 #include "kernels/array_read.h"
+#include "published/kernels/array_filter.h"
+#include "published/published.h"
 
 extern const struct gpu_kernels bench_kernels; /* bench/kernels/list.h */
 
@@ -263,6 +264,7 @@ int main(int argc, char **argv)
     progress_part("opening");
     struct bed bed = {.gpu = device_open(device), .emulated = device < 0};
     DO(gpu_add_kernels(bed.gpu, &bench_kernels, &error));
+    DO(gpu_add_kernels(bed.gpu, &published_kernels, &error));
     for (int i = 1; i < argc; i++)
         bed.watched |= strcmp(argv[i], "--watched") == 0;
     progress_part("filter");

@@ -68,6 +68,8 @@ check_files()
         $units \
         "$root$prefix/bin/gordian" \
         "$include/gordian/gordian.h" \
+        "$include/gordian/array.h" \
+        "$include/gordian/array_device.h" \
         "$include/gordian/avoid.h" \
         "$include/gordian/client.h" \
         "$include/gordian/compose.h" \
@@ -95,7 +97,8 @@ check_files()
         "$share/man/man1/gordian-run.1" \
         "$share/man/man1/gordian-send.1" \
         "$share/man/man1/gordian-serve.1" \
-        "$share/man/man1/gordian-tail.1"; do
+        "$share/man/man1/gordian-tail.1" \
+        "$share/man/man3/gordian_array.3"; do
         test -s "$file" || fault "${file#"$root"} was not installed"
         test -h "$file" || expected=$((expected + 1))
     done
@@ -113,8 +116,8 @@ declared()
             sub(/.*GORDIAN_API /, "")
             if (match($0, /gordian_[a-z0-9_]*\(/))
                 print substr($0, RSTART, RLENGTH - 1)
-        }' "$include/gordian/gordian.h" "$include/gordian/avoid.h" "$include/gordian/client.h" \
-        "$include/gordian/compose.h" "$include/gordian/makespan.h" "$include/gordian/ptx.h" | sort
+        }' "$include/gordian/gordian.h" "$include/gordian/array.h" "$include/gordian/avoid.h" \
+        "$include/gordian/client.h" "$include/gordian/compose.h" "$include/gordian/makespan.h" "$include/gordian/ptx.h" | sort
 }
 
 check_symbols()
@@ -135,7 +138,7 @@ check_symbols()
 
 check_header()
 {
-    for header in gordian avoid client compose makespan ptx run; do
+    for header in gordian array avoid client compose makespan ptx run; do
         echo "#include <gordian/$header.h>" >"$work/alone.c"
         "$@" -std=c99 -pedantic -Wall -Wextra -Werror -I"$include" -fsyntax-only "$work/alone.c" ||
             fault "$header.h does not compile alone as C99"
@@ -199,6 +202,43 @@ check_client()
     # shellcheck disable=SC2046 # a list of words
     "$@" -pthread -I"$include" -o "$work/lock_client" "$source/examples/lock_client.c" \
         "$lib/libgordian.a" $(needed_by_archive) || fault "lock_client does not build"
+}
+
+# The examples of the growable array are CUDA: they must build where there is nvcc; scripts/array-example
+# runs them, and the tests of the examples on the emulator.
+check_cuda()
+{
+    is_here nvcc && $has_pkg_config && is_here make || return 0
+    mkdir "$work/array"
+    cp "$source"/examples/array/* "$work/array"
+    unset MAKEFLAGS MAKELEVEL
+    make -s -C "$work/array" NVCCFLAGS="-std=c++17 -O1 -arch=sm_80 -Werror all-warnings" ||
+        fault "the examples of the growable array do not build"
+}
+
+# The kernels' side as clang's CUDA, with CUDA's own words declared: no CUDA is needed for that.
+check_clang_cuda()
+{
+    is_here clang++ || return 0
+    cat >"$work/use.cu" <<'END'
+#include "cuda_words.h"
+#include <gordian/array_device.h>
+
+__global__ void use(struct garray array, uint32_t *marks)
+{
+    uint32_t *slot = GARRAY_PUSH_BLOCK(uint32_t, &array, threadIdx.x % 2 == 0);
+    if (slot)
+        *slot = 1;
+    if (!GARRAY_PUSH_WARP(uint32_t, &array, 0xffffffff, true))
+        return;
+    struct garray_part part = garray_resume_whole(&array, marks, 3);
+    if (part.count)
+        *GARRAY_SLOT(uint32_t, &array, part.first) = *GARRAY_AT(uint32_t, &array, 0);
+}
+END
+    clang++ -x cuda --cuda-device-only --cuda-gpu-arch=sm_80 -nocudainc -nocudalib -D__CUDACC__ \
+        -Wall -Wextra -Werror -Wno-unknown-cuda-version -O1 -S -I"$source/tests/install" \
+        -I"$include" -o "$work/use.ptx" "$work/use.cu" || fault "array_device.h is no CUDA for clang"
 }
 
 # A program in C++ that uses a bank, and names a lock.
@@ -266,6 +306,8 @@ for example in accounts circuit philosophers pool ptx_string warps; do
     check_example "$example" "$@"
 done
 check_client "$@"
+check_cuda
+check_clang_cuda
 check_cplusplus
 check_program
 

@@ -1,6 +1,7 @@
 /*
  * A growable array on the device, from the host. Kernels push into it (kernels/array.h) while it
- * grows; elements never move. docs/garray.md tells how it works and what it costs.
+ * grows; elements never move. docs/garray.md tells how it works and what it costs. For programs
+ * with CUDA of their own the same is in <gordian/array.h> (public.c).
  *
  *     struct gpu_array *squares;
  *     gpu_array_create(&squares, gpu, &(struct gpu_array_options){.element = 8}, error);
@@ -23,7 +24,7 @@
 #define GORDIAN_GPU_ARRAY_ARRAY_H
 
 #include "gpu/gpu.h"
-#include "gpu/kernels/array_layout.h"
+#include <gordian/array.h>
 
 struct gpu_array;
 struct gpu_pool;
@@ -79,7 +80,7 @@ gordian_status gpu_array_clear(struct gpu_array *array, gordian_error *error);
 gordian_status gpu_array_shrink(struct gpu_array *array, gordian_error *error);
 
 /* Puts `count` elements behind the last one; GORDIAN_STATUS_MEMORY if there is no memory for them
- * all. (Part of the interface of docs/garray.md; the library itself pushes in kernels only.) */
+ * all. */
 gordian_status gpu_array_append(struct gpu_array *array, const void *from, uint64_t count,
                                 gordian_error *error);
 /* Elements first .. first + count - 1 to the host, or to device memory in one piece.
@@ -88,6 +89,9 @@ gordian_status gpu_array_read(struct gpu_array *array, void *to, uint64_t first,
                               gordian_error *error);
 gordian_status gpu_array_flatten(struct gpu_array *array, gpu_address to, uint64_t first,
                                  uint64_t count, gordian_error *error);
+/* Where element `first` is, and how many from it on lie in a row (0: it is behind the last). */
+gordian_status gpu_array_piece(struct gpu_array *array, uint64_t first, gpu_address *at,
+                               uint64_t *count, gordian_error *error);
 
 /* Flat: from now on a thread of the host's maps memory while kernels run, so that there is room for
  * `ahead` elements more than they have come to; kernels do not wait for it, but end where it

@@ -10,6 +10,8 @@
 #define RUNS_MANY    16
 #define RUN_LARGE    (UINT64_C(1) << 20)
 #define BUFFER_BYTES (UINT64_C(16) << 20)
+/* Pages that one look at the table is to find. */
+#define PAGES_SEEN 512
 
 /* Where the elements of some pages lie. */
 struct extent {
@@ -211,6 +213,26 @@ gordian_status gpu_array_flatten(struct gpu_array *array, gpu_address to, uint64
     return status != GORDIAN_OK
                ? status
                : move_elements(array, first, count, TO_DEVICE, (uintptr_t)to, error);
+}
+
+gordian_status gpu_array_piece(struct gpu_array *array, uint64_t first, gpu_address *at,
+                               uint64_t *count, gordian_error *error)
+{
+    struct array_state state;
+    struct extent extent;
+    gordian_status status = array_settle(array, &state, error);
+    if (status != GORDIAN_OK)
+        return status;
+    uint64_t run = first < state.size ? state.size - first : 0;
+    if (array->mode == GPU_ARRAY_CHUNKED && run > array_elements(array, PAGES_SEEN))
+        run = array_elements(array, PAGES_SEEN);
+    status = open_extent(&extent, array, first, run, error);
+    if (status == GORDIAN_OK) {
+        *at = run ? find_run(&extent, first, &run) : 0;
+        *count = run;
+    }
+    close_extent(&extent);
+    return status;
 }
 
 /* Installs the pages that `size` elements need. */

@@ -45,6 +45,10 @@ gordian_status array_settle(struct gpu_array *array, struct array_state *state,
 gordian_status array_write_control(struct gpu_array *array, uint64_t size, uint64_t limit,
                                    gordian_error *error);
 
+/* After kernels: settles the array, and grows it if something was refused. */
+gordian_status array_follow_up(struct gpu_array *array, struct gpu_array_count *count,
+                               gordian_error *error);
+
 /* Gives `count` pages, one at least, a chunk each: addresses to entries[0] and on.
  * GORDIAN_STATUS_MEMORY: the pool has not that many. */
 gordian_status pool_take(struct gpu_pool *pool, gpu_address entries, uint64_t count,

@@ -1,5 +1,5 @@
 /* Pools of chunks. The host changes them between kernels only; what kernels do is told in
- * kernels/array_layout.h. */
+ * gordian/array.h. */
 #include "gpu/array/parts.h"
 #include "gpu/device.h"
 

@@ -22,16 +22,14 @@ static gordian_status grow_by_refused(struct gpu_array *array, const struct gpu_
                                        "the array is full: %" PRIu64 " elements", array->most);
 }
 
-/* Settles one array and grows it if it has to; *again if so. */
-static gordian_status follow_up(struct gpu_array *array, bool *again, gordian_error *error)
+gordian_status array_follow_up(struct gpu_array *array, struct gpu_array_count *count,
+                               gordian_error *error)
 {
-    struct gpu_array_count count;
     watch_pause(array);
-    gordian_status status = gpu_array_settle(array, &count, error);
-    if (status != GORDIAN_OK || count.refused == 0)
+    gordian_status status = gpu_array_settle(array, count, error);
+    if (status != GORDIAN_OK || count->refused == 0)
         return status;
-    *again = true;
-    return grow_by_refused(array, &count, error);
+    return grow_by_refused(array, count, error);
 }
 
 static gordian_status launch_once(struct gpu_array *const *arrays, unsigned count,
@@ -61,8 +59,10 @@ gordian_status gpu_array_run(struct gpu_array *const *arrays, unsigned count,
         status = launch_once(arrays, count, launch, error);
         done += status == GORDIAN_OK;
         for (unsigned i = 0; i < count; i++) {
-            gordian_status its = follow_up(arrays[i], &again, status ? NULL : error);
+            struct gpu_array_count left = {0};
+            gordian_status its = array_follow_up(arrays[i], &left, status ? NULL : error);
             status = status != GORDIAN_OK ? status : its;
+            again |= left.refused != 0;
         }
     }
     if (launches)

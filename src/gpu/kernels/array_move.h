@@ -2,7 +2,7 @@
 #ifndef GORDIAN_GPU_KERNELS_ARRAY_MOVE_H
 #define GORDIAN_GPU_KERNELS_ARRAY_MOVE_H
 
-#include "gpu/kernels/array_layout.h"
+#include <gordian/array.h>
 
 #define ARRAY_MOVE_THREADS 256u
 

@@ -8,8 +8,8 @@
 #ifndef GORDIAN_GPU_KERNELS_COMPOSE_H
 #define GORDIAN_GPU_KERNELS_COMPOSE_H
 
-#include "gpu/kernels/array_layout.h"
 #include "gpu/kernels/compose_walk.h"
+#include <gordian/array.h>
 
 #define COMPOSE_THREADS 256u
 #define COMPOSE_EMPTY   UINT64_MAX /* a free slot of the table: no state has 64 bits */

@@ -2,7 +2,7 @@
 #ifndef GORDIAN_TESTS_GPU_KERNELS_ARRAY_EXAMPLE_H
 #define GORDIAN_TESTS_GPU_KERNELS_ARRAY_EXAMPLE_H
 
-#include "gpu/kernels/array_layout.h"
+#include <gordian/array.h>
 
 struct pair {
     uint32_t number, divisor;

@@ -4,7 +4,7 @@
 #define GORDIAN_TESTS_GPU_KERNELS_ARRAY_SELFTEST_H
 
 #include "gpu/kernel.h"
-#include "gpu/kernels/array_layout.h"
+#include <gordian/array.h>
 
 enum array_selftest_way {
     ARRAY_PUSH,

@@ -1,0 +1,205 @@
+/* gordian papers: the papers' tables and figures, and ours beside them (src/papers/). */
+#include "papers/print.h"
+
+#include "cli/commands.h"
+
+struct papers_command {
+    struct cli *cli;
+    struct papers papers;
+    struct results results;
+    const struct papers_item *items[PAPERS_FOUND_MOST];
+    size_t item_count;
+    struct bench_options bench;
+    struct papers_run run;
+    bool measure, markdown;
+    const char *svg, *pictures, *results_path, *merge_path;
+    gordian_error error;
+};
+
+static void show_progress(void *context, const char *text)
+{
+    struct cli *cli = context;
+    if (cli->progress.wanted)
+        progress_show(&cli->progress, "%s", text);
+}
+
+/* ------------------------------------------------------------------ what is meant */
+
+static gordian_status find_items(struct papers_command *command, char **names, int count)
+{
+    gordian_status status = GORDIAN_OK;
+    for (int i = 0; i < count && status == GORDIAN_OK; i++) {
+        const struct papers_item *found[PAPERS_FOUND_MOST];
+        size_t many;
+        status = papers_find(&command->papers, names[i], found, &many, &command->error);
+        for (size_t k = 0; k < many && status == GORDIAN_OK; k++)
+            if (command->item_count < PAPERS_FOUND_MOST)
+                command->items[command->item_count++] = found[k];
+    }
+    return status;
+}
+
+/* Without names a run is of everything that can be measured. */
+static void take_measured(struct papers_command *command)
+{
+    for (size_t i = 0; i < command->papers.item_count; i++)
+        if (command->papers.items[i].measures.count && command->item_count < PAPERS_FOUND_MOST)
+            command->items[command->item_count++] = &command->papers.items[i];
+}
+
+/* The recorded results, or those of the file, and the other ones over them. `file` gets the name of
+ * the one that is wrong. */
+static gordian_status read_results(struct papers_command *command, const char **file)
+{
+    const bool writes = command->measure || command->merge_path;
+    gordian_status status;
+    *file = command->results_path;
+    if (command->results_path)
+        status =
+            results_read_file(&command->results, command->results_path, writes, &command->error);
+    else
+        status = results_read_recorded(&command->results, &command->error);
+    if (status != GORDIAN_OK || !command->merge_path)
+        return status;
+    *file = command->merge_path;
+    return results_read_file(&command->results, command->merge_path, false, &command->error);
+}
+
+/* ------------------------------------------------------------------ doing it */
+
+static gordian_status measure_items(struct papers_command *command)
+{
+    struct papers_run *run = &command->run;
+    papers_run_open(run, &command->bench, &command->results, &command->error);
+    gordian_status status = results_begin_run(
+        &command->results, run->info.emulated ? "" : run->info.name, &command->error);
+    for (size_t i = 0; i < command->item_count && status == GORDIAN_OK; i++) {
+        const struct papers_item *item = command->items[i];
+        status = papers_measure_item(run, item);
+        /* What a figure is worked out from. */
+        for (size_t k = 0; k < item->from.count && status == GORDIAN_OK; k++)
+            status = papers_measure_item(
+                run, papers_named(&command->papers, item->paper, item->from.items[k]));
+    }
+    progress_clear(&command->cli->progress);
+    return status;
+}
+
+static gordian_status print_items(struct papers_command *command)
+{
+    struct output *out = &command->cli->out;
+    const struct papers_run *run = command->measure ? &command->run : NULL;
+    gordian_status status = GORDIAN_OK;
+    for (size_t i = 0; i < command->item_count && status == GORDIAN_OK; i++) {
+        if (command->cli->json) {
+            status = papers_item_json(&command->papers, command->items[i], &command->results, run,
+                                      out, &command->error);
+            continue;
+        }
+        if (i)
+            output_text(out, "\n\n");
+        status = papers_item_text(&command->papers, command->items[i], &command->results, run, out,
+                                  &command->error);
+    }
+    return status;
+}
+
+static gordian_status print_all(struct papers_command *command)
+{
+    struct output *out = &command->cli->out;
+    const struct papers *papers = &command->papers;
+    if (command->markdown)
+        return papers_markdown(papers, &command->results, "papers", out, &command->error);
+    if (command->item_count)
+        return print_items(command);
+    if (command->pictures || command->merge_path)
+        return GORDIAN_OK;
+    if (command->cli->json)
+        papers_list_json(papers, out);
+    else
+        papers_list_text(papers, out);
+    return GORDIAN_OK;
+}
+
+/* After the results are there. */
+static gordian_status do_rest(struct papers_command *command)
+{
+    gordian_status status = GORDIAN_OK;
+    if (command->measure)
+        status = measure_items(command);
+    if (status == GORDIAN_OK && command->results_path && (command->measure || command->merge_path))
+        status = results_write_file(&command->results, command->results_path, &command->error);
+    if (status == GORDIAN_OK && command->svg)
+        status = papers_draw(&command->papers, command->items[0], &command->results, command->svg,
+                             &command->error);
+    if (status == GORDIAN_OK && command->pictures)
+        status = papers_draw_all(&command->papers, &command->results, command->pictures,
+                                 &command->error);
+    return status == GORDIAN_OK ? print_all(command) : status;
+}
+
+static int run_papers(struct papers_command *command, char **names, int count)
+{
+    struct cli *cli = command->cli;
+    const char *file = NULL;
+    gordian_status status = papers_open(&command->papers, &command->error);
+    if (status == GORDIAN_OK)
+        status = find_items(command, names, count);
+    if (status == GORDIAN_OK && command->svg && command->item_count != 1) {
+        papers_close(&command->papers);
+        return cli_misuse(cli, "--svg draws one table or figure: name one");
+    }
+    if (status == GORDIAN_OK)
+        status = read_results(command, &file);
+    if (status == GORDIAN_OK) {
+        file = NULL;
+        if (command->measure && count == 0)
+            take_measured(command);
+        status = do_rest(command);
+    }
+    papers_run_close(&command->run);
+    results_free(&command->results);
+    papers_close(&command->papers);
+    if (status == GORDIAN_OK || cli->out.failure)
+        return EXIT_NOTHING;
+    return cli_fail(cli, command->error.line ? file : NULL, &command->error);
+}
+
+static int papers_main(struct cli *cli, int argc, char **argv)
+{
+    struct papers_command command = {.cli = cli};
+    bench_options_init(&command.bench);
+    results_init(&command.results);
+    const struct option options[] = {
+        {"markdown", 0, NULL, "all of them as a document", OPTION_FLAG, &command.markdown, NULL},
+        {"merge", 0, "FILE", "add the results of FILE", OPTION_TEXT, &command.merge_path, NULL},
+        {"pictures", 0, "FOLDER", "draw all that have numbers into FOLDER", OPTION_TEXT,
+         &command.pictures, NULL},
+        {"quick", 0, NULL, "--run: leave out what takes long", OPTION_FLAG, &command.bench.quick,
+         NULL},
+        {"results", 0, "FILE", "take recorded results from FILE; --run and --merge\nwrite to it",
+         OPTION_TEXT, &command.results_path, NULL},
+        {"run", 0, NULL, "measure now: the ones named, or all", OPTION_FLAG, &command.measure,
+         NULL},
+        {"svg", 0, "FILE", "draw the one that is named into FILE", OPTION_TEXT, &command.svg, NULL},
+        {0},
+    };
+    int code;
+    int operands = cli_parse(cli, options, argc, argv, &code);
+    if (operands < 0)
+        return code;
+    command.bench.progress = show_progress;
+    command.bench.progress_context = cli;
+    return run_papers(&command, argv, operands);
+}
+
+const struct command command_papers = {
+    .name = "papers",
+    .operands = "[NAME]...",
+    .summary = "the papers' tables and figures by number, ours beside them",
+    .about =
+        "Lists the tables and figures of the five papers, or shows those named (3.3, thesis/3.3,\n"
+        "article/fig8, a paper's name for all of it): the paper's numbers, what was measured here\n"
+        "for the same work, speed-ups, what differs, and where the paper slips.\n",
+    .run = papers_main,
+};

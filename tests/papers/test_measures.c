@@ -1,0 +1,123 @@
+/* Everything that can be measured, at small sizes, on the emulator where a GPU is needed: each
+ * checks its answers. What a run records; what it says of an emulated GPU; and that the benches
+ * have the papers' numbers, too. */
+#include "../bench/detect.h"
+#include "papers/measures.h"
+#include "test.h"
+
+#include <math.h>
+#include <string.h>
+
+static void test_each(void)
+{
+    struct results results;
+    struct papers_run run;
+    struct bench_options options;
+    gordian_error error = {0};
+    static const struct papers_point points[] = {{"8x8", 8, 8}, {"40x12", 40, 12}};
+    results_init(&results);
+    bench_options_init(&options);
+    options.quick = true;
+    papers_run_open(&run, &options, &results, &error);
+    CHECK(run.info.emulated);
+    for (const struct papers_measure *measure = papers_measures; measure->name; measure++) {
+        struct results_value values[2] = {0};
+        CHECK_MSG((papers_why_not(&run, measure) != NULL) == papers_side_is_gpu(measure->side),
+                  "%s", measure->name);
+        run.emulated = true;
+        CHECK_MSG(!papers_why_not(&run, measure), "%s", measure->name);
+        gordian_status status = measure->run(&run, measure, points, 2, values);
+        CHECK_MSG(status == GORDIAN_OK, "%s: %s", measure->name, error.message);
+        for (size_t i = 0; i < 2; i++)
+            CHECK_MSG(values[i].value > 0 && values[i].samples > 0, "%s: %g", measure->name,
+                      values[i].value);
+        run.emulated = false;
+        for (const struct papers_measure *before = papers_measures; before < measure; before++)
+            CHECK(strcmp(before->name, measure->name) != 0);
+    }
+    papers_run_close(&run);
+    results_free(&results);
+}
+
+/* A run of an item: what has no GPU here is passed over, the rest is recorded once. */
+static void test_run(void)
+{
+    static const char text[] = "paper p\n"
+                               "table 1 One\n"
+                               "kind times\n"
+                               "unit s\n"
+                               "series A\n"
+                               "row 16x16 | 1\n"
+                               "row 4096x4096 | 1\n"
+                               "measure detect-cuda-list\n"
+                               "measure osdda-cpu-list\n"
+                               "measure detect-sparse-list\n";
+    struct papers papers;
+    struct results results;
+    struct papers_run run;
+    struct bench_options options;
+    gordian_error error = {0};
+    results_init(&results);
+    bench_options_init(&options);
+    options.quick = true;
+    REQUIRE(papers_open(&papers, &error) == GORDIAN_OK);
+    REQUIRE(papers_read(&papers, text, sizeof text - 1, &error) == GORDIAN_OK);
+    papers_run_open(&run, &options, &results, &error);
+    REQUIRE(results_begin_run(&results, "", &error) == GORDIAN_OK);
+    const struct papers_item *item = &papers.items[papers.item_count - 1];
+    for (int again = 0; again < 2; again++) {
+        CHECK_MSG(papers_measure_item(&run, item) == GORDIAN_OK, "%s", error.message);
+        CHECK(!results_find(&results, "detect-cuda-list", 16, 16));
+        CHECK(results_find(&results, "osdda-cpu-list", 16, 16));
+        CHECK(!results_find(&results, "osdda-cpu-list", 4096, 4096)); /* not with --quick */
+        CHECK(results_find(&results, "detect-sparse-list", 4096, 4096));
+        CHECK_MSG(results.value_count == 3, "%zu", results.value_count);
+    }
+    CHECK(strlen(results.runs[0].date) == 10 && results.runs[0].cpu[0] && results.runs[0].cores);
+    papers_run_close(&run);
+    papers_close(&papers);
+    results_free(&results);
+}
+
+/* The least of a row's cells but the first, and the first. */
+static void compare_row(const struct papers *papers, const char *number, uint32_t size, double cpu,
+                        double gpu, bool article)
+{
+    const struct papers_item *item = papers_named(papers, &papers->papers[article ? 1 : 0], number);
+    REQUIRE(item);
+    for (size_t p = 0; p < papers_point_count(item); p++) {
+        if (papers_point_at(item, p).x != size)
+            continue;
+        double least = INFINITY;
+        for (size_t s = 1; s < papers_series_count(item); s++)
+            least = fmin(least, papers_cell_at(item, p, s)->value);
+        CHECK_MSG(papers_cell_at(item, p, 0)->value == cpu && least == gpu, "%s, %u: %g, %g",
+                  item->key, size, cpu, gpu);
+        return;
+    }
+    CHECK_MSG(cpu == 0 && gpu == 0, "%s, %u", item->key, size);
+}
+
+/* The benches print the same numbers beside theirs. */
+static void test_benches(void)
+{
+    struct papers papers;
+    REQUIRE(papers_open(&papers, NULL) == GORDIAN_OK);
+    for (uint32_t size = 64; size <= 8192; size *= 2) {
+        const struct detect_paper paper = detect_paper_at(size);
+        compare_row(&papers, "3.3", size, paper.list_cpu_s, paper.list_gpu_s, false);
+        compare_row(&papers, "2", size, paper.block_cpu_ms, paper.block_gpu_ms, true);
+        compare_row(&papers, "3", size, paper.release_cpu_ms, paper.release_gpu_ms, true);
+        if (size > 64) /* where the thesis's best cannot be right */
+            compare_row(&papers, "4.4", size, paper.multi_cpu_s, paper.multi_gpu_s, false);
+    }
+    papers_close(&papers);
+}
+
+int main(void)
+{
+    test_each();
+    test_run();
+    test_benches();
+    return test_done();
+}
