@@ -13,15 +13,15 @@ struct contest {
     struct paper_player player;
     enum paper_experiment experiment;
     uint32_t size;
-    struct paper_times times; /* of the latest run */
+    struct measure_time time; /* of the latest run */
 };
 
 static gordian_status run_contest(void *context, double *ns, gordian_error *error)
 {
     struct contest *contest = context;
     gordian_status status =
-        paper_play(&contest->player, contest->experiment, contest->size, &contest->times, error);
-    *ns = contest->times.wall;
+        paper_play(&contest->player, contest->experiment, contest->size, &contest->time, error);
+    *ns = contest->time.wall;
     return status;
 }
 
@@ -74,7 +74,7 @@ static gordian_status add_contest(const struct cuda_bench *cuda, const struct co
         fill_paper(&row, published);
     snprintf(row.note, sizeof row.note,
              "cuda, beside the method as published, here: %.3g %s of it on the device",
-             published->times.device / per_unit, experiments[published->experiment].unit);
+             published->time.device / per_unit, experiments[published->experiment].unit);
     if (largest && cuda->bars) {
         row.bar_kind = BAR_AT_LEAST;
         row.bar = WANTED_RATIO;

@@ -114,19 +114,19 @@ static gordian_status start_clock(struct play *play, gordian_error *error)
     return status;
 }
 
-static gordian_status stop_clock(struct play *play, struct paper_times *times, gordian_error *error)
+static gordian_status stop_clock(struct play *play, struct measure_time *time, gordian_error *error)
 {
     double microseconds = 0;
     gordian_status status = play->published
                                 ? gpu_timer_stop(play->player->gpu, &microseconds, error)
                                 : settle_play(play, error);
-    *times = (struct paper_times){(double)(clock_ns() - play->start), microseconds * 1e3};
+    *time = (struct measure_time){microseconds * 1e3, (double)(clock_ns() - play->start)};
     return status;
 }
 
 /* ------------------------------------------------------------------ experiments */
 
-static gordian_status run_list(struct play *play, struct paper_times *times, gordian_error *error)
+static gordian_status run_list(struct play *play, struct measure_time *time, gordian_error *error)
 {
     const size_t count = play->trace.event_count;
     gordian_status status = start_clock(play, error);
@@ -135,10 +135,10 @@ static gordian_status run_list(struct play *play, struct paper_times *times, gor
     if (status == GORDIAN_OK)
         status =
             play_request(play, &play->trace.events[count - 1], GORDIAN_OUTCOME_DEADLOCK, error);
-    return status == GORDIAN_OK ? stop_clock(play, times, error) : status;
+    return status == GORDIAN_OK ? stop_clock(play, time, error) : status;
 }
 
-static gordian_status run_block(struct play *play, struct paper_times *times, gordian_error *error)
+static gordian_status run_block(struct play *play, struct measure_time *time, gordian_error *error)
 {
     const size_t last = play->trace.event_count - 2;
     gordian_status status = play_list(play, last, error);
@@ -146,10 +146,10 @@ static gordian_status run_block(struct play *play, struct paper_times *times, go
         status = start_clock(play, error);
     if (status == GORDIAN_OK)
         status = play_request(play, &play->trace.events[last], GORDIAN_OUTCOME_BLOCKED, error);
-    return status == GORDIAN_OK ? stop_clock(play, times, error) : status;
+    return status == GORDIAN_OK ? stop_clock(play, time, error) : status;
 }
 
-static gordian_status run_release(struct play *play, struct paper_times *times,
+static gordian_status run_release(struct play *play, struct measure_time *time,
                                   gordian_error *error)
 {
     const uint32_t size = play->trace.processes, links = size / 2;
@@ -159,11 +159,11 @@ static gordian_status run_release(struct play *play, struct paper_times *times,
         status = start_clock(play, error);
     if (status == GORDIAN_OK)
         status = play_release(play, &event, error);
-    return status == GORDIAN_OK ? stop_clock(play, times, error) : status;
+    return status == GORDIAN_OK ? stop_clock(play, time, error) : status;
 }
 
 /* After the release the one that was served runs, and closes the ring. */
-static gordian_status run_list_and_release(struct play *play, struct paper_times *times,
+static gordian_status run_list_and_release(struct play *play, struct measure_time *time,
                                            gordian_error *error)
 {
     const size_t count = play->trace.event_count;
@@ -177,21 +177,21 @@ static gordian_status run_list_and_release(struct play *play, struct paper_times
         status = play_release(play, &event, error);
     if (status == GORDIAN_OK)
         status = play_request(play, &last, GORDIAN_OUTCOME_DEADLOCK, error);
-    return status == GORDIAN_OK ? stop_clock(play, times, error) : status;
+    return status == GORDIAN_OK ? stop_clock(play, time, error) : status;
 }
 
 static gordian_status run_experiment(struct play *play, enum paper_experiment experiment,
-                                     struct paper_times *times, gordian_error *error)
+                                     struct measure_time *time, gordian_error *error)
 {
     switch (experiment) {
     case PAPER_EXPERIMENT_LIST:
-        return run_list(play, times, error);
+        return run_list(play, time, error);
     case PAPER_EXPERIMENT_BLOCK:
-        return run_block(play, times, error);
+        return run_block(play, time, error);
     case PAPER_EXPERIMENT_RELEASE:
-        return run_release(play, times, error);
+        return run_release(play, time, error);
     case PAPER_EXPERIMENT_LIST_AND_RELEASE:
-        return run_list_and_release(play, times, error);
+        return run_list_and_release(play, time, error);
     }
     return GORDIAN_OK;
 }
@@ -211,12 +211,12 @@ static gordian_status open_play(struct play *play, uint32_t size, gordian_error 
 }
 
 gordian_status paper_play(const struct paper_player *player, enum paper_experiment experiment,
-                          uint32_t size, struct paper_times *times, gordian_error *error)
+                          uint32_t size, struct measure_time *time, gordian_error *error)
 {
     struct play play = {.player = player};
     gordian_status status = open_play(&play, size, error);
     if (status == GORDIAN_OK)
-        status = run_experiment(&play, experiment, times, error);
+        status = run_experiment(&play, experiment, time, error);
     gordian_close(play.system);
     published_detect_close(play.published);
     gen_trace_free(&play.trace);

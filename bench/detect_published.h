@@ -7,6 +7,7 @@
 #define GORDIAN_BENCH_DETECT_PUBLISHED_H
 
 #include "published/detect.h"
+#include "published/measure.h"
 
 struct paper_player {
     const char *engine;           /* of ours; NULL: */
@@ -28,16 +29,11 @@ enum paper_experiment {
     PAPER_EXPERIMENT_LIST_AND_RELEASE,
 };
 
-/* In nanoseconds, until everything is up to date. */
-struct paper_times {
-    double wall;
-    double device; /* between the first thing started on it and the last one done; 0: not known */
-};
-
-/* One run on a new system, setting up left out. GORDIAN_STATUS_INPUT: an answer that the
+/* One run on a new system, setting up left out, until everything is up to date; of engines the
+ * time on the device is not known. GORDIAN_STATUS_INPUT: an answer that the
  * experiment does not have. */
 gordian_status paper_play(const struct paper_player *player, enum paper_experiment experiment,
-                          uint32_t size, struct paper_times *times, gordian_error *error);
+                          uint32_t size, struct measure_time *time, gordian_error *error);
 
 /* The player's name: of the engine, or of the method. */
 const char *paper_player_name(const struct paper_player *player);

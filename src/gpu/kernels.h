@@ -4,7 +4,8 @@
  *
  * A set is a list (kernels/list.h) with a line for every kernel, of which kernel_set.c.in makes the
  * value; the kernel files compiled for the emulator; and, where there is nvcc, their fat binaries,
- * embedded. kernels/, bench/kernels/ and tests/gpu/kernels/ have one each.
+ * embedded. kernels/, published/kernels/, bench/kernels/ and tests/gpu/kernels/ have one
+ * each.
  */
 #ifndef GORDIAN_GPU_KERNELS_H
 #define GORDIAN_GPU_KERNELS_H

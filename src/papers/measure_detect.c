@@ -13,10 +13,10 @@ struct experiment {
 static gordian_status run_experiment(void *context, double *ns, gordian_error *error)
 {
     const struct experiment *experiment = context;
-    struct paper_times times = {0};
+    struct measure_time time = {0};
     gordian_status status =
-        paper_play(&experiment->player, experiment->what, experiment->size, &times, error);
-    *ns = times.wall;
+        paper_play(&experiment->player, experiment->what, experiment->size, &time, error);
+    *ns = time.wall;
     return status;
 }
 
