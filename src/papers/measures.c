@@ -71,6 +71,8 @@ const struct papers_measure papers_measures[] = {
      "the product as published, a cell a thread", 0, measure_matrices, NULL, 0},
     {"compose-cuda-products", PAPERS_SIDE_OURS_GPU, "ours, GPU",
      "the engine cuda, every transition of the product written", 0, measure_product_cuda, NULL, 0},
+    {"compose-cells", PAPERS_SIDE_OURS_CPU, "ours, cells, CPU",
+     "our loop over the cells of the same matrices, names as bits", 0, measure_cells, NULL, 0},
     {"compose-cpu-products", PAPERS_SIDE_OURS_CPU, "ours, CPU",
      "the engine cpu, one thread, from automata to deadlocks", 0, measure_product, "cpu", 0},
     {"lfvector-wait", PAPERS_SIDE_PUBLISHED_GPU, "published, GPU",

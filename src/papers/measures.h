@@ -47,7 +47,7 @@ struct papers_measure {
 
 /* By name; NULL: there is none. */
 const struct papers_measure *papers_measure_named(const char *name);
-/* All of them; name NULL at the end. */
+/* All of them, for tests; name NULL at the end. */
 extern const struct papers_measure papers_measures[];
 
 bool papers_side_is_gpu(enum papers_side side);
@@ -89,6 +89,7 @@ papers_run_points measure_worst;        /* the banker's worst request, by the en
 papers_run_points measure_banker;       /* the same as published, here or on a device */
 papers_run_points measure_product;      /* the engine `with`, as often as the point says */
 papers_run_points measure_product_cuda; /* the same on a device, all prepared */
+papers_run_points measure_cells;        /* our loop over the cells of the matrices */
 papers_run_points measure_matrices;     /* as published, here or on a device */
 papers_run_points measure_array;        /* the method `how`; `with`: one block only */
 papers_run_points measure_chains;       /* as published from the start `how`; or eight of ours */
