@@ -82,6 +82,28 @@ typedef enum gordian_makespan_goal {
     GORDIAN_MAKESPAN_GOAL_BEST,
 } gordian_makespan_goal;
 
+/* What a chain of annealing starts from: the paper's templates. */
+typedef enum gordian_makespan_start {
+    GORDIAN_MAKESPAN_START_ALL = 0, /* the four in turn, chain by chain */
+    GORDIAN_MAKESPAN_START_ROUND_ROBIN,
+    GORDIAN_MAKESPAN_START_FIXED_PRIORITY,
+    GORDIAN_MAKESPAN_START_MOST_PENDING, /* who has the most instructions left goes first */
+    GORDIAN_MAKESPAN_START_RANDOM,
+} gordian_makespan_start;
+
+/* "all", "round-robin", ...; NULL: not one of them. */
+GORDIAN_API const char *gordian_makespan_start_text(gordian_makespan_start start);
+
+/* A chain has a better schedule than it had; what it starts from is its first. */
+typedef struct gordian_makespan_improvement {
+    double seconds;               /* since the solve began */
+    double chain_seconds;         /* since the chain began */
+    uint64_t chain;               /* from 0 */
+    gordian_makespan_start start; /* ALL: no chain found it but an exact search */
+    uint64_t step;                /* evaluations of the chain until then */
+    uint32_t value;               /* cycles */
+} gordian_makespan_improvement;
+
 typedef enum gordian_makespan_stop {
     GORDIAN_MAKESPAN_STOP_DONE = 0, /* exact, or all evaluations made */
     GORDIAN_MAKESPAN_STOP_TIME,
@@ -105,12 +127,16 @@ typedef struct gordian_makespan_options {
     uint64_t evaluations; /* of each chain: 2,000,000; the exact engine makes a few of its own */
     double temperature;   /* to start from: 0.3, falling linearly to 0 */
     bool published;       /* anneal as published: swaps only */
-    unsigned threads;     /* 0: as many as the machine has cores */
-    uint64_t max_memory;  /* bytes; 0: no limit */
-    uint64_t max_ns;      /* nanoseconds; 0: no limit */
+    gordian_makespan_start start;
+    unsigned threads;    /* 0: as many as the machine has cores */
+    uint64_t max_memory; /* bytes; 0: no limit */
+    uint64_t max_ns;     /* nanoseconds; 0: no limit */
     /* Called now and then, at least ten times a second, on the thread that called; false stops.
      * NULL: never. */
     bool (*go_on)(void *context, const gordian_makespan_progress *progress);
+    /* Told of what each chain finds, on whichever thread, one call at a time; "cuda" looks after
+     * every launch, "mpi" at every meeting and for the best chain only. NULL: nobody. */
+    void (*improved)(void *context, const gordian_makespan_improvement *improvement);
     void *context;
 } gordian_makespan_options;
 

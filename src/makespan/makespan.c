@@ -72,6 +72,13 @@ void gordian_makespan_options_init(gordian_makespan_options *options)
     };
 }
 
+const char *gordian_makespan_start_text(gordian_makespan_start start)
+{
+    static const char *const texts[] = {"all", "round-robin", "fixed-priority", "most-pending",
+                                        "random"};
+    return (size_t)start < sizeof texts / sizeof *texts ? texts[start] : NULL;
+}
+
 static void fill_answer(gordian_makespan *makespan, const struct makespan_result *result,
                         gordian_makespan_answer *answer)
 {

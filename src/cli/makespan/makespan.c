@@ -21,9 +21,14 @@
 
 /* ------------------------------------------------------------------ solving */
 
+static void improved(void *context, const gordian_makespan_improvement *found)
+{
+    makespan_log_line(context, found);
+}
+
 static bool go_on(void *context, const gordian_makespan_progress *now)
 {
-    struct makespan *makespan = context;
+    struct makespan *makespan = ((struct makespan_log *)context)->makespan;
     struct progress *line = &makespan->cli->progress;
     if (progress_due(line))
         progress_show(line,
@@ -50,22 +55,42 @@ static int read_number(struct makespan *makespan, const char *option, const char
     return EXIT_NOTHING;
 }
 
-static int read_options(struct makespan *makespan, gordian_makespan_options *options)
+/* Which engine; NULL: the options contradict each other, and that has been said. */
+static const char *choose_engine(struct makespan *makespan)
 {
     struct cli *cli = makespan->cli;
     bool automatic = strcmp(cli->engine, "auto") == 0;
-    double seconds = automatic && !makespan->exact ? AUTO_SECONDS : 0;
+    if (makespan->exact && makespan->published) {
+        cli_misuse(cli, "--exact and --published ask for different things");
+        return NULL;
+    }
+    if (makespan->exact && !automatic && strcmp(cli->engine, "exact") != 0) {
+        cli_misuse(cli, "--exact and --engine %.40s ask for different things", cli->engine);
+        return NULL;
+    }
+    if (automatic && makespan->published)
+        return "anneal"; /* the one that has it */
+    return makespan->exact ? "exact" : cli->engine;
+}
+
+static int read_options(struct makespan *makespan, struct makespan_log *log,
+                        gordian_makespan_options *options)
+{
+    struct cli *cli = makespan->cli;
     gordian_makespan_options_init(options);
-    if (makespan->exact && !automatic && strcmp(cli->engine, "exact") != 0)
-        return cli_misuse(cli, "--exact and --engine %.40s ask for different things", cli->engine);
-    options->engine = makespan->exact ? "exact" : cli->engine;
+    options->engine = choose_engine(makespan);
+    if (!options->engine)
+        return EXIT_MISUSE;
+    double seconds = strcmp(options->engine, "auto") == 0 ? AUTO_SECONDS : 0;
+    options->start = (gordian_makespan_start)makespan->start;
+    options->improved = makespan->log ? improved : NULL;
     options->goal = makespan->best ? GORDIAN_MAKESPAN_GOAL_BEST : GORDIAN_MAKESPAN_GOAL_WORST;
     options->seed = makespan->seed;
     options->published = makespan->published;
     options->threads = makespan->threads;
     options->max_memory = makespan->max_memory;
     options->go_on = go_on;
-    options->context = makespan;
+    options->context = log;
     if (makespan->chains != NOT_GIVEN)
         options->chains = makespan->chains;
     if (makespan->evaluations != UINT64_MAX)
@@ -115,6 +140,7 @@ static gordian_status solve_best(gordian_makespan *problem, const gordian_makesp
     gordian_makespan_answer answer;
     uint64_t most = (uint64_t)(BEST_SECONDS * 1e9);
     other.engine = "exact";
+    other.improved = NULL;
     other.goal = GORDIAN_MAKESPAN_GOAL_BEST;
     other.max_ns = options->max_ns > 0 && options->max_ns < most ? options->max_ns : most;
     gordian_status status = gordian_makespan_solve(problem, &other, &answer, error);
@@ -132,7 +158,10 @@ static int solve(struct makespan *makespan, gordian_makespan *problem)
     struct makespan_report all = {.problem = problem, .answer = &answer};
     gordian_error error = {0};
     struct sigaction before;
-    int code = read_options(makespan, &options);
+    struct makespan_log log;
+    int code = read_options(makespan, &log, &options);
+    if (code == EXIT_NOTHING)
+        code = makespan_log_open(&log, makespan);
     if (code != EXIT_NOTHING)
         return code;
     interrupt_catch(&before);
@@ -142,8 +171,11 @@ static int solve(struct makespan *makespan, gordian_makespan *problem)
         status = gordian_makespan_solve(problem, &options, &answer, &error);
     interrupt_release(&before);
     progress_clear(&makespan->cli->progress);
+    code = makespan_log_close(&log);
     if (status != GORDIAN_OK)
         return cli_fail(makespan->cli, NULL, &error);
+    if (code != EXIT_NOTHING)
+        return code;
     say_notes(makespan, &answer);
     all.length = makespan->best ? answer.upper : answer.lower;
     return report(makespan, &all);
@@ -279,6 +311,7 @@ static int run(struct makespan *makespan)
                                         .length = makespan->kernel ? strlen(makespan->kernel) : 0,
                                         .warps = makespan->warps,
                                         .schedulers = makespan->scheduler_count,
+                                        .warp_size = makespan->warp_size,
                                         .units = makespan->unit_list,
                                         .unit_count = makespan->unit_count};
     gordian_makespan *opened;
@@ -312,6 +345,21 @@ static int expand_kernel(struct makespan *makespan)
     return status == GORDIAN_OK ? EXIT_NOTHING : cli_fail(makespan->cli, NULL, &error);
 }
 
+/* --threads-per-block: the warps that they make, the last one maybe not full. */
+static int count_warps(struct makespan *makespan)
+{
+    struct cli *cli = makespan->cli;
+    uint32_t size = makespan->warp_size, threads = makespan->block_threads;
+    if (size == 0 || threads == 0)
+        return cli_misuse(cli, "--warp-size and --threads-per-block are at least 1");
+    if (threads == NOT_GIVEN)
+        return EXIT_NOTHING;
+    if (makespan->warps != NOT_GIVEN)
+        return cli_misuse(cli, "--warps and --threads-per-block: one or the other");
+    makespan->warps = threads / size + (threads % size != 0);
+    return EXIT_NOTHING;
+}
+
 /* What is to be looked at: exactly one of a string, a file, the own kernel. */
 static int choose_subject(struct makespan *makespan, const char *file)
 {
@@ -325,6 +373,9 @@ static int choose_subject(struct makespan *makespan, const char *file)
         makespan->chip = OWN_CHIP;
     if (makespan->own && !makespan->clock)
         makespan->clock = OWN_CLOCK;
+    int code = count_warps(makespan);
+    if (code != EXIT_NOTHING)
+        return code;
     if (makespan->own && makespan->warps == NOT_GIVEN)
         makespan->warps = GORDIAN_PTX_OWN_WARPS;
     if (makespan->own && (makespan->size == 0 || makespan->multiprocessors == 0))
@@ -332,7 +383,7 @@ static int choose_subject(struct makespan *makespan, const char *file)
     bool nothing = makespan->warps == 0;
     if (makespan->warps == NOT_GIVEN)
         makespan->warps = 0;
-    int code = makespan_read_machine(makespan);
+    code = makespan_read_machine(makespan);
     if (code != EXIT_NOTHING)
         return code;
     if (nothing)
@@ -357,7 +408,7 @@ static int start(struct makespan *makespan, const char *file)
 
 /* Options, a few at a time: each puts its own behind those that are there. */
 struct option_list {
-    struct option table[48];
+    struct option table[64];
     size_t count;
 };
 
@@ -374,10 +425,13 @@ static void model_options(struct makespan *m, struct option_list *list)
          "what every warp runs: a letter for the unit of each\ninstruction; L5C9 repeats them",
          OPTION_TEXT, &m->kernel, NULL},
         {"warps", 'w', "N", "how many warps run it", OPTION_U32, &m->warps, NULL},
+        {"threads-per-block", 0, "N", "the same as threads of a block", OPTION_U32,
+         &m->block_threads, NULL},
+        {"warp-size", 0, "N", "threads of a warp (default: 32)", OPTION_U32, &m->warp_size, NULL},
         {"units", 'u', "LIST", "L=1,C=4: instructions of each kind that start a cycle", OPTION_TEXT,
          &m->units, NULL},
-        {"lanes", 'l', "LIST", "L=16,C=32: the same as units of hardware, 32 a warp", OPTION_TEXT,
-         &m->lanes, NULL},
+        {"lanes", 'l', "LIST", "L=16,C=32: the same as units of hardware, one a thread",
+         OPTION_TEXT, &m->lanes, NULL},
         {"latency", 0, "LIST", "D=2: cycles that an instruction keeps its unit", OPTION_TEXT,
          &m->latency, NULL},
         {"schedulers", 0, "N", "instructions that start a cycle in all; none: no bound\n(default)",
@@ -411,6 +465,9 @@ static void search_options(struct makespan *m, struct option_list *list)
         {"temperature", 0, "T", "annealing: to start from (default: 0.3)", OPTION_TEXT,
          &m->temperature, NULL},
         {"published", 0, NULL, "annealing: exactly as published", OPTION_FLAG, &m->published, NULL},
+        {"start", 0, "NAME",
+         "annealing: round-robin, fixed-priority, most-pending,\nrandom; all (default): in turn",
+         OPTION_CHOICE, &m->start, m->starts},
         {"witness", 0, "WARPS", "only build the schedule of this string of warps", OPTION_TEXT,
          &m->witness, NULL},
     };
@@ -423,6 +480,8 @@ static void shown_options(struct makespan *m, struct option_list *list)
         {"schedule", 0, NULL, "show the schedule, however long", OPTION_FLAG, &m->schedule, NULL},
         {"svg", 0, "FILE", "draw the schedule into FILE", OPTION_TEXT, &m->svg, NULL},
         {"csv", 0, "FILE", "write the schedule to FILE as a table", OPTION_TEXT, &m->csv, NULL},
+        {"log", 0, "FILE", "write each chain's improvements with their times to FILE", OPTION_TEXT,
+         &m->log, NULL},
         {"clock", 0, "MHZ", "tell times, too", OPTION_TEXT, &m->clock, NULL},
     };
     add_options(list, options, sizeof options / sizeof *options);
@@ -473,6 +532,8 @@ static int makespan_main(struct cli *cli, int argc, char **argv)
 {
     struct makespan m = {.cli = cli,
                          .warps = NOT_GIVEN,
+                         .warp_size = 32,
+                         .block_threads = NOT_GIVEN,
                          .chains = NOT_GIVEN,
                          .evaluations = UINT64_MAX,
                          .seed = 1,
@@ -482,6 +543,8 @@ static int makespan_main(struct cli *cli, int argc, char **argv)
     struct option_list options = {.count = 0}; /* the rest of the table is its end */
     for (unsigned i = 0; gordian_ptx_event_text((gordian_ptx_event)i); i++)
         m.events[i] = gordian_ptx_event_text((gordian_ptx_event)i);
+    for (unsigned i = 0; gordian_makespan_start_text((gordian_makespan_start)i); i++)
+        m.starts[i] = gordian_makespan_start_text((gordian_makespan_start)i);
     model_options(&m, &options);
     search_options(&m, &options);
     shown_options(&m, &options);

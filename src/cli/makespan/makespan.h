@@ -16,17 +16,19 @@ struct makespan {
 
     /* options: the model */
     const char *kernel, *units, *lanes, *latency, *chip, *schedulers;
-    uint32_t warps;
+    uint32_t warps, warp_size, block_threads;
     bool unpipelined, list_chips;
     /* the search */
     bool exact, best, published;
     uint64_t seed, evaluations, max_memory;
     uint32_t chains, threads;
     const char *seconds, *temperature;
+    unsigned start;
+    const char *starts[GORDIAN_MAKESPAN_START_RANDOM + 2]; /* names of them, and NULL */
     const char *witness;
     /* what is shown */
     bool schedule, string;
-    const char *svg, *csv, *clock;
+    const char *svg, *csv, *clock, *log;
     /* code */
     const char *entry, *path, *from, *to, *avoid, *loops, *values, *calls, *unit, *table, *nvcc;
     bool own, list_loops;
@@ -71,6 +73,19 @@ uint64_t makespan_any_path(const struct makespan *makespan);
 /* Compiles to PTX in a file that is open for reading and has no name any more; -1: *code says what
  * to exit with. */
 int makespan_compile(struct makespan *makespan, const char *path, int *code);
+
+/* ---- makespan/log.c: what is found, and when */
+
+struct makespan_log {
+    struct makespan *makespan;
+    struct output file, *out; /* NULL: nobody asks for it */
+    int fd;                   /* -1: not our own */
+};
+
+/* Opens --log, if it is given; the exit code. */
+int makespan_log_open(struct makespan_log *log, struct makespan *makespan);
+void makespan_log_line(struct makespan_log *log, const gordian_makespan_improvement *found);
+int makespan_log_close(struct makespan_log *log);
 
 /* ---- reporters */
 

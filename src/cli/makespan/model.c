@@ -209,6 +209,6 @@ uint32_t makespan_units_of(const struct makespan *makespan, char letter, uint64_
     *repeats = 1;
     for (size_t i = 0; i < makespan->unit_count; i++)
         if (makespan->unit_list[i].letter == letter)
-            return gordian_unit_starts(&makespan->unit_list[i], 0, repeats);
+            return gordian_unit_starts(&makespan->unit_list[i], makespan->warp_size, repeats);
     return 0;
 }
