@@ -15,5 +15,6 @@ const char *makespan_case_name(char buffer[16], uint32_t warps, uint32_t schedul
 gordian_status makespan_evaluation_rows(struct bench *bench); /* makespan_evaluation.c */
 gordian_status makespan_curve_rows(struct bench *bench);      /* makespan_curves.c */
 gordian_status makespan_exact_rows(struct bench *bench);      /* makespan_exact.c */
+gordian_status makespan_lp_rows(struct bench *bench);         /* makespan_lp.c */
 
 #endif

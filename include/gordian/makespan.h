@@ -72,7 +72,9 @@ GORDIAN_API gordian_status gordian_makespan_open(gordian_makespan **out,
                                                  gordian_error *error);
 GORDIAN_API void gordian_makespan_close(gordian_makespan *makespan);
 
-/* The normalised string, and for a letter what can start a cycle (0: the string has none). */
+/* How many warps there are, the normalised string, and for a letter what can start a cycle (0: the
+ * string has none). */
+GORDIAN_API uint32_t gordian_makespan_warps(const gordian_makespan *makespan);
 GORDIAN_API const char *gordian_makespan_kernel(const gordian_makespan *makespan);
 GORDIAN_API uint32_t gordian_makespan_length(const gordian_makespan *makespan);
 GORDIAN_API uint32_t gordian_makespan_units(const gordian_makespan *makespan, char letter);
@@ -180,3 +182,10 @@ GORDIAN_API gordian_status gordian_makespan_check(const gordian_makespan *makesp
 #endif
 
 #endif
+/* Writes the question as an integer program in the LP format of CPLEX, which solvers read: its
+ * optimum, `makespan`, is the worst or the best case. Only small ones can be solved.
+ * GORDIAN_STATUS_INPUT: it would have more than 50 million variables. GORDIAN_STATUS_IO: the writer
+ * failed. */
+GORDIAN_API gordian_status gordian_makespan_lp(const gordian_makespan *makespan,
+                                               gordian_makespan_goal goal,
+                                               const gordian_writer *writer, gordian_error *error);

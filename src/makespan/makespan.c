@@ -3,6 +3,9 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "makespan/engine.h"
+#include "makespan/program.h"
+
+#include <string.h>
 
 struct gordian_makespan {
     struct makespan_model *model;
@@ -40,6 +43,11 @@ void gordian_makespan_close(gordian_makespan *makespan)
     model_close(makespan->model);
     memory_free(&memory, makespan->witness);
     memory_free(&memory, makespan);
+}
+
+uint32_t gordian_makespan_warps(const gordian_makespan *makespan)
+{
+    return makespan->model->warps;
 }
 
 const char *gordian_makespan_kernel(const gordian_makespan *makespan)
@@ -198,5 +206,18 @@ gordian_status gordian_makespan_check(const gordian_makespan *makespan, const ui
         status = schedule_check(model, order, from_zero, end, error);
     memory_free(&model->memory, from_zero);
     memory_free(&model->memory, order);
+    return status;
+}
+
+gordian_status gordian_makespan_lp(const gordian_makespan *makespan, gordian_makespan_goal goal,
+                                   const gordian_writer *writer, gordian_error *error)
+{
+    struct output out;
+    if (!output_open_writer(&out, writer))
+        return fail_memory(error);
+    gordian_status status = program_write(makespan->model, goal, &out, error);
+    if (!output_close(&out) && status == GORDIAN_OK)
+        status =
+            fail(error, GORDIAN_STATUS_IO, "cannot write the program: %s", strerror(out.failure));
     return status;
 }

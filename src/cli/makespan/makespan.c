@@ -161,6 +161,8 @@ static int solve(struct makespan *makespan, gordian_makespan *problem)
     struct makespan_log log;
     int code = read_options(makespan, &log, &options);
     if (code == EXIT_NOTHING)
+        code = makespan_check_solver(makespan);
+    if (code == EXIT_NOTHING)
         code = makespan_log_open(&log, makespan);
     if (code != EXIT_NOTHING)
         return code;
@@ -178,7 +180,8 @@ static int solve(struct makespan *makespan, gordian_makespan *problem)
         return code;
     say_notes(makespan, &answer);
     all.length = makespan->best ? answer.upper : answer.lower;
-    return report(makespan, &all);
+    code = makespan_ask_solver(makespan, &all);
+    return code == EXIT_NOTHING ? report(makespan, &all) : code;
 }
 
 /* ------------------------------------------------------------------ a given string */
@@ -326,7 +329,9 @@ static int run(struct makespan *makespan)
         return EXIT_MISUSE;
     if (gordian_makespan_open(&opened, &problem, NULL, &error) != GORDIAN_OK)
         return cli_fail(makespan->cli, makespan->source, &error);
-    int code = makespan->witness ? build(makespan, opened) : solve(makespan, opened);
+    int code = makespan->lp        ? makespan_write_lp(makespan, opened)
+               : makespan->witness ? build(makespan, opened)
+                                   : solve(makespan, opened);
     gordian_makespan_close(opened);
     return code;
 }
@@ -482,6 +487,10 @@ static void shown_options(struct makespan *m, struct option_list *list)
         {"csv", 0, "FILE", "write the schedule to FILE as a table", OPTION_TEXT, &m->csv, NULL},
         {"log", 0, "FILE", "write each chain's improvements with their times to FILE", OPTION_TEXT,
          &m->log, NULL},
+        {"lp", 0, "FILE", "only write the question to FILE as an integer program", OPTION_TEXT,
+         &m->lp, NULL},
+        {"solver", 0, "NAME", "ask a solver, too: auto, cbc, highs or glpsol", OPTION_TEXT,
+         &m->solver, NULL},
         {"clock", 0, "MHZ", "tell times, too", OPTION_TEXT, &m->clock, NULL},
     };
     add_options(list, options, sizeof options / sizeof *options);

@@ -3,6 +3,7 @@
 #define GORDIAN_CLI_MAKESPAN_MAKESPAN_H
 
 #include "cli/cli.h"
+#include "published/makespan_lp.h"
 #include "show/style.h"
 
 #include <gordian/ptx.h>
@@ -28,7 +29,9 @@ struct makespan {
     const char *witness;
     /* what is shown */
     bool schedule, string;
-    const char *svg, *csv, *clock, *log;
+    const char *svg, *csv, *clock, *log, *lp;
+    /* the integer program */
+    const char *solver;
     /* code */
     const char *entry, *path, *from, *to, *avoid, *loops, *values, *calls, *unit, *table, *nvcc;
     bool own, list_loops;
@@ -74,6 +77,16 @@ uint64_t makespan_any_path(const struct makespan *makespan);
  * to exit with. */
 int makespan_compile(struct makespan *makespan, const char *path, int *code);
 
+/* ---- makespan/lp.c: the same as an integer program */
+
+struct makespan_report; /* below */
+
+/* Writes it to --lp; the exit code. */
+int makespan_write_lp(struct makespan *makespan, const gordian_makespan *problem);
+/* Looks at --solver before anything takes long, and asks it. */
+int makespan_check_solver(struct makespan *makespan);
+int makespan_ask_solver(struct makespan *makespan, struct makespan_report *report);
+
 /* ---- makespan/log.c: what is found, and when */
 
 struct makespan_log {
@@ -96,6 +109,8 @@ struct makespan_report {
     uint32_t length; /* of the schedule that is shown */
     /* Beside a worst case: the shortest schedule that was found, and what none is shorter than. */
     uint32_t shortest, shortest_lower;
+    /* What an integer program's solver makes of it; its name NULL: not asked. */
+    struct published_lp_answer lp;
 };
 
 /* What is assumed of any code, whatever it says; how many lines there are. */

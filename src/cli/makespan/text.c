@@ -191,6 +191,24 @@ static void interval_line(struct makespan *makespan, const struct makespan_repor
     output_char(out, '\n');
 }
 
+/* What the solver says of the same question. */
+static void solver_line(struct makespan *makespan, const struct published_lp_answer *lp)
+{
+    struct output *out = &makespan->cli->out;
+    output_format(out, "integer program, %s: ", lp->solver);
+    if (lp->found) {
+        say_cycles(makespan, lp->found);
+        output_text(out, lp->optimal ? ", optimal" : " found");
+    }
+    if (!lp->optimal && lp->bound) {
+        output_format(out, "%s%s ", lp->found ? ", " : "", makespan->best ? "at least" : "at most");
+        say_cycles(makespan, lp->bound);
+    }
+    if (!lp->found && !lp->bound)
+        output_text(out, "nothing");
+    output_format(out, " (%.2f s)\n", lp->seconds);
+}
+
 /* The letters, shortened in the middle. */
 static void string_line(struct makespan *makespan)
 {
@@ -275,6 +293,8 @@ void makespan_text(struct makespan *makespan, const struct makespan_report *repo
         output_format(out, "the schedule of this string takes %u cycles\n", report->length);
     else
         interval_line(makespan, report);
+    if (report->lp.solver)
+        solver_line(makespan, &report->lp);
     if (makespan->code)
         code_lines(makespan);
     if (!report->problem)
