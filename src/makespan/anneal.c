@@ -176,6 +176,7 @@ const struct makespan_engine makespan_anneal = {
         {
             .name = "anneal",
             .summary = "simulated annealing on CPU threads: a schedule, and a bound in closed form",
+            .supports = makespan_is_plain,
         },
     .run = run_anneal,
 };

@@ -313,6 +313,7 @@ const struct makespan_engine makespan_exact = {
         {
             .name = "exact",
             .summary = "certified bounds by abstraction and search on CPU threads, closed if let",
+            .supports = makespan_is_plain,
         },
     .run = run_exact,
 };

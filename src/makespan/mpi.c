@@ -304,6 +304,7 @@ const struct makespan_engine makespan_mpi = {
         {
             .name = "mpi",
             .summary = "simulated annealing over the ranks of an MPI job",
+            .supports = makespan_is_plain,
         },
     .run = mpi_run,
 };

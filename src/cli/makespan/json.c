@@ -74,6 +74,15 @@ static void more_keys(struct makespan *makespan, struct json *json,
         json_key_number(json, "lower_us", answer->lower / makespan->mhz);
         json_key_number(json, "upper_us", answer->upper / makespan->mhz);
     }
+    if (makespan->issue > 1)
+        json_key_u64(json, "issue", makespan->issue);
+    if (makespan_varies(makespan))
+        list(json, "pieces", answer->pieces, answer->witness_count);
+    if (makespan->block_warps) {
+        json_key_u64(json, "blocks", makespan->blocks);
+        json_key_u64(json, "multiprocessors", makespan->multiprocessors);
+        json_key_u64(json, "fullest", makespan->fullest);
+    }
     if (report->lp.solver)
         solver_keys(json, &report->lp);
     if (makespan->code)

@@ -70,6 +70,8 @@ static const char *choose_engine(struct makespan *makespan)
     }
     if (automatic && makespan->published)
         return "anneal"; /* the one that has it */
+    if (makespan->exact && (makespan->issue > 1 || makespan_varies(makespan)))
+        return "relax"; /* goes on until it is exact if that can be */
     return makespan->exact ? "exact" : cli->engine;
 }
 
@@ -132,6 +134,20 @@ static int report(struct makespan *makespan, const struct makespan_report *all)
     return makespan_pictures(makespan, all);
 }
 
+static gordian_status open_problem(const struct makespan *makespan, uint32_t warps,
+                                   gordian_makespan **opened, gordian_error *error)
+{
+    gordian_makespan_problem problem = {.kernel = makespan->kernel,
+                                        .length = strlen(makespan->kernel),
+                                        .warps = warps,
+                                        .schedulers = makespan->scheduler_count,
+                                        .warp_size = makespan->warp_size,
+                                        .issue = makespan->issue,
+                                        .units = makespan->unit_list,
+                                        .unit_count = makespan->unit_count};
+    return gordian_makespan_open(opened, &problem, NULL, error);
+}
+
 /* The worst case is told with the best one beside it, which is found in no time for most. */
 static gordian_status solve_best(gordian_makespan *problem, const gordian_makespan_options *options,
                                  struct makespan_report *all, gordian_error *error)
@@ -139,7 +155,7 @@ static gordian_status solve_best(gordian_makespan *problem, const gordian_makesp
     gordian_makespan_options other = *options;
     gordian_makespan_answer answer;
     uint64_t most = (uint64_t)(BEST_SECONDS * 1e9);
-    other.engine = "exact";
+    other.engine = "auto";
     other.improved = NULL;
     other.goal = GORDIAN_MAKESPAN_GOAL_BEST;
     other.max_ns = options->max_ns > 0 && options->max_ns < most ? options->max_ns : most;
@@ -147,6 +163,24 @@ static gordian_status solve_best(gordian_makespan *problem, const gordian_makesp
     if (status == GORDIAN_OK) {
         all->shortest = answer.upper;
         all->shortest_lower = answer.lower;
+    }
+    return status;
+}
+
+/* The same, where the blocks may be dealt out better than they are in the worst case. */
+static gordian_status solve_beside(const struct makespan *makespan, gordian_makespan *problem,
+                                   const gordian_makespan_options *options,
+                                   struct makespan_report *all, gordian_error *error)
+{
+    gordian_makespan *other;
+    if (makespan->best)
+        return GORDIAN_OK;
+    if (makespan->best_warps == makespan->warps)
+        return solve_best(problem, options, all, error);
+    gordian_status status = open_problem(makespan, makespan->best_warps, &other, error);
+    if (status == GORDIAN_OK) {
+        status = solve_best(other, options, all, error);
+        gordian_makespan_close(other);
     }
     return status;
 }
@@ -167,8 +201,7 @@ static int solve(struct makespan *makespan, gordian_makespan *problem)
     if (code != EXIT_NOTHING)
         return code;
     interrupt_catch(&before);
-    gordian_status status =
-        makespan->best ? GORDIAN_OK : solve_best(problem, &options, &all, &error);
+    gordian_status status = solve_beside(makespan, problem, &options, &all, &error);
     if (status == GORDIAN_OK)
         status = gordian_makespan_solve(problem, &options, &answer, &error);
     interrupt_release(&before);
@@ -204,11 +237,19 @@ static int read_witness(struct makespan *makespan, uint32_t *witness, size_t *co
     return EXIT_NOTHING;
 }
 
+/* Each warp's in order. */
+static void number_pieces(const uint32_t *witness, size_t count, uint32_t *pieces)
+{
+    uint32_t done[GORDIAN_MAKESPAN_MAX_WARPS + 1] = {0};
+    for (size_t i = 0; i < count; i++)
+        pieces[i] = ++done[witness[i]];
+}
+
 /* The schedule that a string stands for. */
 static int build(struct makespan *makespan, gordian_makespan *problem)
 {
     size_t room = strlen(makespan->witness) / 2 + 1, count;
-    uint32_t *witness = malloc(2 * room * sizeof *witness);
+    uint32_t *witness = malloc(3 * room * sizeof *witness);
     gordian_makespan_answer answer = {.engine = "build", .note = "", .exact = false};
     struct makespan_report all = {.problem = problem, .answer = &answer};
     gordian_error error = {0};
@@ -222,7 +263,9 @@ static int build(struct makespan *makespan, gordian_makespan *problem)
         gordian_makespan_build(problem, witness, count, cycles, &all.length, &error) != GORDIAN_OK)
         code = cli_fail(makespan->cli, NULL, &error);
     if (code == EXIT_NOTHING) {
+        number_pieces(witness, count, cycles + room);
         answer.lower = answer.upper = all.length;
+        answer.pieces = cycles + room;
         answer.witness = witness;
         answer.cycles = cycles;
         answer.witness_count = count;
@@ -310,13 +353,6 @@ static int show_string(struct makespan *makespan)
 
 static int run(struct makespan *makespan)
 {
-    gordian_makespan_problem problem = {.kernel = makespan->kernel,
-                                        .length = makespan->kernel ? strlen(makespan->kernel) : 0,
-                                        .warps = makespan->warps,
-                                        .schedulers = makespan->scheduler_count,
-                                        .warp_size = makespan->warp_size,
-                                        .units = makespan->unit_list,
-                                        .unit_count = makespan->unit_count};
     gordian_makespan *opened;
     gordian_error error = {0};
     if (makespan->list_loops)
@@ -327,7 +363,7 @@ static int run(struct makespan *makespan)
         return too_long(makespan);
     if (check_units(makespan) != EXIT_NOTHING)
         return EXIT_MISUSE;
-    if (gordian_makespan_open(&opened, &problem, NULL, &error) != GORDIAN_OK)
+    if (open_problem(makespan, makespan->warps, &opened, &error) != GORDIAN_OK)
         return cli_fail(makespan->cli, makespan->source, &error);
     int code = makespan->lp        ? makespan_write_lp(makespan, opened)
                : makespan->witness ? build(makespan, opened)
@@ -383,6 +419,8 @@ static int choose_subject(struct makespan *makespan, const char *file)
         return code;
     if (makespan->own && makespan->warps == NOT_GIVEN)
         makespan->warps = GORDIAN_PTX_OWN_WARPS;
+    if (makespan->multiprocessors == NOT_GIVEN)
+        makespan->multiprocessors = makespan->own ? OWN_MULTI : 1;
     if (makespan->own && (makespan->size == 0 || makespan->multiprocessors == 0))
         return cli_misuse(cli, "--size and --multiprocessors are at least 1");
     bool nothing = makespan->warps == 0;
@@ -397,6 +435,9 @@ static int choose_subject(struct makespan *makespan, const char *file)
         return cli_misuse(cli, "--loops is for code");
     if (makespan->warps == 0 && !makespan->string && !makespan->list_loops)
         return cli_misuse(cli, "how many warps? Give --warps, or a --chip for as many as it holds");
+    code = makespan_deal(makespan);
+    if (code != EXIT_NOTHING)
+        return code;
     return makespan->kernel ? expand_kernel(makespan) : makespan_read_code(makespan, file);
 }
 
@@ -437,10 +478,20 @@ static void model_options(struct makespan *m, struct option_list *list)
          &m->units, NULL},
         {"lanes", 'l', "LIST", "L=16,C=32: the same as units of hardware, one a thread",
          OPTION_TEXT, &m->lanes, NULL},
-        {"latency", 0, "LIST", "D=2: cycles that an instruction keeps its unit", OPTION_TEXT,
-         &m->latency, NULL},
+        {"latency", 0, "LIST",
+         "D=2,L=1..4: cycles that an instruction keeps its unit;\nwith two numbers any from the "
+         "one to the other",
+         OPTION_TEXT, &m->latency, NULL},
         {"schedulers", 0, "N", "instructions that start a cycle in all; none: no bound\n(default)",
          OPTION_TEXT, &m->schedulers, NULL},
+        {"issue", 0, "N", "instructions of a warp that start a cycle (default: 1)", OPTION_U32,
+         &m->issue, NULL},
+        {"blocks", 0, "N", "so many blocks of these warps, dealt out when they start", OPTION_U32,
+         &m->blocks, NULL},
+        {"multiprocessors", 0, "N", "to so many multiprocessors (default: 1; --own: 132)",
+         OPTION_U32, &m->multiprocessors, NULL},
+        {"resident", 0, "N", "at most so many blocks to one (default: dealt out evenly)",
+         OPTION_U32, &m->resident, NULL},
         {"chip", 'c', "NAME", "all of these from a real chip; what is given counts more",
          OPTION_TEXT, &m->chip, NULL},
         {"chips", 0, NULL, "list the chips", OPTION_FLAG, &m->list_chips, NULL},
@@ -531,8 +582,6 @@ static void code_options(struct makespan *m, struct option_list *list)
          OPTION_CHOICE, &m->event, m->events},
         {"size", 0, "N", "of --own: resources and processes (default: 8192)", OPTION_U32, &m->size,
          NULL},
-        {"multiprocessors", 0, "N", "of --own: of the device (default: 132)", OPTION_U32,
-         &m->multiprocessors, NULL},
     };
     add_options(list, options, sizeof options / sizeof *options);
 }
@@ -542,13 +591,14 @@ static int makespan_main(struct cli *cli, int argc, char **argv)
     struct makespan m = {.cli = cli,
                          .warps = NOT_GIVEN,
                          .warp_size = 32,
+                         .issue = 1,
                          .block_threads = NOT_GIVEN,
                          .chains = NOT_GIVEN,
                          .evaluations = UINT64_MAX,
                          .seed = 1,
                          .event = GORDIAN_PTX_EVENT_BLOCK,
                          .size = OWN_SIZE,
-                         .multiprocessors = OWN_MULTI};
+                         .multiprocessors = NOT_GIVEN};
     struct option_list options = {.count = 0}; /* the rest of the table is its end */
     for (unsigned i = 0; gordian_ptx_event_text((gordian_ptx_event)i); i++)
         m.events[i] = gordian_ptx_event_text((gordian_ptx_event)i);

@@ -17,7 +17,8 @@ struct makespan {
 
     /* options: the model */
     const char *kernel, *units, *lanes, *latency, *chip, *schedulers;
-    uint32_t warps, warp_size, block_threads;
+    uint32_t warps, warp_size, block_threads, issue;
+    uint32_t blocks, multiprocessors, resident;
     bool unpipelined, list_chips;
     /* the search */
     bool exact, best, published;
@@ -36,7 +37,7 @@ struct makespan {
     const char *entry, *path, *from, *to, *avoid, *loops, *values, *calls, *unit, *table, *nvcc;
     bool own, list_loops;
     unsigned event;
-    uint32_t size, multiprocessors;
+    uint32_t size;
 
     /* what follows from them */
     char *expanded; /* the kernel's letters, if they were given with counts */
@@ -44,6 +45,9 @@ struct makespan {
     gordian_unit unit_list[LETTERS];
     size_t unit_count;
     uint32_t scheduler_count; /* 0: no bound */
+    uint32_t block_warps;     /* of one of --blocks; 0: there are none */
+    uint32_t fullest;         /* blocks on the multiprocessor that decides */
+    uint32_t best_warps;      /* warps there in the best case */
     double mhz;               /* 0: not given */
     const char *chip_title;   /* NULL: no preset */
 
@@ -59,7 +63,12 @@ struct makespan {
 /* Fills unit_list, scheduler_count and mhz; the exit code, said if it is not 0. */
 int makespan_read_machine(struct makespan *makespan);
 int makespan_list_chips(struct cli *cli);
-/* Warps of this letter that start in a cycle, and the cycles that one of them stands for. */
+/* --blocks: what the multiprocessor that decides has of them; changes `warps` accordingly. */
+int makespan_deal(struct makespan *makespan);
+/* Does a latency vary? */
+bool makespan_varies(const struct makespan *makespan);
+/* Warps of this letter that start in a cycle, and the cycles that one of them stands for at most.
+ */
 uint32_t makespan_units_of(const struct makespan *makespan, char letter, uint64_t *repeats);
 
 /* ---- makespan/code.c: a kernel from a file, or the project's own */
