@@ -37,5 +37,6 @@ gordian_status makespan_follow(struct bench *bench, const struct makespan_model 
 gordian_status makespan_evaluation_rows(struct bench *bench); /* makespan_evaluation.c */
 gordian_status makespan_curve_rows(struct bench *bench);      /* makespan_curves.c */
 gordian_status makespan_exact_rows(struct bench *bench);      /* makespan_exact.c */
+gordian_status makespan_lp_rows(struct bench *bench);         /* makespan_lp.c */
 
 #endif
