@@ -77,7 +77,7 @@ static void more_keys(struct makespan *makespan, struct json *json,
     if (makespan->issue > 1)
         json_key_u64(json, "issue", makespan->issue);
     if (makespan_varies(makespan))
-        list(json, "pieces", answer->pieces, answer->witness_count);
+        write_list(json, "pieces", answer->pieces, answer->witness_count);
     if (makespan->block_warps) {
         json_key_u64(json, "blocks", makespan->blocks);
         json_key_u64(json, "multiprocessors", makespan->multiprocessors);
