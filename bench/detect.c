@@ -42,8 +42,8 @@ gordian_status detect_feed(gordian_system *system, const gordian_event *events, 
 gordian_status bench_detect(struct bench *bench)
 {
     gordian_status (*const parts[])(struct bench *) = {
-        detect_chains, detect_cancels, detect_loads,  detect_releases,
-        detect_papers, detect_checks,  detect_memory, detect_cuda_rows,
+        detect_chains, detect_cancels, detect_loads,     detect_releases,    detect_papers,
+        detect_checks, detect_memory,  detect_cuda_rows, detect_blocks_rows,
     };
     gordian_status status = GORDIAN_OK;
     for (size_t i = 0; i < sizeof parts / sizeof *parts && status == GORDIAN_OK; i++)

@@ -14,6 +14,7 @@ gordian_status detect_papers(struct bench *bench);
 gordian_status detect_checks(struct bench *bench);
 gordian_status detect_memory(struct bench *bench);
 gordian_status detect_cuda_rows(struct bench *bench);
+gordian_status detect_blocks_rows(struct bench *bench);
 
 /* A system with the processes and resources of a trace and nothing held. */
 gordian_status detect_open(gordian_system **system, const char *engine,

@@ -359,6 +359,21 @@ static gordian_status all_release_rows(const struct cuda_bench *cuda)
 
 /* ------------------------------------------------------------------ all of them */
 
+gordian_status cuda_begin(struct bench *bench, struct cuda_bench *cuda)
+{
+    struct gpu *gpu;
+    *cuda = (struct cuda_bench){.bench = bench};
+    gordian_status status = gpu_open_default(&gpu, &bench->memory, bench->error);
+    if (status != GORDIAN_OK)
+        return status;
+    gpu_get_info(gpu, &cuda->info);
+    gpu_close(gpu);
+    cuda->bars = strstr(cuda->info.name, "H200") != NULL;
+    snprintf(bench->device, sizeof bench->device, "%.100s%s", cuda->info.name,
+             cuda->info.emulated ? " (its times mean nothing)" : "");
+    return GORDIAN_OK;
+}
+
 gordian_status detect_cuda_rows(struct bench *bench)
 {
     if (!bench_wants(bench, "cuda"))
@@ -366,16 +381,8 @@ gordian_status detect_cuda_rows(struct bench *bench)
     const char *why;
     if (!gpu_available(&why))
         return bench_skip(bench, "detect/cuda", why);
-    struct cuda_bench cuda = {.bench = bench};
-    struct gpu *gpu;
-    gordian_status status = gpu_open_default(&gpu, &bench->memory, bench->error);
-    if (status != GORDIAN_OK)
-        return status;
-    gpu_get_info(gpu, &cuda.info);
-    gpu_close(gpu);
-    cuda.bars = strstr(cuda.info.name, "H200") != NULL;
-    snprintf(bench->device, sizeof bench->device, "%.100s%s", cuda.info.name,
-             cuda.info.emulated ? " (its times mean nothing)" : "");
+    struct cuda_bench cuda;
+    gordian_status status = cuda_begin(bench, &cuda);
     static gordian_status (*const parts[])(const struct cuda_bench *) = {
         all_block_rows,    all_list_rows,   all_release_rows,   cuda_multi_rows,
         cuda_what_if_rows, cuda_check_rows, cuda_published_rows};

@@ -19,6 +19,8 @@ struct cuda_bench {
     bool bars; /* absolute times are known for this device */
 };
 
+/* Says which device it is. */
+gordian_status cuda_begin(struct bench *bench, struct cuda_bench *cuda);
 bool cuda_takes(const struct cuda_bench *cuda, enum cuda_scale scale);
 /* How long to measure: twice in the emulator. */
 struct bench_effort cuda_effort(const struct cuda_bench *cuda, double seconds);

@@ -12,25 +12,38 @@ static double since(uint64_t start)
     return (double)(clock_ns() - start);
 }
 
-gordian_status long_chain_open(struct long_chain *chain, const char *engine, uint32_t length,
-                               uint64_t first_units, gordian_error *error)
+static uint32_t id_of(const struct long_chain *chain, uint32_t link)
+{
+    return chain->ids ? chain->ids[link] : link;
+}
+
+gordian_status long_chain_open_within(struct long_chain *chain, const char *engine, uint32_t length,
+                                      uint64_t first_units, const uint32_t *ids, uint32_t size,
+                                      gordian_error *error)
 {
     gordian_options options;
     gordian_options_init(&options);
     options.engine = engine;
-    *chain = (struct long_chain){.length = length, .first_units = first_units};
+    *chain = (struct long_chain){.length = length, .first_units = first_units, .ids = ids};
     gordian_status status = gordian_open(&chain->system, &options, error);
     if (status == GORDIAN_OK)
-        status = gordian_reserve(chain->system, length, length, error);
-    uint32_t id;
-    for (uint32_t i = 0; i < length && status == GORDIAN_OK; i++) {
+        status = gordian_reserve(chain->system, size, size, error);
+    uint32_t id, first = id_of(chain, 0);
+    for (uint32_t i = 0; i < size && status == GORDIAN_OK; i++) {
         status = gordian_add_process(chain->system, NULL, &id, error);
         if (status == GORDIAN_OK)
-            status = gordian_add_resource(chain->system, NULL, i ? 1 : first_units, &id, error);
+            status =
+                gordian_add_resource(chain->system, NULL, i == first ? first_units : 1, &id, error);
     }
     if (status != GORDIAN_OK)
         long_chain_close(chain);
     return status;
+}
+
+gordian_status long_chain_open(struct long_chain *chain, const char *engine, uint32_t length,
+                               uint64_t first_units, gordian_error *error)
+{
+    return long_chain_open_within(chain, engine, length, first_units, NULL, length, error);
 }
 
 void long_chain_close(struct long_chain *chain)
@@ -42,26 +55,33 @@ void long_chain_close(struct long_chain *chain)
 gordian_status long_chain_settle(struct long_chain *chain, gordian_error *error)
 {
     gordian_system *system = chain->system;
-    if (system->engine != &detect_cuda || cuda_drain(system->state))
+    if (!cuda_runs(system->engine) || cuda_drain(system->state))
         return GORDIAN_OK;
     const char *note = cuda_note(system->state);
     return fail(error, GORDIAN_STATUS_IO, "%s", note ? note : "the device has failed");
 }
 
-/* A request with the outcome it must have. */
+/* A request of p_process for q_resource, with the outcome it must have. */
 static gordian_status request(struct long_chain *chain, uint32_t process, uint32_t resource,
                               gordian_outcome expected, gordian_error *error)
 {
     gordian_outcome outcome;
     uint64_t units = process || resource ? 1 : chain->first_units;
-    gordian_status status =
-        gordian_request(chain->system, process, resource, units, &outcome, error);
+    gordian_status status = gordian_request(chain->system, id_of(chain, process),
+                                            id_of(chain, resource), units, &outcome, error);
     if (status == GORDIAN_OK && outcome != expected)
         return fail(error, GORDIAN_STATUS_INPUT,
                     "%s: p%u requests q%u of a chain of %u: %s, not %s",
                     chain->system->engine->about.name, process, resource, chain->length,
                     gordian_outcome_text(outcome), gordian_outcome_text(expected));
     return status;
+}
+
+static gordian_status release(struct long_chain *chain, uint32_t process, uint32_t resource,
+                              uint64_t units, gordian_error *error)
+{
+    return gordian_release(chain->system, id_of(chain, process), id_of(chain, resource), units,
+                           NULL, error);
 }
 
 gordian_status long_chain_round_trip(struct long_chain *chain, double *ns, gordian_error *error)
@@ -74,7 +94,7 @@ gordian_status long_chain_round_trip(struct long_chain *chain, double *ns, gordi
         status = long_chain_settle(chain, error);
     *ns = since(start);
     if (status == GORDIAN_OK)
-        status = gordian_release(chain->system, 0, 0, chain->first_units, NULL, error);
+        status = release(chain, 0, 0, chain->first_units, error);
     return status;
 }
 
@@ -109,8 +129,14 @@ gordian_status long_chain_close_ring(struct long_chain *chain, gordian_error *er
 
 gordian_status long_chain_open_ring(struct long_chain *chain, double *ns, gordian_error *error)
 {
+    return long_chain_cancel(chain, chain->length - 1, ns, error);
+}
+
+gordian_status long_chain_cancel(struct long_chain *chain, uint32_t process, double *ns,
+                                 gordian_error *error)
+{
     uint64_t start = clock_ns();
-    gordian_status status = gordian_cancel(chain->system, chain->length - 1, NULL, error);
+    gordian_status status = gordian_cancel(chain->system, id_of(chain, process), NULL, error);
     if (status == GORDIAN_OK)
         status = long_chain_settle(chain, error);
     *ns = since(start);
@@ -120,9 +146,8 @@ gordian_status long_chain_open_ring(struct long_chain *chain, double *ns, gordia
 gordian_status long_chain_block(struct long_chain *chain, uint32_t process, double *answer,
                                 double *settled, gordian_error *error)
 {
-    gordian_status status = gordian_cancel(chain->system, process, NULL, error);
-    if (status == GORDIAN_OK)
-        status = long_chain_settle(chain, error);
+    double ignored;
+    gordian_status status = long_chain_cancel(chain, process, &ignored, error);
     uint64_t start = clock_ns();
     if (status == GORDIAN_OK)
         status = request(chain, process, process + 1, GORDIAN_OUTCOME_BLOCKED, error);
@@ -139,11 +164,11 @@ gordian_status long_chain_release(struct long_chain *chain, uint32_t resource, d
                                   gordian_error *error)
 {
     uint64_t start = clock_ns();
-    gordian_status status = gordian_release(chain->system, resource, resource, 1, NULL, error);
+    gordian_status status = release(chain, resource, resource, 1, error);
     *ns = since(start);
     size_t count = 0;
     const uint32_t *served = gordian_served(chain->system, &count);
-    if (status == GORDIAN_OK && (count != 1 || served[0] != resource - 1))
+    if (status == GORDIAN_OK && (count != 1 || served[0] != id_of(chain, resource - 1)))
         return fail(error, GORDIAN_STATUS_INPUT,
                     "%s: the release of q%u of a chain serves somebody else",
                     chain->system->engine->about.name, resource);
@@ -158,13 +183,13 @@ gordian_status long_chain_release_all(struct long_chain *chain, double *ns, gord
     for (uint32_t q = chain->length - 1; q > 0 && status == GORDIAN_OK; q--)
         status = long_chain_release(chain, q, &one, error);
     if (status == GORDIAN_OK)
-        status = gordian_release(chain->system, 0, 0, chain->first_units, NULL, error);
+        status = release(chain, 0, 0, chain->first_units, error);
     if (status == GORDIAN_OK)
         status = long_chain_settle(chain, error);
     *ns = since(start) / chain->length;
     /* All but the last still hold what they were served. */
     for (uint32_t p = 0; p + 1 < chain->length && status == GORDIAN_OK; p++)
-        status = gordian_release(chain->system, p, p + 1, 1, NULL, error);
+        status = release(chain, p, p + 1, 1, error);
     return status;
 }
 

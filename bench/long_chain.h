@@ -15,11 +15,17 @@ struct long_chain {
     gordian_system *system;
     uint32_t length;
     uint64_t first_units; /* of q_0, all held by p_0; more than one make the system multi-unit */
+    const uint32_t *ids;  /* of p_i and q_i; NULL: i */
 };
 
 /* Processes and resources, nothing held. On failure there is nothing to close. */
 gordian_status long_chain_open(struct long_chain *chain, const char *engine, uint32_t length,
                                uint64_t first_units, gordian_error *error);
+/* The same in a system of `size` processes and resources. The ids stay the caller's, and it builds
+ * the chain and takes it apart again, but for the rounds of random releases. */
+gordian_status long_chain_open_within(struct long_chain *chain, const char *engine, uint32_t length,
+                                      uint64_t first_units, const uint32_t *ids, uint32_t size,
+                                      gordian_error *error);
 void long_chain_close(struct long_chain *chain);
 gordian_status long_chain_settle(struct long_chain *chain, gordian_error *error);
 
@@ -37,6 +43,9 @@ gordian_status long_chain_build(struct long_chain *chain, bool far_end_first, do
 gordian_status long_chain_close_ring(struct long_chain *chain, gordian_error *error);
 gordian_status long_chain_open_ring(struct long_chain *chain, double *ns, gordian_error *error);
 
+/* The wait of one of the processes is given up: until settled. */
+gordian_status long_chain_cancel(struct long_chain *chain, uint32_t process, double *ns,
+                                 gordian_error *error);
 /* The wait of one of the processes but the last is given up and begins again: until its answer, and
  * until settled. */
 gordian_status long_chain_block(struct long_chain *chain, uint32_t process, double *answer,

@@ -22,7 +22,7 @@ _gordian_with_argument() {
 # Those of the command's family; of all where it has none of its own.
 _gordian_engines() {
     local engines
-    engines=$(gordian info --color never 2>/dev/null | sed -n '/^engines/,$s/^  \([a-z]*\)  *\([a-z]*\) .*/\1 \2/p')
+    engines=$(gordian info --color never 2>/dev/null | sed -n '/^engines/,$s/^  \([a-z]*\)  *\([a-z-]*\) .*/\1 \2/p')
     echo auto
     if [[ -n $1 ]] && grep -q "^$1 " <<<"$engines"; then
         sed -n "s/^$1 //p" <<<"$engines"

@@ -22,7 +22,7 @@ end
 # Those of the command's family; of all where it has none of its own.
 function __gordian_engines
     set -l engines (gordian info --color never 2>/dev/null |
-        string replace -rf '^  ([a-z]+) +([a-z]+)  .*' '$1 $2')
+        string replace -rf '^  ([a-z]+) +([a-z-]+)  .*' '$1 $2')
     set -l own (string replace -rf "^$argv[1] " '' $engines)
     set -q own[1]; or set own (string replace -r '^.* ' '' $engines)
     printf '%s\n' auto $own | sort -u

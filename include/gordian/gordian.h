@@ -90,7 +90,7 @@ typedef struct gordian_allocator {
 } gordian_allocator;
 
 typedef struct gordian_options {
-    const char *engine;                 /* "auto" (default), "sparse", "matrix", "cuda", "reduce" */
+    const char *engine; /* "auto" (default), "sparse", "matrix", "cuda", "cuda-blocks", "reduce" */
     const gordian_allocator *allocator; /* NULL: the C library's; must outlive the system */
 } gordian_options;
 
@@ -112,7 +112,7 @@ GORDIAN_API gordian_status gordian_engine(size_t index, gordian_engine_info *inf
 
 /* ------------------------------------------------------------------ devices */
 
-/* A GPU, as the engines named "cuda" see it. */
+/* A GPU, as the engines named "cuda", and "cuda-blocks", see it. */
 typedef struct gordian_device_info {
     char name[128];        /* "" if there is no device */
     bool available;        /* kernels can run on it */
@@ -389,7 +389,8 @@ GORDIAN_API gordian_status gordian_recover_one(gordian_system *system, gordian_p
 
 /* ------------------------------------------------------------------ matrices */
 
-/* The state of an engine that keeps matrices: "matrix", and "cuda" while its device works. */
+/* The state of an engine that keeps matrices: "matrix", and "cuda" and "cuda-blocks" while their
+ * device works. */
 typedef enum gordian_matrix {
     GORDIAN_MATRIX_AG,   /* resource x process: grants (bits; counts in multi-unit systems) */
     GORDIAN_MATRIX_AR,   /* process x resource: requests */

@@ -198,7 +198,7 @@ static void write_text(struct cli *cli, const struct machine *machine)
     output_text(out, "engines\n");
     gordian_engine_info engine;
     for (size_t i = 0; gordian_engine(i, &engine) == GORDIAN_OK; i++) {
-        output_format(out, "  %-10s%-10s", engine.family, engine.name);
+        output_format(out, "  %-10s%-13s", engine.family, engine.name);
         write_available(cli, &style, engine.available ? "" : engine.reason, engine.summary);
     }
     output_text(out, "devices\n");

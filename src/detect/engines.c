@@ -5,7 +5,8 @@
 /* `sparse` supports every model and is the fastest for nearly every load: see docs/performance.md
  * for the one where a GPU is not slower. */
 static const struct engine *const detect_engines[] = {
-    &detect_sparse.about, &detect_matrix.about, &detect_cuda.about, &detect_reduce.about, NULL};
+    &detect_sparse.about,      &detect_matrix.about, &detect_cuda.about,
+    &detect_cuda_blocks.about, &detect_reduce.about, NULL};
 
 const struct engine_family detect_family = {"detect", "detection", detect_engines};
 

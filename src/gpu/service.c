@@ -24,6 +24,8 @@ struct service {
     gpu_address ring_there, grid_there;
     struct gpu_launch launch; /* the last one; its arguments: */
     uint64_t arguments[ARGUMENTS_MOST / sizeof(uint64_t)];
+    gordian_status (*before_start)(void *context, gordian_error *error); /* or NULL */
+    void *before_start_context;
     uint64_t posted;     /* commands so far; numbers start at 1 */
     uint64_t kernel_end; /* for tests: where the kernel is made to end; 0: nowhere */
     uint64_t trap_at;    /* for tests: where it is made to fail; UINT64_MAX: nowhere */
@@ -106,8 +108,11 @@ static bool has_left(const struct service *service)
 
 static gordian_status launch_kernel(struct service *service, gordian_error *error)
 {
-    gordian_status status =
-        gpu_zero(service->gpu, service->grid_there, sizeof(struct service_grid), error);
+    gordian_status status = GORDIAN_OK;
+    if (service->before_start)
+        status = service->before_start(service->before_start_context, error);
+    if (status == GORDIAN_OK)
+        status = gpu_zero(service->gpu, service->grid_there, sizeof(struct service_grid), error);
     if (status == GORDIAN_OK)
         status = gpu_wait(service->gpu, error); /* the service has a stream of its own */
     if (status != GORDIAN_OK)
@@ -261,6 +266,14 @@ void service_fail_after(struct service *service, uint64_t commands)
 }
 
 /* ------------------------------------------------------------------ starting and stopping */
+
+void service_before_start(struct service *service,
+                          gordian_status (*hook)(void *context, gordian_error *error),
+                          void *context)
+{
+    service->before_start = hook;
+    service->before_start_context = context;
+}
 
 struct service_arguments service_arguments(const struct service *service)
 {

@@ -28,6 +28,12 @@ gordian_status service_open(struct service **out, struct gpu *gpu, const gordian
 /* Stops the kernel if it runs. NULL is fine. */
 void service_close(struct service *service);
 
+/* `hook` is called before every start of the kernel from now on, while none runs; if it fails the
+ * kernel is not started. */
+void service_before_start(struct service *service,
+                          gordian_status (*hook)(void *context, gordian_error *error),
+                          void *context);
+
 /* What the kernel's argument struct gets. Take it anew for every start. */
 struct service_arguments service_arguments(const struct service *service);
 /* Starts the kernel; .service and .cooperative are set here. Its arguments begin with a struct

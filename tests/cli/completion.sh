@@ -37,7 +37,7 @@ expect "oldest" detect --recover = o
 expect "deadlocks matrices all" detect --show ""
 expect "oldest" detect -r o
 expect "cheapest" detect --recover = c
-expect "auto cuda matrix reduce sparse" detect --engine ""
+expect "auto cuda cuda-blocks matrix reduce sparse" detect --engine ""
 expect "sparse" detect -e s
 expect "always" detect --color al
 expect "second.trace" detect s

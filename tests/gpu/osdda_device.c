@@ -29,6 +29,10 @@ static bool size(const char *text, uint32_t *processes, uint32_t *resources)
 static bool option(struct osdda_run *run, const char *name, const char *text)
 {
     uint64_t value = 0;
+    if (strcmp(name, "--engine") == 0) {
+        run->engine = text;
+        return true;
+    }
     if (strcmp(name, "--size") == 0)
         return size(text, &run->processes, &run->resources);
     if (!number(text, &value))
@@ -51,8 +55,12 @@ static bool option(struct osdda_run *run, const char *name, const char *text)
 
 bool osdda_arguments(int argc, char **argv, struct osdda_run *run)
 {
-    *run = (struct osdda_run){
-        .events = 1000000, .seed = 1, .processes = 256, .resources = 256, .longest = 65536};
+    *run = (struct osdda_run){.engine = "cuda",
+                              .events = 1000000,
+                              .seed = 1,
+                              .processes = 256,
+                              .resources = 256,
+                              .longest = 65536};
     for (int i = 1; i < argc; i += 2)
         if (i + 1 == argc || !option(run, argv[i], argv[i + 1]))
             return false;
@@ -156,13 +164,13 @@ static void time_releases(struct long_chain *chain, uint64_t seed)
     print_one(chain->length, "release, average of random load", average);
 }
 
-static void run_length(uint32_t length, uint64_t seed, struct samples *answers,
+static void run_length(const struct osdda_run *run, uint32_t length, struct samples *answers,
                        struct samples *settled)
 {
     for (int far_end_first = 0; far_end_first < 2; far_end_first++) {
         struct long_chain chain;
         gordian_error error = {0};
-        gordian_status opened = long_chain_open(&chain, "cuda", length, 1, &error);
+        gordian_status opened = long_chain_open(&chain, run->engine, length, 1, &error);
         CHECK_MSG(opened == GORDIAN_OK, "%s", error.message);
         if (opened != GORDIAN_OK)
             return;
@@ -175,7 +183,7 @@ static void run_length(uint32_t length, uint64_t seed, struct samples *answers,
                        settled);
             check_chain(chain.system, length);
             close_and_open(&chain, settled);
-            time_releases(&chain, seed);
+            time_releases(&chain, run->seed);
         }
         CHECK(cuda_note(chain.system->state) == NULL);
         long_chain_close(&chain);
@@ -194,7 +202,7 @@ unsigned long osdda_device_chains(const struct osdda_run *run)
     uint32_t shortest = run->longest < 1024 ? run->longest : 1024;
     for (uint32_t length = shortest; length >= 4 && length <= run->longest;
          length *= length == 1024 ? 8 : 2)
-        run_length(length, run->seed, &answers, &settled);
+        run_length(run, length, &answers, &settled);
     free(answers.ns);
     free(settled.ns);
     return test_failed;

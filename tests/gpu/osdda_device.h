@@ -8,6 +8,7 @@
 
 struct osdda_run {
     bool device; /* a real one; otherwise the emulator */
+    const char *engine;
     uint64_t events, seed;
     uint32_t processes, resources;
     uint32_t longest; /* chain */

@@ -1,7 +1,7 @@
 /*
  * LMDDA on the GPU against the CPU's matrix engine, bit for bit.
  *
- *     test_lmdda [--device N] [--watched] [--bench] [--events COUNT] [SEED]
+ *     test_lmdda [--device N] [--blocks] [--watched] [--bench] [--events COUNT] [SEED]
  * GORDIAN_TEST_SCALE=PERCENT
  *
  * On the emulator, or on device N. Random multi-unit systems: after every event the outcome, the
@@ -22,6 +22,7 @@
 
 #define MOST_IDS 400
 
+static const struct cuda_method *method = &cuda_lmdda; /* or cuda_lmdda_blocks */
 static struct gpu *gpu;
 static struct gpu_info info;
 static struct random randomness;
@@ -48,13 +49,13 @@ static gordian_status rig_open(void **engine, struct rag *rag, gordian_error *er
     REQUIRE(rig != NULL);
     rig->rag = rag;
     *engine = rig;
-    return cuda_lmdda.open(&rig->state, gpu, rag, 1, 1, error);
+    return method->open(&rig->state, gpu, rag, 1, 1, error);
 }
 
 static void rig_close(void *engine)
 {
     struct rig *rig = engine;
-    cuda_lmdda.close(rig->state);
+    method->close(rig->state);
     free(rig);
 }
 
@@ -63,50 +64,50 @@ static gordian_status rig_prepare(void *engine, gordian_model model, uint32_t pr
 {
     struct rig *rig = engine;
     (void)model;
-    return cuda_lmdda.grow(rig->state, processes, resources, error);
+    return method->grow(rig->state, processes, resources, error);
 }
 
 static void rig_grant(void *engine, uint32_t process, uint32_t resource, uint64_t units)
 {
-    CHECK(cuda_lmdda.grant(((struct rig *)engine)->state, process, resource, units));
+    CHECK(method->grant(((struct rig *)engine)->state, process, resource, units));
 }
 
 static gordian_outcome rig_block(void *engine, uint32_t process)
 {
-    return cuda_lmdda.block(((struct rig *)engine)->state, process);
+    return method->block(((struct rig *)engine)->state, process);
 }
 
 static void rig_release(void *engine, uint32_t process, uint32_t resource, uint64_t units)
 {
-    CHECK(cuda_lmdda.release(((struct rig *)engine)->state, process, resource, units));
+    CHECK(method->release(((struct rig *)engine)->state, process, resource, units));
 }
 
 static void rig_serve(void *engine, uint32_t process, uint32_t from, const gordian_want *wants,
                       size_t count)
 {
-    CHECK(cuda_lmdda.serve(((struct rig *)engine)->state, process, from, wants, count));
+    CHECK(method->serve(((struct rig *)engine)->state, process, from, wants, count));
 }
 
 static void rig_cancel(void *engine, uint32_t process)
 {
-    CHECK(cuda_lmdda.cancel(((struct rig *)engine)->state, process));
+    CHECK(method->cancel(((struct rig *)engine)->state, process));
 }
 
 static void rig_settle(void *engine)
 {
-    CHECK(cuda_lmdda.settle(((struct rig *)engine)->state));
+    CHECK(method->settle(((struct rig *)engine)->state));
 }
 
 static gordian_status rig_deadlocked(void *engine, uint64_t *set, gordian_error *error)
 {
-    return cuda_lmdda.deadlocked(((struct rig *)engine)->state, set, error);
+    return method->deadlocked(((struct rig *)engine)->state, set, error);
 }
 
 static gordian_status rig_get(const void *engine, gordian_matrix matrix, uint32_t row,
                               uint32_t column, uint64_t *value, gordian_error *error)
 {
     const struct rig *rig = engine;
-    return cuda_lmdda.matrix_get(rig->state, matrix, row, column, value, error);
+    return method->matrix_get(rig->state, matrix, row, column, value, error);
 }
 
 static gordian_status rig_row(const void *engine, gordian_matrix matrix, uint32_t row,
@@ -115,7 +116,7 @@ static gordian_status rig_row(const void *engine, gordian_matrix matrix, uint32_
     const struct rig *rig = engine;
     bool of_resources = matrix == GORDIAN_MATRIX_AR;
     *count = bits_words(of_resources ? rig->rag->resource_limit : rig->rag->process_limit);
-    return cuda_lmdda.matrix_row(rig->state, matrix, row, words, error);
+    return method->matrix_row(rig->state, matrix, row, words, error);
 }
 
 static gordian_status rig_ends(void *engine, uint32_t *ends, gordian_error *error)
@@ -401,7 +402,7 @@ static void check_chain_row(void *state, uint32_t links, uint32_t row)
 {
     gordian_error error = {0};
     const uint64_t *words = NULL;
-    must(cuda_lmdda.matrix_row(state, GORDIAN_MATRIX_RP, row, &words, &error), &error);
+    must(method->matrix_row(state, GORDIAN_MATRIX_RP, row, &words, &error), &error);
     bool right = true;
     for (uint32_t p = 0; p < links; p++)
         right = right && bits_test(words, p) == (p >= row);
@@ -431,9 +432,9 @@ static void test_chain(uint32_t links, const struct hop_options *options)
     gordian_error error = {0};
     gordian_system *system = chain_system(links);
     void *state = NULL;
-    must(cuda_lmdda.open(&state, gpu, &system->graph, links, links, &error), &error);
+    must(method->open(&state, gpu, &system->graph, links, links, &error), &error);
     time_chain(state, links, options, 1);
-    cuda_lmdda.close(state);
+    method->close(state);
     gordian_close(system);
 }
 
@@ -462,8 +463,8 @@ static void test_failure(void)
         struct pair pair = {.device = open_rig(), .plain = open_system("matrix")};
         add_ids(&pair, 6, 4, 2);
         struct rig *rig = pair.device->state;
-        cuda_lmdda.fail_after(rig->state, commands);
-        for (int i = 0; i < 60 && !cuda_lmdda.reason(rig->state); i++) {
+        method->fail_after(rig->state, commands);
+        for (int i = 0; i < 60 && !method->reason(rig->state); i++) {
             gordian_event event = {.op = GORDIAN_OP_REQUEST,
                                    .process = below(6),
                                    .resource = below(4),
@@ -474,7 +475,7 @@ static void test_failure(void)
             must(gordian_feed(pair.plain, &event, &theirs, &error), &error);
             CHECK(mine.outcome == theirs.outcome || mine.outcome == CUDA_NO_OUTCOME);
         }
-        CHECK(commands > 6 || cuda_lmdda.reason(rig->state) != NULL);
+        CHECK(commands > 6 || method->reason(rig->state) != NULL);
         gordian_close(pair.device);
         gordian_close(pair.plain);
     }
@@ -489,12 +490,12 @@ static void test_memory(void)
     gordian_system *system = chain_system(64);
     void *state = NULL;
     gpu_emulator_memory(gpu, 64 << 10);
-    gordian_status status = cuda_lmdda.open(&state, gpu, &system->graph, 4096, 4096, &error);
+    gordian_status status = method->open(&state, gpu, &system->graph, 4096, 4096, &error);
     CHECK(status == GORDIAN_STATUS_MEMORY);
     CHECK(strstr(error.message, "MiB") != NULL);
     gpu_emulator_memory(gpu, UINT64_C(8) << 30);
-    must(cuda_lmdda.open(&state, gpu, &system->graph, 64, 64, &error), &error);
-    cuda_lmdda.close(state);
+    must(method->open(&state, gpu, &system->graph, 64, 64, &error), &error);
+    method->close(state);
     gordian_close(system);
 }
 
@@ -508,7 +509,7 @@ static void bench_chains(const uint32_t *sizes, size_t count)
         gordian_error error = {0};
         gordian_system *system = chain_system(sizes[i]);
         void *state = NULL;
-        must(cuda_lmdda.open(&state, gpu, &system->graph, sizes[i], sizes[i], &error), &error);
+        must(method->open(&state, gpu, &system->graph, sizes[i], sizes[i], &error), &error);
         struct hop_options options;
         hop_options_init(&options, &info);
         options.tensor = false;
@@ -519,7 +520,7 @@ static void bench_chains(const uint32_t *sizes, size_t count)
         must(cuda_lmdda_recompute(state, &ignored, &error), &error);
         double whole = (double)(clock_ns() - start) / 1e3;
         printf("| %u | %.1f | %.1f | %.1f |\n", sizes[i], tensor, words, whole);
-        cuda_lmdda.close(state);
+        method->close(state);
         gordian_close(system);
     }
 }
@@ -539,6 +540,8 @@ int main(int argc, char **argv)
             events = (unsigned)strtoul(argv[++i], NULL, 10);
         else if (strcmp(argv[i], "--bench") == 0)
             bench = true;
+        else if (strcmp(argv[i], "--blocks") == 0)
+            method = &cuda_lmdda_blocks;
         else if (strcmp(argv[i], "--watched") == 0)
             small = true;
         else

@@ -3,7 +3,7 @@
  * and every element of every matrix, after every event. In the emulator by default, on a real
  * device with
  *
- *     test_osdda --device 0 [--events 1000000] [--size 256x256] [--seed 1]
+ *     test_osdda --device 0 [--engine cuda] [--events 1000000] [--size 256x256] [--seed 1]
  *
  * which also runs chains up to 65536 and prints timings.
  */
@@ -15,6 +15,8 @@
 
 #include <string.h>
 
+static const char *engine = "cuda"; /* or "cuda-blocks" */
+
 /* The same system twice. */
 struct pair {
     gordian_system *gpu, *cpu;
@@ -23,16 +25,16 @@ struct pair {
     uint32_t most_processes, most_resources;
 };
 
-static gordian_system *open_system(const char *engine)
+static gordian_system *open_system(const char *name)
 {
     gordian_options options;
     gordian_options_init(&options);
-    options.engine = engine;
+    options.engine = name;
     gordian_system *system = NULL;
     gordian_error error = {0};
     gordian_status status = gordian_open(&system, &options, &error);
     if (status != GORDIAN_OK)
-        fprintf(stderr, "engine %s: %s\n", engine, error.message);
+        fprintf(stderr, "engine %s: %s\n", name, error.message);
     REQUIRE(status == GORDIAN_OK);
     return system;
 }
@@ -56,7 +58,7 @@ static void add_resource(struct pair *pair)
 static void open_pair(struct pair *pair, uint64_t seed, uint32_t processes, uint32_t resources,
                       bool growing)
 {
-    pair->gpu = open_system("cuda");
+    pair->gpu = open_system(engine);
     pair->cpu = open_system("matrix");
     pair->growing = growing;
     pair->most_processes = processes;
@@ -369,7 +371,7 @@ static void test_failure(uint64_t seed, uint64_t after, bool growing)
     CHECK_MSG(test_failed == before, "seed %llu, failing after %llu", (unsigned long long)seed,
               (unsigned long long)after);
     CHECK(gordian_engine_note(pair.gpu) != NULL);
-    CHECK(strcmp(gordian_engine_name(pair.gpu), "cuda") == 0);
+    CHECK(strcmp(gordian_engine_name(pair.gpu), engine) == 0);
     uint64_t value;
     CHECK(gordian_matrix_get(pair.gpu, GORDIAN_MATRIX_AG, 0, 0, &value, NULL) ==
           GORDIAN_STATUS_UNAVAILABLE);
@@ -423,7 +425,7 @@ static void test_scarce_memory(void)
         gordian_allocator allocator = {scarce_resize, &scarce};
         gordian_options options;
         gordian_options_init(&options);
-        options.engine = "cuda";
+        options.engine = engine;
         options.allocator = &allocator;
         gordian_system *system = NULL;
         status = gordian_open(&system, &options, NULL);
@@ -443,10 +445,124 @@ static void test_scarce_memory(void)
     CHECK(status == GORDIAN_OK);
 }
 
+/* ------------------------------------------------------------------ blocks */
+
+static uint64_t memory_used(const struct pair *pair)
+{
+    uint64_t bytes = 0, used = 0;
+    CHECK(cuda_memory(pair->gpu->state, &bytes, &used, NULL) == GORDIAN_OK);
+    CHECK(used <= bytes);
+    return used;
+}
+
+/* Whatever was taken for a chain is given back with its last wait, in each of the ways in which it
+ * can end, again and again; who holds takes nothing. */
+static void test_given_back(uint32_t length)
+{
+    struct pair pair;
+    open_pair(&pair, length, length, length, false);
+    for (uint32_t i = 0; i < length; i++)
+        feed_simple(&pair, GORDIAN_OP_REQUEST, i, i);
+    uint64_t empty = memory_used(&pair), full = 0;
+    for (unsigned way = 0; way < 6; way++) {
+        for (uint32_t i = 0; i + 1 < length; i++)
+            feed_simple(&pair, GORDIAN_OP_REQUEST, way % 2 ? length - 2 - i : i,
+                        way % 2 ? length - 1 - i : i + 1);
+        if (way % 3 == 2) /* a cycle, made anew when it opens */
+            feed_simple(&pair, GORDIAN_OP_REQUEST, length - 1, 0);
+        compare_matrix(&pair, GORDIAN_MATRIX_RR, 1);
+        uint64_t now = memory_used(&pair);
+        CHECK(now > empty && (way % 3 == 2 || !full || now == full));
+        full = way % 3 == 2 ? full : now;
+        for (uint32_t i = 0; i < length; i += 3) /* in the middle first, or from one end */
+            feed_simple(&pair, GORDIAN_OP_CANCEL, way < 3 ? i : i / 3, 0);
+        compare_matrix(&pair, GORDIAN_MATRIX_RP, length);
+        for (uint32_t i = 0; i < length; i++)
+            feed_simple(&pair, GORDIAN_OP_CANCEL, i, 0);
+        CHECK_MSG(memory_used(&pair) == empty, "way %u: %llu bytes, not %llu", way,
+                  (unsigned long long)memory_used(&pair), (unsigned long long)empty);
+    }
+    for (uint32_t i = 0; i < length; i++)
+        feed_simple(&pair, GORDIAN_OP_EXIT, i, 0);
+    CHECK(memory_used(&pair) == empty);
+    CHECK(cuda_note(pair.gpu->state) == NULL);
+    close_pair(&pair);
+}
+
+/* Few wait among very many: what there is takes little. */
+static void test_large(void)
+{
+    struct pair pair = {.gpu = open_system(engine), .cpu = open_system("sparse")};
+    enum { MANY = 20000, LINKS = 40 };
+    uint32_t id[LINKS];
+    random_seed(&pair.random, 7);
+    CHECK(gordian_reserve(pair.gpu, MANY, MANY, NULL) == GORDIAN_OK);
+    for (uint32_t i = 0; i < MANY; i++) {
+        add_process(&pair);
+        add_resource(&pair);
+    }
+    for (uint32_t i = 0; i < LINKS; i++)
+        id[i] = i * (MANY / LINKS) + below(&pair, MANY / LINKS);
+    for (uint32_t i = 0; i < LINKS; i++)
+        feed_simple(&pair, GORDIAN_OP_REQUEST, id[i], id[i]);
+    for (uint32_t i = 0; i < LINKS; i++)
+        feed_simple(&pair, GORDIAN_OP_REQUEST, id[i], id[(i + 1) % LINKS]);
+    compare_deadlocked(&pair);
+    uint64_t value = 0;
+    for (uint32_t i = 0; i < LINKS; i++) {
+        CHECK(gordian_matrix_get(pair.gpu, GORDIAN_MATRIX_RR, id[0], id[i], &value, NULL) ==
+                  GORDIAN_OK &&
+              value == 1);
+        CHECK(gordian_matrix_get(pair.gpu, GORDIAN_MATRIX_RP, id[i], id[i] + 1, &value, NULL) ==
+                  GORDIAN_OK &&
+              value == 0);
+    }
+    for (uint32_t i = 0; i < LINKS; i++)
+        feed_simple(&pair, GORDIAN_OP_EXIT, id[i], 0);
+    compare_deadlocked(&pair);
+    CHECK(cuda_note(pair.gpu->state) == NULL);
+    close_pair(&pair);
+}
+
+/* Memory ends in the middle: the answers stay the same, and the reason says how much was asked for.
+ */
+static void test_memory_ends(void)
+{
+    REQUIRE(setenv("GORDIAN_EMULATOR_MEMORY", "400000", 1) == 0);
+    struct pair pair = {.gpu = open_system(engine), .cpu = open_system("matrix")};
+    uint32_t length = 700;
+    CHECK(gordian_reserve(pair.gpu, length, length, NULL) == GORDIAN_OK);
+    for (uint32_t i = 0; i < length; i++) {
+        add_process(&pair);
+        add_resource(&pair);
+    }
+    for (uint32_t i = 0; i < length; i++)
+        feed_simple(&pair, GORDIAN_OP_REQUEST, i, i);
+    for (uint32_t i = 0; i + 1 < length; i++)
+        feed_simple(&pair, GORDIAN_OP_REQUEST, i, i + 1);
+    CHECK(feed_simple(&pair, GORDIAN_OP_REQUEST, length - 1, 0) == GORDIAN_OUTCOME_DEADLOCK);
+    compare_deadlocked(&pair);
+    const char *note = gordian_engine_note(pair.gpu);
+    CHECK(note != NULL);
+    CHECK_MSG(note && strstr(note, "KiB more are needed"), "%s", note);
+    close_pair(&pair);
+    REQUIRE(unsetenv("GORDIAN_EMULATOR_MEMORY") == 0);
+}
+
+static void test_blocks(void)
+{
+    test_given_back(30);
+    test_given_back(130);
+    test_large();
+    test_memory_ends();
+}
+
 /* ------------------------------------------------------------------ the program */
 
 static void test_emulated(void)
 {
+    if (strcmp(engine, "cuda-blocks") == 0)
+        test_blocks();
     static const uint32_t sizes[][2] = {{1, 1}, {1, 4}, {4, 1},  {2, 2},  {3, 5},
                                         {5, 3}, {8, 8}, {17, 9}, {40, 40}};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
@@ -496,13 +612,16 @@ int main(int argc, char **argv)
     struct osdda_run run;
     if (!osdda_arguments(argc, argv, &run)) {
         fprintf(stderr,
-                "usage: %s [--device N [--events N] [--size PxQ] [--seed S] "
-                "[--chain LONGEST]]\n",
+                "usage: %s [--engine cuda | cuda-blocks] [--device N [--events N] [--size PxQ] "
+                "[--seed S] [--chain LONGEST]]\n",
                 argv[0]);
         return 2;
     }
+    engine = run.engine;
     if (run.device) {
         test_device(&run);
+        if (strcmp(engine, "cuda-blocks") == 0)
+            test_given_back(1000);
         test_failed += osdda_device_chains(&run);
     } else {
         REQUIRE(setenv("GORDIAN_EMULATE_GPU", "1", 1) == 0);

@@ -10,7 +10,14 @@
 #include <stdio.h>
 #include <string.h>
 
+/* What the engines differ in. */
+struct cuda_kind {
+    const char *name;
+    const struct cuda_method *single, *multi;
+};
+
 struct cuda_engine {
+    const struct cuda_kind *kind;
     gordian_allocator memory;
     struct rag *rag;
     struct gpu *gpu;
@@ -46,11 +53,13 @@ static void cuda_close(void *engine)
     memory_free(&memory, e);
 }
 
-static gordian_status cuda_open(void **engine, struct rag *rag, gordian_error *error)
+static gordian_status open_kind(void **engine, const struct cuda_kind *kind, struct rag *rag,
+                                gordian_error *error)
 {
     struct cuda_engine *e = memory_zeroed(&rag->memory, sizeof *e);
     if (!e)
         return fail_memory(error);
+    e->kind = kind;
     e->memory = rag->memory;
     e->rag = rag;
     void *spare = NULL;
@@ -64,6 +73,18 @@ static gordian_status cuda_open(void **engine, struct rag *rag, gordian_error *e
     }
     *engine = e;
     return GORDIAN_OK;
+}
+
+static gordian_status cuda_open(void **engine, struct rag *rag, gordian_error *error)
+{
+    static const struct cuda_kind kind = {"cuda", &cuda_osdda, &cuda_lmdda};
+    return open_kind(engine, &kind, rag, error);
+}
+
+static gordian_status cuda_blocks_open(void **engine, struct rag *rag, gordian_error *error)
+{
+    static const struct cuda_kind kind = {"cuda-blocks", &cuda_osdda_blocks, &cuda_lmdda_blocks};
+    return open_kind(engine, &kind, rag, error);
 }
 
 /* ------------------------------------------------------------------ falling back */
@@ -130,6 +151,14 @@ bool cuda_drain(void *engine)
 {
     struct cuda_engine *e = engine;
     return !e->fallen && (!e->method || e->method->drain(e->state));
+}
+
+gordian_status cuda_memory(void *engine, uint64_t *bytes, uint64_t *used, gordian_error *error)
+{
+    struct cuda_engine *e = engine;
+    if (e->fallen)
+        return fail(error, GORDIAN_STATUS_IO, "%s", e->why.message);
+    return e->method->memory(e->state, bytes, used, error);
 }
 
 void cuda_fail_after(void *engine, uint64_t commands)
@@ -202,13 +231,13 @@ static gordian_status cuda_prepare(void *engine, gordian_model model, uint32_t p
     struct cuda_engine *e = engine;
     const char *why = NULL;
     if (!matrix_supports(&model, &why))
-        return fail(error, GORDIAN_STATUS_UNAVAILABLE, "engine cuda: %s", why);
+        return fail(error, GORDIAN_STATUS_UNAVAILABLE, "engine %s: %s", e->kind->name, why);
     gordian_status status =
         detect_sparse.prepare(e->spare, model, process_limit, resource_limit, error);
     if (status != GORDIAN_OK || e->fallen)
         return status;
     const struct cuda_method *method =
-        model == GORDIAN_MODEL_SINGLE_UNIT ? &cuda_osdda : &cuda_lmdda;
+        model == GORDIAN_MODEL_SINGLE_UNIT ? e->kind->single : e->kind->multi;
     bool first = !e->method;
     gordian_error trouble = {0};
     status = method == e->method
@@ -220,7 +249,7 @@ static gordian_status cuda_prepare(void *engine, gordian_model model, uint32_t p
         fall_back(e, NONE, trouble.message);
         return GORDIAN_OK;
     }
-    return fail(error, status, "engine cuda: %.380s", trouble.message);
+    return fail(error, status, "engine %s: %.380s", e->kind->name, trouble.message);
 }
 
 /* ------------------------------------------------------------------ hooks */
@@ -391,28 +420,27 @@ static gordian_status cuda_matrix_row(const void *engine, gordian_matrix which, 
     return status;
 }
 
-const struct detect_engine detect_cuda = {
-    .about =
-        {
-            .name = "cuda",
-            .summary = "OSDDA and LMDDA on an NVIDIA GPU, behind a kernel that stays resident",
-            .available = gpu_available,
-            .supports = matrix_supports,
-            .dense = true,
-        },
-    .note = cuda_note,
-    .open = cuda_open,
-    .close = cuda_close,
-    .prepare = cuda_prepare,
-    .grant = cuda_grant,
-    .block = cuda_block,
-    .release = cuda_release,
-    .serve = cuda_serve,
-    .awake = cuda_awake,
-    .cancel = cuda_cancel,
-    .settle = cuda_settle,
-    .deadlocked = cuda_deadlocked,
-    .matrix_get = cuda_matrix_get,
-    .matrix_row = cuda_matrix_row,
-    .what_if_all = cuda_what_if_all,
-};
+#define CUDA_ENGINE(engine_name, what, opener)                                                     \
+    {                                                                                              \
+        .about = {.name = engine_name,                                                             \
+                  .summary = what,                                                                 \
+                  .available = gpu_available,                                                      \
+                  .supports = matrix_supports,                                                     \
+                  .dense = true},                                                                  \
+        .open = opener, .note = cuda_note, .close = cuda_close, .prepare = cuda_prepare,           \
+        .grant = cuda_grant, .block = cuda_block, .release = cuda_release, .serve = cuda_serve,    \
+        .awake = cuda_awake, .cancel = cuda_cancel, .settle = cuda_settle,                         \
+        .deadlocked = cuda_deadlocked, .matrix_get = cuda_matrix_get,                              \
+        .matrix_row = cuda_matrix_row, .what_if_all = cuda_what_if_all,                            \
+    }
+
+const struct detect_engine detect_cuda = CUDA_ENGINE(
+    "cuda", "OSDDA and LMDDA on an NVIDIA GPU, behind a kernel that stays resident", cuda_open);
+const struct detect_engine detect_cuda_blocks = CUDA_ENGINE(
+    "cuda-blocks", "the same with matrices of blocks that are stored only where they are not empty",
+    cuda_blocks_open);
+
+bool cuda_runs(const struct detect_engine *engine)
+{
+    return engine == &detect_cuda || engine == &detect_cuda_blocks;
+}

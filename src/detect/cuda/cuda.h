@@ -1,8 +1,10 @@
 /*
- * The cuda engine: the matrices of matrix.h, kept and worked on by a GPU.
+ * The engines cuda and cuda-blocks: the matrices of matrix.h, kept and worked on by a GPU.
  *
  * Two methods, like the matrix engine's: OSDDA for single-unit systems (cuda/osdda.c) and LMDDA
- * for multi-unit ones (cuda/lmdda.c). Every matrix has bit for bit what the CPU's has.
+ * for multi-unit ones (cuda/lmdda.c). Every matrix has bit for bit what the CPU's has. The engines
+ * differ in how they keep those that have a bit for every pair of ids: cuda has them whole, and
+ * cuda-blocks only what is not empty of them (gpu/blocks.h).
  *
  * A device may fail while it works. The graph is always on the host, so nothing is lost:
  * a method says so (false, or no outcome), and the engine goes on with `sparse` on the same graph,
@@ -57,16 +59,22 @@ struct cuda_method {
     gordian_status (*matrix_row)(void *state, gordian_matrix which, uint32_t row,
                                  const uint64_t **words, gordian_error *error);
 
+    /* Device memory that it has, and how much of that is in use. */
+    gordian_status (*memory)(void *state, uint64_t *bytes, uint64_t *used, gordian_error *error);
+
     /* Optional. Why it failed: one line; NULL: not known. */
     const char *(*reason)(const void *state);
     /* Optional, for tests: the device fails after that many more commands. */
     void (*fail_after)(void *state, uint64_t commands);
 };
 
-extern const struct cuda_method cuda_osdda;
-extern const struct cuda_method cuda_lmdda;
+extern const struct cuda_method cuda_osdda, cuda_osdda_blocks;
+extern const struct cuda_method cuda_lmdda, cuda_lmdda_blocks;
 
-extern const struct detect_engine detect_cuda;
+extern const struct detect_engine detect_cuda, detect_cuda_blocks;
+
+/* Is it one of the two? The functions at the end are for those. */
+bool cuda_runs(const struct detect_engine *engine);
 
 /* How many ids there is room for on a device. */
 struct cuda_room {
@@ -89,6 +97,10 @@ const char *cuda_note(const void *engine);
 /* For benches that time the bookkeeping: waits until the device is done with everything so far.
  * False: it has failed. */
 bool cuda_drain(void *engine);
+
+/* For tests and benches: device memory that the engine has, and how much of that is in use; there
+ * is something on the device. GORDIAN_STATUS_IO: it has failed. */
+gordian_status cuda_memory(void *engine, uint64_t *bytes, uint64_t *used, gordian_error *error);
 
 /* For tests: the device fails after that many more commands. */
 void cuda_fail_after(void *engine, uint64_t commands);

@@ -1,82 +1,41 @@
 /* LMDDA on a GPU; cuda/lmdda.h tells how. */
-#include "detect/cuda/lmdda.h"
-
 #include "base/bits.h"
 #include "base/error.h"
-#include "detect/matrix.h"
-#include "gpu/kernels/what_if.h"
+#include "detect/cuda/lmdda_rows.h"
 
 #include <stddef.h>
 
-#define WORD_BYTES   sizeof(uint32_t)
-#define UPDATES_MOST 2048u /* sent at once */
-#define ROWS_MOST    16u   /* made anew one by one; beyond, all of RP is */
-#define NO_FAILURE   UINT64_MAX
-
-/* What the host and the device share. */
-struct shared {
-    struct lmdda_update updates[UPDATES_MOST];
-    uint32_t rows[ROWS_MOST];
-    uint32_t answer;
-};
-
-/* What there is for the ids there is room for. */
-struct parts {
-    uint32_t process_room, resource_room;
-    struct lmdda_state device;
-    gpu_address ends;
-    struct hop hop;
-    uint64_t *row;      /* the last one handed out */
-    uint32_t *slots;    /* by resource: its slot, or LMDDA_NONE; see gpu/kernels/lmdda.h */
-    uint32_t *waiters;  /* by resource: how many wait for it */
-    uint32_t *occupant; /* by slot: its resource */
-    uint32_t slot_count;
-};
-
-struct cuda_lmdda {
-    struct gpu *gpu;
-    const struct rag *rag;
-    struct gpu_info info;
-    struct hop_options options;
-    struct parts parts;
-
-    struct shared *shared;
-    gpu_address shared_device;
-    uint32_t update_count, row_count;
-    bool stale; /* an edge has gone: RP is to be made anew */
-
-    gordian_error failure;
-    uint64_t commands_left; /* tests: until the device fails */
-};
+#define WORD_BYTES sizeof(uint32_t)
+#define NO_FAILURE UINT64_MAX
 
 /* ------------------------------------------------------------------ storage */
 
-/* Bytes of device memory the method takes for that many ids. */
-static uint64_t cuda_lmdda_bytes(const struct hop_options *options, uint32_t processes,
-                                 uint32_t resources)
+static uint64_t vector_bytes(struct cuda_room room)
 {
-    uint32_t slots = processes < resources ? processes : resources;
-    uint64_t row = hop_stride(processes) * WORD_BYTES;
-    uint64_t vectors = ((uint64_t)processes + 3 * (uint64_t)resources) * WORD_BYTES;
-    return 2 * resources * row + row + vectors + hop_bytes(options, slots, processes);
+    uint64_t words = room.processes + 4 * (uint64_t)room.resources + hop_stride(room.processes);
+    return words * WORD_BYTES;
 }
 
-static void free_parts(struct cuda_lmdda *l, struct parts *parts)
+/* Bytes of device memory the method takes for that many ids. */
+static uint64_t bytes_for(const void *method, struct cuda_room room)
+{
+    const struct cuda_lmdda *l = method;
+    return l->rows->bytes(l, room) + vector_bytes(room);
+}
+
+static void free_parts(struct cuda_lmdda *l, struct lmdda_parts *parts)
 {
     const gordian_allocator *memory = &l->rag->memory;
-    const gpu_address all[] = {parts->device.grants,   parts->device.reach, parts->device.runs,
-                               parts->device.waits,    parts->device.slots, parts->ends,
-                               parts->device.resources};
+    const gpu_address all[] = {parts->device.runs, parts->device.waits, parts->device.slots,
+                               parts->ends, parts->device.resources};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        if (all[i])
-            gpu_free(l->gpu, all[i]);
-    if (parts->hop.gpu)
-        hop_close(&parts->hop);
+        gpu_free(l->gpu, all[i]);
+    l->rows->close(l, parts);
     memory_free_all(memory, parts->row, parts->slots, parts->waiters, parts->occupant);
-    *parts = (struct parts){0};
+    *parts = (struct lmdda_parts){0};
 }
 
-static gordian_status make_host_parts(const struct cuda_lmdda *l, struct parts *parts,
+static gordian_status make_host_parts(const struct cuda_lmdda *l, struct lmdda_parts *parts,
                                       gordian_error *error)
 {
     const gordian_allocator *memory = &l->rag->memory;
@@ -93,21 +52,17 @@ static gordian_status make_host_parts(const struct cuda_lmdda *l, struct parts *
     return GORDIAN_OK;
 }
 
-static gordian_status make_device_parts(struct cuda_lmdda *l, struct parts *parts,
+static gordian_status make_device_parts(struct cuda_lmdda *l, struct lmdda_parts *parts,
                                         gordian_error *error)
 {
     struct lmdda_state *device = &parts->device;
-    device->stride = hop_stride(parts->process_room);
-    uint64_t row = device->stride * WORD_BYTES, vector = parts->resource_room * WORD_BYTES;
-    uint64_t matrix = parts->resource_room * row;
+    uint64_t vector = parts->resource_room * WORD_BYTES;
     struct {
         gpu_address *at;
         uint64_t bytes;
         uint32_t fill;
     } wanted[] = {
-        {&device->grants, matrix, 0},
-        {&device->reach, matrix, 0},
-        {&device->runs, row, UINT32_MAX},
+        {&device->runs, hop_stride(parts->process_room) * WORD_BYTES, UINT32_MAX},
         {&device->waits, parts->process_room * WORD_BYTES, LMDDA_NONE},
         {&device->slots, vector, LMDDA_NONE},
         {&device->resources, vector, 0},
@@ -120,29 +75,19 @@ static gordian_status make_device_parts(struct cuda_lmdda *l, struct parts *part
             status = gpu_fill32(l->gpu, *wanted[i].at, wanted[i].fill, wanted[i].bytes / WORD_BYTES,
                                 error);
     }
-    uint32_t slots =
-        parts->process_room < parts->resource_room ? parts->process_room : parts->resource_room;
-    if (status == GORDIAN_OK)
-        status = hop_open(&parts->hop, l->gpu, &l->options, slots, parts->process_room, error);
-    return status;
-}
-
-static uint64_t bytes_for(const void *method, struct cuda_room room)
-{
-    const struct cuda_lmdda *l = method;
-    return cuda_lmdda_bytes(&l->options, room.processes, room.resources);
+    return status == GORDIAN_OK ? l->rows->open(l, parts, error) : status;
 }
 
 static gordian_status choose_room(struct cuda_lmdda *l, uint32_t process_limit,
-                                  uint32_t resource_limit, struct parts *larger,
+                                  uint32_t resource_limit, struct lmdda_parts *larger,
                                   gordian_error *error)
 {
     struct cuda_room had = {l->parts.process_room, l->parts.resource_room}, chosen;
     struct cuda_room needed = {process_limit, resource_limit};
     gordian_status status = cuda_choose_room(l->gpu, had, needed, bytes_for, l, &chosen, error);
     if (status == GORDIAN_OK)
-        *larger =
-            (struct parts){.process_room = chosen.processes, .resource_room = chosen.resources};
+        *larger = (struct lmdda_parts){.process_room = chosen.processes,
+                                       .resource_room = chosen.resources};
     return status;
 }
 
@@ -170,9 +115,63 @@ static gordian_status count_command(struct cuda_lmdda *l, gordian_error *error)
     return GORDIAN_OK;
 }
 
-static uint32_t row_words(const struct cuda_lmdda *l)
+uint32_t cuda_lmdda_words(const struct cuda_lmdda *l)
 {
     return (l->rag->process_limit + 127) / 128 * 4;
+}
+
+/* More room where a kernel had too little. Without, what is on the device is of no more use. */
+static gordian_status feed_device(struct cuda_lmdda *l, bool *again, gordian_error *error)
+{
+    gordian_error why = {0};
+    gordian_status status = l->rows->feed(l, again, &why);
+    if (status == GORDIAN_OK)
+        return GORDIAN_OK;
+    l->starved = status == GORDIAN_STATUS_MEMORY;
+    return fail(error, GORDIAN_STATUS_IO, "%s", why.message);
+}
+
+gordian_status cuda_lmdda_launch(struct cuda_lmdda *l, const struct gpu_launch *launch,
+                                 gordian_error *error)
+{
+    gordian_status status = GORDIAN_OK;
+    bool again = true;
+    while (again && status == GORDIAN_OK) {
+        again = false;
+        status = gpu_launch(l->gpu, launch, error);
+        if (status == GORDIAN_OK)
+            status = gpu_wait(l->gpu, error);
+        if (status == GORDIAN_OK && l->rows->feed)
+            status = feed_device(l, &again, error);
+    }
+    return status;
+}
+
+static struct gpu_launch join_launch(const struct cuda_lmdda *l)
+{
+    uint32_t most = l->info.emulated ? 2 : l->info.multiprocessors * 16;
+    uint32_t wanted = l->join.rows / (LMDDA_THREADS / 32) + 1;
+    return (struct gpu_launch){.kernel = l->rows->join,
+                               .blocks = wanted < most ? wanted : most,
+                               .threads = LMDDA_THREADS,
+                               .arguments = &l->join,
+                               .arguments_size = sizeof l->join};
+}
+
+/* The join under way, if it is not known to have done all of its work. */
+static gordian_status finish_join(struct cuda_lmdda *l, gordian_error *error)
+{
+    if (!l->joining)
+        return GORDIAN_OK;
+    bool again = false;
+    l->joining = false;
+    gordian_status status = gpu_wait(l->gpu, error);
+    if (status == GORDIAN_OK)
+        status = feed_device(l, &again, error);
+    if (status != GORDIAN_OK || !again)
+        return status;
+    struct gpu_launch launch = join_launch(l);
+    return cuda_lmdda_launch(l, &launch, error);
 }
 
 /* Sends the changes noted, and, with a process, the question what its wait means. */
@@ -180,38 +179,40 @@ static gordian_status send_changes(struct cuda_lmdda *l, uint32_t process, gordi
 {
     bool question = process != NONE;
     gordian_status status = count_command(l, error);
+    if (status == GORDIAN_OK)
+        status = finish_join(l, error);
     if (status != GORDIAN_OK)
         return status;
-    struct lmdda_event_arguments event = {.state = l->parts.device,
-                                          .updates =
-                                              l->shared_device + offsetof(struct shared, updates),
-                                          .rows = l->shared_device + offsetof(struct shared, rows),
-                                          .update_count = l->update_count,
-                                          .row_count = l->row_count,
-                                          .words = row_words(l)};
+    struct lmdda_event_arguments event = {
+        .state = l->parts.device,
+        .updates = l->shared_device + offsetof(struct lmdda_shared, updates),
+        .rows = l->shared_device + offsetof(struct lmdda_shared, rows),
+        .update_count = l->update_count,
+        .row_count = l->row_count,
+        .words = cuda_lmdda_words(l)};
     if (question) {
         event.process = process;
         event.wanted = l->rag->wait[process];
         event.slot = l->parts.slots[event.wanted];
-        event.answer = l->shared_device + offsetof(struct shared, answer);
+        event.answer = l->shared_device + offsetof(struct lmdda_shared, answer);
         l->shared->answer = 0;
     }
-    struct gpu_launch launch = {.kernel = "lmdda_event",
+    struct gpu_launch launch = {.kernel = l->rows->event,
                                 .blocks = 1,
                                 .threads = LMDDA_THREADS,
                                 .arguments = &event,
                                 .arguments_size = sizeof event};
     l->update_count = l->row_count = 0;
-    status = gpu_launch(l->gpu, &launch, error);
-    return status != GORDIAN_OK ? status : gpu_wait(l->gpu, error);
+    return cuda_lmdda_launch(l, &launch, error);
 }
 
 static gordian_status make_anew(struct cuda_lmdda *l, gordian_error *error)
 {
     gordian_status status = count_command(l, error);
     if (status == GORDIAN_OK)
-        status = hop_start(&l->parts.hop, &l->parts.device, l->parts.slot_count,
-                           l->rag->process_limit, l->rag->resource_limit, error);
+        status = finish_join(l, error);
+    if (status == GORDIAN_OK)
+        status = l->rows->make_anew(l, error);
     l->stale = false;
     return status;
 }
@@ -226,13 +227,13 @@ static gordian_status bring_up(struct cuda_lmdda *l, gordian_error *error)
         status = send_changes(l, NONE, error);
     if (status == GORDIAN_OK && l->stale)
         status = make_anew(l, error);
-    return status;
+    return status == GORDIAN_OK ? finish_join(l, error) : status;
 }
 
 static bool note_change(struct cuda_lmdda *l, enum lmdda_change change, uint32_t first,
                         uint32_t second)
 {
-    if (l->update_count == UPDATES_MOST) {
+    if (l->update_count == LMDDA_UPDATES_MOST) {
         gordian_error error = {0};
         uint32_t rows = l->row_count;
         l->row_count = 0; /* these wait for the end of the event */
@@ -249,7 +250,7 @@ static bool note_change(struct cuda_lmdda *l, enum lmdda_change change, uint32_t
 
 static void take_slot(struct cuda_lmdda *l, uint32_t resource)
 {
-    struct parts *parts = &l->parts;
+    struct lmdda_parts *parts = &l->parts;
     if (parts->waiters[resource]++)
         return;
     parts->slots[resource] = parts->slot_count;
@@ -259,7 +260,7 @@ static void take_slot(struct cuda_lmdda *l, uint32_t resource)
 /* One waiter less; the slot of the last one's resource goes to whoever has the last slot. */
 static bool leave_slot(struct cuda_lmdda *l, uint32_t resource)
 {
-    struct parts *parts = &l->parts;
+    struct lmdda_parts *parts = &l->parts;
     if (--parts->waiters[resource])
         return true;
     uint32_t slot = parts->slots[resource], last = parts->occupant[--parts->slot_count];
@@ -276,7 +277,7 @@ static void spoil_row(struct cuda_lmdda *l, uint32_t resource)
     for (uint32_t i = 0; i < l->row_count; i++)
         if (l->shared->rows[i] == resource)
             return;
-    if (l->row_count == ROWS_MOST)
+    if (l->row_count == LMDDA_ROWS_MOST)
         l->stale = true;
     else
         l->shared->rows[l->row_count++] = resource;
@@ -308,19 +309,15 @@ static gordian_status join_rows(struct cuda_lmdda *l, uint32_t process, gordian_
     gordian_status status = count_command(l, error);
     if (status != GORDIAN_OK)
         return status;
-    struct lmdda_join_arguments join = {.state = l->parts.device,
-                                        .process = process,
-                                        .wanted = l->rag->wait[process],
-                                        .rows = l->rag->resource_limit,
-                                        .words = row_words(l)};
-    uint32_t most = l->info.emulated ? 2 : l->info.multiprocessors * 16;
-    uint32_t wanted = join.rows / (LMDDA_THREADS / 32) + 1;
-    struct gpu_launch launch = {.kernel = "lmdda_join",
-                                .blocks = wanted < most ? wanted : most,
-                                .threads = LMDDA_THREADS,
-                                .arguments = &join,
-                                .arguments_size = sizeof join};
-    return gpu_launch(l->gpu, &launch, error);
+    l->join = (struct lmdda_join_arguments){.state = l->parts.device,
+                                            .process = process,
+                                            .wanted = l->rag->wait[process],
+                                            .rows = l->rag->resource_limit,
+                                            .words = cuda_lmdda_words(l)};
+    struct gpu_launch launch = join_launch(l);
+    status = gpu_launch(l->gpu, &launch, error);
+    l->joining = status == GORDIAN_OK && l->rows->feed;
+    return status;
 }
 
 static gordian_outcome read_answer(const struct cuda_lmdda *l)
@@ -442,20 +439,7 @@ gordian_status cuda_lmdda_ends(void *state, uint32_t *ends, gordian_error *error
     gordian_status status = bring_up(l, error);
     if (status != GORDIAN_OK)
         return status;
-    struct what_if_arguments question = {.matrix = l->parts.device.reach,
-                                         .runs = l->parts.device.runs,
-                                         .ends = l->parts.ends,
-                                         .stride = l->parts.device.stride,
-                                         .words = row_words(l),
-                                         .rows = rows};
-    uint32_t most = l->info.emulated ? 2 : l->info.multiprocessors * 8;
-    uint32_t wanted = rows / (WHAT_IF_THREADS / 32) + 1;
-    struct gpu_launch launch = {.kernel = "what_if_ends",
-                                .blocks = wanted < most ? wanted : most,
-                                .threads = WHAT_IF_THREADS,
-                                .arguments = &question,
-                                .arguments_size = sizeof question};
-    status = gpu_launch(l->gpu, &launch, error);
+    status = l->rows->find_ends(l, error);
     return status != GORDIAN_OK ? status
                                 : read_device(l, ends, l->parts.ends, rows * WORD_BYTES, error);
 }
@@ -477,9 +461,14 @@ static gordian_status cuda_lmdda_deadlocked(void *state, uint64_t *set, gordian_
     return status;
 }
 
-static gpu_address reach_row(const struct cuda_lmdda *l, uint32_t row)
+/* Words of 32 bits of a row of RP. */
+static gordian_status read_reach(struct cuda_lmdda *l, uint32_t row, uint32_t first, uint32_t count,
+                                 void *to, gordian_error *error)
 {
-    return l->parts.device.reach + (uint64_t)row * l->parts.device.stride * WORD_BYTES;
+    gordian_status status = bring_up(l, error);
+    if (status == GORDIAN_OK)
+        status = gpu_wait(l->gpu, error);
+    return status == GORDIAN_OK ? l->rows->read(l, row, first, count, to, error) : status;
 }
 
 static gordian_status no_such_matrix(gordian_error *error)
@@ -503,8 +492,7 @@ static gordian_status cuda_lmdda_matrix_get(void *state, gordian_matrix which, u
         *value = word == column;
         return status;
     case GORDIAN_MATRIX_RP:
-        status =
-            read_device(l, &word, reach_row(l, row) + column / 32 * WORD_BYTES, sizeof word, error);
+        status = read_reach(l, row, column / 32, 1, &word, error);
         *value = word >> column % 32 & 1;
         return status;
     case GORDIAN_MATRIX_SINK:
@@ -536,7 +524,7 @@ static gordian_status cuda_lmdda_matrix_row(void *state, gordian_matrix which, u
         return status;
     case GORDIAN_MATRIX_RP:
         *words = to;
-        return read_device(l, to, reach_row(l, row), row_words(l) * WORD_BYTES, error);
+        return read_reach(l, row, 0, cuda_lmdda_words(l), to, error);
     case GORDIAN_MATRIX_SINK:
     case GORDIAN_MATRIX_RR:
         break;
@@ -574,7 +562,7 @@ static bool note_graph(struct cuda_lmdda *l)
 static gordian_status replace_parts(struct cuda_lmdda *l, uint32_t process_limit,
                                     uint32_t resource_limit, gordian_error *error)
 {
-    struct parts larger;
+    struct lmdda_parts larger;
     gordian_status status = choose_room(l, process_limit, resource_limit, &larger, error);
     if (status != GORDIAN_OK)
         return status;
@@ -595,6 +583,7 @@ static gordian_status replace_parts(struct cuda_lmdda *l, uint32_t process_limit
     free_parts(l, &l->parts);
     l->parts = larger;
     l->update_count = l->row_count = 0;
+    l->joining = false;
     if (note_graph(l))
         return GORDIAN_OK;
     return fail(error, l->failure.status, "%s", l->failure.message);
@@ -621,20 +610,21 @@ static void cuda_lmdda_close(void *state)
     memory_free(&l->rag->memory, l);
 }
 
-static gordian_status cuda_lmdda_open(void **state, struct gpu *gpu, const struct rag *rag,
-                                      uint32_t process_limit, uint32_t resource_limit,
-                                      gordian_error *error)
+static gordian_status open_method(void **state, const struct lmdda_rows *rows, struct gpu *gpu,
+                                  const struct rag *rag, uint32_t process_limit,
+                                  uint32_t resource_limit, gordian_error *error)
 {
     struct cuda_lmdda *l = memory_zeroed(&rag->memory, sizeof *l);
     if (!l)
         return fail_memory(error);
     l->gpu = gpu;
     l->rag = rag;
+    l->rows = rows;
     l->commands_left = NO_FAILURE;
     gpu_get_info(gpu, &l->info);
     hop_options_init(&l->options, &l->info);
     void *shared = NULL;
-    struct parts wanted; /* whether it fits is found out before anything is allocated */
+    struct lmdda_parts wanted; /* whether it fits is found out before anything is allocated */
     gordian_status status = choose_room(l, process_limit, resource_limit, &wanted, error);
     if (status == GORDIAN_OK)
         status = gpu_map(gpu, &shared, &l->shared_device, sizeof *l->shared, error);
@@ -642,11 +632,26 @@ static gordian_status cuda_lmdda_open(void **state, struct gpu *gpu, const struc
     if (status == GORDIAN_OK)
         status = replace_parts(l, process_limit, resource_limit, error);
     if (status != GORDIAN_OK) {
+        status = l->starved ? GORDIAN_STATUS_MEMORY : status;
         cuda_lmdda_close(l);
         return status;
     }
     *state = l;
     return GORDIAN_OK;
+}
+
+static gordian_status open_whole(void **state, struct gpu *gpu, const struct rag *rag,
+                                 uint32_t process_limit, uint32_t resource_limit,
+                                 gordian_error *error)
+{
+    return open_method(state, &lmdda_whole_rows, gpu, rag, process_limit, resource_limit, error);
+}
+
+static gordian_status open_blocks(void **state, struct gpu *gpu, const struct rag *rag,
+                                  uint32_t process_limit, uint32_t resource_limit,
+                                  gordian_error *error)
+{
+    return open_method(state, &lmdda_block_rows, gpu, rag, process_limit, resource_limit, error);
 }
 
 /* ------------------------------------------------------------------ tests and benches */
@@ -655,6 +660,22 @@ static const char *cuda_lmdda_reason(const void *state)
 {
     const struct cuda_lmdda *l = state;
     return l->failure.status ? l->failure.message : NULL;
+}
+
+static gordian_status cuda_lmdda_memory(void *state, uint64_t *bytes, uint64_t *used,
+                                        gordian_error *error)
+{
+    struct cuda_lmdda *l = state;
+    uint64_t vectors =
+        vector_bytes((struct cuda_room){l->parts.process_room, l->parts.resource_room});
+    gordian_status status = bring_up(l, error);
+    if (status == GORDIAN_OK)
+        status = gpu_wait(l->gpu, error);
+    if (status == GORDIAN_OK)
+        status = l->rows->count(l, bytes, used, error);
+    *bytes += vectors;
+    *used += vectors;
+    return status;
 }
 
 static void cuda_lmdda_fail_after(void *state, uint64_t commands)
@@ -683,21 +704,16 @@ gordian_status cuda_lmdda_recompute(void *state, double *microseconds, gordian_e
     return status != GORDIAN_OK ? status : gpu_timer_stop(l->gpu, microseconds, error);
 }
 
-const struct cuda_method cuda_lmdda = {
-    .open = cuda_lmdda_open,
-    .close = cuda_lmdda_close,
-    .grow = cuda_lmdda_grow,
-    .grant = cuda_lmdda_grant,
-    .block = cuda_lmdda_block,
-    .release = cuda_lmdda_release,
-    .serve = cuda_lmdda_serve,
-    .cancel = cuda_lmdda_cancel,
-    .settle = cuda_lmdda_settle,
-    .drain = cuda_lmdda_drain,
-    .deadlocked = cuda_lmdda_deadlocked,
-    .what_if_all = cuda_lmdda_ends,
-    .matrix_get = cuda_lmdda_matrix_get,
-    .matrix_row = cuda_lmdda_matrix_row,
-    .reason = cuda_lmdda_reason,
-    .fail_after = cuda_lmdda_fail_after,
-};
+#define LMDDA_METHOD(opener)                                                                       \
+    {                                                                                              \
+        .open = opener, .close = cuda_lmdda_close, .grow = cuda_lmdda_grow,                        \
+        .grant = cuda_lmdda_grant, .block = cuda_lmdda_block, .release = cuda_lmdda_release,       \
+        .serve = cuda_lmdda_serve, .cancel = cuda_lmdda_cancel, .settle = cuda_lmdda_settle,       \
+        .drain = cuda_lmdda_drain, .deadlocked = cuda_lmdda_deadlocked,                            \
+        .what_if_all = cuda_lmdda_ends, .matrix_get = cuda_lmdda_matrix_get,                       \
+        .matrix_row = cuda_lmdda_matrix_row, .memory = cuda_lmdda_memory,                          \
+        .reason = cuda_lmdda_reason, .fail_after = cuda_lmdda_fail_after,                          \
+    }
+
+const struct cuda_method cuda_lmdda = LMDDA_METHOD(open_whole);
+const struct cuda_method cuda_lmdda_blocks = LMDDA_METHOD(open_blocks);

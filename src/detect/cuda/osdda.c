@@ -1,112 +1,81 @@
 /*
- * OSDDA on a GPU: the single-unit method of the cuda engine.
+ * OSDDA on a GPU: the single-unit method of the engines cuda and cuda-blocks.
  *
- * The state is in the device's memory and a resident kernel (gpu/kernels/osdda.cu) works on it; the
- * host turns hooks into commands. Only a block is waited for, and only for the look at one
- * word that answers it: the bookkeeping goes on while the host does.
+ * The state is in the device's memory and a resident kernel (gpu/kernels/osdda.cu, or
+ * gpu/kernels/osdda_blocks.cu) works on it; the host turns hooks into commands. Only a block is
+ * waited for, and only for the look at one word that answers it: the bookkeeping goes on while the
+ * host does.
  */
-#include "gpu/kernels/osdda.h"
+#include "detect/cuda/osdda.h"
+
 #include "base/bits.h"
 #include "base/error.h"
-#include "detect/cuda/cuda.h"
-#include "detect/matrix.h"
-#include "gpu/service.h"
 
 #include <string.h>
 
-#define CHUNK_BYTES 16u
-
-/* What is on the device, with room for these ids. */
-struct device_parts {
-    uint32_t process_room, resource_room;
-    uint64_t stride; /* bytes from row to row: of RR, then of RP */
-    uint64_t rp;     /* where in a row RP starts */
-    gpu_address holder, wait, sink_of, next[2], rows;
-};
-
-struct cuda_osdda {
-    struct gpu *gpu;
-    const struct rag *rag;
-    struct service *service;
-    struct device_parts parts;
-
-    uint32_t *vector; /* room for a vector of either kind of id */
-    uint64_t *row;    /* the last row handed out */
-
-    /* What the current event has given back, by whom: settle clears what nobody took. */
-    uint32_t *released;
-    uint32_t released_count, releaser;
-};
-
 /* ------------------------------------------------------------------ storage */
 
-static uint64_t row_bytes(uint32_t bits)
+static uint64_t vector_bytes(struct cuda_room room)
 {
-    return ((uint64_t)bits + 8 * OSDDA_LINE - 1) / (8 * OSDDA_LINE) * OSDDA_LINE;
+    return (4 * (uint64_t)room.resources + room.processes) * sizeof(uint32_t);
 }
 
 /* Bytes of device memory the method takes for that many ids. */
-static uint64_t cuda_osdda_bytes(uint32_t processes, uint32_t resources)
+static uint64_t bytes_for(const void *method, struct cuda_room room)
 {
-    uint64_t rows = (row_bytes(processes) + row_bytes(resources)) * resources;
-    return rows + (4 * (uint64_t)resources + processes) * sizeof(uint32_t);
+    const struct cuda_osdda *o = method;
+    struct gpu_info info;
+    gpu_get_info(o->gpu, &info);
+    return o->rows->bytes(&info, room) + vector_bytes(room);
 }
 
-static void free_device_parts(struct gpu *gpu, struct device_parts *parts)
+static void free_device_parts(const struct cuda_osdda *o, struct osdda_parts *parts)
 {
-    gpu_address all[] = {parts->holder,  parts->wait,    parts->sink_of,
-                         parts->next[0], parts->next[1], parts->rows};
+    const struct osdda_vectors *vectors = &parts->vectors;
+    gpu_address all[] = {vectors->holder, vectors->wait, vectors->sink_of, vectors->next[0],
+                         vectors->next[1]};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         if (all[i])
-            gpu_free(gpu, all[i]);
-    *parts = (struct device_parts){0};
+            gpu_free(o->gpu, all[i]);
+    o->rows->close(o->gpu, parts);
+    *parts = (struct osdda_parts){0};
 }
 
 /* Room for these ids on the device, contents undefined; on failure nothing is left. */
-static gordian_status make_device_parts(struct gpu *gpu, struct device_parts *parts,
+static gordian_status make_device_parts(const struct cuda_osdda *o, struct osdda_parts *parts,
                                         gordian_error *error)
 {
-    uint64_t resources = parts->resource_room, processes = parts->process_room;
-    parts->rp = row_bytes(parts->resource_room);
-    parts->stride = parts->rp + row_bytes(parts->process_room);
+    uint64_t resources = parts->resource_room * sizeof(uint32_t);
+    uint64_t processes = parts->process_room * sizeof(uint32_t);
+    struct osdda_vectors *vectors = &parts->vectors;
     struct {
         gpu_address *at;
         uint64_t bytes;
     } wanted[] = {
-        {&parts->holder, resources * sizeof(uint32_t)},
-        {&parts->wait, processes * sizeof(uint32_t)},
-        {&parts->sink_of, resources * sizeof(uint32_t)},
-        {&parts->next[0], resources * sizeof(uint32_t)},
-        {&parts->next[1], resources * sizeof(uint32_t)},
-        {&parts->rows, resources * parts->stride},
+        {&vectors->holder, resources},  {&vectors->wait, processes},
+        {&vectors->sink_of, resources}, {&vectors->next[0], resources},
+        {&vectors->next[1], resources},
     };
-    for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++) {
-        gordian_status status = gpu_alloc(gpu, wanted[i].at, wanted[i].bytes, error);
-        if (status != GORDIAN_OK) {
-            *wanted[i].at = 0;
-            free_device_parts(gpu, parts);
-            return status;
-        }
-    }
-    return GORDIAN_OK;
-}
-
-static uint64_t bytes_for(const void *method, struct cuda_room room)
-{
-    (void)method;
-    return cuda_osdda_bytes(room.processes, room.resources);
+    gordian_status status = GORDIAN_OK;
+    for (size_t i = 0; i < sizeof wanted / sizeof *wanted && status == GORDIAN_OK; i++)
+        status = gpu_alloc(o->gpu, wanted[i].at, wanted[i].bytes, error);
+    if (status == GORDIAN_OK)
+        status = o->rows->open(o->gpu, parts, error);
+    if (status != GORDIAN_OK)
+        free_device_parts(o, parts);
+    return status;
 }
 
 static gordian_status choose_room(struct cuda_osdda *o, uint32_t process_limit,
-                                  uint32_t resource_limit, struct device_parts *larger,
+                                  uint32_t resource_limit, struct osdda_parts *larger,
                                   gordian_error *error)
 {
     struct cuda_room had = {o->parts.process_room, o->parts.resource_room}, chosen;
     struct cuda_room needed = {process_limit, resource_limit};
-    gordian_status status = cuda_choose_room(o->gpu, had, needed, bytes_for, NULL, &chosen, error);
+    gordian_status status = cuda_choose_room(o->gpu, had, needed, bytes_for, o, &chosen, error);
     if (status == GORDIAN_OK)
-        *larger = (struct device_parts){.process_room = chosen.processes,
-                                        .resource_room = chosen.resources};
+        *larger = (struct osdda_parts){.process_room = chosen.processes,
+                                       .resource_room = chosen.resources};
     return status;
 }
 
@@ -122,14 +91,14 @@ static void free_host_parts(const gordian_allocator *memory, struct host_parts *
 }
 
 static gordian_status make_host_parts(const gordian_allocator *memory,
-                                      const struct device_parts *parts, struct host_parts *host,
+                                      const struct osdda_parts *parts, struct host_parts *host,
                                       gordian_error *error)
 {
     uint32_t longer =
         parts->process_room > parts->resource_room ? parts->process_room : parts->resource_room;
     host->vector = memory_alloc(memory, longer * sizeof *host->vector);
     host->released = memory_alloc(memory, parts->resource_room * sizeof *host->released);
-    host->row = memory_zeroed(memory, row_bytes(longer));
+    host->row = memory_zeroed(memory, bits_words(longer) * sizeof *host->row);
     if (host->vector && host->released && host->row)
         return GORDIAN_OK;
     free_host_parts(memory, host);
@@ -140,14 +109,14 @@ static gordian_status make_host_parts(const gordian_allocator *memory,
 
 static gordian_status start_kernel(struct cuda_osdda *o, gordian_error *error)
 {
-    const struct device_parts *parts = &o->parts;
+    const struct osdda_parts *parts = &o->parts;
     struct gpu_info info;
     gpu_get_info(o->gpu, &info);
     /* One block a multiprocessor leaves room for other kernels; the emulator's threads are dear. */
     unsigned threads = info.emulated ? 64 : OSDDA_MAX_THREADS;
     unsigned most = info.emulated ? 3 : info.multiprocessors, resident = 0;
     gordian_status status =
-        gpu_resident_blocks(o->gpu, "osdda_service", threads, 0, &resident, error);
+        gpu_resident_blocks(o->gpu, o->rows->kernel, threads, 0, &resident, error);
     if (status != GORDIAN_OK)
         return status;
     unsigned blocks = parts->resource_room / 16 + 1;
@@ -155,28 +124,21 @@ static gordian_status start_kernel(struct cuda_osdda *o, gordian_error *error)
         blocks = most;
     if (blocks > resident)
         blocks = resident;
-    struct osdda_arguments arguments = {
-        .service = service_arguments(o->service),
-        .holder = parts->holder,
-        .wait = parts->wait,
-        .sink_of = parts->sink_of,
-        .next = {parts->next[0], parts->next[1]},
-        .rows = parts->rows,
-        .stride = parts->stride / CHUNK_BYTES,
-        .rp = parts->rp / CHUNK_BYTES,
-        .resources = parts->resource_room,
-    };
-    while (UINT64_C(1) << arguments.doublings < arguments.resources)
-        arguments.doublings++;
-    struct gpu_launch launch = {.kernel = "osdda_service",
+    union osdda_any_arguments arguments = {.vectors = parts->vectors};
+    arguments.vectors.service = service_arguments(o->service);
+    arguments.vectors.resources = parts->resource_room;
+    while (UINT64_C(1) << arguments.vectors.doublings < parts->resource_room)
+        arguments.vectors.doublings++;
+    o->rows->arguments(parts, &arguments);
+    struct gpu_launch launch = {.kernel = o->rows->kernel,
                                 .blocks = blocks,
                                 .threads = threads,
                                 .arguments = &arguments,
-                                .arguments_size = sizeof arguments};
+                                .arguments_size = o->rows->arguments_size};
     return service_start(o->service, launch, error);
 }
 
-static gordian_status device_lost(const struct cuda_osdda *o, gordian_error *error)
+gordian_status cuda_osdda_lost(const struct cuda_osdda *o, gordian_error *error)
 {
     const char *reason = service_reason(o->service);
     return fail(error, GORDIAN_STATUS_IO, "%s", reason ? reason : "the device does not answer");
@@ -190,7 +152,7 @@ static gordian_status drain_queue(struct cuda_osdda *o, gordian_error *error)
         return GORDIAN_OK;
     bool done = service_ask(o->service, OSDDA_PING, 0, 0, 0, &ignored);
     service_touched(o->service); /* the question itself changes nothing */
-    return done ? GORDIAN_OK : device_lost(o, error);
+    return done ? GORDIAN_OK : cuda_osdda_lost(o, error);
 }
 
 /* ------------------------------------------------------------------ from the graph */
@@ -207,18 +169,18 @@ static gordian_status write_vector(struct cuda_osdda *o, gpu_address to, const u
 static gordian_status build_rows(struct cuda_osdda *o, gordian_error *error)
 {
     const struct rag *rag = o->rag;
-    const struct device_parts *parts = &o->parts;
-    gordian_status status = write_vector(o, parts->holder, rag->holder, rag->resource_limit,
+    const struct osdda_parts *parts = &o->parts;
+    gordian_status status = write_vector(o, parts->vectors.holder, rag->holder, rag->resource_limit,
                                          parts->resource_room, error);
     if (status == GORDIAN_OK)
-        status =
-            write_vector(o, parts->wait, rag->wait, rag->process_limit, parts->process_room, error);
+        status = write_vector(o, parts->vectors.wait, rag->wait, rag->process_limit,
+                              parts->process_room, error);
     if (status == GORDIAN_OK)
         status = start_kernel(o, error);
     if (status != GORDIAN_OK)
         return status;
     if (!service_post(o->service, OSDDA_REBUILD, OSDDA_NONE, 0, 0))
-        return device_lost(o, error);
+        return cuda_osdda_lost(o, error);
     return drain_queue(o, error);
 }
 
@@ -233,11 +195,11 @@ static void take_host_parts(struct cuda_osdda *o, struct host_parts host)
 
 /* Takes room of the device for `larger` in place of what there is, and starts on it. The kernel has
  * ended: drivers may wait for kernels when memory is taken or given back. */
-static gordian_status move_to(struct cuda_osdda *o, struct device_parts larger,
+static gordian_status move_to(struct cuda_osdda *o, struct osdda_parts larger,
                               struct host_parts host, gordian_error *error)
 {
-    bool first = !o->parts.rows;
-    gordian_status status = make_device_parts(o->gpu, &larger, error);
+    bool first = !o->parts.resource_room;
+    gordian_status status = make_device_parts(o, &larger, error);
     if (status != GORDIAN_OK) {
         free_host_parts(&o->rag->memory, &host);
         if (first || !start_kernel(o, NULL))
@@ -245,9 +207,11 @@ static gordian_status move_to(struct cuda_osdda *o, struct device_parts larger,
         return fail(error, GORDIAN_STATUS_IO, "the resident kernel did not start again");
     }
     take_host_parts(o, host);
-    free_device_parts(o->gpu, &o->parts);
+    free_device_parts(o, &o->parts);
     o->parts = larger;
     status = build_rows(o, error);
+    if (status != GORDIAN_OK && first && o->starved)
+        return fail(error, GORDIAN_STATUS_MEMORY, "%s", service_reason(o->service));
     /* The old state is gone: whatever it was, this device is of no more use. */
     return status && !first ? GORDIAN_STATUS_IO : status;
 }
@@ -259,7 +223,7 @@ static gordian_status cuda_osdda_grow(void *state, uint32_t process_limit, uint3
     struct cuda_osdda *o = state;
     if (process_limit <= o->parts.process_room && resource_limit <= o->parts.resource_room)
         return GORDIAN_OK;
-    struct device_parts larger = {0};
+    struct osdda_parts larger = {0};
     struct host_parts host = {0};
     gordian_status status = choose_room(o, process_limit, resource_limit, &larger, error);
     if (status == GORDIAN_OK)
@@ -278,24 +242,36 @@ static void cuda_osdda_close(void *state)
 {
     struct cuda_osdda *o = state;
     service_close(o->service);
-    free_device_parts(o->gpu, &o->parts);
+    free_device_parts(o, &o->parts);
     take_host_parts(o, (struct host_parts){0});
     memory_free(&o->rag->memory, o);
 }
 
-static gordian_status cuda_osdda_open(void **state, struct gpu *gpu, const struct rag *rag,
-                                      uint32_t process_limit, uint32_t resource_limit,
-                                      gordian_error *error)
+/* Before every start of the kernel. */
+static gordian_status feed_kernel(void *context, gordian_error *error)
+{
+    struct cuda_osdda *o = context;
+    gordian_status status = o->rows->feed(&o->parts, error);
+    o->starved = status == GORDIAN_STATUS_MEMORY;
+    return status;
+}
+
+static gordian_status open_method(void **state, const struct osdda_rows *rows, struct gpu *gpu,
+                                  const struct rag *rag, uint32_t process_limit,
+                                  uint32_t resource_limit, gordian_error *error)
 {
     struct cuda_osdda *o = memory_zeroed(&rag->memory, sizeof *o);
     if (!o)
         return fail_memory(error);
     o->gpu = gpu;
     o->rag = rag;
-    struct device_parts wanted; /* whether it fits is found out before anything is allocated */
+    o->rows = rows;
+    struct osdda_parts wanted; /* whether it fits is found out before anything is allocated */
     gordian_status status = choose_room(o, process_limit, resource_limit, &wanted, error);
     if (status == GORDIAN_OK)
         status = service_open(&o->service, gpu, &rag->memory, error);
+    if (status == GORDIAN_OK && rows->feed)
+        service_before_start(o->service, feed_kernel, o);
     if (status == GORDIAN_OK)
         status = cuda_osdda_grow(o, wanted.process_room, wanted.resource_room, error);
     if (status != GORDIAN_OK) {
@@ -304,6 +280,20 @@ static gordian_status cuda_osdda_open(void **state, struct gpu *gpu, const struc
     }
     *state = o;
     return GORDIAN_OK;
+}
+
+static gordian_status open_whole(void **state, struct gpu *gpu, const struct rag *rag,
+                                 uint32_t process_limit, uint32_t resource_limit,
+                                 gordian_error *error)
+{
+    return open_method(state, &osdda_whole_rows, gpu, rag, process_limit, resource_limit, error);
+}
+
+static gordian_status open_blocks(void **state, struct gpu *gpu, const struct rag *rag,
+                                  uint32_t process_limit, uint32_t resource_limit,
+                                  gordian_error *error)
+{
+    return open_method(state, &osdda_block_rows, gpu, rag, process_limit, resource_limit, error);
 }
 
 static void cuda_osdda_pause(void *state)
@@ -386,7 +376,7 @@ static gordian_status cuda_osdda_deadlocked(void *state, uint64_t *set, gordian_
     const struct rag *rag = o->rag;
     gordian_status status = drain_queue(o, error);
     if (status == GORDIAN_OK)
-        status = gpu_read(o->gpu, o->vector, o->parts.sink_of,
+        status = gpu_read(o->gpu, o->vector, o->parts.vectors.sink_of,
                           o->parts.resource_room * sizeof *o->vector, error);
     if (status != GORDIAN_OK)
         return status;
@@ -403,7 +393,8 @@ static gordian_status cuda_osdda_what_if_all(void *state, uint32_t *ends, gordia
     gordian_status status = drain_queue(o, error);
     if (status != GORDIAN_OK)
         return status;
-    return gpu_read(o->gpu, ends, o->parts.sink_of, o->rag->resource_limit * sizeof *ends, error);
+    return gpu_read(o->gpu, ends, o->parts.vectors.sink_of, o->rag->resource_limit * sizeof *ends,
+                    error);
 }
 
 /* A row of a matrix that is kept as a vector: one bit at most. */
@@ -424,7 +415,7 @@ static gordian_status cuda_osdda_matrix_row(void *state, gordian_matrix which, u
                                             const uint64_t **words, gordian_error *error)
 {
     struct cuda_osdda *o = state;
-    const struct device_parts *parts = &o->parts;
+    const struct osdda_parts *parts = &o->parts;
     size_t across_processes = bits_words(o->rag->process_limit);
     size_t across_resources = bits_words(o->rag->resource_limit);
     gordian_status status = drain_queue(o, error);
@@ -433,17 +424,15 @@ static gordian_status cuda_osdda_matrix_row(void *state, gordian_matrix which, u
     *words = o->row;
     switch (which) {
     case GORDIAN_MATRIX_AG:
-        return read_one_bit(o, parts->holder, row, across_processes, error);
+        return read_one_bit(o, parts->vectors.holder, row, across_processes, error);
     case GORDIAN_MATRIX_AR:
-        return read_one_bit(o, parts->wait, row, across_resources, error);
+        return read_one_bit(o, parts->vectors.wait, row, across_resources, error);
     case GORDIAN_MATRIX_SINK:
-        return read_one_bit(o, parts->sink_of, row, across_processes, error);
+        return read_one_bit(o, parts->vectors.sink_of, row, across_processes, error);
     case GORDIAN_MATRIX_RR:
-        return gpu_read(o->gpu, o->row, parts->rows + row * parts->stride,
-                        across_resources * sizeof *o->row, error);
+        return o->rows->read(o, false, row, o->rag->resource_limit, o->row, error);
     case GORDIAN_MATRIX_RP:
-        return gpu_read(o->gpu, o->row, parts->rows + row * parts->stride + parts->rp,
-                        across_processes * sizeof *o->row, error);
+        return o->rows->read(o, true, row, o->rag->process_limit, o->row, error);
     }
     return fail(error, GORDIAN_STATUS_UNAVAILABLE, "there is no such matrix");
 }
@@ -466,6 +455,20 @@ static const char *cuda_osdda_reason(const void *state)
     return service_reason(o->service);
 }
 
+static gordian_status cuda_osdda_memory(void *state, uint64_t *bytes, uint64_t *used,
+                                        gordian_error *error)
+{
+    struct cuda_osdda *o = state;
+    uint64_t vectors =
+        vector_bytes((struct cuda_room){o->parts.process_room, o->parts.resource_room});
+    gordian_status status = drain_queue(o, error);
+    if (status == GORDIAN_OK)
+        status = o->rows->count(o, bytes, used, error);
+    *bytes += vectors;
+    *used += vectors;
+    return status;
+}
+
 static void cuda_osdda_fail_after(void *state, uint64_t commands)
 {
     struct cuda_osdda *o = state;
@@ -477,23 +480,17 @@ static bool cuda_osdda_drain(void *state)
     return drain_queue(state, NULL) == GORDIAN_OK;
 }
 
-const struct cuda_method cuda_osdda = {
-    .open = cuda_osdda_open,
-    .close = cuda_osdda_close,
-    .grow = cuda_osdda_grow,
-    .pause = cuda_osdda_pause,
-    .resume = cuda_osdda_resume,
-    .grant = cuda_osdda_grant,
-    .block = cuda_osdda_block,
-    .release = cuda_osdda_release,
-    .serve = cuda_osdda_serve,
-    .cancel = cuda_osdda_cancel,
-    .settle = cuda_osdda_settle,
-    .drain = cuda_osdda_drain,
-    .deadlocked = cuda_osdda_deadlocked,
-    .what_if_all = cuda_osdda_what_if_all,
-    .matrix_get = cuda_osdda_matrix_get,
-    .matrix_row = cuda_osdda_matrix_row,
-    .reason = cuda_osdda_reason,
-    .fail_after = cuda_osdda_fail_after,
-};
+#define OSDDA_METHOD(opener)                                                                       \
+    {                                                                                              \
+        .open = opener, .close = cuda_osdda_close, .grow = cuda_osdda_grow,                        \
+        .pause = cuda_osdda_pause, .resume = cuda_osdda_resume, .grant = cuda_osdda_grant,         \
+        .block = cuda_osdda_block, .release = cuda_osdda_release, .serve = cuda_osdda_serve,       \
+        .cancel = cuda_osdda_cancel, .settle = cuda_osdda_settle, .drain = cuda_osdda_drain,       \
+        .deadlocked = cuda_osdda_deadlocked, .what_if_all = cuda_osdda_what_if_all,                \
+        .matrix_get = cuda_osdda_matrix_get, .matrix_row = cuda_osdda_matrix_row,                  \
+        .memory = cuda_osdda_memory, .reason = cuda_osdda_reason,                                  \
+        .fail_after = cuda_osdda_fail_after,                                                       \
+    }
+
+const struct cuda_method cuda_osdda = OSDDA_METHOD(open_whole);
+const struct cuda_method cuda_osdda_blocks = OSDDA_METHOD(open_blocks);

@@ -1,43 +1,28 @@
-/* LMDDA's events: what changes at a grant, a wait, a release, and the answer to a block. */
+/* LMDDA's events on rows kept whole (lmdda_events.h). */
 #include "gpu/kernel.h"
 #include "gpu/kernels/lmdda.h"
 #include "gpu/kernels/lmdda_row.h"
 
-DEVICE void set_bit(uint32_t *row, uint32_t bit)
+DEVICE void begin_event(const struct lmdda_event_arguments *event)
 {
-    atomic_or32(&row[bit / 32], 1u << bit % 32);
+    (void)event;
 }
 
-DEVICE void clear_bit(uint32_t *row, uint32_t bit)
+DEVICE bool makes_change(const struct lmdda_update *update)
 {
-    atomic_and32(&row[bit / 32], ~(1u << bit % 32));
+    (void)update;
+    return THREAD_INDEX == 0;
 }
 
-DEVICE void apply_update(const struct lmdda_state *s, const struct lmdda_update *update)
+DEVICE void hold_resource(const struct lmdda_state *s, uint32_t resource, uint32_t process)
 {
-    uint32_t first = update->first, second = update->second;
-    switch (update->change) {
-    case LMDDA_GRANT: /* nobody waits for it, so no other row leads there */
-        set_bit(row_of(s->grants, s->stride, first), second);
-        set_bit(row_of(s->reach, s->stride, first), second);
-        break;
-    case LMDDA_UNGRANT:
-        clear_bit(row_of(s->grants, s->stride, first), second);
-        break;
-    case LMDDA_WAIT:
-        GPU_POINTER(uint32_t, s->waits)[first] = second;
-        clear_bit(GPU_POINTER(uint32_t, s->runs), first);
-        break;
-    case LMDDA_RUN:
-        GPU_POINTER(uint32_t, s->waits)[first] = LMDDA_NONE;
-        set_bit(GPU_POINTER(uint32_t, s->runs), first);
-        break;
-    case LMDDA_SLOT:
-        GPU_POINTER(uint32_t, s->slots)[first] = second;
-        if (second != LMDDA_NONE)
-            GPU_POINTER(uint32_t, s->resources)[second] = first;
-        break;
-    }
+    set_bit(row_of(s->grants, s->stride, resource), process);
+    set_bit(row_of(s->reach, s->stride, resource), process);
+}
+
+DEVICE void drop_resource(const struct lmdda_state *s, uint32_t resource, uint32_t process)
+{
+    clear_bit(row_of(s->grants, s->stride, resource), process);
 }
 
 /* ---- rows made anew */
@@ -83,18 +68,15 @@ DEVICE void remake_row(const struct lmdda_state *s, uint32_t row, uint32_t words
     }
 }
 
-/* ---- events */
-
-DEVICE void begin_wait(const struct lmdda_event_arguments *event)
+DEVICE void remake_rows(const struct lmdda_event_arguments *event)
 {
-    struct lmdda_update wait = {LMDDA_WAIT, event->process, event->wanted};
-    struct lmdda_update slot = {LMDDA_SLOT, event->wanted, event->slot};
-    apply_update(&event->state, &wait);
-    apply_update(&event->state, &slot);
+    for (uint32_t i = 0; i < event->row_count; i++)
+        remake_row(&event->state, GPU_POINTER(const uint32_t, event->rows)[i], event->words);
 }
 
-/* Where does the resource wanted lead? The requester does not run any more. */
-DEVICE void answer_block(const struct lmdda_event_arguments *event)
+/* ---- where a resource leads */
+
+DEVICE bool leads_on(const struct lmdda_event_arguments *event)
 {
     const uint32_t *row = row_of(event->state.reach, event->state.stride, event->wanted);
     const uint32_t *runs = GPU_POINTER(const uint32_t, event->state.runs);
@@ -103,46 +85,17 @@ DEVICE void answer_block(const struct lmdda_event_arguments *event)
         uint32_t requester = i == event->process / 32 ? 1u << event->process % 32 : 0;
         meet |= row[i] & runs[i] & ~requester;
     }
-    bool leads_on = block_any(meet != 0);
-    if (THREAD_INDEX != 0)
-        return;
-    bool leads_back = row[event->process / 32] >> event->process % 32 & 1;
-    uint32_t otherwise = leads_back ? LMDDA_LEADS_BACK : LMDDA_LEADS_NOWHERE;
-    begin_wait(event);
-    store_release_system32(GPU_POINTER(uint32_t, event->answer),
-                           leads_on ? LMDDA_LEADS_ON : otherwise);
+    return block_any(meet != 0);
 }
 
-/* The changes of one batch may touch the same bits, so one thread makes them, in order: they are
- * few, and none waits for another. All threads fetch them, because they come from the host. */
-DEVICE void apply_all(const struct lmdda_event_arguments *event)
+DEVICE bool leads_back(const struct lmdda_event_arguments *event)
 {
-    SHARED(struct lmdda_update, batch, LMDDA_THREADS);
-    const struct lmdda_update *updates = GPU_POINTER(const struct lmdda_update, event->updates);
-    for (uint32_t first = 0; first < event->update_count; first += LMDDA_THREADS) {
-        uint32_t left = event->update_count - first;
-        uint32_t count = left < LMDDA_THREADS ? left : LMDDA_THREADS;
-        if (THREAD_INDEX < count)
-            batch[THREAD_INDEX] = updates[first + THREAD_INDEX];
-        block_barrier();
-        for (uint32_t i = 0; i < count && THREAD_INDEX == 0; i++)
-            apply_update(&event->state, &batch[i]);
-        block_barrier();
-    }
+    const uint32_t *row = row_of(event->state.reach, event->state.stride, event->wanted);
+    return row[event->process / 32] >> event->process % 32 & 1;
 }
 
-KERNEL_BOUNDED(lmdda_event, struct lmdda_event_arguments, LMDDA_THREADS, 1)
-{
-    struct lmdda_event_arguments event = a;
-    apply_all(&event);
-    fence_device();
-    block_barrier();
-    for (uint32_t i = 0; i < event.row_count; i++)
-        remake_row(&event.state, GPU_POINTER(const uint32_t, event.rows)[i], event.words);
-    block_barrier();
-    if (event.answer)
-        answer_block(&event);
-}
+#define LMDDA_EVENT lmdda_event
+#include "gpu/kernels/lmdda_events.h"
 
 /* ---- joins */
 

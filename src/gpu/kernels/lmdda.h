@@ -2,11 +2,14 @@
  * LMDDA on the device (detect/lmdda.c tells the method, detect/cuda/lmdda.c drives it).
  *
  * Matrices are rows of 32-bit words, least significant bit first, all with strides that are
- * multiples of LMDDA_LINE words. Resources somebody waits for have a *slot*, dense from 0: only
- * through those does a path go on, so reachability is worked out among slots, and RP follows.
+ * multiples of LMDDA_LINE words; or they are in blocks (blocks.h). Resources somebody waits for
+ * have a *slot*, dense from 0: only through those does a path go on, so reachability is worked out
+ * among slots, and RP follows.
  */
 #ifndef GORDIAN_GPU_KERNELS_LMDDA_H
 #define GORDIAN_GPU_KERNELS_LMDDA_H
+
+#include "gpu/kernels/blocks_layout.h"
 
 #include <stdint.h>
 
@@ -16,14 +19,15 @@
 
 /* The state, as addresses. */
 struct lmdda_state {
-    uint64_t grants;    /* resources x processes: who holds what */
-    uint64_t reach;     /* resources x processes: RP */
+    uint64_t grants;    /* resources x processes: who holds what; of blocks: the tops */
+    uint64_t reach;     /* resources x processes: RP; likewise */
     uint64_t runs;      /* one row of processes: SP */
     uint64_t waits;     /* by process: the resource waited for, or LMDDA_NONE */
     uint64_t slots;     /* by resource: its slot, or LMDDA_NONE */
     uint64_t resources; /* by slot: its resource */
-    uint32_t stride;    /* of grants, reach and runs, in words */
-    uint32_t reserved;
+    uint32_t stride;    /* of grants, reach and runs, in words; of blocks: rows */
+    uint32_t top_count; /* of blocks only, and so is */
+    struct block_store store;
 };
 
 /* ---- changes, and the question that comes with a block */
@@ -79,6 +83,31 @@ struct lmdda_hop_arguments {
     uint32_t slot_count;
     uint32_t process_count, resource_count;
     uint32_t tensor;
+    uint32_t reserved;
+};
+
+/* The same in blocks, one cooperative launch (kernel lmdda_blocks_reach). */
+struct lmdda_reach_arguments {
+    struct lmdda_state state;
+    uint64_t walks[2]; /* tops of two empty matrices like RP, left empty */
+    uint64_t barrier;  /* struct grid_barrier */
+    uint64_t changed;  /* uint32_t[3] */
+    uint32_t rows;
+    uint32_t reserved;
+};
+
+/* Of blocks: where every row ends (what_if.h), and words of one row. */
+struct lmdda_ends_arguments {
+    struct lmdda_state state;
+    uint64_t ends;
+    uint32_t rows;
+    uint32_t reserved;
+};
+
+struct lmdda_read_arguments {
+    struct lmdda_state state;
+    uint64_t to;
+    uint32_t row, first, count; /* words */
     uint32_t reserved;
 };
 

@@ -9,6 +9,16 @@ DEVICE uint32_t *row_of(uint64_t matrix, uint32_t stride, uint32_t row)
     return GPU_POINTER(uint32_t, matrix) + (uint64_t)row * stride;
 }
 
+DEVICE void set_bit(uint32_t *row, uint32_t bit)
+{
+    atomic_or32(&row[bit / 32], 1u << bit % 32);
+}
+
+DEVICE void clear_bit(uint32_t *row, uint32_t bit)
+{
+    atomic_and32(&row[bit / 32], ~(1u << bit % 32));
+}
+
 /* The bits of a row join another's, 16 bytes a lane at a time; the whole warp. */
 DEVICE void join_row(uint32_t *row, const uint32_t *joining, uint32_t words)
 {

@@ -1,6 +1,6 @@
 /*
  * OSDDA as a resident service: the twin of detect/osdda.c (kernels/service.h tells how a service
- * works).
+ * works, osdda_lead.h what its leader does). Here: the steps of the grid on whole rows.
  *
  * Who may write what. Row r belongs to block r % GRID_SIZE: only it changes the row during a
  * step, and only threads of it that agree by barriers. A step that reads a row of
@@ -19,6 +19,7 @@
 #include "gpu/kernels/osdda.h"
 #include "gpu/kernels/service.h"
 
+typedef struct osdda_arguments osdda;
 typedef ulonglong2 chunk; /* 128 bits of a row */
 
 #define CHUNK_BITS 128u
@@ -36,23 +37,23 @@ typedef ulonglong2 chunk; /* 128 bits of a row */
 
 /* ------------------------------------------------------------------ bits */
 
-DEVICE chunk *row_at(const struct osdda_arguments *a, uint32_t row)
+DEVICE chunk *row_at(const osdda *a, uint32_t row)
 {
     return GPU_POINTER(chunk, a->rows) + row * a->stride;
 }
 
 /* The word of RR that tells whether `row` reaches the resource; of RP, the process. */
-DEVICE uint32_t *rr_word(const struct osdda_arguments *a, uint32_t row, uint32_t resource)
+DEVICE uint32_t *rr_word(const osdda *a, uint32_t row, uint32_t resource)
 {
     return (uint32_t *)row_at(a, row) + resource / 32;
 }
 
-DEVICE uint32_t *rp_word(const struct osdda_arguments *a, uint32_t row, uint32_t process)
+DEVICE uint32_t *rp_word(const osdda *a, uint32_t row, uint32_t process)
 {
     return (uint32_t *)(row_at(a, row) + a->rp) + process / 32;
 }
 
-DEVICE bool reaches_process(const struct osdda_arguments *a, uint32_t row, uint32_t process)
+DEVICE bool reaches_process(const osdda *a, uint32_t row, uint32_t process)
 {
     return *rp_word(a, row, process) >> process % 32 & 1;
 }
@@ -89,7 +90,7 @@ struct finding {
 };
 
 /* The chunks gathered, times the rows found, spread over the threads of the block. */
-DEVICE void combine_rows(const struct osdda_arguments *a, struct finding found, bool subtract)
+DEVICE void combine_rows(const osdda *a, struct finding found, bool subtract)
 {
     uint32_t gathered = *found.gathered;
     uint32_t items = *found.row_count * gathered;
@@ -120,24 +121,24 @@ DEVICE void combine_rows(const struct osdda_arguments *a, struct finding found, 
 
 /* What tells whether a row is one to change: fetched here, looked at in find_row, so that the way
  * to memory is gone only once, together with that of gather. */
-DEVICE uint32_t fetch_row(const struct osdda_arguments *a, uint64_t row,
-                          struct service_command command)
+DEVICE uint32_t fetch_row(const osdda *a, uint64_t row, struct service_command command)
 {
-    if (row >= a->resources)
+    if (row >= a->vectors.resources)
         return 0;
     return command.operation == OSDDA_CANCEL ? *rp_word(a, (uint32_t)row, command.a)
-                                             : GPU_POINTER(uint32_t, a->sink_of)[row];
+                                             : GPU_POINTER(uint32_t, a->vectors.sink_of)[row];
 }
 
-/* Is this row one to change? Then it ends elsewhere from now on, where word c of the command says. */
-DEVICE void find_row(const struct osdda_arguments *a, struct finding found, uint64_t row,
-                     uint32_t fetched, struct service_command command)
+/* Is this row one to change? Then it ends elsewhere from now on, where word c of the command says.
+ */
+DEVICE void find_row(const osdda *a, struct finding found, uint64_t row, uint32_t fetched,
+                     struct service_command command)
 {
     bool mine =
         command.operation == OSDDA_CANCEL ? fetched >> command.a % 32 & 1 : fetched == command.a;
-    if (row >= a->resources || !mine)
+    if (row >= a->vectors.resources || !mine)
         return;
-    GPU_POINTER(uint32_t, a->sink_of)[row] = command.c;
+    GPU_POINTER(uint32_t, a->vectors.sink_of)[row] = command.c;
     if (row != command.b)
         found.rows[atomic_add32(found.row_count, 1)] = (uint32_t)row;
 }
@@ -156,7 +157,7 @@ DEVICE void gather_rows(struct finding found, const chunk *source, uint64_t from
 
 /* OSDDA_BLOCK: rows that end in the process a go on as row b does. OSDDA_CANCEL: rows that lead
  * through it end there again. c: where those rows end afterwards. */
-DEVICE void combine_paths(const struct osdda_arguments *a, struct service_command command)
+DEVICE void combine_paths(const osdda *a, struct service_command command)
 {
     SHARED(uint32_t, rows, OSDDA_MAX_THREADS);
     SHARED(chunk, values, TILE);
@@ -170,7 +171,7 @@ DEVICE void combine_paths(const struct osdda_arguments *a, struct service_comman
     found.gathered = &counts[1];
     const chunk *source = row_at(a, command.b);
     uint64_t each_time = (uint64_t)BLOCK_SIZE * GRID_SIZE;
-    for (uint64_t base = BLOCK_INDEX; base < a->resources; base += each_time)
+    for (uint64_t base = BLOCK_INDEX; base < a->vectors.resources; base += each_time)
         for (uint64_t tile = 0; tile < a->stride; tile += TILE) {
             uint64_t end = tile + TILE < a->stride ? tile + TILE : a->stride;
             if (THREAD_INDEX == 0) {
@@ -193,12 +194,12 @@ DEVICE void combine_paths(const struct osdda_arguments *a, struct service_comman
 /* ------------------------------------------------------------------ hand-over */
 
 /* The papers' "released, p_t waits": a look at three columns, a thread a row. */
-DEVICE void hand_over(const struct osdda_arguments *a, struct service_command command)
+DEVICE void hand_over(const osdda *a, struct service_command command)
 {
     uint32_t from = command.a, resource = command.b, to = command.c;
     uint32_t from_bit = 1u << from % 32, to_bit = 1u << to % 32;
-    for (uint64_t row = BLOCK_INDEX + (uint64_t)THREAD_INDEX * GRID_SIZE; row < a->resources;
-         row += (uint64_t)BLOCK_SIZE * GRID_SIZE) {
+    for (uint64_t row = BLOCK_INDEX + (uint64_t)THREAD_INDEX * GRID_SIZE;
+         row < a->vectors.resources; row += (uint64_t)BLOCK_SIZE * GRID_SIZE) {
         uint32_t r = (uint32_t)row;
         uint32_t *reaches = rr_word(a, r, resource);
         uint32_t *left = rp_word(a, r, from), *met = rp_word(a, r, to);
@@ -206,7 +207,7 @@ DEVICE void hand_over(const struct osdda_arguments *a, struct service_command co
         uint32_t reached = *reaches, left_word = *left, met_word = *met;
         if (!(reached >> resource % 32 & 1))
             continue;
-        GPU_POINTER(uint32_t, a->sink_of)[r] = to;
+        GPU_POINTER(uint32_t, a->vectors.sink_of)[r] = to;
         if (met_word & to_bit) /* led through `to` to the resource */
             *reaches = reached & ~(1u << resource % 32);
         if (left == met) {
@@ -221,24 +222,26 @@ DEVICE void hand_over(const struct osdda_arguments *a, struct service_command co
 /* ------------------------------------------------------------------ rebuilding */
 
 /* A row of the one step from its resource to the holder, by a warp. */
-DEVICE void lay_row(const struct osdda_arguments *a, uint32_t row, bool wanted)
+DEVICE void lay_row(const osdda *a, uint32_t row, bool wanted)
 {
-    uint32_t holder = GPU_POINTER(uint32_t, a->holder)[row];
-    uint32_t next = holder == OSDDA_NONE ? OSDDA_NONE : GPU_POINTER(uint32_t, a->wait)[holder];
+    uint32_t holder = GPU_POINTER(uint32_t, a->vectors.holder)[row];
+    uint32_t next =
+        holder == OSDDA_NONE ? OSDDA_NONE : GPU_POINTER(uint32_t, a->vectors.wait)[holder];
     if (wanted) {
         chunk *to = row_at(a, row);
         for (uint64_t i = LANE; i < a->stride; i += WARP_SIZE)
             to[i] = i < a->rp ? one_bit(row, i) : one_bit(holder, i - a->rp);
     }
     if (LANE == 0) {
-        GPU_POINTER(uint32_t, a->next[0])[row] = wanted ? next : OSDDA_NONE;
+        GPU_POINTER(uint32_t, a->vectors.next[0])[row] = wanted ? next : OSDDA_NONE;
         if (wanted)
-            GPU_POINTER(uint32_t, a->sink_of)[row] = next == OSDDA_NONE ? holder : OSDDA_NONE;
+            GPU_POINTER(uint32_t, a->vectors.sink_of)
+        [row] = next == OSDDA_NONE ? holder : OSDDA_NONE;
     }
 }
 
 /* Puts the row `next` behind `row`, by a warp. */
-DEVICE void append_row(const struct osdda_arguments *a, uint32_t row, uint32_t next)
+DEVICE void append_row(const osdda *a, uint32_t row, uint32_t next)
 {
     chunk *to = row_at(a, row);
     const chunk *from = row_at(a, next);
@@ -257,25 +260,25 @@ DEVICE void append_row(const struct osdda_arguments *a, uint32_t row, uint32_t n
  * path, so also on this one, and what it had when the step began is enough. The
  * pointers are another matter: they are read from one vector and written to the other.
  */
-DEVICE void rebuild_rows(const struct osdda_arguments *a, uint32_t process)
+DEVICE void rebuild_rows(const osdda *a, uint32_t process)
 {
     struct grid_barrier *barrier =
-        (struct grid_barrier *)(uintptr_t)GPU_POINTER(struct service_grid, a->service.grid)
+        (struct grid_barrier *)(uintptr_t)GPU_POINTER(struct service_grid, a->vectors.service.grid)
             ->barrier;
-    uint32_t *sink_of = GPU_POINTER(uint32_t, a->sink_of);
+    uint32_t *sink_of = GPU_POINTER(uint32_t, a->vectors.sink_of);
     uint32_t warps = BLOCK_SIZE / WARP_SIZE;
     uint64_t first = BLOCK_INDEX + (uint64_t)(THREAD_INDEX / WARP_SIZE) * GRID_SIZE;
-    for (uint64_t row = first; row < a->resources; row += (uint64_t)warps * GRID_SIZE) {
+    for (uint64_t row = first; row < a->vectors.resources; row += (uint64_t)warps * GRID_SIZE) {
         uint32_t r = (uint32_t)row;
         bool wanted = process == OSDDA_NONE || reaches_process(a, r, process);
         warp_barrier(WARP_ALL); /* every lane has looked before one clears the row */
         lay_row(a, r, wanted);
     }
-    for (uint32_t k = 0; k < a->doublings; k++) {
-        const uint32_t *next = GPU_POINTER(const uint32_t, a->next[k % 2]);
-        uint32_t *further = GPU_POINTER(uint32_t, a->next[1 - k % 2]);
+    for (uint32_t k = 0; k < a->vectors.doublings; k++) {
+        const uint32_t *next = GPU_POINTER(const uint32_t, a->vectors.next[k % 2]);
+        uint32_t *further = GPU_POINTER(uint32_t, a->vectors.next[1 - k % 2]);
         grid_barrier(barrier);
-        for (uint64_t row = first; row < a->resources; row += (uint64_t)warps * GRID_SIZE) {
+        for (uint64_t row = first; row < a->vectors.resources; row += (uint64_t)warps * GRID_SIZE) {
             uint32_t r = (uint32_t)row, n = next[r];
             if (n != OSDDA_NONE)
                 append_row(a, r, n);
@@ -288,137 +291,42 @@ DEVICE void rebuild_rows(const struct osdda_arguments *a, uint32_t process)
     }
 }
 
-/* ------------------------------------------------------------------ the leader */
+/* ------------------------------------------------------------------ what the leader asks for */
 
-/* A path of one step; and none again. The rows of a free resource are empty but for itself, so
- * these are stores alone. Lane 0's. */
-DEVICE void grant_resource(const struct osdda_arguments *a, uint32_t process, uint32_t resource)
+/* The rows of a free resource are empty but for itself, so these are stores alone. Lane 0's. */
+DEVICE void lay_grant(const osdda *a, uint32_t process, uint32_t resource)
 {
-    GPU_POINTER(uint32_t, a->holder)[resource] = process;
-    GPU_POINTER(uint32_t, a->sink_of)[resource] = process;
     *rp_word(a, resource, process) = 1u << process % 32;
 }
 
-DEVICE void release_resource(const struct osdda_arguments *a, uint32_t process, uint32_t resource)
+DEVICE void lay_release(const osdda *a, uint32_t process, uint32_t resource)
 {
-    GPU_POINTER(uint32_t, a->holder)[resource] = OSDDA_NONE;
-    GPU_POINTER(uint32_t, a->sink_of)[resource] = OSDDA_NONE;
     *rp_word(a, resource, process) = 0;
 }
 
-/* The answer leaves before anything else is done. Where the rows will end, for every lane. */
-DEVICE uint32_t block_process(const struct osdda_arguments *a, struct service_command command)
+/* Rows have their room from the start: no step is ever left to a later kernel. */
+DEVICE bool resume_step(const osdda *a, struct service_command *command)
 {
-    uint32_t end = OSDDA_NONE;
-    if (LANE == 0) {
-        uint32_t sink = GPU_POINTER(uint32_t, a->sink_of)[command.b];
-        service_answer(&a->service, command.number, sink);
-        GPU_POINTER(uint32_t, a->wait)[command.a] = command.b;
-        end = sink == command.a ? OSDDA_NONE : sink;
-    }
-    return warp_shuffle(WARP_ALL, end, 0);
+    (void)a, (void)command;
+    return false;
 }
 
-/* A wait given up: as a step, cheap where its path is no cycle. */
-DEVICE struct service_command cancel_wait(const struct osdda_arguments *a,
-                                          struct service_command command)
+DEVICE bool step_failed(const osdda *a)
 {
-    uint32_t cycle = 0;
-    if (LANE == 0) { /* which alone has seen what it has written */
-        cycle = reaches_process(a, command.b, command.a);
-        GPU_POINTER(uint32_t, a->wait)[command.a] = OSDDA_NONE;
-    }
-    command.c = command.a;
-    if (warp_shuffle(WARP_ALL, cycle, 0))
-        command.operation = OSDDA_REBUILD;
-    return command;
+    (void)a;
+    return false;
 }
 
-/* Carries a command out as far as the leader can; does the rest need a step of the grid? */
-DEVICE bool lead_command(const struct osdda_arguments *a, struct service_command *command)
+DEVICE void begin_step(const osdda *a, struct service_command command)
 {
-    switch (command->operation) {
-    case OSDDA_GRANT:
-        if (LANE == 0)
-            grant_resource(a, command->a, command->b);
-        return false;
-    case OSDDA_RELEASE:
-        if (LANE == 0)
-            release_resource(a, command->a, command->b);
-        return false;
-    case OSDDA_BLOCK:
-        command->c = block_process(a, *command);
-        return true;
-    case OSDDA_BLOCK_ALONE:
-        block_process(a, *command);
-        return false;
-    case OSDDA_HAND_OVER:
-        if (LANE == 0) {
-            GPU_POINTER(uint32_t, a->holder)[command->b] = command->c;
-            GPU_POINTER(uint32_t, a->wait)[command->c] = OSDDA_NONE;
-        }
-        return true;
-    case OSDDA_CANCEL:
-        *command = cancel_wait(a, *command);
-        return true;
-    case OSDDA_CANCEL_ALONE:
-        if (LANE == 0)
-            GPU_POINTER(uint32_t, a->wait)[command->a] = OSDDA_NONE;
-        return false;
-    case OSDDA_PING:
-        if (LANE == 0) {
-            fence_system(); /* the host reads the matrices next */
-            service_answer(&a->service, command->number, 0);
-        }
-        return false;
-    default: /* OSDDA_REBUILD, OSDDA_STOP */
-        return true;
-    }
+    (void)a, (void)command;
 }
 
-/* Takes commands until one needs the grid. */
-DEVICE struct service_command lead_grid(const struct osdda_arguments *a,
-                                        struct service_leader *leader)
+DEVICE bool lead_other(const osdda *a, struct service_command command)
 {
-    for (;;) {
-        struct service_command command = service_take(leader, &a->service);
-        service_settled(leader, &a->service);
-        if (lead_command(a, &command)) {
-            service_broadcast(leader, &a->service, command);
-            return command;
-        }
-    }
+    (void)a, (void)command;
+    return false;
 }
 
-/* ------------------------------------------------------------------ the kernel */
-
-DEVICE void carry_out(const struct osdda_arguments *a, struct service_command command)
-{
-    if (command.operation == OSDDA_HAND_OVER)
-        hand_over(a, command);
-    else if (command.operation == OSDDA_REBUILD)
-        rebuild_rows(a, command.a);
-    else
-        combine_paths(a, command);
-}
-
-KERNEL_BOUNDED(osdda_service, struct osdda_arguments, OSDDA_MAX_THREADS, 2)
-{
-    SHARED(struct service_command, current, 1);
-    struct service_leader leader;
-    service_begin(&leader, &a.service);
-    for (uint32_t step = 1;; step++) {
-        if (THREAD_INDEX < WARP_SIZE) {
-            struct service_command command =
-                BLOCK_INDEX == 0 ? lead_grid(&a, &leader) : service_follow(&a.service, step);
-            if (LANE == 0)
-                current[0] = command;
-        }
-        block_barrier();
-        struct service_command command = current[0];
-        if (command.operation == OSDDA_STOP)
-            return;
-        carry_out(&a, command);
-        service_arrive(&a.service);
-    }
-}
+#define OSDDA_KERNEL osdda_service
+#include "gpu/kernels/osdda_lead.h"

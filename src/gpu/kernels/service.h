@@ -154,18 +154,18 @@ DEVICE bool service_fetch(struct service_leader *leader, const struct service_ar
     while (leader->waiting < SERVICE_WINDOW && (here >> 4 * leader->waiting & 15u) == 15u)
         leader->waiting++;
     leader->next_lane = 0;
-    /* They are in registers: their slots are free. Said now and then only. */
+    /* Slots of commands taken are free (these stay: service_put_back). Said now and then only. */
     uint64_t after = leader->taken + leader->waiting;
     if (after / SERVICE_REPORT != leader->taken / SERVICE_REPORT) {
         if (LANE == 0)
-            service_store(&ring->taken, after);
+            service_store(&ring->taken, leader->taken);
         uint32_t tired = device_ns() - leader->since > SERVICE_STAY_NS;
         leader->tired = warp_shuffle(WARP_ALL, tired, 0);
     }
     return true;
 }
 
-/* Everything fetched has been taken: the rest is for the next kernel. */
+/* What has not been taken is for the next kernel. */
 DEVICE struct service_command service_leave(const struct service_leader *leader,
                                             const struct service_arguments *service)
 {
@@ -202,6 +202,15 @@ DEVICE struct service_command service_take(struct service_leader *leader,
     leader->next_lane += SERVICE_WORDS;
     leader->waiting--;
     return command;
+}
+
+/* Leaves without having carried out the command taken last, and gives the one that ends the grid.
+ * Called by the leading warp. */
+DEVICE struct service_command service_put_back(struct service_leader *leader,
+                                               const struct service_arguments *service)
+{
+    leader->taken--;
+    return service_leave(leader, service);
 }
 
 /* Waits until every block has finished the last step. Called by the leading warp. */

@@ -1,15 +1,6 @@
 /* Where resources end (what_if.h). */
 #include "gpu/kernel.h"
-#include "gpu/kernels/what_if.h"
-
-/* Another word of the row: how many bits so far (2 stands for more), and the last one seen. */
-DEVICE void take_word(uint32_t bits, uint32_t word, uint32_t *count, uint32_t *end)
-{
-    if (bits == 0)
-        return;
-    *count += bits & (bits - 1) ? 2 : 1;
-    *end = word * 32 + find_first32(bits);
-}
+#include "gpu/kernels/what_if_row.h"
 
 DEVICE uint32_t end_of_row(const struct what_if_arguments *w, uint32_t row)
 {
@@ -29,10 +20,7 @@ DEVICE uint32_t end_of_row(const struct what_if_arguments *w, uint32_t row)
         if (warp_any(WARP_ALL, count > 1))
             return WHAT_IF_SEVERAL;
     }
-    uint32_t lanes = warp_ballot(WARP_ALL, count != 0);
-    if (lanes & (lanes - 1))
-        return WHAT_IF_SEVERAL;
-    return warp_reduce_min(WARP_ALL, end);
+    return end_of_lanes(count, end);
 }
 
 KERNEL(what_if_ends, struct what_if_arguments)

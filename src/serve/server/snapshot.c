@@ -229,7 +229,7 @@ static bool is_worth_a_fork(const struct service *service)
     uint64_t names = 0;
     for (uint32_t i = 0; i < service->system_limit; i++) {
         const struct served *served = service->systems[i];
-        if (served && strcmp(served_engine_name(served), "cuda") == 0)
+        if (served && strncmp(served_engine_name(served), "cuda", 4) == 0)
             return false;
         names += served ? (uint64_t)served->process_count + served->resource_count : 0;
     }
