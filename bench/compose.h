@@ -69,6 +69,24 @@ struct compose_thesis {
 #define COMPOSE_THESIS_SIZES 10
 extern const struct compose_thesis compose_thesis[COMPOSE_THESIS_SIZES];
 
+#define COMPOSE_PAIR 4 /* states of each of its automata */
+
+/* A cell says of every name of its automaton whether it fires or must not. */
+struct compose_cell {
+    uint32_t fires, must_not;
+};
+
+/* Its two matrices, and room for their product. */
+struct compose_cells {
+    struct compose_cell left[COMPOSE_PAIR * COMPOSE_PAIR], right[COMPOSE_PAIR * COMPOSE_PAIR];
+    struct compose_cell product[COMPOSE_PAIR * COMPOSE_PAIR * COMPOSE_PAIR * COMPOSE_PAIR];
+    unsigned repeat; /* as many products are one sample */
+};
+
+void compose_cells_init(struct compose_cells *cells, unsigned repeat);
+/* Multiplies, every cell each time: a bench_side's run. */
+gordian_status compose_cells_run(void *cells, double *ns, gordian_error *error);
+
 /* ---- rows: each adds its own */
 gordian_status compose_reach_rows(const struct compose_bench *compose); /* compose_reach.c */
 gordian_status compose_paper_rows(const struct compose_bench *compose); /* compose_paper.c */

@@ -20,28 +20,17 @@ const struct compose_thesis compose_thesis[COMPOSE_THESIS_SIZES] = {
 
 /* ------------------------------------------------------------------ its loop */
 
-#define PAIR    4 /* states of an automaton */
+#define PAIR    COMPOSE_PAIR
 #define NAMES   8
-#define NOTHING UINT32_MAX /* a cell that is empty */
-
-/* A cell says of every name of its automaton whether it fires or must not. */
-struct cell {
-    uint32_t fires, must_not; /* fires NOTHING: none leads there */
-};
-
-struct cells {
-    struct cell left[PAIR * PAIR], right[PAIR * PAIR];
-    struct cell product[PAIR * PAIR * PAIR * PAIR];
-    unsigned repeat;
-};
+#define NOTHING UINT32_MAX /* of `fires`: a cell that is empty */
 
 /* Two buffers: bit i of the state says that buffer i is full; name 2i fills it, 2i + 1 empties it.
  */
-static void fill_pair(struct cell *cells, unsigned first_name)
+static void fill_pair(struct compose_cell *cells, unsigned first_name)
 {
     for (uint32_t from = 0; from < PAIR; from++)
         for (uint32_t to = 0; to < PAIR; to++) {
-            struct cell *cell = &cells[from * PAIR + to];
+            struct compose_cell *cell = &cells[from * PAIR + to];
             uint32_t fires = 0;
             for (unsigned i = 0; i < 2; i++)
                 if (((from ^ to) >> i & 1) != 0)
@@ -51,14 +40,14 @@ static void fill_pair(struct cell *cells, unsigned first_name)
         }
 }
 
-static void multiply(struct cells *cells)
+static void multiply(struct compose_cells *cells)
 {
     const uint32_t size = PAIR * PAIR;
     for (uint32_t row = 0; row < size; row++)
         for (uint32_t column = 0; column < size; column++) {
-            const struct cell *left = &cells->left[row / PAIR * PAIR + column / PAIR];
-            const struct cell *right = &cells->right[row % PAIR * PAIR + column % PAIR];
-            struct cell *cell = &cells->product[row * size + column];
+            const struct compose_cell *left = &cells->left[row / PAIR * PAIR + column / PAIR];
+            const struct compose_cell *right = &cells->right[row % PAIR * PAIR + column % PAIR];
+            struct compose_cell *cell = &cells->product[row * size + column];
             bool empty = left->fires == NOTHING || right->fires == NOTHING;
             bool contradict = (left->fires & right->must_not) || (left->must_not & right->fires);
             cell->fires = empty || contradict ? NOTHING : left->fires | right->fires;
@@ -66,9 +55,16 @@ static void multiply(struct cells *cells)
         }
 }
 
-static gordian_status run_cells(void *context, double *ns, gordian_error *error)
+void compose_cells_init(struct compose_cells *cells, unsigned repeat)
 {
-    struct cells *cells = context;
+    *cells = (struct compose_cells){.repeat = repeat};
+    fill_pair(cells->left, 0);
+    fill_pair(cells->right, NAMES / 2);
+}
+
+gordian_status compose_cells_run(void *context, double *ns, gordian_error *error)
+{
+    struct compose_cells *cells = context;
     uint64_t start = work_ns();
     for (unsigned i = 0; i < cells->repeat; i++) {
         multiply(cells);
@@ -104,11 +100,10 @@ static gordian_status add_result(struct bench *bench, const struct compose_thesi
 
 static gordian_status add_cells(struct bench *bench, const struct compose_thesis *paper)
 {
-    struct cells cells = {.repeat = paper->iterations};
-    struct bench_side side = {&cells, run_cells, 0, 0};
+    struct compose_cells cells;
+    struct bench_side side = {&cells, compose_cells_run, 0, 0};
     struct bench_effort effort = {5, 10, 10, 0};
-    fill_pair(cells.left, 0);
-    fill_pair(cells.right, NAMES / 2);
+    compose_cells_init(&cells, paper->iterations);
     gordian_status status = bench_measure(bench, &side, 1, &effort);
     return status == GORDIAN_OK ? add_result(bench, paper, "cells", &side) : status;
 }

@@ -45,6 +45,8 @@ gordian_status bench_makespan(struct bench *bench)
         status = makespan_curve_rows(bench);
     if (status == GORDIAN_OK && bench_wants(bench, "exact"))
         status = makespan_exact_rows(bench);
+    if (status == GORDIAN_OK && bench_wants(bench, "exact") && bench_wants(bench, "anneal"))
+        status = makespan_lp_rows(bench); /* no engine of ours: with all of them */
     if (status == GORDIAN_OK && bench_wants(bench, "cuda"))
         status = device_rows(bench);
     return status;

@@ -12,30 +12,37 @@
 #include <string.h>
 
 #define CHAINS 8u
-#define TIMES  MAKESPAN_TIMES
+#define TIMES  9u
 
-const double makespan_times[TIMES] = {1, 3, 10, 30, 100, 300, 1000, 3000, 10000};
+/* Milliseconds of a chain's work. */
+static const double times[TIMES] = {1, 3, 10, 30, 100, 300, 1000, 3000, 10000};
 
-static const char *const starts[MAKESPAN_STARTS] = {"round-robin", "fixed-priority", "most-pending",
+static const char *const starts[ORDER_TEMPLATES] = {"round-robin", "fixed-priority", "most-pending",
                                                     "random"};
 
-static void reach(struct makespan_curve *curve, double ms, uint32_t best)
+/* The best of one start, or of all, at each time. */
+struct curve {
+    uint32_t best[TIMES];
+    uint64_t steps;
+    double seconds;
+};
+
+static void reach(struct curve *curve, double ms, uint32_t best)
 {
     for (size_t i = 0; i < TIMES; i++)
-        if (ms <= makespan_times[i] && best > curve->best[i])
+        if (ms <= times[i] && best > curve->best[i])
             curve->best[i] = best;
 }
 
 /* Runs a chain to its end, with its own clock, or until the last time of the picture. */
-static void follow(struct anneal_chain *chain, struct makespan_curve *curve,
-                   struct makespan_curve *all)
+static void follow(struct anneal_chain *chain, struct curve *curve, struct curve *all)
 {
     uint64_t begin = work_ns();
     double ms = 0;
     anneal_chain_begin(chain);
     reach(curve, 0, chain->best);
     reach(all, 0, chain->best);
-    while (!anneal_chain_over(chain) && ms < makespan_times[TIMES - 1]) {
+    while (!anneal_chain_over(chain) && ms < times[TIMES - 1]) {
         bool better = anneal_chain_run(chain, 2000);
         ms = (double)(work_ns() - begin) / 1e6;
         if (better) {
@@ -57,20 +64,20 @@ struct figure {
 };
 
 /* `id` is how rows name the curve, `series` how the picture does. */
-static gordian_status add_curve(const struct figure *figure, const struct makespan_curve *curve,
+static gordian_status add_curve(const struct figure *figure, const struct curve *curve,
                                 const char *id, const char *series)
 {
     gordian_status status = GORDIAN_OK;
     const size_t count = figure->bench->options->quick ? TIMES - 2 : TIMES;
     for (size_t i = 0; i < count && status == GORDIAN_OK; i++) {
         struct bench_row row =
-            bench_row("cycles", "makespan/found-%s-%gms/%s", figure->name, makespan_times[i], id);
+            bench_row("cycles", "makespan/found-%s-%gms/%s", figure->name, times[i], id);
         row.value = curve->best[i];
         row.baseline = "exact";
         row.baseline_value = figure->exact;
         row.ratio = row.value / figure->exact;
         row.plot = figure->plot;
-        row.x = makespan_times[i];
+        row.x = times[i];
         snprintf(row.series, sizeof row.series, "%s", series);
         snprintf(row.baseline_series, sizeof row.baseline_series, "exact");
         if (curve->best[i] > figure->exact)
@@ -85,50 +92,33 @@ static gordian_status add_curve(const struct figure *figure, const struct makesp
     return status;
 }
 
-gordian_status makespan_follow(struct bench *bench, const struct makespan_model *model,
-                               bool published, unsigned only, struct makespan_curve *curves,
-                               struct makespan_curve *all)
+/* All chains of one kind; with the published one a curve a start, as in the figure. */
+static gordian_status run_chains(const struct figure *figure, struct evaluator *evaluator,
+                                 uint8_t *room)
 {
-    struct evaluator *evaluator = NULL;
-    const size_t work = model->work;
+    size_t work = figure->model->work;
+    struct curve curves[ORDER_TEMPLATES] = {{{0}, 0, 0}}, all = {{0}, 0, 0};
     gordian_makespan_options options;
     gordian_makespan_options_init(&options);
-    options.seed = bench->options->seed;
-    options.published = published;
-    options.evaluations = bench->options->quick ? 100000 : 2000000;
-    uint8_t *room = memory_alloc(&bench->memory, 3 * work);
-    gordian_status status = room ? evaluator_open(&evaluator, model, &bench->memory, bench->error)
-                                 : fail_memory(bench->error);
-    for (uint64_t number = 0; number < CHAINS && status == GORDIAN_OK; number++) {
-        if (only < MAKESPAN_STARTS && number % MAKESPAN_STARTS != only)
-            continue;
-        struct anneal_chain chain = {.model = model,
+    options.seed = figure->bench->options->seed;
+    options.published = figure->published;
+    options.evaluations = figure->bench->options->quick ? 100000 : 2000000;
+    for (uint64_t number = 0; number < CHAINS; number++) {
+        struct anneal_chain chain = {.model = figure->model,
                                      .options = &options,
                                      .evaluator = evaluator,
                                      .number = number,
                                      .best_order = room,
                                      .candidate = room + work,
                                      .order = room + 2 * work};
-        bench_progress(bench, "makespan: %u warps, %s chain %u", model->warps,
-                       published ? "published" : "our", (unsigned)number + 1);
-        follow(&chain, &curves[number % MAKESPAN_STARTS], all);
+        bench_progress(figure->bench, "makespan: %s warps, %s chain %u", figure->name,
+                       figure->published ? "published" : "our", (unsigned)number + 1);
+        follow(&chain, &curves[number % ORDER_TEMPLATES], &all);
     }
-    evaluator_close(evaluator);
-    memory_free(&bench->memory, room);
-    for (size_t i = 0; i < MAKESPAN_STARTS; i++) {
-        all->steps += curves[i].steps;
-        all->seconds += curves[i].seconds;
-    }
-    return status;
-}
-
-/* All chains of one kind; with the published one a curve a start, as in the figure. */
-static gordian_status run_chains(const struct figure *figure)
-{
-    struct makespan_curve curves[MAKESPAN_STARTS] = {{{0}, 0, 0}}, all = {{0}, 0, 0};
-    gordian_status status = makespan_follow(figure->bench, figure->model, figure->published,
-                                            MAKESPAN_STARTS, curves, &all);
-    for (size_t i = 0; i < MAKESPAN_STARTS; i++) {
+    gordian_status status = GORDIAN_OK;
+    for (size_t i = 0; i < ORDER_TEMPLATES; i++) {
+        all.steps += curves[i].steps;
+        all.seconds += curves[i].seconds;
         char id[40], series[32];
         snprintf(id, sizeof id, "published-%s", starts[i]);
         snprintf(series, sizeof series, "published, %s", starts[i]);
@@ -144,14 +134,20 @@ static gordian_status draw_figure(struct bench *bench, uint32_t schedulers, uint
                                   const char *plot)
 {
     struct figure figure = {.bench = bench, .plot = plot, .exact = exact};
+    struct evaluator *evaluator = NULL;
     makespan_case_name(figure.name, 16, schedulers);
     gordian_status status = makespan_case(&figure.model, 16, schedulers, bench->error);
     if (status != GORDIAN_OK)
         return status;
+    uint8_t *room = memory_alloc(&bench->memory, 3 * (size_t)figure.model->work);
+    status = room ? evaluator_open(&evaluator, figure.model, &bench->memory, bench->error)
+                  : fail_memory(bench->error);
     for (int published = 1; published >= 0 && status == GORDIAN_OK; published--) {
         figure.published = published;
-        status = run_chains(&figure);
+        status = run_chains(&figure, evaluator, room);
     }
+    evaluator_close(evaluator);
+    memory_free(&bench->memory, room);
     model_close(figure.model);
     return status;
 }

@@ -50,6 +50,8 @@ _gordian_argument() {
     --order) _gordian_words "$([[ $3 == compose ]] && echo text || echo tail head random)" "$2" ;;
     --chip) _gordian_words "$(gordian makespan --chips 2>/dev/null | sed -n 's/^\([a-z][a-z0-9]*\) .*/\1/p')" "$2" ;;
     --event) _gordian_words "grant block hand-over cancel rebuild" "$2" ;;
+    --start) _gordian_words "all round-robin fixed-priority most-pending random" "$2" ;;
+    --solver) _gordian_words "auto cbc highs glpsol" "$2" ;;
     --path) _gordian_words "longest fall" "$2" ;;
     --durability) _gordian_words "none batch full" "$2" ;;
     --open) _gordian_words "detect avoid" "$2" ;;

@@ -50,6 +50,10 @@ function __gordian_argument
             __gordian_listed makespan --chips
         case --event
             printf '%s\n' grant block hand-over cancel rebuild
+        case --start
+            printf '%s\n' all round-robin fixed-priority most-pending random
+        case --solver
+            printf '%s\n' auto cbc highs glpsol
         case --path
             printf '%s\n' longest fall
         case --durability

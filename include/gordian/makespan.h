@@ -19,7 +19,8 @@ extern "C" {
 
 #define GORDIAN_MAKESPAN_TYPES      26
 #define GORDIAN_MAKESPAN_MAX_WARPS  256
-#define GORDIAN_MAKESPAN_MAX_LENGTH 65536   /* instructions of a warp, normalised */
+#define GORDIAN_MAKESPAN_MAX_LENGTH 65536 /* instructions of a warp, normalised */
+#define GORDIAN_MAKESPAN_MAX_ISSUE  4
 #define GORDIAN_MAKESPAN_MAX_WORK   4194304 /* instructions of all warps, normalised */
 
 /* A kind of unit. Give `units`, the warps that can start a cycle; or `lanes`, the units in
@@ -29,10 +30,13 @@ typedef struct gordian_unit {
     uint32_t units;   /* 0: see lanes */
     uint32_t lanes;   /* looked at when units is 0; both 0: there are none */
     uint32_t latency; /* cycles an instruction keeps its unit; 0 means 1 */
+    /* 0: always so many. Otherwise each time a number from latency to this, that nobody promises.
+     */
+    uint32_t latency_most;
 } gordian_unit;
 
 /* What a unit comes to with warps of so many threads (0 means 32): how many of them start a cycle
- * (0: none), and in *cycles the cycles that one instruction of the kernel stands for. */
+ * (0: none), and in *cycles the cycles that one instruction of the kernel stands for, at most. */
 GORDIAN_API uint32_t gordian_unit_starts(const gordian_unit *unit, uint32_t warp_size,
                                          uint64_t *cycles);
 
@@ -42,6 +46,8 @@ typedef struct gordian_makespan_problem {
     uint32_t warps;
     uint32_t schedulers; /* starts a cycle in all; 0: no bound */
     uint32_t warp_size;  /* threads; 0 means 32 */
+    uint32_t issue;      /* instructions of a warp that may start in a cycle, one after another in
+                            the kernel; 0 means 1. With more, schedulers bound the warps a cycle. */
     const gordian_unit *units;
     size_t unit_count;
 } gordian_makespan_problem;
@@ -72,7 +78,9 @@ GORDIAN_API gordian_status gordian_makespan_open(gordian_makespan **out,
                                                  gordian_error *error);
 GORDIAN_API void gordian_makespan_close(gordian_makespan *makespan);
 
-/* The normalised string, and for a letter what can start a cycle (0: the string has none). */
+/* How many warps there are, the normalised string, and for a letter what can start a cycle (0: the
+ * string has none). */
+GORDIAN_API uint32_t gordian_makespan_warps(const gordian_makespan *makespan);
 GORDIAN_API const char *gordian_makespan_kernel(const gordian_makespan *makespan);
 GORDIAN_API uint32_t gordian_makespan_length(const gordian_makespan *makespan);
 GORDIAN_API uint32_t gordian_makespan_units(const gordian_makespan *makespan, char letter);
@@ -81,6 +89,28 @@ typedef enum gordian_makespan_goal {
     GORDIAN_MAKESPAN_GOAL_WORST = 0,
     GORDIAN_MAKESPAN_GOAL_BEST,
 } gordian_makespan_goal;
+
+/* What a chain of annealing starts from: the paper's templates. */
+typedef enum gordian_makespan_start {
+    GORDIAN_MAKESPAN_START_ALL = 0, /* the four in turn, chain by chain */
+    GORDIAN_MAKESPAN_START_ROUND_ROBIN,
+    GORDIAN_MAKESPAN_START_FIXED_PRIORITY,
+    GORDIAN_MAKESPAN_START_MOST_PENDING, /* who has the most instructions left goes first */
+    GORDIAN_MAKESPAN_START_RANDOM,
+} gordian_makespan_start;
+
+/* "all", "round-robin", ...; NULL: not one of them. */
+GORDIAN_API const char *gordian_makespan_start_text(gordian_makespan_start start);
+
+/* A chain has a better schedule than it had; what it starts from is its first. */
+typedef struct gordian_makespan_improvement {
+    double seconds;               /* since the solve began */
+    double chain_seconds;         /* since the chain began */
+    uint64_t chain;               /* from 0 */
+    gordian_makespan_start start; /* ALL: no chain found it but an exact search */
+    uint64_t step;                /* evaluations of the chain until then */
+    uint32_t value;               /* cycles */
+} gordian_makespan_improvement;
 
 typedef enum gordian_makespan_stop {
     GORDIAN_MAKESPAN_STOP_DONE = 0, /* exact, or all evaluations made */
@@ -105,12 +135,16 @@ typedef struct gordian_makespan_options {
     uint64_t evaluations; /* of each chain: 2,000,000; the exact engine makes a few of its own */
     double temperature;   /* to start from: 0.3, falling linearly to 0 */
     bool published;       /* anneal as published: swaps only */
-    unsigned threads;     /* 0: as many as the machine has cores */
-    uint64_t max_memory;  /* bytes; 0: no limit */
-    uint64_t max_ns;      /* nanoseconds; 0: no limit */
+    gordian_makespan_start start;
+    unsigned threads;    /* 0: as many as the machine has cores */
+    uint64_t max_memory; /* bytes; 0: no limit */
+    uint64_t max_ns;     /* nanoseconds; 0: no limit */
     /* Called now and then, at least ten times a second, on the thread that called; false stops.
      * NULL: never. */
     bool (*go_on)(void *context, const gordian_makespan_progress *progress);
+    /* Told of what each chain finds, on whichever thread, one call at a time; "cuda" looks after
+     * every launch, "mpi" at every meeting and for the best chain only. NULL: nobody. */
+    void (*improved)(void *context, const gordian_makespan_improvement *improvement);
     void *context;
 } gordian_makespan_options;
 
@@ -123,6 +157,8 @@ typedef struct gordian_makespan_answer {
     const uint32_t *witness; /* the schedule that reaches `lower` (worst) or `upper` (best): warps
                                 from 1, in order of their cycles */
     const uint32_t *cycles;  /* from 1 */
+    const uint32_t *pieces;  /* where in gordian_makespan_kernel each entry is, from 1: in order,
+                                but for those that shorter latencies leave out */
     size_t witness_count;
     uint64_t evaluations, states, memory;
     gordian_makespan_stop stop;
@@ -148,6 +184,37 @@ GORDIAN_API gordian_status gordian_makespan_build(const gordian_makespan *makesp
 GORDIAN_API gordian_status gordian_makespan_check(const gordian_makespan *makespan,
                                                   const uint32_t *witness, const uint32_t *cycles,
                                                   size_t count, gordian_error *error);
+/* The same where latencies are within intervals: with the piece that each entry is. */
+GORDIAN_API gordian_status gordian_makespan_check_pieces(const gordian_makespan *makespan,
+                                                         const uint32_t *witness,
+                                                         const uint32_t *pieces,
+                                                         const uint32_t *cycles, size_t count,
+                                                         gordian_error *error);
+
+/* Blocks of warps that are dealt out to several multiprocessors when they start. Which one gets
+ * which, and how many, nobody promises, but that none gets more than `resident`. */
+typedef struct gordian_makespan_dealing {
+    uint32_t blocks, multiprocessors;
+    uint32_t resident; /* 0: as few as can be: blocks / multiprocessors, rounded up */
+} gordian_makespan_dealing;
+
+/* How many blocks the multiprocessor has that decides: all of them end with a problem of so many
+ * times the block's warps (problem.warps). Multiprocessors do not wait for each other, and more
+ * warps never make the worst or the best case shorter; so in the worst case it is the one with the
+ * most blocks that can be dealt to one, in the best case with the fewest that the fullest can have.
+ * GORDIAN_STATUS_INPUT: no blocks or multiprocessors, or some blocks would have to wait for others
+ * to end. */
+GORDIAN_API gordian_status gordian_makespan_fullest(const gordian_makespan_dealing *dealing,
+                                                    gordian_makespan_goal goal, uint32_t *blocks,
+                                                    gordian_error *error);
+
+/* Writes the question as an integer program in the LP format of CPLEX, which solvers read: its
+ * optimum, `makespan`, is the worst or the best case. Only small ones can be solved.
+ * GORDIAN_STATUS_INPUT: it would have more than 50 million variables. GORDIAN_STATUS_IO: the writer
+ * failed. */
+GORDIAN_API gordian_status gordian_makespan_lp(const gordian_makespan *makespan,
+                                               gordian_makespan_goal goal,
+                                               const gordian_writer *writer, gordian_error *error);
 
 #ifdef __cplusplus
 }

@@ -67,6 +67,13 @@ static gordian_status read_results(struct papers_command *command, const char **
 
 /* ------------------------------------------------------------------ doing it */
 
+static gordian_status write_results(struct papers_command *command)
+{
+    if (!command->results_path)
+        return GORDIAN_OK;
+    return results_write_file(&command->results, command->results_path, &command->error);
+}
+
 static gordian_status measure_items(struct papers_command *command)
 {
     struct papers_run *run = &command->run;
@@ -80,6 +87,8 @@ static gordian_status measure_items(struct papers_command *command)
         for (size_t k = 0; k < item->from.count && status == GORDIAN_OK; k++)
             status = papers_measure_item(
                 run, papers_named(&command->papers, item->paper, item->from.items[k]));
+        if (status == GORDIAN_OK) /* it takes long, and may be interrupted */
+            status = write_results(command);
     }
     progress_clear(&command->cli->progress);
     return status;
@@ -127,8 +136,8 @@ static gordian_status do_rest(struct papers_command *command)
     gordian_status status = GORDIAN_OK;
     if (command->measure)
         status = measure_items(command);
-    if (status == GORDIAN_OK && command->results_path && (command->measure || command->merge_path))
-        status = results_write_file(&command->results, command->results_path, &command->error);
+    if (status == GORDIAN_OK && command->merge_path)
+        status = write_results(command);
     if (status == GORDIAN_OK && command->svg)
         status = papers_draw(&command->papers, command->items[0], &command->results, command->svg,
                              &command->error);

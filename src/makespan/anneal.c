@@ -1,6 +1,7 @@
 /* Many chains on threads, and the engine made of them. */
 #include "makespan/anneal.h"
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "makespan/job.h"
@@ -44,10 +45,11 @@ static void leave_desk(struct desk *desk, const gordian_allocator *memory)
 }
 
 /* A chain's best so far; ties go to the lowest chain, and there to its first. */
-static void tell_hall(struct hall *hall, const struct anneal_chain *chain)
+static void tell_hall(struct hall *hall, const struct anneal_chain *chain, uint64_t begin)
 {
     gordian_makespan_goal goal = hall->options->goal;
     pthread_mutex_lock(&hall->lock);
+    watch_improved(hall->watch, chain->number, begin, chain->step, chain->best);
     if (hall->best_chain == UINT64_MAX || makespan_better(goal, chain->best, hall->best) ||
         (chain->best == hall->best && chain->number < hall->best_chain)) {
         hall->best = chain->best;
@@ -72,9 +74,10 @@ static void tell_hall(struct hall *hall, const struct anneal_chain *chain)
 static void run_chain(struct hall *hall, struct anneal_chain *chain)
 {
     uint32_t slice = SLICE / hall->model->work + 1;
+    uint64_t begin = clock_ns();
     anneal_chain_begin(chain);
     atomic_fetch_add(&hall->watch->evaluations, 1);
-    tell_hall(hall, chain);
+    tell_hall(hall, chain, begin);
     while (!anneal_chain_over(chain) && !watch_stopped(hall->watch) &&
            chain->number < atomic_load_explicit(&hall->enough, memory_order_relaxed)) {
         uint64_t before = chain->step;
@@ -82,7 +85,7 @@ static void run_chain(struct hall *hall, struct anneal_chain *chain)
         atomic_fetch_add_explicit(&hall->watch->evaluations, chain->step - before,
                                   memory_order_relaxed);
         if (better)
-            tell_hall(hall, chain);
+            tell_hall(hall, chain, begin);
     }
 }
 
@@ -147,6 +150,8 @@ gordian_status anneal_check_options(const gordian_makespan_options *options, gor
         return fail(error, GORDIAN_STATUS_INPUT, "evaluations of a chain: 1 to 2^40 - 1");
     if (!(options->temperature >= 0 && options->temperature <= 100))
         return fail(error, GORDIAN_STATUS_INPUT, "the temperature is from 0 to 100");
+    if (!gordian_makespan_start_text(options->start))
+        return fail(error, GORDIAN_STATUS_INPUT, "there is no such start");
     return GORDIAN_OK;
 }
 
@@ -171,6 +176,7 @@ const struct makespan_engine makespan_anneal = {
         {
             .name = "anneal",
             .summary = "simulated annealing on CPU threads: a schedule, and a bound in closed form",
+            .supports = makespan_is_plain,
         },
     .run = run_anneal,
 };

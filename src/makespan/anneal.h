@@ -22,8 +22,10 @@ static inline uint32_t makespan_loss(gordian_makespan_goal goal, uint32_t now, u
 /* The temperature asked for, 16 bits after the point. */
 uint32_t anneal_temperature(const gordian_makespan_options *options);
 
-/* How chain `number` begins: its random numbers, and the template its number stands for (four in
- * turn), not sorted yet. */
+/* What chain `number` starts from: as asked for, or the four in turn. */
+gordian_makespan_start anneal_start(const gordian_makespan_options *options, uint64_t number);
+
+/* How chain `number` begins: its random numbers, and the order it starts from, not sorted yet. */
 void anneal_begin(const struct makespan_model *model, const gordian_makespan_options *options,
                   uint64_t number, struct chain_random *random, uint8_t *order);
 

@@ -8,13 +8,26 @@ uint32_t anneal_temperature(const gordian_makespan_options *options)
     return (uint32_t)(options->temperature * 65536 + 0.5);
 }
 
+gordian_makespan_start anneal_start(const gordian_makespan_options *options, uint64_t number)
+{
+    if (options->start != GORDIAN_MAKESPAN_START_ALL)
+        return options->start;
+    return (gordian_makespan_start)(GORDIAN_MAKESPAN_START_ROUND_ROBIN + number % ORDER_TEMPLATES);
+}
+
+/* Both lists have the same order. */
+static enum order_template template_of(gordian_makespan_start start)
+{
+    return (enum order_template)(start - GORDIAN_MAKESPAN_START_ROUND_ROBIN);
+}
+
 void anneal_begin(const struct makespan_model *model, const gordian_makespan_options *options,
                   uint64_t number, struct chain_random *random, uint8_t *order)
 {
     struct random shuffle;
     chain_seed(random, options->seed, number);
     random_seed(&shuffle, chain_next(random));
-    order_fill(model, (enum order_template)(number % ORDER_TEMPLATES), &shuffle, order);
+    order_fill(model, template_of(anneal_start(options, number)), &shuffle, order);
 }
 
 void anneal_chain_begin(struct anneal_chain *chain)
@@ -23,10 +36,12 @@ void anneal_chain_begin(struct anneal_chain *chain)
     chain->step = 0;
     chain->heat = chain_start(anneal_temperature(options), options->published, chain->number);
     anneal_begin(chain->model, options, chain->number, &chain->random, chain->order);
-    if (options->published)
-        chain->now = evaluator_scratch(chain->evaluator, chain->order, NULL);
-    else
+    if (options->published) {
+        chain->now = evaluator_try_plain(chain->evaluator, chain->order, 0);
+        evaluator_keep_plain(chain->evaluator);
+    } else {
         chain->now = evaluator_set(chain->evaluator, chain->order);
+    }
     chain->best = chain->now;
     memcpy(chain->best_order, chain->order, chain->model->work);
 }
@@ -45,7 +60,7 @@ static uint32_t try_move(struct anneal_chain *chain, const struct chain_move *mo
     }
     memcpy(chain->candidate, chain->order, chain->model->work);
     chain_apply(move, chain->order + move->first, chain->candidate + move->first);
-    return evaluator_scratch(chain->evaluator, chain->candidate, NULL);
+    return evaluator_try_plain(chain->evaluator, chain->candidate, move->first);
 }
 
 static void keep_move(struct anneal_chain *chain, uint32_t value)
@@ -55,6 +70,7 @@ static void keep_move(struct anneal_chain *chain, uint32_t value)
         evaluator_keep(chain->evaluator);
         return;
     }
+    evaluator_keep_plain(chain->evaluator);
     uint8_t *order = chain->order;
     chain->order = chain->candidate;
     chain->candidate = order;

@@ -10,6 +10,7 @@
  *   exact   a little annealing, bounds by abstraction, then a search that closes the interval
  *   cuda    chains by the thousand and bounds by abstraction on a GPU (cuda/cuda.h)
  *   mpi     annealing over the ranks of an MPI job (mpi.h)
+ *   relax   relaxed models: annealing, and all states where they are few (relax.h)
  */
 #ifndef GORDIAN_MAKESPAN_ENGINE_H
 #define GORDIAN_MAKESPAN_ENGINE_H
@@ -24,6 +25,8 @@ struct makespan_result {
     bool exact;
     uint8_t *order;       /* model->work entries, in order of their cycles */
     uint32_t *cycles;     /* one an entry; checked by schedule_check before it gets here */
+    uint32_t *pieces;     /* of relaxed models: where in the string each is; NULL: in order */
+    uint32_t count;       /* of relaxed models: entries, for some pieces are left out */
     uint64_t evaluations; /* schedules built */
     uint64_t states;      /* of the exact engine: states of its tables and its search */
     uint64_t most_memory; /* bytes held at a time */
@@ -56,6 +59,10 @@ extern const struct makespan_engine
 extern const struct makespan_engine makespan_exact; /* exact.c */
 extern const struct makespan_engine makespan_cuda;  /* cuda/cuda.c */
 extern const struct makespan_engine makespan_mpi;   /* mpi.c, in gordian-mpi */
+extern const struct makespan_engine makespan_relax; /* relax.c */
+
+/* For engines that know the plain model only: is it? */
+bool makespan_is_plain(const void *model, const char **why);
 
 /* Of struct makespan_engine. */
 extern const struct engine_family makespan_family;

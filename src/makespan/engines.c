@@ -11,6 +11,7 @@ static const struct engine *const makespan_engines[] = {
     &makespan_exact.about,
     &makespan_anneal.about,
     &makespan_cuda.about,
+    &makespan_relax.about,
 #ifdef GORDIAN_MPI
     &makespan_mpi.about, /* a part of gordian-mpi only */
 #endif
@@ -19,10 +20,16 @@ static const struct engine *const makespan_engines[] = {
 
 const struct engine_family makespan_family = {"makespan", "makespans", makespan_engines};
 
+bool makespan_is_plain(const void *problem, const char **why)
+{
+    const struct makespan_model *model = problem;
+    *why = "several instructions of a warp a cycle and latencies within intervals are for 'relax'";
+    return !model->relaxed;
+}
+
 void makespan_result_free(struct makespan_result *result)
 {
-    memory_free(&result->memory, result->order);
-    memory_free(&result->memory, result->cycles);
+    memory_free_all(&result->memory, result->order, result->cycles, result->pieces);
     *result = (struct makespan_result){.memory = result->memory};
 }
 

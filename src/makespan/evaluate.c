@@ -211,6 +211,43 @@ uint32_t evaluator_scratch(struct evaluator *evaluator, const uint8_t *order, ui
     return place_all(evaluator, order, model->work, 0, cycles ? cycles : evaluator->new_cycles, 0);
 }
 
+/* Puts the first entries where they were. The cycles used by them. */
+static uint32_t place_known(struct evaluator *evaluator, const uint8_t *order, uint32_t count)
+{
+    const struct kind kind = {evaluator->cells.wide, true};
+    uint32_t end = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t warp = order[i], cycle = evaluator->cycles[i];
+        uint32_t word = cycle >> (kind.wide ? 2 : 3), lane = cycle & (kind.wide ? 3 : 7);
+        while (word >= evaluator->cells.cleared)
+            clear_words(&evaluator->cells);
+        take_room(&evaluator->cells, evaluator->model->string[evaluator->done[warp]++], word,
+                  UINT64_C(1) << (kind.wide ? lane * 16 + 15 : lane * 8 + 7), kind);
+        evaluator->ready[warp] = cycle + 1;
+        end = cycle >= end ? cycle + 1 : end;
+    }
+    memcpy(evaluator->new_cycles, evaluator->cycles, count * sizeof(uint32_t));
+    return end;
+}
+
+uint32_t evaluator_try_plain(struct evaluator *evaluator, const uint8_t *order, uint32_t common)
+{
+    const struct makespan_model *model = evaluator->model;
+    memset(evaluator->ready, 0, model->warps * sizeof(uint32_t));
+    memset(evaluator->done, 0, model->warps * sizeof(uint32_t));
+    evaluator->cells.cleared = 0;
+    uint32_t end = place_known(evaluator, order, common);
+    return place_all(evaluator, order + common, model->work - common, 0,
+                     evaluator->new_cycles + common, end);
+}
+
+void evaluator_keep_plain(struct evaluator *evaluator)
+{
+    uint32_t *cycles = evaluator->cycles;
+    evaluator->cycles = evaluator->new_cycles;
+    evaluator->new_cycles = cycles;
+}
+
 /* ------------------------------------------------------------------ the current order */
 
 /* Entries new_order[first .. last-1], in cycles base and later, sorted by cycle into the current

@@ -26,6 +26,13 @@ void evaluator_close(struct evaluator *evaluator); /* NULL is fine */
 /* From scratch; `cycles` may be NULL. The current order stays what it is. */
 uint32_t evaluator_scratch(struct evaluator *evaluator, const uint8_t *order, uint32_t *cycles);
 
+/* As published: the current order stays as it is, and its cycles (the paper's warp cycle string)
+ * are reused as far as a candidate begins with the same entries: placed without looking. `common`:
+ * how many those are, 0 for the first order of a chain. What was tried last becomes the current one
+ * by evaluator_keep_plain; neither goes together with set, try and keep. */
+uint32_t evaluator_try_plain(struct evaluator *evaluator, const uint8_t *order, uint32_t common);
+void evaluator_keep_plain(struct evaluator *evaluator);
+
 /* Makes this order the current one, sorted by cycle; entries of the same cycle stay in their order.
  * Its makespan. */
 uint32_t evaluator_set(struct evaluator *evaluator, const uint8_t *order);

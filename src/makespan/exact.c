@@ -154,6 +154,7 @@ static gordian_status dive_for(struct proof *proof, const struct search *search,
     if (status != GORDIAN_OK)
         return status;
     uint32_t makespan = proof->result->cycles[proof->model->work - 1] + 1;
+    watch_searched(proof->watch, makespan);
     if (worst)
         watch_raise(proof->watch, makespan);
     else
@@ -312,6 +313,7 @@ const struct makespan_engine makespan_exact = {
         {
             .name = "exact",
             .summary = "certified bounds by abstraction and search on CPU threads, closed if let",
+            .supports = makespan_is_plain,
         },
     .run = run_exact,
 };

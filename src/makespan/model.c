@@ -8,13 +8,25 @@
 /* One letter's figures after normalisation. */
 struct kind {
     uint32_t units;  /* starts a cycle; 0: none */
-    uint64_t repeat; /* instructions for one in the kernel */
+    uint64_t repeat; /* instructions for one in the kernel, at most */
+    uint64_t least;  /* and at least */
     bool known;
 };
 
+/* Both ends of its latency. */
+static uint32_t least_latency(const gordian_unit *unit)
+{
+    return unit->latency ? unit->latency : 1;
+}
+
+static uint32_t most_latency(const gordian_unit *unit)
+{
+    return unit->latency_most ? unit->latency_most : least_latency(unit);
+}
+
 uint32_t gordian_unit_starts(const gordian_unit *unit, uint32_t warp_size, uint64_t *cycles)
 {
-    *cycles = unit->latency ? unit->latency : 1;
+    *cycles = most_latency(unit);
     warp_size = warp_size ? warp_size : 32;
     if (unit->units || !unit->lanes)
         return unit->units;
@@ -31,8 +43,14 @@ static gordian_status take_unit(struct kind *kinds, const gordian_unit *unit, ui
     struct kind *kind = &kinds[unit->letter - 'A'];
     if (kind->known)
         return fail(error, GORDIAN_STATUS_INPUT, "the units '%c' are given twice", unit->letter);
+    if (most_latency(unit) < least_latency(unit))
+        return fail(error, GORDIAN_STATUS_INPUT, "the latency of '%c' ends before it begins",
+                    unit->letter);
+    gordian_unit shortest = *unit;
+    shortest.latency_most = 0;
     kind->known = true;
     kind->units = gordian_unit_starts(unit, warp_size, &kind->repeat);
+    gordian_unit_starts(&shortest, warp_size, &kind->least);
     return GORDIAN_OK;
 }
 
@@ -75,6 +93,9 @@ static gordian_status check_problem(const gordian_makespan_problem *problem, str
         status = measure_kinds(kinds, problem, length, error);
     if (status != GORDIAN_OK)
         return status;
+    if (problem->issue > GORDIAN_MAKESPAN_MAX_ISSUE)
+        return fail(error, GORDIAN_STATUS_INPUT, "a warp starts at most %d instructions a cycle",
+                    GORDIAN_MAKESPAN_MAX_ISSUE);
     if (problem->warps == 0)
         return fail(error, GORDIAN_STATUS_INPUT, "there must be at least one warp");
     if (problem->warps > MAKESPAN_MAX_WARPS)
@@ -91,8 +112,9 @@ static bool make_room(struct makespan_model *model, uint32_t length)
 {
     model->string = memory_alloc(&model->memory, length);
     model->text = memory_alloc(&model->memory, (size_t)length + 1);
+    model->marks = memory_alloc(&model->memory, length);
     model->runs = memory_alloc(&model->memory, length * sizeof *model->runs);
-    return model->string && model->text && model->runs;
+    return model->string && model->text && model->marks && model->runs;
 }
 
 /* Types are numbered in order of their letters, among those that occur. */
@@ -110,10 +132,12 @@ static void number_types(struct makespan_model *model, const struct kind *kinds,
         number[letter] = (uint8_t)type;
         model->letters[type] = (char)('A' + letter);
         model->given[type] = kinds[letter].units;
-        model->units[type] =
-            kinds[letter].units < model->warps ? kinds[letter].units : model->warps;
+        uint32_t most = model->warps * model->issue;
+        model->units[type] = kinds[letter].units < most ? kinds[letter].units : most;
         sum += model->units[type];
     }
+    if (model->issue > 1) /* schedulers are for warps, and a warp may need but one unit a cycle */
+        sum = model->warps;
     model->schedulers = problem->schedulers;
     model->bounded = problem->schedulers && problem->schedulers < sum;
     model->sigma = model->bounded ? problem->schedulers : (uint32_t)sum;
@@ -127,9 +151,15 @@ static void write_string(struct makespan_model *model, const struct kind *kinds,
     for (size_t i = 0; i < problem->length; i++) {
         uint32_t letter = (uint32_t)(problem->kernel[i] - 'A'), type = number[letter];
         for (uint64_t r = 0; r < kinds[letter].repeat; r++) {
+            bool optional = r >= kinds[letter].least;
+            model->marks[model->length] =
+                (uint8_t)((r == 0 ? MODEL_FIRST : 0) | (optional ? MODEL_OPTIONAL : 0));
             model->text[model->length] = problem->kernel[i];
             model->string[model->length++] = (uint8_t)type;
             model->counts[type]++;
+            model->least_length += !optional;
+            model->least_counts[type] += !optional;
+            model->relaxed |= optional;
         }
     }
     model->text[model->length] = '\0';
@@ -157,6 +187,8 @@ gordian_status model_open(struct makespan_model **out, const gordian_makespan_pr
         return fail_memory(error);
     model->memory = memory;
     model->warps = problem->warps;
+    model->issue = problem->issue ? problem->issue : 1;
+    model->relaxed = model->issue > 1;
     if (!make_room(model, (uint32_t)length)) {
         model_close(model);
         return fail_memory(error);
@@ -173,5 +205,5 @@ void model_close(struct makespan_model *model)
     if (!model)
         return;
     gordian_allocator memory = model->memory;
-    memory_free_all(&memory, model->string, model->text, model->runs, model);
+    memory_free_all(&memory, model->string, model->text, model->marks, model->runs, model);
 }

@@ -17,7 +17,7 @@
 struct task {
     uint64_t seed, evaluations;
     double temperature;
-    uint32_t goal, published, chains;
+    uint32_t goal, published, chains, start;
     uint32_t warps, length, schedulers, types;
     uint32_t bound; /* a chain that reaches it needs no other after it */
     uint32_t units[MAKESPAN_TYPES];
@@ -135,10 +135,14 @@ static void meet_ranks(struct share *share, struct meeting *meeting)
     share->enough = UINT64_MAX - all.not_enough;
 }
 
+/* `told`: the best that was told before. Whose it is is known, not how many steps that took. */
 static void tell_watch(const struct share *share, struct watch *watch, uint64_t best,
-                       uint64_t evaluations)
+                       uint64_t evaluations, uint64_t *told)
 {
     atomic_store(&watch->evaluations, evaluations);
+    if (*told != best)
+        watch_improved(watch, number_of(best), watch->begin, evaluations, value_of(share, best));
+    *told = best;
     if (share->options.goal == GORDIAN_MAKESPAN_GOAL_WORST)
         watch_raise(watch, value_of(share, best));
     else
@@ -149,6 +153,7 @@ static void tell_watch(const struct share *share, struct watch *watch, uint64_t 
 /* Every rank the same. `watch`: rank 0's, else NULL. */
 static void run_rounds(struct share *share, struct watch *watch, struct meeting *meeting)
 {
+    uint64_t told = 0;
     *meeting = (struct meeting){.busy = 1};
     while (meeting->busy && !meeting->stop) {
         uint64_t sum = 0;
@@ -157,7 +162,7 @@ static void run_rounds(struct share *share, struct watch *watch, struct meeting 
         meet_ranks(share, meeting);
         MPI_Reduce(&share->evaluations, &sum, 1, MPI_UINT64_T, MPI_SUM, 0, MPI_COMM_WORLD);
         if (watch)
-            tell_watch(share, watch, meeting->best_key, sum);
+            tell_watch(share, watch, meeting->best_key, sum, &told);
     }
 }
 
@@ -184,6 +189,7 @@ static gordian_status do_share(const struct task *task, const struct makespan_mo
     share.options.evaluations = task->evaluations;
     share.options.temperature = task->temperature;
     share.options.published = task->published != 0;
+    share.options.start = (gordian_makespan_start)task->start;
     MPI_Comm_rank(MPI_COMM_WORLD, &share.rank);
     MPI_Comm_size(MPI_COMM_WORLD, &share.ranks);
     share.next = (uint64_t)share.rank;
@@ -244,6 +250,7 @@ static struct task task_of(const struct makespan_model *model,
                         .goal = options->goal,
                         .published = options->published,
                         .chains = options->chains,
+                        .start = options->start,
                         .warps = model->warps,
                         .length = model->length,
                         .schedulers = model->schedulers,
@@ -297,6 +304,7 @@ const struct makespan_engine makespan_mpi = {
         {
             .name = "mpi",
             .summary = "simulated annealing over the ranks of an MPI job",
+            .supports = makespan_is_plain,
         },
     .run = mpi_run,
 };

@@ -1,6 +1,7 @@
 #include "makespan/watch.h"
 
 #include "base/clock.h"
+#include "makespan/anneal.h"
 
 #include <assert.h>
 
@@ -9,7 +10,8 @@ void watch_open(struct watch *watch, const struct makespan_model *model,
 {
     watch->options = options;
     watch->meter = meter;
-    watch->deadline = options->max_ns ? clock_ns() + options->max_ns : 0;
+    watch->begin = clock_ns();
+    watch->deadline = options->max_ns ? watch->begin + options->max_ns : 0;
     watch->phase = "annealing";
     atomic_init(&watch->lower, model_lower_bound(model));
     atomic_init(&watch->upper, model_upper_bound(model));
@@ -63,6 +65,36 @@ void watch_lower(struct watch *watch, uint32_t upper)
 bool watch_closed(struct watch *watch)
 {
     return atomic_load(&watch->lower) == atomic_load(&watch->upper);
+}
+
+static double seconds_since(uint64_t begin)
+{
+    return (double)(clock_ns() - begin) / 1e9;
+}
+
+void watch_improved(const struct watch *watch, uint64_t number, uint64_t chain_begin, uint64_t step,
+                    uint32_t value)
+{
+    const gordian_makespan_options *options = watch->options;
+    if (!options->improved)
+        return;
+    gordian_makespan_improvement found = {.seconds = seconds_since(watch->begin),
+                                          .chain_seconds = seconds_since(chain_begin),
+                                          .chain = number,
+                                          .start = anneal_start(options, number),
+                                          .step = step,
+                                          .value = value};
+    options->improved(options->context, &found);
+}
+
+void watch_searched(const struct watch *watch, uint32_t value)
+{
+    const gordian_makespan_options *options = watch->options;
+    if (!options->improved)
+        return;
+    gordian_makespan_improvement found = {.seconds = seconds_since(watch->begin), .value = value};
+    found.chain_seconds = found.seconds;
+    options->improved(options->context, &found);
 }
 
 void watch_report(struct watch *watch, struct makespan_result *result)

@@ -11,7 +11,8 @@
 struct watch {
     const gordian_makespan_options *options;
     struct meter *meter; /* may be NULL */
-    uint64_t deadline;   /* of clock_ns; 0: none */
+    uint64_t begin;      /* of clock_ns, like this: */
+    uint64_t deadline;   /* 0: none */
     const char *phase;
     _Atomic uint32_t lower, upper; /* certain; each only ever moves towards the other */
     _Atomic uint64_t evaluations, states;
@@ -35,6 +36,13 @@ void watch_raise(struct watch *watch, uint32_t lower);
 void watch_lower(struct watch *watch, uint32_t upper);
 /* Lower and upper have met. */
 bool watch_closed(struct watch *watch);
+
+/* Tells the caller's `improved`, if there is one: chain `number`, which began then, has this after
+ * so many steps. One call at a time is the engine's business. */
+void watch_improved(const struct watch *watch, uint64_t number, uint64_t chain_begin, uint64_t step,
+                    uint32_t value);
+/* The same for a schedule that no chain has found. */
+void watch_searched(const struct watch *watch, uint32_t value);
 
 /* Copies interval, counts and reason into the result. */
 void watch_report(struct watch *watch, struct makespan_result *result);

@@ -19,7 +19,8 @@ static void short_number(char *text, size_t size, double value)
     snprintf(text, size, "%.*f", digits, value);
 }
 
-const char *papers_value_text(char *text, size_t size, double value, const char *unit)
+/* "61.2 ms", "160" of cycles. */
+static const char *value_text(char *text, size_t size, double value, const char *unit)
 {
     static const struct {
         const char *unit;
@@ -38,7 +39,8 @@ const char *papers_value_text(char *text, size_t size, double value, const char 
     return text;
 }
 
-const char *papers_ratio_text(char *text, size_t size, double ratio)
+/* "317x" */
+static const char *ratio_text(char *text, size_t size, double ratio)
 {
     char number[32];
     short_number(number, sizeof number, ratio);
@@ -79,11 +81,8 @@ static void set_turned(struct grid *grid, bool across, size_t point, size_t curv
 static const char *printed_text(char *text, size_t size, const struct papers_item *item,
                                 size_t point, size_t series)
 {
-    bool own = false;
-    for (size_t i = 0; i < item->slip_count; i++)
-        own = own || (item->slips[i].point && strcmp(item->slips[i].point, "*") != 0 &&
-                      strcmp(item->slips[i].point, papers_point_at(item, point).text) == 0 &&
-                      strcmp(item->slips[i].series, papers_series_at(item, series)) == 0);
+    const struct papers_slip *slip = papers_slip_at(item, point, series);
+    const bool own = slip && papers_slip_is_own(slip);
     snprintf(text, size, "%s%s", papers_cell_at(item, point, series)->text, own ? " *" : "");
     return text;
 }
@@ -116,9 +115,9 @@ static gordian_status fill_grid(struct grid *grid, const struct chart *chart, bo
             if (printed && !curve->ours)
                 printed_text(text, sizeof text, item, i, c);
             else if (!isnan(curve->y[i]) && ratios)
-                papers_ratio_text(text, sizeof text, curve->y[i]);
+                ratio_text(text, sizeof text, curve->y[i]);
             else if (!isnan(curve->y[i]))
-                papers_value_text(text, sizeof text, curve->y[i], item->unit);
+                value_text(text, sizeof text, curve->y[i], item->unit);
             set_turned(grid, across, i + 1, at, text);
         }
     }

@@ -26,8 +26,4 @@ void grid_free(struct grid *grid);
 void grid_print_text(const struct grid *grid, struct output *out);
 void grid_print_markdown(const struct grid *grid, struct output *out);
 
-/* "61.2 ms", "160 cycles"; three digits that count. */
-const char *papers_value_text(char *text, size_t size, double value, const char *unit);
-const char *papers_ratio_text(char *text, size_t size, double ratio); /* "317x" */
-
 #endif

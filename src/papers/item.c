@@ -6,6 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+const char *const papers_kind_names[] = {
+    [PAPERS_KIND_TIMES] = "times",     [PAPERS_KIND_WORDS] = "words",
+    [PAPERS_KIND_DRAWING] = "drawing", [PAPERS_KIND_PLOT] = "plot",
+    [PAPERS_KIND_FOUND] = "found",     [PAPERS_KIND_SPEEDUPS] = "speed-ups",
+    [PAPERS_KIND_JOINED] = "joined",   NULL,
+};
+
 size_t papers_point_count(const struct papers_item *item)
 {
     return item->across ? item->columns.count : item->row_count;
@@ -119,13 +126,21 @@ static bool is_meant(const char *mark, const char *name)
     return strcmp(mark, "*") == 0 || strcmp(mark, name) == 0;
 }
 
-bool papers_is_marked(const struct papers_item *item, size_t point, size_t series)
+bool papers_slip_is_own(const struct papers_slip *slip)
 {
+    return strcmp(slip->point, "*") != 0 && strcmp(slip->series, "*") != 0;
+}
+
+const struct papers_slip *papers_slip_at(const struct papers_item *item, size_t point,
+                                         size_t series)
+{
+    const struct papers_slip *found = NULL;
     for (size_t i = 0; i < item->slip_count; i++) {
         const struct papers_slip *slip = &item->slips[i];
         if (slip->point && is_meant(slip->point, papers_point_at(item, point).text) &&
-            is_meant(slip->series, papers_series_at(item, series)))
-            return true;
+            is_meant(slip->series, papers_series_at(item, series)) &&
+            (!found || papers_slip_is_own(slip)))
+            found = slip;
     }
-    return false;
+    return found;
 }

@@ -5,9 +5,6 @@
 #include <math.h>
 #include <string.h>
 
-static const char *const kinds[] = {"times", "words",    "drawing", "plot",
-                                    "found", "speedups", "joined"};
-
 static void put_about(struct json *json, const struct papers_item *item)
 {
     json_key_text(json, "item", item->key);
@@ -15,7 +12,7 @@ static void put_about(struct json *json, const struct papers_item *item)
     json_key_text(json, "is", item->figure ? "figure" : "table");
     json_key_text(json, "number", item->number);
     json_key_text(json, "title", item->title);
-    json_key_text(json, "kind", kinds[item->kind]);
+    json_key_text(json, "kind", papers_kind_names[item->kind]);
 }
 
 void papers_list_json(const struct papers *papers, struct output *out)
@@ -76,8 +73,12 @@ static void put_printed(struct json *json, const struct papers_item *item, size_
     json_key_text(json, "printed", cell->text);
     if (!isnan(cell->speedup))
         json_key_number(json, "printed_speedup", cell->speedup);
-    if (papers_is_marked(item, point, series))
-        json_key_bool(json, "slip", true);
+    const enum papers_agreement agreement = papers_agreement(item, point, series);
+    if (agreement != PAPERS_AGREEMENT_NONE)
+        json_key_bool(json, "speedup_agrees", agreement == PAPERS_AGREEMENT_GOOD);
+    const struct papers_slip *slip = papers_slip_at(item, point, series);
+    if (slip)
+        json_key_text(json, "slip", slip->text);
 }
 
 static void put_measured(struct json *json, const struct chart_curve *curve,

@@ -8,6 +8,23 @@
 #define PAIRS_STATES      16  /* of the product */
 #define PAIRS_TRANSITIONS 240 /* without the idle ones */
 
+static gordian_status time_cells(struct papers_run *run, const struct papers_measure *measure,
+                                 const struct papers_point *point, struct results_value *value)
+{
+    (void)measure;
+    struct compose_cells cells;
+    struct bench_side side = {.context = &cells, .run = compose_cells_run};
+    compose_cells_init(&cells, (unsigned)point->x);
+    return papers_time(run, &side, value);
+}
+
+gordian_status measure_cells(struct papers_run *run, const struct papers_measure *measure,
+                             const struct papers_point *points, size_t count,
+                             struct results_value *values)
+{
+    return papers_each(run, measure, points, count, values, time_cells);
+}
+
 static gordian_status time_product(struct papers_run *run, const struct papers_measure *measure,
                                    const struct papers_point *point, struct results_value *value)
 {

@@ -71,6 +71,8 @@ const struct papers_measure papers_measures[] = {
      "the product as published, a cell a thread", 0, measure_matrices, NULL, 0},
     {"compose-cuda-products", PAPERS_SIDE_OURS_GPU, "ours, GPU",
      "the engine cuda, every transition of the product written", 0, measure_product_cuda, NULL, 0},
+    {"compose-cells", PAPERS_SIDE_OURS_CPU, "ours, cells, CPU",
+     "our loop over the cells of the same matrices, names as bits", 0, measure_cells, NULL, 0},
     {"compose-cpu-products", PAPERS_SIDE_OURS_CPU, "ours, CPU",
      "the engine cpu, one thread, from automata to deadlocks", 0, measure_product, "cpu", 0},
     {"lfvector-wait", PAPERS_SIDE_PUBLISHED_GPU, "published, GPU",
@@ -88,15 +90,19 @@ const struct papers_measure papers_measures[] = {
      "the growable array, growing from empty during the kernel", 0, measure_array, NULL,
      PUBLISHED_ARRAY_CELL_PAGES},
     {"anneal-round-robin", PAPERS_SIDE_PUBLISHED_CPU, "round-robin",
-     "the published annealing from round-robin, two chains", 0, measure_chains, "published", 0},
+     "the published annealing from round-robin, two chains", 0, measure_chains, NULL,
+     GORDIAN_MAKESPAN_START_ROUND_ROBIN},
     {"anneal-fixed-priority", PAPERS_SIDE_PUBLISHED_CPU, "fixed priority",
-     "the published annealing from fixed priorities, two chains", 0, measure_chains, "published",
-     1},
+     "the published annealing from fixed priorities, two chains", 0, measure_chains, NULL,
+     GORDIAN_MAKESPAN_START_FIXED_PRIORITY},
     {"anneal-most-pending", PAPERS_SIDE_PUBLISHED_CPU, "most pending",
-     "the published annealing from most pending first, two chains", 0, measure_chains, "published",
-     2},
+     "the published annealing from most pending first, two chains", 0, measure_chains, NULL,
+     GORDIAN_MAKESPAN_START_MOST_PENDING},
     {"anneal-random", PAPERS_SIDE_PUBLISHED_CPU, "random",
-     "the published annealing from random strings, two chains", 0, measure_chains, "published", 3},
+     "the published annealing from random strings, two chains", 0, measure_chains, NULL,
+     GORDIAN_MAKESPAN_START_RANDOM},
+    {"anneal-cuda", PAPERS_SIDE_OURS_GPU, "ours, GPU", "the engine cuda, thousands of chains", 0,
+     measure_chains_cuda, "cuda", 0},
     {"anneal-ours", PAPERS_SIDE_OURS_CPU, "ours, CPU", "our annealing, the best of eight chains", 0,
      measure_chains, NULL, 0},
     {0},
@@ -149,6 +155,10 @@ void papers_run_close(struct papers_run *run)
 {
     gpu_close(run->gpu);
     run->gpu = NULL;
+    for (size_t i = 0; i < 2; i++) {
+        published_fig7_free(&run->figures[i]);
+        run->has_figure[i] = false;
+    }
 }
 
 gordian_status papers_run_gpu(struct papers_run *run)

@@ -11,6 +11,7 @@
 #include "../bench/harness.h"
 #include "gpu/gpu.h"
 #include "papers/results.h"
+#include "published/makespan.h"
 
 enum papers_side {
     PAPERS_SIDE_PUBLISHED_CPU,
@@ -27,7 +28,9 @@ struct papers_run {
     bool emulated;      /* only to test the measuring: sizes of any kind, times that mean nothing */
     struct gpu *gpu;    /* open from the first who needs it on, with the published kernels */
     struct gpu_info info;
-    struct results *results; /* where the values go */
+    struct results *results;          /* where the values go */
+    struct published_fig7 figures[2]; /* the published chains' and ours, once they have run */
+    bool has_figure[2];
 };
 
 struct papers_measure {
@@ -47,7 +50,7 @@ struct papers_measure {
 
 /* By name; NULL: there is none. */
 const struct papers_measure *papers_measure_named(const char *name);
-/* All of them; name NULL at the end. */
+/* All of them, for tests; name NULL at the end. */
 extern const struct papers_measure papers_measures[];
 
 bool papers_side_is_gpu(enum papers_side side);
@@ -89,8 +92,10 @@ papers_run_points measure_worst;        /* the banker's worst request, by the en
 papers_run_points measure_banker;       /* the same as published, here or on a device */
 papers_run_points measure_product;      /* the engine `with`, as often as the point says */
 papers_run_points measure_product_cuda; /* the same on a device, all prepared */
+papers_run_points measure_cells;        /* our loop over the cells of the matrices */
 papers_run_points measure_matrices;     /* as published, here or on a device */
 papers_run_points measure_array;        /* the method `how`; `with`: one block only */
 papers_run_points measure_chains;       /* as published from the start `how`; or eight of ours */
+papers_run_points measure_chains_cuda;  /* ours on a device, the engine `with` */
 
 #endif

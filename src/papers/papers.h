@@ -36,6 +36,9 @@ enum papers_printed {
     PAPERS_PRINTED_RATIO_LESS_ONE, /* that less one */
 };
 
+/* "times", "words", ..; by enum papers_kind, NULL at the end. */
+extern const char *const papers_kind_names[];
+
 struct papers_texts {
     const char **items;
     size_t count, room;
@@ -135,7 +138,7 @@ struct papers_point papers_point_at(const struct papers_item *item, size_t point
 const char *papers_series_at(const struct papers_item *item, size_t series);
 const struct papers_cell *papers_cell_at(const struct papers_item *item, size_t point,
                                          size_t series);
-/* The place of a series; the count: there is none of that name. */
+/* The place of a series; the count: there is none of that name. Also for tests. */
 size_t papers_series_named(const struct papers_item *item, const char *name);
 /* Nanoseconds of the item's unit; 1 for what is no time. */
 double papers_unit_ns(const char *unit);
@@ -149,7 +152,10 @@ enum papers_agreement {
     PAPERS_AGREEMENT_SLIPPED, /* it does not follow from the times */
 };
 enum papers_agreement papers_agreement(const struct papers_item *item, size_t point, size_t series);
-/* Is a slip marked for this cell? */
-bool papers_is_marked(const struct papers_item *item, size_t point, size_t series);
+/* The slip that this cell is marked with: one of its own before one of its series; NULL: none. */
+const struct papers_slip *papers_slip_at(const struct papers_item *item, size_t point,
+                                         size_t series);
+/* Is it the cell's own? */
+bool papers_slip_is_own(const struct papers_slip *slip);
 
 #endif

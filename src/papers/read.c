@@ -202,10 +202,9 @@ static gordian_status set_text(struct text_reader *reader, const char **text)
 
 static gordian_status set_kind(struct text_reader *reader)
 {
-    static const char *const names[] = {"times", "words",    "drawing", "plot",
-                                        "found", "speedups", "joined"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (reader->reader.word_count == 2 && word_is(&reader->reader.words[1], names[i])) {
+    for (size_t i = 0; papers_kind_names[i]; i++)
+        if (reader->reader.word_count == 2 &&
+            word_is(&reader->reader.words[1], papers_kind_names[i])) {
             reader->item->kind = (enum papers_kind)i;
             return GORDIAN_OK;
         }

@@ -44,14 +44,13 @@ static void print_texts(struct output *out, const char *head, const struct paper
 
 void papers_list_text(const struct papers *papers, struct output *out)
 {
-    static const char *const kinds[] = {"times", "words",     "drawing", "plot",
-                                        "found", "speed-ups", "times"};
     for (size_t i = 0; i < papers->item_count; i++) {
         const struct papers_item *item = &papers->items[i];
         if (i == 0 || item->paper != papers->items[i - 1].paper)
             output_format(out, "%s%s: %s\n  %s\n", i ? "\n" : "", item->paper->name,
                           item->paper->title, item->paper->by);
-        output_format(out, "  %-20s%-11s%s\n", item->key, kinds[item->kind], item->title);
+        output_format(out, "  %-20s%-11s%s\n", item->key, papers_kind_names[item->kind],
+                      item->title);
     }
 }
 

@@ -58,6 +58,8 @@ expect "first.trace" makespan --csv f
 expect "anneal auto" makespan --engine a
 expect "hand-over" makespan --own --event h
 expect "fall" makespan --path f
+expect "fixed-priority" makespan --start f
+expect "glpsol" makespan --solver g
 expect "first.trace" makespan f
 expect "detect avoid" send --open ""
 expect "first.trace" send --all f

@@ -406,6 +406,7 @@ static void random_options(struct random *random, gordian_makespan_options *opti
     options->evaluations = 1 + random_below(random, 60);
     options->temperature = (double)random_below(random, 100) / 50;
     options->published = random_below(random, 3) == 0;
+    options->start = (gordian_makespan_start)random_below(random, 5);
 }
 
 static void test_chains(struct random *random, unsigned count)
@@ -585,6 +586,47 @@ static bool stop_there(void *context, const gordian_makespan_progress *progress)
     return --*(int *)context > 0;
 }
 
+struct log {
+    uint32_t best[8], lines, value;
+    const gordian_makespan_options *options;
+};
+
+static void keep_line(void *context, const gordian_makespan_improvement *found)
+{
+    struct log *log = context;
+    REQUIRE(found->chain < 8);
+    CHECK(found->value > log->best[found->chain]);
+    CHECK(found->start == anneal_start(log->options, found->chain));
+    CHECK((log->best[found->chain] == 0) == (found->step == 0));
+    log->best[found->chain] = found->value;
+    log->value = found->value > log->value ? found->value : log->value;
+    log->lines++;
+}
+
+/* What chains find is told, launch by launch. */
+static void test_engine_log(void)
+{
+    struct makespan_model *model = case_study(16, 4);
+    gordian_makespan_options options;
+    gordian_makespan_options_init(&options);
+    options.chains = 8;
+    options.evaluations = 60;
+    options.improved = keep_line;
+    struct log log = {.options = &options};
+    options.context = &log;
+    struct watch watch;
+    struct gpu_chains *chains;
+    uint8_t order[400];
+    watch_open(&watch, model, &options, NULL);
+    DO(gpu_chains_open(&chains, gpu, model, &options, 0, NULL, &error));
+    DO(gpu_chains_run(chains, &watch, order, &error));
+    uint32_t makespan = 0;
+    CHECK(schedule_build(model, order, NULL, &makespan) == GORDIAN_OK && makespan == log.value);
+    CHECK(log.lines > 8);
+    gpu_chains_close(chains);
+    model_close(model);
+}
+
 /* Stopped early, there is still an interval and a schedule. */
 static void test_engine_limits(const struct makespan_model *model, uint32_t exact)
 {
@@ -694,6 +736,7 @@ int main(int argc, char **argv)
     test_chains(&random, 1 + 200 * percent / 100);
     test_long_chains(1 + (device ? 2000 : 100) * percent / 100);
     test_engine(&random, 3 + 100 * percent / 100);
+    test_engine_log();
     if (!watched) { /* thousands of launches */
         struct makespan_model *model = case_study(5, 0);
         test_long();

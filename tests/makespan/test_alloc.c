@@ -12,6 +12,7 @@ struct play {
     bool published;
     unsigned threads;
     uint32_t value; /* exact; 0: not looked at */
+    uint32_t issue; /* 0: 1 */
 };
 
 static const gordian_unit units[] = {{.letter = 'L', .units = 1}, {.letter = 'C', .units = 3}};
@@ -24,6 +25,7 @@ static gordian_status perform(const struct play *play, struct failing *failing)
                                         .length = strlen(play->kernel),
                                         .warps = play->warps,
                                         .schedulers = play->schedulers,
+                                        .issue = play->issue,
                                         .units = units,
                                         .unit_count = 2};
     gordian_makespan *makespan = NULL;
@@ -76,14 +78,16 @@ static void test_play(const struct play *play)
 int main(void)
 {
     static const struct play plays[] = {
-        {"LLCCCL", "exact", 4, 0, GORDIAN_MAKESPAN_GOAL_WORST, false, 1, 0},
-        {"LLCCCCLCC", "exact", 4, 3, GORDIAN_MAKESPAN_GOAL_WORST, false, 2, 0},
-        {"LLCCCCLCC", "exact", 3, 0, GORDIAN_MAKESPAN_GOAL_BEST, false, 1, 0},
-        {"LCL", "exact", 4, 0, GORDIAN_MAKESPAN_GOAL_WORST, false, 1, 9},
-        {"LLCC", "anneal", 4, 0, GORDIAN_MAKESPAN_GOAL_WORST, false, 2, 0},
-        {"LLCC", "anneal", 4, 0, GORDIAN_MAKESPAN_GOAL_BEST, true, 1, 0},
+        {"LLCCCL", "exact", 4, 0, GORDIAN_MAKESPAN_GOAL_WORST, false, 1, 0, 0},
+        {"LLCCCCLCC", "exact", 4, 3, GORDIAN_MAKESPAN_GOAL_WORST, false, 2, 0, 0},
+        {"LLCCCCLCC", "exact", 3, 0, GORDIAN_MAKESPAN_GOAL_BEST, false, 1, 0, 0},
+        {"LCL", "exact", 4, 0, GORDIAN_MAKESPAN_GOAL_WORST, false, 1, 9, 0},
+        {"LLCC", "anneal", 4, 0, GORDIAN_MAKESPAN_GOAL_WORST, false, 2, 0, 0},
+        {"LLCC", "anneal", 4, 0, GORDIAN_MAKESPAN_GOAL_BEST, true, 1, 0, 0},
         {"LCCLCCLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLL", "exact", 3, 2,
-         GORDIAN_MAKESPAN_GOAL_WORST, false, 1, 0},
+         GORDIAN_MAKESPAN_GOAL_WORST, false, 1, 0, 0},
+        {"LCL", "relax", 4, 0, GORDIAN_MAKESPAN_GOAL_WORST, false, 1, 9, 0},
+        {"LCLC", "relax", 3, 1, GORDIAN_MAKESPAN_GOAL_BEST, false, 1, 0, 2},
     };
     for (size_t i = 0; i < sizeof plays / sizeof *plays; i++)
         test_play(&plays[i]);

@@ -220,6 +220,104 @@ static void test_determinism(void)
     model_close(model);
 }
 
+/* ------------------------------------------------------------------ the log */
+
+struct log {
+    gordian_makespan_improvement lines[4096];
+    size_t count;
+};
+
+static void keep_line(void *context, const gordian_makespan_improvement *found)
+{
+    struct log *log = context;
+    REQUIRE(log->count < 4096);
+    log->lines[log->count++] = *found;
+}
+
+static int by_chain(const void *a, const void *b)
+{
+    const gordian_makespan_improvement *x = a, *y = b;
+    if (x->chain != y->chain)
+        return x->chain < y->chain ? -1 : 1;
+    return (x->step > y->step) - (x->step < y->step);
+}
+
+/* Chain by chain, from what it starts with, always better; the best of all is the answer. */
+static void check_log(struct log *log, const gordian_makespan_options *options, uint32_t lower)
+{
+    uint32_t best = 0;
+    uint64_t chains = 0;
+    qsort(log->lines, log->count, sizeof *log->lines, by_chain);
+    for (size_t i = 0; i < log->count; i++) {
+        const gordian_makespan_improvement *line = &log->lines[i], *before = line - 1;
+        bool first = i == 0 || before->chain != line->chain;
+        CHECK(first == (line->step == 0) && line->step <= options->evaluations);
+        CHECK(line->start == anneal_start(options, line->chain));
+        CHECK(options->start == GORDIAN_MAKESPAN_START_ALL || line->start == options->start);
+        CHECK(line->chain_seconds >= 0 && line->seconds >= line->chain_seconds);
+        CHECK(first || (line->value > before->value && line->seconds >= before->seconds));
+        best = line->value > best ? line->value : best;
+        chains += first;
+    }
+    CHECK(best == lower && chains == options->chains);
+}
+
+static void test_log(void)
+{
+    struct makespan_model *model = make_model("LLLLLCCCCCCCCCLLCCCCCCCCC", "L=1,C=4", 4, 8);
+    static struct log one, many;
+    for (unsigned start = 0; gordian_makespan_start_text((gordian_makespan_start)start); start++) {
+        gordian_makespan_options options;
+        gordian_makespan_options_init(&options);
+        options.evaluations = 10 * test_scale();
+        options.published = start % 2;
+        options.start = (gordian_makespan_start)start;
+        options.improved = keep_line;
+        options.context = &one;
+        options.threads = 1;
+        one.count = many.count = 0;
+        struct makespan_result result = solve(model, &options);
+        check_log(&one, &options, result.lower);
+        makespan_result_free(&result);
+        options.threads = 3;
+        options.context = &many;
+        result = solve(model, &options);
+        check_log(&many, &options, result.lower);
+        makespan_result_free(&result);
+        /* The same but for the times. */
+        REQUIRE(one.count == many.count);
+        for (size_t i = 0; i < one.count; i++)
+            CHECK(one.lines[i].value == many.lines[i].value &&
+                  one.lines[i].step == many.lines[i].step);
+    }
+    model_close(model);
+}
+
+/* What each starts from, written out. */
+static void test_starts(void)
+{
+    struct makespan_model *model = make_model("LCL", "L=1,C=1", 0, 3);
+    static const uint8_t robin[] = {0, 1, 2, 0, 1, 2, 0, 1, 2},
+                         fixed[] = {0, 0, 0, 1, 1, 1, 2, 2, 2};
+    gordian_makespan_options options;
+    struct chain_random random;
+    uint8_t order[9];
+    gordian_makespan_options_init(&options);
+    options.start = GORDIAN_MAKESPAN_START_ROUND_ROBIN;
+    anneal_begin(model, &options, 5, &random, order);
+    CHECK(memcmp(order, robin, sizeof order) == 0);
+    options.start = GORDIAN_MAKESPAN_START_FIXED_PRIORITY;
+    anneal_begin(model, &options, 6, &random, order);
+    CHECK(memcmp(order, fixed, sizeof order) == 0);
+    options.start = GORDIAN_MAKESPAN_START_MOST_PENDING;
+    anneal_begin(model, &options, 7, &random, order);
+    CHECK(order_valid(model, order) && order[0] == 0 && order[1] == 1);
+    options.start = GORDIAN_MAKESPAN_START_RANDOM;
+    anneal_begin(model, &options, 8, &random, order);
+    CHECK(order_valid(model, order));
+    model_close(model);
+}
+
 static void refuse(const struct makespan_model *model, const gordian_makespan_options *options,
                    const char *word)
 {
@@ -243,6 +341,9 @@ static void test_options(void)
     bad = good;
     bad.temperature = -1;
     refuse(model, &bad, "temperature");
+    bad = good;
+    bad.start = (gordian_makespan_start)9;
+    refuse(model, &bad, "start");
     model_close(model);
 }
 
@@ -251,6 +352,8 @@ int main(int argc, char **argv)
     REQUIRE(argc == 2);
     test_options();
     test_published();
+    test_starts();
+    test_log();
     test_determinism();
     test_validity();
     test_rows(argv[1]);

@@ -38,6 +38,7 @@ static void test_random(struct random *random, unsigned long count)
         options.chains = 1 + (uint32_t)random_below(random, 9);
         options.evaluations = 1 + random_below(random, 300);
         options.published = random_below(random, 4) == 0;
+        options.start = (gordian_makespan_start)random_below(random, 5);
         options.threads = 1;
         compare(model, &options);
         model_close(model);

@@ -103,7 +103,8 @@ static void test_speedups(const struct papers *papers)
         for (size_t p = 0; p < papers_point_count(item); p++)
             for (size_t s = 0; s < papers_series_count(item); s++) {
                 enum papers_agreement agreement = papers_agreement(item, p, s);
-                CHECK_MSG((agreement == PAPERS_AGREEMENT_SLIPPED) == papers_is_marked(item, p, s),
+                CHECK_MSG((agreement == PAPERS_AGREEMENT_SLIPPED) ==
+                              (papers_slip_at(item, p, s) != NULL),
                           "%s, %s, %s: %s", item->key, papers_point_at(item, p).text,
                           papers_series_at(item, s), papers_cell_at(item, p, s)->text);
                 good += agreement == PAPERS_AGREEMENT_GOOD;

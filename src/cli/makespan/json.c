@@ -46,6 +46,19 @@ void makespan_code_keys(struct makespan *makespan, struct json *json)
     json_shut(json);
 }
 
+static void solver_keys(struct json *json, const struct published_lp_answer *lp)
+{
+    json_open(json, "lp", '{');
+    json_key_text(json, "solver", lp->solver);
+    if (lp->found)
+        json_key_u64(json, "found", lp->found);
+    if (lp->bound)
+        json_key_u64(json, "bound", lp->bound);
+    json_key_bool(json, "optimal", lp->optimal);
+    json_key_number(json, "seconds", lp->seconds);
+    json_shut(json);
+}
+
 /* Keys that the answer to a plain question does not have come last. */
 static void more_keys(struct makespan *makespan, struct json *json,
                       const struct makespan_report *report)
@@ -61,6 +74,17 @@ static void more_keys(struct makespan *makespan, struct json *json,
         json_key_number(json, "lower_us", answer->lower / makespan->mhz);
         json_key_number(json, "upper_us", answer->upper / makespan->mhz);
     }
+    if (makespan->issue > 1)
+        json_key_u64(json, "issue", makespan->issue);
+    if (makespan_varies(makespan))
+        write_list(json, "pieces", answer->pieces, answer->witness_count);
+    if (makespan->block_warps) {
+        json_key_u64(json, "blocks", makespan->blocks);
+        json_key_u64(json, "multiprocessors", makespan->multiprocessors);
+        json_key_u64(json, "fullest", makespan->fullest);
+    }
+    if (report->lp.solver)
+        solver_keys(json, &report->lp);
     if (makespan->code)
         makespan_code_keys(makespan, json);
 }

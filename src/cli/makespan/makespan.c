@@ -21,9 +21,14 @@
 
 /* ------------------------------------------------------------------ solving */
 
+static void improved(void *context, const gordian_makespan_improvement *found)
+{
+    makespan_log_line(context, found);
+}
+
 static bool go_on(void *context, const gordian_makespan_progress *now)
 {
-    struct makespan *makespan = context;
+    struct makespan *makespan = ((struct makespan_log *)context)->makespan;
     struct progress *line = &makespan->cli->progress;
     if (progress_due(line))
         progress_show(line,
@@ -50,22 +55,44 @@ static int read_number(struct makespan *makespan, const char *option, const char
     return EXIT_NOTHING;
 }
 
-static int read_options(struct makespan *makespan, gordian_makespan_options *options)
+/* Which engine; NULL: the options contradict each other, and that has been said. */
+static const char *choose_engine(struct makespan *makespan)
 {
     struct cli *cli = makespan->cli;
     bool automatic = strcmp(cli->engine, "auto") == 0;
-    double seconds = automatic && !makespan->exact ? AUTO_SECONDS : 0;
+    if (makespan->exact && makespan->published) {
+        cli_misuse(cli, "--exact and --published ask for different things");
+        return NULL;
+    }
+    if (makespan->exact && !automatic && strcmp(cli->engine, "exact") != 0) {
+        cli_misuse(cli, "--exact and --engine %.40s ask for different things", cli->engine);
+        return NULL;
+    }
+    if (automatic && makespan->published)
+        return "anneal"; /* the one that has it */
+    if (makespan->exact && (makespan->issue > 1 || makespan_varies(makespan)))
+        return "relax"; /* goes on until it is exact if that can be */
+    return makespan->exact ? "exact" : cli->engine;
+}
+
+static int read_options(struct makespan *makespan, struct makespan_log *log,
+                        gordian_makespan_options *options)
+{
+    struct cli *cli = makespan->cli;
     gordian_makespan_options_init(options);
-    if (makespan->exact && !automatic && strcmp(cli->engine, "exact") != 0)
-        return cli_misuse(cli, "--exact and --engine %.40s ask for different things", cli->engine);
-    options->engine = makespan->exact ? "exact" : cli->engine;
+    options->engine = choose_engine(makespan);
+    if (!options->engine)
+        return EXIT_MISUSE;
+    double seconds = strcmp(options->engine, "auto") == 0 ? AUTO_SECONDS : 0;
+    options->start = (gordian_makespan_start)makespan->start;
+    options->improved = makespan->log ? improved : NULL;
     options->goal = makespan->best ? GORDIAN_MAKESPAN_GOAL_BEST : GORDIAN_MAKESPAN_GOAL_WORST;
     options->seed = makespan->seed;
     options->published = makespan->published;
     options->threads = makespan->threads;
     options->max_memory = makespan->max_memory;
     options->go_on = go_on;
-    options->context = makespan;
+    options->context = log;
     if (makespan->chains != NOT_GIVEN)
         options->chains = makespan->chains;
     if (makespan->evaluations != UINT64_MAX)
@@ -107,6 +134,20 @@ static int report(struct makespan *makespan, const struct makespan_report *all)
     return makespan_pictures(makespan, all);
 }
 
+static gordian_status open_problem(const struct makespan *makespan, uint32_t warps,
+                                   gordian_makespan **opened, gordian_error *error)
+{
+    gordian_makespan_problem problem = {.kernel = makespan->kernel,
+                                        .length = strlen(makespan->kernel),
+                                        .warps = warps,
+                                        .schedulers = makespan->scheduler_count,
+                                        .warp_size = makespan->warp_size,
+                                        .issue = makespan->issue,
+                                        .units = makespan->unit_list,
+                                        .unit_count = makespan->unit_count};
+    return gordian_makespan_open(opened, &problem, NULL, error);
+}
+
 /* The worst case is told with the best one beside it, which is found in no time for most. */
 static gordian_status solve_best(gordian_makespan *problem, const gordian_makespan_options *options,
                                  struct makespan_report *all, gordian_error *error)
@@ -114,13 +155,32 @@ static gordian_status solve_best(gordian_makespan *problem, const gordian_makesp
     gordian_makespan_options other = *options;
     gordian_makespan_answer answer;
     uint64_t most = (uint64_t)(BEST_SECONDS * 1e9);
-    other.engine = "exact";
+    other.engine = "auto";
+    other.improved = NULL;
     other.goal = GORDIAN_MAKESPAN_GOAL_BEST;
     other.max_ns = options->max_ns > 0 && options->max_ns < most ? options->max_ns : most;
     gordian_status status = gordian_makespan_solve(problem, &other, &answer, error);
     if (status == GORDIAN_OK) {
         all->shortest = answer.upper;
         all->shortest_lower = answer.lower;
+    }
+    return status;
+}
+
+/* The same, where the blocks may be dealt out better than they are in the worst case. */
+static gordian_status solve_beside(const struct makespan *makespan, gordian_makespan *problem,
+                                   const gordian_makespan_options *options,
+                                   struct makespan_report *all, gordian_error *error)
+{
+    gordian_makespan *other;
+    if (makespan->best)
+        return GORDIAN_OK;
+    if (makespan->best_warps == makespan->warps)
+        return solve_best(problem, options, all, error);
+    gordian_status status = open_problem(makespan, makespan->best_warps, &other, error);
+    if (status == GORDIAN_OK) {
+        status = solve_best(other, options, all, error);
+        gordian_makespan_close(other);
     }
     return status;
 }
@@ -132,21 +192,29 @@ static int solve(struct makespan *makespan, gordian_makespan *problem)
     struct makespan_report all = {.problem = problem, .answer = &answer};
     gordian_error error = {0};
     struct sigaction before;
-    int code = read_options(makespan, &options);
+    struct makespan_log log;
+    int code = read_options(makespan, &log, &options);
+    if (code == EXIT_NOTHING)
+        code = makespan_check_solver(makespan);
+    if (code == EXIT_NOTHING)
+        code = makespan_log_open(&log, makespan);
     if (code != EXIT_NOTHING)
         return code;
     interrupt_catch(&before);
-    gordian_status status =
-        makespan->best ? GORDIAN_OK : solve_best(problem, &options, &all, &error);
+    gordian_status status = solve_beside(makespan, problem, &options, &all, &error);
     if (status == GORDIAN_OK)
         status = gordian_makespan_solve(problem, &options, &answer, &error);
     interrupt_release(&before);
     progress_clear(&makespan->cli->progress);
+    code = makespan_log_close(&log);
     if (status != GORDIAN_OK)
         return cli_fail(makespan->cli, NULL, &error);
+    if (code != EXIT_NOTHING)
+        return code;
     say_notes(makespan, &answer);
     all.length = makespan->best ? answer.upper : answer.lower;
-    return report(makespan, &all);
+    code = makespan_ask_solver(makespan, &all);
+    return code == EXIT_NOTHING ? report(makespan, &all) : code;
 }
 
 /* ------------------------------------------------------------------ a given string */
@@ -169,11 +237,19 @@ static int read_witness(struct makespan *makespan, uint32_t *witness, size_t *co
     return EXIT_NOTHING;
 }
 
+/* Each warp's in order. */
+static void number_pieces(const uint32_t *witness, size_t count, uint32_t *pieces)
+{
+    uint32_t done[GORDIAN_MAKESPAN_MAX_WARPS + 1] = {0};
+    for (size_t i = 0; i < count; i++)
+        pieces[i] = ++done[witness[i]];
+}
+
 /* The schedule that a string stands for. */
 static int build(struct makespan *makespan, gordian_makespan *problem)
 {
     size_t room = strlen(makespan->witness) / 2 + 1, count;
-    uint32_t *witness = malloc(2 * room * sizeof *witness);
+    uint32_t *witness = malloc(3 * room * sizeof *witness);
     gordian_makespan_answer answer = {.engine = "build", .note = "", .exact = false};
     struct makespan_report all = {.problem = problem, .answer = &answer};
     gordian_error error = {0};
@@ -187,7 +263,9 @@ static int build(struct makespan *makespan, gordian_makespan *problem)
         gordian_makespan_build(problem, witness, count, cycles, &all.length, &error) != GORDIAN_OK)
         code = cli_fail(makespan->cli, NULL, &error);
     if (code == EXIT_NOTHING) {
+        number_pieces(witness, count, cycles + room);
         answer.lower = answer.upper = all.length;
+        answer.pieces = cycles + room;
         answer.witness = witness;
         answer.cycles = cycles;
         answer.witness_count = count;
@@ -275,12 +353,6 @@ static int show_string(struct makespan *makespan)
 
 static int run(struct makespan *makespan)
 {
-    gordian_makespan_problem problem = {.kernel = makespan->kernel,
-                                        .length = makespan->kernel ? strlen(makespan->kernel) : 0,
-                                        .warps = makespan->warps,
-                                        .schedulers = makespan->scheduler_count,
-                                        .units = makespan->unit_list,
-                                        .unit_count = makespan->unit_count};
     gordian_makespan *opened;
     gordian_error error = {0};
     if (makespan->list_loops)
@@ -291,9 +363,11 @@ static int run(struct makespan *makespan)
         return too_long(makespan);
     if (check_units(makespan) != EXIT_NOTHING)
         return EXIT_MISUSE;
-    if (gordian_makespan_open(&opened, &problem, NULL, &error) != GORDIAN_OK)
+    if (open_problem(makespan, makespan->warps, &opened, &error) != GORDIAN_OK)
         return cli_fail(makespan->cli, makespan->source, &error);
-    int code = makespan->witness ? build(makespan, opened) : solve(makespan, opened);
+    int code = makespan->lp        ? makespan_write_lp(makespan, opened)
+               : makespan->witness ? build(makespan, opened)
+                                   : solve(makespan, opened);
     gordian_makespan_close(opened);
     return code;
 }
@@ -312,6 +386,21 @@ static int expand_kernel(struct makespan *makespan)
     return status == GORDIAN_OK ? EXIT_NOTHING : cli_fail(makespan->cli, NULL, &error);
 }
 
+/* --threads-per-block: the warps that they make, the last one maybe not full. */
+static int count_warps(struct makespan *makespan)
+{
+    struct cli *cli = makespan->cli;
+    uint32_t size = makespan->warp_size, threads = makespan->block_threads;
+    if (size == 0 || threads == 0)
+        return cli_misuse(cli, "--warp-size and --threads-per-block are at least 1");
+    if (threads == NOT_GIVEN)
+        return EXIT_NOTHING;
+    if (makespan->warps != NOT_GIVEN)
+        return cli_misuse(cli, "--warps and --threads-per-block: one or the other");
+    makespan->warps = threads / size + (threads % size != 0);
+    return EXIT_NOTHING;
+}
+
 /* What is to be looked at: exactly one of a string, a file, the own kernel. */
 static int choose_subject(struct makespan *makespan, const char *file)
 {
@@ -325,14 +414,19 @@ static int choose_subject(struct makespan *makespan, const char *file)
         makespan->chip = OWN_CHIP;
     if (makespan->own && !makespan->clock)
         makespan->clock = OWN_CLOCK;
+    int code = count_warps(makespan);
+    if (code != EXIT_NOTHING)
+        return code;
     if (makespan->own && makespan->warps == NOT_GIVEN)
         makespan->warps = GORDIAN_PTX_OWN_WARPS;
+    if (makespan->multiprocessors == NOT_GIVEN)
+        makespan->multiprocessors = makespan->own ? OWN_MULTI : 1;
     if (makespan->own && (makespan->size == 0 || makespan->multiprocessors == 0))
         return cli_misuse(cli, "--size and --multiprocessors are at least 1");
     bool nothing = makespan->warps == 0;
     if (makespan->warps == NOT_GIVEN)
         makespan->warps = 0;
-    int code = makespan_read_machine(makespan);
+    code = makespan_read_machine(makespan);
     if (code != EXIT_NOTHING)
         return code;
     if (nothing)
@@ -341,6 +435,9 @@ static int choose_subject(struct makespan *makespan, const char *file)
         return cli_misuse(cli, "--loops is for code");
     if (makespan->warps == 0 && !makespan->string && !makespan->list_loops)
         return cli_misuse(cli, "how many warps? Give --warps, or a --chip for as many as it holds");
+    code = makespan_deal(makespan);
+    if (code != EXIT_NOTHING)
+        return code;
     return makespan->kernel ? expand_kernel(makespan) : makespan_read_code(makespan, file);
 }
 
@@ -357,7 +454,7 @@ static int start(struct makespan *makespan, const char *file)
 
 /* Options, a few at a time: each puts its own behind those that are there. */
 struct option_list {
-    struct option table[48];
+    struct option table[64];
     size_t count;
 };
 
@@ -374,14 +471,27 @@ static void model_options(struct makespan *m, struct option_list *list)
          "what every warp runs: a letter for the unit of each\ninstruction; L5C9 repeats them",
          OPTION_TEXT, &m->kernel, NULL},
         {"warps", 'w', "N", "how many warps run it", OPTION_U32, &m->warps, NULL},
+        {"threads-per-block", 0, "N", "the same as threads of a block", OPTION_U32,
+         &m->block_threads, NULL},
+        {"warp-size", 0, "N", "threads of a warp (default: 32)", OPTION_U32, &m->warp_size, NULL},
         {"units", 'u', "LIST", "L=1,C=4: instructions of each kind that start a cycle", OPTION_TEXT,
          &m->units, NULL},
-        {"lanes", 'l', "LIST", "L=16,C=32: the same as units of hardware, 32 a warp", OPTION_TEXT,
-         &m->lanes, NULL},
-        {"latency", 0, "LIST", "D=2: cycles that an instruction keeps its unit", OPTION_TEXT,
-         &m->latency, NULL},
+        {"lanes", 'l', "LIST", "L=16,C=32: the same as units of hardware, one a thread",
+         OPTION_TEXT, &m->lanes, NULL},
+        {"latency", 0, "LIST",
+         "D=2,L=1..4: cycles that an instruction keeps its unit;\nwith two numbers any from the "
+         "one to the other",
+         OPTION_TEXT, &m->latency, NULL},
         {"schedulers", 0, "N", "instructions that start a cycle in all; none: no bound\n(default)",
          OPTION_TEXT, &m->schedulers, NULL},
+        {"issue", 0, "N", "instructions of a warp that start a cycle (default: 1)", OPTION_U32,
+         &m->issue, NULL},
+        {"blocks", 0, "N", "so many blocks of these warps, dealt out when they start", OPTION_U32,
+         &m->blocks, NULL},
+        {"multiprocessors", 0, "N", "to so many multiprocessors (default: 1; --own: 132)",
+         OPTION_U32, &m->multiprocessors, NULL},
+        {"resident", 0, "N", "at most so many blocks to one (default: dealt out evenly)",
+         OPTION_U32, &m->resident, NULL},
         {"chip", 'c', "NAME", "all of these from a real chip; what is given counts more",
          OPTION_TEXT, &m->chip, NULL},
         {"chips", 0, NULL, "list the chips", OPTION_FLAG, &m->list_chips, NULL},
@@ -411,6 +521,9 @@ static void search_options(struct makespan *m, struct option_list *list)
         {"temperature", 0, "T", "annealing: to start from (default: 0.3)", OPTION_TEXT,
          &m->temperature, NULL},
         {"published", 0, NULL, "annealing: exactly as published", OPTION_FLAG, &m->published, NULL},
+        {"start", 0, "NAME",
+         "annealing: round-robin, fixed-priority, most-pending,\nrandom; all (default): in turn",
+         OPTION_CHOICE, &m->start, m->starts},
         {"witness", 0, "WARPS", "only build the schedule of this string of warps", OPTION_TEXT,
          &m->witness, NULL},
     };
@@ -423,6 +536,12 @@ static void shown_options(struct makespan *m, struct option_list *list)
         {"schedule", 0, NULL, "show the schedule, however long", OPTION_FLAG, &m->schedule, NULL},
         {"svg", 0, "FILE", "draw the schedule into FILE", OPTION_TEXT, &m->svg, NULL},
         {"csv", 0, "FILE", "write the schedule to FILE as a table", OPTION_TEXT, &m->csv, NULL},
+        {"log", 0, "FILE", "write each chain's improvements with their times to FILE", OPTION_TEXT,
+         &m->log, NULL},
+        {"lp", 0, "FILE", "only write the question to FILE as an integer program", OPTION_TEXT,
+         &m->lp, NULL},
+        {"solver", 0, "NAME", "ask a solver, too: auto, cbc, highs or glpsol", OPTION_TEXT,
+         &m->solver, NULL},
         {"clock", 0, "MHZ", "tell times, too", OPTION_TEXT, &m->clock, NULL},
     };
     add_options(list, options, sizeof options / sizeof *options);
@@ -463,8 +582,6 @@ static void code_options(struct makespan *m, struct option_list *list)
          OPTION_CHOICE, &m->event, m->events},
         {"size", 0, "N", "of --own: resources and processes (default: 8192)", OPTION_U32, &m->size,
          NULL},
-        {"multiprocessors", 0, "N", "of --own: of the device (default: 132)", OPTION_U32,
-         &m->multiprocessors, NULL},
     };
     add_options(list, options, sizeof options / sizeof *options);
 }
@@ -473,15 +590,20 @@ static int makespan_main(struct cli *cli, int argc, char **argv)
 {
     struct makespan m = {.cli = cli,
                          .warps = NOT_GIVEN,
+                         .warp_size = 32,
+                         .issue = 1,
+                         .block_threads = NOT_GIVEN,
                          .chains = NOT_GIVEN,
                          .evaluations = UINT64_MAX,
                          .seed = 1,
                          .event = GORDIAN_PTX_EVENT_BLOCK,
                          .size = OWN_SIZE,
-                         .multiprocessors = OWN_MULTI};
+                         .multiprocessors = NOT_GIVEN};
     struct option_list options = {.count = 0}; /* the rest of the table is its end */
     for (unsigned i = 0; gordian_ptx_event_text((gordian_ptx_event)i); i++)
         m.events[i] = gordian_ptx_event_text((gordian_ptx_event)i);
+    for (unsigned i = 0; gordian_makespan_start_text((gordian_makespan_start)i); i++)
+        m.starts[i] = gordian_makespan_start_text((gordian_makespan_start)i);
     model_options(&m, &options);
     search_options(&m, &options);
     shown_options(&m, &options);

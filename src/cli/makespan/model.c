@@ -15,41 +15,67 @@ static gordian_unit *find_unit(struct makespan *makespan, char letter)
     return &makespan->unit_list[makespan->unit_count++];
 }
 
+/* "4", or where that may be "1..4": both ends; NULL, or what is wrong. */
+static const char *read_range(const char *text, size_t length, bool ranges, uint32_t *low,
+                              uint32_t *high)
+{
+    uint64_t values[2];
+    const char *why = NULL;
+    size_t first = 0;
+    while (first + 1 < length && memcmp(text + first, "..", 2) != 0)
+        first++;
+    bool range = ranges && first + 2 < length;
+    if (!parse_u64(text, range ? first : length, &values[0], &why) ||
+        (range && !parse_u64(text + first + 2, length - first - 2, &values[1], &why)))
+        return why;
+    values[1] = range ? values[1] : values[0];
+    if (values[0] > UINT32_MAX || values[1] > UINT32_MAX)
+        return "is too large";
+    if (values[1] < values[0])
+        return "ends before it begins";
+    *low = (uint32_t)values[0];
+    *high = (uint32_t)values[1];
+    return NULL;
+}
+
 /* "L=1,C=4": calls `take` for each; the exit code. */
-static int read_list(struct makespan *makespan, const char *option, const char *text,
-                     void (*take)(gordian_unit *unit, uint32_t value))
+static int read_list(struct makespan *makespan, const char *option, const char *text, bool ranges,
+                     void (*take)(gordian_unit *unit, uint32_t low, uint32_t high))
 {
     for (bool more = text != NULL; more;) {
         size_t length = strcspn(text, ",");
-        uint64_t value;
+        uint32_t low = 0, high = 0;
         const char *why = "is not LETTER=N";
-        if (length < 3 || text[0] < 'A' || text[0] > 'Z' || text[1] != '=' ||
-            !parse_u64(text + 2, length - 2, &value, &why) ||
-            (value > UINT32_MAX && (why = "is too large")))
+        if (length >= 3 && text[0] >= 'A' && text[0] <= 'Z' && text[1] == '=')
+            why = read_range(text + 2, length - 2, ranges, &low, &high);
+        if (why)
             return cli_misuse(makespan->cli, "--%s: '%.*s' %s", option,
                               (int)(length < 40 ? length : 40), text, why);
-        take(find_unit(makespan, text[0]), (uint32_t)value);
+        take(find_unit(makespan, text[0]), low, high);
         more = text[length] == ',';
         text += length + more;
     }
     return EXIT_NOTHING;
 }
 
-static void take_units(gordian_unit *unit, uint32_t value)
+static void take_units(gordian_unit *unit, uint32_t low, uint32_t high)
 {
-    unit->units = value;
+    (void)high;
+    unit->units = low;
     unit->lanes = 0;
 }
 
-static void take_lanes(gordian_unit *unit, uint32_t value)
+static void take_lanes(gordian_unit *unit, uint32_t low, uint32_t high)
 {
+    (void)high;
     unit->units = 0;
-    unit->lanes = value;
+    unit->lanes = low;
 }
 
-static void take_latency(gordian_unit *unit, uint32_t value)
+static void take_latency(gordian_unit *unit, uint32_t low, uint32_t high)
 {
-    unit->latency = value;
+    unit->latency = low;
+    unit->latency_most = high == low ? 0 : high;
 }
 
 /* ------------------------------------------------------------------ presets */
@@ -188,11 +214,11 @@ int makespan_read_machine(struct makespan *makespan)
     if (code == EXIT_NOTHING && makespan->unpipelined && !makespan->chip)
         code = cli_misuse(makespan->cli, "--unpipelined takes its latencies from a --chip");
     if (code == EXIT_NOTHING)
-        code = read_list(makespan, "units", makespan->units, take_units);
+        code = read_list(makespan, "units", makespan->units, false, take_units);
     if (code == EXIT_NOTHING)
-        code = read_list(makespan, "lanes", makespan->lanes, take_lanes);
+        code = read_list(makespan, "lanes", makespan->lanes, false, take_lanes);
     if (code == EXIT_NOTHING)
-        code = read_list(makespan, "latency", makespan->latency, take_latency);
+        code = read_list(makespan, "latency", makespan->latency, true, take_latency);
     bool only_code = makespan->string || makespan->list_loops; /* needs no machine */
     if (code == EXIT_NOTHING && !makespan->chip && !makespan->units && !makespan->lanes &&
         !only_code)
@@ -209,6 +235,40 @@ uint32_t makespan_units_of(const struct makespan *makespan, char letter, uint64_
     *repeats = 1;
     for (size_t i = 0; i < makespan->unit_count; i++)
         if (makespan->unit_list[i].letter == letter)
-            return gordian_unit_starts(&makespan->unit_list[i], 0, repeats);
+            return gordian_unit_starts(&makespan->unit_list[i], makespan->warp_size, repeats);
     return 0;
+}
+
+bool makespan_varies(const struct makespan *makespan)
+{
+    for (size_t i = 0; i < makespan->unit_count; i++)
+        if (makespan->unit_list[i].latency_most > makespan->unit_list[i].latency)
+            return true;
+    return false;
+}
+
+int makespan_deal(struct makespan *makespan)
+{
+    gordian_makespan_dealing dealing = {makespan->blocks, makespan->multiprocessors,
+                                        makespan->resident};
+    gordian_error error = {0};
+    uint32_t worst = 1, best = 1;
+    makespan->best_warps = makespan->warps;
+    if (makespan->blocks == 0 && makespan->resident == 0)
+        return EXIT_NOTHING;
+    if (makespan->own)
+        return cli_misuse(makespan->cli, "--blocks and --resident are not for --own");
+    if (gordian_makespan_fullest(&dealing, GORDIAN_MAKESPAN_GOAL_WORST, &worst, &error) !=
+            GORDIAN_OK ||
+        gordian_makespan_fullest(&dealing, GORDIAN_MAKESPAN_GOAL_BEST, &best, &error) != GORDIAN_OK)
+        return cli_misuse(makespan->cli, "--blocks: %s", error.message);
+    uint32_t most = worst > best ? worst : best;
+    if (makespan->warps > GORDIAN_MAKESPAN_MAX_WARPS / most)
+        return cli_misuse(makespan->cli, "--blocks: %u blocks of %u warps on one are more than %d",
+                          most, makespan->warps, GORDIAN_MAKESPAN_MAX_WARPS);
+    makespan->block_warps = makespan->warps;
+    makespan->fullest = makespan->best ? best : worst;
+    makespan->best_warps = makespan->block_warps * best;
+    makespan->warps = makespan->block_warps * makespan->fullest;
+    return EXIT_NOTHING;
 }

@@ -40,42 +40,60 @@ struct picture {
     double cell; /* width of a cycle */
 };
 
-/* The cycles of one warp, in order: instructions that follow each other are one box. */
-static void draw_warp(const struct picture *picture, const uint32_t *cycles, uint32_t warp)
+/* Where a piece of a warp is. */
+struct place {
+    uint32_t cycle; /* from 1; 0: left out */
+    uint32_t slot;  /* how many of the warp are before it in the same cycle */
+};
+
+/* Do these two follow each other without a gap, in the same kind of unit? */
+static bool is_joined(const struct picture *picture, const struct place *places, size_t one)
+{
+    return picture->makespan->issue == 1 && places[one + 1].cycle == places[one].cycle + 1 &&
+           picture->kernel[one + 1] == picture->kernel[one];
+}
+
+/* The pieces of one warp: those that follow each other are one box. */
+static void draw_warp(const struct picture *picture, const struct place *places, uint32_t warp)
 {
     size_t length = gordian_makespan_length(picture->report->problem);
+    unsigned height = (CELL - 2) / picture->makespan->issue;
     for (size_t i = 0, end; i < length; i = end) {
         end = i + 1;
-        while (end < length && cycles[end] == cycles[end - 1] + 1 &&
-               picture->kernel[end] == picture->kernel[i])
+        if (places[i].cycle == 0)
+            continue;
+        while (end < length && is_joined(picture, places, end - 1))
             end++;
         output_format(picture->out,
                       "<rect x=\"%.2f\" y=\"%u\" width=\"%.2f\" height=\"%u\" fill=\"%s\">"
                       "<title>warp %u: %c, cycle %u to %u</title></rect>\n",
-                      LEFT + (cycles[i] - 1) * picture->cell, TOP + warp * CELL + 1,
-                      (double)(end - i) * picture->cell, CELL - 2, color_of(picture->kernel[i]),
-                      warp + 1, picture->kernel[i], cycles[i], cycles[end - 1]);
+                      LEFT + (places[i].cycle - 1) * picture->cell,
+                      TOP + warp * CELL + 1 + places[i].slot * height,
+                      (double)(end - i) * picture->cell, height, color_of(picture->kernel[i]),
+                      warp + 1, picture->kernel[i], places[i].cycle, places[end - 1].cycle);
     }
 }
 
-/* Cycles by warp and instruction; NULL: no memory. */
-static uint32_t *sort_cycles(const struct picture *picture)
+/* By warp and piece; NULL: no memory. */
+static struct place *sort_places(const struct picture *picture)
 {
     const gordian_makespan_answer *answer = picture->report->answer;
     size_t length = gordian_makespan_length(picture->report->problem);
-    uint32_t *cycles = malloc((answer->witness_count + 1) * sizeof *cycles);
-    uint32_t *done = calloc(picture->makespan->warps, sizeof *done);
-    if (cycles && done) {
-        for (size_t i = 0; i < answer->witness_count; i++) {
-            size_t warp = answer->witness[i] - 1;
-            cycles[warp * length + done[warp]++] = answer->cycles[i];
-        }
-    } else {
-        free(cycles);
-        cycles = NULL;
+    struct place *places = calloc(picture->makespan->warps * length, sizeof *places);
+    struct place *last = calloc(picture->makespan->warps, sizeof *last); /* of each warp */
+    for (size_t i = 0; places && last && i < answer->witness_count; i++) {
+        size_t warp = answer->witness[i] - 1;
+        uint32_t cycle = answer->cycles[i];
+        last[warp].slot = last[warp].cycle == cycle ? last[warp].slot + 1 : 0;
+        last[warp].cycle = cycle;
+        places[warp * length + answer->pieces[i] - 1] = last[warp];
     }
-    free(done);
-    return cycles;
+    if (!last) {
+        free(places);
+        places = NULL;
+    }
+    free(last);
+    return places;
 }
 
 static void draw_axis(const struct picture *picture, double width, unsigned bottom)
@@ -116,8 +134,8 @@ static bool draw_picture(struct output *out, const struct makespan *makespan,
                               .report = report,
                               .kernel = gordian_makespan_kernel(report->problem),
                               .cell = CELL};
-    uint32_t *cycles = sort_cycles(&picture);
-    if (!cycles)
+    struct place *places = sort_places(&picture);
+    if (!places)
         return false;
     if ((double)report->length * CELL > MOST_WIDTH)
         picture.cell = (double)MOST_WIDTH / report->length;
@@ -133,11 +151,11 @@ static bool draw_picture(struct output *out, const struct makespan *makespan,
     for (uint32_t warp = 0; warp < makespan->warps; warp++) {
         output_format(out, "<text x=\"%u\" y=\"%u\" text-anchor=\"end\">warp %u</text>\n", LEFT - 6,
                       TOP + warp * CELL + 11, warp + 1);
-        draw_warp(&picture, cycles + (size_t)warp * gordian_makespan_length(report->problem), warp);
+        draw_warp(&picture, places + (size_t)warp * gordian_makespan_length(report->problem), warp);
     }
     draw_legend(&picture, bottom + 32);
     output_text(out, "</svg>\n");
-    free(cycles);
+    free(places);
     return true;
 }
 
@@ -148,16 +166,11 @@ static bool write_table(struct output *out, const struct makespan *makespan,
 {
     const gordian_makespan_answer *answer = report->answer;
     const char *kernel = gordian_makespan_kernel(report->problem);
-    uint32_t *done = calloc(makespan->warps, sizeof *done);
-    if (!done)
-        return false;
+    (void)makespan;
     output_text(out, "cycle,warp,instruction,unit\n");
-    for (size_t i = 0; i < answer->witness_count; i++) {
-        uint32_t warp = answer->witness[i], instruction = done[warp - 1]++;
-        output_format(out, "%u,%u,%u,%c\n", answer->cycles[i], warp, instruction + 1,
-                      kernel[instruction]);
-    }
-    free(done);
+    for (size_t i = 0; i < answer->witness_count; i++)
+        output_format(out, "%u,%u,%u,%c\n", answer->cycles[i], answer->witness[i],
+                      answer->pieces[i], kernel[answer->pieces[i] - 1]);
     return true;
 }
 

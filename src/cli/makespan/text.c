@@ -40,7 +40,7 @@ struct table {
     const char *kernel; /* normalised */
     uint32_t cell;      /* columns of a cycle */
     uint32_t from, end; /* cycles of this part, from 1; end: the one after */
-    char *grid;         /* letters by warp and cycle, blanks where nothing runs */
+    char *grid;         /* letters by warp and cycle, --issue of each, blanks where nothing runs */
 };
 
 /* The letters of all cells; NULL: no memory. */
@@ -48,17 +48,18 @@ static char *fill_grid(const struct makespan *makespan, const struct makespan_re
                        const char *kernel)
 {
     const gordian_makespan_answer *answer = report->answer;
-    size_t size = (size_t)makespan->warps * report->length;
+    size_t size = (size_t)makespan->warps * report->length * makespan->issue;
     char *grid = malloc(size + 1);
-    uint32_t *done = calloc(makespan->warps, sizeof *done);
-    if (grid && done) {
-        memset(grid, ' ', size);
-        for (size_t i = 0; i < answer->witness_count; i++) {
-            size_t warp = answer->witness[i] - 1;
-            grid[warp * report->length + answer->cycles[i] - 1] = kernel[done[warp]++];
-        }
+    if (!grid)
+        return NULL;
+    memset(grid, ' ', size);
+    for (size_t i = 0; i < answer->witness_count; i++) {
+        size_t warp = answer->witness[i] - 1;
+        char *cell = grid + (warp * report->length + answer->cycles[i] - 1) * makespan->issue;
+        while (*cell != ' ')
+            cell++;
+        *cell = kernel[answer->pieces[i] - 1];
     }
-    free(done);
     return grid;
 }
 
@@ -76,32 +77,35 @@ static void head_line(const struct table *table)
 static void warp_line(const struct table *table, uint32_t warp)
 {
     struct output *out = &table->makespan->cli->out;
-    const char *row = table->grid + (size_t)warp * table->report->length;
-    uint32_t end = table->end;
-    while (end > table->from && row[end - 2] == ' ') /* no blanks at the end of a line */
+    uint32_t issue = table->makespan->issue, end = table->end;
+    const char *row = table->grid + (size_t)warp * table->report->length * issue;
+    while (end > table->from && row[(size_t)(end - 2) * issue] == ' ') /* none at a line's end */
         end--;
     char name[20];
     snprintf(name, sizeof name, "warp %u", warp + 1);
     output_format(out, end > table->from ? "%-*s" : "%.*s", (int)NAME_WIDTH, name);
     for (uint32_t cycle = table->from; cycle < end; cycle++) {
-        char letter = row[cycle - 1];
-        output_format(out, "%*s", (int)table->cell - 1, "");
-        if (letter == ' ')
-            output_char(out, ' ');
-        else
-            style_text(&table->makespan->style, out, color_of(letter), (char[2]){letter});
+        output_format(out, "%*s", (int)(table->cell - issue), "");
+        for (uint32_t n = 0; n < issue; n++) {
+            char letter = row[(size_t)(cycle - 1) * issue + n];
+            if (letter != ' ')
+                style_text(&table->makespan->style, out, color_of(letter), (char[2]){letter});
+            else if (cycle + 1 < end)
+                output_char(out, ' ');
+        }
     }
     output_char(out, '\n');
 }
 
-static uint32_t cell_width(uint32_t length)
+static uint32_t cell_width(const struct makespan *makespan, uint32_t length)
 {
-    return length < 10 ? 2 : length < 100 ? 3 : length < 1000 ? 4 : 6;
+    uint32_t digits = length < 10 ? 1 : length < 100 ? 2 : length < 1000 ? 3 : 5;
+    return 1 + (digits > makespan->issue ? digits : makespan->issue);
 }
 
 static uint32_t cycles_that_fit(const struct makespan *makespan, uint32_t length)
 {
-    return (uint32_t)(print_columns(makespan) - NAME_WIDTH) / cell_width(length);
+    return (uint32_t)(print_columns(makespan) - NAME_WIDTH) / cell_width(makespan, length);
 }
 
 /* The table of warps and cycles. */
@@ -110,7 +114,7 @@ static void makespan_table(struct makespan *makespan, const struct makespan_repo
     struct table table = {.makespan = makespan,
                           .report = report,
                           .kernel = gordian_makespan_kernel(report->problem),
-                          .cell = cell_width(report->length)};
+                          .cell = cell_width(makespan, report->length)};
     uint32_t fit = cycles_that_fit(makespan, report->length);
     table.grid = fill_grid(makespan, report, table.kernel);
     if (!table.grid) {
@@ -137,10 +141,35 @@ static void say_cycles(struct makespan *makespan, uint64_t cycles)
         output_format(out, " (%.3f us at %g MHz)", (double)cycles / makespan->mhz, makespan->mhz);
 }
 
+/* How long an instruction of this unit takes, if that is not one cycle. */
+static void say_latency(struct makespan *makespan, const gordian_unit *unit, uint64_t most)
+{
+    gordian_unit shortest = *unit;
+    uint64_t least;
+    shortest.latency_most = 0;
+    gordian_unit_starts(&shortest, makespan->warp_size, &least);
+    if (least < most)
+        output_format(&makespan->cli->out, " for %llu to %llu cycles", (unsigned long long)least,
+                      (unsigned long long)most);
+    else if (most > 1)
+        output_format(&makespan->cli->out, " for %llu cycles", (unsigned long long)most);
+}
+
+static void blocks_line(struct makespan *makespan)
+{
+    output_format(&makespan->cli->out,
+                  "%u block%s of %u warp%s on %u multiprocessor%s: %u on the fullest\n",
+                  makespan->blocks, makespan->blocks == 1 ? "" : "s", makespan->block_warps,
+                  makespan->block_warps == 1 ? "" : "s", makespan->multiprocessors,
+                  makespan->multiprocessors == 1 ? "" : "s", makespan->fullest);
+}
+
 static void machine_line(struct makespan *makespan)
 {
     struct output *out = &makespan->cli->out;
     bool first = true;
+    if (makespan->block_warps)
+        blocks_line(makespan);
     output_format(out, "%u warp%s, ", makespan->warps, makespan->warps == 1 ? "" : "s");
     for (size_t i = 0; i < makespan->unit_count; i++) {
         uint64_t repeats;
@@ -150,12 +179,14 @@ static void machine_line(struct makespan *makespan)
                              : !makespan->ptx.most[letter - 'A'])
             continue;
         output_format(out, "%s%c %u a cycle", first ? "" : ", ", letter, units);
-        if (repeats > 1)
-            output_format(out, " for %llu cycles", (unsigned long long)repeats);
+        say_latency(makespan, &makespan->unit_list[i], repeats);
         first = false;
     }
+    if (makespan->issue > 1)
+        output_format(out, ", up to %u of a warp", makespan->issue);
     if (makespan->scheduler_count)
-        output_format(out, ", %u in all", makespan->scheduler_count);
+        output_format(out, ", %u%s in all", makespan->scheduler_count,
+                      makespan->issue > 1 ? " warps" : "");
     else
         output_text(out, ", no bound on all");
     output_char(out, '\n');
@@ -189,6 +220,24 @@ static void interval_line(struct makespan *makespan, const struct makespan_repor
         output_format(out, "%u to ", report->shortest_lower);
     say_cycles(makespan, report->shortest);
     output_char(out, '\n');
+}
+
+/* What the solver says of the same question. */
+static void solver_line(struct makespan *makespan, const struct published_lp_answer *lp)
+{
+    struct output *out = &makespan->cli->out;
+    output_format(out, "integer program, %s: ", lp->solver);
+    if (lp->found) {
+        say_cycles(makespan, lp->found);
+        output_text(out, lp->optimal ? ", optimal" : " found");
+    }
+    if (!lp->optimal && lp->bound) {
+        output_format(out, "%s%s ", lp->found ? ", " : "", makespan->best ? "at least" : "at most");
+        say_cycles(makespan, lp->bound);
+    }
+    if (!lp->found && !lp->bound)
+        output_text(out, "nothing");
+    output_format(out, " (%.2f s)\n", lp->seconds);
 }
 
 /* The letters, shortened in the middle. */
@@ -275,6 +324,8 @@ void makespan_text(struct makespan *makespan, const struct makespan_report *repo
         output_format(out, "the schedule of this string takes %u cycles\n", report->length);
     else
         interval_line(makespan, report);
+    if (report->lp.solver)
+        solver_line(makespan, &report->lp);
     if (makespan->code)
         code_lines(makespan);
     if (!report->problem)

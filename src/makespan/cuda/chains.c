@@ -23,6 +23,7 @@ struct gpu_chains {
     bool shared;
     gpu_address heads, places, best, string;
     struct chains_head *copy; /* of the heads */
+    uint32_t *told;           /* the best of each that was logged, 0: nothing; NULL: nobody asks */
     uint64_t held;            /* bytes on the device */
 };
 
@@ -237,7 +238,9 @@ static gordian_status make_memory(struct gpu_chains *chains, gordian_error *erro
     struct chains_arguments *arguments = &chains->arguments;
     uint64_t count = chains->options->chains;
     chains->copy = memory_alloc(&chains->memory, count * sizeof *chains->copy);
-    if (!chains->copy)
+    if (chains->options->improved)
+        chains->told = memory_zeroed(&chains->memory, count * sizeof *chains->told);
+    if (!chains->copy || (chains->options->improved && !chains->told))
         return fail_memory(error);
     gordian_status status =
         take_memory(chains, &chains->heads, count * sizeof *chains->copy, error);
@@ -310,8 +313,7 @@ void gpu_chains_close(struct gpu_chains *chains)
             gpu_free(chains->gpu, all[i]);
     }
     gordian_allocator memory = chains->memory;
-    memory_free(&memory, chains->copy);
-    memory_free(&memory, chains);
+    memory_free_all(&memory, chains->copy, chains->told, chains);
 }
 
 /* ------------------------------------------------------------------ running */
@@ -365,9 +367,22 @@ static uint32_t leading_chain(const struct gpu_chains *chains)
     return best;
 }
 
-static void tell_watch(const struct gpu_chains *chains, struct watch *watch, uint64_t steps)
+/* Chains that are better than when they were logged last. */
+static void log_chains(const struct gpu_chains *chains, const struct watch *watch, uint64_t begin)
+{
+    for (uint32_t i = 0; chains->told && i < chains->arguments.chains; i++) {
+        const struct chains_head *head = &chains->copy[i];
+        if (chains->told[i] != head->best)
+            watch_improved(watch, chains->first + i, begin, head->step, head->best);
+        chains->told[i] = head->best;
+    }
+}
+
+static void tell_watch(const struct gpu_chains *chains, struct watch *watch, uint64_t steps,
+                       uint64_t begin)
 {
     uint32_t best = chains->copy[leading_chain(chains)].best;
+    log_chains(chains, watch, begin);
     atomic_fetch_add(&watch->evaluations, steps * chains->arguments.chains);
     if (chains->options->goal == GORDIAN_MAKESPAN_GOAL_WORST)
         watch_raise(watch, best);
@@ -380,8 +395,9 @@ gordian_status gpu_chains_run(struct gpu_chains *chains, struct watch *watch, ui
                               gordian_error *error)
 {
     uint64_t done = chains->copy[0].step, all = chains->options->evaluations, slice = 16;
+    uint64_t start = clock_ns();
     gordian_status status = GORDIAN_OK;
-    tell_watch(chains, watch, 1);
+    tell_watch(chains, watch, 1, start);
     while (status == GORDIAN_OK && done < all && !watch_stopped(watch) && !watch_closed(watch)) {
         uint64_t steps = slice < all - done ? slice : all - done, begin = clock_ns();
         status = gpu_chains_advance(chains, steps, error);
@@ -392,7 +408,7 @@ gordian_status gpu_chains_run(struct gpu_chains *chains, struct watch *watch, ui
         else if (taken > SLICE_NS * 2 && slice > 1)
             slice /= 2;
         if (status == GORDIAN_OK)
-            tell_watch(chains, watch, steps);
+            tell_watch(chains, watch, steps, start);
     }
     if (status == GORDIAN_OK)
         status = gpu_chains_read(chains, leading_chain(chains), true, order, error);

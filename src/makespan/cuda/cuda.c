@@ -18,7 +18,7 @@
 
 static bool cuda_supports(const void *model, const char **why)
 {
-    return gpu_chains_possible(model, why);
+    return makespan_is_plain(model, why) && gpu_chains_possible(model, why);
 }
 
 /* A run. */

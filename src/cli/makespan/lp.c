@@ -1,0 +1,79 @@
+/* gordian makespan --lp, --solver: the question as an integer program. */
+#include "cli/makespan/makespan.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static gordian_makespan_goal goal_of(const struct makespan *makespan)
+{
+    return makespan->best ? GORDIAN_MAKESPAN_GOAL_BEST : GORDIAN_MAKESPAN_GOAL_WORST;
+}
+
+static bool to_output(void *context, const char *bytes, size_t size)
+{
+    struct output *out = context;
+    output_bytes(out, bytes, size);
+    errno = out->failure;
+    return out->failure == 0;
+}
+
+/* Standard output is what everything else goes through. */
+static gordian_status write_out(struct makespan *makespan, const gordian_makespan *problem,
+                                gordian_error *error)
+{
+    gordian_writer writer = {.write = to_output, .context = &makespan->cli->out};
+    return gordian_makespan_lp(problem, goal_of(makespan), &writer, error);
+}
+
+int makespan_write_lp(struct makespan *makespan, const gordian_makespan *problem)
+{
+    gordian_error error = {0};
+    gordian_status status;
+    if (strcmp(makespan->lp, "-") == 0) {
+        status = write_out(makespan, problem, &error);
+        return status == GORDIAN_OK ? EXIT_NOTHING : cli_fail(makespan->cli, NULL, &error);
+    }
+    int fd = open(makespan->lp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    if (fd < 0) {
+        cli_say(makespan->cli, "cannot write '%s': %s", makespan->lp, strerror(errno));
+        return EXIT_BROKEN;
+    }
+    gordian_writer writer = gordian_writer_fd(&fd);
+    status = gordian_makespan_lp(problem, goal_of(makespan), &writer, &error);
+    bool closed = close(fd) == 0;
+    if (status != GORDIAN_OK)
+        return cli_fail(makespan->cli, makespan->lp, &error);
+    if (closed)
+        return EXIT_NOTHING;
+    cli_say(makespan->cli, "cannot write '%s': %s", makespan->lp, strerror(errno));
+    return EXIT_BROKEN;
+}
+
+int makespan_check_solver(struct makespan *makespan)
+{
+    const char *wanted = makespan->solver;
+    bool known = !wanted || strcmp(wanted, "auto") == 0;
+    for (size_t i = 0; !known && published_lp_solver(i); i++)
+        known = strcmp(wanted, published_lp_solver(i)) == 0;
+    if (!known)
+        return cli_misuse(makespan->cli, "--solver: '%.40s' is none of auto, cbc, highs, glpsol",
+                          wanted);
+    if (!wanted || published_lp_available(wanted))
+        return EXIT_NOTHING;
+    cli_say(makespan->cli, "--solver %s: there is none in the PATH", wanted);
+    return EXIT_UNAVAILABLE;
+}
+
+int makespan_ask_solver(struct makespan *makespan, struct makespan_report *report)
+{
+    gordian_error error = {0};
+    double seconds = makespan->seconds ? strtod(makespan->seconds, NULL) : 0;
+    if (!makespan->solver || makespan->interrupted)
+        return EXIT_NOTHING;
+    gordian_status status = published_lp_solve(report->problem, goal_of(makespan), makespan->solver,
+                                               seconds, &report->lp, &error);
+    return status == GORDIAN_OK ? EXIT_NOTHING : cli_fail(makespan->cli, NULL, &error);
+}
