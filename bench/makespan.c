@@ -47,6 +47,8 @@ gordian_status bench_makespan(struct bench *bench)
         status = makespan_exact_rows(bench);
     if (status == GORDIAN_OK && bench_wants(bench, "exact") && bench_wants(bench, "anneal"))
         status = makespan_lp_rows(bench); /* no engine of ours: with all of them */
+    if (status == GORDIAN_OK && bench_wants(bench, "relax"))
+        status = makespan_relax_rows(bench);
     if (status == GORDIAN_OK && bench_wants(bench, "cuda"))
         status = device_rows(bench);
     return status;

@@ -16,5 +16,6 @@ gordian_status makespan_evaluation_rows(struct bench *bench); /* makespan_evalua
 gordian_status makespan_curve_rows(struct bench *bench);      /* makespan_curves.c */
 gordian_status makespan_exact_rows(struct bench *bench);      /* makespan_exact.c */
 gordian_status makespan_lp_rows(struct bench *bench);         /* makespan_lp.c */
+gordian_status makespan_relax_rows(struct bench *bench);      /* makespan_relax.c */
 
 #endif

@@ -143,7 +143,8 @@ typedef struct gordian_makespan_options {
      * NULL: never. */
     bool (*go_on)(void *context, const gordian_makespan_progress *progress);
     /* Told of what each chain finds, on whichever thread, one call at a time; "cuda" looks after
-     * every launch, "mpi" at every meeting and for the best chain only. NULL: nobody. */
+     * every launch; "mpi" at every meeting, for the best chain, with the evaluations of all. NULL:
+     * nobody. */
     void (*improved)(void *context, const gordian_makespan_improvement *improvement);
     void *context;
 } gordian_makespan_options;

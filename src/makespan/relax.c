@@ -6,6 +6,7 @@
  */
 #include "makespan/relax.h"
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "makespan/anneal.h"
@@ -15,6 +16,8 @@
 #define FIRST_STEPS UINT64_C(1000) /* of a chain, before the states are tried */
 /* States that are kept at most: some hundred MB. */
 #define MOST_STATES UINT64_C(4000000)
+/* Of a limit on the time they get this part, a third; the rest is for schedules. */
+#define STATES_SHARE 3
 
 struct relax_run {
     const struct makespan_model *model;
@@ -49,7 +52,10 @@ static gordian_status close_interval(struct relax_run *run, struct relax_schedul
     bool worst = run->options->goal == GORDIAN_MAKESPAN_GOAL_WORST;
     uint32_t value = 0;
     run->watch.phase = "searching";
-    gordian_status status = relax_states(run->model, run->options->goal, MOST_STATES, &run->watch,
+    struct relax_limits limits = {.states = MOST_STATES};
+    if (run->watch.deadline)
+        limits.until = clock_ns() + run->options->max_ns / STATES_SHARE;
+    gordian_status status = relax_states(run->model, run->options->goal, &limits, &run->watch,
                                          &run->meter.memory, found, &value, error);
     if (status == GORDIAN_STATUS_END || (status == GORDIAN_STATUS_MEMORY && run->meter.refused))
         return GORDIAN_OK;
@@ -88,14 +94,27 @@ static gordian_status anneal_plans(struct relax_run *run, uint64_t steps, gordia
                         &run->watch, &run->meter.memory, &run->best, error);
 }
 
+/* Steps of a chain that all chains can make in the time that is left: cooled down to the end they
+ * find more than when they are stopped on the way. `taken`: nanoseconds of the first steps. */
+static uint64_t steps_in_time(const struct relax_run *run, uint64_t wanted, uint64_t taken)
+{
+    uint64_t deadline = run->watch.deadline, now = clock_ns();
+    if (!deadline)
+        return wanted;
+    double step = (double)taken / ((double)FIRST_STEPS * run->options->chains) + 1;
+    double steps = now < deadline ? (double)(deadline - now) / step / run->options->chains : 1;
+    return steps < (double)wanted ? (uint64_t)steps + 1 : wanted;
+}
+
 static gordian_status run_phases(struct relax_run *run, gordian_error *error)
 {
-    uint64_t all = run->options->evaluations;
+    uint64_t all = run->options->evaluations, begin = clock_ns();
     gordian_status status = anneal_plans(run, all < FIRST_STEPS ? all : FIRST_STEPS, error);
+    uint64_t taken = clock_ns() - begin;
     if (status == GORDIAN_OK && !is_settled(run))
         status = search_states(run, error);
     if (status == GORDIAN_OK && !is_settled(run) && all > FIRST_STEPS)
-        status = anneal_plans(run, all, error);
+        status = anneal_plans(run, steps_in_time(run, all, taken), error);
     if (status == GORDIAN_OK)
         status = relax_check(run->model, &run->best, error);
     return status;

@@ -75,11 +75,18 @@ gordian_status relax_anneal(const struct makespan_model *model,
                             struct watch *watch, const gordian_allocator *memory,
                             struct relax_schedule *best, gordian_error *error);
 
+/* How far to go through states. */
+struct relax_limits {
+    uint64_t states; /* kept at most */
+    uint64_t until;  /* of clock_ns; 0: for as long as it takes */
+};
+
 /* The exact value by going through all states that can be reached, cycle by cycle (relax_states.c).
- * `schedule` gets one that has it. GORDIAN_STATUS_END: the watch said stop, or more than `most`
- * states would have to be kept; nothing is known then. */
+ * `schedule` gets one that has it. GORDIAN_STATUS_END: the watch said stop, or a limit was reached;
+ * nothing is known then. */
 gordian_status relax_states(const struct makespan_model *model, gordian_makespan_goal goal,
-                            uint64_t most, struct watch *watch, const gordian_allocator *memory,
-                            struct relax_schedule *schedule, uint32_t *value, gordian_error *error);
+                            const struct relax_limits *limits, struct watch *watch,
+                            const gordian_allocator *memory, struct relax_schedule *schedule,
+                            uint32_t *value, gordian_error *error);
 
 #endif

@@ -9,6 +9,7 @@
  */
 #include "makespan/relax.h"
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/memory.h"
 
@@ -30,7 +31,7 @@ struct levels {
     uint32_t count, room;
     uint32_t *slots; /* of the level that is being made: numbers of states, NONE: free */
     uint32_t slot_count;
-    uint64_t kept, most;
+    uint64_t kept, most, until;
     uint32_t parent; /* that is being expanded */
     gordian_status status;
 };
@@ -241,6 +242,12 @@ static uint32_t find_done(const struct levels *levels, const struct level *level
     return NONE;
 }
 
+/* Is its time up? Looks at the clock now and then. */
+static bool is_late(const struct levels *levels, uint32_t number)
+{
+    return number % 256 == 0 && levels->until && clock_ns() >= levels->until;
+}
+
 static gordian_status next_level(struct levels *levels)
 {
     if (!begin_level(levels))
@@ -249,7 +256,7 @@ static gordian_status next_level(struct levels *levels)
         const struct level *level = &levels->list[levels->count - 2];
         if (i % 256 == 0)
             watch_look(levels->watch);
-        if (watch_stopped(levels->watch))
+        if (watch_stopped(levels->watch) || is_late(levels, i))
             return GORDIAN_STATUS_END;
         if (all_done(levels, level, i))
             continue;
@@ -345,11 +352,16 @@ static gordian_status trace_back(const struct levels *levels, struct relax_sched
 }
 
 gordian_status relax_states(const struct makespan_model *model, gordian_makespan_goal goal,
-                            uint64_t most, struct watch *watch, const gordian_allocator *memory,
-                            struct relax_schedule *schedule, uint32_t *value, gordian_error *error)
+                            const struct relax_limits *limits, struct watch *watch,
+                            const gordian_allocator *memory, struct relax_schedule *schedule,
+                            uint32_t *value, gordian_error *error)
 {
-    struct levels levels = {.model = model, .watch = watch, .memory = *memory, .most = most};
-    if (model->length > UINT16_MAX || most >= NONE)
+    struct levels levels = {.model = model,
+                            .watch = watch,
+                            .memory = *memory,
+                            .most = limits->states,
+                            .until = limits->until};
+    if (model->length > UINT16_MAX || limits->states >= NONE)
         return GORDIAN_STATUS_END;
     gordian_status status = run_levels(&levels, goal);
     if (status == GORDIAN_OK)

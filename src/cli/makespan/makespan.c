@@ -60,19 +60,21 @@ static const char *choose_engine(struct makespan *makespan)
 {
     struct cli *cli = makespan->cli;
     bool automatic = strcmp(cli->engine, "auto") == 0;
+    bool relaxed = makespan->issue > 1 || makespan_varies(makespan);
     if (makespan->exact && makespan->published) {
         cli_misuse(cli, "--exact and --published ask for different things");
         return NULL;
     }
-    if (makespan->exact && !automatic && strcmp(cli->engine, "exact") != 0) {
+    if (makespan->exact && !automatic && strcmp(cli->engine, "exact") != 0 &&
+        strcmp(cli->engine, "relax") != 0) {
         cli_misuse(cli, "--exact and --engine %.40s ask for different things", cli->engine);
         return NULL;
     }
-    if (automatic && makespan->published)
-        return "anneal"; /* the one that has it */
-    if (makespan->exact && (makespan->issue > 1 || makespan_varies(makespan)))
-        return "relax"; /* goes on until it is exact if that can be */
-    return makespan->exact ? "exact" : cli->engine;
+    if (!automatic || (!makespan->exact && !makespan->published))
+        return cli->engine;
+    if (relaxed)
+        return "relax";
+    return makespan->exact ? "exact" : "anneal";
 }
 
 static int read_options(struct makespan *makespan, struct makespan_log *log,
@@ -391,8 +393,8 @@ static int count_warps(struct makespan *makespan)
 {
     struct cli *cli = makespan->cli;
     uint32_t size = makespan->warp_size, threads = makespan->block_threads;
-    if (size == 0 || threads == 0)
-        return cli_misuse(cli, "--warp-size and --threads-per-block are at least 1");
+    if (size == 0 || threads == 0 || makespan->issue == 0)
+        return cli_misuse(cli, "--warp-size, --threads-per-block and --issue are at least 1");
     if (threads == NOT_GIVEN)
         return EXIT_NOTHING;
     if (makespan->warps != NOT_GIVEN)
