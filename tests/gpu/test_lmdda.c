@@ -448,6 +448,8 @@ static void test_chains(void)
     blocks.tensor = true;
     test_chain(140, &blocks);
     test_chain_events(150);
+    if (method == &cuda_lmdda_blocks) /* more than one block of a row, of any width */
+        test_chain(1300, &whole);
     if (!small) {
         test_chain_events(8192);
         test_chain(1024, &whole);

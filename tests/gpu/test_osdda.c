@@ -7,6 +7,7 @@
  *
  * which also runs chains up to 65536 and prints timings.
  */
+#include "base/bits.h"
 #include "base/random.h"
 #include "detect/cuda/cuda.h"
 #include "detect/system.h"
@@ -316,6 +317,7 @@ static void test_stream(void)
 static void test_too_large(void)
 {
     struct pair pair;
+    REQUIRE(setenv("GORDIAN_EMULATOR_MEMORY", "100000000", 1) == 0);
     open_pair(&pair, 2, 5, 5, false);
     for (unsigned i = 0; i < 20; i++)
         random_event(&pair);
@@ -328,6 +330,7 @@ static void test_too_large(void)
     compare_matrices(&pair);
     CHECK(cuda_note(pair.gpu->state) == NULL);
     close_pair(&pair);
+    REQUIRE(unsetenv("GORDIAN_EMULATOR_MEMORY") == 0);
 }
 
 /* A resource of several units comes: the other method takes over in the middle. */
@@ -489,11 +492,31 @@ static void test_given_back(uint32_t length)
     close_pair(&pair);
 }
 
-/* Few wait among very many: what there is takes little. */
+/* Few wait among very many. */
+enum { MANY = 20000, LINKS = 150 };
+
+/* Row id[row] of RR and RP has id[row] to id[last], in a cycle beyond the end, and nothing else. */
+static void check_scattered(struct pair *pair, const uint32_t *id, uint32_t row, uint32_t last)
+{
+    static const gordian_matrix both[] = {GORDIAN_MATRIX_RR, GORDIAN_MATRIX_RP};
+    for (size_t m = 0; m < 2; m++) {
+        const uint64_t *words = NULL;
+        size_t count = 0;
+        REQUIRE(gordian_matrix_row(pair->gpu, both[m], id[row], &words, &count, NULL) ==
+                GORDIAN_OK);
+        uint32_t bits = 0, right = 0;
+        for (size_t i = 0; i < count; i++)
+            bits += (uint32_t)__builtin_popcountll(words[i]);
+        for (uint32_t i = row; i <= last; i++)
+            right += bits_test(words, id[i % LINKS]);
+        CHECK_MSG(bits == last - row + 1 && right == bits, "matrix %d, link %u: %u bits, %u right",
+                  (int)both[m], row, bits, right);
+    }
+}
+
 static void test_large(void)
 {
     struct pair pair = {.gpu = open_system(engine), .cpu = open_system("sparse")};
-    enum { MANY = 20000, LINKS = 40 };
     uint32_t id[LINKS];
     random_seed(&pair.random, 7);
     CHECK(gordian_reserve(pair.gpu, MANY, MANY, NULL) == GORDIAN_OK);
@@ -501,22 +524,25 @@ static void test_large(void)
         add_process(&pair);
         add_resource(&pair);
     }
-    for (uint32_t i = 0; i < LINKS; i++)
-        id[i] = i * (MANY / LINKS) + below(&pair, MANY / LINKS);
+    for (uint32_t i = 0; i < LINKS; i++) /* neighbours, and far apart */
+        id[i] = (i * 7 % LINKS) * (MANY / LINKS) + below(&pair, i % 3 ? 2 : MANY / LINKS);
     for (uint32_t i = 0; i < LINKS; i++)
         feed_simple(&pair, GORDIAN_OP_REQUEST, id[i], id[i]);
     for (uint32_t i = 0; i < LINKS; i++)
         feed_simple(&pair, GORDIAN_OP_REQUEST, id[i], id[(i + 1) % LINKS]);
     compare_deadlocked(&pair);
-    uint64_t value = 0;
-    for (uint32_t i = 0; i < LINKS; i++) {
-        CHECK(gordian_matrix_get(pair.gpu, GORDIAN_MATRIX_RR, id[0], id[i], &value, NULL) ==
-                  GORDIAN_OK &&
-              value == 1);
-        CHECK(gordian_matrix_get(pair.gpu, GORDIAN_MATRIX_RP, id[i], id[i] + 1, &value, NULL) ==
-                  GORDIAN_OK &&
-              value == 0);
-    }
+    for (uint32_t i = 0; i < LINKS; i += 5)
+        check_scattered(&pair, id, i, i + LINKS - 1);
+    feed_simple(&pair, GORDIAN_OP_CANCEL, id[LINKS - 1], 0); /* made anew */
+    for (uint32_t i = 0; i < LINKS; i += 5)
+        check_scattered(&pair, id, i, LINKS - 1);
+    feed_simple(&pair, GORDIAN_OP_CANCEL, id[LINKS / 2], 0); /* taken out */
+    for (uint32_t i = 0; i < LINKS; i += 5)
+        check_scattered(&pair, id, i, i <= LINKS / 2 ? LINKS / 2 : LINKS - 1);
+    feed_simple(&pair, GORDIAN_OP_REQUEST, id[LINKS / 2], id[LINKS / 2 + 1]);
+    feed_simple(&pair, GORDIAN_OP_RELEASE, id[LINKS - 1], id[LINKS - 1]); /* handed over */
+    for (uint32_t i = 0; i + 1 < LINKS; i += 5)
+        check_scattered(&pair, id, i, LINKS - 2);
     for (uint32_t i = 0; i < LINKS; i++)
         feed_simple(&pair, GORDIAN_OP_EXIT, id[i], 0);
     compare_deadlocked(&pair);

@@ -87,8 +87,9 @@ DEVICE uint32_t blocks_take(const struct block_store *s, bool wants)
     if (!wants)
         return 0;
     uint32_t mine = first + blocks_lanes_before(lanes), listed = pool->listed;
+    const uint32_t *list = GPU_POINTER(const uint32_t, pool->lists[pool->turn]);
     if (mine < listed) /* from the end, so that what is left stays where it is */
-        return GPU_POINTER(const uint32_t, pool->lists[pool->turn])[listed - 1 - mine];
+        return list[listed - 1 - mine];
     if (mine - listed < pool->limit - pool->fresh)
         page = pool->fresh + (mine - listed);
     else
@@ -106,9 +107,9 @@ DEVICE void blocks_give(const struct block_store *s, uint32_t page)
     if (LANE == 0)
         first = atomic_add32(&pool->given, popcount32(lanes));
     first = warp_shuffle(WARP_ALL, first, 0);
+    uint32_t *list = GPU_POINTER(uint32_t, pool->lists[1 - pool->turn]);
     if (page)
-        GPU_POINTER(uint32_t, pool->lists[1 - pool->turn])
-        [first + blocks_lanes_before(lanes)] = page;
+        list[first + blocks_lanes_before(lanes)] = page;
 }
 
 /* Begins another stretch: one thread, while nobody takes or gives. */
@@ -173,8 +174,10 @@ DEVICE uint32_t blocks_combine(const struct block_store *s, struct block_piece p
                                uint32_t which, bool subtract)
 {
     uint32_t width = 1u << s->shift, quarters = width / 4, abreast = WARP_SIZE / quarters;
-    uint32_t quarter = LANE % quarters, found = 0;
-    for (uint32_t first = 0; first < width; first += BLOCKS_AHEAD * abreast) {
+    uint32_t quarter = LANE % quarters, found = 0, each = BLOCKS_AHEAD * abreast;
+    for (uint32_t first = 0; first < width; first += each) {
+        if (each < WARP_SIZE && !(which >> first & ((1u << each) - 1)))
+            continue;
         uint4 to[BLOCKS_AHEAD], from[BLOCKS_AHEAD];
         uint32_t pages[BLOCKS_AHEAD];
         BLOCKS_UNROLL
@@ -210,8 +213,9 @@ DEVICE uint32_t blocks_combine(const struct block_store *s, struct block_piece p
 
 /* The directory `other` (0: none) and one bit more (BLOCKS_NO_BIT: none; where it is not under t:
  * none) join the row's own. *changed becomes true if the row has changed. False: no pages. */
-DEVICE_APART bool blocks_join(const struct block_store *s, const struct block_matrix *m, uint32_t row,
-                        uint32_t t, uint32_t other, uint32_t column, bool *changed)
+DEVICE_APART bool blocks_join(const struct block_store *s, const struct block_matrix *m,
+                              uint32_t row, uint32_t t, uint32_t other, uint32_t column,
+                              bool *changed)
 {
     struct block_piece piece = blocks_look(s, t, other, column);
     bool wanted = piece.other || LANE == piece.entry;
@@ -243,8 +247,8 @@ DEVICE_APART bool blocks_join(const struct block_store *s, const struct block_ma
 }
 
 /* The same taken out of the row; what is empty then is given back. */
-DEVICE_APART void blocks_subtract(const struct block_store *s, const struct block_matrix *m, uint32_t row,
-                            uint32_t t, uint32_t other, uint32_t column)
+DEVICE_APART void blocks_subtract(const struct block_store *s, const struct block_matrix *m,
+                                  uint32_t row, uint32_t t, uint32_t other, uint32_t column)
 {
     uint32_t *top = blocks_top(m, row, t);
     uint32_t directory = *top;
@@ -310,7 +314,8 @@ DEVICE bool blocks_any(const struct block_matrix *m, uint32_t row)
 }
 
 /* Gives all pages of a row back. */
-DEVICE_APART void blocks_empty(const struct block_store *s, const struct block_matrix *m, uint32_t row)
+DEVICE_APART void blocks_empty(const struct block_store *s, const struct block_matrix *m,
+                               uint32_t row)
 {
     uint32_t width = 1u << s->shift;
     for (uint32_t t = 0; t < m->top_count; t++) {
