@@ -42,6 +42,7 @@ void makespan_log_line(struct makespan_log *log, const gordian_makespan_improvem
         output_format(log->out, "%.6f,%.6f,%llu,%s,%llu,%u\n", found->seconds, found->chain_seconds,
                       (unsigned long long)found->chain + 1, start_of(found),
                       (unsigned long long)found->step, found->value);
+        output_flush(log->out);
         return;
     }
     json_begin(&json, log->out);
@@ -52,6 +53,7 @@ void makespan_log_line(struct makespan_log *log, const gordian_makespan_improvem
     json_key_u64(&json, "iteration", found->step);
     json_key_u64(&json, "cycles", found->value);
     json_end(&json);
+    output_flush(log->out); /* they are rare, and somebody may be looking */
 }
 
 int makespan_log_close(struct makespan_log *log)
