@@ -117,7 +117,8 @@ uint64_t blocks_bytes(const struct gpu_info *info)
     return 3 * (info->emulated ? PIECE_EMULATED : PIECE) + sizeof(struct block_pool);
 }
 
-uint32_t blocks_top_count(const struct gpu_info *info, uint32_t columns)
+/* Links of a row of so many columns. */
+static uint32_t top_count_of(const struct gpu_info *info, uint32_t columns)
 {
     uint64_t under = UINT64_C(32) << 2 * shift_on(info);
     return (uint32_t)((columns + under - 1) / under);
@@ -125,7 +126,7 @@ uint32_t blocks_top_count(const struct gpu_info *info, uint32_t columns)
 
 uint64_t blocks_top_bytes(const struct gpu_info *info, uint32_t rows, uint32_t columns)
 {
-    return (uint64_t)rows * blocks_top_count(info, columns) * sizeof(uint32_t);
+    return (uint64_t)rows * top_count_of(info, columns) * sizeof(uint32_t);
 }
 
 uint64_t blocks_matrix_bytes(const struct block_matrix *matrix)
@@ -139,7 +140,7 @@ gordian_status blocks_matrix(struct blocks *blocks, struct block_matrix *matrix,
     struct gpu_info info;
     gpu_get_info(blocks->gpu, &info);
     uint64_t bytes = blocks_top_bytes(&info, rows, columns);
-    *matrix = (struct block_matrix){.rows = rows, .top_count = blocks_top_count(&info, columns)};
+    *matrix = (struct block_matrix){.rows = rows, .top_count = top_count_of(&info, columns)};
     gordian_status status = gpu_alloc(blocks->gpu, &matrix->tops, bytes, error);
     return status == GORDIAN_OK ? gpu_zero(blocks->gpu, matrix->tops, bytes, error) : status;
 }

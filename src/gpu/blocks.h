@@ -29,8 +29,7 @@ void blocks_close(struct blocks *blocks);
 
 /* Device memory that opening takes, without the tops. */
 uint64_t blocks_bytes(const struct gpu_info *info);
-/* Links of a row of so many columns, and device memory for the tops of a matrix. */
-uint32_t blocks_top_count(const struct gpu_info *info, uint32_t columns);
+/* Device memory for the tops of a matrix. */
 uint64_t blocks_top_bytes(const struct gpu_info *info, uint32_t rows, uint32_t columns);
 uint64_t blocks_matrix_bytes(const struct block_matrix *matrix);
 /* An empty matrix. Its tops are freed with gpu_free. */

@@ -1,7 +1,8 @@
 /*
- * Annealing over plans of a relaxed model: the moves of the other chains (makespan_chain.h) for the
- * string of warps, and one more for what is left out. Unless it is the published search the string
- * is kept sorted by cycle, so that a window of it is a window of time.
+ * Annealing over plans of a relaxed model: the moves of the other chains
+ * (gpu/kernels/makespan_chain.h) for the string of warps, and one more for what is left out. Unless
+ * it is the published search the string is kept sorted by cycle, so that a window of it is a window
+ * of time.
  */
 #include "makespan/relax.h"
 

@@ -23,19 +23,6 @@ struct figure {
     struct gpu_array *pages;
 };
 
-const char *published_array_method_name(enum published_array_method method)
-{
-    static const char *const names[] = {
-        [PUBLISHED_ARRAY_CELL_ALL] = "method 1",
-        [PUBLISHED_ARRAY_CELL_WAIT] = "method 2",
-        [PUBLISHED_ARRAY_CELL_BOUND] = "lower bound",
-        [PUBLISHED_ARRAY_CELL_LFVECTOR] = "LFVector",
-        [PUBLISHED_ARRAY_CELL_SUBARRAYS] = "sub-arrays",
-        [PUBLISHED_ARRAY_CELL_PAGES] = "pages",
-    };
-    return names[method];
-}
-
 /* ---- the methods */
 
 static gordian_status run_paper(struct figure *figure, double *ns, gordian_error *error)

@@ -20,9 +20,6 @@ enum published_array_method {
     PUBLISHED_ARRAY_CELL_METHODS,
 };
 
-/* "method 1", "pages", ... */
-const char *published_array_method_name(enum published_array_method method);
-
 struct published_array_cell {
     enum published_array_method method;
     uint64_t count; /* numbers */

@@ -27,8 +27,7 @@ static void note_point(void *context, const gordian_makespan_improvement *found)
         return;
     }
     curve->start = found->start;
-    curve->points[curve->count++] =
-        (struct published_point){found->chain_seconds, found->step, found->value};
+    curve->points[curve->count++] = (struct published_point){found->chain_seconds, found->value};
 }
 
 static bool go_on(void *context, const gordian_makespan_progress *progress)

@@ -29,7 +29,6 @@ struct published_fig7_options {
 /* An instance has this estimate from that second of its own on. */
 struct published_point {
     double seconds;
-    uint64_t iteration;
     uint32_t estimate;
 };
 
