@@ -111,11 +111,13 @@ DEVICE bool change_rows(const osdda *a, const uint32_t *rows, uint32_t count,
     return whole;
 }
 
-/* Rows are listed, changed, and end where word c of the command says from then on. */
+/* Rows are listed, changed, and end where word c of the command says from then on. Their number
+ * stands in front of them, away from the kernel's command: whoever loads that is given its
+ * neighbour by the compiler, too, which tools that look for races take for a use. */
 DEVICE void change_paths(const osdda *a, struct service_command command)
 {
-    SHARED(uint32_t, rows, OSDDA_MAX_THREADS);
-    SHARED(uint32_t, count, 1);
+    SHARED(uint32_t, listed, 1 + OSDDA_MAX_THREADS);
+    uint32_t *count = listed, *rows = listed + 1;
     uint64_t rounds = rounds_of_looking(a);
     if (THREAD_INDEX == 0)
         count[0] = 0;

@@ -583,10 +583,10 @@ gordian_status server_open(struct server **out, const struct server_options *opt
     systemd_open(&server->systemd);
     for (size_t i = 0; i < sizeof steps / sizeof *steps && status == GORDIAN_OK; i++)
         status = steps[i](server, error);
+    if (status == GORDIAN_OK) /* before anybody can know that it is there, and end it */
+        status = server_add_events(server, error);
     if (status == GORDIAN_OK)
         status = open_listeners(server, error);
-    if (status == GORDIAN_OK)
-        status = server_add_events(server, error);
     if (status != GORDIAN_OK) {
         server_close(server);
         return status;
