@@ -1,7 +1,7 @@
 /* The block that closes a ring of N processes, against following the chain pointer by pointer.
  *
- * Two orders of blocking (gen/gen.h), and two ways of asking: `fresh`, in a system just built, where
- * nothing was asked about this request before; and `again`, the same request cancelled and
+ * Two orders of blocking (gen/gen.h), and two ways of asking: `fresh`, in a system just built,
+ * where nothing was asked about this request before; and `again`, the same request cancelled and
  * repeated, in batches so long that reading the clock costs nothing. */
 #include "baseline.h"
 #include "detect.h"

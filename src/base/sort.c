@@ -55,8 +55,8 @@ static inline bool is_above(const uint64_t *left, const uint64_t *right, size_t 
 static void sort_few(uint64_t *numbers, size_t count, size_t words)
 {
     for (size_t i = 1; i < count; i++)
-        for (size_t k = i;
-             k > 0 && is_above(numbers + (k - 1) * words, numbers + k * words, words); k--)
+        for (size_t k = i; k > 0 && is_above(numbers + (k - 1) * words, numbers + k * words, words);
+             k--)
             swap_numbers(numbers, k - 1, k, words);
 }
 

@@ -28,9 +28,8 @@ typedef bool sort_before(const void *context, const void *left, const void *righ
 
 /* A shell sort: no memory, no recursion, for lists that are short or nearly sorted. Inline, so that
  * `size`, at most SORT_SIZE_MAX, and `before` are constants to the compiler. */
-static inline __attribute__((always_inline)) void sort_in_place(void *list, size_t count,
-                                                                size_t size, sort_before *before,
-                                                                const void *context)
+static inline __attribute__((always_inline)) void
+sort_in_place(void *list, size_t count, size_t size, sort_before *before, const void *context)
 {
     char *base = list, moving[SORT_SIZE_MAX] __attribute__((aligned(16)));
     size_t gap = 1;

@@ -131,9 +131,10 @@ static gordian_status ask_or_give_back(struct customers *customers, uint32_t pro
     }
     gordian_status status = (back ? gordian_bank_release : gordian_bank_request)(
         customers->bank, customer->id, wants, count, NULL, customers->error);
-    return status != GORDIAN_OK ? status
-                  : tell_event(customers, back ? GORDIAN_OP_RELEASE : GORDIAN_OP_REQUEST, process,
-                               wants, count);
+    return status != GORDIAN_OK
+               ? status
+               : tell_event(customers, back ? GORDIAN_OP_RELEASE : GORDIAN_OP_REQUEST, process,
+                            wants, count);
 }
 
 static gordian_status leave_customer(struct customers *customers, uint32_t process)

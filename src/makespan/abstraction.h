@@ -17,8 +17,8 @@
  *
  * For a block of a type with one unit, alone in its pool, nothing is lost: only one of its warps
  * runs in a cycle, and if it is always the furthest one that stays in the block, whatever any other
- * choice could do later can be done. So (warps, work left) tells all, and the search (expand_body.h)
- * follows those choices only.
+ * choice could do later can be done. So (warps, work left) tells all, and the search
+ * (expand_body.h) follows those choices only.
  *
  * States are numbered: those with the same numbers of warps form a *box*, the pools' works within
  * one being independent of each other; boxes follow each other by their numbers of warps, and in a

@@ -1,5 +1,5 @@
-/* The reporter: turns a raw incident (run/incident.h) into something a person, a program or `gordian
- * detect` can read.
+/* The reporter: turns a raw incident (run/incident.h) into something a person, a program or
+ * `gordian detect` can read.
  *
  *     report_open     checks the incident, names threads and locks, makes stacks readable
  *     report_text     for a person: the drawn cycle, every thread with its stacks, what to do

@@ -107,6 +107,11 @@ void running_end(struct running *running, int signal)
 {
     if (running->pid <= 0)
         return;
+    if (!running_alive(running)) {
+        fprintf(stderr, "the service had ended by itself, status %#x\n", (unsigned)status_of_last);
+        show_log(running);
+        return;
+    }
     kill(running->pid, signal);
     waitpid(running->pid, &status_of_last, 0);
     running->pid = 0;

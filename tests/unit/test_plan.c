@@ -238,7 +238,8 @@ static bool explore(const struct small *small)
 
 /* ------------------------------------------------------------------ every set of resources */
 
-/* As avoid/plan/plan.h says: some resources fall short by at least as many units as they have claimants. */
+/* As avoid/plan/plan.h says: some resources fall short by at least as many units as they have
+ * claimants. */
 static bool some_set_falls_short(const struct small *small, const uint64_t *units)
 {
     for (uint32_t set = 1; set < 1u << small->resources; set++) {
