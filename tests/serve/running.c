@@ -32,7 +32,7 @@ static _Noreturn void become(const struct running *running)
     _exit(127);
 }
 
-static void show_log(const struct running *running)
+void running_show_log(const struct running *running)
 {
     char path[160], line[400];
     snprintf(path, sizeof path, "%s/log", running->folder);
@@ -77,7 +77,7 @@ bool running_again(struct running *running)
             break;
         usleep(5000);
     }
-    show_log(running);
+    running_show_log(running);
     return false;
 }
 
@@ -109,7 +109,7 @@ void running_end(struct running *running, int signal)
         return;
     if (!running_alive(running)) {
         fprintf(stderr, "the service had ended by itself, status %#x\n", (unsigned)status_of_last);
-        show_log(running);
+        running_show_log(running);
         return;
     }
     kill(running->pid, signal);
@@ -130,7 +130,7 @@ int running_stop(struct running *running)
     running_end(running, SIGTERM);
     if (!WIFEXITED(status_of_last) || WEXITSTATUS(status_of_last) != 0) {
         fprintf(stderr, "the service ended with status %#x\n", (unsigned)status_of_last);
-        show_log(running);
+        running_show_log(running);
     }
     nftw(running->folder, remove_one, 16, FTW_DEPTH | FTW_PHYS);
     return WIFEXITED(status_of_last) ? WEXITSTATUS(status_of_last) : -1;

@@ -16,6 +16,8 @@ struct running {
     char uri[140];
 };
 
+/* What it has said, all its lives long, to stderr. */
+void running_show_log(const struct running *running);
 /* Starts it, again with the same data if it has run before, and waits until it answers. False:
  * it does not come up (what it said is on standard error). */
 bool running_start(struct running *running, const char *program, const char *const *more);

@@ -179,6 +179,8 @@ int main(int argc, char **argv)
             CHECK(strstr(ask(line), "\"free\":0"));
         }
     }
+    if (test_failed)
+        running_show_log(&service);
     CHECK(running_alive(&service));
     CHECK(logged("makes a snapshot") >= kills && logged("no snapshot now") == 0);
     close_streams();
