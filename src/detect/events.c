@@ -6,7 +6,7 @@
  */
 #include "base/error.h"
 #include "base/sort.h"
-#include "detect/system.h"
+#include "detect/shared.h"
 #include "rag/links.h"
 
 static gordian_status refuse_event(gordian_result *result, gordian_refusal refusal)
@@ -456,16 +456,35 @@ static inline gordian_status feed_one(gordian_system *system, const gordian_even
     return status;
 }
 
+gordian_status system_feed(gordian_system *system, const gordian_event *event,
+                           gordian_result *result, gordian_error *error)
+{
+    system->graph.served_count = 0;
+    if (plain_feed(system, event, 1, result))
+        return GORDIAN_OK;
+    return feed_one(system, event, result, error);
+}
+
 gordian_status gordian_feed(gordian_system *system, const gordian_event *event,
                             gordian_result *result, gordian_error *error)
 {
     gordian_result ignored;
-    system->graph.served_count = 0;
     if (!result)
         result = &ignored;
-    if (plain_feed(system, event, 1, result))
-        return GORDIAN_OK;
-    return feed_one(system, event, result, error);
+    return system->shared ? shared_feed(system, event, result, error)
+                          : system_feed(system, event, result, error);
+}
+
+/* Each by itself: others may come in between. */
+static gordian_status feed_shared(gordian_system *system, const gordian_event *events, size_t count,
+                                  gordian_result *results, size_t *taken, gordian_error *error)
+{
+    gordian_status status = GORDIAN_OK;
+    while (*taken < count && status == GORDIAN_OK) {
+        status = shared_feed(system, &events[*taken], &results[*taken], error);
+        *taken += status == GORDIAN_OK;
+    }
+    return status;
 }
 
 gordian_status gordian_feed_batch(gordian_system *system, const gordian_event *events, size_t count,
@@ -473,7 +492,10 @@ gordian_status gordian_feed_batch(gordian_system *system, const gordian_event *e
 {
     gordian_status status = GORDIAN_OK;
     size_t taken = 0;
-    system->graph.served_count = 0;
+    if (system->shared)
+        status = feed_shared(system, events, count, results, &taken, error);
+    else
+        system->graph.served_count = 0;
     while (status == GORDIAN_OK && taken < count) {
         taken += plain_feed(system, events + taken, count - taken, results + taken);
         if (taken == count)

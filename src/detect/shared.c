@@ -1,0 +1,355 @@
+/* Events of a shared system: the short way, and the long one around events.c. Read shared.h. */
+#include "detect/shared.h"
+
+#include "base/error.h"
+#include "base/park.h"
+
+#include <sched.h>
+
+#define RARELY(condition) __builtin_expect((condition), 0)
+
+/* ---- the order */
+
+static void tell_event(struct shared *shared, uint64_t place, const gordian_event *event,
+                       const gordian_result *result, const uint32_t *served)
+{
+    gordian_record record = {.place = place,
+                             .kind = GORDIAN_LINE_EVENT,
+                             .event = *event,
+                             .result = *result,
+                             .served = served};
+    shared->recorder.record(shared->recorder.context, &record);
+}
+
+static uint64_t next_place(struct shared *shared)
+{
+    return atomic_fetch_add(&shared->order, 1);
+}
+
+/* ---- lists */
+
+static void list_resource(struct shared_process *p, struct shared_resource *r, uint32_t resource)
+{
+    r->slot = p->count;
+    p->list[p->count++] = resource;
+}
+
+/* `at`: where it stands. */
+static void unlist_resource(struct shared *shared, struct shared_process *p, uint32_t at)
+{
+    uint32_t last = p->list[--p->count];
+    if (at == p->count)
+        return;
+    p->list[at] = last;
+    shared_resource_at(shared, last)->slot = at;
+}
+
+static void forget_list(struct shared *shared, struct shared_process *p)
+{
+    for (uint32_t i = 0; i < p->count; i++)
+        shared_resource_at(shared, p->list[i])->slot = NONE;
+    p->count = 0;
+}
+
+/* ---- the short way */
+
+/* From one word to another; with a recorder by way of BUSY, which keeps everybody else from it
+ * until the change has its number. */
+static inline bool swap_word(struct shared *shared, struct shared_resource *r, uint32_t from,
+                             uint32_t to, uint64_t *place)
+{
+    uint32_t seen = from;
+    if (!shared->recorder.record)
+        return atomic_compare_exchange_strong(&r->word, &seen, to);
+    if (!atomic_compare_exchange_strong(&r->word, &seen, SHARED_BUSY))
+        return false;
+    *place = next_place(shared);
+    atomic_store(&r->word, to);
+    return true;
+}
+
+static inline bool grant_short(struct shared *shared, struct shared_process *p,
+                               struct shared_resource *r, const gordian_event *event,
+                               gordian_result *result)
+{
+    uint64_t place = 0;
+    if (atomic_load_explicit(&r->word, memory_order_relaxed) != SHARED_FREE ||
+        p->count == p->room || !swap_word(shared, r, SHARED_FREE, event->process, &place))
+        return false;
+    list_resource(p, r, event->resource);
+    *result = (gordian_result){.outcome = GORDIAN_OUTCOME_GRANTED};
+    if (RARELY(shared->recorder.record != NULL))
+        tell_event(shared, place, event, result, NULL);
+    return true;
+}
+
+static inline bool release_short(struct shared *shared, struct shared_process *p,
+                                 struct shared_resource *r, const gordian_event *event,
+                                 gordian_result *result)
+{
+    uint64_t place = 0;
+    if (atomic_load_explicit(&r->word, memory_order_relaxed) != event->process || event->to != NONE)
+        return false;
+    uint32_t at = r->slot; /* while it is ours to read */
+    if (!swap_word(shared, r, event->process, SHARED_FREE, &place))
+        return false;
+    unlist_resource(shared, p, at);
+    *result = (gordian_result){.outcome = GORDIAN_OUTCOME_RELEASED};
+    if (RARELY(shared->recorder.record != NULL))
+        tell_event(shared, place, event, result, NULL);
+    return true;
+}
+
+/* False: nothing has changed, take the long way. */
+static inline bool feed_short_way(struct shared *shared, const gordian_event *event,
+                                  gordian_result *result)
+{
+    if (RARELY(event->units != 1 || event->wants ||
+               (event->op != GORDIAN_OP_REQUEST && event->op != GORDIAN_OP_RELEASE)))
+        return false;
+    struct shared_process *p = shared_process_at(shared, event->process);
+    struct shared_resource *r = shared_resource_at(shared, event->resource);
+    if (RARELY(!p || !r ||
+               atomic_load_explicit(&p->state, memory_order_acquire) >= SHARED_STATE_WAITS))
+        return false;
+    return event->op == GORDIAN_OP_REQUEST ? grant_short(shared, p, r, event, result)
+                                           : release_short(shared, p, r, event, result);
+}
+
+/* ---- into the graph and out of it */
+
+/* Makes the word say GRAPH; what it said before. */
+static uint32_t seize_word(struct shared_resource *r)
+{
+    uint32_t seen = atomic_load(&r->word);
+    while (seen != SHARED_GRAPH) {
+        if (seen ==
+            SHARED_BUSY) { /* somebody is about to take a number, and needs no lock for it */
+            sched_yield();
+            seen = atomic_load(&r->word);
+        } else if (atomic_compare_exchange_weak(&r->word, &seen, SHARED_GRAPH)) {
+            break;
+        }
+    }
+    return seen;
+}
+
+void shared_lift(gordian_system *system, uint32_t resource)
+{
+    struct shared_resource *r = shared_resource_at(system->shared, resource);
+    uint32_t seen = r ? seize_word(r) : SHARED_GRAPH;
+    if (seen == SHARED_GRAPH)
+        return;
+    if (seen == SHARED_FREE) {
+        r->slot = NONE;
+        return;
+    }
+    rag_grant(&system->graph, seen, resource, 1); /* it runs: as if granted now */
+    if (system->hooks->grant)
+        system->hooks->grant(system->state, seen, resource, 1);
+}
+
+bool shared_is_held(const gordian_system *system, uint32_t resource)
+{
+    struct shared_resource *r =
+        system->shared ? shared_resource_at(system->shared, resource) : NULL;
+    uint32_t word = r ? atomic_load(&r->word) : SHARED_FREE;
+    return word != SHARED_FREE && word != SHARED_GRAPH; /* or is being taken or given back */
+}
+
+void shared_lift_list(gordian_system *system, uint32_t process)
+{
+    struct shared_process *p = shared_process_at(system->shared, process);
+    for (uint32_t i = 0; p && i < p->count; i++)
+        shared_lift(system, p->list[i]);
+}
+
+void shared_lift_held(gordian_system *system, uint32_t process)
+{
+    for (uint32_t q = 0; q < system->graph.resource_limit; q++)
+        if (atomic_load(&shared_resource_at(system->shared, q)->word) == process)
+            shared_lift(system, q);
+}
+
+void shared_lift_all(gordian_system *system)
+{
+    for (uint32_t q = 0; q < system->graph.resource_limit; q++)
+        shared_lift(system, q);
+}
+
+static bool is_idle(const struct rag *graph, uint32_t resource)
+{
+    return rag_is_resource(graph, resource) && graph->resources_more[resource].flags & RAG_ONE &&
+           graph->holder[resource] == NONE && graph->resources[resource].queue_head == NONE;
+}
+
+/* A lifted resource that nobody holds or waits for need not be in the graph. */
+static void drop_resource(gordian_system *system, uint32_t resource)
+{
+    if (is_idle(&system->graph, resource))
+        atomic_store(&shared_resource_at(system->shared, resource)->word, SHARED_FREE);
+}
+
+void shared_drop_all(gordian_system *system)
+{
+    for (uint32_t q = 0; q < system->graph.resource_limit; q++)
+        drop_resource(system, q);
+}
+
+/* ---- the long way */
+
+/* Whom to wake once the lock is free; those beyond are woken under it. */
+struct wakes {
+    _Atomic uint32_t *words[16];
+    size_t count;
+};
+
+#define WAKES (sizeof((struct wakes *)0)->words / sizeof(_Atomic uint32_t *))
+
+static void end_wait(struct shared *shared, uint32_t process, enum shared_state how,
+                     struct wakes *wakes)
+{
+    _Atomic uint32_t *state = &shared_process_at(shared, process)->state;
+    if (atomic_exchange(state, how) != SHARED_STATE_SLEEPS)
+        return;
+    if (wakes->count < WAKES)
+        wakes->words[wakes->count++] = state;
+    else
+        park_wake(state);
+}
+
+/* Could this request, of something lifted, be granted the short way after all? */
+static bool is_short(gordian_system *system, const gordian_event *event)
+{
+    const struct rag *graph = &system->graph;
+    if (event->wants || event->units != 1 || !rag_is_process(graph, event->process) ||
+        rag_waits(graph, event->process) || !is_idle(graph, event->resource))
+        return false;
+    struct shared_process *p = shared_process_at(system->shared, event->process);
+    return p->count < p->room || shared_grow_list(p, &graph->memory);
+}
+
+static void grant_lifted(gordian_system *system, const gordian_event *event, gordian_result *result)
+{
+    struct shared *shared = system->shared;
+    struct shared_resource *r = shared_resource_at(shared, event->resource);
+    list_resource(shared_process_at(shared, event->process), r, event->resource);
+    *result = (gordian_result){.outcome = GORDIAN_OUTCOME_GRANTED};
+    uint64_t place = shared->recorder.record ? next_place(shared) : 0;
+    atomic_store(&r->word, event->process);
+    if (shared->recorder.record)
+        tell_event(shared, place, event, result, NULL);
+}
+
+/* May it have to wait? Sure only of what asks for one thing. */
+static bool may_wait(const struct rag *graph, const gordian_event *event)
+{
+    return event->wants || (rag_is_resource(graph, event->resource) &&
+                            rag_free_units(graph, event->resource) < event->units);
+}
+
+/* Everything the event is about, into the graph. */
+static void lift_event(gordian_system *system, const gordian_event *event)
+{
+    if (event->op == GORDIAN_OP_CANCEL)
+        return; /* whoever waits is in the graph */
+    if (event->op == GORDIAN_OP_EXIT) {
+        shared_lift_list(system, event->process);
+        return;
+    }
+    if (!event->wants)
+        shared_lift(system, event->resource);
+    for (size_t i = 0; event->wants && i < event->want_count; i++)
+        shared_lift(system, event->wants[i].resource);
+    if (event->op != GORDIAN_OP_RELEASE && may_wait(&system->graph, event))
+        shared_lift_list(system, event->process);
+}
+
+static void publish_release(gordian_system *system, const gordian_event *event)
+{
+    struct shared *shared = system->shared;
+    struct shared_resource *r = shared_resource_at(shared, event->resource);
+    if (r->slot != NONE) {
+        unlist_resource(shared, shared_process_at(shared, event->process), r->slot);
+        r->slot = NONE;
+    }
+    drop_resource(system, event->resource);
+}
+
+static void publish_exit(gordian_system *system, uint32_t process, struct wakes *wakes)
+{
+    struct shared *shared = system->shared;
+    struct shared_process *p = shared_process_at(shared, process);
+    uint32_t count = p->count;
+    forget_list(shared, p);
+    for (uint32_t i = 0; i < count; i++)
+        drop_resource(system, p->list[i]);
+    if (atomic_load(&p->state) >= SHARED_STATE_WAITS)
+        end_wait(shared, process, SHARED_STATE_VICTIM, wakes);
+}
+
+/* Lets the others see what the event has done. */
+static void publish_event(gordian_system *system, const gordian_event *event,
+                          const gordian_result *result, struct wakes *wakes)
+{
+    struct shared *shared = system->shared;
+    struct shared_process *p = shared_process_at(shared, event->process);
+    switch ((gordian_outcome)result->outcome) {
+    case GORDIAN_OUTCOME_BLOCKED:
+    case GORDIAN_OUTCOME_DEADLOCK:
+    case GORDIAN_OUTCOME_DOOMED:
+        forget_list(shared, p);
+        atomic_store(&p->state, SHARED_STATE_WAITS);
+        break;
+    case GORDIAN_OUTCOME_RELEASED:
+        publish_release(system, event);
+        break;
+    case GORDIAN_OUTCOME_CANCELLED:
+        end_wait(shared, event->process, SHARED_STATE_CANCELLED, wakes);
+        break;
+    case GORDIAN_OUTCOME_EXITED:
+        publish_exit(system, event->process, wakes);
+        break;
+    case GORDIAN_OUTCOME_GRANTED:
+    case GORDIAN_OUTCOME_REFUSED:
+        break;
+    }
+    for (size_t i = 0; i < system->graph.served_count; i++)
+        end_wait(shared, system->graph.served[i], SHARED_STATE_RUNS, wakes);
+}
+
+static gordian_status feed_long_way(gordian_system *system, const gordian_event *event,
+                                    gordian_result *result, struct wakes *wakes,
+                                    gordian_error *error)
+{
+    struct shared *shared = system->shared;
+    lift_event(system, event);
+    if ((event->op == GORDIAN_OP_REQUEST || event->op == GORDIAN_OP_WAIT ||
+         event->op == GORDIAN_OP_HOLD) &&
+        is_short(system, event)) {
+        grant_lifted(system, event, result);
+        return GORDIAN_OK;
+    }
+    gordian_status status = system_feed(system, event, result, error);
+    if (status != GORDIAN_OK)
+        return status;
+    if (shared->recorder.record)
+        tell_event(shared, next_place(shared), event, result, system->graph.served);
+    publish_event(system, event, result, wakes);
+    return GORDIAN_OK;
+}
+
+gordian_status shared_feed(gordian_system *system, const gordian_event *event,
+                           gordian_result *result, gordian_error *error)
+{
+    struct shared *shared = system->shared;
+    if (feed_short_way(shared, event, result))
+        return GORDIAN_OK;
+    struct wakes wakes = {.count = 0};
+    shared_enter(shared);
+    gordian_status status = feed_long_way(system, event, result, &wakes, error);
+    shared_leave(shared);
+    for (size_t i = 0; i < wakes.count; i++)
+        park_wake(wakes.words[i]);
+    return status;
+}
