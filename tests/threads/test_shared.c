@@ -84,6 +84,7 @@ struct round {
     enum mix mix;
     uint32_t events; /* of each thread */
     uint32_t resources;
+    pthread_barrier_t start; /* so that none is done before the last has begun */
 };
 
 struct player {
@@ -201,6 +202,7 @@ static void *play_thread(void *context)
 {
     struct player *player = context;
     my_journal = &player->journal;
+    pthread_barrier_wait(&player->round->start);
     for (uint32_t i = 0; i < player->round->events; i++) {
         gordian_want wants[WANTS_MOST];
         gordian_event event = random_event(player, wants);
@@ -211,6 +213,8 @@ static void *play_thread(void *context)
             meddle(player);
         else if (luck == 60)
             visit(player);
+        else if (luck == 61)
+            sched_yield();
     }
     return NULL;
 }
@@ -323,6 +327,7 @@ static size_t play_round(enum mix mix, uint64_t seed, uint32_t events, struct pl
     struct journal mine = {0}, *journals[THREADS + 1] = {&mine};
     my_journal = &mine;
     set_up(&round, players);
+    REQUIRE(pthread_barrier_init(&round.start, NULL, THREADS) == 0);
     for (int i = 0; i < THREADS; i++) {
         players[i].round = &round;
         random_seed(&players[i].random, seed * THREADS + (uint64_t)i);
@@ -335,6 +340,7 @@ static size_t play_round(enum mix mix, uint64_t seed, uint32_t events, struct pl
     for (int i = 0; i <= THREADS; i++)
         forget_journal(journals[i]);
     free(mine.entries);
+    pthread_barrier_destroy(&round.start);
     gordian_close(round.system);
     return total;
 }
