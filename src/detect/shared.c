@@ -8,6 +8,11 @@
 
 #define RARELY(condition) __builtin_expect((condition), 0)
 
+/* For tests: where others are likely to come in between. */
+#ifndef SHARED_MEANWHILE
+#define SHARED_MEANWHILE() ((void)0)
+#endif
+
 /* ---- the order */
 
 static void tell_event(struct shared *shared, uint64_t place, const gordian_event *event,
@@ -59,11 +64,14 @@ static inline bool swap_word(struct shared *shared, struct shared_resource *r, u
                              uint32_t to, uint64_t *place)
 {
     uint32_t seen = from;
+    SHARED_MEANWHILE();
     if (!shared->recorder.record)
         return atomic_compare_exchange_strong(&r->word, &seen, to);
     if (!atomic_compare_exchange_strong(&r->word, &seen, SHARED_BUSY))
         return false;
+    SHARED_MEANWHILE();
     *place = next_place(shared);
+    SHARED_MEANWHILE();
     atomic_store(&r->word, to);
     return true;
 }
@@ -122,6 +130,7 @@ static inline bool feed_short_way(struct shared *shared, const gordian_event *ev
 static uint32_t seize_word(struct shared_resource *r)
 {
     uint32_t seen = atomic_load(&r->word);
+    SHARED_MEANWHILE();
     while (seen != SHARED_GRAPH) {
         if (seen ==
             SHARED_BUSY) { /* somebody is about to take a number, and needs no lock for it */
@@ -333,8 +342,10 @@ static gordian_status feed_long_way(gordian_system *system, const gordian_event 
     gordian_status status = system_feed(system, event, result, error);
     if (status != GORDIAN_OK)
         return status;
+    SHARED_MEANWHILE();
     if (shared->recorder.record)
         tell_event(shared, next_place(shared), event, result, system->graph.served);
+    SHARED_MEANWHILE();
     publish_event(system, event, result, wakes);
     return GORDIAN_OK;
 }
