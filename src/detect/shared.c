@@ -58,6 +58,11 @@ static void forget_list(struct shared *shared, struct shared_process *p)
 
 /* ---- the short way */
 
+static inline bool does_run(struct shared_process *p)
+{
+    return atomic_load_explicit(&p->state, memory_order_acquire) < SHARED_STATE_WAITS;
+}
+
 /* From one word to another; with a recorder by way of BUSY, which keeps everybody else from it
  * until the change has its number. */
 static inline bool swap_word(struct shared *shared, struct shared_resource *r, uint32_t from,
@@ -76,52 +81,62 @@ static inline bool swap_word(struct shared *shared, struct shared_resource *r, u
     return true;
 }
 
-static inline bool grant_short(struct shared *shared, struct shared_process *p,
-                               struct shared_resource *r, const gordian_event *event,
-                               gordian_result *result)
+static inline bool take_short(struct shared *shared, uint32_t process, uint32_t resource,
+                              uint64_t *place)
 {
-    uint64_t place = 0;
-    if (atomic_load_explicit(&r->word, memory_order_relaxed) != SHARED_FREE ||
-        p->count == p->room || !swap_word(shared, r, SHARED_FREE, event->process, &place))
+    struct shared_process *p = shared_process_at(shared, process);
+    struct shared_resource *r = shared_resource_at(shared, resource);
+    if (RARELY(!p || !r) || atomic_load_explicit(&r->word, memory_order_relaxed) != SHARED_FREE ||
+        RARELY(!does_run(p) || p->count == p->room) ||
+        !swap_word(shared, r, SHARED_FREE, process, place))
         return false;
-    list_resource(p, r, event->resource);
-    *result = (gordian_result){.outcome = GORDIAN_OUTCOME_GRANTED};
-    if (RARELY(shared->recorder.record != NULL))
-        tell_event(shared, place, event, result, NULL);
+    list_resource(p, r, resource);
     return true;
 }
 
-static inline bool release_short(struct shared *shared, struct shared_process *p,
-                                 struct shared_resource *r, const gordian_event *event,
-                                 gordian_result *result)
+static inline bool give_short(struct shared *shared, uint32_t process, uint32_t resource,
+                              uint64_t *place)
 {
-    uint64_t place = 0;
-    if (atomic_load_explicit(&r->word, memory_order_relaxed) != event->process || event->to != NONE)
+    struct shared_process *p = shared_process_at(shared, process);
+    struct shared_resource *r = shared_resource_at(shared, resource);
+    if (RARELY(!p || !r) || atomic_load_explicit(&r->word, memory_order_relaxed) != process ||
+        RARELY(!does_run(p)))
         return false;
     uint32_t at = r->slot; /* while it is ours to read */
-    if (!swap_word(shared, r, event->process, SHARED_FREE, &place))
+    if (!swap_word(shared, r, process, SHARED_FREE, place))
         return false;
     unlist_resource(shared, p, at);
-    *result = (gordian_result){.outcome = GORDIAN_OUTCOME_RELEASED};
-    if (RARELY(shared->recorder.record != NULL))
-        tell_event(shared, place, event, result, NULL);
     return true;
 }
 
 /* False: nothing has changed, take the long way. */
-static inline bool feed_short_way(struct shared *shared, const gordian_event *event,
-                                  gordian_result *result)
+static bool feed_short_way(struct shared *shared, const gordian_event *event,
+                           gordian_result *result)
 {
-    if (RARELY(event->units != 1 || event->wants ||
-               (event->op != GORDIAN_OP_REQUEST && event->op != GORDIAN_OP_RELEASE)))
+    const bool takes = event->op == GORDIAN_OP_REQUEST;
+    uint64_t place = 0;
+    if (event->units != 1 || event->wants || (!takes && event->op != GORDIAN_OP_RELEASE) ||
+        (!takes && event->to != NONE) ||
+        !(takes ? take_short(shared, event->process, event->resource, &place)
+                : give_short(shared, event->process, event->resource, &place)))
         return false;
-    struct shared_process *p = shared_process_at(shared, event->process);
-    struct shared_resource *r = shared_resource_at(shared, event->resource);
-    if (RARELY(!p || !r ||
-               atomic_load_explicit(&p->state, memory_order_acquire) >= SHARED_STATE_WAITS))
-        return false;
-    return event->op == GORDIAN_OP_REQUEST ? grant_short(shared, p, r, event, result)
-                                           : release_short(shared, p, r, event, result);
+    *result =
+        (gordian_result){.outcome = takes ? GORDIAN_OUTCOME_GRANTED : GORDIAN_OUTCOME_RELEASED};
+    if (RARELY(shared->recorder.record != NULL))
+        tell_event(shared, place, event, result, NULL);
+    return true;
+}
+
+bool shared_take(struct shared *shared, uint32_t process, uint32_t resource)
+{
+    return RARELY(shared->recorder.record != NULL) ? false
+                                                   : take_short(shared, process, resource, NULL);
+}
+
+bool shared_give(struct shared *shared, uint32_t process, uint32_t resource)
+{
+    return RARELY(shared->recorder.record != NULL) ? false
+                                                   : give_short(shared, process, resource, NULL);
 }
 
 /* ---- into the graph and out of it */

@@ -122,6 +122,9 @@ void shared_note_resource(gordian_system *system, uint32_t id, uint64_t units, b
 /* As gordian_feed; takes the lock itself if it has to. */
 gordian_status shared_feed(gordian_system *system, const gordian_event *event,
                            gordian_result *result, gordian_error *error);
+/* The short way alone, for one unit and without a recorder. False: nothing has changed. */
+bool shared_take(struct shared *shared, uint32_t process, uint32_t resource);
+bool shared_give(struct shared *shared, uint32_t process, uint32_t resource);
 /* Into the graph: a resource; all a process holds that its list has; all there is. */
 void shared_lift(gordian_system *system, uint32_t resource);
 void shared_lift_list(gordian_system *system, uint32_t process);
