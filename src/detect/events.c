@@ -469,22 +469,11 @@ gordian_status gordian_feed(gordian_system *system, const gordian_event *event,
                             gordian_result *result, gordian_error *error)
 {
     gordian_result ignored;
+    size_t taken;
     if (!result)
         result = &ignored;
-    return system->shared ? shared_feed(system, event, result, error)
+    return system->shared ? shared_feed(system, event, 1, result, &taken, error)
                           : system_feed(system, event, result, error);
-}
-
-/* Each by itself: others may come in between. */
-static gordian_status feed_shared(gordian_system *system, const gordian_event *events, size_t count,
-                                  gordian_result *results, size_t *taken, gordian_error *error)
-{
-    gordian_status status = GORDIAN_OK;
-    while (*taken < count && status == GORDIAN_OK) {
-        status = shared_feed(system, &events[*taken], &results[*taken], error);
-        *taken += status == GORDIAN_OK;
-    }
-    return status;
 }
 
 gordian_status gordian_feed_batch(gordian_system *system, const gordian_event *events, size_t count,
@@ -493,7 +482,7 @@ gordian_status gordian_feed_batch(gordian_system *system, const gordian_event *e
     gordian_status status = GORDIAN_OK;
     size_t taken = 0;
     if (system->shared)
-        status = feed_shared(system, events, count, results, &taken, error);
+        status = shared_feed(system, events, count, results, &taken, error);
     else
         system->graph.served_count = 0;
     while (status == GORDIAN_OK && taken < count) {

@@ -7,6 +7,7 @@
 #include <sched.h>
 
 #define RARELY(condition) __builtin_expect((condition), 0)
+#define ALWAYS_INLINE     inline __attribute__((always_inline))
 
 /* For tests: where others are likely to come in between. */
 #ifndef SHARED_MEANWHILE
@@ -65,13 +66,14 @@ static inline bool does_run(struct shared_process *p)
 
 /* From one word to another; with a recorder by way of BUSY, which keeps everybody else from it
  * until the change has its number. */
-static inline bool swap_word(struct shared *shared, struct shared_resource *r, uint32_t from,
-                             uint32_t to, uint64_t *place)
+static ALWAYS_INLINE bool swap_word(struct shared *shared, struct shared_resource *r, uint32_t from,
+                                    uint32_t to, memory_order order, uint64_t *place)
 {
     uint32_t seen = from;
     SHARED_MEANWHILE();
     if (!shared->recorder.record)
-        return atomic_compare_exchange_strong(&r->word, &seen, to);
+        return atomic_compare_exchange_strong_explicit(&r->word, &seen, to, order,
+                                                       memory_order_relaxed);
     if (!atomic_compare_exchange_strong(&r->word, &seen, SHARED_BUSY))
         return false;
     SHARED_MEANWHILE();
@@ -81,21 +83,21 @@ static inline bool swap_word(struct shared *shared, struct shared_resource *r, u
     return true;
 }
 
-static inline bool take_short(struct shared *shared, uint32_t process, uint32_t resource,
-                              uint64_t *place)
+static ALWAYS_INLINE bool take_short(struct shared *shared, uint32_t process, uint32_t resource,
+                                     uint64_t *place)
 {
     struct shared_process *p = shared_process_at(shared, process);
     struct shared_resource *r = shared_resource_at(shared, resource);
     if (RARELY(!p || !r) || atomic_load_explicit(&r->word, memory_order_relaxed) != SHARED_FREE ||
         RARELY(!does_run(p) || p->count == p->room) ||
-        !swap_word(shared, r, SHARED_FREE, process, place))
+        !swap_word(shared, r, SHARED_FREE, process, memory_order_acquire, place))
         return false;
     list_resource(p, r, resource);
     return true;
 }
 
-static inline bool give_short(struct shared *shared, uint32_t process, uint32_t resource,
-                              uint64_t *place)
+static ALWAYS_INLINE bool give_short(struct shared *shared, uint32_t process, uint32_t resource,
+                                     uint64_t *place)
 {
     struct shared_process *p = shared_process_at(shared, process);
     struct shared_resource *r = shared_resource_at(shared, resource);
@@ -103,15 +105,15 @@ static inline bool give_short(struct shared *shared, uint32_t process, uint32_t 
         RARELY(!does_run(p)))
         return false;
     uint32_t at = r->slot; /* while it is ours to read */
-    if (!swap_word(shared, r, process, SHARED_FREE, place))
+    if (!swap_word(shared, r, process, SHARED_FREE, memory_order_release, place))
         return false;
     unlist_resource(shared, p, at);
     return true;
 }
 
 /* False: nothing has changed, take the long way. */
-static bool feed_short_way(struct shared *shared, const gordian_event *event,
-                           gordian_result *result)
+static ALWAYS_INLINE bool feed_short_way(struct shared *shared, const gordian_event *event,
+                                         gordian_result *result)
 {
     const bool takes = event->op == GORDIAN_OP_REQUEST;
     uint64_t place = 0;
@@ -365,17 +367,35 @@ static gordian_status feed_long_way(gordian_system *system, const gordian_event 
     return GORDIAN_OK;
 }
 
-gordian_status shared_feed(gordian_system *system, const gordian_event *event,
-                           gordian_result *result, gordian_error *error)
+/* What the short way cannot do. */
+static __attribute__((noinline)) gordian_status feed_with_lock(gordian_system *system,
+                                                               const gordian_event *event,
+                                                               gordian_result *result,
+                                                               gordian_error *error)
 {
     struct shared *shared = system->shared;
-    if (feed_short_way(shared, event, result))
-        return GORDIAN_OK;
     struct wakes wakes = {.count = 0};
     shared_enter(shared);
     gordian_status status = feed_long_way(system, event, result, &wakes, error);
     shared_leave(shared);
     for (size_t i = 0; i < wakes.count; i++)
         park_wake(wakes.words[i]);
+    return status;
+}
+
+gordian_status shared_feed(gordian_system *system, const gordian_event *events, size_t count,
+                           gordian_result *results, size_t *taken, gordian_error *error)
+{
+    struct shared *shared = system->shared;
+    gordian_status status = GORDIAN_OK;
+    size_t i = 0;
+    for (; i < count; i++) {
+        if (feed_short_way(shared, &events[i], &results[i]))
+            continue;
+        status = feed_with_lock(system, &events[i], &results[i], error);
+        if (status != GORDIAN_OK)
+            break;
+    }
+    *taken = i;
     return status;
 }

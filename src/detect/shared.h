@@ -22,11 +22,18 @@
  * runs the process; `slot` says where in it a resource stands. A lifted resource stays in it until
  * its process releases it or waits.
  *
- * Order. Every change of a word is an atomic operation of the one order that C gives to all
- * sequentially consistent ones; an event under the lock happens while all the words it depends on
- * say GRAPH. So all events have one order. With a recorder they are numbered by it: a word is
- * BUSY while the short way takes its number, and the long way takes one before it lets go of
- * anything.
+ * Order. All events have one, in which each thread's stand as it made them. Taking a word is an
+ * acquire that reads what a release has written (by whoever gave it back, or dropped it under the
+ * lock); lifting is both. So "happens before" goes along with all changes of words, but for one
+ * step: from a taking T to the lifting C that reads it. Suppose there were a circle of such steps
+ * and of "happens before". The liftings in it are ordered among themselves, by the lock; let C be
+ * the first, T the taking it reads. The circle comes to T from some lifting that is not before C,
+ * so C happens before T and cannot have read it. Hence there is no circle, and any order that goes
+ * along with both will do: an event under the lock takes place while all the words it depends on
+ * say GRAPH, which no short way changes.
+ *
+ * With a recorder the events are numbered: a word is BUSY while the short way takes its number,
+ * and the long way takes one before it lets go of anything.
  *
  * State. Each process has a word, too: it runs, or waits. gordian_await_grant sleeps on it.
  */
@@ -119,9 +126,10 @@ void shared_note_resource(gordian_system *system, uint32_t id, uint64_t units, b
 
 /* ---- shared.c: events */
 
-/* As gordian_feed; takes the lock itself if it has to. */
-gordian_status shared_feed(gordian_system *system, const gordian_event *event,
-                           gordian_result *result, gordian_error *error);
+/* As gordian_feed_batch, each event by itself: others' may come in between. Takes the lock itself
+ * where it has to. */
+gordian_status shared_feed(gordian_system *system, const gordian_event *events, size_t count,
+                           gordian_result *results, size_t *taken, gordian_error *error);
 /* The short way alone, for one unit and without a recorder. False: nothing has changed. */
 bool shared_take(struct shared *shared, uint32_t process, uint32_t resource);
 bool shared_give(struct shared *shared, uint32_t process, uint32_t resource);
