@@ -24,6 +24,8 @@ const struct bench_info bench_list[] = {
      bench_of_run},
     {"serve", "the service beside redis-server: rate, latency, durability, a thousand clients",
      bench_serve},
+    {"shared", "many threads on one system: on resources of their own, around a hot row; memory",
+     bench_shared},
     {NULL, NULL, NULL},
 };
 

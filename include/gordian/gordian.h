@@ -26,9 +26,10 @@
  *             valid until the next call on the same system.
  *   Ids       Processes and resources are small integers handed out by the
  *             system, dense from 0, reused after removal. Names are optional.
- *   Threads   A system may be used by one thread at a time; different systems
- *             are independent. The library has no globals, never prints and
- *             never exits.
+ *   Threads   A system may be used by one thread at a time, or, if it was opened
+ *             so, by any number at once (see "many threads" below); different
+ *             systems are independent. The library has no globals, never prints
+ *             and never exits.
  */
 #ifndef GORDIAN_GORDIAN_H
 #define GORDIAN_GORDIAN_H
@@ -66,6 +67,8 @@ typedef enum gordian_status {
     GORDIAN_STATUS_UNAVAILABLE, /* the engine asked for is not here, or cannot do this problem */
     GORDIAN_STATUS_MEMORY,      /* out of memory */
     GORDIAN_STATUS_IO,          /* reading or writing failed */
+    GORDIAN_STATUS_CANCELLED,   /* what was waited for has been given up (gordian_await_grant) */
+    GORDIAN_STATUS_VICTIM,      /* the process was ended while it waited (gordian_await_grant) */
 } gordian_status;
 
 typedef struct gordian_error {
@@ -93,6 +96,9 @@ typedef struct gordian_allocator {
 typedef struct gordian_options {
     const char *engine; /* "auto" (default), "sparse", "matrix", "cuda", "cuda-blocks", "reduce" */
     const gordian_allocator *allocator; /* NULL: the C library's; must outlive the system */
+    bool shared; /* any number of threads may use the system at once: see "many threads" */
+    const struct gordian_recorder *recorder; /* shared: who is told the order; NULL: nobody */
+    void *reserved[4];                       /* NULL, for what may come */
 } gordian_options;
 
 /* Sets every option to its default. */
@@ -623,6 +629,68 @@ GORDIAN_API gordian_status gordian_snapshot_read(gordian_snapshot **out, gordian
 GORDIAN_API void gordian_names_close(gordian_names *names);
 GORDIAN_API const char *gordian_names_process(const gordian_names *names, uint32_t process);
 GORDIAN_API const char *gordian_names_resource(const gordian_names *names, uint32_t resource);
+
+/* ------------------------------------------------------------------ many threads */
+
+/*
+ * A system opened with options.shared may be used by any number of threads at once, all functions
+ * but gordian_close and gordian_replay_*. Its engine is `sparse`.
+ *
+ * A request for one free unit of a one-unit resource, and a release of one that nobody waits
+ * for, take no lock and touch nothing that other threads use, but for that resource. Whoever has
+ * to wait takes the system's one lock, as does everything else. Every answer is the one that a
+ * system of one thread gives if all events come one by one in some order, in which each thread's
+ * events stand as it made them; a recorder is told that order.
+ *
+ * A process belongs to one thread at a time: two threads must not make events of the same process
+ * at once, nor remove it. Only gordian_cancel, gordian_recover_one, questions and
+ * gordian_await_grant may come from anywhere at any time; gordian_exit, too, of a process that
+ * waits and that nobody can serve meanwhile.
+ *
+ * Lists that belong to the system, and names, last until any thread's next call: read them between
+ * gordian_lock and gordian_unlock. gordian_served is then that of the thread's last event,
+ * provided that its served_count is not 0. The allocator is called by one thread at a time.
+ */
+
+/* One place of the order. */
+typedef struct gordian_record {
+    uint64_t place;      /* 0, 1, 2, ...: none is left out */
+    gordian_line kind;   /* an event; or a process or a resource has come, or gone */
+    gordian_event event; /* of an event, with its answer */
+    gordian_result result;
+    const uint32_t *served; /* its served_count processes, in order */
+    uint32_t id;            /* of what has come or gone */
+    bool gone;
+    uint64_t units; /* of a resource that has come */
+} gordian_record;
+
+/* `record` is called by the thread whose call it is, before that returns; by several at the same
+ * time, and not in the order of the places. It must not call the system. What the record points at
+ * lasts as long as the call. A call that fails is not recorded: it has changed nothing. */
+typedef struct gordian_recorder {
+    void (*record)(void *context, const gordian_record *record);
+    void *context;
+} gordian_recorder;
+
+/* Sleeps until `process`, whose request was answered with GORDIAN_OUTCOME_BLOCKED, _DEADLOCK or
+ * _DOOMED, does not wait any more, or the time is up; UINT64_MAX: no limit. Says how its last wait
+ * ended, however long ago that is:
+ *
+ *     GORDIAN_OK                 it has been served, or never had to wait
+ *     GORDIAN_STATUS_CANCELLED   its request was cancelled; it holds what it held before
+ *     GORDIAN_STATUS_VICTIM      it was ended by gordian_recover_one or gordian_exit, and holds
+ *                                nothing; it may go on with new requests
+ *     GORDIAN_STATUS_END         the time is up; it still waits: gordian_cancel gives that up
+ *     GORDIAN_STATUS_INPUT       there is no such process, or the system is not shared
+ */
+GORDIAN_API gordian_status gordian_await_grant(gordian_system *system, uint32_t process,
+                                               uint64_t timeout_ns, gordian_error *error);
+
+/* Between the two no other thread starts or ends a wait, or gets a list; what takes no lock goes
+ * on. A thread may lock more than once, and unlocks as often. Not while it sleeps in
+ * gordian_await_grant: nobody could serve it. Nothing happens if the system is not shared. */
+GORDIAN_API void gordian_lock(gordian_system *system);
+GORDIAN_API void gordian_unlock(gordian_system *system);
 
 #ifdef __cplusplus
 }

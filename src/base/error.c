@@ -48,6 +48,10 @@ const char *gordian_status_text(gordian_status status)
         return "out of memory";
     case GORDIAN_STATUS_IO:
         return "input or output failed";
+    case GORDIAN_STATUS_CANCELLED:
+        return "cancelled";
+    case GORDIAN_STATUS_VICTIM:
+        return "ended as a victim";
     }
     return "unknown status";
 }

@@ -123,6 +123,8 @@ static int code_of(gordian_status status)
         return EXIT_UNAVAILABLE;
     case GORDIAN_STATUS_MEMORY:
     case GORDIAN_STATUS_IO:
+    case GORDIAN_STATUS_CANCELLED:
+    case GORDIAN_STATUS_VICTIM:
         break;
     }
     return EXIT_BROKEN;

@@ -6,7 +6,7 @@
  */
 #include "base/error.h"
 #include "base/sort.h"
-#include "detect/system.h"
+#include "detect/shared.h"
 #include "rag/links.h"
 
 static gordian_status refuse_event(gordian_result *result, gordian_refusal refusal)
@@ -456,16 +456,24 @@ static inline gordian_status feed_one(gordian_system *system, const gordian_even
     return status;
 }
 
+gordian_status system_feed(gordian_system *system, const gordian_event *event,
+                           gordian_result *result, gordian_error *error)
+{
+    system->graph.served_count = 0;
+    if (plain_feed(system, event, 1, result))
+        return GORDIAN_OK;
+    return feed_one(system, event, result, error);
+}
+
 gordian_status gordian_feed(gordian_system *system, const gordian_event *event,
                             gordian_result *result, gordian_error *error)
 {
     gordian_result ignored;
-    system->graph.served_count = 0;
+    size_t taken;
     if (!result)
         result = &ignored;
-    if (plain_feed(system, event, 1, result))
-        return GORDIAN_OK;
-    return feed_one(system, event, result, error);
+    return system->shared ? shared_feed(system, event, 1, result, &taken, error)
+                          : system_feed(system, event, result, error);
 }
 
 gordian_status gordian_feed_batch(gordian_system *system, const gordian_event *events, size_t count,
@@ -473,7 +481,10 @@ gordian_status gordian_feed_batch(gordian_system *system, const gordian_event *e
 {
     gordian_status status = GORDIAN_OK;
     size_t taken = 0;
-    system->graph.served_count = 0;
+    if (system->shared)
+        status = shared_feed(system, events, count, results, &taken, error);
+    else
+        system->graph.served_count = 0;
     while (status == GORDIAN_OK && taken < count) {
         taken += plain_feed(system, events + taken, count - taken, results + taken);
         if (taken == count)
@@ -497,9 +508,18 @@ static gordian_status feed_short(gordian_system *system, gordian_event event,
     return status;
 }
 
+static inline gordian_status short_outcome(gordian_outcome *outcome, gordian_outcome is)
+{
+    if (outcome)
+        *outcome = is;
+    return GORDIAN_OK;
+}
+
 gordian_status gordian_request(gordian_system *system, uint32_t process, uint32_t resource,
                                uint64_t units, gordian_outcome *outcome, gordian_error *error)
 {
+    if (system->shared && units == 1 && shared_take(system->shared, process, resource))
+        return short_outcome(outcome, GORDIAN_OUTCOME_GRANTED);
     return feed_short(
         system,
         (gordian_event){
@@ -510,6 +530,8 @@ gordian_status gordian_request(gordian_system *system, uint32_t process, uint32_
 gordian_status gordian_release(gordian_system *system, uint32_t process, uint32_t resource,
                                uint64_t units, gordian_outcome *outcome, gordian_error *error)
 {
+    if (system->shared && units == 1 && shared_give(system->shared, process, resource))
+        return short_outcome(outcome, GORDIAN_OUTCOME_RELEASED);
     return feed_short(
         system,
         (gordian_event){

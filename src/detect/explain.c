@@ -268,8 +268,8 @@ static gordian_status explain_all(gordian_system *system, uint32_t process,
     return status;
 }
 
-gordian_status gordian_explain(gordian_system *system, uint32_t process, gordian_witness *witness,
-                               gordian_error *error)
+static gordian_status explain_process(gordian_system *system, uint32_t process,
+                                      gordian_witness *witness, gordian_error *error)
 {
     const struct rag *graph = &system->graph;
     uint32_t all = graph->process_limit;
@@ -284,4 +284,13 @@ gordian_status gordian_explain(gordian_system *system, uint32_t process, gordian
             return status == GORDIAN_STATUS_MEMORY ? fail_memory(error) : status;
     }
     return explain_all(system, process, witness, error);
+}
+
+gordian_status gordian_explain(gordian_system *system, uint32_t process, gordian_witness *witness,
+                               gordian_error *error)
+{
+    system_enter(system);
+    gordian_status status = explain_process(system, process, witness, error);
+    system_leave(system);
+    return status;
 }

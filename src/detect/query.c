@@ -1,7 +1,7 @@
 /* Questions about a system's state. */
 #include "base/bits.h"
 #include "base/error.h"
-#include "detect/system.h"
+#include "detect/shared.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -14,18 +14,30 @@ const uint32_t *gordian_served(const gordian_system *system, size_t *count)
 
 bool gordian_is_waiting(const gordian_system *system, uint32_t process)
 {
-    return rag_is_process(&system->graph, process) && rag_waits(&system->graph, process);
+    system_enter(system);
+    bool waits = rag_is_process(&system->graph, process) && rag_waits(&system->graph, process);
+    system_leave(system);
+    return waits;
 }
 
 uint64_t gordian_units(const gordian_system *system, uint32_t resource)
 {
-    return rag_is_resource(&system->graph, resource) ? rag_total_units(&system->graph, resource)
-                                                     : 0;
+    const struct rag *graph = &system->graph;
+    system_enter(system);
+    uint64_t units = rag_is_resource(graph, resource) ? rag_total_units(graph, resource) : 0;
+    system_leave(system);
+    return units;
 }
 
 uint64_t gordian_free_units(const gordian_system *system, uint32_t resource)
 {
-    return rag_is_resource(&system->graph, resource) ? rag_free_units(&system->graph, resource) : 0;
+    const struct rag *graph = &system->graph;
+    system_enter(system);
+    uint64_t units = rag_is_resource(graph, resource) && !shared_is_held(system, resource)
+                         ? rag_free_units(graph, resource)
+                         : 0;
+    system_leave(system);
+    return units;
 }
 
 /* ---- edges */
@@ -49,36 +61,58 @@ static size_t list_edges(const struct rag *graph, uint32_t ref, edge_reader read
     return count;
 }
 
+/* For a shared system that is to be asked all the same: the graph has to know more for it. */
+static gordian_system *for_asking(const gordian_system *system)
+{
+    return (gordian_system *)system;
+}
+
 size_t gordian_holdings(const gordian_system *system, uint32_t process, gordian_edge *edges,
                         size_t room)
 {
     const struct rag *graph = &system->graph;
+    system_enter(system);
+    if (system->shared)
+        shared_lift_held(for_asking(system), process);
     uint32_t ref = rag_is_process(graph, process) ? graph->processes[process].held : NONE;
-    return list_edges(graph, ref, rag_held, false, edges, room);
+    size_t count = list_edges(graph, ref, rag_held, false, edges, room);
+    system_leave(system);
+    return count;
 }
 
 size_t gordian_pending(const gordian_system *system, uint32_t process, gordian_edge *edges,
                        size_t room)
 {
     const struct rag *graph = &system->graph;
+    system_enter(system);
     uint32_t ref = rag_is_process(graph, process) && rag_waits(graph, process) ? process : NONE;
-    return list_edges(graph, ref, rag_wanted, true, edges, room);
+    size_t count = list_edges(graph, ref, rag_wanted, true, edges, room);
+    system_leave(system);
+    return count;
 }
 
 size_t gordian_holders(const gordian_system *system, uint32_t resource, gordian_edge *edges,
                        size_t room)
 {
     const struct rag *graph = &system->graph;
+    system_enter(system);
+    if (system->shared)
+        shared_lift(for_asking(system), resource);
     uint32_t ref = rag_is_resource(graph, resource) ? rag_first_holder(graph, resource) : NONE;
-    return list_edges(graph, ref, rag_holder, false, edges, room);
+    size_t count = list_edges(graph, ref, rag_holder, false, edges, room);
+    system_leave(system);
+    return count;
 }
 
 size_t gordian_waiters(const gordian_system *system, uint32_t resource, gordian_edge *edges,
                        size_t room)
 {
     const struct rag *graph = &system->graph;
+    system_enter(system);
     uint32_t ref = rag_is_resource(graph, resource) ? graph->resources[resource].queue_head : NONE;
-    return list_edges(graph, ref, rag_queued, true, edges, room);
+    size_t count = list_edges(graph, ref, rag_queued, true, edges, room);
+    system_leave(system);
+    return count;
 }
 
 /* ---- sets of processes */
@@ -115,8 +149,9 @@ static gordian_status list_set(gordian_system *system, const uint64_t *set,
     return GORDIAN_OK;
 }
 
-gordian_status gordian_waits_for(gordian_system *system, uint32_t process,
-                                 const uint32_t **processes, size_t *count, gordian_error *error)
+static gordian_status list_waits_for(gordian_system *system, uint32_t process,
+                                     const uint32_t **processes, size_t *count,
+                                     gordian_error *error)
 {
     const struct rag *graph = &system->graph;
     if (!rag_is_process(graph, process))
@@ -138,6 +173,15 @@ gordian_status gordian_waits_for(gordian_system *system, uint32_t process,
     return list_set(system, set, processes, count, error);
 }
 
+gordian_status gordian_waits_for(gordian_system *system, uint32_t process,
+                                 const uint32_t **processes, size_t *count, gordian_error *error)
+{
+    system_enter(system);
+    gordian_status status = list_waits_for(system, process, processes, count, error);
+    system_leave(system);
+    return status;
+}
+
 gordian_status system_dead(gordian_system *system, uint64_t **set, gordian_error *error)
 {
     gordian_status status = process_sets(system, 1, set, error);
@@ -150,10 +194,12 @@ gordian_status gordian_deadlocked(gordian_system *system, const uint32_t **proce
                                   gordian_error *error)
 {
     uint64_t *set = NULL;
+    system_enter(system);
     gordian_status status = system_dead(system, &set, error);
-    if (status != GORDIAN_OK)
-        return status;
-    return list_set(system, set, processes, count, error);
+    if (status == GORDIAN_OK)
+        status = list_set(system, set, processes, count, error);
+    system_leave(system);
+    return status;
 }
 
 /* ---- matrices */
@@ -225,8 +271,8 @@ static uint32_t resource_at_fault(const gordian_system *system, const gordian_ev
     return event->wants && event->want_count ? event->wants[0].resource : event->resource;
 }
 
-const char *gordian_refusal_text(const gordian_system *system, const gordian_event *event,
-                                 gordian_refusal refusal, char *buffer, size_t size)
+static void put_refusal(const gordian_system *system, const gordian_event *event,
+                        gordian_refusal refusal, char *buffer, size_t size)
 {
     uint32_t at_fault = resource_at_fault(system, event, refusal);
     const char *process = gordian_process_name(system, event->process);
@@ -271,5 +317,13 @@ const char *gordian_refusal_text(const gordian_system *system, const gordian_eve
                  (unsigned long long)gordian_free_units(system, at_fault), resource);
         break;
     }
+}
+
+const char *gordian_refusal_text(const gordian_system *system, const gordian_event *event,
+                                 gordian_refusal refusal, char *buffer, size_t size)
+{
+    system_enter(system);
+    put_refusal(system, event, refusal, buffer, size);
+    system_leave(system);
     return buffer;
 }

@@ -123,7 +123,7 @@ static gordian_status find_victim(const gordian_system *system, gordian_policy p
 {
     gordian_snapshot *snapshot;
     gordian_report report;
-    gordian_status status = gordian_snapshot_take(&snapshot, part, error);
+    gordian_status status = system_snapshot(&snapshot, part, error);
     if (status != GORDIAN_OK)
         return status;
     status = gordian_snapshot_check(snapshot, &report, error);
@@ -139,10 +139,10 @@ static gordian_status check_policy(gordian_policy policy, gordian_error *error)
     return GORDIAN_OK;
 }
 
-gordian_status gordian_recover_one(gordian_system *system, gordian_policy policy,
-                                   gordian_victim *victim, gordian_error *error)
+static gordian_status recover_one(gordian_system *system, gordian_policy policy,
+                                  gordian_victim *victim, gordian_error *error)
 {
-    uint32_t process;
+    uint32_t process = NONE;
     gordian_status status = check_policy(policy, error);
     if (status == GORDIAN_OK)
         status = find_victim(system, policy, system, NULL, &process, error);
@@ -151,6 +151,15 @@ gordian_status gordian_recover_one(gordian_system *system, gordian_policy policy
     return process == NONE
                ? GORDIAN_STATUS_END
                : end_victim(system, process, weight_of(system, policy, process), victim, error);
+}
+
+gordian_status gordian_recover_one(gordian_system *system, gordian_policy policy,
+                                   gordian_victim *victim, gordian_error *error)
+{
+    system_enter(system);
+    gordian_status status = recover_one(system, policy, victim, error);
+    system_leave(system);
+    return status;
 }
 
 gordian_status system_recover_near(gordian_system *system, gordian_policy policy, uint32_t process,

@@ -51,6 +51,8 @@ gordian_status gordian_replay_open(gordian_replay **out, gordian_system *system,
                                    const gordian_source *source, gordian_error *error)
 {
     gordian_allocator memory = system_graph(system)->memory;
+    if (system->shared)
+        return fail(error, GORDIAN_STATUS_INPUT, "a trace is replayed by a system of one thread");
     gordian_replay *replay = memory_zeroed(&memory, sizeof *replay);
     if (!replay)
         return fail_memory(error);

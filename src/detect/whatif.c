@@ -3,7 +3,7 @@
 
 #include "base/bits.h"
 #include "base/error.h"
-#include "detect/system.h"
+#include "detect/shared.h"
 
 #include <string.h>
 
@@ -351,16 +351,31 @@ static gordian_status judge_request(struct inquiry *inquiry, const gordian_event
                           : judge_one(inquiry, request, outcome, error);
 }
 
+/* The graph of a shared system need not know who has what they ask for. */
+static void lift_wants(gordian_system *system, const gordian_event *request)
+{
+    if (!system->shared)
+        return;
+    if (!request->wants)
+        shared_lift(system, request->resource);
+    for (size_t i = 0; request->wants && i < request->want_count; i++)
+        shared_lift(system, request->wants[i].resource);
+}
+
 gordian_status gordian_what_if(gordian_system *system, const gordian_event *requests, size_t count,
                                gordian_outcome *outcomes, gordian_error *error)
 {
     const struct rag *graph = &system->graph;
+    system_enter(system);
     struct inquiry inquiry = {.graph = graph,
                               .hops = (uint64_t)graph->process_limit + graph->resource_limit};
     gordian_status status = GORDIAN_OK;
-    for (size_t i = 0; i < count && status == GORDIAN_OK; i++)
+    for (size_t i = 0; i < count && status == GORDIAN_OK; i++) {
+        lift_wants(system, &requests[i]);
         status = judge_request(&inquiry, &requests[i], &outcomes[i], error);
+    }
     inquiry_close(&inquiry);
+    system_leave(system);
     return status;
 }
 
@@ -426,8 +441,8 @@ static gordian_status all_by_reduction(const struct rag *graph, const struct all
     return status;
 }
 
-gordian_status gordian_what_if_all(gordian_system *system, uint64_t *deadlock, size_t stride,
-                                   uint64_t *doomed, gordian_error *error)
+static gordian_status what_if_pairs(gordian_system *system, uint64_t *deadlock, size_t stride,
+                                    uint64_t *doomed, gordian_error *error)
 {
     const struct rag *graph = &system->graph;
     size_t words = bits_words(graph->resource_limit);
@@ -443,4 +458,17 @@ gordian_status gordian_what_if_all(gordian_system *system, uint64_t *deadlock, s
     struct all_pairs pairs = {.deadlock = deadlock, .stride = stride, .doomed = doomed};
     return graph->model == GORDIAN_MODEL_GENERAL ? all_by_reduction(graph, &pairs, error)
                                                  : all_by_ends(system, &pairs, error);
+}
+
+gordian_status gordian_what_if_all(gordian_system *system, uint64_t *deadlock, size_t stride,
+                                   uint64_t *doomed, gordian_error *error)
+{
+    system_enter(system);
+    if (system->shared)
+        shared_lift_all(system);
+    gordian_status status = what_if_pairs(system, deadlock, stride, doomed, error);
+    if (system->shared)
+        shared_drop_all(system);
+    system_leave(system);
+    return status;
 }

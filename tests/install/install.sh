@@ -302,7 +302,7 @@ check_header "$@"
 if $has_pkg_config; then
     use_pkg_config
 fi
-for example in accounts circuit philosophers pool ptx_string warps; do
+for example in accounts circuit lock_manager philosophers pool ptx_string warps; do
     check_example "$example" "$@"
 done
 check_client "$@"

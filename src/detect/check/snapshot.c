@@ -2,7 +2,7 @@
 #include "detect/check/snapshot.h"
 
 #include "base/error.h"
-#include "detect/system.h"
+#include "detect/shared.h"
 
 #include <inttypes.h>
 
@@ -356,8 +356,8 @@ static gordian_status take_edges(gordian_snapshot *snapshot, const struct rag *g
     return GORDIAN_OK;
 }
 
-gordian_status gordian_snapshot_take(gordian_snapshot **out, const gordian_system *system,
-                                     gordian_error *error)
+gordian_status system_snapshot(gordian_snapshot **out, const gordian_system *system,
+                               gordian_error *error)
 {
     const struct rag *graph = system_graph(system);
     gordian_status status = gordian_snapshot_open(out, &graph->memory, error);
@@ -370,5 +370,19 @@ gordian_status gordian_snapshot_take(gordian_snapshot **out, const gordian_syste
         gordian_snapshot_close(*out);
         *out = NULL;
     }
+    return status;
+}
+
+gordian_status gordian_snapshot_take(gordian_snapshot **out, const gordian_system *system,
+                                     gordian_error *error)
+{
+    gordian_system *asked = (gordian_system *)system; /* a shared graph has to know more for it */
+    system_enter(system);
+    if (system->shared)
+        shared_lift_all(asked);
+    gordian_status status = system_snapshot(out, system, error);
+    if (system->shared)
+        shared_drop_all(asked);
+    system_leave(system);
     return status;
 }
