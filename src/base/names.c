@@ -10,6 +10,97 @@
 #define NO_ENTRY   0
 #define TEXT_START 8 /* place 0 is no entry */
 
+/* ---- hashing and comparing
+ *
+ * Most names are at most 16 bytes long. Where more can be read than the name has, these are two
+ * words and what of them is not the name's is masked: nothing depends on the length, which no
+ * branch could foresee. */
+
+#define SHORT NAMES_SLACK
+
+struct word_pair {
+    uint64_t low, high;
+};
+
+/* What of two words the first `length` bytes are. */
+static inline struct word_pair mask_bytes(size_t length)
+{
+    uint64_t low = length >= 8 ? UINT64_MAX : (UINT64_C(1) << 8 * length) - 1;
+    uint64_t high = length >= 16 ? UINT64_MAX
+                    : length > 8 ? (UINT64_C(1) << 8 * (length - 8)) - 1
+                                 : 0;
+    return (struct word_pair){low, high};
+}
+
+/* The first byte is the lowest. */
+static inline uint64_t load_word(const char *at)
+{
+    uint64_t word = hash_load64(at);
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+    word = __builtin_bswap64(word);
+#endif
+    return word;
+}
+
+static inline uint64_t load_half(const char *at)
+{
+    uint32_t half = hash_load32(at);
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+    half = __builtin_bswap32(half);
+#endif
+    return half;
+}
+
+static inline uint64_t hash_pair(struct word_pair name, size_t length)
+{
+    uint64_t hash = hash_stir(hash_stir(length * HASH_MULTIPLIER_2, name.low), name.high);
+    hash *= HASH_MULTIPLIER_2;
+    return hash ^ hash >> 32;
+}
+
+/* The bytes of a short name, none read behind it: what is read twice is the same. */
+static inline struct word_pair load_short(const char *name, size_t length)
+{
+    const unsigned char *few = (const unsigned char *)name;
+    if (length > 8)
+        return (struct word_pair){load_word(name),
+                                  load_word(name + length - 8) >> 8 * (16 - length)};
+    if (length == 8)
+        return (struct word_pair){load_word(name), 0};
+    if (length >= 4)
+        return (struct word_pair){
+            load_half(name) | load_half(name + length - 4) << 8 * (length - 4), 0};
+    if (length == 0)
+        return (struct word_pair){0};
+    return (struct word_pair){few[0] | (uint64_t)few[length / 2] << 8 * (length / 2) |
+                                  (uint64_t)few[length - 1] << 8 * (length - 1),
+                              0};
+}
+
+static uint64_t hash_name(const char *name, size_t length)
+{
+    return length > SHORT ? hash_bytes(name, length) : hash_pair(load_short(name, length), length);
+}
+
+static inline uint64_t hash_slack(const char *name, size_t length)
+{
+    if (length > SHORT)
+        return hash_bytes(name, length);
+    struct word_pair mask = mask_bytes(length);
+    return hash_pair(
+        (struct word_pair){load_word(name) & mask.low, load_word(name + 8) & mask.high}, length);
+}
+
+/* Of two with slack. */
+static inline bool same_slack(const char *one, const char *other, size_t length)
+{
+    if (length > SHORT)
+        return memcmp(one, other, length) == 0;
+    struct word_pair mask = mask_bytes(length);
+    return (((load_word(one) ^ load_word(other)) & mask.low) |
+            ((load_word(one + 8) ^ load_word(other + 8)) & mask.high)) == 0;
+}
+
 /* ---- the string store */
 
 static char *entry_at(const struct names *names, uint32_t place)
@@ -24,7 +115,7 @@ static size_t entry_length(const char *entry)
 
 static uint64_t entry_hash(const char *entry)
 {
-    return hash_bytes(entry + ENTRY_HEAD, entry_length(entry));
+    return hash_slack(entry + ENTRY_HEAD, entry_length(entry));
 }
 
 static size_t entry_units(size_t length)
@@ -37,7 +128,8 @@ static bool reserve_text(struct names *names, size_t bytes)
     size_t used = names->text_used ? names->text_used : TEXT_START;
     if (bytes > SIZE_MAX - used || (used + bytes - 1) / 8 > PLACE_MAX)
         return false;
-    if (!memory_grow(&names->memory, &names->text, &names->text_room, used + bytes, 1))
+    if (!memory_grow(&names->memory, &names->text, &names->text_room, used + bytes + NAMES_SLACK,
+                     1))
         return false;
     names->text_used = used;
     return true;
@@ -93,9 +185,9 @@ static bool reserve_ids(struct names *names, uint32_t ids)
 
 /* The entry of a name, or NULL; *slot: where it is in the table. */
 static const char *find_entry(const struct names *names, const char *name, size_t length,
-                              uint32_t *slot)
+                              uint64_t hash, uint32_t *slot)
 {
-    struct hash_probe probe = hash_probe(&names->table, hash_bytes(name, length));
+    struct hash_probe probe = hash_probe(&names->table, hash);
     while (hash_meet(&names->table, &probe)) {
         const char *entry = entry_at(names, probe.number + 1);
         if (entry_length(entry) != length || memcmp(entry + ENTRY_HEAD, name, length) != 0)
@@ -140,16 +232,48 @@ bool names_reserve(struct names *names, uint32_t ids, size_t bytes)
 uint32_t names_find(const struct names *names, const char *name, size_t length)
 {
     uint32_t slot;
-    const char *entry = find_entry(names, name, length, &slot);
+    const char *entry = find_entry(names, name, length, hash_name(name, length), &slot);
     return entry ? hash_load32(entry) : GORDIAN_NONE;
 }
 
-void names_expect(const struct names *names, const char *name, size_t length)
+uint32_t names_find_again(const struct names *names, const struct names_query *query)
 {
-    hash_expect(&names->table, hash_bytes(name, length));
+    struct hash_probe probe = hash_probe(&names->table, query->hash);
+    while (hash_meet(&names->table, &probe)) {
+        const char *entry = entry_at(names, probe.number + 1);
+        if (entry_length(entry) == query->length &&
+            same_slack(entry + ENTRY_HEAD, query->name, query->length))
+            return hash_load32(entry);
+    }
+    return GORDIAN_NONE;
 }
 
-bool names_put(struct names *names, uint32_t id, const char *name, size_t length)
+/* A table that fits the nearer caches: fetching ahead only costs. */
+#define NEAR_SLOTS (1u << 14)
+
+static void expect_all(const struct names *names, const struct names_query *queries, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        hash_expect(&names->table, queries[i].hash);
+    for (size_t i = 0; i < count; i++) {
+        struct hash_probe probe = hash_probe(&names->table, queries[i].hash);
+        if (hash_meet(&names->table, &probe))
+            __builtin_prefetch(entry_at(names, probe.number + 1));
+    }
+}
+
+void names_find_all(const struct names *names, struct names_query *queries, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        queries[i].hash = hash_slack(queries[i].name, queries[i].length);
+    if (names->table.slot_count > NEAR_SLOTS)
+        expect_all(names, queries, count);
+    for (size_t i = 0; i < count; i++)
+        queries[i].id = names_find_again(names, &queries[i]);
+}
+
+static bool put_hashed(struct names *names, uint32_t id, const char *name, size_t length,
+                       uint64_t hash)
 {
     size_t units = entry_units(length);
     if (id == GORDIAN_NONE || names->table.used == UINT32_MAX)
@@ -168,8 +292,19 @@ bool names_put(struct names *names, uint32_t id, const char *name, size_t length
     memcpy(entry + ENTRY_HEAD, name, length);
     entry[ENTRY_HEAD + length] = '\0';
     names->places[id] = place;
-    hash_put(&names->table, hash_bytes(name, length), place - 1);
+    hash_put(&names->table, hash, place - 1);
+    names->puts++;
     return true;
+}
+
+bool names_put(struct names *names, uint32_t id, const char *name, size_t length)
+{
+    return put_hashed(names, id, name, length, hash_name(name, length));
+}
+
+bool names_put_query(struct names *names, uint32_t id, const struct names_query *query)
+{
+    return put_hashed(names, id, query->name, query->length, query->hash);
 }
 
 void names_drop(struct names *names, uint32_t id)
@@ -178,9 +313,10 @@ void names_drop(struct names *names, uint32_t id)
         return;
     uint32_t place = names->places[id], slot;
     const char *entry = entry_at(names, place);
-    find_entry(names, entry + ENTRY_HEAD, entry_length(entry), &slot);
+    find_entry(names, entry + ENTRY_HEAD, entry_length(entry), entry_hash(entry), &slot);
     hash_remove(&names->table, slot, hash_of_number, names);
     names->places[id] = NO_ENTRY;
+    names->drops++;
     give_entry(names, place);
 }
 

@@ -116,6 +116,14 @@ static gordian_status fail_missing(const gordian_trace *trace, const char *expec
     return trace_fail(trace, &place, error, "expected %s after '%s'", expected, before);
 }
 
+static gordian_status fail_nameless(const gordian_trace *trace, const char *kind,
+                                    gordian_error *error)
+{
+    char expected[40];
+    snprintf(expected, sizeof expected, "a %s name", kind);
+    return fail_missing(trace, expected, error);
+}
+
 static gordian_status fail_surplus(const gordian_trace *trace, size_t first, const char *expected,
                                    gordian_error *error)
 {
@@ -152,17 +160,20 @@ static gordian_status check_length(const gordian_trace *trace, const gordian_wor
                       name->length, GORDIAN_NAME_MAX);
 }
 
+static bool has_equals(const gordian_trace *trace, const gordian_word *word)
+{
+    return trace->inside->reader.equals && memchr(word->text, '=', word->length);
+}
+
 /* Word `index` as a plain name. */
 static gordian_status take_name(const gordian_trace *trace, size_t index, const char *kind,
                                 gordian_word *name, gordian_error *error)
 {
-    char expected[40], shown[TRACE_SHOWN_MAX];
-    if (index >= trace->word_count) {
-        snprintf(expected, sizeof expected, "a %s name", kind);
-        return fail_missing(trace, expected, error);
-    }
+    char shown[TRACE_SHOWN_MAX];
+    if (index >= trace->word_count)
+        return fail_nameless(trace, kind, error);
     *name = trace->words[index];
-    if (memchr(name->text, '=', name->length))
+    if (has_equals(trace, name))
         return trace_fail(trace, name, error, "'%s': the name of a %s cannot contain '='",
                           trace_show(name, shown), kind);
     return check_length(trace, name, kind, error);
@@ -223,8 +234,10 @@ static gordian_status take_items(gordian_trace *trace, size_t first, size_t end,
         return fail_memory(error);
     for (size_t i = first; i < end; i++) {
         gordian_trace_item *item = &inside->items[i - first];
-        item->word = trace->words[i];
-        word_split(&item->word, &item->name, &item->value);
+        item->word = item->name = trace->words[i];
+        item->value = (gordian_word){0};
+        if (inside->reader.equals)
+            word_split(&item->word, &item->name, &item->value);
         gordian_status status = trace->kind == GORDIAN_LINE_EVENT
                                     ? take_want(trace, item, error)
                                     : check_attribute(trace, item, error);
@@ -297,10 +310,11 @@ static gordian_status take_operands(gordian_trace *trace, const struct form *for
     return take_hand_over(trace, error);
 }
 
+/* The third letter tells apart those of one length, so that rarely more than one is compared. */
 static const struct form *find_form(const gordian_word *verb)
 {
     for (size_t i = 0; i < FORM_COUNT; i++) {
-        if (verb->length == forms[i].verb_length &&
+        if (verb->length == forms[i].verb_length && verb->text[2] == forms[i].verb[2] &&
             memcmp(verb->text, forms[i].verb, verb->length) == 0)
             return &forms[i];
     }

@@ -2,7 +2,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/names.h"
-#include "rag/trace.h"
+#include "rag/trace_ahead.h"
 
 struct gordian_names {
     gordian_allocator memory;
@@ -14,6 +14,7 @@ struct reading {
     gordian_trace trace;
     gordian_snapshot *snapshot;
     gordian_names *names;
+    struct trace_ahead ahead;
 };
 
 void gordian_names_close(gordian_names *names)
@@ -117,8 +118,6 @@ static gordian_status add_edges(struct reading *reading, gordian_error *error)
         return trace_fail(trace, &trace->verb, error,
                           "'%s' is an event: use gordian detect for traces",
                           trace_show(&trace->verb, shown));
-    const gordian_word *first = &trace->items[0].name;
-    names_expect(&reading->names->resources, first->text, first->length);
     uint32_t process;
     gordian_status status = take_process(reading, &process, error);
     for (size_t i = 0; i < trace->item_count && status == GORDIAN_OK; i++)
@@ -126,25 +125,95 @@ static gordian_status add_edges(struct reading *reading, gordian_error *error)
     return status;
 }
 
+/* ---- plain lines: GORDIAN_STATUS_END, something is to be said about it, and nothing was done */
+
+static gordian_status declare_plain(struct reading *reading, gordian_error *error)
+{
+    struct names *names = &reading->names->resources;
+    const struct trace_ahead *ahead = &reading->ahead;
+    uint32_t id = trace_ahead_resource(ahead, names);
+    if (id != GORDIAN_NONE)
+        return GORDIAN_STATUS_END;
+    gordian_status status = gordian_snapshot_add_resource(reading->snapshot, 1, &id, error);
+    if (status != GORDIAN_OK)
+        return status;
+    reading->trace.line = reading->trace.inside->reader.line + 1;
+    bool put = names_put_query(names, id, &ahead->resources[ahead->line]) &&
+               trace_declare(&reading->trace, id);
+    return put ? GORDIAN_OK : fail_memory(error);
+}
+
+static gordian_status meet_process(struct reading *reading, uint32_t *id, gordian_error *error)
+{
+    struct names *names = &reading->names->processes;
+    const struct trace_ahead *ahead = &reading->ahead;
+    *id = trace_ahead_process(ahead, names);
+    if (*id != GORDIAN_NONE)
+        return GORDIAN_OK;
+    gordian_status status = gordian_snapshot_add_process(reading->snapshot, id, error);
+    if (status != GORDIAN_OK)
+        return status;
+    return names_put_query(names, *id, &ahead->processes[ahead->line]) ? GORDIAN_OK
+                                                                       : fail_memory(error);
+}
+
+/* (A process that has come into being by the time the edge turns out wrong is in nobody's way: the
+ * line will be read as a whole, and fail.) */
+static gordian_status add_plain(struct reading *reading, gordian_op op, gordian_error *error)
+{
+    uint32_t resource = trace_ahead_resource(&reading->ahead, &reading->names->resources), process;
+    bool hold = op == GORDIAN_OP_HOLD;
+    if (resource == GORDIAN_NONE || (!hold && op != GORDIAN_OP_WAIT))
+        return GORDIAN_STATUS_END;
+    gordian_status status = meet_process(reading, &process, error);
+    if (status != GORDIAN_OK)
+        return status;
+    status = (hold ? gordian_snapshot_hold : gordian_snapshot_wait)(reading->snapshot, process,
+                                                                    resource, 1, error);
+    return status == GORDIAN_STATUS_INPUT ? GORDIAN_STATUS_END : status;
+}
+
+static gordian_status read_plain(struct reading *reading, gordian_error *error)
+{
+    bool fresh;
+    uint64_t line, column;
+    const struct trace_plain *plain =
+        trace_ahead_next(&reading->trace, &reading->ahead, &reading->names->processes,
+                         &reading->names->resources, &fresh);
+    if (!plain)
+        return GORDIAN_STATUS_END;
+    gordian_status status = plain->shape == TRACE_DECLARE ? declare_plain(reading, error)
+                                                          : add_plain(reading, plain->op, error);
+    if (status == GORDIAN_OK)
+        trace_ahead_pass(&reading->trace, plain, &line, &column);
+    return status;
+}
+
+/* ---- all lines */
+
+static gordian_status read_line(struct reading *reading, gordian_error *error)
+{
+    gordian_status status = gordian_trace_next(&reading->trace, error);
+    if (status != GORDIAN_OK)
+        return status;
+    switch (reading->trace.kind) {
+    case GORDIAN_LINE_EVENT:
+        return add_edges(reading, error);
+    case GORDIAN_LINE_RESOURCE:
+        return declare_resource(reading, error);
+    default:
+        return declare_process(reading, error);
+    }
+}
+
 static gordian_status read_lines(struct reading *reading, gordian_error *error)
 {
-    gordian_status status;
-    do {
-        status = gordian_trace_next(&reading->trace, error);
-        if (status != GORDIAN_OK)
-            break;
-        switch (reading->trace.kind) {
-        case GORDIAN_LINE_EVENT:
-            status = add_edges(reading, error);
-            break;
-        case GORDIAN_LINE_RESOURCE:
-            status = declare_resource(reading, error);
-            break;
-        case GORDIAN_LINE_PROCESS:
-            status = declare_process(reading, error);
-            break;
-        }
-    } while (status == GORDIAN_OK);
+    gordian_status status = GORDIAN_OK;
+    while (status == GORDIAN_OK) {
+        status = read_plain(reading, error);
+        if (status == GORDIAN_STATUS_END)
+            status = read_line(reading, error);
+    }
     return status == GORDIAN_STATUS_END ? GORDIAN_OK : status;
 }
 

@@ -46,11 +46,8 @@ void lines_close(struct service *service)
 static void set_line(struct client *client, const char *text, size_t length, size_t blank)
 {
     struct service_work *work = client->service->work;
-    struct reader *reader = &work->trace.inside->reader;
     work->line = (struct line_source){text, length, blank};
-    reader->start = reader->end = 0;
-    reader->at_end = false;
-    reader->line = client->lines - 1;
+    reader_restart(&work->trace.inside->reader, client->lines - 1);
 }
 
 /* ------------------------------------------------------------------ names */
