@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/short.h"
 
 #include <string.h>
 
@@ -9,97 +10,6 @@
 #define PLACE_MAX  UINT32_MAX
 #define NO_ENTRY   0
 #define TEXT_START 8 /* place 0 is no entry */
-
-/* ---- hashing and comparing
- *
- * Most names are at most 16 bytes long. Where more can be read than the name has, these are two
- * words and what of them is not the name's is masked: nothing depends on the length, which no
- * branch could foresee. */
-
-#define SHORT NAMES_SLACK
-
-struct word_pair {
-    uint64_t low, high;
-};
-
-/* What of two words the first `length` bytes are. */
-static inline struct word_pair mask_bytes(size_t length)
-{
-    uint64_t low = length >= 8 ? UINT64_MAX : (UINT64_C(1) << 8 * length) - 1;
-    uint64_t high = length >= 16 ? UINT64_MAX
-                    : length > 8 ? (UINT64_C(1) << 8 * (length - 8)) - 1
-                                 : 0;
-    return (struct word_pair){low, high};
-}
-
-/* The first byte is the lowest. */
-static inline uint64_t load_word(const char *at)
-{
-    uint64_t word = hash_load64(at);
-#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
-    word = __builtin_bswap64(word);
-#endif
-    return word;
-}
-
-static inline uint64_t load_half(const char *at)
-{
-    uint32_t half = hash_load32(at);
-#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
-    half = __builtin_bswap32(half);
-#endif
-    return half;
-}
-
-static inline uint64_t hash_pair(struct word_pair name, size_t length)
-{
-    uint64_t hash = hash_stir(hash_stir(length * HASH_MULTIPLIER_2, name.low), name.high);
-    hash *= HASH_MULTIPLIER_2;
-    return hash ^ hash >> 32;
-}
-
-/* The bytes of a short name, none read behind it: what is read twice is the same. */
-static inline struct word_pair load_short(const char *name, size_t length)
-{
-    const unsigned char *few = (const unsigned char *)name;
-    if (length > 8)
-        return (struct word_pair){load_word(name),
-                                  load_word(name + length - 8) >> 8 * (16 - length)};
-    if (length == 8)
-        return (struct word_pair){load_word(name), 0};
-    if (length >= 4)
-        return (struct word_pair){
-            load_half(name) | load_half(name + length - 4) << 8 * (length - 4), 0};
-    if (length == 0)
-        return (struct word_pair){0};
-    return (struct word_pair){few[0] | (uint64_t)few[length / 2] << 8 * (length / 2) |
-                                  (uint64_t)few[length - 1] << 8 * (length - 1),
-                              0};
-}
-
-static uint64_t hash_name(const char *name, size_t length)
-{
-    return length > SHORT ? hash_bytes(name, length) : hash_pair(load_short(name, length), length);
-}
-
-static inline uint64_t hash_slack(const char *name, size_t length)
-{
-    if (length > SHORT)
-        return hash_bytes(name, length);
-    struct word_pair mask = mask_bytes(length);
-    return hash_pair(
-        (struct word_pair){load_word(name) & mask.low, load_word(name + 8) & mask.high}, length);
-}
-
-/* Of two with slack. */
-static inline bool same_slack(const char *one, const char *other, size_t length)
-{
-    if (length > SHORT)
-        return memcmp(one, other, length) == 0;
-    struct word_pair mask = mask_bytes(length);
-    return (((load_word(one) ^ load_word(other)) & mask.low) |
-            ((load_word(one + 8) ^ load_word(other + 8)) & mask.high)) == 0;
-}
 
 /* ---- the string store */
 
@@ -115,7 +25,7 @@ static size_t entry_length(const char *entry)
 
 static uint64_t entry_hash(const char *entry)
 {
-    return hash_slack(entry + ENTRY_HEAD, entry_length(entry));
+    return short_hash_slack(entry + ENTRY_HEAD, entry_length(entry));
 }
 
 static size_t entry_units(size_t length)
@@ -232,7 +142,7 @@ bool names_reserve(struct names *names, uint32_t ids, size_t bytes)
 uint32_t names_find(const struct names *names, const char *name, size_t length)
 {
     uint32_t slot;
-    const char *entry = find_entry(names, name, length, hash_name(name, length), &slot);
+    const char *entry = find_entry(names, name, length, short_hash(name, length), &slot);
     return entry ? hash_load32(entry) : GORDIAN_NONE;
 }
 
@@ -242,7 +152,7 @@ uint32_t names_find_again(const struct names *names, const struct names_query *q
     while (hash_meet(&names->table, &probe)) {
         const char *entry = entry_at(names, probe.number + 1);
         if (entry_length(entry) == query->length &&
-            same_slack(entry + ENTRY_HEAD, query->name, query->length))
+            short_same(entry + ENTRY_HEAD, query->name, query->length))
             return hash_load32(entry);
     }
     return GORDIAN_NONE;
@@ -265,7 +175,7 @@ static void expect_all(const struct names *names, const struct names_query *quer
 void names_find_all(const struct names *names, struct names_query *queries, size_t count)
 {
     for (size_t i = 0; i < count; i++)
-        queries[i].hash = hash_slack(queries[i].name, queries[i].length);
+        queries[i].hash = short_hash_slack(queries[i].name, queries[i].length);
     if (names->table.slot_count > NEAR_SLOTS)
         expect_all(names, queries, count);
     for (size_t i = 0; i < count; i++)
@@ -299,7 +209,7 @@ static bool put_hashed(struct names *names, uint32_t id, const char *name, size_
 
 bool names_put(struct names *names, uint32_t id, const char *name, size_t length)
 {
-    return put_hashed(names, id, name, length, hash_name(name, length));
+    return put_hashed(names, id, name, length, short_hash(name, length));
 }
 
 bool names_put_query(struct names *names, uint32_t id, const struct names_query *query)

@@ -43,7 +43,7 @@ struct names_query {
     uint32_t id; /* NONE: there was none */
 };
 
-#define NAMES_SLACK 16
+#define NAMES_SLACK 16 /* see base/short.h */
 
 /* Looks many names up, `name` and `length` of each, at once: their cache misses overlap. */
 void names_find_all(const struct names *names, struct names_query *queries, size_t count);

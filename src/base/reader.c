@@ -200,8 +200,7 @@ static void cut_scan(struct scan *scan, uint64_t below)
     scan->equals &= below;
 }
 
-/* Finds lines in text[0..limit), as many as suit. */
-static void scan_lines(struct reader_ahead *ahead, const char *text, size_t limit)
+void reader_scan(struct reader_ahead *ahead, const char *text, size_t limit)
 {
     uint32_t lines = 0, edges = 0;
     uint64_t before = 0, equals = 0; /* was the last byte part of a word? */
@@ -226,6 +225,8 @@ static void scan_lines(struct reader_ahead *ahead, const char *text, size_t limi
         before = word >> 63;
         equals |= scan.equals;
     }
+    ahead->text = text;
+    ahead->line = ahead->edge = 0;
     /* One that no line's end will stop at. */
     ahead->edges[edges] = UINT32_MAX;
     ahead->line_count = lines < READER_AHEAD_LINES ? lines : READER_AHEAD_LINES;
@@ -237,9 +238,7 @@ static bool look_ahead(struct reader *reader)
 {
     struct reader_ahead *ahead = reader->ahead;
     size_t unread = reader->end - reader->start;
-    ahead->text = reader->buffer + reader->start;
-    ahead->line = ahead->edge = 0;
-    scan_lines(ahead, ahead->text, unread < AHEAD_BYTES ? unread : AHEAD_BYTES);
+    reader_scan(ahead, reader->buffer + reader->start, unread < AHEAD_BYTES ? unread : AHEAD_BYTES);
     if (ahead->line_count == 0)
         return false;
     reader->start += (size_t)ahead->ends[ahead->line_count - 1] + 1;

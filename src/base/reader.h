@@ -55,6 +55,8 @@ gordian_status reader_next(struct reader *reader, gordian_error *error);
 /* Begins anew: what was read and not taken is forgotten, and line `line` + 1 comes next. */
 void reader_restart(struct reader *reader, uint64_t line);
 
+/* Finds lines in text[0..limit), as many as suit; READER_SLACK bytes can be read behind it. */
+void reader_scan(struct reader_ahead *ahead, const char *text, size_t limit);
 /* Looks ahead, unless lines lie ahead already; false: none do. */
 bool reader_look(struct reader *reader);
 /* Passes the next of the lines ahead by, unread: `edge` is the first of the one behind it. */

@@ -53,7 +53,7 @@ static uint32_t glance_at(const struct reader_ahead *lines, struct trace_ahead *
     while (lines->edges[edge] < end)
         edge += 2;
     uint32_t words = (edge - first) / 2;
-    struct trace_plain plain = {.shape = TRACE_OTHER};
+    struct trace_plain plain = {.shape = words ? TRACE_OTHER : TRACE_BLANK};
     ahead->processes[i] = ahead->resources[i] = (struct names_query){.name = lines->text};
     if (words == 2 || words == 3) {
         struct names_query verb = query_of(lines, first);
@@ -70,12 +70,17 @@ static uint32_t glance_at(const struct reader_ahead *lines, struct trace_ahead *
     return edge;
 }
 
-static void look_up(const struct reader_ahead *lines, struct trace_ahead *ahead,
-                    const struct names *processes, const struct names *resources)
+void trace_glance(const struct reader_ahead *lines, struct trace_ahead *ahead)
 {
     uint32_t edge = 0;
     for (uint32_t i = 0; i < lines->line_count; i++)
         edge = glance_at(lines, ahead, i, edge);
+}
+
+static void look_up(const struct reader_ahead *lines, struct trace_ahead *ahead,
+                    const struct names *processes, const struct names *resources)
+{
+    trace_glance(lines, ahead);
     names_find_all(processes, ahead->processes, lines->line_count);
     names_find_all(resources, ahead->resources, lines->line_count);
     ahead->process_puts = processes->puts;
@@ -99,7 +104,7 @@ const struct trace_plain *trace_ahead_next(const gordian_trace *trace, struct tr
     ahead->serial = lines->serial;
     ahead->line = lines->line;
     const struct trace_plain *plain = &ahead->lines[lines->line];
-    return plain->shape != TRACE_OTHER ? plain : NULL;
+    return plain->shape == TRACE_EVENT || plain->shape == TRACE_DECLARE ? plain : NULL;
 }
 
 uint32_t trace_ahead_process(const struct trace_ahead *ahead, const struct names *processes)

@@ -16,7 +16,7 @@
 #include "base/names.h"
 #include "rag/trace.h"
 
-enum trace_shape { TRACE_OTHER, TRACE_EVENT, TRACE_DECLARE };
+enum trace_shape { TRACE_OTHER, TRACE_EVENT, TRACE_DECLARE, TRACE_BLANK };
 
 struct trace_plain {
     enum trace_shape shape;
@@ -32,6 +32,9 @@ struct trace_ahead {
     struct trace_plain lines[READER_AHEAD_LINES];
     struct names_query processes[READER_AHEAD_LINES], resources[READER_AHEAD_LINES];
 };
+
+/* What the lines are, without looking any names up. */
+void trace_glance(const struct reader_ahead *lines, struct trace_ahead *ahead);
 
 /* The next line, if it is plain, or NULL. *fresh: it is the first of those that have just been
  * looked up. */

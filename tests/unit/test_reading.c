@@ -3,11 +3,13 @@
 #include "base/memory.h"
 #include "base/random.h"
 #include "base/reader.h"
+#include "detect/check/snapshot_text.h"
 #include "test.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* ---- a source that gives pieces of any size */
 
@@ -363,11 +365,103 @@ static void plain_lines(void)
     }
 }
 
+/* ---- many threads */
+
+/* Resources, each held once at most, and processes that wait once at most, in any order that works;
+ * sometimes a line that spoils it. */
+static size_t draw_plain(struct random *random, char *text, bool *spoiled)
+{
+    unsigned count = 1 + (unsigned)random_below(random, 60);
+    unsigned names = random_below(random, 2) ? 1000000000 : 1;
+    size_t used = 0;
+    *spoiled = random_below(random, 4) == 0;
+    unsigned spoil = *spoiled ? (unsigned)random_below(random, count) : count;
+    for (unsigned i = 0; i < count; i++) {
+        unsigned resource = i * names, process = (i * 7 + 3) % count;
+        used += (size_t)sprintf(text + used, "%sresource q%u\n", i % 9 ? "" : "# so\n\n", resource);
+        if (random_below(random, 3))
+            used += (size_t)sprintf(text + used, "hold p%u q%u\n", process, resource);
+        if (random_below(random, 3))
+            used += (size_t)sprintf(text + used, "\twait p%u  q%u \r\n", i,
+                                    (unsigned)random_below(random, i + 1) * names);
+        static const char *const spoils[] = {
+            "resource q0",  "wait p0 nowhere", "hold p0 q0\nhold p1 q0", "resource r 2",
+            "request p q0", "process pz",      "wait pz q0\nwait pz q0"};
+        if (i == spoil)
+            used += (size_t)sprintf(text + used, "%s\n", spoils[random_below(random, 7)]);
+    }
+    return used - random_below(random, 2); /* the last newline may lack */
+}
+
+static gordian_status take_crew(struct taken *taken, int fd, size_t length, unsigned threads,
+                                size_t piece)
+{
+    gordian_allocator memory = memory_allocator(NULL);
+    struct source_file file = {fd, 0, length};
+    *taken = (struct taken){0};
+    gordian_status status = gordian_snapshot_open(&taken->snapshot, NULL, NULL);
+    taken->names = memory_zeroed(&memory, sizeof *taken->names);
+    REQUIRE(status == GORDIAN_OK && taken->names);
+    taken->names->memory = memory;
+    names_init(&taken->names->processes, &memory);
+    names_init(&taken->names->resources, &memory);
+    crowd_init(&taken->names->process_crowd, &memory);
+    crowd_init(&taken->names->resource_crowd, &memory);
+    return snapshot_read_crew(taken->snapshot, taken->names, &file,
+                              &(struct snapshot_crew){threads, piece}, &memory);
+}
+
+static void close_taken(struct taken *taken)
+{
+    gordian_snapshot_close(taken->snapshot);
+    gordian_names_close(taken->names);
+}
+
+static void crews(void)
+{
+    static char text[20000];
+    FILE *file = tmpfile();
+    REQUIRE(file);
+    for (uint64_t seed = 0; seed < test_scaled(300); seed++) {
+        struct random random;
+        struct taken one, many;
+        bool spoiled;
+        random_seed(&random, seed);
+        size_t length = draw_plain(&random, text, &spoiled);
+        REQUIRE(ftruncate(fileno(file), 0) == 0 &&
+                pwrite(fileno(file), text, length, 0) == (ssize_t)length);
+        take_snapshot(&one, text, length);
+        gordian_status status =
+            take_crew(&many, fileno(file), length, 1 + seed % 5, 1 + random_below(&random, 300));
+        CHECK(status == (spoiled ? GORDIAN_STATUS_END : GORDIAN_OK));
+        if (status == GORDIAN_OK)
+            same_report(&one, &many);
+        else
+            CHECK(gordian_snapshot_processes(many.snapshot) == 0);
+        close_taken(&one);
+        close_taken(&many);
+    }
+    fclose(file);
+}
+
+/* A file that is shorter than it was: not read by many, and one thread finds its end. */
+static void shrunk_file(void)
+{
+    FILE *file = tmpfile();
+    struct taken many;
+    REQUIRE(file && fputs("resource a\nresource b\n", file) >= 0 && fflush(file) == 0);
+    CHECK(take_crew(&many, fileno(file), 1000, 2, 64) == GORDIAN_STATUS_END);
+    close_taken(&many);
+    fclose(file);
+}
+
 int main(void)
 {
     small_texts();
     random_texts();
     long_lines();
     plain_lines();
+    crews();
+    shrunk_file();
     return test_done();
 }

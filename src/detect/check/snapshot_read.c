@@ -1,13 +1,17 @@
 /* Reading a snapshot from text: the lines of a trace that say what is, not what happens. */
 #include "base/error.h"
+#include "base/machine.h"
 #include "base/memory.h"
-#include "base/names.h"
+#include "detect/check/snapshot_text.h"
 #include "rag/trace_ahead.h"
 
-struct gordian_names {
-    gordian_allocator memory;
-    struct names processes, resources;
-};
+#include <unistd.h>
+
+/* A file from this size on is read by all cores, with pieces of so many bytes; more threads than
+ * one for so many bytes of it would only take memory. */
+#define CREW_FILE   (UINT64_C(32) << 20)
+#define CREW_PIECE  (128u << 10)
+#define CREW_THREAD (UINT64_C(4) << 20)
 
 /* A snapshot in the making. */
 struct reading {
@@ -24,17 +28,21 @@ void gordian_names_close(gordian_names *names)
     gordian_allocator memory = names->memory;
     names_free(&names->processes);
     names_free(&names->resources);
+    crowd_free(&names->process_crowd);
+    crowd_free(&names->resource_crowd);
     memory_free(&memory, names);
 }
 
 const char *gordian_names_process(const gordian_names *names, uint32_t process)
 {
-    return names_text(&names->processes, process);
+    return names->crowded ? crowd_text(&names->process_crowd, process)
+                          : names_text(&names->processes, process);
 }
 
 const char *gordian_names_resource(const gordian_names *names, uint32_t resource)
 {
-    return names_text(&names->resources, resource);
+    return names->crowded ? crowd_text(&names->resource_crowd, resource)
+                          : names_text(&names->resources, resource);
 }
 
 static gordian_names *open_names(const gordian_allocator *memory)
@@ -45,6 +53,8 @@ static gordian_names *open_names(const gordian_allocator *memory)
     names->memory = *memory;
     names_init(&names->processes, memory);
     names_init(&names->resources, memory);
+    crowd_init(&names->process_crowd, memory);
+    crowd_init(&names->resource_crowd, memory);
     return names;
 }
 
@@ -217,6 +227,28 @@ static gordian_status read_lines(struct reading *reading, gordian_error *error)
     return status == GORDIAN_STATUS_END ? GORDIAN_OK : status;
 }
 
+/* By all cores, if there are several and the file is large. The caller's memory need not serve many
+ * threads. */
+static gordian_status read_crowd(struct reading *reading, const gordian_source *source,
+                                 const gordian_allocator *allocator)
+{
+    struct source_file file;
+    gordian_allocator memory = memory_allocator(NULL);
+    if (allocator || !source_is_file(source, &file) || file.end - file.start < CREW_FILE)
+        return GORDIAN_STATUS_END;
+    uint64_t most = (file.end - file.start) / CREW_THREAD;
+    struct machine machine;
+    machine_describe(&machine);
+    struct snapshot_crew crew = {machine.cores < most ? machine.cores : (unsigned)most, CREW_PIECE};
+    if (crew.threads < 2)
+        return GORDIAN_STATUS_END;
+    gordian_status status =
+        snapshot_read_crew(reading->snapshot, reading->names, &file, &crew, &memory);
+    if (status == GORDIAN_OK) /* it is read */
+        lseek(file.fd, (off_t)file.end, SEEK_SET);
+    return status;
+}
+
 gordian_status gordian_snapshot_read(gordian_snapshot **out, gordian_names **names,
                                      const gordian_source *source,
                                      const gordian_allocator *allocator, gordian_error *error)
@@ -230,7 +262,9 @@ gordian_status gordian_snapshot_read(gordian_snapshot **out, gordian_names **nam
     if (status != GORDIAN_OK)
         goto done;
     reading.names = open_names(&memory);
-    status = reading.names ? read_lines(&reading, error) : fail_memory(error);
+    status = reading.names ? read_crowd(&reading, source, allocator) : fail_memory(error);
+    if (status == GORDIAN_STATUS_END)
+        status = read_lines(&reading, error);
 done:
     gordian_trace_close(&reading.trace);
     if (status != GORDIAN_OK) {
