@@ -24,6 +24,9 @@ const struct bench_info bench_list[] = {
      bench_of_run},
     {"serve", "the service beside redis-server: rate, latency, durability, a thousand clients",
      bench_serve},
+    {"read",
+     "from the file to the answer: detect and check on text beside a loop that only reads it",
+     bench_read},
     {NULL, NULL, NULL},
 };
 

@@ -113,5 +113,6 @@ gordian_status bench_makespan(struct bench *bench);
 gordian_status bench_array(struct bench *bench);
 gordian_status bench_of_run(struct bench *bench);
 gordian_status bench_serve(struct bench *bench);
+gordian_status bench_read(struct bench *bench);
 
 #endif
