@@ -40,17 +40,32 @@ static const struct form forms[] = {
 
 #define FORM_COUNT (sizeof forms / sizeof forms[0])
 
+static gordian_status open_inside(gordian_trace *trace, const gordian_source *source, bool text,
+                                  const gordian_allocator *memory, gordian_error *error)
+{
+    *trace = (gordian_trace){.inside = memory_zeroed(memory, sizeof *trace->inside)};
+    if (!trace->inside)
+        return fail_memory(error);
+    unpack_open(&trace->inside->unpack, source, memory);
+    gordian_source unpacked = {unpack_read, &trace->inside->unpack};
+    gordian_status status =
+        reader_open(&trace->inside->reader, text ? source : &unpacked, memory, error);
+    if (status != GORDIAN_OK)
+        gordian_trace_close(trace);
+    return status;
+}
+
 gordian_status gordian_trace_open(gordian_trace *trace, const gordian_source *source,
                                   const gordian_allocator *allocator, gordian_error *error)
 {
     gordian_allocator memory = memory_allocator(allocator);
-    *trace = (gordian_trace){.inside = memory_zeroed(&memory, sizeof *trace->inside)};
-    if (!trace->inside)
-        return fail_memory(error);
-    gordian_status status = reader_open(&trace->inside->reader, source, &memory, error);
-    if (status != GORDIAN_OK)
-        gordian_trace_close(trace);
-    return status;
+    return open_inside(trace, source, false, &memory, error);
+}
+
+gordian_status trace_open_text(gordian_trace *trace, const gordian_source *source,
+                               const gordian_allocator *memory, gordian_error *error)
+{
+    return open_inside(trace, source, true, memory, error);
 }
 
 void gordian_trace_close(gordian_trace *trace)
@@ -58,10 +73,11 @@ void gordian_trace_close(gordian_trace *trace)
     struct gordian_trace_inside *inside = trace->inside;
     if (!inside)
         return;
-    gordian_allocator memory = inside->reader.memory;
+    gordian_allocator memory = inside->unpack.text.memory;
     memory_free(&memory, inside->items);
     memory_free(&memory, inside->declared_at);
     reader_close(&inside->reader);
+    unpack_close(&inside->unpack);
     memory_free(&memory, inside);
     *trace = (gordian_trace){0};
 }
@@ -325,6 +341,8 @@ gordian_status gordian_trace_next(gordian_trace *trace, gordian_error *error)
 {
     const struct reader *reader = &trace->inside->reader;
     gordian_status status = reader_next(&trace->inside->reader, error);
+    if (status == GORDIAN_STATUS_IO && unpack_knows(&trace->inside->unpack))
+        return unpack_fail(&trace->inside->unpack, error);
     if (status != GORDIAN_OK)
         return status;
     trace->line = reader->line;

@@ -30,17 +30,22 @@ void gordian_names_close(gordian_names *names)
     names_free(&names->resources);
     crowd_free(&names->process_crowd);
     crowd_free(&names->resource_crowd);
+    packed_image_free(&names->image, &memory);
     memory_free(&memory, names);
 }
 
 const char *gordian_names_process(const gordian_names *names, uint32_t process)
 {
+    if (names->image.bytes.data)
+        return packed_image_name(&names->image.processes, process);
     return names->crowded ? crowd_text(&names->process_crowd, process)
                           : names_text(&names->processes, process);
 }
 
 const char *gordian_names_resource(const gordian_names *names, uint32_t resource)
 {
+    if (names->image.bytes.data)
+        return packed_image_name(&names->image.resources, resource);
     return names->crowded ? crowd_text(&names->resource_crowd, resource)
                           : names_text(&names->resources, resource);
 }
@@ -229,24 +234,37 @@ static gordian_status read_lines(struct reading *reading, gordian_error *error)
 
 /* By all cores, if there are several and the file is large. The caller's memory need not serve many
  * threads. */
-static gordian_status read_crowd(struct reading *reading, const gordian_source *source,
-                                 const gordian_allocator *allocator)
+static gordian_status read_crowd(struct reading *reading, const struct source_file *file)
 {
-    struct source_file file;
     gordian_allocator memory = memory_allocator(NULL);
-    if (allocator || !source_is_file(source, &file) || file.end - file.start < CREW_FILE)
-        return GORDIAN_STATUS_END;
-    uint64_t most = (file.end - file.start) / CREW_THREAD;
+    uint64_t most = (file->end - file->start) / CREW_THREAD;
     struct machine machine;
     machine_describe(&machine);
     struct snapshot_crew crew = {machine.cores < most ? machine.cores : (unsigned)most, CREW_PIECE};
     if (crew.threads < 2)
         return GORDIAN_STATUS_END;
     gordian_status status =
-        snapshot_read_crew(reading->snapshot, reading->names, &file, &crew, &memory);
+        snapshot_read_crew(reading->snapshot, reading->names, file, &crew, &memory);
     if (status == GORDIAN_OK) /* it is read */
-        lseek(file.fd, (off_t)file.end, SEEK_SET);
+        lseek(file->fd, (off_t)file->end, SEEK_SET);
     return status;
+}
+
+static gordian_status read_any(struct reading *reading, const gordian_source *source,
+                               const gordian_allocator *allocator, gordian_error *error)
+{
+    gordian_allocator memory = memory_allocator(allocator);
+    struct unpack *unpack = &reading->trace.inside->unpack;
+    struct source_file file = {0};
+    enum packed_kind kind;
+    bool large = !allocator && source_is_file(source, &file) && file.end - file.start >= CREW_FILE;
+    if (!unpack_look(unpack, &kind))
+        return unpack_fail(unpack, error);
+    if (kind == PACKED_SNAPSHOT)
+        return snapshot_unpack(reading->snapshot, reading->names, unpack, &memory, error);
+    gordian_status status =
+        large && kind == PACKED_TEXT ? read_crowd(reading, &file) : GORDIAN_STATUS_END;
+    return status == GORDIAN_STATUS_END ? read_lines(reading, error) : status;
 }
 
 gordian_status gordian_snapshot_read(gordian_snapshot **out, gordian_names **names,
@@ -262,9 +280,7 @@ gordian_status gordian_snapshot_read(gordian_snapshot **out, gordian_names **nam
     if (status != GORDIAN_OK)
         goto done;
     reading.names = open_names(&memory);
-    status = reading.names ? read_crowd(&reading, source, allocator) : fail_memory(error);
-    if (status == GORDIAN_STATUS_END)
-        status = read_lines(&reading, error);
+    status = reading.names ? read_any(&reading, source, allocator, error) : fail_memory(error);
 done:
     gordian_trace_close(&reading.trace);
     if (status != GORDIAN_OK) {

@@ -3,6 +3,7 @@
 #define GORDIAN_DETECT_CHECK_SNAPSHOT_TEXT_H
 
 #include "base/crowd.h"
+#include "base/packed_image.h"
 #include "base/source.h"
 
 struct gordian_names {
@@ -10,6 +11,7 @@ struct gordian_names {
     struct names processes, resources;
     bool crowded; /* the names are in these instead */
     struct crowd process_crowd, resource_crowd;
+    struct packed_image image; /* or in this, if it has any bytes */
 };
 
 /* How many threads take pieces of how many bytes. */
@@ -24,5 +26,14 @@ struct snapshot_crew {
 gordian_status snapshot_read_crew(gordian_snapshot *snapshot, gordian_names *names,
                                   const struct source_file *file, const struct snapshot_crew *crew,
                                   const gordian_allocator *memory);
+
+/* Reads a packed snapshot, from where unpack_look came to. */
+gordian_status snapshot_unpack(gordian_snapshot *snapshot, gordian_names *names,
+                               struct unpack *unpack, const gordian_allocator *memory,
+                               gordian_error *error);
+/* Writes it packed. */
+gordian_status snapshot_pack(const gordian_snapshot *snapshot, const gordian_names *names,
+                             const gordian_writer *writer, const gordian_allocator *memory,
+                             gordian_error *error);
 
 #endif

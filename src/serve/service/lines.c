@@ -34,7 +34,7 @@ static ptrdiff_t read_line(void *context, char *buffer, size_t size)
 gordian_status lines_open(struct service *service, gordian_error *error)
 {
     const gordian_source source = {read_line, &service->work->line};
-    return gordian_trace_open(&service->work->trace, &source, &service->memory, error);
+    return trace_open_text(&service->work->trace, &source, &service->memory, error);
 }
 
 void lines_close(struct service *service)
