@@ -26,6 +26,9 @@ const struct bench_info bench_list[] = {
      bench_serve},
     {"shared", "many threads on one system: on resources of their own, around a hot row; memory",
      bench_shared},
+    {"read",
+     "from the file to the answer: detect and check on text beside a loop that only reads it",
+     bench_read},
     {NULL, NULL, NULL},
 };
 

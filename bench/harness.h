@@ -114,5 +114,6 @@ gordian_status bench_array(struct bench *bench);
 gordian_status bench_of_run(struct bench *bench);
 gordian_status bench_serve(struct bench *bench);
 gordian_status bench_shared(struct bench *bench);
+gordian_status bench_read(struct bench *bench);
 
 #endif

@@ -53,6 +53,7 @@ _gordian_argument() {
     --start) _gordian_words "all round-robin fixed-priority most-pending random" "$2" ;;
     --solver) _gordian_words "auto cbc highs glpsol" "$2" ;;
     --path) _gordian_words "longest fall" "$2" ;;
+    --form) _gordian_words "other text trace snapshot" "$2" ;;
     --durability) _gordian_words "none batch full" "$2" ;;
     --open) _gordian_words "detect avoid" "$2" ;;
     --on-deadlock) _gordian_words "report abort break" "$2" ;;
@@ -74,7 +75,7 @@ _gordian_operand() {
         compopt -o filenames 2>/dev/null
         mapfile -t COMPREPLY < <(compgen -c -f -- "$2" | sort -u)
         ;;
-    detect | check | avoid | compose | makespan | send) _gordian_files "$2" ;;
+    detect | check | avoid | compose | makespan | send | convert) _gordian_files "$2" ;;
     gen) _gordian_words "$(gordian gen --list 2>/dev/null | sed -n 's/^\([a-z][a-z-]*\) .*/\1/p')" "$2" ;;
     bench) _gordian_words "$(gordian bench --list 2>/dev/null | sed -n 's/^\([a-z][a-z-]*\) .*/\1/p')" "$2" ;;
     papers) _gordian_words "$(gordian papers 2>/dev/null | sed -n 's/^  \([a-z]*\/[^ ]*\) .*/\1/p; s/^\([a-z]*\): .*/\1/p')" "$2" ;;

@@ -56,6 +56,8 @@ function __gordian_argument
             printf '%s\n' auto cbc highs glpsol
         case --path
             printf '%s\n' longest fall
+        case --form
+            printf '%s\n' other text trace snapshot
         case --durability
             printf '%s\n' none batch full
         case --open
@@ -77,7 +79,7 @@ function __gordian_operand
             __gordian_commands
         case run
             __fish_complete_subcommand --fcs-skip=2
-        case detect check avoid compose makespan send
+        case detect check avoid compose makespan send convert
             __fish_complete_path (commandline -ct)
         case gen bench
             __gordian_listed $argv[1] --list

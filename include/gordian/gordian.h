@@ -626,6 +626,20 @@ GORDIAN_API gordian_status gordian_snapshot_read(gordian_snapshot **out, gordian
                                                  const gordian_source *source,
                                                  const gordian_allocator *allocator,
                                                  gordian_error *error);
+/* The forms in which traces and snapshots are read: text, and two packed ones, which are compact,
+ * checksummed, the same on every machine, and read wherever text is. */
+typedef enum gordian_form {
+    GORDIAN_FORM_OTHER = 0, /* text as a trace, and what is packed as text */
+    GORDIAN_FORM_TEXT,
+    GORDIAN_FORM_TRACE,    /* lines of words, whatever they mean; comments go */
+    GORDIAN_FORM_SNAPSHOT, /* of `resource`, `process`, `hold` and `wait` lines */
+} gordian_form;
+
+/* Reads either form and writes the one asked for. */
+GORDIAN_API gordian_status gordian_convert(const gordian_source *source,
+                                           const gordian_writer *writer, gordian_form to,
+                                           const gordian_allocator *allocator,
+                                           gordian_error *error);
 GORDIAN_API void gordian_names_close(gordian_names *names);
 GORDIAN_API const char *gordian_names_process(const gordian_names *names, uint32_t process);
 GORDIAN_API const char *gordian_names_resource(const gordian_names *names, uint32_t resource);

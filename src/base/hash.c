@@ -32,9 +32,9 @@ bool hash_grow(struct hash *table, const gordian_allocator *memory, uint32_t cou
                hash_refill *refill, const void *context)
 {
     uint32_t slot_count = table->slot_count ? table->slot_count : SLOTS_MIN;
-    while (slot_count / 4 * 3 < count && slot_count < SLOTS_MAX)
+    while (hash_room(slot_count) < count && slot_count < SLOTS_MAX)
         slot_count *= 2;
-    if (slot_count / 4 * 3 < count)
+    if (hash_room(slot_count) < count)
         return false;
     if (slot_count != table->slot_count) {
         uint32_t *slots = memory_zeroed(memory, (size_t)slot_count * sizeof *slots);

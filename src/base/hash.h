@@ -24,6 +24,8 @@
 #define HASH_MULTIPLIER_1 UINT64_C(0x9e3779b97f4a7c15)
 #define HASH_MULTIPLIER_2 UINT64_C(0xd6e8feb86659fd93)
 
+#define HASH_SMALL (UINT32_C(1) << 14) /* slots */
+
 /* All zero is empty. */
 struct hash {
     uint32_t *slots;     /* 0: free */
@@ -146,10 +148,17 @@ static inline void hash_expect(const struct hash *table, uint64_t hash)
 
 /* ------------------------------------------------------------------ changing */
 
+/* How many keys so many slots take. Small tables are kept emptier: a search then rarely goes beyond
+ * its first slot, which branches can foresee. */
+static inline uint32_t hash_room(uint32_t slot_count)
+{
+    return slot_count <= HASH_SMALL ? slot_count / 4 : slot_count / 4 * 3;
+}
+
 static inline bool hash_reserve(struct hash *table, const gordian_allocator *memory, uint32_t count,
                                 uint32_t limit, hash_refill *refill, const void *context)
 {
-    return (count <= table->slot_count / 4 * 3 && limit <= table->mask) ||
+    return (count <= hash_room(table->slot_count) && limit <= table->mask) ||
            hash_grow(table, memory, count, limit, refill, context);
 }
 

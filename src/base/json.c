@@ -50,10 +50,10 @@ static void write_escape(struct output *out, unsigned char byte)
     output_char(out, hex[byte & 15]);
 }
 
-static void write_string(struct output *out, const char *text)
+/* Behind the opening quote. */
+static void write_rest(struct output *out, const char *text)
 {
     const unsigned char *at = (const unsigned char *)text;
-    output_char(out, '"');
     while (*at) {
         const unsigned char *start = at;
         while (is_plain(*at))
@@ -73,23 +73,61 @@ static void write_string(struct output *out, const char *text)
     output_char(out, '"');
 }
 
-/* What comes before an element: a comma if one precedes, and its key. */
-static struct output *json_element(struct json *json, const char *key)
+/* Most strings fit the buffer and have nothing to escape. */
+static void write_string(struct output *out, const char *text)
 {
+    if (!output_has(out, strlen(text) + 2)) {
+        output_char(out, '"');
+        write_rest(out, text);
+        return;
+    }
+    char *to = out->buffer + out->used;
+    *to++ = '"';
+    while (is_plain((unsigned char)*text))
+        *to++ = *text++;
+    if (!*text)
+        *to++ = '"';
+    out->used = (size_t)(to - out->buffer);
+    if (*text)
+        write_rest(out, text);
+}
+
+/* What comes before an element: a comma if one precedes, and its key. */
+static inline struct output *add_element(struct json *json, const char *key, size_t length)
+{
+    struct output *out = json->out;
+    if (key && output_has(out, length + 4)) {
+        char *to = out->buffer + out->used;
+        *to = ',';
+        to += json->comma;
+        *to++ = '"';
+        memcpy(to, key, length);
+        memcpy(to + length, "\":", 2);
+        out->used = (size_t)(to + length + 2 - out->buffer);
+        json->comma = true;
+        return out;
+    }
     if (json->comma)
-        output_char(json->out, ',');
+        output_char(out, ',');
     json->comma = true;
     if (key) {
-        output_char(json->out, '"');
-        output_text(json->out, key);
-        output_bytes(json->out, "\":", 2);
+        output_char(out, '"');
+        output_bytes(out, key, length);
+        output_bytes(out, "\":", 2);
     }
-    return json->out;
+    return out;
+}
+
+static struct output *json_element(struct json *json, const char *key)
+{
+    return add_element(json, key, key ? strlen(key) : 0);
 }
 
 void json_begin(struct json *json, struct output *out)
 {
-    *json = (struct json){.out = out};
+    json->out = out;
+    json->comma = false;
+    json->depth = 0;
     json_open(json, NULL, '{');
 }
 
@@ -116,14 +154,22 @@ void json_shut(struct json *json)
     json->comma = true;
 }
 
-void json_key_text(struct json *json, const char *key, const char *value)
+void json_add_text(struct json *json, const char *key, size_t length, const char *value)
 {
-    write_string(json_element(json, key), value);
+    write_string(add_element(json, key, length), value);
 }
 
-void json_key_u64(struct json *json, const char *key, uint64_t value)
+void json_add_plain(struct json *json, const char *key, size_t length, const char *value)
 {
-    output_u64(json_element(json, key), value);
+    struct output *out = add_element(json, key, length);
+    output_char(out, '"');
+    output_bytes(out, value, strlen(value));
+    output_char(out, '"');
+}
+
+void json_add_u64(struct json *json, const char *key, size_t length, uint64_t value)
+{
+    output_u64(add_element(json, key, length), value);
 }
 
 void json_name_u64(struct json *json, const char *name, uint64_t value)

@@ -15,6 +15,8 @@
 
 #include "base/output.h"
 
+#include <string.h>
+
 struct json {
     struct output *out;
     bool comma; /* an element precedes on this level */
@@ -29,8 +31,27 @@ void json_end(struct json *json); /* closes every open level and ends the line *
 void json_open(struct json *json, const char *key, char bracket);
 void json_shut(struct json *json);
 
-void json_key_text(struct json *json, const char *key, const char *value);
-void json_key_u64(struct json *json, const char *key, uint64_t value);
+/* The most frequent ones; with the key's length, which the compiler knows. */
+void json_add_text(struct json *json, const char *key, size_t length, const char *value);
+void json_add_plain(struct json *json, const char *key, size_t length, const char *value);
+void json_add_u64(struct json *json, const char *key, size_t length, uint64_t value);
+
+static inline void json_key_text(struct json *json, const char *key, const char *value)
+{
+    json_add_text(json, key, key ? strlen(key) : 0, value);
+}
+
+/* A text of which it is known that nothing in it must be escaped. */
+static inline void json_key_plain(struct json *json, const char *key, const char *value)
+{
+    json_add_plain(json, key, strlen(key), value);
+}
+
+static inline void json_key_u64(struct json *json, const char *key, uint64_t value)
+{
+    json_add_u64(json, key, key ? strlen(key) : 0, value);
+}
+
 void json_name_u64(struct json *json, const char *name, uint64_t value); /* the key: any text */
 void json_key_i64(struct json *json, const char *key, int64_t value);
 void json_key_bool(struct json *json, const char *key, bool value);

@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/short.h"
 
 #include <string.h>
 
@@ -24,7 +25,7 @@ static size_t entry_length(const char *entry)
 
 static uint64_t entry_hash(const char *entry)
 {
-    return hash_bytes(entry + ENTRY_HEAD, entry_length(entry));
+    return short_hash_slack(entry + ENTRY_HEAD, entry_length(entry));
 }
 
 static size_t entry_units(size_t length)
@@ -37,7 +38,8 @@ static bool reserve_text(struct names *names, size_t bytes)
     size_t used = names->text_used ? names->text_used : TEXT_START;
     if (bytes > SIZE_MAX - used || (used + bytes - 1) / 8 > PLACE_MAX)
         return false;
-    if (!memory_grow(&names->memory, &names->text, &names->text_room, used + bytes, 1))
+    if (!memory_grow(&names->memory, &names->text, &names->text_room, used + bytes + NAMES_SLACK,
+                     1))
         return false;
     names->text_used = used;
     return true;
@@ -93,9 +95,9 @@ static bool reserve_ids(struct names *names, uint32_t ids)
 
 /* The entry of a name, or NULL; *slot: where it is in the table. */
 static const char *find_entry(const struct names *names, const char *name, size_t length,
-                              uint32_t *slot)
+                              uint64_t hash, uint32_t *slot)
 {
-    struct hash_probe probe = hash_probe(&names->table, hash_bytes(name, length));
+    struct hash_probe probe = hash_probe(&names->table, hash);
     while (hash_meet(&names->table, &probe)) {
         const char *entry = entry_at(names, probe.number + 1);
         if (entry_length(entry) != length || memcmp(entry + ENTRY_HEAD, name, length) != 0)
@@ -140,16 +142,48 @@ bool names_reserve(struct names *names, uint32_t ids, size_t bytes)
 uint32_t names_find(const struct names *names, const char *name, size_t length)
 {
     uint32_t slot;
-    const char *entry = find_entry(names, name, length, &slot);
+    const char *entry = find_entry(names, name, length, short_hash(name, length), &slot);
     return entry ? hash_load32(entry) : GORDIAN_NONE;
 }
 
-void names_expect(const struct names *names, const char *name, size_t length)
+uint32_t names_find_again(const struct names *names, const struct names_query *query)
 {
-    hash_expect(&names->table, hash_bytes(name, length));
+    struct hash_probe probe = hash_probe(&names->table, query->hash);
+    while (hash_meet(&names->table, &probe)) {
+        const char *entry = entry_at(names, probe.number + 1);
+        if (entry_length(entry) == query->length &&
+            short_same(entry + ENTRY_HEAD, query->name, query->length))
+            return hash_load32(entry);
+    }
+    return GORDIAN_NONE;
 }
 
-bool names_put(struct names *names, uint32_t id, const char *name, size_t length)
+/* A table that fits the nearer caches: fetching ahead only costs. */
+#define NEAR_SLOTS (1u << 14)
+
+static void expect_all(const struct names *names, const struct names_query *queries, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        hash_expect(&names->table, queries[i].hash);
+    for (size_t i = 0; i < count; i++) {
+        struct hash_probe probe = hash_probe(&names->table, queries[i].hash);
+        if (hash_meet(&names->table, &probe))
+            __builtin_prefetch(entry_at(names, probe.number + 1));
+    }
+}
+
+void names_find_all(const struct names *names, struct names_query *queries, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        queries[i].hash = short_hash_slack(queries[i].name, queries[i].length);
+    if (names->table.slot_count > NEAR_SLOTS)
+        expect_all(names, queries, count);
+    for (size_t i = 0; i < count; i++)
+        queries[i].id = names_find_again(names, &queries[i]);
+}
+
+static bool put_hashed(struct names *names, uint32_t id, const char *name, size_t length,
+                       uint64_t hash)
 {
     size_t units = entry_units(length);
     if (id == GORDIAN_NONE || names->table.used == UINT32_MAX)
@@ -168,8 +202,19 @@ bool names_put(struct names *names, uint32_t id, const char *name, size_t length
     memcpy(entry + ENTRY_HEAD, name, length);
     entry[ENTRY_HEAD + length] = '\0';
     names->places[id] = place;
-    hash_put(&names->table, hash_bytes(name, length), place - 1);
+    hash_put(&names->table, hash, place - 1);
+    names->puts++;
     return true;
+}
+
+bool names_put(struct names *names, uint32_t id, const char *name, size_t length)
+{
+    return put_hashed(names, id, name, length, short_hash(name, length));
+}
+
+bool names_put_query(struct names *names, uint32_t id, const struct names_query *query)
+{
+    return put_hashed(names, id, query->name, query->length, query->hash);
 }
 
 void names_drop(struct names *names, uint32_t id)
@@ -178,9 +223,10 @@ void names_drop(struct names *names, uint32_t id)
         return;
     uint32_t place = names->places[id], slot;
     const char *entry = entry_at(names, place);
-    find_entry(names, entry + ENTRY_HEAD, entry_length(entry), &slot);
+    find_entry(names, entry + ENTRY_HEAD, entry_length(entry), entry_hash(entry), &slot);
     hash_remove(&names->table, slot, hash_of_number, names);
     names->places[id] = NO_ENTRY;
+    names->drops++;
     give_entry(names, place);
 }
 

@@ -18,6 +18,7 @@ struct names {
     char *text; /* the store */
     size_t text_used, text_room;
     uint32_t free_places[NAMES_ENTRY_MAX + 1]; /* freed entries by size, linked through the text */
+    uint64_t puts, drops;                      /* how many there have been */
 };
 
 void names_init(struct names *names, const gordian_allocator *memory);
@@ -27,15 +28,29 @@ void names_free(struct names *names);
 bool names_reserve(struct names *names, uint32_t ids, size_t bytes);
 /* The id of a name, or GORDIAN_NONE. */
 uint32_t names_find(const struct names *names, const char *name, size_t length);
-/* Starts fetching what names_find of this name will look at first: lets the cache misses of
- * two lookups overlap. */
-void names_expect(const struct names *names, const char *name, size_t length);
 /* Gives `id` a name, which must be new; false: out of memory, nothing changed. */
 bool names_put(struct names *names, uint32_t id, const char *name, size_t length);
 /* Takes the name of `id` away, if it has one. */
 void names_drop(struct names *names, uint32_t id);
 /* NUL-terminated; "" if the id has none. Valid until the next put. */
 const char *names_text(const struct names *names, uint32_t id);
+
+/* A name that will be looked for soon, with what was found when it was last looked for. */
+struct names_query {
+    const char *name; /* NAMES_SLACK bytes can be read behind it */
+    uint64_t hash;
+    uint32_t length;
+    uint32_t id; /* NONE: there was none */
+};
+
+#define NAMES_SLACK 16 /* see base/short.h */
+
+/* Looks many names up, `name` and `length` of each, at once: their cache misses overlap. */
+void names_find_all(const struct names *names, struct names_query *queries, size_t count);
+/* One of those again. */
+uint32_t names_find_again(const struct names *names, const struct names_query *query);
+/* names_put of one that was looked for and not found. */
+bool names_put_query(struct names *names, uint32_t id, const struct names_query *query);
 
 /* Is this a name: 1 to 255 bytes, no blank, '#', '=' or NUL? Says why not. */
 bool names_valid(const char *name, size_t length, const char **why);

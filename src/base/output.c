@@ -118,6 +118,11 @@ char *output_room(struct output *out, size_t count)
 
 void output_bytes(struct output *out, const char *bytes, size_t count)
 {
+    if (output_has(out, count + 1)) { /* (a block as large as the buffer is written at once) */
+        memcpy(out->buffer + out->used, bytes, count);
+        out->used += count;
+        return;
+    }
     if (out->fd == OUTPUT_FIXED && out->used <= out->room && out->room - out->used < count) {
         size_t fits = out->room - out->used; /* and the rest is only counted */
         if (fits > 0)
@@ -139,7 +144,7 @@ void output_text(struct output *out, const char *text)
     output_bytes(out, text, strlen(text));
 }
 
-void output_char(struct output *out, char c)
+void output_char_slowly(struct output *out, char c)
 {
     if (make_room(out, 1))
         out->buffer[out->used++] = c;

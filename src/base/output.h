@@ -35,6 +35,12 @@ size_t output_fixed_end(struct output *out);
 bool output_close(struct output *out);
 bool output_flush(struct output *out);
 
+/* Is there room for so many bytes, and need nothing be done about it? */
+static inline bool output_has(const struct output *out, size_t count)
+{
+    return !out->failure && out->used <= out->room && out->room - out->used >= count;
+}
+
 /* Room for so many bytes behind `used`, which the caller moves; NULL: a failure. */
 char *output_room(struct output *out, size_t count);
 
@@ -43,7 +49,14 @@ bool write_whole(int fd, const char *bytes, size_t count);
 
 void output_bytes(struct output *out, const char *bytes, size_t count);
 void output_text(struct output *out, const char *text);
-void output_char(struct output *out, char c);
+void output_char_slowly(struct output *out, char c);
+static inline void output_char(struct output *out, char c)
+{
+    if (output_has(out, 1))
+        out->buffer[out->used++] = c;
+    else
+        output_char_slowly(out, c);
+}
 void output_u64(struct output *out, uint64_t value);
 void output_i64(struct output *out, int64_t value);
 void output_format(struct output *out, const char *format, ...)

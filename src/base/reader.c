@@ -7,6 +7,8 @@
 #include <string.h>
 
 #define BUFFER_START (128u << 10)
+/* Lines are looked for ahead within so many bytes: a longer one is taken alone. */
+#define AHEAD_BYTES (64u << 10)
 
 /* Everything else is part of a word. A newline ends every line in the buffer: the last
  * one gets its own if the text lacks it. */
@@ -20,23 +22,36 @@ gordian_status reader_open(struct reader *reader, const gordian_source *source,
                            const gordian_allocator *memory, gordian_error *error)
 {
     *reader = (struct reader){.memory = *memory, .source = *source};
-    if (!memory_grow(memory, &reader->buffer, &reader->room, BUFFER_START, 1))
+    reader->ahead = memory_zeroed(memory, sizeof *reader->ahead);
+    if (!reader->ahead || !memory_grow(memory, &reader->buffer, &reader->room, BUFFER_START, 1)) {
+        reader_close(reader);
         return fail_memory(error);
+    }
     return GORDIAN_OK;
 }
 
 void reader_close(struct reader *reader)
 {
-    memory_free(&reader->memory, reader->buffer);
-    memory_free(&reader->memory, reader->words);
+    memory_free_all(&reader->memory, reader->buffer, reader->words, reader->ahead);
     reader->buffer = NULL;
     reader->words = NULL;
+    reader->ahead = NULL;
     reader->room = reader->word_room = reader->word_count = reader->start = reader->end = 0;
     reader->at_end = true;
 }
 
-/* Reads on behind the unread bytes, which move to the front of the buffer first. One byte
- * always stays free for a newline of our own. */
+void reader_restart(struct reader *reader, uint64_t line)
+{
+    reader->start = reader->end = 0;
+    reader->ahead->line = reader->ahead->line_count = 0;
+    reader->at_end = false;
+    reader->line = line;
+}
+
+/* ---- lines one by one */
+
+/* Reads on behind the unread bytes, which move to the front of the buffer first. There is always
+ * room left for a newline of our own and the slack. */
 static gordian_status refill_buffer(struct reader *reader, gordian_error *error)
 {
     size_t unread = reader->end - reader->start;
@@ -48,10 +63,10 @@ static gordian_status refill_buffer(struct reader *reader, gordian_error *error)
         reader->start = 0;
         reader->end = unread;
     }
-    if (reader->room - unread < 2 &&
-        !memory_grow(&reader->memory, &reader->buffer, &reader->room, unread * 2, 1))
+    if (reader->room - unread < 2 + READER_SLACK &&
+        !memory_grow(&reader->memory, &reader->buffer, &reader->room, unread * 2 + READER_SLACK, 1))
         return fail_memory(error);
-    size_t space = reader->room - unread - 1;
+    size_t space = reader->room - unread - 1 - READER_SLACK;
     ptrdiff_t count = reader->source.read(reader->source.context, reader->buffer + unread, space);
     if (count < 0)
         return fail(error, GORDIAN_STATUS_IO, "reading failed: %s", strerror(errno));
@@ -59,6 +74,7 @@ static gordian_status refill_buffer(struct reader *reader, gordian_error *error)
         return fail(error, GORDIAN_STATUS_IO, "reading failed: the source wrote beyond its buffer");
     reader->end += (size_t)count;
     reader->at_end = count == 0;
+    memset(reader->buffer + reader->end, 0, READER_SLACK);
     return GORDIAN_OK;
 }
 
@@ -91,6 +107,21 @@ static gordian_status find_line(struct reader *reader, char **newline, gordian_e
     return GORDIAN_OK;
 }
 
+static inline bool add_word(struct reader *reader, size_t count, const char *line,
+                            const char *start, const char *end)
+{
+    if (count == reader->word_room &&
+        !memory_grow(&reader->memory, &reader->words, &reader->word_room, count + 1,
+                     sizeof *reader->words))
+        return false;
+    reader->words[count] = (gordian_word){
+        .text = start,
+        .length = (uint32_t)(end - start),
+        .column = (uint32_t)(start - line) + 1,
+    };
+    return true;
+}
+
 /* Splits line[0..] up to its newline or comment into words. */
 static gordian_status split_words(struct reader *reader, const char *line, const char *newline,
                                   gordian_error *error)
@@ -106,15 +137,8 @@ static gordian_status split_words(struct reader *reader, const char *line, const
         do {
             at++;
         } while (class_of[*at] == WORD);
-        if (count == reader->word_room &&
-            !memory_grow(&reader->memory, &reader->words, &reader->word_room, count + 1,
-                         sizeof *reader->words))
+        if (!add_word(reader, count++, line, (const char *)start, (const char *)at))
             return fail_memory(error);
-        reader->words[count++] = (gordian_word){
-            .text = (const char *)start,
-            .length = (uint32_t)(at - start),
-            .column = (uint32_t)((const char *)start - line) + 1,
-        };
     }
     reader->word_count = count;
     const char *rest = (const char *)at;
@@ -125,17 +149,131 @@ static gordian_status split_words(struct reader *reader, const char *line, const
     return GORDIAN_OK;
 }
 
+/* The next line, whatever it is like. */
+static gordian_status take_alone(struct reader *reader, gordian_error *error)
+{
+    char *newline;
+    gordian_status status = find_line(reader, &newline, error);
+    if (status != GORDIAN_OK)
+        return status;
+    const char *line = reader->buffer + reader->start;
+    reader->start = (size_t)(newline + 1 - reader->buffer);
+    reader->line++;
+    reader->equals = true;
+    return split_words(reader, line, newline, error);
+}
+
+/* ---- lines ahead */
+
+static uint64_t bits_below(uint64_t bit)
+{
+    return bit - 1;
+}
+
+static uint64_t lowest_bit(uint64_t bits)
+{
+    return bits & (~bits + 1);
+}
+
+/* What is in a comment belongs to no word; *inside: the text begins in one, and ends in one. */
+static uint64_t drop_comments(const struct scan *scan, bool *inside)
+{
+    uint64_t word = scan->word, comment = scan->comment;
+    uint64_t from = *inside ? 1 : lowest_bit(comment);
+    while (from) {
+        uint64_t end = lowest_bit(scan->newline & ~bits_below(from));
+        *inside = end == 0;
+        if (end == 0)
+            return word & bits_below(from);
+        word &= ~(bits_below(end) & ~bits_below(from));
+        from = lowest_bit(comment & ~bits_below(end));
+    }
+    return word;
+}
+
+/* Ends the text at byte `count`. */
+static void cut_scan(struct scan *scan, uint64_t below)
+{
+    scan->word &= below;
+    scan->newline &= below;
+    scan->comment &= below;
+    scan->equals &= below;
+}
+
+void reader_scan(struct reader_ahead *ahead, const char *text, size_t limit)
+{
+    uint32_t lines = 0, edges = 0;
+    uint64_t before = 0, equals = 0; /* was the last byte part of a word? */
+    bool comment = false, nul = false;
+    for (size_t at = 0;
+         at < limit && lines < READER_AHEAD_LINES && edges < READER_AHEAD_EDGES && !nul;
+         at += SCAN_BYTES) {
+        struct scan scan = scan_text(text + at);
+        if (limit - at < SCAN_BYTES) {
+            uint64_t below = bits_below(UINT64_C(1) << (limit - at));
+            scan.nul &= below;
+            cut_scan(&scan, below);
+        }
+        nul = scan.nul != 0;
+        if (nul)
+            cut_scan(&scan, bits_below(lowest_bit(scan.nul)));
+        uint64_t word = scan.word;
+        if (scan.comment | comment)
+            word = drop_comments(&scan, &comment);
+        edges += scan_flatten(word ^ (word << 1 | before), (uint32_t)at, ahead->edges + edges);
+        lines += scan_flatten(scan.newline, (uint32_t)at, ahead->ends + lines);
+        before = word >> 63;
+        equals |= scan.equals;
+    }
+    ahead->text = text;
+    ahead->line = ahead->edge = 0;
+    /* One that no line's end will stop at. */
+    ahead->edges[edges] = UINT32_MAX;
+    ahead->line_count = lines < READER_AHEAD_LINES ? lines : READER_AHEAD_LINES;
+    ahead->equals = equals != 0;
+}
+
+/* Looks ahead in what has been read; false: no complete line there that suits. */
+static bool look_ahead(struct reader *reader)
+{
+    struct reader_ahead *ahead = reader->ahead;
+    size_t unread = reader->end - reader->start;
+    reader_scan(ahead, reader->buffer + reader->start, unread < AHEAD_BYTES ? unread : AHEAD_BYTES);
+    if (ahead->line_count == 0)
+        return false;
+    reader->start += (size_t)ahead->ends[ahead->line_count - 1] + 1;
+    ahead->serial++;
+    return true;
+}
+
+/* The next of the lines ahead, of which there must be one. */
+static gordian_status take_ahead(struct reader *reader, gordian_error *error)
+{
+    struct reader_ahead *ahead = reader->ahead;
+    const char *text = ahead->text, *line = text + reader_begin(ahead, ahead->line);
+    uint32_t end = ahead->ends[ahead->line], edge = ahead->edge;
+    size_t count = 0;
+    for (; ahead->edges[edge] < end; edge += 2)
+        if (!add_word(reader, count++, line, text + ahead->edges[edge],
+                      text + ahead->edges[edge + 1]))
+            return fail_memory(error);
+    ahead->edge = edge;
+    ahead->line++;
+    reader->word_count = count;
+    reader->equals = ahead->equals;
+    reader->line++;
+    return GORDIAN_OK;
+}
+
+bool reader_look(struct reader *reader)
+{
+    return reader->ahead->line < reader->ahead->line_count || look_ahead(reader);
+}
+
 gordian_status reader_next(struct reader *reader, gordian_error *error)
 {
     do {
-        char *newline;
-        gordian_status status = find_line(reader, &newline, error);
-        if (status != GORDIAN_OK)
-            return status;
-        const char *line = reader->buffer + reader->start;
-        reader->start = (size_t)(newline + 1 - reader->buffer);
-        reader->line++;
-        status = split_words(reader, line, newline, error);
+        gordian_status status = (reader_look(reader) ? take_ahead : take_alone)(reader, error);
         if (status != GORDIAN_OK)
             return status;
     } while (reader->word_count == 0);

@@ -1,13 +1,36 @@
 /* The one text reader: lines of words from a stream, in bounded memory. Blanks
  * are space, tab and carriage return; '#' starts a comment; lines without words
  * are passed over. A NUL byte or a line over READER_LINE_MAX bytes is an error with its
- * place. */
+ * place.
+ *
+ * The text is read in blocks. Of what has come, the ends of the next lines and the edges of their
+ * words are found many bytes at a time (base/scan.h): they are *ahead*. Lines that this does not
+ * suit (very long, with a NUL byte, not complete yet) are taken one by one. Who wants to know what
+ * lies ahead, to have the memory it will need fetched in time, looks at it (reader_look). Behind
+ * every word READER_SLACK bytes can be read. */
 #ifndef GORDIAN_BASE_READER_H
 #define GORDIAN_BASE_READER_H
+
+#include "base/scan.h"
 
 #include <gordian/gordian.h>
 
 #define READER_LINE_MAX (16u << 20)
+#define READER_SLACK    SCAN_BYTES
+/* What is looked ahead at most. */
+#define READER_AHEAD_LINES 64
+#define READER_AHEAD_EDGES 1024
+
+/* Lines found but not taken yet. Places are offsets from `text`. */
+struct reader_ahead {
+    const char *text;
+    uint32_t line, line_count;                           /* the next one; all */
+    uint32_t edge;                                       /* the first of the next line */
+    uint32_t ends[2 * SCAN_BYTES + READER_AHEAD_LINES];  /* of lines: where the newline is */
+    uint32_t edges[2 * SCAN_BYTES + READER_AHEAD_EDGES]; /* where words start and end, in turn */
+    bool equals;                                         /* there may be an '=' in one of them */
+    uint64_t serial; /* how many times lines have been looked for */
+};
 
 struct reader {
     gordian_allocator memory;
@@ -18,6 +41,8 @@ struct reader {
     uint64_t line;       /* number of the current line, from 1 */
     gordian_word *words; /* words of the current line */
     size_t word_room, word_count;
+    bool equals; /* there may be an '=' in one of them */
+    struct reader_ahead *ahead;
 };
 
 gordian_status reader_open(struct reader *reader, const gordian_source *source,
@@ -26,6 +51,27 @@ void reader_close(struct reader *reader);
 /* The next line with words; GORDIAN_STATUS_END after the last. Words stay valid until
  * the next call. */
 gordian_status reader_next(struct reader *reader, gordian_error *error);
+
+/* Begins anew: what was read and not taken is forgotten, and line `line` + 1 comes next. */
+void reader_restart(struct reader *reader, uint64_t line);
+
+/* Finds lines in text[0..limit), as many as suit; READER_SLACK bytes can be read behind it. */
+void reader_scan(struct reader_ahead *ahead, const char *text, size_t limit);
+/* Looks ahead, unless lines lie ahead already; false: none do. */
+bool reader_look(struct reader *reader);
+/* Passes the next of the lines ahead by, unread: `edge` is the first of the one behind it. */
+static inline void reader_pass(struct reader *reader, uint32_t edge)
+{
+    reader->ahead->edge = edge;
+    reader->ahead->line++;
+    reader->line++;
+}
+
+/* Where a line ahead begins. */
+static inline uint32_t reader_begin(const struct reader_ahead *ahead, uint32_t line)
+{
+    return line == 0 ? 0 : ahead->ends[line - 1] + 1;
+}
 
 bool word_is(const gordian_word *word, const char *text);
 

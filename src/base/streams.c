@@ -1,5 +1,6 @@
 /* Sources and writers that everybody needs. */
 #include "base/output.h"
+#include "base/source.h"
 
 #include <gordian/gordian.h>
 
@@ -39,6 +40,20 @@ gordian_source gordian_source_fd(const int *fd)
 {
     return (gordian_source){read_fd, (void *)(uintptr_t)fd};
 }
+
+bool source_is_file(const gordian_source *source, struct source_file *file)
+{
+    struct stat about;
+    if (source->read != read_fd)
+        return false;
+    int fd = *(const int *)source->context;
+    off_t at = lseek(fd, 0, SEEK_CUR);
+    if (at < 0 || fstat(fd, &about) != 0 || !S_ISREG(about.st_mode))
+        return false;
+    *file = (struct source_file){fd, (uint64_t)at, (uint64_t)about.st_size};
+    return at <= about.st_size;
+}
+
 static bool write_fd(void *context, const char *bytes, size_t size)
 {
     return write_whole(*(const int *)context, bytes, size);

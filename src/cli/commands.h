@@ -14,6 +14,7 @@ extern const struct command command_serve;
 extern const struct command command_incidents;
 extern const struct command command_send;
 extern const struct command command_tail;
+extern const struct command command_convert;
 extern const struct command command_gen;
 extern const struct command command_bench;
 extern const struct command command_papers;

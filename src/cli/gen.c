@@ -4,6 +4,11 @@
 
 #include "cli/commands.h"
 
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
 static void write_kind(struct cli *cli, const struct gen_kind *kind)
 {
     if (!cli->json) {
@@ -39,11 +44,51 @@ static int generate_kind(struct cli *cli, const struct gen_options *options)
     return code;
 }
 
+static bool is_circuit(const char *name)
+{
+    const struct gen_kind *kind = gen_kinds;
+    while (kind->name && strcmp(kind->name, name) != 0)
+        kind++;
+    return kind->write != NULL;
+}
+
+/* The text goes through a file that has no name. */
+static int generate_packed(struct cli *cli, const struct gen_options *options)
+{
+    gordian_error error = {0};
+    struct output text;
+    if (is_circuit(options->kind))
+        return cli_misuse(cli, "--binary is for traces and snapshots");
+    FILE *file = tmpfile();
+    int fd = file ? fileno(file) : -1;
+    if (!file || !output_open(&text, fd)) {
+        cli_say(cli, "cannot make a temporary file: %s", strerror(errno));
+        if (file)
+            fclose(file);
+        return EXIT_BROKEN;
+    }
+    gordian_status status = gen_write(options, &text, &error);
+    int failure = output_close(&text) ? 0 : text.failure;
+    int code = EXIT_NOTHING;
+    gordian_source source = gordian_source_fd(&fd);
+    if (failure) {
+        cli_say(cli, "cannot write a temporary file: %s", strerror(failure));
+        code = EXIT_BROKEN;
+    } else if (status != GORDIAN_OK) {
+        code = cli_fail(cli, NULL, &error);
+    } else if (lseek(fd, 0, SEEK_SET) == 0) {
+        code = cli_convert(cli, &source, NULL,
+                           options->snapshot ? GORDIAN_FORM_SNAPSHOT : GORDIAN_FORM_TRACE);
+    }
+    fclose(file);
+    return code;
+}
+
 static int gen_main(struct cli *cli, int argc, char **argv)
 {
     struct gen_options gen;
     gen_options_init(&gen);
-    bool list = false;
+    bool list = false, binary = false;
     const struct option options[] = {
         {"list", 'l', NULL, "list the kinds and the options each of them uses", OPTION_FLAG, &list,
          NULL},
@@ -71,6 +116,7 @@ static int gen_main(struct cli *cli, int argc, char **argv)
          &gen.deadlocks, NULL},
         {"order", 0, "ORDER", "who blocks first along a chain: tail, head,\nrandom", OPTION_TEXT,
          &gen.order, NULL},
+        {"binary", 0, NULL, "packed, as 'gordian convert' does it", OPTION_FLAG, &binary, NULL},
         {"snapshot", 0, NULL, "the state reached, for 'gordian check'", OPTION_FLAG, &gen.snapshot,
          NULL},
         {0},
@@ -85,7 +131,7 @@ static int gen_main(struct cli *cli, int argc, char **argv)
         return operands ? cli_misuse(cli, "one KIND at a time: '%.40s' is one too many", argv[1])
                         : cli_misuse(cli, "no KIND ('gordian gen --list' shows them)");
     gen.kind = argv[0];
-    return generate_kind(cli, &gen);
+    return (binary ? generate_packed : generate_kind)(cli, &gen);
 }
 
 const struct command command_gen = {

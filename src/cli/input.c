@@ -55,6 +55,8 @@ int input_open(struct input *input, struct cli *cli, const char *path)
         return open_failed(cli, input->name, why);
     }
     input->live = !S_ISREG(about.st_mode);
+    if (!input->live)
+        input->source = gordian_source_fd(&input->fd); /* known as a file to the library */
     if (from_stdin && isatty(STDIN_FILENO)) {
         cli->progress.wanted = false; /* somebody is typing */
         if (!path && !cli->quiet)

@@ -8,9 +8,10 @@
 #include <unistd.h>
 
 static const struct command *const commands[] = {
-    &command_run,      &command_detect, &command_check,     &command_avoid, &command_compose,
-    &command_makespan, &command_serve,  &command_incidents, &command_send,  &command_tail,
-    &command_gen,      &command_bench,  &command_papers,    &command_info,  NULL,
+    &command_run,     &command_detect,   &command_check,   &command_avoid,
+    &command_compose, &command_makespan, &command_serve,   &command_incidents,
+    &command_send,    &command_tail,     &command_convert, &command_gen,
+    &command_bench,   &command_papers,   &command_info,    NULL,
 };
 
 static void print_usage(struct output *out)

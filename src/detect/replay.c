@@ -10,7 +10,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "detect/system.h"
-#include "rag/trace.h"
+#include "rag/trace_ahead.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -27,6 +27,8 @@ struct linger {
 };
 
 #define ABSENT (NONE - 1)
+/* Graphs below this fit the nearer caches, where fetching ahead only costs. */
+#define FAR (1u << 14)
 /* Names nobody, but is not NONE: a hand-over to a process that does not exist. */
 #define STRANGER (NONE - 1)
 
@@ -34,6 +36,7 @@ struct gordian_replay {
     gordian_system *system;
     gordian_allocator memory;
     gordian_trace trace;
+    struct trace_ahead ahead;
     uint64_t seq;
     gordian_want *wants; /* of the current event, if it names several resources */
     size_t want_room;
@@ -145,9 +148,13 @@ static void linger_recovered(gordian_replay *replay)
 
 /* ---- names and ids */
 
+/* (Behind a word there is something to read: most need no copying of just so many bytes.) */
 static void copy_name(char *to, const gordian_word *name)
 {
-    memcpy(to, name->text, name->length);
+    if (name->length <= 16)
+        memcpy(to, name->text, 16);
+    else
+        memcpy(to, name->text, name->length);
     to[name->length] = '\0';
 }
 
@@ -446,6 +453,64 @@ static gordian_status replay_event(gordian_replay *replay, gordian_step *step, g
     return GORDIAN_OK;
 }
 
+/* ---- plain lines */
+
+/* Those ahead have been looked up: their records are fetched. */
+static void expect_records(const gordian_replay *replay)
+{
+    const struct rag *graph = system_graph(replay->system);
+    const struct trace_ahead *ahead = &replay->ahead;
+    if (graph->process_limit + graph->resource_limit < FAR)
+        return;
+    for (uint32_t i = ahead->line; i < replay->trace.inside->reader.ahead->line_count; i++) {
+        if (ahead->processes[i].id != NONE)
+            rag_expect_process(graph, ahead->processes[i].id);
+        if (ahead->resources[i].id != NONE)
+            rag_expect_resource(graph, ahead->resources[i].id);
+    }
+}
+
+static void write_step(gordian_replay *replay, gordian_step *step, const gordian_event *event,
+                       const struct trace_plain *plain)
+{
+    const struct names_query *name = &replay->ahead.processes[replay->ahead.line];
+    copy_name(replay->process, &(gordian_word){.text = name->name, .length = name->length});
+    step->event = *event;
+    step->message = NULL;
+    step->process = replay->process;
+    step->seq = ++replay->seq;
+    trace_ahead_pass(&replay->trace, plain, &step->line, &step->column);
+}
+
+/* Takes the next line the short way; false: nothing has happened, it must be read as a whole. A
+ * refusal changes nothing, so whoever explains it may ask the system again. */
+static bool replay_plain(gordian_replay *replay, gordian_step *step)
+{
+    const struct rag *graph = system_graph(replay->system);
+    bool fresh;
+    const struct trace_plain *plain = trace_ahead_next(
+        &replay->trace, &replay->ahead, &graph->process_names, &graph->resource_names, &fresh);
+    if (fresh)
+        expect_records(replay);
+    if (!plain || plain->shape != TRACE_EVENT)
+        return false;
+    gordian_event event = {
+        .op = plain->op,
+        .process = trace_ahead_process(&replay->ahead, &graph->process_names),
+        .resource = trace_ahead_resource(&replay->ahead, &graph->resource_names),
+        .units = 1,
+        .to = NONE,
+    };
+    if (event.process == NONE || event.resource == NONE ||
+        gordian_feed(replay->system, &event, &step->result, NULL) != GORDIAN_OK ||
+        step->result.outcome == GORDIAN_OUTCOME_REFUSED)
+        return false;
+    write_step(replay, step, &event, plain);
+    note_exits(&replay->linger, &event);
+    note_deadlock(replay, step->result.outcome);
+    return true;
+}
+
 gordian_status gordian_replay_next(gordian_replay *replay, gordian_step *step, gordian_error *error)
 {
     if (replay->stuck)
@@ -454,6 +519,8 @@ gordian_status gordian_replay_next(gordian_replay *replay, gordian_step *step, g
     if (replay->linger.count > GORDIAN_LINGER)
         linger_trim(replay);
     for (;;) {
+        if (replay_plain(replay, step))
+            return GORDIAN_OK;
         gordian_status status = gordian_trace_next(&replay->trace, error);
         if (status != GORDIAN_OK)
             return status;

@@ -196,6 +196,19 @@ static inline uint64_t rag_total_units(const struct rag *rag, uint32_t resource)
     return rag->resources_more[resource].total;
 }
 
+/* Starts fetching what an event of this process, or about this resource, will look at. */
+static inline void rag_expect_process(const struct rag *rag, uint32_t process)
+{
+    __builtin_prefetch(&rag->wait[process], 1);
+    __builtin_prefetch(&rag->processes[process], 1);
+}
+
+static inline void rag_expect_resource(const struct rag *rag, uint32_t resource)
+{
+    __builtin_prefetch(&rag->holder[resource], 1);
+    __builtin_prefetch(&rag->resources[resource], 1);
+}
+
 /* An edge, whichever way it is stored. */
 struct rag_edge {
     uint64_t units;

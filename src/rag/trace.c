@@ -40,17 +40,32 @@ static const struct form forms[] = {
 
 #define FORM_COUNT (sizeof forms / sizeof forms[0])
 
+static gordian_status open_inside(gordian_trace *trace, const gordian_source *source, bool text,
+                                  const gordian_allocator *memory, gordian_error *error)
+{
+    *trace = (gordian_trace){.inside = memory_zeroed(memory, sizeof *trace->inside)};
+    if (!trace->inside)
+        return fail_memory(error);
+    unpack_open(&trace->inside->unpack, source, memory);
+    gordian_source unpacked = {unpack_read, &trace->inside->unpack};
+    gordian_status status =
+        reader_open(&trace->inside->reader, text ? source : &unpacked, memory, error);
+    if (status != GORDIAN_OK)
+        gordian_trace_close(trace);
+    return status;
+}
+
 gordian_status gordian_trace_open(gordian_trace *trace, const gordian_source *source,
                                   const gordian_allocator *allocator, gordian_error *error)
 {
     gordian_allocator memory = memory_allocator(allocator);
-    *trace = (gordian_trace){.inside = memory_zeroed(&memory, sizeof *trace->inside)};
-    if (!trace->inside)
-        return fail_memory(error);
-    gordian_status status = reader_open(&trace->inside->reader, source, &memory, error);
-    if (status != GORDIAN_OK)
-        gordian_trace_close(trace);
-    return status;
+    return open_inside(trace, source, false, &memory, error);
+}
+
+gordian_status trace_open_text(gordian_trace *trace, const gordian_source *source,
+                               const gordian_allocator *memory, gordian_error *error)
+{
+    return open_inside(trace, source, true, memory, error);
 }
 
 void gordian_trace_close(gordian_trace *trace)
@@ -58,10 +73,11 @@ void gordian_trace_close(gordian_trace *trace)
     struct gordian_trace_inside *inside = trace->inside;
     if (!inside)
         return;
-    gordian_allocator memory = inside->reader.memory;
+    gordian_allocator memory = inside->unpack.text.memory;
     memory_free(&memory, inside->items);
     memory_free(&memory, inside->declared_at);
     reader_close(&inside->reader);
+    unpack_close(&inside->unpack);
     memory_free(&memory, inside);
     *trace = (gordian_trace){0};
 }
@@ -116,6 +132,14 @@ static gordian_status fail_missing(const gordian_trace *trace, const char *expec
     return trace_fail(trace, &place, error, "expected %s after '%s'", expected, before);
 }
 
+static gordian_status fail_nameless(const gordian_trace *trace, const char *kind,
+                                    gordian_error *error)
+{
+    char expected[40];
+    snprintf(expected, sizeof expected, "a %s name", kind);
+    return fail_missing(trace, expected, error);
+}
+
 static gordian_status fail_surplus(const gordian_trace *trace, size_t first, const char *expected,
                                    gordian_error *error)
 {
@@ -152,17 +176,20 @@ static gordian_status check_length(const gordian_trace *trace, const gordian_wor
                       name->length, GORDIAN_NAME_MAX);
 }
 
+static bool has_equals(const gordian_trace *trace, const gordian_word *word)
+{
+    return trace->inside->reader.equals && memchr(word->text, '=', word->length);
+}
+
 /* Word `index` as a plain name. */
 static gordian_status take_name(const gordian_trace *trace, size_t index, const char *kind,
                                 gordian_word *name, gordian_error *error)
 {
-    char expected[40], shown[TRACE_SHOWN_MAX];
-    if (index >= trace->word_count) {
-        snprintf(expected, sizeof expected, "a %s name", kind);
-        return fail_missing(trace, expected, error);
-    }
+    char shown[TRACE_SHOWN_MAX];
+    if (index >= trace->word_count)
+        return fail_nameless(trace, kind, error);
     *name = trace->words[index];
-    if (memchr(name->text, '=', name->length))
+    if (has_equals(trace, name))
         return trace_fail(trace, name, error, "'%s': the name of a %s cannot contain '='",
                           trace_show(name, shown), kind);
     return check_length(trace, name, kind, error);
@@ -223,8 +250,10 @@ static gordian_status take_items(gordian_trace *trace, size_t first, size_t end,
         return fail_memory(error);
     for (size_t i = first; i < end; i++) {
         gordian_trace_item *item = &inside->items[i - first];
-        item->word = trace->words[i];
-        word_split(&item->word, &item->name, &item->value);
+        item->word = item->name = trace->words[i];
+        item->value = (gordian_word){0};
+        if (inside->reader.equals)
+            word_split(&item->word, &item->name, &item->value);
         gordian_status status = trace->kind == GORDIAN_LINE_EVENT
                                     ? take_want(trace, item, error)
                                     : check_attribute(trace, item, error);
@@ -297,10 +326,11 @@ static gordian_status take_operands(gordian_trace *trace, const struct form *for
     return take_hand_over(trace, error);
 }
 
+/* The third letter tells apart those of one length, so that rarely more than one is compared. */
 static const struct form *find_form(const gordian_word *verb)
 {
     for (size_t i = 0; i < FORM_COUNT; i++) {
-        if (verb->length == forms[i].verb_length &&
+        if (verb->length == forms[i].verb_length && verb->text[2] == forms[i].verb[2] &&
             memcmp(verb->text, forms[i].verb, verb->length) == 0)
             return &forms[i];
     }
@@ -311,6 +341,8 @@ gordian_status gordian_trace_next(gordian_trace *trace, gordian_error *error)
 {
     const struct reader *reader = &trace->inside->reader;
     gordian_status status = reader_next(&trace->inside->reader, error);
+    if (status == GORDIAN_STATUS_IO && unpack_knows(&trace->inside->unpack))
+        return unpack_fail(&trace->inside->unpack, error);
     if (status != GORDIAN_OK)
         return status;
     trace->line = reader->line;

@@ -3,15 +3,22 @@
 #ifndef GORDIAN_RAG_TRACE_H
 #define GORDIAN_RAG_TRACE_H
 
+#include "base/packed.h"
 #include "base/reader.h"
 
 struct gordian_trace_inside {
     struct reader reader;
+    struct unpack unpack;      /* before the reader: what comes may be packed */
     gordian_trace_item *items; /* of the current line */
     size_t item_room;
     uint64_t *declared_at; /* by resource: the line of its declaration, 0 unknown */
     uint32_t declared_room;
 };
+
+/* As gordian_trace_open, for a source of text that is never packed: somebody who talks line by
+ * line. */
+gordian_status trace_open_text(gordian_trace *trace, const gordian_source *source,
+                               const gordian_allocator *memory, gordian_error *error);
 
 /* Fails at a word of the current line. */
 gordian_status trace_fail(const gordian_trace *trace, const gordian_word *at, gordian_error *error,

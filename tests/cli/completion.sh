@@ -28,7 +28,7 @@ expect()
 }
 
 expect "detect" de
-expect "run detect check avoid compose makespan serve incidents send tail gen bench papers info help" ""
+expect "run detect check avoid compose makespan serve incidents send tail convert gen bench papers info help" ""
 expect "detect" help de
 expect "--recover" detect --r
 expect "--json --engine --quiet --verbose --color --help --version" info --
@@ -74,7 +74,7 @@ is_built run && expect "first.trace" run --suppress f
 expect "philosophers" gen ph
 expect "head" gen chain --order h
 expect "" gen chain --processes ""
-expect "run" bench r
+expect "run" bench ru
 expect "first.trace" bench --svg f
 expect "article/fig8" papers article/fig8
 expect "makespan/fig7" papers makespan/fig7

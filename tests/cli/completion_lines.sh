@@ -1,7 +1,7 @@
 # Lines that fish and zsh complete alike; to be sourced where `expect "WANTED..." LINE` is, and where
 # $has_run and $has_serve tell which parts the program was built with.
 expect "detect" "gordian de"
-expect "avoid bench check compose detect gen help incidents info makespan papers run send serve tail" "gordian "
+expect "avoid bench check compose convert detect gen help incidents info makespan papers run send serve tail" "gordian "
 expect "--recover" "gordian detect --r"
 expect "cheapest fewest-held oldest priority youngest" "gordian detect --recover "
 expect "all deadlocks matrices" "gordian detect --show "
@@ -12,7 +12,7 @@ expect "dense" "gordian avoid --engine d"
 expect "first.trace" "gordian avoid fir"
 $has_serve && expect "second.trace" "gordian serve -c sec"
 expect "philosophers" "gordian gen ph"
-expect "run" "gordian bench r"
+expect "run" "gordian bench ru"
 expect "article/fig8" "gordian papers article/fig8"
 expect "fermi" "gordian makespan --chip f"
 expect "all" "gordian makespan --start a"

@@ -55,9 +55,9 @@ static gordian_status write_event(struct detect *detect, const gordian_step *ste
     struct json json;
     json_begin(&json, &detect->cli->out);
     json_key_u64(&json, "seq", step->seq);
-    json_key_text(&json, "op", gordian_op_text(step->event.op));
+    json_key_plain(&json, "op", gordian_op_text(step->event.op));
     json_key_text(&json, "process", step->process);
-    json_key_text(&json, "result", gordian_outcome_text((gordian_outcome)step->result.outcome));
+    json_key_plain(&json, "result", gordian_outcome_text((gordian_outcome)step->result.outcome));
     if (step->result.served_count) {
         size_t count;
         const uint32_t *served = gordian_served(detect->system, &count);

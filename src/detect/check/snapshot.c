@@ -93,6 +93,28 @@ gordian_status gordian_snapshot_add_process(gordian_snapshot *snapshot, uint32_t
     return GORDIAN_OK;
 }
 
+bool snapshot_extend(gordian_snapshot *snapshot, uint64_t processes, uint64_t resources)
+{
+    uint64_t process_count = snapshot->process_count + processes;
+    uint64_t resource_count = snapshot->resource_count + resources;
+    if (process_count > SNAPSHOT_MAX || resource_count > SNAPSHOT_MAX || snapshot->units ||
+        snapshot->wait_units || !grow_processes(snapshot, (uint32_t)process_count) ||
+        !grow_resources(snapshot, (uint32_t)resource_count))
+        return false;
+    for (uint64_t p = snapshot->process_count; p < process_count; p++)
+        snapshot->wait[p] = NONE;
+    for (uint64_t q = snapshot->resource_count; q < resource_count; q++)
+        snapshot->holder[q] = NONE;
+    snapshot->process_count = (uint32_t)process_count;
+    snapshot->resource_count = (uint32_t)resource_count;
+    return true;
+}
+
+void snapshot_clear(gordian_snapshot *snapshot)
+{
+    snapshot->process_count = snapshot->resource_count = 0;
+}
+
 /* From now on every resource has a record of its units. */
 static bool need_units(gordian_snapshot *snapshot)
 {

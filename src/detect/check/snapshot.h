@@ -59,6 +59,12 @@ struct gordian_snapshot {
     struct check_result result; /* empty unless judged */
 };
 
+/* For who fills wait[] and holder[] itself: so many more of each, who hold and wait for nothing.
+ * False: too many, or out of memory. */
+bool snapshot_extend(gordian_snapshot *snapshot, uint64_t processes, uint64_t resources);
+/* Everybody goes; only if no edges but those of wait[] and holder[] are there. */
+void snapshot_clear(gordian_snapshot *snapshot);
+
 static inline uint64_t snapshot_total(const gordian_snapshot *snapshot, uint32_t resource)
 {
     return snapshot->units ? snapshot->units[resource].total : 1;

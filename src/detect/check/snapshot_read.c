@@ -1,19 +1,24 @@
 /* Reading a snapshot from text: the lines of a trace that say what is, not what happens. */
 #include "base/error.h"
+#include "base/machine.h"
 #include "base/memory.h"
-#include "base/names.h"
-#include "rag/trace.h"
+#include "detect/check/snapshot_text.h"
+#include "rag/trace_ahead.h"
 
-struct gordian_names {
-    gordian_allocator memory;
-    struct names processes, resources;
-};
+#include <unistd.h>
+
+/* A file from this size on is read by all cores, with pieces of so many bytes; more threads than
+ * one for so many bytes of it would only take memory. */
+#define CREW_FILE   (UINT64_C(32) << 20)
+#define CREW_PIECE  (128u << 10)
+#define CREW_THREAD (UINT64_C(4) << 20)
 
 /* A snapshot in the making. */
 struct reading {
     gordian_trace trace;
     gordian_snapshot *snapshot;
     gordian_names *names;
+    struct trace_ahead ahead;
 };
 
 void gordian_names_close(gordian_names *names)
@@ -23,17 +28,26 @@ void gordian_names_close(gordian_names *names)
     gordian_allocator memory = names->memory;
     names_free(&names->processes);
     names_free(&names->resources);
+    crowd_free(&names->process_crowd);
+    crowd_free(&names->resource_crowd);
+    packed_image_free(&names->image, &memory);
     memory_free(&memory, names);
 }
 
 const char *gordian_names_process(const gordian_names *names, uint32_t process)
 {
-    return names_text(&names->processes, process);
+    if (names->image.bytes.data)
+        return packed_image_name(&names->image.processes, process);
+    return names->crowded ? crowd_text(&names->process_crowd, process)
+                          : names_text(&names->processes, process);
 }
 
 const char *gordian_names_resource(const gordian_names *names, uint32_t resource)
 {
-    return names_text(&names->resources, resource);
+    if (names->image.bytes.data)
+        return packed_image_name(&names->image.resources, resource);
+    return names->crowded ? crowd_text(&names->resource_crowd, resource)
+                          : names_text(&names->resources, resource);
 }
 
 static gordian_names *open_names(const gordian_allocator *memory)
@@ -44,6 +58,8 @@ static gordian_names *open_names(const gordian_allocator *memory)
     names->memory = *memory;
     names_init(&names->processes, memory);
     names_init(&names->resources, memory);
+    crowd_init(&names->process_crowd, memory);
+    crowd_init(&names->resource_crowd, memory);
     return names;
 }
 
@@ -117,8 +133,6 @@ static gordian_status add_edges(struct reading *reading, gordian_error *error)
         return trace_fail(trace, &trace->verb, error,
                           "'%s' is an event: use gordian detect for traces",
                           trace_show(&trace->verb, shown));
-    const gordian_word *first = &trace->items[0].name;
-    names_expect(&reading->names->resources, first->text, first->length);
     uint32_t process;
     gordian_status status = take_process(reading, &process, error);
     for (size_t i = 0; i < trace->item_count && status == GORDIAN_OK; i++)
@@ -126,26 +140,131 @@ static gordian_status add_edges(struct reading *reading, gordian_error *error)
     return status;
 }
 
+/* ---- plain lines: GORDIAN_STATUS_END, something is to be said about it, and nothing was done */
+
+static gordian_status declare_plain(struct reading *reading, gordian_error *error)
+{
+    struct names *names = &reading->names->resources;
+    const struct trace_ahead *ahead = &reading->ahead;
+    uint32_t id = trace_ahead_resource(ahead, names);
+    if (id != GORDIAN_NONE)
+        return GORDIAN_STATUS_END;
+    gordian_status status = gordian_snapshot_add_resource(reading->snapshot, 1, &id, error);
+    if (status != GORDIAN_OK)
+        return status;
+    reading->trace.line = reading->trace.inside->reader.line + 1;
+    bool put = names_put_query(names, id, &ahead->resources[ahead->line]) &&
+               trace_declare(&reading->trace, id);
+    return put ? GORDIAN_OK : fail_memory(error);
+}
+
+static gordian_status meet_process(struct reading *reading, uint32_t *id, gordian_error *error)
+{
+    struct names *names = &reading->names->processes;
+    const struct trace_ahead *ahead = &reading->ahead;
+    *id = trace_ahead_process(ahead, names);
+    if (*id != GORDIAN_NONE)
+        return GORDIAN_OK;
+    gordian_status status = gordian_snapshot_add_process(reading->snapshot, id, error);
+    if (status != GORDIAN_OK)
+        return status;
+    return names_put_query(names, *id, &ahead->processes[ahead->line]) ? GORDIAN_OK
+                                                                       : fail_memory(error);
+}
+
+/* (A process that has come into being by the time the edge turns out wrong is in nobody's way: the
+ * line will be read as a whole, and fail.) */
+static gordian_status add_plain(struct reading *reading, gordian_op op, gordian_error *error)
+{
+    uint32_t resource = trace_ahead_resource(&reading->ahead, &reading->names->resources), process;
+    bool hold = op == GORDIAN_OP_HOLD;
+    if (resource == GORDIAN_NONE || (!hold && op != GORDIAN_OP_WAIT))
+        return GORDIAN_STATUS_END;
+    gordian_status status = meet_process(reading, &process, error);
+    if (status != GORDIAN_OK)
+        return status;
+    status = (hold ? gordian_snapshot_hold : gordian_snapshot_wait)(reading->snapshot, process,
+                                                                    resource, 1, error);
+    return status == GORDIAN_STATUS_INPUT ? GORDIAN_STATUS_END : status;
+}
+
+static gordian_status read_plain(struct reading *reading, gordian_error *error)
+{
+    bool fresh;
+    uint64_t line, column;
+    const struct trace_plain *plain =
+        trace_ahead_next(&reading->trace, &reading->ahead, &reading->names->processes,
+                         &reading->names->resources, &fresh);
+    if (!plain)
+        return GORDIAN_STATUS_END;
+    gordian_status status = plain->shape == TRACE_DECLARE ? declare_plain(reading, error)
+                                                          : add_plain(reading, plain->op, error);
+    if (status == GORDIAN_OK)
+        trace_ahead_pass(&reading->trace, plain, &line, &column);
+    return status;
+}
+
+/* ---- all lines */
+
+static gordian_status read_line(struct reading *reading, gordian_error *error)
+{
+    gordian_status status = gordian_trace_next(&reading->trace, error);
+    if (status != GORDIAN_OK)
+        return status;
+    switch (reading->trace.kind) {
+    case GORDIAN_LINE_EVENT:
+        return add_edges(reading, error);
+    case GORDIAN_LINE_RESOURCE:
+        return declare_resource(reading, error);
+    default:
+        return declare_process(reading, error);
+    }
+}
+
 static gordian_status read_lines(struct reading *reading, gordian_error *error)
 {
-    gordian_status status;
-    do {
-        status = gordian_trace_next(&reading->trace, error);
-        if (status != GORDIAN_OK)
-            break;
-        switch (reading->trace.kind) {
-        case GORDIAN_LINE_EVENT:
-            status = add_edges(reading, error);
-            break;
-        case GORDIAN_LINE_RESOURCE:
-            status = declare_resource(reading, error);
-            break;
-        case GORDIAN_LINE_PROCESS:
-            status = declare_process(reading, error);
-            break;
-        }
-    } while (status == GORDIAN_OK);
+    gordian_status status = GORDIAN_OK;
+    while (status == GORDIAN_OK) {
+        status = read_plain(reading, error);
+        if (status == GORDIAN_STATUS_END)
+            status = read_line(reading, error);
+    }
     return status == GORDIAN_STATUS_END ? GORDIAN_OK : status;
+}
+
+/* By all cores, if there are several and the file is large. The caller's memory need not serve many
+ * threads. */
+static gordian_status read_crowd(struct reading *reading, const struct source_file *file)
+{
+    gordian_allocator memory = memory_allocator(NULL);
+    uint64_t most = (file->end - file->start) / CREW_THREAD;
+    struct machine machine;
+    machine_describe(&machine);
+    struct snapshot_crew crew = {machine.cores < most ? machine.cores : (unsigned)most, CREW_PIECE};
+    if (crew.threads < 2)
+        return GORDIAN_STATUS_END;
+    gordian_status status =
+        snapshot_read_crew(reading->snapshot, reading->names, file, &crew, &memory);
+    if (status == GORDIAN_OK) /* it is read */
+        lseek(file->fd, (off_t)file->end, SEEK_SET);
+    return status;
+}
+
+static gordian_status read_any(struct reading *reading, const gordian_source *source,
+                               const gordian_allocator *allocator, gordian_error *error)
+{
+    gordian_allocator memory = memory_allocator(allocator);
+    struct unpack *unpack = &reading->trace.inside->unpack;
+    struct source_file file = {0};
+    enum packed_kind kind;
+    bool large = !allocator && source_is_file(source, &file) && file.end - file.start >= CREW_FILE;
+    if (!unpack_look(unpack, &kind))
+        return unpack_fail(unpack, error);
+    if (kind == PACKED_SNAPSHOT)
+        return snapshot_unpack(reading->snapshot, reading->names, unpack, &memory, error);
+    gordian_status status =
+        large && kind == PACKED_TEXT ? read_crowd(reading, &file) : GORDIAN_STATUS_END;
+    return status == GORDIAN_STATUS_END ? read_lines(reading, error) : status;
 }
 
 gordian_status gordian_snapshot_read(gordian_snapshot **out, gordian_names **names,
@@ -161,7 +280,7 @@ gordian_status gordian_snapshot_read(gordian_snapshot **out, gordian_names **nam
     if (status != GORDIAN_OK)
         goto done;
     reading.names = open_names(&memory);
-    status = reading.names ? read_lines(&reading, error) : fail_memory(error);
+    status = reading.names ? read_any(&reading, source, allocator, error) : fail_memory(error);
 done:
     gordian_trace_close(&reading.trace);
     if (status != GORDIAN_OK) {

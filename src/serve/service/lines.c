@@ -34,7 +34,7 @@ static ptrdiff_t read_line(void *context, char *buffer, size_t size)
 gordian_status lines_open(struct service *service, gordian_error *error)
 {
     const gordian_source source = {read_line, &service->work->line};
-    return gordian_trace_open(&service->work->trace, &source, &service->memory, error);
+    return trace_open_text(&service->work->trace, &source, &service->memory, error);
 }
 
 void lines_close(struct service *service)
@@ -46,11 +46,8 @@ void lines_close(struct service *service)
 static void set_line(struct client *client, const char *text, size_t length, size_t blank)
 {
     struct service_work *work = client->service->work;
-    struct reader *reader = &work->trace.inside->reader;
     work->line = (struct line_source){text, length, blank};
-    reader->start = reader->end = 0;
-    reader->at_end = false;
-    reader->line = client->lines - 1;
+    reader_restart(&work->trace.inside->reader, client->lines - 1);
 }
 
 /* ------------------------------------------------------------------ names */

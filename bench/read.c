@@ -1,0 +1,293 @@
+/* From the file to the answer: `gordian detect` and `gordian check` on text, each a program of its
+ * own on one core, against the floor: a plain loop that maps the file, splits words and looks names
+ * up with a short prefetch queue. */
+#define _GNU_SOURCE
+#include "harness.h"
+
+#include "base/error.h"
+#include "base/hash.h"
+#include "base/machine.h"
+#include "gen/gen.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+struct reading {
+    char path[4096];
+    uint32_t names; /* at most so many, in all */
+    uint64_t lines;
+    uint64_t sum;         /* of the floor's answers: the same every time */
+    const char *words[4]; /* of the command, before the file */
+};
+
+/* ------------------------------------------------------------------ the floor */
+
+#define QUEUE 16
+
+struct floor_slot {
+    uint64_t hash;
+    const char *text; /* NULL: free */
+    uint32_t length, id;
+};
+
+struct floor_name {
+    const char *text;
+    uint32_t length;
+    uint64_t hash;
+};
+
+struct floor_loop {
+    struct floor_slot *slots;
+    uint64_t mask, sum, lines;
+    uint32_t names;
+    struct floor_name queue[QUEUE];
+    unsigned queued;
+};
+
+static void floor_find(struct floor_loop *loop, const struct floor_name *name)
+{
+    uint64_t at = name->hash & loop->mask;
+    for (;; at = (at + 1) & loop->mask) {
+        struct floor_slot *slot = &loop->slots[at];
+        if (!slot->text)
+            *slot = (struct floor_slot){name->hash, name->text, name->length, loop->names++};
+        if (slot->hash == name->hash && slot->length == name->length &&
+            memcmp(slot->text, name->text, name->length) == 0) {
+            loop->sum += slot->id;
+            return;
+        }
+    }
+}
+
+static inline void floor_expect(struct floor_loop *loop, const char *text, size_t length)
+{
+    struct floor_name *last = &loop->queue[loop->queued++ % QUEUE];
+    if (last->text)
+        floor_find(loop, last);
+    *last = (struct floor_name){text, (uint32_t)length, hash_bytes(text, length)};
+    __builtin_prefetch(&loop->slots[last->hash & loop->mask]);
+}
+
+/* The words of a line but the first are names. */
+static const char *floor_line(struct floor_loop *loop, const char *at, const char *end)
+{
+    unsigned words = 0;
+    while (at < end && *at != '\n' && *at != '#') {
+        const char *word = at;
+        while (at < end && (unsigned char)*at > ' ')
+            at++;
+        if (words++ > 0)
+            floor_expect(loop, word, (size_t)(at - word));
+        while (at < end && *at == ' ')
+            at++;
+    }
+    while (at < end && *at != '\n')
+        at++;
+    return at + 1;
+}
+
+static void floor_text(struct floor_loop *loop, const char *at, const char *end)
+{
+    for (; at < end; loop->lines++)
+        at = floor_line(loop, at, end);
+    for (unsigned i = 0; i < QUEUE; i++)
+        if (loop->queue[i].text)
+            floor_find(loop, &loop->queue[i]);
+}
+
+static gordian_status fail_file(const struct reading *reading, gordian_error *error)
+{
+    return fail(error, GORDIAN_STATUS_IO, "%s: %s", reading->path, strerror(errno));
+}
+
+static gordian_status run_floor(void *context, double *ns, gordian_error *error)
+{
+    struct reading *reading = context;
+    struct floor_loop loop = {.mask = 1};
+    struct stat about;
+    uint64_t start = work_ns();
+    int fd = open(reading->path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0 || fstat(fd, &about) != 0)
+        return fail_file(reading, error);
+    size_t size = (size_t)about.st_size;
+    const char *text = mmap(NULL, size, PROT_READ, MAP_PRIVATE, fd, 0);
+    close(fd);
+    if (text == MAP_FAILED)
+        return fail_file(reading, error);
+    while (loop.mask < 2 * (uint64_t)reading->names)
+        loop.mask = loop.mask * 2 + 1;
+    loop.slots = calloc(loop.mask + 1, sizeof *loop.slots);
+    if (loop.slots)
+        floor_text(&loop, text, text + size);
+    free(loop.slots);
+    munmap((void *)(uintptr_t)text, size);
+    *ns = (double)(work_ns() - start);
+    if (!loop.slots)
+        return fail_memory(error);
+    if (reading->lines && (loop.lines != reading->lines || loop.sum != reading->sum))
+        return fail(error, GORDIAN_STATUS_INPUT, "read: the same text read differently");
+    reading->lines = loop.lines;
+    reading->sum = loop.sum;
+    return GORDIAN_OK;
+}
+
+/* ------------------------------------------------------------------ the command */
+
+/* On the core it happens to be on: one, whatever it would use. */
+static void become_command(const struct reading *reading)
+{
+    const char *words[6] = {"gordian"};
+    size_t count = 1;
+    cpu_set_t one;
+    int core = sched_getcpu(), nowhere = open("/dev/null", O_WRONLY);
+    for (size_t i = 0; reading->words[i]; i++)
+        words[count++] = reading->words[i];
+    words[count] = reading->path;
+    CPU_ZERO(&one);
+    CPU_SET(core >= 0 ? (size_t)core : 0, &one);
+    if (nowhere >= 0 && dup2(nowhere, STDOUT_FILENO) >= 0 &&
+        sched_setaffinity(0, sizeof one, &one) == 0)
+        execv("/proc/self/exe", (char *const *)(uintptr_t)words);
+    _exit(127);
+}
+
+static double cpu_ns(const struct rusage *usage)
+{
+    return 1e9 * (double)(usage->ru_utime.tv_sec + usage->ru_stime.tv_sec) +
+           1e3 * (double)(usage->ru_utime.tv_usec + usage->ru_stime.tv_usec);
+}
+
+/* The time it had a core for. */
+static gordian_status run_command(void *context, double *ns, gordian_error *error)
+{
+    const struct reading *reading = context;
+    struct rusage usage;
+    int status;
+    pid_t child = fork();
+    if (child == 0)
+        become_command(reading);
+    while (child > 0 && wait4(child, &status, 0, &usage) < 0)
+        if (errno != EINTR)
+            child = -1;
+    if (child < 0)
+        return fail(error, GORDIAN_STATUS_IO, "cannot run gordian: %s", strerror(errno));
+    if (!WIFEXITED(status) || WEXITSTATUS(status) > 1) /* 1: deadlocks were found */
+        return fail(error, GORDIAN_STATUS_INPUT, "gordian %s failed", reading->words[0]);
+    *ns = cpu_ns(&usage);
+    return GORDIAN_OK;
+}
+
+/* ------------------------------------------------------------------ rows */
+
+static gordian_status write_text(struct reading *reading, const struct gen_options *options,
+                                 gordian_error *error)
+{
+    struct output out;
+    snprintf(reading->path, sizeof reading->path, "%.4000s/gordian-read-XXXXXX",
+             machine_temporary());
+    int fd = mkstemp(reading->path);
+    if (fd < 0) {
+        reading->path[0] = '\0';
+        return fail(error, GORDIAN_STATUS_IO, "cannot make a temporary file: %s", strerror(errno));
+    }
+    gordian_status status =
+        output_open(&out, fd) ? gen_write(options, &out, error) : fail_memory(error);
+    if (!output_close(&out) && status == GORDIAN_OK)
+        status = fail(error, GORDIAN_STATUS_IO, "%s: %s", reading->path, strerror(out.failure));
+    close(fd);
+    return status;
+}
+
+static struct bench_row row_of(const struct reading *reading, const struct bench_side *side,
+                               const char *what, const char *kind)
+{
+    struct bench_row row = bench_row("ns", "read/%s/%s-%u", what, kind, reading->names);
+    row.value = side->median / (double)reading->lines;
+    row.p99 = side->p99 / (double)reading->lines;
+    row.bar_kind = BAR_AT_LEAST;
+    return row;
+}
+
+/* Within 2.5x of the floor; and --json, where there is one, within 2x of that. */
+static gordian_status add_rows(struct bench *bench, const struct reading *reading,
+                               const struct bench_side sides[3], const char *kind)
+{
+    struct bench_row row = row_of(reading, &sides[0], reading->words[0], kind);
+    row.baseline = "floor";
+    row.baseline_value = sides[1].median / (double)reading->lines;
+    row.bar = 1 / 2.5;
+    snprintf(row.note, sizeof row.note, "a line of %llu, from the file to the answer, on one core",
+             (unsigned long long)reading->lines);
+    gordian_status status = bench_add(bench, &row);
+    if (status != GORDIAN_OK || sides[2].median == 0)
+        return status;
+    struct bench_row json = row_of(reading, &sides[2], "detect-json", kind);
+    json.baseline = "detect";
+    json.baseline_value = row.value;
+    json.bar = 1 / 2.0;
+    return bench_add(bench, &json);
+}
+
+static gordian_status read_rows(struct bench *bench, const struct gen_options *options,
+                                bool snapshot)
+{
+    struct reading reading = {.names = options->processes + options->resources};
+    bench_progress(bench, "reading, %s with %u names", options->kind, reading.names);
+    gordian_status status = write_text(&reading, options, bench->error);
+    reading.words[0] = snapshot ? "check" : "detect";
+    reading.words[1] = "--quiet";
+    struct reading json = reading;
+    json.words[1] = "--json";
+    struct bench_side sides[3] = {
+        {&reading, run_command, 0, 0}, {&reading, run_floor, 0, 0}, {&json, run_command, 0, 0}};
+    struct bench_effort effort = {0, 3, 15, bench->options->quick ? 3 : 30};
+    if (status == GORDIAN_OK)
+        status = bench_measure(bench, sides, snapshot ? 2 : 3, &effort);
+    if (status == GORDIAN_OK)
+        status = add_rows(bench, &reading, sides, options->kind);
+    if (reading.path[0])
+        unlink(reading.path);
+    return status;
+}
+
+static gordian_status trace_rows(struct bench *bench, uint32_t names, uint64_t events)
+{
+    struct gen_options options;
+    gen_options_init(&options);
+    options.seed = bench->options->seed;
+    options.processes = options.resources = names / 2;
+    options.events = events;
+    options.contention = 0;
+    return read_rows(bench, &options, false);
+}
+
+static gordian_status snapshot_rows(struct bench *bench, uint32_t size)
+{
+    struct gen_options options;
+    gen_options_init(&options);
+    options.kind = "chains";
+    options.seed = bench->options->seed;
+    options.processes = options.resources = size;
+    options.length = 100;
+    options.cycles = 10;
+    options.snapshot = true;
+    return read_rows(bench, &options, true);
+}
+
+gordian_status bench_read(struct bench *bench)
+{
+    const bool quick = bench->options->quick;
+    gordian_status status = trace_rows(bench, 3000, quick ? 2000000 : 10000000);
+    if (status == GORDIAN_OK)
+        status = trace_rows(bench, 3000000, quick ? 4000000 : 10000000);
+    return status == GORDIAN_OK ? snapshot_rows(bench, quick ? 1000000 : 10000000) : status;
+}

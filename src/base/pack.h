@@ -1,0 +1,25 @@
+/* Packing a trace: lines of words go in, blocks come out (base/packed.h). */
+#ifndef GORDIAN_BASE_PACK_H
+#define GORDIAN_BASE_PACK_H
+
+#include "base/names.h"
+#include "base/packed.h"
+
+struct pack {
+    gordian_writer writer;
+    struct names names; /* words by number, from 0 */
+    uint32_t name_count;
+    size_t name_bytes;
+    struct bytes block;
+    bool renew; /* the names begin anew with this block */
+};
+
+gordian_status pack_open(struct pack *pack, const gordian_writer *writer,
+                         const gordian_allocator *memory, gordian_error *error);
+gordian_status pack_line(struct pack *pack, const gordian_word *words, size_t count,
+                         gordian_error *error);
+/* The last block, and the end. */
+gordian_status pack_finish(struct pack *pack, gordian_error *error);
+void pack_close(struct pack *pack);
+
+#endif

@@ -1,0 +1,58 @@
+/* gordian convert: between text and the packed forms of traces and snapshots. */
+#include "cli/commands.h"
+#include "cli/input.h"
+
+static bool write_output(void *context, const char *bytes, size_t size)
+{
+    struct cli *cli = context;
+    output_bytes(&cli->out, bytes, size);
+    return !cli->out.failure;
+}
+
+int cli_convert(struct cli *cli, const gordian_source *source, const char *name, unsigned form)
+{
+    gordian_error error = {0};
+    gordian_writer writer = {write_output, NULL, cli};
+    gordian_status status = gordian_convert(source, &writer, (gordian_form)form, NULL, &error);
+    /* A failing write is told by cli_finish. */
+    if (status == GORDIAN_OK || cli->out.failure)
+        return EXIT_NOTHING;
+    return cli_fail(cli, name, &error);
+}
+
+static int convert_main(struct cli *cli, int argc, char **argv)
+{
+    static const char *const forms[] = {"other", "text", "trace", "snapshot", NULL};
+    unsigned form = GORDIAN_FORM_OTHER;
+    const struct option options[] = {
+        {"form", 'f', "FORM",
+         "text, trace or snapshot (both packed); other, the\n"
+         "default: text becomes a trace, what is packed text",
+         OPTION_CHOICE, &form, forms},
+        {0},
+    };
+    int code;
+    int operands = cli_parse(cli, options, argc, argv, &code);
+    if (operands < 0)
+        return code;
+    if (operands > 1)
+        return cli_misuse(cli, "one FILE at a time: '%.200s' is one too many", argv[1]);
+    struct input input;
+    code = input_open(&input, cli, operands ? argv[0] : NULL);
+    if (code != EXIT_NOTHING)
+        return code;
+    code = cli_convert(cli, &input.source, input.name, form);
+    input_close(&input);
+    return code;
+}
+
+const struct command command_convert = {
+    .name = "convert",
+    .operands = "[FILE]",
+    .summary = "pack traces and snapshots, and unpack them",
+    .about =
+        "Reads a trace or a snapshot, text or packed, from FILE or standard input, and writes\n"
+        "it to standard output in the form asked for. What is packed is compact, checksummed,\n"
+        "the same on every machine, and read by every command that reads the text.\n",
+    .run = convert_main,
+};

@@ -1,0 +1,39 @@
+/* Reading a snapshot from text: what its two ways share. */
+#ifndef GORDIAN_DETECT_CHECK_SNAPSHOT_TEXT_H
+#define GORDIAN_DETECT_CHECK_SNAPSHOT_TEXT_H
+
+#include "base/crowd.h"
+#include "base/packed_image.h"
+#include "base/source.h"
+
+struct gordian_names {
+    gordian_allocator memory;
+    struct names processes, resources;
+    bool crowded; /* the names are in these instead */
+    struct crowd process_crowd, resource_crowd;
+    struct packed_image image; /* or in this, if it has any bytes */
+};
+
+/* How many threads take pieces of how many bytes. */
+struct snapshot_crew {
+    unsigned threads;
+    size_t piece;
+};
+
+/* Reads a plain file with many threads: the same snapshot and the same names as one by one.
+ * GORDIAN_STATUS_END: it is not plain, or there is something to be said about it; nothing has been
+ * read, and it must be read one by one. `memory` must serve many threads at once. */
+gordian_status snapshot_read_crew(gordian_snapshot *snapshot, gordian_names *names,
+                                  const struct source_file *file, const struct snapshot_crew *crew,
+                                  const gordian_allocator *memory);
+
+/* Reads a packed snapshot, from where unpack_look came to. */
+gordian_status snapshot_unpack(gordian_snapshot *snapshot, gordian_names *names,
+                               struct unpack *unpack, const gordian_allocator *memory,
+                               gordian_error *error);
+/* Writes it packed. */
+gordian_status snapshot_pack(const gordian_snapshot *snapshot, const gordian_names *names,
+                             const gordian_writer *writer, const gordian_allocator *memory,
+                             gordian_error *error);
+
+#endif
