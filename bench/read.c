@@ -188,17 +188,24 @@ static gordian_status run_command(void *context, double *ns, gordian_error *erro
 
 /* ------------------------------------------------------------------ rows */
 
+/* A new one, open; -1: errno says why, and there is no path. */
+static int make_file(struct reading *reading)
+{
+    snprintf(reading->path, sizeof reading->path, "%.4000s/gordian-read-XXXXXX",
+             machine_temporary());
+    int fd = mkstemp(reading->path);
+    if (fd < 0)
+        reading->path[0] = '\0';
+    return fd;
+}
+
 static gordian_status write_text(struct reading *reading, const struct gen_options *options,
                                  gordian_error *error)
 {
     struct output out;
-    snprintf(reading->path, sizeof reading->path, "%.4000s/gordian-read-XXXXXX",
-             machine_temporary());
-    int fd = mkstemp(reading->path);
-    if (fd < 0) {
-        reading->path[0] = '\0';
+    int fd = make_file(reading);
+    if (fd < 0)
         return fail(error, GORDIAN_STATUS_IO, "cannot make a temporary file: %s", strerror(errno));
-    }
     gordian_status status =
         output_open(&out, fd) ? gen_write(options, &out, error) : fail_memory(error);
     if (!output_close(&out) && status == GORDIAN_OK)
@@ -237,6 +244,93 @@ static gordian_status add_rows(struct bench *bench, const struct reading *readin
     return bench_add(bench, &json);
 }
 
+/* ------------------------------------------------------------------ packed */
+
+struct judging {
+    gordian_snapshot *snapshot;
+    gordian_names *names;
+};
+
+static gordian_status run_judgement(void *context, double *ns, gordian_error *error)
+{
+    struct judging *judging = context;
+    gordian_report report;
+    uint32_t id;
+    /* A newcomer that does nothing: no answer can be left over from the last time. */
+    gordian_status status = gordian_snapshot_add_process(judging->snapshot, &id, error);
+    uint64_t start = work_ns();
+    if (status == GORDIAN_OK)
+        status = gordian_snapshot_check(judging->snapshot, &report, error);
+    *ns = (double)(work_ns() - start);
+    return status;
+}
+
+/* The text again, packed, in a file of its own. */
+static gordian_status pack_text(const struct reading *text, struct reading *packed,
+                                gordian_error *error)
+{
+    int from = open(text->path, O_RDONLY | O_CLOEXEC);
+    int to = make_file(packed);
+    gordian_source source = gordian_source_fd(&from);
+    gordian_writer writer = gordian_writer_fd(&to);
+    gordian_status status =
+        from >= 0 && to >= 0 ? gordian_convert(&source, &writer, GORDIAN_FORM_SNAPSHOT, NULL, error)
+                             : fail_file(text, error);
+    if (from >= 0)
+        close(from);
+    if (to >= 0)
+        close(to);
+    return status;
+}
+
+static gordian_status open_judging(struct judging *judging, const struct reading *packed,
+                                   gordian_error *error)
+{
+    int fd = open(packed->path, O_RDONLY | O_CLOEXEC);
+    gordian_source source = gordian_source_fd(&fd);
+    if (fd < 0)
+        return fail_file(packed, error);
+    gordian_status status =
+        gordian_snapshot_read(&judging->snapshot, &judging->names, &source, NULL, error);
+    close(fd);
+    return status;
+}
+
+static gordian_status add_packed(struct bench *bench, const struct reading *packed,
+                                 const struct bench_side sides[2], const char *kind)
+{
+    struct bench_row row = bench_row("ms", "read/check-packed/%s-%u", kind, packed->names);
+    row.value = sides[0].median / 1e6;
+    row.p99 = sides[0].p99 / 1e6;
+    row.baseline = "judging";
+    row.baseline_value = sides[1].median / 1e6;
+    row.bar_kind = BAR_AT_LEAST;
+    row.bar = 1 / 1.5;
+    snprintf(row.note, sizeof row.note,
+             "from the packed file to the answer, beside the judgement alone, on one core");
+    return bench_add(bench, &row);
+}
+
+static gordian_status packed_row(struct bench *bench, const struct reading *text, const char *kind)
+{
+    struct reading packed = *text;
+    struct judging judging = {0};
+    struct bench_side sides[2] = {{&packed, run_command, 0, 0}, {&judging, run_judgement, 0, 0}};
+    struct bench_effort effort = {0, 3, 15, bench->options->quick ? 2 : 20};
+    gordian_status status = pack_text(text, &packed, bench->error);
+    if (status == GORDIAN_OK)
+        status = open_judging(&judging, &packed, bench->error);
+    if (status == GORDIAN_OK)
+        status = bench_measure(bench, sides, 2, &effort);
+    if (status == GORDIAN_OK)
+        status = add_packed(bench, &packed, sides, kind);
+    gordian_snapshot_close(judging.snapshot);
+    gordian_names_close(judging.names);
+    if (packed.path[0])
+        unlink(packed.path);
+    return status;
+}
+
 static gordian_status read_rows(struct bench *bench, const struct gen_options *options,
                                 bool snapshot)
 {
@@ -254,6 +348,8 @@ static gordian_status read_rows(struct bench *bench, const struct gen_options *o
         status = bench_measure(bench, sides, snapshot ? 2 : 3, &effort);
     if (status == GORDIAN_OK)
         status = add_rows(bench, &reading, sides, options->kind);
+    if (status == GORDIAN_OK && snapshot)
+        status = packed_row(bench, &reading, options->kind);
     if (reading.path[0])
         unlink(reading.path);
     return status;
