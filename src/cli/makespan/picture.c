@@ -1,11 +1,10 @@
 /* Schedules as pictures (SVG) and tables (CSV). */
 #include "cli/makespan/makespan.h"
 
-#include <errno.h>
-#include <fcntl.h>
+#include "base/error.h"
+
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #define CELL       14u /* of a warp and a cycle */
 #define LEFT       70u
@@ -176,30 +175,29 @@ static bool write_table(struct output *out, const struct makespan *makespan,
 
 /* ------------------------------------------------------------------ files */
 
-static int
-write_file(struct makespan *makespan, const char *path, const struct makespan_report *report,
-           bool (*write)(struct output *, const struct makespan *, const struct makespan_report *))
+typedef bool picture_writer(struct output *out, const struct makespan *makespan,
+                            const struct makespan_report *report);
+
+struct written {
+    const struct makespan *makespan;
+    const struct makespan_report *report;
+    picture_writer *write;
+};
+
+static gordian_status write_picture(void *context, struct output *out, gordian_error *error)
 {
-    struct output out;
-    int failure = 0;
-    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    if (fd < 0) {
-        failure = errno;
-    } else if (!output_open(&out, fd)) {
-        failure = ENOMEM;
-        close(fd);
-    } else {
-        if (!write(&out, makespan, report))
-            failure = ENOMEM;
-        if (!output_close(&out) && !failure)
-            failure = out.failure;
-        if (close(fd) < 0 && !failure)
-            failure = errno;
-    }
-    if (!failure)
-        return EXIT_NOTHING;
-    cli_say(makespan->cli, "cannot write '%s': %s", path, strerror(failure));
-    return EXIT_BROKEN;
+    const struct written *written = context;
+    return written->write(out, written->makespan, written->report) ? GORDIAN_OK
+                                                                   : fail_memory(error);
+}
+
+static int write_file(struct makespan *makespan, const char *path,
+                      const struct makespan_report *report, picture_writer *write)
+{
+    gordian_error error = {0};
+    struct written written = {makespan, report, write};
+    gordian_status status = cli_write_file(path, write_picture, &written, &error);
+    return status == GORDIAN_OK ? EXIT_NOTHING : cli_fail(makespan->cli, NULL, &error);
 }
 
 int makespan_pictures(struct makespan *makespan, const struct makespan_report *report)
