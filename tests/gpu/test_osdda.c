@@ -493,7 +493,7 @@ static void test_given_back(uint32_t length)
 }
 
 /* Few wait among very many. */
-enum { MANY = 20000, LINKS = 150 };
+enum { MANY = 6000, LINKS = 60 };
 
 /* Row id[row] of RR and RP has id[row] to id[last], in a cycle beyond the end, and nothing else. */
 static void check_scattered(struct pair *pair, const uint32_t *id, uint32_t row, uint32_t last)
@@ -578,7 +578,7 @@ static void test_memory_ends(void)
 static void test_blocks(void)
 {
     test_given_back(30);
-    test_given_back(130);
+    test_given_back(66);
     test_large();
     test_memory_ends();
 }
