@@ -501,6 +501,64 @@ static void test_memory(void)
     gordian_close(system);
 }
 
+/* ------------------------------------------------------------------ blocks */
+
+static uint64_t memory_used(const struct pair *pair)
+{
+    gordian_error error = {0};
+    uint64_t bytes = 0, used = 0;
+    must(method->memory(((struct rig *)pair->device->state)->state, &bytes, &used, &error), &error);
+    CHECK(used <= bytes);
+    return used;
+}
+
+/* What was taken is given back when nobody holds anything any more. */
+static void test_given_back(void)
+{
+    struct pair pair = {.device = open_rig(), .plain = open_system("matrix")};
+    add_ids(&pair, 30, 25, 2);
+    uint64_t empty = memory_used(&pair);
+    for (int round = 0; round < 3; round++) {
+        for (int i = 0; i < 80; i++) {
+            gordian_event event = random_event(&pair);
+            feed_both(&pair, &event);
+        }
+        CHECK(memory_used(&pair) > empty);
+        for (uint32_t p = 0; p < pair.processes; p++) {
+            gordian_event end = {.op = GORDIAN_OP_EXIT, .process = p, .to = GORDIAN_NONE};
+            feed_both(&pair, &end);
+        }
+        CHECK(memory_used(&pair) == empty);
+    }
+    gordian_close(pair.device);
+    gordian_close(pair.plain);
+}
+
+/* Memory ends under way: no outcome then, and a reason that says how much was asked for. */
+static void test_memory_ends(void)
+{
+    if (!info.emulated)
+        return;
+    gordian_system *system = open_rig();
+    gordian_error error = {0};
+    gordian_outcome outcome = GORDIAN_OUTCOME_GRANTED;
+    uint32_t id, links = 1000;
+    struct rig *rig = system->state;
+    must(gordian_reserve(system, links + 1, links + 1, &error), &error);
+    for (uint32_t i = 0; i < links; i++) {
+        must(gordian_add_resource(system, NULL, i ? 1 : 2, &id, &error), &error);
+        must(gordian_add_process(system, NULL, &id, &error), &error);
+        must(gordian_request(system, i, i, i ? 1 : 2, &outcome, &error), &error);
+    }
+    gpu_emulator_memory(gpu, 1);
+    for (uint32_t i = 0; i + 1 < links && outcome != CUDA_NO_OUTCOME; i++)
+        must(gordian_request(system, i, i + 1, 1, &outcome, &error), &error);
+    gpu_emulator_memory(gpu, UINT64_C(8) << 30);
+    const char *reason = method->reason(rig->state);
+    CHECK_MSG(reason && strstr(reason, "KiB more are needed"), "%s", reason ? reason : "no reason");
+    gordian_close(system);
+}
+
 /* ------------------------------------------------------------------ measuring */
 
 static void bench_chains(const uint32_t *sizes, size_t count)
@@ -558,6 +616,10 @@ int main(int argc, char **argv)
     test_systems();
     test_failure();
     test_memory();
+    if (method == &cuda_lmdda_blocks) {
+        test_given_back();
+        test_memory_ends();
+    }
     if (events)
         test_many_events(events);
     if (bench) {
