@@ -7,34 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* An allocator that counts: each block knows its size. */
-struct counter {
-    size_t live;
-};
-
-union counted {
-    size_t size;
-    max_align_t align;
-};
-
-static void *counted_resize(void *context, void *pointer, size_t size)
-{
-    struct counter *counter = context;
-    union counted *block = pointer ? (union counted *)pointer - 1 : NULL;
-    size_t old = block ? block->size : 0;
-    if (size == 0) {
-        counter->live -= old;
-        free(block);
-        return NULL;
-    }
-    union counted *grown = realloc(block, sizeof *grown + size);
-    if (!grown)
-        return NULL;
-    counter->live += size - old;
-    grown->size = size;
-    return grown + 1;
-}
-
 struct memory_load {
     const char *name, *kind;
     uint32_t processes, resources;
@@ -104,8 +76,8 @@ static gordian_status fill(struct bench *bench, struct loaded *loaded)
 
 static gordian_status memory_row(struct bench *bench, const struct memory_load *load)
 {
-    struct counter counter = {0};
-    gordian_allocator allocator = {counted_resize, &counter};
+    struct bench_memory counter = {0};
+    gordian_allocator allocator = bench_counting(&counter);
     gordian_options options;
     gordian_options_init(&options);
     options.engine = "sparse";

@@ -218,3 +218,35 @@ gordian_status bench_skip(struct bench *bench, const char *id, const char *why)
                     strerror(bench->out->failure));
     return GORDIAN_OK;
 }
+
+/* ------------------------------------------------------------------ memory */
+
+/* Each block knows its size. */
+union counted {
+    size_t size;
+    max_align_t align;
+};
+
+static void *counted_resize(void *context, void *pointer, size_t size)
+{
+    struct bench_memory *counter = context;
+    union counted *block = pointer ? (union counted *)pointer - 1 : NULL;
+    size_t old = block ? block->size : 0;
+    if (size == 0) {
+        counter->live -= old;
+        free(block);
+        return NULL;
+    }
+    union counted *grown = realloc(block, sizeof *grown + size);
+    if (!grown)
+        return NULL;
+    counter->live += size - old;
+    counter->peak = counter->live > counter->peak ? counter->live : counter->peak;
+    grown->size = size;
+    return grown + 1;
+}
+
+gordian_allocator bench_counting(struct bench_memory *memory)
+{
+    return (gordian_allocator){counted_resize, memory};
+}

@@ -98,6 +98,12 @@ struct bench_effort {
 gordian_status bench_measure(struct bench *bench, struct bench_side *sides, size_t count,
                              const struct bench_effort *effort);
 
+/* An allocator that counts, one thread at a time. */
+struct bench_memory {
+    size_t live, peak; /* bytes */
+};
+gordian_allocator bench_counting(struct bench_memory *memory);
+
 /* Sorts the samples. */
 double bench_median(double *samples, size_t count);
 double bench_p99(double *samples, size_t count);

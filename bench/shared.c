@@ -212,41 +212,12 @@ gordian_status shared_disjoint_rows(struct bench *bench)
 
 /* ------------------------------------------------------------------ memory */
 
-/* An allocator that counts: each block knows its size. One thread at a time calls it. */
-struct counter {
-    size_t live, peak;
-};
-
-union counted {
-    size_t size;
-    max_align_t align;
-};
-
-static void *counted_resize(void *context, void *pointer, size_t size)
-{
-    struct counter *counter = context;
-    union counted *block = pointer ? (union counted *)pointer - 1 : NULL;
-    size_t old = block ? block->size : 0;
-    if (size == 0) {
-        counter->live -= old;
-        free(block);
-        return NULL;
-    }
-    union counted *grown = realloc(block, sizeof *grown + size);
-    if (!grown)
-        return NULL;
-    counter->live += size - old;
-    counter->peak = counter->live > counter->peak ? counter->live : counter->peak;
-    grown->size = size;
-    return grown + 1;
-}
-
 /* Ten resources to a process, each process holds half of them. */
 static gordian_status peak_memory(bool shared, uint32_t processes, double *bytes,
                                   gordian_error *error)
 {
-    struct counter counter = {0};
-    gordian_allocator allocator = {counted_resize, &counter};
+    struct bench_memory counter = {0};
+    gordian_allocator allocator = bench_counting(&counter);
     gordian_system *system = NULL;
     gordian_status status =
         shared_system(&system, shared, processes, 10 * processes, &allocator, error);
