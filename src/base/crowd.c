@@ -1,7 +1,6 @@
 #include "base/crowd.h"
 
 #include "base/memory.h"
-#include "base/short.h"
 
 #define ENTRY_HEAD 5 /* id and length */
 #define PART_SHIFT 28
@@ -88,11 +87,6 @@ static uint32_t put_entry(struct crowd_part *part, const struct names_query *que
     part->used += size;
     hash_put(&part->table, query->hash, place - 1);
     return place;
-}
-
-void crowd_hash(struct names_query *query)
-{
-    query->hash = short_hash_slack(query->name, query->length);
 }
 
 static void expect_some(const struct crowd_part *part, const struct names_query *queries,

@@ -40,8 +40,6 @@ static inline unsigned crowd_part(uint64_t hash)
     return (unsigned)(hash >> 28) % CROWD_PARTS;
 }
 
-/* Hashes a query's name. */
-void crowd_hash(struct names_query *query);
 /* Takes those of the queries, all of this part, that the list says, in its order; each gets its
  * place as id, and CROWD_NEW. False: out of memory. */
 bool crowd_take(struct crowd *crowd, unsigned part, struct names_query *queries,

@@ -57,3 +57,24 @@ gordian_status engine_choose(const struct engine_family *family, const char *nam
     *engine = found;
     return GORDIAN_OK;
 }
+
+static const struct engine_crossover crossovers[] = {
+    {"detect", "sparse", "cuda", ENGINE_NEVER, "",
+     "an event takes sparse tens of nanoseconds, and the way to a device and back microseconds"},
+    {"check", "sparse", "cuda", ENGINE_CHECK_FROM, "processes and resources",
+     "that is where judging on a device saves what opening it takes"},
+    {"avoid", "holt", "cuda", ENGINE_NEVER, "",
+     "holt answers from an order that it has kept, a device looks at the whole matrix"},
+    {"compose", "cpu", "cuda", ENGINE_COMPOSE_FROM, "combinations of local states",
+     "the CPU looks at the first 65536 states, and a device does it all if there are more"},
+    {"makespan", "exact", "cuda", ENGINE_NEVER, "",
+     "exact proves as much, and closes intervals that the largest table leaves open"},
+};
+
+const struct engine_crossover *engine_crossover(const char *family)
+{
+    for (size_t i = 0; i < sizeof crossovers / sizeof *crossovers; i++)
+        if (strcmp(crossovers[i].family, family) == 0)
+            return &crossovers[i];
+    return NULL;
+}

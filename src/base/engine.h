@@ -44,4 +44,27 @@ gordian_status engine_choose(const struct engine_family *family, const char *nam
 /* Does the name leave the choice to us? */
 bool engine_any(const char *name);
 
+/* ---- what `auto` goes by */
+
+/* Another engine than the usual one pays from these sizes on, end to end: from the start of a
+ * process to its report, reading the input and opening the device included. They are recorded
+ * here and nowhere else. `gordian info --crossover` measures on the machine at hand and shows them
+ * beside; docs/gpu.md has the figures. */
+#define ENGINE_NEVER         UINT64_MAX
+#define ENGINE_CHECK_FROM    UINT64_C(200000000) /* processes and resources of a snapshot */
+#define ENGINE_COMPOSE_FROM  (UINT64_C(1) << 30) /* combinations of local states, */
+#define ENGINE_COMPOSE_FIRST (UINT64_C(1) << 16) /* if so many states were found on the CPU */
+
+struct engine_crossover {
+    const char *family;
+    const char *usual;
+    const char *other; /* `auto` takes it where it can be used, from this size on: */
+    uint64_t from;     /* or ENGINE_NEVER */
+    const char *of;    /* what that counts */
+    const char *why;   /* in words */
+};
+
+/* One for each family that has commands; NULL: there is no such family. */
+const struct engine_crossover *engine_crossover(const char *family);
+
 #endif

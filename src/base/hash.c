@@ -37,9 +37,11 @@ bool hash_grow(struct hash *table, const gordian_allocator *memory, uint32_t cou
     if (hash_room(slot_count) < count)
         return false;
     if (slot_count != table->slot_count) {
-        uint32_t *slots = memory_zeroed(memory, (size_t)slot_count * sizeof *slots);
+        uint32_t *slots = memory_alloc(memory, (size_t)slot_count * sizeof *slots);
         if (!slots)
             return false;
+        memory_large(slots, (size_t)slot_count * sizeof *slots);
+        memset(slots, 0, (size_t)slot_count * sizeof *slots);
         memory_free(memory, table->slots);
         table->slots = slots;
         table->slot_count = slot_count;

@@ -1,5 +1,7 @@
 #include "base/json.h"
 
+#include "base/short.h"
+
 #include <assert.h>
 #include <math.h>
 #include <string.h>
@@ -73,23 +75,44 @@ static void write_rest(struct output *out, const char *text)
     output_char(out, '"');
 }
 
-/* Most strings fit the buffer and have nothing to escape. */
-static void write_string(struct output *out, const char *text)
+/* Bytes of a word, the high bit of each: is it 0? (Above the lowest that is, others may seem to
+ * be.) */
+#define EVERY_BYTE(byte) (UINT64_C(0x0101010101010101) * (byte))
+#define ZERO_BYTES(word) (((word)-EVERY_BYTE(1)) & ~(word)&EVERY_BYTE(0x80))
+
+/* Are all bytes of a word plain? */
+static inline bool all_plain(uint64_t word)
 {
-    if (!output_has(out, strlen(text) + 2)) {
-        output_char(out, '"');
-        write_rest(out, text);
+    uint64_t low = (word - EVERY_BYTE(0x20)) & EVERY_BYTE(0x80); /* one below ' ', at least */
+    return ((word & EVERY_BYTE(0x80)) | low | ZERO_BYTES(word ^ EVERY_BYTE('"')) |
+            ZERO_BYTES(word ^ EVERY_BYTE('\\'))) == 0;
+}
+
+/* Writes a short text at once, quotes and all, in room for it and some more; false: it is not
+ * plain. */
+static bool write_short(char *to, const char *text, size_t length)
+{
+    struct short_name name = short_load(text, length), mask = short_mask(length);
+    if (!all_plain(name.low | (~mask.low & EVERY_BYTE('a'))) ||
+        !all_plain(name.high | (~mask.high & EVERY_BYTE('a'))))
+        return false;
+    to[0] = '"';
+    short_store(to + 1, name);
+    to[1 + length] = '"';
+    return true;
+}
+
+/* Most strings fit the buffer and have nothing to escape. */
+void json_quote(struct output *out, const char *text)
+{
+    size_t length = strlen(text);
+    if (length <= SHORT_MAX && output_has(out, SHORT_MAX + 2) &&
+        write_short(out->buffer + out->used, text, length)) {
+        out->used += length + 2;
         return;
     }
-    char *to = out->buffer + out->used;
-    *to++ = '"';
-    while (is_plain((unsigned char)*text))
-        *to++ = *text++;
-    if (!*text)
-        *to++ = '"';
-    out->used = (size_t)(to - out->buffer);
-    if (*text)
-        write_rest(out, text);
+    output_char(out, '"');
+    write_rest(out, text);
 }
 
 /* What comes before an element: a comma if one precedes, and its key. */
@@ -156,7 +179,7 @@ void json_shut(struct json *json)
 
 void json_add_text(struct json *json, const char *key, size_t length, const char *value)
 {
-    write_string(add_element(json, key, length), value);
+    json_quote(add_element(json, key, length), value);
 }
 
 void json_add_plain(struct json *json, const char *key, size_t length, const char *value)
@@ -174,7 +197,7 @@ void json_add_u64(struct json *json, const char *key, size_t length, uint64_t va
 
 void json_name_u64(struct json *json, const char *name, uint64_t value)
 {
-    write_string(json_element(json, NULL), name);
+    json_quote(json_element(json, NULL), name);
     output_char(json->out, ':');
     output_u64(json->out, value);
 }

@@ -60,6 +60,8 @@ void json_key_number(struct json *json, const char *key,
 void json_key_null(struct json *json, const char *key);
 void json_key_json(struct json *json, const char *key,
                    const char *value); /* that is JSON already; "" is null */
+/* A text alone, in quotes. */
+void json_quote(struct output *out, const char *text);
 /* Elements of an array. */
 void json_text(struct json *json, const char *value);
 void json_u64(struct json *json, uint64_t value);

@@ -9,7 +9,15 @@
  * allocator is two words. */
 gordian_allocator memory_allocator(const gordian_allocator *wanted);
 
+/* Is it the C library's? That serves many threads; a caller's need not. */
+bool memory_is_shared(const gordian_allocator *memory);
+
 void *memory_alloc(const gordian_allocator *from, size_t size); /* not zeroed */
+/* The same for what is large and will be read in no order: in large pages, where there are any, so
+ * that finding the page does not cost more than the place. */
+void *memory_alloc_random(const gordian_allocator *from, size_t size);
+/* Makes such of what has been allocated and not been used. */
+void memory_expect_random(const gordian_allocator *from, void *pointer, size_t size);
 void *memory_zeroed(const gordian_allocator *from, size_t size);
 void memory_free(const gordian_allocator *from, void *pointer);
 /* Frees each of the pointers: memory_free_all(&memory, first, second, third). */
@@ -17,6 +25,10 @@ void memory_free(const gordian_allocator *from, void *pointer);
     memory_free_list((from), (void *[]){__VA_ARGS__},                                              \
                      sizeof(void *[]){__VA_ARGS__} / sizeof(void *))
 void memory_free_list(const gordian_allocator *from, void *const *pointers, size_t count);
+
+/* Asks for large pages, which pay where much memory is looked at here and there. Before it is used:
+ * pages that are there stay as they are. */
+void memory_large(void *pointer, size_t size);
 
 /* Grows the array at *array (elements of `size` bytes, *room of them) to hold at
  * least `wanted`; half as much again each time, so pushing is amortised O(1).

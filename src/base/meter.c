@@ -9,41 +9,52 @@ union header {
     max_align_t align;
 };
 
-/* With the lock held. */
-static void *resize_locked(struct meter *meter, void *pointer, size_t size)
+static bool count_bytes(struct meter *meter, size_t had, size_t wanted)
 {
-    union header *old = pointer ? (union header *)pointer - 1 : NULL;
-    size_t had = old ? old->size : 0, wanted = size ? size + sizeof *old : 0;
-    if (size > SIZE_MAX - sizeof *old)
-        return NULL;
     if (wanted > had && meter->limit && meter->now + (wanted - had) > meter->limit) {
         meter->refused = true;
-        return NULL;
+        return false;
     }
-    union header *fresh = meter->behind.resize(meter->behind.context, old, wanted);
-    if (!fresh && wanted)
-        return NULL;
     meter->now += wanted - had; /* modulo 2^64: right also when it shrinks */
     if (meter->now > meter->most)
         meter->most = meter->now;
+    return true;
+}
+
+static void uncount_bytes(struct meter *meter, size_t had, size_t wanted)
+{
+    pthread_mutex_lock(&meter->lock);
+    meter->now -= wanted - had;
+    pthread_mutex_unlock(&meter->lock);
+}
+
+/* Counts first: nobody else gets what this one is about to. While the allocator behind works the
+ * lock is held only if that one needs it: it may copy what it moves. */
+static void *meter_resize(void *context, void *pointer, size_t size)
+{
+    struct meter *meter = context;
+    union header *old = pointer ? (union header *)pointer - 1 : NULL, *fresh = NULL;
+    size_t had = old ? old->size : 0, wanted = size ? size + sizeof *old : 0;
+    if (size > SIZE_MAX - sizeof *old)
+        return NULL;
+    pthread_mutex_lock(&meter->lock);
+    bool fits = count_bytes(meter, had, wanted);
+    if (fits && !meter->at_once)
+        fresh = meter->behind.resize(meter->behind.context, old, wanted);
+    pthread_mutex_unlock(&meter->lock);
+    if (fits && meter->at_once)
+        fresh = meter->behind.resize(meter->behind.context, old, wanted);
+    if (fits && wanted && !fresh)
+        uncount_bytes(meter, had, wanted);
     if (!fresh)
         return NULL;
     fresh->size = wanted;
     return fresh + 1;
 }
 
-static void *meter_resize(void *context, void *pointer, size_t size)
-{
-    struct meter *meter = context;
-    pthread_mutex_lock(&meter->lock);
-    void *fresh = resize_locked(meter, pointer, size);
-    pthread_mutex_unlock(&meter->lock);
-    return fresh;
-}
-
 void meter_open(struct meter *meter, const gordian_allocator *behind, uint64_t limit)
 {
-    *meter = (struct meter){.behind = memory_allocator(behind), .limit = limit};
+    *meter = (struct meter){.behind = memory_allocator(behind), .limit = limit, .at_once = !behind};
     meter->memory = (gordian_allocator){meter_resize, meter};
     pthread_mutex_init(&meter->lock, NULL);
 }

@@ -15,6 +15,7 @@ struct meter {
     uint64_t limit; /* 0: none */
     uint64_t now, most;
     bool refused; /* for the limit, at least once */
+    bool at_once; /* the one behind is the C library's: several threads may call it at a time */
 };
 
 void meter_open(struct meter *meter, const gordian_allocator *behind, uint64_t limit);

@@ -2,14 +2,13 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "base/short.h"
 
 #include <string.h>
 
 #define ENTRY_HEAD 5 /* id and length */
 #define PLACE_MAX  UINT32_MAX
 #define NO_ENTRY   0
-#define TEXT_START 8 /* place 0 is no entry */
+#define TEXT_START 8 /* place 0 is no entry, or one of nobody with no name */
 
 /* ---- the string store */
 
@@ -33,6 +32,10 @@ static size_t entry_units(size_t length)
     return (ENTRY_HEAD + length + 1 + 7) / 8;
 }
 
+struct names_nobody {
+    uint32_t id, length;
+};
+
 static bool reserve_text(struct names *names, size_t bytes)
 {
     size_t used = names->text_used ? names->text_used : TEXT_START;
@@ -41,6 +44,8 @@ static bool reserve_text(struct names *names, size_t bytes)
     if (!memory_grow(&names->memory, &names->text, &names->text_room, used + bytes + NAMES_SLACK,
                      1))
         return false;
+    if (names->text_used == 0)
+        memcpy(names->text, &(struct names_nobody){.id = GORDIAN_NONE}, TEXT_START);
     names->text_used = used;
     return true;
 }
@@ -160,8 +165,10 @@ uint32_t names_find_again(const struct names *names, const struct names_query *q
 
 /* A table that fits the nearer caches: fetching ahead only costs. */
 #define NEAR_SLOTS (1u << 14)
+#define SOME       64 /* names at once */
 
-static void expect_all(const struct names *names, const struct names_query *queries, size_t count)
+/* Large tables are fuller: what a search looks at first need not be what it looks for. */
+static void find_far(const struct names *names, struct names_query *queries, size_t count)
 {
     for (size_t i = 0; i < count; i++)
         hash_expect(&names->table, queries[i].hash);
@@ -170,16 +177,50 @@ static void expect_all(const struct names *names, const struct names_query *quer
         if (hash_meet(&names->table, &probe))
             __builtin_prefetch(entry_at(names, probe.number + 1));
     }
+    for (size_t i = 0; i < count; i++)
+        if (queries[i].length > 0)
+            queries[i].id = names_find_again(names, &queries[i]);
+}
+
+/* In small ones what a search looks at first is mostly what it looks for: one branch, no call. (A
+ * free slot leads to place 0, whose name is as long as none.) */
+static inline uint32_t find_first(const struct names *names, const struct names_query *query,
+                                  uint32_t slot)
+{
+    uint32_t mask = names->table.mask, length = query->length;
+    const char *entry = entry_at(names, slot & mask);
+    bool other = ((slot ^ (uint32_t)(query->hash >> 32)) & ~mask) != 0;
+    if (__builtin_expect(length - 1 >= SHORT_MAX, 0))
+        return length ? names_find_again(names, query) : GORDIAN_NONE;
+    if (__builtin_expect(other | (entry_length(entry) != length) |
+                             !short_same(entry + ENTRY_HEAD, query->name, length),
+                         0))
+        return names_find_again(names, query);
+    return hash_load32(entry);
+}
+
+/* (All slots first, then all names: neither waits for the other.) */
+static void find_some(const struct names *names, struct names_query *queries, size_t count)
+{
+    const struct names local = *names; /* which no store into a query can change */
+    const uint32_t *from = names->table.slots, around = names->table.slot_count - 1;
+    uint32_t slots[SOME];
+    for (size_t i = 0; i < count; i++)
+        slots[i] = from[(uint32_t)queries[i].hash & around];
+    for (size_t i = 0; i < count; i++)
+        queries[i].id = find_first(&local, &queries[i], slots[i]);
 }
 
 void names_find_all(const struct names *names, struct names_query *queries, size_t count)
 {
-    for (size_t i = 0; i < count; i++)
-        queries[i].hash = short_hash_slack(queries[i].name, queries[i].length);
-    if (names->table.slot_count > NEAR_SLOTS)
-        expect_all(names, queries, count);
-    for (size_t i = 0; i < count; i++)
-        queries[i].id = names_find_again(names, &queries[i]);
+    if (names->table.used == 0)
+        return;
+    if (names->table.slot_count > NEAR_SLOTS) {
+        find_far(names, queries, count);
+        return;
+    }
+    for (size_t at = 0; at < count; at += SOME)
+        find_some(names, queries + at, count - at < SOME ? count - at : SOME);
 }
 
 static bool put_hashed(struct names *names, uint32_t id, const char *name, size_t length,

@@ -6,7 +6,7 @@
 #ifndef GORDIAN_BASE_NAMES_H
 #define GORDIAN_BASE_NAMES_H
 
-#include "base/hash.h"
+#include "base/short.h"
 
 #define NAMES_ENTRY_MAX ((4 + 1 + GORDIAN_NAME_MAX + 1 + 7) / 8) /* in units of 8 bytes */
 
@@ -43,9 +43,21 @@ struct names_query {
     uint32_t id; /* NONE: there was none */
 };
 
-#define NAMES_SLACK 16 /* see base/short.h */
+#define NAMES_SLACK SHORT_MAX /* see base/short.h */
 
-/* Looks many names up, `name` and `length` of each, at once: their cache misses overlap. */
+/* A query for a name, not looked up yet. */
+static inline struct names_query names_ask(const char *name, uint32_t length)
+{
+    return (struct names_query){name, short_hash_slack(name, length), length, GORDIAN_NONE};
+}
+
+/* One that nobody has. */
+static inline struct names_query names_ask_none(const char *text)
+{
+    return (struct names_query){text, 0, 0, GORDIAN_NONE};
+}
+
+/* Looks many names up at once: their cache misses overlap. */
 void names_find_all(const struct names *names, struct names_query *queries, size_t count);
 /* One of those again. */
 uint32_t names_find_again(const struct names *names, const struct names_query *query);

@@ -150,15 +150,34 @@ void output_char_slowly(struct output *out, char c)
         out->buffer[out->used++] = c;
 }
 
+/* Writes the digits of a number that end before `end`; where they begin. Two at a time: a division
+ * waits for the one before. */
+static char *write_digits(char *end, uint32_t value)
+{
+    while (value >= 100) {
+        uint32_t rest = value % 100;
+        value /= 100;
+        *--end = (char)('0' + rest % 10);
+        *--end = (char)('0' + rest / 10);
+    }
+    *--end = (char)('0' + value % 10);
+    if (value >= 10)
+        *--end = (char)('0' + value / 10);
+    return end;
+}
+
 void output_u64(struct output *out, uint64_t value)
 {
-    char digits[20];
-    size_t first = sizeof digits;
-    do {
-        digits[--first] = (char)('0' + value % 10);
-        value /= 10;
-    } while (value > 0);
-    output_bytes(out, digits + first, sizeof digits - first);
+    enum { HALF = 1000000000 }; /* the most that 32 bits have all digits for */
+    char digits[30], *end = digits + sizeof digits, *first = end;
+    for (; value >= HALF; value /= HALF) {
+        char *to = first - 9;
+        first = write_digits(first, (uint32_t)(value % HALF));
+        while (first > to)
+            *--first = '0';
+    }
+    first = write_digits(first, (uint32_t)value);
+    output_bytes(out, first, (size_t)(end - first));
 }
 
 void output_i64(struct output *out, int64_t value)

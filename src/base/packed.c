@@ -230,8 +230,7 @@ bool unpack_take(struct unpack *unpack, void *buffer, size_t size)
 {
     ptrdiff_t count = take_some(unpack, buffer, size);
     if (count >= 0 && (size_t)count < size)
-        unpack_problem(unpack, "a packed file that is cut short, after %llu bytes",
-                       (unsigned long long)unpack->at);
+        unpack_problem(unpack, PACKED_CUT_SHORT, (unsigned long long)unpack->at);
     return count >= 0 && (size_t)count == size;
 }
 
@@ -240,8 +239,7 @@ bool unpack_is_whole(struct unpack *unpack)
     char more;
     ptrdiff_t count = take_some(unpack, &more, 1);
     if (count > 0)
-        unpack_problem(unpack, "a packed file with something behind its end, at byte %llu",
-                       (unsigned long long)unpack->at - 1);
+        unpack_problem(unpack, PACKED_BEHIND_END, (unsigned long long)unpack->at - 1);
     return count == 0;
 }
 
@@ -428,7 +426,7 @@ static bool unpack_image(struct unpack *unpack)
     }
     unpack->ended = !packed_image_lines(unpack->image, &unpack->text);
     if (unpack->image->bad)
-        unpack_problem(unpack, "a packed snapshot that makes no sense");
+        unpack_problem(unpack, PACKED_SENSELESS);
     if (unpack->text.failed)
         unpack->no_memory = true;
     return !unpack->image->bad && !unpack->text.failed;

@@ -87,6 +87,13 @@ static inline bool unpack_knows(const struct unpack *unpack)
 
 /* After a failure: what is wrong with the file; or with reading it, from errno. */
 gordian_status unpack_fail(const struct unpack *unpack, gordian_error *error);
+/* What can be wrong with a packed file, after so many bytes or at such a one; */
+#define PACKED_CUT_SHORT  "a packed file that is cut short, after %llu bytes"
+#define PACKED_BEHIND_END "a packed file with something behind its end, at byte %llu"
+/* and with a packed snapshot. */
+#define PACKED_BAD_HEAD  "a packed snapshot with a damaged header"
+#define PACKED_DAMAGED   "a packed snapshot that is damaged: its checksum differs"
+#define PACKED_SENSELESS "a packed snapshot that makes no sense"
 /* Says what is wrong, once. */
 void unpack_problem(struct unpack *unpack, const char *format, ...)
     __attribute__((format(printf, 2, 3)));

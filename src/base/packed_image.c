@@ -8,70 +8,132 @@
 #define STEP       ((size_t)64 << 20) /* a size that is only claimed is not believed at once */
 #define LINES_FULL (64u << 10)
 
-static uint64_t padded(uint64_t bytes)
+/* ------------------------------------------------------------------ what lies where */
+
+static uint64_t mark_bytes(uint64_t names)
 {
-    return (bytes + 7) / 8 * 8;
+    return 8 * ((names + IMAGE_MARK - 1) / IMAGE_MARK);
 }
 
-static uint64_t mark_count(uint64_t names)
+static void lay_out_image(struct image_layout *layout, const struct image_counts *counts)
 {
-    return (names + IMAGE_MARK - 1) / IMAGE_MARK;
+    const bool lists = counts->lists;
+    const uint64_t sizes[IMAGE_PARTS] = {
+        [IMAGE_TOTALS] = lists ? 8 * counts->resources : 0,
+        [IMAGE_HOLDS] = lists ? IMAGE_EDGE * counts->holds : 4 * counts->resources,
+        [IMAGE_WAITS] = lists ? IMAGE_EDGE * counts->waits : 4 * counts->processes,
+        [IMAGE_PROCESS_MARKS] = mark_bytes(counts->processes),
+        [IMAGE_PROCESS_NAMES] = counts->process_bytes,
+        [IMAGE_RESOURCE_MARKS] = mark_bytes(counts->resources),
+        [IMAGE_RESOURCE_NAMES] = counts->resource_bytes,
+    };
+    *layout = (struct image_layout){.lists = lists,
+                                    .processes = counts->processes,
+                                    .resources = counts->resources,
+                                    .holds = counts->holds,
+                                    .waits = counts->waits,
+                                    .sums = IMAGE_HEAD};
+    for (unsigned part = 0; part < IMAGE_PARTS; part++) {
+        layout->sections[part] =
+            (struct image_section){layout->sums, sizes[part], layout->sum_count};
+        layout->sums += image_padded(sizes[part]);
+        layout->sum_count += image_chunks(sizes[part]);
+    }
+    layout->size = layout->sums + image_padded(4 * layout->sum_count) + IMAGE_TAIL;
+}
+
+static bool counts_fit(const struct image_counts *counts)
+{
+    const uint64_t most = UINT64_C(1) << 48;
+    if (counts->processes > IMAGE_MAX || counts->resources > IMAGE_MAX ||
+        counts->process_bytes > most || counts->resource_bytes > most ||
+        counts->holds > IMAGE_MAX * UINT64_C(2) || counts->waits > IMAGE_MAX * UINT64_C(2))
+        return false;
+    return counts->lists || (!counts->holds && !counts->waits);
+}
+
+/* A name is a NUL at least. */
+static bool names_fit(uint64_t count, uint64_t bytes)
+{
+    return count <= bytes && (bytes == 0) == (count == 0);
+}
+
+bool image_read_head(struct image_layout *layout, const uint8_t head[IMAGE_HEAD])
+{
+    const struct image_counts counts = {
+        .lists = packed_get32(head + 16) & IMAGE_LISTS,
+        .processes = packed_get64(head + 24),
+        .resources = packed_get64(head + 32),
+        .process_bytes = packed_get64(head + 40),
+        .resource_bytes = packed_get64(head + 48),
+        .holds = packed_get64(head + 56),
+        .waits = packed_get64(head + 64),
+    };
+    if (packed_get64(head + 80) != crc32c(0, head + PACKED_HEAD, 80 - PACKED_HEAD) ||
+        packed_get64(head + 16) > IMAGE_LISTS || !counts_fit(&counts) ||
+        !names_fit(counts.processes, counts.process_bytes) ||
+        !names_fit(counts.resources, counts.resource_bytes))
+        return false;
+    lay_out_image(layout, &counts);
+    return layout->size == packed_get64(head + 72);
+}
+
+bool image_sums_right(const struct image_layout *layout, const uint8_t *sums)
+{
+    size_t bytes = (size_t)image_padded(4 * layout->sum_count);
+    return packed_get64(sums + bytes) == crc32c(0, sums, bytes);
+}
+
+/* Four at a time, twice. */
+typedef uint32_t image_numbers __attribute__((vector_size(16)));
+
+static inline image_numbers more_of(image_numbers most, const uint32_t *array)
+{
+    image_numbers next;
+    memcpy(&next, array, sizeof next);
+    next += 1; /* GORDIAN_NONE: 0 */
+    image_numbers more = (image_numbers)(next > most);
+    return (next & more) | (most & ~more);
+}
+
+bool image_array_fits(const uint32_t *array, uint64_t count, uint64_t limit)
+{
+    image_numbers even = {0}, odd = {0};
+    uint32_t most = 0;
+    uint64_t i = 0;
+    for (; i + 8 <= count; i += 8) {
+        even = more_of(even, array + i);
+        odd = more_of(odd, array + i + 4);
+    }
+    for (unsigned k = 0; k < 4; k++) {
+        most = even[k] > most ? even[k] : most;
+        most = odd[k] > most ? odd[k] : most;
+    }
+    for (; i < count; i++) {
+        uint32_t next = array[i] + 1;
+        most = next > most ? next : most;
+    }
+    return most <= limit;
 }
 
 /* ------------------------------------------------------------------ loading */
 
-/* Takes a section of so many bytes. */
-static const uint8_t *next_section(const struct packed_image *image, uint64_t *at, uint64_t bytes)
+static void find_names(struct packed_image *image, struct image_names *names, uint64_t count,
+                       enum image_part marks)
 {
-    const uint8_t *section = image->bytes.data + *at;
-    *at += padded(bytes);
-    return section;
+    *names = (struct image_names){count, image->layout.sections[marks + 1].bytes,
+                                  image->sections[marks], image->sections[marks + 1]};
 }
 
-/* Counts and flags; the size of the file that follows from them, 0: they make no sense. */
-static uint64_t read_counts(struct packed_image *image)
+/* `gone`: bytes that the file has before those that are kept. */
+static void find_sections(struct packed_image *image, uint64_t gone)
 {
-    const uint8_t *head = image->bytes.data;
-    image->lists = packed_get32(head + 16) & IMAGE_LISTS;
-    image->processes.count = packed_get64(head + 24);
-    image->resources.count = packed_get64(head + 32);
-    image->processes.bytes = packed_get64(head + 40);
-    image->resources.bytes = packed_get64(head + 48);
-    image->hold_count = packed_get64(head + 56);
-    image->wait_count = packed_get64(head + 64);
-    const uint64_t most = UINT64_C(1) << 48;
-    if (packed_get32(head + 16) > IMAGE_LISTS || image->processes.count > IMAGE_MAX ||
-        image->resources.count > IMAGE_MAX || image->processes.bytes > most ||
-        image->resources.bytes > most || image->hold_count > IMAGE_MAX * UINT64_C(2) ||
-        image->wait_count > IMAGE_MAX * UINT64_C(2))
-        return 0;
-    uint64_t size = IMAGE_HEAD + IMAGE_TAIL + 8 * mark_count(image->processes.count) +
-                    8 * mark_count(image->resources.count) + padded(image->processes.bytes) +
-                    padded(image->resources.bytes);
-    if (image->lists)
-        return size + 8 * image->resources.count +
-               IMAGE_EDGE * (image->hold_count + image->wait_count);
-    if (image->hold_count || image->wait_count)
-        return 0;
-    return size + padded(4 * image->processes.count) + padded(4 * image->resources.count);
-}
-
-static void find_sections(struct packed_image *image)
-{
-    uint64_t at = IMAGE_HEAD;
-    struct image_names *kinds[] = {&image->processes, &image->resources};
-    for (unsigned i = 0; i < 2; i++) {
-        kinds[i]->marks = next_section(image, &at, 8 * mark_count(kinds[i]->count));
-        kinds[i]->text = next_section(image, &at, kinds[i]->bytes);
+    for (unsigned part = 0; part < IMAGE_PARTS; part++) {
+        uint64_t at = image->layout.sections[part].at;
+        image->sections[part] = at >= gone ? image->bytes.data + (at - gone) : NULL;
     }
-    if (image->lists) {
-        image->totals = next_section(image, &at, 8 * image->resources.count);
-        image->holds = next_section(image, &at, IMAGE_EDGE * image->hold_count);
-        image->waits = next_section(image, &at, IMAGE_EDGE * image->wait_count);
-    } else {
-        image->wait = next_section(image, &at, 4 * image->processes.count);
-        image->holder = next_section(image, &at, 4 * image->resources.count);
-    }
+    find_names(image, &image->processes, image->layout.processes, IMAGE_PROCESS_MARKS);
+    find_names(image, &image->resources, image->layout.resources, IMAGE_RESOURCE_MARKS);
 }
 
 static bool take_more(struct packed_image *image, struct unpack *unpack, uint64_t size)
@@ -89,6 +151,29 @@ static bool take_more(struct packed_image *image, struct unpack *unpack, uint64_
         bytes->used += some;
     }
     return true;
+}
+
+static bool section_right(const struct packed_image *image, const struct image_section *section)
+{
+    const uint8_t *at = image->bytes.data + section->at;
+    const uint8_t *sum = image->bytes.data + image->layout.sums + 4 * section->sum;
+    uint64_t left = image_padded(section->bytes);
+    for (; left > 0; sum += 4) {
+        size_t count = left < IMAGE_CHUNK ? (size_t)left : IMAGE_CHUNK;
+        if (crc32c(0, at, count) != packed_get32(sum))
+            return false;
+        at += count;
+        left -= count;
+    }
+    return true;
+}
+
+static bool image_right(const struct packed_image *image)
+{
+    bool right = image_sums_right(&image->layout, image->bytes.data + image->layout.sums);
+    for (unsigned part = 0; part < IMAGE_PARTS && right; part++)
+        right = section_right(image, &image->layout.sections[part]);
+    return right;
 }
 
 static bool edges_fit(const struct packed_image *image, const uint8_t *edges, uint64_t count)
@@ -111,22 +196,22 @@ static bool array_fits(const uint8_t *array, uint64_t count, uint64_t limit)
     return fit;
 }
 
-static bool names_fit(const struct image_names *names)
+static bool names_end(const struct image_names *names)
 {
-    return names->count <= names->bytes && (names->bytes == 0) == (names->count == 0) &&
-           (names->bytes == 0 || names->text[names->bytes - 1] == 0);
+    return names->bytes == 0 || names->text[names->bytes - 1] == 0;
 }
 
 /* Does every number in it stand for something? */
 static bool image_fits(const struct packed_image *image)
 {
-    if (!names_fit(&image->processes) || !names_fit(&image->resources))
+    const uint8_t *holds = image->sections[IMAGE_HOLDS], *waits = image->sections[IMAGE_WAITS];
+    if (!names_end(&image->processes) || !names_end(&image->resources))
         return false;
-    if (image->lists)
-        return edges_fit(image, image->holds, image->hold_count) &&
-               edges_fit(image, image->waits, image->wait_count);
-    return array_fits(image->wait, image->processes.count, image->resources.count) &&
-           array_fits(image->holder, image->resources.count, image->processes.count);
+    if (image->layout.lists)
+        return edges_fit(image, holds, image->layout.holds) &&
+               edges_fit(image, waits, image->layout.waits);
+    return array_fits(waits, image->processes.count, image->resources.count) &&
+           array_fits(holds, image->resources.count, image->processes.count);
 }
 
 bool packed_image_load(struct packed_image *image, struct unpack *unpack,
@@ -142,23 +227,17 @@ bool packed_image_load(struct packed_image *image, struct unpack *unpack,
     image->bytes.used = PACKED_HEAD;
     if (!take_more(image, unpack, IMAGE_HEAD))
         return false;
-    uint64_t size = read_counts(image);
-    if (size == 0 || size != packed_get64(image->bytes.data + 72)) {
-        unpack_problem(unpack, "a packed snapshot with a damaged header");
+    if (!image_read_head(&image->layout, image->bytes.data)) {
+        unpack_problem(unpack, PACKED_BAD_HEAD);
         return false;
     }
-    if (!take_more(image, unpack, size))
+    if (!take_more(image, unpack, image->layout.size))
         return false;
-    const uint8_t *data = image->bytes.data;
-    if (crc32c(0, data + PACKED_HEAD, size - PACKED_HEAD - IMAGE_TAIL) !=
-            packed_get32(data + size - IMAGE_TAIL) ||
-        packed_get32(data + size - IMAGE_TAIL + 4) != 0) {
-        unpack_problem(unpack, "a packed snapshot that is damaged: its checksum differs");
-        return false;
-    }
-    find_sections(image);
-    if (!image_fits(image))
-        unpack_problem(unpack, "a packed snapshot that makes no sense");
+    find_sections(image, 0);
+    if (!image_right(image))
+        unpack_problem(unpack, PACKED_DAMAGED);
+    else if (!image_fits(image))
+        unpack_problem(unpack, PACKED_SENSELESS);
     return !unpack->problem[0] && unpack_is_whole(unpack);
 }
 
@@ -171,11 +250,14 @@ void packed_image_free(struct packed_image *image, const gordian_allocator *memo
 
 void packed_image_keep_names(struct packed_image *image)
 {
-    size_t end = (size_t)(image->resources.text - image->bytes.data + image->resources.bytes);
-    void *kept = image->bytes.memory.resize(image->bytes.memory.context, image->bytes.data, end);
-    if (kept)
-        image->bytes.data = kept;
-    find_sections(image);
+    uint64_t begin = image->layout.sections[IMAGE_PROCESS_MARKS].at;
+    size_t kept = (size_t)(image->layout.sums - begin);
+    memmove(image->bytes.data, image->bytes.data + begin, kept);
+    void *cut =
+        image->bytes.memory.resize(image->bytes.memory.context, image->bytes.data, kept ? kept : 1);
+    if (cut)
+        image->bytes.data = cut;
+    find_sections(image, begin);
 }
 
 /* ------------------------------------------------------------------ names and lines */
@@ -234,8 +316,8 @@ static void put_declared(struct packed_image *image, struct bytes *text, uint64_
     const char *verb = resource ? "resource" : "process";
     bytes_put(text, verb, strlen(verb));
     put_name(image, text, resource ? &image->resources : &image->processes, id);
-    if (resource && image->lists)
-        put_units(text, ' ', packed_get64(image->totals + 8 * (size_t)id));
+    if (resource && image->layout.lists)
+        put_units(text, ' ', packed_get64(image->sections[IMAGE_TOTALS] + 8 * (size_t)id));
     bytes_put(text, "\n", 1);
 }
 
@@ -243,8 +325,9 @@ static void put_declared(struct packed_image *image, struct bytes *text, uint64_
 static bool put_line(struct packed_image *image, struct bytes *text, uint64_t line)
 {
     const uint64_t declared = image->resources.count + image->processes.count;
-    const uint64_t holds = image->lists ? image->hold_count : image->resources.count;
-    const uint64_t waits = image->lists ? image->wait_count : image->processes.count;
+    const bool lists = image->layout.lists;
+    const uint64_t holds = lists ? image->layout.holds : image->resources.count;
+    const uint64_t waits = lists ? image->layout.waits : image->processes.count;
     if (line >= declared + holds + waits)
         return false;
     if (line < declared) {
@@ -254,10 +337,11 @@ static bool put_line(struct packed_image *image, struct bytes *text, uint64_t li
     bool hold = line < declared + holds;
     uint64_t i = line - declared - (hold ? 0 : holds);
     struct image_edge edge = {.units = 1};
-    if (image->lists) {
-        edge = packed_image_edge(hold ? image->holds : image->waits, i);
+    const uint8_t *section = image->sections[hold ? IMAGE_HOLDS : IMAGE_WAITS];
+    if (lists) {
+        edge = packed_image_edge(section, i);
     } else {
-        uint32_t other = packed_get32((hold ? image->holder : image->wait) + 4 * i);
+        uint32_t other = packed_get32(section + 4 * i);
         if (other == GORDIAN_NONE)
             return true;
         edge.process = hold ? other : (uint32_t)i;
@@ -277,17 +361,28 @@ bool packed_image_lines(struct packed_image *image, struct bytes *text)
 
 /* ------------------------------------------------------------------ writing */
 
-static void flush_image(struct image_writer *out)
+static void write_bytes(struct image_writer *out, const void *bytes, size_t count)
 {
-    if (!out->failed && out->used > 0)
-        out->failed = !out->writer.write(out->writer.context, (const char *)out->buffer, out->used);
+    if (!out->failed && count > 0)
+        out->failed = !out->writer.write(out->writer.context, bytes, count);
+}
+
+/* What is there are whole chunks, or the end of a section. */
+static void flush_chunks(struct image_writer *out)
+{
+    for (size_t at = 0; at < out->used; at += IMAGE_CHUNK) {
+        size_t left = out->used - at;
+        packed_put32(&out->sums[out->sum_count++],
+                     crc32c(0, out->buffer + at, left < IMAGE_CHUNK ? left : IMAGE_CHUNK));
+    }
+    write_bytes(out, out->buffer, out->used);
     out->used = 0;
 }
 
 void image_bytes(struct image_writer *out, const void *bytes, size_t count)
 {
     const uint8_t *from = bytes;
-    out->crc = crc32c(out->crc, bytes, count);
+    out->section += count;
     while (count > 0) {
         size_t some = sizeof out->buffer - out->used;
         some = some < count ? some : count;
@@ -296,7 +391,7 @@ void image_bytes(struct image_writer *out, const void *bytes, size_t count)
         from += some;
         count -= some;
         if (out->used == sizeof out->buffer)
-            flush_image(out);
+            flush_chunks(out);
     }
 }
 
@@ -314,39 +409,60 @@ void image_u64(struct image_writer *out, uint64_t value)
     image_bytes(out, bytes, sizeof bytes);
 }
 
-void image_pad(struct image_writer *out, uint64_t bytes)
+void image_end_section(struct image_writer *out)
 {
-    image_bytes(out, (const uint8_t[8]){0}, (size_t)(padded(bytes) - bytes));
+    image_bytes(out, (const uint8_t[8]){0}, (size_t)(image_padded(out->section) - out->section));
+    flush_chunks(out);
+    out->section = 0;
 }
 
-void image_begin(struct image_writer *out, const gordian_writer *writer,
-                 const struct image_counts *counts)
+static void write_head(struct image_writer *out, const struct image_counts *counts)
 {
-    uint64_t size = IMAGE_HEAD + IMAGE_TAIL + 8 * mark_count(counts->processes) +
-                    8 * mark_count(counts->resources) + padded(counts->process_bytes) +
-                    padded(counts->resource_bytes);
-    size += counts->lists ? 8 * counts->resources + IMAGE_EDGE * (counts->holds + counts->waits)
-                          : padded(4 * counts->processes) + padded(4 * counts->resources);
+    uint8_t head[IMAGE_HEAD] = {0};
+    packed_head(head, PACKED_SNAPSHOT);
+    packed_put32(head + 16, counts->lists ? IMAGE_LISTS : 0);
+    packed_put64(head + 24, counts->processes);
+    packed_put64(head + 32, counts->resources);
+    packed_put64(head + 40, counts->process_bytes);
+    packed_put64(head + 48, counts->resource_bytes);
+    packed_put64(head + 56, counts->holds);
+    packed_put64(head + 64, counts->waits);
+    packed_put64(head + 72, out->layout.size);
+    packed_put64(head + 80, crc32c(0, head + PACKED_HEAD, 80 - PACKED_HEAD));
+    write_bytes(out, head, sizeof head);
+}
+
+struct image_writer *image_begin(const gordian_writer *writer, const struct image_counts *counts,
+                                 const gordian_allocator *memory)
+{
+    struct image_writer *out = memory_alloc(memory, sizeof *out);
+    if (!out)
+        return NULL;
     out->writer = *writer;
+    out->memory = *memory;
+    out->sum_count = out->section = 0;
+    out->used = 0;
     out->failed = false;
-    out->used = PACKED_HEAD;
-    out->crc = 0; /* the first bytes have their own */
-    packed_head(out->buffer, PACKED_SNAPSHOT);
-    image_u32(out, counts->lists ? IMAGE_LISTS : 0);
-    image_u32(out, 0);
-    image_u64(out, counts->processes);
-    image_u64(out, counts->resources);
-    image_u64(out, counts->process_bytes);
-    image_u64(out, counts->resource_bytes);
-    image_u64(out, counts->holds);
-    image_u64(out, counts->waits);
-    image_u64(out, size);
+    lay_out_image(&out->layout, counts);
+    out->sums = memory_zeroed(memory, (size_t)image_padded(4 * out->layout.sum_count));
+    if (!out->sums) {
+        memory_free(memory, out);
+        return NULL;
+    }
+    write_head(out, counts);
+    return out;
 }
 
 bool image_end(struct image_writer *out)
 {
-    image_u32(out, out->crc);
-    image_u32(out, 0);
-    flush_image(out);
-    return !out->failed;
+    gordian_allocator memory = out->memory;
+    uint8_t tail[IMAGE_TAIL];
+    size_t bytes = (size_t)image_padded(4 * out->layout.sum_count);
+    packed_put64(tail, crc32c(0, out->sums, bytes));
+    write_bytes(out, out->sums, bytes);
+    write_bytes(out, tail, sizeof tail);
+    bool written = !out->failed;
+    memory_free(&memory, out->sums);
+    memory_free(&memory, out);
+    return written;
 }

@@ -9,6 +9,9 @@
 #define BUFFER_START (128u << 10)
 /* Lines are looked for ahead within so many bytes: a longer one is taken alone. */
 #define AHEAD_BYTES (64u << 10)
+/* So many words and lines are found at once in SCAN_BYTES, see scan_flatten. */
+#define EDGE_STEP 12
+#define LINE_STEP 6
 
 /* Everything else is part of a word. A newline ends every line in the buffer: the last
  * one gets its own if the text lacks it. */
@@ -200,35 +203,68 @@ static void cut_scan(struct scan *scan, uint64_t below)
     scan->equals &= below;
 }
 
+/* Writes where words start and end; how many edges. *before: was the last byte part of a word?
+ * *owed: a word's end at the very last byte, which is left to the next call. Most words have one
+ * byte between them, so that a start tells the end before it. */
+static inline uint32_t find_edges(uint64_t word, uint32_t at, uint32_t *edges, uint64_t *before,
+                                  uint64_t *owed)
+{
+    uint64_t shifted = word << 1 | *before, starts = word & ~shifted, ends = shifted & ~word;
+    uint64_t ends_before = ends << 1 | *owed;
+    bool first = *owed;
+    *before = word >> 63;
+    *owed = ends >> 63;
+    if (ends_before == starts)
+        return scan_flatten_pairs(starts, at, edges, EDGE_STEP);
+    if (first)
+        *edges++ = at - 1;
+    return first + scan_flatten((starts | ends) & (UINT64_MAX >> *owed), at, edges, EDGE_STEP);
+}
+
+/* The bytes from `at` on, up to the limit and to the first NUL. */
+static inline struct scan scan_part(const char *text, size_t at, size_t limit)
+{
+    struct scan scan = {0};
+    if (at >= limit)
+        return scan;
+    scan = scan_text(text + at);
+    if (limit - at < SCAN_BYTES) {
+        uint64_t below = bits_below(UINT64_C(1) << (limit - at));
+        scan.nul &= below;
+        cut_scan(&scan, below);
+    }
+    if (scan.nul)
+        cut_scan(&scan, bits_below(lowest_bit(scan.nul)));
+    return scan;
+}
+
+/* (A part is looked at while the one before is taken apart: neither waits for the other.) */
 void reader_scan(struct reader_ahead *ahead, const char *text, size_t limit)
 {
+    struct scan next = scan_part(text, 0, limit);
     uint32_t lines = 0, edges = 0;
-    uint64_t before = 0, equals = 0; /* was the last byte part of a word? */
+    uint64_t before = 0, owed = 0, equals = 0;
     bool comment = false, nul = false;
-    for (size_t at = 0;
-         at < limit && lines < READER_AHEAD_LINES && edges < READER_AHEAD_EDGES && !nul;
+    size_t at = 0;
+    for (; at < limit && lines < READER_AHEAD_LINES && edges < READER_AHEAD_EDGES && !nul;
          at += SCAN_BYTES) {
-        struct scan scan = scan_text(text + at);
-        if (limit - at < SCAN_BYTES) {
-            uint64_t below = bits_below(UINT64_C(1) << (limit - at));
-            scan.nul &= below;
-            cut_scan(&scan, below);
-        }
+        struct scan scan = next;
+        next = scan_part(text, at + SCAN_BYTES, limit);
         nul = scan.nul != 0;
-        if (nul)
-            cut_scan(&scan, bits_below(lowest_bit(scan.nul)));
         uint64_t word = scan.word;
         if (scan.comment | comment)
             word = drop_comments(&scan, &comment);
-        edges += scan_flatten(word ^ (word << 1 | before), (uint32_t)at, ahead->edges + edges);
-        lines += scan_flatten(scan.newline, (uint32_t)at, ahead->ends + lines);
-        before = word >> 63;
+        edges += find_edges(word, (uint32_t)at, ahead->edges + edges, &before, &owed);
+        lines += scan_flatten(scan.newline, (uint32_t)at, ahead->ends + lines, LINE_STEP);
         equals |= scan.equals;
     }
+    if (owed)
+        ahead->edges[edges++] = (uint32_t)at - 1;
     ahead->text = text;
     ahead->line = ahead->edge = 0;
-    /* One that no line's end will stop at. */
-    ahead->edges[edges] = UINT32_MAX;
+    /* As far as a line of three words is looked at: what no line's end will stop at. */
+    for (uint32_t i = 0; i < READER_BEYOND; i++)
+        ahead->edges[edges + i] = UINT32_MAX;
     ahead->line_count = lines < READER_AHEAD_LINES ? lines : READER_AHEAD_LINES;
     ahead->equals = equals != 0;
 }

@@ -20,6 +20,7 @@
 /* What is looked ahead at most. */
 #define READER_AHEAD_LINES 64
 #define READER_AHEAD_EDGES 1024
+#define READER_BEYOND      7 /* edges behind the last: UINT32_MAX */
 
 /* Lines found but not taken yet. Places are offsets from `text`. */
 struct reader_ahead {
@@ -59,12 +60,21 @@ void reader_restart(struct reader *reader, uint64_t line);
 void reader_scan(struct reader_ahead *ahead, const char *text, size_t limit);
 /* Looks ahead, unless lines lie ahead already; false: none do. */
 bool reader_look(struct reader *reader);
-/* Passes the next of the lines ahead by, unread: `edge` is the first of the one behind it. */
-static inline void reader_pass(struct reader *reader, uint32_t edge)
+/* Passes the next `count` of the lines ahead by, unread: `edge` is the first of the one behind
+ * them. */
+static inline void reader_pass(struct reader *reader, uint32_t count, uint32_t edge)
 {
     reader->ahead->edge = edge;
-    reader->ahead->line++;
-    reader->line++;
+    reader->ahead->line += count;
+    reader->line += count;
+}
+
+/* Ends a word of a line ahead, which will not be read again, with a NUL. */
+static inline const char *reader_text(const struct reader *reader, const char *word,
+                                      uint32_t length)
+{
+    reader->buffer[word - reader->buffer + length] = '\0';
+    return word;
 }
 
 /* Where a line ahead begins. */

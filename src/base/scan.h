@@ -3,6 +3,7 @@
 #ifndef GORDIAN_BASE_SCAN_H
 #define GORDIAN_BASE_SCAN_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -69,11 +70,41 @@ static inline uint64_t scan_for(const scan_bytes text[4], char byte)
     return scan_bits(found);
 }
 
-/* Most text has none of '#', '=' and NUL: they are looked for together first. */
-static inline struct scan scan_text(const char *text)
+#if defined(__ARM_NEON) && defined(__aarch64__)
+/* Kinds of bytes, a bit each: what both halves of a byte allow. */
+enum { SCAN_TAB = 1, SCAN_NEWLINE = 2, SCAN_SPACE = 4, SCAN_HASH = 8, SCAN_NUL = 16, SCAN_IS = 32 };
+
+static inline uint8x16_t scan_kinds(uint8x16_t text)
 {
-    scan_bytes at[4], word[4], newline[4], other[4];
-    memcpy(at, text, sizeof at);
+    static const uint8_t low[16] = {
+        [0x0] = SCAN_SPACE | SCAN_NUL, [0x3] = SCAN_HASH,          [0x9] = SCAN_TAB,
+        [0xa] = SCAN_NEWLINE,          [0xd] = SCAN_TAB | SCAN_IS,
+    };
+    static const uint8_t high[16] = {
+        [0x0] = SCAN_TAB | SCAN_NEWLINE | SCAN_NUL,
+        [0x2] = SCAN_SPACE | SCAN_HASH,
+        [0x3] = SCAN_IS,
+    };
+    return vandq_u8(vqtbl1q_u8(vld1q_u8(low), vandq_u8(text, vdupq_n_u8(15))),
+                    vqtbl1q_u8(vld1q_u8(high), vshrq_n_u8(text, 4)));
+}
+
+static inline bool scan_sort(const scan_bytes at[4], scan_bytes word[4], scan_bytes newline[4])
+{
+    uint8x16_t seen = vdupq_n_u8(0);
+#pragma GCC unroll 4
+    for (unsigned i = 0; i < 4; i++) {
+        uint8x16_t kinds = scan_kinds((uint8x16_t)at[i]);
+        word[i] = (scan_bytes)vceqzq_u8(vbicq_u8(kinds, vdupq_n_u8(SCAN_IS)));
+        newline[i] = (scan_bytes)vtstq_u8(kinds, vdupq_n_u8(SCAN_NEWLINE));
+        seen = vorrq_u8(seen, kinds);
+    }
+    return vmaxvq_u8(seen) >= SCAN_HASH;
+}
+#else
+static inline bool scan_sort(const scan_bytes at[4], scan_bytes word[4], scan_bytes newline[4])
+{
+    scan_bytes other[4];
 #pragma GCC unroll 4
     for (unsigned i = 0; i < 4; i++) {
         scan_bytes ends = scan_equal(at[i], '#') | scan_equal(at[i], '\0');
@@ -82,8 +113,20 @@ static inline struct scan scan_text(const char *text)
         word[i] = ~(scan_equal(at[i], ' ') | scan_equal(at[i], '\t') | scan_equal(at[i], '\r') |
                     newline[i] | ends);
     }
+    return scan_bits(other) != 0;
+}
+#endif
+
+/* Most text has none of '#', '=' and NUL: they are looked for together first. */
+static inline struct scan scan_text(const char *text)
+{
+    scan_bytes at[4], word[4], newline[4];
+#pragma GCC unroll 4
+    for (unsigned i = 0; i < 4; i++)
+        memcpy(&at[i], text + 16 * i, sizeof at[i]);
+    bool other = scan_sort(at, word, newline);
     struct scan scan = {.word = scan_bits(word), .newline = scan_bits(newline)};
-    if (scan_bits(other)) {
+    if (other) {
         scan.comment = scan_for(at, '#');
         scan.nul = scan_for(at, '\0');
         scan.equals = scan_for(at, '=');
@@ -91,19 +134,44 @@ static inline struct scan scan_text(const char *text)
     return scan;
 }
 
-/* Writes base + the number of every bit set, in order, and up to seven numbers more behind them;
- * the count. */
-static inline unsigned scan_flatten(uint64_t bits, uint32_t base, uint32_t *out)
+/* base + the number of the lowest bit set, kept where it is: gathered into vectors before they are
+ * stored, such numbers take longer. (None: bit 63.) */
+static inline uint32_t scan_lowest(uint64_t bits, uint32_t base)
+{
+    uint32_t number = base + (uint32_t)__builtin_ctzll(bits | UINT64_C(1) << 63);
+    __asm__("" : "+r"(number));
+    return number;
+}
+
+/* Writes base + the number of every bit set, in order, `step` at a time, so that numbers that
+ * nobody reads may follow; the count. Steps are such that most texts need as many of them
+ * everywhere: a branch guessed wrong costs more than the numbers too many. */
+static inline unsigned scan_flatten(uint64_t bits, uint32_t base, uint32_t *out, unsigned step)
 {
     unsigned count = (unsigned)__builtin_popcountll(bits);
-    for (unsigned done = 0; done < count; done += 8)
-#pragma GCC unroll 8
-        for (unsigned i = 0; i < 8; i++) {
-            /* (none left: bit 63, which nobody reads) */
-            out[done + i] = base + (uint32_t)__builtin_ctzll(bits | UINT64_C(1) << 63);
+    for (unsigned done = 0; done < count; done += step)
+#pragma GCC unroll 16
+        for (unsigned i = 0; i < step; i++) {
+            out[done + i] = scan_lowest(bits, base);
             bits &= bits - 1;
         }
     return count;
+}
+
+/* The same for the number before each bit set, and then its own. */
+static inline unsigned scan_flatten_pairs(uint64_t bits, uint32_t base, uint32_t *out,
+                                          unsigned step)
+{
+    unsigned count = (unsigned)__builtin_popcountll(bits);
+    for (unsigned done = 0; done < count; done += step)
+#pragma GCC unroll 16
+        for (unsigned i = 0; i < step; i++) {
+            uint32_t number = scan_lowest(bits, base);
+            out[2 * (done + i)] = number - 1;
+            out[2 * (done + i) + 1] = number;
+            bits &= bits - 1;
+        }
+    return 2 * count;
 }
 
 #endif

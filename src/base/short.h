@@ -12,16 +12,6 @@ struct short_name {
     uint64_t low, high;
 };
 
-/* What of two words the first `length` bytes are. */
-static inline struct short_name short_mask(size_t length)
-{
-    uint64_t low = length >= 8 ? UINT64_MAX : (UINT64_C(1) << 8 * length) - 1;
-    uint64_t high = length >= 16 ? UINT64_MAX
-                    : length > 8 ? (UINT64_C(1) << 8 * (length - 8)) - 1
-                                 : 0;
-    return (struct short_name){low, high};
-}
-
 /* The first byte is the lowest. */
 static inline uint64_t short_word(const char *at)
 {
@@ -30,6 +20,17 @@ static inline uint64_t short_word(const char *at)
     word = __builtin_bswap64(word);
 #endif
     return word;
+}
+
+/* What of two words the first `length` bytes, at most 16, are. */
+static inline struct short_name short_mask(size_t length)
+{
+    static const unsigned char bytes[2 * SHORT_MAX] = {
+        0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
+        0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
+    };
+    const char *from = (const char *)bytes + SHORT_MAX - length;
+    return (struct short_name){short_word(from), short_word(from + 8)};
 }
 
 static inline uint64_t short_half(const char *at)
@@ -41,11 +42,16 @@ static inline uint64_t short_half(const char *at)
     return half;
 }
 
-static inline uint64_t short_hash_words(struct short_name name, size_t length)
+/* Both have a blank in them, so that no name makes one factor 0. */
+#define SHORT_FACTOR_1 UINT64_C(0x9e3779b97f4a2015)
+#define SHORT_FACTOR_2 UINT64_C(0xd6e8feb820596f93)
+
+/* One product instead of a chain of them. (Names have no NUL: the words tell the length.) */
+static inline uint64_t short_hash_words(struct short_name name)
 {
-    uint64_t hash = hash_stir(hash_stir(length * HASH_MULTIPLIER_2, name.low), name.high);
-    hash *= HASH_MULTIPLIER_2;
-    return hash ^ hash >> 32;
+    __extension__ typedef unsigned __int128 wide;
+    wide product = (wide)(name.low ^ SHORT_FACTOR_1) * (name.high ^ SHORT_FACTOR_2);
+    return (uint64_t)product ^ (uint64_t)(product >> 64);
 }
 
 /* The bytes of a short name, none read behind it: what is read twice is the same. */
@@ -67,10 +73,20 @@ static inline struct short_name short_load(const char *name, size_t length)
                                0};
 }
 
+/* The other way: all 16 bytes. */
+static inline void short_store(char *to, struct short_name name)
+{
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+    name = (struct short_name){__builtin_bswap64(name.low), __builtin_bswap64(name.high)};
+#endif
+    memcpy(to, &name.low, sizeof name.low);
+    memcpy(to + 8, &name.high, sizeof name.high);
+}
+
 static inline uint64_t short_hash(const char *name, size_t length)
 {
     return length > SHORT_MAX ? hash_bytes(name, length)
-                              : short_hash_words(short_load(name, length), length);
+                              : short_hash_words(short_load(name, length));
 }
 
 static inline uint64_t short_hash_slack(const char *name, size_t length)
@@ -79,7 +95,7 @@ static inline uint64_t short_hash_slack(const char *name, size_t length)
         return hash_bytes(name, length);
     struct short_name mask = short_mask(length);
     return short_hash_words(
-        (struct short_name){short_word(name) & mask.low, short_word(name + 8) & mask.high}, length);
+        (struct short_name){short_word(name) & mask.low, short_word(name + 8) & mask.high});
 }
 
 /* Of two with slack. */

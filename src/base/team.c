@@ -115,6 +115,26 @@ void team_close(struct team *team)
     memory_free(&memory, team);
 }
 
+void team_do(struct team *team, void (*work)(void *context, unsigned member), void *context)
+{
+    if (!team) {
+        work(context, 0);
+        return;
+    }
+    team_start(team, work, context);
+    team_wait(team, NULL, NULL);
+}
+
+void team_run(unsigned members, void (*work)(void *context, unsigned member), void *context)
+{
+    gordian_allocator memory = memory_allocator(NULL);
+    struct team *team = NULL;
+    if (members > 1 && team_open(&team, members, &memory, NULL) != GORDIAN_OK)
+        team = NULL;
+    team_do(team, work, context);
+    team_close(team);
+}
+
 unsigned team_size(const struct team *team)
 {
     return team->size;

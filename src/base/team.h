@@ -24,4 +24,11 @@ void team_wait(struct team *team, void (*watch)(void *context), void *context);
 /* Within work: waits until all members are here. */
 void team_meet(struct team *team);
 
+/* The two together. NULL: the caller does it, as the only member. */
+void team_do(struct team *team, void (*work)(void *context, unsigned member), void *context);
+
+/* One piece of work in which nobody meets and any one can do all: by a team for it, or, if that is
+ * to have one member or cannot be, by the caller. */
+void team_run(unsigned members, void (*work)(void *context, unsigned member), void *context);
+
 #endif

@@ -250,6 +250,11 @@ static gordian_status find_device(const struct cuda_driver *driver, unsigned ind
     return GORDIAN_OK;
 }
 
+bool gpu_driver_likely(void)
+{
+    return !built_without_nvcc() && driver_likely();
+}
+
 unsigned gpu_count(char *why, size_t size)
 {
     struct cuda_driver driver;

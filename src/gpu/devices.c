@@ -21,6 +21,11 @@ bool gpu_available(const char **why)
     return false;
 }
 
+bool gpu_likely(void)
+{
+    return emulator_wanted() || gpu_driver_likely();
+}
+
 gordian_status gpu_open_default(struct gpu **out, const gordian_allocator *memory,
                                 gordian_error *error)
 {

@@ -24,11 +24,23 @@ static bool find_symbol(void *library, const char *symbol, void *function)
     return found != NULL;
 }
 
-gordian_status driver_load(struct cuda_driver *driver, gordian_error *error)
+static const char *library_name(void)
 {
     const char *name = getenv("GORDIAN_CUDA_LIBRARY");
-    if (!name || !*name)
-        name = CUDA_LIBRARY;
+    return name && *name ? name : CUDA_LIBRARY;
+}
+
+bool driver_likely(void)
+{
+    void *library = dlopen(library_name(), RTLD_LAZY | RTLD_LOCAL | RTLD_NODELETE);
+    if (library)
+        dlclose(library);
+    return library != NULL;
+}
+
+gordian_status driver_load(struct cuda_driver *driver, gordian_error *error)
+{
+    const char *name = library_name();
     void *library = dlopen(name, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
     if (!library)
         return fail(error, GORDIAN_STATUS_UNAVAILABLE, "no NVIDIA driver: %.100s not found", name);

@@ -146,6 +146,8 @@ struct cuda_driver {
  * and initialises the driver. The library stays loaded for good: it does not survive being
  * unloaded. GORDIAN_STATUS_UNAVAILABLE with the reason if there is none, or it is too old. */
 gordian_status driver_load(struct cuda_driver *driver, gordian_error *error);
+/* Is there a driver at all? Starts nothing. */
+bool driver_likely(void);
 /* The driver's own words for a result, or its number. */
 const char *driver_text(const struct cuda_driver *driver, int result, char *buffer, size_t size);
 

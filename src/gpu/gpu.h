@@ -39,6 +39,8 @@ struct gpu_info {
  * "built without nvcc", ...) is written to `why`. The environment's GORDIAN_CUDA_LIBRARY names
  * another library to load instead of libcuda.so.1. */
 unsigned gpu_count(char *why, size_t size);
+/* Kernels are built in, and there is a driver's library: gpu_likely asks. */
+bool gpu_driver_likely(void);
 /* What device `index` is; GORDIAN_STATUS_UNAVAILABLE, with the reason, if kernels cannot run on it
  * (the name and the capability are filled in if they are known). */
 gordian_status gpu_describe(unsigned index, struct gpu_info *info, gordian_error *error);
@@ -46,6 +48,9 @@ gordian_status gpu_describe(unsigned index, struct gpu_info *info, gordian_error
 /* The device that engines work on by default: the first GPU, or the emulator if
  * GORDIAN_EMULATE_GPU=1. Is there one, and if not, why (valid until the thread asks again)? */
 bool gpu_available(const char **why);
+/* May there be one? Tells in a millisecond, as no driver is started, which takes a quarter of a
+ * second: for whoever may be done by then. */
+bool gpu_likely(void);
 gordian_status gpu_open_default(struct gpu **out, const gordian_allocator *memory,
                                 gordian_error *error);
 /* The same of GPU `index`. */

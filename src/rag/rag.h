@@ -37,6 +37,7 @@
 enum rag_flags {
     RAG_IN_USE = 1, /* not removed */
     RAG_ONE = 2,    /* resource: exactly one unit */
+    RAG_AWAIT = 4,  /* resource: acts that somebody awaits, see detect/acts.c */
 };
 
 struct rag_process {

@@ -36,9 +36,17 @@ static const struct form forms[] = {
     FORM("cancel", GORDIAN_LINE_EVENT, GORDIAN_OP_CANCEL, NO_ITEMS),
     FORM("resource", GORDIAN_LINE_RESOURCE, 0, NO_ITEMS),
     FORM("process", GORDIAN_LINE_PROCESS, 0, MANY_ITEMS),
+    FORM("await", GORDIAN_LINE_EVENT, GORDIAN_OP_AWAIT, MANY_ITEMS),
+    FORM("act", GORDIAN_LINE_EVENT, GORDIAN_OP_ACT, NO_ITEMS),
 };
 
 #define FORM_COUNT (sizeof forms / sizeof forms[0])
+
+/* Those that only some traces have. */
+static bool is_of_acts(const struct form *form)
+{
+    return form->op == GORDIAN_OP_AWAIT || form->op == GORDIAN_OP_ACT;
+}
 
 static gordian_status open_inside(gordian_trace *trace, const gordian_source *source, bool text,
                                   const gordian_allocator *memory, gordian_error *error)
@@ -154,14 +162,15 @@ static gordian_status fail_unknown_verb(const gordian_trace *trace, const gordia
 {
     struct nearest nearest = {.typed = verb->text, .length = verb->length};
     for (size_t i = 0; i < FORM_COUNT; i++)
-        nearest_offer(&nearest, forms[i].verb);
+        if (trace->acts || !is_of_acts(&forms[i]))
+            nearest_offer(&nearest, forms[i].verb);
     const char *found = nearest_found(&nearest);
     char shown[TRACE_SHOWN_MAX];
     return trace_fail(trace, verb, error,
                       "unknown word '%s': expected resource, process, request, release, cancel, "
-                      "exit, hold or wait%s%s%s",
-                      trace_show(verb, shown), found ? "; did you mean '" : "", found ? found : "",
-                      found ? "'?" : "");
+                      "exit, hold%s%s%s%s",
+                      trace_show(verb, shown), trace->acts ? ", wait, await or act" : " or wait",
+                      found ? "; did you mean '" : "", found ? found : "", found ? "'?" : "");
 }
 
 /* ---- parts of a line */
@@ -306,12 +315,72 @@ static gordian_status take_released(gordian_trace *trace, gordian_error *error)
     return take_items(trace, 2, count, error);
 }
 
+/* "2 of", "any of", "all of" behind the name of who awaits; true: it stands there, and *needed is
+ * the number, 0 for all. */
+static bool take_count(const gordian_trace *trace, uint64_t *needed)
+{
+    const char *why;
+    if (trace->word_count < 4 || !word_is(&trace->words[3], "of"))
+        return false;
+    const gordian_word *word = &trace->words[2];
+    *needed = word_is(word, "any");
+    return *needed || word_is(word, "all") ||
+           (parse_u64(word->text, word->length, needed, &why) && *needed > 0);
+}
+
+/* The processes that can act, as items. */
+static gordian_status take_awaited(gordian_trace *trace, gordian_error *error)
+{
+    struct gordian_trace_inside *inside = trace->inside;
+    uint64_t needed = 0;
+    size_t first = take_count(trace, &needed) ? 4 : 2, count = trace->word_count;
+    if (count <= first)
+        return fail_missing(trace, "a process name", error);
+    if (!memory_grow(&inside->reader.memory, &inside->items, &inside->item_room, count - first,
+                     sizeof *inside->items))
+        return fail_memory(error);
+    for (size_t i = first; i < count; i++) {
+        gordian_trace_item *item = &inside->items[i - first];
+        *item = (gordian_trace_item){.word = trace->words[i], .units = 1};
+        gordian_status status = take_name(trace, i, "process", &item->name, error);
+        if (status != GORDIAN_OK)
+            return status;
+    }
+    if (needed > count - first)
+        return trace_fail(trace, &trace->words[2], error,
+                          "%llu acts of %zu processes: so many there are not",
+                          (unsigned long long)needed, count - first);
+    trace->items = inside->items;
+    trace->item_count = count - first;
+    trace->units = needed ? needed : count - first;
+    return GORDIAN_OK;
+}
+
+/* What may follow who has acted. */
+static gordian_status take_beneficiary(gordian_trace *trace, gordian_error *error)
+{
+    if (trace->word_count == 2)
+        return GORDIAN_OK;
+    if (!word_is(&trace->words[2], "for"))
+        return fail_surplus(trace, 2, "'for' or the end of the line after one process", error);
+    gordian_status status = take_name(trace, 3, "process", &trace->to, error);
+    if (status != GORDIAN_OK)
+        return status;
+    if (trace->word_count > 4)
+        return fail_surplus(trace, 4, "the end of the line after whom it is for", error);
+    return GORDIAN_OK;
+}
+
 static gordian_status take_operands(gordian_trace *trace, const struct form *form,
                                     gordian_error *error)
 {
     size_t count = trace->word_count;
     if (form->kind == GORDIAN_LINE_RESOURCE)
         return take_declared_units(trace, error);
+    if (form->op == GORDIAN_OP_AWAIT)
+        return take_awaited(trace, error);
+    if (form->op == GORDIAN_OP_ACT)
+        return take_beneficiary(trace, error);
     if (form->items == NO_ITEMS && count > 2)
         return fail_surplus(trace, 2, "the end of the line after one process", error);
     if (form->items == NO_ITEMS)
@@ -352,7 +421,7 @@ gordian_status gordian_trace_next(gordian_trace *trace, gordian_error *error)
     trace->to.text = NULL;
     trace->item_count = 0;
     const struct form *form = find_form(&trace->verb);
-    if (!form)
+    if (!form || (!trace->acts && is_of_acts(form)))
         return fail_unknown_verb(trace, &trace->verb, error);
     trace->kind = form->kind;
     trace->op = form->op;

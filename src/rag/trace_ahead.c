@@ -28,53 +28,75 @@ static const struct {
     [VERB_PLACE('i', 4)] = {VERB("wait"), GORDIAN_OP_WAIT},
 };
 
-static struct trace_plain plain_of(const struct names_query *word, uint32_t words)
+static inline uint64_t verb_at(const struct reader_ahead *lines, const uint32_t *edges)
 {
-    uint64_t verb = word->length <= 8 ? load_verb(word->name, word->length) : 0;
-    if (words == 2)
-        return (struct trace_plain){.shape =
-                                        verb == VERB("resource") ? TRACE_DECLARE : TRACE_OTHER};
-    unsigned place = VERB_PLACE((unsigned char)(verb >> 16), word->length);
-    bool known = events[place].verb == verb && verb != 0;
-    return (struct trace_plain){.shape = known ? TRACE_EVENT : TRACE_OTHER, .op = events[place].op};
+    uint32_t length = edges[1] - edges[0];
+    return length <= 8 ? load_verb(lines->text + edges[0], length) : 0;
 }
 
-static struct names_query query_of(const struct reader_ahead *ahead, uint32_t edge)
+static inline struct names_query name_at(const struct reader_ahead *lines, const uint32_t *edges)
 {
-    return (struct names_query){.name = ahead->text + ahead->edges[edge],
-                                .length = ahead->edges[edge + 1] - ahead->edges[edge]};
+    return names_ask(lines->text + edges[0], edges[1] - edges[0]);
 }
 
-/* What line i, whose words begin at `edge`, is; where those of the next begin. */
-static uint32_t glance_at(const struct reader_ahead *lines, struct trace_ahead *ahead, uint32_t i,
-                          uint32_t edge)
+/* Each tells how many words a line has. VERB P Q: */
+static inline uint32_t glance_three(const struct reader_ahead *lines, struct trace_ahead *ahead,
+                                    uint32_t i, const uint32_t *edges)
 {
-    const uint32_t first = edge, end = lines->ends[i];
-    while (lines->edges[edge] < end)
-        edge += 2;
-    uint32_t words = (edge - first) / 2;
-    struct trace_plain plain = {.shape = words ? TRACE_OTHER : TRACE_BLANK};
-    ahead->processes[i] = ahead->resources[i] = (struct names_query){.name = lines->text};
-    if (words == 2 || words == 3) {
-        struct names_query verb = query_of(lines, first);
-        plain = plain_of(&verb, words);
-        ahead->resources[i] = query_of(lines, edge - 2);
-        if (words == 3)
-            ahead->processes[i] = query_of(lines, edge - 4);
-        if (ahead->resources[i].length > GORDIAN_NAME_MAX ||
-            ahead->processes[i].length > GORDIAN_NAME_MAX)
-            plain.shape = TRACE_OTHER;
-    }
-    plain.next_edge = edge;
-    ahead->lines[i] = plain;
-    return edge;
+    uint32_t length = edges[1] - edges[0];
+    uint64_t verb = verb_at(lines, edges);
+    unsigned place = VERB_PLACE((unsigned char)(verb >> 16), length);
+    struct names_query process = name_at(lines, edges + 2), resource = name_at(lines, edges + 4);
+    bool plain = (events[place].verb == verb) & (verb != 0) & (process.length <= GORDIAN_NAME_MAX) &
+                 (resource.length <= GORDIAN_NAME_MAX);
+    ahead->lines[i].shape = plain ? TRACE_EVENT : TRACE_OTHER;
+    ahead->lines[i].op = events[place].op;
+    ahead->processes[i] = process;
+    ahead->resources[i] = resource;
+    return 3;
 }
 
+/* `resource Q`: */
+static inline uint32_t glance_two(const struct reader_ahead *lines, struct trace_ahead *ahead,
+                                  uint32_t i, const uint32_t *edges)
+{
+    struct names_query resource = name_at(lines, edges + 2);
+    bool plain =
+        (verb_at(lines, edges) == VERB("resource")) & (resource.length <= GORDIAN_NAME_MAX);
+    ahead->lines[i].shape = plain ? TRACE_DECLARE : TRACE_OTHER;
+    ahead->processes[i] = names_ask_none(lines->text);
+    ahead->resources[i] = resource;
+    return 2;
+}
+
+/* Neither: */
+static uint32_t glance_other(const struct reader_ahead *lines, struct trace_ahead *ahead,
+                             uint32_t i, const uint32_t *edges)
+{
+    uint32_t words = 0;
+    while (edges[2 * words] < lines->ends[i])
+        words++;
+    ahead->lines[i].shape = words ? TRACE_OTHER : TRACE_BLANK;
+    ahead->processes[i] = ahead->resources[i] = names_ask_none(lines->text);
+    return words;
+}
+
+/* (Edges beyond the last are at no line's end, see reader_scan.) */
 void trace_glance(const struct reader_ahead *lines, struct trace_ahead *ahead)
 {
     uint32_t edge = 0;
-    for (uint32_t i = 0; i < lines->line_count; i++)
-        edge = glance_at(lines, ahead, i, edge);
+    for (uint32_t i = 0; i < lines->line_count; i++) {
+        const uint32_t *edges = lines->edges + edge, end = lines->ends[i];
+        uint32_t words;
+        if (__builtin_expect((edges[4] < end) & (edges[6] > end), 1))
+            words = glance_three(lines, ahead, i, edges);
+        else if ((edges[2] < end) & (edges[4] > end))
+            words = glance_two(lines, ahead, i, edges);
+        else
+            words = glance_other(lines, ahead, i, edges);
+        edge += 2 * words;
+        ahead->lines[i].next_edge = edge;
+    }
 }
 
 static void look_up(const struct reader_ahead *lines, struct trace_ahead *ahead,
@@ -129,6 +151,6 @@ void trace_ahead_pass(const gordian_trace *trace, const struct trace_plain *plai
     struct reader *reader = &trace->inside->reader;
     const struct reader_ahead *lines = reader->ahead;
     *column = lines->edges[lines->edge] - reader_begin(lines, lines->line) + 1;
-    reader_pass(reader, plain->next_edge);
+    reader_pass(reader, 1, plain->next_edge);
     *line = reader->line;
 }

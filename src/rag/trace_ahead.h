@@ -41,6 +41,12 @@ void trace_glance(const struct reader_ahead *lines, struct trace_ahead *ahead);
 const struct trace_plain *trace_ahead_next(const gordian_trace *trace, struct trace_ahead *ahead,
                                            const struct names *processes,
                                            const struct names *resources, bool *fresh);
+/* Are the names that were found then still those of the same? */
+static inline bool trace_ahead_holds(const struct trace_ahead *ahead, const struct names *processes,
+                                     const struct names *resources)
+{
+    return ahead->process_drops == processes->drops && ahead->resource_drops == resources->drops;
+}
 /* Who and what it is about, NONE if there is no such. */
 uint32_t trace_ahead_process(const struct trace_ahead *ahead, const struct names *processes);
 uint32_t trace_ahead_resource(const struct trace_ahead *ahead, const struct names *resources);

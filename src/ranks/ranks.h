@@ -11,6 +11,7 @@ enum ranks_service {
     RANKS_DISMISSED, /* the end */
     RANKS_COMPOSE,
     RANKS_MAKESPAN,
+    RANKS_CHECK,
     RANKS_SERVICES,
 };
 

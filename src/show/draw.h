@@ -30,5 +30,7 @@ bool draw_witness(const struct drawing *drawing, const gordian_witness *witness,
 
 /* "ann, bob, cal", or the first few "and 93 more". */
 void draw_names(const struct drawing *drawing, const struct name_list *list);
+/* How many of a list that shows at most. */
+size_t draw_names_most(const struct drawing *drawing);
 
 #endif

@@ -38,13 +38,16 @@ static inline const char *resource_label(const struct labels *labels, uint32_t r
 
 /* Names of processes, kept between uses. The texts belong to the labels' owner. */
 struct name_list {
-    const char **names;
+    const char **names; /* all, or the first of them */
     size_t count, room;
 };
 
 /* Makes the list those of `ids`, sorted bytewise; false: out of memory. */
 bool name_list_sorted(struct name_list *list, const struct labels *labels, const uint32_t *ids,
                       size_t count);
+/* The same for whoever looks at the first `most` only. */
+bool name_list_first(struct name_list *list, const struct labels *labels, const uint32_t *ids,
+                     size_t count, size_t most);
 void name_list_free(struct name_list *list);
 
 #endif

@@ -1,5 +1,10 @@
 #include "show/json.h"
 
+#include "base/memory.h"
+
+#include <stdlib.h>
+#include <string.h>
+
 /* ------------------------------------------------------------------ processes */
 
 void json_names(struct json *json, const char *key, const struct name_list *list)
@@ -36,15 +41,92 @@ void json_witness_edge(struct json *json, bool cycle, bool waits, const char *pr
     }
 }
 
+/* Is this resource somebody's await: acts of those who hold it? */
+static bool is_await(const struct labels *labels, uint32_t resource)
+{
+    return labels->holding && strcmp(labels->holding(labels->context, resource), "of") == 0;
+}
+
+/* The holds of awaits, by resource: its number above, the edge's below. */
+struct acts {
+    uint64_t *list;
+    size_t count;
+};
+
+static int compare_acts(const void *left, const void *right)
+{
+    uint64_t a = *(const uint64_t *)left, b = *(const uint64_t *)right;
+    return (a > b) - (a < b);
+}
+
+static void acts_open(struct acts *acts, const struct labels *labels,
+                      const gordian_witness *witness)
+{
+    gordian_allocator memory = memory_allocator(NULL);
+    *acts = (struct acts){memory_alloc(&memory, (witness->count + 1) * sizeof *acts->list), 0};
+    for (size_t i = 0; acts->list && i < witness->count; i++)
+        if (!witness->edges[i].waits && is_await(labels, witness->edges[i].resource))
+            acts->list[acts->count++] = (uint64_t)witness->edges[i].resource << 32 | (uint32_t)i;
+    if (acts->count)
+        qsort(acts->list, acts->count, sizeof *acts->list, compare_acts);
+}
+
+static size_t first_act(const struct acts *acts, uint32_t resource)
+{
+    size_t low = 0, high = acts->count;
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        if (acts->list[middle] >> 32 < resource)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* {"process":"ann","awaits":1,"of":["bob","cal"]}: those of the witness whose acts it lacks. */
+static void write_await(struct json *json, const struct labels *labels, const struct acts *acts,
+                        const gordian_witness *witness, const gordian_edge *wait)
+{
+    json_open(json, NULL, '{');
+    json_key_text(json, "process", process_label(labels, wait->process));
+    json_key_u64(json, "awaits", wait->units);
+    json_open(json, "of", '[');
+    for (size_t i = first_act(acts, wait->resource);
+         i < acts->count && acts->list[i] >> 32 == wait->resource; i++)
+        json_text(json, process_label(labels, witness->edges[(uint32_t)acts->list[i]].process));
+    json_shut(json);
+    json_shut(json);
+}
+
+static void write_edges(struct json *json, const struct labels *labels,
+                        const gordian_witness *witness)
+{
+    struct acts acts;
+    gordian_allocator memory = memory_allocator(NULL);
+    acts_open(&acts, labels, witness);
+    for (size_t i = 0; i < witness->count; i++) {
+        const gordian_edge *edge = &witness->edges[i];
+        if (!is_await(labels, edge->resource))
+            json_witness_edge(json, false, edge->waits, process_label(labels, edge->process),
+                              resource_label(labels, edge->resource), edge->units);
+        else if (edge->waits)
+            write_await(json, labels, &acts, witness, edge);
+    }
+    memory_free(&memory, acts.list);
+}
+
 void json_witness(struct json *json, const char *key, const struct labels *labels,
                   const gordian_witness *witness)
 {
     json_open(json, key, '[');
-    for (size_t i = 0; i < witness->count; i++) {
+    for (size_t i = 0; witness->cycle && i < witness->count; i++) {
         const gordian_edge *edge = &witness->edges[i];
-        json_witness_edge(json, witness->cycle, edge->waits, process_label(labels, edge->process),
+        json_witness_edge(json, true, edge->waits, process_label(labels, edge->process),
                           resource_label(labels, edge->resource), edge->units);
     }
+    if (!witness->cycle)
+        write_edges(json, labels, witness);
     json_shut(json);
 }
 

@@ -77,14 +77,26 @@ struct compose_tally {
     uint64_t full; /* states that found no slot */
 };
 
-/* compose_level: the states first .. last-1 of the list fire; what is new goes behind the others.
- * Repeating a level that ran out of room does no harm. */
-struct compose_level_arguments {
+#define COMPOSE_LEVELS 16u   /* of a launch */
+#define COMPOSE_STAGE  1024u /* states that a block finds before they go to the list */
+#define COMPOSE_TURN   8u    /* states that a warp looks at before its block does that, at most */
+
+/* compose_levels, a cooperative launch: the states first .. last-1 of the list fire; what is new
+ * goes behind the others, of which there are `size`, and is the next level. A warp has a state,
+ * each lane some of the firings. It ends after `levels` of them, when a level finds nothing, when
+ * there are more than `most` states, or when one has run out of room, in the list or the table:
+ * repeating that does no harm. What decides is by level, so that all blocks decide the same. */
+struct compose_levels_arguments {
     struct compose_firings firings;
     uint64_t list, room;
     uint64_t table, slots;
-    uint64_t first, last;
-    uint64_t tally; /* struct compose_tally */
+    uint64_t first, last, size;
+    uint64_t most;
+    uint64_t tally;   /* struct compose_tally; `full` is not used */
+    uint64_t found;   /* uint64_t by level: states that are new */
+    uint64_t full;    /* uint64_t by level: states that found no slot */
+    uint64_t barrier; /* struct grid_barrier */
+    uint32_t levels, unused;
 };
 
 /* compose_enter: puts the list's states into the table, which is empty or has some of them.

@@ -68,7 +68,7 @@ GPU_KERNEL(banker_judge64, "banker64.cu")
 
 GPU_KERNEL(compose_pass, "compose_explore.cu")
 GPU_KERNEL(compose_mark, "compose_explore.cu")
-GPU_KERNEL(compose_level, "compose_explore.cu")
+GPU_KERNEL(compose_levels, "compose_explore.cu")
 GPU_KERNEL(compose_enter, "compose_explore.cu")
 GPU_KERNEL(compose_survey, "compose_survey.cu")
 GPU_KERNEL(compose_dead, "compose_survey.cu")
