@@ -31,10 +31,14 @@ extern "C" {
 
 typedef enum gordian_format {
     GORDIAN_FORMAT_NONE = 0,
-    GORDIAN_FORMAT_TREO, /* a circuit in the language of the Reo compiler; read only */
+    GORDIAN_FORMAT_TREO, /* a circuit in the language of the Reo compiler; a graph is written as one
+                            component of rules */
     GORDIAN_FORMAT_CA,   /* constraint automata as plain text */
     GORDIAN_FORMAT_AUT,  /* a graph, as Aldebaran has it */
     GORDIAN_FORMAT_DOT,  /* a drawing, for Graphviz; written only */
+    GORDIAN_FORMAT_PNML, /* a Petri net whose places have one token at most */
+    GORDIAN_FORMAT_MCRL2,   /* a graph as a process of mCRL2; written only */
+    GORDIAN_FORMAT_PROMELA, /* a graph as a process of SPIN; written only */
 } gordian_format;
 
 /* The format that a file's name ends in: "ring.treo". */
@@ -45,6 +49,11 @@ typedef struct gordian_fault {
     char file[256]; /* the text's name, or that of one it imports; "": no place in a text */
     char line[160]; /* the line, or the part of it around the place; tabs as blanks */
     uint32_t caret; /* characters of `line` before the place; a caret below goes there */
+    /* Where a parameter that was given there came to grief, in another text; "": nowhere else. */
+    char inner_file[256];
+    char inner_text[160];
+    uint64_t inner_line, inner_column;
+    uint32_t inner_caret;
 } gordian_fault;
 
 /* ------------------------------------------------------------------ circuits */
@@ -54,11 +63,15 @@ typedef struct gordian_import gordian_import;
 
 typedef struct gordian_circuit_options {
     const char *main; /* the component to compose, as it is used: "chain<3>", "merger(a[1..3],c)";
-                         NULL: `main`, or the only one. Of a .treo only */
-    const char *data; /* the data values: "0,1"; NULL: those the text mentions, or 0 */
+                         NULL: `main`, or the only one, or the one named like the text. Of a
+                         .treo only */
+    const char *data; /* the data values of ports: "0,1"; NULL: those the text mentions, or 0 */
+    /* Functions and predicates by name, which texts use and do not have:
+     * "f={[0,1] [1,0]}; P=<0,2>; g=add"; NULL: none. */
+    const char *define;
     /* Finds the text that `import a.b.c;` in the text named `from` is about, and hands it over by
-     * gordian_import_read; it is tried as "a/b/c.treo" and "a/b.treo". GORDIAN_STATUS_END: there is
-     * none of that path. NULL: nobody is asked. */
+     * gordian_import_read; it is tried as "a/b/c.rba.treo", "a/b/c.treo", "a/b.rba.treo" and
+     * "a/b.treo". GORDIAN_STATUS_END: there is none of that path. NULL: nobody is asked. */
     gordian_status (*import)(void *context, const char *from, const char *path,
                              gordian_import *import, gordian_error *error);
     void *context;
@@ -73,9 +86,10 @@ typedef struct gordian_circuit_options {
 /* Sets every option to its default: everything zero. */
 GORDIAN_API void gordian_circuit_options_init(gordian_circuit_options *options);
 
-/* Reads all of the source, a .treo or a .ca. `name` is for messages and for imports. `options`
- * NULL: the defaults. GORDIAN_STATUS_INPUT if the text is wrong: line and column are in the error,
- * the rest in `fault` (may be NULL). The circuit is the caller's to close. On failure *out is NULL.
+/* Reads all of the source, a .treo, a .ca or a .pnml. `name` is for messages and for imports.
+ * `options` NULL: the defaults. GORDIAN_STATUS_INPUT if the text is wrong: line and column are in
+ * the error, the rest in `fault` (may be NULL). The circuit is the caller's to close. On failure
+ * *out is NULL.
  */
 GORDIAN_API gordian_status gordian_circuit_read(gordian_circuit **out, gordian_format format,
                                                 const char *name, const gordian_source *source,
@@ -83,6 +97,9 @@ GORDIAN_API gordian_status gordian_circuit_read(gordian_circuit **out, gordian_f
                                                 gordian_fault *fault, gordian_error *error);
 /* Frees a circuit. NULL is fine. */
 GORDIAN_API void gordian_circuit_close(gordian_circuit *circuit);
+/* What a user should know of a text that was read all the same: lines with their places, each with
+ * a newline behind it; "": nothing. The circuit's. */
+GORDIAN_API const char *gordian_circuit_notes(const gordian_circuit *circuit);
 /* What options->import calls: reads all of the source. `name` tells texts apart: one that was
  * imported before is not looked at again. */
 GORDIAN_API gordian_status gordian_import_read(gordian_import *import, const char *name,
@@ -97,7 +114,7 @@ GORDIAN_API gordian_status gordian_circuit_join(gordian_circuit **out,
                                                 size_t count, const char *data,
                                                 const gordian_allocator *allocator,
                                                 gordian_error *error);
-/* Writes the circuit itself, as .ca or .dot. */
+/* Writes the circuit itself, as .ca, .dot or .pnml. */
 GORDIAN_API gordian_status gordian_circuit_write(const gordian_circuit *circuit,
                                                  gordian_format format,
                                                  const gordian_writer *writer,
@@ -169,9 +186,12 @@ typedef struct gordian_compose_options {
     bool indivisible; /* count and deliver only transitions that are not several at once which have
                          nothing to do with each other */
     bool count_transitions; /* true; false: states and deadlocks only, which takes far less time */
-    uint64_t max_states;    /* stop when there are more; 0: no limit */
-    uint64_t max_memory;    /* bytes the engine may hold; 0: no limit */
-    uint64_t max_ns;        /* nanoseconds; 0: no limit */
+    bool reduce;         /* look for deadlocks only, and leave out what makes no difference to them
+                            (stubborn         sets): as many deadlocks, fewer states, ways that need not be the
+                            shortest;         transitions are not counted, nothing is delivered */
+    uint64_t max_states; /* stop when there are more; 0: no limit */
+    uint64_t max_memory; /* bytes the engine may hold; 0: no limit */
+    uint64_t max_ns;     /* nanoseconds; 0: no limit */
     uint32_t max_deadlocks; /* describe this many, the nearest first: 1; all are counted */
     unsigned threads;       /* 0: as many as the machine has cores */
     const uint32_t *order;  /* to compose in: every automaton once; NULL: choose one */
@@ -201,6 +221,20 @@ typedef struct gordian_compose_deadlock {
     size_t step_count;
 } gordian_compose_deadlock;
 
+/* What a part of a run took: how well it uses the threads, or the ranks, it has. */
+typedef struct gordian_compose_phase {
+    const char
+        *name;   /* "words", "bitmap", "states", "levels", "count", "numbers", "ways", "rows" */
+    uint64_t ns; /* on the clock */
+    uint64_t idle_ns; /* of all threads or ranks together: nothing to do */
+    uint64_t fired;   /* words of 64 neighbouring states, how often one of them fired */
+    uint64_t found;   /* words that were led to, whether they were known or not */
+    uint64_t sent;    /* of these to another thread or rank */
+    uint64_t rounds;  /* levels, or passes over a bitmap, on a GPU */
+} gordian_compose_phase;
+
+#define GORDIAN_COMPOSE_PHASES 8
+
 typedef struct gordian_compose_result {
     uint64_t states, transitions, deadlocks;
     bool uncounted; /* a stopped run did not count transitions: there are 0 and no rows */
@@ -211,6 +245,9 @@ typedef struct gordian_compose_result {
     uint32_t *order;    /* the automata in the order they were composed in */
     const char *engine; /* the one that ran */
     char note[200];     /* something the user should know; "": nothing */
+    unsigned workers;   /* threads or ranks; 0: nobody counted */
+    gordian_compose_phase phases[GORDIAN_COMPOSE_PHASES]; /* one after the other */
+    size_t phase_count;
     gordian_allocator allocator;
 } gordian_compose_result;
 
@@ -248,7 +285,8 @@ GORDIAN_API gordian_status gordian_compose(const gordian_circuit *circuit,
                                            const gordian_compose_sink *sink,
                                            gordian_compose_result *result, gordian_error *error);
 
-/* The same, and writes the product while it is made, as .aut, .ca or .dot. */
+/* The same, and writes the product: while it is made, as .aut, .ca or .dot, or once it is a graph
+ * in memory, in the other formats. */
 GORDIAN_API gordian_status gordian_compose_write(
     const gordian_circuit *circuit, const gordian_compose_options *options,
     const gordian_compose_sink *sink, gordian_format format, const gordian_writer *writer,
@@ -289,8 +327,8 @@ GORDIAN_API gordian_status gordian_graph_read(gordian_graph **out, const char *n
                                               gordian_fault *fault, gordian_error *error);
 /* Frees a graph. NULL is fine. */
 GORDIAN_API void gordian_graph_close(gordian_graph *graph);
-/* Writes it as .aut (with the first initial state only), .ca or .dot. `circuit`: the one that it is
- * the product of, for the data that a .ca has; NULL: it is not known. */
+/* Writes it as .aut (with the first initial state only), or in any other format. `circuit`: the one
+ * that it is the product of, for the data that a .ca has; NULL: it is not known. */
 GORDIAN_API gordian_status gordian_graph_write(const gordian_graph *graph, const char *title,
                                                const gordian_circuit *circuit,
                                                gordian_format format, const gordian_writer *writer,
@@ -362,6 +400,31 @@ GORDIAN_API gordian_status gordian_graph_livelock(const gordian_graph *graph,
                                                   const gordian_hiding *hiding,
                                                   gordian_livelock *livelock, gordian_error *error);
 GORDIAN_API void gordian_livelock_free(gordian_livelock *livelock);
+
+/* Does a formula hold? docs/compose.md has the language: CTL over names that can fire, memory and
+ * control states of automata. */
+typedef struct gordian_check {
+    bool holds;      /* in every initial state */
+    uint64_t states; /* in which it holds */
+    uint32_t start;  /* an initial state that tells: where it does not hold, if there is one */
+    gordian_graph_arc *path; /* from there: why, as far as a single way can show it */
+    size_t path_count;
+    gordian_graph_arc *cycle; /* and then for ever: from the end of the path back to it */
+    size_t cycle_count;
+    bool dead_end; /* the path ends where nothing leads on, and that is the point */
+    gordian_allocator allocator;
+} gordian_check;
+
+/* Of a graph, which has names only. GORDIAN_STATUS_INPUT: it is no formula; the column is in the
+ * error. *check is the caller's to free; on failure it is empty. */
+GORDIAN_API gordian_status gordian_graph_check(const gordian_graph *graph, const char *formula,
+                                               gordian_check *check, gordian_error *error);
+/* Composes a circuit and checks its product, which is kept: *out, as of gordian_compose_graph. */
+GORDIAN_API gordian_status gordian_compose_check(
+    gordian_graph **out, const gordian_circuit *circuit, const gordian_compose_options *options,
+    const char *formula, const gordian_allocator *allocator, gordian_check *check,
+    gordian_compose_result *result, gordian_error *error);
+GORDIAN_API void gordian_check_free(gordian_check *check);
 
 /* How two graphs can be told apart: a line of play. From a pair of initial states one side takes a
  * step, the other answers with the same label as well as it can, and so on; in the end one can do

@@ -202,9 +202,11 @@ typedef enum gordian_op {
     GORDIAN_OP_REQUEST = 1, /* process asks for its wants, all or nothing */
     GORDIAN_OP_RELEASE,     /* process gives units of one resource back, `to` names who gets them */
     GORDIAN_OP_CANCEL,      /* process gives its pending request up */
-    GORDIAN_OP_EXIT, /* process gives up its request and returns everything; it stays known */
-    GORDIAN_OP_HOLD, /* a snapshot's line: process holds this, whoever waits */
-    GORDIAN_OP_WAIT, /* a snapshot's line: as a request */
+    GORDIAN_OP_EXIT,  /* process gives up its request and returns everything; it stays known */
+    GORDIAN_OP_HOLD,  /* a snapshot's line: process holds this, whoever waits */
+    GORDIAN_OP_WAIT,  /* a snapshot's line: as a request */
+    GORDIAN_OP_AWAIT, /* process waits for acts of others, see gordian_await */
+    GORDIAN_OP_ACT,   /* process has done its part: for `to`, or for all that await it */
 } gordian_op;
 
 typedef enum gordian_outcome {
@@ -239,7 +241,8 @@ typedef struct gordian_want {
 
 /* For one resource fill `resource` and `units` and leave `wants` NULL. For several
  * (requests and waits only) point `wants` at `want_count` of them; the same
- * resource named twice adds up. */
+ * resource named twice adds up. Of an await, `wants` lists the processes that can act, by their
+ * ids in `resource`, and `units` says how many of them must. */
 typedef struct gordian_event {
     gordian_op op;
     uint32_t process;
@@ -284,6 +287,26 @@ GORDIAN_API gordian_status gordian_cancel(gordian_system *system, uint32_t proce
                                           gordian_outcome *outcome, gordian_error *error);
 GORDIAN_API gordian_status gordian_exit(gordian_system *system, uint32_t process,
                                         gordian_outcome *outcome, gordian_error *error);
+
+/* Waits for acts of other processes: a message, a signal, an arrival. `process` goes on when
+ * `needed` of the `count` others have acted (all of them: AND; one: OR). It may await more while it
+ * awaits already: then it needs all of its awaits. An act that nobody awaits is not remembered. Who
+ * exits acts for everybody: it will do nothing more. The model becomes GORDIAN_MODEL_GENERAL; not
+ * in shared systems (GORDIAN_STATUS_UNAVAILABLE).
+ *
+ * In the graph an await is a resource without a name: it has `count` units, one held by each of
+ * those that can act, of which `process` waits for `needed`. It is there while it is awaited.
+ * One that is named twice counts once; `count` of them are all of them.
+ * GORDIAN_REFUSAL_OVER_TOTAL: more are needed than there are different ones. */
+GORDIAN_API gordian_status gordian_await(gordian_system *system, uint32_t process,
+                                         const uint32_t *others, size_t count, size_t needed,
+                                         gordian_outcome *outcome, gordian_error *error);
+/* `process` has done its part, for `to` or (GORDIAN_NONE) for all that await it; outcome
+ * GORDIAN_OUTCOME_RELEASED. Refused: it waits itself, or nobody awaits it. */
+GORDIAN_API gordian_status gordian_act(gordian_system *system, uint32_t process, uint32_t to,
+                                       gordian_outcome *outcome, gordian_error *error);
+/* Is this resource somebody's await? */
+GORDIAN_API bool gordian_is_await(const gordian_system *system, uint32_t resource);
 
 /* "granted", "error" for GORDIAN_OUTCOME_REFUSED, ...; "request", ...; "single-unit", ... */
 GORDIAN_API const char *gordian_outcome_text(gordian_outcome outcome);
@@ -448,6 +471,14 @@ GORDIAN_API gordian_status gordian_snapshot_wait(gordian_snapshot *snapshot, uin
                                                  uint32_t resource, uint64_t units,
                                                  gordian_error *error);
 
+/* `process` waits for acts of `needed` of the others (gordian_await); several awaits of a process,
+ * and its waits, are one request. The await becomes a resource, which *resource, unless NULL,
+ * names. GORDIAN_STATUS_INPUT if more are needed than there are different ones. */
+GORDIAN_API gordian_status gordian_snapshot_await(gordian_snapshot *snapshot, uint32_t process,
+                                                  const uint32_t *others, size_t count,
+                                                  size_t needed, uint32_t *resource,
+                                                  gordian_error *error);
+
 /* A deadlock of a snapshot: a cycle (single-unit), or an irreducible part. Its
  * `processes` are ascending; for a cycle, in the order of the cycle from the
  * smallest id on, processes[i] waiting for resources[i] held by processes[i+1]. */
@@ -482,6 +513,17 @@ GORDIAN_API gordian_status gordian_snapshot_check(gordian_snapshot *snapshot,
 GORDIAN_API gordian_status gordian_snapshot_check_with(gordian_snapshot *snapshot,
                                                        const char *engine, gordian_report *report,
                                                        gordian_error *error);
+/* How a snapshot is read and judged; zeros are the defaults. */
+typedef struct gordian_check_options {
+    const char *engine; /* as above; NULL: "auto" */
+    unsigned threads;   /* at most; 0: one for every core this process may use. A small snapshot,
+                           or one with an allocator of the caller's, takes one in any case */
+} gordian_check_options;
+/* The same with options, NULL: the defaults. The report does not depend on them, but for the name
+ * of the engine. */
+GORDIAN_API gordian_status gordian_snapshot_check_for(gordian_snapshot *snapshot,
+                                                      const gordian_check_options *options,
+                                                      gordian_report *report, gordian_error *error);
 /* The edges between the members of a part: their waits and their holdings of
  * what is waited for. Valid until the next call. */
 GORDIAN_API gordian_status gordian_snapshot_edges(gordian_snapshot *snapshot,
@@ -532,6 +574,8 @@ GORDIAN_API gordian_writer gordian_writer_fd(const int *fd);
  *     exit P
  *     hold P Q[=N]
  *     wait P Q[=N] [Q[=N] ...]
+ *     await P [K of | any of | all of] P1 [P2 ...]     (only if `acts` is set)
+ *     act P1 [for P]                                   (the same)
  *
  * A trace for avoidance differs in two places:
  *
@@ -563,16 +607,18 @@ typedef struct gordian_trace_item {
 
 typedef struct gordian_trace {
     bool avoidance; /* yours to set once it is open */
+    bool acts;      /* the same: await and act are known; else they are unknown words */
 
     /* The current line. Its words are valid until the next one is read. */
     uint64_t line;
     gordian_line kind;
-    gordian_op op;     /* of an event */
-    gordian_word verb; /* the first word */
-    gordian_word name; /* whose event; or what is declared, and with how many units */
-    uint64_t units;
-    gordian_word to;                 /* release: who gets it; text NULL: nobody is named */
-    const gordian_trace_item *items; /* at least one unless cancel, exit or a declaration */
+    gordian_op op;                   /* of an event */
+    gordian_word verb;               /* the first word */
+    gordian_word name;               /* whose event; or what is declared, and with how many units */
+    uint64_t units;                  /* await: of how many */
+    gordian_word to;                 /* release: who gets it; act: for whom; text NULL: not named */
+    const gordian_trace_item *items; /* at least one unless cancel, exit, act or a declaration; of
+                                        an await the processes */
     size_t item_count;
     const gordian_word *words; /* all of it, as it stands */
     size_t word_count;
@@ -617,15 +663,47 @@ GORDIAN_API void gordian_replay_close(gordian_replay *replay);
  * GORDIAN_STATUS_INPUT, with line and column, at a line that is not part of the format. */
 GORDIAN_API gordian_status gordian_replay_next(gordian_replay *replay, gordian_step *step,
                                                gordian_error *error);
+/* The next events, one at least and at most `room`, which is faster: each step is what
+ * gordian_replay_next would have given. None follows one that closes a deadlock or is doomed, so
+ * that the system can be asked about that moment, and one that is refused comes alone. All steps
+ * are valid until the next call; gordian_served() lists whom they have served, one step after
+ * the other. Nothing is waited for once there is one event. Unless GORDIAN_OK is returned there is
+ * no step. */
+GORDIAN_API gordian_status gordian_replay_many(gordian_replay *replay, gordian_step *steps,
+                                               size_t room, size_t *count, gordian_error *error);
 
 /* Names of a snapshot that was read from text. */
 typedef struct gordian_names gordian_names;
 
-/* Reads a whole snapshot: `resource`, `process`, `hold` and `wait` lines. */
+/* Reads a whole snapshot: `resource`, `process`, `hold`, `wait` and `await` lines. The resource of
+ * an await has the name "". */
 GORDIAN_API gordian_status gordian_snapshot_read(gordian_snapshot **out, gordian_names **names,
                                                  const gordian_source *source,
                                                  const gordian_allocator *allocator,
                                                  gordian_error *error);
+/* The same for whoever will judge it with these options (NULL: the defaults): with at most so many
+ * threads, and a GPU that it needs is opened meanwhile. */
+GORDIAN_API gordian_status gordian_snapshot_read_for(gordian_snapshot **out, gordian_names **names,
+                                                     const gordian_source *source,
+                                                     const gordian_check_options *options,
+                                                     const gordian_allocator *allocator,
+                                                     gordian_error *error);
+/* A snapshot in files, judged. */
+typedef struct gordian_judged {
+    gordian_snapshot *snapshot; /* with the engine "mpi": of the deadlocked only */
+    gordian_names *names;       /* of that */
+    gordian_report report;
+    uint32_t processes, resources; /* in all */
+    size_t file;                   /* after a failure: which of the files; how many: none */
+} gordian_judged;
+
+/* Judges what the files say together, one behind the other ("-" is standard input). In gordian-mpi
+ * each rank reads its own, or a part of a packed one, and no rank has them all. On failure nothing
+ * is left to close; line and column of the error are those in the file. */
+GORDIAN_API gordian_status gordian_check_files(gordian_judged *judged, const char *const *files,
+                                               size_t count, const gordian_check_options *options,
+                                               gordian_error *error);
+GORDIAN_API void gordian_judged_close(gordian_judged *judged);
 /* The forms in which traces and snapshots are read: text, and two packed ones, which are compact,
  * checksummed, the same on every machine, and read wherever text is. */
 typedef enum gordian_form {
@@ -641,6 +719,9 @@ GORDIAN_API gordian_status gordian_convert(const gordian_source *source,
                                            const gordian_allocator *allocator,
                                            gordian_error *error);
 GORDIAN_API void gordian_names_close(gordian_names *names);
+/* The names of a packed file are read when somebody asks for them, and the file must not change
+ * until they are closed. One that cannot be read is "", and this then fails: for text never. */
+GORDIAN_API gordian_status gordian_names_check(const gordian_names *names, gordian_error *error);
 GORDIAN_API const char *gordian_names_process(const gordian_names *names, uint32_t process);
 GORDIAN_API const char *gordian_names_resource(const gordian_names *names, uint32_t resource);
 

@@ -308,6 +308,8 @@ static gordian_status replay_event(gordian_bank_replay *replay, gordian_bank_ste
     case GORDIAN_OP_REQUEST:
     case GORDIAN_OP_HOLD:
     case GORDIAN_OP_WAIT:
+    case GORDIAN_OP_AWAIT: /* this trace does not read these two */
+    case GORDIAN_OP_ACT:
         break;
     case GORDIAN_OP_RELEASE:
         return gordian_bank_release(bank, step->process, step->wants, step->want_count, answer,

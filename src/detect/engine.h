@@ -12,6 +12,8 @@
  *     release   release, serve*, settle
  *     cancel    cancel, settle
  *     exit      cancel?, release*, serve*, settle
+ *     await     (cancel, settle)?, (grant | lend)*, block
+ *     act       release*, serve*, (release | lend)*, settle
  */
 #ifndef GORDIAN_DETECT_ENGINE_H
 #define GORDIAN_DETECT_ENGINE_H
@@ -51,6 +53,9 @@ struct detect_engine {
     void (*awake)(void *engine, uint32_t process);
     /* `process` is about to give its pending request up (still in the graph). */
     void (*cancel)(void *engine, uint32_t process);
+    /* `process`, which waits, has got units of a resource that nobody waits for, or, below 0, has
+     * lost them. Only in general systems: acts that are awaited of it (acts.c). */
+    void (*lend)(void *engine, uint32_t process, uint32_t resource, int64_t units);
     /* The event is over. */
     void (*settle)(void *engine);
 

@@ -258,7 +258,7 @@ static size_t advance_cursor(const struct rag *graph, struct queue_cursor *heap,
 
 /* Serves from several queues at once, in order of arrival over all of them: a heap of
  * one cursor a queue. `cursors` holds the resources given back. */
-static void serve_queues(gordian_system *system, size_t count, uint32_t from)
+void system_serve_queues(gordian_system *system, size_t count, uint32_t from)
 {
     struct rag *graph = &system->graph;
     struct queue_cursor *heap = system->cursors;
@@ -367,7 +367,7 @@ static gordian_status take_release(gordian_system *system, const gordian_event *
     return answer_with(result, GORDIAN_OUTCOME_RELEASED);
 }
 
-static void give_up(gordian_system *system, uint32_t process)
+void system_give_up(gordian_system *system, uint32_t process)
 {
     if (system->hooks->cancel)
         system->hooks->cancel(system->state, process);
@@ -375,14 +375,18 @@ static void give_up(gordian_system *system, uint32_t process)
 }
 
 static gordian_status take_cancel(gordian_system *system, const gordian_event *event,
-                                  gordian_result *result)
+                                  gordian_result *result, gordian_error *error)
 {
     struct rag *graph = &system->graph;
     if (!rag_is_process(graph, event->process))
         return refuse_event(result, GORDIAN_REFUSAL_UNKNOWN_PROCESS);
     if (!rag_waits(graph, event->process))
         return refuse_event(result, GORDIAN_REFUSAL_NOT_WAITING);
-    give_up(system, event->process);
+    size_t awaits = 0;
+    if (system->await_count && !system_list_awaits(system, event->process, &awaits))
+        return fail_memory(error);
+    system_give_up(system, event->process);
+    system_end_awaits(system, awaits);
     if (system->hooks->settle)
         system->hooks->settle(system->state);
     return answer_with(result, GORDIAN_OUTCOME_CANCELLED);
@@ -418,9 +422,15 @@ static gordian_status exit_process(gordian_system *system, const gordian_event *
         !memory_grow(&graph->memory, &system->cursors, &system->cursor_room, held,
                      sizeof *system->cursors))
         return fail_memory(error);
+    size_t awaits = 0, served = graph->served_count;
+    if (system->await_count && !system_list_awaits(system, process, &awaits))
+        return fail_memory(error);
     if (rag_waits(graph, process))
-        give_up(system, process);
-    serve_queues(system, return_all(system, process), process);
+        system_give_up(system, process);
+    system_end_awaits(system, awaits);
+    system_serve_queues(system, return_all(system, process), process);
+    if (system->await_count)
+        system_end_served(system, served);
     if (system->hooks->settle)
         system->hooks->settle(system->state);
     graph->processes_more[process].born = graph->clock++; /* the name may come back, younger */
@@ -441,14 +451,21 @@ static inline gordian_status feed_one(gordian_system *system, const gordian_even
         return take_request(system, event, result, error); /* serves nobody */
     case GORDIAN_OP_RELEASE:
         status = take_release(system, event, result, error);
+        if (system->await_count)
+            system_end_served(system, served);
         break;
     case GORDIAN_OP_CANCEL:
-        return take_cancel(system, event, result);
+        return take_cancel(system, event, result, error);
     case GORDIAN_OP_EXIT:
         status = exit_process(system, event, result, error);
         break;
     case GORDIAN_OP_HOLD:
         return take_hold(system, event, result, error);
+    case GORDIAN_OP_AWAIT:
+        return system_take_await(system, event, result, error);
+    case GORDIAN_OP_ACT:
+        status = system_take_act(system, event, result, error);
+        break;
     default:
         return fail(error, GORDIAN_STATUS_INPUT, "there is no event of kind %d", (int)event->op);
     }
@@ -460,9 +477,28 @@ gordian_status system_feed(gordian_system *system, const gordian_event *event,
                            gordian_result *result, gordian_error *error)
 {
     system->graph.served_count = 0;
-    if (plain_feed(system, event, 1, result))
+    if (plain_feed(system, event, 1, result, false))
         return GORDIAN_OK;
     return feed_one(system, event, result, error);
+}
+
+size_t system_feed_run(gordian_system *system, const gordian_event *events, size_t count,
+                       gordian_result *results)
+{
+    size_t taken = 0;
+    system->graph.served_count = 0;
+    for (;;) {
+        taken += plain_feed(system, events + taken, count - taken, results + taken, true);
+        if (taken == count || (taken > 0 && result_is_stuck(&results[taken - 1])))
+            return taken;
+        gordian_result *result = &results[taken];
+        if (feed_one(system, &events[taken], result, NULL) != GORDIAN_OK ||
+            result->outcome == GORDIAN_OUTCOME_REFUSED)
+            return taken;
+        taken++;
+        if (result_is_stuck(result))
+            return taken;
+    }
 }
 
 gordian_status gordian_feed(gordian_system *system, const gordian_event *event,
@@ -486,7 +522,7 @@ gordian_status gordian_feed_batch(gordian_system *system, const gordian_event *e
     else
         system->graph.served_count = 0;
     while (status == GORDIAN_OK && taken < count) {
-        taken += plain_feed(system, events + taken, count - taken, results + taken);
+        taken += plain_feed(system, events + taken, count - taken, results + taken, false);
         if (taken == count)
             break;
         status = feed_one(system, &events[taken], &results[taken], error);

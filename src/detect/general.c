@@ -225,6 +225,15 @@ static void general_serve(void *engine, uint32_t process, uint32_t from, const g
     }
 }
 
+/* Nobody waits for what it is, so the order holds; only the counts change. */
+static void general_lend(void *engine, uint32_t process, uint32_t resource, int64_t units)
+{
+    struct sparse *sparse = engine;
+    sparse->general.units[resource].blocked += (uint64_t)units;
+    if (sparse->general.dead[process])
+        sparse->general.units[resource].dead += (uint64_t)units;
+}
+
 /* Moves to the end of the order whoever of the dead can finish after everybody in it. */
 static void revive_dead(struct sparse *sparse)
 {
@@ -303,6 +312,7 @@ const struct detect_engine sparse_general = {
     .block = general_block,
     .serve = general_serve,
     .cancel = general_cancel,
+    .lend = general_lend,
     .settle = general_settle,
     .deadlocked = general_deadlocked,
     .is_dead = general_is_dead,

@@ -23,6 +23,13 @@ struct run {
     struct rag_process *processes;
     struct rag_resource *resources;
     uint32_t process_limit, resource_limit;
+    bool until_stuck;
+};
+
+enum done {
+    DONE_NOT, /* nothing has changed: take the long way */
+    DONE,
+    DONE_LAST, /* and the caller wants to see what has come of it */
 };
 
 static inline void plain_grant(const struct run *run, struct rag_process *p, uint32_t process,
@@ -87,53 +94,53 @@ static inline void put_outcome(gordian_result *result, gordian_outcome outcome, 
 }
 
 /* The request has to wait. */
-static ALWAYS_INLINE bool plain_wait(const struct run *run, const gordian_event *event,
-                                     uint32_t holder, gordian_result *result)
+static ALWAYS_INLINE enum done plain_wait(const struct run *run, const gordian_event *event,
+                                          uint32_t holder, gordian_result *result)
 {
     uint32_t process = event->process, resource = event->resource;
     if (RARELY(holder == RAG_REMOVED))
-        return false;
+        return DONE_NOT;
     plain_block(run, &run->processes[process], process, &run->resources[resource], resource);
-    if (path_is_short(run->wait, run->holder, holder, process) && !path_has_height(process))
+    if (path_is_short(run->wait, run->holder, holder, process) && !path_has_height(process)) {
         put_outcome(result, GORDIAN_OUTCOME_BLOCKED, 0);
-    else
-        put_outcome(result, run->system->hooks->block(run->system->state, process), 0);
-    return true;
+        return DONE;
+    }
+    put_outcome(result, run->system->hooks->block(run->system->state, process), 0);
+    return run->until_stuck && result_is_stuck(result) ? DONE_LAST : DONE;
 }
 
-static ALWAYS_INLINE bool plain_release(const struct run *run, const gordian_event *event,
-                                        gordian_result *result)
+static ALWAYS_INLINE enum done plain_release(const struct run *run, const gordian_event *event,
+                                             gordian_result *result)
 {
     struct rag *graph = run->graph;
     uint32_t process = event->process, resource = event->resource;
     struct rag_resource *r = &run->resources[resource];
     if (RARELY(event->op != GORDIAN_OP_RELEASE || run->holder[resource] != process ||
                event->to != NONE))
-        return false;
+        return DONE_NOT;
     uint32_t next = r->queue_head;
     if (next == NONE) {
         plain_ungrant(run, &run->processes[process], r, resource);
         put_outcome(result, GORDIAN_OUTCOME_RELEASED, 0);
-        return true;
+        return DONE;
     }
     if (RARELY(graph->served_count == graph->served_room))
-        return false;
+        return DONE_NOT;
     put_outcome(result, GORDIAN_OUTCOME_RELEASED, 1);
     plain_ungrant(run, &run->processes[process], r, resource);
     plain_hand_on(run, r, resource, next);
-    return true;
+    return DONE;
 }
 
-/* False: nothing has changed, take the long way. */
-static ALWAYS_INLINE bool plain_event(const struct run *run, const gordian_event *event,
-                                      gordian_result *result)
+static ALWAYS_INLINE enum done plain_event(const struct run *run, const gordian_event *event,
+                                           gordian_result *result)
 {
     uint32_t process = event->process, resource = event->resource;
     if (RARELY((process >= run->process_limit) | (resource >= run->resource_limit)))
-        return false;
+        return DONE_NOT;
     /* It waits, or is no process; or this is no plain event. */
     if (RARELY((run->wait[process] ^ NONE) | (event->units ^ 1) | (uintptr_t)event->wants))
-        return false;
+        return DONE_NOT;
     if (event->op != GORDIAN_OP_REQUEST)
         return plain_release(run, event, result);
     uint32_t holder = run->holder[resource];
@@ -141,7 +148,7 @@ static ALWAYS_INLINE bool plain_event(const struct run *run, const gordian_event
         return plain_wait(run, event, holder, result);
     plain_grant(run, &run->processes[process], process, &run->resources[resource], resource);
     put_outcome(result, GORDIAN_OUTCOME_GRANTED, 0);
-    return true;
+    return DONE;
 }
 
 /* How far ahead to fetch the records events will touch: about the time of a cache miss. (A
@@ -152,7 +159,7 @@ static ALWAYS_INLINE bool plain_event(const struct run *run, const gordian_event
 #define FAR (1u << 14)
 
 size_t plain_feed(gordian_system *system, const gordian_event *events, size_t count,
-                  gordian_result *results)
+                  gordian_result *results, bool until_stuck)
 {
     const struct detect_engine *hooks = system->hooks;
     struct rag *graph = &system->graph;
@@ -166,17 +173,19 @@ size_t plain_feed(gordian_system *system, const gordian_event *events, size_t co
                       .processes = graph->processes,
                       .resources = graph->resources,
                       .process_limit = graph->process_limit,
-                      .resource_limit = graph->resource_limit};
+                      .resource_limit = graph->resource_limit,
+                      .until_stuck = until_stuck};
+    enum done done;
     size_t i = 0;
     if (run.process_limit + run.resource_limit > FAR)
         for (; i + AHEAD < count; i++) {
             __builtin_prefetch(&run.processes[events[i + AHEAD].process], 1);
             __builtin_prefetch(&run.resources[events[i + AHEAD].resource], 1);
-            if (!plain_event(&run, &events[i], &results[i]))
-                return i;
+            if ((done = plain_event(&run, &events[i], &results[i])) != DONE)
+                return i + (done == DONE_LAST);
         }
     for (; i < count; i++)
-        if (!plain_event(&run, &events[i], &results[i]))
-            return i;
+        if ((done = plain_event(&run, &events[i], &results[i])) != DONE)
+            return i + (done == DONE_LAST);
     return count;
 }

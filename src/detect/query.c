@@ -242,6 +242,7 @@ const char *gordian_op_text(gordian_op op)
         [GORDIAN_OP_REQUEST] = "request", [GORDIAN_OP_RELEASE] = "release",
         [GORDIAN_OP_CANCEL] = "cancel",   [GORDIAN_OP_EXIT] = "exit",
         [GORDIAN_OP_HOLD] = "hold",       [GORDIAN_OP_WAIT] = "wait",
+        [GORDIAN_OP_AWAIT] = "await",     [GORDIAN_OP_ACT] = "act",
     };
     size_t index = (size_t)op;
     return index < sizeof texts / sizeof *texts && texts[index] ? texts[index] : "unknown";
@@ -269,6 +270,27 @@ static uint32_t resource_at_fault(const gordian_system *system, const gordian_ev
             return resource;
     }
     return event->wants && event->want_count ? event->wants[0].resource : event->resource;
+}
+
+/* The same of an await or an act, which name no resource. */
+static void put_act_refusal(const gordian_system *system, const gordian_event *event,
+                            gordian_refusal refusal, char *buffer, size_t size)
+{
+    const char *process = gordian_process_name(system, event->process);
+    const char *to = gordian_process_name(system, event->to);
+    process = process ? process : "?";
+    if (refusal == GORDIAN_REFUSAL_OVER_TOTAL)
+        snprintf(buffer, size, "process '%s' awaits more acts than it names processes", process);
+    else if (refusal == GORDIAN_REFUSAL_NO_UNITS)
+        snprintf(buffer, size, "process '%s' awaits nothing", process);
+    else if (refusal == GORDIAN_REFUSAL_IS_WAITING)
+        snprintf(buffer, size, "process '%s' waits: it may only cancel or exit", process);
+    else if (refusal == GORDIAN_REFUSAL_NOT_HELD)
+        snprintf(buffer, size, "nobody awaits process '%s'", process);
+    else if (refusal == GORDIAN_REFUSAL_BAD_HAND_OVER)
+        snprintf(buffer, size, "process '%s' does not await process '%s'", to ? to : "?", process);
+    else
+        snprintf(buffer, size, "process '%s', or one of those it names, is not known", process);
 }
 
 static void put_refusal(const gordian_system *system, const gordian_event *event,
@@ -323,7 +345,8 @@ const char *gordian_refusal_text(const gordian_system *system, const gordian_eve
                                  gordian_refusal refusal, char *buffer, size_t size)
 {
     system_enter(system);
-    put_refusal(system, event, refusal, buffer, size);
+    (event->op == GORDIAN_OP_AWAIT || event->op == GORDIAN_OP_ACT ? put_act_refusal : put_refusal)(
+        system, event, refusal, buffer, size);
     system_leave(system);
     return buffer;
 }

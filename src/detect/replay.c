@@ -37,6 +37,11 @@ struct gordian_replay {
     gordian_allocator memory;
     gordian_trace trace;
     struct trace_ahead ahead;
+    /* The lines ahead, by their number there, as events; a bit of `odd` for one that is none, or
+     * had a name that nobody had when they were looked up. */
+    gordian_event events[READER_AHEAD_LINES];
+    gordian_result results[READER_AHEAD_LINES];
+    uint64_t odd;
     uint64_t seq;
     gordian_want *wants; /* of the current event, if it names several resources */
     size_t want_room;
@@ -62,7 +67,10 @@ gordian_status gordian_replay_open(gordian_replay **out, gordian_system *system,
     replay->system = system;
     replay->memory = memory;
     replay->linger.oldest = replay->linger.newest = NONE;
+    for (unsigned i = 0; i < READER_AHEAD_LINES; i++)
+        replay->events[i] = (gordian_event){.units = 1, .to = NONE};
     gordian_status status = gordian_trace_open(&replay->trace, source, &memory, error);
+    replay->trace.acts = true;
     if (status != GORDIAN_OK) {
         gordian_replay_close(replay);
         return status;
@@ -285,6 +293,10 @@ static gordian_status blame_refusal(gordian_replay *replay, gordian_refusal refu
     const gordian_trace *trace = &replay->trace;
     const gordian_trace_item *item;
     gordian_status status;
+    if (trace->op == GORDIAN_OP_AWAIT || trace->op == GORDIAN_OP_ACT) {
+        *word = refusal == GORDIAN_REFUSAL_BAD_HAND_OVER ? &trace->to : &trace->name;
+        return GORDIAN_OK;
+    }
     switch (refusal) {
     case GORDIAN_REFUSAL_UNKNOWN_PROCESS:
     case GORDIAN_REFUSAL_IS_WAITING:
@@ -358,6 +370,32 @@ static gordian_status gather_wants(gordian_replay *replay, gordian_event *event,
     return GORDIAN_OK;
 }
 
+/* Those whose acts are awaited come into being by that; one that has exited is known again. */
+static gordian_status gather_awaited(gordian_replay *replay, gordian_event *event,
+                                     gordian_error *error)
+{
+    const gordian_trace *trace = &replay->trace;
+    gordian_status status = GORDIAN_OK;
+    if (!memory_grow(&replay->memory, &replay->wants, &replay->want_room, trace->item_count,
+                     sizeof *replay->wants))
+        return fail_memory(error);
+    for (size_t i = 0; i < trace->item_count && status == GORDIAN_OK; i++) {
+        uint32_t id = find_process(replay, &trace->items[i].name);
+        if (id == NONE) {
+            char name[GORDIAN_NAME_MAX + 1];
+            copy_name(name, &trace->items[i].name);
+            status = gordian_add_process(replay->system, name, &id, error);
+        } else if (process_lingers(&replay->linger, id)) {
+            linger_leave(&replay->linger, id);
+        }
+        replay->wants[i] = (gordian_want){.units = 1, .resource = id};
+    }
+    event->wants = replay->wants;
+    event->want_count = trace->item_count;
+    event->units = trace->units;
+    return at_line(replay, status, error);
+}
+
 /* The current line as an event; unknown names become NONE. */
 static gordian_status make_event(gordian_replay *replay, gordian_event *event, gordian_error *error)
 {
@@ -373,6 +411,8 @@ static gordian_status make_event(gordian_replay *replay, gordian_event *event, g
         if (event->to == NONE)
             event->to = STRANGER; /* NONE would mean: nobody is named */
     }
+    if (trace->op == GORDIAN_OP_AWAIT)
+        return gather_awaited(replay, event, error);
     if (trace->item_count > 1)
         return gather_wants(replay, event, error);
     if (trace->item_count == 1) {
@@ -385,7 +425,8 @@ static gordian_status make_event(gordian_replay *replay, gordian_event *event, g
 /* May this event be the first one of a process? */
 static bool brings_into_being(gordian_op op)
 {
-    return op == GORDIAN_OP_REQUEST || op == GORDIAN_OP_HOLD || op == GORDIAN_OP_WAIT;
+    return op == GORDIAN_OP_REQUEST || op == GORDIAN_OP_HOLD || op == GORDIAN_OP_WAIT ||
+           op == GORDIAN_OP_AWAIT;
 }
 
 static void note_exits(struct linger *linger, const gordian_event *event)
@@ -470,56 +511,133 @@ static void expect_records(const gordian_replay *replay)
     }
 }
 
-static void write_step(gordian_replay *replay, gordian_step *step, const gordian_event *event,
-                       const struct trace_plain *plain)
+static void make_events(gordian_replay *replay)
 {
-    const struct names_query *name = &replay->ahead.processes[replay->ahead.line];
-    copy_name(replay->process, &(gordian_word){.text = name->name, .length = name->length});
-    step->event = *event;
-    step->message = NULL;
-    step->process = replay->process;
-    step->seq = ++replay->seq;
-    trace_ahead_pass(&replay->trace, plain, &step->line, &step->column);
+    const struct trace_ahead *ahead = &replay->ahead;
+    uint32_t count = replay->trace.inside->reader.ahead->line_count;
+    uint64_t odd = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        gordian_event *event = &replay->events[i];
+        event->op = ahead->lines[i].op;
+        event->process = ahead->processes[i].id;
+        event->resource = ahead->resources[i].id;
+        bool plain = (ahead->lines[i].shape == TRACE_EVENT) & (event->process != NONE) &
+                     (event->resource != NONE);
+        odd |= (uint64_t)!plain << i;
+    }
+    replay->odd = odd;
 }
 
-/* Takes the next line the short way; false: nothing has happened, it must be read as a whole. A
- * refusal changes nothing, so whoever explains it may ask the system again. */
-static bool replay_plain(gordian_replay *replay, gordian_step *step)
+static const struct trace_plain *next_plain(gordian_replay *replay)
 {
     const struct rag *graph = system_graph(replay->system);
     bool fresh;
     const struct trace_plain *plain = trace_ahead_next(
         &replay->trace, &replay->ahead, &graph->process_names, &graph->resource_names, &fresh);
-    if (fresh)
+    if (fresh) {
         expect_records(replay);
-    if (!plain || plain->shape != TRACE_EVENT)
+        make_events(replay);
+    }
+    return plain && plain->shape == TRACE_EVENT ? plain : NULL;
+}
+
+/* How many of the next lines can be fed as they were looked up. */
+static size_t count_run(const gordian_replay *replay)
+{
+    const struct rag *graph = system_graph(replay->system);
+    const struct trace_ahead *ahead = &replay->ahead;
+    uint64_t odd = replay->odd >> ahead->line;
+    if (!trace_ahead_holds(ahead, &graph->process_names, &graph->resource_names))
+        return 0;
+    return odd ? (size_t)__builtin_ctzll(odd)
+               : replay->trace.inside->reader.ahead->line_count - ahead->line;
+}
+
+/* Line i of those ahead, whose words begin at `edge`. */
+static inline void write_step(gordian_replay *replay, gordian_step *step, uint32_t i, uint32_t edge)
+{
+    const struct reader *reader = &replay->trace.inside->reader;
+    const struct reader_ahead *lines = reader->ahead;
+    const struct names_query *name = &replay->ahead.processes[i];
+    step->seq = replay->seq + 1 + (i - lines->line);
+    step->line = reader->line + 1 + (i - lines->line);
+    step->column = lines->edges[edge] - reader_begin(lines, i) + 1;
+    step->event = replay->events[i];
+    step->result = replay->results[i];
+    step->process = reader_text(reader, name->name, name->length);
+    step->message = NULL;
+}
+
+static void write_steps(gordian_replay *replay, gordian_step *steps, size_t count)
+{
+    struct reader *reader = &replay->trace.inside->reader;
+    uint32_t line = reader->ahead->line, edge = reader->ahead->edge;
+    for (size_t i = 0; i < count; i++) {
+        write_step(replay, &steps[i], line + (uint32_t)i, edge);
+        edge = replay->ahead.lines[line + i].next_edge;
+    }
+    replay->seq += count;
+    reader_pass(reader, (uint32_t)count, edge);
+}
+
+/* Takes the next lines the short way, as far as they are plain, whoever they name was known when
+ * they were looked up, and nobody is stuck; how many. */
+static size_t replay_run(gordian_replay *replay, gordian_step *steps, size_t room)
+{
+    size_t count = next_plain(replay) ? count_run(replay) : 0;
+    uint32_t line = replay->ahead.line;
+    if (count == 0)
+        return 0;
+    count = system_feed_run(replay->system, &replay->events[line], count < room ? count : room,
+                            &replay->results[line]);
+    if (count == 0)
+        return 0;
+    write_steps(replay, steps, count);
+    if (replay->linger.count > 0)
+        for (size_t i = 0; i < count; i++)
+            note_exits(&replay->linger, &steps[i].event);
+    note_deadlock(replay, steps[count - 1].result.outcome);
+    return count;
+}
+
+/* The next line, if it is plain and all right, with names that may have come or gone since those
+ * ahead were looked up; false: nothing has happened, it must be read as a whole. A refusal
+ * changes nothing, so whoever explains it may ask the system again. */
+static bool replay_plain(gordian_replay *replay, gordian_step *step)
+{
+    const struct rag *graph = system_graph(replay->system);
+    if (!next_plain(replay))
         return false;
-    gordian_event event = {
-        .op = plain->op,
-        .process = trace_ahead_process(&replay->ahead, &graph->process_names),
-        .resource = trace_ahead_resource(&replay->ahead, &graph->resource_names),
-        .units = 1,
-        .to = NONE,
-    };
-    if (event.process == NONE || event.resource == NONE ||
-        gordian_feed(replay->system, &event, &step->result, NULL) != GORDIAN_OK ||
-        step->result.outcome == GORDIAN_OUTCOME_REFUSED)
+    uint32_t line = replay->ahead.line;
+    gordian_event *event = &replay->events[line];
+    event->process = trace_ahead_process(&replay->ahead, &graph->process_names);
+    event->resource = trace_ahead_resource(&replay->ahead, &graph->resource_names);
+    if (event->process == NONE || event->resource == NONE ||
+        system_feed_run(replay->system, event, 1, &replay->results[line]) == 0)
         return false;
-    write_step(replay, step, &event, plain);
-    note_exits(&replay->linger, &event);
+    write_steps(replay, step, 1);
+    note_exits(&replay->linger, &step->event);
     note_deadlock(replay, step->result.outcome);
     return true;
 }
 
-gordian_status gordian_replay_next(gordian_replay *replay, gordian_step *step, gordian_error *error)
+/* ---- steps */
+
+/* What the caller may have done since the last one. */
+static void settle_exits(gordian_replay *replay)
 {
     if (replay->stuck)
         linger_recovered(replay);
     replay->stuck = false;
     if (replay->linger.count > GORDIAN_LINGER)
         linger_trim(replay);
+}
+
+gordian_status gordian_replay_next(gordian_replay *replay, gordian_step *step, gordian_error *error)
+{
+    settle_exits(replay);
     for (;;) {
-        if (replay_plain(replay, step))
+        if (replay_run(replay, step, 1) || replay_plain(replay, step))
             return GORDIAN_OK;
         gordian_status status = gordian_trace_next(&replay->trace, error);
         if (status != GORDIAN_OK)
@@ -542,4 +660,16 @@ gordian_status gordian_replay_next(gordian_replay *replay, gordian_step *step, g
         if (status != GORDIAN_OK)
             return status;
     }
+}
+
+gordian_status gordian_replay_many(gordian_replay *replay, gordian_step *steps, size_t room,
+                                   size_t *count, gordian_error *error)
+{
+    settle_exits(replay);
+    *count = room ? replay_run(replay, steps, room) : 0;
+    if (*count > 0 || room == 0)
+        return GORDIAN_OK;
+    gordian_status status = gordian_replay_next(replay, steps, error);
+    *count = status == GORDIAN_OK;
+    return status;
 }

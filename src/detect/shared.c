@@ -34,27 +34,29 @@ static uint64_t next_place(struct shared *shared)
 
 /* ---- lists */
 
-static void list_resource(struct shared_process *p, struct shared_resource *r, uint32_t resource)
+static inline bool is_held_by(struct shared *shared, uint32_t resource, uint32_t process)
 {
-    r->slot = p->count;
-    p->list[p->count++] = resource;
+    return atomic_load_explicit(shared_word_at(shared, resource), memory_order_relaxed) == process;
 }
 
-/* `at`: where it stands. */
-static void unlist_resource(struct shared *shared, struct shared_process *p, uint32_t at)
+/* Is there room for one more? A list of which more than half is good wants to grow. */
+static bool has_room(struct shared *shared, struct shared_process *p, uint32_t process)
 {
-    uint32_t last = p->list[--p->count];
-    if (at == p->count)
+    if (p->count == p->room)
+        shared_tidy_list(shared, process);
+    return p->count <= p->room / 2;
+}
+
+/* After a release: if that is the last note, it goes, and so do those before it that are no good.
+ */
+static inline void trim_list(struct shared *shared, struct shared_process *p, uint32_t process,
+                             uint32_t resource)
+{
+    if (p->count == 0 || p->list[p->count - 1] != resource)
         return;
-    p->list[at] = last;
-    shared_resource_at(shared, last)->slot = at;
-}
-
-static void forget_list(struct shared *shared, struct shared_process *p)
-{
-    for (uint32_t i = 0; i < p->count; i++)
-        shared_resource_at(shared, p->list[i])->slot = NONE;
-    p->count = 0;
+    do
+        p->count--;
+    while (p->count > 0 && !is_held_by(shared, p->list[p->count - 1], process));
 }
 
 /* ---- the short way */
@@ -66,20 +68,20 @@ static inline bool does_run(struct shared_process *p)
 
 /* From one word to another; with a recorder by way of BUSY, which keeps everybody else from it
  * until the change has its number. */
-static ALWAYS_INLINE bool swap_word(struct shared *shared, struct shared_resource *r, uint32_t from,
+static ALWAYS_INLINE bool swap_word(struct shared *shared, _Atomic uint32_t *word, uint32_t from,
                                     uint32_t to, memory_order order, uint64_t *place)
 {
     uint32_t seen = from;
     SHARED_MEANWHILE();
     if (!shared->recorder.record)
-        return atomic_compare_exchange_strong_explicit(&r->word, &seen, to, order,
+        return atomic_compare_exchange_strong_explicit(word, &seen, to, order,
                                                        memory_order_relaxed);
-    if (!atomic_compare_exchange_strong(&r->word, &seen, SHARED_BUSY))
+    if (!atomic_compare_exchange_strong(word, &seen, SHARED_BUSY))
         return false;
     SHARED_MEANWHILE();
     *place = next_place(shared);
     SHARED_MEANWHILE();
-    atomic_store(&r->word, to);
+    atomic_store(word, to);
     return true;
 }
 
@@ -87,12 +89,12 @@ static ALWAYS_INLINE bool take_short(struct shared *shared, uint32_t process, ui
                                      uint64_t *place)
 {
     struct shared_process *p = shared_process_at(shared, process);
-    struct shared_resource *r = shared_resource_at(shared, resource);
-    if (RARELY(!p || !r) || atomic_load_explicit(&r->word, memory_order_relaxed) != SHARED_FREE ||
-        RARELY(!does_run(p) || p->count == p->room) ||
-        !swap_word(shared, r, SHARED_FREE, process, memory_order_acquire, place))
+    _Atomic uint32_t *word = shared_word_at(shared, resource);
+    if (RARELY(!p || !word) || atomic_load_explicit(word, memory_order_relaxed) != SHARED_FREE ||
+        RARELY(!does_run(p) || (p->count == p->room && !has_room(shared, p, process))) ||
+        !swap_word(shared, word, SHARED_FREE, process, memory_order_acquire, place))
         return false;
-    list_resource(p, r, resource);
+    p->list[p->count++] = resource;
     return true;
 }
 
@@ -100,14 +102,12 @@ static ALWAYS_INLINE bool give_short(struct shared *shared, uint32_t process, ui
                                      uint64_t *place)
 {
     struct shared_process *p = shared_process_at(shared, process);
-    struct shared_resource *r = shared_resource_at(shared, resource);
-    if (RARELY(!p || !r) || atomic_load_explicit(&r->word, memory_order_relaxed) != process ||
-        RARELY(!does_run(p)))
+    _Atomic uint32_t *word = shared_word_at(shared, resource);
+    if (RARELY(!p || !word) || atomic_load_explicit(word, memory_order_relaxed) != process ||
+        RARELY(!does_run(p)) ||
+        !swap_word(shared, word, process, SHARED_FREE, memory_order_release, place))
         return false;
-    uint32_t at = r->slot; /* while it is ours to read */
-    if (!swap_word(shared, r, process, SHARED_FREE, memory_order_release, place))
-        return false;
-    unlist_resource(shared, p, at);
+    trim_list(shared, p, process, resource);
     return true;
 }
 
@@ -144,16 +144,16 @@ bool shared_give(struct shared *shared, uint32_t process, uint32_t resource)
 /* ---- into the graph and out of it */
 
 /* Makes the word say GRAPH; what it said before. */
-static uint32_t seize_word(struct shared_resource *r)
+static uint32_t seize_word(_Atomic uint32_t *word)
 {
-    uint32_t seen = atomic_load(&r->word);
+    uint32_t seen = atomic_load(word);
     SHARED_MEANWHILE();
     while (seen != SHARED_GRAPH) {
         if (seen ==
             SHARED_BUSY) { /* somebody is about to take a number, and needs no lock for it */
             sched_yield();
-            seen = atomic_load(&r->word);
-        } else if (atomic_compare_exchange_weak(&r->word, &seen, SHARED_GRAPH)) {
+            seen = atomic_load(word);
+        } else if (atomic_compare_exchange_weak(word, &seen, SHARED_GRAPH)) {
             break;
         }
     }
@@ -162,14 +162,10 @@ static uint32_t seize_word(struct shared_resource *r)
 
 void shared_lift(gordian_system *system, uint32_t resource)
 {
-    struct shared_resource *r = shared_resource_at(system->shared, resource);
-    uint32_t seen = r ? seize_word(r) : SHARED_GRAPH;
-    if (seen == SHARED_GRAPH)
+    _Atomic uint32_t *word = shared_word_at(system->shared, resource);
+    uint32_t seen = word ? seize_word(word) : SHARED_GRAPH;
+    if (seen == SHARED_GRAPH || seen == SHARED_FREE)
         return;
-    if (seen == SHARED_FREE) {
-        r->slot = NONE;
-        return;
-    }
     rag_grant(&system->graph, seen, resource, 1); /* it runs: as if granted now */
     if (system->hooks->grant)
         system->hooks->grant(system->state, seen, resource, 1);
@@ -177,23 +173,23 @@ void shared_lift(gordian_system *system, uint32_t resource)
 
 bool shared_is_held(const gordian_system *system, uint32_t resource)
 {
-    struct shared_resource *r =
-        system->shared ? shared_resource_at(system->shared, resource) : NULL;
-    uint32_t word = r ? atomic_load(&r->word) : SHARED_FREE;
-    return word != SHARED_FREE && word != SHARED_GRAPH; /* or is being taken or given back */
+    _Atomic uint32_t *word = system->shared ? shared_word_at(system->shared, resource) : NULL;
+    uint32_t says = word ? atomic_load(word) : SHARED_FREE;
+    return says != SHARED_FREE && says != SHARED_GRAPH; /* or is being taken or given back */
 }
 
 void shared_lift_list(gordian_system *system, uint32_t process)
 {
     struct shared_process *p = shared_process_at(system->shared, process);
     for (uint32_t i = 0; p && i < p->count; i++)
-        shared_lift(system, p->list[i]);
+        if (is_held_by(system->shared, p->list[i], process))
+            shared_lift(system, p->list[i]);
 }
 
 void shared_lift_held(gordian_system *system, uint32_t process)
 {
     for (uint32_t q = 0; q < system->graph.resource_limit; q++)
-        if (atomic_load(&shared_resource_at(system->shared, q)->word) == process)
+        if (atomic_load(shared_word_at(system->shared, q)) == process)
             shared_lift(system, q);
 }
 
@@ -212,8 +208,9 @@ static bool is_idle(const struct rag *graph, uint32_t resource)
 /* A lifted resource that nobody holds or waits for need not be in the graph. */
 static void drop_resource(gordian_system *system, uint32_t resource)
 {
-    if (is_idle(&system->graph, resource))
-        atomic_store(&shared_resource_at(system->shared, resource)->word, SHARED_FREE);
+    _Atomic uint32_t *word = shared_word_at(system->shared, resource);
+    if (atomic_load(word) == SHARED_GRAPH && is_idle(&system->graph, resource))
+        atomic_store(word, SHARED_FREE);
 }
 
 void shared_drop_all(gordian_system *system)
@@ -252,17 +249,18 @@ static bool is_short(gordian_system *system, const gordian_event *event)
         rag_waits(graph, event->process) || !is_idle(graph, event->resource))
         return false;
     struct shared_process *p = shared_process_at(system->shared, event->process);
-    return p->count < p->room || shared_grow_list(p, &graph->memory);
+    return p->count < p->room || has_room(system->shared, p, event->process) ||
+           shared_grow_list(p, &graph->memory) || p->count < p->room;
 }
 
 static void grant_lifted(gordian_system *system, const gordian_event *event, gordian_result *result)
 {
     struct shared *shared = system->shared;
-    struct shared_resource *r = shared_resource_at(shared, event->resource);
-    list_resource(shared_process_at(shared, event->process), r, event->resource);
+    struct shared_process *p = shared_process_at(shared, event->process);
+    p->list[p->count++] = event->resource;
     *result = (gordian_result){.outcome = GORDIAN_OUTCOME_GRANTED};
     uint64_t place = shared->recorder.record ? next_place(shared) : 0;
-    atomic_store(&r->word, event->process);
+    atomic_store(shared_word_at(shared, event->resource), event->process);
     if (shared->recorder.record)
         tell_event(shared, place, event, result, NULL);
 }
@@ -291,25 +289,13 @@ static void lift_event(gordian_system *system, const gordian_event *event)
         shared_lift_list(system, event->process);
 }
 
-static void publish_release(gordian_system *system, const gordian_event *event)
-{
-    struct shared *shared = system->shared;
-    struct shared_resource *r = shared_resource_at(shared, event->resource);
-    if (r->slot != NONE) {
-        unlist_resource(shared, shared_process_at(shared, event->process), r->slot);
-        r->slot = NONE;
-    }
-    drop_resource(system, event->resource);
-}
-
 static void publish_exit(gordian_system *system, uint32_t process, struct wakes *wakes)
 {
     struct shared *shared = system->shared;
     struct shared_process *p = shared_process_at(shared, process);
-    uint32_t count = p->count;
-    forget_list(shared, p);
-    for (uint32_t i = 0; i < count; i++)
+    for (uint32_t i = 0; i < p->count; i++)
         drop_resource(system, p->list[i]);
+    p->count = 0;
     if (atomic_load(&p->state) >= SHARED_STATE_WAITS)
         end_wait(shared, process, SHARED_STATE_VICTIM, wakes);
 }
@@ -324,11 +310,12 @@ static void publish_event(gordian_system *system, const gordian_event *event,
     case GORDIAN_OUTCOME_BLOCKED:
     case GORDIAN_OUTCOME_DEADLOCK:
     case GORDIAN_OUTCOME_DOOMED:
-        forget_list(shared, p);
+        p->count = 0;
         atomic_store(&p->state, SHARED_STATE_WAITS);
         break;
     case GORDIAN_OUTCOME_RELEASED:
-        publish_release(system, event);
+        trim_list(shared, p, event->process, event->resource);
+        drop_resource(system, event->resource);
         break;
     case GORDIAN_OUTCOME_CANCELLED:
         end_wait(shared, event->process, SHARED_STATE_CANCELLED, wakes);
@@ -375,6 +362,8 @@ static __attribute__((noinline)) gordian_status feed_with_lock(gordian_system *s
 {
     struct shared *shared = system->shared;
     struct wakes wakes = {.count = 0};
+    if (event->op == GORDIAN_OP_AWAIT || event->op == GORDIAN_OP_ACT)
+        return system_fail_shared(error);
     shared_enter(shared);
     gordian_status status = feed_long_way(system, event, result, &wakes, error);
     shared_leave(shared);

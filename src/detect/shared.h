@@ -18,9 +18,10 @@
  * So the graph has all that the judgement of a block depends on: whoever waits lifts what it wants
  * and what it holds. A resource leaves the graph when it is given back and nobody waits for it.
  *
- * Lists. What a process holds the short way is a list of its own, changed only by the thread that
- * runs the process; `slot` says where in it a resource stands. A lifted resource stays in it until
- * its process releases it or waits.
+ * Lists. What a process takes the short way it notes in a list of its own, changed only by the
+ * thread that runs the process. A note is good as long as the word names the process; others lie
+ * in between, and the same resource may stand there twice. What is at the end and no good goes with
+ * a release, the rest when the list is full; waiting empties it, as all is in the graph then.
  *
  * Order. All events have one, in which each thread's stand as it made them. Taking a word is an
  * acquire that reads what a release has written (by whoever gave it back, or dropped it under the
@@ -60,11 +61,6 @@ enum shared_state {
     SHARED_STATE_NOBODY,
 };
 
-struct shared_resource {
-    _Atomic uint32_t word;
-    uint32_t slot; /* in the list of who holds it; NONE: not there */
-};
-
 #define SHARED_LINE  64 /* bytes that one core has to itself */
 #define SHARED_FIRST 10 /* that fit in the record */
 
@@ -75,12 +71,14 @@ struct shared_process {
     uint32_t first[SHARED_FIRST];
 };
 
-/* Tables never move, as others read them without a lock: piece k has 64 << k entries. */
-#define SHARED_PIECES 26
+/* Tables never move, as others read them without a lock: they are made of pieces, each of an eighth
+ * of what a table has when it is a power of two, so that little room is for nobody. */
+#define SHARED_EIGHTH 3
+#define SHARED_LEAST  6 /* the first eight pieces have 64 entries together */
+#define SHARED_PIECES ((32 - SHARED_LEAST) << SHARED_EIGHTH)
 
 struct shared_pieces {
-    _Atomic(void *) at[SHARED_PIECES];
-    void *blocks[SHARED_PIECES]; /* what the allocator gave */
+    _Atomic(void *) at[SHARED_PIECES]; /* what the allocator gave stands in front of each */
 };
 
 struct shared {
@@ -95,9 +93,12 @@ static inline void *shared_entry(struct shared_pieces *pieces, uint32_t id, size
 {
     if (__builtin_expect(id > RAG_ID_MAX, 0))
         return NULL;
-    uint32_t number = id + 64, high = 31 - (uint32_t)__builtin_clz(number);
-    char *piece = atomic_load_explicit(&pieces->at[high - 6], memory_order_acquire);
-    return piece ? piece + size * (number ^ (UINT32_C(1) << high)) : NULL;
+    uint32_t number = id + (1u << SHARED_LEAST);
+    uint32_t shift = 31 - SHARED_EIGHTH - (uint32_t)__builtin_clz(number);
+    uint32_t place = ((shift + SHARED_EIGHTH - SHARED_LEAST - 1) << SHARED_EIGHTH) +
+                     (number >> shift); /* whose highest bit is the -1 */
+    char *piece = atomic_load_explicit(&pieces->at[place], memory_order_acquire);
+    return piece ? piece + size * (number & ((UINT32_C(1) << shift) - 1)) : NULL;
 }
 
 /* NULL: there never was one of this id. */
@@ -106,9 +107,9 @@ static inline struct shared_process *shared_process_at(struct shared *shared, ui
     return shared_entry(&shared->processes, id, SHARED_LINE);
 }
 
-static inline struct shared_resource *shared_resource_at(struct shared *shared, uint32_t id)
+static inline _Atomic uint32_t *shared_word_at(struct shared *shared, uint32_t id)
 {
-    return shared_entry(&shared->resources, id, sizeof(struct shared_resource));
+    return shared_entry(&shared->resources, id, sizeof(_Atomic uint32_t));
 }
 
 /* ---- shared_table.c: what comes and goes. Under the lock unless said. */
@@ -120,6 +121,8 @@ void shared_close(gordian_system *system); /* one that was never opened is fine 
 bool shared_reserve(struct shared *shared, const gordian_allocator *memory, uint32_t processes,
                     uint32_t resources);
 bool shared_grow_list(struct shared_process *process, const gordian_allocator *memory);
+/* Keeps the good notes of a full list, each once. Of one's own process, without the lock. */
+void shared_tidy_list(struct shared *shared, uint32_t process);
 /* One has come, or gone: to be told the recorder. */
 void shared_note_process(gordian_system *system, uint32_t id, bool gone);
 void shared_note_resource(gordian_system *system, uint32_t id, uint64_t units, bool gone);

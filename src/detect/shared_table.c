@@ -2,6 +2,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/park.h"
+#include "base/sort.h"
 #include "detect/shared.h"
 
 #include <string.h>
@@ -12,7 +13,7 @@ _Static_assert(sizeof(struct shared_process) <= SHARED_LINE, "a record has a lin
 
 static size_t piece_entries(unsigned piece)
 {
-    return (size_t)64 << piece;
+    return (size_t)1 << (SHARED_LEAST - SHARED_EIGHTH + (piece >> SHARED_EIGHTH));
 }
 
 static void blank_process(struct shared_process *p)
@@ -30,10 +31,29 @@ static void blank_entries(struct shared *shared, struct shared_pieces *pieces, c
         if (pieces == &shared->processes) {
             blank_process((struct shared_process *)(void *)(piece + i * SHARED_LINE));
         } else {
-            struct shared_resource *r = (struct shared_resource *)(void *)piece + i;
-            atomic_init(&r->word, SHARED_GRAPH);
-            r->slot = NONE;
+            atomic_init((_Atomic uint32_t *)(void *)piece + i, SHARED_GRAPH);
         }
+}
+
+/* On a line of its own, and in front of it what the allocator gave. */
+static char *allocate_piece(const gordian_allocator *memory, size_t bytes)
+{
+    char *block = memory_alloc(memory, bytes + sizeof block + SHARED_LINE - 1);
+    if (!block)
+        return NULL;
+    char *after = block + sizeof block;
+    char *piece = after + (SHARED_LINE - (uintptr_t)after % SHARED_LINE) % SHARED_LINE;
+    memcpy(piece - sizeof block, &block, sizeof block);
+    return piece;
+}
+
+static void free_piece(const gordian_allocator *memory, char *piece)
+{
+    char *block;
+    if (!piece)
+        return;
+    memcpy(&block, piece - sizeof block, sizeof block);
+    memory_free(memory, block);
 }
 
 /* Room for ids below `limit`. */
@@ -42,13 +62,11 @@ static bool reserve_pieces(struct shared *shared, struct shared_pieces *pieces,
 {
     size_t have = 0;
     for (unsigned k = 0; k < SHARED_PIECES && have < limit; have += piece_entries(k), k++) {
-        if (pieces->blocks[k])
+        if (atomic_load_explicit(&pieces->at[k], memory_order_relaxed))
             continue;
-        char *block = memory_alloc(memory, piece_entries(k) * size + SHARED_LINE);
-        if (!block)
+        char *piece = allocate_piece(memory, piece_entries(k) * size);
+        if (!piece)
             return false;
-        pieces->blocks[k] = block;
-        char *piece = block + SHARED_LINE - (uintptr_t)block % SHARED_LINE;
         blank_entries(shared, pieces, piece, piece_entries(k));
         atomic_store_explicit(&pieces->at[k], piece, memory_order_release);
     }
@@ -59,8 +77,7 @@ bool shared_reserve(struct shared *shared, const gordian_allocator *memory, uint
                     uint32_t resources)
 {
     return reserve_pieces(shared, &shared->processes, memory, processes, SHARED_LINE) &&
-           reserve_pieces(shared, &shared->resources, memory, resources,
-                          sizeof(struct shared_resource));
+           reserve_pieces(shared, &shared->resources, memory, resources, sizeof(_Atomic uint32_t));
 }
 
 bool shared_grow_list(struct shared_process *p, const gordian_allocator *memory)
@@ -74,6 +91,21 @@ bool shared_grow_list(struct shared_process *p, const gordian_allocator *memory)
     p->list = list;
     p->room = 4 * SHARED_FIRST;
     return true;
+}
+
+void shared_tidy_list(struct shared *shared, uint32_t process)
+{
+    struct shared_process *p = shared_process_at(shared, process);
+    uint32_t count = 0;
+    sort_u32(p->list, p->count);
+    for (uint32_t i = 0; i < p->count; i++) {
+        uint32_t resource = p->list[i];
+        bool again = count > 0 && p->list[count - 1] == resource;
+        if (!again &&
+            atomic_load_explicit(shared_word_at(shared, resource), memory_order_relaxed) == process)
+            p->list[count++] = resource;
+    }
+    p->count = count;
 }
 
 static void free_list(struct shared_process *p, const gordian_allocator *memory)
@@ -125,7 +157,8 @@ void shared_close(gordian_system *system)
         char *piece = atomic_load(&shared->processes.at[k]);
         for (size_t i = 0; piece && i < piece_entries(k); i++)
             free_list((struct shared_process *)(void *)(piece + i * SHARED_LINE), memory);
-        memory_free_all(memory, shared->processes.blocks[k], shared->resources.blocks[k]);
+        free_piece(memory, piece);
+        free_piece(memory, atomic_load(&shared->resources.at[k]));
     }
     pthread_mutex_destroy(&shared->lock);
     memory_free(memory, shared);
@@ -149,6 +182,7 @@ void shared_note_process(gordian_system *system, uint32_t id, bool gone)
     struct shared_process *p = shared_process_at(system->shared, id);
     if (gone) {
         free_list(p, &system->graph.memory);
+        p->count = 0;
         p->room = SHARED_FIRST;
         p->list = p->first;
     }
@@ -162,7 +196,7 @@ void shared_note_resource(gordian_system *system, uint32_t id, uint64_t units, b
         (gordian_record){.kind = GORDIAN_LINE_RESOURCE, .id = id, .units = units, .gone = gone});
     /* One that has gone stays in the graph, which knows that it is not there. */
     if (!gone && units == 1)
-        atomic_store(&shared_resource_at(system->shared, id)->word, SHARED_FREE);
+        atomic_store(shared_word_at(system->shared, id), SHARED_FREE);
 }
 
 /* ---- the lock */

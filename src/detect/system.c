@@ -64,7 +64,7 @@ void gordian_close(gordian_system *system)
         system->engine->close(system->state);
     rag_free(&system->graph);
     memory_free_all(&memory, system->wants, system->cursors, system->processes, system->edges,
-                    system->marks, system);
+                    system->marks, system->others, system);
 }
 
 const char *gordian_engine_name(const gordian_system *system)

@@ -31,6 +31,10 @@ struct gordian_system {
     size_t edge_room;
     uint64_t *marks; /* bit sets over processes and resources */
     size_t mark_room;
+
+    size_t await_count; /* resources that are awaits (acts.c) */
+    uint32_t *others;   /* of an await; or awaits that are over */
+    size_t other_room;
 };
 
 static inline const struct rag *system_graph(const gordian_system *system)
@@ -45,6 +49,11 @@ gordian_status system_grow_model(gordian_system *system, gordian_model model, go
  * shared. */
 gordian_status system_feed(gordian_system *system, const gordian_event *event,
                            gordian_result *result, gordian_error *error);
+
+/* As many events as can be taken before somebody must look: up to the first with which somebody is
+ * stuck, that one included, or before the first that is refused or fails. How many. */
+size_t system_feed_run(gordian_system *system, const gordian_event *events, size_t count,
+                       gordian_result *results);
 
 /* Around everything that reads or changes what threads share; a thread may enter again. Nothing in
  * a system that is not shared. */
@@ -63,14 +72,40 @@ static inline void system_leave(const gordian_system *system)
         shared_leave(system->shared);
 }
 
-/* Takes events the short way (plain.c) up to the first that needs the long one; how many. */
+/* Takes events the short way (plain.c) up to the first that needs the long one, or, if so wanted,
+ * including the first with which somebody is stuck; how many. */
 size_t plain_feed(gordian_system *system, const gordian_event *events, size_t count,
-                  gordian_result *results);
+                  gordian_result *results, bool until_stuck);
+
+/* It waits, and will never be served. */
+static inline bool result_is_stuck(const gordian_result *result)
+{
+    return result->outcome == GORDIAN_OUTCOME_DEADLOCK || result->outcome == GORDIAN_OUTCOME_DOOMED;
+}
 
 /* gordian_snapshot_take of what the graph knows: of a shared system all that deadlocks depend on.
  */
 gordian_status system_snapshot(gordian_snapshot **out, const gordian_system *system,
                                gordian_error *error);
+
+/* events.c, for acts.c: gives the pending request of a process up; serves who waits for the
+ * resources in system->cursors[0..count), in order of arrival. */
+void system_give_up(gordian_system *system, uint32_t process);
+void system_serve_queues(gordian_system *system, size_t count, uint32_t from);
+
+/* acts.c. Of an event that is an await or an act; systems that threads share have none. */
+gordian_status system_fail_shared(gordian_error *error);
+gordian_status system_take_await(gordian_system *system, const gordian_event *event,
+                                 gordian_result *result, gordian_error *error);
+gordian_status system_take_act(gordian_system *system, const gordian_event *event,
+                               gordian_result *result, gordian_error *error);
+/* Before a process gives its request up: lists its awaits, in system->others. False: out of memory.
+ */
+bool system_list_awaits(gordian_system *system, uint32_t process, size_t *count);
+/* Ends those listed. */
+void system_end_awaits(gordian_system *system, size_t count);
+/* Ends the awaits of those who have been served, from `first` on. */
+void system_end_served(gordian_system *system, size_t first);
 
 /* A zeroed bit set over all processes with those that can never run again. */
 gordian_status system_dead(gordian_system *system, uint64_t **set, gordian_error *error);

@@ -56,6 +56,13 @@ const struct gen_kind gen_kinds[] = {
      "", "", 10, 0, 0, 5, NULL, false, NULL, circuit_ring},
     {"circuit-dining", "for composition: dining philosophers, who can deadlock", "processes", "",
      "", 5, 0, 0, 1, NULL, false, NULL, circuit_dining},
+    {"collectives",
+     "dumps of a training job that hangs, one of each rank, and who is to blame for it",
+     "processes events tensor pipeline expert fault folder json", "", "", 16, 0, 50, 1, NULL, false,
+     NULL, job_collectives},
+    {"messages", "processes await acts of others, one, any or all of them, and act for each other",
+     "processes events contention deadlocks", "p", "", 100, 0, 10000, 1, NULL, false, NULL,
+     talk_messages},
     {NULL, NULL, NULL, NULL, NULL, 0, 0, 0, 0, NULL, false, NULL},
 };
 
@@ -76,7 +83,7 @@ static const struct gen_kind *find_kind(const char *name)
 
 static gordian_status unknown_kind(const char *name, gordian_error *error)
 {
-    char list[256] = "";
+    char list[400] = "";
     for (const struct gen_kind *kind = gen_kinds; kind->name; kind++) {
         strncat(list, kind == gen_kinds ? "" : ", ", sizeof list - strlen(list) - 1);
         strncat(list, kind->name, sizeof list - strlen(list) - 1);
@@ -151,6 +158,12 @@ static gordian_status check_options(const struct gen_kind *kind, const struct ge
         {"queue", o->queue, false, true},
         {"deadlocks", o->deadlocks, 0, 100},
         {"snapshot", o->snapshot, false, true},
+        {"tensor", o->tensor, 0, ids},
+        {"pipeline", o->pipeline, 0, ids},
+        {"expert", o->expert, 0, ids},
+        {"fault", o->fault != NULL, false, true},
+        {"folder", o->folder != NULL, false, true},
+        {"json", o->json, false, true},
     };
     for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
         gordian_status status = check_option(kind, &options[i], error);
@@ -194,8 +207,7 @@ gordian_status gen_stream(const struct gen_options *options, struct gen_sink *si
     if (status != GORDIAN_OK)
         return status;
     if (!kind->stream)
-        return fail(error, GORDIAN_STATUS_INPUT, "kind '%s' is a circuit: it has no events",
-                    kind->name);
+        return fail(error, GORDIAN_STATUS_INPUT, "kind '%s' is no stream of events", kind->name);
     if (kind->claims && !sink->claim)
         return fail(error, GORDIAN_STATUS_INPUT, "kind '%s' has claims, which have no place here",
                     kind->name);

@@ -40,8 +40,12 @@ struct gen_options {
     bool queue;          /* kinds with claims: for a replay in which requests wait */
     unsigned deadlocks;  /* percent of the deadlocks left standing; else the requester cancels */
     bool snapshot;       /* the state reached, as hold and wait lines, instead of events */
-    const char *order;   /* chain: "tail" (default), each new process blocks behind the blocked
-                            ones; "head", the far end recedes; "random" */
+    uint32_t tensor, pipeline, expert; /* collectives: ranks in such groups */
+    const char *fault;                 /* collectives: what goes wrong; NULL: drawn */
+    const char *folder;                /* collectives: where the dumps go; NULL: only the truth */
+    bool json;                         /* collectives: dumps as JSON, not as pickles */
+    const char *order; /* chain: "tail" (default), each new process blocks behind the blocked
+                          ones; "head", the far end recedes; "random" */
 };
 
 /* Every option at its default: kind "random", seed 1. */
@@ -76,6 +80,11 @@ extern const struct gen_kind gen_kinds[];
  * is written then. A failing write shows in out->failure, and as GORDIAN_STATUS_IO. */
 gordian_status gen_write(const struct gen_options *options, struct output *out,
                          gordian_error *error);
+
+/* Writes a snapshot packed, as gordian_convert would the text. Only where options->snapshot is set.
+ * GORDIAN_STATUS_INPUT as above. */
+gordian_status gen_pack(const struct gen_options *options, const gordian_writer *writer,
+                        gordian_error *error);
 
 /* A trace in memory. Processes are 0 .. processes-1, resources 0 .. resources-1. */
 struct gen_trace {

@@ -13,6 +13,10 @@ typedef gordian_status gen_writer(const struct gen_options *options, struct outp
 
 /* circuit.c */
 gen_writer circuit_random, circuit_chain, circuit_apart, circuit_ring, circuit_dining;
+/* collectives.c */
+gen_writer job_collectives;
+/* messages.c */
+gen_writer talk_messages;
 /* shape.c */
 gen_streamer shape_chain, shape_chains, shape_forest, shape_hot;
 /* bank.c */

@@ -393,6 +393,29 @@ static void test_no_driver(void)
     CHECK_MSG(strstr(why, "too old: it has no cuInit"), "%s", why);
 }
 
+/* Whatever the CPU answers sooner asks no driver anything: starting one takes a quarter of a
+ * second. */
+static void test_unasked(void)
+{
+    gordian_system *system;
+    gordian_snapshot *snapshot;
+    gordian_bank *bank;
+    gordian_report report;
+    const char *why;
+    reset();
+    REQUIRE(gordian_open(&system, NULL, NULL) == GORDIAN_OK);
+    REQUIRE(gordian_snapshot_take(&snapshot, system, NULL) == GORDIAN_OK);
+    CHECK(gordian_snapshot_check(snapshot, &report, NULL) == GORDIAN_OK);
+    REQUIRE(gordian_bank_open(&bank, NULL, NULL) == GORDIAN_OK);
+    CHECK(gpu_likely());
+    CHECK_MSG(fake->calls == 0, "%ld calls", fake->calls);
+    CHECK(gpu_available(&why) && fake->calls > 0);
+    gordian_bank_close(bank);
+    gordian_snapshot_close(snapshot);
+    gordian_close(system);
+    check_clean();
+}
+
 int main(void)
 {
     const char *path = getenv("GORDIAN_CUDA_LIBRARY");
@@ -407,6 +430,7 @@ int main(void)
     test_every_call(true);
     test_refused();
     test_list();
+    test_unasked();
     test_no_driver();
     dlclose(library);
     return test_done();

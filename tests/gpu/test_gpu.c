@@ -10,6 +10,7 @@
 #include "alloc/failing.h"
 #include "base/clock.h"
 #include "device.h"
+#include "gpu/stage.h"
 #include "kernels/selftest.h"
 
 #include <pthread.h>
@@ -41,6 +42,27 @@ static void test_memory(struct gpu *gpu)
     CHECK(a == 0);
     gpu_free(gpu, a);
     DO(gpu_wait(gpu, &error));
+}
+
+/* There and back in pieces that several threads carry, the last one short. */
+static void test_staged(struct gpu *gpu)
+{
+    enum { COUNT = 50001 };
+    static uint32_t in[COUNT], out[COUNT];
+    gpu_address a;
+    for (uint32_t i = 0; i < COUNT; i++)
+        in[i] = i * i;
+    DO(gpu_alloc(gpu, &a, sizeof in, &error));
+    for (unsigned threads = 1; threads <= 5; threads += 2) {
+        struct gpu_stage stage = {threads, 1000 * threads};
+        memset(out, 0, sizeof out);
+        DO(gpu_zero(gpu, a, sizeof in, &error));
+        DO(gpu_write_staged(gpu, a, in, sizeof in, stage, &error));
+        DO(gpu_read_staged(gpu, out, a, sizeof out, stage, &error));
+        CHECK(memcmp(in, out, sizeof in) == 0);
+    }
+    gpu_free(gpu, a);
+    CHECK(gpu_stage_for(1000).threads == 1);
 }
 
 static void test_no_memory(struct gpu *gpu)
@@ -544,6 +566,7 @@ int main(int argc, char **argv)
     unsigned seeds = device < 0 ? test_scale() * 40 / 100 + 3 : 1;
     test_info(gpu, device);
     test_memory(gpu);
+    test_staged(gpu);
     test_no_memory(gpu);
     if (!watched)
         test_refused(gpu);

@@ -635,6 +635,42 @@ static void long_lists(void)
     gordian_close(system);
 }
 
+/* One that goes from hand to hand over a ring leaves notes behind, of what others have by then and
+ * of what it has again; they are neither lifted, nor given back with it, nor forgotten. */
+static void old_notes(void)
+{
+    enum { AROUND = 5, STEPS = 1000 };
+    gordian_system *system;
+    gordian_outcome outcome;
+    open_shared(&system);
+    for (uint32_t i = 0; i < 3; i++)
+        REQUIRE(gordian_add_process(system, NULL, NULL, NULL) == GORDIAN_OK);
+    for (uint32_t i = 0; i < AROUND; i++)
+        REQUIRE(gordian_add_resource(system, NULL, 1, NULL, NULL) == GORDIAN_OK);
+    for (uint32_t i = 0; i < STEPS; i++) {
+        CHECK(gordian_request(system, 0, i % AROUND, 1, &outcome, NULL) == GORDIAN_OK &&
+              outcome == GORDIAN_OUTCOME_GRANTED);
+        CHECK(i == 0 || gordian_release(system, 0, (i - 1) % AROUND, 1, NULL, NULL) == GORDIAN_OK);
+    }
+    const uint32_t last = (STEPS - 1) % AROUND, others = (last + 1) % AROUND;
+    CHECK(gordian_request(system, 1, others, 1, &outcome, NULL) == GORDIAN_OK &&
+          outcome == GORDIAN_OUTCOME_GRANTED);
+    CHECK(gordian_request(system, 2, last, 1, &outcome, NULL) == GORDIAN_OK &&
+          outcome == GORDIAN_OUTCOME_BLOCKED);
+    CHECK(gordian_exit(system, 0, &outcome, NULL) == GORDIAN_OK &&
+          outcome == GORDIAN_OUTCOME_EXITED);
+    CHECK(gordian_await_grant(system, 2, UINT64_MAX, NULL) == GORDIAN_OK);
+    CHECK(gordian_free_units(system, others) == 0 && gordian_free_units(system, last) == 0);
+    CHECK(gordian_holdings(system, 1, NULL, 0) == 1 && gordian_holdings(system, 2, NULL, 0) == 1);
+    CHECK(gordian_remove_process(system, 0, NULL) == GORDIAN_OK);
+    CHECK(gordian_request(system, 2, others, 1, &outcome, NULL) == GORDIAN_OK &&
+          outcome == GORDIAN_OUTCOME_BLOCKED);
+    CHECK(gordian_release(system, 1, others, 1, &outcome, NULL) == GORDIAN_OK &&
+          outcome == GORDIAN_OUTCOME_RELEASED);
+    CHECK(gordian_await_grant(system, 2, UINT64_MAX, NULL) == GORDIAN_OK);
+    gordian_close(system);
+}
+
 /* "sleepers": those alone, for as long as GORDIAN_TEST_SCALE says. */
 int main(int argc, char **argv)
 {
@@ -644,6 +680,7 @@ int main(int argc, char **argv)
     }
     refusals();
     long_lists();
+    old_notes();
     ends_of_waits();
     sleepers();
     interleavings();

@@ -17,7 +17,7 @@ static struct gen_options options_of(const char *kind)
 
 static bool is_life(const struct gen_kind *kind)
 {
-    return strstr(kind->uses, "deadlocks") != NULL;
+    return strstr(kind->uses, "hand-overs") != NULL;
 }
 
 /* ------------------------------------------------------------------ replaying */
@@ -532,6 +532,8 @@ static void test_same_bytes(void)
         {"circuit-apart", UINT64_C(0x142358b2533bfbf6)},
         {"circuit-ring", UINT64_C(0x12efb68c56381717)},
         {"circuit-dining", UINT64_C(0xfc032cc5a866f7df)},
+        {"collectives", UINT64_C(0x85eb481a075c1fda)},
+        {"messages", UINT64_C(0xd290d9fc60b3bf10)},
     };
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
         struct gen_options options = options_of(known[i].kind);

@@ -1,6 +1,7 @@
 /* The packed forms: random traces and snapshots there and back, files that are cut short, and files
  * with a byte changed. */
 #include "alloc/failing.h"
+#include "base/machine.h"
 #include "base/memory.h"
 #include "base/random.h"
 #include "test.h"
@@ -9,7 +10,9 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* ---- a text that grows */
 
@@ -304,6 +307,163 @@ static void no_memory(void)
     free_buffer(&text);
 }
 
+/* ---- files, of which no more is read than is asked for */
+
+/* A file that has a name no longer, from byte `place` on. */
+static int make_file(const struct buffer *buffer, size_t place)
+{
+    char path[4200];
+    snprintf(path, sizeof path, "%.4096s/gordian-packed-XXXXXX", machine_temporary());
+    int fd = mkstemp(path);
+    REQUIRE(fd >= 0);
+    unlink(path);
+    bool written = pwrite(fd, buffer->bytes, buffer->used, (off_t)place) == (ssize_t)buffer->used;
+    REQUIRE(written && lseek(fd, (off_t)place, SEEK_SET) == (off_t)place);
+    return fd;
+}
+
+static gordian_status read_file(struct judged *judged, int fd, unsigned threads,
+                                gordian_error *error)
+{
+    gordian_source source = gordian_source_fd(&fd);
+    const gordian_check_options options = {"sparse", threads};
+    *error = (gordian_error){0};
+    gordian_status status = gordian_snapshot_read_for(&judged->snapshot, &judged->names, &source,
+                                                      &options, NULL, error);
+    close(fd);
+    return status;
+}
+
+/* Asks for every name. */
+static gordian_status ask_names(const struct judged *judged, gordian_error *error)
+{
+    for (uint32_t p = 0; p < gordian_snapshot_processes(judged->snapshot); p++)
+        CHECK(gordian_names_process(judged->names, p));
+    for (uint32_t q = 0; q < gordian_snapshot_resources(judged->snapshot); q++)
+        CHECK(gordian_names_resource(judged->names, q));
+    return gordian_names_check(judged->names, error);
+}
+
+static void same_names(const struct judged *one, const struct judged *other)
+{
+    REQUIRE(gordian_snapshot_processes(one->snapshot) ==
+            gordian_snapshot_processes(other->snapshot));
+    REQUIRE(gordian_snapshot_resources(one->snapshot) ==
+            gordian_snapshot_resources(other->snapshot));
+    for (uint32_t p = gordian_snapshot_processes(one->snapshot); p-- > 0;)
+        CHECK(strcmp(gordian_names_process(one->names, p),
+                     gordian_names_process(other->names, p)) == 0);
+    for (uint32_t q = 0; q < gordian_snapshot_resources(one->snapshot); q++)
+        CHECK(strcmp(gordian_names_resource(one->names, q),
+                     gordian_names_resource(other->names, q)) == 0);
+    CHECK(gordian_names_check(other->names, NULL) == GORDIAN_OK);
+}
+
+/* The same as from a stream, wherever in a file it begins. */
+static void same_file(const struct buffer *packed, unsigned threads)
+{
+    struct judged stream, file;
+    gordian_error error;
+    judge(&stream, packed);
+    gordian_status status = read_file(&file, make_file(packed, threads), threads, &error);
+    if (status == GORDIAN_OK)
+        status = gordian_snapshot_check(file.snapshot, &file.report, &error);
+    CHECK_MSG(status == GORDIAN_OK, "%s", error.message);
+    REQUIRE(status == GORDIAN_OK);
+    CHECK(stream.report.deadlocked_count == file.report.deadlocked_count);
+    CHECK(stream.report.part_count == file.report.part_count);
+    CHECK(strcmp(gordian_names_process(file.names, GORDIAN_NONE), "") == 0);
+    same_names(&stream, &file);
+    judged_close(&stream);
+    judged_close(&file);
+}
+
+/* Any byte changed is found: when it is read, or when the names are. */
+static void spoil_file(struct buffer *packed)
+{
+    struct judged judged;
+    gordian_error error;
+    for (size_t i = 0; i < packed->used; i++) {
+        packed->bytes[i] ^= 1 << i % 8;
+        gordian_status status =
+            i < 8 ? GORDIAN_STATUS_INPUT : read_file(&judged, make_file(packed, 0), 1, &error);
+        if (status == GORDIAN_OK) {
+            status = ask_names(&judged, &error);
+            judged_close(&judged);
+        }
+        CHECK_MSG(status == GORDIAN_STATUS_INPUT, "byte %zu", i);
+        CHECK(status != GORDIAN_STATUS_INPUT || i < 8 || strstr(error.message, "packed"));
+        packed->bytes[i] ^= 1 << i % 8;
+    }
+    size_t whole = packed->used;
+    for (packed->used = 20; packed->used < whole; packed->used += 7) {
+        CHECK(read_file(&judged, make_file(packed, 3), 1, &error) == GORDIAN_STATUS_INPUT);
+        CHECK_MSG(strstr(error.message, "cut short"), "%s", error.message);
+    }
+    packed->used = whole;
+    add_text(packed, "x");
+    CHECK(read_file(&judged, make_file(packed, 0), 1, &error) == GORDIAN_STATUS_INPUT);
+    CHECK_MSG(strstr(error.message, "behind its end"), "%s", error.message);
+}
+
+/* Names of all lengths, so many that they lie in many chunks and across their ends. */
+static void draw_names(struct buffer *buffer, unsigned count)
+{
+    char name[256], line[800];
+    for (unsigned i = 0; i < count; i++) {
+        unsigned length = i * 7 % 200;
+        memset(name, 'a' + i % 26, length);
+        sprintf(name + length, "%u", i);
+        sprintf(line, "resource %s\n%s %s %s\n", name, i % 2 ? "hold" : "wait", name, name);
+        add_text(buffer, line);
+    }
+}
+
+static void files(void)
+{
+    struct buffer text = {0}, packed;
+    for (uint64_t seed = 0; seed < test_scaled(50); seed++) {
+        struct random random;
+        random_seed(&random, seed);
+        draw_snapshot(&random, &text);
+        converts(&text, GORDIAN_FORM_SNAPSHOT, &packed);
+        same_file(&packed, (unsigned)seed % 3);
+        if (seed < 4 && packed.used < 6000)
+            spoil_file(&packed);
+        free_buffer(&packed);
+        free_buffer(&text);
+    }
+    draw_names(&text, 5000);
+    converts(&text, GORDIAN_FORM_SNAPSHOT, &packed);
+    same_file(&packed, 2);
+    free_buffer(&packed);
+    free_buffer(&text);
+}
+
+/* Large enough for several threads. */
+static void large_file(void)
+{
+    struct buffer text = {0}, packed;
+    char line[100];
+    const unsigned count = 1200000;
+    struct judged judged;
+    gordian_error error;
+    for (unsigned i = 0; i < count; i++) {
+        sprintf(line, "resource %u\nhold %u %u\n", i, i, i);
+        add_text(&text, line);
+        sprintf(line, "wait %u %u\n", i, i % 1000 ? i - 1 : i);
+        add_text(&text, line);
+    }
+    converts(&text, GORDIAN_FORM_SNAPSHOT, &packed);
+    same_file(&packed, 4);
+    /* A number that stands for nobody, in the middle of the waits. */
+    packed.bytes[88 + 4 * (size_t)count + 2 * (size_t)count + 3] ^= 64;
+    CHECK(read_file(&judged, make_file(&packed, 0), 4, &error) == GORDIAN_STATUS_INPUT);
+    CHECK_MSG(strstr(error.message, "checksum"), "%s", error.message);
+    free_buffer(&packed);
+    free_buffer(&text);
+}
+
 int main(void)
 {
     traces();
@@ -311,5 +471,7 @@ int main(void)
     spoiled_files();
     almost_packed();
     no_memory();
+    files();
+    large_file();
     return test_done();
 }

@@ -89,11 +89,18 @@ struct bad_line {
 
 static const struct bad_line bad_lines[] = {
     {"reqest p q", 1, 1,
-     "unknown word 'reqest': expected resource, process, request, release, cancel, exit, hold or "
-     "wait; did you mean 'request'?"},
+     "unknown word 'reqest': expected resource, process, request, release, cancel, exit, hold, "
+     "wait, await or act; did you mean 'request'?"},
     {"resource q\n\n  frobnicate p", 3, 3,
-     "unknown word 'frobnicate': expected resource, process, request, release, cancel, exit, hold "
-     "or wait"},
+     "unknown word 'frobnicate': expected resource, process, request, release, cancel, exit, "
+     "hold, wait, await or act"},
+    {"await p", 1, 8, "expected a process name after 'await p'"},
+    {"await p 2 of a", 1, 9, "2 acts of 1 processes: so many there are not"},
+    {"await p any of", 1, 15, "expected a process name after 'await p any of'"},
+    {"await p a=1", 1, 9, "the name of a process cannot contain '='"},
+    {"act p to q", 1, 7, "expected 'for' or the end of the line after one process, not 'to'"},
+    {"act p for", 1, 10, "expected a process name after 'act p for'"},
+    {"act p for q r", 1, 13, "expected the end of the line after whom it is for, not 'r'"},
     {"x", 1, 1, "unknown word 'x': expected"},
     {"Exit p", 1, 1, "did you mean 'exit'?"},
     {"re\x01quest p", 1, 1, "unknown word 're\\x01quest'"},

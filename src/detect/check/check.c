@@ -33,44 +33,54 @@ uint32_t gordian_snapshot_resources(const gordian_snapshot *snapshot)
 
 /* ------------------------------------------------------------------ engines */
 
+/* A thread for so many processes and resources: fewer are not worth starting one. */
+#define THREAD_NODES 500000
+
 static gordian_status judge_sparse(const gordian_snapshot *snapshot, gordian_model model,
-                                   struct check_result *result, gordian_error *error)
+                                   unsigned threads, struct check_result *result,
+                                   gordian_error *error)
 {
-    bool fine = model == GORDIAN_MODEL_SINGLE_UNIT ? check_single(snapshot, result)
-                                                   : check_general(snapshot, result);
+    uint64_t nodes = (uint64_t)snapshot->process_count + snapshot->resource_count;
+    unsigned crew = snapshot_crew_size(snapshot, threads, nodes / THREAD_NODES);
+    bool fine =
+        (model == GORDIAN_MODEL_SINGLE_UNIT ? check_single : check_general)(snapshot, crew, result);
     return fine ? GORDIAN_OK : fail_memory(error);
 }
 
-static const struct check_engine check_sparse = {
+const struct check_engine check_sparse = {
     .about = {.name = "sparse", .summary = "judges a snapshot in linear time on the CPU"},
     .judge = judge_sparse,
 };
 
-static const struct check_engine check_on_gpu = {
+static gordian_status judge_on_gpu(const gordian_snapshot *snapshot, gordian_model model,
+                                   unsigned threads, struct check_result *result,
+                                   gordian_error *error)
+{
+    (void)threads; /* who copies does not keep a core busy */
+    return check_cuda(snapshot, model, result, error);
+}
+
+const struct check_engine check_on_gpu = {
     .about = {.name = "cuda",
               .summary = "judges a snapshot on an NVIDIA GPU",
               .available = gpu_available},
-    .judge = check_cuda,
+    .judge = judge_on_gpu,
 };
-
-static const struct engine *const check_engines[] = {&check_sparse.about, &check_on_gpu.about,
-                                                     NULL};
-
-const struct engine_family check_family = {"check", "snapshots", check_engines};
 
 /* `auto`: a device that fails, or has too little memory, is as good as none. */
 static gordian_status judge_auto(const gordian_snapshot *snapshot, gordian_model model,
-                                 struct check_result *result, const struct check_engine **engine,
-                                 gordian_error *error)
+                                 unsigned threads, struct check_result *result,
+                                 const struct check_engine **engine, gordian_error *error)
 {
     *engine = &check_on_gpu;
     if (check_cuda_pays(snapshot) && check_cuda(snapshot, model, result, NULL) == GORDIAN_OK)
         return GORDIAN_OK;
     *engine = &check_sparse;
-    return judge_sparse(snapshot, model, result, error);
+    return judge_sparse(snapshot, model, threads, result, error);
 }
 
-static gordian_status judge_with(gordian_snapshot *snapshot, const char *name, gordian_error *error)
+static gordian_status judge_with(gordian_snapshot *snapshot, const char *name, unsigned threads,
+                                 gordian_error *error)
 {
     struct check_result result = {0};
     gordian_model model = check_model(snapshot);
@@ -79,8 +89,8 @@ static gordian_status judge_with(gordian_snapshot *snapshot, const char *name, g
     if (status != GORDIAN_OK)
         return status;
     const struct check_engine *engine = (const struct check_engine *)chosen;
-    status = engine_any(name) ? judge_auto(snapshot, model, &result, &engine, error)
-                              : engine->judge(snapshot, model, &result, error);
+    status = engine_any(name) ? judge_auto(snapshot, model, threads, &result, &engine, error)
+                              : engine->judge(snapshot, model, threads, &result, error);
     if (status != GORDIAN_OK)
         return status;
     check_result_free(&snapshot->result, &snapshot->memory);
@@ -91,15 +101,24 @@ static gordian_status judge_with(gordian_snapshot *snapshot, const char *name, g
     return GORDIAN_OK;
 }
 
-gordian_status gordian_snapshot_check_with(gordian_snapshot *snapshot, const char *engine,
-                                           gordian_report *report, gordian_error *error)
+gordian_status gordian_snapshot_check_for(gordian_snapshot *snapshot,
+                                          const gordian_check_options *options,
+                                          gordian_report *report, gordian_error *error)
 {
+    const char *engine = options ? options->engine : NULL;
     bool known = snapshot->judged &&
                  (engine_any(engine) || strcmp(engine, snapshot->result.report.engine) == 0);
-    gordian_status status = known ? GORDIAN_OK : judge_with(snapshot, engine, error);
+    gordian_status status =
+        known ? GORDIAN_OK : judge_with(snapshot, engine, options ? options->threads : 0, error);
     if (status == GORDIAN_OK)
         *report = snapshot->result.report;
     return status;
+}
+
+gordian_status gordian_snapshot_check_with(gordian_snapshot *snapshot, const char *engine,
+                                           gordian_report *report, gordian_error *error)
+{
+    return gordian_snapshot_check_for(snapshot, &(gordian_check_options){engine, 0}, report, error);
 }
 
 gordian_status gordian_snapshot_check(gordian_snapshot *snapshot, gordian_report *report,

@@ -41,10 +41,11 @@ void check_result_free(struct check_result *result, const gordian_allocator *mem
 /* The least model that has room for the snapshot. */
 gordian_model check_model(const gordian_snapshot *snapshot);
 
-/* Each fills an empty result, but for report.model and .engine. False: out of memory, the result
- * is as it was. */
-bool check_single(const gordian_snapshot *snapshot, struct check_result *result);
-bool check_general(const gordian_snapshot *snapshot, struct check_result *result);
+/* Each fills an empty result, but for report.model and .engine, with so many threads at most; more
+ * than one only if the snapshot's memory serves them. The result does not depend on their number.
+ * False: out of memory, the result is as it was. */
+bool check_single(const gordian_snapshot *snapshot, unsigned threads, struct check_result *result);
+bool check_general(const gordian_snapshot *snapshot, unsigned threads, struct check_result *result);
 /* The same for a snapshot of the dead of a larger one with that many edges, which say how much
  * effort may go into splitting them; 0: its own. */
 bool check_general_within(const gordian_snapshot *snapshot, uint64_t edges,
@@ -58,9 +59,17 @@ bool check_part_edges(const gordian_snapshot *snapshot, struct check_result *res
 struct check_engine {
     struct engine about;
     /* Fills an empty result, but for report.model and .engine. On failure it is empty. */
-    gordian_status (*judge)(const gordian_snapshot *snapshot, gordian_model model,
+    gordian_status (*judge)(const gordian_snapshot *snapshot, gordian_model model, unsigned threads,
                             struct check_result *result, gordian_error *error);
+    /* Judges files without reading them into one snapshot; NULL: it does not. *judged is zeros, but
+     * for `file`; on failure what it has is closed by the caller. */
+    gordian_status (*judge_files)(const char *const *files, size_t count,
+                                  const gordian_check_options *options, gordian_judged *judged,
+                                  gordian_error *error);
 };
+
+/* check_mpi: a part of gordian-mpi only (detect/check/mpi/mpi.h). */
+extern const struct check_engine check_sparse, check_on_gpu, check_mpi;
 
 /* Of struct check_engine. */
 extern const struct engine_family check_family;

@@ -3,6 +3,7 @@
 #include "base/memory.h"
 #include "base/pack.h"
 #include "base/reader.h"
+#include "detect/check/snapshot.h"
 #include "detect/check/snapshot_text.h"
 
 #include <errno.h>
@@ -57,6 +58,16 @@ static gordian_status pack_trace(struct unpack *unpack, const gordian_writer *wr
     return status;
 }
 
+static const char *process_name(void *names, uint32_t id)
+{
+    return gordian_names_process(names, id);
+}
+
+static const char *resource_name(void *names, uint32_t id)
+{
+    return gordian_names_resource(names, id);
+}
+
 static gordian_status pack_snapshot(const gordian_source *source, const gordian_writer *writer,
                                     const gordian_allocator *allocator,
                                     const gordian_allocator *memory, gordian_error *error)
@@ -66,7 +77,13 @@ static gordian_status pack_snapshot(const gordian_source *source, const gordian_
     gordian_status status = gordian_snapshot_read(&snapshot, &names, source, allocator, error);
     if (status != GORDIAN_OK)
         return status;
-    status = snapshot_pack(snapshot, names, writer, memory, error);
+    const struct snapshot_naming naming = {process_name, resource_name, names};
+    status = snapshot->awaits
+                 ? fail(error, GORDIAN_STATUS_INPUT,
+                        "waits for acts have no place in a packed snapshot: pack it as a trace")
+                 : snapshot_pack(snapshot, &naming, writer, memory, error);
+    if (status == GORDIAN_OK) /* it is written, with names that may be damaged */
+        status = gordian_names_check(names, error);
     gordian_names_close(names);
     gordian_snapshot_close(snapshot);
     return status;

@@ -6,6 +6,7 @@
 #include "detect/check/snapshot.h"
 #include "detect/cuda/cuda.h"
 #include "gpu/kernels/select.h"
+#include "gpu/stage.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -92,7 +93,7 @@ void job_upload(struct cuda_job *job, gpu_address to, const void *from, size_t b
     if (job->status != GORDIAN_OK || bytes == 0)
         return;
     uint64_t start = clock_ns();
-    job->status = gpu_write(job->gpu, to, from, bytes, job->error);
+    job->status = gpu_write_staged(job->gpu, to, from, bytes, gpu_stage_for(bytes), job->error);
     job->times.upload += microseconds_since(start);
 }
 
@@ -101,7 +102,7 @@ static void job_download(struct cuda_job *job, void *to, gpu_address from, size_
     if (job->status != GORDIAN_OK || bytes == 0)
         return;
     uint64_t start = clock_ns();
-    job->status = gpu_read(job->gpu, to, from, bytes, job->error);
+    job->status = gpu_read_staged(job->gpu, to, from, bytes, gpu_stage_for(bytes), job->error);
     job->times.download += microseconds_since(start);
 }
 
@@ -266,17 +267,19 @@ gordian_status check_cuda(const gordian_snapshot *snapshot, gordian_model model,
                           struct check_result *result, gordian_error *error)
 {
     struct gpu *gpu;
-    gordian_status status = gpu_open_default(&gpu, &snapshot->memory, error);
+    gordian_status status = snapshot->device ? cuda_ahead_get(snapshot->device, &gpu, error)
+                                             : gpu_open_default(&gpu, &snapshot->memory, error);
     if (status != GORDIAN_OK)
         return status;
     status = check_cuda_on(gpu, snapshot, model, result, NULL, error);
-    gpu_close(gpu);
+    if (!snapshot->device)
+        gpu_close(gpu);
     return status;
 }
 
 bool check_cuda_pays(const gordian_snapshot *snapshot)
 {
     char why[256];
-    return (uint64_t)snapshot->process_count + snapshot->resource_count >= CHECK_CUDA_FROM &&
+    return (uint64_t)snapshot->process_count + snapshot->resource_count >= ENGINE_CHECK_FROM &&
            gpu_count(why, sizeof why) > 0;
 }

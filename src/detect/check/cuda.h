@@ -11,10 +11,6 @@
 #include "detect/check/check.h"
 #include "gpu/gpu.h"
 
-/* Processes and resources together from which `auto` takes a GPU, if there is one: below, starting
- * one up (a third of a second) costs more than it saves. */
-#define CHECK_CUDA_FROM 20000000
-
 /* Where the time went, in microseconds. */
 struct check_cuda_times {
     double upload, kernels, download, host;
@@ -33,6 +29,18 @@ gordian_status check_cuda_on(struct gpu *gpu, const gordian_snapshot *snapshot, 
 /* The same on the first device there is; GORDIAN_STATUS_UNAVAILABLE if there is none. */
 gordian_status check_cuda(const gordian_snapshot *snapshot, gordian_model model,
                           struct check_result *result, gordian_error *error);
+
+/* A device that is opened by a thread of its own, because a snapshot that it will judge is being
+ * read. */
+struct cuda_ahead;
+/* Does this engine need one for certain? Will it for so many processes and resources? */
+bool cuda_ahead_wanted(const char *engine);
+bool cuda_ahead_pays(const char *engine, uint64_t nodes);
+/* NULL: it cannot be, which changes nothing but the time. */
+struct cuda_ahead *cuda_ahead_begin(void);
+/* Waits until it is open; it stays the other's. */
+gordian_status cuda_ahead_get(struct cuda_ahead *ahead, struct gpu **gpu, gordian_error *error);
+void cuda_ahead_end(struct cuda_ahead *ahead); /* NULL is fine */
 
 /* Is there a device, and is the snapshot large enough for it to pay? */
 bool check_cuda_pays(const gordian_snapshot *snapshot);

@@ -16,9 +16,7 @@
  * those with one unit of every resource need one round; a mixture of both can be
  * contrived to need many, hence REFINE_EFFORT, which keeps the whole linear.
  */
-#include "base/scc.h"
-#include "base/sort.h"
-#include "detect/check/snapshot.h"
+#include "detect/check/general.h"
 
 #include <string.h>
 
@@ -27,36 +25,6 @@
  * it cannot be reduced whatever others do, but might be split further. */
 #define REFINE_EFFORT 64
 #define REFINE_FLOOR  (UINT64_C(1) << 22)
-
-/* Lists of nodes, one after another. */
-struct groups {
-    uint32_t *nodes;
-    size_t node_count, node_room;
-    size_t *ends; /* by group */
-    size_t count, room;
-};
-
-struct general {
-    const gordian_snapshot *snapshot;
-    const gordian_allocator *memory;
-    uint32_t process_count; /* resource q is node process_count + q */
-    uint32_t node_count;
-
-    struct scc_node *nodes; /* mark, of a process: how many of its wishes cannot be met yet */
-    uint32_t *targets;      /* by edge */
-    uint64_t *units;        /* by edge; NULL: one each */
-
-    uint64_t *free;  /* by resource */
-    uint32_t *ready; /* those who can finish, each once in all; the first `done` have */
-    uint32_t ready_count, done;
-
-    struct scc scc;
-    struct groups loose; /* components in which something gave way this round */
-    struct groups parts;
-    uint32_t *roots;
-    size_t root_room;
-    uint64_t effort; /* edges looked at in all rounds */
-};
 
 static void groups_free(struct groups *groups, const gordian_allocator *memory)
 {
@@ -67,196 +35,13 @@ static void groups_free(struct groups *groups, const gordian_allocator *memory)
 static void general_free(struct general *general)
 {
     memory_free_all(general->memory, general->nodes, general->targets, general->units,
-                    general->free, general->ready, general->roots);
+                    general->free, general->ready, general->roots, general->shares);
     groups_free(&general->loose, general->memory);
     groups_free(&general->parts, general->memory);
     scc_close(&general->scc);
-}
-
-static uint64_t edge_units(const struct general *general, uint32_t edge)
-{
-    return general->units ? general->units[edge] : 1;
-}
-
-/* ------------------------------------------------------------------ the graph */
-
-/* Counts the edges of every node and gives it its place; returns how many there are in all. */
-static uint32_t lay_out(struct general *general)
-{
-    const gordian_snapshot *snapshot = general->snapshot;
-    struct scc_node *nodes = general->nodes, *of_resource = nodes + general->process_count;
-    for (uint32_t q = 0; q < snapshot->resource_count; q++)
-        if (snapshot->holder[q] != NONE)
-            nodes[snapshot->holder[q]].end++;
-    for (uint32_t i = 0; i < snapshot->holds.count; i++)
-        nodes[snapshot->holds.edges[i].process].end++;
-    for (uint32_t p = 0; p < snapshot->process_count; p++)
-        if (snapshot->wait[p] != NONE)
-            of_resource[snapshot->wait[p]].end++;
-    for (uint32_t i = 0; i < snapshot->waits.count; i++)
-        of_resource[snapshot->waits.edges[i].resource].end++;
-    uint32_t total = 0;
-    for (uint32_t node = 0; node < general->node_count; node++) {
-        uint32_t count = nodes[node].end;
-        nodes[node] = (struct scc_node){.first = total, .end = total};
-        total += count;
-    }
-    return total;
-}
-
-static void put_edge(struct general *general, uint32_t node, uint32_t target, uint64_t units)
-{
-    uint32_t edge = general->nodes[node].end++;
-    general->targets[edge] = target;
-    if (general->units)
-        general->units[edge] = units;
-}
-
-static void put_holds(struct general *general)
-{
-    const gordian_snapshot *snapshot = general->snapshot;
-    uint32_t base = general->process_count;
-    for (uint32_t q = 0; q < snapshot->resource_count; q++)
-        if (snapshot->holder[q] != NONE)
-            put_edge(general, snapshot->holder[q], base + q, snapshot_first_hold(snapshot, q));
-    for (uint32_t i = 0; i < snapshot->holds.count; i++) {
-        const struct snapshot_edge *hold = &snapshot->holds.edges[i];
-        put_edge(general, hold->process, base + hold->resource, hold->units);
-    }
-}
-
-static void put_wait(struct general *general, const struct snapshot_edge *wait)
-{
-    put_edge(general, general->process_count + wait->resource, wait->process, wait->units);
-    general->nodes[wait->process].mark++;
-}
-
-/* All waits of the snapshot, in one array. */
-static size_t collect_waits(const gordian_snapshot *snapshot, struct snapshot_edge *waits)
-{
-    size_t count = 0;
-    for (uint32_t p = 0; p < snapshot->process_count; p++)
-        if (snapshot->wait[p] != NONE)
-            waits[count++] =
-                (struct snapshot_edge){snapshot_first_wait(snapshot, p), p, snapshot->wait[p]};
-    if (snapshot->waits.count > 0)
-        memcpy(waits + count, snapshot->waits.edges, sizeof *waits * snapshot->waits.count);
-    return count + snapshot->waits.count;
-}
-
-static bool put_sorted_waits(struct general *general)
-{
-    const gordian_snapshot *snapshot = general->snapshot;
-    size_t room = (size_t)snapshot->process_count + snapshot->waits.count;
-    struct snapshot_edge *waits = memory_alloc(general->memory, sizeof *waits * room);
-    struct snapshot_edge *spare = memory_alloc(general->memory, sizeof *spare * room);
-    bool fine = waits && spare;
-    if (fine) {
-        size_t count = collect_waits(snapshot, waits);
-        const struct snapshot_edge *sorted = sort_by_number(waits, spare, count);
-        for (size_t i = 0; i < count; i++)
-            put_wait(general, &sorted[i]);
-    }
-    memory_free(general->memory, waits);
-    memory_free(general->memory, spare);
-    return fine;
-}
-
-/* Sorting is for waits of several units. */
-static bool put_waits(struct general *general)
-{
-    const gordian_snapshot *snapshot = general->snapshot;
-    if (snapshot->wide && (snapshot->wait_units || snapshot->waits.count > 0))
-        return put_sorted_waits(general);
-    for (uint32_t p = 0; p < snapshot->process_count; p++)
-        if (snapshot->wait[p] != NONE)
-            put_wait(general, &(struct snapshot_edge){1, p, snapshot->wait[p]});
-    for (uint32_t i = 0; i < snapshot->waits.count; i++)
-        put_wait(general, &snapshot->waits.edges[i]);
-    return true;
-}
-
-static bool build_graph(struct general *general)
-{
-    const gordian_snapshot *snapshot = general->snapshot;
-    const gordian_allocator *memory = general->memory;
-    size_t nodes = general->node_count, processes = snapshot->process_count;
-    general->nodes = memory_zeroed(memory, sizeof *general->nodes * nodes);
-    general->ready = memory_alloc(memory, sizeof *general->ready * processes);
-    general->free = memory_alloc(memory, sizeof *general->free * snapshot->resource_count);
-    if (!general->nodes || !general->ready || !general->free)
-        return false;
-    size_t edges = lay_out(general);
-    general->targets = memory_alloc(memory, sizeof *general->targets * edges);
-    if (!general->targets)
-        return false;
-    if (snapshot->wide) {
-        general->units = memory_alloc(memory, sizeof *general->units * edges);
-        if (!general->units)
-            return false;
-    }
-    put_holds(general);
-    return put_waits(general);
-}
-
-/* ------------------------------------------------------------------ reduction */
-
-/* More of resource `q` is free: who has one wish less? False: nobody. */
-static bool meet_wishes(struct general *general, uint32_t q)
-{
-    struct scc_node *node = &general->nodes[general->process_count + q];
-    uint32_t edge = node->first;
-    for (; edge < node->end && edge_units(general, edge) <= general->free[q]; edge++) {
-        uint32_t process = general->targets[edge];
-        if (--general->nodes[process].mark == 0)
-            general->ready[general->ready_count++] = process;
-    }
-    bool met = edge != node->first;
-    node->first = edge;
-    return met;
-}
-
-/* Lets those who are ready finish and give back what they hold. */
-static void reduce_ready(struct general *general)
-{
-    while (general->done < general->ready_count) {
-        struct scc_node from = general->nodes[general->ready[general->done++]];
-        for (uint32_t edge = from.first; edge < from.end; edge++) {
-            uint32_t q = general->targets[edge] - general->process_count;
-            general->free[q] += edge_units(general, edge);
-            meet_wishes(general, q);
-        }
-    }
-}
-
-static void reduce_all(struct general *general)
-{
-    const gordian_snapshot *snapshot = general->snapshot;
-    for (uint32_t p = 0; p < snapshot->process_count; p++)
-        if (general->nodes[p].mark == 0)
-            general->ready[general->ready_count++] = p;
-    for (uint32_t q = 0; q < snapshot->resource_count; q++) {
-        const struct snapshot_units *of = snapshot->units ? &snapshot->units[q] : NULL;
-        general->free[q] = of ? of->total - of->held : snapshot->holder[q] == NONE;
-    }
-    for (uint32_t q = 0; q < snapshot->resource_count; q++)
-        meet_wishes(general, q);
-    reduce_ready(general);
-}
-
-static bool list_dead(const struct general *general, struct check_result *result)
-{
-    size_t count = general->process_count - general->ready_count, used = 0;
-    uint32_t *list = memory_alloc(general->memory, sizeof *list * count);
-    if (!list)
-        return false;
-    for (uint32_t p = 0; used < count; p++)
-        if (general->nodes[p].mark > 0)
-            list[used++] = p;
-    result->deadlocked = list;
-    result->report.deadlocked = list;
-    result->report.deadlocked_count = count;
-    return true;
+    crew_close(&general->crew);
+    pthread_cond_destroy(&general->more);
+    pthread_mutex_destroy(&general->lock);
 }
 
 /* ------------------------------------------------------------------ parts */
@@ -321,7 +106,7 @@ static bool is_tight(struct general *general, const uint32_t *nodes, uint32_t co
     }
     bool tight = true;
     for (uint32_t i = 0; i < count; i++)
-        if (nodes[i] >= base && meet_wishes(general, nodes[i] - base))
+        if (nodes[i] >= base && general_meet_wishes(general, nodes[i] - base))
             tight = false;
     return tight;
 }
@@ -390,7 +175,7 @@ static bool find_parts(struct general *general, const struct check_result *resul
     while (count > 0) {
         if (!scc_run(&general->scc, roots, count) || !sift_components(general))
             return false;
-        reduce_ready(general);
+        general_reduce_ready(general);
         if (general->effort > REFINE_EFFORT * edges + REFINE_FLOOR)
             return take_loose_as_parts(general);
         if (!gather_roots(general, &count))
@@ -457,6 +242,8 @@ static void write_members(const struct general *general, struct check_result *re
 static bool list_parts(const struct general *general, struct check_result *result)
 {
     const struct groups *parts = &general->parts;
+    if (parts->count == 0)
+        return true;
     const gordian_allocator *memory = general->memory;
     size_t processes = 0;
     for (size_t i = 0; i < parts->node_count; i++)
@@ -479,8 +266,8 @@ static bool list_parts(const struct general *general, struct check_result *resul
     return fine;
 }
 
-bool check_general_within(const gordian_snapshot *snapshot, uint64_t edges,
-                          struct check_result *result)
+static bool judge(const gordian_snapshot *snapshot, uint64_t edges, unsigned threads,
+                  struct check_result *result)
 {
     struct general general = {
         .snapshot = snapshot,
@@ -488,14 +275,18 @@ bool check_general_within(const gordian_snapshot *snapshot, uint64_t edges,
         .process_count = snapshot->process_count,
         .node_count = snapshot->process_count + snapshot->resource_count,
         .scc = {.memory = snapshot->memory},
+        .result = result,
     };
-    bool fine = build_graph(&general);
+    crew_open(&general.crew, threads, general.memory);
+    pthread_mutex_init(&general.lock, NULL);
+    pthread_cond_init(&general.more, NULL);
+    bool fine = general_build(&general);
     if (fine) {
         /* The last node's edges end where all do. */
         if (edges == 0 && general.node_count > 0)
             edges = general.nodes[general.node_count - 1].end;
-        reduce_all(&general);
-        fine = list_dead(&general, result) && find_parts(&general, result, edges) &&
+        general_reduce(&general);
+        fine = general_list_dead(&general) && find_parts(&general, result, edges) &&
                list_parts(&general, result);
     }
     general_free(&general);
@@ -504,7 +295,13 @@ bool check_general_within(const gordian_snapshot *snapshot, uint64_t edges,
     return fine;
 }
 
-bool check_general(const gordian_snapshot *snapshot, struct check_result *result)
+bool check_general_within(const gordian_snapshot *snapshot, uint64_t edges,
+                          struct check_result *result)
 {
-    return check_general_within(snapshot, 0, result);
+    return judge(snapshot, edges, 1, result);
+}
+
+bool check_general(const gordian_snapshot *snapshot, unsigned threads, struct check_result *result)
+{
+    return judge(snapshot, 0, threads, result);
 }

@@ -14,78 +14,68 @@
  *   3. So every chase leads into one other (or into a process that runs), and the chases that
  *      lead round in a circle are exactly the cycles: who enters a chase goes on to its end.
  *   4. A cycle is cut into pieces where chases meet; the pieces are walked, again many at a
- *      time, and put together.
+ *      time, and put together (single_cycles.c).
+ *
+ * Several threads do each of these steps together and wait for each other in between. Chases then
+ * differ from run to run; who leads into a circle, and the circles, do not.
  */
+#include "detect/check/single.h"
+
 #include "base/bits.h"
-#include "detect/check/snapshot.h"
 
 #include <string.h>
 
-#define CHASED (UINT32_C(1) << 31) /* next[p] is the number of a chase, not a process */
-#define RUNS   0                   /* the chase that ends at once: those who can run */
+#define STRETCH 65536 /* processes among which a member looks for beginnings at a time */
+#define CHASES  4096  /* chases of which a member settles the fates at a time */
 
-#define LANES 32 /* chains followed at a time: enough to keep every miss buffer of a core busy */
-
-struct chase {
-    uint32_t into;   /* the chase it led into */
-    uint32_t at;     /* the process where it met it */
-    uint32_t length; /* processes it passed */
-};
-
-/* A piece of a cycle: from `start` until `stop` comes next. */
-struct piece {
-    uint32_t start, stop;
-    uint32_t *processes; /* room for as many as the chase passed */
-    uint32_t *resources; /* what they wait for */
-    uint32_t count;
-};
-
-struct cycle {
-    size_t first_piece, piece_count;
-    uint32_t smallest;  /* process */
-    size_t smallest_at; /* how many come before it */
-    size_t length;
-};
-
-struct single {
-    const gordian_snapshot *snapshot;
-    const gordian_allocator *memory;
-    uint32_t *next;
-    struct chase *chases;
-    uint32_t chase_count;
-    size_t chase_room;
-    uint64_t *dead;    /* a bit for every chase */
-    size_t dead_count; /* processes */
-
-    uint32_t *circular; /* a chase of every cycle */
-    size_t circular_count, circular_room;
-    struct cycle *cycles;
-    struct piece *pieces;
-    size_t piece_count, piece_room;
-    uint32_t *walked; /* the pieces' processes and resources */
-};
+#define MEMBERS_MOST 128 /* a fate tells who is on the way */
 
 static void single_free(struct single *single)
 {
-    memory_free_all(single->memory, single->next, single->chases, single->dead, single->circular,
-                    single->cycles, single->pieces, single->walked);
+    const gordian_allocator *memory = single->memory;
+    for (uint32_t i = 0; i < single->block_count; i++)
+        memory_free(memory, single->blocks[i]);
+    for (unsigned i = 0; i < single->crew.members && single->shares; i++)
+        memory_free_all(memory, single->shares[i].circular.chases,
+                        single->shares[i].deferred.chases);
+    memory_free_all(memory, single->shares, single->next, single->blocks, single->fates,
+                    single->dead, single->circular.chases, single->cycles, single->pieces,
+                    single->walked);
+    crew_close(&single->crew);
+}
+
+bool single_do(struct single *single, void (*work)(void *single, unsigned member))
+{
+    bool fine = true;
+    crew_do(&single->crew, work, single);
+    for (unsigned i = 0; i < single->crew.members; i++)
+        fine &= !single->shares[i].no_memory;
+    return fine;
+}
+
+static bool add_chase(struct chase_list *list, uint32_t chase, const gordian_allocator *memory)
+{
+    if (!memory_grow(memory, &list->chases, &list->room, list->count + 1, sizeof *list->chases))
+        return false;
+    list->chases[list->count++] = chase;
+    return true;
 }
 
 /* ------------------------------------------------------------------ chases */
 
-static bool build_next(struct single *single)
+static void build_next(void *context, unsigned member)
 {
-    const gordian_snapshot *snapshot = single->snapshot;
-    const uint32_t *wait = snapshot->wait, *holder = snapshot->holder;
-    uint32_t count = snapshot->process_count;
-    uint32_t *next = single->next = memory_alloc(single->memory, sizeof *next * count);
-    if (!next)
-        return false;
-    for (uint32_t p = 0; p < count; p++) {
-        uint32_t target = wait[p] == NONE ? NONE : holder[wait[p]];
-        next[p] = target == NONE ? CHASED | RUNS : target;
+    struct single *single = context;
+    const uint32_t *wait = single->snapshot->wait, *holder = single->snapshot->holder;
+    uint32_t *next = single->next;
+    uint64_t begin, end;
+    (void)member;
+    while (crew_take(&single->crew, single->snapshot->process_count, STRETCH, &begin, &end)) {
+        for (uint64_t p = begin; p < end; p++) {
+            uint32_t target = wait[p] == NONE ? NONE : holder[wait[p]];
+            next[p] = target == NONE ? CHASED | RUNS : target;
+        }
     }
-    return true;
 }
 
 struct lane {
@@ -94,56 +84,100 @@ struct lane {
     uint32_t length;
 };
 
-/* Begins a chase at the first process from *from on that nobody has passed. */
-static bool begin_chase(struct single *single, struct lane *lane, uint32_t *from)
+/* A new block of chases: its place in the directory is claimed, too. */
+static bool open_block(struct single *single, struct share *share)
 {
-    uint32_t count = single->snapshot->process_count, p = *from;
-    while (p < count && single->next[p] & CHASED)
-        p++;
-    *from = p;
-    if (p == count)
+    struct chase *block = memory_alloc(single->memory, CHASE_BLOCK * sizeof *block);
+    if (!block) {
+        share->no_memory = true;
         return false;
-    *from = p + 1;
-    *lane = (struct lane){.at = p, .chase = single->chase_count++};
+    }
+    uint32_t number = __atomic_fetch_add(&single->block_count, 1, __ATOMIC_RELAXED);
+    single->blocks[number] = share->block = block;
+    share->chase = number << CHASE_BITS;
+    share->block_end = share->chase + CHASE_BLOCK;
     return true;
 }
 
-/* A turn, a step on every lane, ends at most LANES chases: there must be room to note them. */
-static bool make_room(struct single *single)
+/* Numbers that are not used lead nowhere. */
+static void close_block(struct share *share)
 {
-    return memory_grow(single->memory, &single->chases, &single->chase_room,
-                       (size_t)single->chase_count + LANES, sizeof *single->chases);
+    for (; share->chase < share->block_end; share->chase++)
+        share->block[share->chase % CHASE_BLOCK] = (struct chase){RUNS, 0, 0};
 }
 
-static bool chase_all(struct single *single)
+/* Begins a chase at the next process that nobody has passed. */
+static inline bool begin_chase(struct single *single, struct share *share, struct lane *lane)
 {
-    uint32_t *next = single->next, from = 0, lane_count = 0;
-    struct lane lanes[LANES];
-    single->chase_count = 1;
-    if (!make_room(single))
+    const uint32_t *next = single->next;
+    uint32_t p = share->from;
+    for (;;) {
+        while (p < share->until && __atomic_load_n(&next[p], __ATOMIC_RELAXED) & CHASED)
+            p++;
+        if (p < share->until)
+            break;
+        uint64_t begin, end;
+        if (!crew_take(&single->crew, single->snapshot->process_count, STRETCH, &begin, &end))
+            return false;
+        p = (uint32_t)begin;
+        share->until = (uint32_t)end;
+    }
+    share->from = p + 1;
+    if (share->chase == share->block_end && !open_block(single, share))
         return false;
-    single->chases[RUNS] = (struct chase){0};
-    while (lane_count < LANES && begin_chase(single, &lanes[lane_count], &from))
+    *lane = (struct lane){.at = p, .chase = share->chase++};
+    return true;
+}
+
+/* (Two members may pass a process at the same moment: each has read that nobody has yet. Then both
+ * number it, one number stays, and both go on to the same next one, until one sees the other's
+ * number. An exchange would prevent that, at twice the cost of everything here, and nothing is
+ * wrong with it: whoever passes a process leads to where that leads. Only lengths count processes
+ * twice, and a cycle may be found twice.) */
+static void chase_all(void *context, unsigned member)
+{
+    struct single *single = context;
+    struct share *share = &single->shares[member];
+    uint32_t *next = single->next, lane_count = 0;
+    struct lane lanes[LANES];
+    while (lane_count < LANES && begin_chase(single, share, &lanes[lane_count]))
         lane_count++;
     while (lane_count > 0) {
-        if (!make_room(single))
-            return false;
         for (uint32_t i = 0; i < lane_count; i++) {
             struct lane *lane = &lanes[i];
-            uint32_t target = next[lane->at];
+            uint32_t target = __atomic_load_n(&next[lane->at], __ATOMIC_RELAXED);
             if (!(target & CHASED)) {
-                next[lane->at] = CHASED | lane->chase;
+                __atomic_store_n(&next[lane->at], CHASED | lane->chase, __ATOMIC_RELAXED);
                 lane->length++;
                 lane->at = target;
                 __builtin_prefetch(&next[target], 1);
                 continue;
             }
-            single->chases[lane->chase] = (struct chase){target & ~CHASED, lane->at, lane->length};
-            if (!begin_chase(single, lane, &from))
+            *single_chase(single, lane->chase) =
+                (struct chase){target & ~CHASED, lane->at, lane->length};
+            if (!begin_chase(single, share, lane))
                 *lane = lanes[--lane_count];
         }
     }
-    return true;
+    close_block(share);
+}
+
+static bool follow_all(struct single *single)
+{
+    const gordian_allocator *memory = single->memory;
+    size_t count = single->snapshot->process_count;
+    size_t blocks = count / CHASE_BLOCK + single->crew.members + 1;
+    single->next = memory_alloc_random(memory, sizeof *single->next * count);
+    single->blocks = memory_alloc(memory, sizeof *single->blocks * blocks);
+    if (!single->next || !single->blocks || !single_do(single, build_next))
+        return false;
+    struct share *first = &single->shares[0];
+    if (!open_block(single, first))
+        return false;
+    first->block[first->chase++] = (struct chase){RUNS, 0, 0};
+    bool fine = single_do(single, chase_all);
+    single->chase_count = single->block_count << CHASE_BITS;
+    return fine;
 }
 
 /* ------------------------------------------------------------------ fates */
@@ -152,248 +186,222 @@ enum fate {
     UNKNOWN,
     ALIVE,
     DEAD,
-    UNDER_WAY, /* on the walk of now */
+    DEFERRED,  /* leads to where another member was under way */
+    UNDER_WAY, /* on the walk of now; of member 1: one more, ... */
 };
 
-/* Follows chase after chase from `from` to one whose fate is known, or round to where the walk has
- * been: a cycle. All on the way share that fate. */
-static bool settle_chase(struct single *single, uint8_t *fates, uint32_t from)
+/* Marks a chase as passed on a walk; false: it has another mark. */
+static inline bool pass_chase(struct single *single, uint32_t chase, uint8_t mine)
 {
-    const struct chase *chases = single->chases;
+    uint8_t *fate = &single->fates[chase], unknown = UNKNOWN;
+    if (__atomic_load_n(fate, __ATOMIC_RELAXED) != UNKNOWN)
+        return false;
+    if (single->crew.members > 1)
+        return __atomic_compare_exchange_n(fate, &unknown, mine, false, __ATOMIC_RELAXED,
+                                           __ATOMIC_RELAXED);
+    *fate = mine;
+    return true;
+}
+
+/* Follows chase after chase from `from` to one whose fate is known, or round to where the walk has
+ * been: a cycle. All on the way share that fate. Where it meets another member's walk, that is for
+ * later. */
+static void settle_chase(struct single *single, unsigned member, uint32_t from)
+{
+    struct share *share = &single->shares[member];
+    const uint8_t mine = (uint8_t)(UNDER_WAY + member);
     uint32_t at = from;
-    for (; fates[at] == UNKNOWN; at = chases[at].into)
-        fates[at] = UNDER_WAY;
-    uint8_t fate = fates[at];
-    if (fate == UNDER_WAY) {
+    while (pass_chase(single, at, mine))
+        at = single_chase(single, at)->into;
+    uint8_t fate = __atomic_load_n(&single->fates[at], __ATOMIC_RELAXED);
+    bool fine = true;
+    if (at == from && fate != mine)
+        return;
+    if (fate == mine) {
         fate = DEAD;
-        if (!memory_grow(single->memory, &single->circular, &single->circular_room,
-                         single->circular_count + 1, sizeof *single->circular))
-            return false;
-        single->circular[single->circular_count++] = at;
+        fine = add_chase(&share->circular, at, single->memory);
+    } else if (fate >= DEFERRED) {
+        fate = DEFERRED;
+        fine = add_chase(&share->deferred, from, single->memory);
     }
-    for (at = from; fates[at] == UNDER_WAY; at = chases[at].into) {
-        fates[at] = fate;
-        if (fate == DEAD) {
-            bits_set(single->dead, at);
-            single->dead_count += chases[at].length;
+    for (at = from; __atomic_load_n(&single->fates[at], __ATOMIC_RELAXED) == mine;) {
+        const struct chase *chase = single_chase(single, at);
+        __atomic_store_n(&single->fates[at], fate, __ATOMIC_RELAXED);
+        if (fate == DEAD)
+            share->dead += chase->length;
+        at = chase->into;
+    }
+    share->no_memory |= !fine;
+}
+
+static void settle_some(void *context, unsigned member)
+{
+    struct single *single = context;
+    uint64_t begin, end;
+    while (!single->shares[member].no_memory &&
+           crew_take(&single->crew, single->chase_count, CHASES, &begin, &end))
+        for (uint64_t c = begin; c < end; c++)
+            settle_chase(single, member, (uint32_t)c);
+}
+
+/* By one for all: the few whose walks met. */
+static void settle_deferred(struct single *single)
+{
+    for (unsigned i = 0; i < single->crew.members; i++) {
+        const struct chase_list *deferred = &single->shares[i].deferred;
+        for (size_t k = 0; k < deferred->count; k++)
+            for (uint32_t at = deferred->chases[k]; single->fates[at] == DEFERRED;
+                 at = single_chase(single, at)->into)
+                single->fates[at] = UNKNOWN;
+    }
+    for (unsigned i = 0; i < single->crew.members; i++) {
+        const struct chase_list *deferred = &single->shares[i].deferred;
+        for (size_t k = 0; k < deferred->count; k++)
+            settle_chase(single, 0, deferred->chases[k]);
+    }
+}
+
+/* Eight fates to eight bits. */
+static void gather_bits(void *context, unsigned member)
+{
+    struct single *single = context;
+    uint64_t begin, end;
+    (void)member;
+    while (crew_take(&single->crew, single->chase_count / 64, CHASES / 64, &begin, &end)) {
+        for (uint64_t word = begin; word < end; word++) {
+            const uint8_t *fates = single->fates + 64 * word;
+            uint64_t bits = 0;
+            for (unsigned i = 0; i < 64; i++)
+                bits |= (uint64_t)(fates[i] == DEAD) << i;
+            single->dead[word] = bits;
         }
+    }
+}
+
+/* Gathers what the members found of one kind. */
+static bool join_circular(struct single *single)
+{
+    for (unsigned i = 0; i < single->crew.members; i++) {
+        const struct chase_list *found = &single->shares[i].circular;
+        for (size_t k = 0; k < found->count; k++)
+            if (!add_chase(&single->circular, found->chases[k], single->memory))
+                return false;
     }
     return true;
 }
 
 static bool settle_chases(struct single *single)
 {
-    uint8_t *fates = memory_zeroed(single->memory, single->chase_count);
-    single->dead =
-        memory_zeroed(single->memory, bits_words(single->chase_count) * sizeof *single->dead);
-    bool fine = fates && single->dead;
-    if (fine)
-        fates[RUNS] = ALIVE;
-    for (uint32_t c = 0; fine && c < single->chase_count; c++)
-        fine = fates[c] != UNKNOWN || settle_chase(single, fates, c);
-    memory_free(single->memory, fates);
-    return fine;
+    const gordian_allocator *memory = single->memory;
+    single->fates = memory_zeroed(memory, single->chase_count);
+    single->dead = memory_alloc(memory, bits_words(single->chase_count) * sizeof *single->dead);
+    if (!single->fates || !single->dead)
+        return false;
+    single->fates[RUNS] = ALIVE;
+    if (!single_do(single, settle_some))
+        return false;
+    settle_deferred(single);
+    if (single->shares[0].no_memory || !join_circular(single))
+        return false;
+    if (single->circular.count > 0)
+        single_do(single, gather_bits);
+    memory_free(memory, single->fates);
+    single->fates = NULL;
+    return true;
 }
 
-static bool list_dead(struct single *single, struct check_result *result)
+/* ------------------------------------------------------------------ the dead */
+
+static inline bool is_dead(const struct single *single, uint64_t process)
 {
-    /* One element over: the loop writes before it knows. */
-    uint32_t *list = memory_alloc(single->memory, sizeof *list * (single->dead_count + 1));
-    if (!list)
-        return false;
+    return bits_test(single->dead, single->next[process] & ~CHASED);
+}
+
+/* From here on next[] of the dead is NONE, of others anything else. */
+static void count_dead(void *context, unsigned member)
+{
+    struct single *single = context;
+    uint64_t begin, end;
+    size_t count = 0;
+    crew_range(&single->crew, member, single->snapshot->process_count, &begin, &end);
+    for (uint64_t p = begin; p < end; p++) {
+        bool dead = is_dead(single, p);
+        single->next[p] = dead ? NONE : 0;
+        count += dead;
+    }
+    single->shares[member].dead = count;
+}
+
+static void write_dead(void *context, unsigned member)
+{
+    struct single *single = context;
+    uint64_t begin, end;
+    uint32_t *list = single->result->deadlocked + single->shares[member].dead;
+    crew_range(&single->crew, member, single->snapshot->process_count, &begin, &end);
+    for (uint64_t p = begin; p < end; p++)
+        if (single->next[p] == NONE)
+            *list++ = (uint32_t)p;
+}
+
+/* One member alone knows how many there are, and needs one pass. (The list has an element over: the
+ * loop writes before it knows.) */
+static void write_alone(struct single *single)
+{
+    uint32_t *list = single->result->deadlocked, count = single->snapshot->process_count;
     size_t used = 0;
-    uint32_t count = single->dead_count ? single->snapshot->process_count : 0;
     for (uint32_t p = 0; p < count; p++) {
         list[used] = p;
-        used += bits_test(single->dead, single->next[p] & ~CHASED);
+        used += is_dead(single, p);
     }
+    for (size_t i = 0; i < used; i++)
+        single->next[list[i]] = NONE;
+}
+
+/* How many are dead; of each member's, how many are before them. */
+static size_t sum_dead(struct single *single)
+{
+    size_t sum = 0;
+    if (single->crew.members > 1 && single->circular.count > 0)
+        single_do(single, count_dead);
+    for (unsigned i = 0; i < single->crew.members; i++) {
+        size_t own = single->shares[i].dead;
+        single->shares[i].dead = sum;
+        sum += own;
+    }
+    return sum;
+}
+
+static bool list_dead(struct single *single)
+{
+    struct check_result *result = single->result;
+    size_t count = sum_dead(single);
+    uint32_t *list = memory_alloc(single->memory, sizeof *list * (count + 1));
+    if (!list)
+        return false;
     result->deadlocked = list;
     result->report.deadlocked = list;
-    result->report.deadlocked_count = used;
+    result->report.deadlocked_count = count;
+    if (count > 0 && single->crew.members == 1)
+        write_alone(single);
+    else if (count > 0)
+        single_do(single, write_dead);
     return true;
 }
 
-/* ------------------------------------------------------------------ cycles */
+/* ------------------------------------------------------------------ all */
 
-/* A cycle's piece on chase `into` runs from where its forerunner met it to where it ended. */
-static bool cut_cycle(struct single *single, struct cycle *cycle, uint32_t circular,
-                      size_t *room_needed)
+static bool open_crew(struct single *single, unsigned threads)
 {
-    cycle->first_piece = single->piece_count;
-    uint32_t chase = circular;
-    do {
-        if (!memory_grow(single->memory, &single->pieces, &single->piece_room,
-                         single->piece_count + 1, sizeof *single->pieces))
-            return false;
-        uint32_t into = single->chases[chase].into;
-        single->pieces[single->piece_count++] = (struct piece){
-            .start = single->chases[chase].at,
-            .stop = single->chases[into].at,
-        };
-        *room_needed += single->chases[into].length;
-        chase = into;
-    } while (chase != circular);
-    cycle->piece_count = single->piece_count - cycle->first_piece;
-    return true;
+    crew_open(&single->crew, threads < MEMBERS_MOST ? threads : MEMBERS_MOST, single->memory);
+    single->shares = memory_zeroed(single->memory, sizeof *single->shares * single->crew.members);
+    return single->shares != NULL;
 }
 
-static bool cut_cycles(struct single *single)
+bool check_single(const gordian_snapshot *snapshot, unsigned threads, struct check_result *result)
 {
-    single->cycles = memory_alloc(single->memory, sizeof *single->cycles * single->circular_count);
-    if (!single->cycles)
-        return false;
-    size_t room = 0;
-    for (size_t i = 0; i < single->circular_count; i++)
-        if (!cut_cycle(single, &single->cycles[i], single->circular[i], &room))
-            return false;
-    single->walked = memory_alloc(single->memory, sizeof *single->walked * 2 * room);
-    if (!single->walked)
-        return false;
-    uint32_t *at = single->walked;
-    for (size_t i = 0; i < single->circular_count; i++) {
-        uint32_t chase = single->circular[i];
-        for (size_t k = 0; k < single->cycles[i].piece_count; k++) {
-            chase = single->chases[chase].into;
-            struct piece *piece = &single->pieces[single->cycles[i].first_piece + k];
-            piece->processes = at;
-            piece->resources = at + single->chases[chase].length;
-            at += 2 * (size_t)single->chases[chase].length;
-        }
-    }
-    return true;
-}
-
-struct walker {
-    struct piece *piece;
-    uint32_t at;       /* a process */
-    uint32_t resource; /* what it waits for */
-};
-
-static bool begin_piece(struct single *single, struct walker *walker, size_t *next_piece)
-{
-    if (*next_piece == single->piece_count)
-        return false;
-    walker->piece = &single->pieces[(*next_piece)++];
-    walker->at = walker->piece->start;
-    return true;
-}
-
-/* Walks all pieces, LANES of them at a time: two misses a step, so two rounds a step. */
-static void walk_pieces(struct single *single)
-{
-    const uint32_t *wait = single->snapshot->wait, *holder = single->snapshot->holder;
-    struct walker walkers[LANES];
-    size_t next_piece = 0;
-    uint32_t count = 0;
-    while (count < LANES && begin_piece(single, &walkers[count], &next_piece))
-        count++;
-    while (count > 0) {
-        for (uint32_t i = 0; i < count; i++) {
-            struct walker *walker = &walkers[i];
-            struct piece *piece = walker->piece;
-            walker->resource = wait[walker->at];
-            piece->processes[piece->count] = walker->at;
-            piece->resources[piece->count++] = walker->resource;
-            __builtin_prefetch(&holder[walker->resource]);
-        }
-        for (uint32_t i = 0; i < count;) {
-            struct walker *walker = &walkers[i];
-            walker->at = holder[walker->resource];
-            if (walker->at == walker->piece->stop && !begin_piece(single, walker, &next_piece)) {
-                *walker = walkers[--count]; /* which has not had its turn either */
-                continue;
-            }
-            __builtin_prefetch(&wait[walker->at]);
-            i++;
-        }
-    }
-}
-
-/* Once its pieces are walked: how long a cycle is, and where its smallest process stands. */
-static void measure_cycle(const struct single *single, struct cycle *cycle)
-{
-    cycle->length = 0;
-    cycle->smallest = NONE;
-    const struct piece *piece = &single->pieces[cycle->first_piece];
-    for (size_t k = 0; k < cycle->piece_count; k++, piece++) {
-        for (uint32_t i = 0; i < piece->count; i++) {
-            if (piece->processes[i] < cycle->smallest) {
-                cycle->smallest = piece->processes[i];
-                cycle->smallest_at = cycle->length + i;
-            }
-        }
-        cycle->length += piece->count;
-    }
-}
-
-/* Puts the pieces of a cycle together, from its smallest process on. */
-static void join_cycle(const struct single *single, const struct cycle *cycle, uint32_t *processes,
-                       uint32_t *resources)
-{
-    size_t to = cycle->smallest_at ? cycle->length - cycle->smallest_at : 0;
-    const struct piece *piece = &single->pieces[cycle->first_piece];
-    for (size_t k = 0; k < cycle->piece_count; k++, piece++) {
-        size_t head = cycle->length - to; /* what fits before the end; the rest goes in front */
-        if (head > piece->count)
-            head = piece->count;
-        size_t tail = piece->count - head;
-        memcpy(processes + to, piece->processes, head * sizeof *processes);
-        memcpy(processes, piece->processes + head, tail * sizeof *processes);
-        memcpy(resources + to, piece->resources, head * sizeof *resources);
-        memcpy(resources, piece->resources + head, tail * sizeof *resources);
-        to = tail > 0 ? tail : to + head == cycle->length ? 0 : to + head;
-    }
-}
-
-/* Writes the parts, by smallest process: every cycle is filed under its own in next[], which
- * has done its duty, and the dead are gone through in order. */
-static void write_parts(struct single *single, struct check_result *result)
-{
-    const gordian_report *report = &result->report;
-    for (size_t i = 0; i < report->deadlocked_count; i++)
-        single->next[report->deadlocked[i]] = NONE;
-    for (size_t i = 0; i < single->circular_count; i++)
-        single->next[single->cycles[i].smallest] = (uint32_t)i;
-    size_t used = 0;
-    gordian_part *part = result->parts;
-    for (size_t i = 0; i < report->deadlocked_count; i++) {
-        uint32_t filed = single->next[report->deadlocked[i]];
-        if (filed == NONE)
-            continue;
-        const struct cycle *cycle = &single->cycles[filed];
-        uint32_t *processes = result->processes + used, *resources = result->resources + used;
-        join_cycle(single, cycle, processes, resources);
-        *part++ = (gordian_part){true, processes, resources, cycle->length, cycle->length};
-        used += cycle->length;
-    }
-}
-
-static bool list_cycles(struct single *single, struct check_result *result)
-{
-    if (!cut_cycles(single))
-        return false;
-    walk_pieces(single);
-    size_t length = 0;
-    for (size_t i = 0; i < single->circular_count; i++) {
-        measure_cycle(single, &single->cycles[i]);
-        length += single->cycles[i].length;
-    }
-    result->parts = memory_alloc(single->memory, sizeof *result->parts * single->circular_count);
-    result->processes = memory_alloc(single->memory, sizeof *result->processes * length);
-    result->resources = memory_alloc(single->memory, sizeof *result->resources * length);
-    if (!result->parts || !result->processes || !result->resources)
-        return false;
-    result->report.parts = result->parts;
-    result->report.part_count = single->circular_count;
-    write_parts(single, result);
-    return true;
-}
-
-bool check_single(const gordian_snapshot *snapshot, struct check_result *result)
-{
-    struct single single = {.snapshot = snapshot, .memory = &snapshot->memory};
-    bool fine = build_next(&single) && chase_all(&single) && settle_chases(&single) &&
-                list_dead(&single, result) && list_cycles(&single, result);
+    struct single single = {.snapshot = snapshot, .memory = &snapshot->memory, .result = result};
+    bool fine = open_crew(&single, threads) && follow_all(&single) && settle_chases(&single) &&
+                list_dead(&single) && single_list_cycles(&single);
     single_free(&single);
     if (!fine)
         check_result_free(result, &snapshot->memory);

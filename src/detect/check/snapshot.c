@@ -2,9 +2,13 @@
 #include "detect/check/snapshot.h"
 
 #include "base/error.h"
+#include "base/machine.h"
+#include "base/sort.h"
+#include "detect/check/cuda.h"
 #include "detect/shared.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 gordian_status gordian_snapshot_open(gordian_snapshot **out, const gordian_allocator *allocator,
                                      gordian_error *error)
@@ -23,6 +27,7 @@ void gordian_snapshot_close(gordian_snapshot *snapshot)
     if (!snapshot)
         return;
     gordian_allocator memory = snapshot->memory;
+    cuda_ahead_end(snapshot->device);
     check_result_free(&snapshot->result, &memory);
     memory_free_all(&memory, snapshot->wait, snapshot->wait_units, snapshot->holder,
                     snapshot->units, snapshot->holds.edges, snapshot->waits.edges);
@@ -93,7 +98,7 @@ gordian_status gordian_snapshot_add_process(gordian_snapshot *snapshot, uint32_t
     return GORDIAN_OK;
 }
 
-bool snapshot_extend(gordian_snapshot *snapshot, uint64_t processes, uint64_t resources)
+bool snapshot_enlarge(gordian_snapshot *snapshot, uint64_t processes, uint64_t resources)
 {
     uint64_t process_count = snapshot->process_count + processes;
     uint64_t resource_count = snapshot->resource_count + resources;
@@ -101,18 +106,37 @@ bool snapshot_extend(gordian_snapshot *snapshot, uint64_t processes, uint64_t re
         snapshot->wait_units || !grow_processes(snapshot, (uint32_t)process_count) ||
         !grow_resources(snapshot, (uint32_t)resource_count))
         return false;
-    for (uint64_t p = snapshot->process_count; p < process_count; p++)
-        snapshot->wait[p] = NONE;
-    for (uint64_t q = snapshot->resource_count; q < resource_count; q++)
-        snapshot->holder[q] = NONE;
     snapshot->process_count = (uint32_t)process_count;
     snapshot->resource_count = (uint32_t)resource_count;
+    return true;
+}
+
+bool snapshot_extend(gordian_snapshot *snapshot, uint64_t processes, uint64_t resources)
+{
+    if (!snapshot_enlarge(snapshot, processes, resources))
+        return false;
+    for (uint64_t i = 1; i <= processes; i++)
+        snapshot->wait[snapshot->process_count - i] = NONE;
+    for (uint64_t i = 1; i <= resources; i++)
+        snapshot->holder[snapshot->resource_count - i] = NONE;
     return true;
 }
 
 void snapshot_clear(gordian_snapshot *snapshot)
 {
     snapshot->process_count = snapshot->resource_count = 0;
+}
+
+unsigned snapshot_crew_size(const gordian_snapshot *snapshot, unsigned wanted, uint64_t most)
+{
+    struct machine machine;
+    if (most < 2 || wanted == 1 || !memory_is_shared(&snapshot->memory))
+        return 1;
+    if (wanted == 0) {
+        machine_describe(&machine);
+        wanted = machine.cores ? machine.cores : 1;
+    }
+    return wanted < most ? wanted : (unsigned)most;
 }
 
 /* From now on every resource has a record of its units. */
@@ -406,5 +430,66 @@ gordian_status gordian_snapshot_take(gordian_snapshot **out, const gordian_syste
     if (system->shared)
         shared_drop_all(asked);
     system_leave(system);
+    return status;
+}
+
+/* ------------------------------------------------------------------ awaits */
+
+static gordian_status check_await(const gordian_snapshot *snapshot, uint32_t process,
+                                  const uint32_t *others, size_t count, size_t needed,
+                                  gordian_error *error)
+{
+    if (process >= snapshot->process_count)
+        return fail(error, GORDIAN_STATUS_INPUT, "there is no process %" PRIu32, process);
+    for (size_t i = 0; i < count; i++)
+        if (others[i] >= snapshot->process_count)
+            return fail(error, GORDIAN_STATUS_INPUT, "there is no process %" PRIu32, others[i]);
+    if (needed == 0 || needed > count)
+        return fail(error, GORDIAN_STATUS_INPUT, "%zu acts of %zu processes cannot be awaited",
+                    needed, count);
+    return GORDIAN_OK;
+}
+
+/* How many different ones; *several: some come more than once. Few, as a rule. */
+static size_t count_different(const gordian_snapshot *snapshot, const uint32_t *others,
+                              size_t count, uint32_t **sorted)
+{
+    size_t different = 0;
+    *sorted = memory_alloc(&snapshot->memory, count * sizeof **sorted);
+    if (!*sorted)
+        return 0;
+    memcpy(*sorted, others, count * sizeof **sorted);
+    sort_u32(*sorted, count);
+    for (size_t i = 1; i < count; i++)
+        if ((*sorted)[i] != (*sorted)[different])
+            (*sorted)[++different] = (*sorted)[i];
+    return different + 1;
+}
+
+gordian_status gordian_snapshot_await(gordian_snapshot *snapshot, uint32_t process,
+                                      const uint32_t *others, size_t count, size_t needed,
+                                      uint32_t *resource, gordian_error *error)
+{
+    gordian_status status = check_await(snapshot, process, others, count, needed, error);
+    if (status != GORDIAN_OK)
+        return status;
+    uint32_t *sorted, await = GORDIAN_NONE;
+    size_t different = count_different(snapshot, others, count, &sorted);
+    if (!sorted)
+        return fail_memory(error);
+    needed = needed == count ? different : needed;
+    if (needed > different)
+        status = fail(error, GORDIAN_STATUS_INPUT, "%zu acts of %zu processes cannot be awaited",
+                      needed, different);
+    if (status == GORDIAN_OK)
+        status = gordian_snapshot_add_resource(snapshot, different, &await, error);
+    for (size_t i = 0; i < different && status == GORDIAN_OK; i++)
+        status = gordian_snapshot_hold(snapshot, sorted[i], await, 1, error);
+    if (status == GORDIAN_OK)
+        status = gordian_snapshot_wait(snapshot, process, await, needed, error);
+    memory_free(&snapshot->memory, sorted);
+    snapshot->awaits |= status == GORDIAN_OK;
+    if (status == GORDIAN_OK && resource)
+        *resource = await;
     return status;
 }

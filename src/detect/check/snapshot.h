@@ -49,6 +49,7 @@ struct gordian_snapshot {
     uint32_t *holder;             /* by resource: who holds it first, or NONE */
     struct snapshot_units *units; /* NULL: one each */
     bool several;                 /* some resource has more than one unit */
+    bool awaits;                  /* some have no name: they are awaits */
 
     bool wide;                   /* some edge is for more than one unit */
     struct snapshot_edges holds; /* further ones; (p, q) may come several times */
@@ -57,13 +58,21 @@ struct gordian_snapshot {
 
     bool judged;                /* `result` is that of the present state */
     struct check_result result; /* empty unless judged */
+
+    struct cuda_ahead *device; /* being opened, or open; NULL: not before it is needed */
 };
 
 /* For who fills wait[] and holder[] itself: so many more of each, who hold and wait for nothing.
  * False: too many, or out of memory. */
 bool snapshot_extend(gordian_snapshot *snapshot, uint64_t processes, uint64_t resources);
+/* The same, but what they hold and wait for is yet to be written. */
+bool snapshot_enlarge(gordian_snapshot *snapshot, uint64_t processes, uint64_t resources);
 /* Everybody goes; only if no edges but those of wait[] and holder[] are there. */
 void snapshot_clear(gordian_snapshot *snapshot);
+
+/* How many threads may work on it: at most `wanted` (0: as many as there are cores) and `most`, one
+ * at least, and only one if its memory is a caller's. */
+unsigned snapshot_crew_size(const gordian_snapshot *snapshot, unsigned wanted, uint64_t most);
 
 static inline uint64_t snapshot_total(const gordian_snapshot *snapshot, uint32_t resource)
 {

@@ -132,8 +132,6 @@ static bool keep_line(struct piece *piece, uint32_t i, size_t room)
     piece->ops[line] = edge ? (uint8_t)plain->op : 0;
     piece->queries[CREW_PROCESSES][line] = piece->glances.processes[i];
     piece->queries[CREW_RESOURCES][line] = piece->glances.resources[i];
-    for (unsigned kind = 0; kind < CREW_KINDS; kind++)
-        crowd_hash(&piece->queries[kind][line]);
     piece->line_count++;
     return true;
 }

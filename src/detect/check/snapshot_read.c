@@ -1,7 +1,8 @@
 /* Reading a snapshot from text: the lines of a trace that say what is, not what happens. */
 #include "base/error.h"
-#include "base/machine.h"
 #include "base/memory.h"
+#include "detect/check/cuda.h"
+#include "detect/check/snapshot.h"
 #include "detect/check/snapshot_text.h"
 #include "rag/trace_ahead.h"
 
@@ -10,7 +11,7 @@
 /* A file from this size on is read by all cores, with pieces of so many bytes; more threads than
  * one for so many bytes of it would only take memory. */
 #define CREW_FILE   (UINT64_C(32) << 20)
-#define CREW_PIECE  (128u << 10)
+#define CREW_PIECE  (512u << 10)
 #define CREW_THREAD (UINT64_C(4) << 20)
 
 /* A snapshot in the making. */
@@ -19,6 +20,8 @@ struct reading {
     gordian_snapshot *snapshot;
     gordian_names *names;
     struct trace_ahead ahead;
+    uint32_t *others; /* of an await */
+    size_t other_room;
 };
 
 void gordian_names_close(gordian_names *names)
@@ -31,11 +34,14 @@ void gordian_names_close(gordian_names *names)
     crowd_free(&names->process_crowd);
     crowd_free(&names->resource_crowd);
     packed_image_free(&names->image, &memory);
+    packed_file_close(names->file);
     memory_free(&memory, names);
 }
 
 const char *gordian_names_process(const gordian_names *names, uint32_t process)
 {
+    if (names->file)
+        return packed_file_name(names->file, IMAGE_PROCESS_NAMES, process);
     if (names->image.bytes.data)
         return packed_image_name(&names->image.processes, process);
     return names->crowded ? crowd_text(&names->process_crowd, process)
@@ -44,13 +50,20 @@ const char *gordian_names_process(const gordian_names *names, uint32_t process)
 
 const char *gordian_names_resource(const gordian_names *names, uint32_t resource)
 {
+    if (names->file)
+        return packed_file_name(names->file, IMAGE_RESOURCE_NAMES, resource);
     if (names->image.bytes.data)
         return packed_image_name(&names->image.resources, resource);
     return names->crowded ? crowd_text(&names->resource_crowd, resource)
                           : names_text(&names->resources, resource);
 }
 
-static gordian_names *open_names(const gordian_allocator *memory)
+gordian_status gordian_names_check(const gordian_names *names, gordian_error *error)
+{
+    return names->file ? packed_file_check(names->file, error) : GORDIAN_OK;
+}
+
+gordian_names *snapshot_names_open(const gordian_allocator *memory)
 {
     gordian_names *names = memory_zeroed(memory, sizeof *names);
     if (!names)
@@ -81,10 +94,10 @@ static gordian_status declare_resource(struct reading *reading, gordian_error *e
     return GORDIAN_OK;
 }
 
-/* The id of the line's process, which comes into being if it is new. */
-static gordian_status take_process(struct reading *reading, uint32_t *id, gordian_error *error)
+/* The id of a process, which comes into being if it is new. */
+static gordian_status name_process(struct reading *reading, const gordian_word *name, uint32_t *id,
+                                   gordian_error *error)
 {
-    const gordian_word *name = &reading->trace.name;
     struct names *names = &reading->names->processes;
     *id = names_find(names, name->text, name->length);
     if (*id != GORDIAN_NONE)
@@ -93,6 +106,12 @@ static gordian_status take_process(struct reading *reading, uint32_t *id, gordia
     if (status != GORDIAN_OK)
         return status;
     return names_put(names, *id, name->text, name->length) ? GORDIAN_OK : fail_memory(error);
+}
+
+/* The id of the line's process. */
+static gordian_status take_process(struct reading *reading, uint32_t *id, gordian_error *error)
+{
+    return name_process(reading, &reading->trace.name, id, error);
 }
 
 static gordian_status declare_process(struct reading *reading, gordian_error *error)
@@ -125,10 +144,32 @@ static gordian_status add_edge(struct reading *reading, uint32_t process,
                       trace_show(&item->word, shown), trace_show(&item->name, name));
 }
 
+static gordian_status add_await(struct reading *reading, gordian_error *error)
+{
+    const gordian_trace *trace = &reading->trace;
+    uint32_t process, resource;
+    gordian_status status = take_process(reading, &process, error);
+    if (!memory_grow(&reading->snapshot->memory, &reading->others, &reading->other_room,
+                     trace->item_count, sizeof *reading->others))
+        return fail_memory(error);
+    for (size_t i = 0; i < trace->item_count && status == GORDIAN_OK; i++)
+        status = name_process(reading, &trace->items[i].name, &reading->others[i], error);
+    if (status != GORDIAN_OK)
+        return status;
+    status = gordian_snapshot_await(reading->snapshot, process, reading->others, trace->item_count,
+                                    trace->units, &resource, error);
+    if (status != GORDIAN_STATUS_INPUT)
+        return status;
+    return trace_fail(trace, &trace->verb, error,
+                      "more acts are awaited than different processes are named");
+}
+
 static gordian_status add_edges(struct reading *reading, gordian_error *error)
 {
     const gordian_trace *trace = &reading->trace;
     char shown[TRACE_SHOWN_MAX];
+    if (trace->op == GORDIAN_OP_AWAIT)
+        return add_await(reading, error);
     if (trace->op != GORDIAN_OP_HOLD && trace->op != GORDIAN_OP_WAIT)
         return trace_fail(trace, &trace->verb, error,
                           "'%s' is an event: use gordian detect for traces",
@@ -232,57 +273,61 @@ static gordian_status read_lines(struct reading *reading, gordian_error *error)
     return status == GORDIAN_STATUS_END ? GORDIAN_OK : status;
 }
 
-/* By all cores, if there are several and the file is large. The caller's memory need not serve many
- * threads. */
-static gordian_status read_crowd(struct reading *reading, const struct source_file *file)
+/* By many threads, if there may be several and the file is large. */
+static gordian_status read_crowd(struct reading *reading, const struct source_file *file,
+                                 unsigned threads)
 {
-    gordian_allocator memory = memory_allocator(NULL);
-    uint64_t most = (file->end - file->start) / CREW_THREAD;
-    struct machine machine;
-    machine_describe(&machine);
-    struct snapshot_crew crew = {machine.cores < most ? machine.cores : (unsigned)most, CREW_PIECE};
-    if (crew.threads < 2)
+    uint64_t bytes = file->end - file->start;
+    struct snapshot_crew crew = {
+        snapshot_crew_size(reading->snapshot, threads, bytes / CREW_THREAD), CREW_PIECE};
+    if (crew.threads < 2 || bytes < CREW_FILE)
         return GORDIAN_STATUS_END;
-    gordian_status status =
-        snapshot_read_crew(reading->snapshot, reading->names, file, &crew, &memory);
+    gordian_status status = snapshot_read_crew(reading->snapshot, reading->names, file, &crew,
+                                               &reading->snapshot->memory);
     if (status == GORDIAN_OK) /* it is read */
         lseek(file->fd, (off_t)file->end, SEEK_SET);
     return status;
 }
 
 static gordian_status read_any(struct reading *reading, const gordian_source *source,
-                               const gordian_allocator *allocator, gordian_error *error)
+                               const gordian_check_options *options, gordian_error *error)
 {
-    gordian_allocator memory = memory_allocator(allocator);
     struct unpack *unpack = &reading->trace.inside->unpack;
     struct source_file file = {0};
     enum packed_kind kind;
-    bool large = !allocator && source_is_file(source, &file) && file.end - file.start >= CREW_FILE;
+    bool known = source_is_file(source, &file);
     if (!unpack_look(unpack, &kind))
         return unpack_fail(unpack, error);
     if (kind == PACKED_SNAPSHOT)
-        return snapshot_unpack(reading->snapshot, reading->names, unpack, &memory, error);
-    gordian_status status =
-        large && kind == PACKED_TEXT ? read_crowd(reading, &file) : GORDIAN_STATUS_END;
+        return snapshot_unpack(reading->snapshot, reading->names, unpack, options, error);
+    gordian_status status = known && kind == PACKED_TEXT
+                                ? read_crowd(reading, &file, options->threads)
+                                : GORDIAN_STATUS_END;
     return status == GORDIAN_STATUS_END ? read_lines(reading, error) : status;
 }
 
-gordian_status gordian_snapshot_read(gordian_snapshot **out, gordian_names **names,
-                                     const gordian_source *source,
-                                     const gordian_allocator *allocator, gordian_error *error)
+gordian_status gordian_snapshot_read_for(gordian_snapshot **out, gordian_names **names,
+                                         const gordian_source *source,
+                                         const gordian_check_options *options,
+                                         const gordian_allocator *allocator, gordian_error *error)
 {
     gordian_allocator memory = memory_allocator(allocator);
+    gordian_check_options wanted = options ? *options : (gordian_check_options){0};
     struct reading reading = {.snapshot = NULL};
     gordian_status status = gordian_trace_open(&reading.trace, source, &memory, error);
     if (status != GORDIAN_OK)
         goto done;
+    reading.trace.acts = true;
     status = gordian_snapshot_open(&reading.snapshot, allocator, error);
     if (status != GORDIAN_OK)
         goto done;
-    reading.names = open_names(&memory);
-    status = reading.names ? read_any(&reading, source, allocator, error) : fail_memory(error);
+    if (cuda_ahead_wanted(wanted.engine))
+        reading.snapshot->device = cuda_ahead_begin();
+    reading.names = snapshot_names_open(&memory);
+    status = reading.names ? read_any(&reading, source, &wanted, error) : fail_memory(error);
 done:
     gordian_trace_close(&reading.trace);
+    memory_free(&memory, reading.others);
     if (status != GORDIAN_OK) {
         gordian_snapshot_close(reading.snapshot);
         gordian_names_close(reading.names);
@@ -291,4 +336,33 @@ done:
     *out = reading.snapshot;
     *names = reading.names;
     return GORDIAN_OK;
+}
+
+gordian_status snapshot_read_piece(gordian_snapshot **out, gordian_names **names,
+                                   const gordian_source *source, gordian_error *error)
+{
+    gordian_allocator memory = memory_allocator(NULL);
+    struct reading reading = {.snapshot = NULL};
+    gordian_status status = *out ? GORDIAN_OK : gordian_snapshot_open(out, NULL, error);
+    if (status == GORDIAN_OK && !*names && !(*names = snapshot_names_open(&memory)))
+        status = fail_memory(error);
+    if (status != GORDIAN_OK)
+        return status;
+    reading.snapshot = *out;
+    reading.names = *names;
+    status = gordian_trace_open(&reading.trace, source, &memory, error);
+    reading.trace.acts = true;
+    if (status == GORDIAN_OK)
+        status = read_lines(&reading, error);
+    gordian_trace_close(&reading.trace);
+    memory_free(&memory, reading.others);
+    return status;
+}
+
+gordian_status gordian_snapshot_read(gordian_snapshot **out, gordian_names **names,
+                                     const gordian_source *source,
+                                     const gordian_allocator *allocator, gordian_error *error)
+{
+    return gordian_snapshot_read_for(out, names, source, &(gordian_check_options){"sparse", 0},
+                                     allocator, error);
 }

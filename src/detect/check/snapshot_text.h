@@ -3,7 +3,7 @@
 #define GORDIAN_DETECT_CHECK_SNAPSHOT_TEXT_H
 
 #include "base/crowd.h"
-#include "base/packed_image.h"
+#include "base/packed_file.h"
 #include "base/source.h"
 
 struct gordian_names {
@@ -12,7 +12,16 @@ struct gordian_names {
     bool crowded; /* the names are in these instead */
     struct crowd process_crowd, resource_crowd;
     struct packed_image image; /* or in this, if it has any bytes */
+    struct packed_file *file;  /* or in this */
 };
+
+/* Empty; NULL: out of memory. */
+gordian_names *snapshot_names_open(const gordian_allocator *memory);
+
+/* Reads a piece of a snapshot: the first time *out and *names are NULL, then the same. On failure
+ * both are still the caller's to close. */
+gordian_status snapshot_read_piece(gordian_snapshot **out, gordian_names **names,
+                                   const gordian_source *source, gordian_error *error);
 
 /* How many threads take pieces of how many bytes. */
 struct snapshot_crew {
@@ -27,12 +36,19 @@ gordian_status snapshot_read_crew(gordian_snapshot *snapshot, gordian_names *nam
                                   const struct source_file *file, const struct snapshot_crew *crew,
                                   const gordian_allocator *memory);
 
-/* Reads a packed snapshot, from where unpack_look came to. */
+/* Reads a packed snapshot, from where unpack_look came to, with at most so many threads, more than
+ * one only if `memory` serves them. */
 gordian_status snapshot_unpack(gordian_snapshot *snapshot, gordian_names *names,
-                               struct unpack *unpack, const gordian_allocator *memory,
+                               struct unpack *unpack, const gordian_check_options *options,
                                gordian_error *error);
+/* Names by id, each valid until the next is asked for. */
+struct snapshot_naming {
+    const char *(*process)(void *context, uint32_t id);
+    const char *(*resource)(void *context, uint32_t id);
+    void *context;
+};
 /* Writes it packed. */
-gordian_status snapshot_pack(const gordian_snapshot *snapshot, const gordian_names *names,
+gordian_status snapshot_pack(const gordian_snapshot *snapshot, const struct snapshot_naming *naming,
                              const gordian_writer *writer, const gordian_allocator *memory,
                              gordian_error *error);
 
