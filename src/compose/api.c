@@ -7,6 +7,9 @@
 #include "compose/format/aut.h"
 #include "compose/format/ca.h"
 #include "compose/format/dot.h"
+#include "compose/format/pnml.h"
+#include "compose/format/process.h"
+#include "compose/reduce.h"
 #include "compose/treo/treo.h"
 
 #include <string.h>
@@ -16,9 +19,9 @@ gordian_format gordian_format_of(const char *path)
     static const struct {
         const char *ending;
         gordian_format format;
-    } formats[] = {{".aut", GORDIAN_FORMAT_AUT},
-                   {".ca", GORDIAN_FORMAT_CA},
-                   {".dot", GORDIAN_FORMAT_DOT},
+    } formats[] = {{".aut", GORDIAN_FORMAT_AUT},     {".ca", GORDIAN_FORMAT_CA},
+                   {".dot", GORDIAN_FORMAT_DOT},     {".pnml", GORDIAN_FORMAT_PNML},
+                   {".mcrl2", GORDIAN_FORMAT_MCRL2}, {".pml", GORDIAN_FORMAT_PROMELA},
                    {".treo", GORDIAN_FORMAT_TREO}};
     size_t length = strlen(path);
     for (size_t i = 0; i < sizeof formats / sizeof *formats; i++) {
@@ -53,13 +56,16 @@ gordian_status gordian_circuit_read(gordian_circuit **out, gordian_format format
 {
     struct text text;
     *out = NULL;
-    if (format != GORDIAN_FORMAT_TREO && format != GORDIAN_FORMAT_CA)
-        return fail(error, GORDIAN_STATUS_INPUT, "a circuit is read from .treo or .ca");
+    if (format != GORDIAN_FORMAT_TREO && format != GORDIAN_FORMAT_CA &&
+        format != GORDIAN_FORMAT_PNML)
+        return fail(error, GORDIAN_STATUS_INPUT, "a circuit is read from .treo, .ca or .pnml");
     gordian_status status =
         read_text(&text, name, source, options ? options->allocator : NULL, fault, error);
     if (status != GORDIAN_OK)
         return status;
-    status = (format == GORDIAN_FORMAT_CA ? ca_read : treo_read)(out, &text, options, fault, error);
+    status = (format == GORDIAN_FORMAT_CA     ? ca_read
+              : format == GORDIAN_FORMAT_PNML ? pnml_read
+                                              : treo_read)(out, &text, options, fault, error);
     text_free(&text);
     return status;
 }
@@ -111,8 +117,15 @@ gordian_status gordian_compose(const gordian_circuit *circuit,
         own.context = &limit;
     }
     *result = (gordian_compose_result){.allocator = memory_allocator(own.allocator)};
-    gordian_status status = compose_choose(circuit, &own, &engine, error);
-    if (status == GORDIAN_OK)
+    gordian_status status = GORDIAN_OK;
+    if (own.reduce && (sink || own.full))
+        return fail(error, GORDIAN_STATUS_INPUT,
+                    "a search that leaves states out has no product to deliver");
+    if (own.reduce)
+        status = compose_reduced(circuit, &own, result, error);
+    else
+        status = compose_choose(circuit, &own, &engine, error);
+    if (status == GORDIAN_OK && !own.reduce)
         status = engine->run(circuit, &own, sink, result, error);
     if (result->stop == GORDIAN_COMPOSE_STOP_STOPPED && limit.over)
         result->stop = GORDIAN_COMPOSE_STOP_TIME;
@@ -191,6 +204,24 @@ static gordian_status end_writing(struct output *out, gordian_status status, gor
     return fail(error, GORDIAN_STATUS_IO, "writing failed: %s", strerror(out->failure));
 }
 
+/* The formats that are not written as a stream. */
+static gordian_status write_as_graph(const gordian_circuit *circuit,
+                                     const gordian_compose_options *options,
+                                     const gordian_compose_sink *sink, gordian_format format,
+                                     const gordian_writer *writer, gordian_compose_result *result,
+                                     gordian_error *error)
+{
+    gordian_graph *graph;
+    gordian_status status =
+        gordian_compose_graph(&graph, circuit, options, sink, NULL, result, error);
+    if (status == GORDIAN_OK && graph)
+        status = gordian_graph_write(graph, circuit->title, circuit, format, writer, error);
+    gordian_graph_close(graph);
+    if (status != GORDIAN_OK)
+        gordian_compose_result_free(result);
+    return status;
+}
+
 gordian_status gordian_compose_write(const gordian_circuit *circuit,
                                      const gordian_compose_options *options,
                                      const gordian_compose_sink *sink, gordian_format format,
@@ -203,8 +234,10 @@ gordian_status gordian_compose_write(const gordian_circuit *circuit,
     struct ca_sink ca;
     struct dot_sink dot;
     *result = (gordian_compose_result){0};
-    if (format < GORDIAN_FORMAT_CA || format > GORDIAN_FORMAT_DOT)
+    if (format == GORDIAN_FORMAT_NONE || format > GORDIAN_FORMAT_PROMELA)
         return no_format("a product", error);
+    if (format < GORDIAN_FORMAT_CA || format > GORDIAN_FORMAT_DOT)
+        return write_as_graph(circuit, options, sink, format, writer, result, error);
     if (!output_open_writer(&out, writer))
         return fail_memory(error);
     aut_sink_open(&aut, &out);
@@ -229,12 +262,15 @@ gordian_status gordian_circuit_write(const gordian_circuit *circuit, gordian_for
 {
     struct output out;
     gordian_status status = GORDIAN_OK;
-    if (format != GORDIAN_FORMAT_CA && format != GORDIAN_FORMAT_DOT)
+    if (format != GORDIAN_FORMAT_CA && format != GORDIAN_FORMAT_DOT &&
+        format != GORDIAN_FORMAT_PNML)
         return no_format("a circuit", error);
     if (!output_open_writer(&out, writer))
         return fail_memory(error);
     if (format == GORDIAN_FORMAT_CA)
         status = ca_write_circuit(circuit, &out, error);
+    else if (format == GORDIAN_FORMAT_PNML)
+        status = pnml_write_circuit(circuit, &out, error);
     else
         dot_write_circuit(circuit, &out);
     return end_writing(&out, status, error);
@@ -246,16 +282,33 @@ gordian_status gordian_graph_write(const gordian_graph *graph, const char *title
 {
     struct output out;
     gordian_status status = GORDIAN_OK;
-    if (format < GORDIAN_FORMAT_CA || format > GORDIAN_FORMAT_DOT)
-        return no_format("a graph", error);
     if (!output_open_writer(&out, writer))
         return fail_memory(error);
-    if (format == GORDIAN_FORMAT_CA)
+    switch (format) {
+    case GORDIAN_FORMAT_TREO:
+        status = treo_write(graph, title, &out, error);
+        break;
+    case GORDIAN_FORMAT_CA:
         status = ca_write_graph(graph, circuit, title, &out, error);
-    else if (format == GORDIAN_FORMAT_AUT)
+        break;
+    case GORDIAN_FORMAT_AUT:
         aut_write(graph, &out);
-    else
+        break;
+    case GORDIAN_FORMAT_DOT:
         dot_write_graph(graph, title, &out);
+        break;
+    case GORDIAN_FORMAT_PNML:
+        status = pnml_write_graph(graph, title, &out, error);
+        break;
+    case GORDIAN_FORMAT_MCRL2:
+        status = mcrl2_write(graph, title, &out, error);
+        break;
+    case GORDIAN_FORMAT_PROMELA:
+        status = promela_write(graph, title, &out, error);
+        break;
+    default:
+        status = no_format("a graph", error);
+    }
     return end_writing(&out, status, error);
 }
 
@@ -266,12 +319,17 @@ void gordian_circuit_describe(const gordian_circuit *circuit, gordian_circuit_in
     *info = (gordian_circuit_info){
         .title = circuit->title,
         .name_count = circuit->name_count,
-        .datum_count = circuit->data.domain_size,
+        .datum_count = circuit->data.port_size,
         .automaton_count = circuit->factor_count,
         .label_words = circuit->label_words,
         .combinations = circuit->whole_fits ? circuit->whole : UINT64_MAX,
         .initial = circuit->initial,
     };
+}
+
+const char *gordian_circuit_notes(const gordian_circuit *circuit)
+{
+    return circuit->notes ? circuit->notes : "";
 }
 
 const char *gordian_circuit_name(const gordian_circuit *circuit, uint32_t name)
@@ -282,7 +340,7 @@ const char *gordian_circuit_name(const gordian_circuit *circuit, uint32_t name)
 const char *gordian_circuit_datum(const gordian_circuit *circuit, uint32_t datum)
 {
     const struct data *data = &circuit->data;
-    return datum < data->domain_size ? data_text(data, data->domain[datum]) : NULL;
+    return datum < data->port_size ? data_text(data, data->domain[datum]) : NULL;
 }
 
 bool gordian_circuit_is_port(const gordian_circuit *circuit, uint32_t name)

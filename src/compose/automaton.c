@@ -82,7 +82,8 @@ gordian_status automaton_cell(struct automaton *automaton, const char *name, uin
         return fail_memory(error);
     if (cell)
         *cell = (uint32_t)automaton->cell_count;
-    automaton->cells[automaton->cell_count++] = (struct automaton_cell){copy, initial};
+    automaton->cells[automaton->cell_count++] =
+        (struct automaton_cell){.name = copy, .initial = initial};
     return GORDIAN_OK;
 }
 

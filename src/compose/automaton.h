@@ -35,6 +35,7 @@ struct automaton_port {
 struct automaton_cell {
     char *name;
     uint32_t initial; /* a symbol, or GORDIAN_NONE: null */
+    bool own;         /* no port ever has its values (flow.h) */
 };
 
 struct automaton_state {

@@ -46,6 +46,24 @@ gordian_status circuit_title(gordian_circuit *circuit, const char *title, gordia
     return GORDIAN_OK;
 }
 
+gordian_status circuit_note(gordian_circuit *circuit, const char *line, gordian_error *error)
+{
+    size_t had = circuit->notes ? strlen(circuit->notes) : 0, length = strlen(line);
+    const char *known = circuit->notes ? strstr(circuit->notes, line) : NULL;
+    if (known && known[length] == '\n')
+        return GORDIAN_OK;
+    char *notes = memory_alloc(&circuit->memory, had + length + 2);
+    if (!notes)
+        return fail_memory(error);
+    if (had)
+        memcpy(notes, circuit->notes, had);
+    memcpy(notes + had, line, length);
+    memcpy(notes + had + length, "\n", 2);
+    memory_free(&circuit->memory, circuit->notes);
+    circuit->notes = notes;
+    return GORDIAN_OK;
+}
+
 void gordian_circuit_close(gordian_circuit *circuit)
 {
     if (!circuit)
@@ -60,7 +78,8 @@ void gordian_circuit_close(gordian_circuit *circuit)
         memory_free(&memory, circuit->factors[i].title);
     }
     memory_free_all(&memory, circuit->automata, circuit->shapes, circuit->factors, circuit->ways,
-                    circuit->boundary, circuit->users_first, circuit->users, circuit->title);
+                    circuit->boundary, circuit->users_first, circuit->users, circuit->title,
+                    circuit->notes);
     names_free(&circuit->names);
     data_free(&circuit->data);
     memory_free(&memory, circuit);

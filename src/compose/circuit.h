@@ -7,10 +7,11 @@
  * or components:
  *
  *   shape    what all instances of one automaton share: states 0 .. n-1 (control state and cell
- * values, only those reachable within the automaton itself) and transitions that carry concrete
- * data. factor   a shape on names: port p of the shape is name names[p] of the circuit. product one
- * state of each factor. Every factor takes one transition or idles; those that share a name agree
- * on it: fires or not, and with which datum. That agreement is the only rule.
+ * values: those reachable within the automaton itself, then what begins in control states that are
+ * not) and transitions that carry concrete data. factor   a shape on names: port p of the shape is
+ * name names[p] of the circuit. product one state of each factor. Every factor takes one transition
+ * or idles; those that share a name agree on it: fires or not, and with which datum. That agreement
+ * is the only rule.
  *
  * Nodes. A name with one writer and any number of readers needs nothing: all who have it agree on
  * it, that is replication. For a name with two or more writers the reader of the text inserts a
@@ -67,6 +68,7 @@ struct gordian_circuit {
     gordian_allocator memory;
     char *title; /* the main component */
     bool closed;
+    char *notes;     /* what the user should know, a line each; NULL: nothing */
     bool own_inside; /* names that are not ports of it are its own, whoever else has the same */
     uint32_t max_unfolded; /* of one shape; SHAPE_MAX unless set before closing */
 
@@ -102,6 +104,9 @@ struct gordian_circuit {
 gordian_status circuit_new(gordian_circuit **out, const char *title,
                            const gordian_allocator *memory, gordian_error *error);
 gordian_status circuit_title(gordian_circuit *circuit, const char *title, gordian_error *error);
+
+/* Adds a line to the notes, unless it is there. */
+gordian_status circuit_note(gordian_circuit *circuit, const char *line, gordian_error *error);
 
 /* The id of a name, new if need be. Before circuit_seal ids are in order of arrival. A name has 1
  * to 255 bytes, none of them a blank, '#', '=', '|', '"' or a control character. */

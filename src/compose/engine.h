@@ -30,6 +30,11 @@
 #define COMPOSE_AMONG_MOST (UINT64_C(1) << 28)
 void compose_leave_out(gordian_compose_result *result);
 
+/* A part of the run begins: what it takes is counted in it until compose_phase_end. NULL: it is
+ * not, there were too many. */
+gordian_compose_phase *compose_phase(gordian_compose_result *result, const char *name);
+void compose_phase_end(gordian_compose_phase *phase);
+
 /* What an engine can be asked to do: compose this circuit in this way. */
 struct compose_problem {
     const gordian_circuit *circuit;

@@ -1,8 +1,10 @@
 /* The table of engines that compose, and choosing one. */
 #include "compose/engines.h"
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/memory.h"
+#include "gpu/gpu.h"
 
 #include <string.h>
 
@@ -22,15 +24,13 @@ const struct engine_family compose_family = {"compose", "composition", compose_e
  * a few hundred thousand of a hash table (docs/performance.md). How many can be reached nobody
  * knows beforehand: where all combinations together are more than a bitmap of the CPU's from the
  * start, the CPU looks at the first so many, and if there are more, the GPU does it all. */
-#define MANY_COMBINATIONS (UINT64_C(1) << 26)
-#define FIRST_STATES      (UINT64_C(1) << 16)
 
 static bool more_states(const gordian_circuit *circuit, const gordian_compose_options *options,
                         bool *more, gordian_status *status, gordian_error *error)
 {
     gordian_compose_options first = *options;
     gordian_compose_result result;
-    first.max_states = FIRST_STATES;
+    first.max_states = ENGINE_COMPOSE_FIRST;
     first.count_transitions = false;
     first.max_deadlocks = 0;
     *status = compose_cpu.run(circuit, &first, NULL, &result, error);
@@ -47,9 +47,12 @@ static gordian_status auto_run(const gordian_circuit *circuit,
                                gordian_error *error)
 {
     gordian_status status;
+    const char *why;
+    const struct compose_problem problem = {circuit, options};
     bool more = false;
     if (!more_states(circuit, options, &more, &status, error))
         return status;
+    more = more && engine_usable(&compose_cuda.about, &problem, &why); /* starts the driver */
     return (more ? &compose_cuda : &compose_cpu)->run(circuit, options, sink, result, error);
 }
 
@@ -64,12 +67,11 @@ static const struct compose_engine cpu_then_cuda = {
 
 static bool may_pay_on_gpu(const struct compose_problem *problem)
 {
-    const char *why;
     const gordian_circuit *circuit = problem->circuit;
     const gordian_compose_options *options = problem->options;
-    bool many = !circuit->whole_fits || circuit->whole > MANY_COMBINATIONS;
-    bool limited = options->max_states > 0 && options->max_states <= FIRST_STATES;
-    return many && !limited && !options->full && engine_usable(&compose_cuda.about, problem, &why);
+    bool many = !circuit->whole_fits || circuit->whole > ENGINE_COMPOSE_FROM;
+    bool limited = options->max_states > 0 && options->max_states <= ENGINE_COMPOSE_FIRST;
+    return many && !limited && !options->full && gpu_likely();
 }
 
 gordian_status compose_choose(const gordian_circuit *circuit,
@@ -86,6 +88,21 @@ gordian_status compose_choose(const gordian_circuit *circuit,
         engine_any(options->engine) && chosen == &compose_cpu.about && may_pay_on_gpu(&problem);
     *engine = either ? &cpu_then_cuda : (const struct compose_engine *)chosen;
     return GORDIAN_OK;
+}
+
+gordian_compose_phase *compose_phase(gordian_compose_result *result, const char *name)
+{
+    if (result->phase_count == GORDIAN_COMPOSE_PHASES)
+        return NULL;
+    gordian_compose_phase *phase = &result->phases[result->phase_count++];
+    *phase = (gordian_compose_phase){.name = name, .ns = clock_ns()};
+    return phase;
+}
+
+void compose_phase_end(gordian_compose_phase *phase)
+{
+    if (phase)
+        phase->ns = clock_ns() - phase->ns;
 }
 
 gordian_status compose_take_order(const gordian_circuit *circuit,

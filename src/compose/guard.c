@@ -50,6 +50,25 @@ uint32_t guard_and(struct guards *guards, uint32_t left, uint32_t right)
     return guard_add(guards, GUARD_AND, left, right, 0);
 }
 
+uint32_t guard_restrict(struct guards *guards, uint32_t guard, const uint64_t *fires)
+{
+    if (guard == GUARD_NONE)
+        return GUARD_NONE;
+    struct guard_node node = guards->nodes[guard]; /* a copy: the array grows meanwhile */
+    if (node.kind == TERM_PORT)
+        return bits_test(fires, node.symbol)
+                   ? guard
+                   : guard_add(guards, TERM_NULL, GUARD_NONE, GUARD_NONE, 0);
+    uint32_t left = guard_restrict(guards, node.left, fires);
+    uint32_t right = guard_restrict(guards, node.right, fires);
+    if ((left == GUARD_NONE) != (node.left == GUARD_NONE) ||
+        (right == GUARD_NONE) != (node.right == GUARD_NONE))
+        return GUARD_NONE; /* no memory */
+    if (left == node.left && right == node.right)
+        return guard;
+    return guard_add(guards, (enum guard_kind)node.kind, left, right, node.symbol);
+}
+
 /* Walks over all nodes of a guard; children have smaller numbers than their parents and a long
  * conjunction leans to the left, so only the right side is recursed into. */
 static bool walk_terms(const struct guards *guards, uint32_t node,

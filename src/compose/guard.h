@@ -65,6 +65,9 @@ uint32_t guard_add(struct guards *guards, enum guard_kind kind, uint32_t left, u
 /* The same with what is TRUE or FALSE anyway taken out. */
 uint32_t guard_and(struct guards *guards, uint32_t left, uint32_t right);
 
+/* The guard as it is when only the ports of `fires` (a bit set) fire: the others are null. */
+uint32_t guard_restrict(struct guards *guards, uint32_t guard, const uint64_t *fires);
+
 /* Does the guard mention the next value of this cell? If not, the cell keeps its value. */
 bool guard_writes(const struct guards *guards, uint32_t guard, uint32_t cell);
 /* A port that the guard mentions and `fires` (a bit set) does not have, or GUARD_NONE. */
@@ -83,6 +86,7 @@ struct guard_question {
     gordian_status (*solution)(void *context, const uint32_t *at_ports, const uint32_t *next,
                                gordian_error *error);
     void *context;
+    const uint8_t *own; /* by cell: 1 if no port ever has its values; NULL: none is so */
 };
 
 /* GORDIAN_STATUS_INPUT: the guard has too many alternatives, or too many values must be tried. */

@@ -52,9 +52,52 @@ static uint32_t variable_of(const struct solver *solver, uint32_t term)
 
 static uint32_t evaluate_term(const struct solver *solver, uint32_t term);
 
+static uint32_t compute_term(const struct solver *solver, uint32_t term, int64_t *number);
+
+/* (a + 1) * b: 0, or OPEN or UNDEFINED. */
+static uint32_t compute_node(const struct solver *solver, const struct guard_node *node,
+                             int64_t *number)
+{
+    const struct function *function = &solver->question->data->functions[node->symbol];
+    uint32_t second = solver->nodes[node->left].right;
+    int64_t left, right;
+    uint32_t one = compute_term(solver, solver->nodes[node->left].left, &left);
+    uint32_t other = compute_term(solver, solver->nodes[second].left, &right);
+    if (one == UNDEFINED || other == UNDEFINED)
+        return UNDEFINED;
+    if (one == OPEN || other == OPEN)
+        return OPEN;
+    return function_compute(function, left, right, number) ? 0 : UNDEFINED;
+}
+
+static uint32_t compute_term(const struct solver *solver, uint32_t term, int64_t *number)
+{
+    const struct guard_node *node = &solver->nodes[term];
+    const struct data *data = solver->question->data;
+    const char *text;
+    if (node->kind == TERM_APPLY && function_is_arithmetic(data->functions[node->symbol].kind))
+        return compute_node(solver, node, number);
+    if (node->kind == TERM_CONSTANT) {
+        text = data_text(data, node->symbol);
+    } else {
+        uint32_t value = evaluate_term(solver, term);
+        if (value == OPEN || value == UNDEFINED || value == VALUE_NULL)
+            return value == OPEN ? OPEN : UNDEFINED;
+        text = data_value_text(data, value);
+    }
+    return data_number(text, number) ? 0 : UNDEFINED;
+}
+
 /* A function of the arguments: OPEN if one of them is. */
 static uint32_t apply_function(const struct solver *solver, const struct guard_node *node)
 {
+    const struct data *data = solver->question->data;
+    if (node->kind == TERM_APPLY && function_is_arithmetic(data->functions[node->symbol].kind)) {
+        int64_t number;
+        uint32_t state = compute_node(solver, node, &number);
+        uint32_t value = state ? state : data_value_of(data, number);
+        return value ? value : UNDEFINED;
+    }
     uint32_t arguments[FUNCTION_ARITY];
     uint32_t count = 0;
     for (uint32_t list = node->left; list != GUARD_NONE; list = solver->nodes[list].right) {
@@ -231,6 +274,15 @@ static gordian_status tell_solution(struct solver *solver)
                               solver->solution + question->ports, solver->error);
 }
 
+/* The largest value of a class: ports carry data, a cell of its own may have what only cells have.
+ */
+static uint32_t last_value(const struct solver *solver, uint32_t root)
+{
+    const struct guard_question *question = solver->question;
+    bool own = root >= question->ports && question->own && question->own[root - question->ports];
+    return own ? question->data->domain_size : question->data->port_size;
+}
+
 /* Binds what is open, one class after another. Every level learns at most one thing a variable, so
  * changes of `variables` are enough for each. */
 static gordian_status search_literals(struct solver *solver, uint32_t from)
@@ -253,8 +305,8 @@ static gordian_status search_literals(struct solver *solver, uint32_t from)
             status = tell_solution(solver);
         } else {
             uint32_t root = root_of(solver, from);
-            uint32_t value = solver->is_port[root] ? 1 : 0;
-            for (; value <= solver->question->data->domain_size && status == GORDIAN_OK; value++) {
+            uint32_t value = solver->is_port[root] ? 1 : 0, last = last_value(solver, root);
+            for (; value <= last && status == GORDIAN_OK; value++) {
                 solver->value[root] = value;
                 status = search_literals(solver, from + 1);
             }

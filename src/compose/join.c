@@ -74,7 +74,7 @@ static gordian_status rename_inside(struct joining *joining, size_t own, char **
 
 static bool is_datum_of(const gordian_circuit *circuit, const char *text)
 {
-    for (uint32_t d = 0; d < circuit->data.domain_size; d++)
+    for (uint32_t d = 0; d < circuit->data.port_size; d++)
         if (strcmp(data_text(&circuit->data, circuit->data.domain[d]), text) == 0)
             return true;
     return false;
@@ -86,7 +86,7 @@ static void write_data(struct joining *joining)
     output_text(&joining->text, "data");
     for (size_t k = 0; k < joining->count; k++) {
         const struct data *data = &joining->circuits[k]->data;
-        for (uint32_t d = 0; d < data->domain_size; d++) {
+        for (uint32_t d = 0; d < data->port_size; d++) {
             const char *text = data_text(data, data->domain[d]);
             bool known = false;
             for (size_t before = 0; before < k && !known; before++)

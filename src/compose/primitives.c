@@ -175,16 +175,21 @@ static gordian_status build_transform(struct automaton *automaton, uint32_t ins,
 {
     struct builder builder;
     struct guards *guards = &automaton->guards;
-    (void)ins, (void)outs;
+    uint32_t list = GUARD_NONE;
+    bool fine = true;
+    (void)outs;
     open_builder(&builder, automaton, error);
-    fire_port(&builder, 0);
-    fire_port(&builder, 1);
-    uint32_t list = make_term(&builder, TERM_PORT, 0);
-    if (list != GUARD_NONE)
-        list = guard_add(guards, TERM_LIST, list, GUARD_NONE, 0);
+    for (uint32_t p = ins; p-- > 0 && fine;) {
+        uint32_t port = make_term(&builder, TERM_PORT, p);
+        fire_port(&builder, p);
+        if (port != GUARD_NONE)
+            list = guard_add(guards, TERM_LIST, port, list, 0);
+        fine = port != GUARD_NONE && list != GUARD_NONE;
+    }
+    fire_port(&builder, ins);
     uint32_t applied =
-        list == GUARD_NONE ? GUARD_NONE : guard_add(guards, TERM_APPLY, list, GUARD_NONE, argument);
-    demand_equal(&builder, make_term(&builder, TERM_PORT, 1), applied, false);
+        fine ? guard_add(guards, TERM_APPLY, list, GUARD_NONE, argument) : GUARD_NONE;
+    demand_equal(&builder, make_term(&builder, TERM_PORT, ins), applied, false);
     finish_transition(&builder);
     return close_builder(&builder);
 }
@@ -338,6 +343,7 @@ static const struct primitive primitives[] = {
     {"filter", "filter<P>(a?,b!)", 1, 1, false, false, 1, 'P', build_filter},
     {"transform", "transform<f>(a?,b!)", 1, 1, false, false, 1, 'f', build_transform},
     {"transformer", "transformer<f>(a?,b!)", 1, 1, false, false, 1, 'f', build_transform},
+    {"binop", "binop<f>(a?,b?,c!)", 2, 1, false, false, 1, 'f', build_transform},
     {"fifo1", "fifo1(a?,b!)", 1, 1, false, false, 0, 0, build_fifo1},
     {"fifofull", "fifofull<d>(a?,b!)", 1, 1, false, false, 1, 'd', build_fifofull},
     {"fifo1full", "fifo1full<d>(a?,b!)", 1, 1, false, false, 1, 'd', build_fifofull},

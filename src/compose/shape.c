@@ -1,5 +1,5 @@
 /* Unfolding an automaton over the data: control states and cells become plain states, guards become
- * transitions with concrete data. Only what the automaton can reach by itself. */
+ * transitions with concrete data. What the automaton can reach by itself comes first. */
 #include "base/error.h"
 #include "base/hash.h"
 #include "compose/circuit.h"
@@ -21,6 +21,7 @@ struct unfolding {
     size_t value_room; /* in states */
     struct hash table;
     uint32_t *candidate; /* `width` numbers */
+    uint8_t *own;        /* by cell: it has a domain of its own */
 
     size_t *first_of; /* transitions of the automaton by control state: `by_state` */
     uint32_t *by_state;
@@ -35,7 +36,7 @@ struct unfolding {
 uint32_t data_value_bits(const struct data *data)
 {
     uint32_t bits = 0;
-    while (bits < 32 && data->domain_size > (UINT64_C(1) << bits))
+    while (bits < 32 && data->port_size > (UINT64_C(1) << bits))
         bits++;
     return bits;
 }
@@ -188,6 +189,7 @@ static gordian_status expand_state(struct unfolding *unfolding, uint32_t state,
             .cells = (uint32_t)automaton->cell_count,
             .fires = unfolding->fires,
             .now = here + 1,
+            .own = unfolding->own,
             .solution = take_solution,
             .context = unfolding,
         };
@@ -246,11 +248,13 @@ static gordian_status find_initial(struct unfolding *unfolding, gordian_error *e
     return GORDIAN_OK;
 }
 
-static gordian_status explore_states(struct unfolding *unfolding, gordian_error *error)
+/* What follows from the states numbered `from` and above. */
+static gordian_status explore_states(struct unfolding *unfolding, uint32_t from,
+                                     gordian_error *error)
 {
     struct shape *shape = unfolding->shape;
     gordian_status status = GORDIAN_OK;
-    for (uint32_t s = 0; s < shape->state_count && status == GORDIAN_OK; s++) {
+    for (uint32_t s = from; s < shape->state_count && status == GORDIAN_OK; s++) {
         if (!memory_grow(unfolding->memory, &shape->first, &unfolding->first_room, (size_t)s + 2,
                          sizeof *shape->first))
             return fail_memory(error);
@@ -258,6 +262,38 @@ static gordian_status explore_states(struct unfolding *unfolding, gordian_error 
         status = expand_state(unfolding, s, error);
         shape->first[s + 1] = shape->transition_count;
     }
+    return status;
+}
+
+/* Control states that the automaton cannot get to by itself, last of all, with its cells as they
+ * are in the beginning: --full counts them, and nobody else ever meets them. */
+static gordian_status explore_stray(struct unfolding *unfolding, gordian_error *error)
+{
+    const struct automaton *automaton = unfolding->automaton;
+    struct shape *shape = unfolding->shape;
+    gordian_status status = GORDIAN_OK;
+    size_t states = automaton->state_count;
+    bool *seen = memory_zeroed(unfolding->memory, states + 1);
+    uint32_t *cells = memory_alloc(unfolding->memory, unfolding->width * sizeof *cells);
+    if (!seen || !cells)
+        status = fail_memory(error);
+    else
+        memcpy(cells, shape->values, unfolding->width * sizeof *cells);
+    uint32_t looked = 0;
+    for (size_t c = 0; c < states && status == GORDIAN_OK; c++) {
+        for (; looked < shape->state_count; looked++)
+            seen[shape->values[looked * unfolding->width]] = true;
+        if (seen[c])
+            continue;
+        uint32_t number, from = shape->state_count;
+        memcpy(unfolding->candidate, cells, unfolding->width * sizeof *cells);
+        unfolding->candidate[0] = (uint32_t)c;
+        status = number_state(unfolding, &number, error);
+        if (status == GORDIAN_OK)
+            status = explore_states(unfolding, from, error);
+    }
+    memory_free(unfolding->memory, seen);
+    memory_free(unfolding->memory, cells);
     return status;
 }
 
@@ -331,19 +367,25 @@ gordian_status shape_unfold(struct shape *shape, const struct automaton *automat
     shape->label_words = (uint32_t)bits_words((size_t)ports * (1 + unfolding.value_bits));
     unfolding.candidate = memory_alloc(memory, unfolding.width * sizeof(uint32_t));
     unfolding.label = memory_alloc(memory, ((size_t)shape->label_words + 1) * sizeof(uint64_t));
+    unfolding.own = memory_alloc(memory, unfolding.width);
     gordian_status status =
-        unfolding.candidate && unfolding.label ? GORDIAN_OK : fail_memory(error);
+        unfolding.candidate && unfolding.label && unfolding.own ? GORDIAN_OK : fail_memory(error);
+    for (size_t c = 0; c < automaton->cell_count && unfolding.own; c++)
+        unfolding.own[c] = automaton->cells[c].own;
     if (status == GORDIAN_OK)
         status = sort_by_state(&unfolding, error);
     if (status == GORDIAN_OK)
         status = find_initial(&unfolding, error);
     if (status == GORDIAN_OK)
-        status = explore_states(&unfolding, error);
+        status = explore_states(&unfolding, 0, error);
+    if (status == GORDIAN_OK)
+        status = explore_stray(&unfolding, error);
     if (status == GORDIAN_OK)
         status = put_in_order(&unfolding, error);
     shape->routing = status == GORDIAN_OK && !merge && automaton_is_routing(automaton);
     memory_free(memory, unfolding.candidate);
     memory_free(memory, unfolding.label);
+    memory_free(memory, unfolding.own);
     hash_free(&unfolding.table, memory);
     memory_free(memory, unfolding.first_of);
     memory_free(memory, unfolding.by_state);

@@ -2,7 +2,9 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/sort.h"
 
+#include <assert.h>
 #include <string.h>
 
 /* ------------------------------------------------------------------ the grid */
@@ -43,8 +45,8 @@ void space_close(struct space *space)
     if (space->kind == SPACE_NONE)
         return;
     memory_free_all(&space->memory, space->strides, (void *)space->seen, space->done,
-                    (void *)space->dirty, space->block_rank, space->word_rank, space->states,
-                    space->cells);
+                    (void *)space->dirty, (void *)space->taken, space->block_rank, space->word_rank,
+                    space->states, space->cells);
     *space = (struct space){0};
 }
 
@@ -86,6 +88,17 @@ gordian_status space_rank(struct space *space, gordian_error *error)
     space->block_rank[blocks] = rank;
     space->count = rank;
     return GORDIAN_OK;
+}
+
+void space_sort_cells(struct space *space)
+{
+    static_assert(sizeof(struct cell) == 3 * sizeof(uint64_t), "cells are sorted as words");
+    sort_words(&space->cells->waiting, space->cell_count, 3);
+    space->count = 0;
+    for (size_t i = 0; i < space->cell_count; i++) {
+        space->cells[i].waiting = space->count;
+        space->count += (uint64_t)__builtin_popcountll(space->cells[i].visited);
+    }
 }
 
 static uint64_t number_in_bitmap(const struct space *space, uint64_t state)

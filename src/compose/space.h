@@ -74,11 +74,12 @@ static inline uint64_t grid_next(const struct grid *grid, uint64_t base)
 
 enum space_kind { SPACE_NONE, SPACE_FULL, SPACE_BITMAP, SPACE_SORTED, SPACE_CELLS };
 
-/* 64 neighbouring states: the packed numbers from 64 * word on. */
+/* 64 neighbouring states: the packed numbers from 64 * word on. The word comes last, so that
+ * sort_words sorts by it. */
 struct cell {
-    uint64_t word;
-    uint64_t visited; /* those found */
     uint64_t waiting; /* those that have not fired yet; of a space: states before this word */
+    uint64_t visited; /* those found */
+    uint64_t word;
 };
 
 struct space {
@@ -91,6 +92,7 @@ struct space {
     _Atomic uint64_t *seen;  /* bitmap */
     uint64_t *done;          /* seen and looked at */
     _Atomic uint64_t *dirty; /* a bit for every block that may have states not looked at */
+    _Atomic uint64_t *taken; /* a bit for every block that somebody is looking at */
     uint64_t *block_rank;    /* states before a block */
     uint16_t *word_rank;     /* states of the block before a word */
     uint64_t *states;        /* sorted */
@@ -99,6 +101,8 @@ struct space {
 };
 
 void space_close(struct space *space);
+/* Sorts the cells of a space of cells, and counts, so that it can be asked for numbers. */
+void space_sort_cells(struct space *space);
 /* All combinations; fails with GORDIAN_STATUS_INPUT if there are more than 64 bits count. `limit`
  * 0: all.
  */

@@ -2,8 +2,10 @@
  * The exact engine: an interval that closes.
  *
  * From one side annealing brings schedules, from the other tables (table.h) bring bounds: first of
- * coarse abstractions, then of finer ones, each some times as large as the one before. Between two
- * tables the search (search.h) gets a try, with about as much work as the next table will be: first
+ * coarse abstractions, then of finer ones, each some times as large as the one before. The table of
+ * whole runs is followed by a sweep through what it leaves of closer states (largest.h), and if
+ * these are few, by a dive that keeps to them (closer.h). Between two tables the search (search.h)
+ * gets a try, with about as much work as the next table will be: first
  * a dive for a schedule that reaches the bound, then a sweep that would settle it. When no finer
  * table fits into the memory the last sweep goes on for as long as it is let.
  */
@@ -11,6 +13,7 @@
 #include "base/machine.h"
 #include "base/memory.h"
 #include "makespan/anneal.h"
+#include "makespan/closer.h"
 #include "makespan/job.h"
 #include "makespan/search.h"
 
@@ -35,7 +38,8 @@ struct proof {
     bool coarse;                     /* the plan is coarser than the runs */
     struct abstraction *abstraction; /* the finest yet, and its table; NULL: none */
     struct table *table;
-    uint64_t annealed; /* steps a chain */
+    struct closer *closer; /* NULL: none yet */
+    uint64_t annealed;     /* steps a chain */
 };
 
 /* Is there nothing more to do? */
@@ -170,13 +174,42 @@ static gordian_status forgive_memory(struct proof *proof, gordian_status status)
     return status;
 }
 
+static struct search search_of(const struct proof *proof)
+{
+    return (struct search){proof->model, proof->table,         proof->team,
+                           proof->watch, proof->meter->memory, proof->closer};
+}
+
+/* A bound between the table's and the truth, and a dive for a schedule that keeps to the states it
+ * is made of; each of at most so many states. */
+static gordian_status tighten_bound(struct proof *proof, uint64_t most, gordian_error *error)
+{
+    if (is_settled(proof) || !proof->table || proof->coarse || proof->closer)
+        return GORDIAN_OK;
+    struct search search = search_of(proof);
+    if (!search_tightens(&search))
+        return GORDIAN_OK;
+    proof->watch->phase = "bounding";
+    gordian_status status = search_tighten(&search, most, error);
+    if (status == GORDIAN_OK && !is_settled(proof) && search_bits(proof->model) != 0)
+        status = closer_open(&proof->closer, &search, most, error);
+    if (status == GORDIAN_OK && proof->closer) {
+        bool worst = proof->options->goal == GORDIAN_MAKESPAN_GOAL_WORST;
+        search.closer = proof->closer;
+        proof->watch->phase = "searching";
+        status =
+            dive_for(proof, &search,
+                     atomic_load(worst ? &proof->watch->upper : &proof->watch->lower), most, error);
+    }
+    return forgive_memory(proof, status);
+}
+
 /* `most` 0: until it is settled. */
 static gordian_status look_for(struct proof *proof, uint64_t most, gordian_error *error)
 {
     if (is_settled(proof) || !proof->table || search_bits(proof->model) == 0)
         return GORDIAN_OK;
-    struct search search = {proof->model, proof->table, proof->team, proof->watch,
-                            proof->meter->memory};
+    struct search search = search_of(proof);
     bool worst = proof->options->goal == GORDIAN_MAKESPAN_GOAL_WORST;
     uint32_t value = 0;
     proof->watch->phase = "searching";
@@ -254,6 +287,8 @@ static gordian_status prove_bounds(struct proof *proof, gordian_error *error)
         next = NULL;
         if (status == GORDIAN_OK && states > 1000000)
             status = anneal_first(proof, 200000, error);
+        if (status == GORDIAN_OK)
+            status = tighten_bound(proof, states / share + 1000, error);
         if (status == GORDIAN_OK && !is_settled(proof))
             status = next_rung(proof, &next, error);
         if (status == GORDIAN_OK && !next && states > 1000000)
@@ -296,6 +331,7 @@ static gordian_status solve_job(struct job *job, gordian_error *error)
         order_fill(job->model, ORDER_ROUND_ROBIN, NULL, job->order);
         status = makespan_result_take(job->result, job->model, job->options, job->order, error);
     }
+    closer_close(proof.closer);
     table_close(proof.table);
     abstraction_close(proof.abstraction);
     return status;

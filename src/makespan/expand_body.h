@@ -128,11 +128,43 @@ static void NAME(spread_stays)(struct NAME(expansion) * x, uint32_t at, uint32_t
         NAME(spread_stays)(x, at, place + 1, left - m, word + NAME(moving)(x, place, m));
 }
 
+/* The state's runs, as a closer has them. */
+static uint32_t NAME(closer_rest)(const struct NAME(expansion) * x, WORD word)
+{
+    const struct makespan_model *model = x->search->model;
+    struct largest_run runs[ABSTRACTION_MAX_BLOCKS];
+    WORD state = word >> x->time_bits;
+    for (uint32_t b = 0; b < model->run_count; b++) {
+        struct largest_run run = {0};
+        for (uint32_t left = model->runs[b].length; left > 0; left--) {
+            uint32_t ones = NAME(trailing_ones)(state);
+            state = state >> ones >> 1;
+            run.warps += ones;
+            run.work += ones * left;
+            run.largest = ones && run.largest == 0 ? left : run.largest;
+        }
+        runs[b] = run;
+    }
+    return closer_at(x->search->closer, runs, model->run_count);
+}
+
+/* To the next state, if a closer look does not rule it out. */
+static void NAME(emit_word)(const struct NAME(expansion) * x, WORD word)
+{
+    uint32_t bound = x->bound, rest = x->search->closer ? NAME(closer_rest)(x, word) : 0;
+    if (rest == CLOSER_NONE)
+        return;
+    if (x->search->closer)
+        bound = x->time + 1 + rest;
+    if (search_worth(x->search->table->goal, bound, x->known))
+        x->emit(x->context, word, bound);
+}
+
 /* Which warps of the filled blocks from `at` on: every choice that matters. */
 static void NAME(spread)(struct NAME(expansion) * x, uint32_t at, WORD word)
 {
     if (at == x->filled_count) {
-        x->emit(x->context, word + 1, x->bound);
+        NAME(emit_word)(x, word + 1);
         return;
     }
     uint32_t b = x->filled[at], stays = x->starts[b] - x->leaves[b];
@@ -218,16 +250,4 @@ static bool NAME(finished)(const struct NAME(expansion) * x, WORD word)
 {
     const struct makespan_model *model = x->search->model;
     return word >> x->time_bits == (((WORD)1 << model->warps) - 1) << model->length;
-}
-
-static uint64_t NAME(hash)(const struct NAME(expansion) * x, WORD word)
-{
-    WORD state = word >> x->time_bits;
-    uint64_t h = (uint64_t)state * UINT64_C(0x9e3779b97f4a7c15);
-#if WORD_BITS == 128
-    h ^= (uint64_t)(state >> 64) * UINT64_C(0xc2b2ae3d27d4eb4f);
-#endif
-    h ^= h >> 29;
-    h *= UINT64_C(0xbf58476d1ce4e5b9);
-    return h ^ h >> 32;
 }

@@ -23,12 +23,15 @@
 #include "base/team.h"
 #include "makespan/table.h"
 
+struct closer; /* closer.h */
+
 struct search {
     const struct makespan_model *model;
     const struct table *table; /* its goal is the search's */
     struct team *team;
     struct watch *watch;
-    gordian_allocator memory; /* may be used by several threads at once */
+    gordian_allocator memory;    /* may be used by several threads at once */
+    const struct closer *closer; /* of real states: only those it has are wanted; NULL: all */
 };
 
 /* Bits of a word that hold the state and a time: 64, 128, or 0: too large. */
@@ -41,6 +44,12 @@ unsigned search_bits(const struct makespan_model *model);
 gordian_status search_sweep(const struct search *search, uint64_t most, uint32_t *value,
                             gordian_error *error);
 
+/* The same through the states of largest.h, of which there are fewer: moves the watch's other end
+ * to the best that there can be, and finds no schedule. Its table must be one of whole runs. */
+gordian_status search_tighten(const struct search *search, uint64_t most, gordian_error *error);
+/* Can it be done? */
+bool search_tightens(const struct search *search);
+
 /* Looks for a schedule of `target` cycles or better. *found: `order` has it. GORDIAN_STATUS_END:
  * not found within `most` states (0: no limit), or the watch said stop. */
 gordian_status search_dive(const struct search *search, uint32_t target, uint64_t most,
@@ -51,6 +60,10 @@ gordian_status search_sweep_64(const struct search *search, uint64_t most, uint3
                                gordian_error *error);
 gordian_status search_sweep_128(const struct search *search, uint64_t most, uint32_t *value,
                                 gordian_error *error);
+gordian_status search_sweep_largest_64(const struct search *search, uint64_t most, uint32_t *value,
+                                       gordian_error *error);
+gordian_status search_sweep_largest_128(const struct search *search, uint64_t most, uint32_t *value,
+                                        gordian_error *error);
 gordian_status search_dive_64(const struct search *search, uint32_t target, uint64_t most,
                               uint8_t *order, bool *found, gordian_error *error);
 gordian_status search_dive_128(const struct search *search, uint32_t target, uint64_t most,

@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/sort.h"
+#include "makespan/closer.h"
 
 #include <string.h>
 
@@ -14,6 +15,8 @@
 __extension__ typedef unsigned __int128 word_128;
 
 #include "makespan/expand_body.h"
+
+#include "makespan/hash_body.h"
 
 #include "makespan/dive_body.h"
 #include "makespan/sweep_body.h"

@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/sort.h"
+#include "makespan/closer.h"
 
 #include <string.h>
 
@@ -12,6 +13,8 @@
 #define NAME(x)   x##_64
 
 #include "makespan/expand_body.h"
+
+#include "makespan/hash_body.h"
 
 #include "makespan/dive_body.h"
 #include "makespan/sweep_body.h"

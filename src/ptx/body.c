@@ -367,6 +367,11 @@ static gordian_status read_instruction(struct body *body)
     status = read_operands(body, &made);
     if (status != GORDIAN_OK)
         return status;
+    uint32_t callee = made.name;
+    if (made.flow == PTX_CALL)
+        ptx_callee(ptx, function, &made, &callee);
+    if (ptx_is(ptx, callee, "__assertfail"))
+        made.flow = PTX_RETURN; /* it never does */
     if (!memory_grow(&ptx->memory, &function->code, &function->code_room, function->code_count + 1,
                      sizeof *function->code))
         return fail_memory(body->error);

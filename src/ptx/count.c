@@ -5,6 +5,10 @@
  * on must be written once a round, by an instruction that every round passes, and be known when
  * the loop is entered. Then these few instructions are run, round after round, until the branch
  * leaves.
+ *
+ * Values of which only a bound is known (n & 3, %tid.x of a launch that is given) are tried one
+ * after the other, and the most rounds count. Those with which the loop is not entered are left
+ * out: a branch before it says so.
  */
 #include "ptx/value.h"
 
@@ -15,6 +19,8 @@
 #define ROUNDS_MAX   (1u << 17) /* then we give up */
 #define CONSTANT_MAX 12u   /* instructions one after another that lead to a value from outside */
 #define EFFORT_MAX   2000u /* and all that are looked at for a branch */
+#define CHOICES      4u    /* values of which only a bound is known */
+#define TRIALS_MAX   4096u /* of all of them together */
 
 struct counter {
     const struct ptx_graph *graph;
@@ -35,6 +41,15 @@ struct counter {
     size_t count;
     size_t running;         /* the slot that is evaluated */
     uint32_t depth, effort; /* of looking for constants */
+    struct choice {
+        uint32_t instruction;
+        uint64_t last, value;
+        bool launch; /* a place in the launch */
+    } choices[CHOICES];
+    size_t choice_count;
+    bool settled; /* no more choices: they are being tried */
+    bool corners;
+    char missing[160];
 };
 
 /* ------------------------------------------------------------------ who writes a register */
@@ -130,17 +145,61 @@ static bool read_constant(void *context, uint32_t number, uint64_t *value)
     return writer != PTX_NONE && constant_at(reading->counter, writer, value);
 }
 
+/* A list with commas, each name once. */
+static void note_missing(void *context, const char *name, size_t length)
+{
+    struct counter *counter = ((const struct reading *)context)->counter;
+    size_t used = strlen(counter->missing);
+    for (const char *at = counter->missing; *at;) {
+        size_t item = strcspn(at, ",");
+        if (item == length && memcmp(at, name, length) == 0)
+            return;
+        at += item + (at[item] == ',');
+    }
+    if (used + length + 2 > sizeof counter->missing)
+        return;
+    if (used > 0)
+        counter->missing[used++] = ',';
+    memcpy(counter->missing + used, name, length);
+    counter->missing[used + length] = '\0';
+}
+
+/* The instruction's result is one of a few: the one being tried. */
+static bool take_choice(struct counter *counter, uint32_t writer, struct reading *reading,
+                        size_t missing, uint64_t *value)
+{
+    const struct ptx_graph *graph = counter->graph;
+    struct choice choice = {.instruction = writer};
+    if (counter->settled || counter->choice_count == CHOICES ||
+        !ptx_evaluate_bound(graph->ptx, graph->function, &graph->function->code[writer],
+                            counter->question, read_constant, reading, &choice.last,
+                            &choice.launch) ||
+        (!choice.launch && choice.last >= TRIALS_MAX))
+        return false;
+    counter->missing[missing] = '\0'; /* it need not be known */
+    counter->choices[counter->choice_count++] = choice;
+    *value = 0;
+    return true;
+}
+
 static bool constant_at(struct counter *counter, uint32_t writer, uint64_t *value)
 {
     const struct ptx_graph *graph = counter->graph;
     const struct ptx_instruction *instruction = &graph->function->code[writer];
     struct reading reading = {counter, ptx_block_of(graph, writer), writer};
+    size_t missing = strlen(counter->missing);
+    for (size_t i = 0; i < counter->choice_count; i++)
+        if (counter->choices[i].instruction == writer) {
+            *value = counter->choices[i].value;
+            return true;
+        }
     if (instruction->guard != PTX_NONE || counter->depth >= CONSTANT_MAX ||
         counter->effort++ >= EFFORT_MAX)
         return false;
     counter->depth++;
     bool known = ptx_evaluate(graph->ptx, graph->function, instruction, counter->question,
-                              read_constant, &reading, value);
+                              read_constant, note_missing, &reading, value) ||
+                 take_choice(counter, writer, &reading, missing, value);
     counter->depth--;
     return known;
 }
@@ -291,7 +350,7 @@ static bool run_slot(struct counter *counter, size_t slot)
     counter->running = slot;
     counter->slice[slot].known = ptx_evaluate(
         graph->ptx, graph->function, &graph->function->code[counter->slice[slot].instruction],
-        counter->question, read_slice, counter, &counter->slice[slot].value);
+        counter->question, read_slice, NULL, counter, &counter->slice[slot].value);
     return counter->slice[slot].known;
 }
 
@@ -323,6 +382,105 @@ static uint64_t run_rounds(struct counter *counter, uint32_t block, uint32_t pre
     return 0;
 }
 
+/* ------------------------------------------------------------------ values that are not known */
+
+/* Does control come to `block` from `before` only, but for ways back from itself? */
+static bool comes_from(const struct ptx_graph *graph, uint32_t block, uint32_t before)
+{
+    for (uint32_t i = graph->first_before[block]; i < graph->first_before[block + 1]; i++) {
+        uint32_t from = graph->befores[i];
+        if (graph->blocks[from].order != PTX_NONE && from != before &&
+            !ptx_above(graph, block, from))
+            return false;
+    }
+    return true;
+}
+
+/* With these values, does the branch at the end of `before` go to `block`? True if that is not
+ * known. */
+static bool goes_to(struct counter *counter, uint32_t before, uint32_t block)
+{
+    const struct ptx_graph *graph = counter->graph;
+    const struct ptx_block *at = &graph->blocks[before];
+    const struct ptx_instruction *last = ptx_last(graph, before);
+    uint64_t holds;
+    if (!last || last->guard == PTX_NONE || at->next_count != 2 || last->flow != PTX_BRANCH ||
+        graph->nexts[at->first_next] == graph->nexts[at->first_next + 1])
+        return true;
+    struct reading reading = {counter, before, at->end - 1};
+    if (!read_constant(&reading, last->guard, &holds))
+        return true;
+    bool taken = (holds != 0) != last->negated;
+    return graph->nexts[at->first_next + taken] == block;
+}
+
+/* Is the loop entered at all with these values? */
+static bool is_entered(struct counter *counter)
+{
+    const struct ptx_graph *graph = counter->graph;
+    uint32_t block = graph->loops[counter->loop].head;
+    while (block != graph->entry) {
+        uint32_t above = graph->blocks[block].above;
+        if (above == PTX_NONE || above == block)
+            return true;
+        if (comes_from(graph, block, above) && !goes_to(counter, above, block))
+            return false;
+        block = above;
+    }
+    return true;
+}
+
+/* The next combination; false: that was the last. Places in a launch of many are the first and the
+ * last one. */
+static bool next_trial(struct counter *counter)
+{
+    for (size_t i = 0; i < counter->choice_count; i++) {
+        struct choice *choice = &counter->choices[i];
+        bool jumps = counter->corners && choice->launch;
+        if (choice->value < choice->last) {
+            choice->value = jumps ? choice->last : choice->value + 1;
+            return true;
+        }
+        choice->value = 0;
+    }
+    return false;
+}
+
+/* Are they few enough to be tried? */
+static bool count_trials(struct counter *counter)
+{
+    uint64_t all = 1, few = 1;
+    for (size_t i = 0; i < counter->choice_count; i++) {
+        const struct choice *choice = &counter->choices[i];
+        uint64_t values = choice->last < TRIALS_MAX ? choice->last + 1 : TRIALS_MAX + 1;
+        all *= all <= TRIALS_MAX ? values : 1;
+        few *= few <= TRIALS_MAX ? choice->launch ? 2 : values : 1;
+    }
+    counter->corners = all > TRIALS_MAX;
+    return few <= TRIALS_MAX;
+}
+
+/* The most rounds with any of the values; 0: with one of them it is not found. */
+static uint64_t try_values(struct counter *counter, uint32_t block, uint32_t predicate, bool leaves)
+{
+    uint64_t most = 0;
+    if (!count_trials(counter))
+        return 0;
+    counter->settled = true;
+    do {
+        counter->effort = 0;
+        if (!is_entered(counter))
+            continue;
+        for (size_t i = 0; i < counter->count; i++)
+            enter_sources(counter, &counter->slice[i]);
+        uint64_t rounds = run_rounds(counter, block, predicate, leaves);
+        if (rounds == 0)
+            return 0;
+        most = rounds > most ? rounds : most;
+    } while (next_trial(counter));
+    return most;
+}
+
 /* The branch that ends this block, if it can leave the loop: rounds until it does; 0: not found. */
 static uint64_t count_exit(struct counter *counter, uint32_t block)
 {
@@ -340,16 +498,19 @@ static uint64_t count_exit(struct counter *counter, uint32_t block)
     if (stays[0] == stays[1] || !every_round(counter, block))
         return 0;
     counter->count = counter->effort = 0;
+    counter->choice_count = 0;
+    counter->settled = counter->corners = false;
     uint32_t predicate;
     if (!add_register(counter, last->guard, block, at->end - 1, &predicate))
         return 0;
     /* The first way is the one not taken: the guard does not hold. */
     bool leaves = stays[0] ? !last->negated : last->negated;
-    return run_rounds(counter, block, predicate, leaves);
+    return counter->choice_count > 0 ? try_values(counter, block, predicate, leaves)
+                                     : run_rounds(counter, block, predicate, leaves);
 }
 
 gordian_status ptx_count_loop(const struct ptx_graph *graph, uint32_t loop,
-                              const gordian_ptx_question *question, uint64_t *passes,
+                              const gordian_ptx_question *question, struct ptx_count *count,
                               gordian_error *error)
 {
     struct counter counter = {.graph = graph, .question = question, .loop = loop};
@@ -361,15 +522,19 @@ gordian_status ptx_count_loop(const struct ptx_graph *graph, uint32_t loop,
         memory_free(&graph->memory, counter.stack);
         return fail_memory(error);
     }
-    *passes = 0;
+    *count = (struct ptx_count){0};
     for (size_t i = 0; i < graph->sorted_count; i++) {
         uint32_t block = graph->sorted[i];
         if (graph->blocks[block].loop != loop)
             continue;
         uint64_t rounds = count_exit(&counter, block);
-        if (rounds && (*passes == 0 || rounds < *passes))
-            *passes = rounds;
+        if (rounds && (count->passes == 0 || rounds < count->passes)) {
+            count->passes = rounds;
+            count->at_most = counter.choice_count > 0;
+            count->corners = counter.corners;
+        }
     }
+    memcpy(count->missing, counter.missing, sizeof count->missing);
     memory_free(&graph->memory, counter.seen);
     memory_free(&graph->memory, counter.stack);
     return GORDIAN_OK;

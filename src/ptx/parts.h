@@ -266,9 +266,16 @@ void ptx_describe_loop(const struct ptx_graph *graph, const struct ptx_loop *loo
 /* Is this what a question calls the loop? */
 bool ptx_loop_is(const struct ptx_graph *graph, const struct ptx_loop *loop, const char *name);
 
-/* count.c: how often the head of a loop that counts is passed; 0: not found. */
+/* count.c: how often the head of a loop that counts is passed. */
+struct ptx_count {
+    uint64_t passes;   /* 0: not found */
+    bool at_most;      /* it depends on values of which only a bound is known */
+    bool corners;      /* ... and of threads and blocks only the first and the last were tried */
+    char missing[160]; /* not found: "3,%ctaid.y", what the question would have to say; "": that
+                          would not help, or is not known */
+};
 gordian_status ptx_count_loop(const struct ptx_graph *graph, uint32_t loop,
-                              const gordian_ptx_question *question, uint64_t *passes,
+                              const gordian_ptx_question *question, struct ptx_count *count,
                               gordian_error *error);
 
 /* ------------------------------------------------------------------ paths (path.c) */

@@ -2,6 +2,7 @@
  */
 #include "ptx/parts.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -103,18 +104,39 @@ static const gordian_ptx_call *find_code(const struct ptx_program *program, uint
     return NULL;
 }
 
-/* Tells once what a function was taken for. */
-static gordian_status note_code(struct ptx_program *program, const gordian_ptx_call *code)
+/* Calls into the driver's runtime, whose code is nowhere: a load or store is the least that they
+ * are. */
+#define SYSTEM_CALL "L"
+
+static bool is_system_call(const gordian_ptx *ptx, uint32_t name)
+{
+    return ptx_is(ptx, name, "vprintf") || ptx_is(ptx, name, "malloc") || ptx_is(ptx, name, "free");
+}
+
+static gordian_status note_once(struct ptx_program *program, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* Something that is told once, however often it comes up. */
+static gordian_status note_once(struct ptx_program *program, const char *format, ...)
 {
     const gordian_ptx_note *notes = program->lists->notes;
     char text[sizeof notes->text];
-    size_t count = strlen(code->letters);
-    snprintf(text, sizeof text, "%.80s stands for %.40s%s, as given", code->name,
-             count ? code->letters : "nothing", count > 40 ? "..." : "");
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
     for (size_t i = 0; i < program->answer->note_count; i++)
         if (strcmp(notes[i].text, text) == 0)
             return GORDIAN_OK;
     return program->question->only_loops ? GORDIAN_OK : ptx_note(program, 0, "%s", text);
+}
+
+/* Tells once what a function was taken for. */
+static gordian_status note_code(struct ptx_program *program, const gordian_ptx_call *code)
+{
+    size_t count = strlen(code->letters);
+    return note_once(program, "%.80s stands for %.40s%s, as given", code->name,
+                     count ? code->letters : "nothing", count > 40 ? "..." : "");
 }
 
 static gordian_status open_routine(struct ptx_program *program, uint32_t index, uint32_t depth);
@@ -139,6 +161,11 @@ static gordian_status read_call(struct ptx_program *program, struct ptx_routine 
     bool here = callee != PTX_NONE && ptx->functions[callee].defined;
     if (!here && program->question->only_loops)
         return GORDIAN_OK;
+    if (!here && is_system_call(ptx, name)) {
+        routine->letters[index] = SYSTEM_CALL;
+        return note_once(program, "%.*s stands for %s: what it does is not published, --call tells",
+                         shown_length(ptx->tokens[name].length), ptx_text(ptx, name), SYSTEM_CALL);
+    }
     if (!here)
         return ptx_fail(ptx, name, program->error,
                         "the code of '%.*s' is not here: tell what it stands for with --call "
@@ -152,6 +179,18 @@ static gordian_status read_call(struct ptx_program *program, struct ptx_routine 
         return ptx_fail(ptx, name, program->error, "calls more than %u deep", PTX_CALLS_MAX);
     routine->callees[index] = callee;
     return open_routine(program, callee, depth + 1);
+}
+
+/* How large a product of Blackwell's tensor cores is stands in a register. */
+static gordian_status note_size(struct ptx_program *program, uint32_t name)
+{
+    static const char product[] = "tcgen05.mma";
+    size_t length = program->ptx->tokens[name].length;
+    if (length < strlen(product) ||
+        memcmp(ptx_text(program->ptx, name), product, strlen(product)) != 0)
+        return GORDIAN_OK;
+    return note_once(program, "tcgen05.mma is taken for the largest there is, 128 x 256 numbers of "
+                              "one multiprocessor: --unit 'tcgen05.mma*=T512' tells another");
 }
 
 static gordian_status read_instructions(struct ptx_program *program, struct ptx_routine *routine,
@@ -172,7 +211,11 @@ static gordian_status read_instructions(struct ptx_program *program, struct ptx_
                                 "--table or --unit",
                                 shown_length(ptx->tokens[name].length), ptx_text(ptx, name));
             routine->letters[i] = letters;
-            if (graph->function->code[i].flow == PTX_CALL)
+            status = note_size(program, name);
+            if (status == GORDIAN_OK && graph->function->code[i].flow == PTX_RETURN &&
+                *ptx_text(ptx, name) == 'c')
+                status = note_once(program, "__assertfail does not return: a path may end there");
+            if (status == GORDIAN_OK && graph->function->code[i].flow == PTX_CALL)
                 status = read_call(program, routine, i, depth);
         }
     }
@@ -187,14 +230,53 @@ static bool follows_labels(const gordian_ptx_question *question)
 }
 
 /* "is not entered", "is passed once", "is passed 3 times" */
-static void how_often(uint64_t passes, char *buffer, size_t size)
+static void how_often(uint64_t passes, bool at_most, char *buffer, size_t size)
 {
-    if (passes == 0)
+    if (at_most)
+        snprintf(buffer, size, "is passed at most %llu time%s", (unsigned long long)passes,
+                 passes == 1 ? "" : "s");
+    else if (passes == 0)
         snprintf(buffer, size, "is not entered");
     else if (passes == 1)
         snprintf(buffer, size, "is passed once");
     else
         snprintf(buffer, size, "is passed %llu times", (unsigned long long)passes);
+}
+
+/* "%ctaid.y, parameter 3: --set %ctaid.y=N,3=N" of "%ctaid.y,3" */
+static void what_it_needs(const char *missing, char *buffer, size_t size)
+{
+    size_t used = 0;
+    buffer[0] = '\0';
+    for (int round = 0; round < 2; round++) {
+        const char *between = round ? "," : ", ";
+        for (const char *at = missing; *at && used < size;) {
+            size_t length = strcspn(at, ",");
+            used += (size_t)snprintf(
+                buffer + used, size - used, "%s%s%.*s%s", at > missing ? between : "",
+                !round && *at != '%' ? "parameter " : "", (int)length, at, round ? "=N" : "");
+            at += length + (at[length] == ',');
+        }
+        if (round == 0 && used < size)
+            used += (size_t)snprintf(buffer + used, size - used, ": --set ");
+    }
+}
+
+static gordian_status no_bound(struct ptx_program *program, const struct ptx_graph *graph,
+                               const struct ptx_loop *loop, const char *what, const char *missing)
+{
+    uint32_t name = graph->function->code[graph->blocks[loop->head].first].name;
+    char needs[240];
+    what_it_needs(missing, needs, sizeof needs);
+    if (program->question->only_loops)
+        return ptx_note(program, graph->ptx->tokens[name].line,
+                        "%s has no bound that can be found%s%.100s", what,
+                        *missing ? "; it depends on " : "", *missing ? needs : "");
+    return ptx_fail(
+        graph->ptx, name, program->error,
+        "%s has no bound that can be found%s%s%s give one with --loop NAME=N, or a path "
+        "with --path",
+        what, *missing ? "; it depends on " : "", *missing ? needs : "", *missing ? "; or" : ":");
 }
 
 static gordian_status bound_loop(struct ptx_program *program, struct ptx_graph *graph,
@@ -211,22 +293,19 @@ static gordian_status bound_loop(struct ptx_program *program, struct ptx_graph *
         if (!ptx_loop_is(graph, loop, given->name))
             continue;
         loop->passes = given->value;
-        how_often(loop->passes, often, sizeof often);
+        how_often(loop->passes, false, often, sizeof often);
         return ptx_note(program, line, "%s %s, as given", what, often);
     }
-    gordian_status status = ptx_count_loop(graph, index, question, &loop->passes, program->error);
+    struct ptx_count count;
+    gordian_status status = ptx_count_loop(graph, index, question, &count, program->error);
+    loop->passes = count.passes;
     if (status != GORDIAN_OK)
         return status;
-    if (loop->passes == 0 && question->only_loops)
-        return ptx_note(program, line, "%s has no bound that can be found", what);
     if (loop->passes == 0)
-        return ptx_fail(graph->ptx, graph->function->code[graph->blocks[loop->head].first].name,
-                        program->error,
-                        "%s has no bound that can be found: give one with --loop NAME=N, or a path "
-                        "with --path",
-                        what);
-    how_often(loop->passes, often, sizeof often);
-    return ptx_note(program, line, "%s counts: it %s", what, often);
+        return no_bound(program, graph, loop, what, count.missing);
+    how_often(loop->passes, count.at_most, often, sizeof often);
+    return ptx_note(program, line, "%s counts: it %s%s", what, often,
+                    count.corners ? " (first and last threads and blocks)" : "");
 }
 
 static gordian_status bound_loops(struct ptx_program *program, struct ptx_graph *graph)

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#define LETTERS_MAX 256u /* of an instruction */
+#define LETTERS_MAX 1024u /* of an instruction */
 
 struct line {
     char *pattern; /* "ld.*"; the letters follow behind its NUL */

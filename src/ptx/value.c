@@ -10,6 +10,7 @@ struct evaluation {
     const struct ptx_instruction *instruction;
     const gordian_ptx_question *question;
     ptx_reader read;
+    ptx_missing missing; /* NULL: nobody is told */
     void *context;
     const char *name; /* the opcode: up to the first dot the stem */
     size_t length, stem;
@@ -193,6 +194,8 @@ static bool operand_value(const struct evaluation *e, size_t index, uint64_t *va
     } else if (ptx_is(e->ptx, at, "WARP_SZ")) {
         *value = 32;
     } else if (!value_given(e, text, token->length, value)) {
+        if (*text == '%' && e->missing)
+            e->missing(e->context, text, token->length);
         return false;
     }
     if (negative)
@@ -232,7 +235,11 @@ static bool load_parameter(const struct evaluation *e, uint64_t *value)
         rest = i;
         for (size_t d = digits; d-- > 0; rest /= 10)
             number[d] = (char)('0' + rest % 10);
-        return value_given(e, number, digits, value);
+        if (value_given(e, number, digits, value))
+            return true;
+        if (e->missing)
+            e->missing(e->context, number, digits);
+        return false;
     }
     return false;
 }
@@ -415,9 +422,11 @@ static bool evaluate_instruction(const struct evaluation *e, uint64_t *value)
     return two_operands(e, type, a, b, value);
 }
 
-bool ptx_evaluate(const gordian_ptx *ptx, const struct ptx_function *function,
-                  const struct ptx_instruction *instruction, const gordian_ptx_question *question,
-                  ptx_reader read, void *context, uint64_t *value)
+static struct evaluation begin_evaluation(const gordian_ptx *ptx,
+                                          const struct ptx_function *function,
+                                          const struct ptx_instruction *instruction,
+                                          const gordian_ptx_question *question, ptx_reader read,
+                                          void *context)
 {
     struct evaluation e = {.ptx = ptx,
                            .function = function,
@@ -430,6 +439,82 @@ bool ptx_evaluate(const gordian_ptx *ptx, const struct ptx_function *function,
     while (e.stem < e.length && e.name[e.stem] != '.')
         e.stem++;
     split_operands(&e);
+    return e;
+}
+
+/* %tid.x is below %ntid.x, %ctaid.x below %nctaid.x, %laneid below 32. */
+static bool launch_bound(const struct evaluation *e, uint64_t *last)
+{
+    static const char *const below[][2] = {{"%tid.", "%ntid."}, {"%ctaid.", "%nctaid."}};
+    uint32_t at = e->operands[1].first;
+    const char *text = ptx_text(e->ptx, at);
+    size_t length = e->ptx->tokens[at].length;
+    if (!stem_is(e, "mov") || e->count != 2 || e->operands[1].count != 1)
+        return false;
+    if (ptx_is(e->ptx, at, "%laneid")) {
+        *last = 31;
+        return true;
+    }
+    for (size_t i = 0; i < 2; i++) {
+        char name[16];
+        size_t stem = strlen(below[i][0]), other = strlen(below[i][1]);
+        if (length != stem + 1 || memcmp(text, below[i][0], stem) != 0)
+            continue;
+        memcpy(name, below[i][1], other);
+        name[other] = text[stem];
+        return value_given(e, name, other + 1, last) && (*last)-- > 0;
+    }
+    return false;
+}
+
+/* What the operand that is known says about the result, if it says something. */
+static bool masked_bound(const struct evaluation *e, struct type type, uint64_t *last)
+{
+    uint64_t a = 0, b = 0;
+    bool left = operand_value(e, 1, &a), right = operand_value(e, 2, &b);
+    if (left == right)
+        return false;
+    uint64_t known = cut_to_type(left ? a : b, type);
+    *last = known;
+    if (stem_is(e, "and"))
+        return true;
+    if (stem_is(e, "min"))
+        return !type.is_signed;
+    if (stem_is(e, "rem"))
+        return right && !type.is_signed && (*last)-- > 0;
+    if (!stem_is(e, "shr") || type.is_signed || !right)
+        return false;
+    *last = known >= type.bits ? 0 : cut_to_type(~UINT64_C(0), type) >> known;
+    return true;
+}
+
+bool ptx_evaluate_bound(const gordian_ptx *ptx, const struct ptx_function *function,
+                        const struct ptx_instruction *instruction,
+                        const gordian_ptx_question *question, ptx_reader read, void *context,
+                        uint64_t *last, bool *launch)
+{
+    struct evaluation e = begin_evaluation(ptx, function, instruction, question, read, context);
+    struct type type = nth_type(&e, 0);
+    uint64_t length;
+    if (type.bits < 8 || e.count < 2)
+        return false;
+    *launch = launch_bound(&e, last);
+    if (*launch)
+        return true;
+    if (e.count == 3)
+        return masked_bound(&e, type, last);
+    if (!stem_is(&e, "bfe") || type.is_signed || !operand_value(&e, 3, &length))
+        return false;
+    *last = length >= type.bits ? cut_to_type(~UINT64_C(0), type) : (UINT64_C(1) << length) - 1;
+    return true;
+}
+
+bool ptx_evaluate(const gordian_ptx *ptx, const struct ptx_function *function,
+                  const struct ptx_instruction *instruction, const gordian_ptx_question *question,
+                  ptx_reader read, ptx_missing missing, void *context, uint64_t *value)
+{
+    struct evaluation e = begin_evaluation(ptx, function, instruction, question, read, context);
+    e.missing = missing;
     if (e.count < 2 || !evaluate_instruction(&e, value))
         return false;
     struct type type = nth_type(&e, 0);

@@ -36,6 +36,8 @@ same()
 }
 
 on_ranks "$test_program" 1 2 3 4
+# As ranks of several machines talk.
+GORDIAN_MPI_MESSAGES=1 on_ranks "$test_program" 2 4
 for ranks in 1 2 3 4; do
     same "$ranks" philosophers.treo --main 'table<4>'
     same "$ranks" chain.treo --main 'chain<12>'

@@ -3,6 +3,9 @@
 #include "base/output.h"
 #include "compose.h"
 #include "compose/format/aut.h"
+#include "compose/format/pnml.h"
+
+#include <gordian/compose.h>
 
 static const char treo_text[] =
     "import reo.fifo1;\n"
@@ -11,8 +14,12 @@ static const char treo_text[] =
     "rules<d:int>(a?,b!) { #RBA $m=d; {a,~b} $m=null, $m'=a {~a,b} $m!=null, b=$m || false, "
     "$m'=null }\n"
     "states(a?,b!) { #CA q* -> r : {a} $m'=a; r -> q : {b} b=$m, $m'=null }\n"
+    "bare<f:t>(a?,b!,c?) { #RBA $k=7; a!=*, b=f(a), $k=7, $k'=8, c=* a=b, $k=8, $k'=[0.5:7,0.5:8] "
+    "}\n"
+    "code(a?) { #JAVA \"x\" } built(a?,b!) { #PR Fifo[2](a;b) }\n"
     "main(p?,q?,o!) {\n"
     "  chain<2>(p,x) two<sync>(q,x) rules<0>(x,y) states(y,z)\n"
+    "  bare<g>(z,bb,cc) code(bb) built(bb,dd)\n"
     "  filter<<0>>(z,o) transform<{[0,1] [1,0]}>(z,w) for i=1..2 { if i=1 fifo1(w,v) else "
     "syncdrain(v,v) }\n"
     "}\n";
@@ -27,6 +34,44 @@ static const char ca_text[] = "data 0 1\n"
 
 static const char aut_text[] = "des (0,3,2)\n(0,\"a\",1)\n(1,\"b|c\",0)\n(1,\"tau\",1)\n";
 
+static const char pnml_text[] =
+    "<pnml><net id='n'><place id='p'><initialMarking><text>1</text></initialMarking></place>"
+    "<place id='q'/><transition id='t'/><transition id='u'/><arc source='p' target='t'/>"
+    "<arc source='t' target='q'/><arc source='q' target='u'/></net></pnml>";
+
+/* A net: read, searched with and without reduction, checked. */
+static gordian_status go_net(const struct text *text, const gordian_allocator *allocator,
+                             gordian_error *error)
+{
+    gordian_circuit *circuit = NULL;
+    gordian_graph *graph = NULL;
+    gordian_fault fault;
+    gordian_compose_result result;
+    gordian_check check;
+    gordian_compose_options options;
+    gordian_circuit_options reading = {.allocator = allocator};
+    gordian_compose_options_init(&options);
+    options.allocator = allocator;
+    options.reduce = true;
+    options.engine = "dense";
+    gordian_status status = pnml_read(&circuit, text, &reading, &fault, error);
+    if (status == GORDIAN_OK) {
+        status = gordian_compose(circuit, &options, NULL, &result, error);
+        gordian_compose_result_free(&result);
+    }
+    options.reduce = false;
+    if (status == GORDIAN_OK) {
+        status =
+            gordian_compose_check(&graph, circuit, &options, "AG (t -> AF deadlock) && @1 = one",
+                                  allocator, &check, &result, error);
+        gordian_check_free(&check);
+        gordian_compose_result_free(&result);
+    }
+    gordian_graph_close(graph);
+    gordian_circuit_close(circuit);
+    return status;
+}
+
 /* One go with the allocator; the status of what failed. */
 static gordian_status go(int kind, const struct text *text, const gordian_allocator *allocator,
                          gordian_error *error)
@@ -36,6 +81,8 @@ static gordian_status go(int kind, const struct text *text, const gordian_alloca
     gordian_fault fault;
     gordian_status status;
     bool same;
+    if (kind == 3)
+        return go_net(text, allocator, error);
     if (kind == 2) {
         status = aut_read(&graph, text, NULL, allocator, &fault, error);
         if (status == GORDIAN_OK)
@@ -44,8 +91,8 @@ static gordian_status go(int kind, const struct text *text, const gordian_alloca
             status = graph_isomorphic(graph, part, &same, error);
         gordian_graph_close(part);
     } else {
-        gordian_circuit_options options = {.data = kind == 0 ? "0,1" : NULL,
-                                           .allocator = allocator};
+        gordian_circuit_options options = {
+            .data = kind == 0 ? "0,1" : NULL, .define = "g={[0,1] [*,0]}", .allocator = allocator};
         status = kind == 0 ? treo_read(&circuit, text, &options, &fault, error)
                            : ca_read(&circuit, text, &options, &fault, error);
         CHECK((status == GORDIAN_OK) == (circuit != NULL));
@@ -88,5 +135,6 @@ int main(void)
     check_all(0, treo_text);
     check_all(1, ca_text);
     check_all(2, aut_text);
+    check_all(3, pnml_text);
     return test_done();
 }

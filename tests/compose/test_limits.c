@@ -433,21 +433,26 @@ static void check_sought(void)
     }
 }
 
+static void check_dense(void)
+{
+    check_states("dense", "chain<6>", 64);
+    check_full("dense");
+    check_sinks("dense");
+    check_allocations("dense", "stuck", 0, false);
+}
+
 int main(void)
 {
     check_states("cpu", "chain<6>", 64);
-    check_states("dense", "chain<6>", 64);
     check_states("cpu", "ring<70>", 70);
     check_states("cpu", "stuck", 16);
     check_full("cpu");
-    check_full("dense");
     check_wide();
     check_memory();
     check_stopping();
     check_left_out();
     check_within_row();
     check_sinks("cpu");
-    check_sinks("dense");
     check_allocations("cpu", "chain<3>", 0, false);
     /* Long enough for everything to grow; a sanitized run has less time. */
     const char *growing = test_scale() < 10    ? "chain<9>"
@@ -457,7 +462,8 @@ int main(void)
     check_allocations("cpu", "stuck", 0, false);
     check_allocations("cpu", "stuck", 100, false);
     check_allocations("cpu", "stuck", 0, true);
-    check_allocations("dense", "stuck", 0, false);
+    if (!TEST_THREADS_ONLY)
+        check_dense();
     check_operations();
     check_sought();
     return test_done();

@@ -351,10 +351,12 @@ int main(int argc, char **argv)
 {
     REQUIRE(argc == 2);
     test_options();
+    test_determinism();
+    if (TEST_THREADS_ONLY)
+        return test_done();
     test_published();
     test_starts();
     test_log();
-    test_determinism();
     test_validity();
     test_rows(argv[1]);
     return test_done();

@@ -1,6 +1,8 @@
 /* The exact engine: against a file of known values, against brute force, against itself with other
  * words, cuts and threads; and what it says when it is stopped. */
+#include "makespan/closer.h"
 #include "makespan/engine.h"
+#include "makespan/largest.h"
 #include "makespan/search.h"
 #include "world.h"
 
@@ -106,6 +108,21 @@ static void test_case_study(void)
     }
 }
 
+/* More of them, where the tables alone leave an interval open. */
+static void test_case_study_free(void)
+{
+    static const uint32_t values[][2] = {{10, 104}, {12, 123}, {14, 141}, {16, 160}, {24, 234}};
+    const unsigned least[] = {10, 100, 100, 100, 1000}; /* the scale: the last takes minutes */
+    for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
+        if (test_scale() < least[i])
+            continue;
+        struct makespan_model *model =
+            make_model("LLLLLCCCCCCCCCLLCCCCCCCCC", "L=1,C=4", 0, values[i][0]);
+        CHECK(exact_value(model, GORDIAN_MAKESPAN_GOAL_WORST) == values[i][1]);
+        model_close(model);
+    }
+}
+
 /* ------------------------------------------------------------------ brute force */
 
 static void test_brute_force(void)
@@ -135,7 +152,133 @@ static void test_brute_force(void)
     CHECK(strings > 1000 * test_scale());
 }
 
+/* ------------------------------------------------------------------ sums and largest ones */
+
+#define FEW 4u /* warps, and instructions of a run */
+
+/* Seen: warps with that sum and that largest, so many of them that start and leave, and the largest
+ * that is left then. */
+static bool seen[FEW * FEW + 1][FEW + 1][FEW + 1][FEW + 1][FEW + 1];
+
+static uint32_t largest_of(const uint32_t *left, uint32_t warps)
+{
+    uint32_t most = 0;
+    for (uint32_t i = 0; i < warps; i++)
+        most = left[i] > most ? left[i] : most;
+    return most;
+}
+
+/* Every choice of those who start, of warps that have so much left each. */
+static void see_steps(const uint32_t *left, uint32_t warps)
+{
+    uint32_t sum = 0;
+    for (uint32_t i = 0; i < warps; i++)
+        sum += left[i];
+    for (uint32_t chosen = 0; chosen < 1u << warps; chosen++) {
+        uint32_t after[FEW], starts = 0, leaves = 0;
+        for (uint32_t i = 0; i < warps; i++) {
+            after[i] = left[i] - (chosen >> i & 1);
+            starts += chosen >> i & 1;
+            leaves += after[i] == 0;
+        }
+        seen[sum][largest_of(left, warps)][starts][leaves][largest_of(after, warps)] = true;
+    }
+}
+
+static void see_all(uint32_t *left, uint32_t at, uint32_t warps)
+{
+    if (at == warps) {
+        see_steps(left, warps);
+        return;
+    }
+    for (left[at] = 1; left[at] <= FEW; left[at]++)
+        see_all(left, at + 1, warps);
+}
+
+/* What is said to be possible is what some warps can do, and nothing else. */
+static void test_largest_steps(void)
+{
+    for (uint32_t warps = 1; warps <= FEW; warps++) {
+        uint32_t left[FEW];
+        memset(seen, 0, sizeof seen);
+        see_all(left, 0, warps);
+        for (uint32_t sum = warps; sum <= warps * FEW; sum++)
+            for (uint32_t most = 1; most <= FEW; most++) {
+                struct largest_run run = {warps, sum, most};
+                if (!seen[sum][most][0][0][most])
+                    continue; /* no such warps */
+                for (uint32_t starts = 0; starts <= warps; starts++)
+                    for (uint32_t leaves = 0; leaves <= starts; leaves++) {
+                        struct largest_step step = {starts, leaves};
+                        bool can = false;
+                        for (uint32_t after = 0; after <= FEW; after++) {
+                            bool may = (after == most || after + 1 == most) &&
+                                       largest_may_be(&run, &step, after);
+                            can |= may;
+                            CHECK_MSG(may == seen[sum][most][starts][leaves][after],
+                                      "%u warps, %u left, at most %u: %u start, %u leave, %u",
+                                      warps, sum, most, starts, leaves, after);
+                        }
+                        CHECK(can == largest_can(&run, &step, FEW, true));
+                        CHECK(!can || leaves <= largest_leavers(&run, FEW));
+                    }
+            }
+    }
+}
+
 /* ------------------------------------------------------------------ against itself */
+
+/* Told by sums and largest ones the states are fewer: their best is between the table's bound and
+ * the truth, whatever the words. */
+static void check_tightened(const struct search *search, uint32_t value, bool wide)
+{
+    bool worst = search->table->goal == GORDIAN_MAKESPAN_GOAL_WORST;
+    uint32_t bound = table_bound(search->table), tight = 0;
+    if (!search_tightens(search))
+        return;
+    CHECK(!(wide ? search_sweep_largest_128 : search_sweep_largest_64)(search, 0, &tight, NULL));
+    CHECK_MSG(worst ? value <= tight && tight <= bound : bound <= tight && tight <= value,
+              "%s x %u: %u, %u, %u", search->model->text, search->model->warps, bound, tight,
+              value);
+    /* With the truth known nothing better is looked for. */
+    atomic_store(worst ? &search->watch->lower : &search->watch->upper, value);
+    CHECK(search_tighten(search, 0, NULL) == GORDIAN_OK);
+    uint32_t left = atomic_load(worst ? &search->watch->upper : &search->watch->lower);
+    CHECK_MSG(left == tight, "%s x %u: %u, not %u", search->model->text, search->model->warps, left,
+              tight);
+}
+
+/* Kept to by a search, they leave the truth in it: a sweep comes to it, and a dive finds it. */
+static void check_closer(struct search *search, uint32_t value, bool wide)
+{
+    bool worst = search->table->goal == GORDIAN_MAKESPAN_GOAL_WORST, found = false;
+    struct closer *closer;
+    uint32_t swept = 0, makespan = 0;
+    uint8_t *order = malloc(search->model->work);
+    REQUIRE(order != NULL);
+    atomic_store(&search->watch->lower, worst ? value - 1 : 1);
+    atomic_store(&search->watch->upper, worst ? UINT32_MAX - 1 : value + 1);
+    if (closer_open(&closer, search, UINT64_MAX, NULL) == GORDIAN_OK) {
+        struct largest_run runs[ABSTRACTION_MAX_BLOCKS] = {{0}};
+        const uint32_t length = search->model->runs[0].length, warps = search->model->warps;
+        runs[0] = (struct largest_run){warps, warps * length, length};
+        uint32_t rest = closer_at(closer, runs, search->model->run_count);
+        CHECK(rest != CLOSER_NONE && (worst ? rest >= value : rest <= value));
+        search->closer = closer;
+        CHECK(!(wide ? search_sweep_128 : search_sweep_64)(search, 0, &swept, NULL));
+        CHECK_MSG(swept == value, "%s x %u: %u, not %u", search->model->text, warps, swept, value);
+        CHECK(!(wide ? search_dive_128 : search_dive_64)(search, value, 0, order, &found, NULL));
+        CHECK(found && schedule_build(search->model, order, NULL, &makespan) == GORDIAN_OK &&
+              makespan == value);
+        search->closer = NULL;
+        CHECK(closer->count > 0);
+        closer_close(closer);
+        CHECK(closer_open(&closer, search, 0, NULL) == GORDIAN_STATUS_END && !closer);
+    } else {
+        CHECK(!search_tightens(search));
+    }
+    free(order);
+}
 
 /* One table and a sweep that knows nothing but the closed bounds, with either size of words. */
 static uint32_t sweep_value(const struct makespan_model *model, gordian_makespan_goal goal,
@@ -162,6 +305,7 @@ static uint32_t sweep_value(const struct makespan_model *model, gordian_makespan
     atomic_store(&watch.lower, goal == GORDIAN_MAKESPAN_GOAL_WORST ? 0 : 1);
     atomic_store(&watch.upper, UINT32_MAX - 1);
     struct search search = {model, table, team, &watch, meter.memory};
+    struct watch other = watch;
     CHECK((wide ? search_sweep_128 : search_sweep_64)(&search, 0, &value, NULL) == GORDIAN_OK);
     /* When a sweep is through, what it kept is the truth. */
     CHECK(value == atomic_load(goal == GORDIAN_MAKESPAN_GOAL_WORST ? &watch.upper : &watch.lower));
@@ -177,6 +321,9 @@ static uint32_t sweep_value(const struct makespan_model *model, gordian_makespan
     CHECK(!(wide ? search_dive_128 : search_dive_64)(&search, beyond, 0, order, &found, NULL));
     CHECK(!found);
     free(order);
+    search.watch = &other;
+    check_tightened(&search, value, wide);
+    check_closer(&search, value, wide);
     table_close(table);
     abstraction_close(abstraction);
     team_close(team);
@@ -312,7 +459,9 @@ int main(int argc, char **argv)
     REQUIRE(argc == 2);
     test_rows(argv[1]);
     test_case_study();
+    test_case_study_free();
     test_brute_force();
+    test_largest_steps();
     test_plans();
     test_wide();
     test_limits();

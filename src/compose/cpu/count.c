@@ -29,9 +29,9 @@ static void add_transitions(struct counting *counting, uint64_t count)
 
 /* ------------------------------------------------------------------ one state */
 
-/* Can any of the listed firings happen? False if they are not listed. */
-static bool has_firing(const struct packing *packing, const uint64_t *state)
+bool cpu_can_fire(const struct cpu *cpu, const uint64_t *state)
 {
+    const struct packing *packing = &cpu->packing;
     for (size_t i = 0; i < packing->firings->count; i++)
         if (patches_fit(packing->patches + packing->first[i],
                         packing->first[i + 1] - packing->first[i], state))
@@ -45,7 +45,7 @@ static bool count_state(struct counting *counting, unsigned member, const uint64
     struct scene *scene = &counting->cpu->scenes[member];
     const gordian_compose_options *options = counting->cpu->options;
     uint64_t joint = 0;
-    if (!options->count_transitions && has_firing(&counting->cpu->packing, state))
+    if (!options->count_transitions && cpu_can_fire(counting->cpu, state))
         return true;
     if (!scene_look(scene, state))
         return false;
@@ -243,6 +243,20 @@ static void count_part(void *context, unsigned member)
     add_transitions(counting, part.total);
 }
 
+static void count_cells(void *context, unsigned member)
+{
+    struct counting *counting = context;
+    uint64_t total = 0;
+    size_t count;
+    const struct cell *cells = crew_cells(counting->cpu, member, &count);
+    for (size_t i = 0; i < count && (i % 1024 != 0 || !cpu_halted(counting->cpu)); i++)
+        if (!count_word(counting, member, cells[i].word << 6, cells[i].visited, &total)) {
+            atomic_store(&counting->memory, true);
+            break;
+        }
+    add_transitions(counting, total);
+}
+
 /* Every combination, one after another: where there is no grid. */
 static void count_all(void *context, unsigned member)
 {
@@ -272,7 +286,7 @@ static gordian_status count_with(struct cpu *cpu, struct counting *counting,
                                  void (*work)(void *context, unsigned member), gordian_error *error)
 {
     const gordian_allocator *memory = &cpu->meter.memory;
-    if (work == count_blocks) {
+    if (work == count_blocks || work == count_cells) {
         counting->firing_count = cpu->firings.count;
         counting->firings =
             memory_alloc(memory, counting->firing_count * sizeof *counting->firings);
@@ -302,8 +316,11 @@ gordian_status cpu_count_full(struct cpu *cpu, gordian_error *error)
 gordian_status cpu_count(struct cpu *cpu, uint64_t *deadlocks, gordian_error *error)
 {
     struct counting counting = {.cpu = cpu};
-    gordian_status status =
-        count_with(cpu, &counting, cpu->table ? count_part : count_blocks, error);
+    gordian_status status = count_with(cpu, &counting,
+                                       cpu->crew    ? count_cells
+                                       : cpu->table ? count_part
+                                                    : count_blocks,
+                                       error);
     *deadlocks = atomic_load(&counting.deadlocks);
     return status;
 }

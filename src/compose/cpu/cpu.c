@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-#define SMALL_GRID (UINT64_C(1) << 20) /* words: a bitmap from the start */
+#define SMALL_GRID (UINT64_C(1) << 12) /* words: a bitmap from the start */
 
 void cpu_halt(struct cpu *cpu, gordian_compose_stop reason)
 {
@@ -69,10 +69,12 @@ static gordian_status find_states(struct cpu *cpu, gordian_error *error)
     uint64_t words = cpu->grid.words;
     bool exact = cpu->options->max_states && !cpu->options->full;
     gordian_status status = GORDIAN_OK;
+    bool by_words = crew_can(cpu) && !cpu->by_states;
+    cpu->met = by_words;
     if (words && words <= SMALL_GRID && !exact)
         start_bitmap(cpu);
     if (cpu->space.kind != SPACE_BITMAP)
-        status = cpu_hash(cpu, error);
+        status = by_words ? cpu_cells(cpu, error) : cpu_hash(cpu, error);
     if (status == GORDIAN_OK && cpu->space.kind == SPACE_BITMAP)
         status = cpu_bitmap(cpu, error);
     return status;
@@ -83,9 +85,16 @@ static gordian_status find_states(struct cpu *cpu, gordian_error *error)
 /* So that states have numbers. */
 static gordian_status number_states(struct cpu *cpu, gordian_error *error)
 {
-    if (cpu->table)
-        return cpu_sort(cpu, error);
-    return cpu->space.kind == SPACE_BITMAP ? space_rank(&cpu->space, error) : GORDIAN_OK;
+    gordian_status status = GORDIAN_OK;
+    gordian_compose_phase *phase = compose_phase(cpu->result, "numbers");
+    if (cpu->crew)
+        status = crew_sort(cpu, error);
+    else if (cpu->table)
+        status = cpu_sort(cpu, error);
+    else if (cpu->space.kind == SPACE_BITMAP)
+        status = space_rank(&cpu->space, error);
+    compose_phase_end(phase);
+    return status;
 }
 
 static void leave_out(struct cpu *cpu)
@@ -124,6 +133,41 @@ static gordian_status count_full(struct cpu *cpu, const struct space *full, gord
                                              : cpu_count_full(cpu, error);
 }
 
+/* The ways to deadlocks: to those that are near without numbers for all states, if nobody else
+ * wants these. `full` as below. */
+static gordian_status find_ways(struct cpu *cpu, const struct space *full, gordian_error *error)
+{
+    bool done = false;
+    gordian_status status = GORDIAN_OK;
+    if (cpu_described(cpu) == 0)
+        return status;
+    gordian_compose_phase *phase = compose_phase(cpu->result, "ways");
+    if (cpu->crew)
+        status = cpu_trace_near(cpu, &done, error);
+    if (status == GORDIAN_OK && done)
+        crew_number(cpu);
+    if (status == GORDIAN_OK && !done)
+        status = number_states(cpu, error);
+    if (status == GORDIAN_OK && !done)
+        status = cpu_trace(cpu, &cpu->space, full ? full : &cpu->space, error);
+    compose_phase_end(phase);
+    return status;
+}
+
+/* Transitions and deadlocks. The latter have been met where every state has fired, if that is all
+ * that is asked for: unless `again`. */
+static gordian_status count_states(struct cpu *cpu, bool again, gordian_error *error)
+{
+    if (cpu->met && !again && !cpu->options->count_transitions) {
+        cpu->result->deadlocks = cpu->stuck;
+        return GORDIAN_OK;
+    }
+    gordian_compose_phase *phase = compose_phase(cpu->result, "count");
+    gordian_status status = cpu_count(cpu, &cpu->result->deadlocks, error);
+    compose_phase_end(phase);
+    return status;
+}
+
 /* Counting and what needs numbers. `full`: the whole product, or NULL. */
 static gordian_status finish_states(struct cpu *cpu, const struct space *full,
                                     const gordian_compose_sink *sink, gordian_error *error)
@@ -133,9 +177,10 @@ static gordian_status finish_states(struct cpu *cpu, const struct space *full,
     /* Who presses ctrl-C does not wait for states to be sorted and transitions looked at. */
     bool hurry = stopped && atomic_load(&cpu->reason) == GORDIAN_COMPOSE_STOP_STOPPED;
     atomic_store(&cpu->halt, false); /* what was found is looked at all the same */
-    gordian_status status = cpu_count(cpu, &result->deadlocks, error);
+    gordian_status status = count_states(cpu, stopped || full, error);
     bool fewer = full && full->count < cpu->circuit->whole && result->deadlocks > 0;
-    bool numbers = fewer || cpu_described(cpu) > 0 || (!hurry && (sink || (stopped && !full)));
+    bool ways = cpu_described(cpu) > 0 && (stopped || full);
+    bool numbers = fewer || ways || (!hurry && (sink || (stopped && !full)));
     if (status == GORDIAN_OK && numbers)
         status = number_states(cpu, error);
     if (status == GORDIAN_OK && fewer)
@@ -151,8 +196,7 @@ static gordian_status finish_states(struct cpu *cpu, const struct space *full,
     result->states = atomic_load(&cpu->states);
     result->transitions = cpu->options->count_transitions ? atomic_load(&cpu->transitions) : 0;
     atomic_store(&cpu->transitions, result->transitions);
-    if (cpu_described(cpu) > 0)
-        status = cpu_trace(cpu, full ? full : &cpu->space, error);
+    status = find_ways(cpu, full, error);
     cpu->pass = 2;
     if (status == GORDIAN_OK && sink && result->uncounted)
         return sink->begin(sink->context, cpu->circuit, result->states, 0, error);
@@ -210,6 +254,7 @@ static gordian_status prepare_cpu(struct cpu *cpu, gordian_error *error)
 void cpu_close(struct cpu *cpu)
 {
     const gordian_allocator *memory = &cpu->meter.memory;
+    crew_free(cpu);
     table_free(cpu);
     space_close(&cpu->space);
     for (unsigned i = 0; i < cpu->scene_count; i++)
@@ -232,10 +277,10 @@ gordian_status cpu_open(struct cpu *cpu, const gordian_circuit *circuit,
     return prepare_cpu(cpu, error);
 }
 
-static gordian_status run_cpu(const gordian_circuit *circuit,
-                              const gordian_compose_options *options,
-                              const gordian_compose_sink *sink, gordian_compose_result *result,
-                              gordian_error *error)
+static gordian_status run_cpu_by(bool by_states, const gordian_circuit *circuit,
+                                 const gordian_compose_options *options,
+                                 const gordian_compose_sink *sink, gordian_compose_result *result,
+                                 gordian_error *error)
 {
     *result = (gordian_compose_result){.allocator = memory_allocator(options->allocator)};
     struct cpu cpu;
@@ -243,6 +288,9 @@ static gordian_status run_cpu(const gordian_circuit *circuit,
     if (status != GORDIAN_OK)
         return status;
     status = cpu_open(&cpu, circuit, options, result, error);
+    cpu.by_states = by_states;
+    if (status == GORDIAN_OK)
+        result->workers = team_size(cpu.team);
     if (status == GORDIAN_OK)
         status = find_and_finish(&cpu, sink, error);
     cpu_close(&cpu);
@@ -256,6 +304,22 @@ static gordian_status run_cpu(const gordian_circuit *circuit,
     if (status != GORDIAN_OK)
         gordian_compose_result_free(result);
     return status;
+}
+
+static gordian_status run_cpu(const gordian_circuit *circuit,
+                              const gordian_compose_options *options,
+                              const gordian_compose_sink *sink, gordian_compose_result *result,
+                              gordian_error *error)
+{
+    return run_cpu_by(false, circuit, options, sink, result, error);
+}
+
+gordian_status cpu_run_by_states(const gordian_circuit *circuit,
+                                 const gordian_compose_options *options,
+                                 const gordian_compose_sink *sink, gordian_compose_result *result,
+                                 gordian_error *error)
+{
+    return run_cpu_by(true, circuit, options, sink, result, error);
 }
 
 const struct compose_engine compose_cpu = {

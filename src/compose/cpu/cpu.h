@@ -1,19 +1,22 @@
 /*
  * The inside of the `cpu` engine.
  *
- * States are found by indivisible firings alone and kept in one of two ways:
+ * States are found by indivisible firings alone and kept in one of three ways:
  *
- *   a hash table of packed states (cpu/hash.c), for any circuit. Each thread owns a part of the
- *   states and nobody else touches it: what a thread finds for others goes into their boxes, which
- *   are emptied when all meet.
+ *   a hash table of words of 64 neighbouring states (cpu/cells.c, cells.h), for circuits whose
+ *   state fits a word. Each thread owns a part of the words and nobody else touches it: what a
+ *   thread finds for others it writes to them.
+ *
+ *   a hash table of packed states (cpu/hash.c), for any circuit; divided in the same way, but the
+ *   threads meet to hand over what they have found.
  *
  *   a bitmap (space.h, cpu/bitmap.c), one bit for every combination of local states, where there is
  *   memory for that. The threads go over it again and again; each looks at words of 64 neighbouring
  *   states at a time and fires whole words: a mask picks the states of the word in which a firing
  *   can happen, a shift moves them to where it leads.
  *
- * It starts with the bitmap where that is small; otherwise with the table, and turns to the bitmap
- * as soon as the states found would fill it well enough.
+ * It starts with the bitmap where that is small; otherwise with a table, and turns to the bitmap as
+ * soon as the states found would fill it well enough.
  *
  * Then the states are counted through (cpu/count.c), numbered by rank (space.h), delivered
  * (cpu/rows.c), and the ways to deadlocks are searched for (cpu/trace.c).
@@ -30,6 +33,7 @@
 #include <stdatomic.h>
 
 struct table;
+struct crew;
 
 struct cpu {
     const gordian_circuit *circuit;
@@ -40,12 +44,16 @@ struct cpu {
     struct firings firings;
     struct packing packing;
     struct grid grid; /* words 0: there is none */
+    bool by_states;   /* in a table of states even if words would do */
+    struct crew *crew;
     struct table *table;
     struct space space;   /* the states found */
     struct scene *scenes; /* one a thread */
     unsigned scene_count;
 
     _Atomic uint64_t states, transitions, waiting, written;
+    uint64_t stuck; /* deadlocks met while the states were found, if `met` */
+    bool met;
     _Atomic bool halt;       /* whoever sees it stops */
     _Atomic uint32_t reason; /* gordian_compose_stop */
     unsigned pass;
@@ -57,6 +65,13 @@ gordian_status cpu_open(struct cpu *cpu, const gordian_circuit *circuit,
                         const gordian_compose_options *options, gordian_compose_result *result,
                         gordian_error *error);
 void cpu_close(struct cpu *cpu);
+
+/* The engine, but with a table of states wherever words would do: what the words are measured and
+ * tested against. */
+gordian_status cpu_run_by_states(const gordian_circuit *circuit,
+                                 const gordian_compose_options *options,
+                                 const gordian_compose_sink *sink, gordian_compose_result *result,
+                                 gordian_error *error);
 
 /* Makes everybody stop, for the first reason given. */
 void cpu_halt(struct cpu *cpu, gordian_compose_stop reason);
@@ -70,6 +85,18 @@ void cpu_work(struct cpu *cpu, void (*work)(void *context, unsigned member), voi
 void cpu_wait(struct cpu *cpu);
 /* For long work on the caller's own thread: reports progress; true: go on. */
 bool cpu_report(struct cpu *cpu);
+
+/* cpu/cells.c: finds states with a table of words, of circuits for which it can. It ends as
+ * cpu_hash does. */
+bool crew_can(const struct cpu *cpu);
+gordian_status cpu_cells(struct cpu *cpu, gordian_error *error);
+/* The crew's states as a sorted space; the crew is gone then. */
+gordian_status crew_sort(struct cpu *cpu, gordian_error *error);
+void crew_free(struct cpu *cpu);
+/* What a thread has found. */
+const struct cell *crew_cells(const struct cpu *cpu, unsigned member, size_t *count);
+/* Gives the deadlocks described their numbers. */
+void crew_number(struct cpu *cpu);
 
 /* cpu/hash.c: finds states with the table. It ends with everything found, with the reason to stop
  * in cpu->reason, or with cpu->space a bitmap for cpu_bitmap to go on from. */
@@ -85,6 +112,8 @@ void table_each(const struct table *table, unsigned part, uint64_t *state,
 /* cpu/bitmap.c: an empty bitmap in cpu->space; from there all states. */
 bool cpu_bitmap_open(struct cpu *cpu);
 void cpu_bitmap_put(struct cpu *cpu, uint64_t state, bool done);
+/* All of a cell, which is the first for its word. */
+void cpu_bitmap_take(struct cpu *cpu, const struct cell *cell);
 gordian_status cpu_bitmap(struct cpu *cpu, gordian_error *error);
 
 /* cpu/count.c: transitions and deadlocks of everything found; transitions of all combinations. */
@@ -93,6 +122,8 @@ gordian_status cpu_count_full(struct cpu *cpu, gordian_error *error);
 /* Deadlocks among those of the states found, which have numbers, that are in `within`, too. */
 gordian_status cpu_count_dead(struct cpu *cpu, const struct space *within, uint64_t *deadlocks,
                               gordian_error *error);
+/* Can anything happen in the state? False: no, or the firings are not listed. */
+bool cpu_can_fire(const struct cpu *cpu, const uint64_t *state);
 /* So many of the deadlocks are described. */
 size_t cpu_described(const struct cpu *cpu);
 
@@ -104,8 +135,12 @@ gordian_status cpu_deliver(struct cpu *cpu, const struct space *space,
 gordian_status cpu_count_among(struct cpu *cpu, const struct space *space, gordian_error *error);
 gordian_status cpu_count_stopped(struct cpu *cpu, const struct space *space, gordian_error *error);
 
-/* cpu/trace.c: fills result->found with the nearest cpu_described deadlocks, which are among
- * `numbers`: there their numbers come from. */
-gordian_status cpu_trace(struct cpu *cpu, const struct space *numbers, gordian_error *error);
+/* cpu/trace.c: fills result->found with the nearest cpu_described deadlocks of a space, which are
+ * among `numbers`: there their numbers come from. NULL: they are left open. */
+gordian_status cpu_trace(struct cpu *cpu, const struct space *space, const struct space *numbers,
+                         gordian_error *error);
+/* cpu/near.c: the same for deadlocks that are near, if they are (*done), of a run that is complete,
+ * without its states. Numbers are left open. */
+gordian_status cpu_trace_near(struct cpu *cpu, bool *done, gordian_error *error);
 
 #endif

@@ -455,7 +455,9 @@ gordian_status cpu_hash(struct cpu *cpu, gordian_error *error)
         return fail_memory(error);
     put_initial(cpu);
     for (;;) {
+        gordian_compose_phase *phase = compose_phase(cpu->result, "states");
         cpu_work(cpu, find_states, cpu->table);
+        compose_phase_end(phase);
         if (!cpu->table->turn || cpu_halted(cpu) || turn_to_bitmap(cpu))
             return GORDIAN_OK;
         cpu->table->no_bitmap = true;

@@ -10,8 +10,8 @@
 
 struct tracing {
     struct cpu *cpu;
-    const struct space *space;   /* the states found, ranked */
-    const struct space *numbers; /* of the deadlocks that are described */
+    const struct space *space;   /* the states found, or all that are near, ranked */
+    const struct space *numbers; /* of the deadlocks that are described; NULL: nobody knows */
     /* By number: 1 + the one it was reached from; 0: not reached. Where 32 bits are enough they are
      * all there is. */
     uint32_t *narrow;
@@ -85,12 +85,15 @@ static bool go_through(struct tracing *tracing, bool fire)
         bool memory;
         tracing->from = tracing->level[i];
         space_seek(&walk, tracing->space, tracing->from, tracing->state, tracing->locals);
+        if (!fire && cpu_can_fire(tracing->cpu, tracing->state))
+            continue;
         if (!scene_look(scene, tracing->state)) {
             tracing->failed = true;
             return false;
         }
-        if (!fire && scene->count == 0 &&
-            space_number(tracing->numbers, tracing->state) != UINT64_MAX)
+        bool counts =
+            !tracing->numbers || space_number(tracing->numbers, tracing->state) != UINT64_MAX;
+        if (!fire && scene->count == 0 && counts)
             tracing->found[tracing->found_count++] = tracing->from;
         if (fire && !scene_each(scene, tracing->state, false, take_step, tracing, &memory)) {
             tracing->failed |= memory;
@@ -158,8 +161,9 @@ static gordian_status describe_deadlock(struct tracing *tracing, uint64_t number
     for (uint64_t n = number; number_before(tracing, n) != n + 1; n = number_before(tracing, n) - 1)
         steps++;
     space_seek(&walk, tracing->space, number, tracing->state, tracing->locals);
-    *deadlock = (gordian_compose_deadlock){.number = space_number(tracing->numbers, tracing->state),
-                                           .step_count = steps};
+    *deadlock = (gordian_compose_deadlock){.step_count = steps};
+    if (tracing->numbers)
+        deadlock->number = space_number(tracing->numbers, tracing->state);
     deadlock->state = memory_alloc(memory, factors * sizeof(uint32_t));
     deadlock->labels = memory_alloc(memory, steps * words * sizeof(uint64_t));
     bool fine = deadlock->state && deadlock->labels;
@@ -175,22 +179,23 @@ static gordian_status describe_deadlock(struct tracing *tracing, uint64_t number
     return fail_memory(error);
 }
 
-gordian_status cpu_trace(struct cpu *cpu, const struct space *numbers, gordian_error *error)
+gordian_status cpu_trace(struct cpu *cpu, const struct space *space, const struct space *numbers,
+                         gordian_error *error)
 {
     size_t wanted = cpu_described(cpu);
     const gordian_allocator *memory = &cpu->meter.memory;
     gordian_compose_result *result = cpu->result;
     struct tracing tracing = {.cpu = cpu,
-                              .space = &cpu->space,
+                              .space = space,
                               .numbers = numbers,
                               .wanted = wanted,
                               .state = cpu->scenes[0].here,
                               .locals = cpu->scenes[0].here_locals};
     tracing.found = memory_alloc(memory, wanted * sizeof *tracing.found);
-    if (cpu->space.count < UINT32_MAX)
-        tracing.narrow = memory_zeroed(memory, cpu->space.count * sizeof *tracing.narrow);
+    if (space->count < UINT32_MAX)
+        tracing.narrow = memory_zeroed(memory, space->count * sizeof *tracing.narrow);
     else
-        tracing.wide = memory_zeroed(memory, cpu->space.count * sizeof *tracing.wide);
+        tracing.wide = memory_zeroed(memory, space->count * sizeof *tracing.wide);
     result->found = memory_alloc(&result->allocator, wanted * sizeof *result->found);
     bool fine = tracing.found && (tracing.narrow || tracing.wide) && result->found;
     if (fine)

@@ -87,11 +87,20 @@ static gordian_status run_reachable(struct compose_device *device, gordian_compo
                                     gordian_error *error)
 {
     uint64_t states;
+    gordian_compose_phase *phase = compose_phase(result, "levels");
+    result->workers = 1;
     gordian_status status = compose_device_explore(device, &states, error);
+    compose_phase_end(phase);
+    if (phase)
+        phase->rounds = device->rounds;
+    phase = compose_phase(result, "count");
     if (status == GORDIAN_OK)
         status = count_on_device(device, result, &result->deadlocks, error);
+    compose_phase_end(phase);
+    phase = compose_phase(result, "ways");
     if (status == GORDIAN_OK)
         status = device_describe(device, result->deadlocks, false, UINT64_MAX, result, error);
+    compose_phase_end(phase);
     return status;
 }
 

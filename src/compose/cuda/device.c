@@ -162,9 +162,9 @@ static void choose_tuning(struct compose_device *device)
     struct compose_tuning *tuning = &device->tuning;
     bool emulated = device->info.emulated;
     if (!tuning->direct_bits && !tuning->no_bitmap)
-        tuning->direct_bits = emulated ? 16 : 31;
+        tuning->direct_bits = emulated ? 16 : 22;
     if (!tuning->share)
-        tuning->share = 512;
+        tuning->share = 1024;
     if (!tuning->slots)
         tuning->slots = emulated ? 1024 : 1 << 22;
     if (!tuning->block_states)

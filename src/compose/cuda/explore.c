@@ -6,6 +6,7 @@
 #include <string.h>
 
 #define SEED_STATES 4096u /* initial states sent at once */
+#define BITMAP_BITS 44u   /* of a state, for a bitmap */
 
 /* ------------------------------------------------------------------ the bitmap */
 
@@ -19,7 +20,7 @@ static uint64_t bitmap_words(const struct compose_device *device)
 static bool bitmap_fits(const struct compose_device *device)
 {
     uint64_t bytes = bitmap_words(device) * sizeof(uint64_t);
-    return device->packed->packing.bits <= 44 && !device->tuning.no_bitmap &&
+    return device->packed->packing.bits <= BITMAP_BITS && !device->tuning.no_bitmap &&
            device_fits(device, 2 * bytes + bytes / 4);
 }
 
@@ -79,8 +80,10 @@ static gordian_status run_passes(struct compose_device *device, bool *over, gord
     if (status != GORDIAN_OK)
         return status;
     device->progress.waiting = found[CUDA_PASSES - 1];
-    for (uint32_t pass = 0; pass < CUDA_PASSES; pass++)
+    for (uint32_t pass = 0; pass < CUDA_PASSES; pass++) {
         device->progress.states += found[pass];
+        device->rounds += found[pass] > 0;
+    }
     *over = found[CUDA_PASSES - 1] == 0;
     return GORDIAN_OK;
 }
@@ -177,11 +180,14 @@ static gordian_status grow_table(struct compose_device *device, uint64_t count,
 static gordian_status make_table(struct compose_device *device, gordian_error *error)
 {
     uint64_t most = device->info.memory / 2;
-    gordian_status status = gpu_range_create(&device->list, device->gpu, most, error);
-    if (status == GORDIAN_OK)
-        status = grow_list(device, device->tuning.slots / 2, error);
-    if (status == GORDIAN_OK)
-        status = new_table(device, device->tuning.slots, error);
+    gordian_status status = GORDIAN_OK;
+    if (!device->list) {
+        status = gpu_range_create(&device->list, device->gpu, most, error);
+        if (status == GORDIAN_OK)
+            status = grow_list(device, device->tuning.slots / 2, error);
+        if (status == GORDIAN_OK)
+            status = new_table(device, device->tuning.slots, error);
+    }
     if (status != GORDIAN_OK)
         return status;
     device->room = device->set.slots / 2;
@@ -281,35 +287,110 @@ static gordian_status seed_table(struct compose_device *device, gpu_address buff
 
 /* ------------------------------------------------------------------ levels */
 
-static gordian_status run_level(struct compose_device *device, uint64_t first, uint64_t last,
-                                gordian_error *error)
+/* The level at hand: states of the list that have not fired. */
+struct level {
+    uint64_t first, last;
+};
+
+/* More states than this are a matter for somebody else: there are more than were asked for, or they
+ * may be in a bitmap. */
+static uint64_t most_states(const struct compose_device *device)
 {
-    bool again = true;
+    uint64_t limit = device->options->max_states;
+    return limit && limit < device->dense ? limit : device->dense;
+}
+
+/* Levels are thin and many: all that can be are done by one launch, whose blocks meet. */
+static gordian_status launch_levels(struct compose_device *device, const struct level *level,
+                                    uint64_t most, gordian_error *error)
+{
+    struct compose_set *set = &device->set;
+    unsigned threads = device->info.emulated ? 64 : COMPOSE_THREADS;
+    unsigned wanted = device->info.emulated ? 3 : 5 * device->info.multiprocessors;
+    struct compose_levels_arguments arguments = {.firings = device->view,
+                                                 .list = set->list,
+                                                 .room = device->room,
+                                                 .table = set->table,
+                                                 .slots = set->slots,
+                                                 .first = level->first,
+                                                 .last = level->last,
+                                                 .size = set->count,
+                                                 .most = most,
+                                                 .tally = CONTROL(device, tally),
+                                                 .found = CONTROL(device, level_found),
+                                                 .full = CONTROL(device, level_full),
+                                                 .barrier = CONTROL(device, barrier),
+                                                 .levels = COMPOSE_LEVELS};
     gordian_status status = GORDIAN_OK;
-    while (again && status == GORDIAN_OK) {
-        struct compose_level_arguments arguments = {.firings = device->view,
-                                                    .list = device->set.list,
-                                                    .room = device->room,
-                                                    .table = device->set.table,
-                                                    .slots = device->set.slots,
-                                                    .first = first,
-                                                    .last = last,
-                                                    .tally = CONTROL(device, tally)};
-        uint64_t before = device->set.count;
-        status = device_launch(device, "compose_level", last - first, &arguments, sizeof arguments,
-                               error);
-        if (status == GORDIAN_OK)
-            status = settle_level(device, before, &again, error);
+    if (!device->resident)
+        status = gpu_resident_blocks(device->gpu, "compose_levels", threads, 0, &device->resident,
+                                     error);
+    if (status == GORDIAN_OK)
+        status = gpu_zero(device->gpu, CONTROL(device, level_found),
+                          2 * COMPOSE_LEVELS * sizeof(uint64_t), error);
+    struct gpu_launch launch = {.kernel = "compose_levels",
+                                .blocks = wanted < device->resident ? wanted : device->resident,
+                                .threads = threads,
+                                .cooperative = true,
+                                .arguments = &arguments,
+                                .arguments_size = sizeof arguments};
+    return status == GORDIAN_OK ? gpu_launch(device->gpu, &launch, error) : status;
+}
+
+/* A level ran out of room: more of it, and the level once more. States before it are in the list
+ * for sure; those it found follow without a gap as far as there is room. */
+static gordian_status make_more_room(struct compose_device *device, uint64_t size,
+                                     gordian_error *error)
+{
+    uint64_t kept = size < device->room ? size : device->room;
+    gordian_status status = grow_table(device, kept, error);
+    if (status != GORDIAN_STATUS_MEMORY)
+        return status;
+    device->stop = GORDIAN_COMPOSE_STOP_MEMORY;
+    return refill_table(device, kept, error);
+}
+
+/* Some levels; *level is the next one then. */
+static gordian_status run_levels(struct compose_device *device, struct level *level,
+                                 gordian_error *error)
+{
+    uint64_t told[2 * COMPOSE_LEVELS], most = most_states(device);
+    gordian_status status = launch_levels(device, level, most, error);
+    if (status == GORDIAN_OK)
+        status = gpu_read(device->gpu, told, CONTROL(device, level_found), sizeof told, error);
+    if (status != GORDIAN_OK)
+        return status;
+    /* What all blocks have seen. */
+    for (uint32_t i = 0; i < COMPOSE_LEVELS && level->first < level->last; i++) {
+        uint64_t size = device->set.count + told[i];
+        if (told[COMPOSE_LEVELS + i] || size > device->room)
+            return make_more_room(device, size, error);
+        device->set.count = size;
+        *level = (struct level){level->last, size};
+        device->rounds++;
+        if (size > most)
+            break;
     }
     return status;
 }
 
-static bool dense_enough(const struct compose_device *device)
+/* So many states may be in a bitmap, unless it turns out that there is no room for one. */
+static uint64_t dense_from(const struct compose_device *device)
 {
-    uint64_t limit = device->options->max_states;
-    uint64_t numbers = UINT64_C(1) << device->packed->packing.bits;
-    return (limit == 0 || limit >= numbers) && device->set.count > numbers / device->tuning.share &&
-           bitmap_fits(device);
+    uint64_t limit = device->options->max_states, bits = device->packed->packing.bits;
+    bool never = bits > BITMAP_BITS || device->tuning.no_bitmap;
+    return never || (limit && limit < UINT64_C(1) << bits)
+               ? UINT64_MAX
+               : (UINT64_C(1) << bits) / device->tuning.share;
+}
+
+static bool dense_enough(struct compose_device *device)
+{
+    if (device->set.count <= device->dense)
+        return false;
+    if (!bitmap_fits(device))
+        device->dense = UINT64_MAX;
+    return device->dense != UINT64_MAX;
 }
 
 /* From the table into a bitmap; states from `first` on have not fired yet. */
@@ -347,34 +428,38 @@ static gordian_status cut_off(struct compose_device *device, gordian_error *erro
 
 static gordian_status explore_table(struct compose_device *device, gordian_error *error)
 {
-    uint64_t first = 0, limit = device->options->max_states;
+    uint64_t limit = device->options->max_states;
+    struct level level = {0, device->set.count};
     gordian_status status = GORDIAN_OK;
+    device->dense = dense_from(device);
     while (status == GORDIAN_OK && device->stop == GORDIAN_COMPOSE_STOP_COMPLETE) {
-        uint64_t last = device->set.count;
-        device->progress.states = last;
-        device->progress.waiting = last - first;
-        if (limit && last > limit)
+        device->progress.states = device->set.count;
+        device->progress.waiting = device->set.count - level.first;
+        if (limit && device->set.count > limit)
             return cut_off(device, error);
-        if (first == last || !device_goes_on(device))
+        if (level.first == level.last || !device_goes_on(device))
             break;
         if (dense_enough(device))
-            return move_to_bitmap(device, first, error);
-        status = run_level(device, first, last, error);
-        first = last;
+            return move_to_bitmap(device, level.first, error);
+        status = run_levels(device, &level, error);
     }
     device->set.closed =
-        first == device->set.count && device->stop == GORDIAN_COMPOSE_STOP_COMPLETE;
+        level.first == device->set.count && device->stop == GORDIAN_COMPOSE_STOP_COMPLETE;
     return status;
 }
 
-static gordian_status explore_from(struct compose_device *device, gpu_address buffer,
+static bool starts_in_bitmap(const struct compose_device *device)
+{
+    uint64_t limit = device->options->max_states, bits = device->packed->packing.bits;
+    return bits <= device->tuning.direct_bits && (limit == 0 || limit >= UINT64_C(1) << bits) &&
+           bitmap_fits(device);
+}
+
+static gordian_status explore_from(struct compose_device *device, bool bitmap, gpu_address buffer,
                                    gordian_error *error)
 {
-    uint64_t limit = device->options->max_states;
-    uint64_t bits = device->packed->packing.bits;
     gordian_status status;
-    if (bits <= device->tuning.direct_bits && (limit == 0 || limit >= UINT64_C(1) << bits) &&
-        bitmap_fits(device)) {
+    if (bitmap) {
         device->set.kind = COMPOSE_BITMAP;
         device->set.words = bitmap_words(device);
         status = make_bitmaps(device, &device->set.bitmap, &device->waiting, error);
@@ -388,16 +473,38 @@ static gordian_status explore_from(struct compose_device *device, gpu_address bu
     return status == GORDIAN_OK ? explore_table(device, error) : status;
 }
 
+/* The set goes; a table of a run before, which has grown as far as it had to, may stay. */
+static void forget_set(struct compose_device *device, bool keep)
+{
+    struct compose_set *set = &device->set;
+    gpu_address table = set->table;
+    uint64_t slots = set->slots;
+    struct gpu_range *list = device->list;
+    keep = keep && list && table;
+    if (keep) {
+        set->table = 0;
+        device->list = NULL;
+    }
+    device_forget(device);
+    if (keep) {
+        set->table = table;
+        set->slots = slots;
+        device->list = list;
+    }
+}
+
 gordian_status compose_device_explore(struct compose_device *device, uint64_t *states,
                                       gordian_error *error)
 {
     gpu_address buffer;
-    device_forget(device);
+    bool bitmap = starts_in_bitmap(device);
+    forget_set(device, !bitmap);
+    device->rounds = 0;
     device->stop = GORDIAN_COMPOSE_STOP_COMPLETE;
     device->progress = (gordian_compose_progress){.pass = 1};
     gordian_status status = device_alloc(device, &buffer, SEED_STATES * sizeof(uint64_t), error);
     if (status == GORDIAN_OK)
-        status = explore_from(device, buffer, error);
+        status = explore_from(device, bitmap, buffer, error);
     device_free(device, &buffer, SEED_STATES * sizeof(uint64_t));
     device->progress.states = *states = device->set.count;
     device->progress.waiting = 0;

@@ -14,6 +14,8 @@ struct compose_control {
     uint64_t found[CUDA_PASSES];
     uint64_t taken;
     uint32_t changed, unused;
+    uint64_t level_found[COMPOSE_LEVELS], level_full[COMPOSE_LEVELS];
+    uint32_t barrier[2]; /* a struct grid_barrier */
 };
 
 struct compose_device {
@@ -30,6 +32,9 @@ struct compose_device {
     gpu_address waiting;    /* beside the bitmap */
     struct gpu_range *list; /* the states of a list */
     uint64_t room;          /* of the list, states */
+    uint64_t rounds;        /* levels and passes gone through */
+    uint64_t dense;         /* more states than so many may be in a bitmap */
+    unsigned resident;      /* blocks of compose_levels at once; 0: not known yet */
 
     uint64_t held, most; /* bytes of device memory */
     gordian_compose_stop stop;

@@ -6,6 +6,10 @@
 #include <stdio.h>
 #include <string.h>
 
+/* Holds the place behind the header's numbers while a file grows. A tab, since files that are
+ * complete may have blanks there: mCRL2 writes them. */
+#define PADDING '\t'
+
 /* ------------------------------------------------------------------ reading */
 
 static void skip_blanks(struct text_scan *reader)
@@ -124,7 +128,7 @@ static gordian_status read_header(struct text_scan *reader, struct aut_lines *li
         status = take_number(reader, &lines->states);
     if (status == GORDIAN_OK)
         status = take_char(reader, ')');
-    lines->unfinished = status == GORDIAN_OK && *reader->at == ' ';
+    lines->unfinished = status == GORDIAN_OK && reader->at < reader->end && *reader->at == PADDING;
     if (status == GORDIAN_OK && lines->states > GRAPH_STATES_MAX)
         return scan_complain(reader, start, "so many states do not fit a graph in memory");
     if (status == GORDIAN_OK && lines->first >= lines->states)
@@ -256,7 +260,7 @@ static bool patch_header(struct aut_sink *sink)
     size_t length = make_header(sink, sink->transitions, header, sizeof header);
     if (length > sink->header_size)
         length = sink->header_size;
-    memset(header + length, ' ', sink->header_size - length);
+    memset(header + length, PADDING, sink->header_size - length);
     if (!out->writer->rewrite(out->writer->context, 0, header, sink->header_size)) {
         out->failure = errno ? errno : EIO;
         return false;
@@ -286,7 +290,7 @@ static gordian_status begin_aut(void *context, const gordian_circuit *circuit, u
     size_t length = sink->header_size;
     if (sink->in_place)
         length = make_header(sink, 0, header, sizeof header);
-    memset(header + length, ' ', sink->header_size - length);
+    memset(header + length, PADDING, sink->header_size - length);
     output_bytes(sink->out, header, sink->header_size);
     output_char(sink->out, '\n');
     sink->started = true;

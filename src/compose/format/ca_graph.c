@@ -40,10 +40,12 @@ static gordian_status put_names(struct mentioned *mentioned, const char *name, s
     gordian_status status = circuit_name(mentioned->rules, name, length, &number, error);
     if (status == GORDIAN_OK)
         status = labels_put(&mentioned->names, name, length, &number, error);
+    char plain[GORDIAN_NAME_MAX + 1];
+    size_t length_plain = datum ? data_read_shown(datum, datum_length, plain, sizeof plain) : 0;
     if (status == GORDIAN_OK && datum)
-        status = data_symbol(&mentioned->rules->data, datum, datum_length, &number, error);
+        status = data_symbol(&mentioned->rules->data, plain, length_plain, &number, error);
     if (status == GORDIAN_OK && datum)
-        status = labels_put(&mentioned->data, datum, datum_length, &number, error);
+        status = labels_put(&mentioned->data, plain, length_plain, &number, error);
     return status;
 }
 
@@ -72,7 +74,7 @@ static void write_graph_data(const struct mentioned *mentioned, const gordian_ci
         return;
     output_text(out, "data");
     if (circuit) {
-        for (uint32_t d = 0; d < circuit->data.domain_size; d++)
+        for (uint32_t d = 0; d < circuit->data.port_size; d++)
             output_format(out, " \"%s\"", data_text(&circuit->data, circuit->data.domain[d]));
     } else {
         for (uint32_t d = 0; d < mentioned->data.count; d++)
@@ -110,9 +112,12 @@ static void write_firing(const char *label, struct output *out)
     first = true;
     for (rest = label; *rest;) {
         size_t length = strcspn(rest, "|"), name = strcspn(rest, "=|");
+        char datum[GORDIAN_NAME_MAX + 1];
         if (name < length)
-            output_format(out, "%s`%.*s` = \"%.*s\"", first ? " " : ", ", (int)name, rest,
-                          (int)(length - name - 1), rest + name + 1);
+            output_format(
+                out, "%s`%.*s` = \"%.*s\"", first ? " " : ", ", (int)name, rest,
+                (int)data_read_shown(rest + name + 1, length - name - 1, datum, sizeof datum),
+                datum);
         first &= name >= length;
         rest += length + (rest[length] == '|');
     }

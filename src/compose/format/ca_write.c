@@ -73,7 +73,7 @@ static const char *way_mark(uint8_t way)
 static void write_data(const gordian_circuit *circuit, struct output *out)
 {
     output_text(out, "data");
-    for (uint32_t d = 0; d < circuit->data.domain_size; d++) {
+    for (uint32_t d = 0; d < circuit->data.port_size; d++) {
         output_char(out, ' ');
         write_datum(out, data_text(&circuit->data, circuit->data.domain[d]));
     }
@@ -83,9 +83,10 @@ static void write_data(const gordian_circuit *circuit, struct output *out)
 static const char *builtin_name(uint8_t kind)
 {
     static const char *const names[] = {
-        [FUNCTION_EVEN] = "even", [FUNCTION_ODD] = "odd", [FUNCTION_ANY] = "any",
-        [FUNCTION_NONE] = "none", [FUNCTION_ID] = "id",   [FUNCTION_SUCC] = "succ",
-        [FUNCTION_PRED] = "pred",
+        [FUNCTION_EVEN] = "even",    [FUNCTION_ODD] = "odd",    [FUNCTION_ANY] = "any",
+        [FUNCTION_NONE] = "none",    [FUNCTION_ID] = "id",      [FUNCTION_SUCC] = "succ",
+        [FUNCTION_PRED] = "pred",    [FUNCTION_ADD] = "add",    [FUNCTION_SUBTRACT] = "sub",
+        [FUNCTION_MULTIPLY] = "mul", [FUNCTION_DIVIDE] = "div", [FUNCTION_MODULO] = "mod",
     };
     return kind < sizeof names / sizeof *names ? names[kind] : NULL;
 }
@@ -107,7 +108,10 @@ static void write_tables(const struct writing *w)
             for (uint32_t i = 0; i < function->arity; i++) {
                 if (i > 0)
                     output_char(out, ',');
-                write_datum(out, data_text(data, function->rows[r * width + i]));
+                if (function->rows[r * width + i] == FUNCTION_ANY_DATUM)
+                    output_char(out, '*');
+                else
+                    write_datum(out, data_text(data, function->rows[r * width + i]));
             }
             output_text(out, "],");
             write_datum(out, table ? data_text(data, function->rows[r * width + function->arity])

@@ -130,8 +130,9 @@ void circuit_write_label(const gordian_circuit *circuit, const uint64_t *label, 
             output_text(out, names_text(&circuit->names, name));
             if (circuit->value_bits > 0) {
                 output_char(out, '=');
-                output_text(out, data_value_text(&circuit->data,
-                                                 1 + gordian_circuit_value(circuit, label, name)));
+                data_show(data_value_text(&circuit->data,
+                                          1 + gordian_circuit_value(circuit, label, name)),
+                          out);
             }
         }
     }
@@ -173,6 +174,6 @@ void circuit_write_state(const gordian_circuit *circuit, uint32_t factor, uint32
         any = true;
         output_text(out, automaton->cells[c].name);
         output_char(out, '=');
-        output_text(out, data_value_text(&circuit->data, values[1 + c]));
+        data_show(data_value_text(&circuit->data, values[1 + c]), out);
     }
 }

@@ -2,7 +2,6 @@
 #include "base/error.h"
 #include "compose/mpi/parts.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 /* ------------------------------------------------------------------ sums */
@@ -23,8 +22,8 @@ static void count_word(const struct job *job, uint64_t word, uint64_t states, st
 
 static void count_own(const struct job *job, struct mpi_sums *sums)
 {
-    for (uint32_t i = 0; i < job->cell_count; i++)
-        count_word(job, job->cells[i].word, job->cells[i].visited, sums);
+    for (uint32_t i = 0; i < job->cells.count; i++)
+        count_word(job, job->cells.list[i].word, job->cells.list[i].visited, sums);
 }
 
 /* A block of the numbers is this rank's. Neighbouring numbers mostly are neighbouring states. */
@@ -56,32 +55,52 @@ static void count_block(const struct job *job, struct mpi_sums *sums)
     count_word(job, word, states, sums);
 }
 
-void job_count(const struct job *job, struct mpi_sums *sums)
+void job_count(const struct job *job, bool complete, struct mpi_sums *sums)
 {
-    struct mpi_sums own = {0};
+    const struct cells *cells = &job->cells;
+    struct mpi_sums own = {.memory = cells_bytes(cells),
+                           .fired = cells->fired,
+                           .found = cells->entered,
+                           .sent = job->sent,
+                           .idle_ns = job->idle_ns};
     if (job->order.command == MPI_COMMAND_FULL)
         count_block(job, &own);
+    else if (complete && !job->order.count) /* deadlocks have been met */
+        own.counts = (struct compose_counts){.states = cells->states, .deadlocks = cells->stuck};
     else
         count_own(job, &own);
-    own.memory = job_bytes(job);
     MPI_Reduce(&own, sums, sizeof own / sizeof(uint64_t), MPI_UINT64_T, MPI_SUM, 0, MPI_COMM_WORLD);
 }
 
 /* ------------------------------------------------------------------ all states */
 
-static int compare_cells(const void *left, const void *right)
+gordian_status job_number(const struct job *job, uint64_t *states, size_t count, uint64_t *numbers,
+                          gordian_error *error)
 {
-    const struct cell *one = left, *other = right;
-    return one->word < other->word ? -1 : one->word > other->word;
+    uint64_t told = count;
+    MPI_Bcast(&told, 1, MPI_UINT64_T, 0, MPI_COMM_WORLD);
+    uint64_t *room = memory_alloc(&job->memory, 2 * told * sizeof *room);
+    int fine = room != NULL, all;
+    MPI_Allreduce(&fine, &all, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+    if (all) {
+        if (job->rank == 0)
+            memcpy(room, states, told * sizeof *room);
+        MPI_Bcast(room, (int)told, MPI_UINT64_T, 0, MPI_COMM_WORLD);
+        for (uint64_t i = 0; i < told; i++)
+            room[told + i] = cells_before(&job->cells, room[i]);
+        MPI_Reduce(room + told, numbers, (int)told, MPI_UINT64_T, MPI_SUM, 0, MPI_COMM_WORLD);
+    }
+    memory_free(&job->memory, room);
+    return all ? GORDIAN_OK : fail_memory(error);
 }
 
 #define PIECE ((size_t)1 << 20) /* cells of a message */
 
 static void send_cells(const struct job *job)
 {
-    size_t count = job->cell_count;
+    size_t count = job->cells.count;
     for (size_t at = 0; at < count; at += PIECE)
-        MPI_Send(job->cells + at,
+        MPI_Send(job->cells.list + at,
                  (int)((count - at < PIECE ? count - at : PIECE) * sizeof(struct cell)), MPI_BYTE,
                  0, 0, MPI_COMM_WORLD);
 }
@@ -95,7 +114,7 @@ static void receive_cells(struct cell *to, size_t count, int from)
 
 gordian_status job_gather(struct job *job, struct space *all, gordian_error *error)
 {
-    uint64_t mine = job->cell_count, sum = 0;
+    uint64_t mine = job->cells.count, sum = 0;
     int fine = 1;
     *all = (struct space){.kind = SPACE_CELLS, .memory = job->memory};
     MPI_Reduce(&mine, &sum, 1, MPI_UINT64_T, MPI_SUM, 0, MPI_COMM_WORLD);
@@ -112,7 +131,7 @@ gordian_status job_gather(struct job *job, struct space *all, gordian_error *err
         return GORDIAN_OK;
     }
     if (mine)
-        memcpy(all->cells, job->cells, mine * sizeof *all->cells);
+        memcpy(all->cells, job->cells.list, mine * sizeof *all->cells);
     all->cell_count = mine;
     for (int r = 1; r < job->ranks; r++) {
         uint64_t theirs;
@@ -120,10 +139,6 @@ gordian_status job_gather(struct job *job, struct space *all, gordian_error *err
         receive_cells(all->cells + all->cell_count, theirs, r);
         all->cell_count += theirs;
     }
-    qsort(all->cells, all->cell_count, sizeof *all->cells, compare_cells);
-    for (size_t i = 0; i < all->cell_count; i++) {
-        all->cells[i].waiting = all->count;
-        all->count += (uint64_t)__builtin_popcountll(all->cells[i].visited);
-    }
+    space_sort_cells(all);
     return GORDIAN_OK;
 }

@@ -21,8 +21,56 @@ struct share {
     gordian_compose_stop stop;
 };
 
+/* Rank 0's side of a share. */
+struct leader {
+    mpi_watch *watch;
+    /* Describes deadlocks without the states, if it can: how many, and which states they are. */
+    size_t (*describe)(void *context, const struct mpi_sums *sums, uint64_t **states);
+    void (*number)(void *context, const uint64_t *numbers);
+    void *context;
+};
+
+/* What rank 0 needs when all is counted. */
+enum mpi_need { MPI_NEED_NOTHING, MPI_NEED_NUMBERS, MPI_NEED_STATES };
+
+static enum mpi_need what_is_needed(const struct share *share, const struct leader *leader,
+                                    uint64_t **states, size_t *count)
+{
+    const struct mpi_order *order = &share->job.order;
+    if (order->command != MPI_COMMAND_EXPLORE)
+        return MPI_NEED_NOTHING;
+    if (order->gather || share->stop != GORDIAN_COMPOSE_STOP_COMPLETE)
+        return MPI_NEED_STATES;
+    if (!order->max_dead || !share->sums.counts.deadlocks)
+        return MPI_NEED_NOTHING;
+    *count = leader->describe(leader->context, &share->sums, states);
+    return *count ? MPI_NEED_NUMBERS : MPI_NEED_STATES;
+}
+
+/* Numbers, or all states, for rank 0: `leader` is NULL on the others. */
+static gordian_status serve_needs(struct share *share, const struct leader *leader,
+                                  gordian_error *error)
+{
+    uint64_t *states = NULL, *numbers = NULL;
+    size_t count = 0;
+    const gordian_allocator *memory = &share->job.memory;
+    gordian_status status = GORDIAN_OK;
+    int need = leader ? what_is_needed(share, leader, &states, &count) : 0;
+    if (need == MPI_NEED_NUMBERS && !(numbers = memory_alloc(memory, count * sizeof *numbers)))
+        need = MPI_NEED_NOTHING;
+    MPI_Bcast(&need, 1, MPI_INT, 0, MPI_COMM_WORLD);
+    if (need == MPI_NEED_STATES)
+        status = job_gather(&share->job, &share->all, error);
+    if (need == MPI_NEED_NUMBERS)
+        status = job_number(&share->job, states, count, numbers, error);
+    if (need == MPI_NEED_NUMBERS && leader && status == GORDIAN_OK)
+        leader->number(leader->context, numbers);
+    memory_free_all(memory, states, numbers);
+    return status;
+}
+
 static gordian_status do_share(struct share *share, const struct packed *packed,
-                               struct mpi_order *order, mpi_watch *watch, void *context,
+                               struct mpi_order *order, const struct leader *leader,
                                gordian_error *error)
 {
     *share = (struct share){0};
@@ -31,20 +79,12 @@ static gordian_status do_share(struct share *share, const struct packed *packed,
     if (status != GORDIAN_OK)
         return status;
     if (order->command == MPI_COMMAND_EXPLORE)
-        status = job_explore(&share->job, watch, context, &share->stop, error);
-    if (status != GORDIAN_OK) {
-        job_close(&share->job);
-        return status;
+        status = job_explore(&share->job, leader ? leader->watch : NULL,
+                             leader ? leader->context : NULL, &share->stop, error);
+    if (status == GORDIAN_OK) {
+        job_count(&share->job, share->stop == GORDIAN_COMPOSE_STOP_COMPLETE, &share->sums);
+        status = serve_needs(share, leader, error);
     }
-    job_count(&share->job, &share->sums);
-    /* Rank 0 knows whether it needs the states themselves. */
-    int gather = order->max_dead && share->sums.counts.deadlocks;
-    gather |= order->command == MPI_COMMAND_EXPLORE && share->stop != GORDIAN_COMPOSE_STOP_COMPLETE;
-    gather |= order->gather != 0;
-    gather &= order->command == MPI_COMMAND_EXPLORE;
-    MPI_Bcast(&gather, 1, MPI_INT, 0, MPI_COMM_WORLD);
-    if (gather)
-        status = job_gather(&share->job, &share->all, error);
     if (status != GORDIAN_OK)
         job_close(&share->job);
     return status;
@@ -61,7 +101,7 @@ void compose_mpi_serve(void)
     struct share share;
     struct mpi_order order;
     /* Out of memory: rank 0 failed with us, and says so. */
-    if (do_share(&share, NULL, &order, NULL, NULL, NULL) == GORDIAN_OK)
+    if (do_share(&share, NULL, &order, NULL, NULL) == GORDIAN_OK)
         share_close(&share);
 }
 
@@ -81,6 +121,35 @@ static bool watch_run(void *context, uint64_t states, uint64_t memory)
     return !run->options->go_on || run->options->go_on(run->options->context, &progress);
 }
 
+/* Deadlocks that are near need nobody's states. */
+static size_t describe_near(void *context, const struct mpi_sums *sums, uint64_t **states)
+{
+    struct run *run = context;
+    gordian_compose_result *result = run->result;
+    gordian_compose_options options = *run->options;
+    struct cpu cpu;
+    bool done = false;
+    options.max_memory = 0;
+    options.threads = 1;
+    result->deadlocks = sums->counts.deadlocks;
+    gordian_status status = cpu_open(&cpu, run->packed->circuit, &options, result, NULL);
+    if (status == GORDIAN_OK)
+        status = cpu_trace_near(&cpu, &done, NULL);
+    size_t count = status == GORDIAN_OK && done ? result->found_count : 0;
+    *states = count ? memory_alloc(&run->packed->memory, count * sizeof **states) : NULL;
+    for (size_t i = 0; *states && i < count; i++)
+        pack_state(&cpu.packing, result->found[i].state, &(*states)[i]);
+    cpu_close(&cpu);
+    return *states ? count : 0;
+}
+
+static void number_found(void *context, const uint64_t *numbers)
+{
+    gordian_compose_result *result = ((struct run *)context)->result;
+    for (size_t i = 0; i < result->found_count; i++)
+        result->found[i].number = numbers[i];
+}
+
 static struct mpi_order order_of(const struct run *run, enum mpi_command command)
 {
     const struct packed *packed = run->packed;
@@ -92,6 +161,7 @@ static struct mpi_order order_of(const struct run *run, enum mpi_command command
                               .part_count = packed->part_count,
                               .whole = circuit->whole,
                               .initial = circuit->initial,
+                              .count = options->count_transitions,
                               .joint = options->count_transitions && !options->indivisible,
                               .max_states = options->full ? 0 : options->max_states,
                               .max_memory = options->max_memory,
@@ -120,8 +190,22 @@ static void take_sums(const struct run *run, const struct mpi_sums *sums)
 static gordian_status call_share(struct share *share, struct run *run, struct mpi_order *order,
                                  gordian_error *error)
 {
+    const struct leader leader = {watch_run, describe_near, number_found, run};
+    gordian_compose_phase *phase =
+        compose_phase(run->result, order->command == MPI_COMMAND_EXPLORE ? "words" : "count");
     ranks_call(RANKS_COMPOSE);
-    return do_share(share, run->packed, order, watch_run, run, error);
+    gordian_status status = do_share(share, run->packed, order, &leader, error);
+    compose_phase_end(phase);
+    if (status != GORDIAN_OK)
+        return status;
+    run->result->workers = (unsigned)share->job.ranks;
+    if (phase) {
+        phase->fired = share->sums.fired;
+        phase->found = share->sums.found;
+        phase->sent = share->sums.sent;
+        phase->idle_ns = share->sums.idle_ns;
+    }
+    return status;
 }
 
 /* What rank 0 does with the states, as the cpu engine does it: counts the transitions among those
@@ -153,7 +237,7 @@ static gordian_status finish_run(struct run *run, struct space *reached, bool fu
     if (status == GORDIAN_OK && full && cut && result->deadlocks > 0)
         status = cpu_count_dead(&cpu, product, &result->deadlocks, error);
     if (status == GORDIAN_OK && cpu_described(&cpu) > 0)
-        status = cpu_trace(&cpu, product, error);
+        status = cpu_trace(&cpu, &cpu.space, product, error);
     cpu.pass = 2;
     if (status == GORDIAN_OK && run->sink)
         status = result->uncounted

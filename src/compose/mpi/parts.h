@@ -2,7 +2,7 @@
 #ifndef GORDIAN_COMPOSE_MPI_PARTS_H
 #define GORDIAN_COMPOSE_MPI_PARTS_H
 
-#include "base/hash.h"
+#include "compose/cells.h"
 #include "compose/mpi/mpi.h"
 #include "compose/packed/packed.h"
 #include "compose/space.h"
@@ -23,7 +23,8 @@ struct mpi_order {
     uint64_t firing_count, singles, part_count, radix_count;
     uint64_t whole; /* numbers to count, of the full product */
     uint64_t initial;
-    uint64_t joint;      /* count the joint transitions */
+    uint64_t count;      /* the transitions, too, not only states and deadlocks */
+    uint64_t joint;      /* ... the joint ones */
     uint64_t max_states; /* 0: no limit */
     uint64_t max_memory;
     uint64_t max_dead; /* stuck states to describe */
@@ -43,19 +44,11 @@ struct job {
     struct compose_firing *firings;
     uint32_t *ends;
     struct mpi_radix *radices;
-    uint32_t *weights; /* of radix r: what one more of its local state adds to the owner */
     struct compose_word_firing *moves; /* the firings, as words see them */
-    uint32_t *changes;                 /* of the owner by a firing, modulo the ranks */
-
-    struct cell *cells; /* words of one's own */
-    uint32_t cell_count, cell_room;
-    struct hash table; /* of the cells by word */
-    /* Cells that wait, first come first served: the longer a word waits, the more of its states
-     * fire at once. */
-    uint32_t *queue;
-    size_t queue_first, queue_last, queue_room;
-    uint64_t states; /* of one's own */
-    bool no_memory, stopped;
+    struct cells_rules rules;          /* the same, to explore by */
+    struct cells cells;                /* words of one's own */
+    uint64_t sent, idle_ns;            /* pairs of others', time without work */
+    bool stopped;
 };
 
 gordian_status job_open(struct job *job, const struct packed *packed, const struct mpi_order *order,
@@ -63,15 +56,7 @@ gordian_status job_open(struct job *job, const struct packed *packed, const stru
 void job_close(struct job *job);
 uint64_t job_initial(const struct job *job, uint64_t i);
 uint64_t job_of_number(const struct job *job, uint64_t number);
-uint32_t job_owner(const struct job *job, uint64_t state);
 uint64_t job_ways(const struct job *job, uint64_t state);
-
-/* Adds states of one's own; those that are new wait. Cells may move. */
-void job_add(struct job *job, uint64_t word, uint64_t states);
-uint64_t job_bytes(const struct job *job); /* of memory, for its states */
-
-/* Sets the weights and changes (mpi/owner.c); every rank comes to the same. */
-void job_choose_owners(struct job *job);
 
 /* ------------------------------------------------------------------ talking (mpi/talk.c) */
 
@@ -87,10 +72,15 @@ gordian_status job_explore(struct job *job, mpi_watch *watch, void *context,
 struct mpi_sums {
     struct compose_counts counts;
     uint64_t memory;
+    uint64_t fired, found, sent, idle_ns; /* of struct gordian_compose_phase */
 };
 
 /* Over one's own states, or one's block of all numbers, summed up on rank 0. */
-void job_count(const struct job *job, struct mpi_sums *sums);
+void job_count(const struct job *job, bool complete, struct mpi_sums *sums);
+/* The numbers of some states, on rank 0, who knows the states: how many come before each of them.
+ * `count` and `states` are told to the others. */
+gordian_status job_number(const struct job *job, uint64_t *states, size_t count, uint64_t *numbers,
+                          gordian_error *error);
 /* All states of all ranks, on rank 0: cells in the job's memory. */
 gordian_status job_gather(struct job *job, struct space *all, gordian_error *error);
 

@@ -1,18 +1,20 @@
 /*
- * Exploring together: states that belong to others go to them in batches, without waiting. It ends
+ * Exploring together: states that belong to others go to them in batches, without waiting, to ranks
+ * of the same machine through memory that they share (post.h). It ends
  * when all are idle and two counts in a row find as many batches received as sent; a count is a
  * reduction that does not block, which a rank joins when it is idle, and works on meanwhile.
  */
 #include "base/clock.h"
 #include "base/error.h"
 #include "compose/mpi/parts.h"
+#include "compose/mpi/post.h"
 
+#include <sched.h>
 #include <string.h>
 
-#define BATCH 2048u /* words of a message */
-#define SENDS 8u    /* under way to one rank at most */
+#define BATCH 1024u /* words of a message */
+#define SENDS 4u    /* under way to one rank at most */
 #define WORDS 256u  /* worked on between looks at the mail */
-#define SENT  8192u /* words of others' that are remembered; a power of two */
 
 enum tag {
     TAG_STATES = 1, /* (word, states) pairs */
@@ -20,23 +22,20 @@ enum tag {
     TAG_STOP,       /* from rank 0: drop everything; why */
 };
 
-struct pair {
-    uint64_t word, states;
-};
-
-/* What goes to one rank. */
+/* What goes to one rank of another machine, or to oneself. */
 struct outbox {
-    struct pair *batches; /* SENDS of BATCH each */
+    struct cell_pair *batches; /* SENDS of BATCH each */
     MPI_Request requests[SENDS];
-    unsigned at; /* the batch being filled */
-    unsigned filled;
+    unsigned at; /* the batch being filled, which is the box */
 };
 
 struct talk {
     struct job *job;
-    struct outbox *boxes;    /* by rank */
-    struct pair *inbox;      /* BATCH */
-    struct pair *sent_to;    /* SENT: what was sent of late, so as not to send it again */
+    struct outbox *outboxes; /* by rank */
+    struct cells_box *boxes; /* likewise */
+    struct post post;
+    struct cell_pair *inbox; /* BATCH */
+    struct cell_pair *sieve; /* of what is sent */
     uint64_t sent, received; /* batches of states */
     /* The rest comes unasked, so it is not counted with them, but cleared away in the end. */
     uint64_t status_count; /* sent, or on rank 0 received */
@@ -59,9 +58,42 @@ struct talk {
 static void talk_close(struct talk *talk)
 {
     const gordian_allocator *memory = &talk->job->memory;
-    for (int r = 0; talk->boxes && r < talk->job->ranks; r++)
-        memory_free(memory, talk->boxes[r].batches);
-    memory_free_all(memory, talk->boxes, talk->inbox, talk->sent_to, talk->known);
+    for (int r = 0; talk->outboxes && r < talk->job->ranks; r++)
+        memory_free(memory, talk->outboxes[r].batches);
+    memory_free_all(memory, talk->outboxes, talk->boxes, talk->inbox, talk->sieve, talk->known);
+    post_close(&talk->post);
+}
+
+/* The next batch, whose request is over, is the box. */
+static void begin_batch(struct talk *talk, size_t rank)
+{
+    struct outbox *outbox = &talk->outboxes[rank];
+    talk->boxes[rank] =
+        (struct cells_box){.pairs = outbox->batches + (size_t)outbox->at * BATCH, .room = BATCH};
+}
+
+static bool by_post(const struct talk *talk, uint32_t rank)
+{
+    return rank != (uint32_t)talk->job->rank && post_reaches(&talk->post, rank);
+}
+
+static bool make_boxes(struct talk *talk)
+{
+    const gordian_allocator *memory = &talk->job->memory;
+    for (size_t r = 0; r < (size_t)talk->job->ranks; r++) {
+        struct outbox *outbox = &talk->outboxes[r];
+        for (unsigned i = 0; i < SENDS; i++)
+            outbox->requests[i] = MPI_REQUEST_NULL;
+        if (by_post(talk, (uint32_t)r)) {
+            post_begin(&talk->post, &talk->boxes[r]); /* none has been sent: there are enough */
+            continue;
+        }
+        outbox->batches = memory_alloc(memory, SENDS * BATCH * sizeof *outbox->batches);
+        if (!outbox->batches)
+            return false;
+        begin_batch(talk, r);
+    }
+    return true;
 }
 
 static gordian_status talk_open(struct talk *talk, struct job *job, gordian_error *error)
@@ -70,17 +102,14 @@ static gordian_status talk_open(struct talk *talk, struct job *job, gordian_erro
     size_t ranks = (size_t)job->ranks;
     *talk = (struct talk){
         .job = job, .status_request = MPI_REQUEST_NULL, .wave_before = {UINT64_MAX, UINT64_MAX}};
+    post_open(&talk->post, job->ranks, memory);
+    talk->outboxes = memory_zeroed(memory, ranks * sizeof *talk->outboxes);
     talk->boxes = memory_zeroed(memory, ranks * sizeof *talk->boxes);
     talk->inbox = memory_alloc(memory, BATCH * sizeof *talk->inbox);
-    talk->sent_to = memory_zeroed(memory, SENT * sizeof *talk->sent_to);
+    talk->sieve = memory_zeroed(memory, CELLS_SIEVE * sizeof *talk->sieve);
     talk->known = memory_zeroed(memory, 2 * ranks * sizeof *talk->known);
-    int fine = talk->boxes && talk->inbox && talk->sent_to && talk->known, all;
-    for (size_t r = 0; r < ranks && fine; r++) {
-        talk->boxes[r].batches = memory_alloc(memory, SENDS * BATCH * sizeof(struct pair));
-        fine = talk->boxes[r].batches != NULL;
-        for (unsigned i = 0; i < SENDS; i++)
-            talk->boxes[r].requests[i] = MPI_REQUEST_NULL;
-    }
+    int all, fine = talk->outboxes && talk->boxes && talk->inbox && talk->sieve && talk->known &&
+                    make_boxes(talk);
     MPI_Allreduce(&fine, &all, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
     if (all)
         return GORDIAN_OK;
@@ -101,8 +130,7 @@ static void take_states(struct talk *talk, const MPI_Status *status)
     talk->received++;
     if (talk->job->stopped)
         return;
-    for (size_t i = 0; i < (size_t)bytes / sizeof(struct pair); i++)
-        job_add(talk->job, talk->inbox[i].word, talk->inbox[i].states);
+    cells_enter(&talk->job->cells, talk->inbox, (size_t)bytes / sizeof *talk->inbox);
 }
 
 static void take_status(struct talk *talk, const MPI_Status *status)
@@ -129,7 +157,9 @@ static void take_stop(struct talk *talk)
 /* Takes what has come; true if there was anything. */
 static bool take_mail(struct talk *talk)
 {
-    bool any = false;
+    uint64_t letters = post_read(&talk->post, &talk->job->cells, talk->job->stopped);
+    bool any = letters > 0;
+    talk->received += letters;
     for (;;) {
         MPI_Status status;
         int here;
@@ -156,23 +186,52 @@ static void wait_for(struct talk *talk, MPI_Request *request)
 
 static void send_batch(struct talk *talk, int rank)
 {
-    struct outbox *box = &talk->boxes[rank];
-    if (box->filled == 0)
-        return;
-    MPI_Isend(box->batches + box->at * BATCH, (int)(box->filled * sizeof(struct pair)), MPI_BYTE,
-              rank, TAG_STATES, MPI_COMM_WORLD, &box->requests[box->at]);
+    struct outbox *outbox = &talk->outboxes[rank];
+    struct cells_box *box = &talk->boxes[rank];
+    MPI_Isend(box->pairs, (int)(box->count * sizeof *box->pairs), MPI_BYTE, rank, TAG_STATES,
+              MPI_COMM_WORLD, &outbox->requests[outbox->at]);
     talk->sent++;
-    box->at = (box->at + 1) % SENDS;
-    box->filled = 0;
-    wait_for(talk, &box->requests[box->at]);
+    talk->job->sent += box->count;
+    outbox->at = (outbox->at + 1) % SENDS;
+    wait_for(talk, &outbox->requests[outbox->at]);
+    begin_batch(talk, (size_t)rank);
 }
 
-static void post_states(struct talk *talk, uint32_t rank, uint64_t word, uint64_t states)
+static void send_letter(struct talk *talk, uint32_t rank)
 {
-    struct outbox *box = &talk->boxes[rank];
-    box->batches[box->at * BATCH + box->filled++] = (struct pair){word, states};
-    if (box->filled == BATCH)
-        send_batch(talk, (int)rank);
+    struct cells_box *box = &talk->boxes[rank], blank;
+    while (
+        !post_begin(&talk->post, &blank)) /* those who have ours may wait for us to read theirs */
+        if (!take_mail(talk))
+            sched_yield();
+    talk->sent++;
+    talk->job->sent += box->count;
+    post_send(&talk->post, rank, box);
+    *box = blank;
+}
+
+/* A box that is full, or has to be emptied. */
+static void empty_box(struct talk *talk, uint32_t owner, bool all)
+{
+    struct cells_box *box = &talk->boxes[owner];
+    uint32_t count = box->count;
+    if (owner == (uint32_t)talk->job->rank) {
+        box->count = 0;
+        cells_enter(&talk->job->cells, box->pairs, count);
+        return;
+    }
+    cells_sift(talk->sieve, box);
+    if (box->count <= (all ? 0 : box->room / 2))
+        return;
+    if (by_post(talk, owner))
+        send_letter(talk, owner);
+    else
+        send_batch(talk, (int)owner);
+}
+
+static void hand_on(void *context, uint32_t owner)
+{
+    empty_box(context, owner, false);
 }
 
 /* Rank 0 decides. */
@@ -191,10 +250,10 @@ static void stop_all(struct talk *talk, gordian_compose_stop why)
 /* Why it cannot go on, whatever the others have; GORDIAN_COMPOSE_STOP_COMPLETE: it can. */
 static gordian_compose_stop why_full(const struct job *job)
 {
-    bool many = job->order.max_states && job->states > job->order.max_states;
-    return job->no_memory ? GORDIAN_COMPOSE_STOP_MEMORY
-           : many         ? GORDIAN_COMPOSE_STOP_STATES
-                          : GORDIAN_COMPOSE_STOP_COMPLETE;
+    bool many = job->order.max_states && job->cells.states > job->order.max_states;
+    return job->cells.no_memory ? GORDIAN_COMPOSE_STOP_MEMORY
+           : many               ? GORDIAN_COMPOSE_STOP_STATES
+                                : GORDIAN_COMPOSE_STOP_COMPLETE;
 }
 
 /* What the others should know, every now and then, and at once where it cannot go on: rank 0 looks
@@ -211,8 +270,8 @@ static void report_status(struct talk *talk)
         if (job->stopped)
             return;
         wait_for(talk, &talk->status_request);
-        talk->status[0] = job->states;
-        talk->status[1] = job_bytes(job);
+        talk->status[0] = job->cells.states;
+        talk->status[1] = cells_bytes(&job->cells);
         talk->status[2] = full;
         MPI_Isend(talk->status, 3, MPI_UINT64_T, 0, TAG_STATUS, MPI_COMM_WORLD,
                   &talk->status_request);
@@ -221,13 +280,13 @@ static void report_status(struct talk *talk)
             job->stopped = true; /* until rank 0 says so to all */
         return;
     }
-    talk->known[0] = job->states;
-    talk->known[1] = job_bytes(job);
+    talk->known[0] = job->cells.states;
+    talk->known[1] = cells_bytes(&job->cells);
     for (int r = 0; r < job->ranks; r++) {
         states += talk->known[2 * r];
         memory += talk->known[2 * r + 1];
     }
-    if (job->no_memory || (job->order.max_memory && memory > job->order.max_memory))
+    if (job->cells.no_memory || (job->order.max_memory && memory > job->order.max_memory))
         stop_all(talk, GORDIAN_COMPOSE_STOP_MEMORY);
     else if (job->order.max_states && states > job->order.max_states)
         stop_all(talk, GORDIAN_COMPOSE_STOP_STATES);
@@ -237,57 +296,9 @@ static void report_status(struct talk *talk)
 
 /* ------------------------------------------------------------------ work */
 
-/* States of somebody else's; those sent of late are not sent again. */
-static void pass_on(struct talk *talk, uint32_t rank, uint64_t word, uint64_t states)
-{
-    struct pair *sent = &talk->sent_to[hash_word(word) & (SENT - 1)];
-    if (sent->word != word)
-        *sent = (struct pair){.word = word};
-    states &= ~sent->states;
-    sent->states |= states;
-    if (states)
-        post_states(talk, rank, word, states);
-}
-
-static void fire_cell(struct talk *talk, struct cell *cell)
-{
-    struct job *job = talk->job;
-    uint64_t word = cell->word, waiting = cell->waiting;
-    uint32_t me = (uint32_t)job->rank, ranks = (uint32_t)job->ranks;
-    cell->waiting = 0;
-    for (size_t i = 0; i < job->order.firing_count; i++) {
-        const struct compose_word_firing *firing = &job->moves[i];
-        uint64_t moved = waiting & firing->pattern;
-        if ((word & firing->mask) != firing->value || !moved)
-            continue;
-        moved = firing->shift >= 0 ? moved << firing->shift : moved >> -firing->shift;
-        uint32_t owner = me + job->changes[i];
-        if (owner >= ranks)
-            owner -= ranks;
-        if (owner == me)
-            job_add(job, word ^ firing->flip, moved);
-        else
-            pass_on(talk, owner, word ^ firing->flip, moved);
-    }
-}
-
 static bool has_work(const struct job *job)
 {
-    return job->queue_first < job->queue_last;
-}
-
-static void work_words(struct talk *talk)
-{
-    struct job *job = talk->job;
-    for (unsigned i = 0; i < WORDS && has_work(job) && !job->stopped && !job->no_memory; i++)
-        fire_cell(talk, &job->cells[job->queue[job->queue_first++]]);
-    if (job->stopped)
-        job->queue_first = job->queue_last;
-    if (job->queue_first >= job->queue_last - job->queue_first) { /* half of it is done */
-        job->queue_last -= job->queue_first;
-        memmove(job->queue, job->queue + job->queue_first, job->queue_last * sizeof *job->queue);
-        job->queue_first = 0;
-    }
+    return cells_waiting(&job->cells) && !job->stopped;
 }
 
 /* Joins the next count, or looks at the one under way; true: all is over. */
@@ -330,10 +341,11 @@ static void clear_away(struct talk *talk)
 
 static void seed_initial(struct job *job)
 {
-    for (uint64_t i = 0; i < job->order.initial && !job->no_memory; i++) {
+    for (uint64_t i = 0; i < job->order.initial && !job->cells.no_memory; i++) {
         uint64_t state = job_initial(job, i);
-        if (job_owner(job, state) == (uint32_t)job->rank)
-            job_add(job, state >> 6, UINT64_C(1) << (state & 63));
+        struct cell_pair pair = {state >> 6, UINT64_C(1) << (state & 63)};
+        if (cells_owner(&job->rules, pair.word) == (uint32_t)job->rank)
+            cells_enter(&job->cells, &pair, 1);
     }
 }
 
@@ -352,17 +364,19 @@ gordian_status job_explore(struct job *job, mpi_watch *watch, void *context,
         take_mail(&talk);
         report_status(&talk);
         if (has_work(job)) {
-            work_words(&talk);
+            cells_fire(&job->cells, &job->rules, WORDS, talk.boxes, hand_on, &talk);
             continue;
         }
-        for (int r = 0; r < job->ranks; r++)
-            if (!job->stopped)
-                send_batch(&talk, r);
-        if (!has_work(job))
+        uint64_t start = clock_ns();
+        for (uint32_t r = 0; r < (uint32_t)job->ranks && !job->stopped; r++)
+            empty_box(&talk, r, true);
+        if (!has_work(job)) {
             over = count_up(&talk);
+            job->idle_ns += clock_ns() - start;
+        }
     }
     for (int r = 0; r < job->ranks; r++)
-        MPI_Waitall(SENDS, talk.boxes[r].requests, MPI_STATUSES_IGNORE);
+        MPI_Waitall(SENDS, talk.outboxes[r].requests, MPI_STATUSES_IGNORE);
     clear_away(&talk);
     int why = (int)talk.stop;
     MPI_Bcast(&why, 1, MPI_INT, 0, MPI_COMM_WORLD);

@@ -1,47 +1,17 @@
-/* Words of states in a table, and the job every rank has. */
+/* The job every rank has. */
 #include "compose/mpi/parts.h"
 
 #include "base/error.h"
 
 #include <string.h>
 
-static void put_cells(const void *context, struct hash *table)
-{
-    const struct job *job = context;
-    for (uint32_t i = 0; i < job->cell_count; i++)
-        hash_put(table, hash_word(job->cells[i].word), i);
-}
-
-/* The word's cell, new if need be; NULL: no memory. */
-static struct cell *cell_at(struct job *job, uint64_t word)
-{
-    uint64_t hash = hash_word(word);
-    uint32_t count = job->cell_count + 1;
-    struct hash_probe probe = hash_probe(&job->table, hash);
-    while (hash_meet(&job->table, &probe))
-        if (job->cells[probe.number].word == word)
-            return &job->cells[probe.number];
-    if (!hash_reserve(&job->table, &job->memory, count, count, put_cells, job) ||
-        !memory_grow32(&job->memory, &job->cells, &job->cell_room, count, sizeof *job->cells))
-        return NULL;
-    hash_put(&job->table, hash, job->cell_count);
-    job->cells[job->cell_count] = (struct cell){.word = word};
-    return &job->cells[job->cell_count++];
-}
-
-uint64_t job_bytes(const struct job *job)
-{
-    return (uint64_t)job->cell_room * sizeof *job->cells + job->queue_room * sizeof *job->queue +
-           (uint64_t)job->table.slot_count * sizeof *job->table.slots;
-}
-
 /* ------------------------------------------------------------------ the job */
 
 void job_close(struct job *job)
 {
-    memory_free_all(&job->memory, job->firings, job->ends, job->radices, job->weights, job->moves,
-                    job->changes, job->queue, job->cells);
-    hash_free(&job->table, &job->memory);
+    memory_free_all(&job->memory, job->firings, job->ends, job->radices, job->moves);
+    cells_rules_close(&job->rules, &job->memory);
+    cells_close(&job->cells);
 }
 
 static bool make_room(struct job *job)
@@ -50,10 +20,10 @@ static bool make_room(struct job *job)
     job->firings = memory_zeroed(&job->memory, (order->firing_count + 1) * sizeof *job->firings);
     job->ends = memory_zeroed(&job->memory, (order->part_count + 1) * sizeof *job->ends);
     job->radices = memory_zeroed(&job->memory, (order->radix_count + 1) * sizeof *job->radices);
-    job->weights = memory_zeroed(&job->memory, (order->radix_count + 1) * sizeof *job->weights);
     job->moves = memory_zeroed(&job->memory, (order->firing_count + 1) * sizeof *job->moves);
-    job->changes = memory_zeroed(&job->memory, (order->firing_count + 1) * sizeof *job->changes);
-    return job->firings && job->ends && job->radices && job->weights && job->moves && job->changes;
+    return job->firings && job->ends && job->radices && job->moves &&
+           cells_rules_open(&job->rules, (uint32_t)order->firing_count, (uint32_t)job->ranks,
+                            &job->memory);
 }
 
 static void fill_from(struct job *job, const struct packed *packed)
@@ -77,6 +47,7 @@ gordian_status job_open(struct job *job, const struct packed *packed, const stru
         (struct job){.memory = packed ? packed->memory : memory_allocator(NULL), .order = *order};
     MPI_Comm_rank(MPI_COMM_WORLD, &job->rank);
     MPI_Comm_size(MPI_COMM_WORLD, &job->ranks);
+    job->cells.memory = job->memory;
     int fine = make_room(job), all;
     /* Nobody goes on alone. */
     MPI_Allreduce(&fine, &all, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
@@ -91,9 +62,10 @@ gordian_status job_open(struct job *job, const struct packed *packed, const stru
     MPI_Bcast(job->ends, (int)(order->part_count * sizeof *job->ends), MPI_BYTE, 0, MPI_COMM_WORLD);
     MPI_Bcast(job->radices, (int)(order->radix_count * sizeof *job->radices), MPI_BYTE, 0,
               MPI_COMM_WORLD);
-    for (size_t i = 0; i < order->firing_count; i++)
+    for (size_t i = 0; i < order->firing_count; i++) {
         job->moves[i] = packed_word_firing(&job->firings[i]);
-    job_choose_owners(job);
+        cells_rules_add(&job->rules, &job->firings[i]);
+    }
     return GORDIAN_OK;
 }
 
@@ -124,22 +96,4 @@ uint64_t job_ways(const struct job *job, uint64_t state)
 {
     return compose_ways(job->firings, (uint32_t)job->order.singles, job->ends,
                         (uint32_t)job->order.part_count, state);
-}
-
-void job_add(struct job *job, uint64_t word, uint64_t states)
-{
-    struct cell *cell = cell_at(job, word);
-    if (!cell || !memory_grow(&job->memory, &job->queue, &job->queue_room, job->queue_last + 1,
-                              sizeof *job->queue)) {
-        job->no_memory = true;
-        return;
-    }
-    uint64_t fresh = states & ~cell->visited;
-    if (!fresh)
-        return;
-    if (!cell->waiting)
-        job->queue[job->queue_last++] = (uint32_t)(cell - job->cells);
-    cell->visited |= fresh;
-    cell->waiting |= fresh;
-    job->states += (uint64_t)__builtin_popcountll(fresh);
 }

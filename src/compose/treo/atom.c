@@ -1,11 +1,14 @@
 /* Atomic components to automata: rules and transitions, with the names in them looked up. */
+#include "compose/flow.h"
 #include "compose/treo/inside.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-#define KEY_SIZE (TREO_NAME_MAX + TREO_INDEX_MAX * 24)
+#define FREE_PORTS_MAX 12u
+#define CHANCES_MAX    64u
+#define KEY_SIZE       (TREO_NAME_MAX + TREO_INDEX_MAX * 24)
 
 struct building {
     struct treo *treo;
@@ -16,8 +19,19 @@ struct building {
     struct label_table ports;  /* key to port */
     struct label_table states; /* name to state */
     uint64_t *fires, *blocked;
+    const uint64_t *free; /* ports that no rule fires; NULL: not known yet, or no rules */
     unsigned depth;
+    struct mention *mentions; /* constants, in the order of the text */
+    size_t mention_count, mention_room;
     gordian_status status;
+};
+
+/* A constant in a rule, or in the table of a function; whether ports have it is known only when
+ * the whole automaton is. */
+struct mention {
+    uint32_t symbol;
+    uint32_t function; /* that has it in its table; NONE: it stands there itself */
+    const struct token *token;
 };
 
 static void complain_at(struct building *building, const struct token *token, const char *what,
@@ -39,132 +53,70 @@ static uint32_t guard_node(struct building *building, enum guard_kind kind, uint
     return number;
 }
 
-/* ------------------------------------------------------------------ data */
+/* ------------------------------------------------------------------ constants */
 
-/* The symbol of a constant; when the domain is not listed it belongs to it from now on. */
-static gordian_status use_symbol(struct treo *treo, uint32_t module, const struct token *token,
-                                 const struct value *value, bool must_be_in, uint32_t *symbol)
+static void mention_symbols(struct building *building, const struct mentions *found,
+                            uint32_t function)
 {
-    char text[TREO_NAME_MAX + 60];
+    for (size_t i = 0; i < found->count && building->status == GORDIAN_OK; i++) {
+        struct treo *treo = building->treo;
+        if (!memory_grow(&treo->memory, &building->mentions, &building->mention_room,
+                         building->mention_count + 1, sizeof *building->mentions))
+            building->status = fail_memory(treo->error);
+        else
+            building->mentions[building->mention_count++] =
+                (struct mention){found->symbols[i], function, found->token};
+    }
+}
+
+static uint32_t mention_constant(struct building *building, const struct token *token,
+                                 const struct value *value)
+{
+    uint32_t symbol = 0;
+    if (building->status == GORDIAN_OK)
+        building->status =
+            value_symbol(building->treo, building->place->module, token, value, &symbol);
+    struct mentions found = {.symbols = &symbol, .count = 1, .token = token};
+    mention_symbols(building, &found, GORDIAN_NONE);
+    return symbol;
+}
+
+/* The automaton is there: what its ports have comes into the domain, the rest is for its cells. */
+static void settle_mention(struct building *building, const struct mention *mention, bool at_ports)
+{
+    struct treo *treo = building->treo;
     struct data *data = &treo->circuit->data;
     gordian_error why = {0};
-    if (!value_text(value, text, sizeof text))
-        return treo_complain(treo, module, token, "expected a datum");
-    gordian_status status = data_symbol(data, text, strlen(text), symbol, &why);
-    if (status == GORDIAN_OK && (must_be_in || !data->listed))
-        status = data_use(data, *symbol, &why);
-    if (status == GORDIAN_STATUS_INPUT)
-        return treo_complain(treo, module, token, "%s", why.message);
-    return status == GORDIAN_OK ? status : fail_memory(treo->error);
-}
-
-/* One row of a table: [a,b], [[a,b],c]; `width` symbols. */
-static gordian_status table_row(struct treo *treo, uint32_t module, const struct token *token,
-                                const struct value *row, size_t width, uint32_t *symbols)
-{
-    bool nested = row->count == 2 && row->items[0].kind == VALUE_LIST;
-    size_t arguments = nested ? row->items[0].count : row->count - 1;
     gordian_status status = GORDIAN_OK;
-    if (row->kind != VALUE_LIST || row->count < 2 || arguments + 1 != width)
-        return treo_complain(treo, module, token,
-                             "a table has rows such as [0,1], all of the same length");
-    for (size_t i = 0; i < width && status == GORDIAN_OK; i++) {
-        const struct value *value = i == arguments ? &row->items[row->count - 1]
-                                    : nested       ? &row->items[0].items[i]
-                                                   : &row->items[i];
-        status = use_symbol(treo, module, token, value, false, &symbols[i]);
-    }
-    return status;
+    if (!at_ports)
+        status = data_keep(data, mention->symbol, &why);
+    else if (mention->function == GORDIAN_NONE || !data->listed)
+        status = data_use(data, mention->symbol, &why);
+    if (status == GORDIAN_STATUS_INPUT)
+        building->status =
+            treo_complain(treo, building->place->module, mention->token, "%s", why.message);
+    else if (status != GORDIAN_OK)
+        building->status = fail_memory(treo->error);
 }
 
-/* A predicate may also be a table whose results are true and false: keeps the rows that say true.
- */
-static void keep_true_rows(const struct data *data, struct function *function)
+static void settle_data(struct building *building)
 {
-    uint32_t kept = 0, arity = function->arity;
-    for (uint32_t r = 0; r < function->row_count; r++) {
-        const uint32_t *row = function->rows + (size_t)r * (arity + 1);
-        const char *result = data_text(data, row[arity]);
-        if (strcmp(result, "true") == 0)
-            memmove(function->rows + (size_t)kept++ * arity, row, arity * sizeof *row);
+    struct treo *treo = building->treo;
+    const struct data *data = &treo->circuit->data;
+    uint8_t *symbols = memory_alloc(&treo->memory, (size_t)data->symbol_count + 1);
+    uint8_t *functions = memory_alloc(&treo->memory, data->function_count + 1);
+    if (!symbols || !functions)
+        building->status = fail_memory(treo->error);
+    if (building->status == GORDIAN_OK)
+        building->status =
+            automaton_flow(building->automaton, data, symbols, functions, treo->error);
+    for (size_t i = 0; i < building->mention_count && building->status == GORDIAN_OK; i++) {
+        const struct mention *mention = &building->mentions[i];
+        bool given = mention->function != GORDIAN_NONE && functions[mention->function];
+        settle_mention(building, mention, given || symbols[mention->symbol]);
     }
-    function->row_count = kept;
-    function->kind = FUNCTION_MEMBER;
-}
-
-static gordian_status table_function(struct treo *treo, uint32_t module, const struct token *token,
-                                     const struct value *table, bool predicate, uint32_t *number)
-{
-    const struct value *first = table->count > 0 ? &table->items[0] : NULL;
-    size_t width = 2;
-    if (first && first->count > 0)
-        width = first->count == 2 && first->items[0].kind == VALUE_LIST ? first->items[0].count + 1
-                                                                        : first->count;
-    if (width < 2 || width > FUNCTION_ARITY + 1)
-        return treo_complain(treo, module, token, "a function takes 1 to %u arguments",
-                             FUNCTION_ARITY);
-    struct function function = {
-        .kind = FUNCTION_TABLE, .arity = (uint8_t)(width - 1), .row_count = (uint32_t)table->count};
-    function.rows = arena_alloc(&treo->arena, (table->count + 1) * width * sizeof *function.rows);
-    if (!function.rows)
-        return fail_memory(treo->error);
-    for (size_t r = 0; r < table->count; r++) {
-        gordian_status status =
-            table_row(treo, module, token, &table->items[r], width, function.rows + r * width);
-        if (status != GORDIAN_OK)
-            return status;
-    }
-    if (predicate)
-        keep_true_rows(&treo->circuit->data, &function);
-    return data_function(&treo->circuit->data, &function, number, treo->error);
-}
-
-/* <0,2>: the predicate that holds for these. */
-static gordian_status list_predicate(struct treo *treo, uint32_t module, const struct token *token,
-                                     const struct value *list, uint32_t *number)
-{
-    struct function function = {
-        .kind = FUNCTION_MEMBER, .arity = 1, .row_count = (uint32_t)list->count};
-    function.rows = arena_alloc(&treo->arena, (list->count + 1) * sizeof *function.rows);
-    if (!function.rows)
-        return fail_memory(treo->error);
-    for (size_t i = 0; i < list->count; i++) {
-        gordian_status status =
-            use_symbol(treo, module, token, &list->items[i], false, &function.rows[i]);
-        if (status != GORDIAN_OK)
-            return status;
-    }
-    return data_function(&treo->circuit->data, &function, number, treo->error);
-}
-
-gordian_status atom_function(struct treo *treo, const struct place *place,
-                             const struct token *token, const struct value *value, bool predicate,
-                             uint32_t *function)
-{
-    if (value->kind == VALUE_TABLE)
-        return table_function(treo, place->module, token, value, predicate, function);
-    if (value->kind == VALUE_LIST && predicate)
-        return list_predicate(treo, place->module, token, value, function);
-    if (value->kind == VALUE_NUMBER && predicate) {
-        struct value item = *value;
-        const struct value list = {.kind = VALUE_LIST, .items = &item, .count = 1};
-        return list_predicate(treo, place->module, token, &list, function);
-    }
-    if (value->kind != VALUE_TEXT)
-        return treo_complain(treo, place->module, token,
-                             predicate
-                                 ? "expected a predicate: a list of data, a table, or the name "
-                                   "of a built-in one"
-                                 : "expected a function: a table such as {[0,1] [1,0]}, or the "
-                                   "name of a built-in one");
-    gordian_status status =
-        data_builtin(&treo->circuit->data, value->text, strlen(value->text), function, treo->error);
-    if (status == GORDIAN_STATUS_END)
-        return treo_complain(treo, place->module, token,
-                             "there is no built-in %s '%.60s': even, odd, any, none, id, succ and "
-                             "pred there are",
-                             predicate ? "predicate" : "function", value->text);
-    return status;
+    memory_free(&treo->memory, symbols);
+    memory_free(&treo->memory, functions);
 }
 
 /* ------------------------------------------------------------------ names */
@@ -218,10 +170,7 @@ static uint32_t find_state(struct building *building, const struct token *token)
 static uint32_t constant_term(struct building *building, const struct token *token,
                               const struct value *value)
 {
-    uint32_t symbol = 0;
-    if (building->status == GORDIAN_OK)
-        building->status =
-            use_symbol(building->treo, building->place->module, token, value, true, &symbol);
+    uint32_t symbol = mention_constant(building, token, value);
     return guard_node(building, TERM_CONSTANT, GUARD_NONE, GUARD_NONE, symbol);
 }
 
@@ -234,9 +183,11 @@ static uint32_t make_application(struct building *building, const struct expr *e
     const struct value *bound = scope_find(building->place->scope, expr->name);
     struct value name = {.kind = VALUE_TEXT, .text = expr->name};
     uint32_t terms[FUNCTION_ARITY];
+    struct mentions found = {.token = expr->token};
     if (building->status == GORDIAN_OK)
-        building->status = atom_function(building->treo, building->place, expr->token,
-                                         bound ? bound : &name, predicate, &function);
+        building->status = value_function(building->treo, building->place->module,
+                                          bound ? bound : &name, predicate, &function, &found);
+    mention_symbols(building, &found, function);
     for (const struct expr *argument = expr->first; argument; argument = argument->next) {
         if (count == FUNCTION_ARITY)
             complain_at(building, argument->token, "too many arguments for '%s'", expr->name);
@@ -246,9 +197,11 @@ static uint32_t make_application(struct building *building, const struct expr *e
     }
     if (building->status != GORDIAN_OK)
         return GUARD_NONE;
-    if (count != building->treo->circuit->data.functions[function].arity)
-        complain_at(building, expr->token, "'%s' is given the wrong number of arguments",
-                    expr->name);
+    uint32_t arity = building->treo->circuit->data.functions[function].arity;
+    if (count != arity)
+        building->status = treo_complain(building->treo, building->place->module, expr->token,
+                                         "'%s' takes %u argument%s, not %u", expr->name, arity,
+                                         arity == 1 ? "" : "s", count);
     while (count-- > 0)
         list = guard_node(building, TERM_LIST, terms[count], list, 0);
     return guard_node(building, predicate ? GUARD_PREDICATE : TERM_APPLY, list, GUARD_NONE,
@@ -280,9 +233,45 @@ static uint32_t make_name(struct building *building, const struct expr *expr)
                       find_cell(building, expr->name));
 }
 
+/* Does it speak of a port or a cell, so that it has no value before the run? */
+static bool has_data(struct building *building, const struct expr *expr)
+{
+    if (expr->kind == EXPR_CELL || expr->kind == EXPR_APPLY)
+        return true;
+    if (expr->kind == EXPR_VARIABLE)
+        return find_port(building, expr) != GORDIAN_NONE || expr->primed ||
+               (building->atom->bare_cells && !scope_find(building->place->scope, expr->name));
+    return (expr->kind == EXPR_BINARY || expr->kind == EXPR_MINUS) &&
+           (has_data(building, expr->first) || (expr->second && has_data(building, expr->second)));
+}
+
+/* a + 1, -$m */
+static uint32_t make_arithmetic(struct building *building, const struct expr *expr)
+{
+    static const struct value zero = {.kind = VALUE_NUMBER};
+    uint32_t function = 0;
+    const char name[2] = {expr->kind == EXPR_MINUS ? '-' : (char)expr->op, '\0'};
+    uint32_t left = expr->kind == EXPR_MINUS ? constant_term(building, expr->token, &zero)
+                                             : make_term(building, expr->first);
+    uint32_t right = make_term(building, expr->kind == EXPR_MINUS ? expr->first : expr->second);
+    if (building->status != GORDIAN_OK)
+        return GUARD_NONE;
+    gordian_status status =
+        data_builtin(&building->treo->circuit->data, name, 1, &function, building->treo->error);
+    if (status == GORDIAN_STATUS_END)
+        complain_at(building, expr->token, "'%s' cannot be done with data", name);
+    else
+        building->status = status;
+    uint32_t list = guard_node(building, TERM_LIST, right, GUARD_NONE, 0);
+    list = guard_node(building, TERM_LIST, left, list, 0);
+    return guard_node(building, TERM_APPLY, list, GUARD_NONE, function);
+}
+
 static uint32_t make_term(struct building *building, const struct expr *expr)
 {
     struct value value;
+    if ((expr->kind == EXPR_BINARY || expr->kind == EXPR_MINUS) && has_data(building, expr))
+        return make_arithmetic(building, expr);
     switch ((enum expr_kind)expr->kind) {
     case EXPR_NULL:
         return guard_node(building, TERM_NULL, GUARD_NONE, GUARD_NONE, 0);
@@ -303,8 +292,33 @@ static uint32_t make_term(struct building *building, const struct expr *expr)
 
 static uint32_t make_guard(struct building *building, const struct expr *expr);
 
+/* $m' = [0.9 : a, 0.1 : null]: one of those that can happen. */
+static uint32_t make_chances(struct building *building, const struct expr *term,
+                             const struct expr *chances)
+{
+    bool possible[CHANCES_MAX] = {false};
+    uint32_t any = GUARD_NONE, left = make_term(building, term);
+    size_t count = 0;
+    if (building->status == GORDIAN_OK)
+        building->status =
+            chances_read(building->treo, building->place, chances, possible, CHANCES_MAX);
+    for (const struct expr *pair = chances->first; pair && building->status == GORDIAN_OK;
+         pair = pair->next) {
+        if (!possible[count++])
+            continue;
+        uint32_t right = make_term(building, pair->first);
+        uint32_t equal = guard_node(building, GUARD_EQUAL, left, right, 0);
+        any = any == GUARD_NONE ? equal : guard_node(building, GUARD_OR, any, equal, 0);
+    }
+    return any;
+}
+
 static uint32_t make_equality(struct building *building, const struct expr *expr)
 {
+    bool left_chances = expr->first->kind == EXPR_CHANCES;
+    if ((left_chances || expr->second->kind == EXPR_CHANCES) && expr->op == '=')
+        return left_chances ? make_chances(building, expr->second, expr->first)
+                            : make_chances(building, expr->first, expr->second);
     uint32_t left = make_term(building, expr->first);
     uint32_t right = make_term(building, expr->second);
     uint32_t equal = guard_node(building, GUARD_EQUAL, left, right, 0);
@@ -382,38 +396,170 @@ static gordian_status add_firing(void *context, const char *key)
     return GORDIAN_OK;
 }
 
-/* Ports that are not mentioned do not fire. */
-static void make_rule(struct building *building, const struct rule *rule)
+static void forget_firing(struct building *building)
 {
-    struct treo *treo = building->treo;
     size_t size = (automaton_words(building->automaton) + 1) * sizeof(uint64_t);
     memset(building->fires, 0, size);
     memset(building->blocked, 0, size);
+}
+
+/* Who fires in a rule, and who must not. */
+static void read_firing(struct building *building, const struct rule *rule)
+{
+    forget_firing(building);
+    if (rule->bare) {
+        uint32_t guard = make_guard(building, rule->guard);
+        if (building->status == GORDIAN_OK)
+            bare_ports(building->automaton, guard, building->fires, building->blocked);
+        return;
+    }
     for (const struct rule_port *port = rule->ports; port; port = port->next) {
         struct firing firing = {building, port};
         if (building->status == GORDIAN_OK)
             building->status =
-                value_expand(treo, building->place, port->variable, add_firing, &firing);
+                value_expand(building->treo, building->place, port->variable, add_firing, &firing);
     }
-    uint32_t from = rule->from ? find_state(building, rule->from) : 0;
-    uint32_t to = rule->to ? find_state(building, rule->to) : 0;
-    uint32_t guard = make_guard(building, rule->guard);
+}
+
+static void add_transition(struct building *building, const struct token *token, uint32_t from,
+                           uint32_t to, const uint64_t *fires, uint32_t guard)
+{
+    struct treo *treo = building->treo;
+    gordian_error why = {0};
     if (building->status != GORDIAN_OK)
         return;
-    gordian_error why = {0};
-    building->status =
-        automaton_transition(building->automaton, from, to, building->fires, guard, &why);
+    building->status = automaton_transition(building->automaton, from, to, fires, guard, &why);
     if (building->status == GORDIAN_STATUS_INPUT) {
-        building->status =
-            treo_complain(treo, building->place->module, rule->token, "%s", why.message);
+        building->status = treo_complain(treo, building->place->module, token, "%s", why.message);
     } else if (building->status == GORDIAN_STATUS_MEMORY) {
         fail_memory(treo->error);
     } else {
         struct automaton_transition *made =
             &building->automaton->transitions[building->automaton->transition_count - 1];
-        made->line = rule->token->line;
-        made->column = rule->token->column;
+        made->line = token->line;
+        made->column = token->column;
     }
+}
+
+/* The rule, alone and with each choice of the ports that rules say nothing of but when they must
+ * not fire. `from_set`: the smallest choice, 1 to leave out the rule without any. */
+static void add_choices(struct building *building, const struct token *token, uint32_t from,
+                        uint32_t to, uint32_t guard, uint32_t from_set)
+{
+    uint32_t ports = (uint32_t)building->automaton->port_count, free[FREE_PORTS_MAX], count = 0;
+    for (uint32_t p = 0; p < ports && building->free; p++)
+        if (bits_test(building->free, p) && !bits_test(building->blocked, p))
+            free[count++] = p;
+    for (uint32_t set = from_set; set < UINT32_C(1) << count; set++) {
+        for (uint32_t i = 0; i < count; i++) {
+            bits_clear(building->fires, free[i]);
+            if (set >> i & 1)
+                bits_set(building->fires, free[i]);
+        }
+        add_transition(building, token, from, to, building->fires, guard);
+    }
+}
+
+static bool bits_any(const uint64_t *set, size_t bits)
+{
+    for (size_t w = 0; w < bits_words(bits); w++)
+        if (set[w])
+            return true;
+    return false;
+}
+
+/* A rule without braces: one for everybody who may fire by its guard. */
+static void make_bare_rule(struct building *building, const struct rule *rule)
+{
+    struct automaton *automaton = building->automaton;
+    uint32_t guard = make_guard(building, rule->guard);
+    if (building->status != GORDIAN_OK)
+        return;
+    uint32_t open = bare_open(automaton, guard);
+    if (open > BARE_OPEN_MAX)
+        complain_at(building, rule->token, "%s",
+                    "too many ports of which this rule does not say whether they fire");
+    forget_firing(building);
+    bare_ports(automaton, guard, building->fires, building->blocked);
+    if (building->status == GORDIAN_OK && !bits_any(building->fires, automaton->port_count) &&
+        !bits_any(building->blocked, automaton->port_count))
+        complain_at(building, rule->token, "%s",
+                    "this rule is about no port; a cell's first value is written $m = 0;");
+    for (uint32_t choice = 0; choice >> open == 0 && building->status == GORDIAN_OK; choice++) {
+        if (!bare_choice(automaton, guard, choice, building->fires) ||
+            !bits_any(building->fires, automaton->port_count))
+            continue;
+        uint32_t restricted = guard_restrict(&automaton->guards, guard, building->fires);
+        if (restricted == GUARD_NONE)
+            building->status = fail_memory(building->treo->error);
+        add_choices(building, rule->token, 0, 0, restricted, 0);
+    }
+}
+
+/* Ports that are not mentioned do not fire. */
+static void make_rule(struct building *building, const struct rule *rule)
+{
+    if (rule->bare) {
+        make_bare_rule(building, rule);
+        return;
+    }
+    read_firing(building, rule);
+    uint32_t from = rule->from ? find_state(building, rule->from) : 0;
+    uint32_t to = rule->to ? find_state(building, rule->to) : 0;
+    uint32_t guard = make_guard(building, rule->guard);
+    add_choices(building, rule->token, from, to, guard, 0);
+}
+
+/* A port that rules mention only to say that it must not fire is free whenever none of these
+ * does: rules are about who fires, and nobody else is asked. */
+static void find_free(struct building *building)
+{
+    uint32_t ports = (uint32_t)building->automaton->port_count, count = 0;
+    size_t size = (bits_words(ports) + 1) * sizeof(uint64_t);
+    uint64_t *fires = arena_alloc(&building->treo->arena, size);
+    uint64_t *blocked = arena_alloc(&building->treo->arena, size);
+    if (!fires || !blocked) {
+        building->status = fail_memory(building->treo->error);
+        return;
+    }
+    memset(fires, 0, size);
+    memset(blocked, 0, size);
+    for (const struct rule *rule = building->atom->rules; rule; rule = rule->next) {
+        read_firing(building, rule);
+        for (size_t w = 0; w < bits_words(ports); w++) {
+            fires[w] |= building->fires[w];
+            blocked[w] |= building->blocked[w];
+        }
+    }
+    for (uint32_t p = 0; p < ports; p++) {
+        if (bits_test(fires, p))
+            bits_clear(blocked, p);
+        count += bits_test(blocked, p);
+    }
+    if (count > FREE_PORTS_MAX)
+        complain_at(building, building->atom->rules->token, "%s",
+                    "too many ports that no rule fires: at most 12 may be mentioned with ~ only");
+    building->free = blocked;
+}
+
+static void make_rules(struct building *building)
+{
+    const struct atom *atom = building->atom;
+    for (const struct rule *rule = atom->rules; rule; rule = rule->next)
+        if (rule->bare && building->automaton->port_count > BARE_PORTS_MAX) {
+            complain_at(building, rule->token, "%s",
+                        "too many ports for a rule that does not say in braces who fires");
+            return;
+        }
+    if (atom->kind == ATOM_RULES)
+        find_free(building);
+    for (const struct rule *rule = atom->rules; rule && building->status == GORDIAN_OK;
+         rule = rule->next)
+        make_rule(building, rule);
+    if (atom->kind != ATOM_RULES || !atom->rules || building->status != GORDIAN_OK)
+        return;
+    forget_firing(building);
+    add_choices(building, atom->rules->token, 0, 0, 0, 1);
 }
 
 /* $m = 0; q0 : initial */
@@ -440,8 +586,7 @@ static void make_start(struct building *building, const struct atom_start *start
     if (building->status == GORDIAN_OK && start->value && start->value->kind != EXPR_NULL) {
         building->status = value_of(building->treo, building->place, start->value, &value);
         if (building->status == GORDIAN_OK)
-            building->status = use_symbol(building->treo, building->place->module,
-                                          start->value->token, &value, true, &symbol);
+            symbol = mention_constant(building, start->value->token, &value);
     }
     if (building->status == GORDIAN_OK)
         building->automaton->cells[cell].initial = symbol;
@@ -480,9 +625,8 @@ static void make_everything(struct building *building, const struct atom_port *p
     for (const struct atom_start *start = atom->starts; start && building->status == GORDIAN_OK;
          start = start->next)
         make_start(building, start);
-    for (const struct rule *rule = atom->rules; rule && building->status == GORDIAN_OK;
-         rule = rule->next)
-        make_rule(building, rule);
+    if (building->status == GORDIAN_OK)
+        make_rules(building);
     if (building->status == GORDIAN_OK && building->automaton->state_count == 0)
         building->status = automaton_state(building->automaton, NULL, true, NULL, error);
     if (building->status != GORDIAN_OK)
@@ -506,6 +650,9 @@ gordian_status atom_build(struct treo *treo, const struct component *component, 
         return building.status;
     building.ports.memory = building.states.memory = treo->memory;
     make_everything(&building, ports, port_count);
+    if (building.status == GORDIAN_OK)
+        settle_data(&building);
+    memory_free(&treo->memory, building.mentions);
     labels_free(&building.ports);
     labels_free(&building.states);
     if (building.status != GORDIAN_OK) {

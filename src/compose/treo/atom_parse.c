@@ -2,6 +2,7 @@
 #include "compose/treo/parse.h"
 
 #include <string.h>
+#include <strings.h>
 
 bool sees_atom(const struct parser *parser)
 {
@@ -49,9 +50,6 @@ static void parse_initial_value(struct parser *parser, struct atom *atom)
     struct atom_start *start = add_start(parser, atom);
     parser_take(parser, '$');
     const struct token *cell = parser_expect(parser, TOKEN_NAME, "the name of a memory cell");
-    if (parser->status == GORDIAN_OK && parser_sees(parser, '\''))
-        parser_complain(parser, parser_token(parser),
-                        "an initial value is for the cell now: $m = .., not $m' = ..");
     parser_expect(parser, '=', "'=' and the initial value");
     if (parser->status != GORDIAN_OK)
         return;
@@ -77,13 +75,65 @@ static struct rule *parse_rule(struct parser *parser)
     return parser->status == GORDIAN_OK ? rule : NULL;
 }
 
+/* $m = 0; and not $m = 0, b = $m: an initial value is followed by ';', by the next one, or by a
+ * rule in braces. */
+static bool sees_initial_value(const struct parser *parser)
+{
+    size_t at = 3;
+    uint16_t kind = TOKEN_END;
+    if (!parser_sees(parser, '$') || parser_ahead(parser, 1)->kind != TOKEN_NAME ||
+        parser_ahead(parser, 2)->kind != '=')
+        return false;
+    for (;; at++) {
+        kind = parser_ahead(parser, at)->kind;
+        bool value = kind == TOKEN_NAME || kind == TOKEN_NUMBER || kind == TOKEN_DECIMAL ||
+                     kind == TOKEN_STRING || kind == '-' || kind == '*' || kind == '.' ||
+                     kind == '[' || kind == ']' || kind == '(' || kind == ')' || kind == '+';
+        if (!value)
+            break;
+    }
+    if (kind == ',')
+        kind = parser_ahead(parser, at + 1)->kind == '{' ? '{' : ',';
+    return kind == ';' || kind == '{' || kind == '$';
+}
+
+/* a = b, $m' = *: what can begin a rule without braces. */
+static bool sees_bare_rule(const struct parser *parser)
+{
+    switch (parser_token(parser)->kind) {
+    case TOKEN_NAME: /* Java:"x" is another atom */
+        return parser_ahead(parser, 1)->kind != ':';
+    case '$':
+    case '(':
+    case '!':
+    case '*':
+    case TOKEN_NUMBER:
+    case TOKEN_STRING:
+        return true;
+    default:
+        return false;
+    }
+}
+
+static struct rule *parse_bare_rule(struct parser *parser)
+{
+    struct rule *rule = parser_alloc(parser, sizeof *rule);
+    if (!rule)
+        return NULL;
+    rule->token = parser_token(parser);
+    rule->bare = true;
+    rule->guard = parse_formula(parser);
+    parser_take(parser, ';');
+    return parser->status == GORDIAN_OK ? rule : NULL;
+}
+
 static void parse_rules(struct parser *parser, struct atom *atom)
 {
     struct rule **last = &atom->rules;
-    while (parser->status == GORDIAN_OK && parser_sees(parser, '$'))
+    while (parser->status == GORDIAN_OK && sees_initial_value(parser))
         parse_initial_value(parser, atom);
-    while (parser->status == GORDIAN_OK && parser_sees(parser, '{')) {
-        *last = parse_rule(parser);
+    while (parser->status == GORDIAN_OK && (parser_sees(parser, '{') || sees_bare_rule(parser))) {
+        *last = parser_sees(parser, '{') ? parse_rule(parser) : parse_bare_rule(parser);
         if (*last)
             last = &(*last)->next;
     }
@@ -131,6 +181,14 @@ static const struct token *parse_state(struct parser *parser, struct atom *atom)
     return state;
 }
 
+/* {a}, 3: what a step costs, and not 3 = $m. */
+static bool sees_weight(const struct parser *parser)
+{
+    uint16_t next = parser_ahead(parser, 1)->kind;
+    return (parser_sees(parser, TOKEN_NUMBER) || parser_sees(parser, TOKEN_DECIMAL)) &&
+           next != '=' && next != TOKEN_NE;
+}
+
 static struct rule *parse_transition(struct parser *parser, struct atom *atom)
 {
     struct rule *rule = parser_alloc(parser, sizeof *rule);
@@ -145,8 +203,12 @@ static struct rule *parse_transition(struct parser *parser, struct atom *atom)
     parser_take(parser, ',');
     bool ends = parser_sees(parser, '}') || parser_sees(parser, ';') ||
                 parser_sees(parser, TOKEN_ATOM) || parser_sees(parser, '|') || sees_line(parser);
-    if (parser->status == GORDIAN_OK && !ends)
+    if (parser->status == GORDIAN_OK && !ends && sees_weight(parser)) {
+        parser_take(parser, parser_token(parser)->kind);
+        atom->weighted = true;
+    } else if (parser->status == GORDIAN_OK && !ends) {
         rule->guard = parse_formula(parser);
+    }
     parser_take(parser, ';');
     return parser->status == GORDIAN_OK ? rule : NULL;
 }
@@ -213,7 +275,8 @@ static bool is_foreign(const struct token *token)
     if (token->kind != TOKEN_ATOM)
         return true;
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
-        if (strlen(kinds[i]) == token->length && memcmp(kinds[i], token->text, token->length) == 0)
+        if (strlen(kinds[i]) == token->length &&
+            strncasecmp(kinds[i], token->text, token->length) == 0)
             return true;
     return false;
 }
@@ -223,13 +286,87 @@ static bool atom_named(const struct token *token, const char *name)
     return strlen(name) == token->length && memcmp(name, token->text, token->length) == 0;
 }
 
+/* Fifo[1](a;b): names of ports, those it takes from before the ';'. */
+static struct expr *parse_built_in_ports(struct parser *parser)
+{
+    struct expr *first = NULL, **last = &first;
+    parser_expect(parser, '(', "'(' and the ports");
+    while (parser->status == GORDIAN_OK && !parser_take(parser, ')')) {
+        if (parser_take(parser, ',') || parser_take(parser, ';'))
+            continue;
+        *last = parse_variable(parser);
+        if (!*last)
+            return NULL;
+        last = &(*last)->next;
+    }
+    return first;
+}
+
+static void parse_built_in(struct parser *parser, struct atom *atom)
+{
+    atom->name = parser_expect(parser, TOKEN_NAME, "the name of a built-in component");
+    if (parser_take(parser, '[')) {
+        parser->in_atom = false;
+        atom->argument = parse_expr(parser, LEVEL_TERM);
+        parser->in_atom = true;
+        parser_expect(parser, ']', "']'");
+    }
+    if (parser_sees(parser, '('))
+        atom->ports = parse_built_in_ports(parser);
+}
+
+/* {a}, x <= 5, {x}: what the jobs must have come to, and which begin anew. */
+static void parse_jobs(struct parser *parser, struct atom *atom, struct rule *rule)
+{
+    if (parser->status != GORDIAN_OK || !parser_take(parser, ','))
+        return;
+    struct expr *jobs = parse_expr(parser, LEVEL_FORMULA);
+    if (!jobs)
+        return;
+    atom->timed |= jobs->kind != EXPR_BOOL;
+    if (jobs->kind == EXPR_BOOL && !jobs->number)
+        rule->guard = jobs; /* never */
+    if (parser_take(parser, ','))
+        parse_firing(parser);
+}
+
+/* q0* : x <= 5, or q0 -> q1 : {a}, x == 5, {x} */
+static void parse_work(struct parser *parser, struct atom *atom)
+{
+    struct rule **last = &atom->rules;
+    while (*last)
+        last = &(*last)->next;
+    while (
+        parser->status == GORDIAN_OK && parser_sees(parser, TOKEN_NAME) &&
+        !(parser_ahead(parser, 1)->kind == ':' && parser_ahead(parser, 2)->kind == TOKEN_STRING)) {
+        struct rule *rule = parser_alloc(parser, sizeof *rule);
+        if (!rule)
+            return;
+        rule->token = parser_token(parser);
+        rule->from = parse_state(parser, atom);
+        if (parser_take(parser, ':')) {
+            parse_expr(parser, LEVEL_FORMULA);
+            atom->timed = true;
+            continue;
+        }
+        parser_expect(parser, TOKEN_ARROW, "'->' or ':'");
+        rule->to = parse_state(parser, atom);
+        parser_expect(parser, ':', "':'");
+        rule->ports = parse_firing(parser);
+        parse_jobs(parser, atom, rule);
+        *last = rule;
+        last = &rule->next;
+    }
+}
+
 /* One of them. Of several that say what the component does the first counts, the others are only
  * checked. */
 static void parse_one(struct parser *parser, struct atom *atom)
 {
     struct atom other = {0};
     const struct token *token = parser_token(parser);
-    struct atom *target = atom->kind == ATOM_RULES || atom->kind == ATOM_STATES ? &other : atom;
+    bool told = atom->kind != ATOM_NONE && atom->kind != ATOM_FOREIGN;
+    struct atom *target = told ? &other : atom;
     if (is_foreign(token)) {
         if (atom->kind == ATOM_NONE)
             atom->kind = ATOM_FOREIGN;
@@ -238,13 +375,22 @@ static void parse_one(struct parser *parser, struct atom *atom)
     }
     parser_take(parser, TOKEN_ATOM);
     parser->in_atom = true;
-    if (atom_named(token, "RBA")) {
+    if (atom_named(token, "RBA") || atom_named(token, "P")) {
         target->kind = ATOM_RULES;
+        parser->in_predicate = atom_named(token, "P");
         parse_rules(parser, target);
-    } else if (atom_named(token, "CA") || atom_named(token, "CAM") || atom_named(token, "PA")) {
+        parser->in_predicate = false;
+    } else if (atom_named(token, "CA") || atom_named(token, "CAM") || atom_named(token, "PA") ||
+               atom_named(token, "SCA")) {
         target->kind = ATOM_STATES;
         target->bare_cells = atom_named(token, "CAM");
         parse_states(parser, target);
+    } else if (atom_named(token, "WA")) {
+        target->kind = ATOM_STATES;
+        parse_work(parser, target);
+    } else if (atom_named(token, "PR")) {
+        target->kind = ATOM_BUILT_IN;
+        parse_built_in(parser, target);
     } else {
         atom->unsupported = token;
         skip_foreign(parser);

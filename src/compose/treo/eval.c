@@ -229,11 +229,23 @@ static gordian_status bind_parameter(void *context, const char *key)
     return matching->place->scope ? GORDIAN_OK : GORDIAN_STATUS_MEMORY;
 }
 
+/* k,d as a reminder of what is wanted. */
+static const char *parameter_names(const struct formal *formals, char *buffer, size_t size)
+{
+    size_t used = 0;
+    buffer[0] = '\0';
+    for (const struct formal *formal = formals; formal && used < size; formal = formal->next)
+        used += (size_t)snprintf(buffer + used, size - used, "%s%s", used ? "," : "",
+                                 formal->variable ? formal->variable->name : "..");
+    return buffer;
+}
+
 static gordian_status bind_parameters(struct treo *treo, struct place *place,
                                       const struct actuals *actuals, const struct set *set,
                                       const struct value *callee)
 {
     uint64_t total;
+    char names[120];
     const struct formal *formals = callee->component->parameters;
     struct matching matching = {.treo = treo, .place = place, .actuals = actuals};
     gordian_status status = find_size(treo, place, formals, actuals->value_count, &total);
@@ -242,9 +254,9 @@ static gordian_status bind_parameters(struct treo *treo, struct place *place,
     if (total != actuals->value_count && actuals->place->instance == 0 && !set->arguments)
         return treo_complain(treo, callee->module, callee->component->token,
                              "'%s' takes %" PRIu64 " parameter%s: say %s with the main component, "
-                             "%s<..>",
+                             "--main '%s<%s>'",
                              callee->name, total, total == 1 ? "" : "s", total == 1 ? "it" : "them",
-                             callee->name);
+                             callee->name, parameter_names(formals, names, sizeof names));
     if (total != actuals->value_count)
         return treo_complain(treo, actuals->place->module, set->token,
                              "'%s' takes %" PRIu64 " parameter%s, not %zu", callee->name, total,
@@ -286,13 +298,9 @@ static gordian_status bind_port(void *context, const char *key)
     return status;
 }
 
-static const char *way_text(uint8_t way)
-{
-    return way == PORT_IN ? "?" : "!";
-}
-
-/* A port that only takes in is not put into inside, and the other way round: it would have a second
- * writer, or a second reader beside whoever is outside. */
+/* A port that only puts out is not read inside: it would have a second reader beside whoever is
+ * outside. One that only takes in and is put into inside is declared wrongly: public circuits do
+ * that, and mean what the inside does. */
 static gordian_status check_way(struct treo *treo, const struct actuals *actuals,
                                 const struct set *set, const char *callee, size_t port, uint8_t way)
 {
@@ -302,16 +310,18 @@ static gordian_status check_way(struct treo *treo, const struct actuals *actuals
         node->boundary = true;
         node->way = way;
     }
-    bool clash = (outer == PORT_IN && way == PORT_OUT) || (outer == PORT_OUT && way == PORT_IN);
-    if (!clash)
-        return GORDIAN_OK;
-    return treo_complain(treo, actuals->place->module, set->token,
-                         way == PORT_IN
-                             ? "'%s' reads '%s', a port declared '%s': it would have two readers, "
-                               "this one and whoever is outside"
-                             : "'%s' writes to '%s', a port declared '%s': it would have two "
-                               "writers, this one and whoever is outside",
-                         callee, node->name, way_text(outer));
+    if (outer == PORT_IN && way == PORT_OUT) {
+        node->way = PORT_UNKNOWN; /* what it is, the inside tells */
+        return treo_note(treo, actuals->place->module, set->token,
+                         "'%s' writes to '%s', a port declared '?': taken for what it is inside",
+                         callee, node->name);
+    }
+    if (outer == PORT_OUT && way == PORT_IN)
+        return treo_complain(treo, actuals->place->module, set->token,
+                             "'%s' reads '%s', a port declared '!': it would have two readers, "
+                             "this one and whoever is outside",
+                             callee, node->name);
+    return GORDIAN_OK;
 }
 
 static gordian_status bind_ports(struct treo *treo, struct matching *matching,
@@ -386,11 +396,30 @@ gordian_status treo_keep(struct treo *treo, const char *key, struct automaton *a
     return status;
 }
 
+/* A function that ports are given to: what its table mentions comes into the domain, unless that
+ * is listed. */
+static gordian_status function_argument(struct treo *treo, uint32_t module,
+                                        const struct token *token, const struct value *value,
+                                        const struct primitive *primitive, uint32_t *number)
+{
+    struct data *data = &treo->circuit->data;
+    struct mentions found = {.token = token};
+    gordian_status status =
+        value_function(treo, module, value, primitive->argument == 'P', number, &found);
+    uint32_t arity = status == GORDIAN_OK ? data->functions[*number].arity : 0;
+    if (status == GORDIAN_OK && arity != primitive->ins)
+        return treo_complain(treo, module, token,
+                             "it is %s: its function takes %u argument%s, not %u", primitive->usage,
+                             primitive->ins, primitive->ins == 1 ? "" : "s", arity);
+    for (size_t i = 0; i < found.count && status == GORDIAN_OK && !data->listed; i++)
+        status = data_use(data, found.symbols[i], treo->error);
+    return status;
+}
+
 static gordian_status primitive_argument(struct treo *treo, const struct actuals *actuals,
                                          const struct set *set, const struct primitive *primitive,
                                          uint32_t *argument)
 {
-    char text[TREO_NAME_MAX + 60];
     const struct value *value = actuals->values;
     const struct token *token = set->arguments ? set->arguments->token : set->token;
     *argument = 0;
@@ -400,17 +429,14 @@ static gordian_status primitive_argument(struct treo *treo, const struct actuals
                              primitive->arguments, primitive->arguments == 1 ? "" : "s",
                              actuals->value_count);
     if (primitive->argument == 'P' || primitive->argument == 'f')
-        return atom_function(treo, actuals->place, token, value, primitive->argument == 'P',
-                             argument);
+        return function_argument(treo, actuals->place->module, token, value, primitive, argument);
     if (primitive->argument != 'd')
         return GORDIAN_OK;
-    if (!value_text(value, text, sizeof text))
-        return treo_complain(treo, actuals->place->module, token, "expected a datum");
-    struct data *data = &treo->circuit->data;
+    gordian_status status = value_symbol(treo, actuals->place->module, token, value, argument);
+    if (status != GORDIAN_OK)
+        return status;
     gordian_error why = {0};
-    gordian_status status = data_symbol(data, text, strlen(text), argument, &why);
-    if (status == GORDIAN_OK)
-        status = data_use(data, *argument, &why);
+    status = data_use(&treo->circuit->data, *argument, &why);
     if (status == GORDIAN_STATUS_INPUT)
         return treo_complain(treo, actuals->place->module, token, "%s", why.message);
     return status == GORDIAN_OK ? status : fail_memory(treo->error);
@@ -467,6 +493,135 @@ static void atom_key(const struct value *callee, const struct actuals *actuals, 
         *key = '\0';
 }
 
+/* An automaton that fires its only port whenever somebody else does, with whatever datum. */
+static gordian_status free_automaton(struct treo *treo, uint8_t way, uint32_t *number)
+{
+    char key[40];
+    struct automaton *automaton;
+    static const uint64_t fires = 1;
+    snprintf(key, sizeof key, "free %u", way);
+    *number = treo_made(treo, key);
+    if (*number != GORDIAN_NONE)
+        return GORDIAN_OK;
+    gordian_status status = automaton_new(&automaton, "free", &treo->memory, treo->error);
+    if (status != GORDIAN_OK)
+        return status;
+    status = automaton_port(automaton, "a", (enum port_way)way, NULL, treo->error);
+    if (status == GORDIAN_OK)
+        status = automaton_state(automaton, NULL, true, NULL, treo->error);
+    if (status == GORDIAN_OK)
+        status = automaton_transition(automaton, 0, 0, &fires, 0, treo->error);
+    if (status != GORDIAN_OK) {
+        automaton_free(automaton);
+        return status;
+    }
+    return treo_keep(treo, key, automaton, number);
+}
+
+/* Code that we cannot read may do anything: every port fires whenever it likes, alone or with
+ * others. Ports that have nothing to do with each other do just that, so each is an automaton. */
+static gordian_status add_foreign(struct treo *treo, const struct actuals *actuals,
+                                  const struct atom_port *ports, const char *title)
+{
+    gordian_status status = GORDIAN_OK;
+    for (size_t p = 0; p < actuals->port_count && status == GORDIAN_OK; p++) {
+        struct actuals one = {.treo = treo, .ports = actuals->ports + p, .port_count = 1};
+        uint32_t number;
+        status = free_automaton(treo, ports[p].way, &number);
+        if (status == GORDIAN_OK)
+            status = add_atom(treo, &one, number, title);
+    }
+    return status;
+}
+
+/* Fifo[3](a;b): three buffers in a row. */
+static gordian_status instantiate_chain(struct treo *treo, const struct actuals *ends,
+                                        const struct set *set, int64_t length)
+{
+    const struct primitive *fifo1 = primitive_find("fifo1", 5);
+    struct binding row[2] = {ends->ports[0], ends->ports[0]};
+    gordian_status status = GORDIAN_OK;
+    for (int64_t i = 1; i <= length && status == GORDIAN_OK; i++) {
+        struct actuals link = {
+            .treo = treo, .place = ends->place, .ports = row, .port_count = 2, .value_count = 0};
+        row[0] = row[1];
+        row[1] = i == length ? ends->ports[1] : (struct binding){0};
+        if (i < length)
+            status = new_node(treo, ends->place->instance, "m", &row[1].node);
+        if (status == GORDIAN_OK)
+            status = instantiate_primitive(treo, &link, set, fifo1);
+    }
+    return status;
+}
+
+static const struct primitive *find_built_in(const struct token *name)
+{
+    static const char *const others[][2] = {{"fifo", "fifo1"}, {"identity", "sync"}};
+    char lower[40] = "";
+    for (uint32_t i = 0; i < name->length && i + 1 < sizeof lower; i++)
+        lower[i] = (char)(name->text[i] >= 'A' && name->text[i] <= 'Z' ? name->text[i] + 32
+                                                                       : name->text[i]);
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (strcmp(lower, others[i][0]) == 0)
+            return primitive_find(others[i][1], strlen(others[i][1]));
+    return primitive_find(lower, strlen(lower));
+}
+
+/* The atom's ports in the order in which the built-in component has them. */
+static gordian_status built_in_ports(struct treo *treo, const struct matching *matching,
+                                     const struct value *callee, struct actuals *inner)
+{
+    const struct actuals *outer = matching->actuals;
+    for (const struct expr *port = callee->component->atom->ports; port; port = port->next) {
+        char key[KEY_SIZE];
+        gordian_status status = value_key(treo, matching->place, port, key, sizeof key);
+        size_t p = 0;
+        while (p < outer->port_count && strcmp(matching->ports[p].key, key) != 0)
+            p++;
+        if (status == GORDIAN_OK && p == outer->port_count)
+            status = treo_complain(treo, callee->module, port->token, "'%s' is not a port of '%s'",
+                                   key, callee->name);
+        if (status == GORDIAN_OK && !memory_grow(&treo->memory, &inner->ports, &inner->port_room,
+                                                 inner->port_count + 1, sizeof *inner->ports))
+            status = fail_memory(treo->error);
+        if (status != GORDIAN_OK)
+            return status;
+        inner->ports[inner->port_count++] = outer->ports[p];
+    }
+    return GORDIAN_OK;
+}
+
+static gordian_status instantiate_built_in(struct treo *treo, const struct matching *matching,
+                                           const struct value *callee)
+{
+    const struct atom *atom = callee->component->atom;
+    const struct primitive *primitive = find_built_in(atom->name);
+    struct place place = {matching->place->scope, callee->module,
+                          matching->actuals->place->instance};
+    struct actuals inner = {.treo = treo, .place = &place};
+    struct set set = {.kind = SET_INSTANCE, .token = atom->name};
+    struct value value = {0};
+    if (!primitive)
+        return treo_complain(treo, callee->module, atom->name,
+                             "there is no built-in component '%.*s'", (int)atom->name->length,
+                             atom->name->text);
+    gordian_status status = built_in_ports(treo, matching, callee, &inner);
+    if (status == GORDIAN_OK && atom->argument)
+        status = value_of(treo, &place, atom->argument, &value);
+    if (status == GORDIAN_OK && primitive->arguments > 0 && atom->argument)
+        status = add_value(&inner, &value);
+    bool chain = strcmp(primitive->name, "fifo1") == 0 && value.kind == VALUE_NUMBER &&
+                 value.number > 1 && inner.port_count == 2;
+    if (status == GORDIAN_OK && chain && value.number > treo->most)
+        status =
+            treo_complain(treo, callee->module, atom->name, "more than %u instances", treo->most);
+    if (status == GORDIAN_OK)
+        status = chain ? instantiate_chain(treo, &inner, &set, value.number)
+                       : instantiate_primitive(treo, &inner, &set, primitive);
+    free_actuals(&inner);
+    return status;
+}
+
 static gordian_status instantiate_atom(struct treo *treo, struct actuals *actuals,
                                        const struct set *set, const struct value *callee,
                                        struct place *place)
@@ -478,14 +633,22 @@ static gordian_status instantiate_atom(struct treo *treo, struct actuals *actual
     uint32_t number;
     if (atom->kind == ATOM_NONE)
         return treo_complain(treo, callee->module, callee->component->token,
-                             "what '%s' does is not said in a way that is supported: #RBA, #CA, "
-                             "#CAM or #PA",
-                             callee->name);
+                             "'%s' is told as #%.*s, which is not read: #RBA, #CA, #CAM, #PA, #P, "
+                             "#PR, #WA and #SCA are",
+                             callee->name, (int)atom->unsupported->length, atom->unsupported->text);
     matching.ports = arena_alloc(&treo->arena, (actuals->port_count + 1) * sizeof *matching.ports);
     if (!matching.ports)
         return fail_memory(treo->error);
     gordian_status status = bind_ports(treo, &matching, set, callee);
-    if (status != GORDIAN_OK || atom->kind == ATOM_FOREIGN)
+    if (status == GORDIAN_OK && atom->kind == ATOM_FOREIGN)
+        return add_foreign(treo, actuals, matching.ports, callee->name);
+    if (status == GORDIAN_OK && atom->kind == ATOM_BUILT_IN)
+        return instantiate_built_in(treo, &matching, callee);
+    if (status == GORDIAN_OK && (atom->timed || atom->weighted))
+        status = treo_note(
+            treo, callee->module, callee->component->token, "'%s': %s not looked at", callee->name,
+            atom->timed ? "how far jobs have come (#WA) is" : "what steps cost (#SCA) is");
+    if (status != GORDIAN_OK)
         return status;
     atom_key(callee, actuals, key, sizeof key);
     number = *key ? treo_made(treo, key) : GORDIAN_NONE;
@@ -536,6 +699,8 @@ static gordian_status queue_instance(struct treo *treo, const struct value *call
         .depth = depth,
         .ordinal = ordinal_of(treo, parent, callee->name),
         .name = callee->name,
+        .token = token,
+        .token_module = caller->module,
     };
     treo->instance_count++;
     return GORDIAN_OK;
@@ -604,6 +769,33 @@ static gordian_status instantiate_component(struct treo *treo, struct actuals *a
     return status;
 }
 
+/* What is wrong with a parameter is wrong where it was given: if that complaint points into a
+ * library, it points to the user's instance from now on, and the library's line comes second. */
+static void point_outside(struct treo *treo, const struct place *place, const struct token *token)
+{
+    uint32_t module = place->module, instance = place->instance;
+    if (treo->fault_module == 0 || !treo->fault || !treo->fault->file[0])
+        return;
+    while (module != 0 && instance != GORDIAN_NONE && treo->instances[instance].token) {
+        module = treo->instances[instance].token_module;
+        token = treo->instances[instance].token;
+        instance = treo->instances[instance].parent;
+    }
+    if (module != 0)
+        return;
+    gordian_fault inner = *treo->fault;
+    gordian_error *error = treo->error;
+    text_point(treo->modules[0]->shown, token->line, token->column, treo->fault);
+    memcpy(treo->fault->inner_file, inner.file, sizeof inner.file);
+    memcpy(treo->fault->inner_text, inner.line, sizeof inner.line);
+    treo->fault->inner_caret = inner.caret;
+    treo->fault->inner_line = error->line;
+    treo->fault->inner_column = error->column;
+    error->line = token->line;
+    error->column = token->column;
+    treo->fault_module = 0;
+}
+
 static gordian_status instantiate_body(struct treo *treo, const struct place *place,
                                        const struct set *set)
 {
@@ -618,6 +810,8 @@ static gordian_status instantiate_body(struct treo *treo, const struct place *pl
         status = callee.kind == VALUE_PRIMITIVE
                      ? instantiate_primitive(treo, &actuals, set, callee.primitive)
                      : instantiate_component(treo, &actuals, set, &callee);
+    if (status == GORDIAN_STATUS_INPUT && actuals.value_count > 0)
+        point_outside(treo, place, set->token);
     free_actuals(&actuals);
     return status;
 }
@@ -685,6 +879,20 @@ static gordian_status evaluate_set(struct treo *treo, const struct place *place,
 
 /* ------------------------------------------------------------------ the main component */
 
+/* a[1..3],b: the ports with a size. */
+static const char *port_examples(const struct formal *formals, char *buffer, size_t size)
+{
+    size_t used = 0;
+    buffer[0] = '\0';
+    for (const struct formal *formal = formals; formal && used < size; formal = formal->next) {
+        const struct expr *variable = formal->variable;
+        used += (size_t)snprintf(buffer + used, size - used, "%s%s%s", used ? "," : "",
+                                 variable ? variable->name : "x",
+                                 variable && has_range(variable) ? "[1..3]" : "");
+    }
+    return buffer;
+}
+
 /* Without actual ports: its own names become the boundary. */
 static gordian_status bind_main_ports(struct actuals *actuals, const struct value *callee,
                                       const struct place *place)
@@ -692,13 +900,15 @@ static gordian_status bind_main_ports(struct actuals *actuals, const struct valu
     struct treo *treo = actuals->treo;
     const struct expr *unbound;
     uint64_t total;
+    char ports[160];
     gordian_status status = count_formals(treo, place, callee->component->ports, &total, &unbound);
     if (status != GORDIAN_OK)
         return status;
     if (unbound)
         return treo_complain(treo, place->module, unbound->token,
-                             "how large is '%s'? Say it with the main component: %s(x[1..3],..)",
-                             unbound->name, callee->name);
+                             "how large is '%s'? Say it with the main component: --main '%s(%s)'",
+                             unbound->name, callee->name,
+                             port_examples(callee->component->ports, ports, sizeof ports));
     for (const struct formal *formal = callee->component->ports; formal && status == GORDIAN_OK;
          formal = formal->next) {
         if (formal->variable)

@@ -167,10 +167,47 @@ struct expr *parse_list(struct parser *parser)
     return list;
 }
 
+/* [0.9 : a, 0.1 : null], after the first chance. */
+static struct expr *parse_chances(struct parser *parser, struct expr *chance)
+{
+    struct expr *chances = new_expr(parser, EXPR_CHANCES, chance->token);
+    struct expr **last = chances ? &chances->first : NULL;
+    while (chances) {
+        parser_expect(parser, ':', "':' and what has this chance");
+        struct expr *outcome = parse_expr(parser, LEVEL_TERM);
+        if (!outcome)
+            return NULL;
+        /* A node of its own: the outcome may be an operator with a second operand. */
+        struct expr *pair = new_expr(parser, EXPR_CHANCES, outcome->token);
+        if (!pair)
+            return NULL;
+        pair->first = outcome;
+        pair->second = chance;
+        *last = pair;
+        last = &pair->next;
+        if (!parser_take(parser, ','))
+            break;
+        chance = parse_expr(parser, LEVEL_TERM);
+        if (!chance)
+            return NULL;
+    }
+    parser_expect(parser, ']', "',' or ']'");
+    return parser->status == GORDIAN_OK ? chances : NULL;
+}
+
 static struct expr *parse_tuple(struct parser *parser)
 {
     struct expr *tuple = new_expr(parser, EXPR_TUPLE, parser_token(parser));
     parser_expect(parser, '[', "'['");
+    if (parser->in_atom && !parser_sees(parser, ']')) {
+        size_t start = parser->at;
+        struct expr *first = parse_expr(parser, LEVEL_TERM);
+        if (!first)
+            return NULL;
+        if (parser_sees(parser, ':'))
+            return parse_chances(parser, first);
+        parser->at = start;
+    }
     struct expr *elements = parse_elements(parser, ']', "',' or ']'");
     if (parser->status != GORDIAN_OK)
         return NULL;
@@ -335,6 +372,12 @@ static struct expr *parse_primary(struct parser *parser)
         return parse_tuple(parser);
     case '{':
         return parse_table(parser);
+    case '*':
+        if (parser->in_atom)
+            return new_expr(parser, EXPR_NULL, next_token(parser));
+        if (parser_ahead(parser, 1)->kind == ',' || parser_ahead(parser, 1)->kind == ']')
+            return new_expr(parser, EXPR_ANY, next_token(parser));
+        break;
     case '-':
         return parse_prefix(parser, EXPR_MINUS, 8);
     case '!':
@@ -355,8 +398,12 @@ static int level_of(const struct parser *parser, uint16_t kind)
     switch (kind) {
     case TOKEN_ARROW:
         return parser->in_atom ? 0 : 1;
+    case '|':
+        return parser->in_predicate ? 2 : 0;
     case TOKEN_OR:
         return 2;
+    case '&':
+        return parser->in_predicate ? 3 : 0;
     case TOKEN_AND:
         return 3;
     case '=':
@@ -382,6 +429,13 @@ static int level_of(const struct parser *parser, uint16_t kind)
     }
 }
 
+/* What a * in an atom is followed by if it multiplies nothing: q0* -> q1 is the next transition,
+ * * = f(a) the next rule. */
+static bool begins_anew(uint16_t kind)
+{
+    return kind == TOKEN_ARROW || kind == '=' || kind == TOKEN_NE || kind == ':';
+}
+
 static struct expr *parse_operators(struct parser *parser, int level)
 {
     struct expr *left = parse_primary(parser);
@@ -390,15 +444,14 @@ static struct expr *parse_operators(struct parser *parser, int level)
         int binds = level_of(parser, token->kind);
         if (binds == 0 || binds < level)
             return left;
-        /* q0* -> q1 begins the next transition of an atom. */
-        if (parser->in_atom && token->kind == '*' && parser_ahead(parser, 1)->kind == TOKEN_ARROW)
+        if (parser->in_atom && token->kind == '*' && begins_anew(parser_ahead(parser, 1)->kind))
             return left;
         struct expr *expr = new_expr(parser, EXPR_BINARY, next_token(parser));
         bool to_the_right = token->kind == '^' || token->kind == TOKEN_ARROW;
         struct expr *right = parse_expr(parser, to_the_right ? binds : binds + 1);
         if (!expr || !right)
             return NULL;
-        expr->op = token->kind;
+        expr->op = token->kind == '&' ? TOKEN_AND : token->kind == '|' ? TOKEN_OR : token->kind;
         expr->first = left;
         expr->second = right;
         left = expr;

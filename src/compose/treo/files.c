@@ -7,9 +7,9 @@
 #include <string.h>
 #include <unistd.h>
 
-/* One place to look; GORDIAN_STATUS_END: it is not there. */
-static gordian_status open_import(const char *folder, size_t length, const char *path,
-                                  gordian_import *import, gordian_error *error)
+/* GORDIAN_STATUS_END: it is not there. */
+static gordian_status open_file(const char *folder, size_t length, const char *path,
+                                gordian_import *import, gordian_error *error)
 {
     char whole[1024];
     if (snprintf(whole, sizeof whole, "%.*s%s", (int)length, folder, path) >= (int)sizeof whole)
@@ -23,6 +23,19 @@ static gordian_status open_import(const char *folder, size_t length, const char 
     gordian_source source = gordian_source_fd(&fd);
     gordian_status status = gordian_import_read(import, whole, &source, error);
     close(fd);
+    return status;
+}
+
+/* One place to look, for the rules first. */
+static gordian_status open_import(const char *folder, size_t length, const char *path,
+                                  gordian_import *import, gordian_error *error)
+{
+    gordian_status status = GORDIAN_STATUS_END;
+    for (int rules = 1; rules >= 0 && status == GORDIAN_STATUS_END; rules--) {
+        char asked[1024];
+        import_path(path, rules, asked, sizeof asked);
+        status = open_file(folder, length, asked, import, error);
+    }
     return status;
 }
 

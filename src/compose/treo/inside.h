@@ -33,8 +33,10 @@ struct gordian_import {
     struct text text;
 };
 
+/* The path, which ends in .treo, as it is or for rules: c.rba.treo for c.treo. */
+void import_path(const char *path, bool rules, char *buffer, size_t size);
 /* Looks for `path` beside the file `from`, beside `first`, and in the folders, which ':' separates
- * (files.c). GORDIAN_STATUS_END: it is nowhere. */
+ * (files.c); in each place for the rules first. GORDIAN_STATUS_END: it is nowhere. */
 gordian_status import_file(const char *folders, const char *first, const char *from,
                            const char *path, gordian_import *import, gordian_error *error);
 
@@ -44,6 +46,7 @@ enum value_kind {
     VALUE_NUMBER,
     VALUE_BOOL,
     VALUE_TEXT,
+    VALUE_ANY,  /* * in a row of a table */
     VALUE_LIST, /* of values, also tuples and ranges */
     VALUE_TABLE,
     VALUE_COMPONENT,
@@ -90,6 +93,8 @@ struct instance {
     uint32_t depth;
     uint32_t ordinal; /* among the instances of the same name in the parent, from 1 */
     const char *name;
+    const struct token *token; /* where it stands, and in which module */
+    uint32_t token_module;
 };
 
 struct node {
@@ -142,9 +147,15 @@ struct treo {
     struct label_table made; /* automata by what they were made from, as `automata` has them */
     uint32_t *automata;
     size_t made_count, made_room;
+    const struct scope *defines; /* functions by name that the caller gives */
+    uint32_t fault_module;       /* where the last complaint points to */
     gordian_fault *fault;
     gordian_error *error;
 };
+
+/* Something the user should know, though it is no error: with its place, in the circuit's notes. */
+gordian_status treo_note(struct treo *treo, uint32_t module, const struct token *token,
+                         const char *format, ...) __attribute__((format(printf, 4, 5)));
 
 /* Starts reading: a circuit, and the text's tokens as module 0. treo_end frees everything else and
  * hands the circuit out, closed, if `status` is GORDIAN_OK. Call it whatever treo_begin returned.
@@ -216,10 +227,35 @@ struct atom_port {
 gordian_status atom_build(struct treo *treo, const struct component *component, const char *name,
                           const struct place *place, const struct atom_port *ports,
                           size_t port_count, struct automaton **out);
-/* A value as a function or predicate of the data: a table, a list, the name of a built-in one. */
-gordian_status atom_function(struct treo *treo, const struct place *place,
-                             const struct token *token, const struct value *value, bool predicate,
-                             uint32_t *function);
+/* treo/function.c: the symbol of a datum. */
+gordian_status value_symbol(struct treo *treo, uint32_t module, const struct token *token,
+                            const struct value *value, uint32_t *symbol);
+/* Data that a function's table mentions, in order; in the arena. */
+struct mentions {
+    uint32_t *symbols;
+    size_t count;
+    const struct token *token; /* the function stands here */
+};
+/* A value as a function or predicate of the data: a table, a list, the name of a built-in one. What
+ * it mentions does not come into the domain by itself. */
+gordian_status value_function(struct treo *treo, uint32_t module, const struct value *value,
+                              bool predicate, uint32_t *function, struct mentions *found);
+
+/* treo/chance.c: which outcomes of [p : a, q : b] can happen; at most `most` of them. */
+gordian_status chances_read(struct treo *treo, const struct place *place,
+                            const struct expr *chances, bool *possible, size_t most);
+
+/* treo/bare.c: rules without braces, of automata with at most BARE_PORTS_MAX ports. */
+#define BARE_PORTS_MAX 256u
+#define BARE_OPEN_MAX  12u
+/* Adds the ports that may fire by such a guard, and those that must not. */
+void bare_ports(const struct automaton *automaton, uint32_t guard, uint64_t *fires,
+                uint64_t *blocked);
+/* How many classes of ports the guard leaves open, each to fire or not. */
+uint32_t bare_open(const struct automaton *automaton, uint32_t guard);
+/* Who fires when the classes in `choice` do; false: there is no such choice. */
+bool bare_choice(const struct automaton *automaton, uint32_t guard, uint32_t choice,
+                 uint64_t *fires);
 
 /* treo/nodes.c: names the nodes, inserts mergers, fills the circuit. */
 gordian_status treo_fill(struct treo *treo);

@@ -90,7 +90,7 @@ static const struct {
     uint16_t kind;
 } pairs[] = {
     {"..", TOKEN_RANGE}, {"<=", TOKEN_LE}, {">=", TOKEN_GE},    {"!=", TOKEN_NE},
-    {"&&", TOKEN_AND},   {"||", TOKEN_OR}, {"->", TOKEN_ARROW},
+    {"&&", TOKEN_AND},   {"||", TOKEN_OR}, {"->", TOKEN_ARROW}, {"==", '='},
 };
 
 static gordian_status take_symbol(struct text_scan *lexer, struct token *token)

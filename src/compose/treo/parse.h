@@ -15,6 +15,7 @@ struct parser {
     struct arena *arena;
     unsigned depth;
     bool in_atom; /* names may be applied to arguments, $ and null are known, -> is no operator */
+    bool in_predicate; /* #P: & and | are and, or */
     gordian_status status;
     gordian_fault *fault;
     gordian_error *error;

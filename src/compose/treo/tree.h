@@ -12,12 +12,14 @@ enum expr_kind {
     EXPR_NUMBER,
     EXPR_TEXT,      /* a string or a decimal */
     EXPR_BOOL,      /* number: 0 or 1 */
-    EXPR_NULL,      /* null, in an atom */
+    EXPR_NULL,      /* null or *, in an atom */
+    EXPR_ANY,       /* *, in a row of a table */
     EXPR_VARIABLE,  /* name[index]..[index] */
     EXPR_CELL,      /* $m; primed: $m' */
     EXPR_APPLY,     /* name(first ..), in an atom */
     EXPR_LIST,      /* <first, ..> */
     EXPR_TUPLE,     /* [first, ..] */
+    EXPR_CHANCES,   /* [p : first, ..], in an atom: p is `second` of each */
     EXPR_TABLE,     /* {[a,b] ..}: tuples from first on */
     EXPR_COMPONENT, /* a component written out */
     EXPR_MINUS,     /* -first */
@@ -56,9 +58,10 @@ struct formal {
 /* How a component is defined inside, if not by other components. */
 enum atom_kind {
     ATOM_NONE,
-    ATOM_RULES,   /* #RBA: no control states */
-    ATOM_STATES,  /* #CA, #CAM, #PA: from -> to : {..} guard */
-    ATOM_FOREIGN, /* only a reference to code elsewhere: it may do anything */
+    ATOM_RULES,    /* #RBA, #P: no control states */
+    ATOM_STATES,   /* #CA, #CAM, #PA: from -> to : {..} guard */
+    ATOM_FOREIGN,  /* only a reference to code elsewhere: it may do anything */
+    ATOM_BUILT_IN, /* #PR: a built-in component by another name */
 };
 
 struct rule_port {
@@ -71,6 +74,7 @@ struct rule {
     const struct token *token;
     const struct token *from, *to; /* ATOM_STATES */
     struct rule_port *ports;
+    bool bare;          /* has no braces: the guard says who fires, and who does not is null */
     struct expr *guard; /* NULL: true */
     struct rule *next;
 };
@@ -89,6 +93,10 @@ struct atom {
     const struct token *unsupported; /* a kind of atom that is not read, such as #WA */
     struct atom_start *starts;
     struct rule *rules;
+    bool timed, weighted;     /* says how long things take, or what they cost */
+    const struct token *name; /* ATOM_BUILT_IN: Fifo */
+    struct expr *argument;    /* NULL: none */
+    struct expr *ports;       /* variables, those it takes from first */
 };
 
 enum set_kind {

@@ -10,18 +10,38 @@
 #define MODULES_MAX 1000u
 #define PATH_SIZE   600
 
+/* A tree may be evaluated for another module than its own (the main component's): the token tells.
+ */
+static uint32_t module_of(const struct treo *treo, uint32_t module, const struct token *token)
+{
+    for (size_t m = 0; m < treo->module_count; m++) {
+        const struct text *other = treo->modules[m]->shown;
+        if (token->text >= other->bytes && token->text <= other->bytes + other->size)
+            module = (uint32_t)m;
+    }
+    return module;
+}
+
+gordian_status treo_note(struct treo *treo, uint32_t module, const struct token *token,
+                         const char *format, ...)
+{
+    va_list arguments;
+    char line[600];
+    const struct text *text = treo->modules[module_of(treo, module, token)]->shown;
+    int used =
+        snprintf(line, sizeof line, "%.300s:%u:%u: ", text->name, token->line, token->column);
+    va_start(arguments, format);
+    vsnprintf(line + used, sizeof line - (size_t)used, format, arguments);
+    va_end(arguments);
+    return circuit_note(treo->circuit, line, treo->error);
+}
+
 gordian_status treo_complain(struct treo *treo, uint32_t module, const struct token *token,
                              const char *format, ...)
 {
     va_list arguments;
-    /* A tree may be evaluated for another module than its own (the main component's): the token
-     * tells. */
-    const struct text *text = treo->modules[module]->shown;
-    for (size_t m = 0; m < treo->module_count; m++) {
-        const struct text *other = treo->modules[m]->shown;
-        if (token->text >= other->bytes && token->text <= other->bytes + other->size)
-            text = other;
-    }
+    treo->fault_module = module_of(treo, module, token);
+    const struct text *text = treo->modules[treo->fault_module]->shown;
     text_point(text, token->line, token->column, treo->fault);
     va_start(arguments, format);
     fail_at_list(treo->error, GORDIAN_STATUS_INPUT, token->line, token->column, format, arguments);
@@ -103,8 +123,9 @@ static gordian_status parse_module(struct treo *treo, uint32_t number)
 /* ------------------------------------------------------------------ imports */
 
 /* a.b.c as a path: a/b/c, or with `parts` fewer. */
-static bool make_path(const char *name, unsigned fewer, const char *ending, char *path, size_t size)
+static bool make_path(const char *name, unsigned fewer, char *path, size_t size)
 {
+    static const char ending[] = ".treo";
     size_t length = strlen(name);
     while (fewer-- > 0) {
         const char *dot = NULL;
@@ -121,6 +142,13 @@ static bool make_path(const char *name, unsigned fewer, const char *ending, char
         path[i] = name[i] == '.' ? '/' : name[i];
     memcpy(path + length, ending, strlen(ending) + 1);
     return true;
+}
+
+/* Where a component is told as rules and in other ways, each has a file of its own: c.rba.treo. */
+void import_path(const char *path, bool rules, char *buffer, size_t size)
+{
+    size_t stem = strlen(path) - strlen(".treo");
+    snprintf(buffer, size, "%.*s%s.treo", (int)stem, path, rules ? ".rba" : "");
 }
 
 /* The module of that file. What an import means depends on the file it stands in, so it is the file
@@ -151,8 +179,11 @@ static gordian_status ask_for(const struct treo *treo, const char *from, const c
 {
     const gordian_circuit_options *options = treo->options;
     gordian_status status = GORDIAN_STATUS_END;
-    if (options->import)
-        status = options->import(options->context, from, path, import, treo->error);
+    for (int rules = 1; rules >= 0 && options->import && status == GORDIAN_STATUS_END; rules--) {
+        char asked[PATH_SIZE + 8];
+        import_path(path, rules, asked, sizeof asked);
+        status = options->import(options->context, from, asked, import, treo->error);
+    }
     if (status == GORDIAN_STATUS_END && options->files)
         status = import_file(options->folders, treo->modules[0]->shown->name, from, path, import,
                              treo->error);
@@ -181,18 +212,21 @@ static gordian_status try_path(struct treo *treo, const struct module *from, con
     return parse_module(treo, *number);
 }
 
+/* sync and reo.sync need no file; sync of anywhere else does. */
+static bool is_built_in(const char *name, const char *last)
+{
+    return primitive_find(last, strlen(last)) && (last == name || strncmp(name, "reo.", 4) == 0) &&
+           (size_t)(last - name) <= strlen("reo.");
+}
+
 static gordian_status find_import(struct treo *treo, uint32_t module, struct import *import)
 {
-    static const struct {
-        unsigned fewer;
-        const char *ending;
-    } places[] = {{0, ".treo"}, {0, ".rba.treo"}, {1, ".treo"}};
     char path[PATH_SIZE];
     const char *dot = strrchr(import->name, '.');
     const char *last = dot ? dot + 1 : import->name;
-    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+    for (unsigned fewer = 0; fewer < 2; fewer++) {
         uint32_t number;
-        if (!make_path(import->name, places[i].fewer, places[i].ending, path, sizeof path))
+        if (!make_path(import->name, fewer, path, sizeof path))
             continue;
         gordian_status status = try_path(treo, treo->modules[module], path, &number);
         if (status == GORDIAN_STATUS_END)
@@ -204,7 +238,7 @@ static gordian_status find_import(struct treo *treo, uint32_t module, struct imp
         import->module = number;
         return GORDIAN_OK;
     }
-    if (primitive_find(last, strlen(last)))
+    if (is_built_in(import->name, last))
         return GORDIAN_OK;
     return treo_complain(treo, module, import->token, "cannot find '%s' to import", import->name);
 }
@@ -237,8 +271,18 @@ static gordian_status no_main(struct treo *treo)
     }
     if (module->definition_count == 0)
         return fail(treo->error, GORDIAN_STATUS_INPUT, "there is no component");
-    return fail(treo->error, GORDIAN_STATUS_INPUT, "which component is the main one? There are %s",
-                names);
+    return fail(treo->error, GORDIAN_STATUS_INPUT,
+                "which component is the main one? --main NAME says it. There are %s", names);
+}
+
+/* The component named like the file: ring of lib/ring.treo and of ring.rba.treo. */
+static const char *file_main(const struct module *module)
+{
+    const char *slash = strrchr(module->shown->name, '/');
+    const char *base = slash ? slash + 1 : module->shown->name;
+    size_t length = strcspn(base, ".");
+    uint32_t number = labels_find(&module->names, base, length);
+    return number == GORDIAN_NONE ? NULL : module->definitions[number]->name;
 }
 
 /* The name that stands for the main component when the user says nothing. */
@@ -247,7 +291,7 @@ static const char *default_main(const struct treo *treo)
     const struct module *module = treo->modules[0];
     if (module_defines(module, "main"))
         return "main";
-    return module->definition_count == 1 ? module->definitions[0]->name : NULL;
+    return module->definition_count == 1 ? module->definitions[0]->name : file_main(module);
 }
 
 static gordian_status parse_main(struct treo *treo, struct set **main)
@@ -290,6 +334,47 @@ static void free_all(struct treo *treo)
     arena_free(&treo->arena);
 }
 
+/* f = {[0,1] [1,0]}; P = <0,2> */
+static gordian_status read_defines(struct treo *treo, const char *defines)
+{
+    struct text text;
+    struct module *module;
+    struct parser parser;
+    gordian_status status =
+        text_copy(&text, "--define", defines, strlen(defines), &treo->memory, treo->error);
+    if (status != GORDIAN_OK)
+        return status;
+    status = new_module(treo, NULL, &text, &module);
+    if (status != GORDIAN_OK) {
+        text_free(&text);
+        return status;
+    }
+    struct place place = {.module = (uint32_t)treo->module_count - 1};
+    status = tokens_read(&module->tokens, module->shown, &treo->memory, treo->fault, treo->error);
+    if (status != GORDIAN_OK)
+        return status;
+    parser_open(&parser, &module->tokens, &treo->arena, treo->fault, treo->error);
+    while (parser.status == GORDIAN_OK && !parser_sees(&parser, TOKEN_END)) {
+        struct value value;
+        if (parser_take(&parser, ';'))
+            continue;
+        struct expr *name = parse_variable(&parser);
+        parser_expect(&parser, '=', "'=' and a table, a list or the name of a function");
+        struct expr *expr = parse_expr(&parser, LEVEL_TERM);
+        if (parser.status != GORDIAN_OK)
+            break;
+        if (expr->kind == EXPR_VARIABLE) /* add, as well as "add" */
+            value = (struct value){.kind = VALUE_TEXT, .text = expr->name};
+        else
+            parser.status = value_of(treo, &place, expr, &value);
+        if (parser.status == GORDIAN_OK)
+            treo->defines = scope_bind(treo, treo->defines, name->name, &value);
+        if (parser.status == GORDIAN_OK && !treo->defines)
+            parser.status = GORDIAN_STATUS_MEMORY;
+    }
+    return parser.status;
+}
+
 gordian_status treo_begin(struct treo *treo, const struct text *text,
                           const gordian_circuit_options *options, gordian_fault *fault,
                           gordian_error *error)
@@ -312,6 +397,8 @@ gordian_status treo_begin(struct treo *treo, const struct text *text,
         status = tokens_read(&module->tokens, text, &treo->memory, fault, error);
     if (status == GORDIAN_OK && options->data)
         status = data_list(&treo->circuit->data, options->data, error);
+    if (status == GORDIAN_OK && options->define)
+        status = read_defines(treo, options->define);
     return status;
 }
 

@@ -149,6 +149,8 @@ static gordian_status variable_value(struct treo *treo, const struct place *plac
     if (status != GORDIAN_OK)
         return status;
     const struct value *bound = scope_find(place->scope, key);
+    if (!bound)
+        bound = scope_find(treo->defines, key);
     if (bound) {
         *value = *bound;
         return GORDIAN_OK;
@@ -451,6 +453,9 @@ gordian_status value_of(struct treo *treo, const struct place *place, const stru
         return GORDIAN_OK;
     case EXPR_BOOL:
         *value = (struct value){.kind = VALUE_BOOL, .number = expr->number};
+        return GORDIAN_OK;
+    case EXPR_ANY:
+        *value = (struct value){.kind = VALUE_ANY};
         return GORDIAN_OK;
     case EXPR_VARIABLE:
         return variable_value(treo, place, expr, value);

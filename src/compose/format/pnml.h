@@ -1,0 +1,31 @@
+/*
+ * PNML: place/transition nets whose places have one token at most.
+ *
+ * A net is a circuit: every place is an automaton of two states, every transition a name that all
+ * places around it agree on. Two transitions that have no place in common can fire at once, as in
+ * every product; which states there are, and which of them are dead, is not touched by that. A
+ * transition that would put a second token into a place does not fire.
+ *
+ * A circuit is a net, too: a place for every state of every automaton, a transition for every
+ * indivisible firing. A graph is a net with one token.
+ */
+#ifndef GORDIAN_COMPOSE_FORMAT_PNML_H
+#define GORDIAN_COMPOSE_FORMAT_PNML_H
+
+#include "compose/circuit.h"
+#include "compose/fault.h"
+#include "compose/graph/graph.h"
+
+struct output;
+
+/* GORDIAN_STATUS_INPUT, with a place in the text: no such net. */
+gordian_status pnml_read(gordian_circuit **out, const struct text *text,
+                         const gordian_circuit_options *options, gordian_fault *fault,
+                         gordian_error *error);
+/* GORDIAN_STATUS_INPUT: several initial states, or more firings than can be listed. */
+gordian_status pnml_write_circuit(const gordian_circuit *circuit, struct output *out,
+                                  gordian_error *error);
+gordian_status pnml_write_graph(const gordian_graph *graph, const char *title, struct output *out,
+                                gordian_error *error);
+
+#endif

@@ -1,0 +1,320 @@
+/* Nets and processes: random nets against a plain reachability, what is written against what is
+ * read back, and hostile XML. */
+#include "compose.h"
+
+#include "base/output.h"
+#include "base/random.h"
+#include "compose/format/pnml.h"
+#include "compose/format/process.h"
+
+#include <gordian/compose.h>
+
+/* ------------------------------------------------------------------ the plainest net there is */
+
+#define PLACES      7u
+#define TRANSITIONS 7u
+
+struct plain_net {
+    unsigned places, transitions, marking;
+    unsigned takes[TRANSITIONS], puts[TRANSITIONS];
+};
+
+static struct plain_net random_net(struct random *random)
+{
+    struct plain_net net = {.places = 1 + (unsigned)random_below(random, PLACES),
+                            .transitions = 1 + (unsigned)random_below(random, TRANSITIONS)};
+    net.marking = (unsigned)random_below(random, 1u << net.places);
+    for (unsigned t = 0; t < net.transitions; t++) {
+        for (unsigned k = 0; k < 2; k++) {
+            net.takes[t] |= 1u << random_below(random, net.places);
+            net.puts[t] |= 1u << random_below(random, net.places);
+        }
+        if (random_below(random, 8) == 0)
+            net.takes[t] = 0;
+        if (random_below(random, 8) == 0)
+            net.puts[t] = 0;
+    }
+    return net;
+}
+
+/* A second token does not fit. */
+static bool can_fire(const struct plain_net *net, unsigned t, unsigned marking)
+{
+    return (marking & net->takes[t]) == net->takes[t] &&
+           (marking & net->puts[t] & ~net->takes[t]) == 0;
+}
+
+static void plain_reach(const struct plain_net *net, size_t *states, size_t *dead)
+{
+    static bool seen[1u << PLACES];
+    static unsigned queue[1u << PLACES];
+    size_t found = 1;
+    memset(seen, 0, sizeof seen);
+    seen[net->marking] = true;
+    queue[0] = net->marking;
+    *dead = 0;
+    for (size_t at = 0; at < found; at++) {
+        bool any = false;
+        for (unsigned t = 0; t < net->transitions; t++) {
+            if (!can_fire(net, t, queue[at]))
+                continue;
+            unsigned next = (queue[at] & ~net->takes[t]) | net->puts[t];
+            any = true;
+            if (!seen[next])
+                queue[found++] = next;
+            seen[next] = true;
+        }
+        *dead += !any;
+    }
+    *states = found;
+}
+
+/* ------------------------------------------------------------------ as PNML */
+
+static void write_net(const struct plain_net *net, struct random *random, struct output *out)
+{
+    bool prefix = random_below(random, 2);
+    const char *p = prefix ? "x:" : "";
+    output_format(out,
+                  "<?xml version=\"1.0\"?>\n<!-- a net -->\n<%spnml xmlns:x='u'><%snet id='n' "
+                  "type=\"ptnet\">\n<%spage id=\"g\">",
+                  p, p, p);
+    for (unsigned i = 0; i < net->places; i++) {
+        output_format(out, "<%splace id='p%u'>", p, i);
+        if (random_below(random, 2))
+            output_format(out, "<%sname><%stext>7 &lt; &#56;</%stext></%sname>", p, p, p, p);
+        if (net->marking >> i & 1)
+            output_format(out, "<%sinitialMarking><%stext> 1 </%stext></%sinitialMarking>", p, p, p,
+                          p);
+        output_format(out, "</%splace>\n", p);
+    }
+    for (unsigned t = 0; t < net->transitions; t++)
+        for (unsigned i = 0; i < net->places; i++) {
+            if (net->takes[t] >> i & 1)
+                output_format(out, "<%sarc id='i%u_%u' source='p%u' target='t%u'/>", p, t, i, i, t);
+            if (net->puts[t] >> i & 1)
+                output_format(out,
+                              "<%sarc id='o%u_%u' source='t%u' target='p%u'><%sinscription><%stext>"
+                              "<![CDATA[1]]></%stext></%sinscription></%sarc>",
+                              p, t, i, t, i, p, p, p, p, p);
+        }
+    for (unsigned t = 0; t < net->transitions; t++)
+        output_format(out, "<%stransition id='t%u' />", p, t);
+    output_format(out, "</%spage></%snet></%spnml>\n", p, p, p);
+}
+
+static gordian_circuit *read_pnml(const char *bytes, size_t size)
+{
+    struct text text;
+    gordian_circuit *circuit = NULL;
+    gordian_fault fault;
+    gordian_error error = {0};
+    REQUIRE(text_copy(&text, "x.pnml", bytes, size, NULL, &error) == GORDIAN_OK);
+    CHECK_MSG(pnml_read(&circuit, &text, NULL, &fault, &error) == GORDIAN_OK, "%.*s: %s", (int)size,
+              bytes, error.message);
+    text_free(&text);
+    return circuit;
+}
+
+static void count_circuit(const gordian_circuit *circuit, uint64_t *states, uint64_t *dead)
+{
+    gordian_compose_options options;
+    gordian_compose_result result;
+    gordian_compose_options_init(&options);
+    options.engine = "dense"; /* no threads: thousands of small runs */
+    options.threads = 1;
+    options.count_transitions = false;
+    CHECK(gordian_compose(circuit, &options, NULL, &result, NULL) == GORDIAN_OK);
+    *states = result.states;
+    *dead = result.deadlocks;
+    gordian_compose_result_free(&result);
+}
+
+/* Read, composed, written as a net of its automata, read again. */
+static void check_net(struct random *random, uint64_t number)
+{
+    struct plain_net net = random_net(random);
+    struct output out;
+    gordian_error error = {0};
+    size_t states, dead;
+    uint64_t found, stuck;
+    plain_reach(&net, &states, &dead);
+    REQUIRE(output_open(&out, OUTPUT_MEMORY));
+    write_net(&net, random, &out);
+    gordian_circuit *circuit = read_pnml(out.buffer, out.used);
+    REQUIRE(circuit);
+    count_circuit(circuit, &found, &stuck);
+    CHECK_MSG(found == states && stuck == dead, "net %llu: %llu/%llu, not %zu/%zu",
+              (unsigned long long)number, (unsigned long long)found, (unsigned long long)stuck,
+              states, dead);
+    if (number % 16 == 0 && net.places < 4) {
+        out.used = 0;
+        CHECK(pnml_write_circuit(circuit, &out, &error) == GORDIAN_OK);
+        gordian_circuit *again = read_pnml(out.buffer, out.used);
+        count_circuit(again, &found, &stuck);
+        CHECK_MSG(found == states && stuck == dead, "net %llu again", (unsigned long long)number);
+        gordian_circuit_close(again);
+    }
+    output_close(&out);
+    gordian_circuit_close(circuit);
+}
+
+static void check_nets(void)
+{
+    struct random random;
+    random_seed(&random, 23);
+    uint64_t count = test_scaled(100000);
+    for (uint64_t i = 0; i < count; i++)
+        check_net(&random, i);
+}
+
+/* ------------------------------------------------------------------ graphs written for others */
+
+/* A line "  + (s == F) -> L . P(T)" or, below "SF: if", "    :: printf("L\n") -> goto ST". */
+static size_t count_steps(const gordian_graph *graph, const char *text, bool promela)
+{
+    size_t steps = 0;
+    unsigned from = 0, to;
+    for (const char *line = text; line && *line; line = strchr(line, '\n')) {
+        line += *line == '\n';
+        char label[200] = "";
+        bool step =
+            promela ? sscanf(line, "    :: printf(\"%199[^\\]\\n\") -> goto S%u", label, &to) == 2
+                    : sscanf(line, "  + (s == %u) -> %199s . P(%u)", &from, label, &to) == 3;
+        if (promela)
+            sscanf(line, "S%u: if", &from);
+        if (!step)
+            continue;
+        bool found = false;
+        for (size_t i = graph->first[from]; i < graph->first[from + 1]; i++)
+            found |= graph->arcs[i].to == to &&
+                     strcmp(labels_text(&graph->labels, graph->arcs[i].label), label) == 0;
+        CHECK_MSG(found, "no step %s from %u to %u", label, from, to);
+        steps += found;
+    }
+    return steps;
+}
+
+static void check_processes(const char *source, bool data)
+{
+    struct output out;
+    gordian_error error = {0};
+    bool same = false;
+    gordian_graph *graph = product_of_text(source, NULL, data ? "0,1" : NULL);
+    REQUIRE(graph && output_open(&out, OUTPUT_MEMORY));
+    CHECK(treo_write(graph, "x", &out, &error) == GORDIAN_OK);
+    output_char(&out, '\0');
+    gordian_graph *again = product_of_text(out.buffer, NULL, data ? "0,1" : NULL);
+    CHECK(again && graph_isomorphic(graph, again, &same, &error) == GORDIAN_OK);
+    CHECK_MSG(same, "%s", out.buffer);
+    gordian_graph_close(again);
+    out.used = 0;
+    CHECK(promela_write(graph, "x", &out, &error) == GORDIAN_OK);
+    output_char(&out, '\0');
+    CHECK_MSG(count_steps(graph, out.buffer, true) == graph->arc_count, "%s", out.buffer);
+    out.used = 0;
+    CHECK(mcrl2_write(graph, "x", &out, &error) == GORDIAN_OK);
+    output_char(&out, '\0');
+    if (!data)
+        CHECK_MSG(count_steps(graph, out.buffer, false) == graph->arc_count, "%s", out.buffer);
+    else
+        CHECK(strstr(out.buffer, "sort D = struct d0 | d1;") && strstr(out.buffer, ": D;"));
+    out.used = 0;
+    CHECK(pnml_write_graph(graph, "x", &out, &error) == GORDIAN_OK);
+    gordian_circuit *net = read_pnml(out.buffer, out.used);
+    uint64_t states, dead;
+    count_circuit(net, &states, &dead);
+    CHECK(states == graph->state_count && dead == deadlocks_of(graph));
+    gordian_circuit_close(net);
+    output_close(&out);
+    gordian_graph_close(graph);
+}
+
+/* ------------------------------------------------------------------ what is refused */
+
+static void check_refused(void)
+{
+    static const struct {
+        const char *text, *message;
+        unsigned line;
+    } cases[] = {
+        {"", "no net", 1},
+        {"nonsense", "no net", 1},
+        {"<pnml/>", "no net", 1},
+        {"<pnml><net>", "ends within", 1},
+        {"<pnml><net></pnml>", "not the one", 1},
+        {"<pnml><net id='a'/><net id='b'/></pnml>", "second net", 1},
+        {"<pnml><net id='a'></net></pnml>", "no transition", 1},
+        {"<!DOCTYPE x [<!ENTITY a 'b'>]><pnml/>", "document types", 1},
+        {"<pnml>\n<net><place id='p'/>\n<place id='p'/></net></pnml>", "twice", 3},
+        {"<pnml><net><place/></net></pnml>", "no id", 1},
+        {"<pnml><net><place id='a b'/></net></pnml>", "blank", 1},
+        {"<pnml><net><place id='&nothing;'/></net></pnml>", "no id", 1},
+        {"<pnml><net><place id='p'><initialMarking><text>2</text></initialMarking></place></net>"
+         "</pnml>",
+         "0 or 1 tokens", 1},
+        {"<pnml><net><place id='p'/><transition id='t'/>\n<arc source='p' target='t'>"
+         "<inscription><text>3</text></inscription></arc></net></pnml>",
+         "no other weights", 2},
+        {"<pnml><net><place id='p'/><transition id='t'/>\n\n<arc source='p' target='q'/></net>"
+         "</pnml>",
+         "from a place", 3},
+        {"<pnml><net><arc source='p'/></net></pnml>", "a source and a target", 1},
+        {"<pnml a=1/>", "no quotes", 1},
+        {"<pnml a='1/>", "no end", 1},
+        {"<pnml><!-- </pnml>", "no end", 1},
+        {"<pnml><![CDATA[x</pnml>", "no end", 1},
+        {"<pnml b/>", "expected name=", 1},
+        {"< >", "expected the name", 1},
+        {"<pnml></pnml", "'>' is missing", 1},
+        {"<pnml><net type='symmetricnet'/></pnml>", "coloured", 1},
+        {"<pnml><net><referencePlace id='r' ref='p'/></net></pnml>", "references", 1},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct text text;
+        gordian_circuit *circuit;
+        gordian_fault fault;
+        gordian_error error = {0};
+        REQUIRE(text_copy(&text, "x.pnml", cases[i].text, strlen(cases[i].text), NULL, &error) ==
+                GORDIAN_OK);
+        gordian_status status = pnml_read(&circuit, &text, NULL, &fault, &error);
+        CHECK_MSG(status == GORDIAN_STATUS_INPUT && !circuit &&
+                      strstr(error.message, cases[i].message) && error.line == cases[i].line,
+                  "%s: %d: %s", cases[i].text, (int)error.line, error.message);
+        text_free(&text);
+    }
+    /* nested too deep, and texts cut off anywhere */
+    static char deep[2000];
+    for (size_t i = 0; i < 300; i++)
+        strcat(deep, "<a>");
+    struct plain_net net = {.places = 2, .transitions = 1, .marking = 1, {1}, {2}};
+    struct output out;
+    struct random random;
+    random_seed(&random, 5);
+    REQUIRE(output_open(&out, OUTPUT_MEMORY));
+    write_net(&net, &random, &out);
+    for (size_t size = 0; size <= out.used; size++) {
+        struct text text;
+        gordian_circuit *circuit;
+        gordian_fault fault;
+        gordian_error error = {0};
+        const char *bytes = size == out.used ? deep : out.buffer;
+        REQUIRE(text_copy(&text, "x", bytes, size == out.used ? strlen(deep) : size, NULL,
+                          &error) == GORDIAN_OK);
+        gordian_status status = pnml_read(&circuit, &text, NULL, &fault, &error);
+        CHECK(status == GORDIAN_STATUS_INPUT || size + 1 >= out.used);
+        gordian_circuit_close(circuit);
+        text_free(&text);
+    }
+    output_close(&out);
+}
+
+int main(void)
+{
+    check_nets();
+    check_processes("main(a[0]?,a[2]!) { fifo1(a[0],a[1]) fifo1(a[1],a[2]) }", false);
+    check_processes("main(a?,b!) { lossysync(a,x) fifo1(x,b) }", true);
+    check_processes("main() { fifofull<0>(a,b) fifo1(b,c) sync(c,d) syncdrain(d,a) }", false);
+    check_refused();
+    return test_done();
+}

@@ -1,0 +1,114 @@
+/* Reductions on and off: as many deadlocks, never more states, and every way that is shown is a
+ * run of the circuit into a deadlock. */
+#include "random_circuit.h"
+
+#include <gordian/compose.h>
+
+static bool run(const gordian_circuit *circuit, bool reduce, gordian_compose_result *result)
+{
+    gordian_compose_options options;
+    gordian_error error = {0};
+    gordian_compose_options_init(&options);
+    options.engine = reduce ? NULL : circuit->whole > 4096 ? "cpu" : "dense";
+    options.threads = 1;
+    options.reduce = reduce;
+    options.count_transitions = false;
+    options.max_deadlocks = reduce ? 1000 : 0;
+    gordian_status status = gordian_compose(circuit, &options, NULL, result, &error);
+    CHECK_MSG(status == GORDIAN_OK, "%s", error.message);
+    return status == GORDIAN_OK;
+}
+
+static void compare_runs(const gordian_circuit *circuit, const char *what, unsigned long number)
+{
+    gordian_compose_result all, fewer;
+    const char *why = "";
+    if (!run(circuit, false, &all))
+        return;
+    if (run(circuit, true, &fewer)) {
+        CHECK_MSG(fewer.deadlocks == all.deadlocks && fewer.states <= all.states,
+                  "%s %lu: %llu deadlocks in %llu states, not %llu in %llu", what, number,
+                  (unsigned long long)fewer.deadlocks, (unsigned long long)fewer.states,
+                  (unsigned long long)all.deadlocks, (unsigned long long)all.states);
+        CHECK((fewer.found_count > 0) == (all.deadlocks > 0));
+        for (size_t i = 0; i < fewer.found_count; i++)
+            CHECK_MSG(compose_check_deadlock(circuit, &fewer.found[i], &why), "%s %lu: %s", what,
+                      number, why);
+        gordian_compose_result_free(&fewer);
+    }
+    gordian_compose_result_free(&all);
+}
+
+static void check_random(void)
+{
+    struct random random;
+    random_seed(&random, 7);
+    unsigned long count = test_scaled(20000);
+    for (unsigned long i = 0; i < count; i++) {
+        gordian_circuit *circuit =
+            random_circuit(&random, 2 + (uint32_t)random_below(&random, 6), 2000);
+        compare_runs(circuit, "random", i);
+        gordian_circuit_close(circuit);
+    }
+}
+
+/* How much it leaves out: n buffers that share nothing, philosophers, a chain. */
+static void check_known(void)
+{
+    static const struct {
+        const char *text, *main;
+        uint64_t most, deadlocks;
+    } known[] = {
+        {"apart() { { fifo1(a[i],b[i]) | i:<1..10> } }", NULL, 20, 0},
+        {"ends() { { once(a[i]) | i:<1..10> } } once(a?) { #CA p* -> q : {a} }", "ends", 11, 1},
+        {"phil(l!,r!,d!,e!) { #CA a* -> b : {l} b -> c : {r} c -> d : {d} d -> a : {e} }"
+         "fork(t?,s?,u?,v?) { #CA f* -> g : {t} f -> g : {s} g -> f : {u} g -> f : {v} }"
+         "main() { { phil(l[i],r[i],d[i],e[i]) fork(l[i],r[(i+1)%6],d[i],e[(i+1)%6]) | i:<0..5> } "
+         "}",
+         "main", 728, 1},
+        {"ring() { fifofull<0>(x[0],x[1]) { fifo1(x[i],x[(i+1)%8]) | i:<1..7> } }", NULL, 8, 0},
+    };
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+        gordian_compose_result result;
+        gordian_circuit *circuit = read_circuit(known[i].text, known[i].main, NULL);
+        REQUIRE(circuit);
+        compare_runs(circuit, "known", i);
+        REQUIRE(run(circuit, true, &result));
+        CHECK_MSG(result.states <= known[i].most && result.deadlocks == known[i].deadlocks,
+                  "%zu: %llu states, %llu deadlocks", i, (unsigned long long)result.states,
+                  (unsigned long long)result.deadlocks);
+        gordian_compose_result_free(&result);
+        gordian_circuit_close(circuit);
+    }
+}
+
+static void check_limits(void)
+{
+    gordian_compose_options options;
+    gordian_compose_result result;
+    gordian_circuit *circuit = read_circuit(
+        "r() { fifofull<0>(x[0],x[1]) { fifo1(x[i],x[(i+1)%8]) | i:<1..7> } }", NULL, NULL);
+    gordian_compose_sink sink = {0};
+    REQUIRE(circuit);
+    gordian_compose_options_init(&options);
+    options.reduce = true;
+    options.max_states = 3;
+    CHECK(gordian_compose(circuit, &options, NULL, &result, NULL) == GORDIAN_OK);
+    CHECK(result.stop == GORDIAN_COMPOSE_STOP_STATES && result.states == 3);
+    gordian_compose_result_free(&result);
+    options.max_states = 0;
+    options.max_memory = 100;
+    CHECK(gordian_compose(circuit, &options, NULL, &result, NULL) == GORDIAN_OK);
+    CHECK(result.stop == GORDIAN_COMPOSE_STOP_MEMORY);
+    gordian_compose_result_free(&result);
+    CHECK(gordian_compose(circuit, &options, &sink, &result, NULL) == GORDIAN_STATUS_INPUT);
+    gordian_circuit_close(circuit);
+}
+
+int main(void)
+{
+    check_random();
+    check_known();
+    check_limits();
+    return test_done();
+}
