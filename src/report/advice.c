@@ -29,16 +29,42 @@ static const char barrier_advice[] =
 static const char semaphore_advice[] =
     "    Take units of several semaphores in the same order everywhere, and post what was\n"
     "    taken before waiting for more.\n";
+static const char post_advice[] =
+    "    Nobody is left who could post the semaphore: post it before the last thread that can\n"
+    "    ends or waits, and on every path, also after an error.\n";
+static const char full_advice[] =
+    "    Both sides write, and nobody reads: read what has come before writing more than the\n"
+    "    buffer takes (64 KiB of a pipe), by a thread of its own, by poll() with descriptors\n"
+    "    that do not block, or by communicate() of Python's subprocess.\n";
+static const char stream_advice[] =
+    "    Everybody reads, and nobody writes: agree on who begins, flush what was written, and\n"
+    "    close the ends that are not used, in children too (O_CLOEXEC), so that the end is seen.\n";
+static const char file_advice[] =
+    "    Lock the files in the same order everywhere, or lock one file for all of them; with\n"
+    "    LOCK_NB or F_SETLK one can try, and give back what it has if that fails.\n";
+static const char child_advice[] =
+    "    Give back, read, or close what the child needs in order to end before waiting for it.\n";
+static const char gil_advice[] =
+    "    Give the interpreter back around calls that may wait for a lock\n"
+    "    (Py_BEGIN_ALLOW_THREADS; in ctypes CDLL instead of PyDLL), and do not call into Python\n"
+    "    with a lock held that others take while they keep the interpreter.\n";
+static const char guard_advice[] =
+    "    An initialiser that runs once must not wait for another thread that needs what is being\n"
+    "    initialised, nor come back to it: take its work out of it, or initialise in order.\n";
+static const char malloc_advice[] =
+    "    A handler of a signal may call only what is safe there (see signal-safety(7)): no\n"
+    "    malloc, no stdio. Set a flag, or write to a pipe or signalfd, and do the work outside.\n";
 static const char gone_advice[] =
     "    The owner must unlock before it ends, on every path (also when it is cancelled:\n"
     "    pthread_cleanup_push). A robust mutex (PTHREAD_MUTEX_ROBUST) would give EOWNERDEAD\n"
     "    to the next one instead of leaving it waiting for ever.\n";
 static const char stall_advice[] =
-    "    This is no deadlock: somebody who runs can still give it back. Look at what the\n"
-    "    holder does meanwhile, and whether it needs the lock for so long.\n";
+    "    The wait takes longer than --stall allows; whether it will end is not known. Look at\n"
+    "    what the holder does meanwhile, and whether it needs the lock for so long.\n";
 
 struct sort {
-    bool self, upgrade, condition, nobody_signals, join, barrier, semaphore;
+    bool self, upgrade, condition, join, barrier, semaphore, lock;
+    bool full, stream, file, child, gil, guard, internal, held_semaphore;
 };
 
 static bool thread_holds(const struct report *report, uint32_t thread, uint32_t lock, unsigned mode)
@@ -52,11 +78,12 @@ static bool thread_holds(const struct report *report, uint32_t thread, uint32_t 
     return false;
 }
 
-static bool somebody_gives(const struct report *report, uint32_t lock)
+/* Somebody holds it, and does not only happen to be able to give it. */
+static bool somebody_holds(const struct report *report, uint32_t lock)
 {
     for (size_t i = 0; i < report->edge_count; i++) {
         const struct incident_edge *edge = &report->edges[i].raw;
-        if (!(edge->flags & INCIDENT_WAITS) && edge->lock == lock)
+        if (!(edge->flags & (INCIDENT_WAITS | INCIDENT_COULD)) && edge->lock == lock)
             return true;
     }
     return false;
@@ -68,7 +95,6 @@ static void sort_wait(const struct report *report, const struct incident_edge *w
     switch (report->locks[wait->lock].raw.kind) {
     case INCIDENT_CONDITION:
         sort->condition = true;
-        sort->nobody_signals = sort->nobody_signals || !somebody_gives(report, wait->lock);
         break;
     case INCIDENT_THREAD_END:
         sort->join = true;
@@ -78,8 +104,31 @@ static void sort_wait(const struct report *report, const struct incident_edge *w
         break;
     case INCIDENT_SEMAPHORE:
         sort->semaphore = true;
+        sort->held_semaphore = sort->held_semaphore || somebody_holds(report, wait->lock);
+        break;
+    case INCIDENT_PIPE:
+    case INCIDENT_SOCKET:
+        sort->full = sort->full || wait->mode == INCIDENT_EXCLUSIVE;
+        sort->stream = true;
+        break;
+    case INCIDENT_FILE_LOCK:
+        sort->file = sort->lock = true;
+        break;
+    case INCIDENT_CHILD:
+        sort->child = true;
+        break;
+    case INCIDENT_GIL:
+        sort->gil = true;
+        break;
+    case INCIDENT_ONCE:
+    case INCIDENT_GUARD:
+        sort->guard = true;
+        break;
+    case INCIDENT_INTERNAL:
+        sort->internal = true;
         break;
     default:
+        sort->lock = true;
         sort->self =
             sort->self || thread_holds(report, wait->thread, wait->lock, INCIDENT_EXCLUSIVE);
         sort->upgrade =
@@ -102,11 +151,19 @@ const char *report_advice(const struct report *report)
         if (report->edges[i].raw.flags & INCIDENT_WAITS)
             sort_wait(report, &report->edges[i].raw, &sort);
     /* What a main thread that joins the others has to do with it comes last. */
-    return sort.condition   ? (sort.nobody_signals ? signal_advice : condition_advice)
+    return sort.gil         ? gil_advice
+           : sort.guard     ? guard_advice
+           : sort.internal  ? malloc_advice
+           : sort.child     ? child_advice
+           : sort.condition ? (sort.lock ? condition_advice : signal_advice)
            : sort.barrier   ? barrier_advice
            : sort.upgrade   ? upgrade_advice
            : sort.self      ? self_advice
-           : sort.join      ? join_advice
-           : sort.semaphore ? semaphore_advice
-                            : order_advice;
+           : sort.full      ? full_advice
+           : sort.stream    ? stream_advice
+           : sort.file      ? file_advice
+           : sort.semaphore && !sort.held_semaphore && !sort.lock ? post_advice
+           : sort.join                                            ? join_advice
+           : sort.semaphore                                       ? semaphore_advice
+                                                                  : order_advice;
 }

@@ -67,6 +67,10 @@ static void write_threads(struct json *json, const struct report *report)
             json_key_bool(json, "foreign", true);
         if (thread->raw.flags & INCIDENT_WAITING)
             json_key_number(json, "waited_seconds", (double)thread->raw.waited_ns / 1e9);
+        if (report->process_count > 1)
+            json_key_u64(json, "pid", report->processes[thread->raw.process].raw.pid);
+        if (*thread->doing)
+            json_key_text(json, "doing", thread->doing);
         if (thread->stack.call)
             json_key_text(json, "call", thread->stack.call);
         write_stack(json, "stack", &thread->stack);
@@ -118,6 +122,8 @@ static void write_edges(struct json *json, const struct report *report)
             json_key_bool(json, "could", true);
         if (edge->raw.outer != INCIDENT_NONE)
             json_key_text(json, "gave_back", report->locks[edge->raw.outer].name);
+        if (*edge->evidence)
+            json_key_text(json, "evidence", edge->evidence);
         write_stack(json, "site", &edge->site);
         json_shut(json);
     }
@@ -187,6 +193,8 @@ void report_json(const struct report *report, unsigned ordinal, struct output *o
     json_key_text(&json, "report", report_kind(report));
     if (ordinal)
         json_key_u64(&json, "number", ordinal);
+    if (report_word(report))
+        json_key_text(&json, "word", report_word(report));
     json_key_text(&json, "title", title);
     json_key_text(&json, "program", report->program);
     json_key_u64(&json, "pid", report->head.pid);

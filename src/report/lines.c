@@ -240,12 +240,31 @@ static void hold_lines(const struct page *page, const struct report_edge *hold)
     else if (hold->raw.units > 1)
         output_format(out, ", %u times", hold->raw.units);
     if (hold->site.count == 0) {
-        output_text(out, "; where it was taken was not recorded\n");
+        if (*hold->evidence) {
+            output_text(out, ": ");
+            write_plain(page, hold->evidence);
+            output_char(out, '\n');
+        } else {
+            output_text(out, "; where it was taken was not recorded\n");
+        }
         return;
     }
     output_text(out,
                 hold->raw.flags & INCIDENT_TRIED ? ", taken by a try-lock at\n" : ", taken at\n");
     page_stack(page, &hold->site);
+}
+
+/* Nobody knows who holds it; a semaphore need not be held by anybody. */
+static void could_line(const struct page *page, const struct report_edge *edge)
+{
+    bool posted = page->report->locks[edge->raw.lock].raw.kind == INCIDENT_SEMAPHORE;
+    output_text(page->out, posted ? "    could have posted " : "    may hold ");
+    lock_name(page, edge->raw.lock);
+    if (!posted) {
+        lock_nature(page, &edge->raw);
+        output_text(page->out, ", which does not say by whom it is held");
+    }
+    output_text(page->out, "\n");
 }
 
 /* What a thread owes without holding anything: a signal, an arrival, its own end. */
@@ -281,6 +300,16 @@ static void thread_title(const struct page *page, const struct report_thread *th
     output_text(out, ")");
 }
 
+/* One that waits for no lock. */
+static void doing_lines(const struct page *page, const struct report_thread *thread)
+{
+    output_text(page->out, "    ");
+    write_plain(page, thread->doing);
+    output_char(page->out, '\n');
+    if (thread->stack.count)
+        page_stack(page, &thread->stack);
+}
+
 void page_thread(const struct page *page, uint32_t index)
 {
     const struct report *report = page->report;
@@ -290,6 +319,8 @@ void page_thread(const struct page *page, uint32_t index)
     output_text(page->out, "\n");
     if (wait)
         wait_lines(page, thread, wait);
+    else if (*thread->doing)
+        doing_lines(page, thread);
     else if (thread->raw.flags & INCIDENT_FOREIGN)
         output_text(page->out, "    belongs to another process\n");
     else if (thread->raw.flags & INCIDENT_UNWATCHED)
@@ -302,7 +333,9 @@ void page_thread(const struct page *page, uint32_t index)
             continue;
         bool holds = edge->raw.mode == INCIDENT_EXCLUSIVE || edge->raw.mode == INCIDENT_READ ||
                      edge->raw.mode == INCIDENT_UNIT;
-        if (holds)
+        if (holds && (edge->raw.flags & INCIDENT_COULD))
+            could_line(page, edge);
+        else if (holds)
             hold_lines(page, edge);
         else
             owes_line(page, edge);
@@ -323,8 +356,9 @@ void page_lock(const struct page *page, uint32_t index)
         return;
     output_text(out, "    ");
     lock_name(page, index);
-    output_format(out, ": %s at 0x%llx", lock_kind(&lock->raw, kind, sizeof kind),
-                  (unsigned long long)lock->raw.address);
+    output_format(out, ": %s", lock_kind(&lock->raw, kind, sizeof kind));
+    if (lock->raw.address) /* what the kernel has is nowhere */
+        output_format(out, " at 0x%llx", (unsigned long long)lock->raw.address);
     if (*lock->place)
         output_format(out, ", %s", lock->place);
     if (lock->raw.kind == INCIDENT_SEMAPHORE)

@@ -22,10 +22,20 @@ static const char *plain_name(struct report *report, const char *function)
     return fits ? report_format(report, "%.*s", (int)length, function) : NULL;
 }
 
+/* "worker" of "serve.<locals>.worker". */
+static const char *script_function(const char *function)
+{
+    const char *dot = strrchr(function, '.');
+    return dot ? dot + 1 : function;
+}
+
 /* The function a thread was started with: the last one before those of the C library. */
 static const char *entry_of(struct report *report, const struct stack *stack)
 {
     const struct frame *last = NULL;
+    for (size_t i = stack->count; i-- > 0;) /* a script's comes first */
+        if (!stack->frames[i].module && stack->frames[i].file && !frame_is_noise(&stack->frames[i]))
+            return plain_name(report, script_function(stack->frames[i].function));
     for (size_t i = 0; i < stack->count; i++) {
         if (!frame_is_noise(&stack->frames[i]))
             last = &stack->frames[i];
@@ -69,13 +79,21 @@ static const char *find_entry(struct report *report, uint32_t thread)
     return entry;
 }
 
+static bool several_processes(const struct report *report)
+{
+    for (size_t i = 1; i < report->thread_count; i++)
+        if (report->threads[i].raw.process != report->threads[0].raw.process)
+            return true;
+    return false;
+}
+
 /* What it would be called if it were the only one: its own name, or what it does. */
 static const char *first_choice(const struct report *report, const struct report_thread *thread)
 {
     char program[COMM_MOST + 1];
     snprintf(program, sizeof program, "%s", path_tail(report->program));
     if (thread->raw.flags & INCIDENT_MAIN)
-        return "main";
+        return several_processes(report) && thread->comm[0] ? thread->comm : "main";
     if (thread->raw.flags & INCIDENT_FOREIGN)
         return "process";
     if (thread->comm[0] && strcmp(thread->comm, program) != 0)
@@ -100,7 +118,7 @@ static void name_threads(struct report *report)
         struct report_thread *thread = &report->threads[i];
         const char *name = first_choice(report, thread);
         bool bare = strcmp(name, "thread") == 0 || strcmp(name, "process") == 0;
-        bool main_thread = thread->raw.flags & INCIDENT_MAIN;
+        bool main_thread = (thread->raw.flags & INCIDENT_MAIN) && strcmp(name, "main") == 0;
         bool number = bare || (!main_thread && (many || thread_name_taken(report, i, name)));
         thread->name = number ? report_format(report, "%s-%u", name, thread->raw.tid) : name;
     }
@@ -110,30 +128,28 @@ static void name_threads(struct report *report)
 
 static const char *short_kind(const struct incident_lock *lock)
 {
-    switch (lock->kind) {
-    case INCIDENT_MUTEX:
-        return "mutex";
-    case INCIDENT_RWLOCK:
-        return "rwlock";
-    case INCIDENT_SPIN:
-        return "spinlock";
-    case INCIDENT_SEMAPHORE:
-        return "semaphore";
-    case INCIDENT_CONDITION:
-        return "condition";
-    case INCIDENT_BARRIER:
-        return "barrier";
-    default:
-        return "lock";
-    }
+    static const char *const kinds[INCIDENT_LOCK_KINDS] = {
+        [INCIDENT_MUTEX] = "mutex",         [INCIDENT_RWLOCK] = "rwlock",
+        [INCIDENT_SPIN] = "spinlock",       [INCIDENT_SEMAPHORE] = "semaphore",
+        [INCIDENT_CONDITION] = "condition", [INCIDENT_BARRIER] = "barrier",
+        [INCIDENT_FUTEX] = "futex",         [INCIDENT_ONCE] = "once",
+        [INCIDENT_GUARD] = "guard",         [INCIDENT_STREAM] = "stream",
+        [INCIDENT_RUST] = "rust-lock",      [INCIDENT_GIL] = "gil",
+        [INCIDENT_PYTHON] = "python-lock",  [INCIDENT_FILE_LOCK] = "file-lock",
+        [INCIDENT_PIPE] = "pipe",           [INCIDENT_SOCKET] = "socket",
+        [INCIDENT_CHILD] = "process",
+    };
+    bool known = lock->kind < INCIDENT_LOCK_KINDS && kinds[lock->kind];
+    return known ? kinds[lock->kind] : "lock";
 }
 
 /* Whose stack an address is on, or NULL. */
-static const char *stack_owner(const struct report *report, uint64_t address)
+static const char *stack_owner(const struct report *report, uint32_t process, uint64_t address)
 {
     for (size_t i = 0; i < report->thread_count; i++) {
         const struct incident_thread *thread = &report->threads[i].raw;
-        if (address >= thread->stack_low && address < thread->stack_high)
+        if (thread->process == process && address >= thread->stack_low &&
+            address < thread->stack_high)
             return report->threads[i].name;
     }
     return NULL;
@@ -143,13 +159,14 @@ static const char *stack_owner(const struct report *report, uint64_t address)
 static void place_lock(struct report *report, struct report_lock *lock, char *name, size_t size)
 {
     uint64_t address = lock->raw.address;
-    const char *owner = stack_owner(report, address);
+    struct symbols *symbols = report->processes[lock->raw.process].symbols;
+    const char *owner = stack_owner(report, lock->raw.process, address);
     name[0] = '\0';
     lock->place = "";
     if (lock->raw.kind == INCIDENT_THREAD_END)
         return;
     enum place place =
-        report->symbols ? symbols_place(report->symbols, address, name, size) : PLACE_UNKNOWN;
+        symbols && address ? symbols_place(symbols, address, name, size) : PLACE_UNKNOWN;
     if (owner && place != PLACE_VARIABLE) {
         lock->place = report_format(report, "on the stack of %s", owner);
     } else if (place == PLACE_STACK) {
@@ -158,7 +175,7 @@ static void place_lock(struct report *report, struct report_lock *lock, char *na
         lock->place = "in the heap";
     } else if (place == PLACE_VARIABLE || place == PLACE_MODULE) {
         struct frame frame;
-        symbols_frames(report->symbols, address, &frame, 1);
+        symbols_frames(symbols, address, &frame, 1);
         lock->place = frame.module ? report_format(report, "%s %s",
                                                    place == PLACE_VARIABLE ? "a variable of"
                                                                            : "in the data of",
@@ -177,12 +194,12 @@ static bool lock_name_taken(const struct report *report, size_t before, const ch
 
 static void name_locks(struct report *report)
 {
-    unsigned numbers[INCIDENT_THREAD_END + 1] = {0};
+    unsigned numbers[INCIDENT_LOCK_KINDS] = {0};
     for (size_t i = 0; i < report->lock_count; i++) {
         struct report_lock *lock = &report->locks[i];
         char name[256];
         place_lock(report, lock, name, sizeof name);
-        unsigned kind = lock->raw.kind <= INCIDENT_THREAD_END ? lock->raw.kind : 0;
+        unsigned kind = lock->raw.kind < INCIDENT_LOCK_KINDS ? lock->raw.kind : 0;
         if (lock->name[0])
             snprintf(name, sizeof name, "%s", lock->name);
         else if (kind == INCIDENT_THREAD_END && lock->raw.target != INCIDENT_NONE)

@@ -1,9 +1,12 @@
-#include "report/picture.h"
+/* The graph that DOT and SVG show: threads and locks as nodes, waits and holds as arrows. */
+#include "show/picture.h"
+
+#include "report/report.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
+/* Nodes: threads first, then locks. */
 static uint32_t lock_node(const struct report *report, uint32_t lock)
 {
     return (uint32_t)report->thread_count + lock;
@@ -22,89 +25,10 @@ static bool edge_drawn(const struct report *report, const struct incident_edge *
     return false;
 }
 
-static void add_edges(struct picture *picture)
+/* "transfer, bank.c:31" or "": what an arrow is labelled with. */
+static const char *site_text(const struct stack *site, char *text, size_t size)
 {
-    const struct report *report = picture->report;
-    for (size_t i = 0; i < report->edge_count; i++) {
-        const struct report_edge *edge = &report->edges[i];
-        bool waits = edge->raw.flags & INCIDENT_WAITS;
-        uint32_t lock = lock_node(report, edge->raw.lock);
-        if (!edge_drawn(report, &edge->raw))
-            continue;
-        picture->arrows[picture->count++] = (struct arrow){
-            .from = waits ? edge->raw.thread : lock,
-            .to = waits ? lock : edge->raw.thread,
-            .waits = waits,
-            .witness = edge->raw.flags & INCIDENT_WITNESS,
-            .word = waits ? "waits for" : held_text(report, edge->raw.lock),
-            .site = &edge->site,
-        };
-    }
-    picture->cycle = report->cycle;
-}
-
-static void add_orders(struct picture *picture)
-{
-    const struct report *report = picture->report;
-    picture->cycle = report->order_count > 0;
-    for (size_t i = 0; i < report->order_count; i++) {
-        const struct report_order *order = &report->orders[i];
-        const struct report_order *next = &report->orders[(i + 1) % report->order_count];
-        uint32_t lock = lock_node(report, order->raw.taken);
-        picture->arrows[picture->count++] = (struct arrow){.from = order->raw.thread,
-                                                           .to = lock,
-                                                           .waits = true,
-                                                           .witness = true,
-                                                           .word = "can wait for",
-                                                           .site = &order->taken};
-        picture->arrows[picture->count++] = (struct arrow){.from = lock,
-                                                           .to = next->raw.thread,
-                                                           .witness = true,
-                                                           .word = "held by",
-                                                           .site = &next->held};
-        picture->cycle = picture->cycle && order->raw.taken == next->raw.held;
-    }
-}
-
-bool picture_open(struct picture *picture, const struct report *report)
-{
-    size_t most = report->edge_count + 2 * report->order_count;
-    *picture = (struct picture){.report = report};
-    picture->arrows = calloc(most + 1, sizeof *picture->arrows);
-    if (!picture->arrows)
-        return false;
-    if (report->order_count)
-        add_orders(picture);
-    else
-        add_edges(picture);
-    return true;
-}
-
-void picture_close(struct picture *picture)
-{
-    free(picture->arrows);
-    *picture = (struct picture){0};
-}
-
-const char *node_name(const struct picture *picture, uint32_t node)
-{
-    const struct report *report = picture->report;
-    return node_is_lock(picture, node) ? report->locks[node - report->thread_count].name
-                                       : report->threads[node].name;
-}
-
-const char *node_kind(const struct picture *picture, uint32_t node, char *text, size_t size)
-{
-    const struct report *report = picture->report;
-    if (node_is_lock(picture, node))
-        return lock_kind(&report->locks[node - report->thread_count].raw, text, size);
-    snprintf(text, size, "thread %u", report->threads[node].raw.tid);
-    return text;
-}
-
-const char *arrow_place(const struct arrow *arrow, char *text, size_t size)
-{
-    const struct frame *frame = frame_of_interest(arrow->site);
+    const struct frame *frame = frame_of_interest(site);
     text[0] = '\0';
     if (!frame)
         return text;
@@ -115,4 +39,71 @@ const char *arrow_place(const struct arrow *arrow, char *text, size_t size)
     else
         snprintf(text, size, "%.60s", function);
     return text;
+}
+
+static void add_edges(struct picture *picture, const struct report *report)
+{
+    char text[200];
+    for (size_t i = 0; i < report->edge_count; i++) {
+        const struct report_edge *edge = &report->edges[i];
+        bool waits = edge->raw.flags & INCIDENT_WAITS;
+        uint32_t lock = lock_node(report, edge->raw.lock);
+        if (!edge_drawn(report, &edge->raw))
+            continue;
+        picture_arrow(picture, waits ? edge->raw.thread : lock, waits ? lock : edge->raw.thread,
+                      waits, waits ? "waits for" : held_text(report, edge->raw.lock),
+                      site_text(&edge->site, text, sizeof text));
+    }
+    picture->cycle = report->cycle;
+}
+
+static void add_orders(struct picture *picture, const struct report *report)
+{
+    char text[200];
+    picture->cycle = report->order_count > 0;
+    for (size_t i = 0; i < report->order_count; i++) {
+        const struct report_order *order = &report->orders[i];
+        const struct report_order *next = &report->orders[(i + 1) % report->order_count];
+        uint32_t lock = lock_node(report, order->raw.taken);
+        picture_arrow(picture, order->raw.thread, lock, true, "can wait for",
+                      site_text(&order->taken, text, sizeof text));
+        picture_arrow(picture, lock, next->raw.thread, false, "held by",
+                      site_text(&next->held, text, sizeof text));
+        picture->cycle = picture->cycle && order->raw.taken == next->raw.held;
+    }
+}
+
+/* The witness where there is one, otherwise everything; the orders of a potential deadlock. */
+static void draw_report(struct picture *picture, const struct report *report)
+{
+    char text[300];
+    report_title(report, text, sizeof text);
+    picture_open(picture, text);
+    for (size_t i = 0; i < report->thread_count; i++) {
+        snprintf(text, sizeof text, "thread %u", report->threads[i].raw.tid);
+        picture_node(picture, report->threads[i].name, text, false);
+    }
+    for (size_t i = 0; i < report->lock_count; i++)
+        picture_node(picture, report->locks[i].name,
+                     lock_kind(&report->locks[i].raw, text, sizeof text), true);
+    if (report->order_count)
+        add_orders(picture, report);
+    else
+        add_edges(picture, report);
+}
+
+void report_dot(const struct report *report, struct output *out)
+{
+    struct picture picture;
+    draw_report(&picture, report);
+    picture_dot(&picture, out);
+    picture_close(&picture);
+}
+
+void report_svg(const struct report *report, struct output *out)
+{
+    struct picture picture;
+    draw_report(&picture, report);
+    picture_svg(&picture, out);
+    picture_close(&picture);
 }

@@ -87,7 +87,7 @@ static void *copy_section(struct report *report, unsigned id, size_t raw_size, s
     return to;
 }
 
-static const char *string_at(const struct report *report, uint32_t offset)
+const char *report_string(const struct report *report, uint32_t offset)
 {
     size_t count, step;
     const char *strings = find_section(report, INCIDENT_STRINGS, &count, &step);
@@ -116,7 +116,10 @@ static void check_threads(struct report *report)
     const char *copies = find_section(report, INCIDENT_STACKS, &stacks, &step);
     for (size_t i = 0; i < report->thread_count; i++) {
         struct report_thread *thread = &report->threads[i];
-        thread->comm = string_at(report, thread->raw.name);
+        thread->comm = report_string(report, thread->raw.name);
+        thread->doing = report_string(report, thread->raw.doing);
+        if (thread->raw.process >= report->process_count)
+            thread->raw.process = 0;
         bool inside = copies && thread->raw.stack_offset <= stacks &&
                       thread->raw.stack_size <= stacks - thread->raw.stack_offset;
         if (!inside)
@@ -130,7 +133,9 @@ static void check_locks(struct report *report)
 {
     for (size_t i = 0; i < report->lock_count; i++) {
         struct report_lock *lock = &report->locks[i];
-        lock->name = string_at(report, lock->raw.name);
+        lock->name = report_string(report, lock->raw.name);
+        if (lock->raw.process >= report->process_count)
+            lock->raw.process = 0;
         if (lock->raw.target >= report->thread_count)
             lock->raw.target = INCIDENT_NONE;
     }
@@ -146,6 +151,7 @@ static void check_edges(struct report *report)
             break;
         if (edge->outer >= report->lock_count)
             edge->outer = INCIDENT_NONE;
+        report->edges[i].evidence = report_string(report, edge->evidence);
         if ((edge->flags & INCIDENT_WITNESS) && witness == i)
             witness++;
         kept++;
@@ -183,6 +189,26 @@ static bool is_cycle(const struct report *report)
     return true;
 }
 
+/* The processes; where none is listed, the one of the header. */
+static void read_processes(struct report *report)
+{
+    report->processes = copy_section(report, INCIDENT_PROCESSES, sizeof(struct incident_process),
+                                     sizeof(struct report_process), &report->process_count);
+    if (report->process_count == 0)
+        report->processes = report_alloc(report, sizeof *report->processes);
+    if (report->process_count == 0 && report->processes) {
+        *report->processes = (struct report_process){
+            .raw = {.pid = report->head.pid,
+                    .program = report->head.program,
+                    .machine = report->head.machine,
+                    .maps_size = report->head.sections[INCIDENT_MAPS].count},
+        };
+        report->process_count = 1;
+    }
+    for (size_t i = 0; i < report->process_count; i++)
+        report->processes[i].program = report_string(report, report->processes[i].raw.program);
+}
+
 gordian_status report_read(struct report *report, int fd, gordian_error *error)
 {
     gordian_status status = read_all(report, fd, error);
@@ -190,9 +216,9 @@ gordian_status report_read(struct report *report, int fd, gordian_error *error)
         status = read_head(report, error);
     if (status != GORDIAN_OK)
         return status;
-    report->program = string_at(report, report->head.program);
-    report->engine = string_at(report, report->head.engine);
-    report->note = string_at(report, report->head.note);
+    report->program = report_string(report, report->head.program);
+    report->engine = report_string(report, report->head.engine);
+    report->note = report_string(report, report->head.note);
     report->threads = copy_section(report, INCIDENT_THREADS, sizeof(struct incident_thread),
                                    sizeof(struct report_thread), &report->thread_count);
     report->locks = copy_section(report, INCIDENT_LOCKS, sizeof(struct incident_lock),
@@ -203,6 +229,10 @@ gordian_status report_read(struct report *report, int fd, gordian_error *error)
                                   sizeof(struct report_order), &report->order_count);
     report->folds = copy_section(report, INCIDENT_FOLDS, sizeof(struct incident_fold),
                                  sizeof(struct incident_fold), &report->fold_count);
+    report->text_frames =
+        copy_section(report, INCIDENT_TEXT_FRAMES, sizeof(struct incident_text_frame),
+                     sizeof(struct incident_text_frame), &report->text_frame_count);
+    read_processes(report);
     if (report->out_of_memory)
         return fail_memory(error);
     check_edges(report);

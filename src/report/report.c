@@ -54,7 +54,35 @@ const char *report_format(struct report *report, const char *format, ...)
 
 /* ------------------------------------------------------------------ opening */
 
+/* Each process's symbols: those that are given, or its own from its part of the maps. */
+static void open_symbols(struct report *report, struct symbols *const *symbols, size_t count)
+{
+    const struct incident_section *maps = &report->head.sections[INCIDENT_MAPS];
+    bool there = maps->offset <= report->size && maps->count <= report->size - maps->offset;
+    for (size_t i = 0; i < report->process_count; i++) {
+        struct report_process *process = &report->processes[i];
+        const struct incident_process *raw = &process->raw;
+        const struct symbol_files files = {.root = report_string(report, raw->root),
+                                           .mapped = report_string(report, raw->files)};
+        if (i < count) {
+            process->symbols = symbols[i];
+            process->borrowed = true;
+        } else if (there && maps->size == 1 && report->head.kind != INCIDENT_SUMMARY &&
+                   raw->maps_offset <= maps->count &&
+                   raw->maps_size <= maps->count - raw->maps_offset) {
+            process->symbols = symbols_open(report->data + maps->offset + raw->maps_offset,
+                                            (size_t)raw->maps_size, &files);
+        }
+    }
+}
+
 gordian_status report_open(struct report *report, int fd, gordian_error *error)
+{
+    return report_open_with(report, fd, NULL, 0, error);
+}
+
+gordian_status report_open_with(struct report *report, int fd, struct symbols *const *symbols,
+                                size_t count, gordian_error *error)
 {
     *report = (struct report){0};
     gordian_status status = report_read(report, fd, error);
@@ -62,10 +90,7 @@ gordian_status report_open(struct report *report, int fd, gordian_error *error)
         report_close(report);
         return status;
     }
-    const struct incident_section *maps = &report->head.sections[INCIDENT_MAPS];
-    bool there = maps->offset <= report->size && maps->count <= report->size - maps->offset;
-    if (there && maps->size == 1 && report->head.kind != INCIDENT_SUMMARY)
-        report->symbols = symbols_open(report->data + maps->offset, (size_t)maps->count);
+    open_symbols(report, symbols, count);
     report_stacks(report);
     report_names(report);
     if (report->out_of_memory) {
@@ -78,7 +103,9 @@ gordian_status report_open(struct report *report, int fd, gordian_error *error)
 void report_close(struct report *report)
 {
     gordian_allocator memory = memory_allocator(NULL);
-    symbols_close(report->symbols);
+    for (size_t i = 0; i < report->process_count; i++)
+        if (!report->processes[i].borrowed)
+            symbols_close(report->processes[i].symbols);
     while (report->blocks) {
         struct report_block *block = report->blocks;
         report->blocks = block->next;
@@ -110,6 +137,17 @@ const char *report_kind(const struct report *report)
     }
 }
 
+const char *report_word(const struct report *report)
+{
+    static const char *const words[] = {
+        [INCIDENT_PROVED] = "proved",
+        [INCIDENT_LIKELY] = "likely",
+        [INCIDENT_UNKNOWN] = "unknown",
+    };
+    unsigned word = report->head.word;
+    return word >= INCIDENT_PROVED && word <= INCIDENT_UNKNOWN ? words[word] : NULL;
+}
+
 static size_t stuck_threads(const struct report *report)
 {
     size_t count = 0;
@@ -126,6 +164,74 @@ static size_t waiting_threads(const struct report *report)
     return count;
 }
 
+bool report_has_open_wait(const struct report *report)
+{
+    for (size_t i = 0; i < report->witness_count; i++) {
+        const struct incident_edge *wait = &report->edges[i].raw;
+        bool held = !(wait->flags & INCIDENT_WAITS);
+        for (size_t k = 0; k < report->witness_count && !held; k++) {
+            const struct incident_edge *hold = &report->edges[k].raw;
+            held = hold->lock == wait->lock && !(hold->flags & (INCIDENT_WAITS | INCIDENT_COULD));
+        }
+        if (!held)
+            return true;
+    }
+    return false;
+}
+
+/* What all members wait for, beside each other's ends, if it is one kind of thing; else 0. */
+static unsigned awaited_kind(const struct report *report)
+{
+    unsigned found = 0;
+    for (size_t i = 0; i < report->witness_count; i++) {
+        const struct incident_edge *wait = &report->edges[i].raw;
+        unsigned kind = report->locks[wait->lock].raw.kind;
+        if (!(wait->flags & INCIDENT_WAITS) || kind == INCIDENT_THREAD_END)
+            continue;
+        if (found && found != kind)
+            return 0;
+        found = kind;
+    }
+    return found;
+}
+
+/* The first of them that waits for such a thing. */
+static const struct incident_edge *awaited_edge(const struct report *report, unsigned kind)
+{
+    for (size_t i = 0; i < report->witness_count; i++) {
+        const struct incident_edge *wait = &report->edges[i].raw;
+        if ((wait->flags & INCIDENT_WAITS) && report->locks[wait->lock].raw.kind == kind)
+            return wait;
+    }
+    return NULL;
+}
+
+/* Nobody is left who could give what is waited for: a wakeup that is lost, a semaphore that nobody
+ * posts. False: it is something else. */
+static bool open_title(const struct report *report, size_t members, const char *more, char *text,
+                       size_t size)
+{
+    unsigned kind = awaited_kind(report);
+    const struct incident_edge *wait = awaited_edge(report, kind);
+    if (!report_has_open_wait(report))
+        return false;
+    const char *waiter = wait ? report->threads[wait->thread].name : "";
+    const char *lock = wait ? report->locks[wait->lock].name : "";
+    if (kind == INCIDENT_CONDITION)
+        snprintf(text, size, "a wakeup is lost: %s waits for %s, which nobody is left to signal%s",
+                 waiter, lock, more);
+    else if (kind == INCIDENT_SEMAPHORE)
+        snprintf(text, size, "%s waits for %s, which nobody is left to post%s", waiter, lock, more);
+    else if (!report_word(report))
+        return false;
+    else if (members == 1)
+        snprintf(text, size, "a thread waits for what nobody is left to give%s", more);
+    else
+        snprintf(text, size, "%zu threads wait for what nobody else is left to give%s", members,
+                 more);
+    return true;
+}
+
 static void deadlock_title(const struct report *report, char *text, size_t size)
 {
     size_t members = 0, waits = 0, stuck = stuck_threads(report);
@@ -136,11 +242,13 @@ static void deadlock_title(const struct report *report, char *text, size_t size)
     if (stuck > members)
         snprintf(more, sizeof more, "; %zu more %s behind", stuck - members,
                  stuck - members == 1 ? "waits" : "wait");
+    if (open_title(report, members, more, text, size))
+        return;
+    const char *never = report->head.word == INCIDENT_LIKELY ? "" : " and can never go on";
     if (members == 1)
-        snprintf(text, size, "a thread waits for itself and can never go on%s", more);
+        snprintf(text, size, "a thread waits for itself%s%s", never, more);
     else
-        snprintf(text, size, "%zu threads wait for each other and can never go on%s", members,
-                 more);
+        snprintf(text, size, "%zu threads wait for each other%s%s", members, never, more);
 }
 
 void report_title(const struct report *report, char *text, size_t size)
@@ -201,13 +309,25 @@ const char *lock_kind(const struct incident_lock *lock, char *text, size_t size)
         [INCIDENT_CONDITION] = "condition variable",
         [INCIDENT_BARRIER] = "barrier",
         [INCIDENT_THREAD_END] = "thread",
+        [INCIDENT_FUTEX] = "futex",
+        [INCIDENT_ONCE] = "pthread_once",
+        [INCIDENT_GUARD] = "guard of a static variable",
+        [INCIDENT_STREAM] = "stdio stream",
+        [INCIDENT_INTERNAL] = "lock of the C library",
+        [INCIDENT_RUST] = "Rust lock",
+        [INCIDENT_GIL] = "interpreter lock of Python",
+        [INCIDENT_PYTHON] = "Python lock",
+        [INCIDENT_FILE_LOCK] = "file lock",
+        [INCIDENT_PIPE] = "pipe",
+        [INCIDENT_SOCKET] = "socket",
+        [INCIDENT_CHILD] = "process",
     };
     size_t used = 0;
     text[0] = '\0';
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (lock->flags & words[i].flag && used < size)
             used += (size_t)snprintf(text + used, size - used, "%s", words[i].word);
-    bool known = lock->kind >= INCIDENT_MUTEX && lock->kind <= INCIDENT_THREAD_END;
+    bool known = lock->kind >= INCIDENT_MUTEX && lock->kind < INCIDENT_LOCK_KINDS;
     if (used < size)
         snprintf(text + used, size - used, "%s", known ? kinds[lock->kind] : "lock");
     return text;
@@ -229,19 +349,45 @@ static bool held_by_queue(const struct report *report, uint32_t lock)
     return false;
 }
 
+/* Nobody is known to hold it: those named could have ended the wait. */
+static bool held_by_nobody(const struct report *report, uint32_t lock)
+{
+    bool could = false;
+    for (size_t i = 0; i < report->edge_count; i++) {
+        const struct incident_edge *edge = &report->edges[i].raw;
+        if (edge->lock != lock || (edge->flags & INCIDENT_WAITS))
+            continue;
+        if (!(edge->flags & INCIDENT_COULD))
+            return false;
+        could = true;
+    }
+    return could;
+}
+
 const char *held_text(const struct report *report, uint32_t lock)
 {
     switch (report->locks[lock].raw.kind) {
     case INCIDENT_CONDITION:
         return "could be signalled by";
+    case INCIDENT_SEMAPHORE:
+        return held_by_nobody(report, lock) ? "could be posted by" : "held by";
     case INCIDENT_BARRIER:
         return "not reached by";
     case INCIDENT_THREAD_END:
+    case INCIDENT_CHILD:
         return "is up to";
+    case INCIDENT_FUTEX:
+        return "could be woken by";
+    case INCIDENT_PIPE:
+    case INCIDENT_SOCKET:
+        return "other end at";
+    case INCIDENT_ONCE:
+    case INCIDENT_GUARD:
+        return "being initialised by";
     case INCIDENT_RWLOCK:
         return held_by_queue(report, lock) ? "held or queued for by" : "held by";
     default:
-        return "held by";
+        return held_by_nobody(report, lock) ? "could be freed by" : "held by";
     }
 }
 

@@ -32,6 +32,7 @@ struct report_thread {
     const char *name;  /* unique in this report: "worker", "philosopher-4713" */
     const char *comm;  /* as the system calls it */
     const char *entry; /* the function it was started with; NULL: unknown */
+    const char *doing; /* what it does if it waits for no lock, or "" */
     struct stack stack;
     struct stack created;
 };
@@ -45,12 +46,20 @@ struct report_lock {
 
 struct report_edge {
     struct incident_edge raw;
+    const char *evidence; /* how it is known, or "" */
     struct stack site;
 };
 
 struct report_order {
     struct incident_order raw;
     struct stack held, taken;
+};
+
+struct report_process {
+    struct incident_process raw;
+    const char *program;
+    struct symbols *symbols; /* NULL: none */
+    bool borrowed;           /* the symbols are somebody else's */
 };
 
 struct report_block; /* memory that lives as long as the report */
@@ -66,11 +75,13 @@ struct report {
     struct report_edge *edges;
     struct report_order *orders;
     struct incident_fold *folds;
-    size_t thread_count, lock_count, edge_count, order_count, fold_count;
+    struct report_process *processes; /* one at least */
+    struct incident_text_frame *text_frames;
+    size_t thread_count, lock_count, edge_count, order_count, fold_count, process_count;
+    size_t text_frame_count;
     size_t witness_count; /* the first so many edges */
     bool cycle;           /* and they really form one */
     bool out_of_memory;   /* something is missing for lack of it */
-    struct symbols *symbols;
     struct report_block *blocks;
 };
 
@@ -78,11 +89,16 @@ struct report {
 struct report_look {
     struct style style;
     bool verbose;       /* system frames, every thread, long cycles whole */
+    bool everybody;     /* every thread */
     const char *folder; /* paths below it are shown relative; NULL: none */
 };
 
 /* Reads the whole of `fd`. Fails with GORDIAN_STATUS_INPUT on what is no incident. */
 gordian_status report_open(struct report *report, int fd, gordian_error *error);
+/* The same with symbols that are open already, one a process in the incident's order (NULL: none);
+ * they must outlive the report. */
+gordian_status report_open_with(struct report *report, int fd, struct symbols *const *symbols,
+                                size_t count, gordian_error *error);
 void report_close(struct report *report);
 
 /* text.c. `ordinal`: "deadlock 2" in this run; 0: not counted. */
@@ -94,11 +110,16 @@ void report_dot(const struct report *report, struct output *out);
 void report_svg(const struct report *report, struct output *out);
 /* False: an incident without holds and waits has nothing to replay. */
 bool report_trace(const struct report *report, struct output *out);
+/* Does a wait of the witness have nobody in it who holds what is waited for? Then the argument is
+ * that nobody is left. */
+bool report_has_open_wait(const struct report *report);
 
 /* ------------------------------------------------------------------ shared by the writers */
 
 /* "deadlock", "potential deadlock", "stall", ...: as in JSON. */
 const char *report_kind(const struct report *report);
+/* "proved", "likely", "unknown"; NULL for what the library found. */
+const char *report_word(const struct report *report);
 /* A line without its end: "2 threads of bank wait for each other and can never go on". */
 void report_title(const struct report *report, char *text, size_t size);
 /* "recursive mutex", "rwlock", "counting semaphore". */
@@ -129,6 +150,8 @@ const char *report_format(struct report *report, const char *format, ...)
 
 /* read.c: the incident's sections, checked. */
 gordian_status report_read(struct report *report, int fd, gordian_error *error);
+/* The strings of an incident, checked: "" for what is not there. */
+const char *report_string(const struct report *report, uint32_t offset);
 /* A frame list; count 0 if it is not there. */
 const uint64_t *report_words(const struct report *report, uint32_t first, uint32_t *count);
 /* stack.c: every stack made readable. */

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -33,11 +34,16 @@ static int open_in(const char *folder, const char *name, int flags)
 static bool create_files(const char *folder)
 {
     struct incident_tally tally = {.magic = INCIDENT_TALLY_MAGIC};
+    const off_t whole =
+        INCIDENT_MAILBOX_OFFSET + sizeof(struct incident_mailbox) + INCIDENT_MAILBOX_ROOM;
     for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
         int fd = open_in(folder, files[i], O_RDWR | O_CREAT | O_EXCL);
         if (fd < 0)
             return false;
-        bool written = i > 0 || write(fd, &tally, sizeof tally) == (ssize_t)sizeof tally;
+        bool written = i > 0 || (write(fd, &tally, sizeof tally) == (ssize_t)sizeof tally &&
+                                 ftruncate(fd, whole) == 0);
+        if (geteuid() == 0)
+            written = written && fchmod(fd, 0666) == 0;
         close(fd);
         if (!written)
             return false;
@@ -45,11 +51,33 @@ static bool create_files(const char *folder)
     return true;
 }
 
+/* Programs started by root may become somebody else, and still have to count what they find: who
+ * knows the name can reach the files, and the name cannot be guessed. */
+static bool open_to_others(char *folder, size_t size)
+{
+    unsigned char bytes[16];
+    size_t length = strlen(folder);
+    if (chmod(folder, 0711) != 0 || getrandom(bytes, sizeof bytes, 0) != (ssize_t)sizeof bytes ||
+        size < length + 2 * sizeof bytes + 2)
+        return false;
+    folder[length] = '/';
+    for (size_t i = 0; i < sizeof bytes; i++)
+        snprintf(folder + length + 1 + 2 * i, 3, "%02x", bytes[i]);
+    if (mkdir(folder, 0711) == 0 && chmod(folder, 0711) == 0)
+        return true;
+    folder[length] = '\0';
+    return false;
+}
+
 bool session_create(char *folder, size_t size)
 {
     snprintf(folder, size, "%s/gordian-run-XXXXXX", machine_temporary());
     if (!mkdtemp(folder))
         return false;
+    if (geteuid() == 0 && !open_to_others(folder, size)) {
+        rmdir(folder);
+        return false;
+    }
     if (create_files(folder))
         return true;
     int why = errno;
@@ -66,6 +94,12 @@ void session_remove(const char *folder)
         unlink(path);
     }
     rmdir(folder);
+    snprintf(path, sizeof path, "%s", folder);
+    char *slash = strrchr(path, '/');
+    if (slash)
+        *slash = '\0';
+    if (strstr(slash ? path : "", "/gordian-run-"))
+        rmdir(path);
 }
 
 void session_settle(const char *folder, unsigned patience_ms)
@@ -197,6 +231,17 @@ static unsigned counted_as(unsigned kind)
     return kind == INCIDENT_OWNER_GONE ? INCIDENT_DEADLOCK : kind;
 }
 
+/* Those who can never go on, so that nobody tells them again who looks from elsewhere. */
+static void append_stuck(const struct session *session, const struct report *report)
+{
+    bool actual =
+        report->head.kind == INCIDENT_DEADLOCK || report->head.kind == INCIDENT_OWNER_GONE;
+    const char *word = report->head.word == INCIDENT_LIKELY ? "likely" : "stuck";
+    for (size_t i = 0; i < report->thread_count && actual; i++)
+        if (report->threads[i].raw.flags & INCIDENT_STUCK)
+            append_text(session, "%s %u\n", word, report->threads[i].raw.tid);
+}
+
 struct session_number session_told(struct session *session, const struct report *report)
 {
     struct session_number number = {0};
@@ -214,6 +259,7 @@ struct session_number session_told(struct session *session, const struct report 
         number.ordinal += entry.kind == kind;
         number.again = entry.kind == kind && entry.hash == hash;
     }
+    append_stuck(session, report);
     if (number.again) {
         append_text(session, "again %u %" PRIx64 " 1\n", kind, hash);
     } else {
@@ -275,6 +321,18 @@ void session_totals(const char *folder, struct session_totals *totals)
     free(log);
     if (fd >= 0)
         close(fd);
+}
+
+bool session_is_stuck(const char *folder, uint32_t tid, bool likely)
+{
+    int fd = open_in(folder, "log", O_RDONLY);
+    char *log = read_log(fd), line[32];
+    snprintf(line, sizeof line, "%s %u\n", likely ? "likely" : "stuck", tid);
+    bool found = log && strstr(log, line);
+    free(log);
+    if (fd >= 0)
+        close(fd);
+    return found;
 }
 
 /* How often a told report came back. */

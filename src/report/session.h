@@ -3,8 +3,8 @@
  * service that sets the variables itself) every report stands for itself.
  *
  * The log is text, a line an entry: "told KIND HASH PID INCIDENT", "again KIND HASH COUNT",
- * "suppressed LINE COUNT PID INCIDENT". Reporters hold it locked while they work, so that the
- * command can wait for the last one. */
+ * "suppressed LINE COUNT PID INCIDENT", "stuck TID", "likely TID". Reporters hold it locked while
+ * they work, so that the command can wait for the last one. */
 #ifndef GORDIAN_REPORT_SESSION_H
 #define GORDIAN_REPORT_SESSION_H
 
@@ -37,6 +37,9 @@ struct session_reader {
     void *context;
 };
 void session_read(const char *folder, const struct session_reader *reader);
+
+/* Was this thread told as one that can never go on? */
+bool session_is_stuck(const char *folder, uint32_t tid, bool likely);
 
 /* ---- a reporter's side */
 

@@ -113,7 +113,9 @@ static void write_title(const struct page *page, unsigned ordinal)
         snprintf(number, sizeof number, " %u", ordinal);
     bool bad = report->head.kind != INCIDENT_STATUS;
     style_color(&page->look->style, out, bad ? COLOR_BAD : COLOR_STRONG);
-    output_format(out, "gordian: %s%s: ", words[report->head.kind], number);
+    const char *word = bad ? report_word(report) : NULL;
+    output_format(out, "gordian: %s%s%s%s: ", words[report->head.kind], number, word ? ", " : "",
+                  word ? word : "");
     style_color(&page->look->style, out, COLOR_PLAIN);
     style_name(&page->look->style, out, COLOR_STRONG, text);
     output_text(out, "\n");
@@ -122,9 +124,16 @@ static void write_title(const struct page *page, unsigned ordinal)
     style_name(&page->look->style, out, COLOR_PLAIN, path_tail(report->program));
     style_color(&page->look->style, out, COLOR_FAINT);
     uint64_t locks = report->head.locks_watched, watched = report->head.threads_watched;
-    output_format(out, ", process %u; %llu lock%s and %llu thread%s watched so far\n\n",
-                  report->head.pid, (unsigned long long)locks, locks == 1 ? "" : "s",
-                  (unsigned long long)watched, watched == 1 ? "" : "s");
+    output_format(out, ", process %u", report->head.pid);
+    if (report->process_count > 1)
+        output_format(out, " and %zu more", report->process_count - 1);
+    if (report_word(report))
+        output_format(out, "; %llu thread%s looked at\n\n", (unsigned long long)watched,
+                      watched == 1 ? "" : "s");
+    else
+        output_format(out, "; %s%llu lock%s and %llu thread%s watched so far\n\n",
+                      locks > 1000 ? "about " : "", (unsigned long long)locks,
+                      locks == 1 ? "" : "s", (unsigned long long)watched, watched == 1 ? "" : "s");
     style_color(&page->look->style, out, COLOR_PLAIN);
     if (*report->note) {
         output_text(out, "  ");
@@ -154,7 +163,7 @@ static size_t abbreviate_threads(const struct page *page, uint32_t *threads, siz
                                  size_t *left)
 {
     *left = 0;
-    if (page->look->verbose || count <= THREADS_MOST)
+    if (page->look->verbose || page->look->everybody || count <= THREADS_MOST)
         return count;
     *left = count - THREADS_HEAD - THREADS_TAIL;
     memmove(threads + THREADS_HEAD, threads + count - THREADS_TAIL, THREADS_TAIL * sizeof *threads);

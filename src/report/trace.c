@@ -139,6 +139,13 @@ static uint32_t held_units(const struct writer *writer, const struct incident_ed
     }
 }
 
+/* Any thread of any process at the other end will do. */
+static bool is_between(uint32_t kind)
+{
+    return kind == INCIDENT_PIPE || kind == INCIDENT_SOCKET || kind == INCIDENT_CHILD ||
+           kind == INCIDENT_FILE_LOCK;
+}
+
 /* How many units a lock has in all, and how many a waiter asks for; and how many of them the
  * waiters themselves must hold, because nobody does. */
 static uint32_t count_units(struct writer *writer, uint32_t index)
@@ -146,16 +153,22 @@ static uint32_t count_units(struct writer *writer, uint32_t index)
     const struct report *report = writer->report;
     const struct incident_lock *lock = &report->locks[index].raw;
     uint32_t held = 0;
+    bool could = false;
     for (size_t i = 0; i < report->edge_count; i++) {
         const struct incident_edge *edge = &report->edges[i].raw;
-        if (edge->lock == index && !(edge->flags & INCIDENT_WAITS))
-            held += held_units(writer, edge);
+        if (edge->lock != index || (edge->flags & INCIDENT_WAITS))
+            continue;
+        held += held_units(writer, edge);
+        could = could || (edge->flags & INCIDENT_COULD);
     }
     writer->request = 1;
+    /* Found by that nobody is left to give it back: whoever has it waits. */
+    bool unnamed = held == 0 && report->head.word != INCIDENT_CERTAIN &&
+                   report->head.kind == INCIDENT_DEADLOCK;
     switch (lock->kind) {
     case INCIDENT_RWLOCK:
         writer->total = (uint32_t)report->thread_count;
-        return 0;
+        return unnamed;
     case INCIDENT_SEMAPHORE:
         writer->total = held + lock->units;
         break;
@@ -164,11 +177,13 @@ static uint32_t count_units(struct writer *writer, uint32_t index)
         writer->total = held;
         break;
     case INCIDENT_CONDITION:
+    case INCIDENT_FUTEX:
         writer->total = held;
         break;
     default:
-        writer->total = 1;
-        return 0;
+        /* Any of those who could give it back will do. */
+        writer->total = could || is_between(lock->kind) ? held : 1;
+        return unnamed && lock->kind != INCIDENT_THREAD_END;
     }
     uint32_t nobody = writer->total < writer->request ? writer->request - writer->total : 0;
     writer->total += nobody;

@@ -1,6 +1,7 @@
 /* C++ names. The demangler is the C++ run-time library's; a program with C++ names in it has that
  * library, so it is here too, mostly. */
 #include "report/symbol/inside.h"
+#include "report/symbol/rust.h"
 
 #include <dlfcn.h>
 #include <stdlib.h>
@@ -24,8 +25,23 @@ static void find_demangler(struct symbols *symbols)
     }
 }
 
+/* Rust's older names end with a sum, "::h895122d50459843c". */
+static void cut_sum(char *name)
+{
+    enum { SUM = 19 };
+    size_t length = name ? strlen(name) : 0;
+    if (length > SUM && strncmp(name + length - SUM, "::h", 3) == 0 &&
+        strspn(name + length - SUM + 3, "0123456789abcdef") == SUM - 3)
+        name[length - SUM] = '\0';
+}
+
 const char *symbols_demangle(struct symbols *symbols, const char *name)
 {
+    char rust[RUST_NAME_MOST];
+    if (name && rust_demangle(name, rust)) {
+        const char *own = symbols_keep(symbols, strdup(rust));
+        return own ? own : name;
+    }
     if (!name || strncmp(name, "_Z", 2) != 0)
         return name;
     if (!symbols->demangler_tried)
@@ -33,6 +49,8 @@ const char *symbols_demangle(struct symbols *symbols, const char *name)
     if (!symbols->demangle)
         return name;
     int status = 0;
-    const char *kept = symbols_keep(symbols, symbols->demangle(name, NULL, NULL, &status));
+    char *plain = symbols->demangle(name, NULL, NULL, &status);
+    cut_sum(plain);
+    const char *kept = symbols_keep(symbols, plain);
     return kept ? kept : name;
 }

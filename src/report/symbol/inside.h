@@ -19,6 +19,8 @@ struct known_frames {
 
 struct symbols {
     Dwfl *dwfl;
+    char *root, *mapped; /* where its files are, see struct symbol_files; NULL */
+    char *program, *program_file;
     Dwfl_Callbacks callbacks;
     struct region *regions; /* by address */
     size_t region_count, region_room;

@@ -8,6 +8,7 @@
 #include <elfutils/libdw.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -103,25 +104,43 @@ bool symbols_is_watcher(const struct symbols *symbols, uint64_t address)
     return region && strncmp(base_name(region->path), "libgordian-run.so", 17) == 0;
 }
 
-/* The file of a module, if it is still the one that was mapped. */
+/* Opens a file if it is a plain one, and still the one that was mapped. */
+static int open_module(const char *path, const struct region *region)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    struct stat about;
+    if (fd >= 0 &&
+        (fstat(fd, &about) != 0 || !S_ISREG(about.st_mode) ||
+         (region && (region->major || region->minor) && about.st_ino != region->inode))) {
+        close(fd);
+        return -1;
+    }
+    return fd;
+}
+
+/* The file of a module: where the process says, below its root; or else, as long as the process
+ * lives, what the kernel keeps of it. */
 static int find_elf(Dwfl_Module *module, void **context, const char *name, Dwarf_Addr base,
                     char **file_name, Elf **elf)
 {
     (void)module;
     (void)elf;
     const struct symbols *symbols = *context;
+    const struct region *region = symbols ? region_at(symbols, base) : NULL;
+    char path[PATH_MAX];
     if (name[0] != '/')
         return -1;
-    int fd = open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    struct stat about;
-    const struct region *region = symbols ? region_at(symbols, base) : NULL;
-    if (fd >= 0 && (fstat(fd, &about) != 0 || !S_ISREG(about.st_mode) ||
-                    (region && about.st_ino != region->inode))) {
-        close(fd);
-        return -1;
+    snprintf(path, sizeof path, "%s%s", symbols && symbols->root ? symbols->root : "", name);
+    if (symbols && symbols->program && symbols->program_file && strcmp(name, symbols->program) == 0)
+        snprintf(path, sizeof path, "%s", symbols->program_file);
+    int fd = open_module(path, region);
+    if (fd < 0 && region && symbols->mapped) {
+        snprintf(path, sizeof path, "%s/%" PRIx64 "-%" PRIx64, symbols->mapped, region->low,
+                 region->high);
+        fd = open_module(path, NULL);
     }
     if (fd >= 0)
-        *file_name = strdup(name);
+        *file_name = strdup(path);
     return fd;
 }
 
@@ -150,19 +169,27 @@ static bool report_modules(struct symbols *symbols, const char *maps, size_t siz
 
 /* ------------------------------------------------------------------ opening */
 
-struct symbols *symbols_open(const char *maps, size_t size)
+/* A copy; NULL for nothing, and where memory ran out: then the files are not found. */
+static char *copy_text(const char *text)
+{
+    return text && *text ? strdup(text) : NULL;
+}
+
+struct symbols *symbols_open(const char *maps, size_t size, const struct symbol_files *files)
 {
     gordian_allocator memory = memory_allocator(NULL);
     struct symbols *symbols = memory_zeroed(&memory, sizeof *symbols);
     if (!symbols)
         return NULL;
-    /* No server of debugging information is asked: a report is due at once. */
-    unsetenv("DEBUGINFOD_URLS");
     symbols->callbacks = (Dwfl_Callbacks){
         .find_elf = find_elf,
         .find_debuginfo = dwfl_standard_find_debuginfo,
     };
     symbols->unit_patience_ns = symbols->variable_patience_ns = PATIENCE_NS;
+    symbols->root = copy_text(files ? files->root : NULL);
+    symbols->mapped = copy_text(files ? files->mapped : NULL);
+    symbols->program = copy_text(files ? files->program : NULL);
+    symbols->program_file = copy_text(files ? files->program_file : NULL);
     symbols->dwfl = dwfl_begin(&symbols->callbacks);
     if (!symbols->dwfl || !read_regions(symbols, maps, size) ||
         !report_modules(symbols, maps, size)) {
@@ -188,6 +215,10 @@ void symbols_close(struct symbols *symbols)
     memory_free(&memory, symbols->known);
     memory_free(&memory, symbols->kept);
     memory_free(&memory, symbols->regions);
+    free(symbols->root);
+    free(symbols->mapped);
+    free(symbols->program);
+    free(symbols->program_file);
     memory_free(&memory, symbols);
 }
 

@@ -28,8 +28,17 @@ struct frame {
     bool inlined; /* into the frame that follows */
 };
 
-/* `maps`: the text of /proc/PID/maps. NULL: out of memory, or no process map at all. */
-struct symbols *symbols_open(const char *maps, size_t size);
+/* Where the files of a process are, if not where it says. */
+struct symbol_files {
+    const char *root;   /* below this folder; NULL or "": nowhere else */
+    const char *mapped; /* a folder as /proc/PID/map_files, for files that are gone; NULL or "" */
+    const char *program, *program_file; /* a file that is to be read elsewhere, and where; NULL */
+};
+
+/* `maps`: the text of /proc/PID/maps. A file whose inode is not the one given there is left out,
+ * unless it is on device 0:0: then the inode is not known, a number of its own for every file.
+ * NULL: out of memory, or no process map at all. */
+struct symbols *symbols_open(const char *maps, size_t size, const struct symbol_files *files);
 void symbols_close(struct symbols *symbols);
 
 /* The frames at an address, innermost inlined first: at least one, at most `room`. For a return
@@ -58,11 +67,19 @@ struct stopped {
     uint64_t stack_address;
     const char *stack;
     size_t stack_size;
+    unsigned machine; /* EM_X86_64 or EM_AARCH64: what the registers mean */
 };
 
-/* The program counters from where it stopped outwards, return addresses already moved back by
- * one: how many were found, at most `room`; 0 if nothing can be told. */
-size_t symbols_unwind(struct symbols *symbols, const struct stopped *thread, uint64_t *counters,
-                      size_t room);
+/* A frame while its thread is unwound. */
+struct unwound {
+    uint64_t counter; /* return addresses are moved back by one */
+    uint64_t stack;   /* the stack pointer in this frame; 0: unknown */
+};
+
+/* The frames from where it stopped outwards: how many were found, at most `room`; 0 if nothing can
+ * be told. `whole`: they reach the thread's beginning, not only as far as the registers or the
+ * copy of the stack go. */
+size_t symbols_unwind(struct symbols *symbols, const struct stopped *thread, struct unwound *frames,
+                      size_t room, bool *whole);
 
 #endif

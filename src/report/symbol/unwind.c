@@ -1,15 +1,21 @@
 /* Who called whom: unwinds a copy of a stack by the call-frame information of the files. */
 #include "report/symbol/inside.h"
 
+#include <elf.h>
 #include <string.h>
 
-#if defined(__x86_64__)
-#define COUNTER 16
-#define GENERAL 17 /* the program counter is among the registers */
-#else              /* aarch64 */
-#define COUNTER 32
-#define GENERAL 32 /* it is not */
-#endif
+/* Registers by DWARF number. */
+struct numbers {
+    int counter, stack;
+    int general; /* so many are given one by one; the program counter may be among them */
+};
+
+static struct numbers numbers_of(unsigned machine)
+{
+    if (machine == EM_X86_64)
+        return (struct numbers){.counter = 16, .stack = 7, .general = 17};
+    return (struct numbers){.counter = 32, .stack = 31, .general = 32};
+}
 
 #define ONLY_THREAD 1
 
@@ -45,12 +51,13 @@ static bool set_registers(Dwfl_Thread *thread, void *context)
 {
     const struct symbols *symbols = context;
     const struct stopped *stopped = symbols->stopped;
-    for (int i = 0; i < GENERAL; i++) {
+    struct numbers numbers = numbers_of(stopped->machine);
+    for (int i = 0; i < numbers.general; i++) {
         Dwarf_Word value = stopped->registers[i];
         if ((stopped->known >> i & 1) && !dwfl_thread_state_registers(thread, i, 1, &value))
             return false;
     }
-    dwfl_thread_state_register_pc(thread, stopped->registers[COUNTER]);
+    dwfl_thread_state_register_pc(thread, stopped->registers[numbers.counter]);
     return true;
 }
 
@@ -62,33 +69,41 @@ static const Dwfl_Thread_Callbacks callbacks = {
 };
 
 struct walk {
-    uint64_t *counters;
+    struct unwound *frames;
     size_t count, room;
+    int stack; /* the register */
 };
 
 static int take_frame(Dwfl_Frame *frame, void *context)
 {
     struct walk *walk = context;
     Dwarf_Addr counter;
+    Dwarf_Word stack = 0;
     bool exact; /* not a return address: stopped right there */
     if (walk->count == walk->room || !dwfl_frame_pc(frame, &counter, &exact) || counter == 0)
         return DWARF_CB_ABORT;
-    walk->counters[walk->count++] = exact ? counter : counter - 1;
+#ifdef HAVE_DWFL_FRAME_REG
+    if (dwfl_frame_reg(frame, (unsigned)walk->stack, &stack) != 0)
+        stack = 0;
+#endif
+    walk->frames[walk->count++] = (struct unwound){exact ? counter : counter - 1, stack};
     return DWARF_CB_OK;
 }
 
-size_t symbols_unwind(struct symbols *symbols, const struct stopped *thread, uint64_t *counters,
-                      size_t room)
+size_t symbols_unwind(struct symbols *symbols, const struct stopped *thread, struct unwound *frames,
+                      size_t room, bool *whole)
 {
-    if (!(thread->known >> COUNTER & 1))
+    struct numbers numbers = numbers_of(thread->machine);
+    *whole = false;
+    if (!(thread->known >> numbers.counter & 1))
         return 0;
     symbols->stopped = thread;
     if (!symbols->attached)
         symbols->attached =
             dwfl_attach_state(symbols->dwfl, NULL, ONLY_THREAD, &callbacks, symbols);
-    struct walk walk = {counters, 0, room};
+    struct walk walk = {frames, 0, room, numbers.stack};
     if (symbols->attached)
-        dwfl_getthread_frames(symbols->dwfl, ONLY_THREAD, take_frame, &walk);
+        *whole = dwfl_getthread_frames(symbols->dwfl, ONLY_THREAD, take_frame, &walk) == 0;
     symbols->stopped = NULL;
     return walk.count;
 }

@@ -1,0 +1,560 @@
+/* A live process: /proc and process_vm_readv, which stop nobody; ptrace for registers only, for a
+ * bounded time. A thread is seized, not attached to: no signal is sent, and if this process dies in
+ * between, the kernel lets the thread go on. */
+#define _GNU_SOURCE
+#include "inspect/target.h"
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/hash.h"
+#include "base/memory.h"
+#include "inspect/calls.h"
+#include "inspect/rights.h"
+#include "run/incident.h"
+
+#include <dirent.h>
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define WHOLE_FILE_MOST (256u << 20)
+
+/* ------------------------------------------------------------------ files of /proc */
+
+/* A small file; how many bytes, ended by a NUL. -1: errno. */
+static ssize_t read_small(int folder, const char *path, char *text, size_t size)
+{
+    int fd = openat(folder, path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return -1;
+    ssize_t count = read(fd, text, size - 1);
+    int saved = errno;
+    close(fd);
+    errno = saved;
+    text[count > 0 ? count : 0] = '\0';
+    return count;
+}
+
+/* What follows a word at the start of a line, or NULL. */
+static const char *line_after(const char *text, const char *word)
+{
+    size_t length = strlen(word);
+    for (const char *line = text; line; line = strchr(line, '\n')) {
+        line += *line == '\n';
+        if (strncmp(line, word, length) == 0)
+            return line + length + strspn(line + length, " \t");
+    }
+    return NULL;
+}
+
+static uint64_t number_after(const char *text, const char *word, int base)
+{
+    const char *value = line_after(text, word);
+    return value ? strtoull(value, NULL, base) : 0;
+}
+
+/* The last number of a line: that of the innermost namespace. */
+static uint32_t innermost_number(const char *text, const char *word, uint32_t otherwise)
+{
+    const char *value = line_after(text, word);
+    uint32_t number = otherwise;
+    while (value && *value >= '0' && *value <= '9') {
+        char *end;
+        number = (uint32_t)strtoul(value, &end, 10);
+        value = end + strspn(end, " \t");
+    }
+    return number;
+}
+
+static bool read_whole(struct target *target, const char *path, char **text, size_t *size)
+{
+    size_t used = 0, room = 0;
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t count = fd < 0 ? -1 : 1;
+    while (count > 0 && used < WHOLE_FILE_MOST) {
+        if (!memory_grow(&target->memory, text, &room, used + (64u << 10), 1))
+            break;
+        count = read(fd, *text + used, room - used);
+        if (count < 0 && errno == EINTR)
+            count = 1;
+        else if (count > 0)
+            used += (size_t)count;
+    }
+    if (fd >= 0)
+        close(fd);
+    *size = used;
+    return count == 0;
+}
+
+uint32_t target_parent(uint32_t pid, char *state)
+{
+    char path[64], text[512];
+    snprintf(path, sizeof path, "/proc/%u/stat", pid);
+    FILE *file = fopen(path, "re");
+    size_t count = file ? fread(text, 1, sizeof text - 1, file) : 0;
+    if (file)
+        fclose(file);
+    text[count] = '\0';
+    const char *name = strrchr(text, ')');
+    *state = name && name[1] ? name[2] : 'Z';
+    return name && name[1] ? (uint32_t)strtoul(name + 4, NULL, 10) : 0;
+}
+
+/* ------------------------------------------------------------------ threads */
+
+/* "98 0x.. 0x.. 0x.. 0x.. 0x.. 0x.. STACK COUNTER", "-1 STACK COUNTER", or "running". */
+static void parse_call(struct target_thread *thread, const char *line)
+{
+    char *end;
+    long long number = strtoll(line, &end, 10);
+    thread->activity = TARGET_RUNS;
+    if (end == line)
+        return;
+    uint64_t values[8];
+    size_t count = 0;
+    while (count < 8 && *end == ' ') {
+        char *from = end;
+        values[count] = strtoull(from, &end, 16);
+        if (end == from)
+            break;
+        count++;
+    }
+    if (count < 2)
+        return;
+    thread->stack = values[count - 2];
+    thread->counter = values[count - 1];
+    if (number < 0 || count < 8) { /* stopped, but not in a call */
+        thread->activity = TARGET_UNKNOWN;
+        return;
+    }
+    thread->activity = TARGET_SLEEPS;
+    thread->call = (uint64_t)number;
+    memcpy(thread->arguments, values, sizeof thread->arguments);
+}
+
+static void parse_status(struct target_thread *thread, const char *text)
+{
+    const char *name = line_after(text, "Name:"), *state = line_after(text, "State:");
+    if (name)
+        snprintf(thread->name, sizeof thread->name, "%.*s", (int)strcspn(name, "\n"), name);
+    thread->state = state ? *state : '?';
+    thread->tid = innermost_number(text, "NSpid:", thread->seen_tid);
+    thread->switches = number_after(text, "voluntary_ctxt_switches:", 10) +
+                       number_after(text, "nonvoluntary_ctxt_switches:", 10);
+}
+
+/* The call first, then the count of switches: see inspect.h. False: the thread has ended, or may
+ * not be looked at (errno). */
+static bool read_parts(int folder, struct target_thread *thread, char *text, size_t size)
+{
+    char path[64];
+    snprintf(path, sizeof path, "%u/syscall", thread->seen_tid);
+    if (read_small(folder, path, text, size) <= 0)
+        return false;
+    parse_call(thread, text);
+    snprintf(path, sizeof path, "%u/status", thread->seen_tid);
+    if (read_small(folder, path, text, size) <= 0)
+        return false;
+    parse_status(thread, text);
+    return true;
+}
+
+static bool read_thread(struct target *target, int folder, uint32_t tid)
+{
+    char text[4096];
+    struct target_thread thread = {.seen_tid = tid};
+    if (!read_parts(folder, &thread, text, sizeof text))
+        return false;
+    bool helper = strcmp(thread.name, INCIDENT_HELPER_NAME) == 0;
+    if (thread.state == 'Z' || thread.state == 'X' || helper)
+        return errno = 0, false;
+    struct target_thread *place = target_add_thread(target);
+    if (!place)
+        return errno = ENOMEM, false;
+    *place = thread;
+    if (tid == target->seen_pid) {
+        target->handlers = number_after(text, "SigCgt:", 16);
+        target->handlers_known = line_after(text, "SigCgt:");
+    }
+    return true;
+}
+
+static bool live_glance(struct target *target, struct target_thread *thread)
+{
+    char path[64], text[4096];
+    struct target_thread now = {.seen_tid = thread->seen_tid};
+    snprintf(path, sizeof path, "/proc/%u/task", target->seen_pid);
+    int folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    bool done = folder >= 0 && read_parts(folder, &now, text, sizeof text);
+    if (folder >= 0)
+        close(folder);
+    if (done)
+        *thread = now;
+    return done;
+}
+
+char target_state(const struct target *target, uint32_t seen_tid)
+{
+    char path[96], text[4096];
+    snprintf(path, sizeof path, "/proc/%u/task/%u/status", target->seen_pid, seen_tid);
+    if (target->core || read_small(AT_FDCWD, path, text, sizeof text) <= 0)
+        return 0;
+    const char *state = line_after(text, "State:");
+    return state ? *state : 0;
+}
+
+bool target_shares_memory(const struct target *target)
+{
+    enum { VM = 1 }; /* KCMP_VM */
+    bool shares = false;
+    DIR *folder = target->core ? NULL : opendir("/proc");
+    for (struct dirent *entry; folder && !shares && (entry = readdir(folder));) {
+        uint32_t pid = (uint32_t)strtoul(entry->d_name, NULL, 10);
+        shares = pid && pid != target->seen_pid &&
+                 syscall(SYS_kcmp, pid, target->seen_pid, VM, 0, 0) == 0;
+    }
+    if (folder)
+        closedir(folder);
+    return shares;
+}
+
+static gordian_status refuse_look(const struct target *target, gordian_error *error)
+{
+    struct rights rights = rights_over(target->seen_pid);
+    return rights_say(&rights, error);
+}
+
+static gordian_status list_failure(const struct target *target, int failure, gordian_error *error)
+{
+    if (failure == ENOMEM)
+        return fail_memory(error);
+    if (failure == EPERM || failure == EACCES)
+        return refuse_look(target, error);
+    if (rights_is_zombie(target->seen_pid))
+        return fail(error, GORDIAN_STATUS_INPUT,
+                    "process %u is a zombie: it has ended, and its parent has not asked how; "
+                    "nothing of it can be inspected",
+                    target->seen_pid);
+    return fail(error, GORDIAN_STATUS_INPUT, "process %u has ended meanwhile", target->seen_pid);
+}
+
+static gordian_status live_list(struct target *target, gordian_error *error)
+{
+    char path[64];
+    int failure = 0;
+    size_t listed = 0;
+    struct stat about = {.st_nlink = 0};
+    snprintf(path, sizeof path, "/proc/%u/task", target->seen_pid);
+    DIR *folder = opendir(path);
+    target->thread_count = 0;
+    for (struct dirent *entry; folder && (entry = readdir(folder));) {
+        uint32_t tid = (uint32_t)strtoul(entry->d_name, NULL, 10);
+        errno = 0;
+        listed += tid != 0;
+        if (tid && !read_thread(target, dirfd(folder), tid) && errno != ENOENT && errno != ESRCH)
+            failure = errno ? errno : failure;
+    }
+    /* While threads end, the kernel's list may leave others out; but it counts them. */
+    if (folder && fstat(dirfd(folder), &about) == 0)
+        target->partial = about.st_nlink != listed + 2;
+    if (folder)
+        closedir(folder);
+    if (failure || target->thread_count == 0)
+        return list_failure(target, failure, error);
+    target_sort_threads(target);
+    return GORDIAN_OK;
+}
+
+/* ------------------------------------------------------------------ memory */
+
+static size_t live_read(struct target *target, uint64_t address, void *to, size_t size)
+{
+    struct iovec local = {to, size}, remote = {(void *)(uintptr_t)address, size};
+    ssize_t count = process_vm_readv((pid_t)target->seen_pid, &local, 1, &remote, 1, 0);
+    return count > 0 ? (size_t)count : 0;
+}
+
+/* ------------------------------------------------------------------ registers */
+
+/* Has it stopped? Its end is not taken note of: it may be our child, whose parent's part wants to
+ * know. -1: it has ended; 0: neither. */
+static int has_stopped(pid_t tid, int *status)
+{
+    siginfo_t info = {0};
+    if (waitid(P_PID, (id_t)tid, &info, WEXITED | WSTOPPED | WNOWAIT | WNOHANG | __WALL) != 0)
+        return errno == EINTR ? 0 : -1;
+    if (info.si_pid == 0)
+        return 0;
+    if (info.si_code != CLD_STOPPED && info.si_code != CLD_TRAPPED)
+        return -1;
+    return waitpid(tid, status, __WALL | WNOHANG) == tid && WIFSTOPPED(*status) ? 1 : -1;
+}
+
+/* Waits for the stop, for so long at most. `signal`: what was about to be delivered to it then, and
+ * must be when it goes on; 0: nothing. */
+static bool await_stop(pid_t tid, uint64_t until, int *signal)
+{
+    for (;;) {
+        int status = 0, stopped = has_stopped(tid, &status);
+        if (stopped > 0)
+            *signal = status >> 16 ? 0 : WSTOPSIG(status);
+        if (stopped != 0)
+            return stopped > 0;
+        if (clock_ns() > until)
+            return false;
+        nanosleep(&(struct timespec){0, 20000}, NULL);
+    }
+}
+
+/* One that has not stopped yet can only be let go once it has: that is soon, or it has ended. */
+static void let_go(pid_t tid, int signal)
+{
+    while (ptrace(PTRACE_DETACH, tid, NULL, (void *)(intptr_t)signal) != 0 && errno == ESRCH &&
+           await_stop(tid, clock_ns() + 1000000000u, &signal))
+        ;
+}
+
+static bool fetch_registers(struct target *target, struct target_thread *thread)
+{
+    unsigned char set[34 * 8];
+    struct iovec vector = {set, sizeof set};
+    if (ptrace(PTRACE_GETREGSET, (pid_t)thread->seen_tid, (void *)(uintptr_t)NT_PRSTATUS,
+               &vector) != 0)
+        return false;
+    target_take_registers(target, thread, set, vector.iov_len);
+    return true;
+}
+
+/* How often it has given the processor up by itself, so far. */
+static uint64_t rests_of(const struct target *target, uint32_t tid)
+{
+    char path[64], text[4096];
+    snprintf(path, sizeof path, "/proc/%u/task/%u/status", target->seen_pid, tid);
+    return read_small(AT_FDCWD, path, text, sizeof text) > 0
+               ? number_after(text, "voluntary_ctxt_switches:", 10)
+               : UINT64_MAX;
+}
+
+/* Does it run on and on, without a call that sleeps? */
+static bool runs_on(const struct target *target, uint32_t tid)
+{
+    uint64_t before = rests_of(target, tid);
+    nanosleep(&(struct timespec){0, 1000000}, NULL);
+    return rests_of(target, tid) == before;
+}
+
+/* Would it notice? Where it is now counts, not where it was listed; and one that is on its way may
+ * be in another call by the time it is stopped. So who slept must sleep in the same call still, and
+ * who ran must be one that runs on. */
+static bool would_notice(const struct target *target, const struct target_thread *thread)
+{
+    char path[64], text[256];
+    struct target_thread now = {.seen_tid = thread->seen_tid};
+    struct sleep_call call;
+    if (thread->activity == TARGET_RUNS && !runs_on(target, thread->seen_tid))
+        return true;
+    snprintf(path, sizeof path, "/proc/%u/task/%u/syscall", target->seen_pid, thread->seen_tid);
+    if (read_small(AT_FDCWD, path, text, sizeof text) <= 0)
+        return true;
+    parse_call(&now, text);
+    if (now.activity != thread->activity)
+        return true;
+    return now.activity == TARGET_SLEEPS &&
+           (now.call != thread->call || now.arguments[0] != thread->arguments[0] ||
+            !sleep_call(target, &now, &call) || !call.restarts || call.timed);
+}
+
+static bool live_registers(struct target *target, struct target_thread *thread, unsigned stop_ms)
+{
+    pid_t tid = (pid_t)thread->seen_tid;
+    uint64_t start = clock_ns();
+    int signal = 0;
+    /* One that cannot be interrupted would not stop in time either. */
+    if (stop_ms == 0 || thread->state == 'D' || (!target->doomed && would_notice(target, thread)) ||
+        ptrace(PTRACE_SEIZE, tid, NULL, NULL) != 0)
+        return false;
+    bool done = ptrace(PTRACE_INTERRUPT, tid, NULL, NULL) == 0 &&
+                await_stop(tid, start + stop_ms * UINT64_C(1000000), &signal) &&
+                fetch_registers(target, thread);
+    let_go(tid, signal);
+    uint64_t spent = clock_ns() - start;
+    target->threads_stopped++;
+    target->stopped_ns = spent > target->stopped_ns ? spent : target->stopped_ns;
+    return done;
+}
+
+/* ------------------------------------------------------------------ opening */
+
+static void live_close(struct target *target)
+{
+    (void)target;
+}
+
+/* A sum over what may be run: it changes with exec and with a library that is loaded. */
+static uint64_t code_sum(const struct target *target)
+{
+    uint64_t sum = 0;
+    for (size_t i = 0; i < target->mapping_count; i++) {
+        const struct target_mapping *mapping = &target->mappings[i];
+        if (mapping->executable && mapping->inode)
+            sum = hash_word(sum + hash_word(mapping->low) + mapping->inode);
+    }
+    return sum;
+}
+
+static bool read_places(struct target *target);
+
+static bool live_remap(struct target *target, bool *other)
+{
+    uint64_t before = code_sum(target);
+    char path[64], *maps = NULL;
+    size_t size;
+    gordian_error ignored;
+    snprintf(path, sizeof path, "/proc/%u/maps", target->seen_pid);
+    if (!read_whole(target, path, &maps, &size) || size == 0) {
+        memory_free(&target->memory, maps);
+        return false;
+    }
+    memory_free(&target->memory, target->maps);
+    target->maps = maps;
+    target->maps_size = size;
+    if (target_parse_maps(target, &ignored) != GORDIAN_OK)
+        return false;
+    *other = code_sum(target) != before;
+    return !*other || read_places(target);
+}
+
+static const struct target_ops live_ops = {
+    .list = live_list,
+    .read = live_read,
+    .registers = live_registers,
+    .glance = live_glance,
+    .remap = live_remap,
+    .close = live_close,
+};
+
+/* Whose program it is: its processor and word size. */
+static gordian_status read_machine(struct target *target, gordian_error *error)
+{
+    char path[64];
+    unsigned char head[20] = {0};
+    snprintf(path, sizeof path, "/proc/%u/exe", target->seen_pid);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0 && (errno == EACCES || errno == EPERM))
+        return refuse_look(target, error);
+    ssize_t count = fd < 0 ? -1 : pread(fd, head, sizeof head, 0);
+    if (fd >= 0)
+        close(fd);
+    if (count < 0 && errno == ENOENT && !rights_is_zombie(target->seen_pid))
+        return fail(error, GORDIAN_STATUS_INPUT,
+                    "process %u is a thread of the kernel: it has no program to inspect",
+                    target->seen_pid);
+    if (count < 0)
+        return list_failure(target, ESRCH, error);
+    if (count == sizeof head && memcmp(head, ELFMAG, SELFMAG) == 0 && head[EI_CLASS] == ELFCLASS32)
+        return fail(error, GORDIAN_STATUS_INPUT,
+                    "process %u is a program of 32 bits; only those of 64 can be inspected",
+                    target->seen_pid);
+#if defined(__x86_64__)
+    target->machine = EM_X86_64;
+#else
+    target->machine = EM_AARCH64;
+#endif
+    return GORDIAN_OK;
+}
+
+static bool read_places(struct target *target)
+{
+    char path[64], program[PATH_MAX];
+    snprintf(path, sizeof path, "/proc/%u/exe", target->seen_pid);
+    ssize_t length = readlink(path, program, sizeof program - 1);
+    program[length > 0 ? length : 0] = '\0';
+    char *deleted = strstr(program, " (deleted)");
+    if (deleted)
+        *deleted = '\0';
+    if (!target_set_text(&target->program, program))
+        return false;
+    snprintf(path, sizeof path, "/proc/%u/root", target->seen_pid);
+    if (!target_set_text(&target->root, path))
+        return false;
+    snprintf(path, sizeof path, "/proc/%u/map_files", target->seen_pid);
+    return target_set_text(&target->mapped, path);
+}
+
+static gordian_status open_parts(struct target *target, gordian_error *error)
+{
+    char path[64];
+    gordian_status status = read_machine(target, error);
+    if (status != GORDIAN_OK)
+        return status;
+    if (!read_places(target))
+        return fail_memory(error);
+    snprintf(path, sizeof path, "/proc/%u/maps", target->seen_pid);
+    if (!read_whole(target, path, &target->maps, &target->maps_size))
+        return list_failure(target, errno, error);
+    status = target_parse_maps(target, error);
+    if (status == GORDIAN_OK)
+        status = live_list(target, error);
+    /* The same right that memory needs: asked for now, so that it is said now. */
+    uint64_t word;
+    if (status == GORDIAN_OK && target->mapping_count &&
+        live_read(target,
+                  target->threads[0].stack ? target->threads[0].stack : target->mappings[0].low,
+                  &word, sizeof word) == 0 &&
+        errno == EPERM)
+        status = refuse_look(target, error);
+    return status;
+}
+
+/* There, a process and not a thread, and not ended. */
+static gordian_status open_process(struct target *target, gordian_error *error)
+{
+    uint32_t pid = target->seen_pid;
+    char path[64], text[4096] = "";
+    snprintf(path, sizeof path, "/proc/%u/status", pid);
+    if (read_small(AT_FDCWD, path, text, sizeof text) <= 0 && (errno == EMFILE || errno == ENFILE))
+        return fail(error, GORDIAN_STATUS_IO,
+                    "cannot look at process %u: no file descriptor is left", pid);
+    if (!text[0])
+        return fail(error, GORDIAN_STATUS_INPUT, "there is no process %u", pid);
+    if (number_after(text, "Tgid:", 10) != pid)
+        return fail(error, GORDIAN_STATUS_INPUT,
+                    "%u is a thread of process %" PRIu64 ": inspect that", pid,
+                    number_after(text, "Tgid:", 10));
+    if (rights_is_zombie(pid))
+        return list_failure(target, 0, error);
+    target->pid = innermost_number(text, "NSpid:", pid);
+    return open_parts(target, error);
+}
+
+gordian_status target_open_live(struct target **out, uint32_t pid, gordian_error *error)
+{
+    gordian_allocator memory = memory_allocator(NULL);
+    struct target *target = memory_zeroed(&memory, sizeof *target);
+    *out = NULL;
+    if (!target)
+        return fail_memory(error);
+    target->memory = memory;
+    target->ops = &live_ops;
+    target->seen_pid = target->pid = pid;
+    gordian_status status = target_fill(target, error);
+    if (status == GORDIAN_OK)
+        status = open_process(target, error);
+    if (status != GORDIAN_OK)
+        target_close(target);
+    else
+        *out = target;
+    return status;
+}

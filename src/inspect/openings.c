@@ -1,0 +1,289 @@
+#define _GNU_SOURCE
+#include "inspect/openings.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <linux/netlink.h>
+#include <linux/rtnetlink.h>
+#include <linux/sock_diag.h>
+#include <linux/unix_diag.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* ------------------------------------------------------------------ one descriptor */
+
+static bool parse_link(const char *link, enum opening_kind *kind, uint64_t *inode)
+{
+    const char *number = NULL;
+    if (strncmp(link, "pipe:[", 6) == 0) {
+        *kind = OPENING_PIPE;
+        number = link + 6;
+    } else if (strncmp(link, "socket:[", 8) == 0) {
+        *kind = OPENING_SOCKET;
+        number = link + 8;
+    }
+    *inode = number ? strtoull(number, NULL, 10) : 0;
+    return number;
+}
+
+bool opening_at(uint32_t pid, uint32_t fd, enum opening_kind *kind, uint64_t *inode)
+{
+    char path[64], link[64];
+    snprintf(path, sizeof path, "/proc/%u/fd/%u", pid, fd);
+    ssize_t length = readlink(path, link, sizeof link - 1);
+    link[length > 0 ? length : 0] = '\0';
+    return parse_link(link, kind, inode);
+}
+
+uint64_t opening_inode(uint32_t pid, uint32_t fd)
+{
+    char path[64];
+    struct stat about;
+    snprintf(path, sizeof path, "/proc/%u/fd/%u", pid, fd);
+    return stat(path, &about) == 0 ? about.st_ino : 0;
+}
+
+/* The text of /proc/PID/fdinfo/FD; false: it cannot be read. */
+static bool read_about(uint32_t pid, uint32_t fd, char *text, size_t size)
+{
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%u/fdinfo/%u", pid, fd);
+    int file = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t count = file < 0 ? -1 : read(file, text, size - 1);
+    if (file >= 0)
+        close(file);
+    text[count > 0 ? count : 0] = '\0';
+    return count > 0;
+}
+
+bool opening_mode(uint32_t pid, uint32_t fd, bool *reads, bool *writes)
+{
+    char text[4096];
+    const char *flags = read_about(pid, fd, text, sizeof text) ? strstr(text, "flags:") : NULL;
+    if (!flags)
+        return false;
+    unsigned long mode = strtoul(flags + 6, NULL, 8) & O_ACCMODE;
+    *reads = mode != O_WRONLY;
+    *writes = mode != O_RDONLY;
+    return true;
+}
+
+bool opening_has_lock(uint32_t pid, uint64_t inode)
+{
+    char path[64], text[4096];
+    bool found = false;
+    snprintf(path, sizeof path, "/proc/%u/fd", pid);
+    DIR *folder = opendir(path);
+    for (struct dirent *entry; folder && !found && (entry = readdir(folder));) {
+        uint32_t fd = (uint32_t)strtoul(entry->d_name, NULL, 10);
+        if (entry->d_name[0] != '.' && opening_inode(pid, fd) == inode)
+            found = read_about(pid, fd, text, sizeof text) && strstr(text, "lock:");
+    }
+    if (folder)
+        closedir(folder);
+    return found;
+}
+
+bool opening_queue(uint32_t pid, uint64_t inode, bool to_write)
+{
+    char path[64];
+    bool found = false, reads, writes;
+    snprintf(path, sizeof path, "/proc/%u/fd", pid);
+    DIR *folder = opendir(path);
+    for (struct dirent *entry; folder && !found && (entry = readdir(folder));) {
+        uint32_t fd = (uint32_t)strtoul(entry->d_name, NULL, 10);
+        if (entry->d_name[0] != '.' && opening_inode(pid, fd) == inode &&
+            opening_mode(pid, fd, &reads, &writes))
+            found = to_write ? writes : reads;
+    }
+    if (folder)
+        closedir(folder);
+    return found;
+}
+
+/* ------------------------------------------------------------------ the other end of a socket */
+
+struct peer_question {
+    struct nlmsghdr head;
+    struct unix_diag_req body;
+};
+
+static bool ask_peer(int link, uint64_t inode)
+{
+    struct peer_question question = {
+        .head = {.nlmsg_len = sizeof question,
+                 .nlmsg_type = SOCK_DIAG_BY_FAMILY,
+                 .nlmsg_flags = NLM_F_REQUEST},
+        .body = {.sdiag_family = AF_UNIX,
+                 .udiag_states = UINT32_MAX,
+                 .udiag_ino = (uint32_t)inode,
+                 .udiag_show = UDIAG_SHOW_PEER,
+                 .udiag_cookie = {UINT32_MAX, UINT32_MAX}},
+    };
+    return send(link, &question, sizeof question, 0) == (ssize_t)sizeof question;
+}
+
+static uint64_t peer_in_answer(const char *answer, size_t size)
+{
+    struct nlmsghdr head;
+    size_t at = sizeof head + NLMSG_ALIGN(sizeof(struct unix_diag_msg));
+    if (size < sizeof head)
+        return 0;
+    memcpy(&head, answer, sizeof head);
+    if (head.nlmsg_type != SOCK_DIAG_BY_FAMILY || head.nlmsg_len > size)
+        return 0;
+    while (at + sizeof(struct rtattr) <= head.nlmsg_len) {
+        struct rtattr attribute;
+        uint32_t peer;
+        memcpy(&attribute, answer + at, sizeof attribute);
+        if (attribute.rta_len < sizeof attribute || at + attribute.rta_len > head.nlmsg_len)
+            return 0;
+        if (attribute.rta_type == UNIX_DIAG_PEER &&
+            attribute.rta_len >= sizeof attribute + sizeof peer) {
+            memcpy(&peer, answer + at + RTA_LENGTH(0), sizeof peer);
+            return peer;
+        }
+        at += RTA_ALIGN(attribute.rta_len);
+    }
+    return 0;
+}
+
+uint64_t opening_peer(uint64_t inode)
+{
+    char answer[1024];
+    int link = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
+    ssize_t count = -1;
+    if (link >= 0 && inode <= UINT32_MAX && ask_peer(link, inode))
+        count = recv(link, answer, sizeof answer, 0);
+    if (link >= 0)
+        close(link);
+    return count > 0 ? peer_in_answer(answer, (size_t)count) : 0;
+}
+
+/* ------------------------------------------------------------------ all of them */
+
+static bool add_process(struct openings *openings, const gordian_allocator *memory, uint32_t pid)
+{
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%u/fd", pid);
+    DIR *folder = opendir(path);
+    bool done = true;
+    if (!folder) {
+        snprintf(path, sizeof path, "/proc/%u/stat", pid);
+        openings->unreadable = openings->unreadable || access(path, F_OK) == 0;
+        return true;
+    }
+    for (struct dirent *entry; done && (entry = readdir(folder));) {
+        char link[64];
+        struct opening opening = {.pid = pid, .fd = (uint32_t)strtoul(entry->d_name, NULL, 10)};
+        ssize_t length = entry->d_name[0] == '.'
+                             ? -1
+                             : readlinkat(dirfd(folder), entry->d_name, link, sizeof link - 1);
+        link[length > 0 ? length : 0] = '\0';
+        if (!parse_link(link, &opening.kind, &opening.inode))
+            continue;
+        done = memory_grow(memory, &openings->list, &openings->room, openings->count + 1,
+                           sizeof opening);
+        if (done)
+            openings->list[openings->count++] = opening;
+    }
+    closedir(folder);
+    return done;
+}
+
+/* "1: FLOCK  ADVISORY  WRITE 123 08:01:456 0 EOF", "1: -> POSIX  ..." */
+static bool parse_lock(const char *line, struct file_lock *lock)
+{
+    char kind[16], advice[16], mode[16];
+    unsigned major, minor;
+    int used = 0;
+    *lock = (struct file_lock){0};
+    if (sscanf(line, "%" SCNu64 ":%n", &lock->number, &used) != 1 || !used)
+        return false;
+    line += used + strspn(line + used, " ");
+    lock->waits = strncmp(line, "->", 2) == 0;
+    line += lock->waits ? 2 : 0;
+    if (sscanf(line, "%15s %15s %15s %" SCNd64 " %x:%x:%" SCNu64, kind, advice, mode, &lock->pid,
+               &major, &minor, &lock->inode) != 7)
+        return false;
+    lock->posix = strcmp(kind, "POSIX") == 0;
+    return lock->posix || strcmp(kind, "FLOCK") == 0 || strcmp(kind, "OFDLCK") == 0;
+}
+
+static bool read_locks(struct openings *openings, const gordian_allocator *memory)
+{
+    char line[256];
+    bool done = true;
+    FILE *file = fopen("/proc/locks", "re");
+    while (done && file && fgets(line, sizeof line, file)) {
+        struct file_lock lock;
+        if (!parse_lock(line, &lock))
+            continue;
+        done = memory_grow(memory, &openings->locks, &openings->lock_room, openings->lock_count + 1,
+                           sizeof lock);
+        if (done)
+            openings->locks[openings->lock_count++] = lock;
+    }
+    if (file)
+        fclose(file);
+    return done;
+}
+
+static int compare_openings(const void *a, const void *b)
+{
+    const struct opening *left = a, *right = b;
+    return left->inode != right->inode ? (left->inode > right->inode) - (left->inode < right->inode)
+                                       : (left->kind > right->kind) - (left->kind < right->kind);
+}
+
+struct openings *openings_read(const gordian_allocator *memory)
+{
+    struct openings *openings = memory_zeroed(memory, sizeof *openings);
+    DIR *folder = openings ? opendir("/proc") : NULL;
+    bool done = folder;
+    for (struct dirent *entry; done && (entry = readdir(folder));) {
+        uint32_t pid = (uint32_t)strtoul(entry->d_name, NULL, 10);
+        done = !pid || pid == (uint32_t)getpid() || add_process(openings, memory, pid);
+    }
+    if (folder)
+        closedir(folder);
+    if (!done || !read_locks(openings, memory)) {
+        openings_close(openings, memory);
+        return NULL;
+    }
+    if (openings->count)
+        qsort(openings->list, openings->count, sizeof *openings->list, compare_openings);
+    return openings;
+}
+
+void openings_close(struct openings *openings, const gordian_allocator *memory)
+{
+    if (!openings)
+        return;
+    memory_free_all(memory, openings->list, openings->locks);
+    memory_free(memory, openings);
+}
+
+const struct opening *openings_of(const struct openings *openings, enum opening_kind kind,
+                                  uint64_t inode, size_t *count)
+{
+    size_t low = 0, high = openings->count;
+    const struct opening key = {.inode = inode, .kind = kind};
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (compare_openings(&openings->list[middle], &key) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    *count = 0;
+    while (low + *count < openings->count &&
+           compare_openings(&openings->list[low + *count], &key) == 0)
+        ++*count;
+    return openings->list + low;
+}

@@ -1,0 +1,113 @@
+#!/bin/sh
+# What cannot be inspected: one message each, with what to do, and exit status 2.
+#
+#     trouble.sh GORDIAN HUNG
+set -u
+
+# shellcheck source=tests/shell.sh
+. "$(dirname "$0")/../shell.sh"
+gordian=$(absolute "$1")
+hung=$(absolute "$2")
+enter_scratch
+
+# refuses WHAT MESSAGE OPERAND...
+refuses()
+{
+    what=$1
+    message=$2
+    shift 2
+    timeout $patience "$gordian" inspect "$@" >output 2>stderr
+    is $? 2 "$what: exit status"
+    is "$(wc -l <stderr)" 1 "$what: lines of complaint"
+    has "$(cat stderr)" "$message" "$what"
+}
+
+"$gordian" inspect >output 2>stderr
+is $? 2 'nothing to do: exit status'
+has "$(cat stderr)" 'no process and no core to inspect' 'nothing to do'
+refuses 'no such process' 'there is no process' 2147480000
+refuses 'no such file' 'No such file' nowhere.core
+printf 'text\n' >text
+refuses 'text' 'is no core file' text
+refuses 'a program' 'is a program, not a core' "$hung"
+printf '\177ELF\001\001\001' >small
+head -c 200 /dev/zero >>small
+refuses 'a core of 32 bits' '32 bits' small
+refuses 'a kernel thread' 'thread of the kernel' 2
+
+# A zombie: its parent does not ask for it.
+python3 - >zombie <<'END' &
+import os, sys, time
+child = os.fork()
+if child == 0:
+    os._exit(0)
+os.waitid(os.P_PID, child, os.WEXITED | os.WNOWAIT)
+print(child, flush=True)
+time.sleep(3600)
+END
+wait_for 'a zombie' test -s zombie
+refuses 'a zombie' 'is a zombie' "$(cat zombie)"
+
+# A process, a thread of it, its core.
+(
+    # shellcheck disable=SC3045 # every sh of Linux has it
+    ulimit -c unlimited
+    exec "$hung" mutex-normal
+) &
+process=$!
+timeout $patience "$gordian" inspect --quiet --watch 0.01 $process >output 2>stderr
+is $? 1 'the deadlock'
+for thread in "/proc/$process/task"/*; do
+    thread=${thread##*/}
+    [ "$thread" = "$process" ] || refuses 'a thread' "is a thread of process $process" "$thread"
+done
+if [ "$(id -u)" -eq 0 ] && command -v setpriv >/dev/null; then
+    cp "$gordian" copy && chmod 755 copy . 2>/dev/null
+    setpriv --reuid 65534 --clear-groups ./copy inspect $process >output 2>stderr
+    is $? 2 'no rights: exit status'
+    has "$(cat stderr)" 'belongs to user 0: inspect it as that user or as root' 'no rights'
+fi
+
+# One that is stopped says nothing, and is found once it goes on.
+kill -STOP $process
+wait_for 'the stop' grep -q '^State:[[:space:]]*T' "/proc/$process/status"
+"$gordian" inspect $process >output 2>stderr
+is $? 0 'a stopped process: exit status'
+has "$(cat output)" 'stopped from outside' 'a stopped process'
+kill -CONT $process
+timeout $patience "$gordian" inspect --quiet --watch 0.01 $process >output 2>stderr
+is $? 1 'a stopped process that goes on'
+
+# One that ends while it is watched.
+"$hung" sound-pipe >said &
+victim=$!
+wait_for 'a sound process' grep -q ready said
+"$gordian" inspect --watch 0.01 $victim >output 2>stderr &
+watcher=$!
+wait_for 'the watcher to look' test -e "/proc/$watcher/task/$watcher/children"
+kill -9 $victim
+wait $watcher
+is $? 2 'a process that ends meanwhile: exit status'
+has "$(cat stderr)" "$victim" 'a process that ends meanwhile'
+
+kill -ABRT $process
+wait $process 2>/dev/null
+for file in core "core.$process"; do
+    [ ! -s "$file" ] || mv "$file" whole.core
+done
+if [ -s whole.core ]; then
+    "$gordian" inspect --verbose whole.core >output 2>stderr
+    is $? 1 'the core'
+    has "$(cat stderr)" ' MB of the core were read' 'how much was read'
+    refuses 'a core of another program' 'is a core of another program' whole.core --exe "$gordian"
+    "$gordian" inspect --quiet whole.core --exe "$hung" >output 2>stderr
+    is $? 1 'the core, with its program'
+    head -c 1000 whole.core >start.core
+    refuses 'a core without its notes' 'is cut short' start.core
+    size=$(stat -c %s whole.core)
+    head -c $((size / 2)) whole.core >half.core
+    "$gordian" inspect half.core >output 2>stderr
+    check 'half a core: what can be told' test $? -le 1
+    has "$(cat stderr)" 'the core is cut short' 'half a core'
+fi
+finish
