@@ -1,28 +1,87 @@
 #include "run/arena.h"
 
+#include "run/sandbox.h"
+#include "run/sys.h"
+
+#include <stdint.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
-#include <unistd.h>
+#include <sys/resource.h>
+
+/* What was mapped while the watcher was set up. */
+#define FIRST_MAPPINGS 32
+static struct {
+    void *pages;
+    size_t size;
+} first_mappings[FIRST_MAPPINGS];
+static int first_count = FIRST_MAPPINGS; /* none is being noted */
+static size_t most = SIZE_MAX;
+
+void pages_begin(void)
+{
+    struct rlimit limit;
+    first_count = 0;
+    if (getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
+        most = limit.rlim_cur / 16;
+}
+
+void pages_settle(bool keep)
+{
+    while (!keep && first_count > 0) {
+        first_count--;
+        pages_unmap(first_mappings[first_count].pages, first_mappings[first_count].size);
+    }
+    first_count = FIRST_MAPPINGS;
+}
+
+size_t pages_most(void)
+{
+    return most;
+}
 
 void *pages_map(size_t size)
 {
+    if (unlikely(watch.sandboxed))
+        return sandbox_pages(size);
     void *pages = mmap(NULL, size, PROT_READ | PROT_WRITE,
                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    return pages == MAP_FAILED ? NULL : pages;
+    if (pages == MAP_FAILED)
+        return NULL;
+    if (first_count < FIRST_MAPPINGS) {
+        first_mappings[first_count].pages = pages;
+        first_mappings[first_count++].size = size;
+    }
+    return pages;
 }
 
 void pages_unmap(void *pages, size_t size)
 {
     if (pages)
-        syscall(SYS_munmap, pages, size); /* munmap() is wrapped */
+        sys_call(SYS_munmap, pages, size); /* munmap() is wrapped */
 }
 
-/* A program may be limited in addresses: less will do, too. */
+/* When there is no getting any more, what was closed is used again. */
+static _Atomic(char *) spare;
+#define SPARE_ROOM (ARENA_ROOM >> 4)
+
+static bool open_spare(struct arena *arena)
+{
+    arena->base = atomic_exchange(&spare, NULL);
+    if (!arena->base)
+        arena->base = sandbox_pages(SPARE_ROOM);
+    arena->room = SPARE_ROOM;
+    arena->used = 0;
+    return arena->base;
+}
+
+/* Less will do, too. */
 bool arena_open(struct arena *arena)
 {
+    if (watch.sandboxed)
+        return open_spare(arena);
     for (size_t room = ARENA_ROOM; room >= ARENA_ROOM >> 8; room >>= 2) {
-        arena->base = pages_map(room);
+        bool fits = room <= most || room >> 2 < ARENA_ROOM >> 8;
+        arena->base = fits ? pages_map(room) : NULL;
         if (arena->base) {
             arena->room = room;
             arena->used = 0;
@@ -34,7 +93,10 @@ bool arena_open(struct arena *arena)
 
 void arena_close(struct arena *arena)
 {
-    pages_unmap(arena->base, arena->room);
+    if (!watch.sandboxed)
+        pages_unmap(arena->base, arena->room);
+    else if (arena->room == SPARE_ROOM)
+        atomic_store(&spare, arena->base);
     *arena = (struct arena){NULL, 0, 0};
 }
 
@@ -42,7 +104,7 @@ void arena_close(struct arena *arena)
 
 void arena_reset(struct arena *arena)
 {
-    if (arena->used > KEEP)
+    if (arena->used > KEEP && !watch.sandboxed)
         madvise(arena->base + KEEP, arena->used - KEEP, MADV_DONTNEED);
     arena->used = 0;
 }

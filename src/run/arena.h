@@ -7,6 +7,11 @@
 /* Zeroed pages, given to the process only when touched; NULL: there are none. */
 void *pages_map(size_t size);
 void pages_unmap(void *pages, size_t size);
+/* The most that may be taken of addresses at a time: a part of what the program is limited to. */
+size_t pages_most(void);
+/* Before the watcher is set up, and after: if that failed, the program gets everything back. */
+void pages_begin(void);
+void pages_settle(bool keep);
 
 /* A stretch of memory used from one end to the other and given back as a whole. */
 struct arena {

@@ -1,12 +1,13 @@
 #include "run/chain.h"
 
 #include "run/condition.h"
-#include "run/locks.h"
 #include "run/maps.h"
 #include "run/mutex.h"
 #include "run/rwlock.h"
+#include "run/sandbox.h"
 #include "run/sys.h"
 #include "run/text.h"
+#include "run/waiters.h"
 
 #include <signal.h>
 #include <string.h>
@@ -41,7 +42,7 @@ bool look_holds(const struct look *look)
 /* The kernel reads the set before it looks at the unknown request. */
 static bool is_readable(uintptr_t address)
 {
-    return syscall(SYS_rt_sigprocmask, ~0, address & ~(uintptr_t)7, NULL, 8) == 0 ||
+    return sys_call(SYS_rt_sigprocmask, ~0, address & ~(uintptr_t)7, NULL, 8) == 0 ||
            errno != EFAULT;
 }
 
@@ -58,8 +59,10 @@ bool lock_copy(uintptr_t lock, uint32_t kind, union lock_copy *copy)
     size_t size = kind < sizeof sizes ? sizes[kind] : 0;
     if (size == 0)
         return false;
+    if (unlikely(watch.sandboxed))
+        return sandbox_lock_copy(lock, kind, copy);
     struct iovec to = {copy, size}, from = {(void *)lock, size};
-    long copied = syscall(SYS_process_vm_readv, watch.pid, &to, 1, &from, 1, 0);
+    long copied = sys_call(SYS_process_vm_readv, watch.pid, &to, 1, &from, 1, 0);
     if (copied >= 0 || errno == EFAULT)
         return copied == (long)size;
     /* Not allowed here (a sandbox): try whether it is there, then read it. */
@@ -92,34 +95,75 @@ bool look_retakes(struct look *look)
 static bool process_is_gone(uintptr_t lock, uint32_t tid)
 {
     struct region region;
-    return syscall(SYS_kill, tid, 0) != 0 && errno == ESRCH && maps_find(lock, &region) &&
+    return sys_call(SYS_kill, tid, 0) != 0 && errno == ESRCH && maps_find(lock, &region) &&
            region.anonymous;
 }
 
-enum owner owner_of(uintptr_t lock, uint32_t tid, bool shared, struct thread **thread)
+uint32_t mutex_named(const pthread_mutex_t *mutex)
+{
+    uint32_t kind = mutex_kind(mutex);
+    return (kind & KIND_SHARED ? NAMED_SHARED : 0u) | (kind & KIND_ROBUST ? NAMED_ROBUST : 0u) |
+           (kind & KIND_INHERIT ? NAMED_INHERIT : 0u);
+}
+
+uint32_t rwlock_named(const pthread_rwlock_t *lock)
+{
+    return rwlock_is_shared(lock) ? NAMED_SHARED : 0;
+}
+
+bool orphan_of(uintptr_t lock, uint32_t tid, struct orphan *orphan)
+{
+    return orphans_find(lock, tid, orphan) && !(orphan->forked && maps_shared(lock));
+}
+
+/* The thread that left this number on a lock; NULL: none that is known. One that has forked holds
+ * what it held in the parent, under the number that it, or the one before it, had there; but not
+ * what is in shared memory, where that number is the parent's. */
+static struct thread *who_marked(uintptr_t lock, uint32_t tid, bool *has)
+{
+    struct thread *t = table_by_tid(tid);
+    *has = false;
+    if (!t || !thread_is_live(t) || (t->tid != tid && !t->fork_tid))
+        return NULL;
+    *has = !t->ending && units_held(t, lock, INCIDENT_EXCLUSIVE, NULL);
+    if (t->tid == tid)
+        return t;
+    return *has || (t->fork_tid == tid && !maps_shared(lock)) ? t : NULL;
+}
+
+static bool thread_exists(uint32_t tid)
+{
+    return sys_call(SYS_tgkill, watch.pid, tid, 0) == 0;
+}
+
+/* Nobody here has this number any more. */
+static enum owner unknown_owner(uintptr_t lock, uint32_t tid, uint32_t named)
+{
+    if (named & NAMED_ROBUST || thread_exists(tid))
+        return OWNER_RUNNING;
+    if (named & NAMED_SHARED)
+        return process_is_gone(lock, tid) ? OWNER_GONE : OWNER_RUNNING;
+    /* A private lock marked with a number that no thread of this process has. */
+    return atomic_load(&watch.memory_lent) || maps_shared(lock) ? OWNER_RUNNING : OWNER_GONE;
+}
+
+enum owner owner_of(uintptr_t lock, uint32_t tid, uint32_t named, struct thread **thread)
 {
     struct orphan orphan;
+    bool has;
     *thread = NULL;
     if (tid == 0)
         return OWNER_NONE;
-    struct thread *t = table_by_tid(tid);
-    bool known = t && thread_is_live(t) && (t->tid == tid || t->fork_tid == tid);
+    struct thread *t = who_marked(lock, tid, &has);
     /* Numbers come back: this thread, or one before it that ended holding the lock, or is about to?
-     */
-    bool has = known && !t->ending && units_held(t, lock, INCIDENT_EXCLUSIVE, NULL);
-    if (!has && orphans_find(lock, tid, &orphan))
-        return OWNER_GONE;
-    if (known) {
-        *thread = t;
-        return OWNER_THREAD;
-    }
-    if (syscall(SYS_tgkill, watch.pid, tid, 0) == 0)
-        return OWNER_RUNNING;
-    if (shared)
-        return process_is_gone(lock, tid) ? OWNER_GONE : OWNER_RUNNING;
-    /* A private lock marked with a number that no thread of this process has. */
-    struct region region;
-    return maps_find(lock, &region) && !region.shared ? OWNER_GONE : OWNER_RUNNING;
+     * The kernel passes robust ones on. */
+    if (!has && !(named & NAMED_ROBUST) && orphan_of(lock, tid, &orphan))
+        return named & NAMED_INHERIT && thread_exists(tid) ? OWNER_RUNNING : OWNER_GONE;
+    /* The same number may be another's in another world of numbers. */
+    if (!t || (!has && (t->ending || (named & NAMED_SHARED && maps_shared(lock)))))
+        return t ? OWNER_RUNNING : unknown_owner(lock, tid, named);
+    *thread = t;
+    return OWNER_THREAD;
 }
 
 uint32_t units_held(const struct thread *t, uintptr_t lock, uint32_t mode, const struct held **hold)
@@ -128,7 +172,8 @@ uint32_t units_held(const struct thread *t, uintptr_t lock, uint32_t mode, const
     uint32_t count = __atomic_load_n(&t->count, __ATOMIC_RELAXED), units = 0;
     const struct held *held = __atomic_load_n(&t->held, __ATOMIC_ACQUIRE);
     for (uint32_t i = 0; i < count && i < room; i++) {
-        if (held[i].lock != lock || held[i].mode != mode)
+        if (held[i].lock != lock || held[i].mode != mode ||
+            (held[i].flags & HELD_INHERITED && maps_shared(lock)))
             continue;
         if (hold && units == 0)
             *hold = &held[i];
@@ -176,7 +221,8 @@ static enum sleep is_left_alone(const struct thread *t)
     return name_end && name_end[1] == ' ' && name_end[2] == 'S' ? SLEEP_YES : SLEEP_NO;
 }
 
-enum sleep is_asleep(const struct thread *t, uintptr_t *address)
+/* The system call a thread sits in, and its first argument. */
+static enum sleep system_call_of(const struct thread *t, unsigned *call, uintptr_t *argument)
 {
     char path[64], text[256];
     text_join(path, sizeof path, "/proc/self/task/", t->tid, "/syscall");
@@ -192,6 +238,25 @@ enum sleep is_asleep(const struct thread *t, uintptr_t *address)
     if (strncmp(at, " 0x", 3) == 0)
         for (at += 3; (*at >= '0' && *at <= '9') || (*at >= 'a' && *at <= 'f'); at++)
             first = first << 4 | (uintptr_t)(*at <= '9' ? *at - '0' : *at - 'a' + 10);
+    *call = number;
+    *argument = first;
+    return SLEEP_YES;
+}
+
+static bool sleeps_at(const struct thread *t, uintptr_t *address)
+{
+    unsigned number;
+    return system_call_of(t, &number, address) == SLEEP_YES && number == SYS_futex &&
+           !__atomic_load_n(&t->inside, __ATOMIC_RELAXED);
+}
+
+enum sleep is_asleep(const struct thread *t, uintptr_t *address)
+{
+    unsigned number = 0;
+    uintptr_t first = 0;
+    enum sleep sits = system_call_of(t, &number, &first);
+    if (sits != SLEEP_YES)
+        return sits;
     if (address)
         *address = first;
     /* One that is inside sleeps on a guard of ours, on its way into the wait or out of it. */
@@ -204,17 +269,34 @@ enum sleep is_asleep(const struct thread *t, uintptr_t *address)
     return number == SYS_futex && is_its_wait(t, first) ? is_left_alone(t) : SLEEP_NO;
 }
 
-/* The mutex a woken thread wants back belongs to one who is on its way into a wait with it, as the
- * one who looks may be: it will be given back at once. */
-static bool gets_it_back(const struct thread *t, uintptr_t address)
+/* Woken from a condition, and now asleep until it has its mutex back? That is so until its wait is
+ * over: asked once a wait. */
+static bool is_retaking(struct thread *t, const struct look *look)
 {
-    uintptr_t outer = t->wait.outer;
-    union lock_copy copy;
-    if (!outer || address - outer >= sizeof(pthread_mutex_t) ||
-        !lock_copy(outer, INCIDENT_MUTEX, &copy))
+    uintptr_t address = 0;
+    if (look->kind != INCIDENT_CONDITION)
         return false;
-    struct thread *owner = table_by_tid(mutex_owner(&copy.mutex));
+    if (atomic_load_explicit(&t->retaking, memory_order_relaxed) == look->generation)
+        return true;
+    if (!sleeps_at(t, &address) || address - look->outer >= sizeof(pthread_mutex_t) ||
+        !look_holds(look))
+        return false;
+    atomic_store_explicit(&t->retaking, look->generation, memory_order_relaxed);
+    return true;
+}
+
+/* The mutex a woken thread wants back is free, that is, about to be taken; or belongs to one who is
+ * on its way into a wait with it, as the one who looks may be, or out of it: it will be given back
+ * at once. */
+static bool gets_it_back(uintptr_t outer)
+{
+    union lock_copy copy;
     struct look look;
+    if (!lock_copy(outer, INCIDENT_MUTEX, &copy))
+        return false;
+    if (copy.mutex.__data.__lock == 0)
+        return true;
+    struct thread *owner = table_by_tid(mutex_owner(&copy.mutex));
     return owner && look_at(owner, &look) && look.kind == INCIDENT_CONDITION && look.outer == outer;
 }
 
@@ -243,7 +325,6 @@ static bool on_its_way(const struct thread *t)
 static bool is_awake(struct thread *t)
 {
     struct look look;
-    uintptr_t address = 0;
     union lock_copy copy;
     int value = 0;
     if (t == self)
@@ -258,18 +339,10 @@ static bool is_awake(struct thread *t)
         return true;
     if (atomic_load(&t->looking) != LOOKING_DONE)
         return relies_on(t);
-    enum sleep sleep = is_asleep(t, &address);
-    if (sleep == SLEEP_YES)
-        return gets_it_back(t, address);
+    if (is_retaking(t, &look))
+        return gets_it_back(look.outer);
+    enum sleep sleep = is_asleep(t, NULL);
     return sleep == SLEEP_NO && (!look_holds(&look) || !on_its_way(t));
-}
-
-/* Whoever joins the thread that is about to end goes on. */
-static bool joins_ending(struct thread *t, const struct thread *ending)
-{
-    struct look look;
-    return ending && thread_is_live(t) && look_at(t, &look) && look.kind == INCIDENT_THREAD_END &&
-           look.lock == ending->handle;
 }
 
 /* Changes whenever anybody begins or ends a wait. */
@@ -282,33 +355,38 @@ static uint64_t count_moves(void)
     return sum;
 }
 
+static bool acts(struct thread *t, const struct thread *ending)
+{
+    return t != ending && is_awake(t);
+}
+
 /* Threads are looked at one after another: one found waiting may be woken by one who is then found
  * waiting too. So whoever has moved in the meantime counts as running; he looks for himself when he
  * waits. */
-bool somebody_runs(const struct thread *ending)
+static bool somebody_moves(const struct thread *ending)
 {
+    static _Atomic uint32_t hint; /* who was found last, and often is the next time */
+    uint32_t limit = atomic_load(&watch.thread_limit), first = atomic_load(&hint);
+    if (acts(&watch.threads[first], ending))
+        return true;
     uint64_t seen = atomic_load(&watch.threads_seen), before = count_moves();
-    uint32_t limit = atomic_load(&watch.thread_limit), nobody = 0;
-    uint32_t *hint = self ? &self->running_hint : &nobody;
     for (uint32_t i = 0; i < limit; i++) {
-        uint32_t at = (*hint + i) % limit;
-        struct thread *t = &watch.threads[at];
-        if (t != ending && (thread_runs(t) || joins_ending(t, ending))) {
-            *hint = at;
-            return true;
-        }
-    }
-    for (uint32_t i = 0; i < limit; i++) {
-        uint32_t at = (*hint + i) % limit;
-        struct thread *t = &watch.threads[at];
-        if (t != ending && is_awake(t)) {
-            *hint = at;
+        uint32_t at = (first + i) % limit;
+        if (acts(&watch.threads[at], ending)) {
+            atomic_store(&hint, at);
             return true;
         }
     }
     /* Nobody whom the table does not have, nor one who came into it after he was looked for. */
     return table_tasks() != atomic_load(&watch.live) + atomic_load(&watch.helpers) ||
            atomic_load(&watch.threads_seen) != seen || count_moves() != before;
+}
+
+/* Whoever joins the thread that is about to end goes on. */
+bool somebody_runs(const struct thread *ending)
+{
+    return watch.sandboxed || waiters_some_run(ending) ||
+           (ending && waiters_find(ending->handle, ending)) || somebody_moves(ending);
 }
 
 /* Does somebody who runs, or somebody who waits, hold some of it? */
@@ -328,10 +406,10 @@ static bool some_hold(uintptr_t lock, uint32_t mode, bool running)
 
 enum ahead { AHEAD_RUNS, AHEAD_UNKNOWN, AHEAD_ONE, AHEAD_MANY };
 
-static enum ahead behind_owner(const struct look *look, uint32_t tid, bool shared,
+static enum ahead behind_owner(const struct look *look, uint32_t tid, uint32_t named,
                                struct thread **next)
 {
-    switch (owner_of(look->lock, tid, shared, next)) {
+    switch (owner_of(look->lock, tid, named, next)) {
     case OWNER_THREAD:
         return AHEAD_ONE;
     case OWNER_GONE:
@@ -341,6 +419,17 @@ static enum ahead behind_owner(const struct look *look, uint32_t tid, bool share
     default:
         return AHEAD_RUNS;
     }
+}
+
+/* Nobody known has it: one who is just noting it, or another process. */
+static enum ahead behind_spinner(const struct look *look)
+{
+    struct orphan orphan;
+    if (some_hold(look->lock, INCIDENT_EXCLUSIVE, true))
+        return AHEAD_RUNS;
+    return some_hold(look->lock, INCIDENT_EXCLUSIVE, false) || orphan_of(look->lock, 0, &orphan)
+               ? AHEAD_MANY
+               : AHEAD_UNKNOWN;
 }
 
 /* Whom a waiting thread waits for, where that is one thread. */
@@ -358,15 +447,15 @@ static enum ahead waits_for_whom(const struct look *look, struct thread **next)
     }
     switch (look->kind) {
     case INCIDENT_MUTEX:
-        return behind_owner(look, mutex_owner(mutex), mutex_kind(mutex) & KIND_SHARED, next);
+        return behind_owner(look, mutex_owner(mutex), mutex_named(mutex), next);
     case INCIDENT_RWLOCK:
         if (rwlock_writer(rwlock))
-            return behind_owner(look, rwlock_writer(rwlock), rwlock_is_shared(rwlock), next);
+            return behind_owner(look, rwlock_writer(rwlock), rwlock_named(rwlock), next);
         /* A writer waits for all readers: one who waits may be enough. */
         return some_hold(look->lock, INCIDENT_READ, false) || orphans_any() ? AHEAD_MANY
                                                                             : AHEAD_RUNS;
     case INCIDENT_SPIN:
-        return some_hold(look->lock, INCIDENT_EXCLUSIVE, true) ? AHEAD_RUNS : AHEAD_MANY;
+        return behind_spinner(look);
     case INCIDENT_SEMAPHORE:
         flags = lock_flags(look->lock);
         if (flags & LOCK_SHARED || some_hold(look->lock, INCIDENT_UNIT, true))
@@ -394,11 +483,14 @@ enum trail follow_chain(struct thread *t)
 {
     uint32_t most = atomic_load_explicit(&watch.live, memory_order_relaxed) + 1;
     struct thread *at = t;
+    uintptr_t wanted = 0; /* the lock because of which `at` is looked at */
     for (uint32_t steps = 0; steps <= most; steps++) {
         struct look look;
         struct thread *next = NULL;
         if (!look_at(at, &look) || (look.flags & INCIDENT_TIMED))
             return TRAIL_RUNS;
+        if (wanted && look.kind == INCIDENT_CONDITION && look.outer == wanted)
+            return TRAIL_RUNS; /* on its way into the wait or out of it: about to give it back */
         look_retakes(&look);
         enum ahead ahead = waits_for_whom(&look, &next);
         if (ahead == AHEAD_MANY || next == t)
@@ -408,6 +500,7 @@ enum trail follow_chain(struct thread *t)
         if (ahead == AHEAD_RUNS)
             return TRAIL_RUNS;
         at = next;
+        wanted = look.lock;
     }
     return TRAIL_STUCK;
 }

@@ -6,6 +6,7 @@
 #include "run/judge.h"
 #include "run/locks.h"
 #include "run/real.h"
+#include "run/waiters.h"
 
 #include <string.h>
 
@@ -49,16 +50,18 @@ static void give_back(struct thread *t, void *mutex, struct waiter *waiter)
  * else need be asked whether somebody runs. That is how turns are handed over. */
 static bool woke_somebody(const struct thread *t, const struct waiter *waiter, const void *mutex)
 {
+    struct look look;
     if (!t->signalled || !waiter->held || waiter->hold.sequence > t->signalled_at)
         return false;
-    uint32_t limit = atomic_load(&watch.thread_limit);
-    for (uint32_t i = 0; i < limit; i++) {
-        struct look look;
-        if (&watch.threads[i] != t && look_at(&watch.threads[i], &look) &&
-            look.lock == t->signalled && look.outer == (uintptr_t)mutex)
-            return true;
-    }
-    return false;
+    struct thread *other = waiters_find(t->signalled, t);
+    return other && look_at(other, &look) && look.lock == t->signalled &&
+           look.outer == (uintptr_t)mutex;
+}
+
+/* Somebody waits for the mutex that this wait is about to give back, and goes on. */
+static bool hands_over(const struct thread *t, const struct waiter *waiter, const void *mutex)
+{
+    return waiter->held && waiter->hold.units == 1 && waiters_find((uintptr_t)mutex, t);
 }
 
 __attribute__((noinline)) int condition_wait(const struct condition_wait *call, struct site site)
@@ -69,7 +72,8 @@ __attribute__((noinline)) int condition_wait(const struct condition_wait *call, 
     struct waiter waiter;
     int result;
     give_back(t, call->mutex, &waiter);
-    t->woke_somebody = woke_somebody(t, &waiter, call->mutex);
+    t->woke_somebody =
+        woke_somebody(t, &waiter, call->mutex) || hands_over(t, &waiter, call->mutex);
     t->signalled = 0;
     wait_fill(t, call->condition, INCIDENT_CONDITION, INCIDENT_SIGNAL,
               (call->until ? (uint32_t)INCIDENT_TIMED : 0) | call->through, site);

@@ -2,10 +2,14 @@
 #include "run/chain.h"
 #include "run/export.h"
 #include "run/judge.h"
+#include "run/leave.h"
 #include "run/order.h"
 #include "run/real.h"
+#include "run/sys.h"
 #include "run/table.h"
 
+#include <sched.h>
+#include <stdarg.h>
 #include <string.h>
 
 /* Every watched thread starts here. */
@@ -27,7 +31,12 @@ static void *start_pthread(void *record)
     struct thread *t = record;
     stack_from(t, (uintptr_t)__builtin_frame_address(0));
     begin_thread(t);
-    return t->start(t->argument);
+    void *value;
+    pthread_cleanup_push(thread_leave, t);
+    value = t->start(t->argument);
+    pthread_cleanup_pop(0);
+    thread_leave(t);
+    return value;
 }
 
 static int start_c11(void *record)
@@ -35,7 +44,12 @@ static int start_c11(void *record)
     struct thread *t = record;
     stack_from(t, (uintptr_t)__builtin_frame_address(0));
     begin_thread(t);
-    return t->start_c11(t->argument);
+    int value;
+    pthread_cleanup_push(thread_leave, t);
+    value = t->start_c11(t->argument);
+    pthread_cleanup_pop(0);
+    thread_leave(t);
+    return value;
 }
 
 /* A record for the thread that `creator` is about to create; NULL: unwatched. */
@@ -43,6 +57,7 @@ static struct thread *thread_prepare(struct thread *creator, const pthread_attr_
                                      struct site site)
 {
     order_frame(creator, site.frame);
+    order_begin();
     creator->inside++;
     struct thread *t = table_reserve();
     if (t) {
@@ -92,6 +107,26 @@ WRAPPER(int, thrd_create, (thrd_t * handle, thrd_start_t run, void *argument))
     return result;
 }
 EXPORT2(thrd_create, V_2_34, V_2_28);
+
+/* A process that runs in this memory, while this one does too, may post and unlock what it likes.
+ */
+WRAPPER(int, clone, (int (*run)(void *), void *stack, int flags, void *argument, ...))
+{
+    va_list more;
+    va_start(more, argument);
+    pid_t *parent = va_arg(more, pid_t *);
+    void *storage = va_arg(more, void *);
+    pid_t *child = va_arg(more, pid_t *);
+    va_end(more);
+    if ((flags & (CLONE_VM | CLONE_THREAD | CLONE_VFORK)) == CLONE_VM)
+        atomic_store(&watch.memory_lent, true);
+    if (unlikely(!real.clone) && !real_resolve() && !real.clone) {
+        errno = ENOSYS;
+        return -1;
+    }
+    return real.clone(run, stack, flags, argument, parent, storage, child);
+}
+EXPORT(clone, V_OLDEST);
 
 /* ------------------------------------------------------------------ joining */
 
@@ -143,6 +178,22 @@ static bool libc_refuses(const struct thread *t, pthread_t thread)
            look.lock == t->handle;
 }
 
+/* As for mutexes: waits a little and looks again. thrd_join has no time limit. */
+static int wait_for(struct thread *t, const struct join *join)
+{
+    for (uint32_t look = 0;; look++) {
+        enum judgement judgement = judge_wait(t, look);
+        if (judgement == JUDGE_BREAK)
+            return join->deadlock;
+        if (judgement == JUDGE_WAIT || join->until || join->through)
+            return join->join(join);
+        struct timespec until = sys_soon(LOOK_AGAIN_NS);
+        int result = real.pthread_clockjoin_np(join->thread, join->value, CLOCK_MONOTONIC, &until);
+        if (result != ETIMEDOUT)
+            return result;
+    }
+}
+
 static __attribute__((noinline)) int join_thread(const struct join *join, struct site site)
 {
     struct thread *t = thread_enter_slow();
@@ -155,7 +206,7 @@ static __attribute__((noinline)) int join_thread(const struct join *join, struct
     WAIT_BEGIN(t, (void *)join->thread, INCIDENT_THREAD_END, INCIDENT_END,
                (join->until ? (uint32_t)INCIDENT_TIMED : 0) | join->through, site);
     pthread_cleanup_push(wait_over, t);
-    result = judge_wait(t, 0) == JUDGE_BREAK ? join->deadlock : join->join(join);
+    result = wait_for(t, join);
     pthread_cleanup_pop(0);
     wait_end(t);
     return result;

@@ -30,9 +30,7 @@ void draft_open(struct draft *draft, struct arena *arena, uint32_t kind)
     header->action = INCIDENT_GO_ON;
     header->pid = watch.pid;
     header->first = INCIDENT_NONE;
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
-    header->time_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+    header->time_ns = sys_wall();
     header->locks_watched = locks_counted();
     header->threads_watched = atomic_load(&watch.threads_seen);
     draft_string(draft, "");
@@ -176,6 +174,8 @@ uint32_t draft_stranger(struct draft *draft, uint32_t tid, const char *name, uin
 static void describe_mutex(struct incident_lock *lock, const pthread_mutex_t *mutex)
 {
     uint32_t kind = mutex_kind(mutex), type = kind & KIND_TYPE;
+    if (kind & KIND_ROBUST && !maps_shared(lock->address))
+        kind &= ~(uint32_t)KIND_SHARED; /* libc marks every robust one like that */
     lock->flags |=
         (kind & KIND_ROBUST ? INCIDENT_ROBUST : 0) | (kind & KIND_INHERIT ? INCIDENT_INHERIT : 0) |
         (kind & KIND_PROTECT ? INCIDENT_PROTECT : 0) | (kind & KIND_SHARED ? INCIDENT_SHARED : 0) |

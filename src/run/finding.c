@@ -43,23 +43,30 @@ void fold_add(struct notice *notice, uint32_t kind, uint64_t signature)
         fold->count++;
         notice->again = true;
         notice->ignored = fold->suppressed;
+        notice->doubted = fold->doubted;
+        notice->likely = fold->likely;
         notice->number = fold->number;
         __atomic_fetch_add(&watch.tally->folded, 1, __ATOMIC_RELAXED);
     } else {
         notice->number = ++numbers;
-        struct incident_fold fresh = {signature, numbers, kind, 1, 0, 0};
+        struct incident_fold fresh = {
+            .signature = signature, .number = numbers, .kind = kind, .count = 1};
         if (fold_count < FOLDS)
             folds[fold_count++] = fresh;
     }
     guard_unlock(&fold_guard);
 }
 
-static void fold_suppressed(uint64_t signature)
+/* What the reporter said about it holds for those to come. */
+static void fold_answered(const struct notice *notice)
 {
     guard_lock(&fold_guard);
-    struct incident_fold *fold = fold_find(signature);
-    if (fold)
-        fold->suppressed = 1;
+    struct incident_fold *fold = fold_find(notice->signature);
+    if (fold) {
+        fold->suppressed = notice->ignored;
+        fold->doubted = notice->doubted;
+        fold->likely = notice->likely;
+    }
     guard_unlock(&fold_guard);
 }
 
@@ -111,7 +118,8 @@ static uint64_t signature_of(const struct view *view, const gordian_part *part)
 bool finding_known(const struct view *view, const gordian_part *part)
 {
     guard_lock(&fold_guard);
-    bool known = fold_find(signature_of(view, part));
+    uint64_t signature = signature_of(view, part);
+    bool known = fold_find(signature) || fold_find(stir_hash(signature));
     guard_unlock(&fold_guard);
     return known;
 }
@@ -238,19 +246,28 @@ static bool can_break(const struct thread *t)
 }
 
 /* The action first: the incident says what will happen. */
-static bool is_new(struct notice *notice, uint32_t kind, uint64_t signature, struct thread *t)
+static bool is_new(struct notice *notice, uint32_t kind, uint64_t signature, struct thread *t,
+                   const char *doubt)
 {
-    fold_add(notice, kind, signature);
-    notice->action = watch.on_deadlock;
+    fold_add(notice, kind, doubt ? stir_hash(signature) : signature);
+    notice->likely = notice->likely || doubt;
+    notice->action = doubt && !watch.abort_likely ? INCIDENT_GO_ON : watch.on_deadlock;
     if (notice->action == INCIDENT_BREAK && !can_break(t))
         notice->action = INCIDENT_GO_ON;
     return !notice->again;
 }
 
-static void finish_draft(struct draft *draft, struct thread *t, struct notice *notice)
+static void finish_draft(struct draft *draft, struct thread *t, const char *doubt,
+                         struct notice *notice)
 {
     struct incident *header = &draft->header;
+    if (doubt) {
+        header->word = INCIDENT_LIKELY;
+        header->note = draft_string(draft, doubt);
+    }
     header->action = notice->action;
+    header->teller = self ? self->tid : sys_gettid();
+    header->helper = atomic_load(&watch.helper_tid);
     header->number = notice->number;
     header->signature = notice->signature;
     if (t)
@@ -259,19 +276,28 @@ static void finish_draft(struct draft *draft, struct thread *t, struct notice *n
     notice->fd = draft_write(draft);
 }
 
+/* Is what anybody could give a part of the circle? It is no lock, and nobody holds it. */
+static bool needs_anybody(const struct view *view, const gordian_part *part)
+{
+    for (size_t i = 0; i < part->process_count && view->anybody != GORDIAN_NONE; i++)
+        if (part->resources[i] == view->anybody)
+            return true;
+    return false;
+}
+
 void finding_deadlock(const struct view *view, const gordian_part *part, struct thread *t,
-                      struct notice *notice)
+                      const char *doubt, struct notice *notice)
 {
     struct draft draft;
-    if (!is_new(notice, INCIDENT_DEADLOCK, signature_of(view, part), t))
+    if (!is_new(notice, INCIDENT_DEADLOCK, signature_of(view, part), t, doubt))
         return;
     draft_open(&draft, view->arena, INCIDENT_DEADLOCK);
-    if (part->cycle)
+    if (part->cycle && !needs_anybody(view, part))
         draw_cycle(&draft, view, part, t);
     else
         draw_knot(&draft, view, part);
     draw_rest(&draft, view);
-    finish_draft(&draft, t, notice);
+    finish_draft(&draft, t, doubt, notice);
 }
 
 /* ------------------------------------------------------------------ an owner that is gone */
@@ -317,18 +343,19 @@ static void draw_unknown(struct draft *draft, const struct look *look, uint32_t 
                                  : "the owner was a thread of another process, which has ended");
 }
 
-void finding_gone(const struct view *view, struct thread *t, struct notice *notice)
+void finding_gone(const struct view *view, struct thread *t, const char *doubt,
+                  struct notice *notice)
 {
     const struct look *look = &view->looks[view_process(view, t)];
     struct orphan orphan;
     struct draft draft;
     uint32_t tid = owner_tid(look);
-    bool known = orphans_find(look->lock, tid, &orphan);
+    bool known = orphan_of(look->lock, tid, &orphan);
     uint64_t signature =
         stir_hash(INCIDENT_OWNER_GONE + 16u * look->kind + 256u * t->wait.frame[0]);
     if (known && orphan.held.frames)
         signature += stir_hash(orphan.held.frame[0]);
-    if (!is_new(notice, INCIDENT_OWNER_GONE, signature, t))
+    if (!is_new(notice, INCIDENT_OWNER_GONE, signature, t, doubt))
         return;
     draft_open(&draft, view->arena, INCIDENT_OWNER_GONE);
     draft_thread(&draft, t, INCIDENT_STUCK);
@@ -338,45 +365,32 @@ void finding_gone(const struct view *view, struct thread *t, struct notice *noti
     else
         draw_unknown(&draft, look, tid);
     draw_rest(&draft, view);
-    finish_draft(&draft, t, notice);
+    finish_draft(&draft, t, doubt, notice);
 }
 
 /* ------------------------------------------------------------------ and then */
-
-/* Caught signals but for those that only the thread's own mistakes raise, and libc's own two. */
-bool finding_handlers(void)
-{
-    uint64_t caught;
-    if (!read_line_hex("/proc/self/status", "SigCgt:", &caught))
-        return true;
-    static const int own[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS, 32, 33};
-    for (size_t i = 0; i < sizeof own / sizeof *own; i++)
-        caught &= ~((uint64_t)1 << (own[i] - 1));
-    if (watch.status_signal > 0 && watch.status_signal <= 64)
-        caught &= ~((uint64_t)1 << (watch.status_signal - 1));
-    return caught != 0;
-}
 
 /* With a core dump where these are enabled: as abort() would, but whatever handlers there are. */
 static __attribute__((noreturn)) void end_program(void)
 {
     struct rlimit limit;
-    __atomic_fetch_add(&watch.tally->locks, locks_counted(), __ATOMIC_RELAXED);
-    if (getrlimit(RLIMIT_CORE, &limit) == 0 && limit.rlim_cur > 0) {
+    if (sys_call(SYS_prlimit64, 0, RLIMIT_CORE, NULL, &limit) == 0 && limit.rlim_cur > 0) {
         struct sys_action action = {0};
         uint64_t abort_only = (uint64_t)1 << (SIGABRT - 1);
-        syscall(SYS_rt_sigaction, SIGABRT, &action, NULL, 8);
-        syscall(SYS_rt_sigprocmask, SIG_UNBLOCK, &abort_only, NULL, 8);
-        syscall(SYS_tgkill, sys_getpid(), sys_gettid(), SIGABRT);
+        sys_call(SYS_rt_sigaction, SIGABRT, &action, NULL, 8);
+        sys_call(SYS_rt_sigprocmask, SIG_UNBLOCK, &abort_only, NULL, 8);
+        sys_call(SYS_tgkill, watch.pid, sys_gettid(), SIGABRT);
     }
     for (;;)
-        syscall(SYS_exit_group, INCIDENT_EXIT_CODE);
+        sys_call(SYS_exit_group, INCIDENT_EXIT_CODE);
 }
 
 static void count_finding(const struct notice *notice, bool actual)
 {
     struct incident_tally *tally = watch.tally;
-    uint64_t *counter = actual                               ? &tally->deadlocks
+    bool ends = notice->action == INCIDENT_ABORT && watch.abort_likely;
+    uint64_t *counter = notice->likely && !ends              ? &tally->likely
+                        : actual                             ? &tally->deadlocks
                         : notice->kind == INCIDENT_POTENTIAL ? &tally->potentials
                         : notice->kind == INCIDENT_STALL     ? &tally->stalls
                                                              : NULL;
@@ -386,20 +400,32 @@ static void count_finding(const struct notice *notice, bool actual)
         __atomic_fetch_add(counter, 1, __ATOMIC_RELAXED);
 }
 
+/* Starts the reporter and takes its answer. */
+static void take_answer(struct thread *t, struct notice *notice)
+{
+    if (t)
+        t->inside++;
+    enum incident_answer answer = launch_report(notice);
+    if (t)
+        inside_leave(t);
+    notice->ignored = answer == INCIDENT_SUPPRESSED;
+    notice->likely = notice->likely || answer == INCIDENT_DOUBTED;
+    notice->doubted = answer == INCIDENT_LEFT || answer == INCIDENT_MOVED;
+    if (answer == INCIDENT_MOVED)
+        finding_forget(notice);
+    else if (notice->ignored || notice->doubted || notice->likely)
+        fold_answered(notice);
+}
+
 bool finding_tell(struct thread *t, struct notice *notice)
 {
     bool actual = notice->kind == INCIDENT_DEADLOCK || notice->kind == INCIDENT_OWNER_GONE;
     if (!notice->again) {
-        if (t)
-            t->inside++;
-        notice->ignored = launch_report(notice) == INCIDENT_SUPPRESSED;
-        if (t)
-            inside_leave(t);
-        if (notice->ignored)
-            fold_suppressed(notice->signature);
-        count_finding(notice, actual);
+        take_answer(t, notice);
+        if (!notice->doubted)
+            count_finding(notice, actual);
     }
-    if (!actual || notice->ignored)
+    if (!actual || notice->ignored || notice->doubted || (notice->likely && !watch.abort_likely))
         return false;
     if (notice->action == INCIDENT_ABORT)
         end_program();

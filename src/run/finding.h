@@ -9,16 +9,20 @@ struct notice {
     int fd;          /* -1: could not be written */
     bool again;      /* told before: only do what is to be done */
     bool ignored;    /* the reporter was told to say nothing about it */
+    bool likely;     /* not proved: the program goes on */
+    bool doubted;    /* left to who looks from outside: the program goes on */
     uint32_t kind;   /* enum incident_kind */
     uint32_t action; /* enum incident_action */
     uint32_t number;
     uint64_t signature;
 };
 
-/* Each fills the notice. `t` is who closed it, or NULL. Callers have the judge's guard. */
+/* Each fills the notice. `t` is who closed it, or NULL. `doubt`: NULL, or why it is only likely:
+ * then the program goes on, whatever is set. Callers have the judge's guard. */
 void finding_deadlock(const struct view *view, const gordian_part *part, struct thread *t,
-                      struct notice *notice);
-void finding_gone(const struct view *view, struct thread *t, struct notice *notice);
+                      const char *doubt, struct notice *notice);
+void finding_gone(const struct view *view, struct thread *t, const char *doubt,
+                  struct notice *notice);
 
 /* Was this very deadlock told before? */
 bool finding_known(const struct view *view, const gordian_part *part);
@@ -29,9 +33,6 @@ bool finding_tell(struct thread *t, struct notice *notice);
 
 /* It was nothing after all. */
 void finding_forget(struct notice *notice);
-
-/* Has the program handlers for signals that can come at any time? */
-bool finding_handlers(void);
 
 /* Spreads what a signature is made of over all its bits. */
 static inline uint64_t stir_hash(uint64_t value)

@@ -4,21 +4,16 @@
 #include "run/locks.h"
 #include "run/order.h"
 #include "run/sys.h"
+#include "run/waiters.h"
 
 #include <string.h>
-
-#define HELD_MOST (1u << 20)
 
 bool held_grow(struct thread *t)
 {
     if (atomic_load_explicit(&watch.state, memory_order_relaxed) != WATCH_ON)
         return false;
     uint32_t room = t->room * 2;
-    if (room > HELD_MOST) {
-        watch_off("a thread holds more than a million locks");
-        return false;
-    }
-    struct held *grown = pages_map(room * sizeof *grown);
+    struct held *grown = room > t->room ? pages_map(room * sizeof *grown) : NULL;
     if (!grown) {
         watch_off("out of memory");
         return false;
@@ -37,8 +32,22 @@ static inline uint64_t mix_signature(uint64_t below, uintptr_t lock)
     return hash ^ (hash >> 29);
 }
 
+/* One who takes what he seems to have had it taken from him: another thread has given it back. */
+static uint32_t drop_stale(struct thread *t, uint32_t place, uintptr_t lock)
+{
+    bool stray = t->held[place].mode == INCIDENT_EXCLUSIVE && lock_flags(lock) & LOCK_STRAY;
+    for (uint32_t i = 0; i < place && stray; i++)
+        if (t->held[i].lock == lock) {
+            held_drop(t, i);
+            return place - 1;
+        }
+    return place;
+}
+
 int held_new(struct thread *t, uint32_t place, uintptr_t lock, struct site site)
 {
+    if (unlikely(atomic_load_explicit(&watch.strays, memory_order_relaxed)) && place)
+        place = drop_stale(t, place, lock);
     struct held *h = &t->held[place];
     if (watch.sites && h->frame[0] != site.caller)
         h->frames = (uint8_t)walk(t, h->frame, watch.sites, site);
@@ -79,8 +88,11 @@ void held_drop(struct thread *t, uint32_t i)
 void held_stray(struct thread *t, uintptr_t lock)
 {
     t->inside++;
-    if (!(lock_flags(lock) & LOCK_STRAY))
+    atomic_store_explicit(&watch.strays, true, memory_order_relaxed);
+    if (!(lock_flags(lock) & LOCK_STRAY)) {
         lock_mark(lock, INCIDENT_MUTEX, LOCK_STRAY);
+        order_forget(lock, 1);
+    }
     inside_leave(t);
 }
 
@@ -105,6 +117,7 @@ void wait_publish(struct thread *t)
 {
     uint64_t generation = atomic_load_explicit(&t->generation, memory_order_relaxed);
     bool looks = !(t->wait.flags & INCIDENT_TIMED);
+    waiters_add(t);
     atomic_store_explicit(&t->looking, looks ? LOOKING : LOOKING_DONE, memory_order_relaxed);
     atomic_store_explicit(&t->generation, generation + 1, memory_order_release);
     atomic_thread_fence(memory_order_seq_cst);
@@ -113,6 +126,8 @@ void wait_publish(struct thread *t)
 void wait_end(struct thread *t)
 {
     uint64_t generation = atomic_load_explicit(&t->generation, memory_order_relaxed);
-    if (generation & 1)
-        atomic_store_explicit(&t->generation, generation + 1, memory_order_release);
+    if (!(generation & 1))
+        return;
+    atomic_store_explicit(&t->generation, generation + 1, memory_order_release);
+    waiters_drop(t);
 }

@@ -39,12 +39,16 @@
 #define INCIDENT_INPUT_FD    3
 #define INCIDENT_ANSWER_FD   4
 #define INCIDENT_PATIENCE_MS 10000
-#define INCIDENT_EXIT_CODE   86 /* of a program ended because of an actual deadlock */
+#define INCIDENT_HELPER_NAME "gordian-stall" /* of the library's own thread */
+#define INCIDENT_EXIT_CODE   86              /* of a program ended because of an actual deadlock */
 
 enum incident_answer {
     INCIDENT_REPORTED = 'R',
     INCIDENT_SUPPRESSED = 'S', /* told nobody: the program goes on as if nothing had been found */
     INCIDENT_FAILED = 'F',     /* could not: the library prints its plain report */
+    INCIDENT_DOUBTED = 'D', /* told as likely: something could still end it, the program goes on */
+    INCIDENT_LEFT = 'L',    /* told nobody: who looks from outside will, if it is one */
+    INCIDENT_MOVED = 'M',   /* told nobody: it has gone on since */
 };
 
 enum incident_kind {
@@ -63,16 +67,27 @@ enum incident_action {
     INCIDENT_BREAK,     /* the call of thread `first` returns EDEADLK */
 };
 
+/* How sure a finding is. */
+enum incident_word {
+    INCIDENT_CERTAIN = 0, /* found by the library inside the program, and proved */
+    INCIDENT_PROVED,      /* owners read from the locks themselves, or nobody is left to act */
+    INCIDENT_LIKELY,      /* holders found by other evidence: see the edges'; found by the library:
+                             somebody could end it, the note says who */
+    INCIDENT_UNKNOWN,     /* nothing was found; the note says what cannot be known */
+};
+
 enum incident_section_id {
-    INCIDENT_THREADS, /* struct incident_thread */
-    INCIDENT_LOCKS,   /* struct incident_lock */
-    INCIDENT_EDGES,   /* struct incident_edge */
-    INCIDENT_ORDERS,  /* struct incident_order: potential deadlocks only */
-    INCIDENT_FOLDS,   /* struct incident_fold: summaries only */
-    INCIDENT_WORDS,   /* uint64_t: all frame lists, end to end */
-    INCIDENT_STRINGS, /* bytes: NUL-terminated strings; offset 0 is "" */
-    INCIDENT_MAPS,    /* bytes: a copy of /proc/self/maps */
-    INCIDENT_STACKS,  /* bytes: all stack copies, end to end */
+    INCIDENT_THREADS,     /* struct incident_thread */
+    INCIDENT_LOCKS,       /* struct incident_lock */
+    INCIDENT_EDGES,       /* struct incident_edge */
+    INCIDENT_ORDERS,      /* struct incident_order: potential deadlocks only */
+    INCIDENT_FOLDS,       /* struct incident_fold: summaries only */
+    INCIDENT_WORDS,       /* uint64_t: all frame lists, end to end */
+    INCIDENT_STRINGS,     /* bytes: NUL-terminated strings; offset 0 is "" */
+    INCIDENT_MAPS,        /* bytes: a copy of /proc/self/maps */
+    INCIDENT_STACKS,      /* bytes: all stack copies, end to end */
+    INCIDENT_PROCESSES,   /* struct incident_process; none: the one of the header, with all maps */
+    INCIDENT_TEXT_FRAMES, /* struct incident_text_frame */
     INCIDENT_SECTIONS
 };
 
@@ -105,6 +120,35 @@ struct incident {
     uint64_t locks_watched;   /* different locks seen so far, about */
     uint64_t threads_watched; /* threads seen so far */
     struct incident_section sections[INCIDENT_SECTIONS];
+    uint32_t word;   /* enum incident_word */
+    uint32_t teller; /* tid of the thread that waits for the answer; 0: none does */
+    uint32_t helper; /* tid of a thread of the library's own; 0: there is none */
+    uint32_t zero;
+};
+
+/* ------------------------------------------------------------------ processes
+ *
+ * `gordian inspect` looks at several at a time, and at those of other machines in their cores. */
+
+struct incident_process {
+    uint32_t pid;
+    uint32_t program; /* string */
+    uint32_t machine; /* EM_X86_64 or EM_AARCH64 */
+    uint32_t root;    /* string: the folder below which its files are found; "" */
+    uint32_t files;   /* string: a folder as /proc/PID/map_files, or "" */
+    uint32_t zero;
+    uint64_t maps_offset; /* its part of INCIDENT_MAPS */
+    uint64_t maps_size;
+};
+
+/* A frame that is no address: a line of a script between those of its interpreter. A frame list
+ * refers to frame i by the word INCIDENT_TEXT_FRAME - i. */
+#define INCIDENT_TEXT_FRAME UINT64_MAX
+struct incident_text_frame {
+    uint32_t function; /* string */
+    uint32_t file;     /* string */
+    uint32_t line;
+    uint32_t zero;
 };
 
 /* ------------------------------------------------------------------ threads */
@@ -137,6 +181,12 @@ struct incident_thread {
     uint64_t stack_address; /* the copy begins at this address: the stack pointer */
     uint64_t stack_size;    /* bytes copied; 0: none */
     uint64_t stack_offset;  /* where in INCIDENT_STACKS */
+    /* Where it has been unwound already: program counters, innermost first, return addresses moved
+     * back by one; words. 0: not. */
+    uint32_t frames;
+    uint32_t frame_count;
+    uint32_t process; /* index */
+    uint32_t doing;   /* string: what it does if it waits for no lock: "sleeps in epoll_wait"; "" */
 };
 
 /* ------------------------------------------------------------------ locks */
@@ -149,6 +199,20 @@ enum incident_lock_kind {
     INCIDENT_CONDITION,
     INCIDENT_BARRIER,
     INCIDENT_THREAD_END, /* what pthread_join waits for; held by the thread `target` */
+    /* Seen by `gordian inspect` only: */
+    INCIDENT_FUTEX,     /* a word in memory, of a lock of which nothing is known */
+    INCIDENT_ONCE,      /* pthread_once: held by who runs the initialiser */
+    INCIDENT_GUARD,     /* a static variable of C++ while it is initialised */
+    INCIDENT_STREAM,    /* stdio's FILE */
+    INCIDENT_INTERNAL,  /* a lock of the C library's own: malloc's, the loader's */
+    INCIDENT_RUST,      /* a lock of Rust's standard library, or of parking_lot */
+    INCIDENT_GIL,       /* the interpreter's lock of Python */
+    INCIDENT_PYTHON,    /* threading.Lock, RLock */
+    INCIDENT_FILE_LOCK, /* flock, fcntl */
+    INCIDENT_PIPE,
+    INCIDENT_SOCKET,
+    INCIDENT_CHILD, /* the end of a process, for waitpid */
+    INCIDENT_LOCK_KINDS
 };
 
 enum incident_lock_flags {
@@ -176,7 +240,7 @@ struct incident_lock {
     uint32_t missing;     /* barrier: how many have not come yet */
     uint32_t init_frames; /* words: where it was initialised, if that was seen */
     uint32_t init_count;
-    uint32_t zero;
+    uint32_t process; /* index: whose memory the address is in */
 };
 
 /* ------------------------------------------------------------------ holds and waits */
@@ -204,14 +268,16 @@ enum incident_edge_flags {
  * `cycle`, the witness edges alternate: wait of thread a for lock x, hold of x by thread b, wait
  * of b for y, ... and the last hold is by the first thread again. */
 struct incident_edge {
-    uint32_t thread; /* index */
-    uint32_t lock;   /* index */
-    uint32_t mode;   /* enum incident_mode */
-    uint32_t flags;  /* enum incident_edge_flags */
-    uint32_t units;  /* wanted or held: 1, or units of a semaphore, or the depth of recursion */
-    uint32_t frames; /* words: where it was taken, or where the wait was called; */
-    uint32_t count;  /* 0: the owner is known from the lock alone */
-    uint32_t outer;  /* lock index: the mutex a condition wait gave back; INCIDENT_NONE */
+    uint32_t thread;   /* index */
+    uint32_t lock;     /* index */
+    uint32_t mode;     /* enum incident_mode */
+    uint32_t flags;    /* enum incident_edge_flags */
+    uint32_t units;    /* wanted or held: 1, or units of a semaphore, or the depth of recursion */
+    uint32_t frames;   /* words: where it was taken, or where the wait was called; */
+    uint32_t count;    /* 0: the owner is known from the lock alone */
+    uint32_t outer;    /* lock index: the mutex a condition wait gave back; INCIDENT_NONE */
+    uint32_t evidence; /* string: how this is known: "owner read from the mutex"; "" */
+    uint32_t zero;
 };
 
 /* One step of a potential deadlock: somebody holding `held` took `taken`. The orders are a cycle:
@@ -239,6 +305,8 @@ struct incident_fold {
     uint32_t kind;
     uint64_t count;      /* how often in all */
     uint32_t suppressed; /* 1: the reporter said so */
+    uint32_t doubted;    /* 1: left to who looks from outside */
+    uint32_t likely;     /* 1: told as that */
     uint32_t zero;
 };
 
@@ -248,20 +316,57 @@ struct incident_fold {
  * magic in place; every watched process maps it shared and adds to it. */
 
 #define INCIDENT_TALLY_MAGIC "GORDTAL"
+#define INCIDENT_UNWATCHED   16
+
+/* Programs that a watched one started and that could not be watched themselves, by reason. */
+struct incident_unwatched {
+    uint64_t count;    /* 0: this one and those behind are free */
+    char program[120]; /* the end of its path; written first */
+    char reason[120];  /* "is statically linked" */
+};
 
 struct incident_tally {
     char magic[8];
     uint64_t processes; /* watched: the library is in them and on */
     uint64_t off;       /* processes in which the watcher could not start or switched itself off */
     uint64_t threads;
-    uint64_t locks;     /* about; added when a process ends */
+    uint64_t locks;     /* about; counted when first seen */
     uint64_t deadlocks; /* actual, owner gone included; told, not suppressed */
     uint64_t potentials;
     uint64_t stalls;
     uint64_t suppressed;
     uint64_t folded;
-    uint64_t broken; /* calls that returned EDEADLK */
-    uint64_t reserved[5];
+    uint64_t broken;    /* calls that returned EDEADLK */
+    uint64_t likely;    /* deadlocks that are likely, not proved: the program went on */
+    uint64_t sandboxed; /* processes that forbade themselves system calls: see sandbox.h */
+    uint64_t unwatched; /* programs started that cannot be watched: some are in `programs` */
+    uint64_t reserved[2];
+    struct incident_unwatched programs[INCIDENT_UNWATCHED];
+};
+
+/* ------------------------------------------------------------------ a mailbox for the command
+ *
+ * Behind the tally, where the file is as long as that: a program that cannot have an incident
+ * reported by itself, since it has given up its privileges or may not make system calls any more,
+ * leaves it there, and the command starts the reporter. `word` is a futex: the number of the turn
+ * times four, and whose turn it is. */
+
+#define INCIDENT_MAILBOX_OFFSET 8192u
+#define INCIDENT_MAILBOX_ROOM   (4u << 20)
+
+enum incident_box_state {
+    INCIDENT_BOX_FREE,
+    INCIDENT_BOX_FILLING, /* a watched process writes */
+    INCIDENT_BOX_READY,   /* the command reads and reports */
+    INCIDENT_BOX_ANSWERED,
+};
+
+struct incident_mailbox {
+    uint32_t word;
+    uint32_t listening; /* 1: the command is there */
+    uint32_t answer;    /* enum incident_answer */
+    uint32_t zero;
+    char data[]; /* an incident; INCIDENT_MAILBOX_ROOM */
 };
 
 /* ------------------------------------------------------------------ variables
@@ -271,6 +376,7 @@ struct incident_tally {
  *
  *   GORDIAN_RUN=0              do nothing at all                                     (1)
  *   GORDIAN_ON_DEADLOCK        report | abort | break                                (abort)
+ *   GORDIAN_ON_LIKELY          report | abort: a deadlock that is likely, not proved (report)
  *   GORDIAN_POTENTIAL=0|1      watch lock orders                                     (1)
  *   GORDIAN_SITES=0|1          remember where locks are taken                        (1)
  *   GORDIAN_STALL=SECONDS      tell waits longer than that; decimals are fine        (0: never)
@@ -281,6 +387,10 @@ struct incident_tally {
  *   GORDIAN_TOOL=FILE          the gordian command that reports; "": plain reports only
  *                              (found relative to the library)
  *   GORDIAN_QUIET=1            no notices of the library itself
+ *   GORDIAN_FILTERS=N          seccomp filters that were there before and are known to let the
+ *                              library do its work; with more of them it goes without   (0)
+ *   GORDIAN_UID=N              who may write the reports' files; a process of somebody else has
+ *                              them written by the command
  *
  * Variables the library does not read belong to the reporter, which gets them all.
  *

@@ -1,8 +1,10 @@
 /* From a suspicion to a verdict. */
 #include "run/judge.h"
 
+#include "run/doubt.h"
 #include "run/finding.h"
 #include "run/guard.h"
+#include "run/mutex.h"
 #include "run/stall.h"
 #include "run/sys.h"
 #include "run/view.h"
@@ -59,6 +61,7 @@ enum verdict {
     VERDICT_NOTHING,
     VERDICT_AGAIN, /* something moved, or somebody has not got to sleep yet: look again */
     VERDICT_FOUND,
+    VERDICT_DOUBTED, /* not proved, and too new to be told: look again later */
 };
 
 #define PATIENCE_NS 2000000u /* with the guard held */
@@ -107,24 +110,6 @@ static bool same_part(const struct view *view, const gordian_part *part, const s
     return found == count && part->process_count == count;
 }
 
-/* Handlers of signals could still wake somebody. Where all wait on conditions only, that is how
- * some programs idle; but a lock held by one of them and wanted by another nobody's handler gives
- * back. */
-static bool may_be_idle(const struct view *view, const gordian_part *part)
-{
-    bool anybody = false;
-    for (size_t i = 0; i < part->process_count; i++) {
-        if (part->processes[i] >= view->count)
-            continue;
-        const struct look *look = &view->looks[part->processes[i]];
-        if (for_anybody(look))
-            anybody = true;
-        else if (look->kind != INCIDENT_THREAD_END)
-            return false;
-    }
-    return anybody && finding_handlers();
-}
-
 /* Those found stuck have settled; and, where the view says that nobody else runs, so have all
  * others: one who has been given what he waited for without ever falling asleep for it looks as if
  * he were on his way to bed. */
@@ -135,13 +120,33 @@ static enum verdict all_settled(const struct view *view, const struct look *look
                                                    : verdict;
 }
 
+/* The part that this wait, or somebody's end, has closed. Where it rests on nobody's being able to
+ * act it may be that of others: this one was the last who could. */
+static const gordian_part *closed_part(const struct view *view, const struct thread *t)
+{
+    const gordian_part *part = find_part(view, t);
+    return part || !view->asked || view->acts ? part : find_part(view, NULL);
+}
+
+/* Can this wait be left and begun again, without anybody's noticing? A handler would interrupt one
+ * for a semaphore, with a time limit, that it does not without. */
+static bool can_look_again(const struct thread *t)
+{
+    const struct wait *wait = &t->wait;
+    if (wait->kind == INCIDENT_MUTEX)
+        return !(mutex_kind((const pthread_mutex_t *)wait->lock) & KIND_INHERIT);
+    if (wait->kind == INCIDENT_THREAD_END)
+        return !(wait->flags & THROUGH_C11);
+    return wait->kind == INCIDENT_RWLOCK || wait->kind == INCIDENT_SPIN;
+}
+
 /* Looks, lets things settle, looks again. The view of the second look is left in *view, the part
  * that was found in *part. */
 static enum verdict confirm_part(struct view *view, struct arena *arena, const struct thread *t,
                                  const struct thread *ending, const gordian_part **part)
 {
-    *part = find_part(view, t);
-    if (!*part || may_be_idle(view, *part))
+    *part = closed_part(view, t);
+    if (!*part || doubt_is_idle(view, *part, t && t == self && can_look_again(t)))
         return VERDICT_NOTHING;
     struct look *looks = arena_take(arena, (*part)->process_count * sizeof *looks);
     if (!looks)
@@ -152,7 +157,7 @@ static enum verdict confirm_part(struct view *view, struct arena *arena, const s
         return verdict;
     if (!view_take(view, arena, ending))
         return VERDICT_NOTHING;
-    *part = find_part(view, t);
+    *part = closed_part(view, t);
     if (!*part || !same_part(view, *part, looks, count))
         return VERDICT_AGAIN;
     return all_settled(view, looks, count);
@@ -173,6 +178,50 @@ static bool confirm_gone(struct view *view, struct arena *arena, const struct th
     return true;
 }
 
+/* ------------------------------------------------------------------ how sure it is */
+
+#define LIKELY_NS 2000000000u /* so long it must last before it is told */
+
+/* Has this doubtful wait lasted long enough to be told? Waits that cannot be left are told at once.
+ */
+static bool has_lasted(struct thread *t)
+{
+    uint64_t now = sys_now(), generation = atomic_load(&t->generation);
+    if (!can_look_again(t))
+        return true;
+    if (t->doubted != generation) {
+        t->doubted = generation;
+        t->doubted_since = now;
+    }
+    return now - t->doubted_since >= LIKELY_NS;
+}
+
+/* What is found, in doubt or not, as a verdict; `t`: who waits, NULL: somebody ends. */
+static enum verdict weigh_doubt(const char *doubt, struct thread *t)
+{
+    return doubt && t && t == self && !has_lasted(t) ? VERDICT_DOUBTED : VERDICT_FOUND;
+}
+
+static enum verdict weigh_part(struct view *view, const gordian_part *part, struct thread *t,
+                               struct notice *notice)
+{
+    const char *doubt = doubt_part(view, part);
+    enum verdict verdict = weigh_doubt(doubt, t);
+    bool member = t && in_part(part, view_process(view, t));
+    if (verdict == VERDICT_FOUND)
+        finding_deadlock(view, part, member ? t : NULL, doubt, notice);
+    return verdict;
+}
+
+static enum verdict weigh_gone(struct view *view, struct thread *t, struct notice *notice)
+{
+    const char *doubt = doubt_gone(view, &view->looks[view_process(view, t)]);
+    enum verdict verdict = weigh_doubt(doubt, t);
+    if (verdict == VERDICT_FOUND)
+        finding_gone(view, t, doubt, notice);
+    return verdict;
+}
+
 /* ------------------------------------------------------------------ in and out */
 
 /* Judges a wait, or, when a thread ends (`t` NULL), everybody's. */
@@ -186,12 +235,10 @@ static enum verdict find_once(struct thread *t, struct thread *ending, struct no
     enum verdict verdict = VERDICT_NOTHING;
     if (view_take(&view, &arena, ending) && view.report.deadlocked_count) {
         verdict = confirm_part(&view, &arena, t, ending, &part);
-        if (verdict == VERDICT_FOUND) {
-            finding_deadlock(&view, part, t, notice);
-        } else if (verdict == VERDICT_NOTHING && t && confirm_gone(&view, &arena, t)) {
-            finding_gone(&view, t, notice);
-            verdict = VERDICT_FOUND;
-        }
+        if (verdict == VERDICT_FOUND)
+            verdict = weigh_part(&view, part, t, notice);
+        else if (verdict == VERDICT_NOTHING && t && confirm_gone(&view, &arena, t))
+            verdict = weigh_gone(&view, t, notice);
     }
     arena_reset(&arena);
     return verdict;
@@ -200,17 +247,18 @@ static enum verdict find_once(struct thread *t, struct thread *ending, struct no
 #define GIVE_UP_NS 10000000000u
 
 /* Until things have settled, one way or the other. `by`: the calling thread. */
-static bool find_notice(struct thread *by, struct thread *t, struct thread *ending,
-                        struct notice *notice)
+static enum verdict find_notice(struct thread *by, struct thread *t, struct thread *ending,
+                                struct notice *notice)
 {
     uint64_t give_up = sys_now() + GIVE_UP_NS, pause = 50000;
     for (;;) {
         sigset_t old;
         guard_enter(by, &guard, &old);
+        memcpy(&by->blocked, &old, sizeof by->blocked);
         enum verdict verdict = find_once(t, ending, notice);
         guard_leave(by, &guard, &old);
         if (verdict != VERDICT_AGAIN || sys_now() > give_up)
-            return verdict == VERDICT_FOUND;
+            return verdict;
         sys_sleep(pause);
         pause = pause < 2000000 ? pause * 2 : pause;
     }
@@ -239,8 +287,9 @@ static void end_if_cancelled(const struct thread *t, struct notice *notice)
 static __attribute__((noinline)) enum judgement judge_fully(struct thread *t)
 {
     struct notice notice;
-    if (!find_notice(t, t, NULL, &notice))
-        return JUDGE_WAIT;
+    enum verdict verdict = find_notice(t, t, NULL, &notice);
+    if (verdict != VERDICT_FOUND)
+        return verdict == VERDICT_DOUBTED ? JUDGE_AGAIN : JUDGE_WAIT;
     end_if_cancelled(t, &notice);
     return finding_tell(t, &notice) ? JUDGE_BREAK : JUDGE_WAIT;
 }
@@ -263,7 +312,8 @@ static void note_sleeps(struct thread *t)
     struct rusage usage;
     if (t->wait.kind == INCIDENT_CONDITION || t->wait.kind == INCIDENT_SEMAPHORE ||
         t->wait.kind == INCIDENT_BARRIER)
-        t->slept = getrusage(RUSAGE_THREAD, &usage) == 0 ? (uint32_t)usage.ru_nvcsw : 0;
+        t->slept =
+            sys_call(SYS_getrusage, RUSAGE_THREAD, &usage) == 0 ? (uint32_t)usage.ru_nvcsw : 0;
 }
 
 /* wait_publish has set `looking`, so that nobody sees the wait without it. */
@@ -301,7 +351,7 @@ static void judge_orphans(struct thread *t)
             held_find(t, look.lock) == UINT32_MAX)
             continue;
         struct notice notice;
-        if (find_notice(t, other, t, &notice))
+        if (find_notice(t, other, t, &notice) == VERDICT_FOUND)
             finding_tell(t, &notice);
     }
 }
@@ -315,6 +365,6 @@ void judge_end(struct thread *t)
     if (atomic_load(&watch.live) < 2 || somebody_runs(t))
         return;
     struct notice notice;
-    if (find_notice(t, NULL, t, &notice))
+    if (find_notice(t, NULL, t, &notice) == VERDICT_FOUND)
         finding_tell(t, &notice);
 }

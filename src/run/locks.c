@@ -3,12 +3,14 @@
 #include "run/arena.h"
 #include "run/guard.h"
 #include "run/order.h"
+#include "run/sys.h"
 
 #include <string.h>
 #include <sys/prctl.h>
 
-#define BUCKETS     (1u << 16)
-#define ENTRIES     (1u << 18)
+#define BUCKETS     (1u << 16) /* at first */
+#define CHUNK       (1u << 12) /* entries that are made at a time */
+#define CHUNKS      (1u << 20)
 #define ORPHANS     1024u
 #define COUNT_BITS  (1u << 20)
 #define LONGEST_RUN 4096 /* of a bucket, before a reader without the guard gives up */
@@ -20,8 +22,11 @@ struct entry {
 
 static struct guard guard;
 static _Atomic uint32_t changes; /* odd while an entry comes or goes */
-static uint32_t *buckets;        /* index + 1 */
-static struct entry *entries;
+static struct table {
+    uint32_t count;    /* a power of two */
+    uint32_t bucket[]; /* index + 1 */
+} * table;
+static struct entry **chunks;
 static uint32_t entries_used, free_entries; /* index + 1 */
 
 static struct orphan *orphans;
@@ -30,13 +35,26 @@ static _Atomic uint32_t orphan_count; /* ever added; the table keeps the last on
 static _Atomic uint64_t *count_bits;
 static _Atomic uint64_t counted;
 
+static size_t table_size(uint32_t count)
+{
+    return sizeof(struct table) + count * sizeof(uint32_t);
+}
+
+static struct table *make_table(uint32_t count)
+{
+    struct table *made = pages_map(table_size(count));
+    if (made)
+        made->count = count;
+    return made;
+}
+
 bool locks_start(void)
 {
-    buckets = pages_map(BUCKETS * sizeof *buckets);
-    entries = pages_map(ENTRIES * sizeof *entries);
+    table = make_table(BUCKETS);
+    chunks = pages_map(CHUNKS * sizeof *chunks);
     orphans = pages_map(ORPHANS * sizeof *orphans);
     count_bits = pages_map(COUNT_BITS / 8);
-    return buckets && entries && orphans && count_bits;
+    return table && chunks && orphans && count_bits;
 }
 
 void locks_fork(void)
@@ -46,9 +64,19 @@ void locks_fork(void)
         atomic_fetch_add(&changes, 1);
 }
 
+bool locks_stop(void)
+{
+    return guard_lock_soon(&guard);
+}
+
+void locks_go_on(void)
+{
+    guard_unlock(&guard);
+}
+
 static inline uint32_t hash_of(uintptr_t lock)
 {
-    return (uint32_t)(((lock >> 3) * 0x9e3779b97f4a7c15u) >> 40);
+    return (uint32_t)(((lock >> 3) * 0x9e3779b97f4a7c15u) >> 32);
 }
 
 /* ------------------------------------------------------------------ how many */
@@ -59,8 +87,11 @@ void locks_count(uintptr_t lock)
     uint64_t mask = (uint64_t)1 << (bit & 63);
     if (atomic_load_explicit(&count_bits[bit / 64], memory_order_relaxed) & mask)
         return;
-    if (!(atomic_fetch_or_explicit(&count_bits[bit / 64], mask, memory_order_relaxed) & mask))
-        atomic_fetch_add_explicit(&counted, 1, memory_order_relaxed);
+    if (atomic_fetch_or_explicit(&count_bits[bit / 64], mask, memory_order_relaxed) & mask)
+        return;
+    atomic_fetch_add_explicit(&counted, 1, memory_order_relaxed);
+    /* At once: however the program ends, it has been counted. */
+    __atomic_fetch_add(&watch.tally->locks, 1, __ATOMIC_RELAXED);
 }
 
 /* Two locks on one bit count once: add about as many as that happened to. */
@@ -72,46 +103,94 @@ uint64_t locks_counted(void)
 
 /* ------------------------------------------------------------------ entries */
 
+static uint32_t *bucket_of(struct table *in, uintptr_t lock)
+{
+    return &in->bucket[hash_of(lock) & (in->count - 1)];
+}
+
+/* `index` is the index + 1. */
+static struct entry *entry_at(uint32_t index)
+{
+    return &chunks[(index - 1) / CHUNK][(index - 1) % CHUNK];
+}
+
 /* Callers have the guard. */
 static uint32_t *find_lock(uintptr_t lock)
 {
-    uint32_t *link = &buckets[hash_of(lock) % BUCKETS];
-    while (*link && entries[*link - 1].info.lock != lock)
-        link = &entries[*link - 1].next;
+    uint32_t *link = bucket_of(table, lock);
+    while (*link && entry_at(*link)->info.lock != lock)
+        link = &entry_at(*link)->next;
     return link;
+}
+
+/* Twice as many buckets. Without memory for them the runs get longer. The old table stays: somebody
+ * may be reading it. */
+static void grow_table(void)
+{
+    struct table *old = table, *grown = old->count < 1u << 31 ? make_table(old->count * 2) : NULL;
+    if (!grown)
+        return;
+    atomic_fetch_add(&changes, 1);
+    for (uint32_t i = 0; i < old->count; i++)
+        for (uint32_t at = old->bucket[i]; at;) {
+            struct entry *entry = entry_at(at);
+            uint32_t next = entry->next, *bucket = bucket_of(grown, entry->info.lock);
+            entry->next = *bucket;
+            *bucket = at;
+            at = next;
+        }
+    __atomic_store_n(&table, grown, __ATOMIC_RELEASE);
+    atomic_fetch_add(&changes, 1);
+}
+
+/* An entry that nobody uses, as index + 1; 0: there is no memory. */
+static uint32_t take_entry(void)
+{
+    uint32_t index = free_entries;
+    if (index) {
+        free_entries = entry_at(index)->next;
+        return index;
+    }
+    uint32_t chunk = entries_used / CHUNK;
+    if (entries_used % CHUNK == 0) {
+        void *pages = chunk < CHUNKS - 1 ? pages_map(CHUNK * sizeof(struct entry)) : NULL;
+        if (!pages)
+            return 0;
+        __atomic_store_n(&chunks[chunk], pages, __ATOMIC_RELEASE);
+    }
+    if (entries_used / 2 > table->count)
+        grow_table();
+    return ++entries_used;
 }
 
 static void remove_entry(uint32_t *link)
 {
     uint32_t index = *link;
     atomic_fetch_add(&changes, 1);
-    *link = entries[index - 1].next;
-    entries[index - 1].next = free_entries;
+    *link = entry_at(index)->next;
+    entry_at(index)->next = free_entries;
     free_entries = index;
     atomic_fetch_add(&changes, 1);
 }
 
-/* NULL: the table is full, and the watcher off. */
+/* NULL: memory has ended, and the watcher is off. */
 static struct lock_info *need_entry(uintptr_t lock)
 {
     uint32_t *link = find_lock(lock);
     if (*link)
-        return &entries[*link - 1].info;
-    uint32_t index = free_entries;
-    if (index) {
-        free_entries = entries[index - 1].next;
-    } else if (entries_used < ENTRIES) {
-        index = ++entries_used;
-    } else {
-        watch_off("too many locks at a time");
+        return &entry_at(*link)->info;
+    uint32_t index = take_entry();
+    if (!index) {
+        watch_off("there is no memory for so many locks");
         return NULL;
     }
-    struct entry *entry = &entries[index - 1];
+    struct entry *entry = entry_at(index);
     memset(&entry->info, 0, sizeof entry->info);
     entry->info.lock = lock;
     atomic_fetch_add(&changes, 1);
-    entry->next = buckets[hash_of(lock) % BUCKETS];
-    buckets[hash_of(lock) % BUCKETS] = index;
+    uint32_t *bucket = bucket_of(table, lock);
+    entry->next = *bucket;
+    *bucket = index;
     atomic_fetch_add(&changes, 1);
     return &entry->info;
 }
@@ -178,9 +257,10 @@ uint32_t lock_flags(uintptr_t lock)
     for (int attempt = 0; attempt < 4; attempt++) {
         uint32_t before = atomic_load_explicit(&changes, memory_order_acquire);
         uint32_t flags = 0, steps = 0;
-        uint32_t at = __atomic_load_n(&buckets[hash_of(lock) % BUCKETS], __ATOMIC_RELAXED);
-        for (; at && at <= ENTRIES && steps < LONGEST_RUN; steps++) {
-            const struct entry *entry = &entries[at - 1];
+        struct table *in = __atomic_load_n(&table, __ATOMIC_ACQUIRE);
+        uint32_t at = __atomic_load_n(bucket_of(in, lock), __ATOMIC_RELAXED);
+        for (; at && steps < LONGEST_RUN; steps++) {
+            const struct entry *entry = entry_at(at);
             if (entry->info.lock == lock) {
                 flags = __atomic_load_n(&entry->info.flags, __ATOMIC_RELAXED);
                 break;
@@ -193,7 +273,7 @@ uint32_t lock_flags(uintptr_t lock)
             return flags;
     }
     guard_lock(&guard);
-    uint32_t *link = find_lock(lock), flags = *link ? entries[*link - 1].info.flags : 0;
+    uint32_t *link = find_lock(lock), flags = *link ? entry_at(*link)->info.flags : 0;
     guard_unlock(&guard);
     return flags;
 }
@@ -204,7 +284,7 @@ bool lock_look(uintptr_t lock, struct lock_info *info)
     uint32_t *link = find_lock(lock);
     bool known = *link != 0;
     if (known)
-        *info = entries[*link - 1].info;
+        *info = entry_at(*link)->info;
     guard_unlock(&guard);
     return known;
 }
@@ -232,7 +312,7 @@ void orphans_add(const struct thread *t, bool forked)
 {
     char name[16] = "";
     if (!forked)
-        prctl(PR_GET_NAME, name);
+        sys_call(SYS_prctl, PR_GET_NAME, name);
     guard_lock(&guard);
     for (uint32_t i = 0; i < t->count; i++) {
         uint32_t at = atomic_fetch_add(&orphan_count, 1) % ORPHANS;

@@ -12,6 +12,7 @@ enum lock_flags {
     LOCK_SIGNALS = 1 << 2, /* a semaphore posted by somebody who had not waited */
     LOCK_SHARED = 1 << 3,  /* a semaphore other processes see */
     LOCK_POSTED = 1 << 4,  /* a semaphore posted by one who had waited: it is used as a lock */
+    LOCK_HANDLED = 1 << 5, /* a semaphore posted by a signal handler */
 };
 
 struct lock_info {
@@ -58,5 +59,8 @@ uint64_t locks_counted(void);
 /* Maps the tables; false: no memory. After fork: forgets who held the guards. */
 bool locks_start(void);
 void locks_fork(void);
+/* Around fork, in the parent: nobody changes them meanwhile. False: it goes without. */
+bool locks_stop(void);
+void locks_go_on(void);
 
 #endif

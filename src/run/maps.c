@@ -77,6 +77,12 @@ bool maps_find(uintptr_t address, struct region *region)
     return found;
 }
 
+bool maps_shared(uintptr_t address)
+{
+    struct region region;
+    return !maps_find(address, &region) || region.shared;
+}
+
 static bool read_line(const char *path, const char *word, unsigned base, uint64_t *value)
 {
     struct stream stream = {.fd = sys_open(path, O_RDONLY)};

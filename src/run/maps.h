@@ -16,6 +16,8 @@ struct region {
 
 /* The mapping an address lies in; false: none, or it cannot be told. */
 bool maps_find(uintptr_t address, struct region *region);
+/* May other processes have this memory, too? True where it cannot be told. */
+bool maps_shared(uintptr_t address);
 
 /* The number behind a word at the start of a line of a file ("SigCgt:"), in base 16 or 10; false:
  * no such line. */

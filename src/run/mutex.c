@@ -72,15 +72,25 @@ WRAPPER(int, pthread_mutex_lock, (pthread_mutex_t * mutex))
 }
 EXPORT(pthread_mutex_lock, V_OLDEST);
 
+/* Is it another thread's, and will libc unlock it all the same? */
+static bool is_others(const struct thread *t, const pthread_mutex_t *mutex)
+{
+    uint32_t kind = mutex_kind(mutex), type = kind & KIND_TYPE, owner = mutex_owner(mutex);
+    return owner && owner != t->tid && owner != t->fork_tid &&
+           !(kind & (KIND_ROBUST | KIND_INHERIT)) && type != PTHREAD_MUTEX_RECURSIVE_NP &&
+           type != PTHREAD_MUTEX_ERRORCHECK_NP && held_find(t, (uintptr_t)mutex) == UINT32_MAX;
+}
+
 __attribute__((noinline)) int mutex_unlock_slow(pthread_mutex_t *mutex)
 {
     struct thread *t = thread_enter();
     if (!t)
         return real.pthread_mutex_unlock(mutex);
-    uint32_t owner = mutex_owner(mutex);
+    if (is_others(t, mutex))
+        held_stray(t, (uintptr_t)mutex); /* before its owner goes on */
     int result = real.pthread_mutex_unlock(mutex);
-    if (result == 0 && !unhold_lock(t, mutex) && owner && owner != t->tid && owner != t->fork_tid)
-        held_stray(t, (uintptr_t)mutex);
+    if (result == 0)
+        unhold_lock(t, mutex);
     return result;
 }
 

@@ -23,15 +23,28 @@ struct order_cache {
 
 static struct guard guard;
 static _Atomic bool full;
+static _Atomic bool forked; /* and no thread made since: what is in the graph is the parent's */
 
 bool order_start(void)
 {
     return !watch.potential || graph_start();
 }
 
+/* The child has no other threads, and its parent's are not in its way. */
 void order_fork(void)
 {
     atomic_store(&guard.word, 0);
+    forked = true;
+}
+
+bool order_stop(void)
+{
+    return guard_lock_soon(&guard);
+}
+
+void order_go_on(void)
+{
+    guard_unlock(&guard);
 }
 
 /* ------------------------------------------------------------------ telling */
@@ -138,10 +151,27 @@ static __attribute__((noinline)) void learn_order(struct thread *t, uint32_t pla
         finding_tell(t, &notice);
 }
 
+/* What was done alone is looked at when it is done again. */
+void order_begin(void)
+{
+    if (*watch.single)
+        atomic_fetch_add(&watch.order_epoch, 1);
+    if (unlikely(forked)) {
+        sigset_t old;
+        guard_enter(self, &guard, &old);
+        if (watch.potential && forked)
+            graph_clear();
+        forked = false;
+        guard_leave(self, &guard, &old);
+        atomic_fetch_add(&watch.order_epoch, 1);
+    }
+}
+
 void order_look(struct thread *t, uint32_t place)
 {
     struct order_cache *cache = t->orders;
-    if (atomic_load_explicit(&watch.state, memory_order_relaxed) != WATCH_ON)
+    if (*watch.single || forked ||
+        atomic_load_explicit(&watch.state, memory_order_relaxed) != WATCH_ON)
         return;
     if (unlikely(!cache)) {
         cache = t->orders = pages_map(sizeof *cache);

@@ -8,6 +8,9 @@
  * same before. */
 void order_look(struct thread *t, uint32_t place);
 
+/* There will be a second thread: until now orders did not matter. */
+void order_begin(void);
+
 /* These bytes are no locks any more, or other ones. */
 void order_forget(uintptr_t low, size_t size);
 
@@ -23,5 +26,8 @@ static inline void order_frame(struct thread *t, uintptr_t frame)
 
 bool order_start(void);
 void order_fork(void);
+/* As locks_stop and locks_go_on. */
+bool order_stop(void);
+void order_go_on(void);
 
 #endif

@@ -2,7 +2,9 @@
 
 #include "run/arena.h"
 #include "run/chain.h"
+#include "run/maps.h"
 #include "run/rwlock.h"
+#include "run/sys.h"
 
 #include <string.h>
 #include <sys/prctl.h>
@@ -12,7 +14,8 @@
 #define USES       (1u << 18)
 #define BUCKETS    (1u << 16)
 #define PAGE_SHIFT 12
-#define MOST_HELD  64u     /* held locks looked at, the latest ones */
+#define MOST_HELD  64u     /* held locks looked at: the latest ones, */
+#define MOST_OUTER 16u     /* and as many of the first ones, which may keep orders apart */
 #define DEEPEST    1024u   /* threads in a deadlock looked for */
 #define PATIENCE   100000u /* steps of a search */
 
@@ -36,6 +39,15 @@ bool graph_start(void)
     filter = pages_map(BUCKETS);
     queue = pages_map((NODES + 4 * DEEPEST) * sizeof *queue);
     return nodes && orders && uses && pages && keys && filter && queue;
+}
+
+void graph_clear(void)
+{
+    memset(pages, 0, BUCKETS * sizeof *pages);
+    memset(keys, 0, BUCKETS * sizeof *keys);
+    memset((void *)filter, 0, BUCKETS);
+    node_count = order_count = use_count = free_nodes = 0;
+    atomic_store_explicit(&live_nodes, 0, memory_order_relaxed);
 }
 
 const struct order *graph_order(uint32_t index)
@@ -205,10 +217,24 @@ static void note_lock(struct node *node, const struct held *hold)
     node->queues |= rwlock_prefers_writers((const pthread_rwlock_t *)hold->lock);
 }
 
+/* What the parent held at a fork, in memory that both have, the child does not hold; and of what
+ * threads give back for each other nobody can say who has it. */
 static bool hold_counts(const struct held *hold)
 {
-    return hold->kind == INCIDENT_MUTEX || hold->kind == INCIDENT_RWLOCK ||
-           hold->kind == INCIDENT_SPIN;
+    bool lock = hold->kind == INCIDENT_MUTEX || hold->kind == INCIDENT_RWLOCK ||
+                hold->kind == INCIDENT_SPIN;
+    if (!lock || (hold->flags & HELD_INHERITED && maps_shared(hold->lock)))
+        return false;
+    return !atomic_load_explicit(&watch.strays, memory_order_relaxed) ||
+           !(lock_flags(hold->lock) & LOCK_STRAY);
+}
+
+/* A semaphore of one unit keeps those apart who take it. It is never the taken one of an order. */
+static bool hold_guards(const struct held *hold)
+{
+    struct lock_info info;
+    return hold->kind == INCIDENT_SEMAPHORE && lock_look(hold->lock, &info) && info.units == 1 &&
+           (info.flags & (LOCK_KNOWN | LOCK_SIGNALS | LOCK_SHARED)) == LOCK_KNOWN;
 }
 
 static uint32_t find_order(uint64_t key)
@@ -269,10 +295,10 @@ static int new_order(const struct thread *t, const struct held *held, uint32_t p
     order->frames = taken->frames;
     memcpy(order->frame, taken->frame, taken->frames * sizeof *order->frame);
     order->first_use = use_count;
-    prctl(PR_GET_NAME, order->name);
-    uint32_t first = place > MOST_HELD ? place - MOST_HELD : 0;
-    for (uint32_t i = first; i < place; i++)
-        if (hold_counts(&held[i]) && !add_use(order, *index, &held[i]))
+    sys_call(SYS_prctl, PR_GET_NAME, order->name);
+    for (uint32_t i = 0; i < place; i++)
+        if ((i < MOST_OUTER || place - i <= MOST_HELD) &&
+            (hold_counts(&held[i]) || hold_guards(&held[i])) && !add_use(order, *index, &held[i]))
             return -1;
     order->next = nodes[node].taken;
     nodes[node].taken = *index + 1;
@@ -295,7 +321,7 @@ int graph_learn(const struct thread *t, const struct held *held, uint32_t place,
     return new_order(t, held, place, index);
 }
 
-/* ------------------------------------------------------------------ searching */
+/* ------------------------------------------------------------------ ways */
 
 /* Marks every node from which a way leads to something that order holds. */
 static bool mark_ways(const struct order *goal)
@@ -331,13 +357,20 @@ static bool in_the_way(const struct node *node, uint32_t taken, uint32_t held)
     return taken != INCIDENT_READ || held != INCIDENT_READ || (node->queues && node->written);
 }
 
+/* As long as nobody posts it who has not taken it. */
+static bool still_guards(const struct node *node)
+{
+    return node->kind != INCIDENT_SEMAPHORE || !(lock_flags(node->lock) & LOCK_SIGNALS);
+}
+
 /* Done under a common lock, two orders never meet. */
 static bool kept_apart(const struct order *one, const struct order *two)
 {
     for (uint32_t i = 0; i < one->uses; i++)
         for (uint32_t k = 0; k < two->uses; k++) {
             const struct use *a = &uses[one->first_use + i], *b = &uses[two->first_use + k];
-            if (a->node == b->node && (a->mode != INCIDENT_READ || b->mode != INCIDENT_READ))
+            if (a->node == b->node && (a->mode != INCIDENT_READ || b->mode != INCIDENT_READ) &&
+                still_guards(&nodes[a->node]))
                 return true;
         }
     return false;
@@ -388,6 +421,74 @@ static bool step_along(struct order_cycle *path, uint32_t index)
     return true;
 }
 
+/* ------------------------------------------------------------------ rings */
+
+static bool order_holds(const struct order *order, uint32_t node)
+{
+    for (uint32_t i = 0; i < order->uses; i++)
+        if (uses[order->first_use + i].node == node)
+            return true;
+    return false;
+}
+
+/* Has some thread gone from one lock to the next, and from there to the one after, in whatever
+ * company? */
+static bool goes_on(uint32_t from, uint32_t next, uint32_t after)
+{
+    for (uint32_t at = nodes[next].taken; at; at = orders[at - 1].next)
+        for (uint32_t then = nodes[after].taken; then; then = orders[then - 1].next) {
+            const struct order *one = &orders[at - 1], *two = &orders[then - 1];
+            if (!order_is_whole(one) || !order_is_whole(two) || !order_holds(one, from) ||
+                !order_holds(two, next))
+                continue;
+            for (uint32_t i = 0; i < one->threads; i++)
+                for (uint32_t k = 0; k < two->threads; k++)
+                    if (one->serial[i] == two->serial[k])
+                        return true;
+        }
+    return false;
+}
+
+/* The order with which a step was first done, in whatever company. */
+static const struct order *first_done(uint32_t from, uint32_t next)
+{
+    const struct order *first = NULL;
+    for (uint32_t at = nodes[next].taken; at; at = orders[at - 1].next) {
+        const struct order *order = &orders[at - 1];
+        if ((!first || order < first) && order_is_whole(order) && order_holds(order, from))
+            first = order;
+    }
+    return first;
+}
+
+#define SHORTEST_RING 3u
+
+/* Locks in a ring, such as the buffers of a log: one place in the program goes from each to the
+ * next, all the way round, and it is the same threads that go on from one to the next. It takes as
+ * many threads as there are locks to deadlock there, each at its own, and a ring that is walked is
+ * made so that those ahead are out of the way. Threads that each keep a place of their own (as
+ * philosophers do at their table) are another matter. */
+static bool walked_round(const struct order_cycle *cycle)
+{
+    uint32_t falls = 0;
+    bool goes = false;
+    if (cycle->count < SHORTEST_RING)
+        return false;
+    for (uint32_t i = 0; i < cycle->count; i++) {
+        uint32_t k = (i + 1) % cycle->count, from = uses[cycle->use[i]].node;
+        uint32_t next = orders[cycle->orders[i]].node, after = orders[cycle->orders[k]].node;
+        const struct order *one = first_done(from, next), *two = first_done(next, after);
+        if (!one || !two || !one->frames != !two->frames ||
+            (one->frames && one->frame[0] != two->frame[0]))
+            return false;
+        falls += one > two;
+        goes = goes || goes_on(from, next, after);
+    }
+    return falls == 1 && goes;
+}
+
+/* ------------------------------------------------------------------ searching for one */
+
 bool graph_search(uint32_t index, struct order_cycle *cycle)
 {
     const struct order *goal = &orders[index];
@@ -414,7 +515,8 @@ bool graph_search(uint32_t index, struct order_cycle *cycle)
         uint32_t closing = closes_cycle(last, goal);
         if (closing != UINT32_MAX) {
             cycle->use[0] = closing;
-            return true;
+            if (!walked_round(cycle))
+                return true;
         }
         next[cycle->count - 1] = nodes[last->node].held;
     }

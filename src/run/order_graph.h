@@ -3,8 +3,8 @@
  * An *order* says: some thread, holding these locks, took that one. Orders d0, d1, ..., dn can
  * deadlock if each one's taken lock is among the next one's held ones and the last one's among the
  * first one's, if different threads did them, and if no two of them were done under a common lock,
- * which would keep them apart. So it is judged by what was held at the time; that a path leads
- * through the graph is not enough. */
+ * which would keep them apart; and if they are not the steps of a walk round a ring. So it is
+ * judged by what was held at the time; that a path leads through the graph is not enough. */
 #ifndef GORDIAN_RUN_ORDER_GRAPH_H
 #define GORDIAN_RUN_ORDER_GRAPH_H
 
@@ -59,6 +59,8 @@ struct order_cycle {
 /* Callers of these have the guard in order.c. */
 
 bool graph_start(void);
+/* As at the start. */
+void graph_clear(void);
 /* Notes an order; *index: where. 0: known, and by this thread too. 1: new, or by a new thread.
  * -1: no more room. `held` has `place` entries below the one that was taken. */
 int graph_learn(const struct thread *t, const struct held *held, uint32_t place, uint32_t *index);

@@ -2,6 +2,7 @@
  * Everything is read back from the incident, so it says what the reporter would have been told. */
 #include "run/arena.h"
 #include "run/launch.h"
+#include "run/mailbox.h"
 #include "run/maps.h"
 #include "run/sys.h"
 #include "run/text.h"
@@ -147,13 +148,44 @@ static void tell_folds(struct plain *plain)
     }
 }
 
+static void tell_incident(struct plain *plain, const char *base, uint64_t size)
+{
+    const struct incident *header = (const struct incident *)base;
+    *plain = (struct plain){.base = base, .size = size, .header = header};
+    text_open(&plain->line, plain->buffer, sizeof plain->buffer);
+    text_add(&plain->line, "gordian: ");
+    text_add(&plain->line, kinds[header->kind]);
+    text_add(&plain->line,
+             header->word == INCIDENT_LIKELY ? ", likely, in process " : " in process ");
+    text_decimal(&plain->line, header->pid);
+    flush_lines(plain);
+    tell_edges(plain);
+    tell_orders(plain);
+    tell_folds(plain);
+    const char *note = plain_element(plain, INCIDENT_STRINGS, header->note);
+    if (note && *note) {
+        text_add(&plain->line, note);
+        flush_lines(plain);
+    }
+}
+
+void plain_report_mailbox(void)
+{
+    static struct plain plain; /* one mailbox */
+    size_t size;
+    const char *incident = mailbox_incident(&size);
+    if (size)
+        tell_incident(&plain, incident, size);
+}
+
 void plain_report(int fd)
 {
     struct incident header;
     struct arena arena;
-    if (fd < 0 || syscall(SYS_pread64, fd, &header, sizeof header, 0) != (long)sizeof header ||
+    if (fd < 0 || sys_call(SYS_pread64, fd, &header, sizeof header, 0) != (long)sizeof header ||
         !arena_open(&arena)) {
-        static const char bare[] = "gordian: deadlock; there is no memory to say more\n";
+        static const char bare[] = "gordian: something was found, but it cannot be told: no file "
+                                   "descriptor is left, or no memory\n";
         sys_write(2, bare, sizeof bare - 1);
         return;
     }
@@ -161,27 +193,12 @@ void plain_report(int fd)
     struct plain *plain = arena_take(&arena, sizeof *plain);
     uint64_t read = 0;
     while (base && plain && read < header.total_size) {
-        long more = syscall(SYS_pread64, fd, base + read, header.total_size - read, read);
+        long more = sys_call(SYS_pread64, fd, base + read, header.total_size - read, read);
         if (more <= 0)
             break;
         read += (uint64_t)more;
     }
-    if (base && plain && read == header.total_size) {
-        *plain = (struct plain){.base = base, .size = read, .header = (struct incident *)base};
-        text_open(&plain->line, plain->buffer, sizeof plain->buffer);
-        text_add(&plain->line, "gordian: ");
-        text_add(&plain->line, kinds[header.kind]);
-        text_add(&plain->line, " in process ");
-        text_decimal(&plain->line, header.pid);
-        flush_lines(plain);
-        tell_edges(plain);
-        tell_orders(plain);
-        tell_folds(plain);
-        const char *note = plain_element(plain, INCIDENT_STRINGS, header.note);
-        if (note && *note) {
-            text_add(&plain->line, note);
-            flush_lines(plain);
-        }
-    }
+    if (base && plain && read == header.total_size)
+        tell_incident(plain, base, read);
     arena_close(&arena);
 }

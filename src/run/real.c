@@ -11,15 +11,20 @@ struct symbol {
     const char *name;
     const char *version; /* NULL: the default one */
     size_t offset;
+    bool optional; /* one libc or the other is without it */
 };
 
 static const struct symbol symbols[] = {
-#define REAL(name) {#name, NULL, offsetof(struct real, name)},
+#define REAL(name) {#name, NULL, offsetof(struct real, name), false},
     REAL_FUNCTIONS(REAL)
 #undef REAL
+        {"execveat", NULL, offsetof(struct real, execveat), true},
+    {"__libc_start_main", V_2_34, offsetof(struct real, libc_start_main), true},
+    {"__libc_start_main", V_OLDEST, offsetof(struct real, oldest_start_main), true},
+    {"__call_tls_dtors", "GLIBC_PRIVATE", offsetof(struct real, call_tls_dtors), true},
 #if defined(__x86_64__)
-        {"pthread_cond_wait", V_OLDEST, offsetof(struct real, oldest_cond_wait)},
-    {"pthread_cond_timedwait", V_OLDEST, offsetof(struct real, oldest_cond_timedwait)},
+    {"pthread_cond_wait", V_OLDEST, offsetof(struct real, oldest_cond_wait), false},
+    {"pthread_cond_timedwait", V_OLDEST, offsetof(struct real, oldest_cond_timedwait), false},
 #endif
 };
 
@@ -42,7 +47,7 @@ bool real_resolve(void)
             continue;
         void *found = find_real(&symbols[i]);
         __atomic_store_n(slot, found, __ATOMIC_RELEASE);
-        complete = complete && found;
+        complete = complete && (found || symbols[i].optional);
     }
     return complete;
 }

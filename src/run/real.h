@@ -5,12 +5,16 @@
 
 #include <malloc.h>
 #include <pthread.h>
+#include <sched.h>
 #include <semaphore.h>
 #include <signal.h>
+#include <spawn.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <threads.h>
+#include <unistd.h>
 
 /* Mutexes come first: real.c says why. */
 #define REAL_FUNCTIONS(REAL)                                                                       \
@@ -69,17 +73,38 @@
     REAL(cnd_broadcast)                                                                            \
     REAL(thrd_create)                                                                              \
     REAL(thrd_join)                                                                                \
+    REAL(clone)                                                                                    \
+    REAL(pthread_key_create)                                                                       \
+    REAL(pthread_key_delete)                                                                       \
+    REAL(tss_create)                                                                               \
+    REAL(tss_delete)                                                                               \
     REAL(sigaction)                                                                                \
     REAL(signal)                                                                                   \
     REAL(free)                                                                                     \
     REAL(realloc)                                                                                  \
     REAL(malloc_usable_size)                                                                       \
-    REAL(munmap)
+    REAL(munmap)                                                                                   \
+    REAL(prctl)                                                                                    \
+    REAL(syscall)                                                                                  \
+    REAL(execve)                                                                                   \
+    REAL(execvpe)                                                                                  \
+    REAL(fexecve)                                                                                  \
+    REAL(posix_spawn)                                                                              \
+    REAL(posix_spawnp)
+
+typedef int main_function(int count, char **arguments, char **variables);
+typedef void start_function(void);
+typedef int start_main_function(main_function *run, int count, char **arguments,
+                                start_function *init, start_function *fini, start_function *loader,
+                                void *stack_end);
 
 struct real {
 #define REAL(name) __typeof__(name) *(name);
     REAL_FUNCTIONS(REAL)
 #undef REAL
+    __typeof__(execveat) *execveat;
+    start_main_function *libc_start_main, *oldest_start_main;
+    void (*call_tls_dtors)(void); /* libc's own; NULL: it has none of that name */
 #if defined(__x86_64__)
     /* Condition variables of programs linked before glibc 2.3.2. */
     __typeof__(pthread_cond_wait) *oldest_cond_wait;

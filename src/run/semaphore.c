@@ -117,8 +117,8 @@ WRAPPER(int, sem_post, (sem_t * sem))
         }
     } else if (self && self->inside) {
         atomic_store_explicit(&watch.handlers_post, true, memory_order_relaxed);
-    } else if (self && !(lock_flags(lock) & LOCK_SIGNALS)) {
-        lock_mark(lock, INCIDENT_SEMAPHORE, LOCK_SIGNALS);
+    } else if (self && !(lock_flags(lock) & LOCK_HANDLED)) {
+        lock_mark(lock, INCIDENT_SEMAPHORE, LOCK_SIGNALS | LOCK_HANDLED);
     }
     return real.sem_post(sem);
 }

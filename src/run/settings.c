@@ -5,6 +5,7 @@
 #include "run/start.h"
 #include "run/sys.h"
 
+#include <errno.h>
 #include <string.h>
 
 static char *none[] = {NULL};
@@ -66,6 +67,11 @@ static uint64_t read_number(const char *text, uint64_t otherwise)
     return value;
 }
 
+uint64_t setting_number(const char *name, uint64_t otherwise)
+{
+    return read_number(setting_text(name), otherwise);
+}
+
 /* Seconds with decimals. */
 static uint64_t read_nanoseconds(const char *text)
 {
@@ -80,33 +86,76 @@ static uint64_t read_nanoseconds(const char *text)
     return value;
 }
 
+/* The next name of a value of LD_PRELOAD: its length, and what separates it counted in *step. */
+static size_t next_name(const char *from, size_t *step)
+{
+    size_t length = strcspn(from, ": ");
+    *step = length + (from[length] != '\0');
+    return length;
+}
+
+static bool is_this_library(const char *name, size_t length)
+{
+    const char *base = strrchr(watch.library, '/');
+    base = base ? base + 1 : watch.library;
+    for (size_t i = length; i > 0; i--)
+        if (name[i - 1] == '/') {
+            name += i;
+            length -= i;
+            break;
+        }
+    return length == strlen(base) && strncmp(name, base, length) == 0;
+}
+
+bool settings_preloads(const char *value)
+{
+    for (size_t step; *value; value += step)
+        if (is_this_library(value, next_name(value, &step)))
+            return true;
+    return false;
+}
+
+void settings_without_us(char *to, const char *value)
+{
+    for (size_t step; *value; value += step)
+        if (!is_this_library(value, next_name(value, &step))) {
+            memmove(to, value, step);
+            to += step;
+        }
+    *to = '\0';
+}
+
+/* As LD_PRELOAD has it; else where it is mapped from. */
+static void find_library(void)
+{
+    static char path[600];
+    struct region here;
+    const char *value = NULL;
+    for (char **entry = environ; entry && *entry; entry++)
+        if (is_variable(*entry, "LD_PRELOAD"))
+            value = *entry + strlen("LD_PRELOAD=");
+    watch.library = path;
+    if (maps_find((uintptr_t)&settings_read, &here) && strlen(here.path) < sizeof path)
+        strcpy(path, here.path);
+    for (size_t step, length; value && *value; value += step) {
+        length = next_name(value, &step);
+        if (!is_this_library(value, length) || length >= sizeof path)
+            continue;
+        memcpy(path, value, length);
+        path[length] = '\0';
+        return;
+    }
+}
+
 /* Takes this library out of LD_PRELOAD, so that programs started from here run without it. The
  * variable is made shorter in place. */
-static void stop_following(const char *library)
+static void stop_following(void)
 {
-    const char *base = strrchr(library, '/');
-    base = base ? base + 1 : library;
-    for (char **entry = environ; entry && *entry; entry++) {
-        if (!is_variable(*entry, "LD_PRELOAD"))
-            continue;
-        char *to = *entry + strlen("LD_PRELOAD=");
-        for (const char *from = to; *from;) {
-            size_t length = strcspn(from, ": ");
-            const char *name = from;
-            for (const char *c = from; c < from + length; c++)
-                if (*c == '/')
-                    name = c + 1;
-            bool ours = (size_t)(from + length - name) == strlen(base) &&
-                        strncmp(name, base, strlen(base)) == 0;
-            size_t step = length + (from[length] != '\0');
-            if (!ours) {
-                memmove(to, from, step);
-                to += step;
-            }
-            from += step;
+    for (char **entry = environ; entry && *entry; entry++)
+        if (is_variable(*entry, "LD_PRELOAD")) {
+            char *value = *entry + strlen("LD_PRELOAD=");
+            settings_without_us(value, value);
         }
-        *to = '\0';
-    }
 }
 
 /* The command beside this library: in a build tree, or installed. */
@@ -124,7 +173,7 @@ static const char *find_tool(const char *library)
         strcpy(path + folder, places[i]);
         char head[4];
         /* A folder of that name does not do. */
-        if (syscall(SYS_faccessat, AT_FDCWD, path, X_OK) == 0 &&
+        if (sys_call(SYS_faccessat, AT_FDCWD, path, X_OK) == 0 &&
             read_small(path, head, sizeof head) > 0)
             return path;
     }
@@ -141,6 +190,20 @@ const char *settings_tool(void)
     return maps_find((uintptr_t)&settings_read, &here) ? find_tool(here.path) : "";
 }
 
+/* The program's own name: not that of a loader that was asked to run it. */
+static void name_program(char *program, size_t room)
+{
+    long length = sys_call(SYS_readlinkat, AT_FDCWD, "/proc/self/exe", program, room - 1);
+    program[length > 0 ? length : 0] = '\0';
+    const char *slash = strrchr(program, '/'), *name = slash ? slash + 1 : program;
+    if (strncmp(name, "ld-", 3) != 0 && strncmp(name, "ld.so", 5) != 0)
+        return;
+    size_t size = strlen(program_invocation_name);
+    if (size == 0 || size >= room)
+        return;
+    memcpy(program, program_invocation_name, size + 1);
+}
+
 void settings_read(void)
 {
     static char program[512];
@@ -151,6 +214,8 @@ void settings_read(void)
         watch.on_deadlock = INCIDENT_GO_ON;
     else if (action && strcmp(action, "break") == 0)
         watch.on_deadlock = INCIDENT_BREAK;
+    watch.abort_likely =
+        watch.on_deadlock == INCIDENT_ABORT && setting_is("GORDIAN_ON_LIKELY", "abort");
     watch.potential = !setting_is("GORDIAN_POTENTIAL", "0");
     uint64_t sites = read_number(setting_text("GORDIAN_SITES"), 1);
     watch.sites = sites == 1 || sites > INCIDENT_FRAMES ? INCIDENT_FRAMES : (uint32_t)sites;
@@ -159,11 +224,10 @@ void settings_read(void)
     watch.status_signal = (int)read_number(setting_text("GORDIAN_STATUS_SIGNAL"), 0);
     watch.quiet = setting_is("GORDIAN_QUIET", "1");
 
-    if (setting_is("GORDIAN_FOLLOW", "0")) {
-        struct region here;
-        stop_following(maps_find((uintptr_t)&settings_read, &here) ? here.path : "");
-    }
-    long length = syscall(SYS_readlinkat, AT_FDCWD, "/proc/self/exe", program, sizeof program - 1);
-    program[length > 0 ? length : 0] = '\0';
+    find_library();
+    watch.follow = !setting_is("GORDIAN_FOLLOW", "0") && *watch.library;
+    if (!watch.follow)
+        stop_following();
+    name_program(program, sizeof program);
     watch.program = program;
 }

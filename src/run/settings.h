@@ -10,6 +10,11 @@ void settings_read(void);
 /* From the copy; NULL: not set. */
 const char *setting_text(const char *name);
 bool setting_is(const char *name, const char *value);
+uint64_t setting_number(const char *name, uint64_t otherwise);
+/* Is this library in a value of LD_PRELOAD? */
+bool settings_preloads(const char *value);
+/* The value without this library; `to` has room for all of it, and may be the same. */
+void settings_without_us(char *to, const char *value);
 /* The gordian command, or "". */
 const char *settings_tool(void);
 

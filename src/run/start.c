@@ -1,13 +1,16 @@
 #include "run/start.h"
 
+#include "run/arena.h"
 #include "run/export.h"
 #include "run/judge.h"
 #include "run/locks.h"
+#include "run/mailbox.h"
 #include "run/maps.h"
 #include "run/mutex.h"
 #include "run/order.h"
 #include "run/real.h"
 #include "run/rwlock.h"
+#include "run/sandbox.h"
 #include "run/settings.h"
 #include "run/stall.h"
 #include "run/status.h"
@@ -79,7 +82,7 @@ static bool rwlock_layout(uint32_t tid)
 /* Whether this libc's locks look as we read them. */
 static bool layout_known(void)
 {
-    uint32_t tid = sys_gettid();
+    uint32_t tid = (uint32_t)sys_call(SYS_gettid);
     return mutex_layout(tid) && rwlock_layout(tid);
 }
 
@@ -112,14 +115,24 @@ void watch_note(const char *text)
 
 static void before_fork(void)
 {
-    if (self)
-        self->inside++;
+    struct thread *t = self;
+    if (!t)
+        return;
+    t->inside++;
+    t->stopped_orders = order_stop();
+    t->stopped_locks = locks_stop();
 }
 
 static void in_parent(void)
 {
-    if (self)
-        inside_leave(self);
+    struct thread *t = self;
+    if (!t)
+        return;
+    if (t->stopped_locks)
+        locks_go_on();
+    if (t->stopped_orders)
+        order_go_on();
+    inside_leave(t);
 }
 
 static void in_child(void)
@@ -139,16 +152,24 @@ static void map_tally(const char *path)
     int fd = path && *path ? sys_open(path, O_RDWR) : -1;
     if (fd < 0)
         return;
-    struct incident_tally *tally =
-        mmap(NULL, sizeof *tally, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    size_t whole =
+        INCIDENT_MAILBOX_OFFSET + sizeof(struct incident_mailbox) + INCIDENT_MAILBOX_ROOM;
+    bool has_box = sys_call(SYS_lseek, fd, 0, SEEK_END) >= (long)whole;
+    size_t size = has_box ? whole : sizeof(struct incident_tally);
+    struct incident_tally *tally = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     sys_close(fd);
     if (tally == MAP_FAILED)
         return;
-    if (memcmp(tally->magic, INCIDENT_TALLY_MAGIC, sizeof tally->magic) == 0)
-        watch.tally = tally;
-    else
-        real.munmap(tally, sizeof *tally);
+    if (memcmp(tally->magic, INCIDENT_TALLY_MAGIC, sizeof tally->magic) != 0) {
+        real.munmap(tally, size);
+        return;
+    }
+    watch.tally = tally;
+    if (has_box)
+        mailbox_start((struct incident_mailbox *)((char *)tally + INCIDENT_MAILBOX_OFFSET));
 }
+
+#define LEAST_ADDRESSES ((size_t)256 << 20) /* tables take a third of that */
 
 /* What keeps the watcher off; NULL: nothing. */
 static const char *set_up(void)
@@ -160,6 +181,8 @@ static const char *set_up(void)
         return why;
     if (!layout_known())
         return "the locks of this C library have a layout unknown to this version";
+    if (pages_most() < LEAST_ADDRESSES / 16)
+        return "the program may have so little memory that all of it should be its own";
     if (!table_start() || !locks_start() || !order_start())
         return "out of memory";
     if (pthread_atfork(before_fork, in_parent, in_child) != 0)
@@ -181,13 +204,15 @@ bool watch_start(void)
         return expected == WATCH_ON;
     }
     int saved = errno;
-    watch.pid = sys_getpid();
+    watch.pid = (uint32_t)sys_call(SYS_getpid);
     watch.start_ticks = sys_ticks();
     watch.start_ns = sys_now();
     settings_read();
     real_resolve();
     map_tally(setting_text("GORDIAN_TALLY"));
+    pages_begin();
     const char *why = setting_is("GORDIAN_RUN", "0") ? "" : set_up();
+    pages_settle(!why);
     if (why) {
         atomic_store(&watch.state, WATCH_OFF);
         if (*why) {
@@ -198,6 +223,7 @@ bool watch_start(void)
         __atomic_fetch_add(&watch.tally->processes, 1, __ATOMIC_RELAXED);
         atomic_store(&watch.state, WATCH_ON);
         status_start();
+        sandbox_start();
     }
     errno = saved;
     return !why;

@@ -101,21 +101,22 @@ void status_start(void)
         watch.status_signal = 0;
         return;
     }
-    char name[32];
-    text_join(name, sizeof name, INCIDENT_STATUS_MAP, (uint64_t)number, "");
-    int fd = (int)syscall(SYS_memfd_create, name, 1u /* close on exec */);
-    mapping_size = (size_t)sysconf(_SC_PAGESIZE);
-    if (fd >= 0 && syscall(SYS_ftruncate, fd, mapping_size) == 0) {
-        void *mapped = mmap(NULL, mapping_size, PROT_READ, MAP_SHARED, fd, 0);
-        mapping = mapped == MAP_FAILED ? NULL : mapped;
-    }
-    if (fd >= 0)
-        sys_close(fd);
+    /* The handler comes before the mapping that says it is there: until then the signal kills. */
     memset(&action, 0, sizeof action);
     action.sa_sigaction = status_handler;
     action.sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK;
     sigemptyset(&action.sa_mask);
     real.sigaction(number, &action, NULL);
+    char name[32];
+    text_join(name, sizeof name, INCIDENT_STATUS_MAP, (uint64_t)number, "");
+    int fd = (int)sys_call(SYS_memfd_create, name, 1u /* close on exec */);
+    mapping_size = (size_t)sysconf(_SC_PAGESIZE);
+    if (fd >= 0 && sys_call(SYS_ftruncate, fd, mapping_size) == 0) {
+        void *mapped = mmap(NULL, mapping_size, PROT_READ, MAP_SHARED, fd, 0);
+        mapping = mapped == MAP_FAILED ? NULL : mapped;
+    }
+    if (fd >= 0)
+        sys_close(fd);
 }
 
 /* The program wants the signal for itself: it gets it, and nobody asks us any more. */
@@ -129,6 +130,16 @@ static void give_up(int number)
         real.munmap(mapped, mapping_size);
 }
 
+void status_give_up(void)
+{
+    int number = watch.status_signal;
+    struct sigaction usual = {.sa_handler = SIG_DFL};
+    if (number <= 0)
+        return;
+    real.sigaction(number, &usual, NULL);
+    give_up(number);
+}
+
 /* What the program is told about a signal that is ours: the default action, as it was. */
 static void hide_handler(int number, struct sigaction *old)
 {
@@ -138,14 +149,23 @@ static void hide_handler(int number, struct sigaction *old)
     }
 }
 
+/* Once the kernel cannot be asked any more, who has handlers is known from here. */
+static void note_handler(int number, sighandler_t handler)
+{
+    if (handler != SIG_DFL && handler != SIG_IGN && number > 0 && number <= 64)
+        atomic_fetch_or(&watch.caught, (uint64_t)1 << (number - 1));
+}
+
 WRAPPER(int, sigaction, (int number, const struct sigaction *action, struct sigaction *old))
 {
     thread_enter();
     int result = real.sigaction(number, action, old);
     if (result == 0)
         hide_handler(number, old);
-    if (result == 0 && action)
+    if (result == 0 && action) {
         give_up(number);
+        note_handler(number, action->sa_handler);
+    }
     return result;
 }
 EXPORT(sigaction, V_OLDEST);
@@ -154,6 +174,8 @@ WRAPPER(sighandler_t, signal, (int number, sighandler_t action))
 {
     thread_enter();
     sighandler_t old = real.signal(number, action);
+    if (old != SIG_ERR)
+        note_handler(number, action);
     if (old != SIG_ERR && number == watch.status_signal && number > 0) {
         give_up(number);
         return SIG_DFL;

@@ -4,5 +4,7 @@
 
 /* Takes the signal of GORDIAN_STATUS_SIGNAL, if nobody else has it. */
 void status_start(void);
+/* Gives the signal back: nobody is answered any more. */
+void status_give_up(void);
 
 #endif

@@ -2,7 +2,6 @@
 
 #include "run/draft.h"
 #include "run/launch.h"
-#include "run/locks.h"
 
 #define MOST_FOLDS 1024u
 
@@ -13,7 +12,6 @@ static bool worth_telling(const struct incident_fold *fold)
 
 void summary_tell(void)
 {
-    __atomic_fetch_add(&watch.tally->locks, locks_counted(), __ATOMIC_RELAXED);
     struct arena arena;
     if (!fold_any() || !arena_open(&arena))
         return;

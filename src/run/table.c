@@ -8,12 +8,15 @@
 #include "run/order.h"
 #include "run/start.h"
 #include "run/sys.h"
+#include "run/waiters.h"
 
-#include <limits.h>
 #include <pthread.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+
+#define HANDLES     (1u << 17)
+#define HANDLE_RUNS 16u /* places where one may be */
 
 __thread struct thread *self __attribute__((tls_model("initial-exec")));
 
@@ -22,42 +25,54 @@ static __thread bool aside __attribute__((tls_model("initial-exec")));
 
 static struct guard table_guard;
 static uint32_t first_free; /* index + 1 */
-static pthread_key_t exit_key;
 
 extern void *__libc_stack_end __attribute__((weak));
-
-static void thread_exits(void *record);
 
 bool table_start(void)
 {
     for (uint32_t room = watch.thread_room; room && !watch.threads; room >>= 2) {
-        watch.threads = pages_map(room * sizeof *watch.threads);
+        if (room * sizeof *watch.threads <= pages_most() || room < 64)
+            watch.threads = pages_map(room * sizeof *watch.threads);
         watch.thread_room = room;
     }
     watch.by_tid = pages_map(TID_LIMIT * sizeof *watch.by_tid);
-    return watch.threads && watch.by_tid && pthread_key_create(&exit_key, thread_exits) == 0;
+    watch.by_handle = pages_map(HANDLES * sizeof *watch.by_handle);
+    return watch.threads && watch.by_tid && watch.by_handle;
 }
 
 /* ------------------------------------------------------------------ records */
 
-/* Records of threads that ended without telling: their last destructor ran before they locked
- * something once more. */
+/* A thread that ended without telling, since it was not started by a function of ours: libc starts
+ * some itself. Callers have the guard. */
+static bool reap_record(struct thread *t)
+{
+    uint32_t index = (uint32_t)(t - watch.threads);
+    if (!thread_is_live(t) || !t->unseen || sys_call(SYS_tgkill, watch.pid, t->tid, 0) == 0)
+        return false;
+    if (atomic_load(&watch.by_tid[t->tid]) == index + 1)
+        atomic_store(&watch.by_tid[t->tid], 0);
+    atomic_store(&t->state, THREAD_FREE);
+    wait_end(t);
+    atomic_fetch_sub(&watch.live, 1);
+    atomic_fetch_sub(&watch.unseen, 1);
+    t->index = first_free;
+    first_free = index + 1;
+    return true;
+}
+
 static uint32_t reap_ended(void)
 {
     uint32_t reaped = 0, limit = atomic_load(&watch.thread_limit);
-    for (uint32_t i = 0; i < limit; i++) {
-        struct thread *t = &watch.threads[i];
-        if (!thread_is_live(t) || syscall(SYS_tgkill, watch.pid, t->tid, 0) == 0)
-            continue;
-        if (atomic_load(&watch.by_tid[t->tid]) == i + 1)
-            atomic_store(&watch.by_tid[t->tid], 0);
-        atomic_store(&t->state, THREAD_FREE);
-        atomic_fetch_sub(&watch.live, 1);
-        t->index = first_free;
-        first_free = i + 1;
-        reaped++;
-    }
+    for (uint32_t i = 0; i < limit; i++)
+        reaped += reap_record(&watch.threads[i]);
     return reaped;
+}
+
+void table_reap(void)
+{
+    guard_lock(&table_guard);
+    reap_ended();
+    guard_unlock(&table_guard);
 }
 
 static struct thread *take_free(void)
@@ -90,8 +105,7 @@ struct thread *table_reserve(void)
         t->room = HELD_FIRST;
     }
     t->index = (uint32_t)(t - watch.threads);
-    t->count = t->inside = t->exits = t->ending = t->running_hint = t->fork_tid = t->is_main =
-        t->create_frames = 0;
+    t->count = t->inside = t->unseen = t->ending = t->fork_tid = t->is_main = t->create_frames = 0;
     t->stack_low = t->stack_high = t->signalled = 0;
     atomic_store(&t->lowest_lock, UINTPTR_MAX);
     t->start = NULL;
@@ -99,17 +113,65 @@ struct thread *table_reserve(void)
     wait_end(t);
     atomic_store(&t->looking, LOOKING_DONE);
     atomic_store(&t->state, THREAD_RESERVED);
+    atomic_fetch_add(&watch.starting, 1);
     return t;
 }
 
 void table_release(struct thread *t)
 {
-    atomic_store(&t->state, THREAD_FREE);
+    if (atomic_exchange(&t->state, THREAD_FREE) == THREAD_RESERVED)
+        atomic_fetch_sub(&watch.starting, 1);
     guard_lock(&table_guard);
     uint32_t index = t->index;
     t->index = first_free;
     first_free = index + 1;
     guard_unlock(&table_guard);
+}
+
+/* ------------------------------------------------------------------ by handle */
+
+static _Atomic uint32_t *handle_place(uintptr_t handle, uint32_t step)
+{
+    uint32_t hash = (uint32_t)(((handle >> 6) * 0x9e3779b97f4a7c15u) >> 47);
+    return &watch.by_handle[(hash + step) % HANDLES];
+}
+
+static struct thread *handle_at(uintptr_t handle, uint32_t step)
+{
+    uint32_t index = atomic_load(handle_place(handle, step));
+    return index ? &watch.threads[index - 1] : NULL;
+}
+
+static _Atomic bool handles_full; /* somebody found no place */
+
+/* The first place whose thread has ended. */
+static void note_handle(struct thread *t)
+{
+    for (uint32_t step = 0; step < HANDLE_RUNS; step++) {
+        struct thread *other = handle_at(t->handle, step);
+        if (other && thread_is_live(other) && other->handle != t->handle)
+            continue;
+        atomic_store(handle_place(t->handle, step), t->index + 1);
+        return;
+    }
+    atomic_store(&handles_full, true);
+}
+
+static bool has_handle(const struct thread *t, uintptr_t handle)
+{
+    return t && thread_is_live(t) && t->handle == handle;
+}
+
+struct thread *table_by_handle(uintptr_t handle)
+{
+    uint32_t limit = atomic_load(&watch.thread_limit);
+    for (uint32_t step = 0; step < HANDLE_RUNS; step++)
+        if (has_handle(handle_at(handle, step), handle))
+            return handle_at(handle, step);
+    for (uint32_t i = 0; i < limit && atomic_load(&handles_full); i++)
+        if (has_handle(&watch.threads[i], handle))
+            return &watch.threads[i];
+    return NULL;
 }
 
 /* ------------------------------------------------------------------ this thread */
@@ -122,7 +184,7 @@ static void find_stack(struct thread *t)
         struct rlimit limit;
         t->stack_high = (uintptr_t)__libc_stack_end & ~(uintptr_t)15;
         uintptr_t size = (uintptr_t)1 << 30;
-        if (getrlimit(RLIMIT_STACK, &limit) == 0 && limit.rlim_cur < size)
+        if (sys_call(SYS_prlimit64, 0, RLIMIT_STACK, NULL, &limit) == 0 && limit.rlim_cur < size)
             size = limit.rlim_cur;
         t->stack_low = t->stack_high - size;
         if (here >= t->stack_low)
@@ -145,11 +207,12 @@ void table_adopt(struct thread *t)
     t->serial = atomic_fetch_add(&watch.threads_seen, 1);
     if (!t->stack_high)
         find_stack(t);
-    pthread_setspecific(exit_key, t);
+    note_handle(t);
     atomic_store(&t->state, THREAD_LIVE);
     if (t->tid < TID_LIMIT)
         atomic_store(&watch.by_tid[t->tid], t->index + 1);
     atomic_fetch_add(&watch.live, 1);
+    atomic_fetch_sub(&watch.starting, 1);
     __atomic_fetch_add(&watch.tally->threads, 1, __ATOMIC_RELAXED);
     self = t;
 }
@@ -177,8 +240,11 @@ static struct thread *enrol_thread(void)
     int saved = errno;
     aside = true;
     struct thread *t = table_reserve();
-    if (t)
+    if (t) {
         table_adopt(t);
+        t->unseen = !t->is_main;
+        atomic_fetch_add(&watch.unseen, t->unseen);
+    }
     aside = false;
     errno = saved;
     return t;
@@ -202,24 +268,18 @@ void thread_stay_aside(void)
 
 /* ------------------------------------------------------------------ ending */
 
-/* Other destructors may still lock: come by until the last round. */
-static void thread_exits(void *record)
+void table_leave(struct thread *t, bool last)
 {
-    struct thread *t = record;
-    if (t != self)
-        return;
-    if (++t->exits < PTHREAD_DESTRUCTOR_ITERATIONS) {
-        pthread_setspecific(exit_key, t);
-        return;
-    }
     int saved = errno;
     aside = true;
     t->inside++;
     self = NULL;
-    if (t->count)
+    wait_end(t); /* one that it left by a jump */
+    if (t->count && last)
         orphans_add(t, false);
     t->ending = true;
-    judge_end(t);
+    if (last)
+        judge_end(t);
     if (t->tid < TID_LIMIT && atomic_load(&watch.by_tid[t->tid]) == t->index + 1)
         atomic_store(&watch.by_tid[t->tid], 0);
     t->count = 0;
@@ -234,7 +294,7 @@ static void thread_exits(void *record)
 void table_fork(void)
 {
     atomic_store(&table_guard.word, 0);
-    watch.pid = sys_getpid();
+    watch.pid = sys_gettid(); /* of the only thread */
     struct thread *me = self;
     uint32_t limit = atomic_load(&watch.thread_limit);
     first_free = 0;
@@ -255,35 +315,31 @@ void table_fork(void)
     }
     atomic_store(&watch.live, me ? 1 : 0);
     atomic_store(&watch.helpers, 0);
+    atomic_store(&watch.unseen, 0);
+    atomic_store(&watch.starting, 0);
+    waiters_fork();
     if (!me)
         return;
     atomic_store(&me->looking, LOOKING_DONE);
+    for (uint32_t i = 0; i < me->count; i++)
+        me->held[i].flags |= HELD_INHERITED;
     me->fork_tid = me->tid;
     if (me->tid < TID_LIMIT)
         atomic_store(&watch.by_tid[me->tid], me->index + 1); /* its marks on locks are its own */
     me->tid = sys_gettid();
     me->is_main = true;
+    me->unseen = false;
     if (me->tid < TID_LIMIT)
         atomic_store(&watch.by_tid[me->tid], me->index + 1);
 }
 
 /* ------------------------------------------------------------------ questions */
 
-struct thread *table_by_handle(uintptr_t handle)
-{
-    uint32_t limit = atomic_load(&watch.thread_limit);
-    for (uint32_t i = 0; i < limit; i++) {
-        struct thread *t = &watch.threads[i];
-        if (thread_is_live(t) && t->handle == handle)
-            return t;
-    }
-    return NULL;
-}
-
 uint32_t table_tasks(void)
 {
     struct stat status;
-    if (stat("/proc/self/task", &status) != 0 || status.st_nlink <= 2)
+    if (sys_call(SYS_newfstatat, AT_FDCWD, "/proc/self/task", &status, 0) != 0 ||
+        status.st_nlink <= 2)
         return 0;
     return (uint32_t)status.st_nlink - 2;
 }

@@ -18,6 +18,12 @@ void table_release(struct thread *t);
 /* The calling thread takes its record into use. */
 void table_adopt(struct thread *t);
 
+/* The calling thread ends. `last`: nothing of the program runs in it any more; else what it holds
+ * may still be given back, unseen. */
+void table_leave(struct thread *t, bool last);
+/* Frees the records of threads that have ended without telling (`unseen`). */
+void table_reap(void);
+
 /* The calling thread is our own: it is never watched. */
 void thread_stay_aside(void);
 

@@ -16,7 +16,6 @@
 
 #include "base/memory.h"
 #include "run/condition.h"
-#include "run/locks.h"
 #include "run/mutex.h"
 #include "run/rwlock.h"
 
@@ -132,8 +131,8 @@ static bool shared_out(struct view *view, struct known *known, uint32_t mode, ui
     return true;
 }
 
-/* Asked at most once a view: it may cost a question to the kernel for every thread. */
-static bool somebody_acts(struct view *view)
+/* It may cost a question to the kernel for every thread. */
+bool view_acts(struct view *view)
 {
     if (!view->asked) {
         view->asked = true;
@@ -172,7 +171,7 @@ static bool know_rwlock(struct view *view, struct known *known, const pthread_rw
     struct thread *thread;
     uint32_t writer = rwlock_writer(rwlock);
     if (writer) {
-        enum owner owner = owner_of(known->lock, writer, rwlock_is_shared(rwlock), &thread);
+        enum owner owner = owner_of(known->lock, writer, rwlock_named(rwlock), &thread);
         return add_owner_hold(view, known, owner, thread) &&
                (known->turn = known->id, known->turn_units = 1, true);
     }
@@ -193,11 +192,11 @@ static bool know_semaphore(struct view *view, struct known *known)
     int value = 1;
     if (!semaphore_is_lock(known->lock, &info))
         return true;
-    if (!(info.flags & LOCK_POSTED) && somebody_acts(view))
+    if (!(info.flags & LOCK_POSTED) && view_acts(view))
         return true;
     for (uint32_t p = 0; p < view->count; p++)
         if (units_held(view->looks[p].thread, known->lock, INCIDENT_UNIT, NULL) == info.units &&
-            somebody_acts(view))
+            view_acts(view))
             return true;
     /* Read last: somebody may have posted and then gone to sleep, while the others were asked. */
     if (!lock_copy(known->lock, known->kind, &copy) || sem_getvalue(&copy.semaphore, &value) != 0 ||
@@ -209,7 +208,7 @@ static bool know_semaphore(struct view *view, struct known *known)
 static bool know_spin(struct view *view, struct known *known)
 {
     struct orphan orphan;
-    bool gone = orphans_find(known->lock, 0, &orphan) && orphan.held.kind == INCIDENT_SPIN;
+    bool gone = orphan_of(known->lock, 0, &orphan) && orphan.held.kind == INCIDENT_SPIN;
     return shared_out(view, known, INCIDENT_EXCLUSIVE, 1, gone);
 }
 
@@ -240,8 +239,8 @@ static bool know_lock(struct view *view, const struct look *look, struct known *
     case INCIDENT_MUTEX: {
         if (about_to_give(view, look->lock, mutex_owner(&copy.mutex)))
             return true;
-        bool shared = mutex_kind(&copy.mutex) & KIND_SHARED;
-        enum owner owner = owner_of(look->lock, mutex_owner(&copy.mutex), shared, &thread);
+        enum owner owner =
+            owner_of(look->lock, mutex_owner(&copy.mutex), mutex_named(&copy.mutex), &thread);
         return add_owner_hold(view, known, owner, thread);
     }
     case INCIDENT_RWLOCK:
@@ -340,7 +339,7 @@ static bool add_anybody(struct view *view)
     bool any = false;
     for (uint32_t p = 0; p < view->count && !any; p++)
         any = for_anybody(&view->looks[p]);
-    if (!any || somebody_acts(view))
+    if (!any || view_acts(view))
         return true;
     if (!add_resource(view, 0, INCIDENT_CONDITION, INCIDENT_SIGNAL, view->count, &view->anybody))
         return false;

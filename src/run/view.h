@@ -41,5 +41,7 @@ bool view_is_dead(const struct view *view, uint32_t process);
 bool view_owner_gone(const struct view *view, uint32_t process);
 /* A wait that anybody could end, as far as is known. */
 bool for_anybody(const struct look *look);
+/* Is there a thread that could act? Asked at most once a view. */
+bool view_acts(struct view *view);
 
 #endif

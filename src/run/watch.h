@@ -8,10 +8,14 @@
  *                 thread that runs, that is all. If not, judge.c puts who holds and who waits
  *                 into a snapshot for libgordian's engine; what the engine finds is looked at a
  *                 second time: every wait the same as before (generations), every thread asleep in
- *                 the kernel, every owner unchanged. Only then it is called a deadlock.
+ *                 the kernel, every owner unchanged. Only then it is called a deadlock; and if
+ *                 nobody outside could end it (doubt.c), the program is ended.
  *   telling       draft.c copies what a report needs (incident.h), launch.c starts the reporter,
  *                 plain.c is the report of last resort.
- *   lock orders   order.c remembers which locks were taken under which (potential deadlocks).
+ *   staying out   sandbox.c is the gate of all system calls, mailbox.c hands incidents to the
+ * command, of the way    leave.c sees a thread's end, exec.c looks at programs that are started,
+ * waiters.c finds who waits without asking all. lock orders   order.c remembers which locks were
+ * taken under which (potential deadlocks).
  *
  * Rules of this folder. No libc function that may allocate, lock or be a cancellation point: sys.h
  * has the system calls. No pthread lock: guard.h. Memory comes from mmap (arena.h). `inside` is set
@@ -31,7 +35,8 @@
 #define likely(x)   __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)
 
-#define THROUGH_C11 0x80 /* a flag of holds and waits: by mtx_, cnd_ or thrd_ */
+#define THROUGH_C11    0x80 /* a flag of holds and waits: by mtx_, cnd_ or thrd_ */
+#define HELD_INHERITED 0x40 /* a flag of holds: taken in the parent, before a fork */
 
 #define HELD_FIRST 24 /* holds with room in the record itself */
 
@@ -45,7 +50,7 @@ struct held {
             uint32_t units; /* of a semaphore, or the depth of recursion */
             uint8_t kind;   /* enum incident_lock_kind */
             uint8_t mode;   /* enum incident_mode */
-            uint8_t flags;  /* INCIDENT_TRIED, THROUGH_C11 */
+            uint8_t flags;  /* INCIDENT_TRIED, THROUGH_C11, HELD_INHERITED */
             uint8_t frames; /* how many of `frame` are filled */
         };
         uint64_t what; /* all five, to be stored at once */
@@ -96,17 +101,21 @@ struct thread {
 
     /* Waiting while odd; each wait has its own number. */
     _Atomic uint64_t generation;
-    _Atomic uint32_t looking; /* enum looking: where it is between saying so and doing so */
-    uint32_t slept;           /* how often it had slept when it had done looking */
+    _Atomic uint32_t looking;  /* enum looking: where it is between saying so and doing so */
+    uint32_t slept;            /* how often it had slept when it had done looking */
+    _Atomic uint64_t retaking; /* the wait on a condition in which it was seen to be woken */
     struct wait wait;
 
     _Atomic uint32_t state; /* enum thread_state */
     uint32_t index;         /* in the table; also the next free one while free */
     uint32_t fork_tid;      /* its number in the parent, whose marks it may have on locks */
-    uint32_t exits;         /* how often its destructor came by */
-    uint32_t running_hint;  /* whom it last found running when it looked around */
+    uint32_t unseen;        /* not started by a function of ours: it will end without telling */
+    uint64_t blocked;       /* the signals it blocks by itself, while it judges */
+    uint64_t doubted;       /* the wait that may be a deadlock, but is not proved to be one, */
+    uint64_t doubted_since; /* and when it was first found */
     uint32_t ending;        /* past its last destructor: will never lock or unlock again */
     uint32_t is_main;
+    bool stopped_orders, stopped_locks; /* it forks, and has these tables for itself */
     uint32_t create_frames;
     uint64_t serial;  /* threads seen before it */
     uintptr_t handle; /* pthread_t */
@@ -128,25 +137,38 @@ struct watch {
     /* settings */
     uint32_t sites;       /* frames to remember, 0: none */
     uint32_t on_deadlock; /* enum incident_action */
+    bool abort_likely;    /* what is likely ends the program, too */
     bool potential;
     bool quiet;
     int status_signal;
     uint64_t stall_ns;
     const char *program;
-    char **environment; /* for the reporter */
+    char **environment;  /* for the reporter */
+    const char *library; /* this one, as LD_PRELOAD has it */
+    bool follow;         /* programs started from here are watched, too */
 
-    char *single; /* libc's __libc_single_threaded; never NULL */
+    bool sandboxed;          /* the kernel must not be asked any more: sandbox.h */
+    _Atomic uint64_t caught; /* signals with a handler: as of then, and set since */
+    bool last_words;         /* but may be told something, since the program ends here */
+    char *single;            /* libc's __libc_single_threaded; never NULL */
     _Atomic uint32_t order_epoch;
     _Atomic bool status_wanted; /* somebody asked while the thread that got the signal was inside */
     _Atomic bool handlers_post; /* a signal handler posted some semaphore, nobody knows which */
+    _Atomic bool memory_lent;   /* another process runs in this memory, or did */
+    _Atomic bool strays;        /* somebody gave back what another had taken */
 
     struct thread *threads;
     uint32_t thread_room;
     _Atomic uint32_t thread_limit; /* records ever used */
+    _Atomic uint32_t starting;     /* records of threads that are about to begin */
     _Atomic uint32_t live;
+    _Atomic uint32_t waiting; /* of these, without end; at least as many as really do */
+    _Atomic uint32_t unseen;  /* of these, whose end is not told */
     _Atomic uint32_t helpers; /* threads of our own */
+    _Atomic uint32_t helper_tid;
     _Atomic uint64_t threads_seen;
-    _Atomic uint32_t *by_tid; /* index + 1; 0: none */
+    _Atomic uint32_t *by_tid;    /* index + 1; 0: none */
+    _Atomic uint32_t *by_handle; /* the same, by a hash of the pthread_t */
 
     uint64_t start_ticks, start_ns; /* the same moment: how long a tick is */
     struct incident_tally *tally;   /* never NULL */

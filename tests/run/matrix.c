@@ -56,8 +56,8 @@ void nest_read(pthread_rwlock_t *outer, pthread_rwlock_t *inner,
     pthread_rwlock_unlock(outer);
 }
 
-static const struct matrix_case *const lists[] = {matrix_deadlocks, matrix_gone, matrix_potentials,
-                                                  matrix_quiet};
+static const struct matrix_case *const lists[] = {matrix_deadlocks, matrix_gone,  matrix_potentials,
+                                                  matrix_quiet,     matrix_sound, matrix_likely};
 
 int main(int count, char **arguments)
 {

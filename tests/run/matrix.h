@@ -5,6 +5,10 @@
  *     gone        reported as an owner that is gone, ends with status 86
  *     potential   reported as potential, and ends by itself
  *     quiet       nothing is said, and it ends by itself
+ *     likely      reported once as likely; goes on, and ends well when it gets SIGUSR1
+ *     likely-gone the same for an owner that is gone
+ *     unharmed    ends by itself; that it may be a deadlock is said once, or not at all, as it
+ *                 depends on how long the wait takes
  */
 #ifndef GORDIAN_TESTS_RUN_MATRIX_H
 #define GORDIAN_TESTS_RUN_MATRIX_H
@@ -20,7 +24,7 @@ struct matrix_case {
 
 /* Each list ends with a NULL name. */
 extern const struct matrix_case matrix_deadlocks[], matrix_gone[], matrix_potentials[],
-    matrix_quiet[];
+    matrix_quiet[], matrix_sound[], matrix_likely[];
 
 /* Deadlocks between any two kinds of locks: "abba-KIND-KIND". */
 void matrix_pairs_list(void);

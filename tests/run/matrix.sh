@@ -29,15 +29,58 @@ expect()
     sed 's/^/    /' output >&2
 }
 
+# watch_once NAME: runs it until it ends.
+watch_once()
+{
+    LD_PRELOAD=$library GORDIAN_TOOL='' timeout $patience "$program" "$1" >output 2>&1 </dev/null
+}
+
+# watch_likely NAME: the same, with SIGUSR1 as soon as it has been called likely.
+watch_likely()
+{
+    : >output
+    LD_PRELOAD=$library GORDIAN_TOOL='' "$program" "$1" >output 2>&1 </dev/null &
+    job=$!
+    until grep -q likely output || ! kill -0 $job 2>/dev/null; do
+        sleep 0.02
+    done
+    kill -USR1 $job 2>/dev/null
+    wait $job
+}
+
+# at_most_once NAME: what is likely is said once.
+at_most_once()
+{
+    if [ "$(grep -c ', likely, in process' output)" -gt 1 ]; then
+        bad "$1: said more than once"
+        sed 's/^/    /' output >&2
+    fi
+}
+
 "$program" --list | grep -E "$pattern" >list
 while read -r name expected; do
-    LD_PRELOAD=$library GORDIAN_TOOL='' timeout $patience "$program" "$name" >output 2>&1 </dev/null
+    case $expected in
+    likely*) watch_likely "$name" ;;
+    *) watch_once "$name" ;;
+    esac
     status=$?
     case $expected in
     deadlock) expect "$name" 86 'deadlock in process' ;;
     gone) expect "$name" 86 'the owner of a lock is gone' ;;
     potential) expect "$name" 0 'potential deadlock' ;;
     quiet) expect "$name" 0 '' ;;
+    likely)
+        expect "$name" 0 'deadlock, likely, in process'
+        at_most_once "$name"
+        ;;
+    likely-gone)
+        expect "$name" 0 'the owner of a lock is gone, likely, in process'
+        at_most_once "$name"
+        ;;
+    unharmed)
+        expect "$name" 0 "$(grep -o -m 1 likely output)"
+        at_most_once "$name"
+        ;;
     *) bad "$name: what is \"$expected\"?" ;;
     esac
 done <list

@@ -2,12 +2,10 @@
 #include "matrix.h"
 
 #include <semaphore.h>
-#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -216,6 +214,18 @@ static void knot(void)
         finish(threads[i]);
 }
 
+/* While these two fell asleep the first thread ran, and might have posted. */
+static void knot_then_join(void)
+{
+    sem_init(&pool, 0, 1);
+    sem_init(&other_pool, 0, 1);
+    pthread_t one = go(take_units, (void *)1), two = go(take_units, NULL);
+    settle(); /* with them, */
+    settle(); /* and then without them */
+    finish(one);
+    finish(two);
+}
+
 /* ------------------------------------------------------------------ joins, barriers, conditions */
 
 static pthread_t round_robin[3];
@@ -305,33 +315,6 @@ static void condition_retakes(void)
         pause();
 }
 
-/* With a handler that could signal something, but a lock between the two that it cannot give back.
- */
-static void on_signal(int number)
-{
-    (void)number;
-}
-
-static void *outer_wait(void *unused)
-{
-    pthread_mutex_lock(&b);
-    return wait_for_signal(unused);
-}
-
-static void *wants_outer(void *unused)
-{
-    settle();
-    pthread_mutex_lock(&b);
-    pthread_mutex_unlock(&b);
-    return unused;
-}
-
-static void handlers_do_not_help(void)
-{
-    signal(SIGUSR1, on_signal);
-    at_once(outer_wait, wants_outer);
-}
-
 const struct matrix_case matrix_deadlocks[] = {
     {"abbcca", "deadlock", abbcca},
     {"ring-500", "deadlock", ring},
@@ -345,12 +328,12 @@ const struct matrix_case matrix_deadlocks[] = {
     {"twice-spin", "deadlock", twice_spin},
     {"twice-semaphore", "deadlock", twice_semaphore},
     {"semaphore-knot", "deadlock", knot},
+    {"semaphore-knot-then-join", "deadlock", knot_then_join},
     {"join-cycle", "deadlock", join_cycle},
     {"barrier-short", "deadlock", barrier_short},
     {"nobody-signals", "deadlock", nobody_signals},
     {"last-one-leaves", "deadlock", last_one_leaves},
     {"condition-retakes", "deadlock", condition_retakes},
-    {"handlers-do-not-help", "deadlock", handlers_do_not_help},
     {NULL, NULL, NULL},
 };
 
@@ -445,24 +428,6 @@ static void gone_by_fork(void)
     exit(WIFEXITED(status) ? WEXITSTATUS(status) : 99);
 }
 
-/* A process that shared it has died. */
-static void gone_process(void)
-{
-    pthread_mutex_t *shared =
-        mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    pthread_mutexattr_t attributes;
-    pthread_mutexattr_init(&attributes);
-    pthread_mutexattr_setpshared(&attributes, PTHREAD_PROCESS_SHARED);
-    pthread_mutex_init(shared, &attributes);
-    pid_t child = fork();
-    if (child == 0) {
-        pthread_mutex_lock(shared);
-        _exit(0);
-    }
-    waitpid(child, NULL, 0);
-    pthread_mutex_lock(shared);
-}
-
 static void gone_owner(void)
 {
     finish(go(end_holding, &a));
@@ -476,6 +441,5 @@ const struct matrix_case matrix_gone[] = {
     {"gone-reader", "gone", gone_reader},
     {"gone-spin", "gone", gone_spin},
     {"gone-by-fork", "gone", gone_by_fork},
-    {"gone-process", "gone", gone_process},
     {NULL, NULL, NULL},
 };

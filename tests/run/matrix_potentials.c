@@ -1,6 +1,7 @@
 /* Lock orders that can deadlock and did not this time. */
 #include "matrix.h"
 
+#include <semaphore.h>
 #include <stdlib.h>
 
 static pthread_mutex_t a = PTHREAD_MUTEX_INITIALIZER;
@@ -214,6 +215,54 @@ static void queued_readers(void)
     in_turn(read_q_read_r, read_r_read_q);
 }
 
+/* Once before there are others, which does not count, and once again. */
+static void after_threads(void)
+{
+    nest(&a, &b);
+    finish(go(b_then_a, NULL));
+    nest(&a, &b);
+}
+
+/* A semaphore that others post keeps nothing apart. */
+static sem_t posted;
+
+static void *posted_a_then_b(void *unused)
+{
+    sem_wait(&posted);
+    nest(&a, &b);
+    return unused;
+}
+
+static void *posted_b_then_a(void *unused)
+{
+    sem_wait(&posted);
+    nest(&b, &a);
+    return unused;
+}
+
+static void posted_gate(void)
+{
+    sem_init(&posted, 0, 1);
+    sem_post(&posted);
+    in_turn(posted_a_then_b, posted_b_then_a);
+}
+
+/* Each has its place, and keeps it. */
+#define PLATES 5
+
+static void *eat(void *argument)
+{
+    for (int i = 0; i < 3; i++)
+        nest(&ring_locks[(size_t)argument], &ring_locks[((size_t)argument + 1) % PLATES]);
+    return NULL;
+}
+
+static void philosophers(void)
+{
+    for (size_t i = 0; i < PLATES; i++)
+        finish(go(eat, (void *)i));
+}
+
 const struct matrix_case matrix_potentials[] = {
     {"order-abba", "potential", abba},
     {"order-abbcca", "potential", abbcca},
@@ -225,5 +274,8 @@ const struct matrix_case matrix_potentials[] = {
     {"order-half-gated", "potential", half_gated},
     {"order-read-gated", "potential", read_gated},
     {"order-queued-readers", "potential", queued_readers},
+    {"order-after-threads", "potential", after_threads},
+    {"order-posted-gate", "potential", posted_gate},
+    {"order-philosophers", "potential", philosophers},
     {NULL, NULL, NULL},
 };

@@ -119,6 +119,118 @@ static void gated(void)
     in_turn(gated_ab, gated_ba);
 }
 
+static void *nest_ba(void *unused)
+{
+    nest(&b, &a);
+    return unused;
+}
+
+/* Whoever starts up alone cannot be in anybody's way. */
+static void before_threads(void)
+{
+    nest(&a, &b);
+    finish(go(nest_ba, NULL));
+}
+
+static void *nest_ab(void *unused)
+{
+    nest(&a, &b);
+    return unused;
+}
+
+/* The threads of the parent are not in the child, and what it did alone is in nobody's way. */
+static void forked_order(void)
+{
+    finish(go(nest_ab, NULL));
+    pid_t child = fork();
+    if (child == 0) {
+        nest(&b, &a);
+        finish(go(nest_ab, NULL));
+        _exit(0);
+    }
+    int status = 0;
+    waitpid(child, &status, 0);
+    if (status != 0)
+        puts("fork: the child failed");
+}
+
+static sem_t gate_semaphore;
+
+static void *semaphore_gated_ab(void *unused)
+{
+    sem_wait(&gate_semaphore);
+    nest(&a, &b);
+    sem_post(&gate_semaphore);
+    return unused;
+}
+
+static void *semaphore_gated_ba(void *unused)
+{
+    sem_wait(&gate_semaphore);
+    nest(&b, &a);
+    sem_post(&gate_semaphore);
+    return unused;
+}
+
+static void semaphore_gated(void)
+{
+    sem_init(&gate_semaphore, 0, 1);
+    in_turn(semaphore_gated_ab, semaphore_gated_ba);
+}
+
+#define DEEP 100
+
+static pthread_mutex_t deep[DEEP];
+
+/* The gate is far away from the two that it keeps apart. */
+static void *deep_gated(void *unused)
+{
+    pthread_mutex_lock(&gate);
+    for (int i = 0; i < DEEP; i++)
+        pthread_mutex_lock(&deep[i]);
+    nest(&a, &b);
+    for (int i = 0; i < DEEP; i++)
+        pthread_mutex_unlock(&deep[i]);
+    pthread_mutex_unlock(&gate);
+    return unused;
+}
+
+static void deeply_gated(void)
+{
+    in_turn(deep_gated, gated_ba);
+}
+
+#define BUFFERS 8
+#define WRITERS 12
+
+static pthread_mutex_t buffers[BUFFERS], cursor = PTHREAD_MUTEX_INITIALIZER;
+static size_t at_buffer;
+
+/* Buffers of a log in a ring: whoever fills one takes the next one, too, and gives back the full
+ * one. Only who has the last one gets there, which no lock tells. */
+static void *write_log(void *argument)
+{
+    for (size_t step = 0; step < 3; step++) {
+        size_t from = at_buffer % BUFFERS;
+        if (argument) /* this one does so under another lock */
+            pthread_mutex_lock(argument);
+        pthread_mutex_lock(&buffers[from]);
+        pthread_mutex_lock(&buffers[(from + 1) % BUFFERS]);
+        at_buffer++;
+        pthread_mutex_unlock(&buffers[from]);
+        pthread_mutex_unlock(&buffers[(from + 1) % BUFFERS]);
+        if (argument)
+            pthread_mutex_unlock(argument);
+    }
+    return NULL;
+}
+
+static void ring_of_buffers(void)
+{
+    for (size_t i = 0; i < WRITERS; i++)
+        finish(go(write_log, i % 5 == 4 ? &cursor : NULL));
+}
+
 static void *read_xy(void *unused)
 {
     nest_read(&x, &y, pthread_rwlock_rdlock);
@@ -569,6 +681,11 @@ const struct matrix_case matrix_quiet[] = {
     {"quiet-try-abba", "quiet", try_abba},
     {"quiet-same-thread", "quiet", same_thread},
     {"quiet-gated", "quiet", gated},
+    {"quiet-before-threads", "quiet", before_threads},
+    {"quiet-forked-order", "quiet", forked_order},
+    {"quiet-semaphore-gated", "quiet", semaphore_gated},
+    {"quiet-deeply-gated", "quiet", deeply_gated},
+    {"quiet-ring-of-buffers", "quiet", ring_of_buffers},
     {"quiet-read-read", "quiet", read_read},
     {"quiet-a-path-only", "quiet", a_path_only},
     {"quiet-hand-over-hand", "quiet", hand_over_hand},

@@ -244,6 +244,8 @@ static void take_one(int index)
     bool free = !held_by_other(lock, index, worker->reading);
     if (!free && lock->kind == RWLOCK && lock->holds[index] > 0)
         return; /* libc answers that one itself */
+    if (!free && lock->holds[index] && lock->kind != RECURSIVE)
+        return; /* while others run they may be meant to give it back: not proved */
     worker->waits = true;
     bool dead = !free && is_dead(index);
     uint64_t worked_before = worked_ns(worker);

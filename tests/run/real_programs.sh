@@ -4,8 +4,9 @@
 #
 #     real_programs.sh GORDIAN CASE
 #
-# CASE: sqlite3, xz, pigz, redis, python3, jemalloc, signals. Exit status 77: the program is not
-# installed here.
+# CASE: sqlite3, xz, pigz, redis, python3, jemalloc, signals; and, in the long check only
+# (GORDIAN_TEST_SCALE of 100 and more), zstd, git, make, node, nginx, memcached, stress_ng, chromium. Exit
+# status 77: the program is not installed here, or the check is a short one.
 set -u
 
 # shellcheck source=tests/shell.sh
@@ -233,6 +234,199 @@ case_signals()
     { "$gordian" run --quiet -- yes; echo $? >status; } | head -n 1 >/dev/null
     { yes; echo $? >native; } | head -n 1 >/dev/null
     cmp -s status native || bad "SIGPIPE: $(cat status) instead of $(cat native)"
+}
+
+# ---- the long check
+
+long_only()
+{
+    if [ "${GORDIAN_TEST_SCALE:-100}" -lt 100 ]; then
+        echo "skipped: for the long check"
+        exit 77
+    fi
+}
+
+case_zstd()
+{
+    long_only
+    need zstd
+    some_text >text
+    both sh -c 'zstd -q -T2 -3 -c ../text >text.zst && zstd -q -d -c text.zst >back'
+    both zstd -q -t ../text
+}
+
+case_git()
+{
+    long_only
+    need git
+    cat >program.sh <<'END'
+set -e
+export GIT_AUTHOR_DATE='2020-01-01T00:00:00Z' GIT_COMMITTER_DATE='2020-01-01T00:00:00Z'
+export GIT_AUTHOR_NAME=a GIT_AUTHOR_EMAIL=a@b GIT_COMMITTER_NAME=a GIT_COMMITTER_EMAIL=a@b HOME=/nonexistent
+git init -q repository
+cd repository
+for i in $(seq 60); do seq "$i" $((i + 500)) >"file$i"; done
+git add .
+git commit -qm one
+for i in $(seq 60); do echo "$i" >>"file$i"; done
+git -c grep.threads=2 grep -c 499 | sort | tail -3
+git commit -qam two
+git -c pack.threads=2 repack -adq
+git log --format=%H
+git fsck --no-progress
+END
+    both sh -c 'sh ../program.sh >log 2>&1; status=$?; rm -rf repository; exit $status'
+}
+
+case_make()
+{
+    long_only
+    need make cc
+    cat >Makefile.all <<'END'
+objects := $(foreach i,1 2 3 4 5 6 7 8,part$(i).o)
+program: $(objects) main.o
+	cc -o $@ $^
+part%.c:
+	echo "int part$*(int x) { return x + $*; }" >$@
+main.c:
+	echo "int part3(int); int main(void) { return part3(4); }" >$@
+%.o: %.c
+	cc -c -o $@ $<
+END
+    both sh -c 'make -s -j2 -f ../Makefile.all >log 2>&1; ./program; echo $? >answer; rm -f *.o program'
+}
+
+case_node()
+{
+    long_only
+    need node
+    cat >program.js <<'END'
+const { Worker, isMainThread, parentPort, workerData } = require("worker_threads");
+if (isMainThread) {
+    const shared = new Int32Array(new SharedArrayBuffer(4));
+    let sum = 0, left = 4;
+    for (let i = 0; i < 4; i++) {
+        const worker = new Worker(__filename, { workerData: { shared, i } });
+        worker.on("message", (value) => { sum += value; });
+        worker.on("exit", () => { if (--left === 0) console.log(sum, shared[0]); });
+    }
+    require("crypto").pbkdf2("a", "b", 1000, 16, "sha256", (e, key) => { sum += key.length; });
+    require("fs").readFile(__filename, () => { sum += 1; });
+} else {
+    for (let n = 0; n < 1000; n++) Atomics.add(workerData.shared, 0, 1);
+    parentPort.postMessage(workerData.i);
+}
+END
+    both node ../program.js
+}
+
+fetched()
+{
+    python3 -c 'import sys, urllib.request
+sys.stdout.buffer.write(urllib.request.urlopen(sys.argv[1]).read())' "$1"
+}
+
+# nginx with threads for files, asked by several at a time, ended in order.
+serve_nginx()
+{
+    watched=$1
+    port=$(python3 -c 'import socket
+s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
+    mkdir -p "$2/files"
+    for i in 1 2 3 4 5; do some_text | head -c $((i * 100000)) >"$2/files/$i"; done
+    cat >"$2/nginx.conf" <<END
+daemon off; pid $scratch/$2/pid; error_log $scratch/$2/error.log; worker_processes 2;
+events { worker_connections 64; }
+http {
+    access_log off; aio threads; sendfile off;
+    client_body_temp_path $scratch/$2/t1; proxy_temp_path $scratch/$2/t2; fastcgi_temp_path $scratch/$2/t3;
+    uwsgi_temp_path $scratch/$2/t4; scgi_temp_path $scratch/$2/t5;
+    server { listen 127.0.0.1:$port; root $scratch/$2/files; }
+}
+END
+    chmod -R a+rX . "$scratch"
+    # shellcheck disable=SC2086
+    $watched nginx -c "$scratch/$2/nginx.conf" -p "$scratch/$2" >"$2.log" 2>"$2.err" &
+    server=$!
+    wait_for 'nginx' fetched "http://127.0.0.1:$port/1"
+    for i in 1 2 3 4 5 1 2 3 4 5; do
+        fetched "http://127.0.0.1:$port/$i" | cksum
+    done >"$2.result" 2>&1
+    kill -QUIT $server
+    wait $server
+    echo "server $?" >>"$2.result"
+}
+
+case_nginx()
+{
+    long_only
+    need nginx python3
+    serve_nginx "" native
+    serve_nginx "$gordian run --quiet --on-unwatchable=stop --" watched
+    if diff native.result watched.result && ! grep -q gordian watched.err; then
+        good
+    else
+        bad "nginx"
+        cat watched.err
+    fi
+}
+
+case_memcached()
+{
+    long_only
+    need memcached python3
+    for watched in "" "$gordian run --quiet --on-unwatchable=stop --"; do
+        rm -f socket
+        # shellcheck disable=SC2086
+        $watched memcached -u root -t 4 -s "$scratch/socket" >log 2>err &
+        server=$!
+        wait_for 'memcached' test -S socket
+        python3 -c 'import socket, threading
+answers = []
+def talk(n):
+    s = socket.socket(socket.AF_UNIX); s.connect("socket"); f = s.makefile("rwb")
+    for i in range(200):
+        f.write(b"set k%d_%d 0 0 3\r\nabc\r\nget k%d_%d\r\n" % (n, i, n, i)); f.flush()
+        answers.append(b"".join(f.readline() for _ in range(4)).count(b"abc"))
+threads = [threading.Thread(target=talk, args=(n,)) for n in range(8)]
+[t.start() for t in threads]; [t.join() for t in threads]
+print(sum(answers))' >>answers
+        kill -TERM $server
+        wait $server
+        echo "server $?" >>answers
+    done
+    check 'memcached: the same' test "$(sort answers | uniq -u)" = ''
+    check 'memcached: nothing reported' test ! -s err
+}
+
+case_stress_ng()
+{
+    long_only
+    need stress-ng
+    "$gordian" run --quiet -- stress-ng --quiet --mutex 2 --sem 2 --futex 2 --pthread 1 --timeout 5 >out 2>&1
+    check "stress-ng: exit status $?: $(head -5 out)" test ! -s out
+}
+
+# With its sandbox, which kills for a system call too many; that takes a user who is not root.
+case_chromium()
+{
+    long_only
+    need chromium
+    if [ "$(id -u)" -eq 0 ]; then
+        echo "skipped: chromium's sandbox is for users, not for root"
+        exit 77
+    fi
+    echo '<html><body><script>document.write(6 * 7)</script></body></html>' >page.html
+    for how in native watched; do
+        watched=
+        [ $how = native ] || watched="$gordian run --quiet --no-potential --"
+        # shellcheck disable=SC2086
+        timeout $patience $watched chromium --headless --disable-gpu --no-first-run \
+            --user-data-dir="$scratch/$how.profile" --dump-dom "file://$scratch/page.html" >$how.dom 2>$how.err
+        echo $? >>$how.dom
+    done
+    check 'chromium: the same page' cmp native.dom watched.dom
+    check 'chromium: nothing reported' test "$(grep -c '^gordian' watched.err)" -eq 0
 }
 
 case_"$name"
