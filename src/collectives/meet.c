@@ -1,0 +1,379 @@
+/* Meetings: which operations are in flight, who is in each, and who is late. */
+#include "collectives/training.h"
+
+#include "base/error.h"
+#include "base/sort.h"
+
+#include <stdlib.h>
+
+/* Whoever is late, counted once for each operation: far above what jobs have, below what would
+ * not fit. */
+#define LATE_MOST (1u << 27)
+
+/* ------------------------------------------------------------------ members */
+
+/* Groups that no dump lists the ranks of have those that speak of them. */
+static gordian_status list_speakers(struct training *job, gordian_error *error)
+{
+    uint32_t *counts = memory_zeroed(&job->memory, (job->group_count + 1) * sizeof *counts);
+    gordian_status status = counts ? GORDIAN_OK : fail_memory(error);
+    for (uint32_t r = 0; status == GORDIAN_OK && r < job->rank_count; r++)
+        for (uint32_t i = 0; i < job->ranks[r].seat_count; i++)
+            counts[job->ranks[r].seats[i].group]++;
+    for (size_t g = 0; status == GORDIAN_OK && g < job->group_count; g++) {
+        struct group *group = &job->groups[g];
+        if (group->count || !counts[g]) {
+            counts[g] = 0; /* not to be filled */
+            continue;
+        }
+        uint32_t *members = memory_alloc(&job->memory, counts[g] * sizeof *members);
+        if (!members) {
+            status = fail_memory(error);
+            break;
+        }
+        memory_free(&job->memory, group->members);
+        group->members = members;
+    }
+    for (uint32_t r = 0; status == GORDIAN_OK && r < job->rank_count; r++) {
+        for (uint32_t i = 0; i < job->ranks[r].seat_count; i++) {
+            struct group *group = &job->groups[job->ranks[r].seats[i].group];
+            if (counts[group - job->groups])
+                group->members[group->count++] = r;
+        }
+    }
+    memory_free(&job->memory, counts);
+    return status;
+}
+
+/* Every rank that a group has is one of the job's. */
+static gordian_status list_ranks(struct training *job, gordian_error *error)
+{
+    for (size_t g = 0; g < job->group_count; g++) {
+        const struct group *group = &job->groups[g];
+        for (uint32_t i = 0; i < group->count; i++) {
+            if (!training_grow(job, (size_t)group->members[i] + 1))
+                return fail_memory(error);
+            job->ranks[group->members[i]].listed = true;
+        }
+    }
+    return GORDIAN_OK;
+}
+
+/* ------------------------------------------------------------------ flights */
+
+static size_t count_flights(const struct training *job)
+{
+    size_t count = 0;
+    for (size_t r = 0; r < job->rank_count; r++)
+        count += job->ranks[r].flights;
+    return count;
+}
+
+static int compare_flights(const void *left, const void *right, void *context)
+{
+    const struct training *job = context;
+    const struct flight *a = left, *b = right;
+    const struct operation *x = flight_operation(job, a), *y = flight_operation(job, b);
+    if (x->group != y->group)
+        return x->group < y->group ? -1 : 1;
+    bool p = x->peer != GORDIAN_NONE, q = y->peer != GORDIAN_NONE;
+    if (p != q)
+        return p ? 1 : -1;
+    if (!p && x->sequence != y->sequence)
+        return x->sequence < y->sequence ? -1 : 1;
+    return (a->rank > b->rank) - (a->rank < b->rank);
+}
+
+/* All of them, by group; its collectives by sequence and rank, then the others by rank. They come
+ * rank by rank and are brought in order by counting groups, then sorted within each. */
+static gordian_status gather_flights(struct training *job, gordian_error *error)
+{
+    size_t *starts = memory_zeroed(&job->memory, (job->group_count + 2) * sizeof *starts);
+    job->flight_count = count_flights(job);
+    job->flights = memory_alloc(&job->memory, (job->flight_count + 1) * sizeof *job->flights);
+    if (!starts || !job->flights) {
+        memory_free(&job->memory, starts);
+        return fail_memory(error);
+    }
+    for (int pass = 0; pass < 2; pass++) {
+        for (uint32_t r = 0; r < job->rank_count; r++) {
+            const struct rank *rank = &job->ranks[r];
+            for (uint32_t i = 0; i < rank->operation_count; i++) {
+                const struct operation *operation = &rank->operations[i];
+                if (!in_flight(operation))
+                    continue;
+                if (pass == 0)
+                    starts[operation->group + 2]++;
+                else
+                    job->flights[starts[operation->group + 1]++] =
+                        (struct flight){.rank = r, .operation = i, .meeting = GORDIAN_NONE};
+            }
+        }
+        for (size_t g = 0; pass == 0 && g < job->group_count; g++)
+            starts[g + 2] += starts[g + 1];
+    }
+    for (size_t g = 0; g < job->group_count; g++)
+        sort_with(job->flights + starts[g], starts[g + 1] - starts[g], sizeof *job->flights,
+                  compare_flights, job);
+    memory_free(&job->memory, starts);
+    return GORDIAN_OK;
+}
+
+/* ------------------------------------------------------------------ collectives */
+
+/* A rank's entry of a collective; NULL: the recorder has none. */
+static const struct operation *find_collective(const struct rank *rank, const struct seat *seat,
+                                               uint64_t sequence)
+{
+    size_t low = seat->first, high = seat->first + seat->collectives;
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        if (rank->operations[middle].sequence < sequence)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < seat->first + seat->collectives && rank->operations[low].sequence == sequence
+               ? &rank->operations[low]
+               : NULL;
+}
+
+enum arrival {
+    ARRIVAL_NONE,      /* has not queued it */
+    ARRIVAL_FLIGHT,    /* has */
+    ARRIVAL_COMPLETED, /* and is through */
+};
+
+/* How far a member is with a collective of which it has no entry in flight. The recorder forgets
+ * the oldest entries, and a dump may have left out what was completed: then the status tells,
+ * unless it counts other things, too; and who has queued a later one has queued this. */
+static enum arrival tell_arrival(const struct training *job, const struct rank *rank,
+                                 uint32_t group, uint64_t sequence)
+{
+    const struct seat *seat = rank_seat(rank, group);
+    if (!seat)
+        return ARRIVAL_NONE;
+    const struct operation *operation = find_collective(rank, seat, sequence);
+    if (operation)
+        return in_flight(operation) ? ARRIVAL_FLIGHT : ARRIVAL_COMPLETED;
+    bool counted = seat->known && !job->groups[group].peers;
+    if (counted && seat->completed >= 0 && (uint64_t)seat->completed >= sequence)
+        return ARRIVAL_COMPLETED;
+    if (seat->reached > sequence)
+        return counted ? ARRIVAL_FLIGHT : ARRIVAL_COMPLETED;
+    return counted && seat->enqueued >= 0 && (uint64_t)seat->enqueued >= sequence ? ARRIVAL_FLIGHT
+                                                                                  : ARRIVAL_NONE;
+}
+
+static gordian_status add_late(struct training *job, struct meeting *meeting, uint32_t rank,
+                               gordian_error *error)
+{
+    if (job->late_count == LATE_MOST)
+        return fail(error, GORDIAN_STATUS_INPUT, "too many operations in groups of too many ranks");
+    if (!memory_grow(&job->memory, &job->late, &job->late_room, job->late_count + 1,
+                     sizeof *job->late))
+        return fail_memory(error);
+    job->late[job->late_count++] = rank;
+    meeting->late_count++;
+    return GORDIAN_OK;
+}
+
+/* Members that are not in it: completed, or missing. Flights and members are walked together where
+ * both ascend; a list of ranks that does not is searched. */
+static gordian_status find_missing(struct training *job, struct meeting *meeting,
+                                   gordian_error *error)
+{
+    const struct group *group = &job->groups[meeting->group];
+    const struct flight *flights = job->flights + meeting->first;
+    uint32_t at = 0;
+    gordian_status status = GORDIAN_OK;
+    for (uint32_t i = 0; i < group->count && status == GORDIAN_OK; i++) {
+        uint32_t member = group->members[i];
+        if (at < meeting->count && flights[at].rank == member) {
+            at++;
+            continue;
+        }
+        enum arrival arrival =
+            tell_arrival(job, &job->ranks[member], meeting->group, meeting->sequence);
+        if (arrival == ARRIVAL_COMPLETED)
+            meeting->completed++;
+        else if (arrival == ARRIVAL_NONE)
+            status = add_late(job, meeting, member, error);
+    }
+    meeting->missing_count = meeting->late_count;
+    return status;
+}
+
+/* Those in it that have something older in flight. */
+static gordian_status find_behind(struct training *job, struct meeting *meeting,
+                                  gordian_error *error)
+{
+    gordian_status status = GORDIAN_OK;
+    for (uint32_t i = 0; i < meeting->count && status == GORDIAN_OK; i++) {
+        const struct flight *flight = &job->flights[meeting->first + i];
+        if (job->ranks[flight->rank].oldest < flight_operation(job, flight)->record)
+            status = add_late(job, meeting, flight->rank, error);
+    }
+    return status;
+}
+
+static gordian_status add_meeting(struct training *job, size_t first, uint32_t count,
+                                  gordian_error *error)
+{
+    const struct operation *operation = flight_operation(job, &job->flights[first]);
+    if (!memory_grow(&job->memory, &job->meetings, &job->meeting_room, job->meeting_count + 1,
+                     sizeof *job->meetings))
+        return fail_memory(error);
+    for (uint32_t i = 0; i < count; i++)
+        job->flights[first + i].meeting = (uint32_t)job->meeting_count;
+    job->meetings[job->meeting_count++] = (struct meeting){
+        .group = operation->group,
+        .peer = operation->peer,
+        .sequence = operation->sequence,
+        .first = first,
+        .count = count,
+        .late_first = job->late_count,
+    };
+    return GORDIAN_OK;
+}
+
+static gordian_status meet_collective(struct training *job, size_t first, uint32_t count,
+                                      gordian_error *error)
+{
+    gordian_status status = add_meeting(job, first, count, error);
+    if (status != GORDIAN_OK)
+        return status;
+    struct meeting *meeting = &job->meetings[job->meeting_count - 1];
+    status = find_missing(job, meeting, error);
+    if (status == GORDIAN_OK)
+        status = find_behind(job, meeting, error);
+    meeting->stalled = status == GORDIAN_OK && meeting->late_count == 0 && meeting->completed == 0;
+    return status;
+}
+
+/* ------------------------------------------------------------------ sends and receives */
+
+/* A rank's operations with one peer in a group: from *first on, *count of them. */
+static void find_peer(const struct rank *rank, uint32_t group, uint32_t peer, uint32_t *first,
+                      uint32_t *count)
+{
+    const struct seat *seat = rank_seat(rank, group);
+    *first = *count = 0;
+    if (!seat)
+        return;
+    uint32_t end = seat->first + seat->count, low = seat->first + seat->collectives, high = end;
+    while (low < high) { /* peers descend */
+        uint32_t middle = (low + high) / 2;
+        if (rank->operations[middle].peer > peer)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    *first = low;
+    while (low < end && rank->operations[low].peer == peer)
+        low++;
+    *count = low - *first;
+}
+
+/* Which of the flights of its kind to its peer is it: 0 is the oldest. */
+static uint32_t place_among(const struct rank *rank, uint32_t group, uint32_t index)
+{
+    const struct operation *self = &rank->operations[index];
+    uint32_t first, count, place = 0;
+    find_peer(rank, group, self->peer, &first, &count);
+    for (uint32_t i = first; i < index; i++)
+        place += in_flight(&rank->operations[i]) && rank->operations[i].sends == self->sends;
+    return place;
+}
+
+/* The operation of the other side that meets a flight; NULL: not queued. */
+static const struct operation *find_partner(const struct training *job, const struct flight *flight)
+{
+    const struct operation *self = flight_operation(job, flight);
+    if (self->peer >= job->rank_count)
+        return NULL;
+    const struct rank *other = &job->ranks[self->peer];
+    uint32_t first, count,
+        place = place_among(&job->ranks[flight->rank], self->group, flight->operation);
+    find_peer(other, self->group, flight->rank, &first, &count);
+    for (uint32_t i = first; i < first + count; i++) {
+        const struct operation *partner = &other->operations[i];
+        if (in_flight(partner) && partner->sends != self->sends && place-- == 0)
+            return partner;
+    }
+    return NULL;
+}
+
+/* Is there something of another batch in flight before it on the way between the two? `sends`: a
+ * send. */
+static bool is_behind(const struct rank *rank, const struct operation *operation, bool sends)
+{
+    for (const struct operation *i = operation;
+         i > rank->operations && i[-1].group == operation->group && i[-1].peer == operation->peer;
+         i--)
+        if (in_flight(&i[-1]) && i[-1].sequence != operation->sequence && (i[-1].sends || !sends))
+            return true;
+    return false;
+}
+
+/* Does the other side have to do something else first? A send is held up only by a send the other
+ * way that its receive is queued behind. */
+static bool partner_is_late(const struct training *job, const struct operation *self,
+                            const struct operation *partner)
+{
+    const struct rank *other = &job->ranks[self->peer];
+    return is_behind(other, partner, self->sends) ||
+           (!self->sends && other->oldest < partner->record);
+}
+
+static gordian_status meet_peer(struct training *job, size_t at, gordian_error *error)
+{
+    const struct operation *self = flight_operation(job, &job->flights[at]);
+    const struct operation *partner = find_partner(job, &job->flights[at]);
+    bool late = !partner || partner_is_late(job, self, partner);
+    if (self->sends && (!partner || !late))
+        return GORDIAN_OK;
+    gordian_status status = add_meeting(job, at, 1, error);
+    if (status != GORDIAN_OK)
+        return status;
+    struct meeting *meeting = &job->meetings[job->meeting_count - 1];
+    uint32_t rank = job->flights[at].rank;
+    if (late)
+        status = add_late(job, meeting, self->peer, error);
+    meeting->missing_count = partner ? 0 : meeting->late_count;
+    if (status == GORDIAN_OK && job->ranks[rank].oldest < self->record)
+        status = add_late(job, meeting, rank, error); /* has something to do before it itself */
+    meeting->stalled = meeting->late_count == 0;
+    return status;
+}
+
+static bool same_meeting(const struct training *job, size_t first, size_t other)
+{
+    const struct operation *a = flight_operation(job, &job->flights[first]);
+    const struct operation *b = flight_operation(job, &job->flights[other]);
+    return a->group == b->group && b->peer == GORDIAN_NONE && a->sequence == b->sequence;
+}
+
+gordian_status training_meet(struct training *job, gordian_error *error)
+{
+    gordian_status status = list_speakers(job, error);
+    if (status == GORDIAN_OK)
+        status = list_ranks(job, error);
+    if (status == GORDIAN_OK)
+        status = gather_flights(job, error);
+    /* So that no list is without an address, however empty. */
+    if (status == GORDIAN_OK &&
+        !memory_grow(&job->memory, &job->late, &job->late_room, 1, sizeof *job->late))
+        status = fail_memory(error);
+    for (size_t first = 0, end; status == GORDIAN_OK && first < job->flight_count; first = end) {
+        end = first + 1;
+        if (flight_operation(job, &job->flights[first])->peer != GORDIAN_NONE) {
+            status = meet_peer(job, first, error);
+            continue;
+        }
+        while (end < job->flight_count && same_meeting(job, first, end))
+            end++;
+        status = meet_collective(job, first, (uint32_t)(end - first), error);
+    }
+    return status;
+}

@@ -1,0 +1,257 @@
+/* A job's dumps: reading all of them, by several threads. */
+#include "collectives/training.h"
+
+#include "base/error.h"
+#include "base/team.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define FILE_MOST (1u << 30)
+
+gordian_status training_open(struct training **out, gordian_error *error)
+{
+    gordian_allocator memory = memory_allocator(NULL);
+    struct training *job = memory_zeroed(&memory, sizeof *job);
+    if (!job)
+        return fail_memory(error);
+    job->memory = memory;
+    pthread_mutex_init(&job->lock, NULL);
+    names_init(&job->texts, &memory);
+    names_init(&job->group_names, &memory);
+    job->text_count = 1; /* text 0 is "" */
+    *out = job;
+    return GORDIAN_OK;
+}
+
+void training_close(struct training *job)
+{
+    if (!job)
+        return;
+    gordian_allocator memory = job->memory;
+    for (size_t i = 0; i < job->group_count; i++)
+        memory_free(&memory, job->groups[i].members);
+    for (size_t i = 0; i < job->rank_count; i++)
+        memory_free_all(&memory, job->ranks[i].operations, job->ranks[i].seats);
+    names_free(&job->texts);
+    names_free(&job->group_names);
+    pthread_mutex_destroy(&job->lock);
+    memory_free_all(&memory, job->groups, job->ranks, job->complaints, job->flights, job->meetings,
+                    job->late, job->mismatches, job->cycles, job->steps, job->culprits,
+                    job->ranks_of, job);
+}
+
+bool training_grow(struct training *job, size_t count)
+{
+    if (count <= job->rank_count)
+        return true;
+    if (!memory_grow_zeroed(&job->memory, &job->ranks, &job->rank_room, count, sizeof *job->ranks))
+        return false;
+    for (size_t i = job->rank_count; i < count; i++)
+        job->ranks[i] = (struct rank){.oldest = UINT64_MAX, .meeting = GORDIAN_NONE};
+    job->rank_count = count;
+    return true;
+}
+
+const struct seat *rank_seat(const struct rank *rank, uint32_t group)
+{
+    size_t low = 0, high = rank->seat_count;
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        if (rank->seats[middle].group < group)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < rank->seat_count && rank->seats[low].group == group ? &rank->seats[low] : NULL;
+}
+
+const char *training_complaint(const struct training *job, size_t index, uint32_t *rank)
+{
+    if (index >= job->complaint_count)
+        return NULL;
+    *rank = job->complaints[index].rank;
+    return job->complaints[index].text;
+}
+
+/* ------------------------------------------------------------------ names of files */
+
+static bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+uint32_t training_rank_of(const char *path)
+{
+    static const char *const endings[] = {".json", ".pickle", ".pkl", ".bin", ".trace"};
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    size_t end = strlen(name);
+    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
+        size_t length = strlen(endings[i]);
+        if (end > length && memcmp(name + end - length, endings[i], length) == 0) {
+            end -= length;
+            break;
+        }
+    }
+    size_t start = end;
+    while (start > 0 && is_digit(name[start - 1]))
+        start--;
+    if (start == end || end - start > 7)
+        return GORDIAN_NONE;
+    uint32_t rank = 0;
+    for (size_t i = start; i < end; i++)
+        rank = 10 * rank + (uint32_t)(name[i] - '0');
+    return rank < COLLECTIVES_RANKS_MOST ? rank : GORDIAN_NONE;
+}
+
+/* ------------------------------------------------------------------ reading files */
+
+struct crew {
+    struct training *job;
+    const struct dump_file *files;
+    size_t count;
+    _Atomic size_t next;
+    _Atomic bool failed; /* for lack of memory */
+};
+
+/* A file as bytes with a NUL behind them, in a buffer that grows. */
+static gordian_status load_file(const char *path, char **bytes, size_t *room, size_t *size,
+                                const gordian_allocator *memory, gordian_error *error)
+{
+    struct stat about;
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    gordian_status status = GORDIAN_OK;
+    *size = 0;
+    if (fd < 0)
+        return fail(error, GORDIAN_STATUS_IO, "%s", strerror(errno));
+    if (fstat(fd, &about) != 0 || !S_ISREG(about.st_mode) || about.st_size > FILE_MOST)
+        status = fail(error, GORDIAN_STATUS_INPUT, "no regular file below 1 GiB");
+    else if (!memory_grow(memory, bytes, room, (size_t)about.st_size + 1, 1))
+        status = fail_memory(error);
+    while (status == GORDIAN_OK && *size < (size_t)about.st_size) {
+        ptrdiff_t got = read(fd, *bytes + *size, (size_t)about.st_size - *size);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0)
+            status = fail(error, GORDIAN_STATUS_IO, "%s", strerror(errno));
+        if (got <= 0)
+            break;
+        *size += (size_t)got;
+    }
+    if (status == GORDIAN_OK)
+        (*bytes)[*size] = '\0';
+    close(fd);
+    return status;
+}
+
+static bool add_complaint(struct training *job, uint32_t rank, const gordian_error *error)
+{
+    pthread_mutex_lock(&job->lock);
+    bool grown = memory_grow(&job->memory, &job->complaints, &job->complaint_room,
+                             job->complaint_count + 1, sizeof *job->complaints);
+    if (grown) {
+        struct complaint *complaint = &job->complaints[job->complaint_count++];
+        complaint->rank = rank;
+        if (error->line)
+            snprintf(complaint->text, sizeof complaint->text, "line %llu, column %llu: %.150s",
+                     (unsigned long long)error->line, (unsigned long long)error->column,
+                     error->message);
+        else
+            snprintf(complaint->text, sizeof complaint->text, "%.190s", error->message);
+    }
+    pthread_mutex_unlock(&job->lock);
+    return grown;
+}
+
+static void read_some(void *context, unsigned member)
+{
+    struct crew *crew = context;
+    struct training *job = crew->job;
+    struct dump_reader *reader = NULL;
+    char *bytes = NULL;
+    size_t room = 0, size, at;
+    gordian_error error = {0};
+    (void)member;
+    if (dump_reader_open(&reader, job, &error) != GORDIAN_OK)
+        crew->failed = true;
+    while (!crew->failed && (at = atomic_fetch_add(&crew->next, 1)) < crew->count) {
+        const struct dump_file *file = &crew->files[at];
+        error = (gordian_error){0};
+        gordian_status status = load_file(file->path, &bytes, &room, &size, &job->memory, &error);
+        if (status == GORDIAN_OK)
+            status = dump_read(reader, bytes, size, &job->ranks[file->rank], &error);
+        if (status == GORDIAN_STATUS_MEMORY ||
+            (status != GORDIAN_OK && !add_complaint(job, file->rank, &error)))
+            crew->failed = true;
+    }
+    memory_free(&job->memory, bytes);
+    dump_reader_close(reader);
+}
+
+static int compare_complaints(const void *left, const void *right)
+{
+    const struct complaint *a = left, *b = right;
+    return (a->rank > b->rank) - (a->rank < b->rank);
+}
+
+/* Nobody's rank twice; room for all of them. */
+static gordian_status check_files(struct training *job, const struct dump_file *files, size_t count,
+                                  gordian_error *error)
+{
+    uint32_t most = 0;
+    for (size_t i = 0; i < count; i++)
+        most = files[i].rank > most ? files[i].rank : most;
+    if (!training_grow(job, (size_t)most + 1))
+        return fail_memory(error);
+    for (size_t i = 0; i < count; i++) {
+        if (job->ranks[files[i].rank].listed)
+            return fail(error, GORDIAN_STATUS_INPUT, "'%.150s' is a second dump of rank %u",
+                        files[i].path, files[i].rank);
+        job->ranks[files[i].rank].listed = true;
+    }
+    return GORDIAN_OK;
+}
+
+gordian_status training_read(struct training *job, const struct dump_file *files, size_t count,
+                             unsigned threads, gordian_error *error)
+{
+    gordian_status status = check_files(job, files, count, error);
+    if (status != GORDIAN_OK || count == 0)
+        return status;
+    struct crew crew = {.job = job, .files = files, .count = count};
+    struct team *team = NULL;
+    if (threads != 1 && count > 1) {
+        status = team_open(&team, threads, &job->memory, error);
+        if (status != GORDIAN_OK)
+            return status;
+    }
+    team_do(team, read_some, &crew);
+    team_close(team);
+    if (crew.failed)
+        return fail_memory(error);
+    if (job->complaint_count)
+        qsort(job->complaints, job->complaint_count, sizeof *job->complaints, compare_complaints);
+    return GORDIAN_OK;
+}
+
+gordian_status training_take(struct training *job, uint32_t rank, const char *bytes, size_t size,
+                             gordian_error *error)
+{
+    struct dump_reader *reader;
+    if (rank >= COLLECTIVES_RANKS_MOST || (rank < job->rank_count && job->ranks[rank].heard))
+        return fail(error, GORDIAN_STATUS_INPUT, "rank %u: too high, or a second dump", rank);
+    if (!training_grow(job, (size_t)rank + 1))
+        return fail_memory(error);
+    gordian_status status = dump_reader_open(&reader, job, error);
+    if (status != GORDIAN_OK)
+        return status;
+    job->ranks[rank].listed = true;
+    status = dump_read(reader, bytes, size, &job->ranks[rank], error);
+    dump_reader_close(reader);
+    return status;
+}

@@ -1,0 +1,182 @@
+/* What the parts of collectives share: the dumps of a job, put in order. */
+#ifndef GORDIAN_COLLECTIVES_TRAINING_H
+#define GORDIAN_COLLECTIVES_TRAINING_H
+
+#include "base/names.h"
+#include "collectives/collectives.h"
+
+#include <pthread.h>
+
+enum state {
+    STATE_SCHEDULED,
+    STATE_STARTED,
+    STATE_COMPLETED,
+};
+
+struct operation {
+    uint64_t record;        /* the rank's own count: what came first */
+    uint64_t sequence;      /* of the group: its collectives, or its point-to-point operations */
+    uint64_t created;       /* ns */
+    uint64_t input, output; /* elements */
+    uint32_t group;
+    uint32_t peer;  /* the other rank; NONE: a collective */
+    uint32_t name;  /* a text: "all_reduce", "send", ... */
+    uint32_t type;  /* a text: "BFloat16" */
+    uint32_t place; /* a text: "train.py:31 step"; 0: not known */
+    uint8_t state;
+    bool sends;
+};
+
+/* What a rank says of a group it is in. Its operations: collectives by sequence, then those with
+ * single peers, peer by peer, in the order of their records. */
+struct seat {
+    uint32_t group;
+    uint32_t first, count;       /* operations of the rank */
+    uint32_t collectives;        /* so many of them, the first ones */
+    bool known;                  /* there is a status */
+    int64_t enqueued, completed; /* then: the last sequence number; -1: none */
+    uint64_t reached;            /* the highest sequence of a collective that entries tell of */
+};
+
+struct rank {
+    bool heard;   /* its dump was read */
+    bool listed;  /* a group has it as a member */
+    bool untimed; /* its recorder does not note when operations start */
+    struct operation *operations;
+    struct seat *seats; /* by group */
+    uint32_t operation_count, seat_count;
+    uint64_t oldest;  /* record of the first in flight that is no send; UINT64_MAX: none */
+    uint64_t latest;  /* when it queued its last operation */
+    uint32_t flights; /* in flight, sends included */
+
+    uint8_t blame;    /* enum blame */
+    uint32_t meeting; /* where that shows; NONE: nowhere */
+    bool engaged;     /* in a meeting */
+    bool disputed;    /* differs from others, and no majority says who is wrong */
+    bool deadlocked;  /* nobody to blame is behind what it waits for */
+};
+
+struct group {
+    uint32_t name, about; /* texts */
+    uint32_t *members;
+    uint32_t count;
+    bool peers; /* it has been used point to point: its status counts those, too */
+};
+
+/* An operation in flight, and who is in it. */
+struct meeting {
+    uint32_t group;
+    uint32_t peer; /* for one rank's point-to-point operation, the other; NONE: a collective */
+    uint64_t sequence;
+    size_t first;       /* of its flights */
+    uint32_t count;     /* how many are in it */
+    uint32_t completed; /* how many have been */
+    size_t late_first;  /* of its late ones */
+    uint32_t late_count;
+    uint32_t missing_count; /* the first so many of them have not queued it */
+    uint32_t odd_count;     /* who comes with something else; of its flights, see blame.c */
+    bool stalled;           /* all have come, nobody has anything older */
+};
+
+struct flight {
+    uint32_t rank;
+    uint32_t operation; /* of the rank */
+    uint32_t meeting;   /* NONE: none, a send that holds nobody up */
+    bool odd;           /* does not match the others */
+};
+
+struct mismatch {
+    uint32_t meeting;
+    bool tie;              /* no majority: nobody is singled out */
+    bool name, size, type; /* what differs */
+};
+
+struct cycle {
+    size_t first, count; /* of `steps` */
+};
+
+/* rank waits in a meeting, for the rank of the next step. */
+struct step {
+    uint32_t rank, meeting;
+};
+
+struct complaint {
+    uint32_t rank;
+    char text[200];
+};
+
+struct training {
+    gordian_allocator memory;
+    pthread_mutex_t lock; /* of what follows, while files are read */
+    struct names texts, group_names;
+    uint32_t text_count;
+    struct group *groups;
+    size_t group_count, group_room;
+    struct rank *ranks;
+    size_t rank_count, rank_room;
+    struct complaint *complaints;
+    size_t complaint_count, complaint_room;
+
+    struct flight *flights; /* meeting by meeting */
+    size_t flight_count;
+    struct meeting *meetings;
+    size_t meeting_count, meeting_room;
+    uint32_t *late; /* ranks */
+    size_t late_count, late_room;
+    struct mismatch *mismatches;
+    size_t mismatch_count, mismatch_room;
+    struct cycle *cycles;
+    size_t cycle_count, cycle_room;
+    struct step *steps;
+    size_t step_count, step_room;
+    uint32_t *culprits;
+    uint32_t *ranks_of; /* a cycle's, for training_cycle */
+    struct verdict verdict;
+};
+
+static inline const char *training_name(const struct training *job, uint32_t text)
+{
+    return names_text(&job->texts, text);
+}
+
+static inline const struct operation *flight_operation(const struct training *job,
+                                                       const struct flight *flight)
+{
+    return &job->ranks[flight->rank].operations[flight->operation];
+}
+
+static inline bool in_flight(const struct operation *operation)
+{
+    return operation->state != STATE_COMPLETED;
+}
+
+/* What a rank says of a group; NULL: nothing. */
+const struct seat *rank_seat(const struct rank *rank, uint32_t group);
+/* Room for ranks below `count`. */
+bool training_grow(struct training *job, size_t count);
+
+/* dump.c: what is read of one rank, by one thread. */
+struct dump_reader;
+gordian_status dump_reader_open(struct dump_reader **out, struct training *job,
+                                gordian_error *error);
+void dump_reader_close(struct dump_reader *reader);
+/* Into *rank, which nobody else uses. */
+gordian_status dump_read(struct dump_reader *reader, const char *bytes, size_t size,
+                         struct rank *rank, gordian_error *error);
+
+/* meet.c, blame.c, judge.c: the steps of training_judge. */
+gordian_status training_meet(struct training *job, gordian_error *error);
+gordian_status training_accuse(struct training *job, gordian_error *error);
+gordian_status training_find_cycles(struct training *job, gordian_error *error);
+/* The ranks and meetings as an engine sees them: meeting m is process rank_count + m. `each` is
+ * told who awaits any of whom. `narrow`: only the deadlocked, and of each only what it is in first.
+ */
+struct wait_sink {
+    gordian_status (*await)(void *context, uint32_t process, const uint32_t *others, size_t count,
+                            gordian_error *error);
+    void *context;
+};
+gordian_status training_waits(const struct training *job, bool narrow, const struct wait_sink *sink,
+                              gordian_error *error);
+
+#endif
