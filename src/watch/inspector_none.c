@@ -1,0 +1,31 @@
+/* Where processes cannot be looked at. */
+#include "base/error.h"
+#include "watch/inspector.h"
+
+gordian_status inspector_open(struct source **out, uint32_t pid, const struct source_pace *pace,
+                              const gordian_allocator *memory, gordian_error *error)
+{
+    (void)out;
+    (void)pid;
+    (void)pace;
+    (void)memory;
+    return fail(error, GORDIAN_STATUS_UNAVAILABLE, "built without gordian inspect");
+}
+
+void inspector_close(struct inspector *inspector)
+{
+    (void)inspector;
+}
+
+void inspector_look(struct source *source, bool needed)
+{
+    (void)source;
+    (void)needed;
+}
+
+bool inspector_owns(const struct inspector *inspector, const struct session *session)
+{
+    (void)inspector;
+    (void)session;
+    return false;
+}

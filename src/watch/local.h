@@ -1,0 +1,21 @@
+/* Clients that are processes of this machine: which one has the other end of a TCP connection. Only
+ * processes with one thread are told: another thread of theirs could do something else meanwhile.
+ */
+#ifndef GORDIAN_WATCH_LOCAL_H
+#define GORDIAN_WATCH_LOCAL_H
+
+#include "watch/source.h"
+
+struct locals;
+
+/* Looks the clients of all sessions up, if some of them are new; not more than once a second. Where
+ * nothing can be known (no memory, no /proc), nothing is. */
+void locals_read(struct locals **locals, struct source *const *sources, size_t count);
+void locals_close(struct locals *locals);
+/* The process that has this end; 0: none of this machine, or one that cannot be told. */
+uint32_t locals_process(const struct locals *locals, const char *address, uint32_t port);
+
+/* The address and port of a TCP socket of this machine; false: it is none. */
+bool local_address(uint64_t inode, char *address, size_t size, uint32_t *port);
+
+#endif

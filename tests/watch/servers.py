@@ -1,0 +1,213 @@
+"""Servers for the tests of `gordian watch`, and clients of them: two of PostgreSQL, one of MariaDB, on
+loopback, in a folder that goes away with them. Nobody waits a fixed time: every wait is for the thing itself.
+"""
+import atexit
+import glob
+import json
+import os
+import pwd
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+
+PATIENCE = int(os.environ.get("GORDIAN_TEST_PATIENCE", "600"))  # seconds after which something hangs, however slow the machine is
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+def find(program, *patterns):
+    """Where a program is, or None."""
+    found = [path for pattern in patterns for path in sorted(glob.glob(pattern))]
+    return shutil.which(program) or (found[-1] if found else None)
+
+
+def postgres_folder():
+    postgres = find("postgres", "/usr/lib/postgresql/*/bin/postgres")
+    return os.path.dirname(postgres) if postgres else None
+
+
+def mariadb_program():
+    return find("mariadbd", "/usr/sbin/mariadbd", "/usr/sbin/mysqld")
+
+
+def wait_until(what, condition, pause=0.02):
+    until = time.monotonic() + PATIENCE
+    while True:
+        value = condition()
+        if value:
+            return value
+        if time.monotonic() > until:
+            raise RuntimeError(f"waited for {what} in vain")
+        time.sleep(pause)
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+class Scratch:
+    """The folder, and everything that runs."""
+
+    def __init__(self):
+        self.running = []
+        self.folder = tempfile.mkdtemp(prefix="gw-")
+        atexit.register(self.close)
+        for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
+            signal.signal(number, lambda *_: sys.exit(1))
+        # Servers refuse to run as root.
+        self.other = pwd.getpwnam("nobody") if os.getuid() == 0 else None
+        if self.other:
+            os.chown(self.folder, self.other.pw_uid, self.other.pw_gid)
+
+    def start(self, command, log=None, **more):
+        out = open(os.path.join(self.folder, log), "ab") if log else None
+        as_other = {"user": self.other.pw_uid, "group": self.other.pw_gid,
+                    "extra_groups": []} if self.other else {}
+        process = subprocess.Popen(command, cwd=self.folder, stdout=out, stderr=out,
+                                   stdin=subprocess.DEVNULL, **as_other, **more)
+        self.running.append(process)
+        return process
+
+    def run(self, command):
+        process = self.start(command, "setup.log")
+        if process.wait() != 0:
+            print(open(os.path.join(self.folder, "setup.log")).read(), file=sys.stderr)
+            raise RuntimeError(f"{command[0]} failed")
+        self.running.remove(process)
+
+    def close(self):
+        for process in self.running:
+            if process.poll() is None:
+                # At once; but PostgreSQL must take its children and its shared memory with it.
+                own = "postgres" in process.args[0]
+                process.send_signal(signal.SIGQUIT if own else signal.SIGKILL)
+        for process in self.running:
+            try:
+                process.wait(60)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+class PostgresServer:
+    def __init__(self, scratch, name, template=None):
+        self.scratch, self.name = scratch, name
+        self.bin = postgres_folder()
+        self.data = os.path.join(scratch.folder, name)
+        self.port = free_port()
+        if template:
+            scratch.run(["cp", "-r", template.data, self.data])
+        else:
+            scratch.run([f"{self.bin}/initdb", "-D", self.data, "-A", "trust", "-U", "postgres",
+                         "--no-sync", "--no-instructions", "-E", "UTF8", "--locale", "C"])
+        self.process = None
+
+    def start(self):
+        """The servers' own search for deadlocks is put off: what is there stays there."""
+        self.process = self.scratch.start(
+            [f"{self.bin}/postgres", "-D", self.data, "-k", self.scratch.folder, "-p", str(self.port),
+             "-c", "listen_addresses=127.0.0.1", "-c", f"cluster_name={self.name}", "-c", "fsync=off",
+             "-c", "deadlock_timeout=600s", "-c", "max_connections=240", "-c", "shared_buffers=16MB",
+             "-c", "max_prepared_transactions=4", "-c", "autovacuum=off", "-c",
+             "postgres_fdw.application_name=" + ("fdw %c" if self.name == "pgb" else "fdw:%C:%p")],
+            self.name + ".log")
+        wait_until(self.name, self.answers)
+
+    def answers(self):
+        return subprocess.run([f"{self.bin}/pg_isready", "-q", "-h", self.scratch.folder, "-p",
+                               str(self.port)]).returncode == 0
+
+    def stop(self):
+        self.process.send_signal(signal.SIGINT)
+        self.process.wait()
+        self.scratch.running.remove(self.process)
+
+    def address(self, user="postgres", application=None, tcp=False):
+        host = "127.0.0.1" if tcp else self.scratch.folder
+        name = f" application_name='{application}'" if application else ""
+        return f"host='{host}' port={self.port} user={user} dbname=postgres{name}"
+
+
+class MariaServer:
+    def __init__(self, scratch):
+        self.scratch, self.name = scratch, "maria"
+        self.data = os.path.join(scratch.folder, "maria")
+        self.socket = os.path.join(scratch.folder, "m.sock")
+        self.port = free_port()
+        # Without its scripts, which take seconds: the tables of rights, and a user each.
+        scratch.run(["mariadb-install-db", "--no-defaults", f"--datadir={self.data}",
+                     "--auth-root-authentication-method=normal", "--skip-test-db",
+                     "--innodb-log-file-size=8M", "--innodb-buffer-pool-size=16M",
+                     "--innodb-flush-method=nosync"])
+        self.process = None
+
+    def start(self):
+        self.process = self.scratch.start(
+            [mariadb_program(), "--no-defaults", f"--datadir={self.data}", f"--socket={self.socket}",
+             f"--port={self.port}", "--bind-address=127.0.0.1", "--innodb-deadlock-detect=OFF",
+             "--innodb-lock-wait-timeout=3600", "--innodb-log-file-size=8M",
+             "--innodb-buffer-pool-size=16M", "--innodb-flush-log-at-trx-commit=0", "--skip-log-bin",
+             f"--pid-file={self.data}/pid"], "maria.log")
+        wait_until(self.name, lambda: os.path.exists(self.socket))
+
+    def address(self, user="root", tcp=False):
+        return f"mysql:{self.port if tcp else self.socket}:{user}"
+
+    def uri(self, user="root"):
+        return f"mysql://{user}@127.0.0.1:{self.port}"
+
+
+class Client:
+    """A process with connections: see client.py."""
+
+    def __init__(self, scratch, *addresses):
+        self.scratch = scratch
+        self.process = subprocess.Popen([sys.executable, f"{HERE}/client.py", *addresses], text=True,
+                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        scratch.running.append(self.process)
+        self.waits = 0
+        if self.process.stdout.readline() != "ready\n":
+            raise RuntimeError(f"no connection to {addresses}")
+
+    def send(self, sql, number=0):
+        """Begins; `answer` has what comes of it."""
+        self.process.stdin.write(f"{number} {sql}\n")
+        self.process.stdin.flush()
+        self.waits += 1
+
+    def answer(self):
+        self.waits -= 1
+        return self.process.stdout.readline().rstrip("\n")
+
+    def run(self, sql, number=0):
+        self.send(sql, number)
+        answer = self.answer()
+        if not answer.startswith("ok "):
+            raise RuntimeError(f"{sql}: {answer}")
+        return answer[3:]
+
+    def close(self):
+        self.process.kill()
+        self.process.wait()
+        self.process.stdin.close()
+        self.process.stdout.close()
+        self.scratch.running.remove(self.process)
+
+
+class Watch:
+    """`gordian watch --json`, once."""
+
+    def __init__(self, gordian, *arguments):
+        done = subprocess.run([gordian, "watch", "--json", *arguments], text=True, capture_output=True,
+                              stdin=subprocess.DEVNULL)
+        self.code, self.said, self.text = done.returncode, done.stderr, done.stdout
+        lines = [json.loads(line) for line in done.stdout.splitlines()]
+        self.deadlocks = [line for line in lines if line.get("report") == "deadlock"]
+        self.stalls = [line for line in lines if line.get("report") == "stall"]
+        self.summary = lines[-1]["summary"] if lines and "summary" in lines[-1] else None
