@@ -3,11 +3,13 @@
 PREFIX     ?= /usr/local
 DESTDIR    ?=
 SECONDS    ?= 60
+SOAK       ?= 3600
 BENCH      ?= detect
 BENCH_ARGS ?=
 
 # Warnings are errors in CI, and only there: another compiler may know new ones.
-options = --prefix=$(PREFIX) $(if $(CI),-Dwerror=true,-Dwerror=false)
+# Kernels are for all chips, said again here since `make check` builds them for one.
+options = --prefix=$(PREFIX) $(if $(CI),-Dwerror=true,-Dwerror=false) -Dgpu_chips=80,90a
 
 .DEFAULT_GOAL := build
 .PHONY: build demo check check-long gpu-check bench gpu-bench fuzz lint format install clean help
@@ -31,6 +33,7 @@ check-long:
 	@scripts/setup check
 	@scripts/setup fuzz
 	@GORDIAN_TEST_SCALE=1000 scripts/check $(options)
+	@build/tests/threads/soak-shared $(SOAK)
 	@scripts/fuzz 600
 
 bench:
@@ -69,7 +72,8 @@ help:
 	@echo "make [build]     builds build/gordian and libgordian"
 	@echo "make demo        shows a deadlock being found: the dining philosophers"
 	@echo "make check       all tests, then again under the sanitizers"
-	@echo "make check-long  the same, twenty times as much, and ten minutes of fuzzing"
+	@echo "make check-long  the same, thirty times as much, ten minutes of fuzzing, and SOAK=3600"
+	@echo "                 seconds in which threads sleep and no wake-up may be lost"
 	@echo "make bench       measures: BENCH=detect BENCH_ARGS='--quick --json'"
 	@echo "make gpu-check   the tests of the GPU part on a real GPU: DEVICE=0 EVENTS=1000000"
 	@echo "make gpu-bench   measures the GPU engines: BENCH_ARGS='--json'"

@@ -29,6 +29,9 @@ const struct bench_info bench_list[] = {
     {"read",
      "from the file to the answer: detect and check on text beside a loop that only reads it",
      bench_read},
+    {"check", "snapshots by one thread, by all cores and on a GPU, from the file to the answer",
+     bench_check},
+    {"watch", "a PostgreSQL with 200 clients, watched by `gordian watch` and not", bench_watch},
     {NULL, NULL, NULL},
 };
 

@@ -17,6 +17,8 @@ struct ranks {
     char program[PATH_MAX];
     char file[512];
     char count[12];
+    const char *kind; /* of circuits, and how many parts */
+    uint32_t size;
     uint64_t states; /* that must come out */
 };
 
@@ -33,9 +35,11 @@ static gordian_status run_ranks(void *context, double *ns, gordian_error *error)
 {
     const struct ranks *ranks = context;
     char text[4096];
-    const char *const words[] = {"mpirun",       "-n",        ranks->count,
-                                 ranks->program, "compose",   "--json",
-                                 "--deadlocks",  ranks->file, NULL};
+    /* A deadlock is told by the status, too. */
+    const char *const words[] = {
+        "sh",         "-c",           "mpirun -n $0 $1 compose --json --deadlocks $2 || [ $? = 1 ]",
+        ranks->count, ranks->program, ranks->file,
+        NULL};
     if (!compose_child("/", words, text, sizeof text))
         return fail(error, GORDIAN_STATUS_INPUT, "gordian-mpi failed on %s ranks: %.150s",
                     ranks->count, text);
@@ -46,7 +50,7 @@ static gordian_status run_ranks(void *context, double *ns, gordian_error *error)
     return GORDIAN_OK;
 }
 
-static gordian_status write_chain(struct ranks *ranks, uint32_t size, gordian_error *error)
+static gordian_status write_circuit(struct ranks *ranks, gordian_error *error)
 {
     struct gen_options options;
     struct output out;
@@ -55,9 +59,11 @@ static gordian_status write_chain(struct ranks *ranks, uint32_t size, gordian_er
     if (fd < 0 || !output_open(&out, fd))
         return fail(error, GORDIAN_STATUS_IO, "cannot write '%s': %s", ranks->file,
                     strerror(errno));
+    char kind[32];
+    snprintf(kind, sizeof kind, "circuit-%s", ranks->kind);
     gen_options_init(&options);
-    options.kind = "circuit-chain";
-    options.processes = size;
+    options.kind = kind;
+    options.processes = ranks->size;
     gordian_status status = gen_write(&options, &out, error);
     if (!output_close(&out) && status == GORDIAN_OK)
         status = fail(error, GORDIAN_STATUS_IO, "cannot write '%s': %s", ranks->file,
@@ -67,17 +73,19 @@ static gordian_status write_chain(struct ranks *ranks, uint32_t size, gordian_er
 }
 
 static gordian_status add_rows(const struct compose_bench *compose, struct ranks ranks[],
-                               struct bench_side sides[], size_t count, uint32_t size)
+                               struct bench_side sides[], size_t count)
 {
+    const char *kind = ranks[0].kind;
+    uint32_t size = ranks[0].size;
     gordian_status status = GORDIAN_OK;
     for (size_t i = 0; i < count && status == GORDIAN_OK; i++) {
         unsigned number = 1u << i;
-        struct bench_row row = bench_row("ms", "compose/ranks/chain-%u-%u/mpi", size, number);
+        struct bench_row row = bench_row("ms", "compose/ranks/%s-%u-%u/mpi", kind, size, number);
         row.value = sides[i].median / 1e6;
         row.p99 = sides[i].p99 / 1e6;
-        row.plot = "MPI ranks on one machine: a chain's reachable states (ms)";
+        row.plot = "MPI ranks on one machine: reachable states (ms)";
         row.x = number;
-        snprintf(row.series, sizeof row.series, "mpi, chain of %u", size);
+        snprintf(row.series, sizeof row.series, "mpi, %s of %u", kind, size);
         if (i > 0) {
             row.baseline = "1 rank";
             row.baseline_value = sides[0].median / 1e6;
@@ -86,6 +94,10 @@ static gordian_status add_rows(const struct compose_bench *compose, struct ranks
             row.bar_kind = BAR_AT_LEAST;
             row.bar = 1.7;
         }
+        if (number == 16 && !compose->bench->options->quick) {
+            row.bar_kind = BAR_AT_LEAST;
+            row.bar = 8;
+        }
         snprintf(row.note, sizeof row.note, "%.3g million states/s",
                  (double)ranks[i].states / sides[i].median * 1e3);
         status = bench_add(compose->bench, &row);
@@ -93,41 +105,56 @@ static gordian_status add_rows(const struct compose_bench *compose, struct ranks
     return status;
 }
 
-/* One, two and, where there are the cores, four ranks, in turn. */
-static gordian_status measure(const struct compose_bench *compose, const struct ranks *first,
-                              uint32_t size)
+#define RANKS_MOST 5 /* 1, 2, 4, 8, 16 */
+
+/* As many ranks as there are cores, by powers of two, in turn. */
+static gordian_status measure(const struct compose_bench *compose, const struct ranks *first)
 {
     struct bench *bench = compose->bench;
-    struct ranks ranks[3];
-    struct bench_side sides[3];
-    size_t count = compose->cores >= 4 ? 3 : 2;
+    struct ranks ranks[RANKS_MOST];
+    struct bench_side sides[RANKS_MOST];
+    size_t count = 2;
     struct bench_effort effort = {0, bench->options->quick ? 1 : 3, 9,
                                   bench->options->quick ? 2 : 10};
+    while (count < RANKS_MOST && compose->cores >= 1u << count)
+        count++;
     for (size_t i = 0; i < count; i++) {
         ranks[i] = *first;
         snprintf(ranks[i].count, sizeof ranks[i].count, "%u", 1u << i);
         sides[i] = (struct bench_side){&ranks[i], run_ranks, 0, 0};
     }
-    bench_progress(bench, "compose: chain of %u on MPI ranks", size);
+    bench_progress(bench, "compose: %s of %u on MPI ranks", first->kind, first->size);
     gordian_status status = bench_measure(bench, sides, count, &effort);
-    return status == GORDIAN_OK ? add_rows(compose, ranks, sides, count, size) : status;
+    return status == GORDIAN_OK ? add_rows(compose, ranks, sides, count) : status;
+}
+
+static gordian_status circuit_rows(const struct compose_bench *compose, struct ranks *ranks)
+{
+    gordian_status status = write_circuit(ranks, compose->bench->error);
+    if (status == GORDIAN_OK)
+        status = measure(compose, ranks);
+    unlink(ranks->file);
+    return status;
 }
 
 gordian_status compose_mpi_rows(const struct compose_bench *compose)
 {
     struct bench *bench = compose->bench;
-    uint32_t size = bench->options->quick ? 22 : 26;
-    struct ranks ranks = {.states = UINT64_C(1) << size};
+    bool quick = bench->options->quick;
+    struct ranks chain = {.kind = "chain", .size = quick ? 22 : 28};
+    struct ranks dining = {.kind = "dining", .size = quick ? 9 : 14, .states = 1};
     const char *only = bench->options->engine;
     if (only && strcmp(only, "auto") != 0 && strcmp(only, "cpu") != 0)
         return GORDIAN_OK;
-    if (!compose_beside("gordian-mpi", ranks.program, sizeof ranks.program))
+    if (!compose_beside("gordian-mpi", chain.program, sizeof chain.program))
         return bench_skip(bench, "compose/*/mpi", "gordian-mpi was not built beside gordian");
     if (!compose_mpirun())
         return bench_skip(bench, "compose/*/mpi", "there is no mpirun");
-    gordian_status status = write_chain(&ranks, size, bench->error);
-    if (status == GORDIAN_OK)
-        status = measure(compose, &ranks, size);
-    unlink(ranks.file);
-    return status;
+    memcpy(dining.program, chain.program, sizeof dining.program);
+    chain.states = UINT64_C(1) << chain.size;
+    for (uint32_t i = 0; i < dining.size; i++)
+        dining.states *= 3;
+    dining.states--;
+    gordian_status status = circuit_rows(compose, &chain);
+    return status == GORDIAN_OK ? circuit_rows(compose, &dining) : status;
 }

@@ -2,6 +2,7 @@
  * done to the product afterwards. */
 #include "base/error.h"
 #include "compose.h"
+#include "compose/cpu/cpu.h"
 #include "compose/graph/graph.h"
 
 #include <stdio.h>
@@ -18,13 +19,35 @@ static gordian_status time_side(struct bench *bench, struct compose_side *run, d
 
 /* ------------------------------------------------------------------ threads */
 
-static gordian_status thread_rows(const struct compose_bench *compose)
+static gordian_status add_threads(const struct compose_bench *compose, const char *kind,
+                                  uint32_t size, unsigned threads, const struct bench_side *side,
+                                  double alone)
+{
+    struct bench_row row = bench_row("ms", "compose/threads/%s-%u-%u/cpu", kind, size, threads);
+    row.value = side->median / 1e6;
+    row.p99 = side->p99 / 1e6;
+    row.baseline = threads > 1 ? "1 thread" : NULL;
+    row.baseline_value = alone / 1e6;
+    row.plot = "Threads: reachable states (ms)";
+    row.x = threads;
+    snprintf(row.series, sizeof row.series, "cpu, %s of %u", kind, size);
+    if (threads == 16 && compose->cores >= 16 && !compose->bench->options->quick) {
+        row.bar_kind = BAR_AT_LEAST;
+        row.bar = 10;
+    }
+    return bench_add(compose->bench, &row);
+}
+
+/* The same states on 1, 2, 4, ... threads. */
+static gordian_status thread_rows(const struct compose_bench *compose, const char *kind,
+                                  uint32_t size, uint64_t states)
 {
     struct bench *bench = compose->bench;
-    uint32_t size = bench->options->quick ? 18 : 22;
     gordian_circuit *circuit;
     double alone = 0;
-    gordian_status status = bench_circuit(&circuit, "circuit-chain", size, 1, NULL, bench->error);
+    char circuit_kind[32];
+    snprintf(circuit_kind, sizeof circuit_kind, "circuit-%s", kind);
+    gordian_status status = bench_circuit(&circuit, circuit_kind, size, 1, NULL, bench->error);
     for (unsigned threads = 1;
          threads <= compose->cores && threads <= THREADS_MAX && status == GORDIAN_OK;
          threads *= 2) {
@@ -32,25 +55,71 @@ static gordian_status thread_rows(const struct compose_bench *compose)
         struct bench_side side;
         run.options.threads = threads;
         run.options.count_transitions = false;
-        run.states = UINT64_C(1) << size;
-        bench_progress(bench, "compose: chain of %u on %u threads", size, threads);
+        run.states = states;
+        bench_progress(bench, "compose: %s of %u on %u threads", kind, size, threads);
         status = time_side(bench, &run, 3, &side);
         compose_side_free(&run);
-        if (status != GORDIAN_OK)
-            break;
         alone = threads == 1 ? side.median : alone;
-        struct bench_row row = bench_row("ms", "compose/threads/chain-%u-%u/cpu", size, threads);
-        row.value = side.median / 1e6;
-        row.p99 = side.p99 / 1e6;
-        row.baseline = threads > 1 ? "1 thread" : NULL;
-        row.baseline_value = alone / 1e6;
-        row.plot = "Threads: a chain's reachable states (ms)";
-        row.x = threads;
-        snprintf(row.series, sizeof row.series, "cpu, chain of %u", size);
-        status = bench_add(bench, &row);
+        if (status == GORDIAN_OK)
+            status = add_threads(compose, kind, size, threads, &side, alone);
     }
     gordian_circuit_close(circuit);
     return status;
+}
+
+static uint64_t dining_states(uint32_t size)
+{
+    uint64_t states = 1;
+    while (size-- > 0)
+        states *= 3;
+    return states - 1;
+}
+
+/* ------------------------------------------------------------------ words and states */
+
+static const struct compose_engine cpu_by_states = {.about = {.name = "cpu, by states"},
+                                                    .run = cpu_run_by_states};
+
+/* One thread, words of 64 neighbours in a table against states in a table, in turn. */
+static gordian_status words_row(struct bench *bench, const char *kind, uint32_t size)
+{
+    gordian_circuit *circuit;
+    struct bench_effort effort = {0, bench->options->quick ? 1 : 3, 15,
+                                  bench->options->quick ? 0.5 : 5};
+    gordian_status status =
+        bench_circuit(&circuit, kind, size, bench->options->seed, NULL, bench->error);
+    if (status != GORDIAN_OK)
+        return status;
+    struct compose_side words = compose_side_of(compose_engine_named("cpu"), circuit);
+    words.options.count_transitions = false;
+    words.options.threads = 1;
+    struct compose_side states = words;
+    states.engine = &cpu_by_states;
+    struct bench_side sides[2] = {{&words, compose_side_run, 0, 0},
+                                  {&states, compose_side_run, 0, 0}};
+    bench_progress(bench, "compose: %s of %u by words and by states", kind, size);
+    status = bench_measure(bench, sides, 2, &effort);
+    double count = (double)words.result.states;
+    double memory = (double)words.result.memory / count,
+           more = (double)states.result.memory / count;
+    bool same = words.result.states == states.result.states;
+    compose_side_free(&words);
+    compose_side_free(&states);
+    gordian_circuit_close(circuit);
+    if (status == GORDIAN_OK && !same)
+        status = fail(bench->error, GORDIAN_STATUS_INPUT, "%s of %u: other states", kind, size);
+    if (status != GORDIAN_OK)
+        return status;
+    struct bench_row row = bench_row("ns", "compose/words/%s-%u/cpu", kind + 8, size);
+    row.value = sides[0].median / count;
+    row.p99 = sides[0].p99 / count;
+    row.baseline = "a table of states";
+    row.baseline_value = sides[1].median / count;
+    row.bar_kind = bench->options->quick ? BAR_NONE : BAR_AT_LEAST;
+    row.bar = 3;
+    snprintf(row.note, sizeof row.note, "a state, 1 thread; %.4g states, %.3g bytes each, not %.3g",
+             count, memory, more);
+    return bench_add(bench, &row);
 }
 
 /* ------------------------------------------------------------------ size */
@@ -129,7 +198,14 @@ gordian_status compose_scale_rows(const struct compose_bench *compose)
     bool quick = bench->options->quick;
     if (!compose->cpu)
         return GORDIAN_OK;
-    gordian_status status = thread_rows(compose);
+    gordian_status status =
+        thread_rows(compose, "chain", quick ? 18 : 28, UINT64_C(1) << (quick ? 18 : 28));
+    if (status == GORDIAN_OK)
+        status = thread_rows(compose, "dining", quick ? 9 : 14, dining_states(quick ? 9 : 14));
+    if (status == GORDIAN_OK)
+        status = words_row(bench, "circuit-dining", quick ? 9 : 12);
+    if (status == GORDIAN_OK)
+        status = words_row(bench, "circuit-ring", quick ? 26 : 40);
     for (uint32_t size = 4; size <= (quick ? 12u : 18u) && status == GORDIAN_OK; size += 2)
         status = size_row(bench, size);
     if (status == GORDIAN_OK)

@@ -29,7 +29,8 @@ static gordian_status judge_here(struct judged *judged, gordian_error *error)
 {
     gordian_report report;
     uint64_t start = work_ns();
-    gordian_status status = gordian_snapshot_check_with(judged->snapshot, "sparse", &report, error);
+    gordian_status status = gordian_snapshot_check_for(
+        judged->snapshot, &(gordian_check_options){"sparse", 1}, &report, error);
     judged->cpu_ns = (double)(work_ns() - start);
     if (status == GORDIAN_OK) {
         judged->dead = report.deadlocked_count;

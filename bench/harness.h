@@ -121,5 +121,7 @@ gordian_status bench_of_run(struct bench *bench);
 gordian_status bench_serve(struct bench *bench);
 gordian_status bench_shared(struct bench *bench);
 gordian_status bench_read(struct bench *bench);
+gordian_status bench_watch(struct bench *bench);
+gordian_status bench_check(struct bench *bench);
 
 #endif

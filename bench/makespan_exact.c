@@ -6,9 +6,10 @@
 
 struct exact_case {
     uint32_t warps, schedulers;
-    uint32_t value; /* what it must be; 0: nobody knows */
-    double seconds; /* limit */
-    double bar;     /* seconds; 0: none */
+    uint32_t value;  /* what it must be; 0: nobody knows */
+    double seconds;  /* limit */
+    double bar;      /* seconds; 0: none */
+    uint64_t memory; /* bytes it may take; 0: 1 GB */
 };
 
 static gordian_status check(struct bench *bench, const struct exact_case *wanted,
@@ -61,7 +62,7 @@ static gordian_status prove(struct bench *bench, const struct exact_case *wanted
                    wanted->schedulers);
     gordian_makespan_options_init(&options);
     options.seed = bench->options->seed;
-    options.max_memory = 1000000000;
+    options.max_memory = wanted->memory ? wanted->memory : 1000000000;
     options.max_ns = (uint64_t)(wanted->seconds * 1e9);
     uint64_t begin = clock_ns();
     status = makespan_exact.run(model, &options, &result, bench->error);
@@ -80,10 +81,16 @@ gordian_status makespan_exact_rows(struct bench *bench)
 {
     static const struct exact_case quick[] = {
         {6, 0, 67, 60, 0}, {6, 4, 78, 60, 0}, {24, 0, 0, 1, 0}, {32, 4, 0, 1, 0}};
-    static const struct exact_case all[] = {
-        {8, 0, 86, 60, 0},     {8, 4, 98, 60, 0},      {12, 0, 123, 120, 0}, {12, 4, 141, 120, 0},
-        {16, 4, 184, 600, 60}, {16, 0, 160, 600, 600}, {24, 0, 0, 60, 0},    {24, 4, 0, 60, 0},
-        {32, 0, 0, 60, 0},     {32, 4, 0, 60, 0}};
+    static const struct exact_case all[] = {{8, 0, 86, 60, 0},
+                                            {8, 4, 98, 60, 0},
+                                            {12, 0, 123, 120, 0},
+                                            {12, 4, 141, 120, 0},
+                                            {16, 4, 184, 600, 60},
+                                            {16, 0, 160, 600, 600},
+                                            {24, 0, 234, 600, 0, 4000000000},
+                                            {24, 4, 0, 60, 0},
+                                            {32, 0, 0, 60, 0},
+                                            {32, 4, 0, 60, 0}};
     const struct exact_case *cases = bench->options->quick ? quick : all;
     size_t count = bench->options->quick ? sizeof quick / sizeof *quick : sizeof all / sizeof *all;
     gordian_status status = GORDIAN_OK;

@@ -57,6 +57,9 @@ _gordian_argument() {
     --durability) _gordian_words "none batch full" "$2" ;;
     --open) _gordian_words "detect avoid" "$2" ;;
     --on-deadlock) _gordian_words "report abort break" "$2" ;;
+    --act) _gordian_words "none cancel terminate" "$2" ;;
+    --victim) _gordian_words "youngest least-work" "$2" ;;
+    --on-likely) _gordian_words "report abort" "$2" ;;
     --on-unwatchable) _gordian_words "run stop" "$2" ;;
     *)
         case $4 in
@@ -67,6 +70,14 @@ _gordian_argument() {
     esac
 }
 
+# Numbers of processes that begin with CURRENT.
+_gordian_processes() {
+    local folder
+    for folder in /proc/"$1"[0-9]*/ /proc/"$1"/; do
+        [[ $folder =~ ^/proc/([0-9]+)/$ && -d $folder ]] && echo "${BASH_REMATCH[1]}"
+    done | sort -u
+}
+
 # What the operands of a command can be.
 _gordian_operand() {
     case $1 in
@@ -75,7 +86,11 @@ _gordian_operand() {
         compopt -o filenames 2>/dev/null
         mapfile -t COMPREPLY < <(compgen -c -f -- "$2" | sort -u)
         ;;
-    detect | check | avoid | compose | makespan | send | convert) _gordian_files "$2" ;;
+    inspect)
+        compopt -o filenames 2>/dev/null
+        mapfile -t COMPREPLY < <(_gordian_processes "$2"; compgen -f -- "$2")
+        ;;
+    detect | check | collectives | avoid | compose | makespan | send | convert) _gordian_files "$2" ;;
     gen) _gordian_words "$(gordian gen --list 2>/dev/null | sed -n 's/^\([a-z][a-z-]*\) .*/\1/p')" "$2" ;;
     bench) _gordian_words "$(gordian bench --list 2>/dev/null | sed -n 's/^\([a-z][a-z-]*\) .*/\1/p')" "$2" ;;
     papers) _gordian_words "$(gordian papers 2>/dev/null | sed -n 's/^  \([a-z]*\/[^ ]*\) .*/\1/p; s/^\([a-z]*\): .*/\1/p')" "$2" ;;

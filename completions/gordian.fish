@@ -64,6 +64,12 @@ function __gordian_argument
             printf '%s\n' detect avoid
         case --on-deadlock
             printf '%s\n' report abort break
+        case --act
+            printf '%s\n' none cancel terminate
+        case --victim
+            printf '%s\n' youngest least-work
+        case --on-likely
+            printf '%s\n' report abort
         case --on-unwatchable
             printf '%s\n' run stop
         case '*'
@@ -79,7 +85,10 @@ function __gordian_operand
             __gordian_commands
         case run
             __fish_complete_subcommand --fcs-skip=2
-        case detect check avoid compose makespan send convert
+        case inspect
+            __fish_complete_pids
+            __fish_complete_path (commandline -ct)
+        case detect check collectives avoid compose makespan send convert
             __fish_complete_path (commandline -ct)
         case gen bench
             __gordian_listed $argv[1] --list

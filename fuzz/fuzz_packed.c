@@ -90,18 +90,47 @@ static void as_block(const uint8_t *data, size_t size)
     free(file);
 }
 
-/* The input is what follows the first bytes, without the size and the end. */
+/* Checksums of the chunks of a section. */
+static void sum_section(uint8_t *file, const struct image_layout *layout, unsigned part)
+{
+    const struct image_section *section = &layout->sections[part];
+    uint8_t *sum = file + layout->sums + 4 * section->sum;
+    uint64_t left = image_padded(section->bytes);
+    for (uint64_t at = section->at; left > 0; sum += 4) {
+        size_t count = left < IMAGE_CHUNK ? (size_t)left : IMAGE_CHUNK;
+        packed_put32(sum, crc32c(0, file + at, count));
+        at += count;
+        left -= count;
+    }
+}
+
+/* The input is what follows the first bytes, without the size, the checksums and the end: its
+ * counts say how many bytes the sections have, zeros if there are too few. */
 static void as_image(const uint8_t *data, size_t size)
 {
-    size_t whole = PACKED_HEAD + size + IMAGE_TAIL;
-    if (whole < IMAGE_HEAD + IMAGE_TAIL)
+    uint8_t head[IMAGE_HEAD] = {0};
+    struct image_layout layout;
+    if (size < 72 - PACKED_HEAD)
         return;
+    memcpy(head + PACKED_HEAD, data, 72 - PACKED_HEAD);
+    packed_put64(head + 80, crc32c(0, head + PACKED_HEAD, 80 - PACKED_HEAD));
+    layout = (struct image_layout){0};
+    image_read_head(&layout, head); /* fails: it is not that large; but the counts may be right */
+    if (layout.size < IMAGE_HEAD || layout.size > (1u << 20))
+        return;
+    size_t whole = (size_t)layout.size, rest = size - (72 - PACKED_HEAD);
     uint8_t *file = calloc(1, whole);
     DEMAND(file, "out of memory");
+    packed_put64(head + 72, whole);
+    packed_put64(head + 80, crc32c(0, head + PACKED_HEAD, 80 - PACKED_HEAD));
+    memcpy(file, head, sizeof head);
     packed_head(file, PACKED_SNAPSHOT);
-    memcpy(file + PACKED_HEAD, data, size);
-    packed_put64(file + 72, whole);
-    packed_put32(file + whole - IMAGE_TAIL, crc32c(0, file + PACKED_HEAD, size));
+    size_t body = (size_t)layout.sums - IMAGE_HEAD;
+    memcpy(file + IMAGE_HEAD, data + (72 - PACKED_HEAD), rest < body ? rest : body);
+    for (unsigned part = 0; part < IMAGE_PARTS; part++)
+        sum_section(file, &layout, part);
+    size_t sums = (size_t)image_padded(4 * layout.sum_count);
+    packed_put64(file + whole - IMAGE_TAIL, crc32c(0, file + layout.sums, sums));
     there_and_back(file, whole);
     judge(file, whole);
     free(file);

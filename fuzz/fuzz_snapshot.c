@@ -95,6 +95,46 @@ static void wait_for(struct second_reader *reader, uint32_t process, char *word)
            "waits for more than there is");
 }
 
+/* An await: a resource without a name, a unit of which each of the others holds. */
+static void await_acts(struct second_reader *reader, uint32_t process, char *word, char **rest)
+{
+    struct list *resources = &reader->resources;
+    uint64_t held[ROOM] = {0}, total = 0, named = 0;
+    char *second = strtok_r(NULL, " \t\r", rest), *words[2] = {word, second};
+    char *end;
+    uint64_t needed = second && !strcmp(second, "of") ? strtoull(word, &end, 10) : 0;
+    bool counted = second && !strcmp(second, "of") &&
+                   (!strcmp(word, "any") || !strcmp(word, "all") || (needed && !*end));
+    if (counted && !strcmp(word, "any"))
+        needed = 1;
+    for (int i = counted ? 2 : 0; i < 2 || word; i++) {
+        word = i < 2 ? words[i] : strtok_r(NULL, " \t\r", rest);
+        if (!word)
+            break;
+        uint32_t other = process_of(reader, word);
+        named++;
+        total += !held[other];
+        held[other] = 1;
+    }
+    needed = needed && needed != named ? needed : total;
+    DEMAND(reader->too_large || (needed <= total && total > 0), "more is awaited than can be");
+    if (resources->count == ROOM)
+        reader->too_large = true;
+    if (reader->too_large || reader->naive.processes[process].want_count == NAIVE_WANTS) {
+        reader->too_large = true;
+        return;
+    }
+    uint32_t resource = resources->count++;
+    resources->names[resource] = "";
+    reader->naive.resources[resource] = (struct naive_resource){.known = true, .total = total};
+    for (uint32_t p = 0; p < ROOM; p++) {
+        reader->naive.held[p * ROOM + resource] = held[p];
+        reader->naive.processes[p].held_kinds += held[p] > 0;
+    }
+    struct naive_process *waiter = &reader->naive.processes[process];
+    waiter->wants[waiter->want_count++] = (gordian_want){needed, resource};
+}
+
 static void read_line(struct second_reader *reader, char *line)
 {
     line[strcspn(line, "#")] = '\0';
@@ -115,6 +155,10 @@ static void read_line(struct second_reader *reader, char *line)
     DEMAND(word, "a line without a resource was accepted");
     if (!strcmp(verb, "hold")) {
         hold(reader, process, word);
+        return;
+    }
+    if (!strcmp(verb, "await")) {
+        await_acts(reader, process, word, &rest);
         return;
     }
     DEMAND(!strcmp(verb, "wait"), "'%s' was accepted", verb);

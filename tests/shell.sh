@@ -26,7 +26,7 @@ export LC_ALL
 : "${ASAN_OPTIONS=detect_leaks=0}"
 [ "$(uname -m)" != aarch64 ] || ASAN_OPTIONS=$ASAN_OPTIONS:detect_leaks=0
 export ASAN_OPTIONS
-ulimit -c 0
+ulimit -S -c 0
 # Seconds after which something hangs, however slow the machine is.
 patience=600
 passed=0

@@ -26,6 +26,18 @@ const char *__asan_default_options(void)
 }
 #endif
 
+/* Under the thread sanitizer, which is slow, what has one thread is left to the other builds. */
+#if defined(__SANITIZE_THREAD__)
+#define TEST_THREADS_ONLY 1
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define TEST_THREADS_ONLY 1
+#endif
+#endif
+#ifndef TEST_THREADS_ONLY
+#define TEST_THREADS_ONLY 0
+#endif
+
 static _Atomic unsigned long test_passed, test_failed; /* any thread may check */
 
 /* Not in line: there are thousands of checks, and the compiler has enough to do. */

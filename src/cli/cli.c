@@ -141,6 +141,18 @@ int cli_fail(struct cli *cli, const char *file, const gordian_error *error)
     return code_of(error->status);
 }
 
+void cli_numbered_path(const char *path, uint64_t number, char *whole, size_t size)
+{
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    const char *dot = strrchr(name, '.');
+    size_t stem = dot && dot != name ? (size_t)(dot - path) : strlen(path);
+    if (number == 1)
+        snprintf(whole, size, "%s", path);
+    else
+        snprintf(whole, size, "%.*s-%llu%s", (int)stem, path, (unsigned long long)number,
+                 path + stem);
+}
+
 gordian_status cli_write_file(const char *path, cli_writer *write, void *context,
                               gordian_error *error)
 {
@@ -270,4 +282,10 @@ int cli_missing(struct cli *cli, int argc, char **argv)
         return code;
     cli_say(cli, "not available: %s", cli->command->missing);
     return EXIT_UNAVAILABLE;
+}
+
+void cli_bound_servers(void)
+{
+    setenv("DEBUGINFOD_TIMEOUT", "10", 0);
+    setenv("DEBUGINFOD_MAXTIME", "30", 0);
 }

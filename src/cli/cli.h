@@ -90,9 +90,15 @@ int cli_fail(struct cli *cli, const char *file, const gordian_error *error);
 typedef gordian_status cli_writer(void *context, struct output *out, gordian_error *error);
 gordian_status cli_write_file(const char *path, cli_writer *write, void *context,
                               gordian_error *error);
+/* Names of files for one thing after the other: "graph.svg", then "graph-2.svg", ... */
+void cli_numbered_path(const char *path, uint64_t number, char *whole, size_t size);
 /* Converts a source to a gordian_form on stdout; returns the exit code. */
 int cli_convert(struct cli *cli, const gordian_source *source, const char *name, unsigned form);
 /* Flushes stdout: `code`, or EXIT_BROKEN (said, unless the reader has gone) if writing failed. */
 int cli_finish(struct cli *cli, int code);
+
+/* Servers of debugging information are asked where DEBUGINFOD_URLS names some; but not for minutes,
+ * unless that was asked for. */
+void cli_bound_servers(void);
 
 #endif

@@ -5,6 +5,9 @@
 #include "cli/cli.h"
 
 extern const struct command command_run;
+extern const struct command command_inspect;
+extern const struct command command_watch;
+extern const struct command command_collectives;
 extern const struct command command_detect;
 extern const struct command command_check;
 extern const struct command command_avoid;

@@ -52,13 +52,31 @@ static bool is_circuit(const char *name)
     return kind->write != NULL;
 }
 
-/* The text goes through a file that has no name. */
+static bool write_output(void *context, const char *bytes, size_t size)
+{
+    struct cli *cli = context;
+    output_bytes(&cli->out, bytes, size);
+    return !cli->out.failure;
+}
+
+static int pack_snapshot(struct cli *cli, const struct gen_options *options)
+{
+    gordian_error error = {0};
+    const gordian_writer writer = {write_output, NULL, cli};
+    gordian_status status = gen_pack(options, &writer, &error);
+    /* A failing write is told by cli_finish. */
+    return status == GORDIAN_OK || cli->out.failure ? EXIT_NOTHING : cli_fail(cli, NULL, &error);
+}
+
+/* The text of a trace goes through a file that has no name. */
 static int generate_packed(struct cli *cli, const struct gen_options *options)
 {
     gordian_error error = {0};
     struct output text;
     if (is_circuit(options->kind))
         return cli_misuse(cli, "--binary is for traces and snapshots");
+    if (options->snapshot)
+        return pack_snapshot(cli, options);
     FILE *file = tmpfile();
     int fd = file ? fileno(file) : -1;
     if (!file || !output_open(&text, fd)) {
@@ -77,8 +95,7 @@ static int generate_packed(struct cli *cli, const struct gen_options *options)
     } else if (status != GORDIAN_OK) {
         code = cli_fail(cli, NULL, &error);
     } else if (lseek(fd, 0, SEEK_SET) == 0) {
-        code = cli_convert(cli, &source, NULL,
-                           options->snapshot ? GORDIAN_FORM_SNAPSHOT : GORDIAN_FORM_TRACE);
+        code = cli_convert(cli, &source, NULL, GORDIAN_FORM_TRACE);
     }
     fclose(file);
     return code;
@@ -114,6 +131,13 @@ static int gen_main(struct cli *cli, int argc, char **argv)
         {"deadlocks", 0, "PERCENT",
          "deadlocks left standing; at the others the\nrequester gives up", OPTION_PERCENT,
          &gen.deadlocks, NULL},
+        {"tensor", 0, "N", "ranks in a tensor parallel group", OPTION_U32, &gen.tensor, NULL},
+        {"pipeline", 0, "N", "stages of the pipelines", OPTION_U32, &gen.pipeline, NULL},
+        {"expert", 0, "N", "ranks in an expert parallel group", OPTION_U32, &gen.expert, NULL},
+        {"fault", 0, "FAULT",
+         "what goes wrong: none, absent, silent, stuck,\noperation, size, order, ring", OPTION_TEXT,
+         &gen.fault, NULL},
+        {"folder", 0, "DIR", "where the dumps go", OPTION_TEXT, &gen.folder, NULL},
         {"order", 0, "ORDER", "who blocks first along a chain: tail, head,\nrandom", OPTION_TEXT,
          &gen.order, NULL},
         {"binary", 0, NULL, "packed, as 'gordian convert' does it", OPTION_FLAG, &binary, NULL},
@@ -131,6 +155,9 @@ static int gen_main(struct cli *cli, int argc, char **argv)
         return operands ? cli_misuse(cli, "one KIND at a time: '%.40s' is one too many", argv[1])
                         : cli_misuse(cli, "no KIND ('gordian gen --list' shows them)");
     gen.kind = argv[0];
+    gen.json = cli->json && strcmp(gen.kind, "collectives") == 0;
+    if (strcmp(gen.kind, "collectives") == 0 && !gen.folder)
+        return cli_misuse(cli, "collectives need a --folder for the dumps");
     return (binary ? generate_packed : generate_kind)(cli, &gen);
 }
 

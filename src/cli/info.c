@@ -1,6 +1,7 @@
 /* gordian info: this program and what is in it, this machine, its GPUs, which engines run here. */
 #include "base/machine.h"
 #include "cli/commands.h"
+#include "cli/crossover.h"
 #include "cli/run/run.h"
 #include "show/style.h"
 
@@ -26,7 +27,7 @@
 
 /* ------------------------------------------------------------------ what it was built with */
 
-#define PARTS 7u
+#define PARTS 9u
 
 struct part {
     const char *name;
@@ -60,6 +61,8 @@ static void list_parts(struct parts *parts)
         {"page", GORDIAN_BUILD_NO_PAGE, "of the service, for browsers"},
         {"tls", GORDIAN_BUILD_NO_TLS, "tls:// for clients of the service"},
         {"mpi", GORDIAN_BUILD_NO_MPI, is_mpi() ? "this is gordian-mpi" : "as gordian-mpi"},
+        {"postgres", GORDIAN_BUILD_NO_POSTGRES, "servers for gordian watch"},
+        {"mariadb", GORDIAN_BUILD_NO_MARIADB, "servers for gordian watch, MySQL's, too"},
         {"igraph", GORDIAN_BUILD_NO_IGRAPH, "a baseline of gordian bench"},
     };
     memcpy(parts->list, list, sizeof list);
@@ -107,7 +110,14 @@ static void write_json_parts(struct json *json)
     json_shut(json);
 }
 
-static void write_json(struct cli *cli, const struct machine *machine)
+/* What to measure, if anything. */
+struct measuring {
+    bool crossover;
+    uint64_t most; /* the largest size */
+};
+
+static int write_json(struct cli *cli, const struct machine *machine,
+                      const struct measuring *measuring)
 {
     struct json json;
     json_begin(&json, &cli->out);
@@ -134,7 +144,9 @@ static void write_json(struct cli *cli, const struct machine *machine)
     json_shut(&json);
     write_json_devices(&json);
     write_json_parts(&json);
+    int code = measuring->crossover ? crossover_write(cli, &json, measuring->most) : EXIT_NOTHING;
     json_end(&json);
+    return code;
 }
 
 /* "available" and what it is, or "not available" and why; `missing` "": it is available. */
@@ -225,19 +237,31 @@ static int check_engine(struct cli *cli)
 
 static int info_main(struct cli *cli, int argc, char **argv)
 {
+    struct measuring measuring = {0};
+    const struct option options[] = {
+        {"crossover", 0, NULL, "measure which engine is the quickest from which\nsize on",
+         OPTION_FLAG, &measuring.crossover, NULL},
+        {"most", 0, "N", "no sizes above this", OPTION_U64, &measuring.most, NULL},
+        {0},
+    };
     int code;
-    int operands = cli_parse(cli, NULL, argc, argv, &code);
+    int operands = cli_parse(cli, options, argc, argv, &code);
     if (operands < 0)
         return code;
     if (operands)
         return cli_misuse(cli, "takes no argument: '%.40s'", argv[0]);
+    if (measuring.most && !measuring.crossover)
+        return cli_misuse(cli, "--most is for --crossover");
     struct machine machine;
     machine_describe(&machine);
+    code = EXIT_NOTHING;
     if (cli->json)
-        write_json(cli, &machine);
+        code = write_json(cli, &machine, &measuring);
     else
         write_text(cli, &machine);
-    return check_engine(cli);
+    if (!cli->json && measuring.crossover)
+        code = crossover_write(cli, NULL, measuring.most);
+    return code == EXIT_NOTHING ? check_engine(cli) : code;
 }
 
 const struct command command_info = {
@@ -246,6 +270,10 @@ const struct command command_info = {
     .summary = "show the engines available here, and why one is not",
     .about = "Shows the version, how it was built and with what, this machine, every engine and\n"
              "every GPU: whether it can be used here and, if not, why. With --engine the exit\n"
-             "status is 3 if that one cannot.\n",
+             "status is 3 if that one cannot.\n"
+             "\n"
+             "--crossover runs every family's command on inputs of growing size with each engine\n"
+             "that can be used here, from the start of the process to its end, and shows what\n"
+             "`auto` takes and why. That takes a minute or two, and room in /tmp.\n",
     .run = info_main,
 };

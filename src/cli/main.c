@@ -8,10 +8,25 @@
 #include <unistd.h>
 
 static const struct command *const commands[] = {
-    &command_run,     &command_detect,   &command_check,   &command_avoid,
-    &command_compose, &command_makespan, &command_serve,   &command_incidents,
-    &command_send,    &command_tail,     &command_convert, &command_gen,
-    &command_bench,   &command_papers,   &command_info,    NULL,
+    &command_run,
+    &command_inspect,
+    &command_watch,
+    &command_collectives,
+    &command_detect,
+    &command_check,
+    &command_avoid,
+    &command_compose,
+    &command_makespan,
+    &command_serve,
+    &command_incidents,
+    &command_send,
+    &command_tail,
+    &command_convert,
+    &command_gen,
+    &command_bench,
+    &command_papers,
+    &command_info,
+    NULL,
 };
 
 static void print_usage(struct output *out)
@@ -22,7 +37,7 @@ static void print_usage(struct output *out)
                      "\n"
                      "Commands:\n");
     for (size_t i = 0; commands[i]; i++)
-        output_format(out, "  %-11s%s\n", commands[i]->name, commands[i]->summary);
+        output_format(out, "  %-13s%s\n", commands[i]->name, commands[i]->summary);
     output_text(out,
                 "\n"
                 "'gordian help COMMAND' or 'gordian COMMAND --help' tells more; so does\n"

@@ -1,8 +1,9 @@
 /*
  * gordian-mpi: the same commands, under mpirun. Rank 0 is the gordian everybody knows, with the
- * engine `mpi` for composition and for makespans; the other ranks work for it.
+ * engine `mpi` for composition, for makespans and for snapshots; the other ranks work for it.
  */
 #include "compose/mpi/mpi.h"
+#include "detect/check/mpi/mpi.h"
 #include "makespan/mpi.h"
 #include "ranks/ranks.h"
 
@@ -29,6 +30,7 @@ static void on_error(MPI_Comm *comm, int *code, ...)
 static void (*const services[RANKS_SERVICES])(void) = {
     [RANKS_COMPOSE] = compose_mpi_serve,
     [RANKS_MAKESPAN] = makespan_mpi_serve,
+    [RANKS_CHECK] = check_mpi_serve,
 };
 
 int main(int argc, char **argv)

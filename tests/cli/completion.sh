@@ -28,10 +28,10 @@ expect()
 }
 
 expect "detect" de
-expect "run detect check avoid compose makespan serve incidents send tail convert gen bench papers info help" ""
+expect "run inspect watch collectives detect check avoid compose makespan serve incidents send tail convert gen bench papers info help" ""
 expect "detect" help de
 expect "--recover" detect --r
-expect "--json --engine --quiet --verbose --color --help --version" info --
+expect "--crossover --most --json --engine --quiet --verbose --color --help --version" info --
 expect "youngest oldest cheapest priority fewest-held" detect --recover ""
 expect "oldest" detect --recover = o
 expect "deadlocks matrices all" detect --show ""
@@ -50,7 +50,7 @@ expect "" avoid --plan --workers ""
 expect "first.trace" compose --hide f
 expect "first.trace" compose --include f
 expect "text" compose --order ""
-expect "--data --deadlocks --dot" compose --d
+expect "--data --define --deadlocks --dot" compose --d
 expect "dense" compose --engine d
 expect "" compose --trace --main ""
 expect "fermi" makespan --chip f

@@ -1,7 +1,7 @@
 # Lines that fish and zsh complete alike; to be sourced where `expect "WANTED..." LINE` is, and where
 # $has_run and $has_serve tell which parts the program was built with.
 expect "detect" "gordian de"
-expect "avoid bench check compose convert detect gen help incidents info makespan papers run send serve tail" "gordian "
+expect "avoid bench check collectives compose convert detect gen help incidents info inspect makespan papers run send serve tail watch" "gordian "
 expect "--recover" "gordian detect --r"
 expect "cheapest fewest-held oldest priority youngest" "gordian detect --recover "
 expect "all deadlocks matrices" "gordian detect --show "

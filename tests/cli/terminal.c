@@ -58,6 +58,7 @@ static void copy_output(int controller, pid_t child, const char *until)
                 until = NULL;
             }
         }
+        fflush(stdout); /* somebody may wait for it */
     }
 }
 

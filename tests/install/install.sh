@@ -88,18 +88,21 @@ check_files()
         "$share/man/man1/gordian-avoid.1" \
         "$share/man/man1/gordian-bench.1" \
         "$share/man/man1/gordian-check.1" \
+        "$share/man/man1/gordian-collectives.1" \
         "$share/man/man1/gordian-compose.1" \
         "$share/man/man1/gordian-convert.1" \
         "$share/man/man1/gordian-detect.1" \
         "$share/man/man1/gordian-gen.1" \
         "$share/man/man1/gordian-incidents.1" \
         "$share/man/man1/gordian-info.1" \
+        "$share/man/man1/gordian-inspect.1" \
         "$share/man/man1/gordian-makespan.1" \
         "$share/man/man1/gordian-papers.1" \
         "$share/man/man1/gordian-run.1" \
         "$share/man/man1/gordian-send.1" \
         "$share/man/man1/gordian-serve.1" \
         "$share/man/man1/gordian-tail.1" \
+        "$share/man/man1/gordian-watch.1" \
         "$share/man/man3/gordian_array.3"; do
         test -s "$file" || fault "${file#"$root"} was not installed"
         test -h "$file" || expected=$((expected + 1))

@@ -22,7 +22,7 @@ static void test_killed(void)
 {
     struct running service;
     REQUIRE(running_start(&service, program, NULL));
-    load_with_kills(&service, service.uri, NULL, 10000 + test_scaled(20000));
+    load_with_kills(&service, service.uri, NULL, 2000 + test_scaled(28000));
     CHECK(running_stop(&service) == 0);
 }
 

@@ -22,7 +22,7 @@ static void test_killed(void)
     struct tls_service service;
     gordian_client_options options = trusting();
     start_service(&service, "good", NULL);
-    load_with_kills(&service.running, service.uri, &options, 10000 + test_scaled(20000));
+    load_with_kills(&service.running, service.uri, &options, 2000 + test_scaled(28000));
     stop_service(&service);
 }
 
@@ -62,11 +62,12 @@ static void test_networks(void)
 {
     CHECK(load_through((struct relay_options){.piece = 1, .seed = 1}, test_scaled(1000)) == 0);
     CHECK(load_through((struct relay_options){.piece = 1000, .seed = 2}, test_scaled(10000)) == 0);
-    CHECK(load_through((struct relay_options){.cut_every = 6000, .seed = 3}, 20000) > 0);
-    CHECK(load_through((struct relay_options){.cut_every = 5000, .piece = 100, .seed = 4}, 6000) >
+    CHECK(load_through((struct relay_options){.cut_every = 6000, .seed = 3},
+                       2000 + test_scaled(18000)) > 0);
+    CHECK(load_through((struct relay_options){.cut_every = 5000, .piece = 100, .seed = 4}, 3000) >
           0);
     CHECK(load_through((struct relay_options){.cut_every = 5000, .reset = true, .seed = 5},
-                       10000 + test_scaled(10000)) > 0);
+                       2000 + test_scaled(18000)) > 0);
 }
 
 /* ------------------------------------------------------------------ in a loop of one's own */

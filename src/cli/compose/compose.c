@@ -4,6 +4,8 @@
 #include "base/error.h"
 #include "cli/commands.h"
 
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* ------------------------------------------------------------------ reporting */
@@ -14,6 +16,8 @@ static gordian_status report_deadlocks(struct compose *compose, const struct com
 {
     const gordian_compose_result *result = &composed->result;
     gordian_status status = GORDIAN_OK;
+    if (compose->check && !compose->trace)
+        return status;                            /* something else was asked */
     if (!compose->trace && !compose->cli->json) { /* the nearest one tells enough */
         const gordian_compose_deadlock *nearest = composed_nearest(composed);
         if (composed_describes(composed))
@@ -45,6 +49,8 @@ static gordian_status report_result(struct compose *compose, const struct compos
         status = report_deadlocks(compose, composed, reporter, error);
     if (status == GORDIAN_OK && compose->livelock && composed_graph(composed))
         status = reporter->livelock(compose, composed, error);
+    if (status == GORDIAN_OK && compose->check && composed_graph(composed))
+        status = reporter->check(compose, composed, error);
     if (status == GORDIAN_OK && (compose->cli->json || !compose->cli->quiet))
         status = reporter->summary(compose, composed, error);
     return status;
@@ -72,9 +78,12 @@ static void say_notes(struct compose *compose, const struct composed *composed)
 
 static int code_for(const struct compose *compose, const struct composed *composed)
 {
+    bool complete = composed->result.stop == GORDIAN_COMPOSE_STOP_COMPLETE;
+    if (compose->check && complete) /* that is what was asked, and nothing else */
+        return composed->check.holds ? EXIT_NOTHING : EXIT_FOUND;
     if (composed->result.deadlocks > 0 || (compose->livelock && composed->livelock.states > 0))
         return EXIT_FOUND;
-    return composed->result.stop == GORDIAN_COMPOSE_STOP_COMPLETE ? EXIT_NOTHING : EXIT_BROKEN;
+    return complete ? EXIT_NOTHING : EXIT_BROKEN;
 }
 
 /* ------------------------------------------------------------------ one subject */
@@ -112,7 +121,8 @@ static bool drop_data(const struct compose *compose, struct subject *subject)
     if (!compose->quick || !circuit || subject->info.datum_count < 2 ||
         !gordian_circuit_is_routing(circuit))
         return false;
-    const char *first = gordian_circuit_datum(circuit, 0);
+    char first[GORDIAN_NAME_MAX + 3];
+    snprintf(first, sizeof first, "\"%s\"", gordian_circuit_datum(circuit, 0));
     if (gordian_circuit_join(&lean, &circuit, 1, first, NULL, NULL) != GORDIAN_OK)
         return false;
     subject_take(subject, lean);
@@ -167,7 +177,8 @@ static int compose_all(struct compose *compose, char **paths, size_t count)
         say_initial(compose, &composed);
         code = code_for(compose, &composed);
     } else if (!(status == GORDIAN_STATUS_IO && to.failure)) {
-        code = cli_fail(compose->cli, status == GORDIAN_STATUS_INPUT ? subject.path : NULL, &error);
+        const char *where = compose->check && error.line ? "--check" : subject.path;
+        code = cli_fail(compose->cli, status == GORDIAN_STATUS_INPUT ? where : NULL, &error);
     }
     code = product_file_close(&to, compose, code);
     composed_free(&composed);
@@ -183,19 +194,29 @@ static int check_options(struct compose *compose)
     struct cli *cli = compose->cli;
     if (compose->file)
         compose->format = gordian_format_of(compose->file);
-    if (compose->file &&
-        (compose->format == GORDIAN_FORMAT_NONE || compose->format == GORDIAN_FORMAT_TREO))
-        return cli_misuse(cli, "-o '%.200s': the name must end in .aut, .ca or .dot",
-                          compose->file);
+    compose->quick |= compose->reduce;
+    if (compose->reduce && compose->full)
+        return cli_misuse(cli, "--reduce leaves states out, --full wants them all");
+    if (compose->reduce && cli->engine && strcmp(cli->engine, "auto") != 0)
+        return cli_misuse(cli, "--reduce has a search of its own: leave --engine out");
+    if (compose->file && compose->format == GORDIAN_FORMAT_NONE)
+        return cli_misuse(
+            cli,
+            "-o '%.200s': the name must end in .aut, .ca, .dot, .pnml, .mcrl2, .pml or "
+            ".treo",
+            compose->file);
     if (compose->file && compose->dot)
         return cli_misuse(cli, "--dot draws to standard output: use it or -o");
     if (compose->dot && cli->json)
         return cli_misuse(cli, "--dot and --json both want standard output");
     if (compose->circuit && !compose->dot && !compose->file)
         return cli_misuse(cli, "--circuit needs --dot or -o FILE");
-    if (compose->circuit && compose->format == GORDIAN_FORMAT_AUT)
-        return cli_misuse(cli, "a circuit can be written as .ca or .dot, not as .aut");
-    if (compose->equal && (compose->dot || compose->file || compose->trace || compose->livelock))
+    if (compose->circuit && compose->file && compose->format != GORDIAN_FORMAT_CA &&
+        compose->format != GORDIAN_FORMAT_DOT && compose->format != GORDIAN_FORMAT_PNML)
+        return cli_misuse(cli, "a circuit can be written as .ca, .dot or .pnml, not as .%s",
+                          strrchr(compose->file, '.') + 1);
+    if (compose->equal &&
+        (compose->dot || compose->file || compose->trace || compose->livelock || compose->check))
         return cli_misuse(cli, "--equal compares: it goes with --hide, --keep and --min only");
     if (compose->other && !compose->equal)
         return cli_misuse(cli, "--other-main is for --equal");
@@ -218,8 +239,15 @@ static int dispatch_mode(struct compose *compose, int operands, char **argv)
     if (compose->equal && operands != 2)
         return cli_misuse(cli, "--equal needs two FILEs");
     compose->style = cli_style(cli);
-    return compose->equal ? compose_equal(compose, argv[0], argv[1])
+    char *defines;
+    code = defines_read(compose, &defines);
+    if (code != EXIT_NOTHING)
+        return code;
+    compose->defines = defines;
+    code = compose->equal ? compose_equal(compose, argv[0], argv[1])
                           : compose_all(compose, argv, (size_t)operands);
+    free(defines);
+    return code;
 }
 
 static int compose_main(struct cli *cli, int argc, char **argv)
@@ -230,6 +258,10 @@ static int compose_main(struct cli *cli, int argc, char **argv)
          OPTION_TEXT, &c.main, NULL},
         {"data", 'd', "LIST", "the data values: '0,1' (default: those the text\nmentions, or 0)",
          OPTION_TEXT, &c.data, NULL},
+        {"define", 0, "TEXT",
+         "functions that the text only names: 'f={[0,1] [1,0]}',\n'f=FILE', or a FILE of such "
+         "lines",
+         OPTION_TEXT, &c.define, NULL},
         {"include", 'I', "FOLDERS", "where to look for imported files, ':' between", OPTION_TEXT,
          &c.folder, NULL},
         {"hide", 0, NULL, "hide all names but the ports of the main component", OPTION_FLAG,
@@ -240,8 +272,14 @@ static int compose_main(struct cli *cli, int argc, char **argv)
          NULL},
         {"trace", 't', NULL, "the shortest way to every deadlock", OPTION_FLAG, &c.trace, NULL},
         {"livelock", 0, NULL, "look for cycles of hidden steps", OPTION_FLAG, &c.livelock, NULL},
+        {"check", 0, "FORMULA",
+         "does this hold? CTL over names that can fire and\nmemory: 'AG (a -> AF b)', 'EF $m = 0'",
+         OPTION_TEXT, &c.check, NULL},
         {"deadlocks", 0, NULL, "look for deadlocks only: do not count transitions", OPTION_FLAG,
          &c.quick, NULL},
+        {"reduce", 0, NULL,
+         "look for deadlocks only, and leave out states that\nmake no difference to them",
+         OPTION_FLAG, &c.reduce, NULL},
         {"equal", 0, NULL, "compare two FILEs up to strong bisimulation", OPTION_FLAG, &c.equal,
          NULL},
         {"other-main", 0, "NAME", "--equal: the component of the second FILE", OPTION_TEXT,
@@ -250,10 +288,13 @@ static int compose_main(struct cli *cli, int argc, char **argv)
          OPTION_TEXT, &c.order, NULL},
         {"explain", 0, NULL, "show the automata and the order they are composed in", OPTION_FLAG,
          &c.explain, NULL},
-        {"stats", 0, NULL, "show how the product branches and how often each\nname fires",
+        {"stats", 0, NULL,
+         "show how the product branches, how often each name\nfires, and what the run took by "
+         "phases",
          OPTION_FLAG, &c.statistics, NULL},
-        {"output", 'o', "FILE", "write the result: FILE.aut, FILE.ca or FILE.dot", OPTION_TEXT,
-         &c.file, NULL},
+        {"output", 'o', "FILE",
+         "write the result: FILE.aut, .ca, .dot, .pnml, .mcrl2,\n.pml (Promela) or .treo",
+         OPTION_TEXT, &c.file, NULL},
         {"dot", 0, NULL, "draw the result to standard output, for Graphviz", OPTION_FLAG, &c.dot,
          NULL},
         {"circuit", 0, NULL, "write or draw the circuit instead of its product", OPTION_FLAG,
@@ -274,9 +315,9 @@ const struct command command_compose = {
     .name = "compose",
     .operands = "FILE...",
     .summary = "compose constraint automata (Reo circuits); find their deadlocks",
-    .about = "Reads a circuit (.treo, or automata as .ca) or a graph (.aut), composes it, and\n"
-             "tells its size and its deadlocks, with the shortest way into the nearest. Several\n"
-             "circuits are composed together: they share the names they have in common. With\n"
-             "--equal A B compares two of them.\n",
+    .about = "Reads a circuit (.treo, automata as .ca, or a net as .pnml) or a graph (.aut),\n"
+             "composes it, and tells its size and its deadlocks, with the shortest way into the\n"
+             "nearest. Several circuits are composed together: they share the names they have in\n"
+             "common. With --equal A B compares two of them.\n",
     .run = compose_main,
 };

@@ -51,6 +51,7 @@ struct composed {
     struct meter meter;            /* what the graphs take */
     gordian_graph *product, *hidden, *minimal; /* or NULL */
     gordian_livelock livelock;
+    gordian_check check;               /* of --check */
     gordian_graph_deadlocks deadlocks; /* of a graph */
     struct statistics statistics;
     double seconds;
@@ -63,10 +64,12 @@ struct compose {
     bool interrupted; /* by ctrl-C */
 
     /* options */
-    const char *main, *other, *data, *keep, *order, *file, *folder;
+    const char *main, *other, *data, *keep, *order, *file, *folder, *define, *check;
+    const char *defines; /* `define` with what its files have */
     uint64_t max_states, max_memory;
     uint32_t threads;
-    bool hide, minimal, full, explain, trace, equal, dot, circuit, livelock, statistics, quick;
+    bool hide, minimal, full, explain, trace, equal, dot, circuit, livelock, statistics, quick,
+        reduce;
     gordian_format format; /* of `file` */
 };
 
@@ -83,6 +86,12 @@ void subject_take(struct subject *subject, gordian_circuit *circuit);
 void subject_free(struct subject *subject);
 /* What it is called. */
 const char *subject_title(const struct subject *subject);
+
+/* ---- compose/define.c */
+
+/* --define: f={[0,1]};g=FILE, or a FILE with such lines. *text: all of it, the caller's to free;
+ * NULL: nothing is defined. The exit code. */
+int defines_read(struct compose *compose, char **text);
 
 /* ---- compose/run.c */
 
@@ -149,6 +158,8 @@ struct compose_reporter {
                                gordian_error *error);
     gordian_status (*livelock)(struct compose *compose, const struct composed *composed,
                                gordian_error *error);
+    gordian_status (*check)(struct compose *compose, const struct composed *composed,
+                            gordian_error *error);
     gordian_status (*summary)(struct compose *compose, const struct composed *composed,
                               gordian_error *error);
     gordian_status (*difference)(struct compose *compose, const struct composed sides[2],

@@ -6,29 +6,52 @@
 #include "cli/input.h"
 
 #include <stdio.h>
+#include <string.h>
 
 /* ------------------------------------------------------------------ what is wrong */
 
 /* The line itself, and a caret below the place. */
-static void show_line(const gordian_fault *fault)
+static void show_line(const char *line, uint32_t caret)
 {
-    if (!fault->line[0])
+    if (!line[0])
         return;
     fputs("    ", stderr);
-    print_safely(stderr, fault->line);
-    fprintf(stderr, "\n    %*s^\n", (int)fault->caret, "");
+    print_safely(stderr, line);
+    fprintf(stderr, "\n    %*s^\n", (int)caret, "");
+}
+
+/* Where a parameter that was given there came to grief. */
+static void show_inner(const gordian_fault *fault)
+{
+    if (!fault->inner_file[0])
+        return;
+    print_safely(stderr, fault->inner_file);
+    fprintf(stderr, ":%llu:%llu: it is used here\n", (unsigned long long)fault->inner_line,
+            (unsigned long long)fault->inner_column);
+    show_line(fault->inner_text, fault->inner_caret);
 }
 
 static int say_fault(struct compose *compose, const char *path, const gordian_fault *fault,
                      const gordian_error *error)
 {
     int code = cli_fail(compose->cli, fault->file[0] ? fault->file : path, error);
-    if (error->line)
-        show_line(fault);
+    if (error->line) {
+        show_line(fault->line, fault->caret);
+        show_inner(fault);
+    }
     return code;
 }
 
 /* ------------------------------------------------------------------ subjects */
+
+static void say_circuit_notes(struct compose *compose, const gordian_circuit *circuit)
+{
+    for (const char *note = gordian_circuit_notes(circuit); *note;) {
+        size_t length = strcspn(note, "\n");
+        cli_say(compose->cli, "%.*s", (int)length, note);
+        note += length + 1;
+    }
+}
 
 static gordian_status read_subject(struct compose *compose, struct subject *subject,
                                    const gordian_source *source, const char *main, const char *data,
@@ -49,12 +72,15 @@ static gordian_status read_subject(struct compose *compose, struct subject *subj
     options.data = data;
     options.files = true;
     options.folders = compose->folder;
-    gordian_format format =
-        subject->format == GORDIAN_FORMAT_CA ? GORDIAN_FORMAT_CA : GORDIAN_FORMAT_TREO;
+    options.define = compose->defines;
+    bool known = subject->format == GORDIAN_FORMAT_CA || subject->format == GORDIAN_FORMAT_PNML;
+    gordian_format format = known ? subject->format : GORDIAN_FORMAT_TREO;
     gordian_status status =
         gordian_circuit_read(&circuit, format, subject->path, source, &options, fault, error);
     if (status == GORDIAN_OK)
         subject_take(subject, circuit);
+    if (status == GORDIAN_OK && !compose->cli->quiet)
+        say_circuit_notes(compose, circuit);
     return status;
 }
 
@@ -77,12 +103,15 @@ static int read_path(struct compose *compose, struct subject *subject, const cha
 int subject_read(struct compose *compose, struct subject *subject, const char *path,
                  const char *main, const char *data)
 {
-    gordian_fault fault = {{0}, {0}, 0};
+    gordian_fault fault = {.caret = 0};
     gordian_error error = {0};
     gordian_format format = gordian_format_of(path);
     if (format == GORDIAN_FORMAT_DOT)
         return cli_misuse(compose->cli, "'%.200s': pictures are written, not read", path);
-    if (main && (format == GORDIAN_FORMAT_AUT || format == GORDIAN_FORMAT_CA))
+    if (format == GORDIAN_FORMAT_MCRL2 || format == GORDIAN_FORMAT_PROMELA)
+        return cli_misuse(compose->cli, "'%.200s': this format is written, not read", path);
+    if (main && (format == GORDIAN_FORMAT_AUT || format == GORDIAN_FORMAT_CA ||
+                 format == GORDIAN_FORMAT_PNML))
         return cli_misuse(compose->cli, "'%.200s' has no components: --main is for .treo", path);
     if (data && format == GORDIAN_FORMAT_AUT)
         return cli_misuse(compose->cli, "'%.200s' is composed already: --data is too late", path);
@@ -100,7 +129,7 @@ static int check_together(struct compose *compose, char **paths, size_t count)
     size_t texts = 0;
     for (size_t i = 0; i < count; i++) {
         gordian_format format = gordian_format_of(paths[i]);
-        texts += format != GORDIAN_FORMAT_CA;
+        texts += format != GORDIAN_FORMAT_CA && format != GORDIAN_FORMAT_PNML;
         if (format == GORDIAN_FORMAT_AUT)
             return cli_misuse(compose->cli,
                               "'%.200s' is composed already: only circuits (.treo, .ca) can be "
@@ -110,6 +139,12 @@ static int check_together(struct compose *compose, char **paths, size_t count)
     if (compose->main && texts != 1)
         return cli_misuse(compose->cli, "--main is for one .treo, here are %zu", texts);
     return EXIT_NOTHING;
+}
+
+static bool is_treo(const char *path)
+{
+    gordian_format format = gordian_format_of(path);
+    return format != GORDIAN_FORMAT_CA && format != GORDIAN_FORMAT_PNML;
 }
 
 static int join_parts(struct compose *compose, struct subject *subject, const struct subject *parts,
@@ -147,8 +182,7 @@ int subjects_read(struct compose *compose, struct subject *subject, char **paths
         return cli_fail(compose->cli, NULL, &error);
     }
     for (size_t i = 0; i < count && code == EXIT_NOTHING; i++)
-        code = subject_read(compose, &parts[i], paths[i],
-                            gordian_format_of(paths[i]) == GORDIAN_FORMAT_CA ? NULL : compose->main,
+        code = subject_read(compose, &parts[i], paths[i], is_treo(paths[i]) ? compose->main : NULL,
                             compose->data);
     if (code == EXIT_NOTHING)
         code = join_parts(compose, subject, parts, count);

@@ -85,6 +85,25 @@ static gordian_status write_explanation(struct compose *compose, const struct su
     return GORDIAN_OK;
 }
 
+static void write_phases(struct json *json, const gordian_compose_result *result)
+{
+    json_key_u64(json, "workers", result->workers);
+    json_open(json, "phases", '[');
+    for (size_t i = 0; i < result->phase_count; i++) {
+        const gordian_compose_phase *phase = &result->phases[i];
+        json_open(json, NULL, '{');
+        json_key_text(json, "phase", phase->name);
+        json_key_u64(json, "ns", phase->ns);
+        json_key_u64(json, "idle_ns", phase->idle_ns);
+        json_key_u64(json, "fired", phase->fired);
+        json_key_u64(json, "found", phase->found);
+        json_key_u64(json, "sent", phase->sent);
+        json_key_u64(json, "rounds", phase->rounds);
+        json_shut(json);
+    }
+    json_shut(json);
+}
+
 static gordian_status write_statistics(struct compose *compose, const struct composed *composed,
                                        gordian_error *error)
 {
@@ -100,6 +119,9 @@ static gordian_status write_statistics(struct compose *compose, const struct com
     json_open(&json, "fired", '{');
     for (uint32_t n = 0; counted->fired && n < counted->names; n++)
         json_name_u64(&json, gordian_circuit_name(circuit, n), counted->fired[n]);
+    json_shut(&json);
+    if (composed->result.phase_count)
+        write_phases(&json, &composed->result);
     json_end(&json);
     return GORDIAN_OK;
 }
@@ -144,6 +166,30 @@ static gordian_status write_livelock(struct compose *compose, const struct compo
             write_steps(&json, "trace", &way);
             write_steps(&json, "cycle", &cycle);
         }
+        json_end(&json);
+    }
+    route_close(&way);
+    route_close(&cycle);
+    return fine ? GORDIAN_OK : fail_memory(error);
+}
+
+static gordian_status write_check(struct compose *compose, const struct composed *composed,
+                                  gordian_error *error)
+{
+    const gordian_check *check = &composed->check;
+    const gordian_graph *graph = composed->product ? composed->product : composed->subject->graph;
+    struct route way = {.steps = 0}, cycle = {.steps = 0};
+    struct json json;
+    bool fine = route_open(&way) && route_open(&cycle) &&
+                route_of_arcs(&way, graph, check->path, check->path_count) &&
+                route_of_arcs(&cycle, graph, check->cycle, check->cycle_count);
+    if (fine) {
+        json_begin(&json, &compose->cli->out);
+        json_key_text(&json, "check", compose->check);
+        json_key_bool(&json, "holds", check->holds);
+        json_key_u64(&json, "in", check->states);
+        write_steps(&json, "trace", &way);
+        write_steps(&json, "cycle", &cycle);
         json_end(&json);
     }
     route_close(&way);
@@ -231,6 +277,6 @@ static gordian_status write_difference(struct compose *compose, const struct com
 }
 
 const struct compose_reporter compose_json = {
-    write_explanation, write_statistics, write_deadlock,
-    write_livelock,    write_summary,    write_difference,
+    write_explanation, write_statistics, write_deadlock,   write_livelock,
+    write_check,       write_summary,    write_difference,
 };

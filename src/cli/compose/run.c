@@ -131,7 +131,8 @@ static gordian_status count_row(void *context, const gordian_compose_row *row, g
 
 bool compose_needs_graph(const struct compose *compose)
 {
-    return compose->hide || compose->minimal || compose->livelock || compose->equal;
+    return compose->hide || compose->minimal || compose->livelock || compose->equal ||
+           compose->check;
 }
 
 /* Into a graph, a file, or nowhere. */
@@ -140,12 +141,16 @@ static gordian_status run_into(struct compose *compose, const gordian_circuit *c
                                const struct product_file *to, gordian_error *error)
 {
     gordian_compose_sink counting = {&composed->statistics, begin_counting, count_row};
-    const gordian_compose_sink *sink = compose->statistics ? &counting : NULL;
+    /* Who only wants the states does not want to wait for what goes through all transitions. */
+    const gordian_compose_sink *sink = compose->statistics && !compose->quick ? &counting : NULL;
     gordian_compose_result *result = &composed->result;
     struct sigaction before;
     gordian_status status;
     interrupt_catch(&before);
-    if (compose_needs_graph(compose))
+    if (compose->check)
+        status = gordian_compose_check(&composed->product, circuit, options, compose->check,
+                                       &composed->meter.memory, &composed->check, result, error);
+    else if (compose_needs_graph(compose))
         status = gordian_compose_graph(&composed->product, circuit, options, sink,
                                        &composed->meter.memory, result, error);
     else if (to && to->writer.write)
@@ -195,6 +200,7 @@ static gordian_status run_circuit(struct compose *compose, struct composed *comp
     gordian_compose_options_init(&options);
     options.engine = compose->cli->engine;
     options.full = compose->full;
+    options.reduce = compose->reduce;
     options.count_transitions = composed->counted = !compose->quick;
     options.max_states = compose->max_states;
     options.max_memory = compose->max_memory;
@@ -219,16 +225,20 @@ static gordian_status run_circuit(struct compose *compose, struct composed *comp
 }
 
 /* A graph that was composed before: its size, and its nearest deadlock. */
-static gordian_status look_at_graph(struct composed *composed, gordian_error *error)
+static gordian_status look_at_graph(const struct compose *compose, struct composed *composed,
+                                    gordian_error *error)
 {
+    const gordian_graph *graph = composed->subject->graph;
     gordian_graph_deadlocks *found = &composed->deadlocks;
     gordian_compose_result *result = &composed->result;
-    gordian_status status = gordian_graph_find_deadlocks(composed->subject->graph, found, error);
+    gordian_status status = gordian_graph_find_deadlocks(graph, found, error);
     composed->counted = true;
     result->engine = "graph";
-    result->states = found->states;
-    result->transitions = found->transitions;
+    result->states = compose->full ? gordian_graph_states(graph) : found->states;
+    result->transitions = compose->full ? gordian_graph_transitions(graph) : found->transitions;
     result->deadlocks = found->deadlocks;
+    if (status == GORDIAN_OK && compose->check)
+        status = gordian_graph_check(graph, compose->check, &composed->check, error);
     return status;
 }
 
@@ -290,7 +300,7 @@ gordian_status compose_subject(struct compose *compose, const struct subject *su
     uint64_t start = clock_ns();
     meter_open(&composed->meter, NULL, compose->max_memory);
     gordian_status status = subject->circuit ? run_circuit(compose, composed, to, error)
-                                             : look_at_graph(composed, error);
+                                             : look_at_graph(compose, composed, error);
     if (status == GORDIAN_OK && compose_needs_graph(compose) &&
         composed->result.stop == GORDIAN_COMPOSE_STOP_COMPLETE)
         status = run_operation(compose, composed, error);
@@ -309,6 +319,7 @@ void composed_free(struct composed *composed)
     gordian_graph_close(composed->hidden);
     gordian_graph_close(composed->minimal);
     gordian_livelock_free(&composed->livelock);
+    gordian_check_free(&composed->check);
     gordian_graph_deadlocks_free(&composed->deadlocks);
     gordian_compose_result_free(&composed->result);
     memory_free(&memory, composed->statistics.fired);

@@ -126,6 +126,26 @@ static gordian_status print_explanation(struct compose *compose, const struct su
     return fine ? GORDIAN_OK : fail_memory(error);
 }
 
+/* How the run went, and how well it used what it had. */
+static void print_phases(struct output *out, const gordian_compose_result *result)
+{
+    if (result->phase_count == 0)
+        return;
+    write_count(out, result->workers, "worker", "workers");
+    output_char(out, '\n');
+    output_text(out,
+                "  phase          ms   idle  words fired   words found          sent  rounds\n");
+    for (size_t i = 0; i < result->phase_count; i++) {
+        const gordian_compose_phase *phase = &result->phases[i];
+        double all = (double)phase->ns * result->workers;
+        output_format(out, "  %-8s %8.2f  %3.0f %%  %11llu   %11llu   %11llu  %6llu\n", phase->name,
+                      (double)phase->ns / 1e6, all > 0 ? (double)phase->idle_ns / all * 100 : 0,
+                      (unsigned long long)phase->fired, (unsigned long long)phase->found,
+                      (unsigned long long)phase->sent, (unsigned long long)phase->rounds);
+    }
+    output_char(out, '\n');
+}
+
 static gordian_status print_statistics(struct compose *compose, const struct composed *composed,
                                        gordian_error *error)
 {
@@ -133,6 +153,7 @@ static gordian_status print_statistics(struct compose *compose, const struct com
     const struct statistics *counted = &composed->statistics;
     struct output *out = &compose->cli->out;
     (void)error;
+    print_phases(out, &composed->result);
     if (!counted->fired)
         return GORDIAN_OK;
     double mean = counted->rows ? (double)counted->transitions / (double)counted->rows : 0;
@@ -164,10 +185,11 @@ static gordian_status write_locals(struct compose *compose, const gordian_circui
     gordian_automaton_info info;
     uint32_t shown = 0;
     bool fine = output_open(&text, OUTPUT_MEMORY);
-    output_text(out, "  and then nothing can move:\n");
     for (size_t a = 0; fine && gordian_circuit_automaton(circuit, a, &info) == GORDIAN_OK; a++) {
         if (info.state_count == 1)
             continue;
+        if (shown == 0)
+            output_text(out, "  and then nothing can move:\n");
         if (shown++ == LISTED && !compose->cli->verbose) {
             output_text(out, "    ... (--verbose shows all)\n");
             break;
@@ -178,6 +200,8 @@ static gordian_status write_locals(struct compose *compose, const gordian_circui
         fine = fine && text_of_state(&text, circuit, a, state[a]);
         output_format(out, "  %s\n", fine ? text.buffer : "");
     }
+    if (shown == 0)
+        output_text(out, "  and nothing can move: there is no step that all agree on\n");
     output_close(&text);
     return fine ? GORDIAN_OK : fail_memory(error);
 }
@@ -237,6 +261,38 @@ static gordian_status print_livelock(struct compose *compose, const struct compo
     bool fine = route_of_arcs(&trace, graph, found->cycle, found->cycle_count);
     if (fine)
         write_steps(compose, &trace);
+    output_char(out, '\n');
+    route_close(&trace);
+    return fine ? GORDIAN_OK : fail_memory(error);
+}
+
+static gordian_status print_check(struct compose *compose, const struct composed *composed,
+                                  gordian_error *error)
+{
+    const gordian_check *check = &composed->check;
+    const gordian_graph *graph = composed->product ? composed->product : composed->subject->graph;
+    struct output *out = &compose->cli->out;
+    struct route trace;
+    if (!route_open(&trace) || !route_of_arcs(&trace, graph, check->path, check->path_count)) {
+        route_close(&trace);
+        return fail_memory(error);
+    }
+    style_text(&compose->style, out, check->holds ? COLOR_GOOD : COLOR_BAD,
+               check->holds ? "holds" : "does not hold");
+    output_format(out, ": %s (it does in %llu of %u states)\n", compose->check,
+                  (unsigned long long)check->states, gordian_graph_states(graph));
+    if (trace.steps > 0)
+        output_text(out, check->holds ? "  as this shows:\n" : "  because of this:\n");
+    write_steps(compose, &trace);
+    bool fine = route_of_arcs(&trace, graph, check->cycle, check->cycle_count);
+    if (fine && check->cycle_count > 0) {
+        output_text(out, check->path_count ? "  and then for ever:\n"
+                         : check->holds    ? "  as this shows, for ever:\n"
+                                           : "  because of this, for ever:\n");
+        write_steps(compose, &trace);
+    } else if (check->dead_end) {
+        output_text(out, "  and then nothing leads on\n");
+    }
     output_char(out, '\n');
     route_close(&trace);
     return fine ? GORDIAN_OK : fail_memory(error);
@@ -331,6 +387,6 @@ static gordian_status print_difference(struct compose *compose, const struct com
 }
 
 const struct compose_reporter compose_text = {
-    print_explanation, print_statistics, print_deadlock,
-    print_livelock,    print_summary,    print_difference,
+    print_explanation, print_statistics, print_deadlock,   print_livelock,
+    print_check,       print_summary,    print_difference,
 };

@@ -7,9 +7,11 @@
 #include "show/json.h"
 
 #include <string.h>
+#include <sys/stat.h>
 
 struct check {
     struct cli *cli;
+    uint32_t threads;
     gordian_snapshot *snapshot;
     gordian_names *names;
     struct labels labels;
@@ -171,69 +173,76 @@ static gordian_status write_summary(struct check *check, gordian_error *error)
 
 /* ------------------------------------------------------------------ the command */
 
-static gordian_status judge_snapshot(struct check *check, const gordian_source *source,
-                                     gordian_error *error)
+static gordian_status write_report(struct check *check, gordian_error *error)
 {
-    gordian_status status =
-        gordian_snapshot_read(&check->snapshot, &check->names, source, NULL, error);
-    if (status != GORDIAN_OK)
-        return status;
-    check->labels = labels_of_names(check->names);
-    check->processes = gordian_snapshot_processes(check->snapshot);
-    check->resources = gordian_snapshot_resources(check->snapshot);
-    status =
-        gordian_snapshot_check_with(check->snapshot, check->cli->engine, &check->report, error);
-    if (status == GORDIAN_OK)
-        status = write_parts(check, error);
+    gordian_status status = write_parts(check, error);
     if (status == GORDIAN_OK)
         status = write_summary(check, error);
-    return status;
+    /* Some of the names may turn out damaged only now. */
+    return status == GORDIAN_OK ? gordian_names_check(check->names, error) : status;
 }
 
-static int run_check(struct check *check, const char *path)
+/* What a file is called in messages. */
+static const char *file_name(const char *path)
 {
-    struct input input;
+    return strcmp(path, "-") == 0 ? "<stdin>" : path;
+}
+
+static int run_check(struct check *check, char *const *files, size_t count)
+{
+    const gordian_check_options options = {check->cli->engine, check->threads};
     gordian_error error = {0};
-    int code = input_open(&input, check->cli, path);
-    if (code != EXIT_NOTHING)
-        return code;
-    gordian_status status = judge_snapshot(check, &input.source, &error);
+    gordian_judged judged;
+    gordian_status status =
+        gordian_check_files(&judged, (const char *const *)files, count, &options, &error);
+    bool engine = status == GORDIAN_STATUS_UNAVAILABLE;
+    if (status == GORDIAN_OK) {
+        check->snapshot = judged.snapshot;
+        check->names = judged.names;
+        check->report = judged.report;
+        check->processes = judged.processes;
+        check->resources = judged.resources;
+        check->labels = labels_of_names(check->names);
+        status = write_report(check, &error);
+    }
+    size_t at = count == 1 ? 0 : judged.file;
     if (status != GORDIAN_OK)
-        code =
-            cli_fail(check->cli, status == GORDIAN_STATUS_UNAVAILABLE ? NULL : input.name, &error);
-    else
-        code = check->report.part_count ? EXIT_FOUND : EXIT_NOTHING;
-    input_close(&input);
-    return code;
+        return cli_fail(check->cli, at < count && !engine ? file_name(files[at]) : NULL, &error);
+    return check->report.part_count ? EXIT_FOUND : EXIT_NOTHING;
 }
 
-/* Known before a large file is read in vain. */
-static bool is_engine(const char *name)
+/* Is it a pipe with a name, whose writer must not see it opened and closed again? */
+static bool is_pipe(const char *path)
 {
-    gordian_engine_info info;
-    for (size_t i = 0; gordian_engine(i, &info) == GORDIAN_OK; i++)
-        if (strcmp(info.family, "check") == 0 && strcmp(info.name, name) == 0)
-            return true;
-    return strcmp(name, "auto") == 0;
+    struct stat about;
+    return strcmp(path, "-") != 0 && stat(path, &about) == 0 && S_ISFIFO(about.st_mode);
 }
 
 static int check_main(struct cli *cli, int argc, char **argv)
 {
     int code;
-    int operands = cli_parse(cli, NULL, argc, argv, &code);
+    struct check check = {.cli = cli};
+    const struct option options[] = {
+        {"threads", 0, "N", "as many threads (default: one a core)", OPTION_U32, &check.threads,
+         NULL},
+        {0},
+    };
+    int operands = cli_parse(cli, options, argc, argv, &code);
     if (operands < 0)
         return code;
-    if (operands != 1)
-        return operands ? cli_misuse(cli, "one FILE at a time: '%.200s' is one too many", argv[1])
-                        : cli_misuse(cli, "no FILE ('-' is standard input)");
-    if (!is_engine(cli->engine)) {
-        cli_say(cli, "there is no engine '%.40s' for snapshots: 'gordian info' lists them",
-                cli->engine);
-        return EXIT_UNAVAILABLE;
+    if (operands == 0)
+        return cli_misuse(cli, "no FILE ('-' is standard input)");
+    for (int i = 0; i < operands; i++) { /* known before a large one is read in vain */
+        struct input input;
+        if (is_pipe(argv[i]))
+            continue;
+        code = input_open(&input, cli, argv[i]);
+        if (code != EXIT_NOTHING)
+            return code;
+        input_close(&input);
     }
-    struct check check = {.cli = cli};
     check.drawing = (struct drawing){cli_style(cli), &cli->out, &check.labels, cli->verbose};
-    code = run_check(&check, argv[0]);
+    code = run_check(&check, argv, (size_t)operands);
     gordian_allocator memory = memory_allocator(NULL);
     memory_free(&memory, check.cycle);
     name_list_free(&check.list);
@@ -244,10 +253,11 @@ static int check_main(struct cli *cli, int argc, char **argv)
 
 const struct command command_check = {
     .name = "check",
-    .operands = "FILE",
+    .operands = "FILE...",
     .summary = "find every deadlock in a snapshot of holds and waits",
     .about = "Reads a snapshot, who holds and who waits for what ('-' is standard input), and\n"
-             "shows every deadlock in it: each cycle or irreducible part. With --json each is\n"
-             "a line, and a summary the last one.\n",
+             "shows every deadlock in it: each cycle or irreducible part. Several files are\n"
+             "pieces of one snapshot. With --json each deadlock is a line, and a summary the\n"
+             "last one.\n",
     .run = check_main,
 };

@@ -10,43 +10,44 @@
 #define ERRORS_SHOWN 20
 /* The clock is looked at once in so many events: a power of two. */
 #define TICK 1024
+/* Events taken at once: fewer than a byte counts. */
+#define BATCH 64
 
-gordian_status detect_list_deadlocked(struct detect *detect, gordian_error *error)
+gordian_status detect_list_deadlocked(struct detect *detect, size_t most, gordian_error *error)
 {
     const uint32_t *processes;
     size_t count;
     gordian_status status = gordian_deadlocked(detect->system, &processes, &count, error);
     if (status != GORDIAN_OK)
         return status;
-    if (!name_list_sorted(&detect->list, &detect->labels, processes, count))
+    if (!name_list_first(&detect->list, &detect->labels, processes, count, most))
         return fail_memory(error);
     return GORDIAN_OK;
 }
 
-static void count_event(struct tally *tally, const gordian_step *step)
+/* A byte for each outcome, which a batch does not fill: no counter waits for the one before. */
+static uint64_t count_outcomes(const gordian_step *steps, size_t count)
 {
-    tally->events++;
-    switch ((gordian_outcome)step->result.outcome) {
-    case GORDIAN_OUTCOME_GRANTED:
-        tally->granted++;
-        break;
-    case GORDIAN_OUTCOME_BLOCKED:
-        tally->blocked++;
-        break;
-    case GORDIAN_OUTCOME_DEADLOCK:
-        tally->deadlocks++;
-        break;
-    case GORDIAN_OUTCOME_DOOMED:
-        tally->doomed++;
-        break;
-    case GORDIAN_OUTCOME_REFUSED:
-        tally->errors++;
-        break;
-    case GORDIAN_OUTCOME_RELEASED:
-    case GORDIAN_OUTCOME_CANCELLED:
-    case GORDIAN_OUTCOME_EXITED:
-        break;
-    }
+    uint64_t counts = 0;
+    for (size_t i = 0; i < count; i++)
+        counts += UINT64_C(1) << 8 * (steps[i].result.outcome - GORDIAN_OUTCOME_GRANTED);
+    return counts;
+}
+
+static uint8_t count_of(uint64_t counts, gordian_outcome outcome)
+{
+    return (uint8_t)(counts >> 8 * (outcome - GORDIAN_OUTCOME_GRANTED));
+}
+
+static void count_steps(struct tally *tally, const gordian_step *steps, size_t count)
+{
+    uint64_t counts = count_outcomes(steps, count);
+    tally->events += count;
+    tally->granted += count_of(counts, GORDIAN_OUTCOME_GRANTED);
+    tally->blocked += count_of(counts, GORDIAN_OUTCOME_BLOCKED);
+    tally->deadlocks += count_of(counts, GORDIAN_OUTCOME_DEADLOCK);
+    tally->doomed += count_of(counts, GORDIAN_OUTCOME_DOOMED);
+    tally->errors += count_of(counts, GORDIAN_OUTCOME_REFUSED);
 }
 
 static void tell_refused(struct detect *detect, const gordian_step *step)
@@ -77,17 +78,32 @@ static gordian_status refuse_strictly(const gordian_step *step, gordian_error *e
     return fail_at(error, GORDIAN_STATUS_INPUT, step->line, step->column, "%s", step->message);
 }
 
-static gordian_status take_step(struct detect *detect, const struct reporter *reporter,
-                                const gordian_step *step, gordian_error *error)
+/* Reports what is to be: every event, or the last one, the only one that can be stuck. */
+static gordian_status report_steps(struct detect *detect, const struct reporter *reporter,
+                                   const gordian_step *steps, size_t count, gordian_error *error)
 {
-    count_event(&detect->tally, step);
-    if (step->result.outcome == GORDIAN_OUTCOME_REFUSED) {
-        if (detect->strict)
-            return refuse_strictly(step, error);
-        tell_refused(detect, step);
+    size_t served, first = reporter->every || detect->all ? 0 : count - 1;
+    gordian_status status = GORDIAN_OK;
+    detect->served = gordian_served(detect->system, &served);
+    for (size_t i = first; i < count && status == GORDIAN_OK; i++) {
+        status = reporter->event(detect, &steps[i], error);
+        detect->served += steps[i].result.served_count;
     }
-    gordian_status status = reporter->event(detect, step, error);
-    if (is_stuck(step) && (detect->input.live || detect->cli->out_is_terminal))
+    return status;
+}
+
+static gordian_status take_steps(struct detect *detect, const struct reporter *reporter,
+                                 const gordian_step *steps, size_t count, gordian_error *error)
+{
+    const gordian_step *last = &steps[count - 1];
+    count_steps(&detect->tally, steps, count);
+    if (last->result.outcome == GORDIAN_OUTCOME_REFUSED) {
+        if (detect->strict)
+            return refuse_strictly(last, error);
+        tell_refused(detect, last);
+    }
+    gordian_status status = report_steps(detect, reporter, steps, count, error);
+    if (is_stuck(last) && (detect->input.live || detect->cli->out_is_terminal))
         output_flush(&detect->cli->out);
     return status;
 }
@@ -103,25 +119,32 @@ static void tell_note(struct detect *detect)
     detect->noted = true;
 }
 
+/* Looked at now and then, when so many more events are done. */
+static void look_around(struct detect *detect, size_t count)
+{
+    if ((detect->tally.events & (TICK - 1)) >= count)
+        return;
+    tell_note(detect);
+    show_progress(detect);
+}
+
 /* To the end of the trace, or of whoever reads our output. */
 static gordian_status replay_all(struct detect *detect, const struct reporter *reporter,
                                  gordian_error *error)
 {
+    gordian_step steps[BATCH];
     while (!detect->cli->out.failure) {
-        gordian_step step;
-        gordian_status status = gordian_replay_next(detect->replay, &step, error);
+        size_t count;
+        gordian_status status = gordian_replay_many(detect->replay, steps, BATCH, &count, error);
         if (status == GORDIAN_STATUS_END) {
             tell_note(detect);
             return reporter->summary(detect, error);
         }
         if (status == GORDIAN_OK)
-            status = take_step(detect, reporter, &step, error);
+            status = take_steps(detect, reporter, steps, count, error);
         if (status != GORDIAN_OK)
             return status;
-        if ((detect->tally.events & (TICK - 1)) == 0) {
-            tell_note(detect);
-            show_progress(detect);
-        }
+        look_around(detect, count);
     }
     return GORDIAN_OK;
 }

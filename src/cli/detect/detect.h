@@ -19,6 +19,16 @@ enum detect_show {
     DETECT_SHOW_ALL,      /* and at every deadlock */
 };
 
+#define PIECE_ROOM 40
+
+/* What stands between the changing parts of an event's line in JSON. */
+struct json_pieces {
+    struct json_piece {
+        char text[PIECE_ROOM];
+        size_t length;
+    } ops[GORDIAN_OP_ACT + 1], outcomes[GORDIAN_OUTCOME_REFUSED + 1];
+};
+
 struct detect {
     struct cli *cli;
     struct input input;
@@ -36,6 +46,8 @@ struct detect {
     const char *svg;       /* draw the matrices at the end into this file; NULL: nowhere */
 
     /* what the reports need, kept between events */
+    const uint32_t *served;    /* by the event being reported, so many as its result says */
+    struct json_pieces pieces; /* each made when it is first needed */
     struct name_list list;
     struct followers followers;
     struct drawing drawing;
@@ -43,6 +55,7 @@ struct detect {
 
 /* A way to report. Each writes whole lines, on failure too. */
 struct reporter {
+    bool every; /* event, not only those with which somebody is stuck */
     /* One event, with the recovery after it. */
     gordian_status (*event)(struct detect *detect, const gordian_step *step, gordian_error *error);
     gordian_status (*summary)(struct detect *detect, gordian_error *error);
@@ -56,7 +69,7 @@ static inline bool is_stuck(const gordian_step *step)
            step->result.outcome == GORDIAN_OUTCOME_DOOMED;
 }
 
-/* Everybody who can never run again, into detect->list. */
-gordian_status detect_list_deadlocked(struct detect *detect, gordian_error *error);
+/* Everybody who can never run again, into detect->list; of the names the first `most`. */
+gordian_status detect_list_deadlocked(struct detect *detect, size_t most, gordian_error *error);
 
 #endif

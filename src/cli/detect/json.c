@@ -2,6 +2,12 @@
 #include "show/json.h"
 #include "cli/detect/detect.h"
 
+#include <stdio.h>
+#include <string.h>
+
+/* Of a line in brief, whatever its name: six bytes for each of the name's. */
+#define BRIEF_ROOM (2 * PIECE_ROOM + 6 * GORDIAN_NAME_MAX + 40)
+
 /* "recovered": ends processes until nobody is deadlocked. */
 static gordian_status report_recovery(struct detect *detect, struct json *json,
                                       gordian_error *error)
@@ -30,7 +36,7 @@ static gordian_status write_matrices(struct detect *detect, struct json *json, g
 static gordian_status write_stuck(struct detect *detect, struct json *json,
                                   const gordian_step *step, gordian_error *error)
 {
-    gordian_status status = detect_list_deadlocked(detect, error);
+    gordian_status status = detect_list_deadlocked(detect, SIZE_MAX, error);
     if (status != GORDIAN_OK)
         return status;
     json_names(json, "deadlocked", &detect->list);
@@ -48,20 +54,60 @@ static gordian_status write_stuck(struct detect *detect, struct json *json,
     return detect->recover ? report_recovery(detect, json, error) : GORDIAN_OK;
 }
 
+/* Most events: nobody is served or stuck, nothing is to be said. */
+static bool is_brief(const gordian_step *step)
+{
+    return step->result.served_count == 0 && !is_stuck(step) && !step->message;
+}
+
+static void make_piece(struct json_piece *piece, const char *format, const char *text)
+{
+    piece->length = (size_t)snprintf(piece->text, sizeof piece->text, format, text);
+}
+
+static void write_piece(struct output *out, const struct json_piece *piece)
+{
+    memcpy(out->buffer + out->used, piece->text, sizeof piece->text);
+    out->used += piece->length;
+}
+
+/* The same as write_event would write, in few pieces; false: there is not enough room for that. */
+static bool write_briefly(struct detect *detect, const gordian_step *step)
+{
+    struct output *out = &detect->cli->out;
+    struct json_piece *op = &detect->pieces.ops[step->event.op];
+    struct json_piece *outcome = &detect->pieces.outcomes[step->result.outcome];
+    if (!output_has(out, BRIEF_ROOM))
+        return false;
+    if (op->length == 0)
+        make_piece(op, ",\"op\":\"%s\",\"process\":", gordian_op_text(step->event.op));
+    if (outcome->length == 0)
+        make_piece(outcome, ",\"result\":\"%s\"}\n",
+                   gordian_outcome_text((gordian_outcome)step->result.outcome));
+    memcpy(out->buffer + out->used, "{\"seq\":", 7);
+    out->used += 7;
+    output_u64(out, step->seq);
+    write_piece(out, op);
+    json_quote(out, step->process);
+    write_piece(out, outcome);
+    return true;
+}
+
 static gordian_status write_event(struct detect *detect, const gordian_step *step,
                                   gordian_error *error)
 {
     gordian_status status = GORDIAN_OK;
     struct json json;
+    if (is_brief(step) && write_briefly(detect, step))
+        return GORDIAN_OK;
     json_begin(&json, &detect->cli->out);
     json_key_u64(&json, "seq", step->seq);
     json_key_plain(&json, "op", gordian_op_text(step->event.op));
     json_key_text(&json, "process", step->process);
     json_key_plain(&json, "result", gordian_outcome_text((gordian_outcome)step->result.outcome));
     if (step->result.served_count) {
-        size_t count;
-        const uint32_t *served = gordian_served(detect->system, &count);
-        json_processes(&json, "granted_to", &detect->labels, served, step->result.served_count);
+        json_processes(&json, "granted_to", &detect->labels, detect->served,
+                       step->result.served_count);
     }
     if (is_stuck(step))
         status = write_stuck(detect, &json, step, error);
@@ -87,7 +133,7 @@ static gordian_status write_summary(struct detect *detect, gordian_error *error)
     if (detect->show >= DETECT_SHOW_MATRICES)
         status = write_last_matrices(detect, error);
     if (status == GORDIAN_OK)
-        status = detect_list_deadlocked(detect, error);
+        status = detect_list_deadlocked(detect, SIZE_MAX, error);
     if (status != GORDIAN_OK)
         return status;
     const struct tally *tally = &detect->tally;
@@ -107,4 +153,4 @@ static gordian_status write_summary(struct detect *detect, gordian_error *error)
     return GORDIAN_OK;
 }
 
-const struct reporter detect_json = {write_event, write_summary};
+const struct reporter detect_json = {true, write_event, write_summary};

@@ -51,8 +51,36 @@ static size_t write_heir(struct detect *detect, const gordian_event *event)
     return 4 + style_width(&detect->drawing.style, name ? name : "?");
 }
 
+/* " 2 of bob, cal" of an await, " for ann" of an act; how many columns. */
+static size_t write_acts(struct detect *detect, const gordian_event *event)
+{
+    const struct style *style = &detect->drawing.style;
+    size_t columns = 0;
+    if (event->op == GORDIAN_OP_ACT) {
+        if (event->to == GORDIAN_NONE)
+            return 0;
+        output_text(out_of(detect), " for ");
+        const char *name = process_label(&detect->labels, event->to);
+        style_name(style, out_of(detect), COLOR_PROCESS, name);
+        return strlen(" for ") + style_width(style, name);
+    }
+    if (event->units < event->want_count) {
+        output_format(out_of(detect), " %llu of", (unsigned long long)event->units);
+        columns += (size_t)snprintf(NULL, 0, " %llu of", (unsigned long long)event->units);
+    }
+    for (size_t i = 0; i < event->want_count; i++) {
+        const char *name = process_label(&detect->labels, event->wants[i].resource);
+        output_char(out_of(detect), ' ');
+        style_name(style, out_of(detect), COLOR_PROCESS, name ? name : "?");
+        columns += 1 + style_width(style, name ? name : "?");
+    }
+    return columns;
+}
+
 static size_t write_wants(struct detect *detect, const gordian_event *event)
 {
+    if (event->op == GORDIAN_OP_AWAIT || event->op == GORDIAN_OP_ACT)
+        return write_acts(detect, event);
     if (event->op == GORDIAN_OP_CANCEL || event->op == GORDIAN_OP_EXIT)
         return 0;
     if (!event->wants)
@@ -97,10 +125,8 @@ static void write_event_line(struct detect *detect, const gordian_step *step)
     output_format(out, "%*s  ", columns < WHAT_COLUMNS ? (int)(WHAT_COLUMNS - columns) : 0, "");
     style_text(style, out, color_of(outcome), gordian_outcome_text(outcome));
     if (step->result.served_count) {
-        size_t count;
-        const uint32_t *served = gordian_served(detect->system, &count);
         output_text(out, ", served:");
-        write_processes(detect, served, step->result.served_count);
+        write_processes(detect, detect->served, step->result.served_count);
     }
     if (step->message) {
         output_text(out, ": ");
@@ -125,7 +151,9 @@ static void write_place(struct detect *detect, const gordian_step *step)
 static void write_action(struct detect *detect, const gordian_step *step)
 {
     write_process(detect, step->process);
-    output_text(out_of(detect), step->event.op == GORDIAN_OP_WAIT ? " waits for" : " requests");
+    output_text(out_of(detect), step->event.op == GORDIAN_OP_AWAIT  ? " awaits"
+                                : step->event.op == GORDIAN_OP_WAIT ? " waits for"
+                                                                    : " requests");
     write_wants(detect, &step->event);
 }
 
@@ -154,8 +182,8 @@ static gordian_status write_followers(struct detect *detect, gordian_error *erro
     size_t count = followers->count - followers->members;
     if (count == 0)
         return GORDIAN_OK;
-    if (!name_list_sorted(&detect->list, &detect->labels, followers->found + followers->members,
-                          count))
+    if (!name_list_first(&detect->list, &detect->labels, followers->found + followers->members,
+                         count, draw_names_most(&detect->drawing)))
         return fail_memory(error);
     output_text(out_of(detect), "\n  waiting behind it: ");
     draw_names(&detect->drawing, &detect->list);
@@ -305,7 +333,7 @@ static gordian_status write_summary(struct detect *detect, gordian_error *error)
     if (status != GORDIAN_OK || detect->cli->quiet)
         return status;
     output_text(out_of(detect), detect->show >= DETECT_SHOW_MATRICES ? "\n" : "");
-    status = detect_list_deadlocked(detect, error);
+    status = detect_list_deadlocked(detect, draw_names_most(&detect->drawing), error);
     if (status != GORDIAN_OK)
         return status;
     const struct tally *tally = &detect->tally;
@@ -330,4 +358,4 @@ static gordian_status write_summary(struct detect *detect, gordian_error *error)
     return GORDIAN_OK;
 }
 
-const struct reporter detect_text = {write_event, write_summary};
+const struct reporter detect_text = {false, write_event, write_summary};

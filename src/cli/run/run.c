@@ -7,6 +7,7 @@
 #include <string.h>
 
 const char *const run_deadlock_choices[] = {"report", "abort", "break", NULL};
+const char *const run_likely_choices[] = {"report", "abort", NULL};
 static const char *const run_unwatchable_choices[] = {"run", "stop", NULL};
 
 /* Seconds, with decimals. */
@@ -25,6 +26,8 @@ static int check_options(struct cli *cli, const struct run_settings *settings, i
         return cli_misuse(cli, "--potential and --no-potential: which one?");
     if (settings->stall && !is_seconds(settings->stall))
         return cli_misuse(cli, "--stall: '%.40s' is not a number of seconds", settings->stall);
+    if (settings->on_hang && !is_seconds(settings->on_hang))
+        return cli_misuse(cli, "--on-hang: '%.40s' is not a number of seconds", settings->on_hang);
     if (settings->status && operands > 0)
         return cli_misuse(cli, "--status asks a program that runs already: no COMMAND");
     if (!settings->status && !settings->report && operands == 0)
@@ -40,6 +43,14 @@ static int run_main(struct cli *cli, int argc, char **argv)
          "report: go on; abort: end the program, exit status\n86 (default); break: the last call "
          "returns EDEADLK",
          OPTION_CHOICE, &run.on_deadlock, run_deadlock_choices},
+        {"on-likely", 0, "WHAT",
+         "a deadlock that is likely, not proved: report (default)\nand go on, or abort, exit "
+         "status "
+         "86",
+         OPTION_CHOICE, &run.on_likely, run_likely_choices},
+        {"on-hang", 0, "SECONDS",
+         "when nothing has moved for so long: report everybody,\nend the program, exit status 87",
+         OPTION_TEXT, &run.on_hang, NULL},
         {"potential", 0, NULL, "report lock orders that can deadlock (default)", OPTION_FLAG,
          &run.potential, NULL},
         {"no-potential", 0, NULL, "do not", OPTION_FLAG, &run.no_potential, NULL},
@@ -74,6 +85,8 @@ static int run_main(struct cli *cli, int argc, char **argv)
     code = check_options(cli, &run, argc - first);
     if (code != EXIT_NOTHING)
         return code;
+    if (run.on_hang)
+        run.on_hang_ns = (uint64_t)(strtod(run.on_hang, NULL) * 1e9);
     if (run.report)
         return run_report(cli, (int)run.report);
     if (run.status)

@@ -1,6 +1,9 @@
 /* The child of gordian run: its environment, its signals, its end. */
 #define _GNU_SOURCE
+#include "base/clock.h"
+#include "cli/run/hang.h"
 #include "cli/run/run.h"
+#include "cli/run/second.h"
 #include "cli/run/target.h"
 #include "report/session.h"
 #include "report/suppress.h"
@@ -8,6 +11,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,6 +29,7 @@ struct start {
     struct run_target target;
     char library[PATH_MAX];
     char folder[PATH_MAX]; /* of the session; "": none */
+    struct run_mailbox *mailbox;
 };
 
 /* ------------------------------------------------------------------ the environment */
@@ -50,6 +55,8 @@ static void set_path(const char *name, const char *path)
 static bool set_preload(const struct start *start)
 {
     const char *others = getenv("LD_PRELOAD");
+    if (!start->library[0])
+        return true;
     bool any = others && *others;
     size_t size = strlen(start->library) + (any ? strlen(others) + 1 : 0) + 1;
     char *value = malloc(size);
@@ -61,7 +68,7 @@ static bool set_preload(const struct start *start)
     return true;
 }
 
-static bool set_environment(const struct start *start)
+static void set_environment(const struct start *start)
 {
     const struct run_settings *run = start->settings;
     const struct cli *cli = start->cli;
@@ -69,6 +76,7 @@ static bool set_environment(const struct start *start)
     char text[PATH_MAX];
     set_variable("GORDIAN_RUN", "1");
     set_variable("GORDIAN_ON_DEADLOCK", run_deadlock_choices[run->on_deadlock]);
+    set_variable("GORDIAN_ON_LIKELY", run_likely_choices[run->on_likely]);
     set_variable("GORDIAN_POTENTIAL", run->no_potential ? "0" : "1");
     set_variable("GORDIAN_SITES", run->no_sites ? "0" : "1");
     set_variable("GORDIAN_FOLLOW", run->no_follow ? "0" : "1");
@@ -91,12 +99,15 @@ static bool set_environment(const struct start *start)
         text[length] = '\0';
         set_variable("GORDIAN_TOOL", text);
     }
+    snprintf(text, sizeof text, "%u", (unsigned)geteuid());
+    set_variable("GORDIAN_UID", text);
+    snprintf(text, sizeof text, "%u", run_filters());
+    set_variable("GORDIAN_FILTERS", text);
     if (start->folder[0]) {
         set_variable("GORDIAN_SESSION", start->folder);
         snprintf(text, sizeof text, "%.4000s/tally", start->folder);
         set_variable("GORDIAN_TALLY", text);
     }
-    return set_preload(start);
 }
 
 /* Files that are to be written: now is the time to say that they cannot be. */
@@ -126,6 +137,12 @@ static int prepare_files(struct cli *cli, const struct run_settings *run)
 /* ------------------------------------------------------------------ signals */
 
 static volatile pid_t child;
+static volatile sig_atomic_t asked_to_end; /* somebody sent a signal that ends most programs */
+
+static bool is_end(int number)
+{
+    return number == SIGTERM || number == SIGINT || number == SIGHUP || number == SIGQUIT;
+}
 
 /* Whoever signals this command means the program. What a terminal sends (Ctrl-C) has reached the
  * program already: it is in the same process group. */
@@ -133,6 +150,7 @@ static void forward_signal(int number, siginfo_t *info, void *context)
 {
     (void)context;
     int kept = errno;
+    asked_to_end = asked_to_end || is_end(number);
     if (child > 0 && info->si_code == SI_QUEUE)
         sigqueue(child, number, info->si_value);
     else if (child > 0 && info->si_code != SI_KERNEL)
@@ -161,19 +179,20 @@ static bool is_forwarded(int number)
     }
 }
 
-/* What is ignored (nohup) stays ignored, in the program too. */
-static void forward_signals(void)
+/* Also what was ignored or blocked when this command started: the program has that from it, and
+ * may want the signal all the same. One that ignores it (nohup) goes on ignoring it. */
+static void forward_signals(sigset_t mask)
 {
     for (int number = 1; number <= SIGRTMAX; number++) {
-        struct sigaction action;
-        if (!is_forwarded(number) || sigaction(number, NULL, &action) != 0 ||
-            action.sa_handler == SIG_IGN)
+        struct sigaction action = {.sa_sigaction = forward_signal,
+                                   .sa_flags = SA_SIGINFO | SA_RESTART};
+        if (!is_forwarded(number))
             continue;
-        action =
-            (struct sigaction){.sa_sigaction = forward_signal, .sa_flags = SA_SIGINFO | SA_RESTART};
         sigfillset(&action.sa_mask);
         sigaction(number, &action, NULL);
+        sigdelset(&mask, number);
     }
+    sigprocmask(SIG_SETMASK, &mask, NULL);
 }
 
 /* ------------------------------------------------------------------ the child */
@@ -219,7 +238,9 @@ static _Noreturn void child_side(const struct start *start, char **command, cons
 {
     prctl(PR_SET_PDEATHSIG, SIGKILL); /* `kill -9` of this command means the program */
     sigprocmask(SIG_SETMASK, mask, NULL);
-    become_program(start, command);
+    errno = ENOMEM;
+    if (set_preload(start))
+        become_program(start, command);
     int why = errno;
     (void)!write(failure, &why, sizeof why);
     _exit(RUN_NOT_EXECUTABLE);
@@ -245,18 +266,44 @@ static void stop_with(pid_t pid)
     kill(pid, SIGCONT);
 }
 
-static int wait_for(pid_t pid)
+static void note_child(int number)
+{
+    (void)number; /* it is enough that it interrupts */
+}
+
+/* SIGCHLD comes only while wait_for waits; `waiting` is the mask for that. */
+static void await_children(sigset_t *waiting)
+{
+    struct sigaction action = {.sa_handler = note_child};
+    sigset_t set;
+    sigaction(SIGCHLD, &action, NULL);
+    sigemptyset(&set);
+    sigaddset(&set, SIGCHLD);
+    sigprocmask(SIG_BLOCK, &set, waiting);
+    sigdelset(waiting, SIGCHLD);
+}
+
+/* Until the program has ended. Meanwhile it is looked at, now and then, and reporters that may not
+ * look are answered (`second`, -1: none). */
+static int wait_for(pid_t pid, struct hang *hang, int second, const sigset_t *waiting)
 {
     int status = 0;
     for (;;) {
-        pid_t got = waitpid(pid, &status, WUNTRACED);
+        pid_t got = waitpid(pid, &status, WUNTRACED | WNOHANG);
         if (got < 0 && errno == EINTR)
             continue;
         if (got < 0)
             return 0;
-        if (!WIFSTOPPED(status))
+        if (got && !WIFSTOPPED(status))
             return status;
-        stop_with(pid);
+        if (got)
+            stop_with(pid);
+        hang_look(hang);
+        uint64_t pause = hang_pause(hang);
+        struct pollfd asked = {.fd = second, .events = POLLIN};
+        struct timespec limit = {(time_t)(pause / 1000000000u), (long)(pause % 1000000000u)};
+        if (ppoll(&asked, second >= 0, &limit, waiting) == 1)
+            second_answer(second, pid);
     }
 }
 
@@ -294,66 +341,171 @@ static void tell_again(void *context, unsigned kind, unsigned ordinal, uint64_t 
             ordinal, (unsigned long long)count);
 }
 
-static void tell_suppressed(void *context, unsigned line, uint64_t count)
+static void tell_ignored(void *context, unsigned line, uint64_t count)
 {
     const struct start *start = context;
     cli_say(start->cli, "%s:%u suppressed %llu report%s", start->settings->suppress, line,
             (unsigned long long)count, plural_ending(count));
 }
 
-/* Never a bare "no deadlock": what was watched is part of the answer. */
-static void tell_totals(const struct start *start, const struct session_totals *totals)
+/* How it ended, and what was found from outside. */
+struct ending {
+    int status; /* of waitpid */
+    const struct hang *hang;
+};
+
+/* "2 deadlocks, 1 likely deadlock"; "": nothing. */
+static void list_found(const struct incident_tally *tally, const struct hang *hang, char *found,
+                       size_t size)
 {
-    const struct incident_tally *tally = &totals->tally;
-    char found[200] = "no deadlock", suppressed[60] = "", broken[60] = "";
     size_t used = 0;
     const struct {
         uint64_t count;
         const char *word;
     } parts[] = {{tally->deadlocks, "deadlock"},
+                 {tally->likely + hang->likely, "likely deadlock"},
                  {tally->potentials, "potential deadlock"},
                  {tally->stalls, "stall"}};
+    found[0] = '\0';
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
         if (parts[i].count)
-            used += (size_t)snprintf(found + used, sizeof found - used, "%s%llu %s%s",
-                                     used ? ", " : "", (unsigned long long)parts[i].count,
-                                     parts[i].word, plural_ending(parts[i].count));
+            used += (size_t)snprintf(found + used, size - used, "%s%llu %s%s", used ? ", " : "",
+                                     (unsigned long long)parts[i].count, parts[i].word,
+                                     plural_ending(parts[i].count));
+}
+
+/* Locks are counted by a hash of their addresses: exact while they are few. */
+static const char *about_locks(uint64_t locks)
+{
+    return locks > 1000 ? "about " : "";
+}
+
+/* It came to its own end, and was not made to by a signal. */
+static bool is_own_end(const struct ending *ending)
+{
+    bool signal = asked_to_end && WIFEXITED(ending->status) && WEXITSTATUS(ending->status) >= 128;
+    return WIFEXITED(ending->status) && !signal && !ending->hang->hung;
+}
+
+/* "no deadlock" is said only of a program that was watched whole and came to its own end. */
+static bool is_known(const struct incident_tally *tally, const struct ending *ending)
+{
+    return is_own_end(ending) && tally->off == 0 && tally->unwatched == 0 && tally->sandboxed == 0;
+}
+
+/* Who stood still when it was ended, if nobody was found to blame. */
+static void tell_picture(const struct start *start, const struct ending *ending)
+{
+    const struct hang *hang = ending->hang;
+    double ago = (double)(clock_ns() - hang->pictured) / 1e9;
+    if (is_own_end(ending) || !hang->pictured || hang->proved || hang->likely)
+        return;
+    if (hang->hung)
+        cli_say(start->cli,
+                "nothing has moved for %s s; these did not end:", start->settings->on_hang);
+    else if (hang->still_since)
+        cli_say(start->cli, "these did not end:");
+    else
+        cli_say(start->cli, "these did not end, as they were %.1f s before:", ago);
+    const char *text = hang->picture.buffer;
+    for (size_t done = 0; done < hang->picture.used;) {
+        ssize_t count = write(STDERR_FILENO, text + done, hang->picture.used - done);
+        if (count < 0 && errno != EINTR)
+            break;
+        done += count > 0 ? (size_t)count : 0;
+    }
+}
+
+/* Programs it started that ran without the library. */
+static void tell_unwatched(const struct start *start, const struct incident_tally *tally)
+{
+    if (tally->unwatched)
+        cli_say(start->cli, "%llu program%s that it started could not be watched",
+                (unsigned long long)tally->unwatched, plural_ending(tally->unwatched));
+    for (size_t i = 0; tally->unwatched && i < INCIDENT_UNWATCHED; i++) {
+        const struct incident_unwatched *one = &tally->programs[i];
+        if (one->count && memchr(one->program, '\0', sizeof one->program) &&
+            memchr(one->reason, '\0', sizeof one->reason))
+            cli_say(start->cli, "  '%s' %s", one->program, one->reason);
+    }
+}
+
+/* Never a bare "no deadlock": what was watched is part of the answer. */
+static void tell_totals(const struct start *start, const struct incident_tally *tally,
+                        const struct ending *ending)
+{
+    char found[200], suppressed[60] = "", broken[60] = "";
+    unsigned long long locks = tally->locks, threads = tally->threads;
+    list_found(tally, ending->hang, found, sizeof found);
     if (tally->suppressed)
         snprintf(suppressed, sizeof suppressed, ", %llu suppressed",
                  (unsigned long long)tally->suppressed);
     if (tally->broken)
         snprintf(broken, sizeof broken, ", %llu broken", (unsigned long long)tally->broken);
-    if (tally->processes == 0 && tally->deadlocks == 0) {
-        cli_say(start->cli, "nothing was watched: the library did not start in the program");
+    if (tally->processes == 0 && !start->library[0] && !found[0])
+        return; /* it was said that it is not watched */
+    if (tally->processes == 0) {
+        cli_say(start->cli, "%s%snothing was watched%s", found, found[0] ? "; " : "",
+                start->library[0] ? ": the library did not start in the program" : "");
         return;
     }
-    cli_say(start->cli, "%s%s%s; watched %llu lock%s, %llu thread%s, %llu process%s", found,
-            suppressed, broken, (unsigned long long)tally->locks, plural_ending(tally->locks),
-            (unsigned long long)tally->threads, plural_ending(tally->threads),
+    if (!found[0] && !is_known(tally, ending))
+        snprintf(found, sizeof found, "nothing found among %s%llu lock%s", about_locks(locks),
+                 locks, plural_ending(locks));
+    cli_say(start->cli, "%s%s%s; watched %s%llu lock%s, %llu thread%s, %llu process%s",
+            found[0] ? found : "no deadlock", suppressed, broken, about_locks(locks), locks,
+            plural_ending(locks), threads, plural_ending(threads),
             (unsigned long long)tally->processes, tally->processes == 1 ? "" : "es");
     if (tally->off)
         cli_say(start->cli, "the watcher was off in %llu process%s", (unsigned long long)tally->off,
                 tally->off == 1 ? "" : "es");
+    if (tally->sandboxed)
+        cli_say(start->cli, "in %llu process%s that forbade system calls, mutexes only were judged",
+                (unsigned long long)tally->sandboxed, tally->sandboxed == 1 ? "" : "es");
+    tell_unwatched(start, tally);
 }
 
-/* True if an actual deadlock was found. */
-static bool conclude_run(const struct start *start)
+/* What it came to: the exit code, or -1: the program's own. */
+static int conclude_run(const struct start *start, const struct hang *hang, int status)
 {
-    struct session_totals totals;
-    if (!start->folder[0])
-        return false;
-    session_settle(start->folder, PATIENCE_MS);
-    session_totals(start->folder, &totals);
-    if (!start->cli->quiet) {
-        struct session_reader reader = {tell_again, tell_suppressed, (void *)(uintptr_t)start};
-        session_read(start->folder, &reader);
-        tell_totals(start, &totals);
+    struct session_totals totals = {0};
+    const struct ending ending = {status, hang};
+    if (start->folder[0]) {
+        session_settle(start->folder, PATIENCE_MS);
+        session_totals(start->folder, &totals);
     }
-    session_remove(start->folder);
-    return totals.tally.deadlocks > 0;
+    totals.tally.deadlocks += hang->proved;
+    if (!start->cli->quiet && start->folder[0]) {
+        struct session_reader reader = {tell_again, tell_ignored, (void *)(uintptr_t)start};
+        session_read(start->folder, &reader);
+        tell_picture(start, &ending);
+        tell_totals(start, &totals.tally, &ending);
+    }
+    if (start->folder[0])
+        session_remove(start->folder);
+    return totals.tally.deadlocks > 0 ? INCIDENT_EXIT_CODE : hang->hung ? (int)RUN_HUNG : -1;
 }
 
 /* ------------------------------------------------------------------ running */
+
+/* Watches the program until its end: the exit code. */
+static int attend_program(const struct start *start)
+{
+    struct hang hang;
+    sigset_t waiting;
+    unsetenv("DEBUGINFOD_URLS"); /* the program has it; looks are to be quick */
+    await_children(&waiting);
+    hang_open(&hang, start->cli, start->settings, start->folder, child);
+    int second = second_listen(start->folder);
+    int status = wait_for(child, &hang, second, &waiting);
+    if (second >= 0)
+        close(second);
+    child = 0;
+    run_mailbox_close(start->mailbox);
+    int code = conclude_run(start, &hang, status);
+    hang_close(&hang);
+    return code < 0 ? end_like(status) : code;
+}
 
 static int supervise_program(const struct start *start, char **command)
 {
@@ -366,9 +518,13 @@ static int supervise_program(const struct start *start, char **command)
     output_flush(&start->cli->out);
     sigfillset(&all);
     sigprocmask(SIG_BLOCK, &all, &before);
+    bool ignored = signal(SIGCHLD, SIG_DFL) == SIG_IGN; /* its end could not be told */
     child = fork();
-    if (child == 0)
+    if (child == 0) {
+        if (ignored)
+            signal(SIGCHLD, SIG_IGN);
         child_side(start, command, &before, failure[1]);
+    }
     close(failure[1]);
     int why = 0;
     if (child < 0) {
@@ -378,36 +534,36 @@ static int supervise_program(const struct start *start, char **command)
         cli_say(start->cli, "cannot start: %s", strerror(why));
         return EXIT_BROKEN;
     }
-    forward_signals();
-    sigprocmask(SIG_SETMASK, &before, NULL);
+    forward_signals(before);
+    run_mailbox_attend(start->mailbox);
     bool failed = read(failure[0], &why, sizeof why) == (ssize_t)sizeof why;
     close(failure[0]);
-    int status = wait_for(child);
+    if (!failed)
+        return attend_program(start);
+    while (waitpid(child, NULL, 0) < 0 && errno == EINTR)
+        ;
     child = 0;
-    if (failed) {
-        if (start->folder[0])
-            session_remove(start->folder);
-        return not_executable(start, command[0], why);
-    }
-    return conclude_run(start) ? INCIDENT_EXIT_CODE : end_like(status);
+    run_mailbox_close(start->mailbox);
+    if (start->folder[0])
+        session_remove(start->folder);
+    return not_executable(start, command[0], why);
 }
 
-/* It cannot be watched, and that was said. */
-static int run_unwatched(const struct start *start, char **command)
-{
-    output_flush(&start->cli->out);
-    become_program(start, command);
-    return not_executable(start, command[0], errno);
-}
-
-static int cannot_watch(const struct start *start, const char *subject, const char *reason,
+/* It is run without the library; hangs are looked for from outside. */
+static int cannot_watch(struct start *start, const char *subject, const char *reason,
                         char **command)
 {
     bool stop = start->settings->on_unwatchable == 1;
     if (stop || !start->cli->quiet)
         cli_say(start->cli, "cannot watch '%s': %s%s%s%s", command[0], subject, *subject ? " " : "",
-                reason, stop ? "" : "; it runs unwatched");
-    return stop ? EXIT_UNAVAILABLE : run_unwatched(start, command);
+                reason,
+                stop ? "" : "; it runs unwatched, and hangs are looked for from outside only");
+    if (stop) {
+        session_remove(start->folder);
+        return EXIT_UNAVAILABLE;
+    }
+    start->library[0] = '\0';
+    return supervise_program(start, command);
 }
 
 int run_start(struct cli *cli, const struct run_settings *settings, char **command)
@@ -420,21 +576,19 @@ int run_start(struct cli *cli, const struct run_settings *settings, char **comma
     int code = prepare_files(cli, settings);
     if (code != EXIT_NOTHING)
         return code;
-    if (!start.target.watchable) {
-        bool interpreter = strcmp(start.target.judged, start.target.path) != 0;
-        return cannot_watch(&start, interpreter ? start.target.judged : "it", start.target.reason,
-                            command);
-    }
-    if (!run_library(start.library, sizeof start.library, why, sizeof why))
-        return cannot_watch(&start, "", why, command);
     if (!session_create(start.folder, sizeof start.folder)) {
         cli_say(cli, "cannot make a folder for temporary files: %s; reports are not counted",
                 strerror(errno));
         start.folder[0] = '\0';
     }
-    if (!set_environment(&start)) {
-        cli_say(cli, "out of memory");
-        return EXIT_BROKEN;
+    start.mailbox = run_mailbox_open(start.folder);
+    set_environment(&start);
+    if (!start.target.look.watchable) {
+        bool interpreter = strcmp(start.target.look.judged, start.target.path) != 0;
+        return cannot_watch(&start, interpreter ? start.target.look.judged : "it",
+                            start.target.look.reason, command);
     }
+    if (!run_library(start.library, sizeof start.library, why, sizeof why))
+        return cannot_watch(&start, "", why, command);
     return supervise_program(&start, command);
 }

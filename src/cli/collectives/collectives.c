@@ -1,0 +1,235 @@
+/* gordian collectives: who is to blame for a training job that hangs, from the dumps of PyTorch's
+ * flight recorder. */
+#include "collectives/collectives.h"
+
+#include "cli/commands.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <glob.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+struct files {
+    struct dump_file *list;
+    size_t count, room;
+};
+
+static void files_free(struct files *files)
+{
+    for (size_t i = 0; i < files->count; i++)
+        free((char *)(uintptr_t)files->list[i].path);
+    free(files->list);
+}
+
+static bool add_file(struct files *files, const char *path, uint32_t rank)
+{
+    if (files->count == files->room) {
+        size_t room = files->room ? 2 * files->room : 64;
+        struct dump_file *list = realloc(files->list, room * sizeof *list);
+        if (!list)
+            return false;
+        files->list = list;
+        files->room = room;
+    }
+    char *copy = strdup(path);
+    if (!copy)
+        return false;
+    files->list[files->count++] = (struct dump_file){copy, rank};
+    return true;
+}
+
+static int without_memory(struct cli *cli)
+{
+    cli_say(cli, "out of memory");
+    return EXIT_BROKEN;
+}
+
+/* Every file of a folder whose name ends in a number; others may lie beside them. */
+static int add_folder(struct cli *cli, struct files *files, const char *path)
+{
+    size_t before = files->count;
+    DIR *folder = opendir(path);
+    struct dirent *entry;
+    bool added = true;
+    if (!folder) {
+        cli_say(cli, "cannot open '%.200s': %s", path, strerror(errno));
+        return EXIT_BROKEN;
+    }
+    while (added && (entry = readdir(folder))) {
+        char whole[PATH_MAX];
+        uint32_t rank = training_rank_of(entry->d_name);
+        if (rank == GORDIAN_NONE || entry->d_name[0] == '.' ||
+            (size_t)snprintf(whole, sizeof whole, "%s/%s", path, entry->d_name) >= sizeof whole)
+            continue;
+        added = add_file(files, whole, rank);
+    }
+    closedir(folder);
+    if (!added)
+        return without_memory(cli);
+    if (files->count == before)
+        return cli_misuse(cli, "'%.200s' has no file whose name ends in a rank", path);
+    return EXIT_NOTHING;
+}
+
+static int add_path(struct cli *cli, struct files *files, const char *path)
+{
+    struct stat about;
+    if (stat(path, &about) != 0) {
+        cli_say(cli, "cannot open '%.200s': %s", path, strerror(errno));
+        return EXIT_MISUSE;
+    }
+    if (S_ISDIR(about.st_mode))
+        return add_folder(cli, files, path);
+    uint32_t rank = training_rank_of(path);
+    if (rank == GORDIAN_NONE) {
+        if (!cli->quiet)
+            cli_say(cli, "'%.200s' does not end in a rank's number: passed over", path);
+        return EXIT_NOTHING;
+    }
+    return add_file(files, path, rank) ? EXIT_NOTHING : without_memory(cli);
+}
+
+/* A path that is there, or a pattern that the shell has left to us. */
+static int add_operand(struct cli *cli, struct files *files, const char *operand)
+{
+    struct stat about;
+    glob_t found;
+    if (stat(operand, &about) == 0 || !strpbrk(operand, "*?["))
+        return add_path(cli, files, operand);
+    int code = EXIT_NOTHING, outcome = glob(operand, 0, NULL, &found);
+    if (outcome == GLOB_NOMATCH)
+        return cli_misuse(cli, "nothing matches '%.200s'", operand);
+    if (outcome != 0)
+        return without_memory(cli);
+    for (size_t i = 0; i < found.gl_pathc && code == EXIT_NOTHING; i++)
+        code = add_path(cli, files, found.gl_pathv[i]);
+    globfree(&found);
+    return code;
+}
+
+struct settings {
+    const char *svg, *dot, *trace;
+    uint32_t threads;
+};
+
+struct product {
+    const struct training *job;
+    void (*write)(const struct training *job, struct output *out);
+};
+
+static gordian_status write_product(void *context, struct output *out, gordian_error *error)
+{
+    const struct product *product = context;
+    (void)error;
+    product->write(product->job, out);
+    return GORDIAN_OK;
+}
+
+static int write_products(struct cli *cli, const struct settings *settings,
+                          const struct training *job)
+{
+    const struct {
+        const char *path;
+        struct product product;
+    } products[] = {
+        {settings->svg, {job, training_svg}},
+        {settings->dot, {job, training_dot}},
+        {settings->trace, {job, training_trace}},
+    };
+    for (size_t i = 0; i < sizeof products / sizeof *products; i++) {
+        struct product product = products[i].product;
+        gordian_error error = {0};
+        if (products[i].path &&
+            cli_write_file(products[i].path, write_product, &product, &error) != GORDIAN_OK)
+            return cli_fail(cli, NULL, &error);
+    }
+    return EXIT_NOTHING;
+}
+
+static void say_complaints(struct cli *cli, const struct training *job)
+{
+    const char *text;
+    uint32_t rank;
+    for (size_t i = 0; !cli->json && (text = training_complaint(job, i, &rank)) != NULL; i++)
+        cli_say(cli, "the dump of rank %u cannot be read: %s", rank, text);
+}
+
+static int show_job(struct cli *cli, const struct settings *settings, const struct training *job,
+                    const struct verdict *verdict)
+{
+    const struct style style = cli_style(cli);
+    say_complaints(cli, job);
+    if (cli->json)
+        training_json(job, &cli->out);
+    else if (!cli->quiet)
+        training_text(job, &cli->out, &style, cli->verbose);
+    int code = write_products(cli, settings, job);
+    if (code != EXIT_NOTHING)
+        return code;
+    bool found = verdict->culprit_count || verdict->mismatch_count || verdict->cycle_count ||
+                 verdict->stalled_count;
+    return found ? EXIT_FOUND : EXIT_NOTHING;
+}
+
+static int judge_files(struct cli *cli, const struct settings *settings, const struct files *files)
+{
+    struct training *job = NULL;
+    struct verdict verdict;
+    gordian_error error = {0};
+    gordian_status status = training_open(&job, &error);
+    if (status == GORDIAN_OK)
+        status = training_read(job, files->list, files->count, settings->threads, &error);
+    if (status == GORDIAN_OK)
+        status = training_judge(job, &verdict, &error);
+    int code =
+        status == GORDIAN_OK ? show_job(cli, settings, job, &verdict) : cli_fail(cli, NULL, &error);
+    training_close(job);
+    return code;
+}
+
+static int collectives_main(struct cli *cli, int argc, char **argv)
+{
+    struct settings settings = {0};
+    struct files files = {0};
+    const struct option options[] = {
+        {"svg", 0, "FILE", "draw ranks x groups, the culprits marked", OPTION_TEXT, &settings.svg,
+         NULL},
+        {"dot", 0, "FILE", "write who waits for whom for Graphviz", OPTION_TEXT, &settings.dot,
+         NULL},
+        {"trace", 0, "FILE", "write the waits as a snapshot for 'gordian check'", OPTION_TEXT,
+         &settings.trace, NULL},
+        {"threads", 't', "N", "read by at most N threads (default: one a core)", OPTION_U32,
+         &settings.threads, NULL},
+        {0},
+    };
+    int code;
+    int operands = cli_parse(cli, options, argc, argv, &code);
+    if (operands < 0)
+        return code;
+    if (operands == 0)
+        return cli_misuse(cli, "no folder and no dump to read");
+    code = EXIT_NOTHING;
+    for (int i = 0; i < operands && code == EXIT_NOTHING; i++)
+        code = add_operand(cli, &files, argv[i]);
+    if (code == EXIT_NOTHING && files.count == 0)
+        code = cli_misuse(cli, "no dump to read");
+    if (code == EXIT_NOTHING)
+        code = judge_files(cli, &settings, &files);
+    files_free(&files);
+    return code;
+}
+
+const struct command command_collectives = {
+    .name = "collectives",
+    .operands = "PATH...",
+    .summary = "name who is to blame for a training job that hangs",
+    .about = "Reads the dumps that PyTorch's flight recorder leaves of every rank, pickle or\n"
+             "JSON: folders, files, patterns; the names end in the ranks' numbers. Says who is\n"
+             "to blame (absent, silent, a stuck device, a mismatch), which cycle there is, and\n"
+             "who only waits behind. No Python is needed, and nothing in a dump is executed.\n",
+    .run = collectives_main,
+};

@@ -1,0 +1,397 @@
+/* gordian info --crossover: from which size on which engine is the quickest here, end to end. Every
+ * figure is of a process of its own, from its start to its end: the input is read from a file, a
+ * device opened, the report written. */
+#define _GNU_SOURCE
+#include "cli/crossover.h"
+
+#include "base/clock.h"
+#include "base/engine.h"
+#include "base/machine.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define WORDS_MOST   16
+#define ENGINES_MOST 5
+#define SIZES_MOST   8
+#define RUNS         3                    /* of which the middle one counts */
+#define LONG_NS      UINT64_C(1500000000) /* no larger sizes for what takes so long */
+#define NO_TIME      UINT64_MAX           /* not measured */
+
+extern char **environ;
+
+/* A family's command, and what it is given. Of the words "#" is the size and "@" the file. */
+struct load {
+    const char *family;
+    const char *counts;          /* what the size is */
+    const char *gen[WORDS_MOST]; /* makes the file; none: there is no file */
+    const char *words[WORDS_MOST];
+    const char *engines[ENGINES_MOST + 1]; /* in the order of the columns */
+    uint32_t sizes[SIZES_MOST];
+};
+
+static const struct load loads[] = {
+    {"detect",
+     "processes and as many resources, 100 000 events",
+     {"gen", "random", "-p", "#", "-r", "#", "-n", "100000", "--binary"},
+     {"detect", "@"},
+     {"sparse", "matrix", "cuda", "cuda-blocks", "reduce"},
+     {64, 256, 1024, 4096}},
+    {"check",
+     "processes and as many resources, in chains",
+     {"gen", "chains", "--snapshot", "-p", "#", "--binary"},
+     {"check", "@"},
+     {"sparse", "cuda"},
+     {10000, 100000, 1000000, 10000000}},
+    {"avoid",
+     "processes, five resources, 2 000 requests and returns",
+     {"gen", "bank", "-p", "#", "-n", "2000"},
+     {"avoid", "@"},
+     {"holt", "cuda", "dense"},
+     {64, 256, 1024, 4096}},
+    {"compose",
+     "buffers in a row",
+     {"gen", "circuit-chain", "-p", "#"},
+     {"compose", "@"},
+     {"cpu", "cuda", "dense"},
+     {8, 12, 16, 20, 24, 26, 28}},
+    {"makespan",
+     "warps of L5 C9 L2 C9 with four schedulers",
+     {NULL},
+     {"makespan", "-k", "LLLLLCCCCCCCCCLLCCCCCCCCC", "-u", "L=1,C=4", "--schedulers", "4", "-w",
+      "#"},
+     {"exact", "cuda"},
+     {4, 8, 12, 16}},
+};
+
+struct figures {
+    const struct load *load;
+    char self[PATH_MAX];
+    char path[PATH_MAX]; /* of the file */
+    size_t sizes;        /* that were measured */
+    uint64_t ns[SIZES_MOST][ENGINES_MOST];
+    char taken[SIZES_MOST][24]; /* by auto */
+    bool usable[ENGINES_MOST];
+};
+
+/* ------------------------------------------------------------------ processes */
+
+/* Fills in the size and the file, and puts the engine behind. */
+static void fill_words(const struct figures *figures, const char *const *from, uint32_t size,
+                       const char *engine, char *number, const char **words)
+{
+    size_t count = 0;
+    snprintf(number, 16, "%" PRIu32, size);
+    words[count++] = figures->self;
+    for (; *from; from++)
+        words[count++] = strcmp(*from, "#") == 0   ? number
+                         : strcmp(*from, "@") == 0 ? figures->path
+                                                   : *from;
+    if (engine) {
+        words[count++] = "--engine";
+        words[count++] = engine;
+        words[count++] = strcmp(engine, "auto") == 0 ? "--json" : "--quiet";
+    }
+    words[count] = NULL;
+}
+
+/* Runs it with its output in `file`. False: it did not come to an answer. */
+static bool run_words(const char *const *words, int file, uint64_t *ns)
+{
+    posix_spawn_file_actions_t actions;
+    pid_t child;
+    int status = 0;
+    if (posix_spawn_file_actions_init(&actions) != 0)
+        return false;
+    posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
+    posix_spawn_file_actions_adddup2(&actions, file, 1);
+    posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0);
+    uint64_t start = clock_ns();
+    bool fine = posix_spawn(&child, words[0], &actions, NULL, (char *const *)(uintptr_t)words,
+                            environ) == 0;
+    while (fine && waitpid(child, &status, 0) < 0)
+        fine = errno == EINTR;
+    *ns = clock_ns() - start;
+    posix_spawn_file_actions_destroy(&actions);
+    return fine && WIFEXITED(status) && WEXITSTATUS(status) <= EXIT_FOUND;
+}
+
+/* The engine that a report in JSON names, which is near its end. */
+static void find_engine(FILE *file, char *name, size_t size)
+{
+    static const char key[] = "\"engine\":\"";
+    char text[4096];
+    const char *found = NULL;
+    fseek(file, 0, SEEK_END);
+    long length = ftell(file), tail = (long)sizeof text - 1;
+    fseek(file, length > tail ? length - tail : 0, SEEK_SET);
+    text[fread(text, 1, sizeof text - 1, file)] = '\0';
+    for (const char *at = text; (at = strstr(at, key)); at++)
+        found = at + sizeof key - 1;
+    snprintf(name, size, "%.*s", found ? (int)strcspn(found, "\"") : 0, found ? found : "");
+}
+
+/* How long a process with this engine takes; NO_TIME: it cannot. */
+static uint64_t time_once(const struct figures *figures, uint32_t size, const char *engine,
+                          char *taken, size_t room)
+{
+    const char *words[WORDS_MOST + 5];
+    char number[16];
+    uint64_t ns = NO_TIME;
+    FILE *file = tmpfile();
+    if (!file)
+        return NO_TIME;
+    fill_words(figures, figures->load->words, size, engine, number, words);
+    if (!run_words(words, fileno(file), &ns))
+        ns = NO_TIME;
+    else if (taken)
+        find_engine(file, taken, room);
+    fclose(file);
+    return ns;
+}
+
+static uint64_t time_engine(const struct figures *figures, uint32_t size, const char *engine)
+{
+    uint64_t ns[RUNS];
+    for (size_t i = 0; i < RUNS; i++) {
+        uint64_t now = time_once(figures, size, engine, NULL, 0);
+        if (now >= LONG_NS) /* once is enough, or it cannot */
+            return now;
+        size_t at = i;
+        for (; at > 0 && ns[at - 1] > now; at--)
+            ns[at] = ns[at - 1];
+        ns[at] = now;
+    }
+    return ns[RUNS / 2];
+}
+
+/* ------------------------------------------------------------------ a family */
+
+static bool is_available(const char *family, const char *name)
+{
+    gordian_engine_info engine;
+    for (size_t i = 0; gordian_engine(i, &engine) == GORDIAN_OK; i++)
+        if (strcmp(engine.family, family) == 0 && strcmp(engine.name, name) == 0)
+            return engine.available;
+    return false;
+}
+
+static bool make_file(struct figures *figures, uint32_t size)
+{
+    const char *words[WORDS_MOST + 5];
+    char number[16];
+    uint64_t ns;
+    snprintf(figures->path, sizeof figures->path, "%.4000s/gordian-XXXXXX", machine_temporary());
+    if (!figures->load->gen[0])
+        return true;
+    int file = mkstemp(figures->path);
+    if (file < 0)
+        return false;
+    fill_words(figures, figures->load->gen, size, NULL, number, words);
+    bool fine = run_words(words, file, &ns);
+    close(file);
+    return fine;
+}
+
+/* False: everybody takes too long. */
+static bool time_size(struct figures *figures, size_t at)
+{
+    const struct load *load = figures->load;
+    bool somebody = false;
+    for (size_t e = 0; e < ENGINES_MOST; e++) {
+        uint64_t before = at ? figures->ns[at - 1][e] : 0;
+        bool go_on = load->engines[e] && figures->usable[e] && before < LONG_NS;
+        figures->ns[at][e] =
+            go_on ? time_engine(figures, load->sizes[at], load->engines[e]) : NO_TIME;
+        somebody |= figures->ns[at][e] != NO_TIME;
+    }
+    if (somebody)
+        time_once(figures, load->sizes[at], "auto", figures->taken[at], sizeof figures->taken[at]);
+    return somebody;
+}
+
+/* False: the temporary file could not be made. */
+static bool measure_family(struct cli *cli, const struct load *load, uint64_t most,
+                           struct figures *figures)
+{
+    bool fine = true, somebody = true;
+    figures->load = load;
+    for (size_t e = 0; load->engines[e]; e++)
+        figures->usable[e] = is_available(load->family, load->engines[e]);
+    for (size_t at = 0; at < SIZES_MOST && load->sizes[at] && fine && somebody; at++) {
+        if (most && load->sizes[at] > most)
+            break;
+        if (progress_due(&cli->progress))
+            progress_show(&cli->progress, "%s, %" PRIu32, load->family, load->sizes[at]);
+        fine = make_file(figures, load->sizes[at]);
+        somebody = fine && time_size(figures, at);
+        figures->sizes += somebody;
+        if (load->gen[0])
+            unlink(figures->path);
+    }
+    progress_clear(&cli->progress);
+    return fine;
+}
+
+/* ------------------------------------------------------------------ what it says */
+
+/* The first one, the usual, unless another takes a tenth less: the rest is noise. */
+static size_t quickest_at(const struct figures *figures, size_t at)
+{
+    const uint64_t *ns = figures->ns[at];
+    size_t best = 0;
+    for (size_t e = 1; e < ENGINES_MOST; e++)
+        if (ns[e] < (best == 0 && ns[0] != NO_TIME ? ns[0] / 10 * 9 : ns[best]))
+            best = e;
+    return best;
+}
+
+/* The least size from which on this engine was the quickest at all that were measured; 0: none. */
+static uint32_t quickest_from(const struct figures *figures, size_t engine)
+{
+    uint32_t from = 0;
+    for (size_t at = figures->sizes; at-- > 0 && quickest_at(figures, at) == engine;)
+        from = figures->load->sizes[at];
+    return from;
+}
+
+static const char *reason_of(const char *family, const char *name)
+{
+    gordian_engine_info engine;
+    for (size_t i = 0; gordian_engine(i, &engine) == GORDIAN_OK; i++)
+        if (strcmp(engine.family, family) == 0 && strcmp(engine.name, name) == 0)
+            return engine.reason;
+    return "it is not built in";
+}
+
+static void write_time(struct output *out, uint64_t ns)
+{
+    if (ns == NO_TIME)
+        output_format(out, "%14s", "-");
+    else
+        output_format(out, "%11.1f ms", (double)ns / 1e6);
+}
+
+static void write_table(struct output *out, const struct figures *figures)
+{
+    const struct load *load = figures->load;
+    output_format(out, "  %s: %s\n    %10s", load->family, load->counts, "");
+    for (size_t e = 0; load->engines[e]; e++)
+        output_format(out, "%14s", load->engines[e]);
+    output_text(out, "  auto takes\n");
+    for (size_t at = 0; at < figures->sizes; at++) {
+        output_format(out, "    %10" PRIu32, load->sizes[at]);
+        for (size_t e = 0; load->engines[e]; e++)
+            write_time(out, figures->ns[at][e]);
+        output_format(out, "  %s\n", figures->taken[at]);
+    }
+}
+
+static void write_recorded(struct output *out, const struct engine_crossover *recorded)
+{
+    if (recorded->from == ENGINE_NEVER)
+        output_format(out, "    auto: %s, always: %s\n", recorded->usual, recorded->why);
+    else
+        output_format(out, "    auto: %s, and %s from %" PRIu64 " %s on: %s\n", recorded->usual,
+                      recorded->other, recorded->from, recorded->of, recorded->why);
+}
+
+static void write_family(struct output *out, const struct figures *figures)
+{
+    const struct load *load = figures->load;
+    write_table(out, figures);
+    for (size_t e = 0; load->engines[e]; e++) {
+        uint32_t from = quickest_from(figures, e);
+        if (!figures->usable[e])
+            output_format(out, "    %s is not available here: %s\n", load->engines[e],
+                          reason_of(load->family, load->engines[e]));
+        else if (from)
+            output_format(out, "    here: %s is the quickest %s %" PRIu32 "%s\n", load->engines[e],
+                          from == load->sizes[0] ? "of all from" : "from", from,
+                          from == load->sizes[0] ? ", the least measured, on" : " on");
+    }
+    write_recorded(out, engine_crossover(load->family));
+}
+
+static void write_json_sizes(struct json *json, const struct figures *figures)
+{
+    const struct load *load = figures->load;
+    json_open(json, "sizes", '[');
+    for (size_t at = 0; at < figures->sizes; at++) {
+        json_open(json, NULL, '{');
+        json_key_u64(json, "size", load->sizes[at]);
+        json_open(json, "seconds", '{');
+        for (size_t e = 0; load->engines[e]; e++)
+            if (figures->ns[at][e] != NO_TIME)
+                json_key_number(json, load->engines[e], (double)figures->ns[at][e] / 1e9);
+        json_shut(json);
+        json_key_text(json, "auto", figures->taken[at]);
+        json_shut(json);
+    }
+    json_shut(json);
+}
+
+static void write_json_family(struct json *json, const struct figures *figures)
+{
+    const struct load *load = figures->load;
+    const struct engine_crossover *recorded = engine_crossover(load->family);
+    json_open(json, NULL, '{');
+    json_key_text(json, "family", load->family);
+    json_key_text(json, "counts", load->counts);
+    write_json_sizes(json, figures);
+    json_open(json, "quickest_from", '{');
+    for (size_t e = 0; load->engines[e]; e++) {
+        uint32_t from = quickest_from(figures, e);
+        if (from)
+            json_key_u64(json, load->engines[e], from);
+    }
+    json_shut(json);
+    json_open(json, "not_available", '{');
+    for (size_t e = 0; load->engines[e]; e++)
+        if (!figures->usable[e])
+            json_key_text(json, load->engines[e], reason_of(load->family, load->engines[e]));
+    json_shut(json);
+    json_open(json, "recorded", '{');
+    json_key_text(json, "usual", recorded->usual);
+    if (recorded->from != ENGINE_NEVER) {
+        json_key_text(json, "other", recorded->other);
+        json_key_u64(json, "from", recorded->from);
+        json_key_text(json, "of", recorded->of);
+    }
+    json_key_text(json, "why", recorded->why);
+    json_shut(json);
+    json_shut(json);
+}
+
+int crossover_write(struct cli *cli, struct json *json, uint64_t most)
+{
+    struct figures figures = {0};
+    ssize_t length = readlink("/proc/self/exe", figures.self, sizeof figures.self - 1);
+    bool fine = length > 0;
+    if (json)
+        json_open(json, "crossover", '[');
+    else
+        output_text(&cli->out, "crossover, from the start of a process to its end\n");
+    for (size_t i = 0; i < sizeof loads / sizeof *loads && fine; i++) {
+        figures.sizes = 0;
+        fine = measure_family(cli, &loads[i], most, &figures);
+        if (fine && json)
+            write_json_family(json, &figures);
+        else if (fine)
+            write_family(&cli->out, &figures);
+    }
+    if (json)
+        json_shut(json);
+    if (fine)
+        return EXIT_NOTHING;
+    cli_say(cli, "cannot start this program, or write to /tmp");
+    return EXIT_BROKEN;
+}

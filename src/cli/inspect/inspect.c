@@ -1,0 +1,117 @@
+/* gordian inspect: names the deadlock of a process that hangs already, or of a core. */
+#include "cli/inspect/inspect.h"
+
+#include "cli/commands.h"
+#include "cli/interrupt.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define STOP_MS 50
+
+/* Seconds, with decimals; 0: they are none. */
+static double seconds_of(const char *text)
+{
+    char *end;
+    if (strspn(text, "0123456789.") != strlen(text))
+        return 0;
+    double value = strtod(text, &end);
+    return end != text && !*end && value < 1e9 ? value : 0;
+}
+
+static int check_options(struct cli *cli, const struct inspect_settings *settings, int operands)
+{
+    if (settings->watch && seconds_of(settings->watch) <= 0)
+        return cli_misuse(cli, "--watch: '%.40s' is not a number of seconds", settings->watch);
+    if (operands == 0 && !settings->tree && !settings->all)
+        return cli_misuse(cli, "no process and no core to inspect");
+    return EXIT_NOTHING;
+}
+
+static void pause_seconds(double seconds)
+{
+    struct timespec left = {(time_t)seconds, 0};
+    left.tv_nsec = (long)((seconds - (double)left.tv_sec) * 1e9);
+    nanosleep(&left, NULL);
+}
+
+/* One look, or until something is found. */
+static int look_on(struct cli *cli, const struct inspect_settings *settings, struct sight *sight)
+{
+    struct findings findings;
+    gordian_error error = {0};
+    bool again = settings->watch || settings->wait;
+    double pause = settings->watch ? seconds_of(settings->watch) : 1;
+    int code = EXIT_NOTHING;
+    findings_open(&findings);
+    for (;;) {
+        gordian_status status = inspect_look(sight, &findings, &error);
+        if (status != GORDIAN_OK) {
+            code = cli_fail(cli, NULL, &error);
+            break;
+        }
+        if (!again || findings.count) {
+            code = inspect_show(cli, settings, sight, &findings);
+            break;
+        }
+        pause_seconds(pause);
+    }
+    findings_close(&findings);
+    return code;
+}
+
+static int inspect_main(struct cli *cli, int argc, char **argv)
+{
+    struct inspect_settings inspect = {.stop_ms = STOP_MS};
+    const struct option options[] = {
+        {"exe", 0, "FILE", "the program of the core, if it is not where it was", OPTION_TEXT,
+         &inspect.exe, NULL},
+        {"sysroot", 0, "DIR", "where the files of the core's machine are", OPTION_TEXT,
+         &inspect.sysroot, NULL},
+        {"stop-ms", 0, "N",
+         "stop a thread for at most N ms if its stack cannot be\nread otherwise (50); 0: never",
+         OPTION_U32, &inspect.stop_ms, NULL},
+        {"watch", 0, "SECONDS", "look again every so often until something is found", OPTION_TEXT,
+         &inspect.watch, NULL},
+        {"wait", 0, NULL, "the same, every second", OPTION_FLAG, &inspect.wait, NULL},
+        {"tree", 0, "PID", "inspect a process and all its descendants together", OPTION_U32,
+         &inspect.tree, NULL},
+        {"all", 'a', NULL, "inspect every process that may be inspected", OPTION_FLAG, &inspect.all,
+         NULL},
+        {"core", 0, "FILE", "take a core of what is found", OPTION_TEXT, &inspect.core, NULL},
+        {"dot", 0, "FILE", "write the wait-for graph for Graphviz", OPTION_TEXT, &inspect.dot,
+         NULL},
+        {"svg", 0, "FILE", "write the wait-for graph as a picture", OPTION_TEXT, &inspect.svg,
+         NULL},
+        {"trace", 0, "FILE", "write a trace that 'gordian detect' replays", OPTION_TEXT,
+         &inspect.trace, NULL},
+        {0},
+    };
+    struct sight sight;
+    gordian_error error = {0};
+    int code;
+    int operands = cli_parse(cli, options, argc, argv, &code);
+    if (operands < 0)
+        return code;
+    cli_bound_servers();
+    code = check_options(cli, &inspect, operands);
+    if (code != EXIT_NOTHING)
+        return code;
+    if (inspect_targets(cli, &inspect, argv, operands, &sight, &error) != GORDIAN_OK)
+        return cli_fail(cli, NULL, &error);
+    code = look_on(cli, &inspect, &sight);
+    sight_close(&sight);
+    return code;
+}
+
+const struct command command_inspect = {
+    .name = "inspect",
+    .operands = "PID|CORE...",
+    .summary = "name the deadlock of a process that hangs already, or of a core",
+    .about =
+        "Looks at processes from outside, without stopping them, or at core files: who sleeps\n"
+        "in what, who holds it, who waits for whom. What it says is proved (owners read from\n"
+        "the locks, looked at twice), likely (with the evidence), or unknown.\n",
+    .run = inspect_main,
+};

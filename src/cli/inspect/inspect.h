@@ -1,0 +1,33 @@
+/* gordian inspect: what its files share.
+ *
+ *     inspect.c   the options, and one look after the other
+ *     targets.c   from operands to processes and cores: --tree, --all
+ *     show.c      what was found, and what was not
+ */
+#ifndef GORDIAN_CLI_INSPECT_INSPECT_H
+#define GORDIAN_CLI_INSPECT_INSPECT_H
+
+#include "cli/cli.h"
+#include "inspect/inspect.h"
+
+struct inspect_settings {
+    const char *exe, *sysroot;
+    const char *watch; /* seconds between looks; NULL: one look */
+    bool wait;         /* look until something is found */
+    const char *core;  /* take a core into this file if something is found */
+    uint32_t stop_ms;
+    uint32_t tree; /* this process and its descendants; 0: none */
+    bool all;      /* every process that may be looked at */
+    const char *dot, *svg, *trace;
+};
+
+/* targets.c. Opens everything that was asked for; says what cannot be. */
+gordian_status inspect_targets(struct cli *cli, const struct inspect_settings *settings,
+                               char **operands, int count, struct sight *sight,
+                               gordian_error *error);
+
+/* show.c. Writes what one look came to; the exit code. */
+int inspect_show(struct cli *cli, const struct inspect_settings *settings, struct sight *sight,
+                 const struct findings *findings);
+
+#endif

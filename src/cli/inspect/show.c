@@ -1,0 +1,219 @@
+/* What one look came to: a report of each finding, or what everybody does. */
+#include "cli/inspect/inspect.h"
+
+#include "inspect/tell.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define FINDINGS_MOST 10 /* shown without --verbose */
+
+/* ------------------------------------------------------------------ files */
+
+enum product {
+    PRODUCT_DOT,
+    PRODUCT_SVG,
+    PRODUCT_TRACE,
+};
+
+struct piece {
+    const struct report *report;
+    enum product product;
+};
+
+static gordian_status write_piece(void *context, struct output *out, gordian_error *error)
+{
+    const struct piece *piece = context;
+    (void)error;
+    if (piece->product == PRODUCT_DOT)
+        report_dot(piece->report, out);
+    else if (piece->product == PRODUCT_SVG)
+        report_svg(piece->report, out);
+    else if (piece->product == PRODUCT_TRACE)
+        report_trace(piece->report, out);
+    return GORDIAN_OK;
+}
+
+static int write_files(struct cli *cli, const struct inspect_settings *settings,
+                       const struct report *report, size_t number)
+{
+    const char *const paths[] = {settings->dot, settings->svg, settings->trace};
+    for (unsigned i = 0; i < 3; i++) {
+        struct piece piece = {report, (enum product)i};
+        gordian_error error = {0};
+        char path[PATH_MAX + 32];
+        if (!paths[i])
+            continue;
+        cli_numbered_path(paths[i], number, path, sizeof path);
+        if (cli_write_file(path, write_piece, &piece, &error) != GORDIAN_OK)
+            return cli_fail(cli, NULL, &error);
+    }
+    return EXIT_NOTHING;
+}
+
+/* ------------------------------------------------------------------ reports */
+
+static int show_report(struct cli *cli, const struct inspect_settings *settings,
+                       const struct report *report, size_t number, size_t count)
+{
+    char folder[PATH_MAX];
+    struct report_look look = {
+        .style = cli_style(cli),
+        .verbose = cli->verbose,
+        .folder = getcwd(folder, sizeof folder),
+    };
+    unsigned ordinal = count > 1 ? (unsigned)number : 0;
+    if (cli->json)
+        report_json(report, ordinal, &cli->out);
+    else
+        report_text(report, &look, ordinal, &cli->out);
+    return write_files(cli, settings, report, number);
+}
+
+static int show_one(struct cli *cli, const struct inspect_settings *settings, struct sight *sight,
+                    const struct findings *findings, const struct finding *finding, size_t number)
+{
+    struct report report;
+    gordian_error error = {0};
+    if (tell_open(&report, sight, findings, finding, &error) != GORDIAN_OK)
+        return cli_fail(cli, NULL, &error);
+    int code = show_report(cli, settings, &report, number, findings->count);
+    report_close(&report);
+    return code;
+}
+
+/* ------------------------------------------------------------------ nothing found */
+
+/* "5 threads: 3 sleep in futex, 2 run": how many do what. */
+static void show_crowd(struct cli *cli, struct sight *sight, uint32_t process)
+{
+    const struct target *target = sight->targets[process];
+    uint32_t first = sight->first_thread[process], end = sight->first_thread[process + 1];
+    uint32_t waits = 0, timed = 0, sleeps = 0, runs = 0;
+    for (uint32_t i = first; i < end; i++) {
+        const struct sight_thread *thread = &sight->threads[i];
+        if (!thread->is.steady || !thread->sleeps)
+            runs++;
+        else if (thread->call.timed)
+            timed++;
+        else if (thread->wait != SIGHT_NONE)
+            waits++;
+        else
+            sleeps++;
+    }
+    output_format(&cli->out,
+                  "gordian: nothing found in process %u (%s): of %u thread%s %u wait%s for a lock, "
+                  "a condition or a thread, %u sleep%s in other calls, %u for a limited time, %u "
+                  "%s\n",
+                  target->seen_pid, path_tail(target->program), end - first,
+                  end - first == 1 ? "" : "s", waits, waits == 1 ? "s" : "", sleeps,
+                  sleeps == 1 ? "s" : "", timed, runs, runs == 1 ? "runs" : "run");
+}
+
+/* What cannot be known, each sentence once. */
+static void show_unknown(struct cli *cli, const struct sight *sight)
+{
+    for (size_t i = 0; i < sight->thread_count; i++) {
+        const struct sight_thread *thread = &sight->threads[i];
+        bool first = thread->unknown && thread->is.steady;
+        for (size_t k = 0; k < i && first; k++)
+            first = !sight->threads[k].unknown ||
+                    strcmp(sight->threads[k].unknown, thread->unknown) != 0;
+        if (first)
+            output_format(&cli->out, "  unknown: thread %u %s\n", thread->is.seen_tid,
+                          thread->unknown);
+    }
+}
+
+/* Whoever is stopped from outside does not say what it would do. */
+static void show_stopped(struct cli *cli, const struct sight *sight)
+{
+    size_t stopped = 0;
+    for (size_t i = 0; i < sight->thread_count; i++)
+        stopped += sight->threads[i].is.state == 'T' || sight->threads[i].is.state == 't';
+    if (stopped)
+        output_format(&cli->out,
+                      "  unknown: %zu thread%s stopped from outside (SIGSTOP, a debugger): let the "
+                      "process go on (kill -CONT) and inspect it again\n",
+                      stopped, stopped == 1 ? " is" : "s are");
+}
+
+static int show_nothing(struct cli *cli, const struct inspect_settings *settings,
+                        struct sight *sight, const struct findings *findings)
+{
+    if (cli->json || cli->verbose)
+        return show_one(cli, settings, sight, findings, NULL, 1);
+    for (uint32_t i = 0; i < sight->target_count && !cli->quiet; i++)
+        show_crowd(cli, sight, i);
+    if (!cli->quiet) {
+        show_unknown(cli, sight);
+        show_stopped(cli, sight);
+    }
+    return EXIT_NOTHING;
+}
+
+/* ------------------------------------------------------------------ what was done for it */
+
+static void show_notes(struct cli *cli, const struct sight *sight)
+{
+    for (size_t i = 0; i < sight->target_count && !cli->quiet; i++) {
+        const struct target *target = sight->targets[i];
+        if (target->threads_stopped)
+            cli_say(cli, "process %u: %u thread%s stopped for a stack, %.1f ms at most",
+                    target->seen_pid, target->threads_stopped,
+                    target->threads_stopped == 1 ? " was" : "s were",
+                    (double)target->stopped_ns / 1e6);
+        if (target->core && cli->verbose)
+            cli_say(cli, "%.1f MB of the core were read", (double)target->bytes_read / 1e6);
+        if (target->truncated)
+            cli_say(cli, "the core is cut short: what is missing may hide a deadlock, or a name");
+    }
+}
+
+/* --core: of every process in which something was found; the first under the name itself. */
+static int write_cores(struct cli *cli, const struct inspect_settings *settings,
+                       struct sight *sight, const struct findings *findings)
+{
+    size_t number = 0;
+    for (uint32_t i = 0; i < sight->target_count && settings->core; i++) {
+        bool found = false;
+        for (size_t k = 0; k < findings->count && !found; k++)
+            found = sight->threads[findings->list[k].members[0]].process == i;
+        if (!found || sight->targets[i]->core)
+            continue;
+        char path[PATH_MAX + 32];
+        gordian_error error = {0};
+        cli_numbered_path(settings->core, ++number, path, sizeof path);
+        if (target_write_core(sight->targets[i], path, settings->stop_ms, &error) != GORDIAN_OK)
+            return cli_fail(cli, NULL, &error);
+        cli_say(cli, "a core of process %u is in '%s'", sight->targets[i]->seen_pid, path);
+    }
+    return EXIT_NOTHING;
+}
+
+int inspect_show(struct cli *cli, const struct inspect_settings *settings, struct sight *sight,
+                 const struct findings *findings)
+{
+    int code = findings->count ? EXIT_FOUND : EXIT_NOTHING;
+    if (!findings->count)
+        code = show_nothing(cli, settings, sight, findings);
+    for (size_t i = 0; i < findings->count; i++) {
+        if (i == FINDINGS_MOST && !cli->verbose && !cli->json) {
+            output_format(&cli->out, "gordian: %zu more (--verbose shows all)\n",
+                          findings->count - i);
+            break;
+        }
+        int shown = show_one(cli, settings, sight, findings, &findings->list[i], i + 1);
+        if (shown != EXIT_NOTHING)
+            code = shown;
+    }
+    if (findings->count && cli->verbose && !cli->json && code == EXIT_FOUND) {
+        const struct inspect_settings no_files = {0};
+        show_one(cli, &no_files, sight, findings, NULL, 1);
+    }
+    int written = write_cores(cli, settings, sight, findings);
+    show_notes(cli, sight);
+    return written != EXIT_NOTHING ? written : code;
+}

@@ -1,0 +1,495 @@
+#include "cli/run/hang.h"
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "cli/run/tell.h"
+#include "inspect/tell.h"
+
+#include <limits.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define MS 1000000u
+
+#define GLANCE_FIRST   (20 * MS)
+#define GLANCE_MOST    (1000 * (uint64_t)MS)
+#define GLANCE_SHARE   200        /* a glance takes at most one part in so many of the time */
+#define STILL_ENOUGH   (250 * MS) /* before a look */
+#define STILL_RESTING  (1000 * (uint64_t)MS) /* where everybody pauses, or waits for events */
+#define STILL_FIRST    (100 * MS)            /* between looks at a tree that stands still */
+#define STILL_MOST     (8000 * (uint64_t)MS)
+#define MOVING_FIRST   (2000 * (uint64_t)MS) /* at one that moves */
+#define MOVING_MOST    (64000 * (uint64_t)MS)
+#define LOOK_SHARE     100
+#define CONFIRM_PROVED (200 * MS)
+#define CONFIRM_LIKELY (3000 * (uint64_t)MS) /* the library inside comes first */
+#define STOP_MS        50
+
+void hang_open(struct hang *hang, struct cli *cli, const struct run_settings *settings,
+               const char *folder, pid_t root)
+{
+    uint64_t now = clock_ns();
+    *hang = (struct hang){
+        .cli = cli,
+        .settings = settings,
+        .folder = folder,
+        .root = root,
+        .next = now + GLANCE_FIRST,
+        .pause = GLANCE_FIRST,
+        .next_still = now,
+        .still_pause = STILL_FIRST,
+        .next_moving = now + MOVING_FIRST,
+        .moving_pause = MOVING_FIRST,
+    };
+    findings_open(&hang->findings);
+    output_open(&hang->picture, -1);
+}
+
+static void forget_sight(struct hang *hang)
+{
+    if (hang->sight_open)
+        sight_close(&hang->sight);
+    hang->sight_open = false;
+}
+
+void hang_close(struct hang *hang)
+{
+    forget_sight(hang);
+    memory_free_all(&hang->findings.memory, hang->suspects, hang->told);
+    findings_close(&hang->findings);
+    output_close(&hang->picture);
+}
+
+/* ------------------------------------------------------------------ the look */
+
+static bool same_processes(const struct hang *hang, const struct tree *tree)
+{
+    if (!hang->sight_open || hang->sight.target_count != tree->count)
+        return false;
+    for (size_t i = 0; i < tree->count; i++)
+        if (hang->sight.targets[i]->seen_pid != tree->pids[i])
+            return false;
+    return true;
+}
+
+/* Opens all of them. One that may not be looked at could be the one that acts: then nothing is
+ * known, unless it has just ended. */
+static gordian_status open_targets(struct hang *hang, const struct tree *tree, gordian_error *error)
+{
+    const gordian_allocator *memory = &hang->findings.memory;
+    struct target **targets = memory_zeroed(memory, (tree->count + 1) * sizeof(struct target *));
+    gordian_status status = targets ? GORDIAN_OK : fail_memory(error);
+    size_t count = 0;
+    for (size_t i = 0; i < tree->count && status == GORDIAN_OK; i++) {
+        status = target_open_live(&targets[count], tree->pids[i], error);
+        if (status == GORDIAN_OK)
+            targets[count++]->passing = true;
+    }
+    if (status == GORDIAN_OK)
+        status = sight_open(&hang->sight, targets, count, error);
+    hang->sight_open = status == GORDIAN_OK;
+    for (size_t i = 0; i < count && status != GORDIAN_OK; i++)
+        target_close(targets[i]);
+    memory_free(memory, targets);
+    return status;
+}
+
+/* Does anybody sleep without end in what another could end? Nobody does in a pause, or in front of
+ * a terminal's events. */
+static bool is_worth_looking(const struct sight *sight)
+{
+    for (size_t i = 0; i < sight->target_count; i++)
+        for (size_t k = 0; k < sight->targets[i]->thread_count; k++) {
+            struct sleep_call call;
+            bool sleeps = sleep_call(sight->targets[i], &sight->targets[i]->threads[k], &call);
+            if (!sleeps || (!call.timed && call.kind != CALL_POLL && call.kind != CALL_SIGNAL))
+                return true;
+        }
+    return false;
+}
+
+/* Lists who sleeps in what, which needs no symbols. */
+static gordian_status list_targets(struct hang *hang, gordian_error *error)
+{
+    gordian_status status = GORDIAN_OK;
+    for (size_t i = 0; i < hang->sight.target_count && status == GORDIAN_OK; i++)
+        status = target_list(hang->sight.targets[i], error);
+    return status;
+}
+
+/* Opens all of them, unless they are the same as before. */
+static gordian_status open_tree(struct hang *hang, gordian_error *error)
+{
+    struct tree tree;
+    gordian_status status = tree_list(&tree, hang->root) ? GORDIAN_OK : fail_memory(error);
+    if (status == GORDIAN_OK && !same_processes(hang, &tree)) {
+        forget_sight(hang);
+        status = open_targets(hang, &tree, error);
+    }
+    tree_free(&tree);
+    return status;
+}
+
+/* A look at all of them together; `still`: nobody moves, so a stop disturbs nobody. */
+static gordian_status look_around(struct hang *hang, bool still, gordian_error *error)
+{
+    gordian_status status = open_tree(hang, error);
+    if (status == GORDIAN_OK) {
+        hang->sight.stop_ms = still ? STOP_MS : 0;
+        status = inspect_look(&hang->sight, &hang->findings, error);
+    }
+    if (status != GORDIAN_OK)
+        findings_clear(&hang->findings);
+    return status;
+}
+
+/* Everybody pauses, or waits for events: a short rest is not worth a look. */
+static bool is_resting(struct hang *hang)
+{
+    gordian_error ignored;
+    return open_tree(hang, &ignored) == GORDIAN_OK && list_targets(hang, &ignored) == GORDIAN_OK &&
+           !is_worth_looking(&hang->sight);
+}
+
+/* ------------------------------------------------------------------ what was found before */
+
+/* Who, in what wait, having moved how often: the same twice, and it has stood still. */
+static uint64_t mark_of(const struct sight *sight, const struct finding *finding)
+{
+    uint64_t mark = finding->word;
+    for (size_t i = 0; i < finding->member_count; i++) {
+        const struct sight_thread *thread = &sight->threads[finding->members[i]];
+        const struct sight_lock *lock = &sight->locks[sight->edges[thread->wait].lock];
+        /* Who waits for the GIL, or spins, runs all the time. */
+        bool restless = lock->kind == INCIDENT_GIL || thread->spins;
+        uint64_t moved = restless ? 0 : thread->is.switches;
+        mark += hash_word(hash_word(thread->is.seen_tid) + hash_word(moved) * 3 +
+                          hash_word(lock->space + lock->place) * 5 + lock->kind);
+    }
+    return mark;
+}
+
+static struct suspect *find_suspect(const struct hang *hang, uint64_t mark)
+{
+    for (size_t i = 0; i < hang->suspect_count; i++)
+        if (hang->suspects[i].mark == mark)
+            return &hang->suspects[i];
+    return NULL;
+}
+
+/* Was it seen long enough ago? If it is new, it is remembered. */
+static bool is_confirmed(struct hang *hang, const struct finding *finding, uint64_t now)
+{
+    uint64_t mark = mark_of(&hang->sight, finding);
+    const struct suspect *known = find_suspect(hang, mark);
+    uint64_t patience = finding->word == WORD_PROVED ? CONFIRM_PROVED : CONFIRM_LIKELY;
+    if (known)
+        return now - known->since >= patience;
+    if (memory_grow(&hang->findings.memory, &hang->suspects, &hang->suspect_room,
+                    hang->suspect_count + 1, sizeof *hang->suspects))
+        hang->suspects[hang->suspect_count++] = (struct suspect){mark, now};
+    return false;
+}
+
+/* Those that this look did not find again are no suspects any more. */
+static void drop_suspects(struct hang *hang)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < hang->suspect_count; i++) {
+        bool found = false;
+        for (size_t k = 0; k < hang->findings.count && !found; k++)
+            found = mark_of(&hang->sight, &hang->findings.list[k]) == hang->suspects[i].mark;
+        if (found)
+            hang->suspects[kept++] = hang->suspects[i];
+    }
+    hang->suspect_count = kept;
+}
+
+/* Told already, by this process or by the library in the program. */
+static bool is_told(const struct hang *hang, const struct finding *finding)
+{
+    for (size_t i = 0; i < finding->member_count; i++) {
+        uint32_t tid = hang->sight.threads[finding->members[i]].is.seen_tid;
+        for (size_t k = 0; k < hang->told_count; k++)
+            if (hang->told[k] == tid)
+                return true;
+        if (session_is_stuck(hang->folder, tid, false) ||
+            (finding->word == WORD_LIKELY && session_is_stuck(hang->folder, tid, true)))
+            return true;
+    }
+    return false;
+}
+
+static void note_told(struct hang *hang, const struct finding *finding)
+{
+    for (size_t i = 0; i < finding->member_count; i++)
+        if (memory_grow(&hang->findings.memory, &hang->told, &hang->told_room, hang->told_count + 1,
+                        sizeof *hang->told))
+            hang->told[hang->told_count++] = hang->sight.threads[finding->members[i]].is.seen_tid;
+}
+
+/* ------------------------------------------------------------------ what is done about it */
+
+static bool ends_program(const struct hang *hang, const struct finding *finding)
+{
+    const struct run_settings *settings = hang->settings;
+    return settings->on_deadlock == 1 && (finding->word == WORD_PROVED || settings->on_likely == 1);
+}
+
+/* The processes that are part of it. */
+static void end_members(struct hang *hang, const struct finding *finding)
+{
+    const struct sight *sight = &hang->sight;
+    struct tree members = {0};
+    const gordian_allocator *memory = &hang->findings.memory;
+    for (size_t i = 0; i < finding->member_count; i++) {
+        uint32_t pid = sight->targets[sight->threads[finding->members[i]].process]->seen_pid;
+        bool there = false;
+        for (size_t k = 0; k < members.count && !there; k++)
+            there = members.pids[k] == pid;
+        if (!there &&
+            memory_grow(memory, &members.pids, &members.room, members.count + 1, sizeof pid))
+            members.pids[members.count++] = pid;
+    }
+    tree_end(members.pids, members.count);
+    tree_free(&members);
+}
+
+/* Who is about to be ended may be stopped for his stack whatever he does. */
+static void doom_members(struct hang *hang, const struct finding *finding)
+{
+    for (size_t i = 0; i < finding->member_count; i++)
+        hang->sight.targets[hang->sight.threads[finding->members[i]].process]->doomed = true;
+    hang->sight.stop_ms = STOP_MS;
+}
+
+static void tell_finding(struct hang *hang, const struct finding *finding)
+{
+    struct report report;
+    struct session session;
+    gordian_error error = {0};
+    bool ends = ends_program(hang, finding);
+    note_told(hang, finding);
+    if (ends)
+        doom_members(hang, finding);
+    if (tell_open(&report, &hang->sight, &hang->findings, finding, &error) != GORDIAN_OK) {
+        cli_fail(hang->cli, NULL, &error);
+        return;
+    }
+    report.head.action = ends ? INCIDENT_ABORT : INCIDENT_GO_ON;
+    session_open(&session, hang->folder);
+    bool told = !tell_suppressed(hang->cli, &report, &session);
+    if (told)
+        tell_report(hang->cli, &report, &session, NULL);
+    session_close(&session);
+    report_close(&report);
+    if (!told)
+        return;
+    hang->proved += finding->word == WORD_PROVED || ends;
+    hang->likely += finding->word == WORD_LIKELY && !ends;
+    if (ends)
+        end_members(hang, finding);
+}
+
+/* Everybody as they are now, for the case that they are never seen to move again. */
+static void take_picture(struct hang *hang)
+{
+    struct report report;
+    gordian_error error = {0};
+    char folder[PATH_MAX];
+    hang->picture.used = 0;
+    hang->pictured = 0;
+    if (tell_open(&report, &hang->sight, &hang->findings, NULL, &error) != GORDIAN_OK)
+        return;
+    struct report_look look = tell_look(hang->cli, STDERR_FILENO, folder, sizeof folder);
+    look.everybody = true;
+    report_text(&report, &look, 0, &hang->picture);
+    report_close(&report);
+    hang->pictured = clock_ns();
+}
+
+/* ------------------------------------------------------------------ when */
+
+/* The look itself made threads move that it stopped: from here on it counts. */
+static void glance_anew(struct hang *hang)
+{
+    tree_look(hang->root, &hang->last);
+}
+
+/* Looking is not allowed, or could not be done this time. */
+static void say_blind(struct hang *hang, const gordian_error *error)
+{
+    struct tree_glance now;
+    tree_look(hang->root, &now);
+    if (now.threads == 0 || tree_moved(&hang->last, &now))
+        return; /* somebody has ended meanwhile: that is no reason */
+    hang->blind = true;
+    if (hang->cli->verbose)
+        cli_say(hang->cli, "hangs are not looked for from outside: %s", error->message);
+}
+
+/* When to look again: later each time, and never so that looking takes a good part of the time. */
+static void plan_look(struct hang *hang, bool still, bool pending, uint64_t cost)
+{
+    uint64_t now = clock_ns(), most = still ? STILL_MOST : MOVING_MOST;
+    uint64_t rest = cost * LOOK_SHARE < most ? cost * LOOK_SHARE : most;
+    uint64_t *pause = still ? &hang->still_pause : &hang->moving_pause;
+    *pause = 2 * *pause < most ? 2 * *pause : most;
+    uint64_t next = now + (pending ? CONFIRM_PROVED : *pause > rest ? *pause : rest);
+    if (still)
+        hang->next_still = next;
+    else
+        hang->next_moving = next;
+}
+
+static uint32_t waits_for_what(const struct sight *sight, uint32_t member)
+{
+    return sight->locks[sight->edges[sight->threads[member].wait].lock].kind;
+}
+
+/* May a lock be meant as a signal, that a thread outside gives? One thread waits for what it has,
+ * or somebody waits for the end of one who wants a lock. */
+static bool may_be_signal(const struct sight *sight, const struct finding *finding)
+{
+    bool locks = false, joins = false;
+    for (size_t i = 0; i < finding->member_count; i++) {
+        uint32_t kind = waits_for_what(sight, finding->members[i]);
+        locks = locks || kind <= INCIDENT_SPIN;
+        joins = joins || kind == INCIDENT_THREAD_END;
+    }
+    return finding->cycle && locks && (joins || finding->member_count == 1);
+}
+
+/* Could somebody end it who is no part of it? The library inside asks the same (run/doubt.h): a
+ * signal handler, or another thread that was meant to give a lock back. An interpreter handles
+ * SIGINT by itself, and ends nothing with it; a lock inside the C library is nothing that a handler
+ * has to do with. */
+static const char *doubt_finding(const struct sight *sight, const struct finding *finding)
+{
+    for (size_t i = 0; i < finding->member_count; i++) {
+        uint32_t member = finding->members[i];
+        const struct target *target = sight->targets[sight->threads[member].process];
+        uint64_t usual = target->interprets ? UINT64_C(1) << (SIGINT - 1) : 0;
+        if (waits_for_what(sight, member) != INCIDENT_INTERNAL &&
+            judge_handlers_of(target) & ~usual)
+            return "the program has signal handlers, and one of them could end it";
+        if (may_be_signal(sight, finding) &&
+            target->thread_count > finding->member_count + finding->behind_count)
+            return "another thread, that runs, may be meant to unlock";
+    }
+    return NULL;
+}
+
+static void weigh_findings(struct hang *hang)
+{
+    for (size_t i = 0; i < hang->findings.count; i++) {
+        struct finding *finding = &hang->findings.list[i];
+        const char *doubt =
+            finding->word == WORD_PROVED ? doubt_finding(&hang->sight, finding) : NULL;
+        if (doubt) {
+            finding->word = WORD_LIKELY;
+            finding->note = doubt;
+        }
+    }
+}
+
+/* Tells what is confirmed; true: something waits for that. */
+static bool tell_findings(struct hang *hang, uint64_t now)
+{
+    bool pending = false;
+    weigh_findings(hang);
+    drop_suspects(hang);
+    for (size_t i = 0; i < hang->findings.count; i++) {
+        const struct finding *finding = &hang->findings.list[i];
+        if (is_told(hang, finding))
+            continue;
+        if (is_confirmed(hang, finding, now))
+            tell_finding(hang, finding);
+        else
+            pending = true;
+    }
+    return pending;
+}
+
+static void look_closely(struct hang *hang, bool still)
+{
+    gordian_error error = {0};
+    uint64_t start = clock_ns();
+    if (still && start - hang->still_since < STILL_RESTING && is_resting(hang)) {
+        hang->next_still = hang->still_since + STILL_RESTING;
+        return;
+    }
+    gordian_status status = look_around(hang, still, &error);
+    uint64_t now = clock_ns();
+    if (status != GORDIAN_OK)
+        say_blind(hang, &error);
+    bool pending = tell_findings(hang, now);
+    if (status == GORDIAN_OK && !pending)
+        take_picture(hang);
+    hang->looked_still = still && !pending;
+    plan_look(hang, still, pending, now - start);
+    if (still)
+        glance_anew(hang);
+}
+
+/* --on-hang: nothing has moved for so long. */
+static void end_hang(struct hang *hang)
+{
+    struct tree tree;
+    gordian_error error = {0};
+    if (look_around(hang, true, &error) == GORDIAN_OK) {
+        for (size_t i = 0; i < hang->sight.target_count; i++)
+            hang->sight.targets[i]->doomed = true;
+        take_picture(hang);
+    }
+    hang->hung = true;
+    if (tree_list(&tree, hang->root))
+        tree_end(tree.pids, tree.count);
+    tree_free(&tree);
+}
+
+static void note_glance(struct hang *hang, const struct tree_glance *now, uint64_t when)
+{
+    if (tree_moved(&hang->last, now) || now->stopped) {
+        hang->still_since = 0;
+        hang->looked_still = false;
+        hang->pause = 2 * hang->pause < GLANCE_MOST ? 2 * hang->pause : GLANCE_MOST;
+    } else if (!hang->still_since) {
+        hang->still_since = when;
+        hang->pause = STILL_ENOUGH / 2;
+    } else if (hang->looked_still) {
+        hang->pause = 2 * hang->pause < GLANCE_MOST ? 2 * hang->pause : GLANCE_MOST;
+    }
+    hang->last = *now;
+}
+
+uint64_t hang_pause(const struct hang *hang)
+{
+    uint64_t now = clock_ns();
+    return hang->next > now ? hang->next - now : 0;
+}
+
+void hang_look(struct hang *hang)
+{
+    uint64_t start = clock_ns(), limit = hang->settings->on_hang_ns;
+    struct tree_glance now;
+    if (start < hang->next || hang->hung)
+        return;
+    tree_look(hang->root, &now);
+    uint64_t cost = clock_ns() - start;
+    note_glance(hang, &now, start);
+    bool still = hang->still_since && start - hang->still_since >= STILL_ENOUGH;
+    bool moving = !hang->still_since && !now.stopped && now.threads;
+    if (still && !hang->looked_still && !hang->blind && start >= hang->next_still)
+        look_closely(hang, true);
+    else if (moving && !hang->blind && start >= hang->next_moving)
+        look_closely(hang, false);
+    if (limit && hang->still_since && start - hang->still_since >= limit)
+        end_hang(hang);
+    uint64_t least = cost * GLANCE_SHARE, pause = hang->pause > least ? hang->pause : least;
+    if (limit && pause > limit / 4)
+        pause = limit / 4;
+    hang->next = clock_ns() + pause;
+}

@@ -1,0 +1,25 @@
+/* Passwords in addresses. Whatever might be one is hidden; hiding too much harms nobody. */
+#include "cli/watch/watch.h"
+
+#include <string.h>
+
+static void hide_until(char *at, const char *end)
+{
+    while (at < end)
+        *at++ = '*';
+}
+
+void hide_password(char *address)
+{
+    char *end = address + strlen(address);
+    char *authority = strstr(address, "://");
+    char *at = authority ? strrchr(authority, '@') : NULL;
+    char *colon = at ? strchr(authority + 3, ':') : NULL;
+    if (colon && colon < at)
+        hide_until(colon + 1, at);
+    /* "password=...", "sslpassword = '...'": from there to the end, since a quoted one may have
+     * anything in it. */
+    char *word = strstr(address, "password");
+    if (word)
+        hide_until(word + strlen("password"), end);
+}

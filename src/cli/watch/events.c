@@ -1,0 +1,240 @@
+/* What is told once and not again. */
+#include "cli/watch/watch.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+
+struct telling watching_telling(const struct watching *watching)
+{
+    return (struct telling){
+        .sources = watching->servers.sources,
+        .count = watching->servers.count,
+        .links = &watching->servers.links,
+        .style = cli_style(watching->cli),
+        .out = &watching->cli->out,
+        .verbose = watching->cli->verbose,
+    };
+}
+
+void watching_free(struct watching *watching)
+{
+    for (size_t i = 0; i < watching->deadlock_count; i++)
+        memory_free(&watching->memory, watching->deadlocks[i].keys);
+    memory_free_all(&watching->memory, watching->deadlocks, watching->stalls, watching->told);
+    acts_close(&watching->acts);
+    feed_close(&watching->feed);
+    if (watching->settings->listen)
+        listener_close(&watching->listener);
+    overview_close(&watching->overview);
+    servers_close(&watching->servers);
+}
+
+/* ------------------------------------------------------------------ files */
+
+struct piece {
+    const struct watching *watching;
+    const struct deadlock *deadlock;
+    bool svg;
+};
+
+static gordian_status write_piece(void *context, struct output *out, gordian_error *error)
+{
+    const struct piece *piece = context;
+    struct telling telling = watching_telling(piece->watching);
+    (void)error;
+    (piece->svg ? tell_svg : tell_dot)(&telling, piece->deadlock, out);
+    return GORDIAN_OK;
+}
+
+/* "graph.svg", then "graph-2.svg", ... */
+static void write_picture(struct watching *watching, const struct deadlock *deadlock,
+                          const char *path, bool svg, uint64_t number)
+{
+    struct piece piece = {watching, deadlock, svg};
+    char whole[PATH_MAX + 32];
+    gordian_error error = {0};
+    if (!path)
+        return;
+    cli_numbered_path(path, number, whole, sizeof whole);
+    if (cli_write_file(whole, write_piece, &piece, &error) != GORDIAN_OK) {
+        cli_fail(watching->cli, NULL, &error);
+        watching->failed = true;
+    }
+}
+
+/* ------------------------------------------------------------------ deadlocks */
+
+static uint64_t arrow_key(const struct watching *watching, const struct arrow_between *arrow)
+{
+    const struct look *look = &watching->servers.sources[arrow->from.source]->look;
+    return arrow->edge == LOOK_NONE ? 0 : look->edges[arrow->edge].key;
+}
+
+/* The one that has been told of, if they have an edge in common. */
+static struct told_deadlock *find_told(const struct watching *watching,
+                                       const struct deadlock *deadlock)
+{
+    for (size_t i = 0; i < watching->deadlock_count; i++)
+        for (size_t k = 0; k < watching->deadlocks[i].key_count; k++)
+            for (size_t n = 0; n < deadlock->cycle_count; n++)
+                if (watching->deadlocks[i].keys[k] &&
+                    watching->deadlocks[i].keys[k] == arrow_key(watching, &deadlock->cycle[n]))
+                    return &watching->deadlocks[i];
+    return NULL;
+}
+
+static bool remember_deadlock(struct watching *watching, const struct deadlock *deadlock)
+{
+    size_t count = deadlock->cycle_count;
+    uint64_t *keys = memory_alloc(&watching->memory, count * sizeof *keys);
+    if (!keys || !memory_grow(&watching->memory, &watching->deadlocks, &watching->deadlock_room,
+                              watching->deadlock_count + 1, sizeof *watching->deadlocks)) {
+        memory_free(&watching->memory, keys);
+        return false;
+    }
+    for (size_t i = 0; i < count; i++)
+        keys[i] = arrow_key(watching, &deadlock->cycle[i]);
+    watching->deadlocks[watching->deadlock_count++] =
+        (struct told_deadlock){++watching->found, keys, count, true};
+    return true;
+}
+
+static void tell_new(struct watching *watching, const struct deadlock *deadlock,
+                     const struct advice *advice)
+{
+    struct telling telling = watching_telling(watching);
+    uint64_t number = watching->found + 1;
+    bool done = (watching->cli->json ? tell_deadlock_json : tell_deadlock)(&telling, deadlock,
+                                                                           advice, number) &&
+                remember_deadlock(watching, deadlock);
+    watching->failed = watching->failed || !done;
+    write_picture(watching, deadlock, watching->settings->dot, false, number);
+    write_picture(watching, deadlock, watching->settings->svg, true, number);
+}
+
+static void begin_act(struct watching *watching, const struct deadlock *deadlock,
+                      const struct advice *advice, bool is_new)
+{
+    const struct watch_settings *settings = watching->settings;
+    bool begun = false;
+    if (settings->act == ACT_CHOICE_NONE || !advice->found)
+        return;
+    if (!settings->dry_run &&
+        !acts_begin(&watching->acts, deadlock, advice, watching->servers.sources, &begun))
+        watching->failed = true;
+    if (begun || (settings->dry_run && is_new)) {
+        struct telling telling = watching_telling(watching);
+        char name[200];
+        tell_name(&telling, advice->victim, name, sizeof name);
+        cli_say(watching->cli, "%s %s", settings->dry_run ? "would end" : "ending", name);
+    }
+}
+
+static void drop_gone(struct watching *watching)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < watching->deadlock_count; i++) {
+        struct told_deadlock *told = &watching->deadlocks[i];
+        if (told->alive) {
+            watching->deadlocks[kept++] = *told;
+            continue;
+        }
+        if (!watching->cli->quiet)
+            cli_say(watching->cli, "deadlock %llu is gone", (unsigned long long)told->number);
+        memory_free(&watching->memory, told->keys);
+    }
+    watching->deadlock_count = kept;
+}
+
+void tell_deadlocks(struct watching *watching)
+{
+    const struct verdict *verdict = &watching->servers.verdict;
+    for (size_t i = 0; i < watching->deadlock_count; i++)
+        watching->deadlocks[i].alive = false;
+    for (size_t i = 0; i < verdict->deadlock_count; i++) {
+        struct advice advice;
+        struct told_deadlock *told = find_told(watching, &verdict->deadlocks[i]);
+        advice_find(&advice, &watching->settings->advice, &verdict->deadlocks[i],
+                    watching->servers.sources);
+        if (told)
+            told->alive = true;
+        else
+            tell_new(watching, &verdict->deadlocks[i], &advice);
+        begin_act(watching, &verdict->deadlocks[i], &advice, !told);
+    }
+    drop_gone(watching);
+}
+
+/* ------------------------------------------------------------------ stalls */
+
+static bool stall_is_new(struct watching *watching, uint64_t key)
+{
+    for (size_t i = 0; i < watching->stall_count; i++)
+        if (watching->stalls[i].key == key) {
+            watching->stalls[i].alive = true;
+            return false;
+        }
+    if (!memory_grow(&watching->memory, &watching->stalls, &watching->stall_room,
+                     watching->stall_count + 1, sizeof *watching->stalls)) {
+        watching->failed = true;
+        return false;
+    }
+    watching->stalls[watching->stall_count++] = (struct told_stall){key, true};
+    return true;
+}
+
+static void tell_stalls_of(struct watching *watching, uint32_t source)
+{
+    const struct look *look = &watching->servers.sources[source]->look;
+    struct telling telling = watching_telling(watching);
+    for (size_t i = 0; i < look->edge_count; i++) {
+        const struct wait *wait = &look->waits[look->edges[i].wait];
+        bool first = i == 0 || look->edges[i - 1].wait != look->edges[i].wait;
+        if (first && wait->age_s >= watching->settings->stall_s &&
+            stall_is_new(watching, look->edges[i].key))
+            (watching->cli->json ? tell_stall_json
+                                 : tell_stall)(&telling, (struct member){source, wait->session});
+    }
+}
+
+void tell_stalls(struct watching *watching)
+{
+    size_t kept = 0;
+    if (watching->settings->stall_s <= 0)
+        return;
+    for (size_t i = 0; i < watching->stall_count; i++)
+        watching->stalls[i].alive = false;
+    for (uint32_t i = 0; i < watching->servers.count; i++)
+        tell_stalls_of(watching, i);
+    for (size_t i = 0; i < watching->stall_count; i++)
+        if (watching->stalls[i].alive)
+            watching->stalls[kept++] = watching->stalls[i];
+    watching->stall_count = kept;
+}
+
+/* ------------------------------------------------------------------ servers */
+
+void tell_servers(struct watching *watching)
+{
+    struct cli *cli = watching->cli;
+    if (!watching->told)
+        watching->told =
+            memory_zeroed(&watching->memory, watching->servers.count * sizeof *watching->told);
+    for (size_t i = 0; i < watching->servers.count && watching->told; i++) {
+        const struct source *source = watching->servers.sources[i];
+        struct told_server *told = &watching->told[i];
+        if (source->trouble_no != told->trouble_no && *source->trouble) {
+            cli_say(cli, "%s: %s", source->label, source->trouble);
+            told->trouble_no = source->trouble_no;
+            told->away = true;
+        } else if (told->away && !*source->trouble && source->look.whole) {
+            cli_say(cli, "%s: is back", source->label);
+            told->away = false;
+        }
+        if (source_is_up(source) && *source->facts.lacks && !told->lacks && !cli->quiet)
+            cli_say(cli, "%s: %s", source->label, source->facts.lacks);
+        told->lacks = told->lacks || *source->facts.lacks;
+    }
+    watching->failed = watching->failed || !watching->told;
+}

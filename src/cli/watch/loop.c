@@ -1,0 +1,225 @@
+/* Looks, judges, tells, acts: once, or until it is interrupted. */
+#include "cli/watch/watch.h"
+
+#include "base/clock.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+
+/* ------------------------------------------------------------------ acts */
+
+static void say_act(struct watching *watching, const struct act *act, enum act_event event)
+{
+    struct cli *cli = watching->cli;
+    const struct source *source = watching->servers.sources[act->source];
+    long long pid = (long long)act->pid;
+    switch (event) {
+    case ACT_ORDERED:
+        cli_say(cli, "%s/%lld: cancelling it was not enough; ending its session", source->label,
+                pid);
+        break;
+    case ACT_REFUSED:
+        cli_say(cli, "%s/%lld could not be ended: %s", source->label, pid,
+                *source->trouble ? source->trouble : "the server refused");
+        break;
+    case ACT_FREED:
+        cli_say(cli, "%s/%lld: %s, and what it held is free", source->label, pid,
+                act->remedy == REMEDY_CANCEL ? "cancelled" : "ended");
+        break;
+    case ACT_STAYED:
+        cli_say(cli, "%s/%lld: ended, and still waited for; given up", source->label, pid);
+        break;
+    case ACT_NOTHING:
+        break;
+    }
+}
+
+static void step_acts(struct watching *watching)
+{
+    for (size_t i = 0; i < watching->acts.count; i++) {
+        struct act *act = &watching->acts.list[i];
+        enum act_event event =
+            act_step(&watching->acts, act, watching->servers.sources, clock_ns());
+        say_act(watching, act, event);
+        watching->ended += event == ACT_FREED;
+    }
+}
+
+/* ------------------------------------------------------------------ turns */
+
+/* A service that cannot be reached is no reason to stop watching. */
+static void feed_service(struct watching *watching)
+{
+    gordian_error error = {0};
+    struct telling telling = watching_telling(watching);
+    if (feed_update(&watching->feed, &watching->servers, &telling, &error) != GORDIAN_OK)
+        cli_say(watching->cli, "the service: %s", error.message);
+}
+
+static gordian_status judge_news(struct watching *watching, gordian_error *error)
+{
+    if (!servers_have_news(&watching->servers))
+        return GORDIAN_OK;
+    gordian_status status = servers_judge(&watching->servers, error);
+    if (status == GORDIAN_OK && watching->settings->to)
+        feed_service(watching);
+    if (status == GORDIAN_OK && !watching->settings->once) {
+        tell_deadlocks(watching);
+        tell_stalls(watching);
+    }
+    return status;
+}
+
+static void write_metrics(void *context, struct output *out)
+{
+    const struct watching *watching = context;
+    watch_metrics_write(&watching->servers,
+                        &(struct watch_totals){watching->found, watching->ended}, out);
+}
+
+static gordian_status take_turn(struct watching *watching, gordian_error *error)
+{
+    struct pollfd polls[LISTENER_POLLS];
+    bool listens = watching->settings->listen;
+    size_t count = listens ? listener_polls(&watching->listener, polls) : 0;
+    gordian_status status = servers_turn(&watching->servers, UINT64_MAX, polls, count, error);
+    if (listens)
+        listener_step(&watching->listener, polls, count, write_metrics, watching);
+    if (status == GORDIAN_OK)
+        status = judge_news(watching, error);
+    step_acts(watching);
+    tell_servers(watching);
+    return status;
+}
+
+/* ------------------------------------------------------------------ once */
+
+/* Have all servers been looked at twice, with a moment between the looks that they share? Those
+ * that cannot be reached are left out. */
+static bool is_confirmed(const struct servers *servers)
+{
+    uint64_t first = 0, last = UINT64_MAX;
+    for (size_t i = 0; i < servers->count; i++) {
+        const struct source *source = servers->sources[i];
+        if (source->state == SOURCE_AWAY && source->attempts)
+            continue;
+        if (!source->first)
+            return false;
+        first = source->first > first ? source->first : first;
+        last = source->look.asked < last ? source->look.asked : last;
+    }
+    return last >= first;
+}
+
+static size_t count_unseen(const struct servers *servers)
+{
+    size_t unseen = 0;
+    for (size_t i = 0; i < servers->count; i++)
+        unseen += !servers->sources[i]->look.whole;
+    return unseen;
+}
+
+static void tell_nothing(struct watching *watching)
+{
+    struct telling telling = watching_telling(watching);
+    const struct overview *overview = &watching->overview;
+    const struct verdict *verdict = &watching->servers.verdict;
+    size_t seen = watching->servers.count - count_unseen(&watching->servers);
+    if (verdict->deadlock_count == 0)
+        style_text(&telling.style, telling.out, COLOR_GOOD, "no deadlock");
+    else
+        output_format(telling.out, "%zu %s, %zu more %s behind", verdict->deadlock_count,
+                      verdict->deadlock_count == 1 ? "deadlock" : "deadlocks", verdict->behind,
+                      verdict->behind == 1 ? "waits" : "wait");
+    output_format(telling.out, "; %zu %s for a lock on %zu %s\n", overview->waiting,
+                  overview->waiting == 1 ? "session waits" : "sessions wait", seen,
+                  seen == 1 ? "server" : "servers");
+    if (verdict->mended)
+        output_format(telling.out,
+                      "  %zu %s through places in a queue, which the server mends itself\n",
+                      verdict->mended, verdict->mended == 1 ? "cycle goes" : "cycles go");
+    tell_overview(&telling, overview);
+}
+
+static int report_once(struct watching *watching)
+{
+    const struct servers *servers = &watching->servers;
+    struct telling telling = watching_telling(watching);
+    bool found = servers->verdict.deadlock_count > 0;
+    tell_deadlocks(watching);
+    tell_stalls(watching);
+    if (!overview_take(&watching->overview, servers->sources, servers->count))
+        watching->failed = true;
+    if (watching->cli->json)
+        tell_summary_json(&telling, &servers->verdict, &watching->overview);
+    else if (!watching->cli->quiet)
+        tell_nothing(watching);
+    if (watching->failed)
+        return EXIT_BROKEN;
+    return found ? EXIT_FOUND : count_unseen(servers) ? EXIT_BROKEN : EXIT_NOTHING;
+}
+
+static int watch_once(struct watching *watching)
+{
+    gordian_error error = {0};
+    gordian_status status = GORDIAN_OK;
+    while (status == GORDIAN_OK && !is_confirmed(&watching->servers))
+        status = take_turn(watching, &error);
+    int code = status == GORDIAN_OK ? report_once(watching) : EXIT_NOTHING;
+    while (status == GORDIAN_OK && acts_pending(&watching->acts))
+        status = take_turn(watching, &error);
+    return status == GORDIAN_OK ? code : cli_fail(watching->cli, NULL, &error);
+}
+
+/* ------------------------------------------------------------------ until it is interrupted */
+
+static volatile sig_atomic_t stopped;
+
+static void on_stop(int number)
+{
+    (void)number;
+    stopped = 1;
+}
+
+/* poll(2) is to end, so nothing restarts. One that is ignored stays so. */
+static void catch_signal(int number)
+{
+    struct sigaction before, action = {.sa_handler = on_stop};
+    sigaction(number, NULL, &before);
+    if (before.sa_handler != SIG_IGN)
+        sigaction(number, &action, NULL);
+}
+
+int watch_loop(struct watching *watching)
+{
+    gordian_error error = {0};
+    gordian_status status = GORDIAN_OK;
+    if (watching->settings->listen) {
+        status = listener_open(&watching->listener, watching->settings->listen, &error);
+        if (status != GORDIAN_OK)
+            return cli_fail(watching->cli, NULL, &error);
+        cli_say(watching->cli, "metrics at http://%s/metrics", watching->listener.place);
+    }
+    if (watching->settings->to) {
+        status =
+            feed_open(&watching->feed, watching->settings->to, watching->settings->system, &error);
+        if (status != GORDIAN_OK)
+            return cli_fail(watching->cli, NULL, &error);
+    }
+    if (watching->settings->once)
+        return watch_once(watching);
+    stopped = 0;
+    catch_signal(SIGINT);
+    catch_signal(SIGTERM);
+    catch_signal(SIGHUP);
+    if (watching->settings->top)
+        return watch_top(watching, &stopped);
+    while (!stopped && status == GORDIAN_OK && !watching->failed && !watching->cli->out.failure) {
+        status = take_turn(watching, &error);
+        output_flush(&watching->cli->out);
+    }
+    if (status != GORDIAN_OK)
+        return cli_fail(watching->cli, NULL, &error);
+    return watching->failed ? EXIT_BROKEN : watching->found ? EXIT_FOUND : EXIT_NOTHING;
+}

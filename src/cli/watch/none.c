@@ -1,0 +1,11 @@
+/* gordian watch, where it was not built. */
+#include "cli/commands.h"
+
+const struct command command_watch = {
+    .name = "watch",
+    .operands = "SERVER...",
+    .summary = "watch the lock waits of databases, and name their deadlocks",
+    .about = "This program was built without the libraries that talk to databases.\n",
+    .run = cli_missing,
+    .missing = "built without libpq and libmariadb",
+};

@@ -1,0 +1,151 @@
+#define _GNU_SOURCE
+#include "cli/watch/terminal.h"
+
+#include "base/output.h"
+
+#include <signal.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/wait.h>
+#include <termios.h>
+#include <unistd.h>
+
+#define ENTER_SCREEN "\033[?1049h\033[?25l\033[H\033[2J"
+#define LEAVE_SCREEN "\033[?25h\033[?1049l"
+
+static struct termios before, during;
+static volatile sig_atomic_t is_open;
+static int guard_pipe = -1;
+static pid_t guard = -1;
+
+/* Only what a handler may call. */
+static void give_back(void)
+{
+    ssize_t ignored = write(STDOUT_FILENO, LEAVE_SCREEN, sizeof LEAVE_SCREEN - 1);
+    (void)ignored;
+    tcsetattr(STDIN_FILENO, TCSANOW, &before);
+}
+
+static void take_over(void)
+{
+    ssize_t ignored = write(STDOUT_FILENO, ENTER_SCREEN, sizeof ENTER_SCREEN - 1);
+    (void)ignored;
+    tcsetattr(STDIN_FILENO, TCSANOW, &during);
+}
+
+/* A crash, or a stop: the terminal first, then what would have happened. */
+static void on_end(int number)
+{
+    if (is_open)
+        give_back();
+    signal(number, SIG_DFL);
+    raise(number);
+}
+
+static void on_continue(int number)
+{
+    (void)number;
+    signal(SIGTSTP, on_end);
+    if (is_open)
+        take_over();
+}
+
+static void on_resize(int number)
+{
+    (void)number; /* poll(2) ends, and everything is drawn again */
+}
+
+static void catch_signals(void)
+{
+    static const int ends[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGQUIT, SIGTSTP};
+    struct sigaction resize = {.sa_handler = on_resize};
+    for (unsigned i = 0; i < sizeof ends / sizeof *ends; i++)
+        signal(ends[i], on_end);
+    signal(SIGCONT, on_continue);
+    sigaction(SIGWINCH, &resize, NULL);
+}
+
+/* A byte: all is well. The end of the pipe without one: the parent was killed. A process of its own
+ * group would be stopped when it writes to the terminal, if it were not for the ignored signal. */
+static _Noreturn void guard_terminal(int fd)
+{
+    char byte;
+    signal(SIGINT, SIG_IGN);
+    signal(SIGTERM, SIG_IGN);
+    signal(SIGHUP, SIG_IGN);
+    signal(SIGQUIT, SIG_IGN);
+    signal(SIGTSTP, SIG_IGN);
+    signal(SIGTTOU, SIG_IGN);
+    if (read(fd, &byte, 1) == 0)
+        give_back();
+    _exit(0);
+}
+
+static void start_guard(void)
+{
+    int ends[2];
+    if (pipe(ends) < 0)
+        return;
+    guard = fork();
+    if (guard == 0) {
+        close(ends[1]);
+        guard_terminal(ends[0]);
+    }
+    close(ends[0]);
+    guard_pipe = ends[1];
+}
+
+bool terminal_open(void)
+{
+    if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO) || tcgetattr(STDIN_FILENO, &before) != 0)
+        return false;
+    during = before;
+    during.c_lflag &= ~(tcflag_t)(ICANON | ECHO);
+    during.c_cc[VMIN] = 0;
+    during.c_cc[VTIME] = 0;
+    start_guard();
+    catch_signals();
+    is_open = 1;
+    take_over();
+    return true;
+}
+
+void terminal_close(void)
+{
+    if (!is_open)
+        return;
+    is_open = 0;
+    give_back();
+    if (guard > 0) {
+        ssize_t ignored = write(guard_pipe, "q", 1);
+        (void)ignored;
+        close(guard_pipe);
+        waitpid(guard, NULL, 0);
+    }
+}
+
+void terminal_size(unsigned *columns, unsigned *rows)
+{
+    struct winsize size;
+    *columns = 80;
+    *rows = 24;
+    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col && size.ws_row) {
+        *columns = size.ws_col;
+        *rows = size.ws_row;
+    }
+}
+
+/* Arrows come as three bytes at once. */
+int terminal_read(void)
+{
+    char bytes[3];
+    if (read(STDIN_FILENO, bytes, 1) != 1)
+        return KEY_NONE;
+    if (bytes[0] == '\n' || bytes[0] == '\r')
+        return KEY_ENTER;
+    if (bytes[0] != '\033')
+        return (unsigned char)bytes[0];
+    if (read(STDIN_FILENO, bytes + 1, 2) != 2 || (bytes[1] != '[' && bytes[1] != 'O'))
+        return KEY_ESCAPE;
+    return bytes[2] == 'A' ? KEY_UP : bytes[2] == 'B' ? KEY_DOWN : KEY_ESCAPE;
+}

@@ -1,0 +1,142 @@
+/* gordian watch: lock waits of databases, live. */
+#include "cli/watch/watch.h"
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "cli/commands.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define INTERVAL_MS 200
+#define STALL_S     30
+
+static const char *const act_choices[] = {"none", "cancel", "terminate", NULL};
+static const char *const policy_choices[] = {"youngest", "least-work", NULL};
+
+/* Seconds, with decimals; below 0: they are none. */
+static double seconds_of(const char *text)
+{
+    char *end;
+    if (strspn(text, "0123456789.") != strlen(text))
+        return -1;
+    double value = strtod(text, &end);
+    return end != text && !*end && value < 1e9 ? value : -1;
+}
+
+static int check_options(struct cli *cli, struct watch_settings *settings, int operands)
+{
+    gordian_error error = {0};
+    struct advice_settings *advice = &settings->advice;
+    if (operands == 0)
+        return cli_misuse(cli, "no server to watch (postgres://USER@HOST/DATABASE, mysql://...)");
+    if (settings->once && settings->top)
+        return cli_misuse(cli, "--once and --top: one of them");
+    if (settings->interval_ms == 0)
+        return cli_misuse(cli, "--interval: at least 1 ms");
+    settings->stall_s = settings->stall ? seconds_of(settings->stall) : STALL_S;
+    if (settings->stall_s < 0)
+        return cli_misuse(cli, "--stall: '%.40s' is not a number of seconds", settings->stall);
+    gordian_status status = GORDIAN_OK;
+    if (settings->prefer)
+        status = advice_pattern(&advice->prefer, &advice->has_prefer, "--prefer", settings->prefer,
+                                &error);
+    if (status == GORDIAN_OK && settings->spare)
+        status =
+            advice_pattern(&advice->spare, &advice->has_spare, "--spare", settings->spare, &error);
+    return status == GORDIAN_OK ? EXIT_NOTHING : cli_misuse(cli, "%s", error.message);
+}
+
+/* The addresses go to the watch; what is left in argv has no passwords. */
+static gordian_status add_servers(struct servers *servers, char **operands, int count,
+                                  gordian_error *error)
+{
+    gordian_status status = GORDIAN_OK;
+    for (int i = 0; i < count; i++) {
+        if (status == GORDIAN_OK)
+            status = servers_add(servers, operands[i], error);
+        hide_password(operands[i]);
+    }
+    return status;
+}
+
+static int watch_servers(struct cli *cli, const struct watch_settings *settings, char **operands,
+                         int count)
+{
+    struct watching watching = {
+        .cli = cli, .settings = settings, .listener = {.fd = -1}, .memory = memory_allocator(NULL)};
+    gordian_error error = {0};
+    servers_open(&watching.servers);
+    watching.servers.pace.interval_ns = UINT64_C(1000000) * settings->interval_ms;
+    overview_open(&watching.overview, &watching.memory);
+    acts_open(&watching.acts, &watching.memory);
+    watching.acts.first = settings->act == ACT_CHOICE_CANCEL ? REMEDY_CANCEL : REMEDY_TERMINATE;
+    gordian_status status = add_servers(&watching.servers, operands, count, &error);
+    if (status == GORDIAN_OK && settings->inspect)
+        status = servers_inspect(&watching.servers, settings->inspect, &error);
+    if (status == GORDIAN_OK && settings->link)
+        status = links_set(&watching.servers.links, settings->link, &error);
+    int code = status == GORDIAN_OK ? watch_loop(&watching) : cli_fail(cli, NULL, &error);
+    watching_free(&watching);
+    return code;
+}
+
+static int watch_main(struct cli *cli, int argc, char **argv)
+{
+    struct watch_settings watch = {
+        .interval_ms = INTERVAL_MS, .system = "databases", .advice = {.policy = VICTIM_YOUNGEST}};
+    const struct option options[] = {
+        {"once", '1', NULL, "look, confirm, report and end", OPTION_FLAG, &watch.once, NULL},
+        {"top", 't', NULL, "a live view on the terminal", OPTION_FLAG, &watch.top, NULL},
+        {"interval", 'i', "MS", "look every so many milliseconds (200)", OPTION_U32,
+         &watch.interval_ms, NULL},
+        {"stall", 0, "SECONDS", "tell of waits that last longer (30); 0: of none", OPTION_TEXT,
+         &watch.stall, NULL},
+        {"link", 0, "REGEX",
+         "sessions of several servers are one client if the first\ngroup matches the same in "
+         "their application_name",
+         OPTION_TEXT, &watch.link, NULL},
+        {"inspect", 'p', "PID", "threads and locks of this process are part of the picture",
+         OPTION_U32, &watch.inspect, NULL},
+        {"act", 0, "HOW",
+         "end deadlocks: cancel the victim's statement, and its\nsession if that does not help; "
+         "or terminate at once",
+         OPTION_CHOICE, &watch.act, act_choices},
+        {"dry-run", 'n', NULL, "with --act: only say what would be done", OPTION_FLAG,
+         &watch.dry_run, NULL},
+        {"victim", 0, "POLICY", "whom: the youngest transaction, or least-work", OPTION_CHOICE,
+         &watch.advice.policy, policy_choices},
+        {"prefer", 0, "REGEX", "victims first: application_name or user", OPTION_TEXT,
+         &watch.prefer, NULL},
+        {"spare", 0, "REGEX", "victims last: application_name or user", OPTION_TEXT, &watch.spare,
+         NULL},
+        {"listen", 0, "PLACE", "metrics for Prometheus: PORT, or HOST:PORT", OPTION_TEXT,
+         &watch.listen, NULL},
+        {"to", 0, "URI", "feed a running service: unix:PATH, tcp://HOST:PORT, ...", OPTION_TEXT,
+         &watch.to, NULL},
+        {"system", 0, "NAME", "as this system of it (databases)", OPTION_TEXT, &watch.system, NULL},
+        {"dot", 0, "FILE", "write each deadlock for Graphviz", OPTION_TEXT, &watch.dot, NULL},
+        {"svg", 0, "FILE", "write each deadlock as a picture", OPTION_TEXT, &watch.svg, NULL},
+        {0},
+    };
+    int code;
+    int operands = cli_parse(cli, options, argc, argv, &code);
+    if (operands < 0)
+        return code;
+    code = check_options(cli, &watch, operands);
+    if (code == EXIT_NOTHING)
+        code = watch_servers(cli, &watch, argv, operands);
+    advice_close(&watch.advice);
+    return code;
+}
+
+const struct command command_watch = {
+    .name = "watch",
+    .operands = "SERVER...",
+    .summary = "watch the lock waits of databases, and name their deadlocks",
+    .about =
+        "Watches who waits for whose locks on PostgreSQL (postgres://..., or what libpq takes)\n"
+        "and MariaDB or MySQL (mysql://...), and names deadlocks, also those that go through\n"
+        "several servers, which none of them can see. Ends nothing unless told to (--act).\n",
+    .run = watch_main,
+};

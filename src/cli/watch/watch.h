@@ -1,0 +1,96 @@
+/* gordian watch: what its files share.
+ *
+ *     watch.c     the options
+ *     address.c   addresses of servers, out of sight of the process list
+ *     top.c       the live view (terminal.c)
+ *     loop.c      looks, judges, tells, acts: once, or until it is interrupted
+ *     events.c    what is told once and not again: deadlocks, stalls, servers that come and go
+ */
+#ifndef GORDIAN_CLI_WATCH_WATCH_H
+#define GORDIAN_CLI_WATCH_WATCH_H
+
+#include "cli/cli.h"
+#include "watch/act.h"
+#include "watch/feed.h"
+#include "watch/listen.h"
+#include "watch/metrics.h"
+#include "watch/tell.h"
+#include "watch/watch.h"
+
+#include <signal.h>
+
+enum act_choice {
+    ACT_CHOICE_NONE,
+    ACT_CHOICE_CANCEL,
+    ACT_CHOICE_TERMINATE, /* unused: whatever is not the others */
+};
+
+struct watch_settings {
+    bool once, top, dry_run;
+    uint32_t interval_ms;
+    const char *stall; /* seconds */
+    double stall_s;
+    const char *link, *prefer, *spare;
+    unsigned act;     /* enum act_choice */
+    uint32_t inspect; /* a process; 0: none */
+    const char *listen;
+    const char *to, *system; /* a service, and its system */
+    const char *dot, *svg;
+    struct advice_settings advice;
+};
+
+/* A deadlock that has been told of. */
+struct told_deadlock {
+    uint64_t number;
+    uint64_t *keys; /* of the edges of its cycle */
+    size_t key_count;
+    bool alive; /* in the latest judgement */
+};
+
+/* A wait that has been told of. */
+struct told_stall {
+    uint64_t key;
+    bool alive;
+};
+
+/* A server, as it was last told of. */
+struct told_server {
+    uint64_t trouble_no;
+    bool away, lacks;
+};
+
+struct watching {
+    struct cli *cli;
+    const struct watch_settings *settings;
+    struct servers servers;
+    struct overview overview;
+    struct acts acts;
+    struct told_deadlock *deadlocks;
+    size_t deadlock_count, deadlock_room;
+    struct told_stall *stalls;
+    size_t stall_count, stall_room;
+    struct told_server *told;
+    struct listener listener; /* if settings->listen */
+    struct feed feed;         /* if settings->to */
+    uint64_t found;           /* deadlocks so far */
+    uint64_t ended;           /* sessions */
+    bool failed;              /* out of memory, or a file could not be written */
+    gordian_allocator memory;
+};
+
+/* address.c. Hides every password of an argument in place: it is what the process list shows. */
+void hide_password(char *address);
+
+/* events.c */
+struct telling watching_telling(const struct watching *watching);
+void tell_deadlocks(struct watching *watching);
+void tell_stalls(struct watching *watching);
+void tell_servers(struct watching *watching);
+void watching_free(struct watching *watching);
+
+/* loop.c: the exit code. */
+int watch_loop(struct watching *watching);
+/* top.c: the live view, until it is left or `stopped` is set. */
+int watch_top(struct watching *watching, const volatile sig_atomic_t *stopped);
+
+#endif
