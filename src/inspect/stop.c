@@ -5,7 +5,6 @@
 #include "inspect/calls.h"
 #include "inspect/proc.h"
 
-#include <asm/ptrace.h>
 #include <elf.h>
 #include <errno.h>
 #include <signal.h>
@@ -125,7 +124,7 @@ static bool first_argument(uint32_t pid, pid_t tid, uint64_t number, uint64_t *f
  * to the instruction that called; a handler that is to run does so for the EINTR, then. */
 static void call_again(uint32_t pid, pid_t tid, int signal)
 {
-    struct user_pt_regs registers;
+    struct user_regs_struct registers;
     size_t size = sizeof registers;
     uint64_t first;
     if (!get_set(tid, &registers, &size) || (int64_t)registers.regs[0] != -EINTR ||
