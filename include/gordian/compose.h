@@ -187,8 +187,8 @@ typedef struct gordian_compose_options {
                          nothing to do with each other */
     bool count_transitions; /* true; false: states and deadlocks only, which takes far less time */
     bool reduce;         /* look for deadlocks only, and leave out what makes no difference to them
-                            (stubborn         sets): as many deadlocks, fewer states, ways that need not be the
-                            shortest;         transitions are not counted, nothing is delivered */
+                            (stubborn         sets): as many deadlocks, fewer states, ways that need not be
+                            the         shortest;         transitions are not counted, nothing is delivered */
     uint64_t max_states; /* stop when there are more; 0: no limit */
     uint64_t max_memory; /* bytes the engine may hold; 0: no limit */
     uint64_t max_ns;     /* nanoseconds; 0: no limit */

@@ -4,9 +4,9 @@
  *
  * Cost. What its questions take is paid from an account that fills by 1 % of the time that passes
  * and holds a tenth of a second at most: a deadlock that is new is looked at at once, and a server
- * that is slow, or has many who wait, is asked less often. An answer that is late because others were
- * served first has cost no more than usual: the price of a question is the shortest time that one of
- * its kind has taken lately.
+ * that is slow, or has many who wait, is asked less often. An answer that is late because others
+ * were served first has cost no more than usual: the price of a question is the shortest time that
+ * one of its kind has taken lately.
  */
 #ifndef GORDIAN_WATCH_SOURCE_H
 #define GORDIAN_WATCH_SOURCE_H

@@ -1,349 +1,10 @@
 /* Instances: components are given their parameters and ports and taken apart until only atoms are
  * left. */
-#include "compose/treo/inside.h"
+#include "compose/treo/actuals.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-
-#define KEY_SIZE (TREO_NAME_MAX + TREO_INDEX_MAX * 24)
-
-/* A list of keys or values that grows in the arena's neighbourhood: freed by its owner. */
-struct actuals {
-    struct treo *treo;
-    const struct place *place;
-    struct binding *ports;
-    size_t port_count, port_room;
-    struct value *values;
-    size_t value_count, value_room;
-};
-
-static void free_actuals(struct actuals *actuals)
-{
-    memory_free(&actuals->treo->memory, actuals->ports);
-    memory_free(&actuals->treo->memory, actuals->values);
-}
-
-/* ------------------------------------------------------------------ nodes */
-
-static gordian_status new_node(struct treo *treo, uint32_t instance, const char *name,
-                               uint32_t *node)
-{
-    if (!memory_grow(&treo->memory, &treo->nodes, &treo->node_room, treo->node_count + 1,
-                     sizeof *treo->nodes))
-        return fail_memory(treo->error);
-    const char *copy = arena_text(&treo->arena, name, strlen(name));
-    if (!copy)
-        return fail_memory(treo->error);
-    treo->nodes[treo->node_count] = (struct node){.name = copy, .instance = instance};
-    *node = (uint32_t)treo->node_count++;
-    return GORDIAN_OK;
-}
-
-/* What a variable means in an instance; unless `bound` is given, a new node if it has no meaning
- * yet. */
-static gordian_status bind_variable(struct treo *treo, uint32_t instance, const char *key,
-                                    const struct binding *bound, struct binding *meaning)
-{
-    char full[KEY_SIZE + 16];
-    size_t length = (size_t)snprintf(full, sizeof full, "%u:%s", instance, key);
-    uint32_t number = labels_find(&treo->keys, full, length);
-    if (number != GORDIAN_NONE) {
-        *meaning = treo->bindings[number];
-        return GORDIAN_OK;
-    }
-    struct binding fresh = bound ? *bound : (struct binding){0};
-    gordian_status status = bound ? GORDIAN_OK : new_node(treo, instance, key, &fresh.node);
-    if (status == GORDIAN_OK && !memory_grow(&treo->memory, &treo->bindings, &treo->binding_room,
-                                             treo->binding_count + 1, sizeof *treo->bindings))
-        status = fail_memory(treo->error);
-    if (status == GORDIAN_OK)
-        status = labels_put(&treo->keys, full, length, &number, treo->error);
-    if (status == GORDIAN_OK) {
-        treo->bindings[treo->binding_count++] = fresh;
-        *meaning = fresh;
-    }
-    return status;
-}
-
-/* ------------------------------------------------------------------ actual ports and arguments */
-
-static gordian_status add_port(void *context, const char *key)
-{
-    struct actuals *actuals = context;
-    struct treo *treo = actuals->treo;
-    if (actuals->port_count >= treo->most)
-        return fail(treo->error, GORDIAN_STATUS_INPUT, "more than %u ports", treo->most);
-    if (!memory_grow(&treo->memory, &actuals->ports, &actuals->port_room, actuals->port_count + 1,
-                     sizeof *actuals->ports))
-        return fail_memory(treo->error);
-    gordian_status status = bind_variable(treo, actuals->place->instance, key, NULL,
-                                          &actuals->ports[actuals->port_count]);
-    if (status == GORDIAN_OK)
-        actuals->port_count++;
-    return status;
-}
-
-static gordian_status add_value(struct actuals *actuals, const struct value *value)
-{
-    struct treo *treo = actuals->treo;
-    if (!memory_grow(&treo->memory, &actuals->values, &actuals->value_room,
-                     actuals->value_count + 1, sizeof *actuals->values))
-        return fail_memory(treo->error);
-    actuals->values[actuals->value_count++] = *value;
-    return GORDIAN_OK;
-}
-
-/* An element of an array of parameters: f[1..n] handed on. */
-static gordian_status add_element(void *context, const char *key)
-{
-    struct actuals *actuals = context;
-    const struct value *value = scope_find(actuals->place->scope, key);
-    if (!value)
-        return fail(actuals->treo->error, GORDIAN_STATUS_INPUT, "'%s' has no value here", key);
-    return add_value(actuals, value);
-}
-
-static bool has_range(const struct expr *expr)
-{
-    if (expr->kind != EXPR_VARIABLE)
-        return false;
-    for (const struct expr *index = expr->indices; index; index = index->next)
-        if (index->kind == EXPR_BINARY && index->op == TOKEN_RANGE)
-            return true;
-    return false;
-}
-
-static gordian_status evaluate_arguments(struct actuals *actuals, const struct set *set)
-{
-    struct treo *treo = actuals->treo;
-    gordian_status status = GORDIAN_OK;
-    for (const struct expr *argument = set->arguments ? set->arguments->first : NULL;
-         argument && status == GORDIAN_OK; argument = argument->next) {
-        struct value value;
-        if (has_range(argument)) {
-            status = value_expand(treo, actuals->place, argument, add_element, actuals);
-            if (status == GORDIAN_STATUS_INPUT && treo->error && !treo->error->line)
-                status = treo_complain(treo, actuals->place->module, argument->token,
-                                       "'%s' has no value here", argument->name);
-            continue;
-        }
-        status = value_of(treo, actuals->place, argument, &value);
-        if (status == GORDIAN_OK)
-            status = add_value(actuals, &value);
-    }
-    return status;
-}
-
-static gordian_status evaluate_ports(struct actuals *actuals, const struct set *set)
-{
-    struct treo *treo = actuals->treo;
-    gordian_status status = GORDIAN_OK;
-    for (const struct expr *port = set->ports; port && status == GORDIAN_OK; port = port->next) {
-        status = value_expand(treo, actuals->place, port, add_port, actuals);
-        if (status == GORDIAN_STATUS_INPUT && !treo->error->line)
-            status = treo_complain(treo, actuals->place->module, port->token, "more than %u ports",
-                                   treo->most);
-    }
-    return status;
-}
-
-/* ------------------------------------------------------------------ formals */
-
-/* How many ports or parameters there are; *unbound: a variable without which that cannot be told.
- */
-static gordian_status count_formals(struct treo *treo, const struct place *place,
-                                    const struct formal *formals, uint64_t *total,
-                                    const struct expr **unbound)
-{
-    *total = 0;
-    *unbound = NULL;
-    for (const struct formal *formal = formals; formal; formal = formal->next) {
-        uint64_t count = 1;
-        for (const struct expr *index = formal->variable ? formal->variable->indices : NULL;
-             index && !*unbound; index = index->next)
-            *unbound = value_unbound(treo, place, index);
-        if (*unbound)
-            return GORDIAN_OK;
-        if (formal->variable) {
-            gordian_status status = value_expand_count(treo, place, formal->variable, &count);
-            if (status != GORDIAN_OK)
-                return status;
-        }
-        *total += count;
-    }
-    return GORDIAN_OK;
-}
-
-/* A size that was left open, the n of a[1..n], is the one that makes the number of ports right. */
-static gordian_status find_size(struct treo *treo, struct place *place,
-                                const struct formal *formals, uint64_t wanted, uint64_t *total)
-{
-    const struct expr *unbound;
-    gordian_status status = count_formals(treo, place, formals, total, &unbound);
-    if (status != GORDIAN_OK || !unbound)
-        return status;
-    const char *name = unbound->name;
-    if (unbound->kind != EXPR_VARIABLE || unbound->indices)
-        return treo_complain(treo, place->module, unbound->token, "'%s' has no value here", name);
-    struct place inner = *place;
-    for (uint64_t size = 0; size <= wanted + 1024; size++) {
-        struct value value = {.kind = VALUE_NUMBER, .number = (int64_t)size};
-        struct scope attempt = {.up = place->scope, .key = name, .value = value};
-        inner.scope = &attempt;
-        status = count_formals(treo, &inner, formals, total, &unbound);
-        if (status != GORDIAN_OK)
-            return status;
-        if (unbound)
-            return treo_complain(treo, place->module, unbound->token,
-                                 "'%s' and '%s' are both open: one of them must be a parameter",
-                                 name, unbound->name ? unbound->name : "another");
-        if (*total != wanted)
-            continue;
-        place->scope = scope_bind(treo, place->scope, name, &value);
-        return place->scope ? GORDIAN_OK : GORDIAN_STATUS_MEMORY;
-    }
-    return GORDIAN_OK; /* the caller sees that the number is wrong */
-}
-
-/* What expanding the formals needs to know. */
-struct matching {
-    struct treo *treo;
-    struct place *place; /* the callee's: parameters come into its scope */
-    const struct actuals *actuals;
-    const struct formal *formal;
-    size_t next;
-    uint32_t instance;       /* the callee's, if it is composite */
-    struct atom_port *ports; /* the callee's, if it is atomic */
-};
-
-static gordian_status bind_parameter(void *context, const char *key)
-{
-    struct matching *matching = context;
-    const struct value *value = &matching->actuals->values[matching->next++];
-    if (matching->formal->component && value->kind != VALUE_COMPONENT &&
-        value->kind != VALUE_PRIMITIVE)
-        return fail(matching->treo->error, GORDIAN_STATUS_INPUT,
-                    "the parameter '%s' wants a component", key);
-    matching->place->scope = scope_bind(matching->treo, matching->place->scope, key, value);
-    return matching->place->scope ? GORDIAN_OK : GORDIAN_STATUS_MEMORY;
-}
-
-/* k,d as a reminder of what is wanted. */
-static const char *parameter_names(const struct formal *formals, char *buffer, size_t size)
-{
-    size_t used = 0;
-    buffer[0] = '\0';
-    for (const struct formal *formal = formals; formal && used < size; formal = formal->next)
-        used += (size_t)snprintf(buffer + used, size - used, "%s%s", used ? "," : "",
-                                 formal->variable ? formal->variable->name : "..");
-    return buffer;
-}
-
-static gordian_status bind_parameters(struct treo *treo, struct place *place,
-                                      const struct actuals *actuals, const struct set *set,
-                                      const struct value *callee)
-{
-    uint64_t total;
-    char names[120];
-    const struct formal *formals = callee->component->parameters;
-    struct matching matching = {.treo = treo, .place = place, .actuals = actuals};
-    gordian_status status = find_size(treo, place, formals, actuals->value_count, &total);
-    if (status != GORDIAN_OK)
-        return status;
-    if (total != actuals->value_count && actuals->place->instance == 0 && !set->arguments)
-        return treo_complain(treo, callee->module, callee->component->token,
-                             "'%s' takes %" PRIu64 " parameter%s: say %s with the main component, "
-                             "--main '%s<%s>'",
-                             callee->name, total, total == 1 ? "" : "s", total == 1 ? "it" : "them",
-                             callee->name, parameter_names(formals, names, sizeof names));
-    if (total != actuals->value_count)
-        return treo_complain(treo, actuals->place->module, set->token,
-                             "'%s' takes %" PRIu64 " parameter%s, not %zu", callee->name, total,
-                             total == 1 ? "" : "s", actuals->value_count);
-    for (const struct formal *formal = formals; formal && status == GORDIAN_OK;
-         formal = formal->next) {
-        matching.formal = formal;
-        if (!formal->variable)
-            matching.next++;
-        else
-            status = value_expand(treo, place, formal->variable, bind_parameter, &matching);
-        if (status == GORDIAN_STATUS_INPUT && treo->error && !treo->error->line) {
-            char message[sizeof treo->error->message];
-            memcpy(message, treo->error->message, sizeof message);
-            status = treo_complain(treo, actuals->place->module, set->token, "%s", message);
-        }
-    }
-    return status;
-}
-
-/* A port of the callee: an atom's is listed, a composite's gets its meaning. */
-static gordian_status bind_port(void *context, const char *key)
-{
-    struct matching *matching = context;
-    struct treo *treo = matching->treo;
-    size_t next = matching->next++;
-    if (matching->ports) {
-        matching->ports[next].key = arena_text(&treo->arena, key, strlen(key));
-        matching->ports[next].way = matching->formal->way;
-        return matching->ports[next].key ? GORDIAN_OK : fail_memory(treo->error);
-    }
-    struct binding meaning, bound = matching->actuals->ports[next];
-    if (matching->formal->way != PORT_UNKNOWN)
-        bound.way = matching->formal->way;
-    size_t before = treo->binding_count;
-    gordian_status status = bind_variable(treo, matching->instance, key, &bound, &meaning);
-    if (status == GORDIAN_OK && treo->binding_count == before)
-        return fail(treo->error, GORDIAN_STATUS_INPUT, "the port '%s' is there twice", key);
-    return status;
-}
-
-/* A port that only puts out is not read inside: it would have a second reader beside whoever is
- * outside. One that only takes in and is put into inside is declared wrongly: public circuits do
- * that, and mean what the inside does. */
-static gordian_status check_way(struct treo *treo, const struct actuals *actuals,
-                                const struct set *set, const char *callee, size_t port, uint8_t way)
-{
-    uint8_t outer = actuals->ports[port].way;
-    struct node *node = &treo->nodes[actuals->ports[port].node];
-    if (actuals->place->instance == 0) { /* the main component's */
-        node->boundary = true;
-        node->way = way;
-    }
-    if (outer == PORT_IN && way == PORT_OUT) {
-        node->way = PORT_UNKNOWN; /* what it is, the inside tells */
-        return treo_note(treo, actuals->place->module, set->token,
-                         "'%s' writes to '%s', a port declared '?': taken for what it is inside",
-                         callee, node->name);
-    }
-    if (outer == PORT_OUT && way == PORT_IN)
-        return treo_complain(treo, actuals->place->module, set->token,
-                             "'%s' reads '%s', a port declared '!': it would have two readers, "
-                             "this one and whoever is outside",
-                             callee, node->name);
-    return GORDIAN_OK;
-}
-
-static gordian_status bind_ports(struct treo *treo, struct matching *matching,
-                                 const struct set *set, const struct value *callee)
-{
-    const struct actuals *actuals = matching->actuals;
-    gordian_status status = GORDIAN_OK;
-    for (const struct formal *formal = callee->component->ports; formal && status == GORDIAN_OK;
-         formal = formal->next) {
-        size_t first = matching->next;
-        matching->formal = formal;
-        if (formal->variable)
-            status = value_expand(treo, matching->place, formal->variable, bind_port, matching);
-        else
-            status = treo_complain(treo, callee->module, formal->token, "this port needs a name");
-        if (status == GORDIAN_STATUS_INPUT && treo->error && !treo->error->line)
-            status = treo_complain(treo, callee->module, formal->token, "this port is there twice");
-        for (size_t p = first; p < matching->next && status == GORDIAN_OK; p++)
-            status = check_way(treo, actuals, set, callee->name, p, formal->way);
-    }
-    return status;
-}
 
 /* ------------------------------------------------------------------ atoms */
 
@@ -459,7 +120,8 @@ static gordian_status instantiate_primitive(struct treo *treo, struct actuals *a
         return status;
     uint32_t ins = primitive->more_ins ? (uint32_t)ports - primitive->outs : primitive->ins;
     for (size_t p = 0; p < ports && status == GORDIAN_OK; p++)
-        status = check_way(treo, actuals, set, primitive->name, p, p < ins ? PORT_IN : PORT_OUT);
+        status =
+            formals_check_way(treo, actuals, set, primitive->name, p, p < ins ? PORT_IN : PORT_OUT);
     if (status != GORDIAN_OK)
         return status;
     snprintf(key, sizeof key, "%s %zu %u", primitive->name, ports, argument);
@@ -547,7 +209,7 @@ static gordian_status instantiate_chain(struct treo *treo, const struct actuals 
         row[0] = row[1];
         row[1] = i == length ? ends->ports[1] : (struct binding){0};
         if (i < length)
-            status = new_node(treo, ends->place->instance, "m", &row[1].node);
+            status = actuals_new_node(treo, ends->place->instance, "m", &row[1].node);
         if (status == GORDIAN_OK)
             status = instantiate_primitive(treo, &link, set, fifo1);
     }
@@ -573,7 +235,7 @@ static gordian_status built_in_ports(struct treo *treo, const struct matching *m
 {
     const struct actuals *outer = matching->actuals;
     for (const struct expr *port = callee->component->atom->ports; port; port = port->next) {
-        char key[KEY_SIZE];
+        char key[TREO_KEY_SIZE];
         gordian_status status = value_key(treo, matching->place, port, key, sizeof key);
         size_t p = 0;
         while (p < outer->port_count && strcmp(matching->ports[p].key, key) != 0)
@@ -609,7 +271,7 @@ static gordian_status instantiate_built_in(struct treo *treo, const struct match
     if (status == GORDIAN_OK && atom->argument)
         status = value_of(treo, &place, atom->argument, &value);
     if (status == GORDIAN_OK && primitive->arguments > 0 && atom->argument)
-        status = add_value(&inner, &value);
+        status = actuals_add_value(&inner, &value);
     bool chain = strcmp(primitive->name, "fifo1") == 0 && value.kind == VALUE_NUMBER &&
                  value.number > 1 && inner.port_count == 2;
     if (status == GORDIAN_OK && chain && value.number > treo->most)
@@ -618,7 +280,7 @@ static gordian_status instantiate_built_in(struct treo *treo, const struct match
     if (status == GORDIAN_OK)
         status = chain ? instantiate_chain(treo, &inner, &set, value.number)
                        : instantiate_primitive(treo, &inner, &set, primitive);
-    free_actuals(&inner);
+    actuals_free(&inner);
     return status;
 }
 
@@ -639,7 +301,7 @@ static gordian_status instantiate_atom(struct treo *treo, struct actuals *actual
     matching.ports = arena_alloc(&treo->arena, (actuals->port_count + 1) * sizeof *matching.ports);
     if (!matching.ports)
         return fail_memory(treo->error);
-    gordian_status status = bind_ports(treo, &matching, set, callee);
+    gordian_status status = formals_bind_ports(treo, &matching, set, callee);
     if (status == GORDIAN_OK && atom->kind == ATOM_FOREIGN)
         return add_foreign(treo, actuals, matching.ports, callee->name);
     if (status == GORDIAN_OK && atom->kind == ATOM_BUILT_IN)
@@ -749,9 +411,10 @@ static gordian_status instantiate_component(struct treo *treo, struct actuals *a
 {
     struct place place = {.scope = callee->scope, .module = callee->module};
     uint64_t total;
-    gordian_status status = bind_parameters(treo, &place, actuals, set, callee);
+    gordian_status status = formals_bind_parameters(treo, &place, actuals, set, callee);
     if (status == GORDIAN_OK)
-        status = find_size(treo, &place, callee->component->ports, actuals->port_count, &total);
+        status =
+            formals_find_size(treo, &place, callee->component->ports, actuals->port_count, &total);
     if (status != GORDIAN_OK)
         return status;
     if (total != actuals->port_count)
@@ -763,7 +426,7 @@ static gordian_status instantiate_component(struct treo *treo, struct actuals *a
     struct matching matching = {.treo = treo, .place = &place, .actuals = actuals};
     status = queue_instance(treo, callee, set->token, actuals->place, &matching.instance);
     if (status == GORDIAN_OK)
-        status = bind_ports(treo, &matching, set, callee);
+        status = formals_bind_ports(treo, &matching, set, callee);
     if (status == GORDIAN_OK)
         treo->instances[matching.instance].scope = place.scope;
     return status;
@@ -803,16 +466,16 @@ static gordian_status instantiate_body(struct treo *treo, const struct place *pl
     struct value callee;
     gordian_status status = resolve_instance(treo, place, set->component, &callee);
     if (status == GORDIAN_OK)
-        status = evaluate_arguments(&actuals, set);
+        status = actuals_evaluate_arguments(&actuals, set);
     if (status == GORDIAN_OK)
-        status = evaluate_ports(&actuals, set);
+        status = actuals_evaluate_ports(&actuals, set);
     if (status == GORDIAN_OK)
         status = callee.kind == VALUE_PRIMITIVE
                      ? instantiate_primitive(treo, &actuals, set, callee.primitive)
                      : instantiate_component(treo, &actuals, set, &callee);
     if (status == GORDIAN_STATUS_INPUT && actuals.value_count > 0)
         point_outside(treo, place, set->token);
-    free_actuals(&actuals);
+    actuals_free(&actuals);
     return status;
 }
 
@@ -888,7 +551,7 @@ static const char *port_examples(const struct formal *formals, char *buffer, siz
         const struct expr *variable = formal->variable;
         used += (size_t)snprintf(buffer + used, size - used, "%s%s%s", used ? "," : "",
                                  variable ? variable->name : "x",
-                                 variable && has_range(variable) ? "[1..3]" : "");
+                                 variable && actuals_has_range(variable) ? "[1..3]" : "");
     }
     return buffer;
 }
@@ -901,7 +564,7 @@ static gordian_status bind_main_ports(struct actuals *actuals, const struct valu
     const struct expr *unbound;
     uint64_t total;
     char ports[160];
-    gordian_status status = count_formals(treo, place, callee->component->ports, &total, &unbound);
+    gordian_status status = formals_count(treo, place, callee->component->ports, &total, &unbound);
     if (status != GORDIAN_OK)
         return status;
     if (unbound)
@@ -912,7 +575,7 @@ static gordian_status bind_main_ports(struct actuals *actuals, const struct valu
     for (const struct formal *formal = callee->component->ports; formal && status == GORDIAN_OK;
          formal = formal->next) {
         if (formal->variable)
-            status = value_expand(treo, place, formal->variable, add_port, actuals);
+            status = value_expand(treo, place, formal->variable, actuals_add_port, actuals);
         else
             status = treo_complain(treo, place->module, formal->token, "this port needs a name");
     }
@@ -929,20 +592,20 @@ static gordian_status start_main(struct treo *treo, const struct set *main,
     struct place inside;
     gordian_status status = resolve_instance(treo, place, main->component, &callee);
     if (status == GORDIAN_OK)
-        status = evaluate_arguments(&actuals, main);
+        status = actuals_evaluate_arguments(&actuals, main);
     if (status == GORDIAN_OK && callee.kind == VALUE_COMPONENT && !main->ports) {
         inside = (struct place){.scope = callee.scope, .module = callee.module};
-        status = bind_parameters(treo, &inside, &actuals, main, &callee);
+        status = formals_bind_parameters(treo, &inside, &actuals, main, &callee);
         if (status == GORDIAN_OK)
             status = bind_main_ports(&actuals, &callee, &inside);
     } else if (status == GORDIAN_OK) {
-        status = evaluate_ports(&actuals, main);
+        status = actuals_evaluate_ports(&actuals, main);
     }
     if (status == GORDIAN_OK)
         status = callee.kind == VALUE_PRIMITIVE
                      ? instantiate_primitive(treo, &actuals, main, callee.primitive)
                      : instantiate_component(treo, &actuals, main, &callee);
-    free_actuals(&actuals);
+    actuals_free(&actuals);
     return status;
 }
 

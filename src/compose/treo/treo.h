@@ -4,6 +4,7 @@
  *
  *     treo/lex.h     text to tokens
  *     treo/parse.h   tokens to a tree (treo/tree.h)
+ *     actuals.c      what a component is called with, and what it calls that itself
  *     eval.c         parameters, ranges, for and if: a tree to instances of atoms on nodes
  *     atom.c         #RBA, #CAM and #PA atoms to automata (automaton.h)
  *     primitives.h   the built-in components
