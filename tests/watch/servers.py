@@ -68,6 +68,8 @@ class Scratch:
         out = open(os.path.join(self.folder, log), "ab") if log else None
         as_other = {"user": self.other.pw_uid, "group": self.other.pw_gid,
                     "extra_groups": []} if self.other else {}
+        # The other one may write here, but perhaps not where this one's temporary files are.
+        more.setdefault("env", {**os.environ, "TMPDIR": self.folder})
         process = subprocess.Popen(command, cwd=self.folder, stdout=out, stderr=out,
                                    stdin=subprocess.DEVNULL, **as_other, **more)
         self.running.append(process)
