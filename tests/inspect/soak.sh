@@ -4,7 +4,8 @@
 #
 #     soak.sh GORDIAN BUSY [LOOKS]
 #
-# Without LOOKS their number follows from GORDIAN_TEST_SCALE: 200 at 50, 10000 at 1000 and more.
+# Without LOOKS their number follows from GORDIAN_TEST_SCALE: 60 at 30, 200 at 100, 10000 at 1000 and more. A look
+# at a thread that works costs most, so there are fewer of those, too, where there are few looks.
 set -u
 
 # shellcheck source=tests/shell.sh
@@ -12,7 +13,7 @@ set -u
 gordian=$(absolute "$1")
 busy=$(absolute "$2")
 scale=${GORDIAN_TEST_SCALE:-50}
-looks=${3:-$((scale >= 1000 ? 10000 : scale * 4))}
+looks=${3:-$((scale >= 1000 ? 10000 : scale * 2))}
 enter_scratch
 
 # look WHAT TIMES OPTION...: so many looks, each must find nothing.
@@ -45,7 +46,7 @@ all_count()
         awk 'NR > 1 && $1 == $2 && $1 != "18446744073709551615" { still++ } END { exit still > 0 }'
 }
 
-threads=$((looks >= 1000 ? 300 : 100))
+threads=$((looks >= 1000 ? 300 : looks >= 200 ? 100 : 30))
 "$busy" $threads counts >busy.said &
 process=$!
 wait_for 'the busy program' grep -q '^ready' busy.said
