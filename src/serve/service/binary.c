@@ -243,10 +243,12 @@ static gordian_status gather_side(struct served *served, enum served_side side, 
     gordian_status status = served_edges(served, side, process, &edges, count, error);
     if (status != GORDIAN_OK)
         return status;
-    if (*count > room)
-        *count = room;
-    for (size_t i = 0; i < *count; i++)
-        wants[i] = (gordian_want){edges[i].units, edges[i].resource};
+    size_t kept = 0;
+    for (size_t i = 0; i < *count && kept < room; i++)
+        if (side == SERVED_WANTED || !served_is_await(served, edges[i].resource))
+            wants[kept++] =
+                (gordian_want){served_still_needed(served, &edges[i]), edges[i].resource};
+    *count = kept;
     return GORDIAN_OK;
 }
 

@@ -514,8 +514,24 @@ void service_process_node(struct json *json, const struct service *service,
 void service_resource_node(struct json *json, const struct served *served, uint32_t resource)
 {
     char buffer[GORDIAN_NAME_MAX + 1];
+    if (served_is_await(served, resource)) {
+        json_await_node(json, resource,
+                        served_units(served, resource) - served_free_units(served, resource));
+        return;
+    }
     json_resource_node(json, resource, served_resource_label(served, resource, buffer),
                        served_units(served, resource), served_free_units(served, resource));
+}
+
+void service_graph_edge(struct json *json, const struct served *served, const gordian_edge *edge)
+{
+    gordian_edge told = *edge;
+    if (edge->waits)
+        told.units = served_still_needed(served, edge);
+    else if (served_is_own_act(served, edge))
+        return;
+    if (told.units > 0)
+        json_graph_edge(json, &told);
 }
 
 void service_watch(struct service *service, struct service_watcher *watcher)

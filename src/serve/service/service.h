@@ -207,6 +207,8 @@ void service_process_json(struct json *json, const struct service *service,
 void service_process_node(struct json *json, const struct service *service,
                           const struct served *served, uint32_t process, bool deadlocked);
 void service_resource_node(struct json *json, const struct served *served, uint32_t resource);
+/* As it is told step by step: of an await, how many have to act yet. */
+void service_graph_edge(struct json *json, const struct served *served, const gordian_edge *edge);
 
 /* Bytes of memory all systems and sessions take; 0 with an allocator of the caller's. */
 uint64_t service_memory_used(const struct service *service);

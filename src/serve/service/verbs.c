@@ -11,7 +11,9 @@
 
 static const char help_text[] =
     "events: resource NAME [UNITS] | process NAME [key=value ...] | request P Q[=N] ... | "
-    "release P Q[=N] [to P2] | cancel P | exit P | hold P Q[=N] | wait P Q[=N] ...; @N before an "
+    "release P Q[=N] [to P2] | cancel P | exit P | hold P Q[=N] | wait P Q[=N] ... | await P [K "
+    "of] "
+    "P1 ... | act P1 [for P]; @N before an "
     "event gives its number; also: hello [session=ID] [lease=SECONDS] [keep=yes] [token=T] "
     "[name=N] | "
     "open NAME detect|avoid [key=value ...] | use NAME | systems | close NAME | forget P | remove "
