@@ -272,6 +272,11 @@ static void write_service(const struct api *api, struct output *out)
                   counters->cut_off);
     write_counter(out, "gordian_leases_ended_total", "Sessions that were lost.",
                   counters->leases_ended);
+    write_counter(out, "gordian_stalls_total", "Times the service itself stood still.",
+                  counters->stalls);
+    write_gauge(out, "gordian_stalled_seconds_total", "counter",
+                "How long it did: leases were so much longer.",
+                (double)counters->stalled_ms / 1000);
     write_counter(out, "gordian_frames_total", "Frames taken in the binary form.",
                   counters->frames);
     write_counter(out, "gordian_lines_total", "Lines taken in the line form.", counters->lines);

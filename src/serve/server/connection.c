@@ -17,6 +17,7 @@
 #include <event2/buffer.h>
 #include <event2/bufferevent.h>
 #include <event2/event.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -57,6 +58,7 @@ struct connection {
     uint64_t arrived;
 
     uint64_t opened, progress, received; /* steady ms */
+    uint64_t listened;                   /* likewise, by the service's clock: last read from */
     bool is_dirty, reading, blocked;     /* blocked: the socket is full */
     bool throttled, ended, broken;       /* ended: nothing more will come */
 };
@@ -88,6 +90,23 @@ static void make_dirty(struct connection *connection)
 static void on_wake(struct client *client)
 {
     make_dirty(client->owner);
+}
+
+/* Is there something that could be read, be it the end? */
+static bool has_arrived(const struct connection *connection)
+{
+    struct pollfd socket = {.fd = connection->fd, .events = POLLIN};
+    return (connection->tls && evbuffer_get_length(bufferevent_get_input(connection->tls)) > 0) ||
+           poll(&socket, 1, 0) > 0;
+}
+
+/* What is kept back from the service, or has not been read: for its lease, which begins when it is
+ * gone. */
+static bool has_more(const struct client *client)
+{
+    const struct connection *connection = client->owner;
+    return connection->throttled || connection->ended || connection->broken ||
+           has_arrived(connection);
 }
 
 static void set_reading(struct connection *connection, bool on)
@@ -249,8 +268,10 @@ static void read_on(struct connection *connection)
 {
     struct server *server = connection->server;
     server->turn_ns = clock_ns();
+    connection->listened = service_steady(server->service);
     ssize_t count = receive_some(connection);
     if (count > 0) {
+        service_heard(&connection->client);
         server->service->counters.bytes_in += (uint64_t)count;
         connection->received = server->turn_ns / 1000000;
     } else if (count == 0 && !connection->tls) {
@@ -545,6 +566,7 @@ void connection_open(struct server *server, int fd, enum connection_from from, c
     }
     snprintf(connection->client.label, sizeof connection->client.label, "%s", label);
     connection->client.wake = on_wake;
+    connection->client.has_more = has_more;
     connection->client.owner = connection;
     join_server(server, connection);
     consider_reading(connection);
@@ -572,6 +594,21 @@ void connection_close(struct connection *connection)
         connection->next->prev = connection->prev;
     server->connection_count--;
     free_connection(connection);
+}
+
+/* May it be somebody who has a session, and has not been read from since it could say so? */
+static bool is_unheard(const struct connection *connection, uint64_t since)
+{
+    return connection->client.session == GORDIAN_NONE && connection->reading &&
+           connection->listened < since && has_arrived(connection);
+}
+
+bool connections_unheard(const struct server *server, uint64_t since)
+{
+    for (const struct connection *c = server->connections; c; c = c->next)
+        if (is_unheard(c, since))
+            return true;
+    return false;
 }
 
 /* Why this connection should not go on; NULL: it may. */

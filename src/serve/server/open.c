@@ -12,6 +12,7 @@
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -94,6 +95,22 @@ static gordian_status open_store(struct server *server, gordian_error *error)
     return status;
 }
 
+static bool is_crowded(const struct listener *listener, uint64_t since)
+{
+    struct pollfd door = {.fd = evconnlistener_get_fd(listener->event), .events = POLLIN};
+    return listener->listened < since && poll(&door, 1, 0) > 0;
+}
+
+/* Whoever waits outside cannot be let in without descriptors, and would wait for ever. */
+static bool is_unheard(void *context, uint64_t since)
+{
+    const struct server *server = context;
+    for (size_t i = 0; server->accepting && i < server->listener_count; i++)
+        if (is_crowded(&server->listeners[i], since))
+            return true;
+    return connections_unheard(server, since);
+}
+
 static gordian_status open_service(struct server *server, gordian_error *error)
 {
     struct service_options options;
@@ -110,6 +127,8 @@ static gordian_status open_service(struct server *server, gordian_error *error)
     };
     options.authorise = rights_of_token;
     options.authorise_context = server;
+    options.unheard = is_unheard;
+    options.unheard_context = server;
     return service_new(&server->service, &options, error);
 }
 
@@ -184,13 +203,21 @@ static void name_peer(const struct sockaddr *address, int length, char *label, s
         snprintf(label, size, "%.46s:%.6s", host, port);
 }
 
+/* libevent lets in all who wait, one after the other. */
+static void note_listening(struct server *server, const struct evconnlistener *event)
+{
+    for (size_t i = 0; i < server->listener_count; i++)
+        if (server->listeners[i].event == event)
+            server->listeners[i].listened = service_steady(server->service);
+}
+
 static void on_tcp(struct evconnlistener *listener, evutil_socket_t fd, struct sockaddr *address,
                    int length, void *context)
 {
     struct server *server = context;
     char label[64];
     int on = 1;
-    (void)listener;
+    note_listening(server, listener);
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
     setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
     name_peer(address, length, label, sizeof label);
@@ -204,9 +231,9 @@ static void on_unix(struct evconnlistener *listener, evutil_socket_t fd, struct 
     struct server *server = context;
     char label[64];
     uid_t uid = (uid_t)-1;
-    (void)listener;
     (void)address;
     (void)length;
+    note_listening(server, listener);
     if (!auth_peer(&server->peers, fd, &uid)) {
         server_log(server, 4, "user %ld may not use the socket", (long)uid);
         server->service->counters.refused++;

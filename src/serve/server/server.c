@@ -55,6 +55,17 @@ static void watch_health(struct server *server)
         server_log(server, 3, "nothing is acknowledged: %s", why);
 }
 
+static void watch_stalls(struct server *server)
+{
+    const struct service_counters *counters = &server->service->counters;
+    if (counters->stalls == server->stalls)
+        return;
+    server_log(server, 4, "stood still for %llu ms: leases are so much longer",
+               (unsigned long long)(counters->stalled_ms - server->stalled_ms));
+    server->stalls = counters->stalls;
+    server->stalled_ms = counters->stalled_ms;
+}
+
 /* ------------------------------------------------------------------ what wakes the loop */
 
 static void on_timer(evutil_socket_t fd, short what, void *context)
@@ -202,6 +213,7 @@ static void end_turn(struct server *server)
         tick_clock(server);
     store_seal(server->store);
     watch_health(server);
+    watch_stalls(server);
     connections_flush(server);
     if (store_snapshot_due(server->store))
         server_snapshot(server, false);
@@ -214,15 +226,21 @@ static bool is_over(const struct server *server)
            (server->connection_count == 0 || service_steady(server->service) >= server->stop_at);
 }
 
+gordian_status server_turn(struct server *server, gordian_error *error)
+{
+    int flags = EVLOOP_ONCE | (server->more_to_do ? EVLOOP_NONBLOCK : 0);
+    if (event_base_loop(server->base, flags) < 0)
+        return fail(error, GORDIAN_STATUS_IO, "waiting for events failed: %s", strerror(errno));
+    end_turn(server);
+    return GORDIAN_OK;
+}
+
 gordian_status server_run(struct server *server, gordian_error *error)
 {
+    gordian_status status = GORDIAN_OK;
     systemd_say(&server->systemd, "READY=1");
     server_log(server, 6, "ready");
-    while (!is_over(server)) {
-        int flags = EVLOOP_ONCE | (server->more_to_do ? EVLOOP_NONBLOCK : 0);
-        if (event_base_loop(server->base, flags) < 0)
-            return fail(error, GORDIAN_STATUS_IO, "waiting for events failed: %s", strerror(errno));
-        end_turn(server);
-    }
-    return GORDIAN_OK;
+    while (status == GORDIAN_OK && !is_over(server))
+        status = server_turn(server, error);
+    return status;
 }

@@ -69,8 +69,9 @@ struct server {
     struct listener {
         struct evconnlistener *event;
         bool is_unix;
-        bool inherited; /* from systemd: the file is not ours to remove */
-        uint64_t inode; /* of a Unix socket of ours: it may have been replaced by another's */
+        bool inherited;    /* from systemd: the file is not ours to remove */
+        uint64_t inode;    /* of a Unix socket of ours: it may have been replaced by another's */
+        uint64_t listened; /* steady ms of the service: when all who had come were let in last */
     } listeners[SERVER_LISTENERS];
     size_t listener_count;
 
@@ -88,15 +89,16 @@ struct server {
     } child;
 
     struct event *timer, *doorbell, *signals[4], *watchdog;
-    bool more_to_do;  /* the loop should not sleep */
-    bool tick;        /* it is time for service_tick */
-    bool was_healthy; /* the store, when last looked at */
-    uint64_t turn_ns; /* when this turn began */
-    uint64_t stop_at; /* steady ms: connections are cut then; 0: not stopping */
-    bool accepting;   /* descriptors are not used up */
-    uint64_t told_at; /* steady ms: when it was last told that they are; 0: never */
-    bool reload;      /* SIGHUP came */
-    int stop_signal;  /* 0: none came */
+    bool more_to_do;             /* the loop should not sleep */
+    bool tick;                   /* it is time for service_tick */
+    bool was_healthy;            /* the store, when last looked at */
+    uint64_t stalls, stalled_ms; /* of the service's, that have been told */
+    uint64_t turn_ns;            /* when this turn began */
+    uint64_t stop_at;            /* steady ms: connections are cut then; 0: not stopping */
+    bool accepting;              /* descriptors are not used up */
+    uint64_t told_at;            /* steady ms: when it was last told that they are; 0: never */
+    bool reload;                 /* SIGHUP came */
+    int stop_signal;             /* 0: none came */
 };
 
 /* Opens everything: store, recovery, listeners. On failure *out is NULL. */
@@ -104,6 +106,8 @@ gordian_status server_open(struct server **out, const struct server_options *opt
                            gordian_error *error);
 /* Runs until a signal stops it: GORDIAN_OK for an orderly end. */
 gordian_status server_run(struct server *server, gordian_error *error);
+/* One turn of it: waits for something to do, and does it. */
+gordian_status server_turn(struct server *server, gordian_error *error);
 void server_close(struct server *server);
 
 /* Are events taken and kept? Otherwise why not: /readyz. */
@@ -136,5 +140,7 @@ void connection_close(struct connection *connection);
 void connections_flush(struct server *server);
 /* Once in a while: cuts off those that do not read, or do not say who they are. */
 void connections_tick(struct server *server);
+/* Does a connection without a session wait to be read that has not been since this moment? */
+bool connections_unheard(const struct server *server, uint64_t since);
 
 #endif
