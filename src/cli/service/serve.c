@@ -345,6 +345,8 @@ static int serve_main(struct cli *cli, int argc, char **argv)
          "acknowledged means: none, applied; batch (default),\n"
          "survives the end of the service; full, a power cut",
          OPTION_CHOICE, &serve.durability, levels},
+        {"new", 0, NULL, "make a new database, also in a folder that has\nfiles of others",
+         OPTION_FLAG, &o->fresh, NULL},
         {"repair", 0, NULL, "move a damaged journal aside and go on from the\nlast good record",
          OPTION_FLAG, &o->repair, NULL},
         {"keep-incidents", 0, "TIME", "forget incidents so long after their end (30d; 0:\nnever)",

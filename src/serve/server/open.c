@@ -82,6 +82,8 @@ static gordian_status open_store(struct server *server, gordian_error *error)
     options.folder = server->options.data;
     options.durability = server->options.data ? server->options.durability : STORE_NONE;
     options.repair = server->options.repair;
+    options.repair_from = server->senseless;
+    options.fresh = server->options.fresh && !server->senseless;
     options.keep_incidents_ms = server->options.keep_incidents_ms;
     gordian_status status = GORDIAN_STATUS_UNAVAILABLE;
     /* A service that was killed may not be quite gone yet. */
@@ -92,6 +94,8 @@ static gordian_status open_store(struct server *server, gordian_error *error)
     }
     if (status == GORDIAN_OK && found.note[0])
         server_log(server, 4, "%s", found.note);
+    if (status == GORDIAN_OK && found.made && options.folder)
+        server_log(server, 5, "%s: a new database", options.folder);
     return status;
 }
 
@@ -145,7 +149,10 @@ static gordian_status load_record(void *context, uint64_t number, uint64_t at, c
     struct server *server = context;
     if (number % EXTEND_RECORDS == 0) /* a long journal is no reason to give up on us */
         systemd_say(&server->systemd, "EXTEND_TIMEOUT_USEC=60000000");
-    return service_replay(server->service, number, at, bytes, length, error);
+    gordian_status status = service_replay(server->service, number, at, bytes, length, error);
+    if (status == GORDIAN_STATUS_INPUT)
+        server->senseless = number;
+    return status;
 }
 
 static gordian_status see_newest(void *context, const struct incident *incident)
@@ -189,6 +196,48 @@ static gordian_status recover_state(struct server *server, gordian_error *error)
         return status;
     service_resume(server->service);
     return look_at_history(server, error);
+}
+
+static gordian_status open_once(struct server *server, gordian_error *error)
+{
+    gordian_status status = open_store(server, error);
+    if (status == GORDIAN_OK)
+        status = open_service(server, error);
+    return status == GORDIAN_OK ? recover_state(server, error) : status;
+}
+
+static gordian_status refuse_record(const struct server *server, const gordian_error *why,
+                                    gordian_error *error)
+{
+    return fail(error, GORDIAN_STATUS_INPUT,
+                "%.120s: record %llu of the journal makes no sense: %.120s. Restore a backup, or "
+                "start once with --repair: it moves what is behind the last good record aside",
+                server->options.data, (unsigned long long)server->senseless, why->message);
+}
+
+/* Records can be whole, each by itself, and still not follow from one another (two services have
+ * written to one folder). A repair leaves out the first that does not, and all behind it. */
+static gordian_status open_state(struct server *server, gordian_error *error)
+{
+    gordian_error trouble = {0};
+    uint64_t before = UINT64_MAX;
+    gordian_status status = open_once(server, &trouble);
+    while (status == GORDIAN_STATUS_INPUT && server->senseless && server->options.repair &&
+           server->senseless < before) {
+        server_log(server, 4, "record %llu makes no sense: %s",
+                   (unsigned long long)server->senseless, trouble.message);
+        before = server->senseless;
+        service_free(server->service);
+        store_close(server->store);
+        server->service = NULL;
+        server->store = NULL;
+        status = open_once(server, &trouble);
+    }
+    if (status == GORDIAN_STATUS_INPUT && server->senseless)
+        return refuse_record(server, &trouble, error);
+    if (status != GORDIAN_OK && error)
+        *error = trouble;
+    return status;
 }
 
 /* ------------------------------------------------------------------ accepting */
@@ -604,8 +653,7 @@ gordian_status server_open(struct server **out, const struct server_options *opt
     server->options = *options;
     server->accepting = server->was_healthy = true;
     server->peers.socket_group = (gid_t)-1;
-    static step *const steps[] = {open_base, open_security, open_store, open_service,
-                                  recover_state};
+    static step *const steps[] = {open_base, open_security, open_state};
     gordian_status status = GORDIAN_OK;
     systemd_open(&server->systemd);
     for (size_t i = 0; i < sizeof steps / sizeof *steps && status == GORDIAN_OK; i++)

@@ -39,6 +39,7 @@ struct server_options {
     const char *tls_cert, *tls_key, *tls_clients;
     const char *socket_group, *allow_uid, *allow_group;
     bool repair;
+    bool fresh;    /* --new: make a database, also beside files of others */
     bool insecure; /* a token over TCP or HTTP without TLS, beyond this machine, is fine */
     enum store_durability durability;
     uint64_t keep_incidents_ms;
@@ -64,6 +65,7 @@ struct server {
     struct auth_peers peers;
     struct tls *tls; /* NULL: none */
     struct systemd systemd;
+    uint64_t senseless;       /* record that could not be applied at the start; 0: none */
     struct http_server *http; /* NULL: none */
 
     struct listener {
