@@ -284,7 +284,7 @@ static void on_unix(struct evconnlistener *listener, evutil_socket_t fd, struct 
     (void)length;
     note_listening(server, listener);
     if (!auth_peer(&server->peers, fd, &uid)) {
-        server_log(server, 4, "user %ld may not use the socket", (long)uid);
+        server_log_rarely(server, RARE_PEER, 4, "user %ld may not use the socket", (long)uid);
         server->service->counters.refused++;
         close(fd);
         return;
@@ -298,12 +298,8 @@ static void on_accept_error(struct evconnlistener *listener, void *context)
 {
     struct server *server = context;
     int why = errno;
-    uint64_t now = clock_ns() / 1000000;
-    if (server->told_at == 0 || now - server->told_at >= 60000) { /* every tick may try again */
-        server_log(server, 4, "cannot accept connections: %s%s", strerror(why),
-                   why == EMFILE ? "; raise the limit (ulimit -n, LimitNOFILE=)" : "");
-        server->told_at = now;
-    }
+    server_log_rarely(server, RARE_ACCEPT, 4, "cannot accept connections: %s%s", strerror(why),
+                      why == EMFILE ? "; raise the limit (ulimit -n, LimitNOFILE=)" : "");
     server->accepting = false;
     evconnlistener_disable(listener);
 }
@@ -652,6 +648,7 @@ gordian_status server_open(struct server **out, const struct server_options *opt
         return fail_memory(error);
     server->options = *options;
     server->accepting = server->was_healthy = true;
+    server->silent_end = &server->silent;
     server->peers.socket_group = (gid_t)-1;
     static step *const steps[] = {open_base, open_security, open_state};
     gordian_status status = GORDIAN_OK;

@@ -28,6 +28,28 @@ void server_log(const struct server *server, int level, const char *format, ...)
     server->options.log(server->options.log_context, level, text);
 }
 
+void server_log_rarely(struct server *server, enum server_rare kind, int level, const char *format,
+                       ...)
+{
+    struct server_rarely *rarely = &server->rarely[kind];
+    uint64_t now = service_steady(server->service);
+    char text[500], more[60] = "";
+    va_list arguments;
+    if (rarely->told_at && now - rarely->told_at < 60000) {
+        rarely->left_out++;
+        return;
+    }
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    if (rarely->left_out)
+        snprintf(more, sizeof more, " (and %llu more since the last such line)",
+                 (unsigned long long)rarely->left_out);
+    server_log(server, level, "%s%s", text, more);
+    rarely->told_at = now;
+    rarely->left_out = 0;
+}
+
 bool server_ready(const struct server *server, const char **why)
 {
     if (server->stop_at || server->stop_signal) {

@@ -26,6 +26,7 @@ struct http_server; /* http/http.h */
 #define SERVER_OUT_PAUSE    (1u << 20)  /* unsent bytes: nothing more is read from it */
 #define SERVER_DRAIN_MS     30000       /* without any progress in sending: it is cut off */
 #define SERVER_START_MS     10000       /* for the first bytes of a connection, and for its HELLO */
+#define SERVER_LOCAL_MS     60000       /* the same on the Unix socket, where people type */
 #define SERVER_LISTENERS    16
 #define SERVER_DEFAULT_HTTP "127.0.0.1:7420"
 
@@ -56,6 +57,15 @@ struct server_options {
 
 void server_options_init(struct server_options *options);
 
+/* What many clients can bring about at once is told once a minute. */
+enum server_rare {
+    RARE_ACCEPT, /* no descriptors */
+    RARE_PEER,   /* a user who may not use the socket */
+    RARE_FULL,   /* turned away: there is no room */
+    RARE_CUT,    /* cut off */
+    RARE_KINDS,
+};
+
 struct server {
     struct server_options options;
     struct event_base *base;
@@ -80,6 +90,11 @@ struct server {
     struct connection *connections; /* a list */
     struct connection *dirty;       /* those with something to send, this turn */
     uint32_t connection_count;
+    struct connection *silent, **silent_end; /* who has not said who it is, the oldest first */
+    struct server_rarely {
+        uint64_t told_at; /* steady ms; 0: never */
+        uint64_t left_out;
+    } rarely[RARE_KINDS];
     unsigned char *scratch; /* 2 * SERVER_READ bytes to read into */
 
     struct snapshot_child { /* see server/snapshot.c */
@@ -98,7 +113,6 @@ struct server {
     uint64_t turn_ns;            /* when this turn began */
     uint64_t stop_at;            /* steady ms: connections are cut then; 0: not stopping */
     bool accepting;              /* descriptors are not used up */
-    uint64_t told_at;            /* steady ms: when it was last told that they are; 0: never */
     bool reload;                 /* SIGHUP came */
     int stop_signal;             /* 0: none came */
 };
@@ -117,6 +131,9 @@ bool server_ready(const struct server *server, const char **why);
 
 void server_log(const struct server *server, int level, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+/* The same, at most once a minute of each kind; how many were left out is said with the next. */
+void server_log_rarely(struct server *server, enum server_rare kind, int level, const char *format,
+                       ...) __attribute__((format(printf, 4, 5)));
 
 /* ---- the HTTP part (http.c), as the server calls it */
 
