@@ -209,6 +209,20 @@ static void stopped_for_an_hour(struct hall *hall)
     close(ann);
 }
 
+/* The operator hears of a deadlock, and of its end. */
+static void deadlock_is_logged(struct hall *hall)
+{
+    int ann = hall_connect(hall);
+    hall_say(hall, ann, "resource x\nresource y\nrequest a x\nrequest b y\nrequest a y\n",
+             "blocked");
+    hall_say(hall, ann, "request b x\n", "\"deadlock\"");
+    CHECK_MSG(strstr(hall->log, "a deadlock: {") && strstr(hall->log, "\"processes\":[\""), "%s",
+              hall->log);
+    hall_say(hall, ann, "exit b\n", "exited");
+    CHECK(strstr(hall->log, "a deadlock has ended: {"));
+    close(ann);
+}
+
 int main(void)
 {
     struct hall hall;
@@ -223,6 +237,7 @@ int main(void)
     door_is_opened_first(&hall);
     hall_pass(&hall, 200);
     stopped_for_an_hour(&hall);
+    deadlock_is_logged(&hall);
     hall_close(&hall);
     return test_done();
 }

@@ -283,6 +283,8 @@ static void write_service(const struct api *api, struct output *out)
     write_counter(out, "gordian_received_bytes_total", "Bytes from clients.", counters->bytes_in);
     write_counter(out, "gordian_sent_bytes_total", "Bytes to clients.", counters->bytes_out);
     write_counter(out, "gordian_errors_total", "Answers that were errors.", counters->errors);
+    write_counter(out, "gordian_wrong_tokens_total", "Tokens shown that were wrong.",
+                  counters->wrong_tokens);
     write_counter(out, "gordian_duplicates_total", "Events sent again that were there already.",
                   counters->duplicates);
     write_counter(out, "gordian_throttled_total", "Times a client had to wait for its quota.",

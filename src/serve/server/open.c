@@ -71,7 +71,9 @@ static enum service_rights rights_of_token(void *context, const char *token, siz
     struct server *server = context;
     if (!auth_required(server->auth))
         return SERVICE_WRITE;
-    return (enum service_rights)auth_token(server->auth, token, length, NULL);
+    enum auth_rights rights = auth_token(server->auth, token, length, NULL);
+    server->service->counters.wrong_tokens += rights == AUTH_NONE && length > 0;
+    return (enum service_rights)rights;
 }
 
 static gordian_status open_store(struct server *server, gordian_error *error)
@@ -95,7 +97,7 @@ static gordian_status open_store(struct server *server, gordian_error *error)
     if (status == GORDIAN_OK && found.note[0])
         server_log(server, 4, "%s", found.note);
     if (status == GORDIAN_OK && found.made && options.folder)
-        server_log(server, 5, "%s: a new database", options.folder);
+        server_log(server, 6, "%s: a new database", options.folder);
     return status;
 }
 
@@ -659,6 +661,8 @@ gordian_status server_open(struct server **out, const struct server_options *opt
         status = server_add_events(server, error);
     if (status == GORDIAN_OK)
         status = open_listeners(server, error);
+    if (status == GORDIAN_OK)
+        server_watch(server);
     if (status != GORDIAN_OK) {
         server_close(server);
         return status;

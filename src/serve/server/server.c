@@ -14,6 +14,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#define DEADLOCK_TEXT 300 /* bytes of the names in a line of the log, at most */
+
 /* ------------------------------------------------------------------ telling */
 
 void server_log(const struct server *server, int level, const char *format, ...)
@@ -86,6 +88,44 @@ static void watch_stalls(struct server *server)
                (unsigned long long)(counters->stalled_ms - server->stalled_ms));
     server->stalls = counters->stalls;
     server->stalled_ms = counters->stalled_ms;
+}
+
+static void watch_tokens(struct server *server)
+{
+    uint64_t wrong = server->service->counters.wrong_tokens;
+    if (wrong == server->wrong_tokens)
+        return;
+    server_log_rarely(server, RARE_TOKEN, 4, "wrong tokens were shown: %llu since the start",
+                      (unsigned long long)wrong);
+    server->wrong_tokens = wrong;
+}
+
+/* As JSON: names can have anything in them that a terminal would obey. */
+static void tell_deadlock(void *context, const struct incident *incident)
+{
+    const struct server *server = context;
+    struct incident brief = *incident;
+    struct output text;
+    struct json json;
+    if (!output_open(&text, -1))
+        return;
+    brief.witness = brief.replay = NULL;
+    if (brief.processes && strlen(brief.processes) > DEADLOCK_TEXT)
+        brief.processes = NULL; /* the history has them all */
+    json_begin(&json, &text);
+    incident_json(&json, &brief);
+    json_end(&json);
+    if (!text.failure && text.used > 1)
+        server_log(server, 6, "%s %.*s",
+                   incident->ended ? "a deadlock has ended:" : "a deadlock:", (int)text.used - 1,
+                   text.buffer);
+    output_close(&text);
+}
+
+void server_watch(struct server *server)
+{
+    server->watcher = (struct service_watcher){.context = server, .incident = tell_deadlock};
+    service_watch(server->service, &server->watcher);
 }
 
 /* ------------------------------------------------------------------ what wakes the loop */
@@ -236,6 +276,7 @@ static void end_turn(struct server *server)
     store_seal(server->store);
     watch_health(server);
     watch_stalls(server);
+    watch_tokens(server);
     connections_flush(server);
     if (store_snapshot_due(server->store))
         server_snapshot(server, false);

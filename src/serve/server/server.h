@@ -63,6 +63,7 @@ enum server_rare {
     RARE_PEER,   /* a user who may not use the socket */
     RARE_FULL,   /* turned away: there is no room */
     RARE_CUT,    /* cut off */
+    RARE_TOKEN,  /* a wrong one was shown */
     RARE_KINDS,
 };
 
@@ -95,6 +96,8 @@ struct server {
         uint64_t told_at; /* steady ms; 0: never */
         uint64_t left_out;
     } rarely[RARE_KINDS];
+    uint64_t wrong_tokens; /* of the service's, that have been told */
+    struct service_watcher watcher;
     unsigned char *scratch; /* 2 * SERVER_READ bytes to read into */
 
     struct snapshot_child { /* see server/snapshot.c */

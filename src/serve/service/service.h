@@ -150,6 +150,7 @@ struct service_counters {
     uint64_t events;
     uint64_t bytes_in, bytes_out; /* the server's */
     uint64_t errors;              /* answers that were errors */
+    uint64_t wrong_tokens;
     uint64_t duplicates;
     uint64_t cut_off;                 /* clients that did not read */
     uint64_t throttled;               /* times a client was made to wait for its quota */
