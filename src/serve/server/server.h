@@ -125,7 +125,7 @@ gordian_status server_open(struct server **out, const struct server_options *opt
                            gordian_error *error);
 /* Runs until a signal stops it: GORDIAN_OK for an orderly end. */
 gordian_status server_run(struct server *server, gordian_error *error);
-/* One turn of it: waits for something to do, and does it. */
+/* One turn of it: waits for something to do, and does it. (Here for tests.) */
 gordian_status server_turn(struct server *server, gordian_error *error);
 void server_close(struct server *server);
 
