@@ -492,7 +492,8 @@ static bool walked_round(const struct order_cycle *cycle)
 bool graph_search(uint32_t index, struct order_cycle *cycle)
 {
     const struct order *goal = &orders[index];
-    if (!mark_ways(goal))
+    /* No way goes on from a lock that was always the last one. */
+    if (!nodes[goal->node].held || !mark_ways(goal))
         return false;
     uint32_t *next = queue + NODES; /* by depth: the use to try, index + 1 */
     cycle->orders = next + DEEPEST;
