@@ -238,7 +238,7 @@ static bool on_reload(void *context, struct server_options *now)
 
 /* ------------------------------------------------------------------ running */
 
-/* "2026-11-16T09:15:00.123Z ", by the world's clock. */
+/* "2026-11-16T09:15:00.123Z: ", by the world's clock. */
 static void tell_time(char *text, size_t size)
 {
     struct timespec now;
@@ -246,7 +246,7 @@ static void tell_time(char *text, size_t size)
     clock_gettime(CLOCK_REALTIME, &now);
     gmtime_r(&now.tv_sec, &parts);
     size_t used = strftime(text, size, "%Y-%m-%dT%H:%M:%S", &parts);
-    snprintf(text + used, size - used, ".%03ldZ ", now.tv_nsec / 1000000);
+    snprintf(text + used, size - used, ".%03ldZ: ", now.tv_nsec / 1000000);
 }
 
 static void on_log(void *context, int level, const char *text)
