@@ -323,6 +323,7 @@ enum wire_state_flags {
     WIRE_KNOWN = 1,
     WIRE_IS_WAITING = 2,
     WIRE_IS_DEADLOCKED = 4,
+    WIRE_IS_UNKEPT = 8, /* the journal cannot be written: what is shown may be lost */
 };
 
 struct wire_state {

@@ -75,7 +75,9 @@ static void take_hello(struct client *client, const struct wire_frame *frame)
         welcome.last = session->last;
     }
     unsigned char bytes[128];
+    size_t start = client->out.used;
     client_put(client, bytes, wire_put_welcome(bytes, sizeof bytes, &welcome));
+    client_welcomed(client, start);
 }
 
 static void take_use(struct client *client, const struct wire_frame *frame)
@@ -288,10 +290,15 @@ static void take_state(struct client *client, const struct wire_frame *frame)
         client_fail(client, &error);
         return;
     }
-    size_t size = wire_put_stated(NULL, 0, &state);
+    bool unkept = service_is_cut_off(client->service);
+    if (unkept)
+        state.flags |= WIRE_IS_UNKEPT;
+    size_t size = wire_put_stated(NULL, 0, &state), start = client->out.used;
     unsigned char *to = client_room(client, size);
     if (to)
         wire_put_stated(to, size, &state);
+    if (unkept)
+        client_sure(client, start, 0);
 }
 
 static void take_remove(struct client *client, const struct wire_frame *frame)
@@ -360,7 +367,9 @@ static void take_ping(struct client *client, const struct wire_frame *frame)
         frame_malformed(client, "a malformed PING");
         return;
     }
+    size_t start = client->out.used;
     client_put(client, bytes, wire_put_u64(bytes, sizeof bytes, WIRE_PONG, value));
+    client_sure(client, start, 0);
 }
 
 void client_bye(struct client *client)

@@ -169,9 +169,24 @@ static void write_system(struct json *json, const struct served *served)
     json_key_u64(json, "incidents", served->counters.incidents);
 }
 
+/* While the journal cannot be written what is known is told at once, and that it may be lost. */
+static void tell_unkept(struct json *json, struct client *client)
+{
+    if (service_is_cut_off(client->service))
+        json_key_bool(json, "kept", false);
+}
+
+static void end_unkept(struct json *json, struct client *client, size_t start)
+{
+    json_end(json);
+    if (service_is_cut_off(client->service))
+        client_sure(client, start, 0);
+}
+
 void line_state(struct client *client, struct served *served, const gordian_word *name)
 {
     struct json json;
+    size_t start = client->out.used;
     uint32_t process = name ? served_find_process(served, name->text, name->length) : NOBODY;
     uint32_t resource = name ? served_find_resource(served, name->text, name->length) : NOBODY;
     if (name && process == NOBODY && resource == NOBODY) {
@@ -179,6 +194,7 @@ void line_state(struct client *client, struct served *served, const gordian_word
         return;
     }
     json_begin(&json, &client->out);
+    tell_unkept(&json, client);
     json_open(&json, "state", '{');
     if (process != NOBODY)
         write_process(&json, client, served, process);
@@ -193,14 +209,16 @@ void line_state(struct client *client, struct served *served, const gordian_word
             served_processes_json(&json, "deadlocked", served, dead, count < NAMED ? count : NAMED);
         }
     }
-    json_end(&json);
+    end_unkept(&json, client, start);
 }
 
 void line_systems(struct client *client)
 {
     const struct service *service = client->service;
     struct json json;
+    size_t start = client->out.used;
     json_begin(&json, &client->out);
+    tell_unkept(&json, client);
     json_open(&json, "systems", '[');
     for (uint32_t i = 0; i < service->system_limit; i++)
         if (service->systems[i]) {
@@ -208,7 +226,7 @@ void line_systems(struct client *client)
             write_system(&json, service->systems[i]);
             json_shut(&json);
         }
-    json_end(&json);
+    end_unkept(&json, client, start);
 }
 
 void line_stats(struct client *client)
@@ -216,6 +234,7 @@ void line_stats(struct client *client)
     const struct service *service = client->service;
     const struct service_counters *counters = &service->counters;
     struct json json;
+    size_t start = client->out.used;
     json_begin(&json, &client->out);
     json_open(&json, "stats", '{');
     json_key_u64(&json, "uptime_ms", service->work->now - service->started);
@@ -230,8 +249,11 @@ void line_stats(struct client *client)
     json_key_u64(&json, "throttled", counters->throttled);
     json_key_u64(&json, "cut_off", counters->cut_off);
     json_key_u64(&json, "leases_ended", counters->leases_ended);
+    json_key_u64(&json, "stalls", counters->stalls);
+    json_key_u64(&json, "stalled_ms", counters->stalled_ms);
     json_key_u64(&json, "memory", service_memory_used(service));
     if (client->session != GORDIAN_NONE)
         json_key_u64(&json, "client_memory", session_memory(service, client->session));
     json_end(&json);
+    client_sure(client, start, 0);
 }

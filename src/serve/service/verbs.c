@@ -169,8 +169,11 @@ static void verb_hello(struct client *client)
             return;
         }
     }
-    if (client_hello(client, &hello))
-        write_hello(client);
+    size_t start = client->out.used;
+    if (!client_hello(client, &hello))
+        return;
+    write_hello(client);
+    client_welcomed(client, start);
 }
 
 /* ------------------------------------------------------------------ systems */
@@ -428,9 +431,11 @@ static void verb_subscribe(struct client *client)
 static void verb_ping(struct client *client)
 {
     struct json json;
+    size_t start = client->out.used;
     json_begin(&json, &client->out);
     json_key_bool(&json, "pong", true);
     json_end(&json);
+    client_sure(client, start, 0);
 }
 
 static void verb_help(struct client *client)
