@@ -13,21 +13,24 @@
 
 /* Built without Meson: all there is to tell. */
 #ifndef GORDIAN_BUILD_COMPILER
-#define GORDIAN_BUILD_COMPILER   __VERSION__
-#define GORDIAN_BUILD_FLAGS      "unknown"
-#define GORDIAN_BUILD_COMMIT     "unknown"
-#define GORDIAN_BUILD_NO_KERNELS "unknown"
-#define GORDIAN_BUILD_NO_RUN     "unknown"
-#define GORDIAN_BUILD_NO_SERVE   "unknown"
-#define GORDIAN_BUILD_NO_PAGE    "unknown"
-#define GORDIAN_BUILD_NO_TLS     "unknown"
-#define GORDIAN_BUILD_NO_MPI     "unknown"
-#define GORDIAN_BUILD_NO_IGRAPH  "unknown"
+#define GORDIAN_BUILD_COMPILER    __VERSION__
+#define GORDIAN_BUILD_FLAGS       "unknown"
+#define GORDIAN_BUILD_COMMIT      "unknown"
+#define GORDIAN_BUILD_NO_KERNELS  "unknown"
+#define GORDIAN_BUILD_NO_RUN      "unknown"
+#define GORDIAN_BUILD_NO_STACKS   "unknown"
+#define GORDIAN_BUILD_NO_SERVE    "unknown"
+#define GORDIAN_BUILD_NO_PAGE     "unknown"
+#define GORDIAN_BUILD_NO_TLS      "unknown"
+#define GORDIAN_BUILD_NO_MPI      "unknown"
+#define GORDIAN_BUILD_NO_POSTGRES "unknown"
+#define GORDIAN_BUILD_NO_MARIADB  "unknown"
+#define GORDIAN_BUILD_NO_IGRAPH   "unknown"
 #endif
 
 /* ------------------------------------------------------------------ what it was built with */
 
-#define PARTS 9u
+#define PARTS 10u
 
 struct part {
     const char *name;
@@ -57,6 +60,7 @@ static void list_parts(struct parts *parts)
     const struct part list[PARTS] = {
         {"kernels", GORDIAN_BUILD_NO_KERNELS, "for NVIDIA GPUs"},
         {"run", found ? "" : no_run, parts->library},
+        {"stacks", GORDIAN_BUILD_NO_STACKS, "of programs, for run and inspect"},
         {"serve", GORDIAN_BUILD_NO_SERVE, "the service, and incidents of it"},
         {"page", GORDIAN_BUILD_NO_PAGE, "of the service, for browsers"},
         {"tls", GORDIAN_BUILD_NO_TLS, "tls:// for clients of the service"},

@@ -106,3 +106,10 @@ bool sleep_call(const struct target *target, const struct target_thread *thread,
     }
     return true;
 }
+
+/* A connection that was interrupted is still being made: asked again, it says so. */
+bool call_repeats(uint32_t machine, uint64_t number)
+{
+    const struct known_call *known = find_call(machine, number);
+    return known && strcmp(known->name, "connect") != 0;
+}

@@ -45,4 +45,7 @@ struct sleep_call {
 bool sleep_call(const struct target *target, const struct target_thread *thread,
                 struct sleep_call *call);
 
+/* May a call that was interrupted be made again as it was, without harm? */
+bool call_repeats(uint32_t machine, uint64_t number);
+
 #endif

@@ -1,6 +1,5 @@
-/* A live process: /proc and process_vm_readv, which stop nobody; ptrace for registers only, for a
- * bounded time. A thread is seized, not attached to: no signal is sent, and if this process dies in
- * between, the kernel lets the thread go on. */
+/* A live process: /proc and process_vm_readv, which stop nobody; a stop (stop.h) for registers
+ * only. */
 #define _GNU_SOURCE
 #include "inspect/target.h"
 
@@ -9,7 +8,9 @@
 #include "base/hash.h"
 #include "base/memory.h"
 #include "inspect/calls.h"
+#include "inspect/proc.h"
 #include "inspect/rights.h"
+#include "inspect/stop.h"
 #include "run/incident.h"
 
 #include <dirent.h>
@@ -21,11 +22,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ptrace.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
-#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -33,42 +32,10 @@
 
 /* ------------------------------------------------------------------ files of /proc */
 
-/* A small file; how many bytes, ended by a NUL. -1: errno. */
-static ssize_t read_small(int folder, const char *path, char *text, size_t size)
-{
-    int fd = openat(folder, path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return -1;
-    ssize_t count = read(fd, text, size - 1);
-    int saved = errno;
-    close(fd);
-    errno = saved;
-    text[count > 0 ? count : 0] = '\0';
-    return count;
-}
-
-/* What follows a word at the start of a line, or NULL. */
-static const char *line_after(const char *text, const char *word)
-{
-    size_t length = strlen(word);
-    for (const char *line = text; line; line = strchr(line, '\n')) {
-        line += *line == '\n';
-        if (strncmp(line, word, length) == 0)
-            return line + length + strspn(line + length, " \t");
-    }
-    return NULL;
-}
-
-static uint64_t number_after(const char *text, const char *word, int base)
-{
-    const char *value = line_after(text, word);
-    return value ? strtoull(value, NULL, base) : 0;
-}
-
 /* The last number of a line: that of the innermost namespace. */
 static uint32_t innermost_number(const char *text, const char *word, uint32_t otherwise)
 {
-    const char *value = line_after(text, word);
+    const char *value = proc_line(text, word);
     uint32_t number = otherwise;
     while (value && *value >= '0' && *value <= '9') {
         char *end;
@@ -146,13 +113,13 @@ static void parse_call(struct target_thread *thread, const char *line)
 
 static void parse_status(struct target_thread *thread, const char *text)
 {
-    const char *name = line_after(text, "Name:"), *state = line_after(text, "State:");
+    const char *name = proc_line(text, "Name:"), *state = proc_line(text, "State:");
     if (name)
         snprintf(thread->name, sizeof thread->name, "%.*s", (int)strcspn(name, "\n"), name);
     thread->state = state ? *state : '?';
     thread->tid = innermost_number(text, "NSpid:", thread->seen_tid);
-    thread->switches = number_after(text, "voluntary_ctxt_switches:", 10) +
-                       number_after(text, "nonvoluntary_ctxt_switches:", 10);
+    thread->switches = proc_number(text, "voluntary_ctxt_switches:", 10) +
+                       proc_number(text, "nonvoluntary_ctxt_switches:", 10);
 }
 
 /* The call first, then the count of switches: see inspect.h. False: the thread has ended, or may
@@ -161,11 +128,11 @@ static bool read_parts(int folder, struct target_thread *thread, char *text, siz
 {
     char path[64];
     snprintf(path, sizeof path, "%u/syscall", thread->seen_tid);
-    if (read_small(folder, path, text, size) <= 0)
+    if (proc_read(folder, path, text, size) <= 0)
         return false;
     parse_call(thread, text);
     snprintf(path, sizeof path, "%u/status", thread->seen_tid);
-    if (read_small(folder, path, text, size) <= 0)
+    if (proc_read(folder, path, text, size) <= 0)
         return false;
     parse_status(thread, text);
     return true;
@@ -185,8 +152,8 @@ static bool read_thread(struct target *target, int folder, uint32_t tid)
         return errno = ENOMEM, false;
     *place = thread;
     if (tid == target->seen_pid) {
-        target->handlers = number_after(text, "SigCgt:", 16);
-        target->handlers_known = line_after(text, "SigCgt:");
+        target->handlers = proc_number(text, "SigCgt:", 16);
+        target->handlers_known = proc_line(text, "SigCgt:");
     }
     return true;
 }
@@ -207,11 +174,11 @@ static bool live_glance(struct target *target, struct target_thread *thread)
 
 char target_state(const struct target *target, uint32_t seen_tid)
 {
-    char path[96], text[4096];
-    snprintf(path, sizeof path, "/proc/%u/task/%u/status", target->seen_pid, seen_tid);
-    if (target->core || read_small(AT_FDCWD, path, text, sizeof text) <= 0)
+    char text[4096];
+    if (target->core ||
+        proc_read_thread(target->seen_pid, seen_tid, "status", text, sizeof text) <= 0)
         return 0;
-    const char *state = line_after(text, "State:");
+    const char *state = proc_line(text, "State:");
     return state ? *state : 0;
 }
 
@@ -288,62 +255,12 @@ static size_t live_read(struct target *target, uint64_t address, void *to, size_
 
 /* ------------------------------------------------------------------ registers */
 
-/* Has it stopped? Its end is not taken note of: it may be our child, whose parent's part wants to
- * know. -1: it has ended; 0: neither. */
-static int has_stopped(pid_t tid, int *status)
-{
-    siginfo_t info = {0};
-    if (waitid(P_PID, (id_t)tid, &info, WEXITED | WSTOPPED | WNOWAIT | WNOHANG | __WALL) != 0)
-        return errno == EINTR ? 0 : -1;
-    if (info.si_pid == 0)
-        return 0;
-    if (info.si_code != CLD_STOPPED && info.si_code != CLD_TRAPPED)
-        return -1;
-    return waitpid(tid, status, __WALL | WNOHANG) == tid && WIFSTOPPED(*status) ? 1 : -1;
-}
-
-/* Waits for the stop, for so long at most. `signal`: what was about to be delivered to it then, and
- * must be when it goes on; 0: nothing. */
-static bool await_stop(pid_t tid, uint64_t until, int *signal)
-{
-    for (;;) {
-        int status = 0, stopped = has_stopped(tid, &status);
-        if (stopped > 0)
-            *signal = status >> 16 ? 0 : WSTOPSIG(status);
-        if (stopped != 0)
-            return stopped > 0;
-        if (clock_ns() > until)
-            return false;
-        nanosleep(&(struct timespec){0, 20000}, NULL);
-    }
-}
-
-/* One that has not stopped yet can only be let go once it has: that is soon, or it has ended. */
-static void let_go(pid_t tid, int signal)
-{
-    while (ptrace(PTRACE_DETACH, tid, NULL, (void *)(intptr_t)signal) != 0 && errno == ESRCH &&
-           await_stop(tid, clock_ns() + 1000000000u, &signal))
-        ;
-}
-
-static bool fetch_registers(struct target *target, struct target_thread *thread)
-{
-    unsigned char set[34 * 8];
-    struct iovec vector = {set, sizeof set};
-    if (ptrace(PTRACE_GETREGSET, (pid_t)thread->seen_tid, (void *)(uintptr_t)NT_PRSTATUS,
-               &vector) != 0)
-        return false;
-    target_take_registers(target, thread, set, vector.iov_len);
-    return true;
-}
-
 /* How often it has given the processor up by itself, so far. */
 static uint64_t rests_of(const struct target *target, uint32_t tid)
 {
-    char path[64], text[4096];
-    snprintf(path, sizeof path, "/proc/%u/task/%u/status", target->seen_pid, tid);
-    return read_small(AT_FDCWD, path, text, sizeof text) > 0
-               ? number_after(text, "voluntary_ctxt_switches:", 10)
+    char text[4096];
+    return proc_read_thread(target->seen_pid, tid, "status", text, sizeof text) > 0
+               ? proc_number(text, "voluntary_ctxt_switches:", 10)
                : UINT64_MAX;
 }
 
@@ -360,13 +277,12 @@ static bool runs_on(const struct target *target, uint32_t tid)
  * who ran must be one that runs on. */
 static bool would_notice(const struct target *target, const struct target_thread *thread)
 {
-    char path[64], text[256];
+    char text[256];
     struct target_thread now = {.seen_tid = thread->seen_tid};
     struct sleep_call call;
     if (thread->activity == TARGET_RUNS && !runs_on(target, thread->seen_tid))
         return true;
-    snprintf(path, sizeof path, "/proc/%u/task/%u/syscall", target->seen_pid, thread->seen_tid);
-    if (read_small(AT_FDCWD, path, text, sizeof text) <= 0)
+    if (proc_read_thread(target->seen_pid, thread->seen_tid, "syscall", text, sizeof text) <= 0)
         return true;
     parse_call(&now, text);
     if (now.activity != thread->activity)
@@ -378,21 +294,21 @@ static bool would_notice(const struct target *target, const struct target_thread
 
 static bool live_registers(struct target *target, struct target_thread *thread, unsigned stop_ms)
 {
-    pid_t tid = (pid_t)thread->seen_tid;
+    unsigned char set[STOP_SET];
     uint64_t start = clock_ns();
-    int signal = 0;
     /* One that cannot be interrupted would not stop in time either. */
-    if (stop_ms == 0 || thread->state == 'D' || (!target->doomed && would_notice(target, thread)) ||
-        ptrace(PTRACE_SEIZE, tid, NULL, NULL) != 0)
+    if (stop_ms == 0 || thread->state == 'D' || (!target->doomed && would_notice(target, thread)))
         return false;
-    bool done = ptrace(PTRACE_INTERRUPT, tid, NULL, NULL) == 0 &&
-                await_stop(tid, start + stop_ms * UINT64_C(1000000), &signal) &&
-                fetch_registers(target, thread);
-    let_go(tid, signal);
+    ssize_t size =
+        stop_for_registers(target->seen_pid, thread->seen_tid, stop_ms * UINT64_C(1000000), set);
+    if (size < 0)
+        return false;
+    if (size > 0)
+        target_take_registers(target, thread, set, (size_t)size);
     uint64_t spent = clock_ns() - start;
     target->threads_stopped++;
     target->stopped_ns = spent > target->stopped_ns ? spent : target->stopped_ns;
-    return done;
+    return size > 0;
 }
 
 /* ------------------------------------------------------------------ opening */
@@ -524,15 +440,15 @@ static gordian_status open_process(struct target *target, gordian_error *error)
     uint32_t pid = target->seen_pid;
     char path[64], text[4096] = "";
     snprintf(path, sizeof path, "/proc/%u/status", pid);
-    if (read_small(AT_FDCWD, path, text, sizeof text) <= 0 && (errno == EMFILE || errno == ENFILE))
+    if (proc_read(AT_FDCWD, path, text, sizeof text) <= 0 && (errno == EMFILE || errno == ENFILE))
         return fail(error, GORDIAN_STATUS_IO,
                     "cannot look at process %u: no file descriptor is left", pid);
     if (!text[0])
         return fail(error, GORDIAN_STATUS_INPUT, "there is no process %u", pid);
-    if (number_after(text, "Tgid:", 10) != pid)
+    if (proc_number(text, "Tgid:", 10) != pid)
         return fail(error, GORDIAN_STATUS_INPUT,
                     "%u is a thread of process %" PRIu64 ": inspect that", pid,
-                    number_after(text, "Tgid:", 10));
+                    proc_number(text, "Tgid:", 10));
     if (rights_is_zombie(pid))
         return list_failure(target, 0, error);
     target->pid = innermost_number(text, "NSpid:", pid);

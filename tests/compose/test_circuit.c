@@ -176,7 +176,9 @@ static void check_any_order(void)
     char text[1000];
     unsigned long compared = 0;
     random_seed(&random, 11);
-    for (unsigned long round = 0; round < test_scaled(600); round++) {
+    /* About half of them have no other order. */
+    for (unsigned long round = 0; compared < test_scaled(300); round++) {
+        REQUIRE(round < test_scaled(3000));
         make_circuit(&random, text, sizeof text, 1 + (unsigned)random_below(&random, 6));
         gordian_circuit *circuit = read_circuit(text, NULL, NULL);
         REQUIRE(circuit);
@@ -194,7 +196,6 @@ static void check_any_order(void)
         gordian_circuit_close(circuit);
         gordian_circuit_close(other);
     }
-    CHECK_MSG(compared >= test_scaled(300), "%lu", compared);
 }
 
 /* Data that are only passed on make no difference to what can happen. */

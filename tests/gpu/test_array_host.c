@@ -169,8 +169,9 @@ static void test_refused(struct gpu *gpu)
 
 /* ---- memory */
 
-/* Memory for an array is taken when it grows, and comes back when it shrinks and ends. */
-static void test_memory(struct gpu *gpu, enum gpu_array_mode mode)
+/* Memory for an array is taken when it grows, and comes back when it shrinks and ends: did what is
+ * free say so? */
+static bool comes_back(struct gpu *gpu, enum gpu_array_mode mode)
 {
     struct gpu_info at_first, grown, shrunk, after;
     const uint64_t count = 3 << 20;
@@ -182,13 +183,23 @@ static void test_memory(struct gpu *gpu, enum gpu_array_mode mode)
     REQUIRE(array != NULL);
     DO(gpu_array_reserve(array, count, &error));
     gpu_get_info(gpu, &grown);
-    CHECK(at_first.memory_free - grown.memory_free >= count * 16);
     DO(gpu_array_shrink(array, &error));
     gpu_get_info(gpu, &shrunk);
-    CHECK(shrunk.memory_free - grown.memory_free >= count * 16);
     gpu_array_destroy(array);
     gpu_get_info(gpu, &after);
-    CHECK(!at_first.emulated || after.memory_free == at_first.memory_free);
+    return at_first.memory_free >= grown.memory_free + count * 16 &&
+           shrunk.memory_free >= grown.memory_free + count * 16 &&
+           (!at_first.emulated || after.memory_free == at_first.memory_free);
+}
+
+/* What is free on a real device is everybody's, a sanitizer's own memory included: it may have to
+ * be looked at again. What leaks, leaks every time. */
+static void test_memory(struct gpu *gpu, enum gpu_array_mode mode)
+{
+    bool came_back = false;
+    for (int look = 0; look < 10 && !came_back; look++)
+        came_back = comes_back(gpu, mode);
+    CHECK(came_back);
 }
 
 /* A range maps and moves nothing; given back while a service runs, it stays until that ends. */

@@ -69,8 +69,13 @@ if [ "$(id -u)" -eq 0 ] && command -v setpriv >/dev/null; then
 fi
 
 # One that is stopped says nothing, and is found once it goes on.
+# shellcheck disable=SC2317 # called by wait_for
+all_stopped()
+{
+    ! grep -L '^State:[[:space:]]*T' "/proc/$process/task"/*/status | grep -q .
+}
 kill -STOP $process
-wait_for 'the stop' grep -q '^State:[[:space:]]*T' "/proc/$process/status"
+wait_for 'the stop' all_stopped
 "$gordian" inspect $process >output 2>stderr
 is $? 0 'a stopped process: exit status'
 has "$(cat output)" 'stopped from outside' 'a stopped process'

@@ -1,0 +1,162 @@
+#define _GNU_SOURCE
+#include "inspect/stop.h"
+
+#include "base/clock.h"
+#include "inspect/calls.h"
+#include "inspect/proc.h"
+
+#include <asm/ptrace.h>
+#include <elf.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/ptrace.h>
+#include <sys/uio.h>
+#include <sys/user.h>
+#include <sys/wait.h>
+#include <time.h>
+
+/* ------------------------------------------------------------------ waiting for the stop */
+
+/* Has it stopped? Its end is not taken note of: it may be our child, whose parent's part wants to
+ * know. -1: it has ended; 0: neither. */
+static int has_stopped(pid_t tid, int *status)
+{
+    siginfo_t info = {0};
+    if (waitid(P_PID, (id_t)tid, &info, WEXITED | WSTOPPED | WNOWAIT | WNOHANG | __WALL) != 0)
+        return errno == EINTR ? 0 : -1;
+    if (info.si_pid == 0)
+        return 0;
+    if (info.si_code != CLD_STOPPED && info.si_code != CLD_TRAPPED)
+        return -1;
+    return waitpid(tid, status, __WALL | WNOHANG) == tid && WIFSTOPPED(*status) ? 1 : -1;
+}
+
+/* Waits for the stop, for so long at most. `signal`: what was about to be delivered to it then, and
+ * must be when it goes on; 0: nothing. */
+static bool await_stop(pid_t tid, uint64_t until, int *signal)
+{
+    for (;;) {
+        int status = 0, stopped = has_stopped(tid, &status);
+        if (stopped > 0)
+            *signal = status >> 16 ? 0 : WSTOPSIG(status);
+        if (stopped != 0)
+            return stopped > 0;
+        if (clock_ns() > until)
+            return false;
+        nanosleep(&(struct timespec){0, 20000}, NULL);
+    }
+}
+
+/* ------------------------------------------------------------------ calls that were interrupted */
+
+static bool get_set(pid_t tid, void *set, size_t *size)
+{
+    struct iovec vector = {set, *size};
+    bool done = ptrace(PTRACE_GETREGSET, tid, (void *)(uintptr_t)NT_PRSTATUS, &vector) == 0;
+    *size = vector.iov_len;
+    return done;
+}
+
+static bool put_set(pid_t tid, uintptr_t kind, void *set, size_t size)
+{
+    struct iovec vector = {set, size};
+    return ptrace(PTRACE_SETREGSET, tid, (void *)kind, &vector) == 0;
+}
+
+#if defined(__x86_64__)
+
+/* The kernel decides when the thread goes on what becomes of the call, by its result: this one, of
+ * the kernel's own, makes it EINTR if a handler is to run, and otherwise the same call again. */
+static void call_again(uint32_t pid, pid_t tid, int signal)
+{
+    enum { RESTART_WITHOUT_HANDLER = 514 };
+    struct user_regs_struct registers;
+    size_t size = sizeof registers;
+    (void)pid;
+    (void)signal;
+    if (!get_set(tid, &registers, &size) || (int64_t)registers.rax != -EINTR ||
+        (int64_t)registers.orig_rax < 0 || !call_repeats(EM_X86_64, registers.orig_rax))
+        return;
+    registers.rax = (unsigned long long)-RESTART_WITHOUT_HANDLER;
+    put_set(tid, NT_PRSTATUS, &registers, size);
+}
+
+#else
+
+/* Is the thread about to run a handler, of `signal` (0: none) or of one that is pending? */
+static bool handler_is_due(uint32_t pid, pid_t tid, int signal)
+{
+    char text[4096];
+    if (proc_read_thread(pid, (uint32_t)tid, "status", text, sizeof text) <= 0)
+        return true;
+    uint64_t due = proc_number(text, "SigPnd:", 16) | proc_number(text, "ShdPnd:", 16);
+    due &= ~proc_number(text, "SigBlk:", 16);
+    due |= signal ? UINT64_C(1) << (signal - 1) : 0;
+    return due & proc_number(text, "SigCgt:", 16);
+}
+
+static bool follows_call(uint32_t pid, uint64_t counter)
+{
+    enum { SVC = 0xd4000001 };
+    uint32_t code = 0;
+    struct iovec local = {&code, sizeof code};
+    struct iovec remote = {(void *)(uintptr_t)(counter - sizeof code), sizeof code};
+    return process_vm_readv((pid_t)pid, &local, 1, &remote, 1, 0) == sizeof code && code == SVC;
+}
+
+/* The first argument is where the result is now, but the kernel has it still, and tells it of a
+ * thread that is in a call: so for a moment this one is said to be in it. */
+static bool first_argument(uint32_t pid, pid_t tid, uint64_t number, uint64_t *first)
+{
+    char text[256] = "", *end;
+    int call = (int)number, none = -1;
+    if (!put_set(tid, NT_ARM_SYSTEM_CALL, &call, sizeof call))
+        return false;
+    ssize_t count = proc_read_thread(pid, (uint32_t)tid, "syscall", text, sizeof text);
+    if (!put_set(tid, NT_ARM_SYSTEM_CALL, &none, sizeof none) || count <= 0 ||
+        strtoull(text, &end, 10) != number || *end != ' ')
+        return false;
+    *first = strtoull(end, NULL, 16);
+    return true;
+}
+
+/* The kernel has decided already what becomes of the call. If that is EINTR, the thread goes back
+ * to the instruction that called; a handler that is to run does so for the EINTR, then. */
+static void call_again(uint32_t pid, pid_t tid, int signal)
+{
+    struct user_pt_regs registers;
+    size_t size = sizeof registers;
+    uint64_t first;
+    if (!get_set(tid, &registers, &size) || (int64_t)registers.regs[0] != -EINTR ||
+        !call_repeats(EM_AARCH64, registers.regs[8]) || !follows_call(pid, registers.pc) ||
+        handler_is_due(pid, tid, signal) || !first_argument(pid, tid, registers.regs[8], &first))
+        return;
+    registers.regs[0] = first;
+    registers.pc -= 4;
+    put_set(tid, NT_PRSTATUS, &registers, size);
+}
+
+#endif
+
+/* One that has not stopped yet can only be let go once it has: that is soon, or it has ended. */
+static void let_go(uint32_t pid, pid_t tid, int signal)
+{
+    do
+        call_again(pid, tid, signal);
+    while (ptrace(PTRACE_DETACH, tid, NULL, (void *)(intptr_t)signal) != 0 && errno == ESRCH &&
+           await_stop(tid, clock_ns() + 1000000000u, &signal));
+}
+
+ssize_t stop_for_registers(uint32_t pid, uint32_t tid, uint64_t most_ns, unsigned char *set)
+{
+    uint64_t until = clock_ns() + most_ns;
+    size_t size = STOP_SET;
+    int signal = 0;
+    if (ptrace(PTRACE_SEIZE, (pid_t)tid, NULL, NULL) != 0)
+        return -1;
+    bool done = ptrace(PTRACE_INTERRUPT, (pid_t)tid, NULL, NULL) == 0 &&
+                await_stop((pid_t)tid, until, &signal) && get_set((pid_t)tid, set, &size);
+    let_go(pid, (pid_t)tid, signal);
+    return done ? (ssize_t)size : 0;
+}

@@ -1,0 +1,277 @@
+/* A thread that is stopped for its registers does not notice: whatever it sleeps in, it sleeps in
+ * still, with the same arguments, and no call has come back with EINTR. But a handler that was due
+ * runs, and then the call does come back. */
+#define _GNU_SOURCE
+#include "inspect/proc.h"
+#include "inspect/stop.h"
+#include "test.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/inotify.h>
+#include <sys/ipc.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/sem.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { HOUR = 3600 };
+
+/* What both processes see of the one that sleeps. */
+struct seen {
+    _Atomic int interrupted, handled, failed;
+    int set; /* of semaphores, if there is one; it would outlive the processes */
+};
+static struct seen *seen;
+
+/* ------------------------------------------------------------------ what to sleep in */
+
+static long in_epoll(int limit)
+{
+    static int never = -1;
+    struct epoll_event event;
+    if (never < 0)
+        never = epoll_create1(EPOLL_CLOEXEC);
+    return epoll_wait(never, &event, 1, limit);
+}
+
+static long epoll_for_ever(void)
+{
+    return in_epoll(-1);
+}
+
+static long epoll_for_long(void)
+{
+    return in_epoll(HOUR * 1000);
+}
+
+static long poll_for_long(void)
+{
+    return poll(NULL, 0, HOUR * 1000);
+}
+
+static long system_v(void)
+{
+    struct sembuf take = {0, -1, SEM_UNDO};
+    if (seen->set < 0)
+        seen->set = semget(IPC_PRIVATE, 1, 0600);
+    return semop(seen->set, &take, 1);
+}
+
+static long wait_for_signal(void)
+{
+    sigset_t none;
+    sigemptyset(&none);
+    return sigwaitinfo(&none, NULL);
+}
+
+static int timed_socket(int kind)
+{
+    int made = socket(AF_INET, kind, 0);
+    struct timeval limit = {HOUR, 0};
+    struct sockaddr_in here = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    if (setsockopt(made, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit) != 0 ||
+        bind(made, (struct sockaddr *)&here, sizeof here) != 0)
+        seen->failed++;
+    return made;
+}
+
+static long receive_for_long(void)
+{
+    static int made = -1;
+    char byte;
+    if (made < 0)
+        made = timed_socket(SOCK_DGRAM);
+    return recv(made, &byte, 1, 0);
+}
+
+static long accept_for_long(void)
+{
+    static int made = -1;
+    if (made < 0) {
+        made = timed_socket(SOCK_STREAM);
+        seen->failed += listen(made, 1) != 0;
+    }
+    return accept(made, NULL, NULL);
+}
+
+static long read_changes(void)
+{
+    static int changes = -1;
+    char event[4096];
+    if (changes < 0)
+        changes = inotify_init1(IN_CLOEXEC);
+    return read(changes, event, sizeof event);
+}
+
+static long read_event(void)
+{
+    static int never = -1;
+    uint64_t count;
+    if (never < 0)
+        never = eventfd(0, EFD_CLOEXEC);
+    return read(never, &count, sizeof count);
+}
+
+static long sleep_for_long(void)
+{
+    return nanosleep(&(struct timespec){HOUR, 0}, NULL);
+}
+
+/* Its function says what failed, not errno. */
+static long condition_for_long(void)
+{
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    static pthread_cond_t never = PTHREAD_COND_INITIALIZER;
+    struct timespec limit;
+    clock_gettime(CLOCK_REALTIME, &limit);
+    limit.tv_sec += HOUR;
+    pthread_mutex_lock(&lock);
+    int result = pthread_cond_timedwait(&never, &lock, &limit);
+    pthread_mutex_unlock(&lock);
+    errno = result ? result : EINTR; /* it was woken by nobody */
+    return -1;
+}
+
+static const struct sleeper {
+    const char *name;
+    long (*sleep)(void);
+} sleepers[] = {
+    {"epoll_wait", epoll_for_ever},
+    {"epoll_wait, timed", epoll_for_long},
+    {"poll", poll_for_long},
+    {"semop", system_v},
+    {"sigwaitinfo", wait_for_signal},
+    {"recv, timed", receive_for_long},
+    {"accept, timed", accept_for_long},
+    {"read of inotify", read_changes},
+    {"read of an eventfd", read_event},
+    {"nanosleep", sleep_for_long},
+    {"pthread_cond_timedwait", condition_for_long},
+};
+
+/* ------------------------------------------------------------------ the two processes */
+
+static void note_signal(int number)
+{
+    (void)number;
+    seen->handled++;
+}
+
+static _Noreturn void sleep_again(const struct sleeper *sleeper)
+{
+    struct sigaction action = {.sa_handler = note_signal};
+    sigaction(SIGUSR1, &action, NULL);
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    for (;;) {
+        if (sleeper->sleep() >= 0 || errno != EINTR)
+            seen->failed++;
+        seen->interrupted++;
+    }
+}
+
+static pid_t start_sleeper(const struct sleeper *sleeper)
+{
+    memset(seen, 0, sizeof *seen);
+    seen->set = -1;
+    pid_t child = fork();
+    if (child == 0)
+        sleep_again(sleeper);
+    REQUIRE(child > 0);
+    return child;
+}
+
+static void end_sleeper(pid_t child)
+{
+    kill(child, SIGKILL);
+    waitpid(child, NULL, 0);
+    if (seen->set >= 0)
+        semctl(seen->set, 0, IPC_RMID);
+}
+
+/* The line of its call, without what a stop changes at times, once it sleeps in one. */
+static void await_sleep(pid_t child, char *line, size_t size)
+{
+    char stat[1024], *state;
+    for (;;) {
+        uint32_t pid = (uint32_t)child;
+        if (proc_read_thread(pid, pid, "stat", stat, sizeof stat) > 0 &&
+            (state = strrchr(stat, ')')) && state[2] == 'S' &&
+            proc_read_thread(pid, pid, "syscall", line, size) > 0 && line[0] >= '0' &&
+            line[0] <= '9')
+            return;
+        nanosleep(&(struct timespec){0, 100000}, NULL);
+    }
+}
+
+/* After a stop the rest of a timed call of some kinds is another call: restart_syscall. */
+static bool is_same_call(const char *before, const char *after)
+{
+    bool restarted = strncmp(after, "128 ", 4) == 0 || strncmp(after, "219 ", 4) == 0;
+    return restarted ? strcmp(strchr(before, ' '), strchr(after, ' ')) == 0
+                     : strcmp(before, after) == 0;
+}
+
+static void stop_often(const struct sleeper *sleeper)
+{
+    char before[256], after[256];
+    unsigned char set[STOP_SET];
+    pid_t child = start_sleeper(sleeper);
+    await_sleep(child, before, sizeof before);
+    for (int round = 0; round < 30; round++) {
+        CHECK_MSG(stop_for_registers((uint32_t)child, (uint32_t)child, UINT64_C(60000000000), set) >
+                      0,
+                  "%s, round %d", sleeper->name, round);
+        await_sleep(child, after, sizeof after);
+        CHECK_MSG(is_same_call(before, after), "%s: %s, before %s", sleeper->name, after, before);
+    }
+    CHECK_MSG(seen->interrupted == 0, "%s: %d times", sleeper->name, seen->interrupted);
+    CHECK_MSG(seen->failed == 0, "%s", sleeper->name);
+    end_sleeper(child);
+}
+
+/* Stopped from outside with a signal waiting for it: when it goes on the handler runs, and the call
+ * that it ran in is over. */
+static void keep_signal(const struct sleeper *sleeper)
+{
+    char line[256];
+    unsigned char set[STOP_SET];
+    int status;
+    pid_t child = start_sleeper(sleeper);
+    await_sleep(child, line, sizeof line);
+    kill(child, SIGSTOP);
+    CHECK(waitpid(child, &status, WUNTRACED) == child && WIFSTOPPED(status));
+    kill(child, SIGUSR1);
+    CHECK_MSG(stop_for_registers((uint32_t)child, (uint32_t)child, UINT64_C(60000000000), set) > 0,
+              "%s", sleeper->name);
+    kill(child, SIGCONT);
+    while (seen->handled == 0)
+        nanosleep(&(struct timespec){0, 100000}, NULL);
+    await_sleep(child, line, sizeof line);
+    CHECK_MSG(seen->interrupted == 1, "%s: %d", sleeper->name, seen->interrupted);
+    CHECK_MSG(seen->handled == 1, "%s: %d", sleeper->name, seen->handled);
+    end_sleeper(child);
+}
+
+int main(void)
+{
+    seen = mmap(NULL, sizeof *seen, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    REQUIRE(seen != MAP_FAILED);
+    for (size_t i = 0; i < sizeof sleepers / sizeof *sleepers; i++)
+        stop_often(&sleepers[i]);
+    keep_signal(&sleepers[0]);
+    keep_signal(&sleepers[1]);
+    return test_done();
+}
