@@ -82,6 +82,7 @@ void book_forget_group(uint64_t handle);
 /* One more collective of it: its number, from 1. */
 uint64_t book_collective(uint32_t group, uint64_t call);
 
+/* `number`: the communicator's id. */
 void book_event(enum mpi_event_kind kind, uint32_t call, const struct mpi_item *item, uint64_t what,
                 uint64_t number);
 

@@ -81,19 +81,60 @@ int layer_Ibarrier(MPI_Comm comm, MPI_Request *request)
     return result;
 }
 
-COLLECTIVE(Bcast, Ibcast, root, MPI_NEEDS_ROOT, (void *data, int count, MPI_Datatype type, int root), (data, count, type, root))
-COLLECTIVE(Reduce, Ireduce, root, MPI_NEEDS_SOME, (const void *data, void *result_data, int count, MPI_Datatype type, MPI_Op op, int root), (data, result_data, count, type, op, root))
-COLLECTIVE(Allreduce, Iallreduce, NONE, MPI_NEEDS_ALL, (const void *data, void *result_data, int count, MPI_Datatype type, MPI_Op op), (data, result_data, count, type, op))
-COLLECTIVE(Gather, Igather, root, MPI_NEEDS_SOME, (const void *data, int count, MPI_Datatype type, void *all, int all_count, MPI_Datatype all_type, int root), (data, count, type, all, all_count, all_type, root))
-COLLECTIVE(Gatherv, Igatherv, root, MPI_NEEDS_SOME, (const void *data, int count, MPI_Datatype type, void *all, const int counts[], const int places[], MPI_Datatype all_type, int root), (data, count, type, all, counts, places, all_type, root))
-COLLECTIVE(Scatter, Iscatter, root, MPI_NEEDS_ROOT, (const void *all, int all_count, MPI_Datatype all_type, void *data, int count, MPI_Datatype type, int root), (all, all_count, all_type, data, count, type, root))
-COLLECTIVE(Scatterv, Iscatterv, root, MPI_NEEDS_ROOT, (const void *all, const int counts[], const int places[], MPI_Datatype all_type, void *data, int count, MPI_Datatype type, int root), (all, counts, places, all_type, data, count, type, root))
-COLLECTIVE(Allgather, Iallgather, NONE, MPI_NEEDS_ALL, (const void *data, int count, MPI_Datatype type, void *all, int all_count, MPI_Datatype all_type), (data, count, type, all, all_count, all_type))
-COLLECTIVE(Allgatherv, Iallgatherv, NONE, MPI_NEEDS_ALL, (const void *data, int count, MPI_Datatype type, void *all, const int counts[], const int places[], MPI_Datatype all_type), (data, count, type, all, counts, places, all_type))
-COLLECTIVE(Alltoall, Ialltoall, NONE, MPI_NEEDS_ALL, (const void *data, int count, MPI_Datatype type, void *all, int all_count, MPI_Datatype all_type), (data, count, type, all, all_count, all_type))
-COLLECTIVE(Alltoallv, Ialltoallv, NONE, MPI_NEEDS_ALL, (const void *data, const int counts[], const int places[], MPI_Datatype type, void *all, const int all_counts[], const int all_places[], MPI_Datatype all_type), (data, counts, places, type, all, all_counts, all_places, all_type))
-COLLECTIVE(Alltoallw, Ialltoallw, NONE, MPI_NEEDS_ALL, (const void *data, const int counts[], const int places[], const MPI_Datatype types[], void *all, const int all_counts[], const int all_places[], const MPI_Datatype all_types[]), (data, counts, places, types, all, all_counts, all_places, all_types))
-COLLECTIVE(Reduce_scatter, Ireduce_scatter, NONE, MPI_NEEDS_ALL, (const void *data, void *result_data, const int counts[], MPI_Datatype type, MPI_Op op), (data, result_data, counts, type, op))
-COLLECTIVE(Reduce_scatter_block, Ireduce_scatter_block, NONE, MPI_NEEDS_ALL, (const void *data, void *result_data, int count, MPI_Datatype type, MPI_Op op), (data, result_data, count, type, op))
-COLLECTIVE(Scan, Iscan, NONE, MPI_NEEDS_SOME, (const void *data, void *result_data, int count, MPI_Datatype type, MPI_Op op), (data, result_data, count, type, op))
-COLLECTIVE(Exscan, Iexscan, NONE, MPI_NEEDS_SOME, (const void *data, void *result_data, int count, MPI_Datatype type, MPI_Op op), (data, result_data, count, type, op))
+COLLECTIVE(Bcast, Ibcast, root, MPI_NEEDS_ROOT,
+           (void *data, int count, MPI_Datatype type, int root), (data, count, type, root))
+COLLECTIVE(Reduce, Ireduce, root, MPI_NEEDS_SOME,
+           (const void *data, void *result_data, int count, MPI_Datatype type, MPI_Op op, int root),
+           (data, result_data, count, type, op, root))
+COLLECTIVE(Allreduce, Iallreduce, NONE, MPI_NEEDS_ALL,
+           (const void *data, void *result_data, int count, MPI_Datatype type, MPI_Op op),
+           (data, result_data, count, type, op))
+COLLECTIVE(Gather, Igather, root, MPI_NEEDS_SOME,
+           (const void *data, int count, MPI_Datatype type, void *all, int all_count,
+            MPI_Datatype all_type, int root),
+           (data, count, type, all, all_count, all_type, root))
+COLLECTIVE(Gatherv, Igatherv, root, MPI_NEEDS_SOME,
+           (const void *data, int count, MPI_Datatype type, void *all, const int counts[],
+            const int places[], MPI_Datatype all_type, int root),
+           (data, count, type, all, counts, places, all_type, root))
+COLLECTIVE(Scatter, Iscatter, root, MPI_NEEDS_ROOT,
+           (const void *all, int all_count, MPI_Datatype all_type, void *data, int count,
+            MPI_Datatype type, int root),
+           (all, all_count, all_type, data, count, type, root))
+COLLECTIVE(Scatterv, Iscatterv, root, MPI_NEEDS_ROOT,
+           (const void *all, const int counts[], const int places[], MPI_Datatype all_type,
+            void *data, int count, MPI_Datatype type, int root),
+           (all, counts, places, all_type, data, count, type, root))
+COLLECTIVE(Allgather, Iallgather, NONE, MPI_NEEDS_ALL,
+           (const void *data, int count, MPI_Datatype type, void *all, int all_count,
+            MPI_Datatype all_type),
+           (data, count, type, all, all_count, all_type))
+COLLECTIVE(Allgatherv, Iallgatherv, NONE, MPI_NEEDS_ALL,
+           (const void *data, int count, MPI_Datatype type, void *all, const int counts[],
+            const int places[], MPI_Datatype all_type),
+           (data, count, type, all, counts, places, all_type))
+COLLECTIVE(Alltoall, Ialltoall, NONE, MPI_NEEDS_ALL,
+           (const void *data, int count, MPI_Datatype type, void *all, int all_count,
+            MPI_Datatype all_type),
+           (data, count, type, all, all_count, all_type))
+COLLECTIVE(Alltoallv, Ialltoallv, NONE, MPI_NEEDS_ALL,
+           (const void *data, const int counts[], const int places[], MPI_Datatype type, void *all,
+            const int all_counts[], const int all_places[], MPI_Datatype all_type),
+           (data, counts, places, type, all, all_counts, all_places, all_type))
+COLLECTIVE(Alltoallw, Ialltoallw, NONE, MPI_NEEDS_ALL,
+           (const void *data, const int counts[], const int places[], const MPI_Datatype types[],
+            void *all, const int all_counts[], const int all_places[],
+            const MPI_Datatype all_types[]),
+           (data, counts, places, types, all, all_counts, all_places, all_types))
+COLLECTIVE(Reduce_scatter, Ireduce_scatter, NONE, MPI_NEEDS_ALL,
+           (const void *data, void *result_data, const int counts[], MPI_Datatype type, MPI_Op op),
+           (data, result_data, counts, type, op))
+COLLECTIVE(Reduce_scatter_block, Ireduce_scatter_block, NONE, MPI_NEEDS_ALL,
+           (const void *data, void *result_data, int count, MPI_Datatype type, MPI_Op op),
+           (data, result_data, count, type, op))
+COLLECTIVE(Scan, Iscan, NONE, MPI_NEEDS_SOME,
+           (const void *data, void *result_data, int count, MPI_Datatype type, MPI_Op op),
+           (data, result_data, count, type, op))
+COLLECTIVE(Exscan, Iexscan, NONE, MPI_NEEDS_SOME,
+           (const void *data, void *result_data, int count, MPI_Datatype type, MPI_Op op),
+           (data, result_data, count, type, op))

@@ -46,8 +46,8 @@ void item_send(struct mpi_item *item, enum mpi_item_kind kind)
     item->number = book_sent(item->group, item->peer, item->tag);
 }
 
-void item_received(const struct mpi_item *item, const MPI_Status *status,
-                   enum mpi_event_kind event, enum mpi_call call, uint64_t what)
+void item_received(const struct mpi_item *item, const MPI_Status *status, enum mpi_event_kind event,
+                   enum mpi_call call, uint64_t what)
 {
     struct mpi_item got = *item;
     if (got.peer == MPI_ANYBODY)
@@ -55,5 +55,6 @@ void item_received(const struct mpi_item *item, const MPI_Status *status,
     if (got.tag == MPI_ANYBODY)
         got.tag = status->MPI_TAG;
     book_received(got.group, got.peer, got.tag);
-    book_event(event, call, &got, what, book.record->groups[got.group].id);
+    book_event(event, (uint32_t)call | (item_is_open(item) ? MPI_EVENT_CHOICE : 0), &got, what,
+               book.record->groups[got.group].id);
 }

@@ -50,8 +50,8 @@ static inline void turn_close(struct turn *turn)
 void item_receive(struct mpi_item *item, enum mpi_item_kind kind);
 void item_send(struct mpi_item *item, enum mpi_item_kind kind);
 /* It was received: from whom, if anybody could have sent it, `status` says. */
-void item_received(const struct mpi_item *item, const MPI_Status *status,
-                   enum mpi_event_kind event, enum mpi_call call, uint64_t what);
+void item_received(const struct mpi_item *item, const MPI_Status *status, enum mpi_event_kind event,
+                   enum mpi_call call, uint64_t what);
 
 static inline bool item_is_open(const struct mpi_item *item)
 {

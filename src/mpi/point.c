@@ -109,7 +109,8 @@ static void begin_both(struct turn *send, struct turn *receive)
     item_receive(&receive->item, MPI_ITEM_RECEIVE);
     item_send(&send->item, MPI_ITEM_SEND);
     uint64_t request = receive->item.number, id = book.record->groups[send->item.group].id;
-    book_event(MPI_EVENT_BEGIN_RECEIVE, send->call, &receive->item, request, id);
+    uint32_t choice = item_is_open(&receive->item) ? MPI_EVENT_CHOICE : 0;
+    book_event(MPI_EVENT_BEGIN_RECEIVE, (uint32_t)send->call | choice, &receive->item, request, id);
     book_event(MPI_EVENT_SEND, send->call, &send->item, 0, id);
     book_prepare(send->slot, send->call);
     book_item(send->slot, &send->item);
@@ -219,7 +220,8 @@ static void note_request(const struct turn *turn, uint64_t early, uint64_t numbe
 static uint64_t begin_request(struct turn *turn, enum mpi_event_kind event)
 {
     uint64_t number = turn->item.kind == MPI_ITEM_RECEIVE ? turn->item.number : book_number();
-    book_event(event, turn->call, &turn->item, number,
+    uint32_t choice = item_is_open(&turn->item) ? MPI_EVENT_CHOICE : 0;
+    book_event(event, (uint32_t)turn->call | choice, &turn->item, number,
                book.record->groups[turn->item.group].id);
     return number;
 }

@@ -25,11 +25,11 @@
 
 enum {
     MPI_RECORD_VERSION = 1,
-    MPI_SLOTS = 32,       /* threads that call MPI */
-    MPI_ITEMS = 32,       /* what one call waits for */
-    MPI_CHANNELS = 4096,  /* a power of two */
-    MPI_REQUESTS = 4096,  /* a power of two */
-    MPI_GROUPS = 256,     /* communicators */
+    MPI_SLOTS = 32,      /* threads that call MPI */
+    MPI_ITEMS = 32,      /* what one call waits for */
+    MPI_CHANNELS = 4096, /* a power of two */
+    MPI_REQUESTS = 4096, /* a power of two */
+    MPI_GROUPS = 256,    /* communicators */
     MPI_MEMBERS = 1 << 16 /* of all communicators together */,
     MPI_RECENT = 64,      /* collectives of a communicator that are remembered */
     MPI_HELPERS = 32,     /* threads of the MPI's own */
@@ -109,19 +109,21 @@ struct mpi_group {
 struct mpi_event {
     uint32_t kind; /* enum mpi_event_kind */
     int32_t peer, tag;
-    uint32_t call;
-    uint64_t what; /* communicator; of a wait: the request's number */
-    uint64_t number;
+    uint32_t call;   /* enum mpi_call, and MPI_EVENT_CHOICE */
+    uint64_t what;   /* the request's number; of a collective: which one of its communicator */
+    uint64_t number; /* the communicator's id */
 };
 
+#define MPI_EVENT_CHOICE (UINT32_C(1) << 31) /* a receive that others could have sent, too */
+
 enum mpi_event_kind {
-    MPI_EVENT_SEND = 1, /* blocking; number: bytes do not matter, it is the request's: 0 */
+    MPI_EVENT_SEND = 1, /* waits until it is received, or buffered */
     MPI_EVENT_BUFFERED, /* a send that never waits */
-    MPI_EVENT_RECEIVE,  /* blocking, done; from whom it came */
+    MPI_EVENT_RECEIVE,  /* done; from whom it came */
     MPI_EVENT_BEGIN_SEND,
     MPI_EVENT_BEGIN_RECEIVE,
-    MPI_EVENT_DONE,      /* the request `what` was waited for; a receive: from whom */
-    MPI_EVENT_COLLECTIVE /* number: which; tag: enum mpi_collective_need */
+    MPI_EVENT_DONE,       /* the request `what` was waited for */
+    MPI_EVENT_COLLECTIVE, /* tag: enum mpi_collective_need */
 };
 
 enum mpi_state {
@@ -160,24 +162,26 @@ enum mpi_level {
 /* Every call that is wrapped: its number in slots, and its name. */
 #define MPI_CALL_NUMBER(name, ...) MPI_CALL_##name,
 #define MPI_CALLS(CALL)                                                                            \
-    CALL(Init) CALL(Init_thread) CALL(Finalize)                                                    \
-    CALL(Send) CALL(Ssend) CALL(Bsend) CALL(Rsend) CALL(Recv)                                      \
-    CALL(Isend) CALL(Issend) CALL(Ibsend) CALL(Irsend) CALL(Irecv)                                 \
-    CALL(Sendrecv) CALL(Sendrecv_replace)                                                          \
-    CALL(Probe) CALL(Mprobe) CALL(Improbe)                                                         \
-    CALL(Send_init) CALL(Ssend_init) CALL(Bsend_init) CALL(Rsend_init) CALL(Recv_init)             \
-    CALL(Start) CALL(Startall) CALL(Cancel) CALL(Request_free)                                     \
-    CALL(Wait) CALL(Waitall) CALL(Waitany) CALL(Waitsome)                                          \
-    CALL(Test) CALL(Testall) CALL(Testany) CALL(Testsome)                                          \
-    CALL(Barrier) CALL(Bcast) CALL(Reduce) CALL(Allreduce) CALL(Gather) CALL(Gatherv)              \
-    CALL(Scatter) CALL(Scatterv) CALL(Allgather) CALL(Allgatherv) CALL(Alltoall) CALL(Alltoallv)   \
-    CALL(Alltoallw) CALL(Reduce_scatter) CALL(Reduce_scatter_block) CALL(Scan) CALL(Exscan)        \
-    CALL(Ibarrier) CALL(Ibcast) CALL(Ireduce) CALL(Iallreduce) CALL(Igather) CALL(Igatherv)        \
-    CALL(Iscatter) CALL(Iscatterv) CALL(Iallgather) CALL(Iallgatherv) CALL(Ialltoall)              \
-    CALL(Ialltoallv) CALL(Ialltoallw) CALL(Ireduce_scatter) CALL(Ireduce_scatter_block)            \
-    CALL(Iscan) CALL(Iexscan)                                                                      \
-    CALL(Comm_dup) CALL(Comm_split) CALL(Comm_create) CALL(Comm_split_type) CALL(Cart_create)      \
-    CALL(Comm_free) CALL(Comm_disconnect)
+    CALL(Init)                                                                                     \
+    CALL(Init_thread) CALL(Finalize) CALL(Send) CALL(Ssend) CALL(Bsend) CALL(Rsend) CALL(Recv)     \
+        CALL(Isend) CALL(Issend) CALL(Ibsend) CALL(Irsend) CALL(Irecv) CALL(Sendrecv) CALL(        \
+            Sendrecv_replace) CALL(Probe) CALL(Mprobe) CALL(Improbe) CALL(Send_init)               \
+            CALL(Ssend_init) CALL(Bsend_init) CALL(Rsend_init) CALL(Recv_init) CALL(Start) CALL(   \
+                Startall) CALL(Cancel) CALL(Request_free) CALL(Wait) CALL(Waitall) CALL(Waitany)   \
+                CALL(Waitsome) CALL(Test) CALL(Testall) CALL(Testany) CALL(Testsome) CALL(Barrier) \
+                    CALL(Bcast) CALL(Reduce) CALL(Allreduce) CALL(Gather) CALL(Gatherv) CALL(      \
+                        Scatter) CALL(Scatterv) CALL(Allgather) CALL(Allgatherv) CALL(Alltoall)    \
+                        CALL(Alltoallv) CALL(Alltoallw) CALL(Reduce_scatter)                       \
+                            CALL(Reduce_scatter_block) CALL(Scan) CALL(Exscan) CALL(Ibarrier)      \
+                                CALL(Ibcast) CALL(Ireduce) CALL(Iallreduce) CALL(Igather)          \
+                                    CALL(Igatherv) CALL(Iscatter) CALL(Iscatterv) CALL(Iallgather) \
+                                        CALL(Iallgatherv) CALL(Ialltoall) CALL(Ialltoallv)         \
+                                            CALL(Ialltoallw) CALL(Ireduce_scatter)                 \
+                                                CALL(Ireduce_scatter_block) CALL(Iscan)            \
+                                                    CALL(Iexscan) CALL(Comm_dup) CALL(Comm_split)  \
+                                                        CALL(Comm_create) CALL(Comm_split_type)    \
+                                                            CALL(Cart_create) CALL(Comm_free)      \
+                                                                CALL(Comm_disconnect)
 
 /* clang-format off */
 enum mpi_call { MPI_CALLS(MPI_CALL_NUMBER) MPI_CALL_COUNT };

@@ -99,8 +99,7 @@ static void batch_done(struct batch *batch, int index, int at)
         return;
     const struct mpi_item *item = &pending->was.item;
     if (item->kind == MPI_ITEM_RECEIVE)
-        item_received(item, &batch->statuses[at], MPI_EVENT_DONE, batch->call,
-                      pending->was.number);
+        item_received(item, &batch->statuses[at], MPI_EVENT_DONE, batch->call, pending->was.number);
     else
         book_event(MPI_EVENT_DONE, batch->call, item, pending->was.number,
                    book.record->groups[item->group].id);

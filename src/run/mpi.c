@@ -5,8 +5,8 @@
  *     for whom and passes the call on; or, where there is none for it, the MPI itself.
  *
  * MPIs differ in what their handles are, ints or pointers, so the layer is compiled for each; here
- * arguments are passed on as they are. All of these calls take ints and pointers only, and every one
- * of them has a register or eight bytes of the stack, on both processors that there are.
+ * arguments are passed on as they are. All of these calls take ints and pointers only, and every
+ * one of them has a register or eight bytes of the stack, on both processors that there are.
  */
 #include "mpi/record.h"
 #include "run/export.h"

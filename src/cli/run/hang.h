@@ -13,6 +13,7 @@
 #ifndef GORDIAN_CLI_RUN_HANG_H
 #define GORDIAN_CLI_RUN_HANG_H
 
+#include "cli/run/ranks.h"
 #include "cli/run/run.h"
 #include "cli/run/tree.h"
 #include "inspect/inspect.h"
@@ -31,8 +32,9 @@ struct hang {
 
     /* glancing */
     struct tree_glance last;
-    uint64_t next, pause; /* when to glance, and how far apart */
-    uint64_t still_since; /* 0: something moves */
+    uint64_t next, pause;   /* when to glance, and how far apart */
+    uint64_t still_since;   /* 0: something moves */
+    struct run_ranks ranks; /* of MPI programs: they poll, and move all the time */
 
     /* looking */
     bool blind;                         /* looking is not allowed: was said */
