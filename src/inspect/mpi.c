@@ -19,6 +19,7 @@ struct need {
     uint32_t ranks[NEED_MOST];
     uint32_t count, wanted;
     enum word word;
+    bool sends; /* until it is received, or buffered */
 };
 
 struct asking {
@@ -146,6 +147,7 @@ static bool needs_receiver(const struct asking *asking, const struct mpi_item *i
         return false;
     uint64_t received = rank_received(to, message.group, message.from, message.tag);
     need->wanted = 1;
+    need->sends = item->kind == MPI_ITEM_SEND;
     return item->number > received &&
            count_receives(to, is_for, &message) < item->number - received &&
            add_rank(need, (uint32_t)item->peer);
@@ -230,6 +232,7 @@ static bool needs_somebody(const struct asking *asking, const struct mpi_item *i
 
 static bool merge_needs(struct need *all, const struct need *one)
 {
+    all->sends = all->sends || one->sends;
     for (uint32_t i = 0; i < one->count; i++)
         if (!add_rank(all, one->ranks[i]))
             return false;
@@ -395,7 +398,9 @@ static void add_wait(struct sight *sight, const struct asking *asking, uint32_t 
     sight->locks[lock].name = slot_name(sight, rank, slot, need);
     sight->locks[lock].missing = need->wanted;
     sight->locks[lock].outsiders = true;
-    struct sight_edge *wait = sight_wait(sight, thread, lock, mode);
+    /* As with a pipe: who sends waits for room. */
+    struct sight_edge *wait =
+        sight_wait(sight, thread, lock, need->sends ? (uint32_t)INCIDENT_EXCLUSIVE : mode);
     wait->word = need->word;
     wait->evidence = sight_format(sight, "in %s", call_name(slot->call));
     for (uint32_t i = 0; i < need->count; i++)

@@ -7,6 +7,7 @@
 
 #include <limits.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -27,6 +28,7 @@
 #define CONFIRM_LIKELY (3000 * (uint64_t)MS) /* the library inside comes first */
 #define CONFIRM_RANKS  (1000 * (uint64_t)MS) /* what is on its way gets there meanwhile */
 #define RANKS_PAUSE    (250 * MS)
+#define RAN_ENOUGH     (20 * MS)
 #define STOP_MS        50
 
 void hang_open(struct hang *hang, struct cli *cli, const struct run_settings *settings,
@@ -59,6 +61,8 @@ static void forget_sight(struct hang *hang)
 void hang_close(struct hang *hang)
 {
     forget_sight(hang);
+    for (size_t i = 0; i < hang->suspect_count; i++)
+        memory_free(&hang->findings.memory, hang->suspects[i].ran);
     memory_free_all(&hang->findings.memory, hang->suspects, hang->told);
     findings_close(&hang->findings);
     output_close(&hang->picture);
@@ -204,16 +208,76 @@ static uint64_t patience_for(const struct sight *sight, const struct finding *fi
     return has_ranks(sight, finding) ? CONFIRM_RANKS : CONFIRM_PROVED;
 }
 
+/* How long a thread has had a processor, ever, in ns. */
+static uint64_t ran_ns(uint32_t tid)
+{
+    char path[64];
+    unsigned long long ns = 0;
+    snprintf(path, sizeof path, "/proc/%u/schedstat", tid);
+    FILE *file = fopen(path, "re");
+    if (file && fscanf(file, "%llu", &ns) != 1)
+        ns = 0;
+    if (file)
+        fclose(file);
+    return ns;
+}
+
+/* A send that waits, as far as its rank has written down, may only have got no processor yet to
+ * find that it can be buffered. So the ranks must have run. */
+static bool has_sends(const struct sight *sight, const struct finding *finding)
+{
+    for (size_t i = 0; i < finding->member_count; i++)
+        if (waits_for_what(sight, finding->members[i]) == INCIDENT_MESSAGE &&
+            sight->edges[sight->threads[finding->members[i]].wait].mode == INCIDENT_EXCLUSIVE)
+            return true;
+    return false;
+}
+
+static uint64_t *list_runs(const struct hang *hang, const struct finding *finding)
+{
+    uint64_t *ran = memory_alloc(&hang->findings.memory, 2 * finding->member_count * sizeof *ran);
+    for (size_t i = 0; ran && i < finding->member_count; i++) {
+        uint32_t tid = hang->sight.threads[finding->members[i]].is.seen_tid;
+        ran[2 * i] = tid;
+        ran[2 * i + 1] = ran_ns(tid);
+    }
+    return ran;
+}
+
+/* How long it had run when the suspicion came up. */
+static uint64_t ran_before(const struct suspect *suspect, size_t count, uint32_t tid)
+{
+    for (size_t i = 0; i < count; i++)
+        if (suspect->ran[2 * i] == tid)
+            return suspect->ran[2 * i + 1];
+    return 0;
+}
+
+/* Have all who poll for messages run since? */
+static bool have_run(const struct hang *hang, const struct finding *finding,
+                     const struct suspect *suspect)
+{
+    for (size_t i = 0; suspect->ran && i < finding->member_count; i++) {
+        uint32_t tid = hang->sight.threads[finding->members[i]].is.seen_tid;
+        if (waits_for_what(&hang->sight, finding->members[i]) == INCIDENT_MESSAGE &&
+            ran_ns(tid) < ran_before(suspect, finding->member_count, tid) + RAN_ENOUGH)
+            return false;
+    }
+    return true;
+}
+
 /* Was it seen long enough ago? If it is new, it is remembered. */
 static bool is_confirmed(struct hang *hang, const struct finding *finding, uint64_t now)
 {
     uint64_t mark = mark_of(&hang->sight, finding);
     const struct suspect *known = find_suspect(hang, mark);
     if (known)
-        return now - known->since >= patience_for(&hang->sight, finding);
+        return now - known->since >= patience_for(&hang->sight, finding) &&
+               have_run(hang, finding, known);
     if (memory_grow(&hang->findings.memory, &hang->suspects, &hang->suspect_room,
                     hang->suspect_count + 1, sizeof *hang->suspects))
-        hang->suspects[hang->suspect_count++] = (struct suspect){mark, now};
+        hang->suspects[hang->suspect_count++] = (struct suspect){
+            mark, now, has_sends(&hang->sight, finding) ? list_runs(hang, finding) : NULL};
     return false;
 }
 
@@ -227,6 +291,8 @@ static void drop_suspects(struct hang *hang)
             found = mark_of(&hang->sight, &hang->findings.list[k]) == hang->suspects[i].mark;
         if (found)
             hang->suspects[kept++] = hang->suspects[i];
+        else
+            memory_free(&hang->findings.memory, hang->suspects[i].ran);
     }
     hang->suspect_count = kept;
 }

@@ -22,6 +22,7 @@
 struct suspect {
     uint64_t mark;  /* of the finding: who, in what, moved how often */
     uint64_t since; /* when it was first seen */
+    uint64_t *ran;  /* number and time run so far of each member; NULL: that does not matter */
 };
 
 struct hang {
