@@ -75,6 +75,10 @@ void book_done(uint64_t handle, uint64_t number, bool free);
 
 /* The communicator with this handle: its index, or MPI_GROUPS. */
 uint32_t book_group(uint64_t handle);
+static inline uint64_t book_group_id(uint32_t group)
+{
+    return atomic_load_explicit(&book.record->groups[group].id, memory_order_relaxed);
+}
 /* A new one; MPI_GROUPS: there is no room. `members`: ranks in the world. */
 uint32_t book_new_group(uint64_t handle, uint64_t seed, const int *members, uint32_t size,
                         int32_t rank, const char *name);

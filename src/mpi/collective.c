@@ -28,7 +28,7 @@ static void begin_waiting(struct turn *turn, enum mpi_call call, MPI_Comm comm, 
     if (!begin_collective(turn, call, comm, root, need))
         return;
     book_event(MPI_EVENT_COLLECTIVE, call, &turn->item, turn->item.number,
-               book.record->groups[turn->item.group].id);
+               book_group_id(turn->item.group));
     turn_wait(turn);
 }
 

@@ -62,7 +62,7 @@ static bool begin_making(struct turn *turn, enum mpi_call call, MPI_Comm comm)
     turn->item.call = (uint64_t)call << 32;
     turn->item.number = book_collective(turn->item.group, turn->item.call);
     book_event(MPI_EVENT_COLLECTIVE, call, &turn->item, turn->item.number,
-               book.record->groups[turn->item.group].id);
+               book_group_id(turn->item.group));
     turn_wait(turn);
     return true;
 }
@@ -71,7 +71,7 @@ static void end_making(struct turn *turn, MPI_Comm made, const char *name)
 {
     if (!turn->slot)
         return;
-    uint64_t seed = mpi_mix(book.record->groups[turn->item.group].id + turn->item.number);
+    uint64_t seed = mpi_mix(book_group_id(turn->item.group) + turn->item.number);
     if (made != MPI_COMM_NULL)
         add_communicator(made, seed, name);
     turn_close(turn);

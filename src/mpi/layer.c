@@ -56,5 +56,5 @@ void item_received(const struct mpi_item *item, const MPI_Status *status, enum m
         got.tag = status->MPI_TAG;
     book_received(got.group, got.peer, got.tag);
     book_event(event, (uint32_t)call | (item_is_open(item) ? MPI_EVENT_CHOICE : 0), &got, what,
-               book.record->groups[got.group].id);
+               book_group_id(got.group));
 }

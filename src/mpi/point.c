@@ -6,8 +6,7 @@
 static void begin_send(struct turn *turn, enum mpi_item_kind kind)
 {
     item_send(&turn->item, kind);
-    book_event(MPI_EVENT_SEND, turn->call, &turn->item, 0,
-               book.record->groups[turn->item.group].id);
+    book_event(MPI_EVENT_SEND, turn->call, &turn->item, 0, book_group_id(turn->item.group));
     turn_wait(turn);
 }
 
@@ -33,8 +32,7 @@ int layer_Bsend(const void *data, int count, MPI_Datatype type, int to, int tag,
     struct turn turn;
     if (turn_open(&turn, MPI_CALL_Bsend, comm, to, tag)) {
         item_send(&turn.item, MPI_ITEM_SEND);
-        book_event(MPI_EVENT_BUFFERED, turn.call, &turn.item, 0,
-                   book.record->groups[turn.item.group].id);
+        book_event(MPI_EVENT_BUFFERED, turn.call, &turn.item, 0, book_group_id(turn.item.group));
     }
     return PMPI_Bsend(data, count, type, to, tag, comm);
 }
@@ -108,7 +106,7 @@ static void begin_both(struct turn *send, struct turn *receive)
 {
     item_receive(&receive->item, MPI_ITEM_RECEIVE);
     item_send(&send->item, MPI_ITEM_SEND);
-    uint64_t request = receive->item.number, id = book.record->groups[send->item.group].id;
+    uint64_t request = receive->item.number, id = book_group_id(send->item.group);
     uint32_t choice = item_is_open(&receive->item) ? MPI_EVENT_CHOICE : 0;
     book_event(MPI_EVENT_BEGIN_RECEIVE, (uint32_t)send->call | choice, &receive->item, request, id);
     book_event(MPI_EVENT_SEND, send->call, &send->item, 0, id);
@@ -222,7 +220,7 @@ static uint64_t begin_request(struct turn *turn, enum mpi_event_kind event)
     uint64_t number = turn->item.kind == MPI_ITEM_RECEIVE ? turn->item.number : book_number();
     uint32_t choice = item_is_open(&turn->item) ? MPI_EVENT_CHOICE : 0;
     book_event(event, (uint32_t)turn->call | choice, &turn->item, number,
-               book.record->groups[turn->item.group].id);
+               book_group_id(turn->item.group));
     return number;
 }
 

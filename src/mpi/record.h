@@ -163,25 +163,26 @@ enum mpi_level {
 #define MPI_CALL_NUMBER(name, ...) MPI_CALL_##name,
 #define MPI_CALLS(CALL)                                                                            \
     CALL(Init)                                                                                     \
-    CALL(Init_thread) CALL(Finalize) CALL(Send) CALL(Ssend) CALL(Bsend) CALL(Rsend) CALL(Recv)     \
-        CALL(Isend) CALL(Issend) CALL(Ibsend) CALL(Irsend) CALL(Irecv) CALL(Sendrecv) CALL(        \
-            Sendrecv_replace) CALL(Probe) CALL(Mprobe) CALL(Improbe) CALL(Send_init)               \
-            CALL(Ssend_init) CALL(Bsend_init) CALL(Rsend_init) CALL(Recv_init) CALL(Start) CALL(   \
-                Startall) CALL(Cancel) CALL(Request_free) CALL(Wait) CALL(Waitall) CALL(Waitany)   \
-                CALL(Waitsome) CALL(Test) CALL(Testall) CALL(Testany) CALL(Testsome) CALL(Barrier) \
-                    CALL(Bcast) CALL(Reduce) CALL(Allreduce) CALL(Gather) CALL(Gatherv) CALL(      \
-                        Scatter) CALL(Scatterv) CALL(Allgather) CALL(Allgatherv) CALL(Alltoall)    \
-                        CALL(Alltoallv) CALL(Alltoallw) CALL(Reduce_scatter)                       \
-                            CALL(Reduce_scatter_block) CALL(Scan) CALL(Exscan) CALL(Ibarrier)      \
-                                CALL(Ibcast) CALL(Ireduce) CALL(Iallreduce) CALL(Igather)          \
-                                    CALL(Igatherv) CALL(Iscatter) CALL(Iscatterv) CALL(Iallgather) \
-                                        CALL(Iallgatherv) CALL(Ialltoall) CALL(Ialltoallv)         \
-                                            CALL(Ialltoallw) CALL(Ireduce_scatter)                 \
-                                                CALL(Ireduce_scatter_block) CALL(Iscan)            \
-                                                    CALL(Iexscan) CALL(Comm_dup) CALL(Comm_split)  \
-                                                        CALL(Comm_create) CALL(Comm_split_type)    \
-                                                            CALL(Cart_create) CALL(Comm_free)      \
-                                                                CALL(Comm_disconnect)
+    CALL(Init_thread)                                                                              \
+    CALL(Finalize) CALL(Send) CALL(Ssend) CALL(Bsend) CALL(Rsend) CALL(Recv) CALL(Isend) CALL(     \
+        Issend) CALL(Ibsend) CALL(Irsend) CALL(Irecv) CALL(Sendrecv) CALL(Sendrecv_replace)        \
+        CALL(Probe) CALL(Mprobe) CALL(Improbe) CALL(Send_init) CALL(Ssend_init) CALL(Bsend_init)   \
+            CALL(Rsend_init) CALL(Recv_init) CALL(Start) CALL(Startall) CALL(Cancel) CALL(         \
+                Request_free) CALL(Wait) CALL(Waitall) CALL(Waitany) CALL(Waitsome) CALL(Test)     \
+                CALL(Testall) CALL(Testany) CALL(Testsome) CALL(Barrier) CALL(Bcast) CALL(Reduce)  \
+                    CALL(Allreduce) CALL(Gather) CALL(Gatherv) CALL(Scatter) CALL(Scatterv)        \
+                        CALL(Allgather) CALL(Allgatherv) CALL(Alltoall) CALL(Alltoallv)            \
+                            CALL(Alltoallw) CALL(Reduce_scatter) CALL(Reduce_scatter_block)        \
+                                CALL(Scan) CALL(Exscan) CALL(Ibarrier) CALL(Ibcast) CALL(Ireduce)  \
+                                    CALL(Iallreduce) CALL(Igather) CALL(Igatherv) CALL(Iscatter)   \
+                                        CALL(Iscatterv) CALL(Iallgather) CALL(Iallgatherv)         \
+                                            CALL(Ialltoall) CALL(Ialltoallv) CALL(Ialltoallw)      \
+                                                CALL(Ireduce_scatter) CALL(Ireduce_scatter_block)  \
+                                                    CALL(Iscan) CALL(Iexscan) CALL(Comm_dup)       \
+                                                        CALL(Comm_split) CALL(Comm_create)         \
+                                                            CALL(Comm_split_type)                  \
+                                                                CALL(Cart_create) CALL(Comm_free)  \
+                                                                    CALL(Comm_disconnect)
 
 /* clang-format off */
 enum mpi_call { MPI_CALLS(MPI_CALL_NUMBER) MPI_CALL_COUNT };

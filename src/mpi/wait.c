@@ -102,7 +102,7 @@ static void batch_done(struct batch *batch, int index, int at)
         item_received(item, &batch->statuses[at], MPI_EVENT_DONE, batch->call, pending->was.number);
     else
         book_event(MPI_EVENT_DONE, batch->call, item, pending->was.number,
-                   book.record->groups[item->group].id);
+                   book_group_id(item->group));
     book_done(pending->handle, pending->was.number, false);
 }
 
@@ -121,8 +121,10 @@ static void batch_close(struct batch *batch, bool waited)
 static void batch_polled(struct batch *batch, bool found)
 {
     if (batch->slot)
-        atomic_store_explicit(&batch->slot->polls, found ? 0 : batch->slot->polls + 1,
-                              memory_order_relaxed);
+        atomic_store_explicit(
+            &batch->slot->polls,
+            found ? 0 : atomic_load_explicit(&batch->slot->polls, memory_order_relaxed) + 1,
+            memory_order_relaxed);
 }
 
 /* ------------------------------------------------------------------ waits */
