@@ -23,7 +23,7 @@ watched()
 
 is_named()
 {
-    [ "$status" -eq 86 ] && grep -q 'deadlock, proved' report && grep -q 'rank 1' report
+    [ "$status" -eq 86 ] && grep -q 'deadlock 1, proved' report && grep -q 'rank 1' report
 }
 
 is_left_alone()
