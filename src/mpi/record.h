@@ -161,15 +161,17 @@ enum mpi_level {
 
 /* Every call that is wrapped: its number in slots, and its name. */
 #define MPI_CALL_NUMBER(name, ...) MPI_CALL_##name,
+/* clang-format off */
 #define MPI_CALLS(CALL)                                                                            \
     CALL(Init)                                                                                     \
     CALL(Init_thread)                                                                              \
-    CALL(Finalize) CALL(Send) CALL(Ssend) CALL(Bsend) CALL(Rsend) CALL(Recv) CALL(Isend) CALL(     \
-        Issend) CALL(Ibsend) CALL(Irsend) CALL(Irecv) CALL(Sendrecv) CALL(Sendrecv_replace)        \
-        CALL(Probe) CALL(Mprobe) CALL(Improbe) CALL(Send_init) CALL(Ssend_init) CALL(Bsend_init)   \
-            CALL(Rsend_init) CALL(Recv_init) CALL(Start) CALL(Startall) CALL(Cancel) CALL(         \
-                Request_free) CALL(Wait) CALL(Waitall) CALL(Waitany) CALL(Waitsome) CALL(Test)     \
-                CALL(Testall) CALL(Testany) CALL(Testsome) CALL(Barrier) CALL(Bcast) CALL(Reduce)  \
+    CALL(Finalize)                                                                                 \
+    CALL(Send) CALL(Ssend) CALL(Bsend) CALL(Rsend) CALL(Recv) CALL(Isend) CALL(Issend) CALL(       \
+        Ibsend) CALL(Irsend) CALL(Irecv) CALL(Sendrecv) CALL(Sendrecv_replace) CALL(Probe)         \
+        CALL(Mprobe) CALL(Improbe) CALL(Send_init) CALL(Ssend_init) CALL(Bsend_init) CALL(         \
+            Rsend_init) CALL(Recv_init) CALL(Start) CALL(Startall) CALL(Cancel) CALL(Request_free) \
+            CALL(Wait) CALL(Waitall) CALL(Waitany) CALL(Waitsome) CALL(Test) CALL(Testall)         \
+                CALL(Testany) CALL(Testsome) CALL(Barrier) CALL(Bcast) CALL(Reduce)                \
                     CALL(Allreduce) CALL(Gather) CALL(Gatherv) CALL(Scatter) CALL(Scatterv)        \
                         CALL(Allgather) CALL(Allgatherv) CALL(Alltoall) CALL(Alltoallv)            \
                             CALL(Alltoallw) CALL(Reduce_scatter) CALL(Reduce_scatter_block)        \
@@ -184,7 +186,6 @@ enum mpi_level {
                                                                 CALL(Cart_create) CALL(Comm_free)  \
                                                                     CALL(Comm_disconnect)
 
-/* clang-format off */
 enum mpi_call { MPI_CALLS(MPI_CALL_NUMBER) MPI_CALL_COUNT };
 /* clang-format on */
 
