@@ -288,7 +288,7 @@ static gordian_status draw_cycles(struct training *job, const gordian_report *re
     return status;
 }
 
-gordian_status training_find_cycles(struct training *job, gordian_error *error)
+static gordian_status find_cycles(struct training *job, gordian_error *error)
 {
     gordian_snapshot *snapshot = NULL;
     gordian_report report;
@@ -348,7 +348,7 @@ gordian_status training_judge(struct training *job, struct verdict *verdict, gor
     if (status == GORDIAN_OK)
         status = training_accuse(job, error);
     if (status == GORDIAN_OK)
-        status = training_find_cycles(job, error);
+        status = find_cycles(job, error);
     if (status == GORDIAN_OK)
         status = list_culprits(job, error);
     if (status != GORDIAN_OK)

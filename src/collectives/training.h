@@ -164,10 +164,9 @@ void dump_reader_close(struct dump_reader *reader);
 gordian_status dump_read(struct dump_reader *reader, const char *bytes, size_t size,
                          struct rank *rank, gordian_error *error);
 
-/* meet.c, blame.c, judge.c: the steps of training_judge. */
+/* meet.c, blame.c: steps of training_judge. */
 gordian_status training_meet(struct training *job, gordian_error *error);
 gordian_status training_accuse(struct training *job, gordian_error *error);
-gordian_status training_find_cycles(struct training *job, gordian_error *error);
 /* The ranks and meetings as an engine sees them: meeting m is process rank_count + m. `each` is
  * told who awaits any of whom. `narrow`: only the deadlocked, and of each only what it is in first.
  */

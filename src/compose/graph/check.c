@@ -379,8 +379,11 @@ static gordian_status decide(struct check *check)
     return explain_node(check, check->formula->top, result->start, result->holds);
 }
 
-gordian_status graph_check(const gordian_graph *graph, const struct formula *formula,
-                           uint8_t *const *local, gordian_check *result, gordian_error *error)
+/* `local`, by node, by state: where what is said of automata holds; NULL: nothing is. The result is
+ * the caller's to free. */
+static gordian_status check_formula(const gordian_graph *graph, const struct formula *formula,
+                                    uint8_t *const *local, gordian_check *result,
+                                    gordian_error *error)
 {
     struct check check = {.graph = graph, .formula = formula, .result = result, .error = error};
     *result = (gordian_check){.allocator = graph->memory};
@@ -411,7 +414,7 @@ gordian_status gordian_graph_check(const gordian_graph *graph, const char *text,
     *result = (gordian_check){.allocator = graph->memory};
     gordian_status status = formula_read(&formula, text, NULL, &graph->memory, error);
     if (status == GORDIAN_OK)
-        status = graph_check(graph, &formula, NULL, result, error);
+        status = check_formula(graph, &formula, NULL, result, error);
     formula_free(&formula);
     return status;
 }
@@ -472,7 +475,7 @@ gordian_status gordian_compose_check(gordian_graph **out, const gordian_circuit 
     if (status == GORDIAN_OK)
         status = gordian_compose_graph(out, circuit, options, &sink, allocator, result, error);
     if (status == GORDIAN_OK && *out)
-        status = graph_check(*out, &formula, watching.local, check, error);
+        status = check_formula(*out, &formula, watching.local, check, error);
     for (size_t n = 0; watching.local && n < formula.count; n++)
         memory_free(&watching.memory, watching.local[n]);
     if (watching.local)

@@ -56,9 +56,4 @@ gordian_status formula_read(struct formula *formula, const char *text,
                             gordian_error *error);
 void formula_free(struct formula *formula);
 
-/* check.c: `local`, by node, by state: where what is said of automata holds; NULL: nothing is. The
- * result is the caller's to free. */
-gordian_status graph_check(const gordian_graph *graph, const struct formula *formula,
-                           uint8_t *const *local, gordian_check *result, gordian_error *error);
-
 #endif
