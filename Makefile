@@ -30,7 +30,7 @@ check:
 	@scripts/check $(options)
 
 check-long:
-	@scripts/setup check
+	@scripts/setup check-long
 	@scripts/setup fuzz
 	@GORDIAN_TEST_SCALE=1000 scripts/check $(options)
 	@build/tests/threads/soak-shared $(SOAK)

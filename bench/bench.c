@@ -22,6 +22,8 @@ const struct bench_info bench_list[] = {
      bench_array},
     {"run", "watching programs: lock and unlock under `gordian run`, ThreadSanitizer, Helgrind",
      bench_of_run},
+    {"mpi", "watching MPI programs: 8 bytes to and fro between two ranks under `gordian run`",
+     bench_of_messages},
     {"serve", "the service beside redis-server: rate, latency, durability, a thousand clients",
      bench_serve},
     {"shared", "many threads on one system: on resources of their own, around a hot row; memory",

@@ -236,6 +236,15 @@ GORDIAN_API gordian_status gordian_client_cancel(gordian_client *client, uint32_
                                                  gordian_reply *reply, gordian_error *error);
 GORDIAN_API gordian_status gordian_client_exit(gordian_client *client, uint32_t process,
                                                gordian_reply *reply, gordian_error *error);
+/* Waits for acts of others, as gordian_await has it: the reply is that of a request that waits, and
+ * gordian_client_wait_granted tells when enough have acted. All of them must be declared; whose
+ * they are does not matter. */
+GORDIAN_API gordian_status gordian_client_await(gordian_client *client, uint32_t process,
+                                                const uint32_t *others, size_t count, size_t needed,
+                                                gordian_reply *reply, gordian_error *error);
+/* `process` has done its part, for `to` or (GORDIAN_NONE) for all that await it. */
+GORDIAN_API gordian_status gordian_client_act(gordian_client *client, uint32_t process, uint32_t to,
+                                              gordian_reply *reply, gordian_error *error);
 
 #define GORDIAN_FOREVER UINT32_MAX
 

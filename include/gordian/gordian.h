@@ -291,8 +291,7 @@ GORDIAN_API gordian_status gordian_exit(gordian_system *system, uint32_t process
 /* Waits for acts of other processes: a message, a signal, an arrival. `process` goes on when
  * `needed` of the `count` others have acted (all of them: AND; one: OR). It may await more while it
  * awaits already: then it needs all of its awaits. An act that nobody awaits is not remembered. Who
- * exits acts for everybody: it will do nothing more. The model becomes GORDIAN_MODEL_GENERAL; not
- * in shared systems (GORDIAN_STATUS_UNAVAILABLE).
+ * exits acts for everybody: it will do nothing more. The model becomes GORDIAN_MODEL_GENERAL.
  *
  * In the graph an await is a resource without a name: it has `count` units, one held by each of
  * those that can act, of which `process` waits for `needed`. It is there while it is awaited.

@@ -245,6 +245,7 @@ void packed_image_free(struct packed_image *image, const gordian_allocator *memo
 {
     if (image->bytes.data)
         memory_free(memory, image->bytes.data);
+    memory_free_all(memory, image->awaits.starts, image->awaits.others);
     *image = (struct packed_image){0};
 }
 
@@ -309,11 +310,82 @@ static void put_edge(struct packed_image *image, struct bytes *text, const char 
     bytes_put(text, "\n", 1);
 }
 
+/* ---- awaits, which have no names */
+
+/* Is there a name that is empty? Every NUL ends one. */
+static bool has_nameless(const struct image_names *names)
+{
+    for (uint64_t at = 0, begin = 0; at < names->bytes; at++)
+        if (names->text[at] == 0) {
+            if (at == begin)
+                return true;
+            begin = at + 1;
+        }
+    return false;
+}
+
+static bool is_await(const struct packed_image *image, uint32_t resource)
+{
+    return image->awaits.starts && !*packed_image_name(&image->resources, resource);
+}
+
+/* Hold number i, or what stands for it without lists. False: there is none. */
+static bool hold_at(const struct packed_image *image, uint64_t i, struct image_edge *edge)
+{
+    const uint8_t *section = image->sections[IMAGE_HOLDS];
+    *edge = (struct image_edge){.units = 1, .resource = (uint32_t)i};
+    if (image->layout.lists)
+        *edge = packed_image_edge(section, i);
+    else
+        edge->process = packed_get32(section + 4 * i);
+    return edge->process != GORDIAN_NONE;
+}
+
+/* Sorts the holds by resource. False: out of memory. */
+static bool list_others(struct packed_image *image)
+{
+    const gordian_allocator *memory = &image->bytes.memory;
+    uint64_t resources = image->resources.count;
+    uint64_t holds = image->layout.lists ? image->layout.holds : resources;
+    struct image_edge edge;
+    uint32_t *starts = memory_zeroed(memory, (size_t)(resources + 2) * sizeof *starts);
+    uint32_t *others = memory_alloc(memory, (size_t)(holds + 1) * sizeof *others);
+    image->awaits = (struct image_awaits){starts, others};
+    if (!starts || !others)
+        return false;
+    for (uint64_t i = 0; i < holds; i++)
+        if (hold_at(image, i, &edge))
+            starts[edge.resource + 2]++;
+    for (uint64_t q = 2; q <= resources; q++)
+        starts[q + 1] += starts[q];
+    for (uint64_t i = 0; i < holds; i++)
+        if (hold_at(image, i, &edge))
+            others[starts[edge.resource + 1]++] = edge.process;
+    return true;
+}
+
+static void put_await(struct packed_image *image, struct bytes *text, struct image_edge wait)
+{
+    const struct image_awaits *awaits = &image->awaits;
+    uint32_t first = awaits->starts[wait.resource], end = awaits->starts[wait.resource + 1];
+    char digits[32];
+    image->bad |= wait.units > end - first;
+    bytes_put(text, "await", 5);
+    put_name(image, text, &image->processes, wait.process);
+    bytes_put(text, digits,
+              (size_t)snprintf(digits, sizeof digits, " %llu of", (unsigned long long)wait.units));
+    for (uint32_t i = first; i < end; i++)
+        put_name(image, text, &image->processes, awaits->others[i]);
+    bytes_put(text, "\n", 1);
+}
+
 static void put_declared(struct packed_image *image, struct bytes *text, uint64_t line)
 {
     bool resource = line < image->resources.count;
     uint32_t id = (uint32_t)(resource ? line : line - image->resources.count);
     const char *verb = resource ? "resource" : "process";
+    if (resource && is_await(image, id))
+        return;
     bytes_put(text, verb, strlen(verb));
     put_name(image, text, resource ? &image->resources : &image->processes, id);
     if (resource && image->layout.lists)
@@ -321,7 +393,7 @@ static void put_declared(struct packed_image *image, struct bytes *text, uint64_
     bytes_put(text, "\n", 1);
 }
 
-/* Resources, processes (so that they keep their order), holds, waits. */
+/* Resources, processes (so that they keep their order), holds, waits and awaits. */
 static bool put_line(struct packed_image *image, struct bytes *text, uint64_t line)
 {
     const uint64_t declared = image->resources.count + image->processes.count;
@@ -347,12 +419,19 @@ static bool put_line(struct packed_image *image, struct bytes *text, uint64_t li
         edge.process = hold ? other : (uint32_t)i;
         edge.resource = hold ? (uint32_t)i : other;
     }
-    put_edge(image, text, hold ? "hold" : "wait", edge);
+    if (!is_await(image, edge.resource))
+        put_edge(image, text, hold ? "hold" : "wait", edge);
+    else if (!hold)
+        put_await(image, text, edge);
     return true;
 }
 
 bool packed_image_lines(struct packed_image *image, struct bytes *text)
 {
+    if (image->line == 0 && has_nameless(&image->resources) && !list_others(image)) {
+        text->failed = true;
+        return true;
+    }
     while (text->used < LINES_FULL && !text->failed && !image->bad)
         if (!put_line(image, text, image->line++))
             return false;

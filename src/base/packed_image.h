@@ -74,6 +74,12 @@ struct image_names {
     const uint8_t *marks, *text;
 };
 
+/* Resources without a name are awaits: who can act, resource by resource, starts[i] being where
+ * those of number i begin, one more at the end. Only of an image of which lines are made. */
+struct image_awaits {
+    uint32_t *starts, *others; /* NULL: there are none */
+};
+
 /* Sections point into `bytes`. */
 struct packed_image {
     struct bytes bytes;
@@ -81,7 +87,8 @@ struct packed_image {
     struct image_names processes, resources;
     const uint8_t *sections[IMAGE_PARTS];
     uint64_t line; /* packed_image_lines: the next one */
-    bool bad;      /* it met something that makes no sense */
+    struct image_awaits awaits;
+    bool bad; /* it met something that makes no sense */
 };
 
 /* From where unpack_look came to. False: see unpack_fail. */

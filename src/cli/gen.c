@@ -49,7 +49,7 @@ static bool is_circuit(const char *name)
     const struct gen_kind *kind = gen_kinds;
     while (kind->name && strcmp(kind->name, name) != 0)
         kind++;
-    return kind->write != NULL;
+    return kind->write && !kind->stream;
 }
 
 static bool write_output(void *context, const char *bytes, size_t size)

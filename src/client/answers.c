@@ -75,7 +75,7 @@ static void tell_event(gordian_client *client, const struct sent_event *event,
 
 static bool is_request(uint8_t op)
 {
-    return op == GORDIAN_OP_REQUEST || op == GORDIAN_OP_WAIT;
+    return op == GORDIAN_OP_REQUEST || op == GORDIAN_OP_WAIT || op == GORDIAN_OP_AWAIT;
 }
 
 /* Was it turned down: GORDIAN_OUTCOME_REFUSED, GORDIAN_VERDICT_REFUSED? */

@@ -120,7 +120,7 @@ static gordian_status check_event(const gordian_client *client, const gordian_ev
                                   size_t size, gordian_error *error)
 {
     if (event->wants && event->want_count > UINT16_MAX)
-        return fail(error, GORDIAN_STATUS_INPUT, "an event names at most %u resources", UINT16_MAX);
+        return fail(error, GORDIAN_STATUS_INPUT, "an event names at most %u others", UINT16_MAX);
     return check_size(client, FRAME_HEAD + size, error);
 }
 
@@ -154,8 +154,8 @@ gordian_status gordian_client_send(gordian_client *client, const gordian_event *
                                    gordian_error *error)
 {
     gordian_event copy = *given, *event = &copy;
-    if (event->op != GORDIAN_OP_RELEASE)
-        event->to = GORDIAN_NONE; /* only a release has an heir */
+    if (event->op != GORDIAN_OP_RELEASE && event->op != GORDIAN_OP_ACT)
+        event->to = GORDIAN_NONE; /* only these are for somebody */
     size_t size = wire_event_size(event);
     gordian_status status = check_event(client, event, size, error);
     if (status == GORDIAN_OK && count_unanswered(client) >= client->window)
@@ -293,7 +293,10 @@ static gordian_status ask_outcome(gordian_client *client, const gordian_event *e
                                         : (uint8_t)GORDIAN_OUTCOME_CANCELLED;
     if (event->op == GORDIAN_OP_EXIT)
         reply->outcome = has_ended(client);
-    if (event->op != GORDIAN_OP_REQUEST && event->op != GORDIAN_OP_WAIT)
+    if (event->op == GORDIAN_OP_AWAIT && !state.waiting)
+        return GORDIAN_OK; /* enough have acted, or it was refused */
+    if (event->op != GORDIAN_OP_REQUEST && event->op != GORDIAN_OP_WAIT &&
+        event->op != GORDIAN_OP_AWAIT)
         return GORDIAN_OK;
     reply->waits = state.waiting;
     if (state.waiting) /* of a system that avoids: unavailable, though it may be unsafe */
@@ -367,6 +370,35 @@ gordian_status gordian_client_exit(gordian_client *client, uint32_t process, gor
                                    gordian_error *error)
 {
     return plain_event(client, GORDIAN_OP_EXIT, process, GORDIAN_NONE, 0, reply, error);
+}
+
+gordian_status gordian_client_await(gordian_client *client, uint32_t process,
+                                    const uint32_t *others, size_t count, size_t needed,
+                                    gordian_reply *reply, gordian_error *error)
+{
+    gordian_want *wants = memory_alloc(&client->memory, (count + 1) * sizeof *wants);
+    if (!wants)
+        return fail_memory(error);
+    for (size_t i = 0; i < count; i++)
+        wants[i] = (gordian_want){.units = 1, .resource = others[i]};
+    gordian_event event = {.op = GORDIAN_OP_AWAIT,
+                           .process = process,
+                           .resource = GORDIAN_NONE,
+                           .to = GORDIAN_NONE,
+                           .units = needed,
+                           .wants = wants,
+                           .want_count = count};
+    gordian_status status = gordian_client_event(client, &event, reply, error);
+    memory_free(&client->memory, wants);
+    return status;
+}
+
+gordian_status gordian_client_act(gordian_client *client, uint32_t process, uint32_t to,
+                                  gordian_reply *reply, gordian_error *error)
+{
+    gordian_event event = {
+        .op = GORDIAN_OP_ACT, .process = process, .resource = GORDIAN_NONE, .to = to};
+    return gordian_client_event(client, &event, reply, error);
 }
 
 /* ------------------------------------------------------------------ waiting for a grant */

@@ -23,18 +23,48 @@ static bool is_await(const struct rag *graph, uint32_t resource)
     return graph->resources_more[resource].flags & RAG_AWAIT;
 }
 
-gordian_status system_fail_shared(gordian_error *error)
-{
-    return fail(error, GORDIAN_STATUS_UNAVAILABLE,
-                "a system that threads share has no waits for acts");
-}
-
 bool gordian_is_await(const gordian_system *system, uint32_t resource)
 {
-    return rag_is_resource(&system->graph, resource) && is_await(&system->graph, resource);
+    system_enter(system);
+    bool is = rag_is_resource(&system->graph, resource) && is_await(&system->graph, resource);
+    system_leave(system);
+    return is;
 }
 
 /* ---- ending */
+
+bool system_reserve_await(gordian_system *system)
+{
+    const struct rag *graph = &system->graph;
+    return memory_grow(&graph->memory, &system->awaiters, &system->awaiter_room,
+                       (size_t)graph->resource_limit + 1, sizeof *system->awaiters);
+}
+
+void system_begin_await(gordian_system *system, uint32_t process, uint32_t resource)
+{
+    system->graph.resources_more[resource].flags |= RAG_AWAIT;
+    system->awaiters[resource] = process;
+    system->await_count++;
+}
+
+/* Of itself nobody gets an act; and who was served holds what it awaited, until that goes. */
+static void note_drop(gordian_system *system, uint32_t holder, uint32_t resource, bool acted)
+{
+    uint32_t waiter = system->awaiters[resource];
+    if (!system->keeps_drops || holder == waiter)
+        return;
+    if (memory_grow(&system->graph.memory, &system->drops, &system->drop_room,
+                    system->drop_count + 1, sizeof *system->drops))
+        system->drops[system->drop_count++] = (struct await_drop){holder, waiter, resource, acted};
+    else
+        system->drops_lost = true;
+}
+
+void system_note_act(gordian_system *system, uint32_t process, uint32_t resource)
+{
+    if (is_await(&system->graph, resource))
+        note_drop(system, process, resource, true);
+}
 
 /* Takes the units of a holder away; nobody waits for them. */
 static void drop_hold(gordian_system *system, uint32_t process, uint32_t resource, uint64_t units)
@@ -53,6 +83,7 @@ static void end_await(gordian_system *system, uint32_t resource)
     struct rag *graph = &system->graph;
     for (uint32_t ref; (ref = rag_first_holder(graph, resource)) != NONE;) {
         struct rag_edge edge = rag_holder(graph, ref);
+        note_drop(system, edge.process, resource, false);
         drop_hold(system, edge.process, resource, edge.units);
     }
     graph->resources_more[resource].flags &= ~(uint32_t)RAG_AWAIT;
@@ -186,18 +217,12 @@ static gordian_status open_await(gordian_system *system, uint32_t process, size_
 {
     struct rag *graph = &system->graph;
     size_t wants = pending_wants(graph, process) + 1;
-    gordian_status status = system_grow_model(system, GORDIAN_MODEL_GENERAL, error);
-    if (status == GORDIAN_OK)
-        status = gordian_add_resource(system, NULL, count, resource, error);
-    if (status != GORDIAN_OK)
-        return status;
     if (!memory_grow(&graph->memory, &system->wants, &system->want_room, wants,
                      sizeof *system->wants) ||
-        !rag_reserve_grant(graph, count) || !rag_reserve_block(graph, wants))
-        status = fail_memory(error);
-    if (status != GORDIAN_OK)
-        rag_remove_resource(graph, *resource);
-    return status;
+        !rag_reserve_grant(graph, count) || !rag_reserve_block(graph, wants) ||
+        !system_reserve_await(system))
+        return fail_memory(error);
+    return system_add_await(system, count, resource, error);
 }
 
 /* Those that can act are in system->others. */
@@ -215,8 +240,7 @@ static gordian_status take_await(gordian_system *system, uint32_t process, size_
     gordian_status status = open_await(system, process, count, &resource, error);
     if (status != GORDIAN_OK)
         return status;
-    graph->resources_more[resource].flags |= RAG_AWAIT;
-    system->await_count++;
+    system_begin_await(system, process, resource);
     size_t wants =
         collect_wants(system, process, (gordian_want){.units = needed, .resource = resource});
     hold_acts(system, resource, count);
@@ -242,15 +266,22 @@ gordian_status gordian_await(gordian_system *system, uint32_t process, const uin
                              gordian_error *error)
 {
     gordian_result result = {0};
-    if (system->shared)
-        return system_fail_shared(error);
-    if (!memory_grow(&system->graph.memory, &system->others, &system->other_room, count,
-                     sizeof *system->others))
-        return fail_memory(error);
-    system->graph.served_count = 0;
-    for (size_t i = 0; i < count; i++)
-        system->others[i] = others[i];
-    gordian_status status = take_await(system, process, count, needed, &result, error);
+    gordian_status status = GORDIAN_OK;
+    system_enter(system);
+    if (!memory_grow(&system->graph.memory, &system->asked, &system->asked_room, count + 1,
+                     sizeof *system->asked))
+        status = fail_memory(error);
+    for (size_t i = 0; i < count && status == GORDIAN_OK; i++)
+        system->asked[i] = (gordian_want){.units = 1, .resource = others[i]};
+    const gordian_event event = {.op = GORDIAN_OP_AWAIT,
+                                 .process = process,
+                                 .to = NONE,
+                                 .units = needed,
+                                 .wants = system->asked,
+                                 .want_count = count};
+    if (status == GORDIAN_OK)
+        status = gordian_feed(system, &event, &result, error);
+    system_leave(system);
     if (status == GORDIAN_OK && outcome)
         *outcome = (gordian_outcome)result.outcome;
     return status;
@@ -299,8 +330,10 @@ gordian_status system_take_act(gordian_system *system, const gordian_event *even
     if (count == 0)
         return refuse_event(result, event->to == NONE ? GORDIAN_REFUSAL_NOT_HELD
                                                       : GORDIAN_REFUSAL_BAD_HAND_OVER);
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < count; i++) {
+        system_note_act(system, process, system->cursors[i].resource);
         drop_hold(system, process, system->cursors[i].resource, 1);
+    }
     system_serve_queues(system, count, process);
     system_end_served(system, served);
     if (system->hooks->settle)

@@ -39,9 +39,20 @@ static size_t merge_wants(gordian_want *wants, size_t count)
     return kept + 1;
 }
 
+/* An await is a resource to the engines only: nobody requests, holds or releases it by name. */
+static bool is_unknown(const struct rag *graph, uint32_t resource)
+{
+    return !rag_is_resource(graph, resource) || graph->resources_more[resource].flags & RAG_AWAIT;
+}
+
+static bool has_one_unit(const struct rag *graph, uint32_t resource)
+{
+    return (graph->resources_more[resource].flags & (RAG_ONE | RAG_AWAIT)) == RAG_ONE;
+}
+
 static gordian_refusal check_want(const struct rag *graph, uint32_t resource, uint64_t units)
 {
-    if (!rag_is_resource(graph, resource))
+    if (is_unknown(graph, resource))
         return GORDIAN_REFUSAL_UNKNOWN_RESOURCE;
     if (units == 0)
         return GORDIAN_REFUSAL_NO_UNITS;
@@ -127,7 +138,7 @@ static gordian_status take_request(gordian_system *system, const gordian_event *
     if (__builtin_expect(rag_waits(graph, process), 0))
         return refuse_event(result, GORDIAN_REFUSAL_IS_WAITING);
     if (!event->wants && event->units == 1 && rag_is_resource(graph, resource) &&
-        graph->resources_more[resource].flags & RAG_ONE) {
+        has_one_unit(graph, resource)) {
         if (graph->holder[resource] == NONE) {
             grant_one(graph, process, resource);
             if (system->hooks->grant)
@@ -308,7 +319,7 @@ static gordian_refusal check_release(const struct rag *graph, const gordian_even
 {
     if (!rag_is_process(graph, event->process))
         return GORDIAN_REFUSAL_UNKNOWN_PROCESS;
-    if (!rag_is_resource(graph, event->resource))
+    if (is_unknown(graph, event->resource))
         return GORDIAN_REFUSAL_UNKNOWN_RESOURCE;
     if (event->units == 0)
         return GORDIAN_REFUSAL_NO_UNITS;
@@ -352,8 +363,8 @@ static gordian_status take_release(gordian_system *system, const gordian_event *
     if (!rag_is_process(graph, process) || !rag_is_resource(graph, resource))
         return release_any(system, event, result);
     uint32_t next = graph->resources[resource].queue_head;
-    if (!(graph->resources_more[resource].flags & RAG_ONE) || event->units != 1 ||
-        graph->holder[resource] != process || event->to != NONE || rag_waits(graph, process) ||
+    if (!has_one_unit(graph, resource) || event->units != 1 || graph->holder[resource] != process ||
+        event->to != NONE || rag_waits(graph, process) ||
         (next != NONE && (next & RAG_POOLED || graph->processes_more[next].wait_more != NONE)))
         return release_any(system, event, result);
 
@@ -399,6 +410,7 @@ static size_t return_all(gordian_system *system, uint32_t process)
     size_t count = 0;
     for (uint32_t ref; (ref = graph->processes[process].held) != NONE;) {
         struct rag_edge edge = rag_held(graph, ref);
+        system_note_act(system, process, edge.resource);
         rag_ungrant(graph, process, edge.resource, edge.units);
         if (system->hooks->release)
             system->hooks->release(system->state, process, edge.resource, edge.units);

@@ -9,6 +9,7 @@
  *     by process id, if in use: holds, in the order of its list: units, resource, pooled
  *     by resource id, if in use: how many pooled holders, and their processes in order
  *     waiting: count, in order of arrival: process, arrival less the one before, wants
+ *     awaits: count, the resources that are (acts.c); not in version 1
  */
 #include "detect/image.h"
 
@@ -16,7 +17,7 @@
 #include "base/sort.h"
 #include "detect/system.h"
 
-#define IMAGE_VERSION 1
+#define IMAGE_VERSION 2
 
 /* ---- saving */
 
@@ -130,6 +131,15 @@ static void save_waits(const struct rag *graph, struct bytes *bytes)
     memory_free(&bytes->memory, list);
 }
 
+static void save_awaits(const gordian_system *system, struct bytes *bytes)
+{
+    const struct rag *graph = &system->graph;
+    bytes_u64(bytes, system->await_count);
+    for (uint32_t q = 0; q < graph->resource_limit && system->await_count > 0; q++)
+        if (gordian_is_await(system, q))
+            bytes_u64(bytes, q);
+}
+
 void system_image_save(const gordian_system *system, struct bytes *bytes)
 {
     const struct rag *graph = &system->graph;
@@ -140,6 +150,7 @@ void system_image_save(const gordian_system *system, struct bytes *bytes)
     save_resources(graph, bytes);
     save_holds(graph, bytes);
     save_waits(graph, bytes);
+    save_awaits(system, bytes);
 }
 
 /* ---- loading */
@@ -431,13 +442,39 @@ static gordian_status load_waits(struct loading *loading)
                                 : GORDIAN_OK;
 }
 
+/* Has it no name, and one who waits for it? */
+static bool may_be_await(const struct rag *graph, uint32_t resource)
+{
+    if (!rag_is_resource(graph, resource) || *names_text(&graph->resource_names, resource))
+        return false;
+    uint32_t ref = graph->resources[resource].queue_head;
+    return ref != NONE && rag_queued(graph, ref).next == NONE;
+}
+
+static gordian_status load_awaits(struct loading *loading)
+{
+    const struct rag *graph = loading->graph;
+    uint64_t count = bytes_take_count(loading->in);
+    if (!system_reserve_await(loading->system))
+        return fail_memory(loading->error);
+    for (uint64_t i = 0; i < count; i++) {
+        uint32_t resource = (uint32_t)bytes_take_upto(loading->in, NONE - 1);
+        if (loading->in->bad || !may_be_await(graph, resource) ||
+            graph->resources_more[resource].flags & RAG_AWAIT)
+            return not_an_image(loading, "an await");
+        uint32_t first = graph->resources[resource].queue_head;
+        system_begin_await(loading->system, rag_queued(graph, first).process, resource);
+    }
+    return loading->in->bad ? not_an_image(loading, "an await") : GORDIAN_OK;
+}
+
 gordian_status system_image_load(gordian_system *system, struct bytes_in *in, gordian_error *error)
 {
     struct loading loading = {.system = system, .graph = &system->graph, .in = in, .error = error};
     uint64_t version = bytes_take_u64(in);
     gordian_model model = (gordian_model)bytes_take_upto(in, GORDIAN_MODEL_GENERAL);
     loading.clock = bytes_take_u64(in);
-    if (in->bad || version != IMAGE_VERSION)
+    if (in->bad || version < 1 || version > IMAGE_VERSION)
         return not_an_image(&loading, "its beginning");
     gordian_status status = load_kind(&loading, load_process, gordian_remove_process);
     if (status == GORDIAN_OK)
@@ -452,6 +489,8 @@ gordian_status system_image_load(gordian_system *system, struct bytes_in *in, go
         status = load_all_holders(&loading);
     if (status == GORDIAN_OK)
         status = load_waits(&loading);
+    if (status == GORDIAN_OK && version > 1)
+        status = load_awaits(&loading);
     system->graph.clock = loading.clock;
     memory_free(&system->graph.memory, loading.list);
     memory_free(&system->graph.memory, loading.refs);

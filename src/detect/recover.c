@@ -35,6 +35,8 @@ static int64_t units_held(const struct rag *graph, uint32_t process)
     struct rag_edge edge;
     for (uint32_t ref = graph->processes[process].held; ref != NONE; ref = edge.next) {
         edge = rag_held(graph, ref);
+        if (graph->resources_more[edge.resource].flags & RAG_AWAIT)
+            continue;
         if (__builtin_add_overflow(sum, edge.units, &sum) || sum > INT64_MAX)
             return INT64_MAX;
     }
@@ -98,13 +100,16 @@ static int64_t weight_of(const gordian_system *system, gordian_policy policy, ui
 static gordian_status end_victim(gordian_system *system, uint32_t process, int64_t its_weight,
                                  gordian_victim *victim, gordian_error *error)
 {
-    size_t held = gordian_holdings(system, process, NULL, 0);
+    size_t held = gordian_holdings(system, process, NULL, 0), freed = 0;
     if (!memory_grow(&system->graph.memory, &system->edges, &system->edge_room, held + 1,
                      sizeof *system->edges))
         return fail_memory(error);
     gordian_holdings(system, process, system->edges, held);
+    for (size_t i = 0; i < held; i++) /* acts that others await of it are nothing that it frees */
+        if (!gordian_is_await(system, system->edges[i].resource))
+            system->edges[freed++] = system->edges[i];
     gordian_victim chosen = {
-        .process = process, .weight = its_weight, .frees = system->edges, .frees_count = held};
+        .process = process, .weight = its_weight, .frees = system->edges, .frees_count = freed};
     gordian_event event = {.op = GORDIAN_OP_EXIT, .process = process, .to = NONE};
     gordian_result result;
     gordian_status status = gordian_feed(system, &event, &result, error);

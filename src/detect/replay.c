@@ -390,6 +390,7 @@ static gordian_status gather_awaited(gordian_replay *replay, gordian_event *even
         }
         replay->wants[i] = (gordian_want){.units = 1, .resource = id};
     }
+    event->process = find_process(replay, &trace->name); /* it may await itself */
     event->wants = replay->wants;
     event->want_count = trace->item_count;
     event->units = trace->units;

@@ -275,9 +275,9 @@ static bool may_wait(const struct rag *graph, const gordian_event *event)
 /* Everything the event is about, into the graph. */
 static void lift_event(gordian_system *system, const gordian_event *event)
 {
-    if (event->op == GORDIAN_OP_CANCEL)
-        return; /* whoever waits is in the graph */
-    if (event->op == GORDIAN_OP_EXIT) {
+    if (event->op == GORDIAN_OP_CANCEL || event->op == GORDIAN_OP_ACT)
+        return; /* whoever waits is in the graph, and so are awaits */
+    if (event->op == GORDIAN_OP_EXIT || event->op == GORDIAN_OP_AWAIT) {
         shared_lift_list(system, event->process);
         return;
     }
@@ -314,6 +314,8 @@ static void publish_event(gordian_system *system, const gordian_event *event,
         atomic_store(&p->state, SHARED_STATE_WAITS);
         break;
     case GORDIAN_OUTCOME_RELEASED:
+        if (event->op == GORDIAN_OP_ACT)
+            break;
         trim_list(shared, p, event->process, event->resource);
         drop_resource(system, event->resource);
         break;
@@ -362,8 +364,6 @@ static __attribute__((noinline)) gordian_status feed_with_lock(gordian_system *s
 {
     struct shared *shared = system->shared;
     struct wakes wakes = {.count = 0};
-    if (event->op == GORDIAN_OP_AWAIT || event->op == GORDIAN_OP_ACT)
-        return system_fail_shared(error);
     shared_enter(shared);
     gordian_status status = feed_long_way(system, event, result, &wakes, error);
     shared_leave(shared);

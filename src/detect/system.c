@@ -64,7 +64,8 @@ void gordian_close(gordian_system *system)
         system->engine->close(system->state);
     rag_free(&system->graph);
     memory_free_all(&memory, system->wants, system->cursors, system->processes, system->edges,
-                    system->marks, system->others, system);
+                    system->marks, system->others, system->asked, system->awaiters, system->drops,
+                    system);
 }
 
 const char *gordian_engine_name(const gordian_system *system)
@@ -156,6 +157,22 @@ static gordian_status add_resource(gordian_system *system, const char *name, uin
         status = fail_memory(error);
     if (status == GORDIAN_OK && system->shared)
         shared_note_resource(system, *id, units, false);
+    return status;
+}
+
+/* Nobody is told of it: it is no resource of the program's. In a shared system its word says GRAPH,
+ * as that of all that have gone, or were never there. */
+gordian_status system_add_await(gordian_system *system, uint64_t units, uint32_t *id,
+                                gordian_error *error)
+{
+    struct rag *graph = &system->graph;
+    uint32_t limit = graph->resource_limit + (graph->free_resource == NONE);
+    if (!rag_reserve_resource(graph, 0) || !reserve_shared(system, 0, limit))
+        return fail_memory(error);
+    gordian_status status =
+        prepare_engine(system, GORDIAN_MODEL_GENERAL, graph->process_limit, limit, error);
+    if (status == GORDIAN_OK && !rag_add_resource(graph, NULL, 0, units, id))
+        status = fail_memory(error);
     return status;
 }
 

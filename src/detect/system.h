@@ -13,6 +13,12 @@ struct queue_cursor {
 
 struct shared;
 
+/* A unit of an await that its holder has lost. */
+struct await_drop {
+    uint32_t holder, waiter, resource;
+    bool acted; /* else the await was over */
+};
+
 struct gordian_system {
     struct rag graph;
     struct shared *shared; /* many threads (shared.h); NULL: one at a time */
@@ -33,8 +39,17 @@ struct gordian_system {
     size_t mark_room;
 
     size_t await_count; /* resources that are awaits (acts.c) */
-    uint32_t *others;   /* of an await; or awaits that are over */
+    uint32_t *awaiters; /* by resource, of those: who awaits it, or did before it was served */
+    size_t awaiter_room;
+    uint32_t *others; /* of an await; or awaits that are over */
     size_t other_room;
+    gordian_want *asked; /* of gordian_await: the others, as an event has them */
+    size_t asked_room;
+
+    bool keeps_drops;         /* the owner's: whether the next is filled */
+    struct await_drop *drops; /* units of awaits that went with the last event, in order */
+    size_t drop_count, drop_room;
+    bool drops_lost; /* some of them, for lack of memory */
 };
 
 static inline const struct rag *system_graph(const gordian_system *system)
@@ -93,8 +108,11 @@ gordian_status system_snapshot(gordian_snapshot **out, const gordian_system *sys
 void system_give_up(gordian_system *system, uint32_t process);
 void system_serve_queues(gordian_system *system, size_t count, uint32_t from);
 
-/* acts.c. Of an event that is an await or an act; systems that threads share have none. */
-gordian_status system_fail_shared(gordian_error *error);
+/* system.c, for acts.c: a resource that is to be an await. Nothing has changed if it fails. */
+gordian_status system_add_await(gordian_system *system, uint64_t units, uint32_t *id,
+                                gordian_error *error);
+
+/* acts.c. Of an event that is an await or an act. */
 gordian_status system_take_await(gordian_system *system, const gordian_event *event,
                                  gordian_result *result, gordian_error *error);
 gordian_status system_take_act(gordian_system *system, const gordian_event *event,
@@ -102,6 +120,11 @@ gordian_status system_take_act(gordian_system *system, const gordian_event *even
 /* Before a process gives its request up: lists its awaits, in system->others. False: out of memory.
  */
 bool system_list_awaits(gordian_system *system, uint32_t process, size_t *count);
+/* Room to begin one more, whatever its id; this resource is one from now on. */
+bool system_reserve_await(gordian_system *system);
+void system_begin_await(gordian_system *system, uint32_t process, uint32_t resource);
+/* A process is about to give a unit of `resource` back, which may be an await. */
+void system_note_act(gordian_system *system, uint32_t process, uint32_t resource);
 /* Ends those listed. */
 void system_end_awaits(gordian_system *system, size_t count);
 /* Ends the awaits of those who have been served, from `first` on. */

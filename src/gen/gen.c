@@ -61,8 +61,8 @@ const struct gen_kind gen_kinds[] = {
      "processes events tensor pipeline expert fault folder json", "", "", 16, 0, 50, 1, NULL, false,
      NULL, job_collectives},
     {"messages", "processes await acts of others, one, any or all of them, and act for each other",
-     "processes events contention deadlocks", "p", "", 100, 0, 10000, 1, NULL, false, NULL,
-     talk_messages},
+     "processes events contention deadlocks snapshot", "p", "", 100, 0, 10000, 1, NULL, false,
+     talk_waits, talk_messages},
     {NULL, NULL, NULL, NULL, NULL, 0, 0, 0, 0, NULL, false, NULL},
 };
 
@@ -206,7 +206,7 @@ gordian_status gen_stream(const struct gen_options *options, struct gen_sink *si
     gordian_status status = resolve_options(options, &resolved, &kind, error);
     if (status != GORDIAN_OK)
         return status;
-    if (!kind->stream)
+    if (!kind->stream || (kind->write && !resolved.snapshot))
         return fail(error, GORDIAN_STATUS_INPUT, "kind '%s' is no stream of events", kind->name);
     if (kind->claims && !sink->claim)
         return fail(error, GORDIAN_STATUS_INPUT, "kind '%s' has claims, which have no place here",
@@ -265,6 +265,16 @@ static void put_want(const struct text_sink *text, uint32_t resource, uint64_t u
     }
 }
 
+static void put_awaited(const struct text_sink *text, const gordian_event *event)
+{
+    if (event->units == 1 && event->want_count > 1)
+        output_text(text->out, " any of");
+    for (size_t i = 0; i < event->want_count; i++) {
+        output_char(text->out, ' ');
+        put_name(text->out, text->kind->process, event->wants[i].resource);
+    }
+}
+
 static gordian_status text_event(void *context, const gordian_event *event, gordian_error *error)
 {
     struct text_sink *text = context;
@@ -272,7 +282,9 @@ static gordian_status text_event(void *context, const gordian_event *event, gord
     output_text(out, gordian_op_text(event->op));
     output_char(out, ' ');
     put_name(out, text->kind->process, event->process);
-    if (event->wants)
+    if (event->op == GORDIAN_OP_AWAIT)
+        put_awaited(text, event);
+    else if (event->wants)
         for (size_t i = 0; i < event->want_count; i++)
             put_want(text, event->wants[i].resource, event->wants[i].units);
     else if (event->op != GORDIAN_OP_CANCEL && event->op != GORDIAN_OP_EXIT)
@@ -309,7 +321,7 @@ gordian_status gen_write(const struct gen_options *options, struct output *out,
     gordian_status status = resolve_options(options, &resolved, &text.kind, error);
     if (status != GORDIAN_OK)
         return status;
-    if (text.kind->write)
+    if (text.kind->write && !(text.kind->stream && resolved.snapshot))
         return text.kind->write(&resolved, out, error);
     struct gen_sink sink = {&text, text_begin, text_event, text_claim};
     return text.kind->stream(&resolved, &sink, error);

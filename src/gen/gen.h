@@ -68,7 +68,8 @@ struct gen_kind {
     /* Streams, given options that have been checked and have no defaults left. */
     gordian_status (*stream)(const struct gen_options *options, struct gen_sink *sink,
                              gordian_error *error);
-    /* Kinds that are texts and no streams of events: circuits. `stream` is NULL then. */
+    /* Kinds that are texts and no streams of events: circuits. `stream` is NULL then, or for
+     * snapshots only. */
     gordian_status (*write)(const struct gen_options *options, struct output *out,
                             gordian_error *error);
 };

@@ -17,6 +17,7 @@ gen_writer circuit_random, circuit_chain, circuit_apart, circuit_ring, circuit_d
 gen_writer job_collectives;
 /* messages.c */
 gen_writer talk_messages;
+gen_streamer talk_waits; /* a snapshot of them */
 /* shape.c */
 gen_streamer shape_chain, shape_chains, shape_forest, shape_hot;
 /* bank.c */

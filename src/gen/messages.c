@@ -28,22 +28,28 @@ static void write_event(struct talk *talk, const gordian_event *event)
     output_char(out, '\n');
 }
 
-/* An await of somebody who runs; what of it is left standing and closes a deadlock is given up. */
-static gordian_status begin_await(struct talk *talk, uint32_t process, gordian_error *error)
+/* Some others, any or all of them. */
+static gordian_event draw_await(struct talk *talk, uint32_t process)
 {
     const uint32_t count = talk->options->processes;
     size_t listed = 1 + random_below(&talk->random, OTHERS_MOST);
-    gordian_result result;
     for (size_t i = 0; i < listed; i++) {
         uint32_t other = (uint32_t)random_below(&talk->random, count - 1);
         talk->others[i] = (gordian_want){.units = 1, .resource = other + (other >= process)};
     }
-    gordian_event event = {.op = GORDIAN_OP_AWAIT,
+    return (gordian_event){.op = GORDIAN_OP_AWAIT,
                            .process = process,
                            .to = GORDIAN_NONE,
                            .units = random_chance(&talk->random, 60) ? 1 : listed,
                            .wants = talk->others,
                            .want_count = listed};
+}
+
+/* An await of somebody who runs; what of it is left standing and closes a deadlock is given up. */
+static gordian_status begin_await(struct talk *talk, uint32_t process, gordian_error *error)
+{
+    gordian_result result;
+    gordian_event event = draw_await(talk, process);
     gordian_status status = gordian_feed(talk->system, &event, &result, error);
     if (status != GORDIAN_OK)
         return status;
@@ -102,5 +108,23 @@ gordian_status talk_messages(const struct gen_options *options, struct output *o
     gordian_close(talk.system);
     if (status == GORDIAN_OK && out->failure)
         return fail(error, GORDIAN_STATUS_IO, "cannot write: %s", strerror(out->failure));
+    return status;
+}
+
+/* Without simulating: who waits, with the given chance, awaits. */
+gordian_status talk_waits(const struct gen_options *options, struct gen_sink *sink,
+                          gordian_error *error)
+{
+    struct talk talk = {.options = options};
+    if (options->processes < 2)
+        return fail(error, GORDIAN_STATUS_INPUT, "messages need two processes");
+    random_seed(&talk.random, options->seed);
+    gordian_status status = sink->begin(sink->context, options->processes, 0, NULL, 1, error);
+    for (uint32_t p = 0; p < options->processes && status == GORDIAN_OK; p++) {
+        if (!random_chance(&talk.random, options->contention))
+            continue;
+        gordian_event event = draw_await(&talk, p);
+        status = sink->event(sink->context, &event, error);
+    }
     return status;
 }

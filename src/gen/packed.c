@@ -14,7 +14,8 @@ struct packed_sink {
     uint32_t *ids;           /* by process: its id, which it has from where it comes first */
     uint32_t *numbers;       /* by id */
     uint32_t count;
-    char name[64]; /* the one last asked for */
+    uint32_t resources; /* those behind them are awaits */
+    char name[64];      /* the one last asked for */
 };
 
 static gordian_status packed_begin(void *context, uint32_t processes, uint32_t resources,
@@ -22,6 +23,7 @@ static gordian_status packed_begin(void *context, uint32_t processes, uint32_t r
 {
     struct packed_sink *sink = context;
     gordian_status status = GORDIAN_OK;
+    sink->resources = resources;
     sink->ids = memory_alloc(&sink->memory, sizeof *sink->ids * processes);
     sink->numbers = memory_alloc(&sink->memory, sizeof *sink->numbers * processes);
     if (!sink->ids || !sink->numbers)
@@ -44,12 +46,31 @@ static gordian_status meet_process(struct packed_sink *sink, uint32_t process, g
     return status;
 }
 
+static gordian_status packed_await(struct packed_sink *sink, const gordian_event *event,
+                                   gordian_error *error)
+{
+    uint32_t others[16];
+    gordian_status status = event->want_count > 16
+                                ? fail(error, GORDIAN_STATUS_INPUT, "too many are awaited")
+                                : meet_process(sink, event->process, error);
+    for (size_t i = 0; i < event->want_count && status == GORDIAN_OK; i++) {
+        status = meet_process(sink, event->wants[i].resource, error);
+        others[i] = sink->ids[event->wants[i].resource];
+    }
+    return status != GORDIAN_OK
+               ? status
+               : gordian_snapshot_await(sink->snapshot, sink->ids[event->process], others,
+                                        event->want_count, (size_t)event->units, NULL, error);
+}
+
 static gordian_status packed_event(void *context, const gordian_event *event, gordian_error *error)
 {
     struct packed_sink *sink = context;
     const gordian_want one = {event->units, event->resource};
     const gordian_want *wants = event->wants ? event->wants : &one;
     size_t count = event->wants ? event->want_count : 1;
+    if (event->op == GORDIAN_OP_AWAIT)
+        return packed_await(sink, event, error);
     gordian_status status = meet_process(sink, event->process, error);
     for (size_t i = 0; i < count && status == GORDIAN_OK; i++)
         status = (event->op == GORDIAN_OP_HOLD ? gordian_snapshot_hold : gordian_snapshot_wait)(
@@ -79,7 +100,7 @@ static const char *process_name(void *context, uint32_t id)
 static const char *resource_name(void *context, uint32_t id)
 {
     struct packed_sink *sink = context;
-    return spell(sink, sink->prefixes[1], id);
+    return id < sink->resources ? spell(sink, sink->prefixes[1], id) : "";
 }
 
 static void find_prefixes(struct packed_sink *sink, const char *kind)

@@ -37,6 +37,10 @@ extern const struct expert expert_malloc;   /* stdio.c */
 extern const struct expert expert_spin;     /* spin.c: threads that do not sleep */
 extern const struct expert expert_evidence; /* evidence.c: holders that no lock names */
 
+/* mpi.c: ranks of MPI programs, which wait without sleeping and so come before all others. */
+void mpi_explain(struct sight *sight);
+void mpi_settle(struct sight *sight);
+
 /* Lets all of them at it. */
 void experts_explain(struct sight *sight);
 void experts_settle(struct sight *sight);

@@ -28,6 +28,7 @@ static const struct expert *const experts[] = {
 
 void experts_explain(struct sight *sight)
 {
+    mpi_explain(sight);
     for (uint32_t thread = 0; thread < sight->thread_count && !sight->failed; thread++)
         for (size_t i = 0; i < EXPERTS && sight->threads[thread].wait == SIGHT_NONE; i++)
             if (experts[i]->explain && experts[i]->explain(sight, thread))
@@ -39,6 +40,7 @@ void experts_explain(struct sight *sight)
 
 void experts_settle(struct sight *sight)
 {
+    mpi_settle(sight);
     for (size_t i = 0; i < EXPERTS && !sight->failed; i++)
         if (experts[i]->settle)
             experts[i]->settle(sight);

@@ -237,6 +237,24 @@ static bool for_anybody(const struct judgement *judgement, const struct sight_ed
     return judgement->resource_of[wait->lock] == SIGHT_NONE;
 }
 
+static bool is_mpi(const struct sight *sight, uint32_t lock)
+{
+    uint32_t kind = sight->locks[lock].kind;
+    return kind == INCIDENT_MESSAGE || kind == INCIDENT_COLLECTIVE;
+}
+
+/* How many units of a lock a wait wants. */
+static uint64_t units_wanted(const struct judgement *judgement, const struct sight_edge *wait)
+{
+    const struct sight_lock *lock = &judgement->sight->locks[wait->lock];
+    uint64_t units = judgement->units_of[wait->lock];
+    if (lock->kind == INCIDENT_RWLOCK && wait->mode == INCIDENT_EXCLUSIVE)
+        return units;
+    if (is_mpi(judgement->sight, wait->lock))
+        return lock->missing < units ? lock->missing : units;
+    return 1;
+}
+
 static gordian_status add_waits(struct judgement *judgement, gordian_error *error)
 {
     struct sight *sight = judgement->sight;
@@ -246,13 +264,10 @@ static gordian_status add_waits(struct judgement *judgement, gordian_error *erro
             continue;
         const struct sight_edge *wait = &sight->edges[sight->threads[thread].wait];
         gordian_status status = add_lock(judgement, wait->lock, error);
-        if (status == GORDIAN_OK && !for_anybody(judgement, wait)) {
-            bool all = sight->locks[wait->lock].kind == INCIDENT_RWLOCK &&
-                       wait->mode == INCIDENT_EXCLUSIVE;
+        if (status == GORDIAN_OK && !for_anybody(judgement, wait))
             status =
                 gordian_snapshot_wait(judgement->snapshot, p, judgement->resource_of[wait->lock],
-                                      all ? judgement->units_of[wait->lock] : 1, error);
-        }
+                                      units_wanted(judgement, wait), error);
         if (status != GORDIAN_OK)
             return status;
     }
@@ -571,6 +586,15 @@ static enum idleness judge_idleness(const struct judgement *judgement, const gor
     return anybody ? judge_handlers(handlers, core, posted || signalled) : IDLE_NO;
 }
 
+/* Is a rank of an MPI program part of it? */
+static bool waits_for_ranks(const struct sight *sight, const struct finding *finding)
+{
+    for (size_t i = 0; i < finding->member_count; i++)
+        if (is_mpi(sight, sight->edges[sight->threads[finding->members[i]].wait].lock))
+            return true;
+    return false;
+}
+
 /* The argument in a sentence. */
 static const char *argue(const struct judgement *judgement, const struct finding *finding,
                          bool anybody)
@@ -578,6 +602,9 @@ static const char *argue(const struct judgement *judgement, const struct finding
     struct sight *sight = judgement->sight;
     const struct target *target = sight->targets[sight->threads[finding->members[0]].process];
     const char *looked = target->core ? "in the core" : "looked at twice, nothing moved";
+    if (waits_for_ranks(sight, finding))
+        return "Who waits for whom is from what each rank has written down: what it sent, what it "
+               "received, which calls it is in (looked at twice, none of them has moved).";
     if (finding->word == WORD_LIKELY && anybody && !target->core)
         return sight_format(sight,
                             "Every thread of the process sleeps without end in what only another "
@@ -657,14 +684,21 @@ static bool take_orphans(struct judgement *judgement)
         for (size_t i = 0; i < judgement->findings->count && !told; i++)
             for (size_t k = 0; k < judgement->findings->list[i].edge_count && !told; k++)
                 told = judgement->findings->list[i].edges[k] == hold;
+        /* Ranks that wait for others that have left are told together: the first, and who waits
+         * behind. */
+        for (size_t i = 0; i < judgement->findings->count && !told && is_mpi(sight, lock); i++)
+            told = waits_for_ranks(sight, &judgement->findings->list[i]);
         if (told)
             continue;
         struct finding *finding = add_finding(judgement, INCIDENT_OWNER_GONE);
         if (!finding || !add_member(judgement, finding, thread) ||
             !add_witness(judgement, finding, hold))
             return false;
-        finding->note = "The owner is no thread of the process: it has ended, or stayed behind in "
-                        "the process that this one was forked from.";
+        finding->note = is_mpi(sight, lock)
+                            ? "A rank that is waited for has left: it has ended, or is behind "
+                              "MPI_Finalize."
+                            : "The owner is no thread of the process: it has ended, or stayed "
+                              "behind in the process that this one was forked from.";
     }
     return true;
 }
@@ -681,8 +715,9 @@ static bool take_behind(struct judgement *judgement, size_t first)
         for (size_t k = 0; k < findings->count && !member; k++) {
             member = is_member(&findings->list[k], thread);
             if (k >= first && !home &&
-                sight->threads[findings->list[k].members[0]].process ==
-                    sight->threads[thread].process)
+                (sight->threads[findings->list[k].members[0]].process ==
+                     sight->threads[thread].process ||
+                 is_mpi(sight, sight->edges[sight->threads[thread].wait].lock)))
                 home = &findings->list[k];
         }
         if (!member && home &&

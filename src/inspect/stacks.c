@@ -154,7 +154,8 @@ bool stack_is_watcher(const struct sight *sight, uint32_t thread, const struct u
 {
     const struct target *target = sight->targets[sight->threads[thread].process];
     const struct target_mapping *mapping = target_mapping(target, frame->counter);
-    return mapping && strstr(mapping->path, "/libgordian-run.so");
+    return mapping && (strstr(mapping->path, "/libgordian-run.so") ||
+                       strstr(mapping->path, "/libgordian-mpi-"));
 }
 
 static bool same_function(const char *name, const char *wanted)

@@ -58,6 +58,15 @@ static const char gone_advice[] =
     "    The owner must unlock before it ends, on every path (also when it is cancelled:\n"
     "    pthread_cleanup_push). A robust mutex (PTHREAD_MUTEX_ROBUST) would give EOWNERDEAD\n"
     "    to the next one instead of leaving it waiting for ever.\n";
+static const char message_advice[] =
+    "    Agree on who sends and who receives first (MPI_Sendrecv, or MPI_Irecv before sending),\n"
+    "    with the same tags and communicators on both sides, and as many receives as there are\n"
+    "    sends. A send may wait for its receive, whatever MPI happens to buffer.\n";
+static const char collective_advice[] =
+    "    All ranks of a communicator must come to the same collectives in the same order, and\n"
+    "    to those of several communicators in an order that all of them keep.\n";
+static const char left_advice[] =
+    "    A rank must have sent and received all that others wait for before it leaves.\n";
 static const char stall_advice[] =
     "    The wait takes longer than --stall allows; whether it will end is not known. Look at\n"
     "    what the holder does meanwhile, and whether it needs the lock for so long.\n";
@@ -65,6 +74,7 @@ static const char stall_advice[] =
 struct sort {
     bool self, upgrade, condition, join, barrier, semaphore, lock;
     bool full, stream, file, child, gil, guard, internal, held_semaphore;
+    bool message, collective;
 };
 
 static bool thread_holds(const struct report *report, uint32_t thread, uint32_t lock, unsigned mode)
@@ -127,6 +137,12 @@ static void sort_wait(const struct report *report, const struct incident_edge *w
     case INCIDENT_INTERNAL:
         sort->internal = true;
         break;
+    case INCIDENT_MESSAGE:
+        sort->message = true;
+        break;
+    case INCIDENT_COLLECTIVE:
+        sort->collective = true;
+        break;
     default:
         sort->lock = true;
         sort->self =
@@ -141,27 +157,29 @@ const char *report_advice(const struct report *report)
     struct sort sort = {0};
     if (report->head.kind == INCIDENT_POTENTIAL)
         return order_advice;
-    if (report->head.kind == INCIDENT_OWNER_GONE)
-        return gone_advice;
     if (report->head.kind == INCIDENT_STALL)
         return stall_advice;
-    if (report->head.kind != INCIDENT_DEADLOCK)
+    if (report->head.kind != INCIDENT_DEADLOCK && report->head.kind != INCIDENT_OWNER_GONE)
         return NULL;
     for (size_t i = 0; i < report->witness_count; i++)
         if (report->edges[i].raw.flags & INCIDENT_WAITS)
             sort_wait(report, &report->edges[i].raw, &sort);
+    if (report->head.kind == INCIDENT_OWNER_GONE)
+        return sort.message || sort.collective ? left_advice : gone_advice;
     /* What a main thread that joins the others has to do with it comes last. */
-    return sort.gil         ? gil_advice
-           : sort.guard     ? guard_advice
-           : sort.internal  ? malloc_advice
-           : sort.child     ? child_advice
-           : sort.condition ? (sort.lock ? condition_advice : signal_advice)
-           : sort.barrier   ? barrier_advice
-           : sort.upgrade   ? upgrade_advice
-           : sort.self      ? self_advice
-           : sort.full      ? full_advice
-           : sort.stream    ? stream_advice
-           : sort.file      ? file_advice
+    return sort.message      ? message_advice
+           : sort.collective ? collective_advice
+           : sort.gil        ? gil_advice
+           : sort.guard      ? guard_advice
+           : sort.internal   ? malloc_advice
+           : sort.child      ? child_advice
+           : sort.condition  ? (sort.lock ? condition_advice : signal_advice)
+           : sort.barrier    ? barrier_advice
+           : sort.upgrade    ? upgrade_advice
+           : sort.self       ? self_advice
+           : sort.full       ? full_advice
+           : sort.stream     ? stream_advice
+           : sort.file       ? file_advice
            : sort.semaphore && !sort.held_semaphore && !sort.lock ? post_advice
            : sort.join                                            ? join_advice
            : sort.semaphore                                       ? semaphore_advice

@@ -273,7 +273,9 @@ static void owes_line(const struct page *page, const struct report_edge *edge)
     struct output *out = page->out;
     switch (edge->raw.mode) {
     case INCIDENT_SIGNAL:
-        output_text(out, "    could have signalled ");
+        output_text(out, page->report->locks[edge->raw.lock].raw.kind == INCIDENT_MESSAGE
+                             ? "    has not acted for: "
+                             : "    could have signalled ");
         break;
     case INCIDENT_ARRIVAL:
         output_text(out, "    has not come to ");

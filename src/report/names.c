@@ -129,15 +129,25 @@ static void name_threads(struct report *report)
 static const char *short_kind(const struct incident_lock *lock)
 {
     static const char *const kinds[INCIDENT_LOCK_KINDS] = {
-        [INCIDENT_MUTEX] = "mutex",         [INCIDENT_RWLOCK] = "rwlock",
-        [INCIDENT_SPIN] = "spinlock",       [INCIDENT_SEMAPHORE] = "semaphore",
-        [INCIDENT_CONDITION] = "condition", [INCIDENT_BARRIER] = "barrier",
-        [INCIDENT_FUTEX] = "futex",         [INCIDENT_ONCE] = "once",
-        [INCIDENT_GUARD] = "guard",         [INCIDENT_STREAM] = "stream",
-        [INCIDENT_RUST] = "rust-lock",      [INCIDENT_GIL] = "gil",
-        [INCIDENT_PYTHON] = "python-lock",  [INCIDENT_FILE_LOCK] = "file-lock",
-        [INCIDENT_PIPE] = "pipe",           [INCIDENT_SOCKET] = "socket",
+        [INCIDENT_MUTEX] = "mutex",
+        [INCIDENT_RWLOCK] = "rwlock",
+        [INCIDENT_SPIN] = "spinlock",
+        [INCIDENT_SEMAPHORE] = "semaphore",
+        [INCIDENT_CONDITION] = "condition",
+        [INCIDENT_BARRIER] = "barrier",
+        [INCIDENT_FUTEX] = "futex",
+        [INCIDENT_ONCE] = "once",
+        [INCIDENT_GUARD] = "guard",
+        [INCIDENT_STREAM] = "stream",
+        [INCIDENT_RUST] = "rust-lock",
+        [INCIDENT_GIL] = "gil",
+        [INCIDENT_PYTHON] = "python-lock",
+        [INCIDENT_FILE_LOCK] = "file-lock",
+        [INCIDENT_PIPE] = "pipe",
+        [INCIDENT_SOCKET] = "socket",
         [INCIDENT_CHILD] = "process",
+        [INCIDENT_MESSAGE] = "message",
+        [INCIDENT_COLLECTIVE] = "collective",
     };
     bool known = lock->kind < INCIDENT_LOCK_KINDS && kinds[lock->kind];
     return known ? kinds[lock->kind] : "lock";

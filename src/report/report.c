@@ -321,6 +321,8 @@ const char *lock_kind(const struct incident_lock *lock, char *text, size_t size)
         [INCIDENT_PIPE] = "pipe",
         [INCIDENT_SOCKET] = "socket",
         [INCIDENT_CHILD] = "process",
+        [INCIDENT_MESSAGE] = "MPI message",
+        [INCIDENT_COLLECTIVE] = "MPI collective",
     };
     size_t used = 0;
     text[0] = '\0';
@@ -372,9 +374,11 @@ const char *held_text(const struct report *report, uint32_t lock)
     case INCIDENT_SEMAPHORE:
         return held_by_nobody(report, lock) ? "could be posted by" : "held by";
     case INCIDENT_BARRIER:
+    case INCIDENT_COLLECTIVE:
         return "not reached by";
     case INCIDENT_THREAD_END:
     case INCIDENT_CHILD:
+    case INCIDENT_MESSAGE:
         return "is up to";
     case INCIDENT_FUTEX:
         return "could be woken by";

@@ -2,7 +2,9 @@
 
 #include "base/machine.h"
 #include "base/memory.h"
+#include "mpi/record.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -86,9 +88,21 @@ bool session_create(char *folder, size_t size)
     return false;
 }
 
+/* What ranks of MPI programs have written down. */
+static void remove_records(const char *folder)
+{
+    DIR *open_folder = opendir(folder);
+    for (struct dirent *entry; open_folder && (entry = readdir(open_folder));)
+        if (strncmp(entry->d_name, MPI_RECORD_NAME, strlen(MPI_RECORD_NAME)) == 0)
+            unlinkat(dirfd(open_folder), entry->d_name, 0);
+    if (open_folder)
+        closedir(open_folder);
+}
+
 void session_remove(const char *folder)
 {
     char path[4096];
+    remove_records(folder);
     for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
         snprintf(path, sizeof path, "%s/%s", folder, files[i]);
         unlink(path);

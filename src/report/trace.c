@@ -143,7 +143,7 @@ static uint32_t held_units(const struct writer *writer, const struct incident_ed
 static bool is_between(uint32_t kind)
 {
     return kind == INCIDENT_PIPE || kind == INCIDENT_SOCKET || kind == INCIDENT_CHILD ||
-           kind == INCIDENT_FILE_LOCK;
+           kind == INCIDENT_FILE_LOCK || kind == INCIDENT_MESSAGE;
 }
 
 /* How many units a lock has in all, and how many a waiter asks for; and how many of them the

@@ -211,7 +211,9 @@ enum incident_lock_kind {
     INCIDENT_FILE_LOCK, /* flock, fcntl */
     INCIDENT_PIPE,
     INCIDENT_SOCKET,
-    INCIDENT_CHILD, /* the end of a process, for waitpid */
+    INCIDENT_CHILD,      /* the end of a process, for waitpid */
+    INCIDENT_MESSAGE,    /* of MPI: to be sent, or to be received, by other ranks */
+    INCIDENT_COLLECTIVE, /* of MPI: other ranks must come to it */
     INCIDENT_LOCK_KINDS
 };
 

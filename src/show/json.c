@@ -198,6 +198,17 @@ void json_resource_node(struct json *json, uint32_t id, const char *name, uint64
     json_shut(json);
 }
 
+void json_await_node(struct json *json, uint32_t id, uint64_t acts)
+{
+    json_open(json, NULL, '{');
+    json_key_u64(json, "id", id);
+    json_key_text(json, "name", "");
+    json_key_bool(json, "await", true);
+    json_key_u64(json, "units", acts);
+    json_key_u64(json, "free", 0);
+    json_shut(json);
+}
+
 void json_graph_edge(struct json *json, const gordian_edge *edge)
 {
     json_open(json, NULL, '{');

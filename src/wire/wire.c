@@ -350,26 +350,39 @@ enum event_flags {
 /* How many wants an event has on the wire. */
 static size_t wants_of(const gordian_event *event)
 {
-    if (event->op == GORDIAN_OP_CANCEL || event->op == GORDIAN_OP_EXIT)
+    if (event->op == GORDIAN_OP_CANCEL || event->op == GORDIAN_OP_EXIT ||
+        event->op == GORDIAN_OP_ACT)
         return 0;
-    return event->wants ? event->want_count : 1;
+    return event->wants ? event->want_count : event->op != GORDIAN_OP_AWAIT;
+}
+
+/* What stands between the head and the wants, if anything: whom it is for, or of an await how many
+ * have to act unless it is all. A number that no await can have stays one. */
+static uint32_t between(const gordian_event *event)
+{
+    if (event->op != GORDIAN_OP_AWAIT)
+        return event->to;
+    if (event->units == event->want_count)
+        return GORDIAN_NONE;
+    return event->units < GORDIAN_NONE ? (uint32_t)event->units : GORDIAN_NONE - 1;
 }
 
 size_t wire_event_size(const gordian_event *event)
 {
-    return WIRE_EVENT_MIN + (event->to != GORDIAN_NONE ? 4 : 0) + wants_of(event) * WANT_SIZE;
+    return WIRE_EVENT_MIN + (between(event) != GORDIAN_NONE ? 4 : 0) + wants_of(event) * WANT_SIZE;
 }
 
 static void pen_event(struct pen *pen, const gordian_event *event)
 {
     size_t wants = wants_of(event);
-    bool has_to = event->to != GORDIAN_NONE;
+    uint32_t more = between(event);
+    bool has_to = more != GORDIAN_NONE;
     pen_u8(pen, (uint8_t)event->op);
     pen_u8(pen, has_to ? HAS_TO : 0);
     pen_u16(pen, (uint16_t)wants);
     pen_u32(pen, event->process);
     if (has_to)
-        pen_u32(pen, event->to);
+        pen_u32(pen, more);
     if (!event->wants && wants == 1)
         pen_want(pen, event->resource, event->units);
     else
@@ -410,7 +423,7 @@ static inline enum got get_event(const unsigned char **at, const unsigned char *
     unsigned op = p[0], flags = p[1];
     size_t count = wire_load16(p + 2);
     size_t size = WIRE_EVENT_MIN + (flags & HAS_TO ? 4 : 0) + count * WANT_SIZE;
-    if (op < GORDIAN_OP_REQUEST || op > GORDIAN_OP_WAIT || flags > HAS_TO ||
+    if (op < GORDIAN_OP_REQUEST || op > GORDIAN_OP_ACT || flags > HAS_TO ||
         (size_t)(end - p) < size)
         return GOT_BAD;
     *event = (gordian_event){
@@ -425,7 +438,10 @@ static inline enum got get_event(const unsigned char **at, const unsigned char *
         event->to = wire_load32(p);
         p += 4;
     }
-    if (count == 1) {
+    if (op == GORDIAN_OP_AWAIT) {
+        event->units = flags & HAS_TO ? event->to : count;
+        event->to = GORDIAN_NONE;
+    } else if (count == 1) {
         event->resource = wire_load32(p);
         event->units = wire_load64(p + 4);
         return GOT_ONE;

@@ -158,13 +158,15 @@ struct wire_events {
 #define WIRE_EVENT_MIN 8
 size_t wire_event_size(const gordian_event *event);
 
-/* Events as they are fed: wants NULL means the one in `resource` and `units`. */
+/* Events as they are fed: wants NULL means the one in `resource` and `units`, but of an await none.
+ */
 size_t wire_put_events(void *to, size_t room, uint64_t first, const gordian_event *events,
                        size_t count);
 bool wire_get_events(const struct wire_frame *frame, struct wire_events *events);
 /* The next events, at most `count`, with at most `want_room` wants in all (65535 is enough for any
- * one event). A single want stands in the event itself: `wants` is NULL then. Returns how many were
- * read; *bad is set at a malformed one, and when something follows the last. */
+ * one event). A single want, but of an await, stands in the event itself: `wants` is NULL then.
+ * Returns how many were read; *bad is set at a malformed one, and when something follows the last.
+ */
 size_t wire_next_events(struct wire_list *list, gordian_event *events, size_t count,
                         gordian_want *wants, size_t want_room, bool *bad);
 
@@ -321,6 +323,7 @@ enum wire_state_flags {
     WIRE_KNOWN = 1,
     WIRE_IS_WAITING = 2,
     WIRE_IS_DEADLOCKED = 4,
+    WIRE_IS_UNKEPT = 8, /* the journal cannot be written: what is shown may be lost */
 };
 
 struct wire_state {

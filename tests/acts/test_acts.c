@@ -267,7 +267,6 @@ static void one_live(struct random *random)
 static void refusals(void)
 {
     gordian_system *system;
-    gordian_options options;
     gordian_outcome outcome;
     gordian_error error = {0};
     uint32_t p[3], q;
@@ -299,16 +298,44 @@ static void refusals(void)
     /* A lock and an act in one cycle. */
     must(gordian_await(system, p[1], &p[0], 1, 1, &outcome, &error), &error);
     CHECK(outcome == GORDIAN_OUTCOME_DEADLOCK);
+    /* An await is nothing to request or to release. */
+    must(gordian_request(system, p[2], 1, 1, &outcome, &error), &error);
+    CHECK(gordian_is_await(system, 1) && outcome == GORDIAN_OUTCOME_REFUSED);
+    must(gordian_await(system, p[1], &p[2], 1, 1, &outcome, &error), &error);
+    must(gordian_release(system, p[2], 2, 1, &outcome, &error), &error);
+    CHECK(gordian_is_await(system, 2) && outcome == GORDIAN_OUTCOME_REFUSED);
     must(gordian_cancel(system, p[1], &outcome, &error), &error);
-    CHECK(gordian_resource_limit(system) == 2 && !gordian_resource_name(system, 1));
+    CHECK(gordian_resource_limit(system) == 3 && !gordian_resource_name(system, 1));
     gordian_close(system);
+}
 
+/* A system that threads share knows them, too. */
+static void shared_acts(void)
+{
+    gordian_system *system;
+    gordian_options options;
+    gordian_outcome outcome;
+    gordian_error error = {0};
+    uint32_t p[3], q;
     gordian_options_init(&options);
     options.shared = true;
     must(gordian_open(&system, &options, &error), &error);
-    must(gordian_add_process(system, NULL, &p[0], &error), &error);
-    CHECK(gordian_await(system, p[0], p, 1, 1, &outcome, &error) == GORDIAN_STATUS_UNAVAILABLE);
-    CHECK(gordian_act(system, p[0], GORDIAN_NONE, &outcome, &error) == GORDIAN_STATUS_UNAVAILABLE);
+    for (int i = 0; i < 3; i++)
+        must(gordian_add_process(system, NULL, &p[i], &error), &error);
+    must(gordian_add_resource(system, "q", 1, &q, &error), &error);
+    must(gordian_request(system, p[0], q, 1, &outcome, &error), &error);
+    must(gordian_await(system, p[0], p + 1, 2, 1, &outcome, &error), &error);
+    CHECK(outcome == GORDIAN_OUTCOME_BLOCKED);
+    must(gordian_request(system, p[1], q, 1, &outcome, &error), &error);
+    CHECK(outcome == GORDIAN_OUTCOME_BLOCKED);
+    CHECK(gordian_await_grant(system, p[0], 0, &error) == GORDIAN_STATUS_END);
+    must(gordian_act(system, p[2], p[0], &outcome, &error), &error);
+    CHECK(outcome == GORDIAN_OUTCOME_RELEASED);
+    must(gordian_await_grant(system, p[0], UINT64_MAX, &error), &error);
+    must(gordian_await(system, p[0], p + 1, 1, 1, &outcome, &error), &error);
+    CHECK(outcome == GORDIAN_OUTCOME_DEADLOCK);
+    must(gordian_exit(system, p[1], &outcome, &error), &error);
+    must(gordian_await_grant(system, p[0], UINT64_MAX, &error), &error);
     gordian_close(system);
 }
 
@@ -322,5 +349,6 @@ int main(void)
     for (unsigned long i = 0; i < systems / 10 + 1; i++)
         one_live(&random);
     refusals();
+    shared_acts();
     return test_done();
 }

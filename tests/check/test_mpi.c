@@ -65,6 +65,23 @@ static void draw_hold(struct drawing *drawing)
         sprintf(next_line(drawing), "hold p%u q%u=%u\n", p, q, (unsigned)units);
 }
 
+/* Somebody awaits acts of some, who may be named twice; too many, now and then, if it may be wrong.
+ */
+static void draw_await(struct drawing *drawing)
+{
+    struct random *random = &drawing->random;
+    char *line = next_line(drawing);
+    unsigned others = 1 + (unsigned)random_below(random, 4);
+    line += sprintf(line, "await p%u", (unsigned)random_below(random, drawing->processes));
+    if (drawing->wrong && random_below(random, 2))
+        line += sprintf(line, " %u of", 1 + (unsigned)random_below(random, others));
+    else if (random_below(random, 2))
+        line += sprintf(line, " any of");
+    for (unsigned i = 0; i < others; i++)
+        line += sprintf(line, " p%u", (unsigned)random_below(random, drawing->processes));
+    sprintf(line, "\n");
+}
+
 static void draw_wait(struct drawing *drawing)
 {
     struct random *random = &drawing->random;
@@ -73,6 +90,10 @@ static void draw_wait(struct drawing *drawing)
     unsigned more = (unsigned)random_below(random, drawing->resources);
     if (drawing->waits[p] && drawing->kind < 2)
         return;
+    if (drawing->kind >= 2 && random_below(random, 3) == 0) {
+        draw_await(drawing);
+        return;
+    }
     drawing->waits[p] = true;
     if (drawing->kind >= 2 && q != more && random_below(random, 2))
         sprintf(next_line(drawing), "wait p%u q%u q%u\n", p, q, more);

@@ -101,7 +101,7 @@ static void try_capacity(struct bed *bed, const struct trial *trial,
 
 static void test_every_capacity(struct bed *bed, uint64_t seed)
 {
-    unsigned step = bed->watched ? 17 : 1;
+    unsigned step = bed->watched ? 17 : bed->emulated ? test_stride() : 1;
     gpu_emulator_seed(bed->gpu, seed);
     for (unsigned way = 0; way < ARRAY_WAYS; way++) {
         struct trial trial = {.way = way,

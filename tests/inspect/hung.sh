@@ -17,6 +17,8 @@ scale=${GORDIAN_TEST_SCALE:-100}
 looks=$((scale / 5 + 3))
 [ "$scale" -ge 10 ] || HUNG_WITHOUT_GCORE=1 # gdb takes its time
 every=$((scale >= 10 ? 1 : 3))               # in a short run every third of the programs
+every_gcore=$((scale >= 100 ? 1 : 4))
+number=0
 
 # field FILE NAME: the value of a key at the top of the first report.
 field()
@@ -121,7 +123,8 @@ while read -r name live core verdict count; do
     find_process
     look_alive
     if [ "$core" != unasked ]; then
-        if [ -z "${HUNG_WITHOUT_GCORE-}" ] && command -v gcore >/dev/null; then
+        number=$((number + 1))
+        if [ -z "${HUNG_WITHOUT_GCORE-}" ] && [ $((number % every_gcore)) -eq 0 ] && command -v gcore >/dev/null; then
             gcore -o made "$process" >/dev/null 2>&1
             check "$name: gcore" test -s "made.$process"
             look_at_core 'the core of gcore' "made.$process"

@@ -162,12 +162,16 @@ class Matrix:
         else:
             self.skip("gcore fails")
 
-    def try_case(self, number, case, variants, watch):
-        there = [v for v in variants if os.path.exists(case.command(self.programs, v)[0])]
+    def built(self, case):
+        """The variants of the case that are there."""
+        there = [v for v in case.variants if os.path.exists(case.command(self.programs, v)[0])]
         if not there:
-            self.skip(f"no {case.program} of {' '.join(variants)}")
+            self.skip(f"no {case.program} of {' '.join(case.variants)}")
+        return there
+
+    def try_case(self, number, case, variants, watch):
         everything = target.scale() >= 1000
-        for variant in there:
+        for variant in variants:
             self.try_variant(case, variant, everything or number % 8 == 0)
         if case.run == "yes" and watch and target.scale() >= 100 and os.path.exists(case.command(self.programs, "O0")[0]):
             folder = tempfile.mkdtemp(prefix="gordian-inspect-")
@@ -187,8 +191,8 @@ def main():
     for number, case in enumerate(cases):
         if number % step:
             continue
-        variants = case.variants
-        if target.scale() < 1000 and not pattern:
+        variants = matrix.built(case)
+        if variants and target.scale() < 1000 and not pattern:
             variants = [variants[number // step % len(variants)]]
         matrix.try_case(number, case, variants, watched)
     for why, count in sorted(matrix.skipped.items()):

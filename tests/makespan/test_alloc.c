@@ -65,7 +65,7 @@ static void test_play(const struct play *play)
 {
     size_t failed = 0;
     for (unsigned for_good = 0; for_good < 2; for_good++) {
-        for (size_t n = 1;; n++) {
+        for (size_t n = 1 + for_good % test_stride();; n += test_stride()) {
             struct failing failing = {.fail_at = n, .for_good = for_good};
             failed += perform(play, &failing) == GORDIAN_STATUS_MEMORY;
             if (failing.failures == 0)

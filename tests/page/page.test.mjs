@@ -100,6 +100,34 @@ test('files come packed, tagged, cached and with a policy', async (t) => {
     assert.equal((await fetch(service.url + 'assets/nothing.js')).status, 404);
 });
 
+test('waits for acts are arrows between processes', async (t) => {
+    const service = await serve(t);
+    const client = await service.client();
+    t.after(() => client.close());
+    await client.send('await ann 2 of bob cal dan', 'await bob any of ann cal');
+    const page = await openPage(browser, service.url);
+    await when(page, (now) => now.nodes === 4 && now.links === 5, 'five arrows between four processes');
+    assert.deepEqual((await state(page)).dead, []);
+
+    await client.send('act dan');
+    await when(page, (now) => now.links === 4, 'who has acted is awaited no more');
+    await client.send('await cal ann');
+    const now = await when(page, (one) => one.dead.length === 3 && one.links === 5 && one, 'the deadlock');
+    assert.deepEqual(now.core.sort(), ['ann', 'bob', 'cal']);
+    await until(async () => (await pixels(page, '--dead')) > 100, 'it is drawn in red');
+    await page.evaluate(() => window.gordian.select(window.gordian.graph.find('ann'), true));
+    await page.getByText('Awaits 1 of').waitFor();
+    await page.getByText('Is awaited by').waitFor();
+    await page.getByText('awaits an act of').first().waitFor();
+    if (process.env.PAGE_SHOT) {
+        await page.screenshot({ path: process.env.PAGE_SHOT });
+    }
+
+    await client.send('cancel cal', 'act cal');
+    await when(page, (one) => one.links === 0 && one.dead.length === 0, 'the end of it');
+    assert.deepEqual(page.problems, []);
+});
+
 test('the graph, a deadlock, isolation, chains and the replay', async (t) => {
     const service = await serve(t);
     const client = await service.client();

@@ -4,9 +4,8 @@
 #
 #     real_programs.sh GORDIAN CASE
 #
-# CASE: sqlite3, xz, pigz, redis, python3, jemalloc, signals; and, in the long check only
-# (GORDIAN_TEST_SCALE of 100 and more), zstd, git, make, node, nginx, memcached, stress_ng, chromium. Exit
-# status 77: the program is not installed here, or the check is a short one.
+# CASE: sqlite3, xz, pigz, redis, python3, jemalloc, signals; and, in the long check only, zstd, git, make,
+# node, nginx, memcached, stress_ng, chromium. Exit status 77: the program is not installed here.
 set -u
 
 # shellcheck source=tests/shell.sh
@@ -238,17 +237,8 @@ case_signals()
 
 # ---- the long check
 
-long_only()
-{
-    if [ "${GORDIAN_TEST_SCALE:-100}" -lt 100 ]; then
-        echo "skipped: for the long check"
-        exit 77
-    fi
-}
-
 case_zstd()
 {
-    long_only
     need zstd
     some_text >text
     both sh -c 'zstd -q -T2 -3 -c ../text >text.zst && zstd -q -d -c text.zst >back'
@@ -257,7 +247,6 @@ case_zstd()
 
 case_git()
 {
-    long_only
     need git
     cat >program.sh <<'END'
 set -e
@@ -280,7 +269,6 @@ END
 
 case_make()
 {
-    long_only
     need make cc
     cat >Makefile.all <<'END'
 objects := $(foreach i,1 2 3 4 5 6 7 8,part$(i).o)
@@ -298,7 +286,6 @@ END
 
 case_node()
 {
-    long_only
     need node
     cat >program.js <<'END'
 const { Worker, isMainThread, parentPort, workerData } = require("worker_threads");
@@ -359,7 +346,6 @@ END
 
 case_nginx()
 {
-    long_only
     need nginx python3
     serve_nginx "" native
     serve_nginx "$gordian run --quiet --on-unwatchable=stop --" watched
@@ -373,7 +359,6 @@ case_nginx()
 
 case_memcached()
 {
-    long_only
     need memcached python3
     for watched in "" "$gordian run --quiet --on-unwatchable=stop --"; do
         rm -f socket
@@ -401,7 +386,6 @@ print(sum(answers))' >>answers
 
 case_stress_ng()
 {
-    long_only
     need stress-ng
     "$gordian" run --quiet -- stress-ng --quiet --mutex 2 --sem 2 --futex 2 --pthread 1 --timeout 5 >out 2>&1
     check "stress-ng: exit status $?: $(head -5 out)" test ! -s out
@@ -410,7 +394,6 @@ case_stress_ng()
 # With its sandbox, which kills for a system call too many; that takes a user who is not root.
 case_chromium()
 {
-    long_only
     need chromium
     if [ "$(id -u)" -eq 0 ]; then
         echo "skipped: chromium's sandbox is for users, not for root"

@@ -107,12 +107,29 @@ static inline uint64_t world_steady(void *context)
     return ((struct world *)context)->steady;
 }
 
+static inline void world_tick(struct world *world)
+{
+    for (int i = 0; i < 1000 && service_tick(world->service) == 0; i++)
+        ;
+}
+
+/* Time passes, and the service with it. */
 static inline void world_pass(struct world *world, uint64_t ms)
+{
+    do {
+        uint64_t step = ms < 100 ? ms : 100;
+        world->now += step;
+        world->steady += step;
+        ms -= step;
+        world_tick(world);
+    } while (ms > 0);
+}
+
+/* The service stands still for so long. */
+static inline void world_stall(struct world *world, uint64_t ms)
 {
     world->now += ms;
     world->steady += ms;
-    for (int i = 0; i < 1000 && service_tick(world->service) == 0; i++)
-        ;
 }
 
 /* `tune` may change the options. */

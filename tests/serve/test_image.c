@@ -98,13 +98,21 @@ static gordian_event random_event(const gordian_system *system, const struct sha
     static const gordian_op ops[] = {GORDIAN_OP_REQUEST, GORDIAN_OP_REQUEST, GORDIAN_OP_REQUEST,
                                      GORDIAN_OP_REQUEST, GORDIAN_OP_RELEASE, GORDIAN_OP_RELEASE,
                                      GORDIAN_OP_RELEASE, GORDIAN_OP_CANCEL,  GORDIAN_OP_EXIT,
-                                     GORDIAN_OP_HOLD,    GORDIAN_OP_WAIT};
+                                     GORDIAN_OP_HOLD,    GORDIAN_OP_WAIT,    GORDIAN_OP_AWAIT,
+                                     GORDIAN_OP_ACT,     GORDIAN_OP_ACT};
     gordian_event event = {.op = ops[random_below(random, sizeof ops / sizeof *ops)],
                            .process = any_id(random, gordian_process_limit(system)),
                            .resource = any_id(random, gordian_resource_limit(system)),
                            .to = GORDIAN_NONE,
                            .units = random_below(random, shape->units + 1)};
     gordian_edge edges[8];
+    if (event.op == GORDIAN_OP_AWAIT) {
+        event.want_count = 1 + (size_t)random_below(random, 4);
+        event.wants = wants;
+        event.units = 1 + random_below(random, event.want_count);
+        for (size_t i = 0; i < event.want_count; i++)
+            wants[i].resource = any_id(random, gordian_process_limit(system));
+    }
     if (event.op == GORDIAN_OP_RELEASE && random_chance(random, 80)) { /* of something it holds */
         size_t held = gordian_holdings(system, event.process, edges, 8);
         if (held > 0) {

@@ -9,6 +9,7 @@
 
 #define PROCESSES 12
 #define RESOURCES 6
+#define THINGS    40 /* resources, and awaits */
 #define ROUNDS    300
 #define EVENTS    60
 
@@ -21,17 +22,22 @@ static uint64_t below(uint64_t bound)
 
 /* Who holds and who waits for how much. */
 struct picture {
-    int64_t held[PROCESSES][RESOURCES], wanted[PROCESSES][RESOURCES];
+    int64_t held[PROCESSES][THINGS], wanted[PROCESSES][THINGS];
 };
 
 static void add_side(struct served *served, enum served_side side, uint32_t process,
-                     int64_t row[RESOURCES])
+                     int64_t row[THINGS])
 {
     const gordian_edge *edges;
     size_t count;
     CHECK(!served_edges(served, side, process, &edges, &count, NULL));
-    for (size_t i = 0; i < count; i++)
-        row[edges[i].resource] += (int64_t)edges[i].units;
+    for (size_t i = 0; i < count; i++) {
+        REQUIRE(edges[i].resource < THINGS);
+        if (side == SERVED_WANTED)
+            row[edges[i].resource] += (int64_t)served_still_needed(served, &edges[i]);
+        else if (!served_is_own_act(served, &edges[i]))
+            row[edges[i].resource] += (int64_t)edges[i].units;
+    }
 }
 
 static struct picture picture_of(struct served *served)
@@ -71,7 +77,7 @@ static void change(struct picture *picture, const struct recent_item *item, bool
 static bool is_sound(const struct picture *picture)
 {
     for (size_t p = 0; p < PROCESSES; p++)
-        for (size_t q = 0; q < RESOURCES; q++)
+        for (size_t q = 0; q < THINGS; q++)
             if (picture->held[p][q] < 0 || picture->wanted[p][q] < 0)
                 return false;
     return true;
@@ -79,10 +85,21 @@ static bool is_sound(const struct picture *picture)
 
 static gordian_event any_event(bool bank, gordian_want *wants)
 {
-    gordian_event event = {.op = (gordian_op)(1 + below(6)),
+    gordian_event event = {.op = (gordian_op)(1 + below(8)),
                            .process = (uint32_t)below(PROCESSES + 1),
                            .resource = GORDIAN_NONE,
                            .to = GORDIAN_NONE};
+    if (event.op == GORDIAN_OP_ACT && below(2))
+        event.to = (uint32_t)below(PROCESSES);
+    if (event.op == GORDIAN_OP_AWAIT) {
+        event.units = below(4);
+        event.want_count = below(4);
+        event.wants = event.want_count ? wants : NULL;
+        for (size_t i = 0; i < event.want_count; i++) /* itself, and the same one twice, too */
+            wants[i] = (gordian_want){1, (uint32_t)below(PROCESSES)};
+    }
+    if (event.op == GORDIAN_OP_ACT || event.op == GORDIAN_OP_AWAIT)
+        return event;
     if (event.op == GORDIAN_OP_EXIT && (bank || below(3)))
         event.op = GORDIAN_OP_REQUEST;
     if (event.op == GORDIAN_OP_CANCEL || event.op == GORDIAN_OP_EXIT)
@@ -151,6 +168,23 @@ static void feed_some(struct served *served, uint64_t now)
     }
 }
 
+/* How many others can act for the awaits of a process. */
+static uint32_t count_acts(struct served *served, uint32_t process)
+{
+    const struct served_process *record = &served->processes[process];
+    const gordian_want *wants = record->want_count == 1 ? &record->want : record->wants;
+    uint32_t acts = 0;
+    for (uint32_t i = 0; i < record->want_count; i++) {
+        const gordian_edge *edges;
+        size_t count;
+        CHECK(record->awaits == served_is_await(served, wants[i].resource));
+        CHECK(!served_edges(served, SERVED_HOLDERS, wants[i].resource, &edges, &count, NULL));
+        for (size_t j = 0; record->awaits && j < count; j++)
+            acts += edges[j].process != process;
+    }
+    return acts;
+}
+
 static void check_records(struct served *served)
 {
     uint32_t waiting = 0;
@@ -158,6 +192,7 @@ static void check_records(struct served *served)
         const struct served_process *record = &served->processes[p];
         CHECK((record->since != 0) == served_is_waiting(served, p));
         CHECK((record->want_count > 0) == (record->since != 0));
+        CHECK(record->acts == count_acts(served, p));
         waiting += record->since != 0;
     }
     CHECK(waiting == served->waiting);

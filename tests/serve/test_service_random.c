@@ -38,7 +38,8 @@ static void model_event(struct model *model, const gordian_event *event)
 {
     if (model->system) {
         gordian_result result;
-        bool odd = event->wants && event->op != GORDIAN_OP_REQUEST && event->op != GORDIAN_OP_WAIT;
+        bool odd = event->wants && event->op != GORDIAN_OP_REQUEST &&
+                   event->op != GORDIAN_OP_WAIT && event->op != GORDIAN_OP_AWAIT;
         if (odd)
             result = (gordian_result){.outcome = GORDIAN_OUTCOME_REFUSED};
         else
@@ -51,6 +52,11 @@ static void model_event(struct model *model, const gordian_event *event)
     const gordian_want *wants = event->wants ? event->wants : &one;
     size_t count = event->wants ? event->want_count : 1;
     gordian_answer *answer = &model->answer;
+    if (event->op == GORDIAN_OP_AWAIT || event->op == GORDIAN_OP_ACT) {
+        model->outcomes[model->count] = GORDIAN_VERDICT_REFUSED;
+        model->served[model->count++] = 0;
+        return;
+    }
     switch (event->op) {
     case GORDIAN_OP_RELEASE:
         CHECK(!gordian_bank_release(model->bank, event->process, wants, count, answer, NULL));
@@ -242,7 +248,8 @@ static gordian_event random_event(struct trial *trial, unsigned which, gordian_w
 {
     static const gordian_op ops[] = {GORDIAN_OP_REQUEST, GORDIAN_OP_REQUEST, GORDIAN_OP_REQUEST,
                                      GORDIAN_OP_RELEASE, GORDIAN_OP_RELEASE, GORDIAN_OP_CANCEL,
-                                     GORDIAN_OP_EXIT,    GORDIAN_OP_HOLD,    GORDIAN_OP_WAIT};
+                                     GORDIAN_OP_EXIT,    GORDIAN_OP_HOLD,    GORDIAN_OP_WAIT,
+                                     GORDIAN_OP_AWAIT,   GORDIAN_OP_ACT,     GORDIAN_OP_ACT};
     struct served *served = served_of(trial, which);
     gordian_event event = {.op = ops[below(sizeof ops / sizeof *ops)],
                            .process = (uint32_t)below(PROCESSES),
@@ -250,7 +257,17 @@ static gordian_event random_event(struct trial *trial, unsigned which, gordian_w
                            .to = GORDIAN_NONE};
     if (event.op == GORDIAN_OP_EXIT && below(3))
         event.op = GORDIAN_OP_RELEASE;
-    if (event.op == GORDIAN_OP_CANCEL || event.op == GORDIAN_OP_EXIT)
+    if (event.op == GORDIAN_OP_ACT && below(2))
+        event.to = (uint32_t)below(PROCESSES);
+    if (event.op == GORDIAN_OP_AWAIT) {
+        event.want_count = 1 + below(3);
+        event.units = 1 + below(event.want_count);
+        event.wants = wants;
+        for (size_t i = 0; i < event.want_count; i++)
+            wants[i] = (gordian_want){1, (uint32_t)below(PROCESSES)};
+    }
+    if (event.op == GORDIAN_OP_CANCEL || event.op == GORDIAN_OP_EXIT ||
+        event.op == GORDIAN_OP_AWAIT || event.op == GORDIAN_OP_ACT)
         return event;
     const gordian_edge *edges;
     size_t count = 0;
@@ -338,9 +355,21 @@ static void send_declare(struct trial *trial, struct sender *sender)
 
 static void send_line(struct trial *trial, struct sender *sender)
 {
-    static const char *const verbs[] = {"request", "request", "release", "release",
-                                        "cancel",  "exit",    "hold",    "wait"};
-    const char *verb = verbs[below(8)];
+    static const char *const verbs[] = {"request", "request", "release", "release", "cancel",
+                                        "exit",    "hold",    "wait",    "await",   "act"};
+    const char *verb = verbs[below(10)];
+    if (strcmp(verb, "await") == 0 && below(2)) {
+        say(sender->talker, "await p%u %u of p%u p%u\n", (unsigned)below(NAMES),
+            1 + (unsigned)below(2), (unsigned)below(NAMES), (unsigned)below(NAMES));
+        CHECK(heard(sender->talker, "\"result\"") || heard(sender->talker, "\"error\""));
+        return;
+    }
+    if (strcmp(verb, "await") == 0 || strcmp(verb, "act") == 0) {
+        say(sender->talker, "%s p%u%sp%u\n", verb, (unsigned)below(NAMES),
+            verb[1] == 'w' ? " " : " for ", (unsigned)below(NAMES));
+        CHECK(heard(sender->talker, "\"result\"") || heard(sender->talker, "\"error\""));
+        return;
+    }
     bool bare = strcmp(verb, "cancel") == 0 || strcmp(verb, "exit") == 0;
     if (bare)
         say(sender->talker, "%s p%u\n", verb, (unsigned)below(NAMES));

@@ -607,6 +607,76 @@ static void test_close_without_memory(void)
     }
 }
 
+/* ---- pages, for readers beside the loop */
+
+#define MANY (2 * INCIDENTS_WINDOW + 100)
+
+/* The ids of a page, and the next one's `before`; 0: there is none. */
+static uint64_t read_page(struct store *store, const struct incidents_filter *filter, char *text,
+                          size_t size)
+{
+    struct output out;
+    struct json json;
+    gordian_error error = {0};
+    REQUIRE(output_open(&out, -1));
+    json_begin(&json, &out);
+    CHECK(incidents_page(store_incidents(store), filter, &json, &error) == GORDIAN_OK);
+    json_end(&json);
+    snprintf(text, size, "%.*s", (int)out.used, out.buffer);
+    output_close(&out);
+    const char *next = strstr(text, "\"next\":");
+    return next ? strtoull(next + 7, NULL, 10) : 0;
+}
+
+static void add_many(struct world *world, struct store *store)
+{
+    for (uint64_t id = 1; id <= MANY; id++) {
+        const struct incident one = {.id = id,
+                                     .system = id == 5 ? "rare" : "usual",
+                                     .at = 1000 + id,
+                                     .ended = id == 7 ? 0 : 2000 + id,
+                                     .processes = id == 3 ? "[\"p\"]" : "[\"q\"]"};
+        CHECK(store_incident(store, &one) == GORDIAN_OK);
+        if (id % 500 == 0 || id == MANY)
+            world_keep(world, store, 1);
+    }
+}
+
+/* However many there are, a page looks at so many of them. */
+static void test_pages_are_bounded(void)
+{
+    struct world world;
+    struct store *store;
+    gordian_error error = {0};
+    char text[4096];
+    world_make(&world);
+    REQUIRE(world_open(&world, &store, NULL, &error) == GORDIAN_OK);
+    add_many(&world, store);
+    struct incidents_filter filters[] = {{.process = "p", .limit = 10},
+                                         {.system = "rare", .limit = 10},
+                                         {.until = 1006, .system = "rare", .limit = 10}};
+    for (size_t i = 0; i < sizeof filters / sizeof *filters; i++) {
+        uint64_t next = read_page(store, &filters[i], text, sizeof text);
+        CHECK(next == MANY - INCIDENTS_WINDOW + 1 && strstr(text, "\"incidents\":[]"));
+        filters[i].before = next;
+        next = read_page(store, &filters[i], text, sizeof text);
+        CHECK(next == MANY - 2 * INCIDENTS_WINDOW + 1 && strstr(text, "\"incidents\":[]"));
+        filters[i].before = next;
+        next = read_page(store, &filters[i], text, sizeof text);
+        CHECK(next == 0 && strstr(text, i == 0 ? "\"id\":3," : "\"id\":5,"));
+    }
+    /* those that stand have an index; what is too old is not looked for */
+    const struct incidents_filter open = {.open = true, .limit = 10};
+    CHECK(read_page(store, &open, text, sizeof text) == 0 && strstr(text, "\"id\":7,"));
+    const struct incidents_filter late = {.process = "p", .since = 1000 + MANY + 1, .limit = 10};
+    CHECK(read_page(store, &late, text, sizeof text) == 0);
+    /* a full page goes on where it ended */
+    const struct incidents_filter two = {.limit = 2};
+    CHECK(read_page(store, &two, text, sizeof text) == MANY - 1);
+    store_close(store);
+    world_remove(&world);
+}
+
 int main(void)
 {
     test_rounds(STORE_NONE);
@@ -623,5 +693,6 @@ int main(void)
     test_replayed_incidents();
     test_no_memory();
     test_close_without_memory();
+    test_pages_are_bounded();
     return test_done();
 }

@@ -536,10 +536,10 @@ static void test_damaged_journal(void)
         {without_50, "missing", 49, false},
         {without_85_to_90, "missing", 84, true},
         {without_snapshots, "missing", 0, true},
-        {without_journal, "snapshot", 0, true},
+        {without_journal, "missing", 0, true},
         {count_100, "checksum", 99, true},
-        {without_middle_file, "checksum", 59, true},
-        {checksum_80_the_last, "checksum", 80, true},
+        {without_middle_file, "missing", 59, true},
+        {checksum_80_the_last, "missing", 80, true},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct world world;

@@ -47,6 +47,13 @@ static void test_witness(void)
                            "{\"process\":\"p\",\"holds\":\"q\",\"units\":1}]"));
     CHECK(!told.witness.cycle && told.witness.count == 2 && told.members == 1 &&
           told.edges[0].units == 2);
+    CHECK(read_line(&told, "[{\"process\":\"p\",\"awaits\":2,\"of\":[\"q\",\"r\"]},"
+                           "{\"process\":\"q\",\"awaits\":1,\"of\":[\"p\"]}]"));
+    CHECK(told.witness.count == 5 && told.members == 2 && told.edges[0].units == 2 &&
+          told.edges[0].resource != told.edges[3].resource && !told.edges[2].waits);
+    CHECK(strcmp(resource_label(&told.labels, 0), "an act") == 0 &&
+          strcmp(told.labels.holding(told.labels.context, 1), "of") == 0);
+    CHECK(!read_line(&told, "[{\"process\":\"p\",\"awaits\":1,\"of\":[7]}]"));
     CHECK(!read_line(&told, "[]"));
     CHECK(!read_line(&told, "[\"p\"]") && !read_line(&told, "[\"p\",\"q\",\"r\"]"));
     CHECK(!read_line(&told, "[{\"process\":\"p\"}]"));

@@ -267,19 +267,25 @@ static void try_declare(void)
 
 static gordian_event any_event(size_t *used, size_t most)
 {
-    gordian_event event = {.op = (gordian_op)(1 + below(6)),
+    gordian_event event = {.op = (gordian_op)(1 + below(8)),
                            .process = (uint32_t)any(),
                            .resource = GORDIAN_NONE,
                            .to = below(8) ? GORDIAN_NONE : (uint32_t)below(1000)};
-    if (event.op == GORDIAN_OP_CANCEL || event.op == GORDIAN_OP_EXIT)
+    if (event.op == GORDIAN_OP_CANCEL || event.op == GORDIAN_OP_EXIT || event.op == GORDIAN_OP_ACT)
         return event;
-    if (below(2)) {
+    if (event.op == GORDIAN_OP_AWAIT) {
+        event.to = GORDIAN_NONE;
+        event.want_count = below(most);
+        event.units = below(2) ? event.want_count : below(GORDIAN_NONE);
+        event.wants = event.want_count ? wants + *used : NULL;
+    } else if (below(2)) {
         event.resource = (uint32_t)any();
         event.units = any();
         return event;
+    } else {
+        event.want_count = 2 + below(most);
+        event.wants = wants + *used;
     }
-    event.want_count = 2 + below(most);
-    event.wants = wants + *used;
     for (size_t i = 0; i < event.want_count; i++)
         wants[(*used)++] = (gordian_want){any(), (uint32_t)any()};
     return event;
@@ -288,7 +294,8 @@ static gordian_event any_event(size_t *used, size_t most)
 static bool same_event(const gordian_event *left, const gordian_event *right)
 {
     if (left->op != right->op || left->process != right->process || left->to != right->to ||
-        !left->wants != !right->wants || left->want_count != right->want_count)
+        !left->wants != !right->wants || left->want_count != right->want_count ||
+        (left->op == GORDIAN_OP_AWAIT && left->units != right->units))
         return false;
     if (!left->wants)
         return left->resource == right->resource && left->units == right->units;

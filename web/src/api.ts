@@ -37,6 +37,8 @@ export interface ResourceData {
     name: string;
     units: number;
     free: number;
+    /** Acts of its holders that its waiter awaits; it has no name. */
+    await?: boolean;
 }
 
 export interface EdgeData {
@@ -46,8 +48,8 @@ export interface EdgeData {
     waits: boolean;
 }
 
-/** What an event did to the graph: can be done and undone. */
-export type Effect = ['+w' | '-w' | '+h' | '-h', number, number, number];
+/** What an event did to the graph: can be done and undone. The last: the resource is an await. */
+export type Effect = ['+w' | '-w' | '+h' | '-h', number, number, number, (1 | undefined)?];
 
 export interface Incident {
     id: number;
@@ -92,7 +94,7 @@ export interface Change {
 
 export interface Chain {
     process: string;
-    chain: { process: string; waits_for: { resource: string; holders: string[] }[] }[];
+    chain: { process: string; waits_for: { resource: string; holders: string[]; await?: boolean }[] }[];
     deadlocked: boolean;
     witness?: (string | object)[] | null;
 }

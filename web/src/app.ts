@@ -439,7 +439,7 @@ export class App {
             );
         const stuck = info ? Math.max(info.deadlocked, dead) : dead;
         const processes = info ? info.processes : graph.processes.size;
-        const resources = info ? info.resources : graph.resources.size;
+        const resources = info ? info.resources : graph.things;
         replace(
             byId('counts'),
             entry(processes === 1 ? 'process' : 'processes', processes),
@@ -471,7 +471,7 @@ export class App {
         } else if (around !== null) {
             this.notice(`Only what lies around ${shown(around)}.`, () => void this.live.lookAround(null));
         } else if (graph.truncated) {
-            const loaded = (graph.processes.size + graph.resources.size).toLocaleString('en');
+            const loaded = (graph.processes.size + graph.things).toLocaleString('en');
             const all = this.info
                 ? ` of ${(this.info.processes + this.info.resources).toLocaleString('en')}`
                 : '';

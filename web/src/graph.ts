@@ -27,6 +27,9 @@ export interface Resource {
     name: string;
     units: number;
     free: number;
+    /** Not a thing, but acts: its holders can act and have not, its waiter needs so many of them. Shown as arrows
+     * from it to them. */
+    await: boolean;
     holders: Set<number>;
     waiters: Set<number>;
     /** Somebody who can never run again waits for it. */
@@ -68,6 +71,7 @@ export class Graph {
             const resource = graph.addResource(given.id, given.name);
             resource.units = given.units;
             resource.free = given.free;
+            resource.await = given.await ?? false;
         }
         for (const edge of data.edges) {
             const process = graph.processes.get(edge.process);
@@ -77,6 +81,11 @@ export class Graph {
             }
         }
         return graph;
+    }
+
+    /** How many resources there are, without awaits. */
+    get things(): number {
+        return [...this.resources.values()].filter((one) => !one.await).length;
     }
 
     addProcess(id: number, name: string): Process {
@@ -112,6 +121,7 @@ export class Graph {
                 name,
                 units,
                 free: units,
+                await: false,
                 holders: new Set(),
                 waiters: new Set(),
                 dead: false,
@@ -146,7 +156,7 @@ export class Graph {
             }
         }
         for (const resource of this.resources.values()) {
-            if (resource.name === name) {
+            if (resource.name === name && !resource.await) {
                 return resource;
             }
         }
@@ -162,9 +172,9 @@ export class Graph {
     }
 
     apply(effect: Effect, now: number | null = Date.now()): void {
-        const [what, processId, resourceId, units] = effect;
+        const [what, processId, resourceId, units, isAwait] = effect;
         const process = this.known(processId);
-        const resource = this.knownResource(resourceId);
+        const resource = isAwait ? this.knownAwait(resourceId) : this.knownResource(resourceId);
         const amount = what[0] === '+' ? units : -units;
         this.add(process, resource, amount, what[1] === 'w');
         if (what === '+w') {
@@ -177,9 +187,9 @@ export class Graph {
     }
 
     undo(effect: Effect): void {
-        const [what, process, resource, units] = effect;
+        const [what, process, resource, units, isAwait] = effect;
         const back = ((what[0] === '+' ? '-' : '+') + what[1]) as Effect[0];
-        this.apply([back, process, resource, units], null);
+        this.apply([back, process, resource, units, isAwait], null);
     }
 
     /** Finds who can never run again: everybody who is left over when all others have finished and given
@@ -299,7 +309,7 @@ export class Graph {
             for (const holder of resource.holders) {
                 held += this.processes.get(holder)?.holds.get(resource.id) ?? 0;
             }
-            work.set(resource.id, Math.max(resource.free, resource.units - held));
+            work.set(resource.id, resource.await ? 0 : Math.max(resource.free, resource.units - held));
         }
         const left = new Set<Process>();
         const queue: Process[] = [];
@@ -351,6 +361,13 @@ export class Graph {
         return this.addResource(id, unnamed('resource', id));
     }
 
+    /** An await comes with the first effect that names it, and goes with the last. */
+    private knownAwait(id: number): Resource {
+        const resource = this.addResource(id, '');
+        resource.await = true;
+        return resource;
+    }
+
     private link(process: Process, resource: Resource, units: number, waits: boolean): void {
         const edges = waits ? process.waits : process.holds;
         edges.set(resource.id, (edges.get(resource.id) ?? 0) + units);
@@ -368,11 +385,34 @@ export class Graph {
             edges.delete(resource.id);
             (waits ? resource.waiters : resource.holders).delete(process.id);
         }
-        if (!waits) {
+        if (!waits && !resource.await) {
             resource.free -= amount;
+        }
+        if (resource.await && resource.holders.size + resource.waiters.size === 0) {
+            this.resources.delete(resource.id);
         }
         this.version++;
     }
+}
+
+/** What a node is drawn connected with: what it waits for first. Awaits are passed through. */
+export function neighbours(graph: Graph, node: Node): Node[] {
+    if (node.kind === 'resource') {
+        return [...node.holders, ...node.waiters].flatMap((id) => graph.processes.get(id) ?? []);
+    }
+    const through = (id: number, waits: boolean): Node[] => {
+        const resource = graph.resources.get(id);
+        if (!resource?.await) {
+            return resource ? [resource] : [];
+        }
+        return [...(waits ? resource.holders : resource.waiters)].flatMap(
+            (other) => graph.processes.get(other) ?? [],
+        );
+    };
+    return [
+        ...[...node.waits.keys()].flatMap((id) => through(id, true)),
+        ...[...node.holds.keys()].flatMap((id) => through(id, false)),
+    ];
 }
 
 /** Everybody and everything the node's way leads to: along waits to resources, from there to their holders. */

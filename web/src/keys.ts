@@ -3,7 +3,7 @@
 import type { App } from './app';
 import { openHelp } from './dialogs';
 import { byId } from './dom';
-import type { Node } from './graph';
+import { neighbours, type Node } from './graph';
 import type { Search } from './search';
 import { Look } from './view/scene';
 
@@ -49,13 +49,9 @@ function stepNeighbour(app: App): void {
         stepNode(app, 1);
         return;
     }
-    const graph = app.graph;
-    const next =
-        node.kind === 'process'
-            ? [...node.waits.keys(), ...node.holds.keys()].map((id) => graph.resources.get(id))
-            : [...node.holders, ...node.waiters].map((id) => graph.processes.get(id));
+    const next = neighbours(app.graph, node);
     const found =
-        next.find((one) => one && app.stage.scene.looks[app.stage.scene.slotOf(one)] === Look.dead) ??
+        next.find((one) => app.stage.scene.looks[app.stage.scene.slotOf(one)] === Look.dead) ??
         next[0];
     if (found) {
         app.select(found, false);

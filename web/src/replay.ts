@@ -2,7 +2,7 @@
 // undoing and redoing what each event did.
 
 import type { Effect, IncidentDetail, ReplayEvent } from './api';
-import { Graph } from './graph';
+import { Graph, keyOf, neighbours } from './graph';
 import { shown } from './names';
 
 /** An event with names in place of ids. */
@@ -45,13 +45,27 @@ export class Replay {
     /** The resources an event was about: those its own process came to hold, to wait for, or let go. */
     private thingsOf(event: ReplayEvent): string {
         const units = new Map<number, number>();
-        for (const [, process, resource, amount] of event.effects) {
+        for (const [, process, resource, amount, isAwait] of event.effects) {
+            if (isAwait) {
+                continue;
+            }
             if (process === event.process || this.nameOf(process) === event.process) {
                 units.set(resource, amount);
             }
         }
         const name = (id: number) => shown(this.graph.resources.get(id)?.name ?? `resource #${id}`);
-        return [...units].map(([id, amount]) => name(id) + (amount === 1 ? '' : ` ×${amount}`)).join(', ');
+        const things = [...units].map(([id, amount]) => name(id) + (amount === 1 ? '' : ` ×${amount}`));
+        return [...this.othersOf(event), ...things].join(', ');
+    }
+
+    /** Whose acts it awaits: "2 of bob, cal". */
+    private othersOf(event: ReplayEvent): string[] {
+        if (event.op !== 'await') {
+            return [];
+        }
+        const others = event.effects.filter(([what]) => what === '+h').map(([, id]) => shown(this.nameOf(id)));
+        const needed = event.effects.find(([what]) => what === '+w')?.[3] ?? others.length;
+        return [(needed < others.length ? `${needed} of ` : '') + others.join(', ')];
     }
 
     private nameOf(process: number | string): string {
@@ -115,13 +129,18 @@ export class Replay {
     connections(): [string, string][] {
         const pairs = new Set<string>();
         for (const process of this.graph.processes.values()) {
-            for (const id of [...process.holds.keys(), ...process.waits.keys()]) {
-                pairs.add(`p${process.id} r${id}`);
+            for (const other of neighbours(this.graph, process)) {
+                pairs.add(`p${process.id} ${keyOf(other)}`);
             }
         }
         for (const event of this.events) {
-            for (const [, process, resource] of event.effects) {
-                pairs.add(`p${process} r${resource}`);
+            const awaiter = event.effects.find(([what, , , , isAwait]) => isAwait && what[1] === 'w')?.[1];
+            for (const [, process, resource, , isAwait] of event.effects) {
+                if (!isAwait) {
+                    pairs.add(`p${process} r${resource}`);
+                } else if (awaiter !== undefined && awaiter !== process) {
+                    pairs.add(`p${awaiter} p${process}`);
+                }
             }
         }
         return [...pairs].map((pair) => pair.split(' ') as [string, string]);

@@ -48,7 +48,11 @@ export class Search {
 
     private *everything(): Iterable<Node> {
         yield* this.app.graph.processes.values();
-        yield* this.app.graph.resources.values();
+        for (const resource of this.app.graph.resources.values()) {
+            if (!resource.await) {
+                yield resource;
+            }
+        }
     }
 
     private look(): void {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { GraphData } from '../src/api';
-import { ahead, behind, Graph, type Node } from '../src/graph';
+import type { Effect, GraphData } from '../src/api';
+import { ahead, behind, Graph, neighbours, type Node } from '../src/graph';
 import { picture, plainlyLeft, Random, randomHistory } from './tools';
 
 function empty(processes: number, resources: number, units: (i: number) => number): Graph {
@@ -172,4 +172,39 @@ test('a chain of a hundred thousand does not overflow anything', () => {
         [...graph.processes.values()].every((one) => one.core),
         true,
     );
+});
+
+test('an await is acts of others: it comes, lessens with each act, and goes; back and forth', () => {
+    const graph = empty(4, 0, () => 1);
+    const steps: Effect[] = [
+        ['+h', 1, 7, 1, 1], // p0 awaits 2 of p1, p2, p3
+        ['+h', 2, 7, 1, 1],
+        ['+h', 3, 7, 1, 1],
+        ['+w', 0, 7, 2, 1],
+        ['-h', 1, 7, 1, 1], // p1 acts
+        ['-w', 0, 7, 1, 1],
+        ['+h', 0, 8, 1, 1], // p2 and p3 await p0: nobody is left to act
+        ['+w', 2, 8, 1, 1],
+        ['+h', 0, 9, 1, 1],
+        ['+w', 3, 9, 1, 1],
+    ];
+    const dead = steps.map((step) => {
+        graph.apply(step);
+        return graph.judge();
+    });
+    assert.deepEqual(dead, [0, 0, 0, 0, 0, 0, 0, 0, 0, 3]);
+    assert.deepEqual(
+        neighbours(graph, graph.processes.get(0)!).map((one) => one.name),
+        ['p2', 'p3', 'p2', 'p3'],
+    );
+    assert.equal(graph.strangers, 0);
+    assert.deepEqual(
+        graph.circles().map((circle) => circle.length),
+        [],
+    );
+    for (const step of [...steps].reverse()) {
+        graph.undo(step);
+    }
+    assert.equal(graph.resources.size, 0);
+    assert.equal([...graph.processes.values()].filter((one) => one.waits.size + one.holds.size > 0).length, 0);
 });

@@ -7,6 +7,7 @@
 
 #include <limits.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -25,6 +26,9 @@
 #define LOOK_SHARE     100
 #define CONFIRM_PROVED (200 * MS)
 #define CONFIRM_LIKELY (3000 * (uint64_t)MS) /* the library inside comes first */
+#define CONFIRM_RANKS  (1000 * (uint64_t)MS) /* what is on its way gets there meanwhile */
+#define RANKS_PAUSE    (250 * MS)
+#define RAN_ENOUGH     (20 * MS)
 #define STOP_MS        50
 
 void hang_open(struct hang *hang, struct cli *cli, const struct run_settings *settings,
@@ -57,6 +61,8 @@ static void forget_sight(struct hang *hang)
 void hang_close(struct hang *hang)
 {
     forget_sight(hang);
+    for (size_t i = 0; i < hang->suspect_count; i++)
+        memory_free(&hang->findings.memory, hang->suspects[i].ran);
     memory_free_all(&hang->findings.memory, hang->suspects, hang->told);
     findings_close(&hang->findings);
     output_close(&hang->picture);
@@ -179,17 +185,99 @@ static struct suspect *find_suspect(const struct hang *hang, uint64_t mark)
     return NULL;
 }
 
+static uint32_t waits_for_what(const struct sight *sight, uint32_t member)
+{
+    return sight->locks[sight->edges[sight->threads[member].wait].lock].kind;
+}
+
+/* Is a rank of an MPI program part of it? */
+static bool has_ranks(const struct sight *sight, const struct finding *finding)
+{
+    for (size_t i = 0; i < finding->member_count; i++) {
+        uint32_t kind = waits_for_what(sight, finding->members[i]);
+        if (kind == INCIDENT_MESSAGE || kind == INCIDENT_COLLECTIVE)
+            return true;
+    }
+    return false;
+}
+
+static uint64_t patience_for(const struct sight *sight, const struct finding *finding)
+{
+    if (finding->word != WORD_PROVED)
+        return CONFIRM_LIKELY;
+    return has_ranks(sight, finding) ? CONFIRM_RANKS : CONFIRM_PROVED;
+}
+
+/* How long a thread has had a processor, ever, in ns. */
+static uint64_t ran_ns(uint32_t tid)
+{
+    char path[64];
+    unsigned long long ns = 0;
+    snprintf(path, sizeof path, "/proc/%u/schedstat", tid);
+    FILE *file = fopen(path, "re");
+    if (file && fscanf(file, "%llu", &ns) != 1)
+        ns = 0;
+    if (file)
+        fclose(file);
+    return ns;
+}
+
+/* A send that waits, as far as its rank has written down, may only have got no processor yet to
+ * find that it can be buffered. So the ranks must have run. */
+static bool has_sends(const struct sight *sight, const struct finding *finding)
+{
+    for (size_t i = 0; i < finding->member_count; i++)
+        if (waits_for_what(sight, finding->members[i]) == INCIDENT_MESSAGE &&
+            sight->edges[sight->threads[finding->members[i]].wait].mode == INCIDENT_EXCLUSIVE)
+            return true;
+    return false;
+}
+
+static uint64_t *list_runs(const struct hang *hang, const struct finding *finding)
+{
+    uint64_t *ran = memory_alloc(&hang->findings.memory, 2 * finding->member_count * sizeof *ran);
+    for (size_t i = 0; ran && i < finding->member_count; i++) {
+        uint32_t tid = hang->sight.threads[finding->members[i]].is.seen_tid;
+        ran[2 * i] = tid;
+        ran[2 * i + 1] = ran_ns(tid);
+    }
+    return ran;
+}
+
+/* How long it had run when the suspicion came up. */
+static uint64_t ran_before(const struct suspect *suspect, size_t count, uint32_t tid)
+{
+    for (size_t i = 0; i < count; i++)
+        if (suspect->ran[2 * i] == tid)
+            return suspect->ran[2 * i + 1];
+    return 0;
+}
+
+/* Have all who poll for messages run since? */
+static bool have_run(const struct hang *hang, const struct finding *finding,
+                     const struct suspect *suspect)
+{
+    for (size_t i = 0; suspect->ran && i < finding->member_count; i++) {
+        uint32_t tid = hang->sight.threads[finding->members[i]].is.seen_tid;
+        if (waits_for_what(&hang->sight, finding->members[i]) == INCIDENT_MESSAGE &&
+            ran_ns(tid) < ran_before(suspect, finding->member_count, tid) + RAN_ENOUGH)
+            return false;
+    }
+    return true;
+}
+
 /* Was it seen long enough ago? If it is new, it is remembered. */
 static bool is_confirmed(struct hang *hang, const struct finding *finding, uint64_t now)
 {
     uint64_t mark = mark_of(&hang->sight, finding);
     const struct suspect *known = find_suspect(hang, mark);
-    uint64_t patience = finding->word == WORD_PROVED ? CONFIRM_PROVED : CONFIRM_LIKELY;
     if (known)
-        return now - known->since >= patience;
+        return now - known->since >= patience_for(&hang->sight, finding) &&
+               have_run(hang, finding, known);
     if (memory_grow(&hang->findings.memory, &hang->suspects, &hang->suspect_room,
                     hang->suspect_count + 1, sizeof *hang->suspects))
-        hang->suspects[hang->suspect_count++] = (struct suspect){mark, now};
+        hang->suspects[hang->suspect_count++] = (struct suspect){
+            mark, now, has_sends(&hang->sight, finding) ? list_runs(hang, finding) : NULL};
     return false;
 }
 
@@ -203,6 +291,8 @@ static void drop_suspects(struct hang *hang)
             found = mark_of(&hang->sight, &hang->findings.list[k]) == hang->suspects[i].mark;
         if (found)
             hang->suspects[kept++] = hang->suspects[i];
+        else
+            memory_free(&hang->findings.memory, hang->suspects[i].ran);
     }
     hang->suspect_count = kept;
 }
@@ -272,7 +362,7 @@ static void tell_finding(struct hang *hang, const struct finding *finding)
     gordian_error error = {0};
     bool ends = ends_program(hang, finding);
     note_told(hang, finding);
-    if (ends)
+    if (ends || has_ranks(&hang->sight, finding)) /* who only polls is not disturbed by a stop */
         doom_members(hang, finding);
     if (tell_open(&report, &hang->sight, &hang->findings, finding, &error) != GORDIAN_OK) {
         cli_fail(hang->cli, NULL, &error);
@@ -344,11 +434,6 @@ static void plan_look(struct hang *hang, bool still, bool pending, uint64_t cost
         hang->next_moving = next;
 }
 
-static uint32_t waits_for_what(const struct sight *sight, uint32_t member)
-{
-    return sight->locks[sight->edges[sight->threads[member].wait].lock].kind;
-}
-
 /* May a lock be meant as a signal, that a thread outside gives? One thread waits for what it has,
  * or somebody waits for the end of one who wants a lock. */
 static bool may_be_signal(const struct sight *sight, const struct finding *finding)
@@ -365,14 +450,14 @@ static bool may_be_signal(const struct sight *sight, const struct finding *findi
 /* Could somebody end it who is no part of it? The library inside asks the same (run/doubt.h): a
  * signal handler, or another thread that was meant to give a lock back. An interpreter handles
  * SIGINT by itself, and ends nothing with it; a lock inside the C library is nothing that a handler
- * has to do with. */
+ * has to do with; and none may call MPI. */
 static const char *doubt_finding(const struct sight *sight, const struct finding *finding)
 {
     for (size_t i = 0; i < finding->member_count; i++) {
         uint32_t member = finding->members[i];
         const struct target *target = sight->targets[sight->threads[member].process];
         uint64_t usual = target->interprets ? UINT64_C(1) << (SIGINT - 1) : 0;
-        if (waits_for_what(sight, member) != INCIDENT_INTERNAL &&
+        if (waits_for_what(sight, member) != INCIDENT_INTERNAL && !has_ranks(sight, finding) &&
             judge_handlers_of(target) & ~usual)
             return "the program has signal handlers, and one of them could end it";
         if (may_be_signal(sight, finding) &&
@@ -465,6 +550,15 @@ static void note_glance(struct hang *hang, const struct tree_glance *now, uint64
     hang->last = *now;
 }
 
+/* Ranks that poll and have not come further: that is a tree that stands still, too. */
+static void glance_ranks(struct hang *hang, uint64_t when)
+{
+    if (!ranks_glance(&hang->ranks, hang->folder))
+        return;
+    hang->next_moving = when + RANKS_PAUSE;
+    hang->moving_pause = RANKS_PAUSE;
+}
+
 uint64_t hang_pause(const struct hang *hang)
 {
     uint64_t now = clock_ns();
@@ -480,6 +574,7 @@ void hang_look(struct hang *hang)
     tree_look(hang->root, &now);
     uint64_t cost = clock_ns() - start;
     note_glance(hang, &now, start);
+    glance_ranks(hang, start);
     bool still = hang->still_since && start - hang->still_since >= STILL_ENOUGH;
     bool moving = !hang->still_since && !now.stopped && now.threads;
     if (still && !hang->looked_still && !hang->blind && start >= hang->next_still)

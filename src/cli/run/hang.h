@@ -13,6 +13,7 @@
 #ifndef GORDIAN_CLI_RUN_HANG_H
 #define GORDIAN_CLI_RUN_HANG_H
 
+#include "cli/run/ranks.h"
 #include "cli/run/run.h"
 #include "cli/run/tree.h"
 #include "inspect/inspect.h"
@@ -21,6 +22,7 @@
 struct suspect {
     uint64_t mark;  /* of the finding: who, in what, moved how often */
     uint64_t since; /* when it was first seen */
+    uint64_t *ran;  /* number and time run so far of each member; NULL: that does not matter */
 };
 
 struct hang {
@@ -31,8 +33,9 @@ struct hang {
 
     /* glancing */
     struct tree_glance last;
-    uint64_t next, pause; /* when to glance, and how far apart */
-    uint64_t still_since; /* 0: something moves */
+    uint64_t next, pause;   /* when to glance, and how far apart */
+    uint64_t still_since;   /* 0: something moves */
+    struct run_ranks ranks; /* of MPI programs: they poll, and move all the time */
 
     /* looking */
     bool blind;                         /* looking is not allowed: was said */

@@ -8,7 +8,9 @@
  *     run/start.c    the environment, the child, its signals and its end
  *     run/hang.c     hangs that the library does not see, looked for from outside
  *     run/second.c   the second judge, where only the command may look
+ *     run/ranks.c    ranks of MPI programs, which poll: do they come further?
  *     run/tree.c     the processes that the child has started: do they move?
+ *     run/unbuffered.c  MPI programs that only buffering has saved
  *     run/tell.c     a report, told everywhere it is to be told
  *     run/report.c   the hidden side: started by the library to report an incident; --status
  *

@@ -5,6 +5,7 @@
 #include "cli/run/run.h"
 #include "cli/run/second.h"
 #include "cli/run/target.h"
+#include "cli/run/unbuffered.h"
 #include "report/session.h"
 #include "report/suppress.h"
 
@@ -479,6 +480,7 @@ static int conclude_run(const struct start *start, const struct hang *hang, int 
         struct session_reader reader = {tell_again, tell_ignored, (void *)(uintptr_t)start};
         session_read(start->folder, &reader);
         tell_picture(start, &ending);
+        unbuffered_tell(start->cli, start->folder);
         tell_totals(start, &totals.tally, &ending);
     }
     if (start->folder[0])

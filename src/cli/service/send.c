@@ -300,6 +300,7 @@ static int run_send(struct send *send, const char *path)
     gordian_source source = {read_input, send};
     status = gordian_trace_open(&send->trace, &source, NULL, &error);
     send->trace.avoidance = send->avoids;
+    send->trace.acts = !send->avoids;
     if (status == GORDIAN_OK)
         status = stream_trace(send, &error);
     if (send->refused)

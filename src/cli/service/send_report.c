@@ -116,7 +116,9 @@ static void write_action(struct send *send, const char *text, size_t size)
     next_word(&words, op, sizeof op);
     next_word(&words, name, sizeof name);
     style_name(&send->drawing.style, out_of(send), COLOR_PROCESS, name);
-    output_text(out_of(send), strcmp(op, "wait") == 0 ? " waits for" : " requests");
+    output_text(out_of(send), strcmp(op, "wait") == 0    ? " waits for"
+                              : strcmp(op, "await") == 0 ? " awaits"
+                                                         : " requests");
     while (next_word(&words, name, sizeof name)) {
         output_char(out_of(send), ' ');
         style_name(&send->drawing.style, out_of(send), COLOR_RESOURCE, name);

@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <time.h>
 #include <unistd.h>
 
 #define CONFIG_WORDS 128
@@ -237,6 +238,17 @@ static bool on_reload(void *context, struct server_options *now)
 
 /* ------------------------------------------------------------------ running */
 
+/* "2026-11-16T09:15:00.123Z: ", by the world's clock. */
+static void tell_time(char *text, size_t size)
+{
+    struct timespec now;
+    struct tm parts;
+    clock_gettime(CLOCK_REALTIME, &now);
+    gmtime_r(&now.tv_sec, &parts);
+    size_t used = strftime(text, size, "%Y-%m-%dT%H:%M:%S", &parts);
+    snprintf(text + used, size - used, ".%03ldZ: ", now.tv_nsec / 1000000);
+}
+
 static void on_log(void *context, int level, const char *text)
 {
     struct serve *serve = context;
@@ -244,7 +256,10 @@ static void on_log(void *context, int level, const char *text)
         return;
     if (level >= 7 && !serve->cli->verbose)
         return;
-    cli_say(serve->cli, "%s", text);
+    char when[40] = "";
+    if (!getenv("JOURNAL_STREAM")) /* systemd's journal knows when */
+        tell_time(when, sizeof when);
+    cli_say(serve->cli, "%s%s", when, text);
 }
 
 /* As many connections as the system lets us have. */
@@ -345,6 +360,8 @@ static int serve_main(struct cli *cli, int argc, char **argv)
          "acknowledged means: none, applied; batch (default),\n"
          "survives the end of the service; full, a power cut",
          OPTION_CHOICE, &serve.durability, levels},
+        {"new", 0, NULL, "make a new database, also in a folder that has\nfiles of others",
+         OPTION_FLAG, &o->fresh, NULL},
         {"repair", 0, NULL, "move a damaged journal aside and go on from the\nlast good record",
          OPTION_FLAG, &o->repair, NULL},
         {"keep-incidents", 0, "TIME", "forget incidents so long after their end (30d; 0:\nnever)",

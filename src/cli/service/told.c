@@ -2,6 +2,7 @@
 
 #include "base/memory.h"
 
+#include <stdio.h>
 #include <string.h>
 
 json_t *told_read(const char *text, size_t length)
@@ -34,10 +35,21 @@ static const char *told_process(const void *context, uint32_t process)
     return names_text(&told->processes, process);
 }
 
+/* Awaits have no name: here each has one that begins with a blank, which no name does. */
+static bool is_await(const struct told_witness *told, uint32_t resource)
+{
+    return *names_text(&told->resources, resource) == ' ';
+}
+
 static const char *told_resource(const void *context, uint32_t resource)
 {
     const struct told_witness *told = context;
-    return names_text(&told->resources, resource);
+    return is_await(told, resource) ? "an act" : names_text(&told->resources, resource);
+}
+
+static const char *told_holding(const void *context, uint32_t resource)
+{
+    return is_await(context, resource) ? "of" : "held by";
 }
 
 void told_witness_init(struct told_witness *told)
@@ -46,7 +58,7 @@ void told_witness_init(struct told_witness *told)
     *told = (struct told_witness){0};
     names_init(&told->processes, &memory);
     names_init(&told->resources, &memory);
-    told->labels = (struct labels){told_process, told_resource, NULL, told, NULL};
+    told->labels = (struct labels){told_process, told_resource, NULL, told, told_holding};
 }
 
 void told_witness_free(struct told_witness *told)
@@ -109,12 +121,34 @@ static bool read_cycle(struct told_witness *told, const json_t *list)
     return true;
 }
 
+/* {"process":"ann","awaits":2,"of":["bob","cal"]} */
+static bool read_await(struct told_witness *told, const json_t *item)
+{
+    char resource[32];
+    size_t i;
+    const json_t *other;
+    snprintf(resource, sizeof resource, " %u", told->resource_count);
+    if (!add_edge(told, told_text(item, "process"), resource, told_number(item, "awaits"), true))
+        return false;
+    json_array_foreach(json_object_get(item, "of"), i, other)
+    {
+        if (!add_edge(told, json_string_value(other), resource, 1, false))
+            return false;
+    }
+    return true;
+}
+
 static bool read_edges(struct told_witness *told, const json_t *list)
 {
     size_t i;
     const json_t *item;
     json_array_foreach((json_t *)list, i, item)
     {
+        if (json_is_number(json_object_get(item, "awaits"))) {
+            if (!read_await(told, item))
+                return false;
+            continue;
+        }
         const char *wanted = json_string_value(json_object_get(item, "waits"));
         const char *held = json_string_value(json_object_get(item, "holds"));
         if (!json_is_number(json_object_get(item, "units")) ||

@@ -78,10 +78,7 @@ static gordian_status pack_snapshot(const gordian_source *source, const gordian_
     if (status != GORDIAN_OK)
         return status;
     const struct snapshot_naming naming = {process_name, resource_name, names};
-    status = snapshot->awaits
-                 ? fail(error, GORDIAN_STATUS_INPUT,
-                        "waits for acts have no place in a packed snapshot: pack it as a trace")
-                 : snapshot_pack(snapshot, &naming, writer, memory, error);
+    status = snapshot_pack(snapshot, &naming, writer, memory, error);
     if (status == GORDIAN_OK) /* it is written, with names that may be damaged */
         status = gordian_names_check(names, error);
     gordian_names_close(names);

@@ -488,7 +488,6 @@ gordian_status gordian_snapshot_await(gordian_snapshot *snapshot, uint32_t proce
     if (status == GORDIAN_OK)
         status = gordian_snapshot_wait(snapshot, process, await, needed, error);
     memory_free(&snapshot->memory, sorted);
-    snapshot->awaits |= status == GORDIAN_OK;
     if (status == GORDIAN_OK && resource)
         *resource = await;
     return status;

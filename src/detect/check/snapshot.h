@@ -49,7 +49,6 @@ struct gordian_snapshot {
     uint32_t *holder;             /* by resource: who holds it first, or NONE */
     struct snapshot_units *units; /* NULL: one each */
     bool several;                 /* some resource has more than one unit */
-    bool awaits;                  /* some have no name: they are awaits */
 
     bool wide;                   /* some edge is for more than one unit */
     struct snapshot_edges holds; /* further ones; (p, q) may come several times */

@@ -160,8 +160,7 @@ static gordian_status add_await(struct reading *reading, gordian_error *error)
                                     trace->units, &resource, error);
     if (status != GORDIAN_STATUS_INPUT)
         return status;
-    return trace_fail(trace, &trace->verb, error,
-                      "more acts are awaited than different processes are named");
+    return trace_fail(trace, &trace->verb, error, SNAPSHOT_TOO_MANY_ACTS);
 }
 
 static gordian_status add_edges(struct reading *reading, gordian_error *error)

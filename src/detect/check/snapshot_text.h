@@ -6,6 +6,8 @@
 #include "base/packed_file.h"
 #include "base/source.h"
 
+#define SNAPSHOT_TOO_MANY_ACTS "more acts are awaited than different processes are named"
+
 struct gordian_names {
     gordian_allocator memory;
     struct names processes, resources;

@@ -108,8 +108,11 @@ static enum auth_rights rights_of(const struct api *api, const struct http_reque
     if (!auth_required(api->auth))
         return AUTH_WRITE;
     const char *token = http_bearer(request->authorization);
-    if (token)
-        return auth_token(api->auth, token, strlen(token), NULL);
+    if (token) {
+        enum auth_rights rights = auth_token(api->auth, token, strlen(token), NULL);
+        api->service->counters.wrong_tokens += rights == AUTH_NONE;
+        return rights;
+    }
     const char *cookie = http_cookie(request->cookie, API_COOKIE, &length);
     if (cookie)
         return auth_cookie(api->auth, cookie, length, service_steady(api->service));

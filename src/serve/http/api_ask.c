@@ -78,6 +78,8 @@ static gordian_status write_link(struct chain *chain, struct json *json, uint32_
     json_open(json, "waits_for", '[');
     for (size_t i = 0; i < count && status == GORDIAN_OK; i++) {
         json_open(json, NULL, '{');
+        if (served_is_await(chain->system, wants[i].resource))
+            json_key_bool(json, "await", true);
         json_key_text(json, "resource",
                       served_resource_label(chain->system, wants[i].resource, label));
         json_key_u64(json, "units", wants[i].units);

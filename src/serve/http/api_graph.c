@@ -187,7 +187,7 @@ static void write_edges(struct picker *picker, struct json *json)
                 continue;
             }
             left--;
-            json_graph_edge(json, &edges[j]);
+            service_graph_edge(json, picker->system, &edges[j]);
         }
     }
     json_shut(json);

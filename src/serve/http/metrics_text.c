@@ -272,12 +272,19 @@ static void write_service(const struct api *api, struct output *out)
                   counters->cut_off);
     write_counter(out, "gordian_leases_ended_total", "Sessions that were lost.",
                   counters->leases_ended);
+    write_counter(out, "gordian_stalls_total", "Times the service itself stood still.",
+                  counters->stalls);
+    write_gauge(out, "gordian_stalled_seconds_total", "counter",
+                "How long it did: leases were so much longer.",
+                (double)counters->stalled_ms / 1000);
     write_counter(out, "gordian_frames_total", "Frames taken in the binary form.",
                   counters->frames);
     write_counter(out, "gordian_lines_total", "Lines taken in the line form.", counters->lines);
     write_counter(out, "gordian_received_bytes_total", "Bytes from clients.", counters->bytes_in);
     write_counter(out, "gordian_sent_bytes_total", "Bytes to clients.", counters->bytes_out);
     write_counter(out, "gordian_errors_total", "Answers that were errors.", counters->errors);
+    write_counter(out, "gordian_wrong_tokens_total", "Tokens shown that were wrong.",
+                  counters->wrong_tokens);
     write_counter(out, "gordian_duplicates_total", "Events sent again that were there already.",
                   counters->duplicates);
     write_counter(out, "gordian_throttled_total", "Times a client had to wait for its quota.",

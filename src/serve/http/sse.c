@@ -140,7 +140,7 @@ static void write_names(struct json *json, const struct served *served, const ui
     json_open(json, "resources", '{');
     for (size_t i = 0; i < resource_count; i++) {
         const char *name = served_resource_name(served, resources[i], label);
-        if (!name)
+        if (!name || served_is_await(served, resources[i]))
             continue;
         snprintf(id, sizeof id, "%u", resources[i]);
         json_open(json, id, '{');

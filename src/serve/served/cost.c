@@ -75,8 +75,11 @@ uint64_t served_changing_cost(const struct served *served, uint32_t process)
 uint64_t served_event_cost(const gordian_event *event)
 {
     if (event->op == GORDIAN_OP_RELEASE || event->op == GORDIAN_OP_CANCEL ||
-        event->op == GORDIAN_OP_EXIT)
+        event->op == GORDIAN_OP_EXIT || event->op == GORDIAN_OP_ACT)
         return 0;
+    if (event->op == GORDIAN_OP_AWAIT) /* and the list of what it waits for grows */
+        return event->want_count * SERVED_EDGE_BYTES + SERVED_AWAIT_BYTES +
+               8 * sizeof(gordian_want);
     if (!event->wants)
         return SERVED_EDGE_BYTES;
     /* its edges, and twice a list of them with room to spare: here and in a bank */
@@ -106,7 +109,7 @@ static bool is_first(const gordian_want *wants, size_t index)
 
 static bool has_several(const struct rag *graph, uint32_t resource)
 {
-    return !(graph->resources_more[resource].flags & RAG_ONE);
+    return !(graph->resources_more[resource].flags & (RAG_ONE | RAG_AWAIT));
 }
 
 void served_recount_held(struct served *served, uint32_t process)

@@ -51,6 +51,8 @@ static inline void note_waits(struct served *served, enum recent_kind kind, uint
 /* Room for the wants of a request that may have to wait. */
 static inline bool reserve_wants(struct served *served, const gordian_event *event)
 {
+    if (event->op == GORDIAN_OP_AWAIT)
+        return served_reserve_await(served, event->process);
     if (!event->wants || event->process >= served->process_room)
         return true;
     struct served_process *record = &served->processes[event->process];
@@ -62,6 +64,10 @@ static inline bool reserve_wants(struct served *served, const gordian_event *eve
 static inline void begin_wait(struct served *served, const gordian_event *event, uint64_t now)
 {
     struct served_process *record = &served->processes[event->process];
+    if (event->op == GORDIAN_OP_AWAIT) {
+        served_begin_await(served, event->process, now);
+        return;
+    }
     record->since = now ? now : 1;
     if (!event->wants) {
         record->want = (gordian_want){event->units, event->resource};
@@ -80,9 +86,14 @@ static inline void begin_wait(struct served *served, const gordian_event *event,
 static inline void end_wait(struct served *served, uint32_t process)
 {
     struct served_process *record = &served->processes[process];
-    note_waits(served, RECENT_DROP_WAIT, process);
+    if (record->awaits)
+        served_drop_awaits(served, process);
+    else
+        note_waits(served, RECENT_DROP_WAIT, process);
     record->since = 0;
     record->want_count = 0;
+    record->acts = 0;
+    record->awaits = false;
     served->waiting--;
 }
 
@@ -114,9 +125,11 @@ void served_note_served(struct served *served, const uint32_t *processes, size_t
         uint32_t process = processes[i];
         struct served_process *record = &served->processes[process];
         uint64_t before = served_wait_cost(record);
-        count_grant(served, process, record->want_count == 1 ? &record->want : record->wants,
-                    record->want_count);
-        note_waits(served, RECENT_ADD_HOLD, process);
+        if (!record->awaits) { /* what was awaited is nothing to have */
+            count_grant(served, process, record->want_count == 1 ? &record->want : record->wants,
+                        record->want_count);
+            note_waits(served, RECENT_ADD_HOLD, process);
+        }
         end_wait(served, process);
         served_charge(served, record->owner, before, served_wait_cost(record));
         served->served_list[served->served_count++] = process;
@@ -144,7 +157,11 @@ static gordian_status look_at_leaving(struct served *served, uint32_t process,
     const char *name =
         served->operations->forgets ? served_process_name(served, process, buffer) : NULL;
     leaving->name_length = name ? strlen(name) : 0;
-    return served_edges(served, SERVED_HELD, process, &leaving->edges, &leaving->count, error);
+    gordian_status status =
+        served_edges(served, SERVED_HELD, process, &leaving->edges, &leaving->count, error);
+    if (status == GORDIAN_OK) /* acts for others are noted apart */
+        leaving->count = served_without_awaits(served, served->edges, leaving->count);
+    return status;
 }
 
 static void note_leaving(struct served *served, uint32_t process, const struct leaving *leaving)
@@ -195,6 +212,8 @@ static inline void note_effect(struct served *served, const gordian_event *event
         begin_wait(served, event, now);
         break;
     case EFFECT_RELEASES:
+        if (event->op == GORDIAN_OP_ACT)
+            break;
         note_wants(served, RECENT_DROP_HOLD, event);
         if (counts_holds(served))
             served_count_released(served, event->process, event->resource);
@@ -223,6 +242,7 @@ static gordian_status take_event(struct served *served, const gordian_event *eve
         *result = (struct served_result){GORDIAN_OUTCOME_REFUSED, WIRE_ENGINE_CANNOT, 0};
     served->seq++;
     note_event(served, event, now, result->outcome);
+    served_note_drops(served);
     note_effect(served, event, now, result, &leaving);
     if (result->served) {
         size_t listed = served->served_count;
@@ -316,6 +336,7 @@ gordian_status served_recover(struct served *served, uint32_t process, uint64_t 
     served->counters.recovered++;
     recent_grow(&served->recent, &served->memory);
     note_event(served, &event, now, GORDIAN_OUTCOME_EXITED);
+    served_note_drops(served);
     note_leaving(served, victim->process, &leaving);
     served_charge(served, record->owner, before, served_wait_cost(record));
     served_note_served(served, victim->served, victim->served_count);

@@ -1,7 +1,7 @@
 /* What a system that detects and a bank that avoids do each in its own way. */
 #include "avoid/engine.h"
 #include "base/error.h"
-#include "detect/engine.h"
+#include "detect/system.h"
 #include "serve/served/served.h"
 #include "wire/wire.h"
 
@@ -63,7 +63,10 @@ static gordian_status open_system(struct served *served, gordian_error *error)
     gordian_options_init(&options);
     options.engine = served->config.engine;
     options.allocator = &served->memory;
-    return gordian_open(&served->system, &options, error);
+    gordian_status status = gordian_open(&served->system, &options, error);
+    if (status == GORDIAN_OK)
+        served->system->keeps_drops = true;
+    return status;
 }
 
 static gordian_status keep_units(struct served *served, uint32_t resource, const char *name,
@@ -92,6 +95,8 @@ static bool is_odd(const gordian_event *event)
     case GORDIAN_OP_REQUEST:
     case GORDIAN_OP_WAIT:
         return event->to != GORDIAN_NONE || (!event->wants && event->resource == GORDIAN_NONE);
+    case GORDIAN_OP_AWAIT:
+        return event->to != GORDIAN_NONE;
     default:
         return event->wants != NULL;
     }
@@ -236,6 +241,9 @@ static gordian_status call_bank(struct served *served, const gordian_event *even
         return gordian_bank_cancel(served->bank, event->process, answer, error);
     case GORDIAN_OP_EXIT:
         return gordian_bank_exit(served->bank, event->process, answer, error);
+    case GORDIAN_OP_AWAIT:
+    case GORDIAN_OP_ACT:
+        return fail(error, GORDIAN_STATUS_UNAVAILABLE, "avoidance knows no waits for acts");
     default:
         return gordian_bank_request(served->bank, event->process, wants, count, answer, error);
     }

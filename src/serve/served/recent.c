@@ -37,5 +37,7 @@ void recent_json(struct json *json, const struct recent_item *item)
     json_u64(json, item->process);
     json_u64(json, item->resource);
     json_u64(json, item->units);
+    if (item->await)
+        json_u64(json, 1);
     json_shut(json);
 }

@@ -22,7 +22,7 @@ struct recent_item {
     uint8_t kind;   /* enum recent_kind */
     uint8_t op;     /* of an event: gordian_op */
     uint8_t result; /* of an event: gordian_outcome or gordian_verdict */
-    uint8_t reserved;
+    bool await;     /* of a change: the resource is one */
     uint32_t process;
     union {
         uint64_t at;       /* of an event: ms since 1970 */
@@ -82,7 +82,7 @@ static inline bool recent_is_change(const struct recent_item *item)
     return item->kind >= RECENT_ADD_WAIT && item->kind <= RECENT_DROP_HOLD;
 }
 
-/* A change as ["+w",process,resource,units]. */
+/* A change as ["+w",process,resource,units], or of an await ["+w",process,resource,units,1]. */
 void recent_json(struct json *json, const struct recent_item *item);
 
 #endif

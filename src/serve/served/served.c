@@ -211,6 +211,8 @@ const char *served_process_label(const struct served *served, uint32_t process, 
 
 const char *served_resource_label(const struct served *served, uint32_t resource, char *buffer)
 {
+    if (served_is_await(served, resource))
+        return "an act";
     return label_of(served_resource_name(served, resource, buffer), resource, buffer);
 }
 
@@ -226,9 +228,15 @@ static const char *label_resource(const void *context, uint32_t resource)
     return served_resource_label(names->served, resource, names->buffers[1]);
 }
 
+static const char *label_holding(const void *context, uint32_t resource)
+{
+    const struct served_names *names = context;
+    return served_is_await(names->served, resource) ? "of" : "held by";
+}
+
 struct labels served_labels(const struct served_names *names)
 {
-    return (struct labels){label_process, label_resource, NULL, names};
+    return (struct labels){label_process, label_resource, NULL, names, label_holding};
 }
 
 void served_processes_json(struct json *json, const char *key, const struct served *served,
@@ -298,6 +306,7 @@ static gordian_status restore_wants(struct served *served, uint32_t process, gor
     for (size_t i = 0; i < count; i++)
         *(count == 1 ? &record->want : &record->wants[i]) =
             (gordian_want){edges[i].units, edges[i].resource};
+    served_restore_await(served, process);
     return GORDIAN_OK;
 }
 
@@ -324,7 +333,8 @@ gordian_status served_restored(struct served *served, gordian_error *error)
         status = restore_wants(served, p, error);
     }
     for (uint32_t q = 0; q < served_resource_limit(served); q++) {
-        const char *name = served_resource_name(served, q, buffer);
+        const char *name =
+            served_is_await(served, q) ? NULL : served_resource_name(served, q, buffer);
         served->resource_count += name != NULL;
         served->name_bytes += name ? strlen(name) : 0;
     }

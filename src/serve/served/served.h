@@ -59,6 +59,8 @@ struct served_process {
     uint32_t want_count; /* 1: `want`; more: `wants`; 0: it does not wait */
     uint32_t want_room;
     uint32_t held; /* detect: how many resources of several units it holds */
+    uint32_t acts; /* of others that can act for its awaits, and have not */
+    bool awaits;   /* what it waits for are awaits; the units: how many acts are still needed */
 };
 
 /* Who added a resource or opened a system: a session's slot, and its serial number, as slots are
@@ -236,6 +238,29 @@ const char *served_outcome_text(const struct served *served, uint8_t outcome);
 /* The wants of an event: its list, or the one in itself; none of a cancel or an exit. */
 size_t served_wants(const gordian_event *event, gordian_want *one, const gordian_want **wants);
 
+/* ------------------------------------------------------------------ awaits */
+
+/* Is this resource somebody's await? */
+static inline bool served_is_await(const struct served *served, uint32_t resource)
+{
+    return served->system && gordian_is_await(served->system, resource);
+}
+
+/* How much of it is still waited for: of an await, how many must act yet. */
+uint64_t served_still_needed(const struct served *served, const gordian_edge *wait);
+/* A hold of an await by the one that awaits: it awaits itself, which is not told. */
+bool served_is_own_act(const struct served *served, const gordian_edge *hold);
+/* Leaves out what is held of awaits: acts that others wait for. How many are left. */
+size_t served_without_awaits(const struct served *served, gordian_edge *edges, size_t count);
+
+/* For feed.c: room for one more await; a process has begun one; it awaits nothing any more; the
+ * graph is there; what of them went with the last event is written down. */
+bool served_reserve_await(struct served *served, uint32_t process);
+void served_begin_await(struct served *served, uint32_t process, uint64_t now);
+void served_drop_awaits(struct served *served, uint32_t process);
+void served_restore_await(struct served *served, uint32_t process);
+void served_note_drops(struct served *served);
+
 /* ------------------------------------------------------------------ the two kinds */
 
 /* What an event with some outcome has changed. */
@@ -301,6 +326,8 @@ gordian_status served_restored(struct served *served, gordian_error *error);
 /* Bytes, their share of all tables included: see served/cost.c. */
 #define SERVED_EDGE_BYTES 40 /* a hold or a wait that is not part of a record: 32, and room */
 
+#define SERVED_AWAIT_BYTES 128 /* an await, without those that can act */
+
 uint64_t served_system_cost(void);
 uint64_t served_resource_cost(const struct served *served, size_t name_length);
 uint64_t served_new_process_cost(const struct served *served, size_t name_length, size_t claims);
@@ -316,7 +343,8 @@ uint64_t served_changing_cost(const struct served *served, uint32_t process);
 static inline uint64_t served_wait_cost(const struct served_process *process)
 {
     uint64_t further = process->want_count > 1 ? process->want_count - 1 : 0;
-    return (process->held + further) * SERVED_EDGE_BYTES +
+    return (process->held + further + process->acts) * SERVED_EDGE_BYTES +
+           (process->awaits ? process->want_count * (uint64_t)SERVED_AWAIT_BYTES : 0) +
            process->want_room * sizeof(gordian_want);
 }
 

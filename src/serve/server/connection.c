@@ -17,6 +17,7 @@
 #include <event2/buffer.h>
 #include <event2/bufferevent.h>
 #include <event2/event.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -39,6 +40,7 @@ struct connection {
     struct server *server;
     struct connection *next, *prev;
     struct connection *next_dirty;
+    struct connection *next_silent, **silent_link; /* NULL: it has said who it is */
     int fd;
     struct event *readable, *writable; /* of a plain socket */
     struct event *resume;              /* the quota permits to go on */
@@ -57,6 +59,7 @@ struct connection {
     uint64_t arrived;
 
     uint64_t opened, progress, received; /* steady ms */
+    uint64_t listened;                   /* likewise, by the service's clock: last read from */
     bool is_dirty, reading, blocked;     /* blocked: the socket is full */
     bool throttled, ended, broken;       /* ended: nothing more will come */
 };
@@ -90,6 +93,23 @@ static void on_wake(struct client *client)
     make_dirty(client->owner);
 }
 
+/* Is there something that could be read, be it the end? */
+static bool has_arrived(const struct connection *connection)
+{
+    struct pollfd socket = {.fd = connection->fd, .events = POLLIN};
+    return (connection->tls && evbuffer_get_length(bufferevent_get_input(connection->tls)) > 0) ||
+           poll(&socket, 1, 0) > 0;
+}
+
+/* What is kept back from the service, or has not been read: for its lease, which begins when it is
+ * gone. */
+static bool has_more(const struct client *client)
+{
+    const struct connection *connection = client->owner;
+    return connection->throttled || connection->ended || connection->broken ||
+           has_arrived(connection);
+}
+
 static void set_reading(struct connection *connection, bool on)
 {
     if (on == connection->reading)
@@ -111,6 +131,35 @@ static void consider_reading(struct connection *connection)
     set_reading(connection, !connection->ended && !connection->throttled &&
                                 !connection->client.closing &&
                                 unsent_bytes(connection) < SERVER_OUT_PAUSE);
+}
+
+/* ------------------------------------------------------------------ who has not spoken */
+
+static void join_silent(struct connection *connection)
+{
+    struct server *server = connection->server;
+    connection->silent_link = server->silent_end;
+    *server->silent_end = connection;
+    server->silent_end = &connection->next_silent;
+}
+
+static void leave_silent(struct connection *connection)
+{
+    if (!connection->silent_link)
+        return;
+    *connection->silent_link = connection->next_silent;
+    if (connection->next_silent)
+        connection->next_silent->silent_link = connection->silent_link;
+    else
+        connection->server->silent_end = connection->silent_link;
+    connection->silent_link = NULL;
+    connection->next_silent = NULL;
+}
+
+static bool is_silent(const struct connection *connection)
+{
+    const struct client *client = &connection->client;
+    return client->form == CLIENT_UNKNOWN || client->rights == SERVICE_NOTHING;
 }
 
 /* ------------------------------------------------------------------ taking */
@@ -153,6 +202,8 @@ static void take_bytes(struct connection *connection, const unsigned char *bytes
     struct client *client = &connection->client;
     uint64_t before = client->service->counters.events;
     size_t wanted, used = service_take(client, bytes, count, SIZE_MAX, &wanted);
+    if (!is_silent(connection))
+        leave_silent(connection);
     if (connection->events == 0)
         connection->arrived = connection->server->turn_ns;
     connection->events += client->service->counters.events - before;
@@ -249,8 +300,10 @@ static void read_on(struct connection *connection)
 {
     struct server *server = connection->server;
     server->turn_ns = clock_ns();
+    connection->listened = service_steady(server->service);
     ssize_t count = receive_some(connection);
     if (count > 0) {
+        service_heard(&connection->client);
         server->service->counters.bytes_in += (uint64_t)count;
         connection->received = server->turn_ns / 1000000;
     } else if (count == 0 && !connection->tls) {
@@ -522,9 +575,35 @@ static void join_server(struct server *server, struct connection *connection)
     server->connection_count++;
 }
 
+/* Is there room for one more? Some is kept for the Unix socket. Whoever has not said who it is has
+ * no right to a place: the one that has been silent for longest makes room. */
+static bool make_room(struct server *server, enum connection_from from)
+{
+    uint32_t limit = server->options.limits.clients, local = limit / 16 + (limit > 1);
+    struct connection *oldest = server->silent;
+    if (server->service->client_count < (from == FROM_TCP ? limit - local : limit))
+        return true;
+    while (oldest && from == FROM_TCP && oldest->from == FROM_UNIX)
+        oldest = oldest->next_silent;
+    if (!oldest)
+        return false;
+    server->service->counters.cut_off++;
+    server_log_rarely(server, RARE_CUT, 5, "%s has not said who it is, and others want its place",
+                      oldest->client.label);
+    connection_close(oldest);
+    return true;
+}
+
 void connection_open(struct server *server, int fd, enum connection_from from, const char *label,
                      enum service_rights rights)
 {
+    if (!make_room(server, from)) {
+        server->service->counters.refused++;
+        server_log_rarely(server, RARE_FULL, 4, "%s: turned away: there are %u clients already",
+                          label, server->service->client_count);
+        close(fd);
+        return;
+    }
     gordian_allocator memory = memory_allocator(NULL);
     gordian_error error = {0};
     struct connection *connection = memory_zeroed(&memory, sizeof *connection);
@@ -539,14 +618,16 @@ void connection_open(struct server *server, int fd, enum connection_from from, c
     if (!make_events(connection) ||
         service_attach(server->service, &connection->client, rights, &error)) {
         if (error.message[0])
-            server_log(server, 4, "%s: turned away: %s", label, error.message);
+            server_log_rarely(server, RARE_FULL, 4, "%s: turned away: %s", label, error.message);
         free_connection(connection);
         return;
     }
     snprintf(connection->client.label, sizeof connection->client.label, "%s", label);
     connection->client.wake = on_wake;
+    connection->client.has_more = has_more;
     connection->client.owner = connection;
     join_server(server, connection);
+    join_silent(connection);
     consider_reading(connection);
 }
 
@@ -567,6 +648,7 @@ void connection_close(struct connection *connection)
     server->more_to_do = true; /* what its session held, if that ends with it, is given back now */
     if (connection->is_dirty)
         leave_dirty(connection);
+    leave_silent(connection);
     *(connection->prev ? &connection->prev->next : &server->connections) = connection->next;
     if (connection->next)
         connection->next->prev = connection->prev;
@@ -574,16 +656,30 @@ void connection_close(struct connection *connection)
     free_connection(connection);
 }
 
+/* May it be somebody who has a session, and has not been read from since it could say so? */
+static bool is_unheard(const struct connection *connection, uint64_t since)
+{
+    return connection->client.session == GORDIAN_NONE && connection->reading &&
+           connection->listened < since && has_arrived(connection);
+}
+
+bool connections_unheard(const struct server *server, uint64_t since)
+{
+    for (const struct connection *c = server->connections; c; c = c->next)
+        if (is_unheard(c, since))
+            return true;
+    return false;
+}
+
 /* Why this connection should not go on; NULL: it may. */
 static const char *fault_of(const struct connection *connection, uint64_t now)
 {
-    const struct client *client = &connection->client;
-    bool silent = client->form == CLIENT_UNKNOWN || client->rights == SERVICE_NOTHING;
+    uint64_t patience = connection->from == FROM_TCP ? SERVER_START_MS : SERVER_LOCAL_MS;
     bool full = connection->blocked ||
                 (connection->tls && evbuffer_get_length(bufferevent_get_output(connection->tls)));
     if (full && now - connection->progress > SERVER_DRAIN_MS)
         return "does not read its answers";
-    if (silent && connection->from == FROM_TCP && now - connection->opened > SERVER_START_MS)
+    if (is_silent(connection) && now - connection->opened > patience)
         return "has not said who it is";
     if (connection->in_used > 0 && !connection->throttled && connection->reading &&
         now - connection->received > PARTIAL_MS)
@@ -600,7 +696,7 @@ void connections_tick(struct server *server)
         if (!fault)
             continue;
         server->service->counters.cut_off++;
-        server_log(server, 6, "%s %s: cut off", c->client.label, fault);
+        server_log_rarely(server, RARE_CUT, 6, "%s %s: cut off", c->client.label, fault);
         connection_close(c);
     }
 }

@@ -12,6 +12,7 @@
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -70,7 +71,9 @@ static enum service_rights rights_of_token(void *context, const char *token, siz
     struct server *server = context;
     if (!auth_required(server->auth))
         return SERVICE_WRITE;
-    return (enum service_rights)auth_token(server->auth, token, length, NULL);
+    enum auth_rights rights = auth_token(server->auth, token, length, NULL);
+    server->service->counters.wrong_tokens += rights == AUTH_NONE && length > 0;
+    return (enum service_rights)rights;
 }
 
 static gordian_status open_store(struct server *server, gordian_error *error)
@@ -81,6 +84,8 @@ static gordian_status open_store(struct server *server, gordian_error *error)
     options.folder = server->options.data;
     options.durability = server->options.data ? server->options.durability : STORE_NONE;
     options.repair = server->options.repair;
+    options.repair_from = server->senseless;
+    options.fresh = server->options.fresh && !server->senseless;
     options.keep_incidents_ms = server->options.keep_incidents_ms;
     gordian_status status = GORDIAN_STATUS_UNAVAILABLE;
     /* A service that was killed may not be quite gone yet. */
@@ -91,7 +96,25 @@ static gordian_status open_store(struct server *server, gordian_error *error)
     }
     if (status == GORDIAN_OK && found.note[0])
         server_log(server, 4, "%s", found.note);
+    if (status == GORDIAN_OK && found.made && options.folder)
+        server_log(server, 6, "%s: a new database", options.folder);
     return status;
+}
+
+static bool is_crowded(const struct listener *listener, uint64_t since)
+{
+    struct pollfd door = {.fd = evconnlistener_get_fd(listener->event), .events = POLLIN};
+    return listener->listened < since && poll(&door, 1, 0) > 0;
+}
+
+/* Whoever waits outside cannot be let in without descriptors, and would wait for ever. */
+static bool is_unheard(void *context, uint64_t since)
+{
+    const struct server *server = context;
+    for (size_t i = 0; server->accepting && i < server->listener_count; i++)
+        if (is_crowded(&server->listeners[i], since))
+            return true;
+    return connections_unheard(server, since);
 }
 
 static gordian_status open_service(struct server *server, gordian_error *error)
@@ -110,6 +133,8 @@ static gordian_status open_service(struct server *server, gordian_error *error)
     };
     options.authorise = rights_of_token;
     options.authorise_context = server;
+    options.unheard = is_unheard;
+    options.unheard_context = server;
     return service_new(&server->service, &options, error);
 }
 
@@ -126,7 +151,10 @@ static gordian_status load_record(void *context, uint64_t number, uint64_t at, c
     struct server *server = context;
     if (number % EXTEND_RECORDS == 0) /* a long journal is no reason to give up on us */
         systemd_say(&server->systemd, "EXTEND_TIMEOUT_USEC=60000000");
-    return service_replay(server->service, number, at, bytes, length, error);
+    gordian_status status = service_replay(server->service, number, at, bytes, length, error);
+    if (status == GORDIAN_STATUS_INPUT)
+        server->senseless = number;
+    return status;
 }
 
 static gordian_status see_newest(void *context, const struct incident *incident)
@@ -172,6 +200,48 @@ static gordian_status recover_state(struct server *server, gordian_error *error)
     return look_at_history(server, error);
 }
 
+static gordian_status open_once(struct server *server, gordian_error *error)
+{
+    gordian_status status = open_store(server, error);
+    if (status == GORDIAN_OK)
+        status = open_service(server, error);
+    return status == GORDIAN_OK ? recover_state(server, error) : status;
+}
+
+static gordian_status refuse_record(const struct server *server, const gordian_error *why,
+                                    gordian_error *error)
+{
+    return fail(error, GORDIAN_STATUS_INPUT,
+                "%.120s: record %llu of the journal makes no sense: %.120s. Restore a backup, or "
+                "start once with --repair: it moves what is behind the last good record aside",
+                server->options.data, (unsigned long long)server->senseless, why->message);
+}
+
+/* Records can be whole, each by itself, and still not follow from one another (two services have
+ * written to one folder). A repair leaves out the first that does not, and all behind it. */
+static gordian_status open_state(struct server *server, gordian_error *error)
+{
+    gordian_error trouble = {0};
+    uint64_t before = UINT64_MAX;
+    gordian_status status = open_once(server, &trouble);
+    while (status == GORDIAN_STATUS_INPUT && server->senseless && server->options.repair &&
+           server->senseless < before) {
+        server_log(server, 4, "record %llu makes no sense: %s",
+                   (unsigned long long)server->senseless, trouble.message);
+        before = server->senseless;
+        service_free(server->service);
+        store_close(server->store);
+        server->service = NULL;
+        server->store = NULL;
+        status = open_once(server, &trouble);
+    }
+    if (status == GORDIAN_STATUS_INPUT && server->senseless)
+        return refuse_record(server, &trouble, error);
+    if (status != GORDIAN_OK && error)
+        *error = trouble;
+    return status;
+}
+
 /* ------------------------------------------------------------------ accepting */
 
 static void name_peer(const struct sockaddr *address, int length, char *label, size_t size)
@@ -184,13 +254,21 @@ static void name_peer(const struct sockaddr *address, int length, char *label, s
         snprintf(label, size, "%.46s:%.6s", host, port);
 }
 
+/* libevent lets in all who wait, one after the other. */
+static void note_listening(struct server *server, const struct evconnlistener *event)
+{
+    for (size_t i = 0; i < server->listener_count; i++)
+        if (server->listeners[i].event == event)
+            server->listeners[i].listened = service_steady(server->service);
+}
+
 static void on_tcp(struct evconnlistener *listener, evutil_socket_t fd, struct sockaddr *address,
                    int length, void *context)
 {
     struct server *server = context;
     char label[64];
     int on = 1;
-    (void)listener;
+    note_listening(server, listener);
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
     setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
     name_peer(address, length, label, sizeof label);
@@ -204,11 +282,11 @@ static void on_unix(struct evconnlistener *listener, evutil_socket_t fd, struct 
     struct server *server = context;
     char label[64];
     uid_t uid = (uid_t)-1;
-    (void)listener;
     (void)address;
     (void)length;
+    note_listening(server, listener);
     if (!auth_peer(&server->peers, fd, &uid)) {
-        server_log(server, 4, "user %ld may not use the socket", (long)uid);
+        server_log_rarely(server, RARE_PEER, 4, "user %ld may not use the socket", (long)uid);
         server->service->counters.refused++;
         close(fd);
         return;
@@ -222,12 +300,8 @@ static void on_accept_error(struct evconnlistener *listener, void *context)
 {
     struct server *server = context;
     int why = errno;
-    uint64_t now = clock_ns() / 1000000;
-    if (server->told_at == 0 || now - server->told_at >= 60000) { /* every tick may try again */
-        server_log(server, 4, "cannot accept connections: %s%s", strerror(why),
-                   why == EMFILE ? "; raise the limit (ulimit -n, LimitNOFILE=)" : "");
-        server->told_at = now;
-    }
+    server_log_rarely(server, RARE_ACCEPT, 4, "cannot accept connections: %s%s", strerror(why),
+                      why == EMFILE ? "; raise the limit (ulimit -n, LimitNOFILE=)" : "");
     server->accepting = false;
     evconnlistener_disable(listener);
 }
@@ -576,9 +650,9 @@ gordian_status server_open(struct server **out, const struct server_options *opt
         return fail_memory(error);
     server->options = *options;
     server->accepting = server->was_healthy = true;
+    server->silent_end = &server->silent;
     server->peers.socket_group = (gid_t)-1;
-    static step *const steps[] = {open_base, open_security, open_store, open_service,
-                                  recover_state};
+    static step *const steps[] = {open_base, open_security, open_state};
     gordian_status status = GORDIAN_OK;
     systemd_open(&server->systemd);
     for (size_t i = 0; i < sizeof steps / sizeof *steps && status == GORDIAN_OK; i++)
@@ -587,6 +661,8 @@ gordian_status server_open(struct server **out, const struct server_options *opt
         status = server_add_events(server, error);
     if (status == GORDIAN_OK)
         status = open_listeners(server, error);
+    if (status == GORDIAN_OK)
+        server_watch(server);
     if (status != GORDIAN_OK) {
         server_close(server);
         return status;

@@ -21,6 +21,8 @@ struct inherited {
 gordian_status server_inherit(const struct systemd *systemd, int fd, struct inherited *socket,
                               gordian_error *error);
 
+/* From now on the log tells of deadlocks. */
+void server_watch(struct server *server);
 gordian_status server_add_events(struct server *server, gordian_error *error);
 void server_remove_events(struct server *server);
 /* Begins a snapshot, unless one is being made. `now`: it must be whole when this returns. */

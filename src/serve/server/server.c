@@ -14,6 +14,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#define DEADLOCK_TEXT 300 /* bytes of the names in a line of the log, at most */
+
 /* ------------------------------------------------------------------ telling */
 
 void server_log(const struct server *server, int level, const char *format, ...)
@@ -26,6 +28,28 @@ void server_log(const struct server *server, int level, const char *format, ...)
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
     server->options.log(server->options.log_context, level, text);
+}
+
+void server_log_rarely(struct server *server, enum server_rare kind, int level, const char *format,
+                       ...)
+{
+    struct server_rarely *rarely = &server->rarely[kind];
+    uint64_t now = service_steady(server->service);
+    char text[500], more[60] = "";
+    va_list arguments;
+    if (rarely->told_at && now - rarely->told_at < 60000) {
+        rarely->left_out++;
+        return;
+    }
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    if (rarely->left_out)
+        snprintf(more, sizeof more, " (and %llu more since the last such line)",
+                 (unsigned long long)rarely->left_out);
+    server_log(server, level, "%s%s", text, more);
+    rarely->told_at = now;
+    rarely->left_out = 0;
 }
 
 bool server_ready(const struct server *server, const char **why)
@@ -53,6 +77,55 @@ static void watch_health(struct server *server)
         server_log(server, 5, "the journal is being written again");
     else
         server_log(server, 3, "nothing is acknowledged: %s", why);
+}
+
+static void watch_stalls(struct server *server)
+{
+    const struct service_counters *counters = &server->service->counters;
+    if (counters->stalls == server->stalls)
+        return;
+    server_log(server, 4, "stood still for %llu ms: leases are so much longer",
+               (unsigned long long)(counters->stalled_ms - server->stalled_ms));
+    server->stalls = counters->stalls;
+    server->stalled_ms = counters->stalled_ms;
+}
+
+static void watch_tokens(struct server *server)
+{
+    uint64_t wrong = server->service->counters.wrong_tokens;
+    if (wrong == server->wrong_tokens)
+        return;
+    server_log_rarely(server, RARE_TOKEN, 4, "wrong tokens were shown: %llu since the start",
+                      (unsigned long long)wrong);
+    server->wrong_tokens = wrong;
+}
+
+/* As JSON: names can have anything in them that a terminal would obey. */
+static void tell_deadlock(void *context, const struct incident *incident)
+{
+    const struct server *server = context;
+    struct incident brief = *incident;
+    struct output text;
+    struct json json;
+    if (!output_open(&text, -1))
+        return;
+    brief.witness = brief.replay = NULL;
+    if (brief.processes && strlen(brief.processes) > DEADLOCK_TEXT)
+        brief.processes = NULL; /* the history has them all */
+    json_begin(&json, &text);
+    incident_json(&json, &brief);
+    json_end(&json);
+    if (!text.failure && text.used > 1)
+        server_log(server, 6, "%s %.*s",
+                   incident->ended ? "a deadlock has ended:" : "a deadlock:", (int)text.used - 1,
+                   text.buffer);
+    output_close(&text);
+}
+
+void server_watch(struct server *server)
+{
+    server->watcher = (struct service_watcher){.context = server, .incident = tell_deadlock};
+    service_watch(server->service, &server->watcher);
 }
 
 /* ------------------------------------------------------------------ what wakes the loop */
@@ -202,6 +275,8 @@ static void end_turn(struct server *server)
         tick_clock(server);
     store_seal(server->store);
     watch_health(server);
+    watch_stalls(server);
+    watch_tokens(server);
     connections_flush(server);
     if (store_snapshot_due(server->store))
         server_snapshot(server, false);
@@ -214,15 +289,21 @@ static bool is_over(const struct server *server)
            (server->connection_count == 0 || service_steady(server->service) >= server->stop_at);
 }
 
+gordian_status server_turn(struct server *server, gordian_error *error)
+{
+    int flags = EVLOOP_ONCE | (server->more_to_do ? EVLOOP_NONBLOCK : 0);
+    if (event_base_loop(server->base, flags) < 0)
+        return fail(error, GORDIAN_STATUS_IO, "waiting for events failed: %s", strerror(errno));
+    end_turn(server);
+    return GORDIAN_OK;
+}
+
 gordian_status server_run(struct server *server, gordian_error *error)
 {
+    gordian_status status = GORDIAN_OK;
     systemd_say(&server->systemd, "READY=1");
     server_log(server, 6, "ready");
-    while (!is_over(server)) {
-        int flags = EVLOOP_ONCE | (server->more_to_do ? EVLOOP_NONBLOCK : 0);
-        if (event_base_loop(server->base, flags) < 0)
-            return fail(error, GORDIAN_STATUS_IO, "waiting for events failed: %s", strerror(errno));
-        end_turn(server);
-    }
-    return GORDIAN_OK;
+    while (status == GORDIAN_OK && !is_over(server))
+        status = server_turn(server, error);
+    return status;
 }

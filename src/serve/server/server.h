@@ -26,6 +26,7 @@ struct http_server; /* http/http.h */
 #define SERVER_OUT_PAUSE    (1u << 20)  /* unsent bytes: nothing more is read from it */
 #define SERVER_DRAIN_MS     30000       /* without any progress in sending: it is cut off */
 #define SERVER_START_MS     10000       /* for the first bytes of a connection, and for its HELLO */
+#define SERVER_LOCAL_MS     60000       /* the same on the Unix socket, where people type */
 #define SERVER_LISTENERS    16
 #define SERVER_DEFAULT_HTTP "127.0.0.1:7420"
 
@@ -39,6 +40,7 @@ struct server_options {
     const char *tls_cert, *tls_key, *tls_clients;
     const char *socket_group, *allow_uid, *allow_group;
     bool repair;
+    bool fresh;    /* --new: make a database, also beside files of others */
     bool insecure; /* a token over TCP or HTTP without TLS, beyond this machine, is fine */
     enum store_durability durability;
     uint64_t keep_incidents_ms;
@@ -55,6 +57,16 @@ struct server_options {
 
 void server_options_init(struct server_options *options);
 
+/* What many clients can bring about at once is told once a minute. */
+enum server_rare {
+    RARE_ACCEPT, /* no descriptors */
+    RARE_PEER,   /* a user who may not use the socket */
+    RARE_FULL,   /* turned away: there is no room */
+    RARE_CUT,    /* cut off */
+    RARE_TOKEN,  /* a wrong one was shown */
+    RARE_KINDS,
+};
+
 struct server {
     struct server_options options;
     struct event_base *base;
@@ -64,19 +76,28 @@ struct server {
     struct auth_peers peers;
     struct tls *tls; /* NULL: none */
     struct systemd systemd;
+    uint64_t senseless;       /* record that could not be applied at the start; 0: none */
     struct http_server *http; /* NULL: none */
 
     struct listener {
         struct evconnlistener *event;
         bool is_unix;
-        bool inherited; /* from systemd: the file is not ours to remove */
-        uint64_t inode; /* of a Unix socket of ours: it may have been replaced by another's */
+        bool inherited;    /* from systemd: the file is not ours to remove */
+        uint64_t inode;    /* of a Unix socket of ours: it may have been replaced by another's */
+        uint64_t listened; /* steady ms of the service: when all who had come were let in last */
     } listeners[SERVER_LISTENERS];
     size_t listener_count;
 
     struct connection *connections; /* a list */
     struct connection *dirty;       /* those with something to send, this turn */
     uint32_t connection_count;
+    struct connection *silent, **silent_end; /* who has not said who it is, the oldest first */
+    struct server_rarely {
+        uint64_t told_at; /* steady ms; 0: never */
+        uint64_t left_out;
+    } rarely[RARE_KINDS];
+    uint64_t wrong_tokens; /* of the service's, that have been told */
+    struct service_watcher watcher;
     unsigned char *scratch; /* 2 * SERVER_READ bytes to read into */
 
     struct snapshot_child { /* see server/snapshot.c */
@@ -88,15 +109,15 @@ struct server {
     } child;
 
     struct event *timer, *doorbell, *signals[4], *watchdog;
-    bool more_to_do;  /* the loop should not sleep */
-    bool tick;        /* it is time for service_tick */
-    bool was_healthy; /* the store, when last looked at */
-    uint64_t turn_ns; /* when this turn began */
-    uint64_t stop_at; /* steady ms: connections are cut then; 0: not stopping */
-    bool accepting;   /* descriptors are not used up */
-    uint64_t told_at; /* steady ms: when it was last told that they are; 0: never */
-    bool reload;      /* SIGHUP came */
-    int stop_signal;  /* 0: none came */
+    bool more_to_do;             /* the loop should not sleep */
+    bool tick;                   /* it is time for service_tick */
+    bool was_healthy;            /* the store, when last looked at */
+    uint64_t stalls, stalled_ms; /* of the service's, that have been told */
+    uint64_t turn_ns;            /* when this turn began */
+    uint64_t stop_at;            /* steady ms: connections are cut then; 0: not stopping */
+    bool accepting;              /* descriptors are not used up */
+    bool reload;                 /* SIGHUP came */
+    int stop_signal;             /* 0: none came */
 };
 
 /* Opens everything: store, recovery, listeners. On failure *out is NULL. */
@@ -104,6 +125,8 @@ gordian_status server_open(struct server **out, const struct server_options *opt
                            gordian_error *error);
 /* Runs until a signal stops it: GORDIAN_OK for an orderly end. */
 gordian_status server_run(struct server *server, gordian_error *error);
+/* One turn of it: waits for something to do, and does it. (Here for tests.) */
+gordian_status server_turn(struct server *server, gordian_error *error);
 void server_close(struct server *server);
 
 /* Are events taken and kept? Otherwise why not: /readyz. */
@@ -111,6 +134,9 @@ bool server_ready(const struct server *server, const char **why);
 
 void server_log(const struct server *server, int level, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+/* The same, at most once a minute of each kind; how many were left out is said with the next. */
+void server_log_rarely(struct server *server, enum server_rare kind, int level, const char *format,
+                       ...) __attribute__((format(printf, 4, 5)));
 
 /* ---- the HTTP part (http.c), as the server calls it */
 
@@ -136,5 +162,7 @@ void connection_close(struct connection *connection);
 void connections_flush(struct server *server);
 /* Once in a while: cuts off those that do not read, or do not say who they are. */
 void connections_tick(struct server *server);
+/* Does a connection without a session wait to be read that has not been since this moment? */
+bool connections_unheard(const struct server *server, uint64_t since);
 
 #endif

@@ -75,7 +75,9 @@ static void take_hello(struct client *client, const struct wire_frame *frame)
         welcome.last = session->last;
     }
     unsigned char bytes[128];
+    size_t start = client->out.used;
     client_put(client, bytes, wire_put_welcome(bytes, sizeof bytes, &welcome));
+    client_welcomed(client, start);
 }
 
 static void take_use(struct client *client, const struct wire_frame *frame)
@@ -243,10 +245,12 @@ static gordian_status gather_side(struct served *served, enum served_side side, 
     gordian_status status = served_edges(served, side, process, &edges, count, error);
     if (status != GORDIAN_OK)
         return status;
-    if (*count > room)
-        *count = room;
-    for (size_t i = 0; i < *count; i++)
-        wants[i] = (gordian_want){edges[i].units, edges[i].resource};
+    size_t kept = 0;
+    for (size_t i = 0; i < *count && kept < room; i++)
+        if (side == SERVED_WANTED || !served_is_await(served, edges[i].resource))
+            wants[kept++] =
+                (gordian_want){served_still_needed(served, &edges[i]), edges[i].resource};
+    *count = kept;
     return GORDIAN_OK;
 }
 
@@ -286,10 +290,15 @@ static void take_state(struct client *client, const struct wire_frame *frame)
         client_fail(client, &error);
         return;
     }
-    size_t size = wire_put_stated(NULL, 0, &state);
+    bool unkept = service_is_cut_off(client->service);
+    if (unkept)
+        state.flags |= WIRE_IS_UNKEPT;
+    size_t size = wire_put_stated(NULL, 0, &state), start = client->out.used;
     unsigned char *to = client_room(client, size);
     if (to)
         wire_put_stated(to, size, &state);
+    if (unkept)
+        client_sure(client, start, 0);
 }
 
 static void take_remove(struct client *client, const struct wire_frame *frame)
@@ -358,7 +367,9 @@ static void take_ping(struct client *client, const struct wire_frame *frame)
         frame_malformed(client, "a malformed PING");
         return;
     }
+    size_t start = client->out.used;
     client_put(client, bytes, wire_put_u64(bytes, sizeof bytes, WIRE_PONG, value));
+    client_sure(client, start, 0);
 }
 
 void client_bye(struct client *client)

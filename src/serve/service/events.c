@@ -263,6 +263,8 @@ gordian_status apply_events(struct service *service, struct apply_events *events
     wire_store32(work->record.data + head + 8, (uint32_t)count);
     if (count > 0)
         record_append(service);
+    if (events->session != NOBODY)
+        service->sessions[events->session].record = service_last(service);
     if (bad)
         return FAIL_WITH(service, WIRE_MALFORMED, error, "event %zu of the frame is malformed",
                          work->result_count + 1);

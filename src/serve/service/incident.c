@@ -165,6 +165,8 @@ void incident_begin(struct service *service, struct served *served, uint32_t req
         served->incidents[0].doomed++;
         return;
     }
+    if (served->processes[requester].incident != NOBODY)
+        return; /* it awaits more, and was deadlocked before */
     uint64_t id = service->next_incident++;
     served->counters.incidents++;
     if (gordian_explain(served->system, requester, &witness, NULL))

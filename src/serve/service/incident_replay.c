@@ -103,7 +103,7 @@ static void write_edges(struct json *json, struct served *served, const struct n
         for (size_t i = 0; i < count; i++) {
             if (!has_node(nodes, resource_node(edges[i].resource)))
                 continue;
-            json_graph_edge(json, &edges[i]);
+            service_graph_edge(json, served, &edges[i]);
         }
     }
 }

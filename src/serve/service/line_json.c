@@ -1,4 +1,5 @@
 /* Answers in the form of lines: JSON, as the commands `detect` and `avoid` print it. */
+#include "detect/system.h"
 #include "serve/service/parts.h"
 
 #include <string.h>
@@ -65,11 +66,58 @@ static void write_side(struct json *json, const char *key, struct served *served
     if (served_edges(served, side, id, &edges, &count, NULL))
         return;
     json_open(json, key, '{');
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < count; i++) {
+        if (served_is_await(served, edges[i].resource))
+            continue;
         json_name_u64(json,
                       of_process ? served_resource_label(served, edges[i].resource, buffer)
                                  : served_process_label(served, edges[i].process, buffer),
                       edges[i].units);
+    }
+    json_shut(json);
+}
+
+/* [{"awaits":2,"of":["p",...]},...]: how many have to act yet, and who can. */
+static void write_awaits(struct json *json, struct served *served, uint32_t process)
+{
+    const struct served_process *record = &served->processes[process];
+    const gordian_want *wants = record->want_count == 1 ? &record->want : record->wants;
+    char buffer[GORDIAN_NAME_MAX + 1];
+    const gordian_edge *edges;
+    size_t count;
+    json_open(json, "awaits", '[');
+    for (uint32_t i = 0; i < record->want_count; i++) {
+        if (served_edges(served, SERVED_HOLDERS, wants[i].resource, &edges, &count, NULL))
+            break;
+        json_open(json, NULL, '{');
+        json_key_u64(json, "awaits", wants[i].units);
+        json_open(json, "of", '[');
+        for (size_t j = 0; j < count; j++)
+            json_text(json, served_process_label(served, edges[j].process, buffer));
+        json_shut(json);
+        json_shut(json);
+    }
+    json_shut(json);
+}
+
+/* Who awaits acts of this process. */
+static void write_awaited_by(struct json *json, struct served *served, uint32_t process)
+{
+    char buffer[GORDIAN_NAME_MAX + 1];
+    const struct rag *graph = served->system ? system_graph(served->system) : NULL;
+    struct rag_edge hold;
+    if (!graph || served->system->await_count == 0)
+        return;
+    json_open(json, "awaited_by", '[');
+    for (uint32_t ref = graph->processes[process].held; ref != NONE; ref = hold.next) {
+        hold = rag_held(graph, ref);
+        if (served_is_await(served, hold.resource))
+            json_text(json,
+                      served_process_label(
+                          served,
+                          rag_queued(graph, graph->resources[hold.resource].queue_head).process,
+                          buffer));
+    }
     json_shut(json);
 }
 
@@ -87,6 +135,9 @@ static void write_process(struct json *json, struct client *client, struct serve
         json_key_u64(json, "waited_ms", served_waited(record, client->service->work->now));
     write_side(json, "holds", served, SERVED_HELD, process);
     write_side(json, "waits_for", served, SERVED_WANTED, process);
+    if (record->awaits)
+        write_awaits(json, served, process);
+    write_awaited_by(json, served, process);
 }
 
 static void write_resource(struct json *json, struct served *served, uint32_t resource)
@@ -118,9 +169,24 @@ static void write_system(struct json *json, const struct served *served)
     json_key_u64(json, "incidents", served->counters.incidents);
 }
 
+/* While the journal cannot be written what is known is told at once, and that it may be lost. */
+static void tell_unkept(struct json *json, struct client *client)
+{
+    if (service_is_cut_off(client->service))
+        json_key_bool(json, "kept", false);
+}
+
+static void end_unkept(struct json *json, struct client *client, size_t start)
+{
+    json_end(json);
+    if (service_is_cut_off(client->service))
+        client_sure(client, start, 0);
+}
+
 void line_state(struct client *client, struct served *served, const gordian_word *name)
 {
     struct json json;
+    size_t start = client->out.used;
     uint32_t process = name ? served_find_process(served, name->text, name->length) : NOBODY;
     uint32_t resource = name ? served_find_resource(served, name->text, name->length) : NOBODY;
     if (name && process == NOBODY && resource == NOBODY) {
@@ -128,6 +194,7 @@ void line_state(struct client *client, struct served *served, const gordian_word
         return;
     }
     json_begin(&json, &client->out);
+    tell_unkept(&json, client);
     json_open(&json, "state", '{');
     if (process != NOBODY)
         write_process(&json, client, served, process);
@@ -142,14 +209,16 @@ void line_state(struct client *client, struct served *served, const gordian_word
             served_processes_json(&json, "deadlocked", served, dead, count < NAMED ? count : NAMED);
         }
     }
-    json_end(&json);
+    end_unkept(&json, client, start);
 }
 
 void line_systems(struct client *client)
 {
     const struct service *service = client->service;
     struct json json;
+    size_t start = client->out.used;
     json_begin(&json, &client->out);
+    tell_unkept(&json, client);
     json_open(&json, "systems", '[');
     for (uint32_t i = 0; i < service->system_limit; i++)
         if (service->systems[i]) {
@@ -157,7 +226,7 @@ void line_systems(struct client *client)
             write_system(&json, service->systems[i]);
             json_shut(&json);
         }
-    json_end(&json);
+    end_unkept(&json, client, start);
 }
 
 void line_stats(struct client *client)
@@ -165,6 +234,7 @@ void line_stats(struct client *client)
     const struct service *service = client->service;
     const struct service_counters *counters = &service->counters;
     struct json json;
+    size_t start = client->out.used;
     json_begin(&json, &client->out);
     json_open(&json, "stats", '{');
     json_key_u64(&json, "uptime_ms", service->work->now - service->started);
@@ -179,8 +249,11 @@ void line_stats(struct client *client)
     json_key_u64(&json, "throttled", counters->throttled);
     json_key_u64(&json, "cut_off", counters->cut_off);
     json_key_u64(&json, "leases_ended", counters->leases_ended);
+    json_key_u64(&json, "stalls", counters->stalls);
+    json_key_u64(&json, "stalled_ms", counters->stalled_ms);
     json_key_u64(&json, "memory", service_memory_used(service));
     if (client->session != GORDIAN_NONE)
         json_key_u64(&json, "client_memory", session_memory(service, client->session));
     json_end(&json);
+    client_sure(client, start, 0);
 }

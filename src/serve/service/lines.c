@@ -73,9 +73,11 @@ static bool gather_wants(struct service_work *work, const struct served *served)
     const gordian_trace *trace = &work->trace;
     if (trace->item_count >= UINT16_MAX)
         return false;
+    bool await = trace->kind == GORDIAN_LINE_EVENT && trace->op == GORDIAN_OP_AWAIT;
     for (size_t i = 0; i < trace->item_count; i++)
         work->wants[i] =
-            (gordian_want){trace->items[i].units, find_resource(served, &trace->items[i].name)};
+            (gordian_want){await ? 1 : trace->items[i].units,
+                           (await ? find_process : find_resource)(served, &trace->items[i].name)};
     return true;
 }
 
@@ -185,6 +187,18 @@ static const gordian_word *unknown_resource(const struct service_work *work,
     return &trace->name;
 }
 
+/* Of an await the one it was, or the others if nobody else is unknown; of an act whom it is for. */
+static const gordian_word *unknown_process(const struct service_work *work,
+                                           const struct served *served)
+{
+    const gordian_trace *trace = &work->trace;
+    if (find_process(served, &trace->name) != NOBODY)
+        for (size_t i = 0; trace->op == GORDIAN_OP_AWAIT && i < trace->item_count; i++)
+            if (find_process(served, &trace->items[i].name) == NOBODY)
+                return &trace->items[i].name;
+    return &trace->name;
+}
+
 /* Why an event was refused: the system knows the names of ids only, the line also others. */
 static const char *refusal_text(const struct service_work *work, const struct served *served,
                                 const gordian_event *event, uint8_t reason, char *buffer,
@@ -202,7 +216,7 @@ static const char *refusal_text(const struct service_work *work, const struct se
     if (reason == GORDIAN_REFUSAL_UNKNOWN_PROCESS) {
         snprintf(buffer, size,
                  detect ? "process '%s' was never seen" : "process '%s' was never declared",
-                 trace_show(&work->trace.name, shown));
+                 trace_show(unknown_process(work, served), shown));
     } else if (reason == GORDIAN_REFUSAL_UNKNOWN_RESOURCE) {
         snprintf(buffer, size, "resource '%s' was never declared",
                  trace_show(unknown_resource(work, served), shown));
@@ -223,7 +237,7 @@ static gordian_status make_event(struct service_work *work, const struct served 
 {
     const gordian_trace *trace = &work->trace;
     if (!gather_wants(work, served))
-        return trace_fail(trace, &trace->verb, error, "more than 65534 resources in one line");
+        return trace_fail(trace, &trace->verb, error, "more than 65534 names in one line");
     *event = (gordian_event){
         .op = trace->op,
         .process = find_process(served, &trace->name),
@@ -235,7 +249,11 @@ static gordian_status make_event(struct service_work *work, const struct served 
         if (event->to == NOBODY)
             event->to = STRANGER;
     }
-    if (trace->item_count == 1) {
+    if (trace->op == GORDIAN_OP_AWAIT) {
+        event->units = trace->units;
+        event->wants = work->wants;
+        event->want_count = trace->item_count;
+    } else if (trace->item_count == 1) {
         event->resource = work->wants[0].resource;
         event->units = work->wants[0].units;
     } else if (trace->item_count > 1) {
@@ -245,20 +263,44 @@ static gordian_status make_event(struct service_work *work, const struct served 
     return GORDIAN_OK;
 }
 
+static gordian_status add_process(struct client *client, struct served *served,
+                                  const gordian_word *name, uint32_t *id, gordian_error *error)
+{
+    const struct wire_declaration declaration = {.what = WIRE_PROCESS, .name = text_of(name)};
+    return apply_declaration(client->service, served, client->session, &declaration, id, error);
+}
+
+/* Those whose acts are awaited come into being by that. */
+static gordian_status bring_awaited(struct client *client, struct served *served,
+                                    gordian_error *error)
+{
+    struct service_work *work = client->service->work;
+    const gordian_trace *trace = &work->trace;
+    gordian_status status = GORDIAN_OK;
+    for (size_t i = 0; i < trace->item_count && status == GORDIAN_OK; i++) {
+        uint32_t *id = &work->wants[i].resource;
+        *id = find_process(served, &trace->items[i].name); /* it may be named twice */
+        if (*id == NOBODY)
+            status = add_process(client, served, &trace->items[i].name, id, error);
+    }
+    return status;
+}
+
 /* A process that a trace need not declare. */
 static gordian_status bring_into_being(struct client *client, struct served *served,
                                        gordian_event *event, bool *created, gordian_error *error)
 {
     const gordian_trace *trace = &client->service->work->trace;
+    gordian_status status =
+        event->op == GORDIAN_OP_AWAIT ? bring_awaited(client, served, error) : GORDIAN_OK;
+    if (status != GORDIAN_OK)
+        return status;
+    event->process = find_process(served, &trace->name); /* it may await itself */
     *created = !trace->avoidance && event->process == NOBODY &&
                (event->op == GORDIAN_OP_REQUEST || event->op == GORDIAN_OP_HOLD ||
-                event->op == GORDIAN_OP_WAIT);
-    if (!*created)
-        return GORDIAN_OK;
-    const struct wire_declaration declaration = {.what = WIRE_PROCESS,
-                                                 .name = text_of(&trace->name)};
-    return apply_declaration(client->service, served, client->session, &declaration,
-                             &event->process, error);
+                event->op == GORDIAN_OP_WAIT || event->op == GORDIAN_OP_AWAIT);
+    return *created ? add_process(client, served, &trace->name, &event->process, error)
+                    : GORDIAN_OK;
 }
 
 static void end_answer(struct answer *answer, struct served *served, const gordian_event *event)
@@ -324,8 +366,8 @@ static gordian_status take_event(struct client *client, struct served *served, u
 /* A trace's verb: then the trace's grammar says what is wrong. */
 static bool is_trace_verb(const char *text, size_t length)
 {
-    static const char *const verbs[] = {"request", "release", "hold",     "wait",
-                                        "exit",    "cancel",  "resource", "process"};
+    static const char *const verbs[] = {"request", "release",  "hold",    "wait",  "exit",
+                                        "cancel",  "resource", "process", "await", "act"};
     for (size_t i = 0; i < sizeof verbs / sizeof *verbs; i++)
         if (strlen(verbs[i]) == length && memcmp(verbs[i], text, length) == 0)
             return true;
@@ -341,6 +383,7 @@ static gordian_status take_trace(struct client *client, uint64_t number, gordian
     if (!served)
         return FAIL_WITH(service, WIRE_NO_SYSTEM, error, "no system is in use");
     work->trace.avoidance = served->bank != NULL;
+    work->trace.acts = served->system != NULL;
     gordian_status status = gordian_trace_next(&work->trace, error);
     if (status != GORDIAN_OK)
         return status;

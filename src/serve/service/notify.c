@@ -33,6 +33,16 @@ void client_put(struct client *client, const void *bytes, size_t size)
         memcpy(to, bytes, size);
 }
 
+void client_sure(struct client *client, size_t start, uint64_t number)
+{
+    struct service_work *work = client->service->work;
+    if (work->unmarked != start)
+        return;
+    work->unmarked = client->out.used;
+    if (client->mark < number)
+        client->mark = number;
+}
+
 /* Whoever gets more notices than it reads is cut off; its own commands it cannot send that fast,
  * as nothing is read from it while its answers wait. */
 static bool may_tell(struct client *client)
@@ -95,8 +105,7 @@ void client_error(struct client *client, unsigned code, uint32_t retry_ms, uint6
                   const char *text)
 {
     bool fatal = is_fatal(code);
-    /* That the journal cannot be written need not wait until it can, unless it would overtake. */
-    bool at_once = code == WIRE_NOT_KEPT && client->out.used == client->service->work->unmarked;
+    size_t start = client->out.used;
     client->service->counters.errors++;
     client->erred = true;
     if (client->form == CLIENT_BINARY) {
@@ -114,8 +123,8 @@ void client_error(struct client *client, unsigned code, uint32_t retry_ms, uint6
         /* A person's mistake in a line does not end the conversation. */
         client->closing |= fatal && code != WIRE_MALFORMED;
     }
-    if (at_once)
-        client->service->work->unmarked = client->out.used;
+    if (code == WIRE_NOT_KEPT) /* that the journal cannot be written need not wait until it can */
+        client_sure(client, start, 0);
 }
 
 void client_fail(struct client *client, const gordian_error *error)

@@ -5,6 +5,7 @@
  *     service/apply.c                     commands: check, apply, append the record
  *     service/replay.c                    records applied again; snapshots
  *     session.c, incident.c               sessions and incidents
+ *     lease.c                             the clock of leases, and whose is over
  *     quota.c                             memory: meters, accounts, limits
  *     service/notify.c                    who is told what
  *     service.c                           the service itself
@@ -57,6 +58,7 @@ struct service_work {
     uint64_t began;  /* service_take: ns */
     uint64_t now;    /* of the current command: ms since 1970 */
     uint64_t steady; /* likewise */
+    uint64_t lease;  /* likewise: the clock of leases, see lease.c */
     gordian_event events[CHUNK];
     struct served_result taken[CHUNK];
     gordian_want *wants;         /* WANTS of them */
@@ -78,7 +80,7 @@ struct service_work {
         const char *text;
         size_t left, blank; /* so many bytes at its beginning are blanks to the reader */
     } line;
-    uint64_t deadline; /* the earliest lease to end may be then: steady ms */
+    uint64_t deadline; /* the earliest lease to end may be then, by the clock of leases */
     struct output replay;
     uint64_t replay_second; /* incidents kept with a replay in this one */
     uint32_t replays;
@@ -104,6 +106,8 @@ static inline void text_clear(struct output *text)
 
 /* May something be changed now? Otherwise *why. */
 bool service_may_change(struct service *service, const char **why);
+/* Can nothing be kept just now? */
+bool service_is_cut_off(const struct service *service);
 /* Starts a command: the time. */
 void service_begin(struct service *service);
 /* The number of the last record, or of the one that waits to be appended. */
@@ -161,6 +165,8 @@ struct session *session_of(struct client *client, gordian_error *error);
 /* A new session, or changed lease, flags and name of one that is known; journaled. */
 gordian_status session_hello(struct service *service, const struct wire_hello *hello,
                              uint32_t *slot, gordian_error *error);
+/* The session that this HELLO takes up again without changing it; GORDIAN_NONE: none. */
+uint32_t session_same(const struct service *service, const struct wire_hello *hello);
 /* The same at a given slot: replay. */
 gordian_status session_put(struct service *service, uint32_t slot, const struct wire_hello *hello,
                            gordian_error *error);
@@ -170,7 +176,6 @@ void session_lost(struct service *service, uint32_t slot);
 bool session_drop_some(struct service *service);
 /* It is over: nobody belongs to it any more. */
 void session_forget(struct service *service, uint32_t slot);
-void session_touch(struct service *service, struct session *session);
 /* Makes the process this session's, unless it is somebody's. */
 void session_own(struct service *service, uint32_t slot, struct served *served, uint32_t process);
 bool session_reserve(struct service *service, uint32_t slot); /* so that session_own can */
@@ -179,6 +184,20 @@ void session_disown(struct service *service, struct served *served, uint32_t pro
 gordian_status session_reserve_slots(struct service *service, uint32_t count, gordian_error *error);
 bool session_order_free(struct service *service, const uint32_t *order, uint32_t count);
 void sessions_free(struct service *service);
+
+/* ---- lease.c */
+
+/* Leases are looked at this often. */
+#define TICK_MS 100
+
+/* Looks at the clocks: at the start of every command, and of every tick. */
+void lease_see_time(struct service *service);
+/* The same without a look back: what was before does not count. */
+void lease_set_time(struct service *service);
+/* A sign of life: its lease begins anew. */
+void session_touch(struct service *service, struct session *session);
+/* Ends the sessions whose leases are over. */
+void lease_judge(struct service *service);
 
 /* ---- service/apply.c: each journals what it does; `client` NULL: nobody in particular */
 
@@ -272,6 +291,9 @@ bool notify_wanted(const struct service *service, const struct served *served);
  * memory, and the client will be closed. */
 void client_put(struct client *client, const void *bytes, size_t size);
 unsigned char *client_room(struct client *client, size_t size);
+/* What was put from `start` on shows nothing that a record after `number` has yet to keep: it need
+ * not wait for one, unless it would overtake. */
+void client_sure(struct client *client, size_t start, uint64_t number);
 /* An error, in the client's form; fatal codes close it. */
 void client_error(struct client *client, unsigned code, uint32_t retry_ms, uint64_t column,
                   const char *text);
@@ -319,6 +341,9 @@ void line_stats(struct client *client);
 
 /* HELLO of either form: token, session. False: the error was sent. */
 bool client_hello(struct client *client, const struct wire_hello *hello);
+/* Its answer has been put, from `start` on. It tells how far the session's events have come, and
+ * must wait for them, but for nothing else while the journal cannot be written. */
+void client_welcomed(struct client *client, size_t start);
 /* May events be taken from this client now? They are counted by client_spend. */
 bool client_may_spend(struct client *client);
 void client_spend(struct client *client, uint64_t events);

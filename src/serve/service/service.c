@@ -9,8 +9,6 @@
 #include <time.h>
 
 #define NOBODY GORDIAN_NONE
-/* Leases are looked at this often. */
-#define TICK_MS 100
 
 /* ------------------------------------------------------------------ options */
 
@@ -57,7 +55,7 @@ uint64_t service_steady(const struct service *service)
 void service_begin(struct service *service)
 {
     service->work->now = service_now(service);
-    service->work->steady = service_steady(service);
+    lease_see_time(service);
     service->work->code = 0;
     service->work->retry_ms = 0;
     quota_begin(service);
@@ -75,6 +73,13 @@ bool service_may_change(struct service *service, const char **why)
         return false;
     }
     return !journal->healthy || journal->healthy(journal->context, why);
+}
+
+bool service_is_cut_off(const struct service *service)
+{
+    const struct service_journal *journal = &service->options.journal;
+    const char *why;
+    return service->unkept || (journal->healthy && !journal->healthy(journal->context, &why));
 }
 
 uint64_t service_last(const struct service *service)
@@ -98,6 +103,7 @@ static gordian_status open_work(struct service *service, gordian_error *error)
         return fail_memory(error);
     work->text.fd = work->more.fd = work->third.fd = work->stuck.fd = work->replay.fd = -1;
     work->deadline = UINT64_MAX;
+    lease_set_time(service);
     service_begin(service);
     return lines_open(service, error);
 }
@@ -227,7 +233,7 @@ static void leave_session(struct client *client)
     if (session->lease_ms == 0) {
         session_lost(service, client->session);
     } else {
-        service->work->steady = service_steady(service);
+        lease_see_time(service);
         session_touch(service, session);
     }
     client->session = NOBODY;
@@ -292,25 +298,32 @@ bool client_hello(struct client *client, const struct wire_hello *hello)
     struct service *service = client->service;
     gordian_error error = {0};
     const char *why;
-    uint32_t slot;
     if (!authorise_client(client, hello->token))
         return false;
     if (!client_may_write(client))
         return client->rights & SERVICE_READ; /* it only looks: it has no session */
-    if (!service_may_change(service, &why)) {
-        client_error(client, WIRE_NOT_KEPT, 1000, 1, why);
-        return false;
-    }
     struct wire_hello mine = *hello;
     static const uint8_t zeros[WIRE_SESSION_SIZE];
     if (client->session != NOBODY && memcmp(hello->session, zeros, sizeof zeros) == 0)
         memcpy(mine.session, service->sessions[client->session].id, sizeof mine.session);
-    if (session_hello(service, &mine, &slot, &error)) {
+    uint32_t slot = session_same(service, &mine); /* which needs no journal */
+    if (slot == NOBODY && !service_may_change(service, &why)) {
+        client_error(client, WIRE_NOT_KEPT, 1000, 1, why);
+        return false;
+    }
+    if (slot == NOBODY && session_hello(service, &mine, &slot, &error)) {
         client_fail(client, &error);
         return false;
     }
     join_session(client, slot);
     return true;
+}
+
+void client_welcomed(struct client *client, size_t start)
+{
+    const struct service *service = client->service;
+    if (client->session != NOBODY && service_is_cut_off(service))
+        client_sure(client, start, service->sessions[client->session].record);
 }
 
 bool client_may_write(const struct client *client)
@@ -411,6 +424,15 @@ size_t service_take(struct client *client, const void *bytes, size_t count, size
     return used;
 }
 
+void service_heard(struct client *client)
+{
+    struct service *service = client->service;
+    if (client->session == NOBODY)
+        return;
+    lease_see_time(service);
+    session_touch(service, &service->sessions[client->session]);
+}
+
 void service_refuse(struct client *client, unsigned code, uint32_t retry_ms, const char *text)
 {
     if (client->form !=
@@ -422,36 +444,13 @@ void service_refuse(struct client *client, unsigned code, uint32_t retry_ms, con
 
 /* ------------------------------------------------------------------ time goes by */
 
-static void look_at_leases(struct service *service)
-{
-    struct service_work *work = service->work;
-    work->deadline = UINT64_MAX;
-    for (uint32_t i = 0; i < service->session_limit; i++) {
-        struct session *session = &service->sessions[i];
-        if (!session->in_use || session->ending)
-            continue;
-        if (session->deadline > work->steady) {
-            if (session->deadline < work->deadline)
-                work->deadline = session->deadline;
-            continue;
-        }
-        struct client *client = session->client;
-        session_lost(service, i);
-        if (client) {
-            client_error(client, WIRE_NO_SESSION, 0, 0, "silent for longer than the lease");
-            client->closing = true;
-            client_wake(client);
-        }
-    }
-}
-
 uint32_t service_tick(struct service *service)
 {
     const char *why;
     service_begin(service);
     service_may_change(service, &why); /* tries what could not be appended */
-    if (service->work->deadline <= service->work->steady)
-        look_at_leases(service);
+    if (service->work->deadline <= service->work->lease)
+        lease_judge(service);
     if (service->work->ending > 0 && session_drop_some(service))
         return service_may_change(service, &why) ? 0 : TICK_MS;
     return TICK_MS;
@@ -514,8 +513,24 @@ void service_process_node(struct json *json, const struct service *service,
 void service_resource_node(struct json *json, const struct served *served, uint32_t resource)
 {
     char buffer[GORDIAN_NAME_MAX + 1];
+    if (served_is_await(served, resource)) {
+        json_await_node(json, resource,
+                        served_units(served, resource) - served_free_units(served, resource));
+        return;
+    }
     json_resource_node(json, resource, served_resource_label(served, resource, buffer),
                        served_units(served, resource), served_free_units(served, resource));
+}
+
+void service_graph_edge(struct json *json, const struct served *served, const gordian_edge *edge)
+{
+    gordian_edge told = *edge;
+    if (edge->waits)
+        told.units = served_still_needed(served, edge);
+    else if (served_is_own_act(served, edge))
+        return;
+    if (told.units > 0)
+        json_graph_edge(json, &told);
 }
 
 void service_watch(struct service *service, struct service_watcher *watcher)

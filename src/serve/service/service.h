@@ -68,6 +68,10 @@ struct service_options {
     /* What a token permits. NULL: everybody may do everything. */
     enum service_rights (*authorise)(void *context, const char *token, size_t length);
     void *authorise_context;
+    /* May somebody wait to be heard who has come, or sent something, before this moment (steady
+     * ms): a connection to be accepted, a HELLO to be read? NULL: never. */
+    bool (*unheard)(void *context, uint64_t since);
+    void *unheard_context;
     /* Clocks: ms since 1970, and ms of a clock that never goes back. NULL: the real ones. */
     uint64_t (*clock)(void *context);
     uint64_t (*steady)(void *context);
@@ -109,6 +113,8 @@ struct client {
     /* Called when the service puts something into `out` outside of this client's own
      * service_take, or wants it closed. */
     void (*wake)(struct client *client);
+    /* Has something arrived from it that service_take has not had? NULL: never. */
+    bool (*has_more)(const struct client *client);
     void *owner; /* the server's connection */
 };
 
@@ -126,6 +132,8 @@ void service_detach(struct client *client);
  * service_pause_ms have passed and the answers have been sent. */
 size_t service_take(struct client *client, const void *bytes, size_t count, size_t budget,
                     size_t *wanted);
+/* Something has arrived from it, be it less than a frame: its lease begins anew. */
+void service_heard(struct client *client);
 /* Over its quota of events: so long nothing should be read from it; 0: read on. */
 uint32_t service_pause_ms(const struct client *client);
 
@@ -142,11 +150,13 @@ struct service_counters {
     uint64_t events;
     uint64_t bytes_in, bytes_out; /* the server's */
     uint64_t errors;              /* answers that were errors */
+    uint64_t wrong_tokens;
     uint64_t duplicates;
     uint64_t cut_off;                 /* clients that did not read */
     uint64_t throttled;               /* times a client was made to wait for its quota */
     uint64_t over_memory;             /* commands and events refused for a client's memory */
     uint64_t leases_ended;            /* sessions that were lost */
+    uint64_t stalls, stalled_ms;      /* of the service itself: given back to leases */
     uint64_t turns;                   /* of the loop */
     struct metrics_histogram latency; /* from the arrival of an event to its answer's departure */
 };
@@ -207,6 +217,8 @@ void service_process_json(struct json *json, const struct service *service,
 void service_process_node(struct json *json, const struct service *service,
                           const struct served *served, uint32_t process, bool deadlocked);
 void service_resource_node(struct json *json, const struct served *served, uint32_t resource);
+/* As it is told step by step: of an await, how many have to act yet. */
+void service_graph_edge(struct json *json, const struct served *served, const gordian_edge *edge);
 
 /* Bytes of memory all systems and sessions take; 0 with an allocator of the caller's. */
 uint64_t service_memory_used(const struct service *service);

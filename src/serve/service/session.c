@@ -1,4 +1,4 @@
-/* Sessions: their table, leases, what they own, and how they end. */
+/* Sessions: their table, what they own, and how they end. */
 #include "serve/service/parts.h"
 
 #include <string.h>
@@ -170,6 +170,26 @@ static gordian_status record_hello(struct service *service, uint32_t slot,
     return GORDIAN_OK;
 }
 
+static uint32_t granted_lease(const struct service *service, const struct wire_hello *hello)
+{
+    uint32_t most = service->options.limits.lease_max_ms;
+    return hello->lease_ms < most ? hello->lease_ms : most;
+}
+
+uint32_t session_same(const struct service *service, const struct wire_hello *hello)
+{
+    uint32_t slot = session_find(service, hello->session);
+    if (slot == NOBODY)
+        return NOBODY;
+    const struct session *session = &service->sessions[slot];
+    size_t length = hello->name.length < SESSION_NAME_MAX ? hello->name.length : SESSION_NAME_MAX;
+    bool same = !session->ending && session->lease_ms == granted_lease(service, hello) &&
+                session->keep == ((hello->flags & WIRE_KEEP) != 0) &&
+                strlen(session->name) == length &&
+                memcmp(session->name, hello->name.text, length) == 0;
+    return same ? slot : NOBODY;
+}
+
 /* Nobody can guess a session's id. */
 static bool new_id(struct service *service, uint8_t id[WIRE_SESSION_SIZE])
 {
@@ -187,8 +207,7 @@ gordian_status session_hello(struct service *service, const struct wire_hello *h
     static const uint8_t zeros[WIRE_SESSION_SIZE];
     const struct service_limits *limits = &service->options.limits;
     struct wire_hello next = *hello;
-    if (next.lease_ms > limits->lease_max_ms)
-        next.lease_ms = limits->lease_max_ms;
+    next.lease_ms = granted_lease(service, hello);
     if (memcmp(hello->session, zeros, sizeof zeros) != 0) {
         *slot = session_find(service, hello->session);
         if (*slot == NOBODY || service->sessions[*slot].ending)
@@ -219,17 +238,6 @@ struct session *session_of(struct client *client, gordian_error *error)
     service->sessions[slot].client = client;
     session_touch(service, &service->sessions[slot]);
     return &service->sessions[slot];
-}
-
-void session_touch(struct service *service, struct session *session)
-{
-    if (session->lease_ms == 0) {
-        session->deadline = UINT64_MAX;
-        return;
-    }
-    session->deadline = service->work->steady + session->lease_ms;
-    if (session->deadline < service->work->deadline)
-        service->work->deadline = session->deadline;
 }
 
 /* ------------------------------------------------------------------ what it owns */

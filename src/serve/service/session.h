@@ -38,7 +38,9 @@ struct session {
     uint32_t serial;
 
     struct client *client; /* NULL: it is not connected */
-    uint64_t deadline;     /* not connected, or silent: ends then; monotonic ms */
+    uint64_t record;       /* that `last` is kept by, since the start */
+    uint64_t deadline;     /* not connected, or silent: ends then, by the clock of
+                              leases */
 };
 
 #endif

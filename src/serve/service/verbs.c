@@ -11,7 +11,9 @@
 
 static const char help_text[] =
     "events: resource NAME [UNITS] | process NAME [key=value ...] | request P Q[=N] ... | "
-    "release P Q[=N] [to P2] | cancel P | exit P | hold P Q[=N] | wait P Q[=N] ...; @N before an "
+    "release P Q[=N] [to P2] | cancel P | exit P | hold P Q[=N] | wait P Q[=N] ... | await P [K "
+    "of] "
+    "P1 ... | act P1 [for P]; @N before an "
     "event gives its number; also: hello [session=ID] [lease=SECONDS] [keep=yes] [token=T] "
     "[name=N] | "
     "open NAME detect|avoid [key=value ...] | use NAME | systems | close NAME | forget P | remove "
@@ -167,8 +169,11 @@ static void verb_hello(struct client *client)
             return;
         }
     }
-    if (client_hello(client, &hello))
-        write_hello(client);
+    size_t start = client->out.used;
+    if (!client_hello(client, &hello))
+        return;
+    write_hello(client);
+    client_welcomed(client, start);
 }
 
 /* ------------------------------------------------------------------ systems */
@@ -426,9 +431,11 @@ static void verb_subscribe(struct client *client)
 static void verb_ping(struct client *client)
 {
     struct json json;
+    size_t start = client->out.used;
     json_begin(&json, &client->out);
     json_key_bool(&json, "pong", true);
     json_end(&json);
+    client_sure(client, start, 0);
 }
 
 static void verb_help(struct client *client)

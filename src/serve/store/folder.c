@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -72,21 +73,37 @@ static gordian_status fail_file(const struct folder *folder, const char *name, g
     return fail(error, GORDIAN_STATUS_IO, "%.200s%s: %s", folder->path, name, strerror(errno));
 }
 
-/* *known: there was a lock file. */
+/* The folder itself is locked as well as the file: that one can be removed. *known: there was a
+ * lock file. */
 static gordian_status take_lock(struct folder *folder, bool *known, gordian_error *error)
 {
     *known = file_exists(folder->fd, "lock");
-    folder->lock = openat(folder->fd, "lock", O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-    if (folder->lock >= 0 && flock(folder->lock, LOCK_EX | LOCK_NB) == 0)
+    folder->lock = openat(folder->fd, "lock", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (folder->lock >= 0 && flock(folder->lock, LOCK_EX | LOCK_NB) == 0 &&
+        flock(folder->fd, LOCK_EX | LOCK_NB) == 0)
         return GORDIAN_OK;
     return folder->lock >= 0 && errno == EWOULDBLOCK ? fail_locked(folder, error)
                                                      : fail_file(folder, "/lock", error);
 }
 
+/* Whoever can write there can put other files in the place of ours. */
+static gordian_status check_mode(const struct folder *folder, gordian_error *error)
+{
+    struct stat about;
+    if (fstat(folder->fd, &about) != 0)
+        return fail_file(folder, "", error);
+    if (about.st_mode & (S_IWGRP | S_IWOTH))
+        return fail(error, GORDIAN_STATUS_INPUT,
+                    "%.200s: others can write to this folder (mode %04o): chmod go-w, or name one "
+                    "of the service's own",
+                    folder->path, (unsigned)(about.st_mode & 07777));
+    return GORDIAN_OK;
+}
+
 gordian_status folder_open(struct folder *folder, const char *path, struct folder_past *past,
                            const gordian_allocator *memory, gordian_error *error)
 {
-    *folder = (struct folder){.fd = -1, .lock = -1};
+    *folder = (struct folder){.fd = -1, .lock = -1, .marker.fd = -1};
     struct stat there;
     folder->made = mkdir(path, 0700) == 0;
     if (!folder->made && errno == ENOENT)
@@ -106,10 +123,109 @@ gordian_status folder_open(struct folder *folder, const char *path, struct folde
     folder->fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     bool known = false;
     gordian_status status =
-        folder->fd < 0 ? fail_file(folder, "", error) : take_lock(folder, &known, error);
+        folder->fd < 0 ? fail_file(folder, "", error) : check_mode(folder, error);
+    if (status == GORDIAN_OK)
+        status = take_lock(folder, &known, error);
     if (status != GORDIAN_OK)
         return status;
     read_past(folder->lock, known, past);
+    return GORDIAN_OK;
+}
+
+/* ---- is everything there? */
+
+/* Names that say nothing about whether there is a database. */
+static bool is_nothing(const char *name)
+{
+    static const char *const names[] = {"lock",           "lost+found",   "journal-spare",
+                                        "journal.new",    "snapshot.new", MARKER_FILE ".new",
+                                        STORE_FILE ".new"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(name, names[i]) == 0)
+            return true;
+    return name[0] == '.' || strncmp(name, STORE_FILE, strlen(STORE_FILE)) == 0 ||
+           strcmp(name, MARKER_FILE) == 0 || strstr(name, ".damaged-");
+}
+
+static gordian_status list_contents(const struct folder *folder, struct folder_contents *contents,
+                                    gordian_error *error)
+{
+    uint64_t number, newest = folder->marker.newest;
+    DIR *list = files_list(folder->fd);
+    if (!list)
+        return fail_disk(error, errno);
+    *contents = (struct folder_contents){.database = file_exists(folder->fd, STORE_FILE),
+                                         .newest = newest == 0};
+    for (const struct dirent *entry; (entry = readdir(list));)
+        if (file_number(entry->d_name, "journal", &number)) {
+            contents->files = true;
+            contents->newest |= number == newest;
+        } else if (file_number(entry->d_name, "snapshot", &number)) {
+            contents->files = true;
+        } else if (!is_nothing(entry->d_name)) {
+            contents->others = true;
+        }
+    closedir(list);
+    return GORDIAN_OK;
+}
+
+/* What should be there and is not; "": nothing. */
+static void find_missing(const struct folder *folder, const struct folder_contents *contents,
+                         char *missing, size_t size)
+{
+    missing[0] = '\0';
+    if (!contents->database)
+        snprintf(missing, size, STORE_FILE);
+    else if (!contents->newest)
+        file_name(missing, size, "journal", folder->marker.newest);
+}
+
+static gordian_status check_contents(const struct folder *folder,
+                                     const struct folder_contents *contents,
+                                     const struct store_options *options, struct store_found *found,
+                                     gordian_error *error)
+{
+    char missing[JOURNAL_NAME];
+    found->made = folder->marker.fd < 0 && !contents->database && !contents->files;
+    if (options->fresh && !found->made)
+        return fail(error, GORDIAN_STATUS_INPUT,
+                    "%.200s: there is a database already; --new makes one where there is none",
+                    folder->path);
+    if (found->made && contents->others && !options->fresh)
+        return fail(error, GORDIAN_STATUS_INPUT,
+                    "%.200s: there is no database, but there are other files; name the folder of "
+                    "the service, an empty one, or make a new database here with --new",
+                    folder->path);
+    find_missing(folder, contents, missing, sizeof missing);
+    if (found->made || !missing[0])
+        return GORDIAN_OK;
+    if (!options->repair)
+        return fail(error, GORDIAN_STATUS_INPUT,
+                    "%.160s: %.40s is missing, and with it what was acknowledged. Put it back, "
+                    "restore a backup, or start once with --repair: it goes on with what there is",
+                    folder->path, missing);
+    found->cut = true;
+    store_note(found, "repaired: %s was missing", missing);
+    return GORDIAN_OK;
+}
+
+gordian_status folder_check(struct folder *folder, const struct store_options *options,
+                            struct store_found *found, gordian_error *error)
+{
+    struct folder_contents contents = {0};
+    gordian_error trouble = {0};
+    gordian_status status = marker_open(&folder->marker, folder->fd, &trouble);
+    if (status == GORDIAN_STATUS_INPUT && options->repair)
+        store_note(found, "repaired: " MARKER_FILE ", %.100s", trouble.message);
+    else if (status != GORDIAN_OK)
+        return fail(error, status,
+                    "%.200s/" MARKER_FILE ": %.100s; with --repair it is written again",
+                    folder->path, trouble.message);
+    status = list_contents(folder, &contents, error);
+    if (status == GORDIAN_OK)
+        status = check_contents(folder, &contents, options, found, error);
+    if (status != GORDIAN_OK)
+        return status;
     /* SQLite would let others read it. */
     int fd = openat(folder->fd, STORE_FILE, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     if (fd < 0)
@@ -131,11 +247,12 @@ static gordian_status sync_folder(const struct folder *folder, gordian_error *er
 bool folder_is_ours(const struct folder *folder)
 {
     struct stat there;
-    return stat(folder->file, &there) == 0 && there.st_ino == folder->inode;
+    return stat(folder->file, &there) == 0 && there.st_ino == folder->inode &&
+           marker_is_ours(&folder->marker);
 }
 
 gordian_status folder_begin(struct folder *folder, enum store_durability durability,
-                            gordian_error *error)
+                            uint64_t newest, gordian_error *error)
 {
     char line[LINE_MAX_], boot[BOOT_MAX];
     read_boot(boot);
@@ -149,7 +266,8 @@ gordian_status folder_begin(struct folder *folder, enum store_durability durabil
     if (stat(folder->file, &there) != 0)
         return fail_file(folder, "/" STORE_FILE, error);
     folder->inode = there.st_ino;
-    return sync_folder(folder, error);
+    gordian_status status = marker_begin(&folder->marker, newest, error);
+    return status == GORDIAN_OK ? sync_folder(folder, error) : status;
 }
 
 void folder_close(struct folder *folder, bool orderly, const gordian_allocator *memory)
@@ -160,9 +278,10 @@ void folder_close(struct folder *folder, bool orderly, const gordian_allocator *
         }
         close(folder->lock);
     }
+    marker_close(&folder->marker);
     if (folder->fd >= 0)
         close(folder->fd);
     memory_free(memory, folder->path);
     memory_free(memory, folder->file);
-    *folder = (struct folder){.fd = -1, .lock = -1};
+    *folder = (struct folder){.fd = -1, .lock = -1, .marker.fd = -1};
 }

@@ -224,8 +224,9 @@ static sqlite3_int64 bounded_text(uint64_t number)
 #define PASSES                                                                                     \
     " FROM incident WHERE (?1 IS NULL OR system = ?1)"                                             \
     " AND (?2 IS NULL OR instr(processes, json_quote(?2)) > 0)"                                    \
-    " AND at >= ?3 AND (?4 = 0 OR at < ?4) AND (?5 = 0 OR ended IS NULL)"                          \
-    " AND (?6 = 0 OR ended IS NOT NULL) AND (?7 = 0 OR id < ?7)"
+    " AND at >= ?3 AND (?4 = 0 OR at < ?4)"                                                        \
+    " AND (?6 = 0 OR ended IS NOT NULL) AND id >= ?5 AND id < ?7"
+#define STANDS " AND ended IS NULL" /* without an OR: there is an index */
 
 gordian_status incidents_query(struct incidents_db *db, const struct incidents_filter *filter,
                                gordian_status (*each)(void *context, const struct incident *),
@@ -236,20 +237,25 @@ gordian_status incidents_query(struct incidents_db *db, const struct incidents_f
         "SELECT " COLUMNS ", NULL" PASSES " ORDER BY id LIMIT ?8",
         "SELECT " COLUMNS ", replay" PASSES " ORDER BY id DESC LIMIT ?8",
         "SELECT " COLUMNS ", replay" PASSES " ORDER BY id LIMIT ?8",
+        "SELECT " COLUMNS ", NULL" PASSES STANDS " ORDER BY id DESC LIMIT ?8",
+        "SELECT " COLUMNS ", NULL" PASSES STANDS " ORDER BY id LIMIT ?8",
+        "SELECT " COLUMNS ", replay" PASSES STANDS " ORDER BY id DESC LIMIT ?8",
+        "SELECT " COLUMNS ", replay" PASSES STANDS " ORDER BY id LIMIT ?8",
     };
     sqlite3_stmt *statement;
     uint64_t count;
     gordian_status status = prepare_statement(
-        db, texts[2 * filter->with_replay + filter->oldest_first], &statement, error);
+        db, texts[4 * filter->open + 2 * filter->with_replay + filter->oldest_first], &statement,
+        error);
     if (status != GORDIAN_OK)
         return status;
     bind_text(statement, 1, filter->system);
     bind_text(statement, 2, filter->process);
     sqlite3_bind_int64(statement, 3, bounded_text(filter->since));
     sqlite3_bind_int64(statement, 4, bounded_text(filter->until));
-    sqlite3_bind_int(statement, 5, filter->open);
+    sqlite3_bind_int64(statement, 5, bounded_text(filter->from));
     sqlite3_bind_int(statement, 6, filter->ended);
-    sqlite3_bind_int64(statement, 7, bounded_text(filter->before));
+    sqlite3_bind_int64(statement, 7, filter->before ? bounded_text(filter->before) : INT64_MAX);
     sqlite3_bind_int64(statement, 8, filter->limit ? (sqlite3_int64)filter->limit : -1);
     return run_statement(db, statement, each, context, &count, error);
 }
@@ -318,12 +324,55 @@ static gordian_status write_incident(void *context, const struct incident *incid
     return GORDIAN_OK;
 }
 
+/* Where the window of a page begins: the newest ones below `before` that there are; 0: with the
+ * first of all. */
+static uint64_t window_start(struct incidents_db *db, uint64_t before)
+{
+    sqlite3_stmt *statement;
+    uint64_t start = 0;
+    if (sqlite3_prepare_v2(db->db,
+                           "SELECT id FROM incident WHERE id < ?1 ORDER BY id DESC LIMIT 1 OFFSET "
+                           "?2",
+                           -1, &statement, NULL) != SQLITE_OK)
+        return 0;
+    sqlite3_bind_int64(statement, 1, before ? bounded_text(before) : INT64_MAX);
+    sqlite3_bind_int64(statement, 2, INCIDENTS_WINDOW - 1);
+    if (sqlite3_step(statement) == SQLITE_ROW)
+        start = number_of(statement, 0);
+    sqlite3_finalize(statement);
+    return start;
+}
+
+/* Is there anything below? And, where only what formed since some time is asked for, may there be
+ * something of it? Incidents are as old as their ids tell, but for jumps of the clock, which a
+ * whole window outlasts. */
+static bool goes_on(struct incidents_db *db, const struct incidents_filter *filter, uint64_t from)
+{
+    sqlite3_stmt *statement;
+    bool more = false;
+    if (from == 0 ||
+        sqlite3_prepare_v2(db->db,
+                           "SELECT 1 WHERE EXISTS (SELECT 1 FROM incident WHERE id < ?1) AND"
+                           " EXISTS (SELECT 1 FROM incident WHERE id >= ?1 AND id < ?2"
+                           " AND at >= ?3)",
+                           -1, &statement, NULL) != SQLITE_OK)
+        return false;
+    sqlite3_bind_int64(statement, 1, bounded_text(from));
+    sqlite3_bind_int64(statement, 2, filter->before ? bounded_text(filter->before) : INT64_MAX);
+    sqlite3_bind_int64(statement, 3, bounded_text(filter->since));
+    more = sqlite3_step(statement) == SQLITE_ROW;
+    sqlite3_finalize(statement);
+    return more;
+}
+
 gordian_status incidents_page(struct incidents_db *db, const struct incidents_filter *filter,
                               struct json *json, gordian_error *error)
 {
     struct page page = {.json = json, .left = filter->limit};
     struct incidents_filter wider = *filter;
     wider.limit++; /* one more: is there a next page? */
+    if (!filter->open)
+        wider.from = window_start(db, filter->before);
     json_open(json, "incidents", '[');
     gordian_status status = incidents_query(db, &wider, write_incident, &page, error);
     if (status != GORDIAN_OK && status != GORDIAN_STATUS_END)
@@ -331,6 +380,8 @@ gordian_status incidents_page(struct incidents_db *db, const struct incidents_fi
     json_shut(json);
     if (page.more && page.last)
         json_key_u64(json, "next", page.last);
+    else if (goes_on(db, filter, wider.from))
+        json_key_u64(json, "next", wider.from);
     else
         json_key_null(json, "next");
     return GORDIAN_OK;

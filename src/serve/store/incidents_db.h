@@ -33,7 +33,7 @@ struct incidents_filter {
     uint64_t since, until; /* formed in [since, until), ms; until 0: no end */
     bool open;             /* only those that stand */
     bool ended;            /* only those that have ended */
-    uint64_t before;       /* ids below this; 0: any */
+    uint64_t from, before; /* ids from this on, and below that; 0: any */
     uint32_t limit;        /* 0: all */
     bool oldest_first;     /* otherwise the newest come first */
     bool with_replay;      /* otherwise .replay is NULL */
@@ -65,8 +65,12 @@ gordian_status incidents_get(struct incidents_db *db, uint64_t id,
                              gordian_status (*each)(void *context, const struct incident *),
                              void *context, gordian_error *error);
 
+#define INCIDENTS_WINDOW 4096 /* looked at for one page */
+
 /* At most filter->limit of them as members of an object that is open: "incidents", an array, and
- * "next", the `before` of the next page, or null if there is none. */
+ * "next", the `before` of the next page, or null if there is none. For the loop, which must not be
+ * held up: but for those that stand, which an index finds, only so many are looked at, and a page
+ * may have less than it could, or nothing, although there is a next one. */
 gordian_status incidents_page(struct incidents_db *db, const struct incidents_filter *filter,
                               struct json *json, gordian_error *error);
 

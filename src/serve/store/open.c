@@ -13,10 +13,7 @@
 
 /* ---- what is to be said about what was found */
 
-static void note_found(struct store_found *found, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
-
-static void note_found(struct store_found *found, const char *format, ...)
+void store_note(struct store_found *found, const char *format, ...)
 {
     size_t used = strlen(found->note);
     va_list arguments;
@@ -49,7 +46,7 @@ static gordian_status open_history(struct store *store, struct store_found *foun
     if (damaged && !store->options.repair)
         return refuse_folder(store, STORE_FILE, trouble.message, error);
     if (damaged) {
-        note_found(found, "repaired: " STORE_FILE ", %.100s; as it was: " STORE_FILE ".damaged-*",
+        store_note(found, "repaired: " STORE_FILE ", %.100s; as it was: " STORE_FILE ".damaged-*",
                    trouble.message);
         found->cut = true;
         status = repair_history(&store->folder, &trouble);
@@ -70,8 +67,9 @@ static gordian_status check_files(struct store *store, gordian_error *error)
 {
     gordian_error trouble = {0};
     recovery_free(&store->recovery, &store->memory);
-    gordian_status status = recovery_check(&store->recovery, store->folder.fd,
-                                           store->history.applied, &store->memory, &trouble);
+    gordian_status status =
+        recovery_check(&store->recovery, store->folder.fd, store->history.applied,
+                       store->options.repair_from, &store->memory, &trouble);
     return status == GORDIAN_OK ? status
                                 : fail(error, status, "%.200s, reading the journal: %.190s",
                                        store->folder.path, trouble.message);
@@ -89,11 +87,11 @@ static void judge_end(struct store *store, const struct folder_past *past,
         return;
     if (recovery->end == JOURNAL_TORN && past->killed) {
         found->cut = true;
-        note_found(found,
+        store_note(found,
                    "the last batch was unfinished and is left out: it was never acknowledged");
     } else if (power_cut) {
         found->cut = true;
-        note_found(found,
+        store_note(found,
                    "the power was cut: %llu bytes that had not all reached the disk are left out",
                    (unsigned long long)(recovery->file->bytes.used - recovery->file->at));
     } else {
@@ -111,7 +109,11 @@ static gordian_status repair_files(struct store *store, struct store_found *foun
 {
     char what[sizeof store->recovery.what];
     memcpy(what, store->recovery.what, sizeof what);
-    gordian_status status = repair_journal(&store->folder, &store->recovery, error);
+    /* The file that it names may be moved aside now. */
+    gordian_status status = marker_note(&store->folder.marker, 0, true, error);
+    if (status == GORDIAN_OK)
+        status = repair_journal(&store->folder, &store->recovery, error);
+    store->options.repair_from = 0; /* it is left out now */
     if (status == GORDIAN_OK)
         status = check_files(store, error);
     if (status == GORDIAN_OK && store->recovery.damaged)
@@ -119,7 +121,7 @@ static gordian_status repair_files(struct store *store, struct store_found *foun
     if (status != GORDIAN_OK)
         return status;
     found->cut = true;
-    note_found(found, "repaired: %s; it goes on from record %llu; as it was: journal-*.damaged-*",
+    store_note(found, "repaired: %s; it goes on from record %llu; as it was: journal-*.damaged-*",
                what, (unsigned long long)store->recovery.last);
     return GORDIAN_OK;
 }
@@ -154,7 +156,7 @@ static gordian_status open_journal(struct store *store, const struct folder_past
         return refuse_folder(store, name, recovery->what, error);
     } else if (recovery->bad_snapshot) {
         found->cut = true;
-        note_found(found,
+        store_note(found,
                    "the newest snapshot is damaged: went back to the one before, nothing is lost");
     }
     if (status == GORDIAN_OK)
@@ -179,11 +181,14 @@ static gordian_status open_kept(struct store *store, struct store_found *found,
     if (status == GORDIAN_OK)
         status = repair_finish(&store->folder, error);
     if (status == GORDIAN_OK)
+        status = folder_check(&store->folder, &store->options, found, error);
+    if (status == GORDIAN_OK)
         status = open_history(store, found, error);
     if (status == GORDIAN_OK)
         status = open_journal(store, &past, found, error);
     if (status == GORDIAN_OK)
-        status = folder_begin(&store->folder, store->options.durability, error);
+        status =
+            folder_begin(&store->folder, store->options.durability, store->journal.first, error);
     if (status == GORDIAN_OK) {
         store->doorbell = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
         if (store->doorbell < 0)
@@ -257,7 +262,8 @@ static gordian_status make_store(struct store **out, const struct store_options 
         store->options.retry_ms = 250;
     store->kept = options->folder != NULL;
     store->keep_ms = options->keep_incidents_ms;
-    store->folder.fd = store->folder.lock = store->doorbell = store->journal.fd = -1;
+    store->folder.fd = store->folder.lock = store->folder.marker.fd = -1;
+    store->doorbell = store->journal.fd = -1;
     store->queue_end = &store->queue;
     store->open = memory_zeroed(&memory, sizeof *store->open);
     if (!store->open || !init_locks(store)) {

@@ -4,7 +4,8 @@
  *     store.c          what the loop calls: batches, snapshots, figures
  *     thread.c         the thread: commits, syncs, checkpoints, snapshots, trims, retries
  *     open.c           opening and closing
- *     folder.c         the folder, its lock, what it says about the run before
+ *     folder.c         the folder, its lock, what it says about the run before, what is missing
+ *     marker.c         what must be in the folder, and who writes there
  *     files.c          files: names, reading, writing
  *     journal.c        the journal's files
  *     snapshot.c       the snapshots' files
@@ -22,6 +23,7 @@
 #include "base/clock.h"
 #include "serve/store/history.h"
 #include "serve/store/journal.h"
+#include "serve/store/marker.h"
 #include "serve/store/snapshot.h"
 #include "serve/store/store.h"
 
@@ -55,17 +57,31 @@ struct folder {
     int fd, lock; /* descriptors: of the folder, of the lock; -1: none */
     bool made;    /* just now */
     ino_t inode;  /* of the database */
+    struct marker marker;
+};
+
+/* What is there before anything is made. */
+struct folder_contents {
+    bool database; /* the history */
+    bool files;    /* of the journal, snapshots */
+    bool newest;   /* the file of the journal that the marker names, if it does */
+    bool others;   /* that are none of ours */
 };
 
 /* Makes the folder if need be and locks it. GORDIAN_STATUS_UNAVAILABLE: somebody else has it. It is
  * to be closed in any case. */
 gordian_status folder_open(struct folder *folder, const char *path, struct folder_past *past,
                            const gordian_allocator *memory, gordian_error *error);
+/* Is all there that must be, or nothing at all? Otherwise GORDIAN_STATUS_INPUT; with
+ * options->repair it goes on with what there is, and found->note says what is missing. Then there
+ * is a file for the database. */
+gordian_status folder_check(struct folder *folder, const struct store_options *options,
+                            struct store_found *found, gordian_error *error);
 /* Is the database still the one that was opened? */
 bool folder_is_ours(const struct folder *folder);
-/* Writes down that this process works here now. */
+/* Writes down that this process works here now, and what is the journal's newest file. */
 gordian_status folder_begin(struct folder *folder, enum store_durability durability,
-                            gordian_error *error);
+                            uint64_t newest, gordian_error *error);
 /* Lets go; `orderly`: everything is in the database. */
 void folder_close(struct folder *folder, bool orderly, const gordian_allocator *memory);
 
@@ -90,14 +106,16 @@ struct recovery {
     uint64_t applied;                  /* the last one that the history has */
     bool unapplied;                    /* there are others */
     bool bad_snapshot;                 /* a newer snapshot was passed over */
+    uint64_t senseless;                /* record that is damage, whatever its checksum; 0: none */
     bool damaged;                      /* behind what is good in `file`: */
     char what[200];
 };
 
-/* Looks at everything that recovery will need. Damage is in *recovery, not a failure. It is to be
- * freed in any case. */
+/* Looks at everything that recovery will need. Damage is in *recovery, not a failure; `senseless`:
+ * so is this record, unless 0. It is to be freed in any case. */
 gordian_status recovery_check(struct recovery *recovery, int folder, uint64_t applied,
-                              const gordian_allocator *memory, gordian_error *error);
+                              uint64_t senseless, const gordian_allocator *memory,
+                              gordian_error *error);
 void recovery_free(struct recovery *recovery, const gordian_allocator *memory);
 /* Gives the history the incidents of the journal that it does not have: a code of SQLite. */
 int recovery_apply(const struct recovery *recovery, struct history *history);
@@ -173,6 +191,10 @@ struct store {
 };
 
 void *store_thread(void *context);
+
+/* Adds to what the log is to say of what was found. */
+void store_note(struct store_found *found, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 
 static inline uint64_t steady_ms(void)
 {

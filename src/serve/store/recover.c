@@ -89,6 +89,9 @@ static bool check_frame(struct recovery *recovery, const struct batch *batch)
     else if (batch->frame != recovery->frame + 1)
         note_damage(recovery, "something is missing behind record %llu",
                     (unsigned long long)recovery->last);
+    else if (recovery->senseless && batch->count > 0 && last >= recovery->senseless)
+        note_damage(recovery, "record %llu makes no sense behind those before it",
+                    (unsigned long long)recovery->senseless);
     if (batch->count > 0 && last > recovery->last && !recovery->damaged) {
         recovery->last = last; /* otherwise the snapshot has it */
         recovery->bytes += batch->body.used;
@@ -145,9 +148,10 @@ static gordian_status check_file(struct recovery *recovery, size_t index, int fo
 }
 
 gordian_status recovery_check(struct recovery *recovery, int folder, uint64_t applied,
-                              const gordian_allocator *memory, gordian_error *error)
+                              uint64_t senseless, const gordian_allocator *memory,
+                              gordian_error *error)
 {
-    *recovery = (struct recovery){.applied = applied, .end = JOURNAL_ENDS};
+    *recovery = (struct recovery){.applied = applied, .senseless = senseless, .end = JOURNAL_ENDS};
     bytes_init(&recovery->image, memory);
     gordian_status status = list_numbers(&recovery->numbers, folder, "journal", memory, error);
     if (status == GORDIAN_OK)

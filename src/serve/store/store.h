@@ -55,6 +55,9 @@ struct store_options {
                            record counts as committed at once, incidents live in memory */
     enum store_durability durability;
     bool repair;                /* damaged: move it aside and go on from the last good record */
+    uint64_t repair_from;       /* with `repair`: this record, and all behind it, make no sense;
+                                   0: they do */
+    bool fresh;                 /* there must be no database, whatever else there is */
     uint64_t keep_incidents_ms; /* after they ended; 0: for ever */
     uint64_t snapshot_bytes;    /* of journal, after which a snapshot is due; 0: 32 MiB,
                                    or what GORDIAN_SNAPSHOT_BYTES says */
@@ -68,13 +71,15 @@ void store_options_init(struct store_options *options); /* batch, 30 days, the r
 struct store_found {
     uint64_t snapshot; /* record number of the newest good snapshot; 0: none */
     uint64_t last;     /* number of the last good record; 0: none */
+    bool made;         /* there was none: this is a new database */
     bool cut;          /* something unfinished or damaged was left out: see note */
     char note[400];    /* for the log; "" if there is nothing to say */
 };
 
 struct store;
 
-/* Opens the folder, alone: GORDIAN_STATUS_UNAVAILABLE if another service has it.
+/* Opens the folder, alone: GORDIAN_STATUS_UNAVAILABLE if another service has it. A new database is
+ * made only in an empty folder, or if `fresh` asks for one.
  * GORDIAN_STATUS_INPUT: damaged, or of another version; the message says what to do.
  * GORDIAN_STATUS_IO: cannot be read or written. On failure *out is NULL. `found` may be NULL. */
 gordian_status store_open(struct store **out, const struct store_options *options,

@@ -1,11 +1,14 @@
 /* The store's thread: whatever waits for the disk. */
 #include "base/clock.h"
+#include "base/error.h"
 #include "serve/store/files.h"
 #include "serve/store/parts.h"
 
 #include <stdio.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
+
+#define REMOVED "a file was removed or replaced by another"
 
 static void ring_bell(const struct store *store)
 {
@@ -53,17 +56,38 @@ static void note_commit(struct store *store, const struct batch *batch, size_t c
     store->checkpoint |= store->history.wal_pages >= STORE_WAL_PAGES;
 }
 
+/* What is written to a deleted file is not kept. */
+static bool files_are_ours(const struct store *store)
+{
+    return folder_is_ours(&store->folder) && journal_is_ours(&store->journal);
+}
+
+/* After the write: whoever has taken the folder over has seen it, or it does not count. */
+static gordian_status check_writer(struct store *store, gordian_error *error)
+{
+    gordian_status status = marker_check(&store->folder.marker, error);
+    return status != GORDIAN_OK
+               ? status
+               : marker_note(&store->folder.marker, store->journal.first, false, error);
+}
+
 static gordian_status write_batches(struct store *store, struct batch *batch, size_t count,
                                     bool patient, gordian_error *error)
 {
     bool sync = store->options.durability == STORE_FULL;
     gordian_status status = GORDIAN_OK;
     if (!batch->frame)
+        status = marker_check(&store->folder.marker, error);
+    if (!batch->frame && status == GORDIAN_OK)
         status = journal_append(&store->journal, batch, count, sync, patient, error);
     if (status != GORDIAN_OK)
         return status;
     int code = history_write(&store->history, batch, count);
-    return code ? history_explain(&store->history, code, error) : GORDIAN_OK;
+    if (code)
+        return history_explain(&store->history, code, error);
+    if (store->options.durability == STORE_FULL && !files_are_ours(store))
+        return fail(error, GORDIAN_STATUS_IO, REMOVED);
+    return check_writer(store, error);
 }
 
 bool store_commit(struct store *store, struct batch *batch, size_t count, bool patient)
@@ -162,16 +186,14 @@ static void sync_journal(struct store *store)
     store->syncing = true;
     store_unlock(store);
     bool synced = journal_sync(&store->journal, &error) == GORDIAN_OK;
-    /* What is written to a deleted file is not kept. */
-    bool ours = folder_is_ours(&store->folder) && journal_is_ours(&store->journal);
+    bool ours = files_are_ours(store);
     store_lock(store);
     store->syncing = false;
     bool good = synced && ours, changed = store->sync_failed == good;
     store->sync_failed = !good;
     if (!good) {
         store->figures.failures++;
-        snprintf(store->why, sizeof store->why, "%.200s",
-                 ours ? error.message : "a file was removed or replaced by another");
+        snprintf(store->why, sizeof store->why, "%.200s", ours ? error.message : REMOVED);
     }
     store->unsynced |= !good; /* tried again */
     if (changed)
@@ -285,11 +307,25 @@ static bool delete_files(int folder, uint64_t newest, uint64_t older)
     return good;
 }
 
+/* The marker must not name a file that is to be deleted, also after a power cut. */
+static bool note_newest(struct store *store)
+{
+    gordian_error error;
+    store_take_files(store);
+    store_unlock(store);
+    gordian_status status = marker_note(&store->folder.marker, store->journal.first, true, &error);
+    store_lock(store);
+    store_give_files(store);
+    return status == GORDIAN_OK;
+}
+
 /* Files go only when the history has what they have, and is on the disk with it. */
 static bool trim_files(struct store *store)
 {
     uint64_t newest = store->newest, older = store->older;
     if (!checkpoint_journal(store))
+        return false;
+    if (!note_newest(store))
         return false;
     store_unlock(store);
     bool good = delete_files(store->folder.fd, newest, older);

@@ -135,19 +135,35 @@ export class Inspect {
     }
 
     private ofProcess(process: Process): HTMLElement[] {
-        const { resources } = this.app.graph;
+        const { resources, processes } = this.app.graph;
+        const isAwait = ([id]: [number, number]) => resources.get(id)?.await ?? false;
+        const real = (edges: Map<number, number>) =>
+            [...edges]
+                .filter((edge) => !isAwait(edge))
+                .map(([id, units]): [Node | undefined, number] => [resources.get(id), units]);
+        const awaits = [...process.waits].filter(isAwait);
+        const awaiting = [...process.holds]
+            .filter(isAwait)
+            .flatMap(([id]) => [...(resources.get(id)?.waiters ?? [])])
+            .map((id): [Node | undefined, number] => [processes.get(id), 1]);
         return [
-            this.things(
-                'Waits for',
-                [...process.waits].map(([id, units]) => [resources.get(id), units]),
-                'nothing: it runs',
-            ),
-            this.things(
-                'Holds',
-                [...process.holds].map(([id, units]) => [resources.get(id), units]),
-                'nothing',
-            ),
+            ...awaits.map(([id, needed]) => this.awaited(resources.get(id)!, needed)),
+            ...(awaits.length > 0
+                ? []
+                : [this.things('Waits for', real(process.waits), 'nothing: it runs')]),
+            this.things('Holds', real(process.holds), 'nothing'),
+            ...(awaiting.length > 0 ? [this.things('Is awaited by', awaiting, '')] : []),
         ];
+    }
+
+    /** "Awaits 2 of", and those who can act and have not. */
+    private awaited(resource: Resource, needed: number): HTMLElement {
+        const others = [...resource.holders].map((id): [Node | undefined, number] => [
+            this.app.graph.processes.get(id),
+            1,
+        ]);
+        const title = needed < others.length ? `Awaits ${needed} of` : 'Awaits';
+        return this.things(title, others, 'nobody but itself');
     }
 
     private ofResource(resource: Resource): HTMLElement[] {
@@ -226,9 +242,9 @@ export class Inspect {
                         h(
                             'span',
                             {},
-                            h('span', { class: 'word' }, 'waits for '),
-                            nameOf(this.app, want.resource, 'resource'),
-                            h('span', { class: 'word' }, ', held by '),
+                            h('span', { class: 'word' }, want.await ? 'awaits an act of ' : 'waits for '),
+                            !want.await && nameOf(this.app, want.resource, 'resource'),
+                            !want.await && h('span', { class: 'word' }, ', held by '),
                             ...(holders.length > 0 ? holders : ['nobody']),
                             more,
                         ),
@@ -269,6 +285,7 @@ export class Inspect {
         resource.addEventListener('focus', () =>
             names.replaceChildren(
                 ...[...this.app.graph.resources.values()]
+                    .filter((one) => !one.await)
                     .slice(0, 500)
                     .map((one) => h('option', { value: one.name })),
             ),
@@ -328,7 +345,13 @@ export function localChain(app: App, start: Process): Chain {
                     queue.push(holder);
                 }
             }
-            return [{ resource: resource.name, holders: holders.map((holder) => holder.name) }];
+            return [
+                {
+                    resource: resource.name,
+                    holders: holders.map((holder) => holder.name),
+                    await: resource.await,
+                },
+            ];
         });
         chain.push({ process: process.name, waits_for: waits });
     }

@@ -5,7 +5,7 @@ import type { App } from '../app';
 import { count, h, replace } from '../dom';
 import type { Process } from '../graph';
 import { shown } from '../names';
-import { nameButton, sign, stateOf, stateWord } from './parts';
+import { awaitText, nameButton, sign, stateOf, stateWord } from './parts';
 
 const pageRows = 100;
 
@@ -97,16 +97,14 @@ export class List {
     /** A row is touched only when it says something new, so that focus and reading positions stay. */
     private put(process: Process, index: number): void {
         const { resources } = this.app.graph;
-        const things = (edges: Map<number, number>) =>
-            [...edges]
-                .slice(0, 30)
-                .map(
-                    ([id, units]) =>
-                        shown(resources.get(id)?.name ?? `#${id}`) + (units === 1 ? '' : ` ×${units}`),
-                )
-                .join(', ') + (edges.size > 30 ? ` and ${edges.size - 30} more` : '');
-        const holds = things(process.holds);
-        const waits = things(process.waits);
+        const thing = ([id, units]: [number, number]) =>
+            awaitText(this.app.graph, resources.get(id), units) ??
+            shown(resources.get(id)?.name ?? `#${id}`) + (units === 1 ? '' : ` ×${units}`);
+        const things = (edges: [number, number][]) =>
+            edges.slice(0, 30).map(thing).join(', ') +
+            (edges.length > 30 ? ` and ${edges.length - 30} more` : '');
+        const holds = things([...process.holds].filter(([id]) => !resources.get(id)?.await));
+        const waits = things([...process.waits]);
         const told = [process.name, stateOf(process), holds, waits].join('|');
         let entry = this.rows.get(process.id);
         if (!entry || entry.told !== told) {

@@ -2,7 +2,7 @@
 
 import type { App } from '../app';
 import { h } from '../dom';
-import type { Node } from '../graph';
+import type { Graph, Node, Resource } from '../graph';
 import { shown } from '../names';
 
 export type State = 'dead' | 'doomed' | 'waiting' | 'busy' | 'idle';
@@ -47,6 +47,16 @@ export function nameOf(app: App, name: string, kind: 'process' | 'resource'): HT
         }
     }
     return h('button', { type: 'button', class: 'name', onclick: () => void app.lookAround(name) }, shown(name));
+}
+
+/** "an act of bob", "2 acts of bob, cal, dan": what somebody awaits; null: it is a thing. */
+export function awaitText(graph: Graph, resource: Resource | undefined, needed: number): string | null {
+    if (!resource?.await) {
+        return null;
+    }
+    const names = [...resource.holders].slice(0, 8).map((id) => shown(graph.processes.get(id)?.name ?? `#${id}`));
+    const more = resource.holders.size > 8 ? ` and ${resource.holders.size - 8} more` : '';
+    return `${needed === 1 ? 'an act' : `${needed} acts`} of ${names.join(', ') || 'nobody else'}${more}`;
 }
 
 export const unitsText = (units: number) => (units === 1 ? '' : `×${units.toLocaleString('en')}`);

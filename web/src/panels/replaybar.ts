@@ -197,6 +197,8 @@ const verbs: Record<string, string> = {
     release: 'releases',
     cancel: 'gives up',
     exit: 'ends, giving back',
+    await: 'awaits',
+    act: 'acts',
 };
 
 /** "cashier requests till" */

@@ -1,7 +1,7 @@
 // What is drawn: the part of a graph that is shown, flat arrays for the drawing loop, and where everything
 // lies. A scene has its own layout, so that the whole graph keeps its places while a part of it is looked at.
 
-import { keyOf, type Graph, type Node, type Process, type Resource } from '../graph';
+import { keyOf, neighbours, type Graph, type Node, type Process } from '../graph';
 import { defaults, Rank } from '../layout/forces';
 import type { Order, Positions, Topology } from '../layout/worker';
 import { ring } from './ring';
@@ -178,7 +178,7 @@ export class Scene {
         const fresh: Node[] = [];
         for (const nodes of [this.graph.processes, this.graph.resources]) {
             for (const node of nodes.values()) {
-                if (!this.filter(node)) {
+                if (!this.filter(node) || (node.kind === 'resource' && node.await)) {
                     continue;
                 }
                 const key = keyOf(node);
@@ -220,10 +220,6 @@ export class Scene {
     private groups(fresh: Node[]): Node[][] {
         const left = new Set(fresh);
         const groups: Node[][] = [];
-        const neighbours = (node: Node): (Node | undefined)[] =>
-            node.kind === 'process'
-                ? [...node.waits.keys(), ...node.holds.keys()].map((id) => this.graph.resources.get(id))
-                : [...node.holders, ...node.waiters].map((id) => this.graph.processes.get(id));
         for (const start of fresh) {
             const group: Node[] = [];
             const stack: Node[] = [start];
@@ -232,8 +228,8 @@ export class Scene {
                     continue;
                 }
                 group.push(node);
-                for (const next of neighbours(node)) {
-                    if (next && left.has(next)) {
+                for (const next of neighbours(this.graph, node)) {
+                    if (left.has(next)) {
                         stack.push(next);
                     }
                 }
@@ -263,11 +259,9 @@ export class Scene {
             return [this.seed.x[before]!, this.seed.y[before]!];
         }
         if (this.settled) {
-            const ids =
-                node.kind === 'process' ? [...node.waits.keys(), ...node.holds.keys()] : [...node.holders];
-            for (const id of ids) {
-                const other = this.slots.get((node.kind === 'process' ? 'r' : 'p') + id);
-                if (other !== undefined && other !== slot) {
+            for (const near of neighbours(this.graph, node)) {
+                const other = this.slotOf(near);
+                if (other >= 0 && other !== slot) {
                     return this.outside(other, slot);
                 }
             }
@@ -328,8 +322,8 @@ export class Scene {
     }
 
     private connect(): void {
-        const grade = (process: Process, resource: Resource | undefined) =>
-            !process.dead || !resource?.dead ? 0 : process.core && resource.core ? 2 : 1;
+        const grade = (process: Process, other: Node | undefined) =>
+            !process.dead || !other?.dead ? 0 : process.core && other.core ? 2 : 1;
         const links: number[] = [];
         const waits: number[] = [];
         const dead: number[] = [];
@@ -358,13 +352,15 @@ export class Scene {
                 add(this.slots.get('r' + id), slot, false, grade(process, resource), units);
             }
             for (const [id, units] of process.waits) {
-                add(
-                    slot,
-                    this.slots.get('r' + id),
-                    true,
-                    grade(process, this.graph.resources.get(id)),
-                    units,
-                );
+                const resource = this.graph.resources.get(id);
+                if (!resource?.await) {
+                    add(slot, this.slots.get('r' + id), true, grade(process, resource), units);
+                    continue;
+                }
+                for (const other of resource.holders) {
+                    const actor = this.graph.processes.get(other);
+                    add(slot, this.slots.get('p' + other), true, grade(process, actor), units);
+                }
             }
         }
         this.links = Uint32Array.from(links);
@@ -376,7 +372,8 @@ export class Scene {
     private untangle(): number[] {
         const placed: number[] = [];
         const now = new Set<string>();
-        for (const circle of this.graph.circles()) {
+        for (const whole of this.graph.circles()) {
+            const circle = whole.filter((node) => node.kind === 'process' || !node.await);
             const slots = circle.map((node) => this.slotOf(node));
             if (slots.includes(-1) || slots.length > 60) {
                 continue;

@@ -183,6 +183,8 @@ static bool put_name(struct gathering *gathering, enum name_kind kind, uint32_t 
                      const char *text, size_t length)
 {
     gordian_names *names = gathering->judged->names;
+    if (length == 0 || *text == ' ') /* an await, which has none */
+        return true;
     return names_put(kind == NAME_PROCESS ? &names->processes : &names->resources,
                      find_id(&gathering->lists[kind], id), text, length);
 }

@@ -39,7 +39,8 @@ struct local_name {
     uint64_t again; /* where it is declared again */
     uint64_t used;  /* where it is used first */
     uint64_t units;
-    uint32_t id; /* of all ranks' */
+    uint64_t listed; /* of a process: the last await that names it, its place and one */
+    uint32_t id;     /* of all ranks' */
 };
 
 enum name_kind { NAME_PROCESS, NAME_RESOURCE, NAME_KINDS };

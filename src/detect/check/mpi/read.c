@@ -1,10 +1,12 @@
 /* Reading pieces, each by one rank. */
 #include "base/error.h"
 #include "detect/check/mpi/job.h"
+#include "detect/check/snapshot_text.h"
 #include "rag/trace.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <unistd.h>
 
 void job_trouble(struct mpi_job *job, uint64_t place, enum trouble_kind kind, uint64_t other)
@@ -15,7 +17,8 @@ void job_trouble(struct mpi_job *job, uint64_t place, enum trouble_kind kind, ui
 
 /* ------------------------------------------------------------------ the lines of a piece */
 
-/* A declaration, a hold or a wait, each with a number; `item` is what is held or waited for. */
+/* A declaration, a hold, a wait or an await, each with a number; `item` is what is held or waited
+ * for. */
 typedef gordian_status visitor(void *context, const gordian_trace *trace,
                                const gordian_trace_item *item, uint64_t number,
                                gordian_error *error);
@@ -26,9 +29,11 @@ static gordian_status visit_line(gordian_trace *trace, visitor *visit, void *con
     char shown[TRACE_SHOWN_MAX];
     struct trace_attributes ignored;
     gordian_status status = GORDIAN_OK;
-    if (trace->kind == GORDIAN_LINE_EVENT && trace->op == GORDIAN_OP_AWAIT)
-        return trace_fail(trace, &trace->verb, error,
-                          "waits for acts are not judged over MPI: use gordian check");
+    if (trace->kind == GORDIAN_LINE_EVENT && trace->op == GORDIAN_OP_AWAIT) {
+        status = visit(context, trace, NULL, *number, error);
+        *number += 1 + trace->item_count; /* one for each name */
+        return status;
+    }
     if (trace->kind == GORDIAN_LINE_EVENT && trace->op != GORDIAN_OP_HOLD &&
         trace->op != GORDIAN_OP_WAIT)
         return trace_fail(trace, &trace->verb, error,
@@ -67,7 +72,7 @@ static gordian_status walk_piece(const struct mpi_job *job, uint32_t piece, visi
         return status;
     gordian_source source = gordian_source_fd(&fd);
     status = gordian_trace_open(&trace, &source, &job->memory, error);
-    trace.acts = true; /* to be refused with the word for it */
+    trace.acts = true;
     while (status == GORDIAN_OK) {
         status = gordian_trace_next(&trace, error);
         if (status == GORDIAN_OK)
@@ -123,17 +128,70 @@ static bool keep_resource(struct mpi_job *job, const gordian_trace *trace, uint6
     return true;
 }
 
+static bool push_edge(struct mpi_job *job, struct edge_list *list, struct edge_record edge)
+{
+    if (!memory_grow(&job->memory, &list->edges, &list->room, list->count + 1, sizeof edge))
+        return false;
+    list->edges[list->count++] = edge;
+    return true;
+}
+
+/* Those that can act hold a unit each; named in the order in which one reader would meet them. */
+static bool keep_others(struct mpi_job *job, const gordian_trace *trace, uint32_t resource,
+                        uint64_t place)
+{
+    size_t first = job->holds.count;
+    for (size_t i = 0; i < trace->item_count; i++) {
+        uint32_t other = meet_name(job, NAME_PROCESS, &trace->items[i].name);
+        if (other == GORDIAN_NONE)
+            return false;
+        struct local_name *name = &job->kinds[NAME_PROCESS].list[other];
+        note_first(&name->first, place + 1 + i);
+        if (name->listed == place + 1) /* named twice, it counts once */
+            continue;
+        name->listed = place + 1;
+        if (!push_edge(job, &job->holds, (struct edge_record){place + 1 + i, 1, other, resource}))
+            return false;
+    }
+    job->kinds[NAME_RESOURCE].list[resource].units = job->holds.count - first;
+    return true;
+}
+
+/* An await is a resource whose name, as far as ranks need one, is its place behind a blank, which
+ * no name has. */
+static gordian_status keep_await(struct mpi_job *job, const gordian_trace *trace, uint64_t place,
+                                 gordian_error *error)
+{
+    char text[24];
+    snprintf(text, sizeof text, " %llx", (unsigned long long)place);
+    const gordian_word name = {.text = text, .length = (uint32_t)strlen(text)};
+    uint32_t process = meet_name(job, NAME_PROCESS, &trace->name);
+    uint32_t resource = meet_name(job, NAME_RESOURCE, &name);
+    if (process == GORDIAN_NONE || resource == GORDIAN_NONE)
+        return fail_memory(error);
+    struct local_name *own = &job->kinds[NAME_RESOURCE].list[resource];
+    own->first = own->used = place;
+    note_first(&job->kinds[NAME_PROCESS].list[process].first, place);
+    if (!keep_others(job, trace, resource, place))
+        return fail_memory(error);
+    uint64_t others = job->kinds[NAME_RESOURCE].list[resource].units;
+    uint64_t needed = trace->units == trace->item_count ? others : trace->units;
+    if (needed > others)
+        return trace_fail(trace, &trace->verb, error, SNAPSHOT_TOO_MANY_ACTS);
+    return push_edge(job, &job->waits, (struct edge_record){place, needed, process, resource})
+               ? GORDIAN_OK
+               : fail_memory(error);
+}
+
 static bool keep_edge(struct mpi_job *job, const gordian_trace *trace,
                       const gordian_trace_item *item, uint32_t process, uint64_t place)
 {
     struct edge_list *list = trace->op == GORDIAN_OP_HOLD ? &job->holds : &job->waits;
     uint32_t resource = meet_name(job, NAME_RESOURCE, &item->name);
-    if (resource == GORDIAN_NONE ||
-        !memory_grow(&job->memory, &list->edges, &list->room, list->count + 1, sizeof *list->edges))
+    if (resource == GORDIAN_NONE)
         return false;
     note_first(&job->kinds[NAME_RESOURCE].list[resource].used, place);
-    list->edges[list->count++] = (struct edge_record){place, item->units, process, resource};
-    return true;
+    return push_edge(job, list, (struct edge_record){place, item->units, process, resource});
 }
 
 static gordian_status keep_line(void *context, const gordian_trace *trace,
@@ -144,6 +202,8 @@ static gordian_status keep_line(void *context, const gordian_trace *trace,
     struct mpi_job *job = keeping->job;
     uint64_t place = place_of(keeping->piece, number);
     bool kept;
+    if (trace->kind == GORDIAN_LINE_EVENT && trace->op == GORDIAN_OP_AWAIT)
+        return keep_await(job, trace, place, error);
     if (trace->kind == GORDIAN_LINE_RESOURCE) {
         kept = keep_resource(job, trace, place);
     } else {
@@ -175,14 +235,6 @@ static void read_pieces(struct mpi_job *job)
 }
 
 /* ------------------------------------------------------------------ a part of a packed file */
-
-static bool push_edge(struct mpi_job *job, struct edge_list *list, struct edge_record edge)
-{
-    if (!memory_grow(&job->memory, &list->edges, &list->room, list->count + 1, sizeof edge))
-        return false;
-    list->edges[list->count++] = edge;
-    return true;
-}
 
 static bool keep_packed(struct mpi_job *job, enum image_part part, const uint8_t *entry,
                         uint64_t number)

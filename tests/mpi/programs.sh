@@ -1,0 +1,62 @@
+#!/bin/sh
+# MPI programs under `gordian run mpirun`: those that hang are named, with every rank that is part of
+# it, and end with 86; those that do not are left alone, however long somebody keeps them waiting.
+#
+#     programs.sh GORDIAN PROGRAMS
+#
+# A few of each kind; with GORDIAN_TEST_SCALE=100 all forty.
+# shellcheck source=tests/shell.sh
+. "$(dirname "$0")/../shell.sh"
+# shellcheck source=tests/mpi.sh
+. "$(dirname "$0")/../mpi.sh"
+gordian=$(absolute "$1")
+programs=$(absolute "$2")
+enter_scratch
+most=$((4 + ${GORDIAN_TEST_SCALE:-1} / 5))
+
+# watched NAME RANKS: its report in `report`, its exit status in $status.
+watched()
+{
+    timeout $patience "$gordian" run -o report mpirun -n "$2" "$programs" "$1" >out 2>err
+    status=$?
+}
+
+is_named()
+{
+    [ "$status" -eq 86 ] && grep -q 'deadlock 1, proved' report && grep -q 'rank 1' report
+}
+
+is_left_alone()
+{
+    [ "$status" -eq 0 ] && ! grep -q deadlock report
+}
+
+lacks()
+{
+    ! grep -q "$2" "$1"
+}
+
+each()
+{
+    "$programs" --list "$1" | head -n "$most" >"list-$1"
+    while read -r name ranks; do
+        watched "$name" "$ranks" </dev/null
+        check "$2: $name, $ranks ranks" "$3"
+        [ "$failed" -eq 0 ] || cat report out err
+    done <"list-$1"
+}
+each hung 'hangs, and is named' is_named
+each sound 'is sound, and left alone' is_left_alone
+
+# Exactly who waits for whom, and where.
+watched recv_recv 2
+check 'the report has both ranks' grep -q 'rank 0 .*waits for.*message of rank 1, tag 1' report
+check 'and the lines of their calls' grep -q 'receive_from' report
+
+# Sends that wait for their receives, if nothing is buffered.
+watched send_send_small 2
+check 'small sends are buffered' [ "$status" -eq 0 ]
+check 'and that is told' grep -q 'deadlocks if unbuffered.*rank 0 in MPI_Send to rank 1' err
+watched ping_pong 2
+check 'but not of a program that needs no buffers' lacks err 'deadlocks if unbuffered'
+finish
