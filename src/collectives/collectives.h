@@ -84,8 +84,6 @@ struct verdict {
 gordian_status training_judge(struct training *job, struct verdict *verdict, gordian_error *error);
 /* Of what a rank is to blame; after training_judge. */
 enum blame training_blame(const struct training *job, uint32_t rank);
-/* The ranks of a cycle, in its order. */
-const uint32_t *training_cycle(const struct training *job, size_t cycle, size_t *count);
 
 /* ------------------------------------------------------------------ telling, after training_judge
  */

@@ -316,8 +316,7 @@ static gordian_status list_culprits(struct training *job, gordian_error *error)
 {
     struct verdict *verdict = &job->verdict;
     job->culprits = memory_alloc(&job->memory, (job->rank_count + 1) * sizeof *job->culprits);
-    job->ranks_of = memory_alloc(&job->memory, (job->rank_count + 1) * sizeof *job->ranks_of);
-    if (!job->culprits || !job->ranks_of)
+    if (!job->culprits)
         return fail_memory(error);
     for (uint32_t r = 0; r < job->rank_count; r++) {
         const struct rank *rank = &job->ranks[r];
@@ -366,13 +365,4 @@ gordian_status training_judge(struct training *job, struct verdict *verdict, gor
 enum blame training_blame(const struct training *job, uint32_t rank)
 {
     return rank < job->rank_count ? (enum blame)job->ranks[rank].blame : BLAME_NONE;
-}
-
-const uint32_t *training_cycle(const struct training *job, size_t cycle, size_t *count)
-{
-    const struct cycle *found = &job->cycles[cycle];
-    *count = found->count;
-    for (size_t i = 0; i < found->count; i++)
-        job->ranks_of[i] = job->steps[found->first + i].rank;
-    return job->ranks_of;
 }

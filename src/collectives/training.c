@@ -43,7 +43,7 @@ void training_close(struct training *job)
     pthread_mutex_destroy(&job->lock);
     memory_free_all(&memory, job->groups, job->ranks, job->complaints, job->flights, job->meetings,
                     job->late, job->mismatches, job->cycles, job->steps, job->culprits,
-                    job->ranks_of, job);
+                    job);
 }
 
 bool training_grow(struct training *job, size_t count)

@@ -130,7 +130,6 @@ struct training {
     struct step *steps;
     size_t step_count, step_room;
     uint32_t *culprits;
-    uint32_t *ranks_of; /* a cycle's, for training_cycle */
     struct verdict verdict;
 };
 

@@ -1,6 +1,6 @@
 /* Jobs with a fault planted: the verdict must be the truth, no culprit missed, nobody else named,
  * whatever the form of the dumps. */
-#include "collectives/collectives.h"
+#include "collectives/training.h"
 #include "gen/job.h"
 #include "must.h"
 
@@ -28,10 +28,9 @@ static void take_dumps(const struct gen_job *made, bool json, struct training *j
 static bool cycle_has(const struct training *job, const struct verdict *verdict, uint32_t rank)
 {
     for (size_t i = 0; i < verdict->cycle_count; i++) {
-        size_t count;
-        const uint32_t *ranks = training_cycle(job, i, &count);
-        for (size_t j = 0; j < count; j++)
-            if (ranks[j] == rank)
+        const struct cycle *cycle = &job->cycles[i];
+        for (size_t j = 0; j < cycle->count; j++)
+            if (job->steps[cycle->first + j].rank == rank)
                 return true;
     }
     return false;
@@ -78,12 +77,13 @@ static void check_verdict(const struct training *job, const struct verdict *verd
 /* Ring: exactly the ranks of the pipeline, in its order. */
 static void check_ring(const struct training *job, const struct gen_job *made, uint64_t seed)
 {
-    size_t count;
-    const uint32_t *ranks = training_cycle(job, 0, &count);
+    const struct cycle *cycle = &job->cycles[0];
+    size_t count = cycle->count;
     CHECK_MSG(count == made->pipeline, "ring, seed %llu: %zu ranks", (unsigned long long)seed,
               count);
     for (size_t i = 0; i < count; i++)
-        CHECK(job_neighbour(made, ranks[i], 1) == ranks[(i + 1) % count]);
+        CHECK(job_neighbour(made, job->steps[cycle->first + i].rank, 1) ==
+              job->steps[cycle->first + (i + 1) % count].rank);
 }
 
 static void one_case(enum fault fault, uint64_t seed)

@@ -271,15 +271,16 @@ case_make()
 {
     need make cc
     cat >Makefile.all <<'END'
+.RECIPEPREFIX = >
 objects := $(foreach i,1 2 3 4 5 6 7 8,part$(i).o)
 program: $(objects) main.o
-	cc -o $@ $^
+>cc -o $@ $^
 part%.c:
-	echo "int part$*(int x) { return x + $*; }" >$@
+>echo "int part$*(int x) { return x + $*; }" >$@
 main.c:
-	echo "int part3(int); int main(void) { return part3(4); }" >$@
+>echo "int part3(int); int main(void) { return part3(4); }" >$@
 %.o: %.c
-	cc -c -o $@ $<
+>cc -c -o $@ $<
 END
     both sh -c 'make -s -j2 -f ../Makefile.all >log 2>&1; ./program; echo $? >answer; rm -f *.o program'
 }
