@@ -12,7 +12,7 @@ BENCH_ARGS ?=
 options = --prefix=$(PREFIX) $(if $(CI),-Dwerror=true,-Dwerror=false) -Dgpu_chips=80,90a
 
 .DEFAULT_GOAL := build
-.PHONY: build demo check check-long gpu-check bench gpu-bench fuzz lint format install clean help
+.PHONY: build demo check check-long dist gpu-check bench gpu-bench fuzz lint format install clean help
 
 build:
 	@scripts/setup build
@@ -49,6 +49,11 @@ gpu-check:
 gpu-bench:
 	@BENCH_ARGS="$(BENCH_ARGS)" scripts/gpu-bench $(options)
 
+# A tarball that needs no git, and no node for the page.
+dist:
+	@scripts/setup dist
+	@scripts/dist
+
 fuzz:
 	@scripts/setup fuzz
 	@scripts/fuzz $(SECONDS)
@@ -66,7 +71,7 @@ install: build
 	@DESTDIR="$(DESTDIR)" meson install -C build --no-rebuild
 
 clean:
-	rm -rf build build-*
+	rm -rf build build-* dist
 
 help:
 	@echo "make [build]     builds build/gordian and libgordian"
@@ -80,5 +85,6 @@ help:
 	@echo "make fuzz        runs every fuzzer for SECONDS=60"
 	@echo "make lint        format, static analysis, house rules"
 	@echo "make format      rewrites the sources in the house style"
+	@echo "make dist        dist/gordian-VERSION.tar.xz, for machines without git and node"
 	@echo "make install     to DESTDIR= under PREFIX=/usr/local"
 	@echo "make clean       removes what was built"
