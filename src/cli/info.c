@@ -5,7 +5,9 @@
 #include "cli/run/run.h"
 #include "show/style.h"
 
+#include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #if __has_include("build-info.h")
 #include "build-info.h"
@@ -30,7 +32,7 @@
 
 /* ------------------------------------------------------------------ what it was built with */
 
-#define PARTS 10u
+#define PARTS 11u
 
 struct part {
     const char *name;
@@ -41,6 +43,7 @@ struct part {
 struct parts {
     struct part list[PARTS];
     char library[4096], why[300]; /* of `gordian run` */
+    char layers[64];              /* MPIs whose programs it watches */
 };
 
 /* Only gordian-mpi has engines of this name. */
@@ -53,13 +56,48 @@ static bool is_mpi(void)
     return false;
 }
 
+/* The layers for MPI are beside the library of `gordian run`, or where they were built. */
+static bool has_layer(const struct parts *parts, const char *name)
+{
+    static const char *const places[] = {"", "../mpi/"};
+    char path[sizeof parts->library + 64];
+    const char *slash = strrchr(parts->library, '/');
+    for (size_t i = 0; slash && i < sizeof places / sizeof *places; i++) {
+        snprintf(path, sizeof path, "%.*s/%slibgordian-mpi-%s.so", (int)(slash - parts->library),
+                 parts->library, places[i], name);
+        if (access(path, R_OK) == 0)
+            return true;
+    }
+    return false;
+}
+
+static void list_layers(struct parts *parts)
+{
+    static const char *const layers[][2] = {{"openmpi", "Open MPI"}, {"mpich", "MPICH"}};
+    size_t length = 0;
+    for (size_t i = 0; i < sizeof layers / sizeof *layers; i++)
+        if (has_layer(parts, layers[i][0]))
+            length += (size_t)snprintf(parts->layers + length, sizeof parts->layers - length,
+                                       "%s%s", length ? " and " : "of programs of ", layers[i][1]);
+    if (length)
+        snprintf(parts->layers + length, sizeof parts->layers - length, ", for run");
+}
+
 static void list_parts(struct parts *parts)
 {
+    parts->library[0] = parts->layers[0] = '\0';
     bool found = run_library(parts->library, sizeof parts->library, parts->why, sizeof parts->why);
     const char *no_run = GORDIAN_BUILD_NO_RUN[0] ? GORDIAN_BUILD_NO_RUN : parts->why;
+    if (found)
+        list_layers(parts);
     const struct part list[PARTS] = {
         {"kernels", GORDIAN_BUILD_NO_KERNELS, "for NVIDIA GPUs"},
         {"run", found ? "" : no_run, parts->library},
+        {"ranks",
+         parts->layers[0] ? ""
+         : found          ? "built without an MPI"
+                          : no_run,
+         parts->layers},
         {"stacks", GORDIAN_BUILD_NO_STACKS, "of programs, for run and inspect"},
         {"serve", GORDIAN_BUILD_NO_SERVE, "the service, and incidents of it"},
         {"page", GORDIAN_BUILD_NO_PAGE, "of the service, for browsers"},

@@ -14,6 +14,10 @@
 #include <stdio.h>
 #include <string.h>
 
+/* Tests in a row that found nothing, with nothing else of MPI in between. Programs that test now
+ * and then while they do their work never come so far. */
+#define POLLS_ENOUGH 100000
+
 /* What one call waits for: `wanted` of these ranks must act. */
 struct need {
     uint32_t ranks[NEED_MOST];
@@ -354,10 +358,18 @@ static const char *slot_name(struct sight *sight, const struct rank *rank,
 
 /* ------------------------------------------------------------------ in the sight */
 
+/* Who tests without end waits, too; but what else it does between its tests, or once it has had
+ * enough of them, nobody knows. */
+static bool polls(const struct mpi_slot *slot)
+{
+    return slot->sequence % 2 == 0 && slot->polls >= POLLS_ENOUGH;
+}
+
 /* Tells this wait of this thread from every other. */
 static uint64_t wait_number(const struct target *target, const struct mpi_slot *slot)
 {
-    return mpi_mix(slot->sequence + mpi_mix((uint64_t)target->seen_pid << 32 | slot->tid));
+    uint64_t thread = mpi_mix((uint64_t)target->seen_pid << 32 | slot->tid);
+    return mpi_mix(slot->sequence + mpi_mix(slot->series + thread));
 }
 
 static bool may_call(const struct rank *rank, uint32_t tid)
@@ -395,14 +407,18 @@ static void add_wait(struct sight *sight, const struct asking *asking, uint32_t 
                      collective ? INCIDENT_COLLECTIVE : INCIDENT_MESSAGE);
     if (lock == SIGHT_NONE)
         return;
-    sight->locks[lock].name = slot_name(sight, rank, slot, need);
+    const char *name = slot_name(sight, rank, slot, need);
+    sight->locks[lock].name =
+        polls(slot) ? sight_format(sight, "%s, polled with %s", name, call_name(slot->call)) : name;
     sight->locks[lock].missing = need->wanted;
     sight->locks[lock].outsiders = true;
     /* As with a pipe: who sends waits for room. */
     struct sight_edge *wait =
         sight_wait(sight, thread, lock, need->sends ? (uint32_t)INCIDENT_EXCLUSIVE : mode);
     wait->word = need->word;
-    wait->evidence = sight_format(sight, "in %s", call_name(slot->call));
+    wait->evidence = polls(slot) ? sight_format(sight, "polls with %s, %u times in vain",
+                                                call_name(slot->call), slot->polls)
+                                 : sight_format(sight, "in %s", call_name(slot->call));
     for (uint32_t i = 0; i < need->count; i++)
         able += hold_rank(sight, ranks_find(asking->ranks, rank->record->world, need->ranks[i]),
                           lock, mode);
@@ -423,8 +439,11 @@ static void explain_rank(struct sight *sight, const struct asking *asking)
         const struct mpi_slot *slot = rank_slot(rank, thread->is.tid);
         if (thread->is.tid == rank->record->first_thread)
             snprintf(thread->is.name, sizeof thread->is.name, "rank %u", rank->record->rank);
-        if (slot && slot->sequence % 2 && needs_of(asking, slot, &need))
-            add_wait(sight, asking, i, slot, &need);
+        if (!slot || (slot->sequence % 2 == 0 && !polls(slot)) || !needs_of(asking, slot, &need))
+            continue;
+        if (polls(slot))
+            need.word = WORD_LIKELY;
+        add_wait(sight, asking, i, slot, &need);
     }
 }
 
@@ -455,6 +474,7 @@ void mpi_settle(struct sight *sight)
             continue;
         struct target *target = sight->targets[thread->process];
         thread->is.steady = rank_read_slot(target, thread->is.tid, &slot) &&
-                            lock->place == wait_number(target, &slot);
+                            lock->place == wait_number(target, &slot) &&
+                            (slot.sequence % 2 || slot.polls);
     }
 }

@@ -144,10 +144,14 @@ void ranks_close(struct ranks *ranks, struct sight *sight)
 
 const struct rank *ranks_find(const struct ranks *ranks, uint64_t world, uint32_t rank)
 {
+    const struct rank *found = NULL;
     for (size_t i = 0; i < ranks->count; i++)
-        if (ranks->list[i].record->world == world && ranks->list[i].record->rank == rank)
-            return &ranks->list[i];
-    return NULL;
+        if (ranks->list[i].record->world == world && ranks->list[i].record->rank == rank) {
+            if (found)
+                return NULL; /* a rank that starts MPI programs one after the other: which is it? */
+            found = &ranks->list[i];
+        }
+    return found;
 }
 
 bool rank_is_clear(const struct rank *rank)

@@ -23,7 +23,7 @@ struct ranks {
 bool ranks_open(struct ranks *ranks, struct sight *sight);
 void ranks_close(struct ranks *ranks, struct sight *sight);
 
-/* A rank of a program; NULL: it is not here. */
+/* A rank of a program; NULL: it is not here, or there are two of that name. */
 const struct rank *ranks_find(const struct ranks *ranks, uint64_t world, uint32_t rank);
 /* Does its record tell everything? */
 bool rank_is_clear(const struct rank *rank);

@@ -14,7 +14,7 @@
 
 struct book book = {.lock = ATOMIC_FLAG_INIT};
 
-static _Thread_local struct mpi_slot *own_slot __attribute__((tls_model("initial-exec")));
+_Thread_local struct book_thread book_own;
 
 /* ------------------------------------------------------------------ the file */
 
@@ -67,16 +67,6 @@ static void book_leave(void)
         atomic_flag_clear_explicit(&book.lock, memory_order_release);
 }
 
-/* Nobody else writes here at the same time, and readers come milliseconds later; MPI's own barriers
- * are behind every count before a message is seen. Order costs tens of nanoseconds on some
- * processors, so there is none. */
-static uint64_t add_one(_Atomic uint64_t *counter)
-{
-    uint64_t now = atomic_load_explicit(counter, memory_order_relaxed) + 1;
-    atomic_store_explicit(counter, now, memory_order_relaxed);
-    return now;
-}
-
 /* ------------------------------------------------------------------ slots */
 
 static struct mpi_slot *find_slot(void)
@@ -91,15 +81,41 @@ static struct mpi_slot *find_slot(void)
     return NULL;
 }
 
-struct mpi_slot *book_slot(void)
+struct mpi_slot *book_seek_slot(void)
 {
-    if (!own_slot)
-        own_slot = find_slot();
-    if (own_slot && atomic_load_explicit(&own_slot->sequence, memory_order_relaxed) & 1) {
+    if (!book_own.slot)
+        book_own.slot = find_slot();
+    else
         book_give_up(); /* called from within a call: by a callback of the program's */
-        return NULL;
+    struct mpi_slot *slot = book_own.slot;
+    bool free = slot && !(atomic_load_explicit(&slot->sequence, memory_order_relaxed) & 1);
+    return free ? slot : NULL;
+}
+
+static bool has_item(const struct mpi_slot *slot, const struct mpi_item *item)
+{
+    uint32_t count = atomic_load_explicit(&slot->count, memory_order_relaxed);
+    for (uint32_t i = 0; i < count && i < MPI_ITEMS; i++)
+        if (slot->items[i].kind == item->kind && slot->items[i].number == item->number &&
+            slot->items[i].group == item->group && slot->items[i].peer == item->peer &&
+            slot->items[i].tag == item->tag)
+            return true;
+    return false;
+}
+
+void book_poll(struct mpi_slot *slot, enum mpi_call call, const struct mpi_item *item)
+{
+    uint32_t polls = atomic_load_explicit(&slot->polls, memory_order_relaxed);
+    if (polls == 0) {
+        uint32_t series = atomic_load_explicit(&slot->series, memory_order_relaxed);
+        book_prepare(slot, call);
+        atomic_store_explicit(&slot->any, 1, memory_order_relaxed);
+        atomic_store_explicit(&slot->series, series + 1, memory_order_relaxed);
     }
-    return own_slot;
+    if (!has_item(slot, item))
+        book_item(slot, item);
+    if (polls < UINT32_MAX)
+        atomic_store_explicit(&slot->polls, polls + 1, memory_order_relaxed);
 }
 
 /* ------------------------------------------------------------------ channels */
@@ -126,33 +142,15 @@ static struct mpi_channel *find_channel(uint32_t group, int32_t peer, int32_t ta
     return NULL;
 }
 
-uint64_t book_sent(uint32_t group, int32_t peer, int32_t tag)
+struct mpi_channel *book_channel(uint32_t group, int32_t peer, int32_t tag)
 {
     book_enter();
     struct mpi_channel *channel = find_channel(group, peer, tag);
-    uint64_t number = channel ? add_one(&channel->sent) : 0;
     book_leave();
-    return number;
-}
-
-void book_received(uint32_t group, int32_t peer, int32_t tag)
-{
-    book_enter();
-    struct mpi_channel *channel = find_channel(group, peer, tag);
-    if (channel)
-        add_one(&channel->received);
-    book_leave();
+    return channel;
 }
 
 /* ------------------------------------------------------------------ requests */
-
-uint64_t book_number(void)
-{
-    book_enter();
-    uint64_t number = add_one(&book.record->requested);
-    book_leave();
-    return number;
-}
 
 static size_t home_of(uint64_t handle)
 {
@@ -264,14 +262,11 @@ void book_done(uint64_t handle, uint64_t number, bool free)
 
 uint32_t book_group(uint64_t handle)
 {
-    static _Thread_local uint32_t last __attribute__((tls_model("initial-exec")));
     const struct mpi_record *record = book.record;
     uint32_t count = atomic_load_explicit(&record->group_count, memory_order_relaxed);
-    if (last < count && record->groups[last].handle == handle)
-        return last;
     for (uint32_t i = 0; i < count; i++)
         if (record->groups[i].handle == handle)
-            return last = i;
+            return i;
     return MPI_GROUPS;
 }
 
@@ -299,6 +294,7 @@ uint32_t book_new_group(uint64_t handle, uint64_t seed, const int *members, uint
         atomic_store(&record->member_count, first + size);
         atomic_store(&record->group_count, index + 1);
     }
+    book.epoch++;
     book_leave();
     return room ? index : MPI_GROUPS;
 }
@@ -306,8 +302,11 @@ uint32_t book_new_group(uint64_t handle, uint64_t seed, const int *members, uint
 void book_forget_group(uint64_t handle)
 {
     uint32_t index = book_group(handle);
+    book_enter();
     if (index < MPI_GROUPS)
         book.record->groups[index].handle = UINT64_MAX; /* no communicator's */
+    book.epoch++;
+    book_leave();
 }
 
 uint64_t book_collective(uint32_t index, uint64_t call)
@@ -323,17 +322,15 @@ uint64_t book_collective(uint32_t index, uint64_t call)
 
 /* ------------------------------------------------------------------ the log */
 
-void book_event(enum mpi_event_kind kind, uint32_t call, const struct mpi_item *item, uint64_t what,
-                uint64_t number)
+void book_log(enum mpi_event_kind kind, uint32_t call, int32_t peer, int32_t tag, uint64_t what,
+              uint32_t group)
 {
     struct mpi_record *record = book.record;
-    if (atomic_load_explicit(&record->event_count, memory_order_relaxed) > MPI_EVENTS)
-        return;
     book_enter();
     uint64_t at = atomic_load_explicit(&record->event_count, memory_order_relaxed);
     if (at < MPI_EVENTS)
         record->events[at] =
-            (struct mpi_event){(uint32_t)kind, item->peer, item->tag, call, what, number};
+            (struct mpi_event){(uint32_t)kind, peer, tag, call, what, book_group_id(group)};
     if (at <= MPI_EVENTS)
         atomic_store_explicit(&record->event_count, at + 1, memory_order_relaxed);
     book_leave();

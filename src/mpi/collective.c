@@ -12,9 +12,8 @@ static uint64_t kind_of(enum mpi_call call, int root)
 static bool begin_collective(struct turn *turn, enum mpi_call call, MPI_Comm comm, int root,
                              enum mpi_collective_need need)
 {
-    if (!turn_open(turn, call, comm, root < 0 ? MPI_ANY_SOURCE : root, (int)need))
+    if (!turn_open(turn, call, comm, root))
         return false;
-    turn->item.kind = MPI_ITEM_COLLECTIVE;
     turn->item.tag = (int32_t)need;
     turn->item.call = kind_of(call, root);
     turn->item.number = book_collective(turn->item.group, turn->item.call);
@@ -27,8 +26,7 @@ static void begin_waiting(struct turn *turn, enum mpi_call call, MPI_Comm comm, 
 {
     if (!begin_collective(turn, call, comm, root, need))
         return;
-    book_event(MPI_EVENT_COLLECTIVE, call, &turn->item, turn->item.number,
-               book_group_id(turn->item.group));
+    book_event(MPI_EVENT_COLLECTIVE, call, &turn->item, turn->item.number);
     turn_wait(turn);
 }
 
@@ -36,10 +34,9 @@ static void begin_waiting(struct turn *turn, enum mpi_call call, MPI_Comm comm, 
 static void note_begun(const struct turn *turn, const MPI_Request *request)
 {
     book_request(HANDLE(*request), book_number(), &turn->item, true, false);
+    book_stop_polling(turn->slot);
     atomic_store(&book.record->event_count, MPI_EVENTS + 1);
 }
-
-#define NONE (-1)
 
 /* PARAMETERS and ARGUMENTS are those of the call without communicator and request. */
 #define COLLECTIVE(name, later, root, need, parameters, arguments)                                 \
@@ -65,7 +62,7 @@ static void note_begun(const struct turn *turn, const MPI_Request *request)
 int layer_Barrier(MPI_Comm comm)
 {
     struct turn turn;
-    begin_waiting(&turn, MPI_CALL_Barrier, comm, NONE, MPI_NEEDS_ALL);
+    begin_waiting(&turn, MPI_CALL_Barrier, comm, NO_ROOT, MPI_NEEDS_ALL);
     int result = PMPI_Barrier(comm);
     turn_close(&turn);
     return result;
@@ -74,7 +71,7 @@ int layer_Barrier(MPI_Comm comm)
 int layer_Ibarrier(MPI_Comm comm, MPI_Request *request)
 {
     struct turn turn;
-    bool known = begin_collective(&turn, MPI_CALL_Ibarrier, comm, NONE, MPI_NEEDS_ALL);
+    bool known = begin_collective(&turn, MPI_CALL_Ibarrier, comm, NO_ROOT, MPI_NEEDS_ALL);
     int result = PMPI_Ibarrier(comm, request);
     if (known)
         note_begun(&turn, request);
@@ -86,7 +83,7 @@ COLLECTIVE(Bcast, Ibcast, root, MPI_NEEDS_ROOT,
 COLLECTIVE(Reduce, Ireduce, root, MPI_NEEDS_SOME,
            (const void *data, void *result_data, int count, MPI_Datatype type, MPI_Op op, int root),
            (data, result_data, count, type, op, root))
-COLLECTIVE(Allreduce, Iallreduce, NONE, MPI_NEEDS_ALL,
+COLLECTIVE(Allreduce, Iallreduce, NO_ROOT, MPI_NEEDS_ALL,
            (const void *data, void *result_data, int count, MPI_Datatype type, MPI_Op op),
            (data, result_data, count, type, op))
 COLLECTIVE(Gather, Igather, root, MPI_NEEDS_SOME,
@@ -105,36 +102,36 @@ COLLECTIVE(Scatterv, Iscatterv, root, MPI_NEEDS_ROOT,
            (const void *all, const int counts[], const int places[], MPI_Datatype all_type,
             void *data, int count, MPI_Datatype type, int root),
            (all, counts, places, all_type, data, count, type, root))
-COLLECTIVE(Allgather, Iallgather, NONE, MPI_NEEDS_ALL,
+COLLECTIVE(Allgather, Iallgather, NO_ROOT, MPI_NEEDS_ALL,
            (const void *data, int count, MPI_Datatype type, void *all, int all_count,
             MPI_Datatype all_type),
            (data, count, type, all, all_count, all_type))
-COLLECTIVE(Allgatherv, Iallgatherv, NONE, MPI_NEEDS_ALL,
+COLLECTIVE(Allgatherv, Iallgatherv, NO_ROOT, MPI_NEEDS_ALL,
            (const void *data, int count, MPI_Datatype type, void *all, const int counts[],
             const int places[], MPI_Datatype all_type),
            (data, count, type, all, counts, places, all_type))
-COLLECTIVE(Alltoall, Ialltoall, NONE, MPI_NEEDS_ALL,
+COLLECTIVE(Alltoall, Ialltoall, NO_ROOT, MPI_NEEDS_ALL,
            (const void *data, int count, MPI_Datatype type, void *all, int all_count,
             MPI_Datatype all_type),
            (data, count, type, all, all_count, all_type))
-COLLECTIVE(Alltoallv, Ialltoallv, NONE, MPI_NEEDS_ALL,
+COLLECTIVE(Alltoallv, Ialltoallv, NO_ROOT, MPI_NEEDS_ALL,
            (const void *data, const int counts[], const int places[], MPI_Datatype type, void *all,
             const int all_counts[], const int all_places[], MPI_Datatype all_type),
            (data, counts, places, type, all, all_counts, all_places, all_type))
-COLLECTIVE(Alltoallw, Ialltoallw, NONE, MPI_NEEDS_ALL,
+COLLECTIVE(Alltoallw, Ialltoallw, NO_ROOT, MPI_NEEDS_ALL,
            (const void *data, const int counts[], const int places[], const MPI_Datatype types[],
             void *all, const int all_counts[], const int all_places[],
             const MPI_Datatype all_types[]),
            (data, counts, places, types, all, all_counts, all_places, all_types))
-COLLECTIVE(Reduce_scatter, Ireduce_scatter, NONE, MPI_NEEDS_ALL,
+COLLECTIVE(Reduce_scatter, Ireduce_scatter, NO_ROOT, MPI_NEEDS_ALL,
            (const void *data, void *result_data, const int counts[], MPI_Datatype type, MPI_Op op),
            (data, result_data, counts, type, op))
-COLLECTIVE(Reduce_scatter_block, Ireduce_scatter_block, NONE, MPI_NEEDS_ALL,
+COLLECTIVE(Reduce_scatter_block, Ireduce_scatter_block, NO_ROOT, MPI_NEEDS_ALL,
            (const void *data, void *result_data, int count, MPI_Datatype type, MPI_Op op),
            (data, result_data, count, type, op))
-COLLECTIVE(Scan, Iscan, NONE, MPI_NEEDS_SOME,
+COLLECTIVE(Scan, Iscan, NO_ROOT, MPI_NEEDS_SOME,
            (const void *data, void *result_data, int count, MPI_Datatype type, MPI_Op op),
            (data, result_data, count, type, op))
-COLLECTIVE(Exscan, Iexscan, NONE, MPI_NEEDS_SOME,
+COLLECTIVE(Exscan, Iexscan, NO_ROOT, MPI_NEEDS_SOME,
            (const void *data, void *result_data, int count, MPI_Datatype type, MPI_Op op),
            (data, result_data, count, type, op))

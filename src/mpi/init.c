@@ -3,9 +3,9 @@
 #include "mpi/calls.h"
 
 #include <dlfcn.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 /* ------------------------------------------------------------------ communicators */
@@ -55,14 +55,12 @@ static void add_communicator(MPI_Comm comm, uint64_t seed, const char *name)
 /* Making one is something that all members of the old one do together. */
 static bool begin_making(struct turn *turn, enum mpi_call call, MPI_Comm comm)
 {
-    if (!turn_open(turn, call, comm, MPI_ANY_SOURCE, MPI_NEEDS_ALL))
+    if (!turn_open(turn, call, comm, NO_ROOT))
         return false;
-    turn->item.kind = MPI_ITEM_COLLECTIVE;
     turn->item.tag = MPI_NEEDS_ALL;
     turn->item.call = (uint64_t)call << 32;
     turn->item.number = book_collective(turn->item.group, turn->item.call);
-    book_event(MPI_EVENT_COLLECTIVE, call, &turn->item, turn->item.number,
-               book_group_id(turn->item.group));
+    book_event(MPI_EVENT_COLLECTIVE, call, &turn->item, turn->item.number);
     turn_wait(turn);
     return true;
 }
@@ -135,17 +133,39 @@ static void note_helpers(struct mpi_record *record, const struct threads *before
     }
 }
 
-/* The same number in all ranks of this program, and in no other. */
-static uint64_t draw_world(int rank)
+/* The process that has started the ranks: the nearest above that is known for it, else the parent.
+ */
+static pid_t find_starter(void)
 {
-    uint64_t world = 0;
-    struct timespec now;
-    if (rank == 0) {
-        clock_gettime(CLOCK_REALTIME, &now);
-        world = mpi_mix((uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec +
-                        mpi_mix((uint64_t)getpid()));
+    static const char *const names[] = {"hydra_pmi_proxy", "mpiexec", "mpirun",
+                                        "orted",           "prted",   "slurmstepd"};
+    char path[64], text[512], name[64];
+    pid_t pid = getppid(), above;
+    while (pid > 1) {
+        snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+        FILE *file = fopen(path, "re");
+        bool known = file && fgets(text, sizeof text, file) &&
+                     sscanf(text, "%*d (%63[^)]) %*c %d", name, &above) == 2;
+        if (file)
+            fclose(file);
+        if (!known)
+            break;
+        for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+            if (strncmp(name, names[i], strlen(names[i])) == 0)
+                return pid;
+        pid = above;
     }
-    PMPI_Bcast(&world, 1, MPI_UINT64_T, 0, MPI_COMM_WORLD);
+    return getppid();
+}
+
+/* The same number in all ranks of this program, and in no other. No message is sent for it: some
+ * ranks may not be watched, and would not take part. */
+static uint64_t name_world(void)
+{
+    const char *job = getenv("PMIX_NAMESPACE");
+    uint64_t world = job && *job ? 1 : mpi_mix((uint64_t)find_starter());
+    for (; job && *job; job++)
+        world = mpi_mix(world * 31 + (unsigned char)*job);
     return world;
 }
 
@@ -160,20 +180,17 @@ static void note_level(struct mpi_record *record)
     record->first_thread = (uint32_t)syscall(SYS_gettid);
 }
 
-/* All ranks draw, whether they can write it down or not: it is a message. */
 static void open_book(const struct threads *before)
 {
     int rank = 0, size = 0;
-    bool opened = book_open();
+    if (!book_open())
+        return;
+    struct mpi_record *record = book.record;
     PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
     PMPI_Comm_size(MPI_COMM_WORLD, &size);
-    uint64_t world = draw_world(rank);
-    struct mpi_record *record = book.record;
-    if (!opened)
-        return;
+    uint64_t world = record->world = name_world();
     record->rank = (uint32_t)rank;
     record->size = (uint32_t)size;
-    record->world = world;
     note_level(record);
     note_helpers(record, before);
     /* Fortran's calls go past this layer. */
@@ -211,8 +228,7 @@ int layer_Init_thread(int *argc, char ***argv, int wanted, int *given)
 int layer_Finalize(void)
 {
     struct turn turn;
-    if (turn_open(&turn, MPI_CALL_Finalize, MPI_COMM_WORLD, MPI_ANY_SOURCE, MPI_NEEDS_ALL)) {
-        turn.item.kind = MPI_ITEM_COLLECTIVE;
+    if (turn_open(&turn, MPI_CALL_Finalize, MPI_COMM_WORLD, NO_ROOT)) {
         turn.item.tag = MPI_NEEDS_ALL;
         turn.item.number = UINT64_MAX;
         turn_wait(&turn);

@@ -9,41 +9,35 @@ static int32_t world_rank(uint32_t group, int rank)
     return (int32_t)book.record->members[of->first + (uint32_t)rank];
 }
 
-bool turn_open(struct turn *turn, enum mpi_call call, MPI_Comm comm, int peer, int tag)
+void turn_seek(struct book_way *way, MPI_Comm comm, int rank, int tag)
+{
+    uint32_t epoch = book_epoch(), group = book_group(HANDLE(comm));
+    *way = (struct book_way){
+        .comm = HANDLE(comm), .rank = rank, .tag = tag, .epoch = epoch, .group = group};
+    if (group == MPI_GROUPS)
+        return;
+    way->peer = rank == MPI_ANY_SOURCE ? MPI_ANYBODY : world_rank(group, rank);
+    if (way->peer != MPI_ANYBODY && tag != MPI_ANY_TAG)
+        way->channel = book_channel(group, way->peer, tag);
+}
+
+bool turn_open(struct turn *turn, enum mpi_call call, MPI_Comm comm, int root)
 {
     turn->slot = NULL;
-    if (!book.record || peer == MPI_PROC_NULL)
+    if (!book.record)
         return false;
     uint32_t group = book_group(HANDLE(comm));
     if (group == MPI_GROUPS)
         return false;
     turn->slot = book_slot();
+    turn->way = NULL;
     turn->call = call;
     turn->item = (struct mpi_item){
-        .peer = peer == MPI_ANY_SOURCE ? MPI_ANYBODY : world_rank(group, peer),
-        .tag = tag == MPI_ANY_TAG ? MPI_ANYBODY : tag,
+        .kind = MPI_ITEM_COLLECTIVE,
+        .peer = root < 0 ? MPI_ANYBODY : world_rank(group, root),
         .group = group,
     };
     return turn->slot;
-}
-
-void turn_wait(struct turn *turn)
-{
-    book_prepare(turn->slot, turn->call);
-    book_item(turn->slot, &turn->item);
-    book_turn(turn->slot);
-}
-
-void item_receive(struct mpi_item *item, enum mpi_item_kind kind)
-{
-    item->kind = kind;
-    item->number = book_number();
-}
-
-void item_send(struct mpi_item *item, enum mpi_item_kind kind)
-{
-    item->kind = kind;
-    item->number = book_sent(item->group, item->peer, item->tag);
 }
 
 void item_received(const struct mpi_item *item, const MPI_Status *status, enum mpi_event_kind event,
@@ -54,7 +48,6 @@ void item_received(const struct mpi_item *item, const MPI_Status *status, enum m
         got.peer = world_rank(item->group, status->MPI_SOURCE);
     if (got.tag == MPI_ANYBODY)
         got.tag = status->MPI_TAG;
-    book_received(got.group, got.peer, got.tag);
-    book_event(event, (uint32_t)call | (item_is_open(item) ? MPI_EVENT_CHOICE : 0), &got, what,
-               book_group_id(got.group));
+    book_received(book_channel(got.group, got.peer, got.tag));
+    book_event(event, (uint32_t)call | (item_is_open(item) ? MPI_EVENT_CHOICE : 0), &got, what);
 }

@@ -3,10 +3,10 @@
 
 /* ------------------------------------------------------------------ sends that wait */
 
-static void begin_send(struct turn *turn, enum mpi_item_kind kind)
+static inline void begin_send(struct turn *turn, enum mpi_item_kind kind)
 {
-    item_send(&turn->item, kind);
-    book_event(MPI_EVENT_SEND, turn->call, &turn->item, 0, book_group_id(turn->item.group));
+    turn_count_send(turn, kind);
+    book_event(MPI_EVENT_SEND, turn->call, &turn->item, 0);
     turn_wait(turn);
 }
 
@@ -15,7 +15,7 @@ static void begin_send(struct turn *turn, enum mpi_item_kind kind)
                      MPI_Comm comm)                                                                \
     {                                                                                              \
         struct turn turn;                                                                          \
-        if (!turn_open(&turn, MPI_CALL_##name, comm, to, tag))                                     \
+        if (!turn_send(&turn, MPI_CALL_##name, comm, to, tag))                                     \
             return PMPI_##name(data, count, type, to, tag, comm);                                  \
         begin_send(&turn, kind);                                                                   \
         int result = PMPI_##name(data, count, type, to, tag, comm);                                \
@@ -30,9 +30,9 @@ SEND(Rsend, MPI_ITEM_SEND)
 int layer_Bsend(const void *data, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm)
 {
     struct turn turn;
-    if (turn_open(&turn, MPI_CALL_Bsend, comm, to, tag)) {
-        item_send(&turn.item, MPI_ITEM_SEND);
-        book_event(MPI_EVENT_BUFFERED, turn.call, &turn.item, 0, book_group_id(turn.item.group));
+    if (turn_send(&turn, MPI_CALL_Bsend, comm, to, tag)) {
+        turn_count_send(&turn, MPI_ITEM_SEND);
+        book_event(MPI_EVENT_BUFFERED, turn.call, &turn.item, 0);
     }
     return PMPI_Bsend(data, count, type, to, tag, comm);
 }
@@ -44,14 +44,14 @@ int layer_Recv(void *data, int count, MPI_Datatype type, int from, int tag, MPI_
 {
     struct turn turn;
     MPI_Status own;
-    if (!turn_open(&turn, MPI_CALL_Recv, comm, from, tag))
+    if (!turn_receive(&turn, MPI_CALL_Recv, comm, from, tag))
         return PMPI_Recv(data, count, type, from, tag, comm, status);
     item_receive(&turn.item, MPI_ITEM_RECEIVE);
     if (status == MPI_STATUS_IGNORE && item_is_open(&turn.item))
         status = &own;
     turn_wait(&turn);
     int result = PMPI_Recv(data, count, type, from, tag, comm, status);
-    item_received(&turn.item, status, MPI_EVENT_RECEIVE, turn.call, 0);
+    turn_received(&turn, status, MPI_EVENT_RECEIVE, 0);
     turn_close(&turn);
     return result;
 }
@@ -59,7 +59,7 @@ int layer_Recv(void *data, int count, MPI_Datatype type, int from, int tag, MPI_
 int layer_Probe(int from, int tag, MPI_Comm comm, MPI_Status *status)
 {
     struct turn turn;
-    if (!turn_open(&turn, MPI_CALL_Probe, comm, from, tag))
+    if (!turn_receive(&turn, MPI_CALL_Probe, comm, from, tag))
         return PMPI_Probe(from, tag, comm, status);
     item_receive(&turn.item, MPI_ITEM_PROBE);
     turn_wait(&turn);
@@ -73,15 +73,36 @@ int layer_Mprobe(int from, int tag, MPI_Comm comm, MPI_Message *message, MPI_Sta
 {
     struct turn turn;
     MPI_Status own;
-    if (!turn_open(&turn, MPI_CALL_Mprobe, comm, from, tag))
+    if (!turn_receive(&turn, MPI_CALL_Mprobe, comm, from, tag))
         return PMPI_Mprobe(from, tag, comm, message, status);
     item_receive(&turn.item, MPI_ITEM_RECEIVE);
     if (status == MPI_STATUS_IGNORE)
         status = &own;
     turn_wait(&turn);
     int result = PMPI_Mprobe(from, tag, comm, message, status);
-    item_received(&turn.item, status, MPI_EVENT_RECEIVE, turn.call, 0);
+    turn_received(&turn, status, MPI_EVENT_RECEIVE, 0);
     turn_close(&turn);
+    return result;
+}
+
+/* One that does not wait found something, or nothing: its number is that of none. */
+static void end_glance(struct turn *turn, bool found)
+{
+    turn->item.kind = MPI_ITEM_PROBE;
+    turn->item.number = UINT64_MAX;
+    if (found)
+        book_stop_polling(turn->slot);
+    else
+        book_poll(turn->slot, turn->call, &turn->item);
+}
+
+int layer_Iprobe(int from, int tag, MPI_Comm comm, int *flag, MPI_Status *status)
+{
+    struct turn turn;
+    bool known = turn_receive(&turn, MPI_CALL_Iprobe, comm, from, tag);
+    int result = PMPI_Iprobe(from, tag, comm, flag, status);
+    if (known)
+        end_glance(&turn, *flag);
     return result;
 }
 
@@ -90,12 +111,14 @@ int layer_Improbe(int from, int tag, MPI_Comm comm, int *flag, MPI_Message *mess
 {
     struct turn turn;
     MPI_Status own;
-    bool known = turn_open(&turn, MPI_CALL_Improbe, comm, from, tag);
+    bool known = turn_receive(&turn, MPI_CALL_Improbe, comm, from, tag);
     if (status == MPI_STATUS_IGNORE)
         status = &own;
     int result = PMPI_Improbe(from, tag, comm, flag, message, status);
     if (known && *flag)
-        item_received(&turn.item, status, MPI_EVENT_RECEIVE, turn.call, 0);
+        turn_received(&turn, status, MPI_EVENT_RECEIVE, 0);
+    if (known)
+        end_glance(&turn, *flag);
     return result;
 }
 
@@ -105,11 +128,11 @@ int layer_Improbe(int from, int tag, MPI_Comm comm, int *flag, MPI_Message *mess
 static void begin_both(struct turn *send, struct turn *receive)
 {
     item_receive(&receive->item, MPI_ITEM_RECEIVE);
-    item_send(&send->item, MPI_ITEM_SEND);
-    uint64_t request = receive->item.number, id = book_group_id(send->item.group);
+    turn_count_send(send, MPI_ITEM_SEND);
+    uint64_t request = receive->item.number;
     uint32_t choice = item_is_open(&receive->item) ? MPI_EVENT_CHOICE : 0;
-    book_event(MPI_EVENT_BEGIN_RECEIVE, (uint32_t)send->call | choice, &receive->item, request, id);
-    book_event(MPI_EVENT_SEND, send->call, &send->item, 0, id);
+    book_event(MPI_EVENT_BEGIN_RECEIVE, (uint32_t)send->call | choice, &receive->item, request);
+    book_event(MPI_EVENT_SEND, send->call, &send->item, 0);
     book_prepare(send->slot, send->call);
     book_item(send->slot, &send->item);
     book_item(send->slot, &receive->item);
@@ -118,7 +141,7 @@ static void begin_both(struct turn *send, struct turn *receive)
 
 static void end_both(struct turn *send, const struct turn *receive, const MPI_Status *status)
 {
-    item_received(&receive->item, status, MPI_EVENT_DONE, send->call, receive->item.number);
+    turn_received(receive, status, MPI_EVENT_DONE, receive->item.number);
     turn_close(send);
 }
 
@@ -136,7 +159,7 @@ static void begin_one(struct turn *turn, bool sends)
 static void end_one(struct turn *turn, bool sends, const MPI_Status *status)
 {
     if (turn->slot && !sends)
-        item_received(&turn->item, status, MPI_EVENT_RECEIVE, turn->call, 0);
+        turn_received(turn, status, MPI_EVENT_RECEIVE, 0);
     turn_close(turn);
 }
 
@@ -149,8 +172,8 @@ struct exchange {
 static void exchange_begin(struct exchange *exchange, enum mpi_call call, MPI_Comm comm, int to,
                            int send_tag, int from, int receive_tag)
 {
-    exchange->sends = turn_open(&exchange->send, call, comm, to, send_tag);
-    exchange->receives = turn_open(&exchange->receive, call, comm, from, receive_tag);
+    exchange->sends = turn_send(&exchange->send, call, comm, to, send_tag);
+    exchange->receives = turn_receive(&exchange->receive, call, comm, from, receive_tag);
     if (exchange->sends && exchange->receives)
         begin_both(&exchange->send, &exchange->receive);
     else
@@ -218,9 +241,9 @@ static void note_request(const struct turn *turn, uint64_t early, uint64_t numbe
 static uint64_t begin_request(struct turn *turn, enum mpi_event_kind event)
 {
     uint64_t number = turn->item.kind == MPI_ITEM_RECEIVE ? turn->item.number : book_number();
+    book_stop_polling(turn->slot);
     uint32_t choice = item_is_open(&turn->item) ? MPI_EVENT_CHOICE : 0;
-    book_event(event, (uint32_t)turn->call | choice, &turn->item, number,
-               book_group_id(turn->item.group));
+    book_event(event, (uint32_t)turn->call | choice, &turn->item, number);
     return number;
 }
 
@@ -229,9 +252,9 @@ static uint64_t begin_request(struct turn *turn, enum mpi_event_kind event)
                      MPI_Comm comm, MPI_Request *request)                                          \
     {                                                                                              \
         struct turn turn;                                                                          \
-        if (!turn_open(&turn, MPI_CALL_##name, comm, to, tag))                                     \
+        if (!turn_send(&turn, MPI_CALL_##name, comm, to, tag))                                     \
             return PMPI_##name(data, count, type, to, tag, comm, request);                         \
-        item_send(&turn.item, kind);                                                               \
+        turn_count_send(&turn, kind);                                                              \
         uint64_t number = begin_request(&turn, event);                                             \
         int result = PMPI_##name(data, count, type, to, tag, comm, request);                       \
         note_request(&turn, 0, number, request);                                                   \
@@ -246,7 +269,7 @@ int layer_Irecv(void *data, int count, MPI_Datatype type, int from, int tag, MPI
                 MPI_Request *request)
 {
     struct turn turn;
-    if (!turn_open(&turn, MPI_CALL_Irecv, comm, from, tag))
+    if (!turn_receive(&turn, MPI_CALL_Irecv, comm, from, tag))
         return PMPI_Irecv(data, count, type, from, tag, comm, request);
     item_receive(&turn.item, MPI_ITEM_RECEIVE);
     uint64_t early = note_early(&turn);
@@ -270,7 +293,7 @@ static void keep_request(struct turn *turn, enum mpi_item_kind kind, const MPI_R
     {                                                                                              \
         struct turn turn;                                                                          \
         int result = PMPI_##name(data, count, type, to, tag, comm, request);                       \
-        if (turn_open(&turn, MPI_CALL_##name, comm, to, tag))                                      \
+        if (turn_send(&turn, MPI_CALL_##name, comm, to, tag))                                      \
             keep_request(&turn, kind, request);                                                    \
         return result;                                                                             \
     }
@@ -284,7 +307,7 @@ int layer_Recv_init(void *data, int count, MPI_Datatype type, int from, int tag,
 {
     struct turn turn;
     int result = PMPI_Recv_init(data, count, type, from, tag, comm, request);
-    if (turn_open(&turn, MPI_CALL_Recv_init, comm, from, tag))
+    if (turn_receive(&turn, MPI_CALL_Recv_init, comm, from, tag))
         keep_request(&turn, MPI_ITEM_RECEIVE, request);
     return result;
 }
@@ -299,8 +322,11 @@ static void start_request(MPI_Request request)
     if (there.item.kind == MPI_ITEM_RECEIVE)
         item_receive(&there.item, MPI_ITEM_RECEIVE);
     else
-        item_send(&there.item, (enum mpi_item_kind)there.item.kind);
+        there.item.number =
+            book_sent(book_channel(there.item.group, there.item.peer, there.item.tag));
     book_activate(HANDLE(request), &there.item);
+    if (book_own.slot)
+        book_stop_polling(book_own.slot);
     atomic_store(&book.record->event_count, MPI_EVENTS + 1);
 }
 

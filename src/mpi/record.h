@@ -24,7 +24,7 @@
 #define MPI_RECORD_NAME  "mpi-" /* of the file: this and the process's number */
 
 enum {
-    MPI_RECORD_VERSION = 1,
+    MPI_RECORD_VERSION = 2,
     MPI_SLOTS = 32,      /* threads that call MPI */
     MPI_ITEMS = 32,      /* what one call waits for */
     MPI_CHANNELS = 4096, /* a power of two */
@@ -68,12 +68,12 @@ struct mpi_item {
 /* A thread that has called MPI. Its owner alone writes. */
 struct mpi_slot {
     _Atomic uint32_t tid;      /* 0: free from here on */
-    _Atomic uint32_t polls;    /* tests in a row that found nothing */
+    _Atomic uint32_t polls;    /* tests in a row that found nothing, of the items */
     _Atomic uint64_t sequence; /* odd: in a call that may wait; grows with every one */
     _Atomic uint32_t call;     /* enum mpi_call */
     _Atomic uint32_t any;      /* 1: one of the items is enough */
     _Atomic uint32_t count;    /* of the items; more than MPI_ITEMS: only these are there */
-    uint32_t zero;
+    _Atomic uint32_t series;   /* of such tests, so far */
     struct mpi_item items[MPI_ITEMS];
 };
 
@@ -135,7 +135,7 @@ enum mpi_state {
 struct mpi_record {
     char magic[8];
     uint32_t version, pid;
-    uint64_t world; /* drawn by rank 0: tells programs of one session apart */
+    uint64_t world; /* tells programs of one session apart */
     uint32_t rank, size;
     _Atomic uint32_t state;  /* enum mpi_state */
     _Atomic uint32_t opaque; /* 1: something went past */
@@ -168,7 +168,7 @@ enum mpi_level {
     CALL(Finalize)                                                                                 \
     CALL(Send) CALL(Ssend) CALL(Bsend) CALL(Rsend) CALL(Recv) CALL(Isend) CALL(Issend) CALL(       \
         Ibsend) CALL(Irsend) CALL(Irecv) CALL(Sendrecv) CALL(Sendrecv_replace) CALL(Probe)         \
-        CALL(Mprobe) CALL(Improbe) CALL(Send_init) CALL(Ssend_init) CALL(Bsend_init) CALL(         \
+        CALL(Mprobe) CALL(Iprobe) CALL(Improbe) CALL(Send_init) CALL(Ssend_init) CALL(Bsend_init) CALL(         \
             Rsend_init) CALL(Recv_init) CALL(Start) CALL(Startall) CALL(Cancel) CALL(Request_free) \
             CALL(Wait) CALL(Waitall) CALL(Waitany) CALL(Waitsome) CALL(Test) CALL(Testall)         \
                 CALL(Testany) CALL(Testsome) CALL(Barrier) CALL(Bcast) CALL(Reduce)                \
@@ -189,7 +189,7 @@ enum mpi_level {
 enum mpi_call { MPI_CALLS(MPI_CALL_NUMBER) MPI_CALL_COUNT };
 /* clang-format on */
 
-/* The layer of one MPI, as the preloaded library finds it (run/mpi.c): a function a call. */
+/* The layer of one MPI, as the doors find it (mpi/doors.c): a function a call. */
 #define MPI_LAYER_SYMBOL "gordian_mpi_layer"
 typedef void (*mpi_function)(void);
 struct mpi_layer {

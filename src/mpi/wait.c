@@ -101,8 +101,7 @@ static void batch_done(struct batch *batch, int index, int at)
     if (item->kind == MPI_ITEM_RECEIVE)
         item_received(item, &batch->statuses[at], MPI_EVENT_DONE, batch->call, pending->was.number);
     else
-        book_event(MPI_EVENT_DONE, batch->call, item, pending->was.number,
-                   book_group_id(item->group));
+        book_event(MPI_EVENT_DONE, batch->call, item, pending->was.number);
     book_done(pending->handle, pending->was.number, false);
 }
 
@@ -120,11 +119,11 @@ static void batch_close(struct batch *batch, bool waited)
 /* A test that found nothing, or something. */
 static void batch_polled(struct batch *batch, bool found)
 {
-    if (batch->slot)
-        atomic_store_explicit(
-            &batch->slot->polls,
-            found ? 0 : atomic_load_explicit(&batch->slot->polls, memory_order_relaxed) + 1,
-            memory_order_relaxed);
+    if (batch->slot && found)
+        book_stop_polling(batch->slot);
+    for (int i = 0; batch->slot && !found && i < batch->count; i++)
+        if (batch->list[i].handle && batch->list[i].was.active)
+            book_poll(batch->slot, batch->call, &batch->list[i].was.item);
 }
 
 /* ------------------------------------------------------------------ waits */

@@ -23,6 +23,7 @@ struct plan {
     char *const *use; /* what to start it with */
     size_t bytes;     /* of room that is needed to change it; 0: it stays as it is */
     bool unwatched;
+    bool is_rank; /* of an MPI program: it gets the doors to MPI (mpi/doors.c), too */
 };
 
 /* ------------------------------------------------------------------ counting */
@@ -111,31 +112,48 @@ static size_t count_variables(char *const *environment)
     return count;
 }
 
+/* Does somebody start it as a rank? Whoever does leaves one of these. */
+static bool is_rank(char *const *environment)
+{
+    static const char *const marks[] = {"OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK",
+                                        "SLURM_PROCID", "MPI_LOCALRANKID"};
+    const char *wanted = value_in(environment, "GORDIAN_MPI", strlen("GORDIAN_MPI"));
+    if (!watch.mpi_library[0] || (wanted && strcmp(wanted, "0") == 0))
+        return false;
+    for (size_t i = 0; i < sizeof marks / sizeof *marks; i++)
+        if (value_in(environment, marks[i], strlen(marks[i])))
+            return true;
+    return false;
+}
+
 /* What has to change, and how much room that takes. */
 static void plan_environment(struct plan *plan)
 {
     const char *preload = value_in(plan->given, "LD_PRELOAD", strlen("LD_PRELOAD"));
     const char *wanted = value_in(plan->given, "GORDIAN_RUN", strlen("GORDIAN_RUN"));
-    bool has = preload && settings_preloads(preload);
+    plan->is_rank = plan->target.watchable && is_rank(plan->given);
+    bool has = preload && settings_preloads(preload, watch.library);
+    bool whole = has && (!plan->is_rank || settings_preloads(preload, watch.mpi_library));
     size_t missing = plan->target.watchable ? count_missing(plan->given) : 0;
-    if (plan->target.watchable ? (has && !missing) || (wanted && wanted[0] == '0') : !has)
+    if (plan->target.watchable ? (whole && !missing) || (wanted && wanted[0] == '0') : !has)
         return;
     plan->bytes = (count_variables(plan->given) + missing + 2) * sizeof(char *) +
-                  (preload ? strlen(preload) : 0) + strlen(watch.library) + 32;
+                  (preload ? strlen(preload) : 0) + strlen(watch.library) +
+                  strlen(watch.mpi_library) + 32;
     if (plan->bytes > ROOM_MOST)
         plan->bytes = 0;
 }
 
 /* "LD_PRELOAD=": ours and theirs, or theirs alone; NULL: nothing is left of it. */
-static char *write_preload(char *to, const char *theirs, bool watchable)
+static char *write_preload(char *to, const char *theirs, const struct plan *plan)
 {
     char *start = to;
     memcpy(to, "LD_PRELOAD=", 12);
     char *value = to + 11, *at = value;
-    if (watchable) {
-        strcpy(at, watch.library);
-        at += strlen(at);
-    }
+    if (plan->target.watchable)
+        at = stpcpy(at, watch.library);
+    if (plan->is_rank)
+        at = stpcpy(stpcpy(at, ":"), watch.mpi_library);
     if (theirs && *theirs) {
         if (at > value)
             *at++ = ':';
@@ -159,7 +177,7 @@ static void fill_plan(struct plan *plan, void *room)
     for (char **entry = watch.environment; watchable && entry && *entry; entry++)
         if (is_missing(*entry, plan->given))
             *at++ = *entry;
-    char *ours = write_preload(text, preload, watchable);
+    char *ours = write_preload(text, preload, plan);
     if (ours)
         *at++ = ours;
     *at = NULL;

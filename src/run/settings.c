@@ -94,34 +94,37 @@ static size_t next_name(const char *from, size_t *step)
     return length;
 }
 
-static bool is_this_library(const char *name, size_t length)
+static bool is_library(const char *name, size_t length, const char *library)
 {
-    const char *base = strrchr(watch.library, '/');
-    base = base ? base + 1 : watch.library;
+    const char *base = strrchr(library, '/');
+    base = base ? base + 1 : library;
     for (size_t i = length; i > 0; i--)
         if (name[i - 1] == '/') {
             name += i;
             length -= i;
             break;
         }
-    return length == strlen(base) && strncmp(name, base, length) == 0;
+    return length > 0 && length == strlen(base) && strncmp(name, base, length) == 0;
 }
 
-bool settings_preloads(const char *value)
+bool settings_preloads(const char *value, const char *library)
 {
     for (size_t step; *value; value += step)
-        if (is_this_library(value, next_name(value, &step)))
+        if (is_library(value, next_name(value, &step), library))
             return true;
     return false;
 }
 
 void settings_without_us(char *to, const char *value)
 {
-    for (size_t step; *value; value += step)
-        if (!is_this_library(value, next_name(value, &step))) {
+    for (size_t step; *value; value += step) {
+        size_t length = next_name(value, &step);
+        if (!is_library(value, length, watch.library) &&
+            !is_library(value, length, watch.mpi_library)) {
             memmove(to, value, step);
             to += step;
         }
+    }
     *to = '\0';
 }
 
@@ -139,11 +142,29 @@ static void find_library(void)
         strcpy(path, here.path);
     for (size_t step, length; value && *value; value += step) {
         length = next_name(value, &step);
-        if (!is_this_library(value, length) || length >= sizeof path)
+        if (!is_library(value, length, watch.library) || length >= sizeof path)
             continue;
         memcpy(path, value, length);
         path[length] = '\0';
         return;
+    }
+}
+
+/* The doors to MPI: beside this library where both are installed, else where they are built. */
+static void find_mpi_library(void)
+{
+    static const char *const places[] = {"libgordian-mpi.so", "../mpi/libgordian-mpi.so"};
+    static char path[640];
+    const char *slash = strrchr(watch.library, '/');
+    watch.mpi_library = "";
+    for (size_t i = 0; slash && i < sizeof places / sizeof *places; i++) {
+        size_t folder = (size_t)(slash + 1 - watch.library);
+        memcpy(path, watch.library, folder);
+        strcpy(path + folder, places[i]);
+        if (sys_call(SYS_faccessat, AT_FDCWD, path, R_OK) == 0) {
+            watch.mpi_library = path;
+            return;
+        }
     }
 }
 
@@ -225,6 +246,7 @@ void settings_read(void)
     watch.quiet = setting_is("GORDIAN_QUIET", "1");
 
     find_library();
+    find_mpi_library();
     watch.follow = !setting_is("GORDIAN_FOLLOW", "0") && *watch.library;
     if (!watch.follow)
         stop_following();

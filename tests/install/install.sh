@@ -44,6 +44,11 @@ run_library=
 if [ -e "$build/src/run/libgordian-run.so" ]; then
     run_library=$lib/gordian/libgordian-run.so
 fi
+# Its doors to MPI, and a layer for each MPI that was there.
+mpi_libraries=
+for library in "$build"/src/mpi/libgordian-mpi*.so; do
+    test ! -e "$library" || mpi_libraries="$mpi_libraries $lib/gordian/${library##*/}"
+done
 # The command over MPI, where there is one.
 mpi_command=
 if [ -e "$build/gordian-mpi" ]; then
@@ -64,6 +69,7 @@ check_files()
     expected=0
     for file in \
         $run_library \
+        $mpi_libraries \
         $mpi_command \
         $units \
         "$root$prefix/bin/gordian" \

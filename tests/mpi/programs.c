@@ -1,7 +1,7 @@
-/* Small MPI programs, by name: those of hung[] stand still for ever, those of sound[] come to their
- * end, although some of them look for a while as if they would not.
+/* Small MPI programs, by name: those of hung[] and polling[] stand still for ever, those of sound[]
+ * come to their end, although some of them look for a while as if they would not.
  *
- *     programs --list hung|sound    "NAME RANKS", a line each
+ *     programs --list hung|polling|sound    "NAME RANKS", a line each
  *     programs NAME                 under mpirun
  */
 #include <mpi.h>
@@ -493,6 +493,26 @@ static void late_finalize(void)
         be_late();
 }
 
+/* Each tests for what the other would send once its own test found something. */
+static void test_test(void)
+{
+    int value, flag = 0;
+    MPI_Request request;
+    MPI_Irecv(&value, 1, MPI_INT, right(), 1, WORLD, &request);
+    while (!flag)
+        MPI_Test(&request, &flag, MPI_STATUS_IGNORE);
+    send_to(left(), 1);
+}
+
+static void iprobe_recv(void)
+{
+    int flag = 0;
+    while (rank == 0 && !flag)
+        MPI_Iprobe(1, 1, WORLD, &flag, MPI_STATUS_IGNORE);
+    receive_from(1 - rank, 1);
+    send_to(1 - rank, 1);
+}
+
 /* ------------------------------------------------------------------ all of them */
 
 struct program {
@@ -522,6 +542,12 @@ static const struct program hung[] = {
     {"sendrecv_wrong", 3, sendrecv_wrong},
     {"ibarrier_missing", 3, ibarrier_missing},
     {"issend_wait", 2, issend_wait},
+};
+
+/* Hung, too, as far as can be told of those who only test. */
+static const struct program polling[] = {
+    {"test_test", 3, test_test},
+    {"iprobe_recv", 2, iprobe_recv},
 };
 
 static const struct program sound[] = {
@@ -558,9 +584,12 @@ static int list_programs(const struct program *list, size_t count)
 int main(int argc, char **argv)
 {
     if (argc == 3 && strcmp(argv[1], "--list") == 0)
-        return strcmp(argv[2], "hung") == 0 ? list_programs(hung, COUNT(hung))
-                                            : list_programs(sound, COUNT(sound));
+        return strcmp(argv[2], "hung") == 0      ? list_programs(hung, COUNT(hung))
+               : strcmp(argv[2], "polling") == 0 ? list_programs(polling, COUNT(polling))
+                                                 : list_programs(sound, COUNT(sound));
     const struct program *program = argc == 2 ? find(hung, COUNT(hung), argv[1]) : NULL;
+    if (!program && argc == 2)
+        program = find(polling, COUNT(polling), argv[1]);
     if (!program && argc == 2)
         program = find(sound, COUNT(sound), argv[1]);
     if (!program)

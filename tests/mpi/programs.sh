@@ -2,7 +2,7 @@
 # MPI programs under `gordian run mpirun`: those that hang are named, with every rank that is part of
 # it, and end with 86; those that do not are left alone, however long somebody keeps them waiting.
 #
-#     programs.sh GORDIAN PROGRAMS
+#     programs.sh GORDIAN PROGRAMS MPIRUN
 #
 # A few of each kind; with GORDIAN_TEST_SCALE=100 all forty.
 # shellcheck source=tests/shell.sh
@@ -11,19 +11,25 @@
 . "$(dirname "$0")/../mpi.sh"
 gordian=$(absolute "$1")
 programs=$(absolute "$2")
+start=$3
 enter_scratch
 most=$((4 + ${GORDIAN_TEST_SCALE:-1} / 5))
 
 # watched NAME RANKS: its report in `report`, its exit status in $status.
 watched()
 {
-    timeout $patience "$gordian" run -o report mpirun -n "$2" "$programs" "$1" >out 2>err
+    timeout $patience "$gordian" run --on-likely abort -o report "$start" -n "$2" "$programs" "$1" >out 2>err
     status=$?
 }
 
 is_named()
 {
     [ "$status" -eq 86 ] && grep -q 'deadlock 1, proved' report && grep -q 'rank 1' report
+}
+
+is_likely()
+{
+    [ "$status" -eq 86 ] && grep -q 'deadlock 1, likely' report && grep -q 'polled with MPI_' report
 }
 
 is_left_alone()
@@ -46,7 +52,16 @@ each()
     done <"list-$1"
 }
 each hung 'hangs, and is named' is_named
+each polling 'only tests, and is likely' is_likely
 each sound 'is sound, and left alone' is_left_alone
+
+# MPI's names are for ranks alone.
+# shellcheck disable=SC2016 # is for the shell that is run
+"$gordian" run --quiet sh -c 'echo "$LD_PRELOAD"' >alone
+# shellcheck disable=SC2016
+"$gordian" run --quiet "$start" -n 1 sh -c 'echo "$LD_PRELOAD"' >as_rank
+check 'what is no rank does not see names of MPI' lacks alone libgordian-mpi
+check 'a rank does' grep -q libgordian-mpi as_rank
 
 # Exactly who waits for whom, and where.
 watched recv_recv 2

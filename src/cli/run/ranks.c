@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The calls that a rank has begun and ended so far; `waits`: it is in one. */
+/* The calls that a rank has begun and ended so far; `waits`: it is in one, or tests in vain. */
 static uint64_t count_calls(const char *path, bool *waits)
 {
     uint64_t calls = 0;
@@ -21,8 +21,8 @@ static uint64_t count_calls(const char *path, bool *waits)
         size_t size = offsetof(struct mpi_slot, items);
         if (pread(fd, &slot, size, at) != (ssize_t)size || !slot.tid)
             break;
-        calls += slot.sequence + slot.polls;
-        *waits = *waits || slot.sequence % 2;
+        calls += slot.sequence + slot.series;
+        *waits = *waits || slot.sequence % 2 || slot.polls;
     }
     if (fd >= 0)
         close(fd);
