@@ -33,7 +33,8 @@ struct sleep_call {
     enum call_kind kind;
     const char *name; /* "futex"; "system call 123" is for the caller to say: then NULL */
     bool timed;       /* it ends by itself */
-    bool restarts;    /* may be interrupted without the program noticing */
+    bool restarts;    /* may be interrupted by anybody without the program noticing */
+    bool notices;     /* comes back, or waits longer, even if it is made again after a stop */
     /* CALL_FUTEX; of CALL_TIME the address alone, if it may have been a futex: */
     uint64_t address;
     uint32_t operation; /* without flags */

@@ -22,8 +22,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/time.h>
 #include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
@@ -272,35 +274,61 @@ static bool runs_on(const struct target *target, uint32_t tid)
     return rests_of(target, tid) == before;
 }
 
+/* Has this socket a time limit of its own? A call that waits at it is interrupted for good, and
+ * would wait for the whole of it again. True also if that cannot be told. */
+static bool socket_is_timed(const struct target *target, uint64_t descriptor)
+{
+    char path[64], link[64];
+    struct timeval limit = {0, 0};
+    socklen_t size = sizeof limit;
+    snprintf(path, sizeof path, "/proc/%u/fd/%" PRIu64, target->seen_pid, descriptor);
+    ssize_t length = readlink(path, link, sizeof link - 1);
+    link[length > 0 ? length : 0] = '\0';
+    if (length <= 0 || strncmp(link, "socket:", strlen("socket:")) != 0)
+        return length <= 0;
+    int process = (int)syscall(SYS_pidfd_open, target->seen_pid, 0);
+    int copy = process < 0 ? -1 : (int)syscall(SYS_pidfd_getfd, process, (int)descriptor, 0);
+    bool known = copy >= 0 && getsockopt(copy, SOL_SOCKET, SO_RCVTIMEO, &limit, &size) == 0;
+    if (copy >= 0)
+        close(copy);
+    if (process >= 0)
+        close(process);
+    return !known || limit.tv_sec || limit.tv_usec;
+}
+
 /* Would it notice? Where it is now counts, not where it was listed; and one that is on its way may
  * be in another call by the time it is stopped. So who slept must sleep in the same call still, and
  * who ran must be one that runs on. */
-static bool would_notice(const struct target *target, const struct target_thread *thread)
+static bool would_notice(const struct target *target, const struct target_thread *thread,
+                         const struct target_thread *now, const struct sleep_call *call)
 {
-    char text[256];
-    struct target_thread now = {.seen_tid = thread->seen_tid};
-    struct sleep_call call;
-    if (thread->activity == TARGET_RUNS && !runs_on(target, thread->seen_tid))
+    if (now->activity != thread->activity)
         return true;
-    if (proc_read_thread(target->seen_pid, thread->seen_tid, "syscall", text, sizeof text) <= 0)
-        return true;
-    parse_call(&now, text);
-    if (now.activity != thread->activity)
-        return true;
-    return now.activity == TARGET_SLEEPS &&
-           (now.call != thread->call || now.arguments[0] != thread->arguments[0] ||
-            !sleep_call(target, &now, &call) || !call.restarts || call.timed);
+    if (now->activity != TARGET_SLEEPS)
+        return now->activity == TARGET_RUNS && !runs_on(target, thread->seen_tid);
+    return now->call != thread->call || now->arguments[0] != thread->arguments[0] ||
+           call->notices || (call->kind == CALL_READ && socket_is_timed(target, now->arguments[0]));
 }
 
 static bool live_registers(struct target *target, struct target_thread *thread, unsigned stop_ms)
 {
     unsigned char set[STOP_SET];
-    uint64_t start = clock_ns();
+    char text[256];
+    struct target_thread now = {.seen_tid = thread->seen_tid};
+    struct sleep_call call;
     /* One that cannot be interrupted would not stop in time either. */
-    if (stop_ms == 0 || thread->state == 'D' || (!target->doomed && would_notice(target, thread)))
+    if (stop_ms == 0 || thread->state == 'D' ||
+        proc_read_thread(target->seen_pid, now.seen_tid, "syscall", text, sizeof text) <= 0)
         return false;
-    ssize_t size =
-        stop_for_registers(target->seen_pid, thread->seen_tid, stop_ms * UINT64_C(1000000), set);
+    parse_call(&now, text);
+    bool sleeps = sleep_call(target, &now, &call);
+    if (!target->doomed && would_notice(target, thread, &now, &call))
+        return false;
+    /* Should this process be killed, the kernel makes this call again all the same. */
+    bool by_itself = target->doomed || !sleeps || (call.restarts && !call.timed);
+    uint64_t start = clock_ns();
+    ssize_t size = stop_for_registers(target->seen_pid, thread->seen_tid,
+                                      stop_ms * UINT64_C(1000000), by_itself, set);
     if (size < 0)
         return false;
     if (size > 0)

@@ -103,7 +103,7 @@ static void unwind_thread(struct sight *sight, uint32_t index, size_t most)
 static bool fetch_registers(struct sight *sight, struct sight_thread *thread)
 {
     bool doomed = sight->targets[thread->process]->doomed;
-    if (thread->stack.stopped || (thread->sleeps && !thread->call.restarts && !doomed))
+    if (thread->stack.stopped || (thread->sleeps && thread->call.notices && !doomed))
         return false;
     thread->stack.stopped = true;
     struct target_thread now = thread->is;

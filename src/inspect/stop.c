@@ -7,6 +7,8 @@
 
 #include <elf.h>
 #include <errno.h>
+#include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/ptrace.h>
@@ -14,6 +16,7 @@
 #include <sys/user.h>
 #include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 /* ------------------------------------------------------------------ waiting for the stop */
 
@@ -69,13 +72,18 @@ static bool put_set(pid_t tid, uintptr_t kind, void *set, size_t size)
  * the kernel's own, makes it EINTR if a handler is to run, and otherwise the same call again. */
 static void call_again(uint32_t pid, pid_t tid, int signal)
 {
-    enum { RESTART_WITHOUT_HANDLER = 514 };
+    enum { RESTART_WITHOUT_HANDLER = 514, RESTART_THE_REST = 516, POLL = 7 };
     struct user_regs_struct registers;
     size_t size = sizeof registers;
     (void)pid;
     (void)signal;
-    if (!get_set(tid, &registers, &size) || (int64_t)registers.rax != -EINTR ||
-        (int64_t)registers.orig_rax < 0 || !call_repeats(EM_X86_64, registers.orig_rax))
+    if (!get_set(tid, &registers, &size) || (int64_t)registers.orig_rax < 0)
+        return;
+    /* The rest of a poll for ever is another call, which would not show that it is for ever. */
+    bool poll_for_ever = (int64_t)registers.rax == -RESTART_THE_REST &&
+                         registers.orig_rax == POLL && (int32_t)registers.rdx < 0;
+    if (!poll_for_ever &&
+        ((int64_t)registers.rax != -EINTR || !call_repeats(EM_X86_64, registers.orig_rax)))
         return;
     registers.rax = (unsigned long long)-RESTART_WITHOUT_HANDLER;
     put_set(tid, NT_PRSTATUS, &registers, size);
@@ -147,15 +155,72 @@ static void let_go(uint32_t pid, pid_t tid, int signal)
            await_stop(tid, clock_ns() + 1000000000u, &signal));
 }
 
-ssize_t stop_for_registers(uint32_t pid, uint32_t tid, uint64_t most_ns, unsigned char *set)
+/* ------------------------------------------------------------------ the stop, and who makes it */
+
+struct stop {
+    uint32_t pid;
+    pid_t tid;
+    uint64_t most_ns;
+    unsigned char *set;
+    ssize_t size; /* of the set; as stop_for_registers() says */
+    int failure;  /* errno, if it may not be stopped */
+};
+
+static void stop_now(struct stop *stop)
 {
-    uint64_t until = clock_ns() + most_ns;
+    uint64_t until = clock_ns() + stop->most_ns;
     size_t size = STOP_SET;
     int signal = 0;
-    if (ptrace(PTRACE_SEIZE, (pid_t)tid, NULL, NULL) != 0)
-        return -1;
-    bool done = ptrace(PTRACE_INTERRUPT, (pid_t)tid, NULL, NULL) == 0 &&
-                await_stop((pid_t)tid, until, &signal) && get_set((pid_t)tid, set, &size);
-    let_go(pid, (pid_t)tid, signal);
-    return done ? (ssize_t)size : 0;
+    if (ptrace(PTRACE_SEIZE, stop->tid, NULL, NULL) != 0) {
+        stop->failure = errno;
+        return;
+    }
+    stop->size = 0;
+    if (ptrace(PTRACE_INTERRUPT, stop->tid, NULL, NULL) == 0 &&
+        await_stop(stop->tid, until, &signal) && get_set(stop->tid, stop->set, &size))
+        stop->size = (ssize_t)size;
+    let_go(stop->pid, stop->tid, signal);
+}
+
+/* In a session of its own, a signal to a whole group (from a terminal, from timeout(1)) does not
+ * reach it. */
+static int stop_apart(void *argument)
+{
+    setsid();
+    stop_now(argument);
+    return 0;
+}
+
+/* The thread sanitizer puts itself before clone(), and takes it for a fork. */
+extern int plain_clone(int (*work)(void *), void *stack, int flags, void *argument,
+                       ...) __asm__("__clone");
+
+/* This thread sleeps until the other process has ended, which has its memory and works on a piece
+ * of its stack. Both stay should this process be killed: the stop goes on to its end, and the
+ * thread is let go as it would have been. False: there is no such process. */
+static bool stop_by_another(struct stop *stop)
+{
+    _Alignas(16) char stack[64u << 10];
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    /* Without a signal at its end it is nobody's child but ours: wait() elsewhere does not see it.
+     */
+    pid_t made = plain_clone(stop_apart, stack + sizeof stack, CLONE_VM | CLONE_VFORK, stop);
+    while (made > 0 && waitpid(made, NULL, __WCLONE) < 0 && errno == EINTR)
+        ;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return made > 0;
+}
+
+ssize_t stop_for_registers(uint32_t pid, uint32_t tid, uint64_t most_ns, bool by_itself,
+                           unsigned char *set)
+{
+    struct stop stop = {pid, (pid_t)tid, most_ns, set, -1, 0};
+    bool by_another = stop_by_another(&stop);
+    if (by_itself && (!by_another || stop.failure == EPERM)) {
+        stop.failure = 0;
+        stop_now(&stop);
+    }
+    return stop.size;
 }

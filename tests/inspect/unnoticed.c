@@ -1,15 +1,17 @@
 /* A thread that is stopped for its registers does not notice: whatever it sleeps in, it sleeps in
- * still, with the same arguments, and no call has come back with EINTR. But a handler that was due
- * runs, and then the call does come back. */
+ * still, with the same arguments, and no call has come back with EINTR, also if who stopped it was
+ * killed in between. But a handler that was due runs, and then the call does come back. */
 #define _GNU_SOURCE
 #include "inspect/proc.h"
 #include "inspect/stop.h"
+#include "inspect/target.h"
 #include "test.h"
 
 #include <errno.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -31,7 +33,7 @@ enum { HOUR = 3600 };
 
 /* What both processes see of the one that sleeps. */
 struct seen {
-    _Atomic int interrupted, handled, failed;
+    _Atomic int interrupted, handled, failed, stops;
     int set; /* of semaphores, if there is one; it would outlive the processes */
 };
 static struct seen *seen;
@@ -148,18 +150,19 @@ static long condition_for_long(void)
 static const struct sleeper {
     const char *name;
     long (*sleep)(void);
+    bool left_alone;
 } sleepers[] = {
-    {"epoll_wait", epoll_for_ever},
-    {"epoll_wait, timed", epoll_for_long},
-    {"poll", poll_for_long},
-    {"semop", system_v},
-    {"sigwaitinfo", wait_for_signal},
-    {"recv, timed", receive_for_long},
-    {"accept, timed", accept_for_long},
-    {"read of inotify", read_changes},
-    {"read of an eventfd", read_event},
-    {"nanosleep", sleep_for_long},
-    {"pthread_cond_timedwait", condition_for_long},
+    {"epoll_wait", epoll_for_ever, false},
+    {"epoll_wait, timed", epoll_for_long, true},
+    {"poll", poll_for_long, false},
+    {"semop", system_v, false},
+    {"sigwaitinfo", wait_for_signal, false},
+    {"recv, timed", receive_for_long, true},
+    {"accept, timed", accept_for_long, true},
+    {"read of inotify", read_changes, false},
+    {"read of an eventfd", read_event, false},
+    {"nanosleep", sleep_for_long, false},
+    {"pthread_cond_timedwait", condition_for_long, false},
 };
 
 /* ------------------------------------------------------------------ the two processes */
@@ -224,6 +227,12 @@ static bool is_same_call(const char *before, const char *after)
                      : strcmp(before, after) == 0;
 }
 
+static ssize_t stop_child(pid_t child, unsigned char *set)
+{
+    uint32_t pid = (uint32_t)child;
+    return stop_for_registers(pid, pid, UINT64_C(60000000000), true, set);
+}
+
 static void stop_often(const struct sleeper *sleeper)
 {
     char before[256], after[256];
@@ -231,14 +240,69 @@ static void stop_often(const struct sleeper *sleeper)
     pid_t child = start_sleeper(sleeper);
     await_sleep(child, before, sizeof before);
     for (int round = 0; round < 30; round++) {
-        CHECK_MSG(stop_for_registers((uint32_t)child, (uint32_t)child, UINT64_C(60000000000), set) >
-                      0,
-                  "%s, round %d", sleeper->name, round);
+        CHECK_MSG(stop_child(child, set) > 0, "%s, round %d", sleeper->name, round);
         await_sleep(child, after, sizeof after);
         CHECK_MSG(is_same_call(before, after), "%s: %s, before %s", sleeper->name, after, before);
     }
     CHECK_MSG(seen->interrupted == 0, "%s: %d times", sleeper->name, seen->interrupted);
     CHECK_MSG(seen->failed == 0, "%s", sleeper->name);
+    end_sleeper(child);
+}
+
+/* Is anybody still about to let it go? */
+static bool is_traced(pid_t child)
+{
+    char text[4096];
+    return proc_read_thread((uint32_t)child, (uint32_t)child, "status", text, sizeof text) > 0 &&
+           proc_number(text, "TracerPid:", 10) != 0;
+}
+
+static _Noreturn void stop_for_ever(pid_t child)
+{
+    unsigned char set[STOP_SET];
+    uint32_t pid = (uint32_t)child;
+    while (stop_for_registers(pid, pid, UINT64_C(60000000000), false, set) >= 0)
+        seen->stops++;
+    _exit(0);
+}
+
+/* Who stops is killed at some moment of a stop, each time another. */
+static void kill_often(const struct sleeper *sleeper)
+{
+    char line[256];
+    pid_t child = start_sleeper(sleeper);
+    await_sleep(child, line, sizeof line);
+    for (long round = 0; round < 50; round++) {
+        int stops = seen->stops, status = 0;
+        pid_t inspector = fork();
+        REQUIRE(inspector >= 0);
+        if (inspector == 0)
+            stop_for_ever(child);
+        while (seen->stops == stops && waitpid(inspector, &status, WNOHANG) == 0)
+            sched_yield();
+        nanosleep(&(struct timespec){0, round * 3000}, NULL);
+        kill(inspector, SIGKILL);
+        waitpid(inspector, &status, 0);
+        while (is_traced(child))
+            sched_yield();
+        await_sleep(child, line, sizeof line);
+    }
+    CHECK_MSG(seen->interrupted == 0, "%s: %d times", sleeper->name, seen->interrupted);
+    end_sleeper(child);
+}
+
+/* What would wait for the whole of its time again is left alone. */
+static void leave_alone(const struct sleeper *sleeper, bool stops)
+{
+    char line[256];
+    gordian_error error;
+    struct target *target;
+    pid_t child = start_sleeper(sleeper);
+    await_sleep(child, line, sizeof line);
+    REQUIRE(target_open_live(&target, (uint32_t)child, &error) == GORDIAN_OK);
+    bool stopped = target_registers(target, &target->threads[0], 60000);
+    CHECK_MSG(stopped == stops, "%s: %d", sleeper->name, stopped);
+    target_close(target);
     end_sleeper(child);
 }
 
@@ -254,8 +318,7 @@ static void keep_signal(const struct sleeper *sleeper)
     kill(child, SIGSTOP);
     CHECK(waitpid(child, &status, WUNTRACED) == child && WIFSTOPPED(status));
     kill(child, SIGUSR1);
-    CHECK_MSG(stop_for_registers((uint32_t)child, (uint32_t)child, UINT64_C(60000000000), set) > 0,
-              "%s", sleeper->name);
+    CHECK_MSG(stop_child(child, set) > 0, "%s", sleeper->name);
     kill(child, SIGCONT);
     while (seen->handled == 0)
         nanosleep(&(struct timespec){0, 100000}, NULL);
@@ -271,6 +334,10 @@ int main(void)
     REQUIRE(seen != MAP_FAILED);
     for (size_t i = 0; i < sizeof sleepers / sizeof *sleepers; i++)
         stop_often(&sleepers[i]);
+    for (size_t i = 0; i < sizeof sleepers / sizeof *sleepers; i++)
+        kill_often(&sleepers[i]);
+    for (size_t i = 0; i < sizeof sleepers / sizeof *sleepers; i++)
+        leave_alone(&sleepers[i], !sleepers[i].left_alone);
     keep_signal(&sleepers[0]);
     keep_signal(&sleepers[1]);
     return test_done();
