@@ -114,7 +114,7 @@ GORDIAN_API gordian_status gordian_circuit_join(gordian_circuit **out,
                                                 size_t count, const char *data,
                                                 const gordian_allocator *allocator,
                                                 gordian_error *error);
-/* Writes the circuit itself, as .ca, .dot or .pnml. */
+/* Writes the circuit itself, as .ca, .dot, .pnml or .pml (Promela). */
 GORDIAN_API gordian_status gordian_circuit_write(const gordian_circuit *circuit,
                                                  gordian_format format,
                                                  const gordian_writer *writer,
