@@ -22,8 +22,9 @@ static gordian_status look_for(struct bench *bench, const char *name, bool *want
 gordian_status bench_compose(struct bench *bench)
 {
     static gordian_status (*const parts[])(const struct compose_bench *) = {
-        compose_paper_rows, compose_reach_rows,     compose_scale_rows, compose_graph_rows,
-        compose_gpu_rows,   compose_published_rows, compose_mpi_rows,   compose_ranks_rows,
+        compose_paper_rows,     compose_reach_rows, compose_models_rows,
+        compose_scale_rows,     compose_graph_rows, compose_gpu_rows,
+        compose_published_rows, compose_mpi_rows,   compose_ranks_rows,
     };
     struct compose_bench compose = {.bench = bench};
     struct machine machine;

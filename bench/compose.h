@@ -16,6 +16,9 @@ struct compose_bench {
 /* A kind of `gordian gen` (circuit-chain, ..) of that size, over one datum unless `data` says. */
 gordian_status bench_circuit(gordian_circuit **out, const char *kind, uint32_t size, uint64_t seed,
                              const char *data, gordian_error *error);
+/* One that is written out: a text of components, and which of them, as it is used. */
+gordian_status bench_circuit_text(gordian_circuit **out, const char *treo, const char *main,
+                                  gordian_error *error);
 /* The thesis's two: pairs of FIFO1s composed to four states each, which share nothing. */
 gordian_status bench_paper_circuit(gordian_circuit **out, gordian_error *error);
 
@@ -47,7 +50,7 @@ bool compose_beside(const char *name, char *path, size_t size);
 /* Is there an mpirun? It is told that this machine's cores are enough for any number of ranks. */
 bool compose_mpirun(void);
 
-/* ---- SPIN (compose_spin.c): the same chain as a Promela model */
+/* ---- SPIN (compose_spin.c): the same chain, or the same circuit, as a Promela model */
 struct spin {
     char folder[512]; /* of the files it makes; "": none */
     uint64_t states;  /* the last run's */
@@ -56,6 +59,8 @@ struct spin {
 };
 /* Writes the model of a chain of `size` buffers, and compiles its verifier. False: spin->why. */
 bool spin_open(struct spin *spin, uint32_t size);
+/* The same of any circuit, as `gordian compose --circuit -o FILE.pml` writes it. */
+bool spin_open_circuit(struct spin *spin, const gordian_circuit *circuit);
 /* Runs it: the time it says it took. */
 gordian_status spin_run(void *spin, double *ns, gordian_error *error);
 void spin_close(struct spin *spin);
@@ -88,12 +93,13 @@ void compose_cells_init(struct compose_cells *cells, unsigned repeat);
 gordian_status compose_cells_run(void *cells, double *ns, gordian_error *error);
 
 /* ---- rows: each adds its own */
-gordian_status compose_reach_rows(const struct compose_bench *compose); /* compose_reach.c */
-gordian_status compose_paper_rows(const struct compose_bench *compose); /* compose_paper.c */
-gordian_status compose_scale_rows(const struct compose_bench *compose); /* compose_scale.c */
-gordian_status compose_graph_rows(const struct compose_bench *compose); /* compose_scale.c */
-gordian_status compose_mpi_rows(const struct compose_bench *compose);   /* compose_mpi.c */
-gordian_status compose_gpu_rows(const struct compose_bench *compose);   /* compose_gpu.c */
+gordian_status compose_reach_rows(const struct compose_bench *compose);  /* compose_reach.c */
+gordian_status compose_models_rows(const struct compose_bench *compose); /* compose_models.c */
+gordian_status compose_paper_rows(const struct compose_bench *compose);  /* compose_paper.c */
+gordian_status compose_scale_rows(const struct compose_bench *compose);  /* compose_scale.c */
+gordian_status compose_graph_rows(const struct compose_bench *compose);  /* compose_scale.c */
+gordian_status compose_mpi_rows(const struct compose_bench *compose);    /* compose_mpi.c */
+gordian_status compose_gpu_rows(const struct compose_bench *compose);    /* compose_gpu.c */
 /* compose_published.c */
 gordian_status compose_published_rows(const struct compose_bench *compose);
 /* compose_ranks.c */

@@ -8,15 +8,29 @@
 #include <string.h>
 
 static gordian_status read_text(gordian_circuit **out, const struct output *text, bool automata,
-                                const char *data, gordian_error *error)
+                                const char *data, const char *main, gordian_error *error)
 {
     struct text source;
-    gordian_circuit_options options = {.data = data};
+    gordian_circuit_options options = {.data = data, .main = main};
     gordian_status status = text_copy(&source, "bench", text->buffer, text->used, NULL, error);
     if (status != GORDIAN_OK)
         return status;
     status = (automata ? ca_read : treo_read)(out, &source, &options, NULL, error);
     text_free(&source);
+    return status;
+}
+
+gordian_status bench_circuit_text(gordian_circuit **out, const char *treo, const char *main,
+                                  gordian_error *error)
+{
+    struct output text;
+    *out = NULL;
+    if (!output_open(&text, OUTPUT_MEMORY))
+        return fail_memory(error);
+    output_text(&text, treo);
+    gordian_status status =
+        text.failure ? fail_memory(error) : read_text(out, &text, false, NULL, main, error);
+    output_close(&text);
     return status;
 }
 
@@ -34,7 +48,7 @@ gordian_status bench_circuit(gordian_circuit **out, const char *kind, uint32_t s
     options.seed = seed;
     gordian_status status = gen_write(&options, &text, error);
     if (status == GORDIAN_OK)
-        status = read_text(out, &text, false, data, error);
+        status = read_text(out, &text, false, data, NULL, error);
     output_close(&text);
     return status;
 }
@@ -71,7 +85,7 @@ gordian_status bench_paper_circuit(gordian_circuit **out, gordian_error *error)
     write_pair(&text, "left");
     write_pair(&text, "right");
     gordian_status status =
-        text.failure ? fail_memory(error) : read_text(out, &text, true, NULL, error);
+        text.failure ? fail_memory(error) : read_text(out, &text, true, NULL, NULL, error);
     output_close(&text);
     return status;
 }

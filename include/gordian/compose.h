@@ -114,7 +114,7 @@ GORDIAN_API gordian_status gordian_circuit_join(gordian_circuit **out,
                                                 size_t count, const char *data,
                                                 const gordian_allocator *allocator,
                                                 gordian_error *error);
-/* Writes the circuit itself, as .ca, .dot or .pnml. */
+/* Writes the circuit itself, as .ca, .dot, .pnml or .pml (Promela). */
 GORDIAN_API gordian_status gordian_circuit_write(const gordian_circuit *circuit,
                                                  gordian_format format,
                                                  const gordian_writer *writer,
@@ -186,12 +186,14 @@ typedef struct gordian_compose_options {
     bool indivisible; /* count and deliver only transitions that are not several at once which have
                          nothing to do with each other */
     bool count_transitions; /* true; false: states and deadlocks only, which takes far less time */
-    bool reduce;         /* look for deadlocks only, and leave out what makes no difference to them
-                            (stubborn         sets): as many deadlocks, fewer states, ways that need not be
-                            the         shortest;         transitions are not counted, nothing is delivered */
-    uint64_t max_states; /* stop when there are more; 0: no limit */
-    uint64_t max_memory; /* bytes the engine may hold; 0: no limit */
-    uint64_t max_ns;     /* nanoseconds; 0: no limit */
+    bool
+        reduce; /* look for deadlocks only, and leave out what makes no difference to them (stubborn
+                   sets; equal components that change places): as many deadlocks, of which those
+                   that differ only in who is where are described once, fewer states, ways that
+                   need not be the shortest; transitions are not counted, nothing is delivered */
+    uint64_t max_states;    /* stop when there are more; 0: no limit */
+    uint64_t max_memory;    /* bytes the engine may hold; 0: no limit */
+    uint64_t max_ns;        /* nanoseconds; 0: no limit */
     uint32_t max_deadlocks; /* describe this many, the nearest first: 1; all are counted */
     unsigned threads;       /* 0: as many as the machine has cores */
     const uint32_t *order;  /* to compose in: every automaton once; NULL: choose one */

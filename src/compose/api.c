@@ -263,7 +263,7 @@ gordian_status gordian_circuit_write(const gordian_circuit *circuit, gordian_for
     struct output out;
     gordian_status status = GORDIAN_OK;
     if (format != GORDIAN_FORMAT_CA && format != GORDIAN_FORMAT_DOT &&
-        format != GORDIAN_FORMAT_PNML)
+        format != GORDIAN_FORMAT_PNML && format != GORDIAN_FORMAT_PROMELA)
         return no_format("a circuit", error);
     if (!output_open_writer(&out, writer))
         return fail_memory(error);
@@ -271,6 +271,8 @@ gordian_status gordian_circuit_write(const gordian_circuit *circuit, gordian_for
         status = ca_write_circuit(circuit, &out, error);
     else if (format == GORDIAN_FORMAT_PNML)
         status = pnml_write_circuit(circuit, &out, error);
+    else if (format == GORDIAN_FORMAT_PROMELA)
+        status = promela_write_circuit(circuit, &out, error);
     else
         dot_write_circuit(circuit, &out);
     return end_writing(&out, status, error);

@@ -5,6 +5,7 @@
 #include "base/memory.h"
 #include "compose/engine.h"
 #include "compose/firing.h"
+#include "compose/symmetry.h"
 
 #include <string.h>
 
@@ -18,6 +19,7 @@ struct reduction {
     gordian_compose_result *result;
     gordian_allocator memory;
     struct firings firings;
+    struct symmetry symmetry;
     size_t factors;
 
     /* Firings by (factor, local state): which need it there, which bring it there from elsewhere.
@@ -45,6 +47,13 @@ struct reduction {
     uint32_t *work, *best;
     size_t best_count;
     uint32_t set;
+
+    /* With symmetries, all deadlocks: one is found, the others are its images. */
+    uint32_t *dead; /* `factors` numbers each */
+    size_t dead_room;
+    uint32_t dead_count;
+    struct hash dead_table;
+    uint32_t *whose, *as;
     gordian_error *error;
 };
 
@@ -96,15 +105,21 @@ static gordian_status open_reduction(struct reduction *r)
     r->stamp = memory_zeroed(&r->memory, (firings + 1) * sizeof *r->stamp);
     r->work = memory_alloc(&r->memory, (firings + 1) * sizeof *r->work);
     r->best = memory_alloc(&r->memory, (firings + 1) * sizeof *r->best);
+    r->whose = memory_alloc(&r->memory, (r->factors + 1) * sizeof *r->whose);
+    r->as = memory_alloc(&r->memory, (r->factors + 1) * sizeof *r->as);
     if (!r->place_of || !r->here || !r->met || !r->touched || !r->enabled || !r->stamp ||
-        !r->work || !r->best || !list_firings(r, false, places) || !list_firings(r, true, places))
+        !r->work || !r->best || !r->whose || !r->as || !list_firings(r, false, places) ||
+        !list_firings(r, true, places))
         return fail_memory(r->error);
-    return GORDIAN_OK;
+    return symmetry_open(&r->symmetry, &r->firings, &r->memory, r->error);
 }
 
 static void close_reduction(struct reduction *r)
 {
+    symmetry_close(&r->symmetry);
     hash_free(&r->table, &r->memory);
+    hash_free(&r->dead_table, &r->memory);
+    memory_free_all(&r->memory, r->dead, r->whose, r->as);
     memory_free_all(&r->memory, r->place_of, r->needs_first, r->makes_first, r->needs, r->makes,
                     r->locals, r->parent, r->by);
     memory_free_all(&r->memory, r->here, r->met, r->touched, r->enabled, r->stamp, r->work,
@@ -118,6 +133,13 @@ static uint64_t hash_locals(const struct reduction *r, const uint32_t *locals)
     return hash_bytes(locals, r->factors * sizeof *locals);
 }
 
+/* There may be no automata at all, and no list then. */
+static void copy_locals(const struct reduction *r, uint32_t *to, const uint32_t *from)
+{
+    if (r->factors > 0)
+        memcpy(to, from, r->factors * sizeof *to);
+}
+
 static void put_states(const void *context, struct hash *table)
 {
     const struct reduction *r = context;
@@ -125,21 +147,40 @@ static void put_states(const void *context, struct hash *table)
         hash_put(table, hash_locals(r, r->locals + s * r->factors), s);
 }
 
-/* Takes a state, unless it is known or there are enough. */
-static gordian_status reach_state(struct reduction *r, const uint32_t *locals, uint32_t parent,
-                                  uint32_t by)
+static bool is_among(const struct reduction *r, const struct hash *table, const uint32_t *list,
+                     const uint32_t *locals, uint64_t hash)
 {
-    uint64_t hash = hash_locals(r, locals), most = r->options->max_states;
-    struct hash_probe probe = hash_probe(&r->table, hash);
-    while (hash_meet(&r->table, &probe))
-        if (memcmp(r->locals + probe.number * r->factors, locals, r->factors * sizeof *locals) == 0)
-            return GORDIAN_OK;
-    uint64_t bytes = ((uint64_t)r->count + 1) * (r->factors + 4) * sizeof(uint32_t);
-    if ((most && r->count >= most) || r->count == GORDIAN_NONE - 1)
+    struct hash_probe probe = hash_probe(table, hash);
+    while (hash_meet(table, &probe))
+        if (memcmp(list + probe.number * r->factors, locals, r->factors * sizeof *locals) == 0)
+            return true;
+    return false;
+}
+
+/* May there be one more, of so many? If not, the result says why. */
+static bool has_room(struct reduction *r, uint32_t count, uint64_t most)
+{
+    uint64_t held = (uint64_t)r->count * (r->factors + 4) + (uint64_t)r->dead_count * r->factors;
+    uint64_t bytes = (held + r->factors + 4) * sizeof(uint32_t);
+    if ((most && count >= most) || count == GORDIAN_NONE - 1)
         r->result->stop = GORDIAN_COMPOSE_STOP_STATES;
     else if (r->options->max_memory && bytes > r->options->max_memory)
         r->result->stop = GORDIAN_COMPOSE_STOP_MEMORY;
-    if (r->result->stop != GORDIAN_COMPOSE_STOP_COMPLETE)
+    else
+        return true;
+    return false;
+}
+
+/* Takes a state, or the least of its images that is found, unless that is known or there are
+ * enough. */
+static gordian_status reach_state(struct reduction *r, uint32_t *locals, uint32_t parent,
+                                  uint32_t by)
+{
+    symmetry_lessen(&r->symmetry, locals, NULL);
+    uint64_t hash = hash_locals(r, locals);
+    if (is_among(r, &r->table, r->locals, locals, hash) ||
+        r->result->stop != GORDIAN_COMPOSE_STOP_COMPLETE ||
+        !has_room(r, r->count, r->options->max_states))
         return GORDIAN_OK;
     if (!hash_reserve(&r->table, &r->memory, r->count + 1, r->count + 1, put_states, r) ||
         !memory_grow(&r->memory, &r->locals, &r->local_room, ((size_t)r->count + 1) * r->factors,
@@ -148,8 +189,7 @@ static gordian_status reach_state(struct reduction *r, const uint32_t *locals, u
                      sizeof *r->parent) ||
         !memory_grow(&r->memory, &r->by, &r->by_room, (size_t)r->count + 1, sizeof *r->by))
         return fail_memory(r->error);
-    if (r->factors > 0)
-        memcpy(r->locals + r->count * r->factors, locals, r->factors * sizeof *locals);
+    copy_locals(r, r->locals + r->count * r->factors, locals);
     r->parent[r->count] = parent;
     r->by[r->count] = by;
     hash_put(&r->table, hash, r->count++);
@@ -266,7 +306,37 @@ static void choose_set(struct reduction *r)
         try_seed(r, r->enabled[i]);
 }
 
-/* ------------------------------------------------------------------ deadlocks */
+/* ------------------------------------------------------------------ the way to a deadlock */
+
+static void fire_at(const struct reduction *r, uint32_t t, uint32_t *locals)
+{
+    for (size_t m = r->firings.first[t]; m < r->firings.first[t + 1]; m++)
+        locals[r->firings.moves[m].factor] = r->firings.moves[m].to;
+}
+
+/* A state that was taken stands for an image of it. On the way, as[f] is the automaton that is
+ * where f is in the state taken: what fires is the image of the firing taken, and what the state it
+ * led to was changed for changes who is who once more. */
+static void trace_back(struct reduction *r, const uint32_t *chain, size_t steps,
+                       gordian_compose_deadlock *found)
+{
+    size_t words = r->circuit->label_words;
+    uint32_t *locals = r->here;
+    for (uint32_t f = 0; f < r->factors; f++)
+        r->as[f] = f;
+    for (size_t i = 0; i < steps; i++) {
+        uint32_t t = r->by[chain[i]];
+        copy_locals(r, locals, r->locals + r->parent[chain[i]] * r->factors);
+        fire_at(r, t, locals);
+        uint32_t fired = r->symmetry.count > 0 ? symmetry_firing(&r->symmetry, t, r->as) : t;
+        memcpy(found->labels + i * words, firing_label(&r->firings, fired),
+               words * sizeof(uint64_t));
+        symmetry_lessen(&r->symmetry, locals, r->whose);
+        for (uint32_t f = 0; f < r->factors; f++)
+            found->state[f] = r->as[r->whose[f]];
+        copy_locals(r, r->as, found->state);
+    }
+}
 
 static gordian_status describe_state(struct reduction *r, uint32_t state)
 {
@@ -276,29 +346,78 @@ static gordian_status describe_state(struct reduction *r, uint32_t state)
     gordian_compose_deadlock found = {.number = state};
     for (uint32_t s = state; r->parent[s] != GORDIAN_NONE; s = r->parent[s])
         steps++;
+    uint32_t *chain = memory_alloc(&r->memory, (steps + 1) * sizeof *chain);
     found.step_count = steps;
     found.state = memory_alloc(memory, (r->factors + 1) * sizeof(uint32_t));
     found.labels = memory_alloc(memory, (steps * words + 1) * sizeof(uint64_t));
-    if (!found.state || !found.labels) {
+    if (!found.state || !found.labels || !chain) {
         memory_free(memory, found.state);
         memory_free(memory, found.labels);
+        memory_free(&r->memory, chain);
         return fail_memory(r->error);
     }
-    memcpy(found.state, r->locals + state * r->factors, r->factors * sizeof(uint32_t));
-    for (uint32_t s = state; steps > 0; s = r->parent[s])
-        memcpy(found.labels + --steps * words, firing_label(&r->firings, r->by[s]),
-               words * sizeof(uint64_t));
+    size_t at = steps;
+    for (uint32_t s = state; at > 0; s = r->parent[s])
+        chain[--at] = s;
+    trace_back(r, chain, steps, &found);
+    for (uint32_t f = 0; f < r->factors; f++)
+        found.state[r->as[f]] = r->locals[state * r->factors + f];
     result->found[result->found_count++] = found;
+    memory_free(&r->memory, chain);
     return GORDIAN_OK;
+}
+
+/* ------------------------------------------------------------------ deadlocks */
+
+static void put_dead(const void *context, struct hash *table)
+{
+    const struct reduction *r = context;
+    for (uint32_t d = 0; d < r->dead_count; d++)
+        hash_put(table, hash_locals(r, r->dead + d * r->factors), d);
+}
+
+static gordian_status count_dead(struct reduction *r, const uint32_t *locals)
+{
+    uint64_t hash = hash_locals(r, locals);
+    if (is_among(r, &r->dead_table, r->dead, locals, hash) || !has_room(r, r->dead_count, 0))
+        return GORDIAN_OK;
+    if (!hash_reserve(&r->dead_table, &r->memory, r->dead_count + 1, r->dead_count + 1, put_dead,
+                      r) ||
+        !memory_grow(&r->memory, &r->dead, &r->dead_room, ((size_t)r->dead_count + 1) * r->factors,
+                     sizeof *r->dead))
+        return fail_memory(r->error);
+    copy_locals(r, r->dead + r->dead_count * r->factors, locals);
+    hash_put(&r->dead_table, hash, r->dead_count++);
+    r->result->deadlocks++;
+    return GORDIAN_OK;
+}
+
+/* A deadlock and all images of it that are not counted yet. */
+static gordian_status count_images(struct reduction *r, const uint32_t *locals)
+{
+    uint32_t next = r->dead_count;
+    gordian_status status = count_dead(r, locals);
+    for (; next < r->dead_count && status == GORDIAN_OK; next++)
+        for (size_t p = 0; p < r->symmetry.count && status == GORDIAN_OK; p++) {
+            copy_locals(r, r->whose, r->dead + next * r->factors);
+            symmetry_apply(&r->symmetry, p, r->whose);
+            status = count_dead(r, r->whose);
+        }
+    return status;
 }
 
 static gordian_status take_deadlock(struct reduction *r, uint32_t state)
 {
     gordian_compose_result *result = r->result;
     size_t most = r->options->max_deadlocks;
-    result->deadlocks++;
-    if (result->found_count >= most)
-        return GORDIAN_OK;
+    uint64_t before = result->deadlocks;
+    gordian_status status = GORDIAN_OK;
+    if (r->symmetry.count > 0)
+        status = count_images(r, r->locals + state * r->factors);
+    else
+        result->deadlocks++;
+    if (status != GORDIAN_OK || result->found_count >= most || result->deadlocks == before)
+        return status;
     if (!result->found)
         result->found = memory_zeroed(&result->allocator, most * sizeof *result->found);
     return result->found ? describe_state(r, state) : fail_memory(r->error);
@@ -309,18 +428,15 @@ static gordian_status take_deadlock(struct reduction *r, uint32_t state)
 static gordian_status expand_state(struct reduction *r, uint32_t state)
 {
     gordian_status status = GORDIAN_OK;
-    memcpy(r->here, r->locals + state * r->factors, r->factors * sizeof *r->here);
+    copy_locals(r, r->here, r->locals + state * r->factors);
     find_enabled(r);
     if (r->enabled_count == 0)
         return take_deadlock(r, state);
     choose_set(r);
     for (size_t i = 0; i < r->best_count && status == GORDIAN_OK; i++) {
-        uint32_t t = r->best[i];
-        for (size_t m = r->firings.first[t]; m < r->firings.first[t + 1]; m++)
-            r->here[r->firings.moves[m].factor] = r->firings.moves[m].to;
-        status = reach_state(r, r->here, state, t);
-        for (size_t m = r->firings.first[t]; m < r->firings.first[t + 1]; m++)
-            r->here[r->firings.moves[m].factor] = r->firings.moves[m].from;
+        copy_locals(r, r->here, r->locals + state * r->factors);
+        fire_at(r, r->best[i], r->here);
+        status = reach_state(r, r->here, state, r->best[i]);
     }
     return status;
 }

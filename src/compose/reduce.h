@@ -1,5 +1,5 @@
 /*
- * A search for deadlocks that leaves out what makes no difference to them: stubborn sets.
+ * A search for deadlocks that leaves out what makes no difference to them: stubborn sets, symmetry.
  *
  * In every state only some of the enabled firings are followed, a set S of firings such that
  *   - some firing of S is enabled;
@@ -10,6 +10,10 @@
  * Whatever leads to a deadlock has a firing of S in it, and that may as well come first. So the
  * deadlocks that are found are all there are; the states are fewer, and the ways are ways, but not
  * always the shortest. Of several such sets the one with the fewest enabled firings is taken.
+ *
+ * Components that are equal may change places (symmetry.h): of the states that are images of one
+ * another one is followed, and of each deadlock found all images are counted. A way that is shown
+ * is put together from the steps between the states followed, with the places changed back.
  */
 #ifndef GORDIAN_COMPOSE_REDUCE_H
 #define GORDIAN_COMPOSE_REDUCE_H

@@ -37,7 +37,10 @@ static const char aut_text[] = "des (0,3,2)\n(0,\"a\",1)\n(1,\"b|c\",0)\n(1,\"ta
 static const char pnml_text[] =
     "<pnml><net id='n'><place id='p'><initialMarking><text>1</text></initialMarking></place>"
     "<place id='q'/><transition id='t'/><transition id='u'/><arc source='p' target='t'/>"
-    "<arc source='t' target='q'/><arc source='q' target='u'/></net></pnml>";
+    "<arc source='t' target='q'/><arc source='q' target='u'/>" /* and once more the same: */
+    "<place id='p2'><initialMarking><text>1</text></initialMarking></place>"
+    "<place id='q2'/><transition id='t2'/><transition id='u2'/><arc source='p2' target='t2'/>"
+    "<arc source='t2' target='q2'/><arc source='q2' target='u2'/></net></pnml>";
 
 /* A net: read, searched with and without reduction, checked. */
 static gordian_status go_net(const struct text *text, const gordian_allocator *allocator,

@@ -212,8 +212,9 @@ static int check_options(struct compose *compose)
     if (compose->circuit && !compose->dot && !compose->file)
         return cli_misuse(cli, "--circuit needs --dot or -o FILE");
     if (compose->circuit && compose->file && compose->format != GORDIAN_FORMAT_CA &&
-        compose->format != GORDIAN_FORMAT_DOT && compose->format != GORDIAN_FORMAT_PNML)
-        return cli_misuse(cli, "a circuit can be written as .ca, .dot or .pnml, not as .%s",
+        compose->format != GORDIAN_FORMAT_DOT && compose->format != GORDIAN_FORMAT_PNML &&
+        compose->format != GORDIAN_FORMAT_PROMELA)
+        return cli_misuse(cli, "a circuit can be written as .ca, .dot, .pnml or .pml, not as .%s",
                           strrchr(compose->file, '.') + 1);
     if (compose->equal &&
         (compose->dot || compose->file || compose->trace || compose->livelock || compose->check))
