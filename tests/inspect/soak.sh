@@ -105,7 +105,8 @@ try_postgres()
     wait $server
 }
 
-postgres=$(dirname "$(command -v postgres || ls /usr/lib/postgresql/*/bin/postgres 2>/dev/null | tail -n 1)")
+postgres=$(command -v postgres || ls /usr/lib/postgresql/*/bin/postgres 2>/dev/null | tail -n 1)
+postgres=$(dirname "$(readlink -f "$postgres")") # a link to it has not the others beside it
 ! command -v redis-server >/dev/null || try_redis $((looks / 10))
 ! PATH=$PATH:/usr/sbin command -v nginx >/dev/null || PATH=$PATH:/usr/sbin try_nginx $((looks / 10))
 [ ! -x "$postgres/initdb" ] || try_postgres $((looks / 10))

@@ -26,7 +26,8 @@ def find(program, *patterns):
 
 def postgres_folder():
     postgres = find("postgres", "/usr/lib/postgresql/*/bin/postgres")
-    return os.path.dirname(postgres) if postgres else None
+    # A link to it has not the others beside it.
+    return os.path.dirname(os.path.realpath(postgres)) if postgres else None
 
 
 def mariadb_program():
