@@ -20,8 +20,9 @@
  * hits both. */
 static const char script[] =
     "set -eu; folder=$1 gordian=$2 runs=$3 seconds=$4 load=$5\n"
-    "bin=$(dirname \"$(command -v postgres || ls /usr/lib/postgresql/*/bin/postgres | tail -n "
-    "1)\")\n"
+    "bin=$(dirname \"$(readlink -f \"$(command -v postgres || ls "
+    "/usr/lib/postgresql/*/bin/postgres | tail -n "
+    "1)\")\")\n"
     "as() { if [ \"$(id -u)\" -eq 0 ]; then setpriv --reuid=nobody --regid=nogroup "
     "--clear-groups \"$@\"; else \"$@\"; fi; }\n"
     "[ \"$(id -u)\" -ne 0 ] || chown nobody \"$folder\"\n"

@@ -184,13 +184,12 @@ static void place_lock(struct report *report, struct report_lock *lock, char *na
     } else if (place == PLACE_HEAP || place == PLACE_MEMORY) {
         lock->place = "in the heap";
     } else if (place == PLACE_VARIABLE || place == PLACE_MODULE) {
-        struct frame frame;
-        symbols_frames(symbols, address, &frame, 1);
-        lock->place = frame.module ? report_format(report, "%s %s",
-                                                   place == PLACE_VARIABLE ? "a variable of"
-                                                                           : "in the data of",
-                                                   path_tail(frame.module))
-                                   : "a variable";
+        const char *module = symbols_module(symbols, address);
+        lock->place =
+            module ? report_format(report, "%s %s",
+                                   place == PLACE_VARIABLE ? "a variable of" : "in the data of",
+                                   path_tail(module))
+                   : "a variable";
     }
 }
 

@@ -68,7 +68,8 @@ if [ "$(id -u)" -eq 0 ] && command -v setpriv >/dev/null; then
     has "$(cat stderr)" 'belongs to user 0: inspect it as that user or as root' 'no rights'
 fi
 
-# One that is stopped says nothing, and is found once it goes on.
+# One that is stopped is found once it goes on. Before, on x86-64 the kernel still tells what it was stopped
+# in, and the words of its locks tell that it would sleep again; elsewhere nothing can be said.
 # shellcheck disable=SC2317 # called by wait_for
 all_stopped()
 {
@@ -77,8 +78,14 @@ all_stopped()
 kill -STOP $process
 wait_for 'the stop' all_stopped
 "$gordian" inspect $process >output 2>stderr
-is $? 0 'a stopped process: exit status'
-has "$(cat output)" 'stopped from outside' 'a stopped process'
+status=$?
+if [ "$(uname -m)" = x86_64 ]; then
+    is $status 1 'a stopped process: exit status'
+    has "$(cat output)" 'deadlock, proved' 'a stopped process'
+else
+    is $status 0 'a stopped process: exit status'
+    has "$(cat output)" 'stopped from outside' 'a stopped process'
+fi
 kill -CONT $process
 timeout $patience "$gordian" inspect --quiet --watch 0.01 $process >output 2>stderr
 is $? 1 'a stopped process that goes on'

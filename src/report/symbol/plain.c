@@ -269,6 +269,21 @@ bool symbols_is_watcher(const struct symbols *symbols, uint64_t address)
     return region && strncmp(base_name(region->path), "libgordian-run.so", 17) == 0;
 }
 
+/* Variables without initial values have no place in the file: a region behind it. */
+static const struct region *region_of_file(const struct symbols *symbols,
+                                           const struct region *region)
+{
+    bool behind = !region->path[0] && region > symbols->regions && region[-1].high == region->low;
+    return behind ? region - 1 : region;
+}
+
+const char *symbols_module(struct symbols *symbols, uint64_t address)
+{
+    const struct region *region = region_at(symbols, address);
+    const struct region *file = region ? region_of_file(symbols, region) : NULL;
+    return file && file->path[0] ? file->path : NULL;
+}
+
 enum place symbols_place(struct symbols *symbols, uint64_t address, char *name, size_t size)
 {
     const struct region *region = region_at(symbols, address);
@@ -279,10 +294,7 @@ enum place symbols_place(struct symbols *symbols, uint64_t address, char *name, 
         return PLACE_HEAP;
     if (strcmp(region->path, "[stack]") == 0)
         return PLACE_STACK;
-    /* Variables without initial values have no place in the file: a region behind it. */
-    const struct region *file =
-        !region->path[0] && region > symbols->regions && region[-1].high == region->low ? region - 1
-                                                                                        : region;
+    const struct region *file = region_of_file(symbols, region);
     const struct module *module = load_module(symbols, file);
     const struct named *found = module ? name_at(module, address) : NULL;
     if (found && found->object) {

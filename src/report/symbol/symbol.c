@@ -501,6 +501,15 @@ static Dwfl_Module *module_before(const struct symbols *symbols, const struct re
     return adjacent ? dwfl_addrmodule(symbols->dwfl, before->low) : NULL;
 }
 
+const char *symbols_module(struct symbols *symbols, uint64_t address)
+{
+    const struct region *region = region_at(symbols, address);
+    Dwfl_Module *module = dwfl_addrmodule(symbols->dwfl, address);
+    if (!module && region)
+        module = module_before(symbols, region);
+    return module ? dwfl_module_info(module, NULL, NULL, NULL, NULL, NULL, NULL, NULL) : NULL;
+}
+
 enum place symbols_place(struct symbols *symbols, uint64_t address, char *name, size_t size)
 {
     const struct region *region = region_at(symbols, address);

@@ -60,6 +60,9 @@ enum place {
 /* What lives at an address, and its name if it has one ("" otherwise). */
 enum place symbols_place(struct symbols *symbols, uint64_t address, char *name, size_t size);
 
+/* The file of the module whose data lives at an address, or NULL. */
+const char *symbols_module(struct symbols *symbols, uint64_t address);
+
 /* A thread that was stopped: registers by DWARF number, and a copy of its stack. */
 struct stopped {
     uint64_t known; /* bit r: registers[r] */
