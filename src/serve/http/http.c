@@ -50,11 +50,9 @@ static void set_timer(struct http_connection *connection, unsigned ms)
 static void connection_free(struct http_connection *connection)
 {
     struct httpd *http = connection->http;
-    if (connection->state == HTTP_STREAMING) {
-        http->figures.streams--;
-        if (connection->gone)
-            connection->gone(connection->gone_context);
-    }
+    http->figures.streams -= connection->state == HTTP_STREAMING;
+    if (connection->gone)
+        connection->gone(connection->gone_context);
     if (connection->previous)
         connection->previous->next = connection->next;
     else
@@ -93,7 +91,7 @@ void http_rearm(struct http_connection *connection)
         evtimer_del(connection->timer);
     else if (connection->state == HTTP_CLOSING && !out)
         begin_linger(connection);
-    else if (out)
+    else if (out || connection->state == HTTP_WAITING)
         set_timer(connection, limits->answer_ms);
     else if (connection->fresh)
         set_timer(connection, limits->idle_ms);
@@ -204,12 +202,25 @@ static void process_input(struct http_connection *connection)
         http_rearm(connection);
 }
 
+void http_go_on(struct http_connection *connection)
+{
+    connection->gone = NULL;
+    if (connection->doomed)
+        return;
+    connection->since = now_ms();
+    bufferevent_enable(connection->bev, EV_READ);
+    process_input(connection);
+    http_rearm(connection);
+}
+
 /* ------------------------------------------------------------------ events */
 
 static void on_read(struct bufferevent *bev, void *context)
 {
     struct http_connection *connection = context;
     struct evbuffer *in = bufferevent_get_input(bev);
+    if (connection->state == HTTP_WAITING)
+        return; /* what comes behind the request waits, too */
     if (connection->state != HTTP_READING) {
         evbuffer_drain(in, evbuffer_get_length(in));
         return;

@@ -13,6 +13,7 @@
 
 enum http_state {
     HTTP_READING,   /* a request, or waiting for one; answers may still be on their way out */
+    HTTP_WAITING,   /* for an answer of ours: see http_wait */
     HTTP_CLOSING,   /* the last answer is on its way out */
     HTTP_LINGERING, /* it is out; waiting for the client to see that */
     HTTP_STREAMING,
@@ -33,7 +34,7 @@ struct http_connection {
     size_t seen;          /* of the head, while looking for its end */
     size_t head_length;   /* 0: not known yet */
     uint64_t body_length; /* when the head is known */
-    void (*gone)(void *); /* of a stream */
+    void (*gone)(void *); /* of a stream, or of one that waits */
     void *gone_context;
 };
 
