@@ -44,6 +44,9 @@ struct httpd {
     struct evconnlistener *listeners[LISTENERS_MAX];
     size_t listener_count;
     struct event *pause;            /* accepts again after descriptors ran out */
+    struct event *rest;             /* goes on with requests: see have_time */
+    int64_t time_left;              /* that requests may take now, ns */
+    uint64_t counted;               /* up to here: ns */
     struct http_connection *newest; /* list of all */
     struct http_request request;    /* the one being handled */
     struct httpd_figures figures;

@@ -85,6 +85,7 @@ struct service_work {
     uint64_t replay_second; /* incidents kept with a replay in this one */
     uint32_t replays;
     uint32_t everything; /* clients that want every event */
+    uint64_t notices;    /* of incidents, so far */
     uint32_t ending;     /* sessions whose processes are being dropped */
     bool later;          /* the line that was taken has no answer yet: it is taken again */
     unsigned code;     /* enum wire_error_code of the failure under way; 0: what its status says */
