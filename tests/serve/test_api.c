@@ -670,6 +670,30 @@ static void check_left_out(void)
     json_decref(chain);
 }
 
+/* In a large system each call looks at some of the processes, and in the end all are found. */
+static void check_large(void)
+{
+    const unsigned length = RATES_SCAN + 1000;
+    const uint64_t *set;
+    size_t words;
+    char line[200];
+    feed("open large detect\n");
+    for (unsigned i = 0; i < length; i++) {
+        snprintf(line, sizeof line, "resource q%u\nrequest p%u q%u\n", i, i, i);
+        feed(line);
+    }
+    for (unsigned i = 0; i < length; i++) {
+        snprintf(line, sizeof line, "request p%u q%u\n", i, (i + 1) % length);
+        feed(line);
+    }
+    const struct served *large = service_find(api.service, "large", 5);
+    CHECK(rates_dead(&api.rates, large, &set, &words) == RATES_SCAN);
+    CHECK(rates_dead(&api.rates, large, &set, &words) == length);
+    CHECK(rates_dead(&api.rates, large, &set, &words) == length);
+    feed("exit p7\n");
+    CHECK(large->incident_count == 0 && rates_dead(&api.rates, large, &set, &words) == 0);
+}
+
 int main(void)
 {
     unsigned rounds = 4u * test_scale();
@@ -689,6 +713,7 @@ int main(void)
     check_cycle("short", 50, 0, true);
     check_cycle("long", 1000, 200, true);
     check_cycle("endless", 6000, 200, false);
+    check_large();
     close_world();
     return test_done();
 }

@@ -26,7 +26,8 @@ static struct httpd *httpd;
 static uint16_t port;
 static atomic_uint streams_begun, streams_gone;
 static atomic_uint refused, connections; /* the server's figures */
-static struct http_connection *the_stream;
+static struct http_connection *the_stream, *the_waiting;
+static unsigned long_requests;
 
 /* ------------------------------------------------------------------ the server */
 
@@ -35,6 +36,34 @@ static void on_gone(void *context)
     (void)context;
     the_stream = NULL;
     streams_gone++;
+}
+
+static void on_waiting_gone(void *context)
+{
+    (void)context;
+    the_waiting = NULL;
+}
+
+/* Answers what has waited for a tick. */
+static void answer_waiting(void)
+{
+    struct http_connection *waiting = the_waiting;
+    struct output out;
+    if (!waiting)
+        return;
+    the_waiting = NULL;
+    output_open(&out, -1);
+    output_text(&out, "at last");
+    http_reply(waiting, 200, "text/plain", NULL, &out);
+    http_go_on(waiting);
+}
+
+static void take_long(void)
+{
+    uint64_t end = clock_ns() + 6000000;
+    while (clock_ns() < end)
+        ;
+    long_requests++;
 }
 
 static void handle(void *context, struct http_connection *connection,
@@ -56,6 +85,13 @@ static void handle(void *context, struct http_connection *connection,
     }
     if (strcmp(request->path, "/nothing") == 0)
         return;
+    if (strcmp(request->path, "/later") == 0) {
+        the_waiting = connection;
+        http_wait(connection, on_waiting_gone, NULL);
+        return;
+    }
+    if (strcmp(request->path, "/long") == 0)
+        take_long();
     output_open(&out, -1);
     if (strcmp(request->path, "/big") == 0) {
         for (size_t i = 0; i < BIG / 16; i++)
@@ -79,6 +115,7 @@ static void on_tick(evutil_socket_t fd, short what, void *context)
     refused = (unsigned)figures.refused;
     connections = figures.connections;
     memset(text, 'x', sizeof text);
+    answer_waiting();
     if (the_stream)
         http_stream_write(the_stream, text, sizeof text);
 }
@@ -361,6 +398,53 @@ static void test_streams(void)
     close(fd);
 }
 
+/* ------------------------------------------------------------------ answers that come later */
+
+static void test_later(void)
+{
+    bool ended;
+    int fd = dial();
+    say(fd, "GET /later HTTP/1.1\r\nHost: h\r\n\r\nGET /later HTTP/1.1\r\nHost: h\r\n\r\n"
+            "GET /behind HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n");
+    const char *text = hear(fd, "/behind 0 ", &ended), *first = strstr(text, "at last");
+    REQUIRE(first);
+    const char *second = strstr(first + 1, "at last");
+    CHECK(second && strstr(second, "/behind 0 "));
+    close(fd);
+    ask("GET /later HTTP/1.0\r\n\r\n", "at last");
+    fd = dial(); /* goes before its answer comes, or after */
+    say(fd, "GET /later HTTP/1.1\r\nHost: h\r\n\r\n");
+    close(fd);
+    ask("GET /later HTTP/1.0\r\n\r\n", "at last");
+}
+
+/* ------------------------------------------------------------------ whatever readers ask */
+
+/* A turn of the loop takes no more of what takes long than its share. */
+static void test_share(void)
+{
+    gordian_error error;
+    struct httpd_options options = {.handle = handle};
+    int fds[8];
+    base = options.base = event_base_new();
+    httpd_limits_init(&options.limits);
+    options.limits.request_ms = PATIENCE_MS;
+    REQUIRE(httpd_open(&httpd, &options, &error) == GORDIAN_OK);
+    REQUIRE(httpd_listen(httpd, "127.0.0.1:0", &port, &error) == GORDIAN_OK);
+    for (size_t i = 0; i < 8; i++) {
+        fds[i] = dial();
+        say(fds[i], "GET /long HTTP/1.1\r\nHost: h\r\n\r\nGET /long HTTP/1.1\r\nHost: h\r\n\r\n");
+    }
+    for (unsigned answered = 0; answered < 16; answered = long_requests) {
+        REQUIRE(event_base_loop(base, EVLOOP_ONCE) == 0);
+        CHECK(long_requests - answered <= 1);
+    }
+    for (size_t i = 0; i < 8; i++)
+        close(fds[i]);
+    httpd_close(httpd);
+    event_base_free(base);
+}
+
 int main(void)
 {
     pthread_t thread;
@@ -373,6 +457,7 @@ int main(void)
     test_read();
     test_crowd();
     test_streams();
+    test_later();
     int last = dial(); /* open when the server ends */
     say(last, "GET /");
     stop(thread);
@@ -381,5 +466,6 @@ int main(void)
     test_slow();
     test_unread();
     stop(thread);
+    test_share();
     return test_done();
 }

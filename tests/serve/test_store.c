@@ -650,6 +650,7 @@ static void test_pages_are_bounded(void)
     gordian_error error = {0};
     char text[4096];
     world_make(&world);
+    world.options.keep_incidents_ms = 0; /* all of them are very old */
     REQUIRE(world_open(&world, &store, NULL, &error) == GORDIAN_OK);
     add_many(&world, store);
     struct incidents_filter filters[] = {{.process = "p", .limit = 10},
@@ -677,6 +678,67 @@ static void test_pages_are_bounded(void)
     world_remove(&world);
 }
 
+/* ---- questions: a thread answers them, the loop never waits */
+
+static void note_done(void *context)
+{
+    ++*(unsigned *)context;
+}
+
+/* What a page has is what the answer has. */
+static void take_page(struct question *question, const char *expected)
+{
+    struct output out;
+    gordian_error error = {0};
+    REQUIRE(question_is_answered(question));
+    REQUIRE(question_answer(question, &out, &error) == GORDIAN_OK);
+    CHECK(out.used > 0 && out.buffer[out.used - 1] == '\n');
+    out.buffer[out.used - 1] = '\0';
+    CHECK_MSG(strstr(out.buffer, expected) != NULL, "%s", out.buffer);
+    output_close(&out);
+    question_forget(question);
+}
+
+static void ask_too_much(struct questions *questions, struct question *asked[QUESTIONS_MAX],
+                         unsigned *done)
+{
+    char name[] = "rare"; /* is copied */
+    const struct incidents_filter filter = {.system = name, .before = 100, .limit = 10};
+    for (size_t i = 0; i < QUESTIONS_MAX; i++)
+        REQUIRE((asked[i] = questions_ask(questions, &filter, i % 2 ? 0 : 7, note_done, done)));
+    memset(name, 'x', 4);
+    CHECK(questions_ask(questions, &filter, 0, note_done, done) == NULL);
+    for (size_t i = 0; i < QUESTIONS_MAX; i += 4) /* asked, looked at or answered */
+        question_forget(asked[i]);
+}
+
+static void test_questions(void)
+{
+    struct world world;
+    struct store *store;
+    struct question *asked[QUESTIONS_MAX];
+    gordian_error error = {0};
+    unsigned done = 0;
+    world_make(&world);
+    world.options.keep_incidents_ms = 0;
+    REQUIRE(world_open(&world, &store, NULL, &error) == GORDIAN_OK);
+    add_many(&world, store);
+    struct questions *questions = store_questions(store);
+    ask_too_much(questions, asked, &done);
+    WORLD_WAIT(store, done == QUESTIONS_MAX * 3 / 4);
+    for (size_t i = 0; i < QUESTIONS_MAX; i++)
+        if (i % 4)
+            take_page(asked[i], i % 2 ? "\"incidents\":[{\"id\":5," : "\"id\":7,");
+    REQUIRE((asked[0] = questions_ask(questions, NULL, MANY + 1, NULL, NULL)));
+    WORLD_WAIT(store, question_is_answered(asked[0]));
+    struct output out;
+    CHECK(question_answer(asked[0], &out, &error) == GORDIAN_STATUS_END);
+    /* one that is forgotten by nobody, and never answered, goes with the store */
+    CHECK(questions_ask(questions, NULL, 1, note_done, &done));
+    store_close(store);
+    world_remove(&world);
+}
+
 int main(void)
 {
     test_rounds(STORE_NONE);
@@ -694,5 +756,6 @@ int main(void)
     test_no_memory();
     test_close_without_memory();
     test_pages_are_bounded();
+    test_questions();
     return test_done();
 }

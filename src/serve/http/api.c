@@ -283,28 +283,37 @@ static bool reply_other(struct api_call *call, struct http_connection *connectio
     return true;
 }
 
-static void reply_api(struct api_call *call, struct http_connection *connection)
+void api_reply(struct api_call *call, int status)
 {
     char headers[sizeof call->headers + sizeof API_HEADERS];
-    output_open(&call->out, -1);
-    int status = route_api(call);
     if (status != 200) {
         output_close(&call->out);
         if (status == 405)
-            http_reply_method(connection, call->message);
+            http_reply_method(call->connection, call->message);
         else
-            http_reply_error(connection, status, "%s", call->message);
+            http_reply_error(call->connection, status, "%s", call->message);
         return;
     }
     snprintf(headers, sizeof headers, "%s%s", API_HEADERS, call->headers);
-    http_reply(connection, 200, "application/json", headers, &call->out);
+    http_reply(call->connection, 200, "application/json", headers, &call->out);
+}
+
+static void reply_api(struct api_call *call)
+{
+    output_open(&call->out, -1);
+    int status = route_api(call);
+    if (status == API_LATER)
+        output_close(&call->out);
+    else
+        api_reply(call, status);
 }
 
 void api_handle(void *context, struct http_connection *connection,
                 const struct http_request *request, const char *body, size_t length)
 {
     struct api *api = context;
-    struct api_call call = {.api = api, .request = request, .body = body, .length = length};
+    struct api_call call = {
+        .api = api, .connection = connection, .request = request, .body = body, .length = length};
     bool is_api = request->segment_count > 2 && strcmp(request->segments[0], "api") == 0 &&
                   strcmp(request->segments[1], "v1") == 0;
     bool is_metrics = strcmp(request->path, "/metrics") == 0;
@@ -330,5 +339,5 @@ void api_handle(void *context, struct http_connection *connection,
         return;
     }
     if (!reply_other(&call, connection))
-        reply_api(&call, connection);
+        reply_api(&call);
 }

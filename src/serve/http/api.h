@@ -12,9 +12,9 @@
  *     GET  /metrics  /healthz  /readyz  /  /assets/...
  *
  * Times are ms since 1970. Everything runs in the loop's thread and must be quick: whatever grows
- * with a system has a limit. An answer is written into an `output` in memory with the one JSON
- * writer; a handler returns the status, and for one that is not 200 what went wrong, in words.
- * docs/serve.md describes every answer.
+ * with a system has a limit, and a thread of its own looks into the history of incidents. An answer
+ * is written into an `output` in memory with the one JSON writer; a handler returns the status, and
+ * for one that is not 200 what went wrong, in words. docs/serve.md describes every answer.
  */
 #ifndef GORDIAN_SERVE_HTTP_API_H
 #define GORDIAN_SERVE_HTTP_API_H
@@ -57,6 +57,7 @@ void api_handle(void *context, struct http_connection *connection,
 
 struct api_call {
     struct api *api;
+    struct http_connection *connection;
     const struct http_request *request;
     const char *body;
     size_t length;
@@ -66,6 +67,10 @@ struct api_call {
     char headers[200];     /* more of them, each with CR LF */
 };
 
+#define API_LATER 0 /* a status: the answer will come from api_reply, and then http_go_on */
+
+/* Answers with what `call` has: its output, or its message. */
+void api_reply(struct api_call *call, int status);
 /* Returns the status, with the message for one that is not 200. */
 int api_fail(struct api_call *call, int status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));

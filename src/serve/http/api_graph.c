@@ -34,7 +34,8 @@ struct picker {
 
 static bool is_dead(const struct picker *picker, uint32_t process)
 {
-    return process / 64 < picker->dead_words && bits_test(picker->dead, process);
+    return process / 64 < picker->dead_words && bits_test(picker->dead, process) &&
+           picker->system->processes[process].since; /* what was found may be some seconds old */
 }
 
 /* True: it is among them now, and was not before. */
@@ -96,8 +97,11 @@ static void pick_with_resources(struct picker *picker, uint32_t process)
 static void pick_dead(struct picker *picker)
 {
     for (size_t word = 0; word < picker->dead_words; word++)
-        for (uint64_t bits = picker->dead[word]; bits && !is_done(picker); bits &= bits - 1)
-            pick_with_resources(picker, (uint32_t)(word * 64 + (size_t)__builtin_ctzll(bits)));
+        for (uint64_t bits = picker->dead[word]; bits && !is_done(picker); bits &= bits - 1) {
+            uint32_t process = (uint32_t)(word * 64 + (size_t)__builtin_ctzll(bits));
+            if (is_dead(picker, process))
+                pick_with_resources(picker, process);
+        }
 }
 
 /* Those that wait, what they wait for, and who has it. */

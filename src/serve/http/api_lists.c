@@ -1,6 +1,7 @@
 /* Lists: systems, incidents, rates. */
 #include "serve/http/api.h"
 
+#include "base/memory.h"
 #include "base/reader.h"
 
 #include <string.h>
@@ -73,48 +74,91 @@ static bool read_filter(const struct api_call *call, struct incidents_filter *fi
     return fine;
 }
 
+/* A question about the history, whose answer is waited for. */
+struct later {
+    struct api *api;
+    struct http_connection *connection;
+    struct question *question;
+};
+
+/* The answer, as a status. */
+static int take_answer(struct api_call *call, struct question *question)
+{
+    gordian_error error;
+    struct output answer;
+    switch (question_answer(question, &answer, &error)) {
+    case GORDIAN_OK:
+        output_close(&call->out);
+        call->out = answer;
+        return 200;
+    case GORDIAN_STATUS_END:
+        return api_fail(call, 404, "there is no such incident");
+    default:
+        return api_broken(call, &error);
+    }
+}
+
+static void drop_later(struct later *later)
+{
+    gordian_allocator memory = memory_allocator(NULL);
+    question_forget(later->question);
+    memory_free(&memory, later);
+}
+
+static void on_gone(void *context)
+{
+    drop_later(context);
+}
+
+static void on_answer(void *context)
+{
+    struct later *later = context;
+    struct http_connection *connection = later->connection;
+    struct api_call call = {.api = later->api, .connection = connection, .out = {.fd = -1}};
+    api_reply(&call, take_answer(&call, later->question));
+    drop_later(later);
+    http_go_on(connection);
+}
+
+static int ask_history(struct api_call *call, const struct incidents_filter *filter, uint64_t id)
+{
+    gordian_allocator memory = memory_allocator(NULL);
+    struct later *later = memory_alloc(&memory, sizeof *later);
+    if (!later)
+        return api_fail(call, 503, "out of memory");
+    *later = (struct later){.api = call->api, .connection = call->connection};
+    later->question =
+        questions_ask(store_questions(call->api->store), filter, id, on_answer, later);
+    int status = API_LATER;
+    if (!later->question)
+        status = api_fail(call, 503, "%d questions about incidents are being answered already",
+                          QUESTIONS_MAX);
+    else if (question_is_answered(later->question))
+        status = take_answer(call, later->question);
+    if (status == API_LATER)
+        http_wait(call->connection, on_gone, later);
+    else
+        drop_later(later);
+    return status;
+}
+
 int api_incidents(struct api_call *call)
 {
     struct incidents_filter filter;
-    struct json json;
-    gordian_error error;
-    struct incidents_db *db = store_incidents(call->api->store);
-    if (!db)
-        return api_fail(call, 503, "the history of incidents cannot be read now");
     if (!read_filter(call, &filter))
         return api_fail(call, 400, "'since', 'until', 'before' and 'limit' are numbers");
-    json_begin(&json, &call->out);
-    if (incidents_page(db, &filter, &json, &error) != GORDIAN_OK)
-        return api_broken(call, &error);
-    json_end(&json);
-    return 200;
-}
-
-static gordian_status write_one(void *context, const struct incident *incident)
-{
-    incident_json(context, incident);
-    return GORDIAN_OK;
+    return ask_history(call, &filter, 0);
 }
 
 int api_incident(struct api_call *call, const char *id)
 {
     uint64_t number;
     const char *why;
-    gordian_error error;
-    struct json json;
-    struct incidents_db *db = store_incidents(call->api->store);
     if (!parse_u64(id, strlen(id), &number, &why) || number > INT64_MAX)
         return api_fail(call, 404, "incidents have numbers: '%.40s' is none", id);
-    if (!db)
-        return api_fail(call, 503, "the history of incidents cannot be read now");
-    json_begin(&json, &call->out);
-    gordian_status status = incidents_get(db, number, write_one, &json, &error);
-    if (status == GORDIAN_STATUS_END)
-        return api_fail(call, 404, "there is no incident %llu", (unsigned long long)number);
-    if (status != GORDIAN_OK)
-        return api_broken(call, &error);
-    json_end(&json);
-    return 200;
+    if (number == 0)
+        return api_fail(call, 404, "incidents are numbered from 1 on");
+    return ask_history(call, NULL, number);
 }
 
 /* ------------------------------------------------------------------ rates */

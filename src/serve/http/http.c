@@ -19,6 +19,8 @@
 
 #define LINGER_MS   2000
 #define PAUSE_MS    100          /* before accepting again when descriptors have run out */
+#define TIME_PART   5            /* of all time, requests may take this part, */
+#define TIME_MOST   4000000      /* and so much at once, ns: one that takes longer is the last */
 #define OUTPUT_HIGH (256u << 10) /* with so much on its way out the next request waits */
 
 void httpd_limits_init(struct httpd_limits *limits)
@@ -50,11 +52,9 @@ static void set_timer(struct http_connection *connection, unsigned ms)
 static void connection_free(struct http_connection *connection)
 {
     struct httpd *http = connection->http;
-    if (connection->state == HTTP_STREAMING) {
-        http->figures.streams--;
-        if (connection->gone)
-            connection->gone(connection->gone_context);
-    }
+    http->figures.streams -= connection->state == HTTP_STREAMING;
+    if (connection->gone)
+        connection->gone(connection->gone_context);
     if (connection->previous)
         connection->previous->next = connection->next;
     else
@@ -93,7 +93,7 @@ void http_rearm(struct http_connection *connection)
         evtimer_del(connection->timer);
     else if (connection->state == HTTP_CLOSING && !out)
         begin_linger(connection);
-    else if (out)
+    else if (out || connection->state == HTTP_WAITING)
         set_timer(connection, limits->answer_ms);
     else if (connection->fresh)
         set_timer(connection, limits->idle_ms);
@@ -161,6 +161,28 @@ static bool have_head(struct http_connection *connection, struct evbuffer *in)
     return true;
 }
 
+/* However many readers there are, and whatever they ask, most of the loop's time is for events: who
+ * asks too much waits. */
+static bool have_time(struct httpd *http)
+{
+    uint64_t now = clock_ns(), gained = (now - http->counted) / TIME_PART;
+    if (gained > 0)
+        http->counted = now;
+    http->time_left += (int64_t)(gained < TIME_MOST ? gained : TIME_MOST);
+    if (http->time_left > TIME_MOST)
+        http->time_left = TIME_MOST;
+    return http->time_left > 0;
+}
+
+static void rest_a_while(struct httpd *http)
+{
+    uint64_t us = (uint64_t)(1 - http->time_left) * TIME_PART / 1000 + 1;
+    struct timeval after = {.tv_sec = (time_t)(us / 1000000),
+                            .tv_usec = (suseconds_t)(us % 1000000)};
+    if (!evtimer_pending(http->rest, NULL))
+        evtimer_add(http->rest, &after);
+}
+
 /* Handles one request if it is there in full. */
 static bool next_request(struct http_connection *connection)
 {
@@ -181,8 +203,10 @@ static bool next_request(struct http_connection *connection)
     connection->keep_alive = http->request.keep_alive;
     connection->head_only = http->request.method == HTTP_HEAD;
     connection->answered = false;
+    uint64_t began = clock_ns();
     http->options.handle(http->options.context, connection, &http->request,
                          bytes + connection->head_length, (size_t)connection->body_length);
+    http->time_left -= (int64_t)(clock_ns() - began);
     if (!connection->answered)
         http_reply_error(connection, 500, "no answer");
     evbuffer_drain(in, total);
@@ -198,10 +222,40 @@ static void process_input(struct http_connection *connection)
     struct evbuffer *out = bufferevent_get_output(connection->bev);
     bool handled = false;
     while (connection->state == HTTP_READING && !connection->doomed &&
-           evbuffer_get_length(out) < OUTPUT_HIGH && next_request(connection))
+           evbuffer_get_length(out) < OUTPUT_HIGH && have_time(connection->http) &&
+           next_request(connection))
         handled = true;
+    if (connection->http->time_left <= 0)
+        rest_a_while(connection->http);
     if (handled || connection->state != HTTP_READING)
         http_rearm(connection);
+}
+
+void http_go_on(struct http_connection *connection)
+{
+    connection->gone = NULL;
+    if (connection->doomed)
+        return;
+    connection->since = now_ms();
+    bufferevent_enable(connection->bev, EV_READ);
+    process_input(connection);
+    http_rearm(connection);
+}
+
+/* Those that waited longest first: the list has the newest at its head. */
+static void on_rested(evutil_socket_t fd, short what, void *context)
+{
+    const struct httpd *http = context;
+    struct http_connection *each = http->newest;
+    (void)fd;
+    (void)what;
+    while (each && each->next)
+        each = each->next;
+    for (struct http_connection *previous; each; each = previous) {
+        previous = each->previous;
+        if (each->state == HTTP_READING)
+            process_input(each);
+    }
 }
 
 /* ------------------------------------------------------------------ events */
@@ -210,6 +264,8 @@ static void on_read(struct bufferevent *bev, void *context)
 {
     struct http_connection *connection = context;
     struct evbuffer *in = bufferevent_get_input(bev);
+    if (connection->state == HTTP_WAITING)
+        return; /* what comes behind the request waits, too */
     if (connection->state != HTTP_READING) {
         evbuffer_drain(in, evbuffer_get_length(in));
         return;
@@ -494,8 +550,11 @@ gordian_status httpd_open(struct httpd **out, const struct httpd_options *option
     http->memory = memory;
     http->options = *options;
     http->pause = evtimer_new(options->base, on_pause_over, http);
-    if (!http->pause) {
-        memory_free(&memory, http);
+    http->rest = evtimer_new(options->base, on_rested, http);
+    http->time_left = TIME_MOST;
+    http->counted = clock_ns();
+    if (!http->pause || !http->rest) {
+        httpd_close(http);
         return fail_memory(error);
     }
     *out = http;
@@ -511,7 +570,10 @@ void httpd_close(struct httpd *http)
         evconnlistener_free(http->listeners[i]);
     while (http->newest)
         connection_free(http->newest);
-    event_free(http->pause);
+    if (http->pause)
+        event_free(http->pause);
+    if (http->rest)
+        event_free(http->rest);
     memory_free(&memory, http);
 }
 

@@ -1,6 +1,6 @@
 /* A small HTTP/1.1 server on libevent: what the service's API, metrics and page go through. It
- * knows nothing of them: each complete request goes to one function, which answers it at once or
- * turns the connection into a stream.
+ * knows nothing of them: each complete request goes to one function, which answers it at once, has
+ * it wait for its answer, or turns the connection into a stream.
  *
  * Everything a client can make it keep has a limit: connections, bytes of head and body, bytes that
  * wait to be written, and the time a request and its answer may take *in all* (a client that sends
@@ -80,6 +80,11 @@ void http_reply_error(struct http_connection *connection, int status, const char
     __attribute__((format(printf, 3, 4)));
 /* 405. `allowed`: the methods there are, as the header Allow lists them. */
 void http_reply_method(struct http_connection *connection, const char *allowed);
+
+/* Instead of an answer: it comes later, from one of the functions above and then http_go_on. Until
+ * then nothing is read from the client. `gone` is called once if the connection is lost before. */
+void http_wait(struct http_connection *connection, void (*gone)(void *context), void *context);
+void http_go_on(struct http_connection *connection);
 
 /* ------------------------------------------------------------------ streams */
 

@@ -13,6 +13,7 @@
 
 enum http_state {
     HTTP_READING,   /* a request, or waiting for one; answers may still be on their way out */
+    HTTP_WAITING,   /* for an answer of ours: see http_wait */
     HTTP_CLOSING,   /* the last answer is on its way out */
     HTTP_LINGERING, /* it is out; waiting for the client to see that */
     HTTP_STREAMING,
@@ -33,7 +34,7 @@ struct http_connection {
     size_t seen;          /* of the head, while looking for its end */
     size_t head_length;   /* 0: not known yet */
     uint64_t body_length; /* when the head is known */
-    void (*gone)(void *); /* of a stream */
+    void (*gone)(void *); /* of a stream, or of one that waits */
     void *gone_context;
 };
 
@@ -43,6 +44,9 @@ struct httpd {
     struct evconnlistener *listeners[LISTENERS_MAX];
     size_t listener_count;
     struct event *pause;            /* accepts again after descriptors ran out */
+    struct event *rest;             /* goes on with requests: see have_time */
+    int64_t time_left;              /* that requests may take now, ns */
+    uint64_t counted;               /* up to here: ns */
     struct http_connection *newest; /* list of all */
     struct http_request request;    /* the one being handled */
     struct httpd_figures figures;

@@ -7,8 +7,7 @@
 #include <string.h>
 
 #define SECOND_MS 1000
-#define CHEAP_NS  2000000 /* finding who is deadlocked in this time costs nothing */
-#define DEAD_PART 50      /* otherwise it takes at most this part of all time */
+#define CHEAP_NS  2000000 /* finding who is deadlocked may hold the loop up so long */
 
 void rates_init(struct rates *rates, struct service *service)
 {
@@ -138,41 +137,68 @@ static void find_oldest(struct rates_system *system, const struct served *served
     }
 }
 
-/* Nobody who does not wait is deadlocked, whatever was found some time ago. */
-static void drop_running(struct rates_system *system, const struct served *served)
+/* Room for all processes; those that are new are not in the set. */
+static bool make_set(struct rates *rates, struct rates_system *system, const struct served *served)
 {
-    system->deadlocked = 0;
-    for (size_t word = 0; word < system->dead_words; word++)
-        for (uint64_t bits = system->dead[word]; bits; bits &= bits - 1) {
-            uint32_t process = (uint32_t)(word * 64 + (size_t)__builtin_ctzll(bits));
-            if (process < served->process_room && served->processes[process].since)
-                system->deadlocked++;
-            else
-                bits_clear(system->dead, process);
-        }
+    size_t words = bits_words(served_process_limit(served)) + 1;
+    if (!memory_grow(&rates->memory, &system->dead, &system->dead_room, words,
+                     sizeof *system->dead))
+        return false;
+    if (words > system->dead_words)
+        memset(system->dead + system->dead_words, 0,
+               (words - system->dead_words) * sizeof *system->dead);
+    system->dead_words = words;
+    return true;
 }
 
-static void find_dead(struct rates *rates, struct rates_system *system, const struct served *served)
+static void find_all(struct rates *rates, struct rates_system *system, const struct served *served)
 {
     const uint32_t *list;
-    size_t count, words = bits_words(served_process_limit(served)) + 1;
+    size_t count;
     uint64_t now = clock_ns();
-    if (system->dead_cost_ns > CHEAP_NS && now < system->dead_next_ns) {
-        drop_running(system, served);
-        return;
-    }
-    if (!memory_grow(&rates->memory, &system->dead, &system->dead_room, words,
-                     sizeof *system->dead) ||
+    if (!make_set(rates, system, served) ||
         gordian_deadlocked(served->system, &list, &count, NULL) != GORDIAN_OK)
         return;
-    memset(system->dead, 0, words * sizeof *system->dead);
+    memset(system->dead, 0, system->dead_words * sizeof *system->dead);
     for (size_t i = 0; i < count; i++)
         bits_set(system->dead, list[i]);
-    system->dead_words = words;
     system->deadlocked = (uint32_t)count;
     system->dead_seq = served->seq;
     system->dead_cost_ns = clock_ns() - now;
-    system->dead_next_ns = now + system->dead_cost_ns * DEAD_PART;
+}
+
+/* In the set or not, as it is now. */
+static void look_at(struct rates_system *system, const struct served *served, uint32_t process)
+{
+    const struct served_process *record = &served->processes[process];
+    bool dead = record->since && record->incident != GORDIAN_NONE;
+    bool was = bits_test(system->dead, process);
+    if (dead && !was)
+        bits_set(system->dead, process);
+    else if (was && !dead)
+        bits_clear(system->dead, process);
+    system->deadlocked += dead;
+    system->deadlocked -= was;
+}
+
+/* The members of the incidents that stand, some of the processes at a time. */
+static void find_some(struct rates *rates, struct rates_system *system, const struct served *served)
+{
+    uint32_t limit = served_process_limit(served);
+    if (!make_set(rates, system, served))
+        return;
+    if (limit > served->process_room)
+        limit = served->process_room;
+    if (system->dead_scan >= limit)
+        system->dead_scan = 0;
+    if (system->dead_scan == 0)
+        system->dead_round = served->seq;
+    uint32_t end = limit - system->dead_scan > RATES_SCAN ? system->dead_scan + RATES_SCAN : limit;
+    for (uint32_t i = system->dead_scan; i < end; i++)
+        look_at(system, served, i);
+    system->dead_scan = end;
+    if (end == limit)
+        system->dead_seq = system->dead_round; /* if nothing has happened since, that is all */
 }
 
 uint32_t rates_dead(struct rates *rates, const struct served *served, const uint64_t **set,
@@ -186,9 +212,12 @@ uint32_t rates_dead(struct rates *rates, const struct served *served, const uint
     if (served->incident_count == 0) { /* as it always is in a bank */
         system->dead_words = 0;
         system->deadlocked = 0;
+        system->dead_scan = 0;
         system->dead_seq = UINT64_MAX;
+        system->dead_cost_ns = 0;
     } else if (system->dead_seq != served->seq) {
-        find_dead(rates, system, served);
+        bool large = served_process_limit(served) > RATES_SCAN || system->dead_cost_ns > CHEAP_NS;
+        (large ? find_some : find_all)(rates, system, served);
     }
     *set = system->dead;
     *words = system->dead_words;

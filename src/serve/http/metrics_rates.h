@@ -30,7 +30,8 @@ struct rates_system {
     uint32_t deadlocked;   /* how many they are */
     uint64_t dead_seq;     /* found after this event */
     uint64_t dead_cost_ns; /* finding them took */
-    uint64_t dead_next_ns; /* if that was long, they are not looked for again before */
+    uint64_t dead_round;   /* otherwise: looked through since this event, */
+    uint32_t dead_scan;    /* up to here */
     uint32_t oldest;       /* process that waits longest, GORDIAN_NONE: none known */
     uint64_t oldest_since;
     uint32_t scan; /* looked through up to here */
@@ -59,8 +60,9 @@ const struct rates_system *rates_of(const struct rates *rates, const struct serv
 uint64_t rates_oldest(const struct rates_system *system);
 
 /* Which processes of a system can never run again: a set of *words words, valid until the next call
- * or tick; how many they are. Finding them takes time in proportion to the system: in a very large
- * one the answer may be some seconds old, but whoever does not wait any more is not in it. */
+ * or tick; how many they are. Finding them takes time in proportion to the system. In a large one
+ * they are the members of the incidents that stand, without those that wait behind them, and
+ * RATES_SCAN processes are looked at with each call: the answer may be some seconds old. */
 uint32_t rates_dead(struct rates *rates, const struct served *served, const uint64_t **set,
                     size_t *words);
 /* How many they were when somebody asked last: a tick does. */

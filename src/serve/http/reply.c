@@ -83,6 +83,8 @@ static void note_answered(struct http_connection *connection, int status, bool f
         http_doom(connection);
     else if (!connection->keep_alive)
         connection->state = HTTP_CLOSING;
+    else if (connection->state == HTTP_WAITING)
+        connection->state = HTTP_READING;
 }
 
 static void free_body(const void *body, size_t length, void *context)
@@ -164,6 +166,17 @@ void http_reply_method(struct http_connection *connection, const char *allowed)
     snprintf(header, sizeof header, "Allow: %s\r\n", allowed);
     snprintf(message, sizeof message, "what is served here is %s", allowed);
     reply_error(connection, 405, header, message);
+}
+
+/* ------------------------------------------------------------------ answers that come later */
+
+void http_wait(struct http_connection *connection, void (*gone)(void *), void *context)
+{
+    connection->answered = true; /* it will be */
+    connection->state = HTTP_WAITING;
+    connection->gone = gone;
+    connection->gone_context = context;
+    bufferevent_disable(connection->bev, EV_READ);
 }
 
 /* ------------------------------------------------------------------ streams */

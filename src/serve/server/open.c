@@ -61,9 +61,9 @@ static uint64_t journal_last(void *context)
     return store_last(context);
 }
 
-static struct incidents_db *journal_history(void *context)
+static struct questions *journal_history(void *context)
 {
-    return store_incidents(context);
+    return store_questions(context);
 }
 
 static enum service_rights rights_of_token(void *context, const char *token, size_t length)

@@ -488,6 +488,16 @@ static void frame_answer(struct client *client)
     wire_store32(frame, (uint32_t)(client->out.used - client->answer_at - 4));
 }
 
+/* Its answer is being looked for. */
+static bool take_again(struct client *client)
+{
+    struct service_work *work = client->service->work;
+    bool later = work->later;
+    work->later = false;
+    client->lines -= later;
+    return later;
+}
+
 bool lines_take_frame(struct client *client, const struct wire_frame *frame)
 {
     struct wire_line line;
@@ -504,6 +514,8 @@ bool lines_take_frame(struct client *client, const struct wire_frame *frame)
     client->lines++;
     gordian_status status =
         take_words(client, line.text.text, line.text.length, 0, line.number, &error);
+    if (take_again(client))
+        return false;
     if (status != GORDIAN_OK && status != GORDIAN_STATUS_END)
         client_fail(client, &error);
     else if (!client->erred)
@@ -534,6 +546,8 @@ size_t lines_take(struct client *client, const unsigned char *bytes, size_t coun
         }
         gordian_error error = {0};
         gordian_status status = take_line(client, line, (size_t)(newline - line) + 1, &error);
+        if (take_again(client))
+            return used;
         client->service->counters.lines++;
         if (status != GORDIAN_OK && status != GORDIAN_STATUS_END)
             client_fail(client, &error);

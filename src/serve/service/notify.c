@@ -209,17 +209,24 @@ static void tell_text(struct client *client, uint8_t kind, const struct output *
     client_wake(client);
 }
 
-static bool concerns_client(const struct served *served, const struct client *client,
-                            const uint32_t *members, size_t count)
+/* Marks the sessions whose processes these are: looked at once, however many clients there are. */
+static void mark_sessions(struct service *service, const struct served *served,
+                          const uint32_t *members, size_t count)
+{
+    service->work->notices++;
+    for (size_t i = 0; i < count; i++) {
+        uint32_t owner = members[i] == NOBODY ? NOBODY : served->processes[members[i]].owner;
+        if (owner != NOBODY)
+            service->sessions[owner].concerned = service->work->notices;
+    }
+}
+
+static bool concerns_client(const struct service *service, const struct client *client)
 {
     if (client->subscriptions & WIRE_DEADLOCKS)
         return true;
-    if (!(client->subscriptions & WIRE_MY_DEADLOCKS) || client->session == NOBODY)
-        return false;
-    for (size_t i = 0; i < count; i++)
-        if (members[i] != NOBODY && served->processes[members[i]].owner == client->session)
-            return true;
-    return false;
+    return client->subscriptions & WIRE_MY_DEADLOCKS && client->session != NOBODY &&
+           service->sessions[client->session].concerned == service->work->notices;
 }
 
 void notify_incident(struct service *service, struct served *served,
@@ -227,8 +234,9 @@ void notify_incident(struct service *service, struct served *served,
 {
     struct output *text = &service->work->third;
     text_clear(text);
+    mark_sessions(service, served, members, count);
     for (struct client *client = service->clients; client; client = client->next) {
-        if (client->system != served->slot || !concerns_client(served, client, members, count))
+        if (client->system != served->slot || !concerns_client(service, client))
             continue;
         if (text->used == 0) {
             struct incident brief = *incident;

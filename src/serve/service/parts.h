@@ -85,7 +85,9 @@ struct service_work {
     uint64_t replay_second; /* incidents kept with a replay in this one */
     uint32_t replays;
     uint32_t everything; /* clients that want every event */
+    uint64_t notices;    /* of incidents, so far */
     uint32_t ending;     /* sessions whose processes are being dropped */
+    bool later;          /* the line that was taken has no answer yet: it is taken again */
     unsigned code;     /* enum wire_error_code of the failure under way; 0: what its status says */
     uint32_t retry_ms; /* of it */
     /* Of the output of the client that is being served: so much of it waits for no record. */
@@ -106,6 +108,8 @@ static inline void text_clear(struct output *text)
 
 /* May something be changed now? Otherwise *why. */
 bool service_may_change(struct service *service, const char **why);
+/* Nobody waits for its answer any more. */
+void client_drop_question(struct client *client);
 /* Can nothing be kept just now? */
 bool service_is_cut_off(const struct service *service);
 /* Starts a command: the time. */

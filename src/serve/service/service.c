@@ -8,7 +8,8 @@
 #include <string.h>
 #include <time.h>
 
-#define NOBODY GORDIAN_NONE
+#define NOBODY      GORDIAN_NONE
+#define QUESTION_MS 2 /* to look again whether it has been answered */
 
 /* ------------------------------------------------------------------ options */
 
@@ -239,6 +240,12 @@ static void leave_session(struct client *client)
     client->session = NOBODY;
 }
 
+void client_drop_question(struct client *client)
+{
+    question_forget(client->question);
+    client->question = NULL;
+}
+
 void service_detach(struct client *client)
 {
     struct service *service = client->service;
@@ -248,6 +255,7 @@ void service_detach(struct client *client)
     if (client->next)
         client->next->prev = client->prev;
     service->client_count--;
+    client_drop_question(client);
     gordian_allocator memory = memory_allocator(NULL);
     memory_free(&memory, client->out.buffer);
     client->out = (struct output){.fd = -1};
@@ -368,7 +376,7 @@ uint32_t service_pause_ms(const struct client *client)
 {
     uint32_t rate = client->service->options.limits.events_a_second;
     if (rate == 0 || client->allowance > 0)
-        return 0;
+        return client->question ? QUESTION_MS : 0;
     uint64_t ms = (uint64_t)-client->allowance / rate + 1;
     return ms < 60000 ? (uint32_t)ms : 60000;
 }

@@ -23,7 +23,7 @@
 #include "serve/served/served.h"
 #include "serve/service/metrics.h"
 #include "serve/service/session.h"
-#include "serve/store/incidents_db.h"
+#include "serve/store/questions.h"
 
 /* ------------------------------------------------------------------ options */
 
@@ -50,8 +50,8 @@ struct service_journal {
     gordian_status (*incident)(void *context, const struct incident *incident);
     /* May something be applied now? Otherwise why not (the disk is full, ...). */
     bool (*healthy)(void *context, const char **why);
-    uint64_t (*last)(void *context);                /* number of the last record appended */
-    struct incidents_db *(*history)(void *context); /* NULL: it cannot be read now */
+    uint64_t (*last)(void *context);             /* number of the last record appended */
+    struct questions *(*history)(void *context); /* for who asks about incidents */
 };
 
 enum service_rights {
@@ -103,6 +103,7 @@ struct client {
     uint64_t lines;             /* read so far, in the form of lines */
     size_t answer_at;           /* where the answer to a LINE begins in `out`, behind notices */
     bool erred;                 /* it was an error instead */
+    struct question *question;  /* that it waits for the answer of; NULL: none */
     size_t buffered;            /* the server's: bytes it keeps for this client beside `out` */
     char label[64];             /* for the log: "unix uid 1000", "10.0.0.1:4711" */
 

@@ -355,16 +355,44 @@ static const char *set_filter(struct incidents_filter *filter, const gordian_wor
     return NULL;
 }
 
-static void verb_history(struct client *client)
+/* A thread looks it up; until it has, the line is taken again and again. */
+static void answer_history(struct client *client, const struct incidents_filter *filter)
 {
     const struct service_journal *journal = &client->service->options.journal;
-    const struct reader *reader = words_of(client);
-    struct served *served = system_of(client);
-    struct incidents_filter filter = {.limit = HISTORY};
+    struct questions *questions = journal->history ? journal->history(journal->context) : NULL;
+    struct output answer;
     gordian_error error = {0};
-    struct json json;
-    if (!served)
+    if (!client->question && questions)
+        client->question = questions_ask(questions, filter, 0, NULL, NULL);
+    if (!client->question) {
+        client->service->work->retry_ms = 1000;
+        FAIL_WITH(client->service, WIRE_NOT_KEPT, &error,
+                  "the history of incidents cannot be read now");
+        client_fail(client, &error);
         return;
+    }
+    if (!question_is_answered(client->question)) {
+        client->service->work->later = true;
+        return;
+    }
+    if (question_answer(client->question, &answer, &error) == GORDIAN_OK) {
+        client_put(client, answer.buffer, answer.used);
+        output_close(&answer);
+    } else {
+        client_fail(client, &error);
+    }
+    client_drop_question(client);
+}
+
+static void verb_history(struct client *client)
+{
+    const struct reader *reader = words_of(client);
+    const struct served *served = system_of(client);
+    struct incidents_filter filter = {.limit = HISTORY};
+    if (!served) { /* it may have gone since the question was asked */
+        client_drop_question(client);
+        return;
+    }
     filter.system = served->name;
     for (size_t i = 1; i < reader->word_count; i++) {
         const char *wrong = set_filter(&filter, &reader->words[i]);
@@ -373,18 +401,7 @@ static void verb_history(struct client *client)
             return;
         }
     }
-    struct incidents_db *db = journal->history ? journal->history(journal->context) : NULL;
-    size_t start = client->out.used;
-    json_begin(&json, &client->out);
-    gordian_status status = db ? incidents_page(db, &filter, &json, &error)
-                               : FAIL_WITH(client->service, WIRE_NOT_KEPT, &error,
-                                           "the history of incidents cannot be read now");
-    if (status == GORDIAN_OK) {
-        json_end(&json);
-        return;
-    }
-    client->out.used = start;
-    client_fail(client, &error);
+    answer_history(client, &filter);
 }
 
 /* ------------------------------------------------------------------ the rest */

@@ -336,7 +336,7 @@ static uint64_t window_start(struct incidents_db *db, uint64_t before)
                            -1, &statement, NULL) != SQLITE_OK)
         return 0;
     sqlite3_bind_int64(statement, 1, before ? bounded_text(before) : INT64_MAX);
-    sqlite3_bind_int64(statement, 2, INCIDENTS_WINDOW - 1);
+    sqlite3_bind_int64(statement, 2, (db->owned ? INCIDENTS_WINDOW : INCIDENTS_SHARED) - 1);
     if (sqlite3_step(statement) == SQLITE_ROW)
         start = number_of(statement, 0);
     sqlite3_finalize(statement);

@@ -66,11 +66,12 @@ gordian_status incidents_get(struct incidents_db *db, uint64_t id,
                              void *context, gordian_error *error);
 
 #define INCIDENTS_WINDOW 4096 /* looked at for one page */
+#define INCIDENTS_SHARED 256  /* the same in memory, where the loop itself looks */
 
 /* At most filter->limit of them as members of an object that is open: "incidents", an array, and
- * "next", the `before` of the next page, or null if there is none. For the loop, which must not be
- * held up: but for those that stand, which an index finds, only so many are looked at, and a page
- * may have less than it could, or nothing, although there is a next one. */
+ * "next", the `before` of the next page, or null if there is none. Nobody is
+ * to be held up: but for those that stand, which an index finds, only so many are looked at, and a
+ * page may have less than it could, or nothing, although there is a next one. */
 gordian_status incidents_page(struct incidents_db *db, const struct incidents_filter *filter,
                               struct json *json, gordian_error *error);
 

@@ -291,6 +291,9 @@ gordian_status store_open(struct store **out, const struct store_options *option
     status = store->kept ? open_kept(store, found, error) : open_in_memory(store, error);
     if (status == GORDIAN_OK)
         status = start_thread(store, error);
+    if (status == GORDIAN_OK)
+        status = questions_open(&store->questions, store->options.folder, store->reader,
+                                store->doorbell, error);
     if (status != GORDIAN_OK) {
         store->doubtful = true; /* as it was found, it stays */
         store_close(store);
@@ -334,6 +337,7 @@ void store_close(struct store *store)
         pthread_join(store->thread, NULL);
     }
     gordian_allocator memory = store->memory;
+    questions_close(store->questions);
     incidents_close(store->reader);
     history_close(&store->history); /* the last one: empties the log into the database */
     journal_close(&store->journal);

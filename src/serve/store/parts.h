@@ -10,6 +10,7 @@
  *     journal.c        the journal's files
  *     snapshot.c       the snapshots' files
  *     history.c        incidents, in a database of SQLite; incidents_db.c reads them
+ *     questions.c      a thread that reads them for whoever asks
  *     recover.c        are snapshot and journal whole? what the service needs of them
  *     repair.c         moving aside what is damaged
  *
@@ -146,6 +147,7 @@ struct store {
     uint64_t last; /* record appended */
     struct snapshot_job *building;
     struct incidents_db *reader;
+    struct questions *questions;
     struct recovery recovery;
     uint64_t journal_bytes;    /* since the newest snapshot was begun */
     uint64_t snapshot_size;    /* of the newest */

@@ -263,6 +263,7 @@ void store_poll(struct store *store)
         else if (job->number > newest) /* it was not written */
             store->journal_bytes += job->journal_bytes;
     store_free_jobs(store, done);
+    questions_poll(store->questions);
 }
 
 bool store_healthy(const struct store *store, const char **why)
@@ -348,6 +349,11 @@ void store_snapshot_drop(struct store *store)
 struct incidents_db *store_incidents(struct store *store)
 {
     return store->reader;
+}
+
+struct questions *store_questions(struct store *store)
+{
+    return store->questions;
 }
 
 void store_keep_incidents(struct store *store, uint64_t keep_ms)

@@ -34,6 +34,7 @@
 #define GORDIAN_SERVE_STORE_STORE_H
 
 #include "serve/store/incidents_db.h"
+#include "serve/store/questions.h"
 
 #include <gordian/gordian.h>
 
@@ -138,8 +139,11 @@ void store_snapshot_drop(struct store *store);
 
 /* ---- incidents and figures */
 
-/* For questions (incidents_db.h); NULL only if it could not be opened. Belongs to the store. */
+/* For what must be known at the start (incidents_db.h); NULL only if it could not be opened.
+ * Belongs to the store. */
 struct incidents_db *store_incidents(struct store *store);
+/* For everybody who asks later; store_poll tells of their answers. Belongs to the store. */
+struct questions *store_questions(struct store *store);
 
 /* How long incidents are kept can change while the service runs (reload). */
 void store_keep_incidents(struct store *store, uint64_t keep_ms);
