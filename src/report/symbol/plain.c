@@ -269,8 +269,10 @@ bool symbols_is_watcher(const struct symbols *symbols, uint64_t address)
     return region && strncmp(base_name(region->path), "libgordian-run.so", 17) == 0;
 }
 
-enum place symbols_place(struct symbols *symbols, uint64_t address, char *name, size_t size)
+enum place symbols_place(struct symbols *symbols, uint64_t address, uint32_t kind, char *name,
+                         size_t size)
 {
+    (void)kind;
     const struct region *region = region_at(symbols, address);
     name[0] = '\0';
     if (!region)

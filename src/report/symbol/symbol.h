@@ -57,8 +57,10 @@ enum place {
     PLACE_MEMORY,   /* some other memory: the heap's too, mostly */
 };
 
-/* What lives at an address, and its name if it has one ("" otherwise). */
-enum place symbols_place(struct symbols *symbols, uint64_t address, char *name, size_t size);
+/* What lives at an address, and its name if it has one ("" otherwise). `kind`: of the lock that is
+ * there (enum incident_lock_kind), for where several could be; 0: not known. */
+enum place symbols_place(struct symbols *symbols, uint64_t address, uint32_t kind, char *name,
+                         size_t size);
 
 /* A thread that was stopped: registers by DWARF number, and a copy of its stack. */
 struct stopped {
