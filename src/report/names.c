@@ -175,8 +175,9 @@ static void place_lock(struct report *report, struct report_lock *lock, char *na
     lock->place = "";
     if (lock->raw.kind == INCIDENT_THREAD_END)
         return;
-    enum place place =
-        symbols && address ? symbols_place(symbols, address, name, size) : PLACE_UNKNOWN;
+    enum place place = symbols && address
+                           ? symbols_place(symbols, address, lock->raw.kind, name, size)
+                           : PLACE_UNKNOWN;
     if (owner && place != PLACE_VARIABLE) {
         lock->place = report_format(report, "on the stack of %s", owner);
     } else if (place == PLACE_STACK) {

@@ -56,8 +56,34 @@ void *pages_map(size_t size)
 
 void pages_unmap(void *pages, size_t size)
 {
-    if (pages)
+    if (pages && !watch.sandboxed)
         sys_call(SYS_munmap, pages, size); /* munmap() is wrapped */
+}
+
+bool pages_grow(void *list, size_t *room, size_t wanted, size_t size)
+{
+    void *old, *grown;
+    size_t more = *room;
+    memcpy(&old, list, sizeof old);
+    while (more < wanted && more <= SIZE_MAX / 2 / size)
+        more *= 2;
+    if (more < wanted)
+        return false;
+    if (more == *room)
+        return true;
+    if (unlikely(watch.sandboxed)) {
+        grown = sandbox_pages(more * size);
+        if (grown)
+            memcpy(grown, old, *room * size);
+    } else {
+        grown = mremap(old, *room * size, more * size, MREMAP_MAYMOVE);
+        grown = grown == MAP_FAILED ? NULL : grown;
+    }
+    if (!grown)
+        return false;
+    memcpy(list, &grown, sizeof grown);
+    *room = more;
+    return true;
 }
 
 /* When there is no getting any more, what was closed is used again. */
@@ -93,9 +119,8 @@ bool arena_open(struct arena *arena)
 
 void arena_close(struct arena *arena)
 {
-    if (!watch.sandboxed)
-        pages_unmap(arena->base, arena->room);
-    else if (arena->room == SPARE_ROOM)
+    pages_unmap(arena->base, arena->room);
+    if (watch.sandboxed && arena->room == SPARE_ROOM)
         atomic_store(&spare, arena->base);
     *arena = (struct arena){NULL, 0, 0};
 }

@@ -7,6 +7,9 @@
 /* Zeroed pages, given to the process only when touched; NULL: there are none. */
 void *pages_map(size_t size);
 void pages_unmap(void *pages, size_t size);
+/* `list`: the address of a pointer to *room entries of `size` bytes, room for at least `wanted` of
+ * which there is from then on; it may move. False: there is no memory, and it is as before. */
+bool pages_grow(void *list, size_t *room, size_t wanted, size_t size);
 /* The most that may be taken of addresses at a time: a part of what the program is limited to. */
 size_t pages_most(void);
 /* Before the watcher is set up, and after: if that failed, the program gets everything back. */

@@ -59,6 +59,8 @@ int held_new(struct thread *t, uint32_t place, uintptr_t lock, struct site site)
     h->below = place ? h[-1].chain : 0;
     h->chain = mix_signature(h->below, lock + h->mode);
     h->order = atomic_load_explicit(&watch.order_epoch, memory_order_relaxed);
+    if (h->flags & INCIDENT_TRIED)
+        h->order--; /* nobody looks at this one: taken again in earnest, it is not the same */
     if (place && watch.potential && !(h->flags & INCIDENT_TRIED) && h->kind != INCIDENT_SEMAPHORE)
         order_look(t, place);
     return 0;

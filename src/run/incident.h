@@ -402,7 +402,16 @@ struct incident_mailbox {
  *     kill(PID, 12)                       makes it start a reporter of its own, and
  *     sigqueue(PID, 12, {.sival_int = FD}) makes it write the incident to /proc/ASKER/fd/FD, ASKER
  * being the process that asks and FD a memfd it has open; it is complete when `total_size` is not
- * 0. Without that mapping, do not send the signal. */
+ * 0. A process that may not write there, having given up its privileges, leaves the incident in its
+ * own memory instead, and says in the mapping where. Without that mapping, do not send the signal.
+ */
 #define INCIDENT_STATUS_MAP "gordian-status-"
+
+/* In the mapping. */
+struct incident_status {
+    uint32_t answers; /* that were left in memory so far: this one is the last */
+    uint32_t unused;
+    uint64_t address, size;
+};
 
 #endif

@@ -56,8 +56,9 @@ static uint64_t signature_of(const struct order_cycle *cycle)
     for (uint32_t i = 0; i < cycle->count; i++) {
         const struct order *order = graph_order(cycle->orders[i]);
         const struct use *use = graph_use(cycle->use[i]);
-        uint64_t taken = order->frames ? order->frame[0] : graph_node(order->node)->lock;
-        uint64_t held = use->frames ? use->frame[0] : graph_node(use->node)->lock;
+        const struct spot *there = graph_spot(order->spot), *before = graph_spot(use->spot);
+        uint64_t taken = there->frames ? there->frame[0] : graph_node(order->node)->lock;
+        uint64_t held = before->frames ? before->frame[0] : graph_node(use->node)->lock;
         sum += stir_hash(taken + stir_hash(held));
     }
     return sum;
@@ -82,8 +83,9 @@ static bool draw_cycle(struct draft *draft, const struct order_cycle *cycle)
         uint32_t thread = draw_thread(draft, order, cycle->who[i]);
         uint32_t held_lock = draft_lock(draft, held->lock, held->kind, 0);
         uint32_t taken_lock = draft_lock(draft, taken->lock, taken->kind, 0);
-        uint32_t held_frames = draft_frames(draft, use->frame, use->frames);
-        uint32_t taken_frames = draft_frames(draft, order->frame, order->frames);
+        const struct spot *there = graph_spot(order->spot), *before = graph_spot(use->spot);
+        uint32_t held_frames = draft_frames(draft, before->frame, before->frames);
+        uint32_t taken_frames = draft_frames(draft, there->frame, there->frames);
         struct incident_order *drawn = draft_order(draft);
         if (!drawn)
             return false;
@@ -93,9 +95,9 @@ static bool draw_cycle(struct draft *draft, const struct order_cycle *cycle)
                                          use->mode,
                                          order->mode,
                                          held_frames,
-                                         use->frames,
+                                         before->frames,
                                          taken_frames,
-                                         order->frames,
+                                         there->frames,
                                          0,
                                          1};
     }
@@ -131,7 +133,7 @@ static void stop_ordering(void)
     bool before = false;
     if (atomic_compare_exchange_strong(&full, &before, true)) {
         watch.potential = false;
-        watch_note("too many lock orders: no longer looking for potential deadlocks");
+        watch_note("no memory for more lock orders: no longer looking for potential deadlocks");
     }
 }
 

@@ -1,68 +1,79 @@
-#include "run/order_graph.h"
+#include "run/order_inside.h"
 
 #include "run/arena.h"
 #include "run/chain.h"
+#include "run/finding.h"
 #include "run/maps.h"
+#include "run/order_parts.h"
 #include "run/rwlock.h"
 #include "run/sys.h"
 
 #include <string.h>
 #include <sys/prctl.h>
 
-#define NODES      (1u << 17)
-#define ORDERS     (1u << 16)
-#define USES       (1u << 18)
-#define BUCKETS    (1u << 16)
-#define PAGE_SHIFT 12
-#define MOST_HELD  64u     /* held locks looked at: the latest ones, */
-#define MOST_OUTER 16u     /* and as many of the first ones, which may keep orders apart */
-#define DEEPEST    1024u   /* threads in a deadlock looked for */
-#define PATIENCE   100000u /* steps of a search */
+#define FIRST_NODES  (1u << 16)
+#define FIRST_ORDERS (1u << 16)
+#define FIRST_USES   (1u << 18)
+#define FIRST_SPOTS  (1u << 14)
+#define BUCKETS      (1u << 16)
+#define PAGE_SHIFT   12
+#define MOST_HELD    64u /* held locks looked at: the latest ones, */
+#define MOST_OUTER   16u /* and as many of the first ones, which may keep orders apart */
+#define MOST_USES    (MOST_HELD + MOST_OUTER)
 
-static struct node *nodes;
-static struct order *orders;
-static struct use *uses;
+struct graph graph;
+
 static uint32_t *pages;         /* nodes by page, index + 1 */
-static uint32_t *keys;          /* orders by key, index + 1 */
+static uint32_t *keys;          /* orders by key, index + 1: as many as there is room for */
+static uint32_t *spot_keys;     /* spots by hash, likewise */
 static _Atomic uint8_t *filter; /* by page: may there be a node? */
-static uint32_t node_count, order_count, use_count, free_nodes, searches;
+static uint32_t free_nodes;
 static _Atomic uint32_t live_nodes;
-static uint32_t *queue; /* of the search; then the path */
+static size_t node_room = FIRST_NODES, order_room = FIRST_ORDERS, key_room = FIRST_ORDERS;
+static size_t use_room = FIRST_USES, spot_room = FIRST_SPOTS, spot_key_room = FIRST_SPOTS;
 
 bool graph_start(void)
 {
-    nodes = pages_map(NODES * sizeof *nodes);
-    orders = pages_map(ORDERS * sizeof *orders);
-    uses = pages_map(USES * sizeof *uses);
+    graph.nodes = pages_map(node_room * sizeof *graph.nodes);
+    graph.orders = pages_map(order_room * sizeof *graph.orders);
+    graph.uses = pages_map(use_room * sizeof *graph.uses);
+    graph.spots = pages_map(spot_room * sizeof *graph.spots);
     pages = pages_map(BUCKETS * sizeof *pages);
-    keys = pages_map(BUCKETS * sizeof *keys);
+    keys = pages_map(key_room * sizeof *keys);
+    spot_keys = pages_map(spot_key_room * sizeof *spot_keys);
     filter = pages_map(BUCKETS);
-    queue = pages_map((NODES + 4 * DEEPEST) * sizeof *queue);
-    return nodes && orders && uses && pages && keys && filter && queue;
+    return graph.nodes && graph.orders && graph.uses && graph.spots && pages && keys && spot_keys &&
+           filter && parts_start() && search_start();
 }
 
 void graph_clear(void)
 {
     memset(pages, 0, BUCKETS * sizeof *pages);
-    memset(keys, 0, BUCKETS * sizeof *keys);
+    memset(keys, 0, key_room * sizeof *keys);
     memset((void *)filter, 0, BUCKETS);
-    node_count = order_count = use_count = free_nodes = 0;
+    graph.node_count = graph.order_count = graph.use_count = free_nodes = 0;
     atomic_store_explicit(&live_nodes, 0, memory_order_relaxed);
+    parts_clear();
 }
 
 const struct order *graph_order(uint32_t index)
 {
-    return &orders[index];
+    return &graph.orders[index];
 }
 
 const struct use *graph_use(uint32_t index)
 {
-    return &uses[index];
+    return &graph.uses[index];
 }
 
 const struct node *graph_node(uint32_t index)
 {
-    return &nodes[index];
+    return &graph.nodes[index];
+}
+
+const struct spot *graph_spot(uint32_t index)
+{
+    return &graph.spots[index];
 }
 
 /* ------------------------------------------------------------------ nodes */
@@ -74,27 +85,26 @@ static uint32_t page_bucket(uintptr_t page)
 
 static void note_stack(uintptr_t lock);
 
-/* UINT32_MAX: no more room. */
+/* There is room for it. */
 static uint32_t node_of(uintptr_t lock, uint32_t kind)
 {
     uint32_t bucket = page_bucket(lock >> PAGE_SHIFT);
-    for (uint32_t at = pages[bucket]; at; at = nodes[at - 1].next)
-        if (nodes[at - 1].lock == lock)
+    for (uint32_t at = pages[bucket]; at; at = graph.nodes[at - 1].next)
+        if (graph.nodes[at - 1].lock == lock)
             return at - 1;
     uint32_t index = free_nodes;
     if (index)
-        free_nodes = nodes[index - 1].next;
-    else if (node_count < NODES)
-        index = ++node_count;
+        free_nodes = graph.nodes[index - 1].next;
     else
-        return UINT32_MAX;
-    struct node *node = &nodes[index - 1];
+        index = ++graph.node_count;
+    struct node *node = &graph.nodes[index - 1];
     uint32_t generation = node->generation;
     memset(node, 0, sizeof *node);
     node->lock = lock;
     node->generation = generation;
     node->kind = (uint8_t)kind;
     node->live = 1;
+    node->part = part_new();
     node->next = pages[bucket];
     pages[bucket] = index;
     atomic_store_explicit(&filter[bucket], 1, memory_order_relaxed);
@@ -106,7 +116,7 @@ static uint32_t node_of(uintptr_t lock, uint32_t kind)
 static void drop_node(uint32_t *link)
 {
     uint32_t index = *link;
-    struct node *node = &nodes[index - 1];
+    struct node *node = &graph.nodes[index - 1];
     *link = node->next;
     node->generation++; /* orders and uses that name it are dead from now on */
     node->live = 0;
@@ -119,7 +129,7 @@ static bool forget_in(uint32_t bucket, uintptr_t low, size_t size)
 {
     bool any = false;
     for (uint32_t *link = &pages[bucket]; *link;) {
-        struct node *node = &nodes[*link - 1];
+        struct node *node = &graph.nodes[*link - 1];
         if (node->lock - low < size) {
             drop_node(link);
             any = true;
@@ -167,9 +177,10 @@ bool graph_forget(uintptr_t low, size_t size)
 uintptr_t graph_lowest(uintptr_t low, uintptr_t high)
 {
     uintptr_t lowest = UINTPTR_MAX;
-    for (uint32_t i = 0; i < node_count; i++)
-        if (nodes[i].live && nodes[i].lock >= low && nodes[i].lock < high && nodes[i].lock < lowest)
-            lowest = nodes[i].lock;
+    for (uint32_t i = 0; i < graph.node_count; i++)
+        if (graph.nodes[i].live && graph.nodes[i].lock >= low && graph.nodes[i].lock < high &&
+            graph.nodes[i].lock < lowest)
+            lowest = graph.nodes[i].lock;
     return lowest;
 }
 
@@ -188,22 +199,17 @@ static void note_stack(uintptr_t lock)
 
 /* ------------------------------------------------------------------ orders */
 
-static bool order_is_live(const struct order *order)
+bool use_is_live(const struct use *use)
 {
-    return nodes[order->node].generation == order->generation;
+    return graph.nodes[use->node].generation == use->generation;
 }
 
-static bool use_is_live(const struct use *use)
+bool order_is_whole(const struct order *order)
 {
-    return nodes[use->node].generation == use->generation;
-}
-
-static bool order_is_whole(const struct order *order)
-{
-    if (!order_is_live(order))
+    if (graph.nodes[order->node].generation != order->generation)
         return false;
     for (uint32_t i = 0; i < order->uses; i++)
-        if (!use_is_live(&uses[order->first_use + i]))
+        if (!use_is_live(&graph.uses[order->first_use + i]))
             return false;
     return true;
 }
@@ -237,11 +243,19 @@ static bool hold_guards(const struct held *hold)
            (info.flags & (LOCK_KNOWN | LOCK_SIGNALS | LOCK_SHARED)) == LOCK_KNOWN;
 }
 
+/* One of locks that have gone is not found any more: where memory is used again and again, there
+ * would be many by the same key. */
 static uint32_t find_order(uint64_t key)
 {
-    for (uint32_t at = keys[key % BUCKETS]; at; at = orders[at - 1].chain)
-        if (orders[at - 1].key == key && order_is_whole(&orders[at - 1]))
-            return at - 1;
+    for (uint32_t *link = &keys[key & (key_room - 1)]; *link;) {
+        struct order *order = &graph.orders[*link - 1];
+        if (order->key != key)
+            link = &order->chain;
+        else if (order_is_whole(order))
+            return *link - 1;
+        else
+            *link = order->chain;
+    }
     return UINT32_MAX;
 }
 
@@ -258,53 +272,205 @@ static int add_thread(struct order *order, const struct thread *t)
     return 1;
 }
 
-static bool add_use(struct order *order, uint32_t index, const struct held *hold)
+static uint32_t *spot_bucket(const uintptr_t *frame, uint32_t frames)
 {
-    uint32_t node = node_of(hold->lock, hold->kind);
-    if (node == UINT32_MAX || use_count == USES)
-        return false;
-    note_lock(&nodes[node], hold);
-    struct use *use = &uses[use_count++];
-    use->node = node;
-    use->generation = nodes[node].generation;
-    use->order = index;
-    use->mode = hold->mode;
-    use->frames = hold->frames;
-    memcpy(use->frame, hold->frame, hold->frames * sizeof *use->frame);
-    use->next = nodes[node].held;
-    nodes[node].held = use_count;
-    order->uses++;
-    return true;
+    uint64_t sum = frames;
+    for (uint32_t i = 0; i < frames; i++)
+        sum = stir_hash(sum + frame[i]);
+    return &spot_keys[sum & (spot_key_room - 1)];
 }
 
+static uint32_t spot_of(const struct held *hold)
+{
+    uint32_t *bucket = spot_bucket(hold->frame, hold->frames);
+    size_t size = hold->frames * sizeof *hold->frame;
+    for (uint32_t at = *bucket; at; at = graph.spots[at - 1].chain)
+        if (graph.spots[at - 1].frames == hold->frames &&
+            memcmp(graph.spots[at - 1].frame, hold->frame, size) == 0)
+            return at - 1;
+    struct spot *spot = &graph.spots[graph.spot_count++];
+    spot->frames = hold->frames;
+    memcpy(spot->frame, hold->frame, size);
+    spot->chain = *bucket;
+    *bucket = graph.spot_count;
+    return graph.spot_count - 1;
+}
+
+/* Into the lists of what it is about. */
+static void enter_use(uint32_t index)
+{
+    struct use *use = &graph.uses[index];
+    use->next = graph.nodes[use->node].held;
+    graph.nodes[use->node].held = index + 1;
+}
+
+static void enter_order(uint32_t index)
+{
+    struct order *order = &graph.orders[index];
+    struct node *node = &graph.nodes[order->node];
+    uint32_t *bucket = &keys[order->key & (key_room - 1)];
+    order->next = node->taken;
+    node->taken = index + 1;
+    order->chain = *bucket;
+    *bucket = index + 1;
+    for (uint32_t i = 0; i < order->uses; i++)
+        part_step(graph.nodes[graph.uses[order->first_use + i].node].part, node->part);
+}
+
+static void add_use(struct order *order, uint32_t index, const struct held *hold)
+{
+    uint32_t node = node_of(hold->lock, hold->kind), made = graph.use_count++;
+    note_lock(&graph.nodes[node], hold);
+    graph.uses[made] = (struct use){.node = node,
+                                    .generation = graph.nodes[node].generation,
+                                    .order = index,
+                                    .spot = spot_of(hold),
+                                    .mode = hold->mode};
+    enter_use(made);
+    order->uses++;
+}
+
+/* ------------------------------------------------------------------ room */
+
+static bool has_room(void)
+{
+    return graph.order_count < order_room && graph.use_count + MOST_USES <= use_room &&
+           graph.node_count + MOST_USES + 1 <= node_room &&
+           graph.spot_count + MOST_USES + 1 <= spot_room &&
+           parts_have_room(MOST_USES + 1, MOST_USES);
+}
+
+static void know_orders_again(void)
+{
+    memset(keys, 0, key_room * sizeof *keys);
+    for (uint32_t i = 0; i < graph.order_count; i++) {
+        uint32_t *bucket = &keys[graph.orders[i].key & (key_room - 1)];
+        graph.orders[i].chain = *bucket;
+        *bucket = i + 1;
+    }
+}
+
+static void know_spots_again(void)
+{
+    memset(spot_keys, 0, spot_key_room * sizeof *spot_keys);
+    for (uint32_t i = 0; i < graph.spot_count; i++) {
+        uint32_t *bucket = spot_bucket(graph.spots[i].frame, graph.spots[i].frames);
+        graph.spots[i].chain = *bucket;
+        *bucket = i + 1;
+    }
+}
+
+static bool grow(void)
+{
+    size_t keys_before = key_room, spots_before = spot_key_room;
+    size_t orders = graph.order_count + 1, spots = graph.spot_count + MOST_USES + 1;
+    bool done =
+        pages_grow(&keys, &key_room, orders, sizeof *keys) &&
+        pages_grow(&graph.orders, &order_room, orders, sizeof *graph.orders) &&
+        pages_grow(&graph.uses, &use_room, graph.use_count + MOST_USES, sizeof *graph.uses) &&
+        pages_grow(&graph.nodes, &node_room, graph.node_count + MOST_USES + 1,
+                   sizeof *graph.nodes) &&
+        pages_grow(&spot_keys, &spot_key_room, spots, sizeof *spot_keys) &&
+        pages_grow(&graph.spots, &spot_room, spots, sizeof *graph.spots) &&
+        parts_make_room(MOST_USES + 1, MOST_USES);
+    if (key_room != keys_before)
+        know_orders_again();
+    if (spot_key_room != spots_before)
+        know_spots_again();
+    return done;
+}
+
+static uint32_t whole_orders(void)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < graph.order_count; i++)
+        count += order_is_whole(&graph.orders[i]);
+    return count;
+}
+
+/* Orders of locks that have gone go, and the others close up in their order. */
+static void keep_whole_orders(void)
+{
+    uint32_t order_count = 0, use_count = 0;
+    for (uint32_t i = 0; i < graph.order_count; i++) {
+        if (!order_is_whole(&graph.orders[i]))
+            continue;
+        struct order *order = &graph.orders[order_count];
+        *order = graph.orders[i];
+        memmove(&graph.uses[use_count], &graph.uses[order->first_use],
+                order->uses * sizeof *graph.uses);
+        order->first_use = use_count;
+        for (uint32_t k = 0; k < order->uses; k++)
+            graph.uses[use_count++].order = order_count;
+        order_count++;
+    }
+    graph.order_count = order_count;
+    graph.use_count = use_count;
+}
+
+static void sweep(void)
+{
+    if (!parts_renew())
+        return;
+    keep_whole_orders();
+    for (uint32_t i = 0; i < graph.node_count; i++) {
+        struct node *node = &graph.nodes[i];
+        node->taken = node->held = 0;
+        if (node->live)
+            node->part = part_keep(node->part);
+    }
+    memset(keys, 0, key_room * sizeof *keys);
+    for (uint32_t i = 0; i < graph.use_count; i++)
+        enter_use(i);
+    for (uint32_t i = 0; i < graph.order_count; i++)
+        enter_order(i);
+    parts_renewed();
+}
+
+static bool make_room(void)
+{
+    if (has_room())
+        return true;
+    if (whole_orders() <= graph.order_count / 2)
+        sweep();
+    return has_room() || grow();
+}
+
+/* ------------------------------------------------------------------ learning */
+
+static bool hold_is_used(const struct held *held, uint32_t i, uint32_t place)
+{
+    return (i < MOST_OUTER || place - i <= MOST_HELD) &&
+           (hold_counts(&held[i]) || hold_guards(&held[i]));
+}
+
+/* The held ones first: so they stand before it in the line of parts. */
 static int new_order(const struct thread *t, const struct held *held, uint32_t place,
                      uint32_t *index)
 {
     const struct held *taken = &held[place];
-    uint32_t node = node_of(taken->lock, taken->kind);
-    if (node == UINT32_MAX || order_count == ORDERS)
+    uint32_t first = 0;
+    while (first < place && !hold_is_used(held, first, place))
+        first++;
+    if (first == place)
+        return 0;
+    if (!make_room())
         return -1;
-    note_lock(&nodes[node], taken);
-    *index = order_count;
-    struct order *order = &orders[order_count++];
-    memset(order, 0, sizeof *order);
-    order->key = taken->chain;
-    order->node = node;
-    order->generation = nodes[node].generation;
-    order->mode = taken->mode;
-    order->frames = taken->frames;
-    memcpy(order->frame, taken->frame, taken->frames * sizeof *order->frame);
-    order->first_use = use_count;
+    *index = graph.order_count++;
+    struct order *order = &graph.orders[*index];
+    *order = (struct order){.key = taken->chain,
+                            .mode = taken->mode,
+                            .spot = spot_of(taken),
+                            .first_use = graph.use_count};
+    for (uint32_t i = first; i < place; i++)
+        if (hold_is_used(held, i, place))
+            add_use(order, *index, &held[i]);
+    order->node = node_of(taken->lock, taken->kind);
+    order->generation = graph.nodes[order->node].generation;
+    note_lock(&graph.nodes[order->node], taken);
     sys_call(SYS_prctl, PR_GET_NAME, order->name);
-    for (uint32_t i = 0; i < place; i++)
-        if ((i < MOST_OUTER || place - i <= MOST_HELD) &&
-            (hold_counts(&held[i]) || hold_guards(&held[i])) && !add_use(order, *index, &held[i]))
-            return -1;
-    order->next = nodes[node].taken;
-    nodes[node].taken = *index + 1;
-    order->chain = keys[order->key % BUCKETS];
-    keys[order->key % BUCKETS] = *index + 1;
-    return order->uses ? add_thread(order, t) : 0;
+    enter_order(*index);
+    return add_thread(order, t);
 }
 
 int graph_learn(const struct thread *t, const struct held *held, uint32_t place, uint32_t *index)
@@ -317,209 +483,6 @@ int graph_learn(const struct thread *t, const struct held *held, uint32_t place,
             return 0; /* has it already: cannot wait for it */
     *index = find_order(taken->chain);
     if (*index != UINT32_MAX)
-        return add_thread(&orders[*index], t);
+        return add_thread(&graph.orders[*index], t);
     return new_order(t, held, place, index);
-}
-
-/* ------------------------------------------------------------------ ways */
-
-/* Marks every node from which a way leads to something that order holds. */
-static bool mark_ways(const struct order *goal)
-{
-    uint32_t head = 0, tail = 0;
-    searches++;
-    for (uint32_t i = 0; i < goal->uses; i++) {
-        struct node *node = &nodes[uses[goal->first_use + i].node];
-        if (node->mark != searches)
-            queue[tail++] = uses[goal->first_use + i].node;
-        node->mark = searches;
-    }
-    while (head < tail) {
-        const struct node *node = &nodes[queue[head++]];
-        for (uint32_t at = node->taken; at; at = orders[at - 1].next) {
-            const struct order *order = &orders[at - 1];
-            if (!order_is_whole(order))
-                continue;
-            for (uint32_t i = 0; i < order->uses; i++) {
-                uint32_t from = uses[order->first_use + i].node;
-                if (nodes[from].mark != searches)
-                    queue[tail++] = from;
-                nodes[from].mark = searches;
-            }
-        }
-    }
-    return nodes[goal->node].mark == searches;
-}
-
-/* Would taking it in one mode wait for one who has it in the other? */
-static bool in_the_way(const struct node *node, uint32_t taken, uint32_t held)
-{
-    return taken != INCIDENT_READ || held != INCIDENT_READ || (node->queues && node->written);
-}
-
-/* As long as nobody posts it who has not taken it. */
-static bool still_guards(const struct node *node)
-{
-    return node->kind != INCIDENT_SEMAPHORE || !(lock_flags(node->lock) & LOCK_SIGNALS);
-}
-
-/* Done under a common lock, two orders never meet. */
-static bool kept_apart(const struct order *one, const struct order *two)
-{
-    for (uint32_t i = 0; i < one->uses; i++)
-        for (uint32_t k = 0; k < two->uses; k++) {
-            const struct use *a = &uses[one->first_use + i], *b = &uses[two->first_use + k];
-            if (a->node == b->node && (a->mode != INCIDENT_READ || b->mode != INCIDENT_READ) &&
-                still_guards(&nodes[a->node]))
-                return true;
-        }
-    return false;
-}
-
-/* A thread that did this order and none of those on the path; UINT32_MAX: none. */
-static uint32_t another_thread(const struct order *order, const struct order_cycle *path)
-{
-    for (uint32_t i = 0; i < order->threads; i++) {
-        bool used = false;
-        for (uint32_t k = 0; k < path->count && !used; k++)
-            used = orders[path->orders[k]].serial[path->who[k]] == order->serial[i];
-        if (!used)
-            return i;
-    }
-    return UINT32_MAX;
-}
-
-/* The use of order `first` that `last` takes; UINT32_MAX: none. */
-static uint32_t closes_cycle(const struct order *last, const struct order *first)
-{
-    for (uint32_t i = 0; i < first->uses; i++) {
-        const struct use *use = &uses[first->first_use + i];
-        if (use->node == last->node && in_the_way(&nodes[use->node], last->mode, use->mode))
-            return first->first_use + i;
-    }
-    return UINT32_MAX;
-}
-
-/* May this use come next on the path? Adds it if so. */
-static bool step_along(struct order_cycle *path, uint32_t index)
-{
-    const struct use *use = &uses[index];
-    const struct order *order = &orders[use->order];
-    const struct order *last = &orders[path->orders[path->count - 1]];
-    if (path->count == DEEPEST || !order_is_whole(order) || nodes[order->node].mark != searches ||
-        !in_the_way(&nodes[use->node], last->mode, use->mode))
-        return false;
-    for (uint32_t i = 0; i < path->count; i++)
-        if (kept_apart(&orders[path->orders[i]], order))
-            return false;
-    uint32_t who = another_thread(order, path);
-    if (who == UINT32_MAX)
-        return false;
-    path->orders[path->count] = use->order;
-    path->use[path->count] = index;
-    path->who[path->count++] = who;
-    return true;
-}
-
-/* ------------------------------------------------------------------ rings */
-
-static bool order_holds(const struct order *order, uint32_t node)
-{
-    for (uint32_t i = 0; i < order->uses; i++)
-        if (uses[order->first_use + i].node == node)
-            return true;
-    return false;
-}
-
-/* Has some thread gone from one lock to the next, and from there to the one after, in whatever
- * company? */
-static bool goes_on(uint32_t from, uint32_t next, uint32_t after)
-{
-    for (uint32_t at = nodes[next].taken; at; at = orders[at - 1].next)
-        for (uint32_t then = nodes[after].taken; then; then = orders[then - 1].next) {
-            const struct order *one = &orders[at - 1], *two = &orders[then - 1];
-            if (!order_is_whole(one) || !order_is_whole(two) || !order_holds(one, from) ||
-                !order_holds(two, next))
-                continue;
-            for (uint32_t i = 0; i < one->threads; i++)
-                for (uint32_t k = 0; k < two->threads; k++)
-                    if (one->serial[i] == two->serial[k])
-                        return true;
-        }
-    return false;
-}
-
-/* The order with which a step was first done, in whatever company. */
-static const struct order *first_done(uint32_t from, uint32_t next)
-{
-    const struct order *first = NULL;
-    for (uint32_t at = nodes[next].taken; at; at = orders[at - 1].next) {
-        const struct order *order = &orders[at - 1];
-        if ((!first || order < first) && order_is_whole(order) && order_holds(order, from))
-            first = order;
-    }
-    return first;
-}
-
-#define SHORTEST_RING 3u
-
-/* Locks in a ring, such as the buffers of a log: one place in the program goes from each to the
- * next, all the way round, and it is the same threads that go on from one to the next. It takes as
- * many threads as there are locks to deadlock there, each at its own, and a ring that is walked is
- * made so that those ahead are out of the way. Threads that each keep a place of their own (as
- * philosophers do at their table) are another matter. */
-static bool walked_round(const struct order_cycle *cycle)
-{
-    uint32_t falls = 0;
-    bool goes = false;
-    if (cycle->count < SHORTEST_RING)
-        return false;
-    for (uint32_t i = 0; i < cycle->count; i++) {
-        uint32_t k = (i + 1) % cycle->count, from = uses[cycle->use[i]].node;
-        uint32_t next = orders[cycle->orders[i]].node, after = orders[cycle->orders[k]].node;
-        const struct order *one = first_done(from, next), *two = first_done(next, after);
-        if (!one || !two || !one->frames != !two->frames ||
-            (one->frames && one->frame[0] != two->frame[0]))
-            return false;
-        falls += one > two;
-        goes = goes || goes_on(from, next, after);
-    }
-    return falls == 1 && goes;
-}
-
-/* ------------------------------------------------------------------ searching for one */
-
-bool graph_search(uint32_t index, struct order_cycle *cycle)
-{
-    const struct order *goal = &orders[index];
-    /* No way goes on from a lock that was always the last one. */
-    if (!nodes[goal->node].held || !mark_ways(goal))
-        return false;
-    uint32_t *next = queue + NODES; /* by depth: the use to try, index + 1 */
-    cycle->orders = next + DEEPEST;
-    cycle->use = cycle->orders + DEEPEST;
-    cycle->who = cycle->use + DEEPEST;
-    cycle->orders[0] = index;
-    cycle->who[0] = goal->threads - 1;
-    cycle->count = 1;
-    next[0] = nodes[goal->node].held;
-    for (uint32_t steps = 0; cycle->count && steps < PATIENCE; steps++) {
-        uint32_t at = next[cycle->count - 1];
-        if (!at) {
-            cycle->count--;
-            continue;
-        }
-        next[cycle->count - 1] = uses[at - 1].next;
-        if (!use_is_live(&uses[at - 1]) || !step_along(cycle, at - 1))
-            continue;
-        const struct order *last = &orders[cycle->orders[cycle->count - 1]];
-        uint32_t closing = closes_cycle(last, goal);
-        if (closing != UINT32_MAX) {
-            cycle->use[0] = closing;
-            if (!walked_round(cycle))
-                return true;
-        }
-        next[cycle->count - 1] = nodes[last->node].held;
-    }
-    return false;
 }

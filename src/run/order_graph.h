@@ -4,7 +4,11 @@
  * deadlock if each one's taken lock is among the next one's held ones and the last one's among the
  * first one's, if different threads did them, and if no two of them were done under a common lock,
  * which would keep them apart; and if they are not the steps of a walk round a ring. So it is
- * judged by what was held at the time; that a path leads through the graph is not enough. */
+ * judged by what was held at the time; that a path leads through the graph is not enough; but where
+ * none does (order_parts.h) there is nothing to judge.
+ *
+ * It grows as long as there is memory. Orders of locks that have gone are left in it until there is
+ * no room, and then, if they are the half of it, swept out. */
 #ifndef GORDIAN_RUN_ORDER_GRAPH_H
 #define GORDIAN_RUN_ORDER_GRAPH_H
 
@@ -15,15 +19,23 @@
 /* A lock; a new one whenever the memory may have become something else. */
 struct node {
     uintptr_t lock;
-    uint32_t generation; /* changes when the lock goes */
-    uint32_t next;       /* in its page's list; or free */
-    uint32_t taken;      /* orders that take it, index + 1 */
-    uint32_t held;       /* uses that hold it, index + 1 */
-    uint32_t mark;       /* search number: a way leads on from here to what was held */
+    uint32_t generation;    /* changes when the lock goes */
+    uint32_t next;          /* in its page's list; or free */
+    uint32_t taken;         /* orders that take it, index + 1 */
+    uint32_t held;          /* uses that hold it, index + 1 */
+    uint32_t part;          /* order_parts.h */
+    uint32_t alone, shared; /* orders on the path of a search that hold it so */
     uint8_t kind;
     uint8_t queues;  /* an rwlock whose readers wait behind waiting writers */
     uint8_t written; /* somebody takes it for writing */
     uint8_t live;
+};
+
+/* Where in the program a lock was taken. */
+struct spot {
+    uint32_t chain; /* with the same hash, index + 1 */
+    uint32_t frames;
+    uintptr_t frame[INCIDENT_FRAMES];
 };
 
 /* A lock held in an order. */
@@ -31,8 +43,8 @@ struct use {
     uint32_t node, generation;
     uint32_t order;
     uint32_t next; /* use of the same node, index + 1 */
-    uint8_t mode, frames;
-    uintptr_t frame[INCIDENT_FRAMES];
+    uint32_t spot;
+    uint8_t mode;
 };
 
 struct order {
@@ -45,8 +57,8 @@ struct order {
     uint32_t next;  /* with the same taken lock, index + 1 */
     uint32_t chain; /* with the same hash of the key, index + 1 */
     uint32_t first_use, uses;
-    uint8_t mode, frames;
-    uintptr_t frame[INCIDENT_FRAMES];
+    uint32_t spot;
+    uint8_t mode;
 };
 
 /* A way for a deadlock to form: orders[i] by the thread number who[i] of it, holding at use[i] what
@@ -76,5 +88,6 @@ uintptr_t graph_lowest(uintptr_t low, uintptr_t high);
 const struct order *graph_order(uint32_t index);
 const struct use *graph_use(uint32_t index);
 const struct node *graph_node(uint32_t index);
+const struct spot *graph_spot(uint32_t index);
 
 #endif

@@ -15,8 +15,35 @@
 #include <string.h>
 #include <sys/mman.h>
 
-static void *mapping; /* says in /proc/PID/maps that the signal is ours */
+/* Says in /proc/PID/maps that the signal is ours. */
+static struct incident_status *mapping;
 static size_t mapping_size;
+
+/* For one who may look into us while we may not write to him: we have given up our privileges. The
+ * answer stays in memory until the next one. */
+static void leave_answer(struct draft *draft)
+{
+    static struct incident_status last;
+    struct incident_status *shown = __atomic_load_n(&mapping, __ATOMIC_ACQUIRE);
+    int fd = shown ? draft_write(draft) : -1;
+    size_t size = draft->header.total_size;
+    if (fd < 0)
+        return;
+    void *answer = mmap(NULL, size, PROT_READ, MAP_SHARED, fd, 0);
+    sys_close(fd);
+    if (answer == MAP_FAILED)
+        return;
+    void *before = (void *)(uintptr_t)__atomic_exchange_n(
+        &last.address, (uint64_t)(uintptr_t)answer, __ATOMIC_ACQ_REL);
+    uint64_t size_before = __atomic_exchange_n(&last.size, size, __ATOMIC_ACQ_REL);
+    __atomic_store_n(&shown->address, (uint64_t)(uintptr_t)answer, __ATOMIC_RELAXED);
+    __atomic_store_n(&shown->size, size, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&shown->answers, 1, __ATOMIC_RELEASE);
+    pages_unmap(before, size_before);
+}
+
+/* To a file; to the program's own stderr, by the reporter; or into memory. */
+enum { TO_STDERR = -1, TO_MEMORY = -2 };
 
 static void write_status(int to)
 {
@@ -30,6 +57,8 @@ static void write_status(int to)
         draft.header.first = draft_thread(&draft, self, 0);
     if (to >= 0) {
         draft_write_to(&draft, to);
+    } else if (to == TO_MEMORY) {
+        leave_answer(&draft);
     } else {
         struct notice notice = {.fd = draft_write(&draft), .kind = INCIDENT_STATUS};
         launch_report(&notice);
@@ -54,9 +83,9 @@ static int open_asker(uint32_t pid, int fd)
 static void answer_status(uint32_t pid, int fd)
 {
     struct thread *t = self;
-    int to = fd >= 0 ? open_asker(pid, fd) : -1;
+    int to = fd >= 0 ? open_asker(pid, fd) : TO_STDERR;
     if (fd >= 0 && to < 0)
-        return;
+        to = TO_MEMORY;
     if (t)
         t->inside++;
     write_status(to);
@@ -112,7 +141,7 @@ void status_start(void)
     int fd = (int)sys_call(SYS_memfd_create, name, 1u /* close on exec */);
     mapping_size = (size_t)sysconf(_SC_PAGESIZE);
     if (fd >= 0 && sys_call(SYS_ftruncate, fd, mapping_size) == 0) {
-        void *mapped = mmap(NULL, mapping_size, PROT_READ, MAP_SHARED, fd, 0);
+        void *mapped = mmap(NULL, mapping_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
         mapping = mapped == MAP_FAILED ? NULL : mapped;
     }
     if (fd >= 0)

@@ -178,7 +178,8 @@ static const char *name_lock(struct inspector *inspector, struct look *look, uin
     lock_kind(&raw, kind, sizeof kind);
     if (lock->name)
         snprintf(name, sizeof name, "%s", lock->name);
-    else if (!symbols || symbols_place(symbols, lock->address, name, sizeof name) != PLACE_VARIABLE)
+    else if (!symbols ||
+             symbols_place(symbols, lock->address, lock->kind, name, sizeof name) != PLACE_VARIABLE)
         snprintf(name, sizeof name, "at 0x%llx", (unsigned long long)lock->address);
     snprintf(text, sizeof text, "%s %s", kind, name);
     return look_text(look, text);

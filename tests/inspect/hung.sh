@@ -48,6 +48,12 @@ judge()
     is "$(members "$1")" "$count" "$name, $4: who waits"
 }
 
+# Locks have the names of their variables, not of what is inside them.
+judge_names()
+{
+    check "$name, $1: names" test "$(grep -c '"name":"[A-Za-z]*\.\(inner\|raw\|state\|futex\)' report)" -eq 0
+}
+
 # How the trace of a finding is judged by the engine that knows nothing of threads.
 judge_trace()
 {
@@ -80,6 +86,7 @@ look_alive()
             "$process" >report 2>stderr
         status=$?
         judge report $status "$live" alive
+        judge_names alive
         [ $status -ne 124 ] || finish # the others would take as long
         judge_trace alive
         look_at_core 'its own core' own.core

@@ -263,6 +263,69 @@ static void philosophers(void)
         finish(go(eat, (void *)i));
 }
 
+/* What was tried, given back, and then taken. */
+static void *a_then_b_tried(void *unused)
+{
+    pthread_mutex_lock(&a);
+    for (int i = 0; i < 2; i++) {
+        if (i ? pthread_mutex_lock(&b) : pthread_mutex_trylock(&b))
+            abort();
+        pthread_mutex_unlock(&b);
+    }
+    pthread_mutex_unlock(&a);
+    return unused;
+}
+
+static void tried_first(void)
+{
+    in_turn(a_then_b_tried, b_then_a);
+}
+
+/* More orders than fit at first: some of these twenty locks, always upwards. */
+#define MANY 20
+
+static pthread_mutex_t many[MANY];
+
+static void *take_some(void *argument)
+{
+    unsigned seed = argument ? 1 : 2;
+    for (int round = 0; round < 8000; round++) {
+        unsigned some = (unsigned)rand_r(&seed);
+        for (unsigned i = 0; i < MANY; i++)
+            if (some >> i & 1)
+                pthread_mutex_lock(&many[i]);
+        for (unsigned i = 0; i < MANY; i++)
+            if (some >> i & 1)
+                pthread_mutex_unlock(&many[i]);
+    }
+    return argument;
+}
+
+/* And locks that come and go. */
+static void *take_short_lived(void *unused)
+{
+    for (int round = 0; round < 100000; round++) {
+        pthread_mutex_t *one = malloc(sizeof *one), *two = malloc(sizeof *two);
+        if (!one || !two || pthread_mutex_init(one, NULL) || pthread_mutex_init(two, NULL))
+            abort();
+        nest(one, two);
+        pthread_mutex_destroy(one);
+        pthread_mutex_destroy(two);
+        free(one);
+        free(two);
+    }
+    return unused;
+}
+
+static void after_many(void)
+{
+    for (unsigned i = 0; i < MANY; i++)
+        pthread_mutex_init(&many[i], NULL);
+    in_turn(take_some, take_short_lived);
+    finish(go(take_some, many));
+    in_turn(a_then_b, b_then_a);
+}
+
 const struct matrix_case matrix_potentials[] = {
     {"order-abba", "potential", abba},
     {"order-abbcca", "potential", abbcca},
@@ -277,5 +340,7 @@ const struct matrix_case matrix_potentials[] = {
     {"order-after-threads", "potential", after_threads},
     {"order-posted-gate", "potential", posted_gate},
     {"order-philosophers", "potential", philosophers},
+    {"order-tried-first", "potential", tried_first},
+    {"order-after-many", "potential", after_many},
     {NULL, NULL, NULL},
 };

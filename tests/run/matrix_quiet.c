@@ -675,6 +675,36 @@ static void random_in_order(void)
         finish(threads[i]);
 }
 
+/* In thousands of orders, but for one thread at a time. */
+static pthread_mutex_t some[12];
+
+static void *shuffle_gated(void *argument)
+{
+    unsigned seed = argument ? 1 : 2;
+    for (int round = 0; round < 3000; round++) {
+        unsigned taken = 0;
+        pthread_mutex_lock(&gate);
+        for (unsigned i = 0; i < 6; i++) {
+            unsigned next = (unsigned)rand_r(&seed) % 12;
+            if (!(taken >> next & 1))
+                pthread_mutex_lock(&some[next]);
+            taken |= 1u << next;
+        }
+        for (unsigned i = 0; i < 12; i++)
+            if (taken >> i & 1)
+                pthread_mutex_unlock(&some[i]);
+        pthread_mutex_unlock(&gate);
+    }
+    return argument;
+}
+
+static void gated_many(void)
+{
+    for (unsigned i = 0; i < 12; i++)
+        pthread_mutex_init(&some[i], NULL);
+    at_once(shuffle_gated, shuffle_gated);
+}
+
 const struct matrix_case matrix_quiet[] = {
     {"quiet-timed-abba", "quiet", timed_abba},
     {"quiet-half-timed", "quiet", half_timed},
@@ -684,6 +714,7 @@ const struct matrix_case matrix_quiet[] = {
     {"quiet-before-threads", "quiet", before_threads},
     {"quiet-forked-order", "quiet", forked_order},
     {"quiet-semaphore-gated", "quiet", semaphore_gated},
+    {"quiet-gated-many", "quiet", gated_many},
     {"quiet-deeply-gated", "quiet", deeply_gated},
     {"quiet-ring-of-buffers", "quiet", ring_of_buffers},
     {"quiet-read-read", "quiet", read_read},

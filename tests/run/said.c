@@ -125,6 +125,20 @@ static void dropped(void)
     hidden();
 }
 
+/* One place for locks of two kinds. */
+static union {
+    pthread_mutex_t mutex;
+    pthread_rwlock_t rwlock;
+} either = {.rwlock = PTHREAD_RWLOCK_INITIALIZER};
+
+static void either_lock(void)
+{
+    static pthread_mutex_t own = PTHREAD_MUTEX_INITIALIZER;
+    pthread_rwlock_wrlock(&either.rwlock);
+    pthread_mutex_lock(&own);
+    pthread_mutex_lock(&own);
+}
+
 static const struct {
     const char *name;
     void (*run)(void);
@@ -140,6 +154,7 @@ static const struct {
     {"hidden", hidden},
     {"dropped", dropped},
     {"may-be-posted", may_be_posted},
+    {"either", either_lock},
 };
 
 int main(int argc, char **argv)

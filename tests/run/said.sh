@@ -45,6 +45,10 @@ says 'could have posted units'
 says 'Nobody is left who could post the semaphore'
 never_says 'hold'
 
+# Of a union the member that fits.
+run 86 "$program" either
+says 'holds either\.rwlock (rwlock'
+
 # While a handler could post it, nothing is proved.
 timeout "$patience" "$gordian" run --on-hang 1 "$program" may-be-posted >stdout 2>stderr
 is $? 87 'exit status where a handler may post'

@@ -114,6 +114,9 @@ if [ "$(id -u)" -eq 0 ]; then
     program=$(pgrep -P $! 2>/dev/null || cat "/proc/$!/task/$!/children")
     "$gordian" run --status "${program%% *}" >status 2>&1
     check "dropped: status: $(cat status)" grep -q 'dropped .*unharmed\.c:' status
+    if grep -q 'did not answer' status; then
+        bad 'dropped: the status came from outside, late'
+    fi
     : >go
     wait $!
     check 'dropped: exit status after that' test $? -eq 86

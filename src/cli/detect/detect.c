@@ -194,6 +194,16 @@ static gordian_status write_picture(struct detect *detect, gordian_error *error)
     return status;
 }
 
+/* Of a trace that was refused as a whole nothing is known: it is bad input, also under --quiet. */
+static gordian_status refuse_all(const struct detect *detect, gordian_error *error)
+{
+    const struct tally *tally = &detect->tally;
+    if (tally->events == 0 || tally->errors < tally->events)
+        return GORDIAN_OK;
+    return fail(error, GORDIAN_STATUS_INPUT, "all events were refused (%llu): nothing is known",
+                (unsigned long long)tally->events);
+}
+
 static int run_detect(struct detect *detect, const char *path)
 {
     gordian_error error = {0};
@@ -211,6 +221,8 @@ static int run_detect(struct detect *detect, const char *path)
     status = gordian_replay_open(&detect->replay, detect->system, &detect->input.source, &error);
     if (status == GORDIAN_OK)
         status = replay_all(detect, detect->cli->json ? &detect_json : &detect_text, &error);
+    if (status == GORDIAN_OK && !detect->cli->out.failure)
+        status = refuse_all(detect, &error);
     if (status != GORDIAN_OK)
         return cli_fail(detect->cli, detect->input.name, &error);
     status = write_picture(detect, &error);

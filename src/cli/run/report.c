@@ -19,11 +19,13 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #define STATUS_PATIENCE_MS 5000
+#define STATUS_MOST        (1u << 30) /* bytes of an answer */
 #define STATUS_STOP_MS     50
 
 /* ------------------------------------------------------------------ reporting */
@@ -132,25 +134,57 @@ int run_report(struct cli *cli, int fd)
 
 /* ------------------------------------------------------------------ --status */
 
-/* The signal that a watched process takes as a question; 0: none. */
-static int status_signal(uint32_t pid, bool *watched)
+/* Where a watched process takes questions. */
+struct ear {
+    bool watched; /* it is one */
+    int signal;   /* 0: none */
+    uint64_t at;  /* struct incident_status */
+};
+
+static struct ear find_ear(uint32_t pid)
 {
     char path[64], *line = NULL;
     size_t room = 0;
-    int found = 0;
-    *watched = false;
+    struct ear ear = {0};
     snprintf(path, sizeof path, "/proc/%u/maps", pid);
     FILE *maps = fopen(path, "re");
     while (maps && getline(&line, &room, maps) > 0) {
         const char *mark = strstr(line, INCIDENT_STATUS_MAP);
-        *watched = *watched || strstr(line, "libgordian-run.so");
-        if (mark && !found)
-            found = atoi(mark + strlen(INCIDENT_STATUS_MAP));
+        int found = mark ? atoi(mark + strlen(INCIDENT_STATUS_MAP)) : 0;
+        ear.watched = ear.watched || strstr(line, "libgordian-run.so");
+        if (!ear.signal && found > 0 && found <= SIGRTMAX) {
+            ear.signal = found;
+            ear.at = strtoull(line, NULL, 16);
+        }
     }
     free(line);
     if (maps)
         fclose(maps);
-    return found > 0 && found <= SIGRTMAX ? found : 0;
+    return ear;
+}
+
+static bool read_memory(uint32_t pid, uint64_t address, void *to, size_t size)
+{
+    struct iovec local = {to, size}, remote = {(void *)(uintptr_t)address, size};
+    return process_vm_readv((pid_t)pid, &local, 1, &remote, 1, 0) == (ssize_t)size;
+}
+
+/* An answer that was left in the program's memory, since it may not write into our file: into that.
+ */
+static void fetch_answer(uint32_t pid, const struct ear *ear, uint32_t before, int fd)
+{
+    struct incident_status status;
+    if (!read_memory(pid, ear->at, &status, sizeof status) || status.answers == before ||
+        status.size > STATUS_MOST)
+        return;
+    char *answer = malloc(status.size);
+    bool whole = answer && read_memory(pid, status.address, answer, status.size);
+    for (size_t done = 0; whole && done < status.size;) {
+        ssize_t count = pwrite(fd, answer + done, status.size - done, (off_t)done);
+        whole = count > 0;
+        done += whole ? (size_t)count : 0;
+    }
+    free(answer);
 }
 
 /* Has all of it been written? */
@@ -162,16 +196,20 @@ static bool is_complete(int fd)
            fstat(fd, &about) == 0 && (uint64_t)about.st_size >= head.total_size;
 }
 
-static int ask_program(struct cli *cli, uint32_t pid, int signal_number, int fd)
+static int ask_program(struct cli *cli, uint32_t pid, const struct ear *ear, int fd)
 {
     union sigval value = {.sival_int = fd};
-    if (sigqueue((pid_t)pid, signal_number, value) != 0) {
+    struct incident_status status = {0};
+    read_memory(pid, ear->at, &status, sizeof status);
+    if (sigqueue((pid_t)pid, ear->signal, value) != 0) {
         cli_say(cli, "cannot ask process %u: %s", pid, strerror(errno));
         return errno == ESRCH ? EXIT_MISUSE : EXIT_BROKEN;
     }
     uint64_t until = clock_ns() + STATUS_PATIENCE_MS * 1000000ull;
-    while (!is_complete(fd) && clock_ns() < until)
+    while (!is_complete(fd) && clock_ns() < until) {
         nanosleep(&(struct timespec){0, 2000000}, NULL);
+        fetch_answer(pid, ear, status.answers, fd);
+    }
     if (is_complete(fd))
         return EXIT_NOTHING;
     cli_say(cli, "process %u did not answer within %d s", pid, STATUS_PATIENCE_MS / 1000);
@@ -188,8 +226,16 @@ static void write_status_files(struct cli *cli, const struct run_settings *setti
     tell_files(cli, report, &products, &(struct session_number){.sequence = 1});
 }
 
-/* `shown`: how many threads. */
-static int show_report(struct cli *cli, const struct run_settings *settings, int fd, size_t *shown)
+static size_t count_waiting(const struct report *report)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < report->thread_count; i++)
+        count += (report->threads[i].raw.flags & INCIDENT_WAITING) != 0;
+    return count;
+}
+
+/* `told`: of how many threads the library knows what they wait for. */
+static int show_report(struct cli *cli, const struct run_settings *settings, int fd, size_t *told)
 {
     struct report report;
     gordian_error error = {0};
@@ -201,7 +247,7 @@ static int show_report(struct cli *cli, const struct run_settings *settings, int
     look.everybody = true;
     report_text(&report, &look, 0, &cli->out);
     write_status_files(cli, settings, &report);
-    *shown = report.thread_count;
+    *told = count_waiting(&report);
     report_close(&report);
     return EXIT_NOTHING;
 }
@@ -250,16 +296,15 @@ static size_t count_threads(uint32_t pid)
 
 int run_status(struct cli *cli, const struct run_settings *settings)
 {
-    bool watched;
     cli_bound_servers();
     uint32_t pid = settings->status;
-    int number = status_signal(pid, &watched);
-    if (!number && kill((pid_t)pid, 0) != 0 && errno == ESRCH) {
+    struct ear ear = find_ear(pid);
+    if (!ear.signal && kill((pid_t)pid, 0) != 0 && errno == ESRCH) {
         cli_say(cli, "there is no process %u", pid);
         return EXIT_UNAVAILABLE;
     }
-    if (!number) {
-        if (watched && !cli->quiet)
+    if (!ear.signal) {
+        if (ear.watched && !cli->quiet)
             cli_say(cli,
                     "process %u is watched, but its status signal is not available: it is "
                     "looked at from outside",
@@ -271,14 +316,14 @@ int run_status(struct cli *cli, const struct run_settings *settings)
         cli_say(cli, "cannot ask: %s", strerror(errno));
         return EXIT_BROKEN;
     }
-    size_t shown = 0;
-    int code = ask_program(cli, pid, number, fd);
+    size_t told = 0;
+    int code = ask_program(cli, pid, &ear, fd);
     if (code == EXIT_NOTHING)
-        code = show_report(cli, settings, fd, &shown);
+        code = show_report(cli, settings, fd, &told);
     else if (code == EXIT_BROKEN)
         return close(fd), show_outside(cli, settings, pid);
     close(fd);
-    if (code == EXIT_NOTHING && shown < count_threads(pid)) {
+    if (code == EXIT_NOTHING && told < count_threads(pid)) {
         output_text(&cli->out, "Every thread, seen from outside:\n\n");
         code = show_outside(cli, &(const struct run_settings){0}, pid);
     }

@@ -3,6 +3,7 @@
 #include "report/symbol/inside.h"
 
 #include "base/clock.h"
+#include "run/incident.h"
 
 #include <dwarf.h>
 #include <elfutils/libdw.h>
@@ -14,37 +15,71 @@
 
 /* ------------------------------------------------------------------ what is at an offset */
 
-/* Types that are locks: nobody wants to know which of their members has the address. */
+/* Types that are locks: nobody wants to know which of their members has the address. Those of C++
+ * and Rust that depend on others end with "<". */
+static const struct lock_type {
+    const char *name;
+    uint32_t kind; /* that one of it is taken for, or 0 */
+} lock_types[] = {
+    {"sem_t", INCIDENT_SEMAPHORE},
+    {"mtx_t", INCIDENT_MUTEX},
+    {"cnd_t", INCIDENT_CONDITION},
+    {"mutex", INCIDENT_MUTEX},
+    {"timed_mutex", INCIDENT_MUTEX},
+    {"recursive_mutex", INCIDENT_MUTEX},
+    {"recursive_timed_mutex", INCIDENT_MUTEX},
+    {"shared_mutex", INCIDENT_RWLOCK},
+    {"shared_timed_mutex", INCIDENT_RWLOCK},
+    {"spinlock", INCIDENT_SPIN},
+    {"thread", 0},
+    {"jthread", 0},
+    {"thrd_t", 0},
+    {"condition_variable", INCIDENT_CONDITION},
+    {"condition_variable_any", INCIDENT_CONDITION},
+    {"pthread_mutex_t", INCIDENT_MUTEX},
+    {"pthread_rwlock_t", INCIDENT_RWLOCK},
+    {"pthread_spinlock_t", INCIDENT_SPIN},
+    {"pthread_cond_t", INCIDENT_CONDITION},
+    {"pthread_barrier_t", INCIDENT_BARRIER},
+    {"pthread_once_t", INCIDENT_ONCE},
+    {"once_flag", INCIDENT_ONCE},
+    {"counting_semaphore<", 0},
+    {"latch", 0},
+    {"barrier<", 0},
+    {"atomic<", 0},
+    {"atomic_flag", 0},
+    {"Mutex<", 0},
+    {"RwLock<", 0},
+    {"ReentrantLock<", 0},
+    {"ReentrantMutex<", 0},
+    {"OnceLock<", 0},
+    {"LazyLock<", 0},
+    {"OnceCell<", 0},
+    {"Once", 0},
+    {"Condvar", 0},
+};
+
+static const struct lock_type *lock_type(const char *name)
+{
+    for (size_t i = 0; name && i < sizeof lock_types / sizeof *lock_types; i++) {
+        const char *known = lock_types[i].name;
+        size_t length = strlen(known);
+        bool begins = strncmp(name, known, length) == 0;
+        if (begins && (known[length - 1] == '<' || !name[length]))
+            return &lock_types[i];
+    }
+    return NULL;
+}
+
 static bool is_lock_type(const char *name)
 {
-    static const char *const names[] = {
-        "sem_t",
-        "mtx_t",
-        "cnd_t",
-        "mutex",
-        "timed_mutex",
-        "recursive_mutex",
-        "shared_mutex",
-        "spinlock",
-        "recursive_timed_mutex",
-        "thread",
-        "shared_timed_mutex",
-        "condition_variable",
-        "jthread",
-        "thrd_t",
-        "condition_variable_any",
-    };
-    if (!name)
-        return false;
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (strcmp(name, names[i]) == 0)
-            return true;
-    return strncmp(name, "pthread_", 8) == 0;
+    return lock_type(name) || (name && strncmp(name, "pthread_", 8) == 0);
 }
 
 struct description {
     char *text;
     size_t used, size;
+    uint32_t kind; /* of the lock, or 0 */
 };
 
 __attribute__((format(printf, 2, 3))) static void append_part(struct description *to,
@@ -96,24 +131,43 @@ static bool member_offset(Dwarf_Die *member, Dwarf_Word *offset)
     return dwarf_formudata(&attribute, offset) == 0;
 }
 
-/* The member, or base class, that an offset lies in. */
-static bool member_at(Dwarf_Die *type, Dwarf_Word offset, Dwarf_Die *member, Dwarf_Die *its_type,
+/* Is it a lock of another kind than the one that is there? */
+static bool is_other_lock(Dwarf_Die type, uint32_t kind)
+{
+    while (!lock_type(dwarf_diename(&type))) {
+        Dwarf_Die inner;
+        if (dwarf_tag(&type) != DW_TAG_typedef || !type_of(&type, &inner))
+            return false;
+        type = inner;
+    }
+    uint32_t its = lock_type(dwarf_diename(&type))->kind;
+    return kind && its && its != kind;
+}
+
+/* The member, or base class, that an offset lies in; of several in a union the first that may be a
+ * lock of this kind, or the first one. */
+static bool member_at(Dwarf_Die *type, Dwarf_Word offset, uint32_t kind, Dwarf_Die *found,
                       Dwarf_Word *rest)
 {
-    if (dwarf_child(type, member) != 0)
+    Dwarf_Die member, its_type;
+    bool any = false, fits = false;
+    if (dwarf_child(type, &member) != 0)
         return false;
     do {
         Dwarf_Word start, size;
-        int tag = dwarf_tag(member);
-        if ((tag != DW_TAG_member && tag != DW_TAG_inheritance) || !type_of(member, its_type) ||
-            !member_offset(member, &start) || dwarf_aggregate_size(its_type, &size) != 0)
+        int tag = dwarf_tag(&member);
+        if ((tag != DW_TAG_member && tag != DW_TAG_inheritance) || !type_of(&member, &its_type) ||
+            !member_offset(&member, &start) || dwarf_aggregate_size(&its_type, &size) != 0 ||
+            offset < start || offset - start >= size)
             continue;
-        if (offset >= start && offset - start < size) {
+        fits = dwarf_tag(type) != DW_TAG_union_type || !is_other_lock(its_type, kind);
+        if (!any || fits) {
+            *found = member;
             *rest = offset - start;
-            return true;
         }
-    } while (dwarf_siblingof(member, member) == 0);
-    return false;
+        any = true;
+    } while (!fits && dwarf_siblingof(&member, &member) == 0);
+    return any;
 }
 
 /* Lengths of an array's dimensions: how many there are. */
@@ -168,7 +222,8 @@ static void describe_type(Dwarf_Die type, Dwarf_Word offset, struct description 
             type = inner;
         } else if (tag == DW_TAG_structure_type || tag == DW_TAG_class_type ||
                    tag == DW_TAG_union_type) {
-            if (!member_at(&type, offset, &inner, &inner_type, &offset))
+            if (!member_at(&type, offset, to->kind, &inner, &offset) ||
+                !type_of(&inner, &inner_type))
                 break;
             const char *name = dwarf_tag(&inner) == DW_TAG_member ? dwarf_diename(&inner) : NULL;
             if (name)
@@ -262,8 +317,8 @@ static bool find_variable(struct hunt *hunt, Dwfl_Module *module)
     return false;
 }
 
-bool symbols_variable(struct symbols *symbols, Dwfl_Module *module, uint64_t address, char *name,
-                      size_t size)
+bool symbols_variable(struct symbols *symbols, Dwfl_Module *module, uint64_t address, uint32_t kind,
+                      char *name, size_t size)
 {
     Dwarf_Addr bias;
     uint64_t start = clock_ns();
@@ -281,7 +336,7 @@ bool symbols_variable(struct symbols *symbols, Dwfl_Module *module, uint64_t add
               : NULL;
     if (!variable || !type_of(&hunt.variable, &type))
         return false;
-    struct description to = {name, 0, size};
+    struct description to = {name, 0, size, kind};
     append_part(&to, "%s", variable);
     describe_type(type, hunt.wanted - hunt.start, &to);
     return true;

@@ -47,7 +47,7 @@ const char *symbols_keep(struct symbols *symbols, char *text);
 const char *symbols_demangle(struct symbols *symbols, const char *name);
 
 /* symbol/data.c: "accounts[3].lock" for an address inside a variable: true if found. */
-bool symbols_variable(struct symbols *symbols, Dwfl_Module *module, uint64_t address, char *name,
-                      size_t size);
+bool symbols_variable(struct symbols *symbols, Dwfl_Module *module, uint64_t address, uint32_t kind,
+                      char *name, size_t size);
 
 #endif

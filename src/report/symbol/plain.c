@@ -284,8 +284,10 @@ const char *symbols_module(struct symbols *symbols, uint64_t address)
     return file && file->path[0] ? file->path : NULL;
 }
 
-enum place symbols_place(struct symbols *symbols, uint64_t address, char *name, size_t size)
+enum place symbols_place(struct symbols *symbols, uint64_t address, uint32_t kind, char *name,
+                         size_t size)
 {
+    (void)kind;
     const struct region *region = region_at(symbols, address);
     name[0] = '\0';
     if (!region)

@@ -467,9 +467,9 @@ static void plain_symbol(const char *symbol, char *name, size_t size)
 }
 
 static enum place place_in_module(struct symbols *symbols, Dwfl_Module *module, uint64_t address,
-                                  char *name, size_t size)
+                                  uint32_t kind, char *name, size_t size)
 {
-    if (symbols_variable(symbols, module, address, name, size))
+    if (symbols_variable(symbols, module, address, kind, name, size))
         return PLACE_VARIABLE;
     GElf_Off past = 0;
     GElf_Sym symbol;
@@ -510,7 +510,8 @@ const char *symbols_module(struct symbols *symbols, uint64_t address)
     return module ? dwfl_module_info(module, NULL, NULL, NULL, NULL, NULL, NULL, NULL) : NULL;
 }
 
-enum place symbols_place(struct symbols *symbols, uint64_t address, char *name, size_t size)
+enum place symbols_place(struct symbols *symbols, uint64_t address, uint32_t kind, char *name,
+                         size_t size)
 {
     const struct region *region = region_at(symbols, address);
     name[0] = '\0';
@@ -526,7 +527,7 @@ enum place symbols_place(struct symbols *symbols, uint64_t address, char *name, 
         return PLACE_STACK;
     enum place place = PLACE_MEMORY;
     if (module && (region->path[0] == '\0' || region->path[0] == '/'))
-        place = place_in_module(symbols, module, address, name, size);
+        place = place_in_module(symbols, module, address, kind, name, size);
     if (place == PLACE_MODULE && guessed) { /* some other memory that happens to lie there */
         name[0] = '\0';
         place = PLACE_MEMORY;

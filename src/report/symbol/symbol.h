@@ -57,8 +57,10 @@ enum place {
     PLACE_MEMORY,   /* some other memory: the heap's too, mostly */
 };
 
-/* What lives at an address, and its name if it has one ("" otherwise). */
-enum place symbols_place(struct symbols *symbols, uint64_t address, char *name, size_t size);
+/* What lives at an address, and its name if it has one ("" otherwise). `kind`: of the lock that is
+ * there (enum incident_lock_kind), for where several could be; 0: not known. */
+enum place symbols_place(struct symbols *symbols, uint64_t address, uint32_t kind, char *name,
+                         size_t size);
 
 /* The file of the module whose data lives at an address, or NULL. */
 const char *symbols_module(struct symbols *symbols, uint64_t address);
