@@ -42,8 +42,7 @@ void training_close(struct training *job)
     names_free(&job->group_names);
     pthread_mutex_destroy(&job->lock);
     memory_free_all(&memory, job->groups, job->ranks, job->complaints, job->flights, job->meetings,
-                    job->late, job->mismatches, job->cycles, job->steps, job->culprits,
-                    job);
+                    job->late, job->mismatches, job->cycles, job->steps, job->culprits, job);
 }
 
 bool training_grow(struct training *job, size_t count)
