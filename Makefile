@@ -34,6 +34,7 @@ check-long:
 	@scripts/setup fuzz
 	@GORDIAN_TEST_SCALE=1000 scripts/check $(options)
 	@build/tests/threads/soak-shared $(SOAK)
+	@[ -z "$(OPEN_POSIX)" ] || tests/run/conformance.py build/gordian "$(OPEN_POSIX)"
 	@scripts/fuzz 600
 
 bench:
@@ -78,7 +79,8 @@ help:
 	@echo "make demo        shows a deadlock being found: the dining philosophers"
 	@echo "make check       all tests, then again under the sanitizers"
 	@echo "make check-long  the same, thirty times as much, ten minutes of fuzzing, and SOAK=3600"
-	@echo "                 seconds in which threads sleep and no wake-up may be lost"
+	@echo "                 seconds in which threads sleep and no wake-up may be lost;"
+	@echo "                 OPEN_POSIX=FOLDER: the tests of open_posix_testsuite under gordian run"
 	@echo "make bench       measures: BENCH=detect BENCH_ARGS='--quick --json'"
 	@echo "make gpu-check   the tests of the GPU part on a real GPU: DEVICE=0 EVENTS=1000000"
 	@echo "make gpu-bench   measures the GPU engines: BENCH_ARGS='--json'"

@@ -5,7 +5,8 @@
 #     real_programs.sh GORDIAN CASE
 #
 # CASE: sqlite3, xz, pigz, redis, python3, jemalloc, signals; and, in the long check only, zstd, git, make,
-# node, nginx, memcached, stress_ng, chromium. Exit status 77: the program is not installed here.
+# node, java, nginx, memcached, pgbench, stress_ng, chromium. Exit status 77: the program is not installed here.
+# `figures` measures instead: how long each takes natively and watched, and how much memory.
 set -u
 
 # shellcheck source=tests/shell.sh
@@ -392,6 +393,62 @@ case_stress_ng()
     check "stress-ng: exit status $?: $(head -5 out)" test ! -s out
 }
 
+case_java()
+{
+    need java
+    cat >Program.java <<'END'
+import java.util.concurrent.*;
+public class Program {
+    static long sum;
+    static synchronized void add(long value) { sum += value; }
+    public static void main(String[] arguments) throws Exception {
+        ExecutorService pool = Executors.newFixedThreadPool(8);
+        for (int i = 0; i < 2000; i++) { final int n = i; pool.submit(() -> add(n)); }
+        pool.shutdown();
+        System.out.println(pool.awaitTermination(60, TimeUnit.SECONDS) + " " + sum);
+    }
+}
+END
+    both java ../Program.java
+}
+
+# PostgreSQL under a load; it does not run as root.
+serve_pgbench()
+{
+    watched=$1
+    as=
+    [ "$(id -u)" -ne 0 ] || as='setpriv --reuid nobody --regid nogroup --clear-groups'
+    mkdir "$2"
+    chmod 777 "$2"
+    chmod a+rx "$scratch"
+    # shellcheck disable=SC2086
+    {
+        $as "$folder/initdb" -D "$scratch/$2/data" -A trust -U bench >"$2.log" 2>&1
+        TMPDIR=$scratch/$2 $as $watched "$folder/postgres" -D "$scratch/$2/data" -k "$scratch/$2" -h '' >>"$2.log" 2>"$2.err" &
+    }
+    server=$!
+    wait_for 'postgres' "$folder/psql" -q -h "$scratch/$2" -U bench -c 'select 1' postgres
+    "$folder/pgbench" -i -q -h "$scratch/$2" -U bench postgres >>"$2.log" 2>&1
+    echo "made $?" >"$2.result"
+    "$folder/pgbench" -c 8 -j 2 -t 100 -h "$scratch/$2" -U bench postgres 2>>"$2.log" |
+        grep '^number of' >>"$2.result"
+    kill -INT $server
+    wait $server
+    echo "server $?" >>"$2.result"
+}
+
+case_pgbench()
+{
+    need pg_config
+    folder=$(pg_config --bindir)
+    need "$folder/initdb" "$folder/postgres" "$folder/pgbench"
+    serve_pgbench "" native
+    serve_pgbench "$gordian run --quiet --" watched
+    check 'pgbench: the same' diff native.result watched.result
+    check 'pgbench: all done' grep -q 'actually processed: 800/800' watched.result
+    check "pgbench: nothing reported: $(grep '^gordian' watched.err | head -n 3)" test "$(grep -c '^gordian' watched.err)" -eq 0
+}
+
 # With its sandbox, which kills for a system call too many; that takes a user who is not root.
 case_chromium()
 {
@@ -411,6 +468,41 @@ case_chromium()
     done
     check 'chromium: the same page' cmp native.dom watched.dom
     check 'chromium: nothing reported' test "$(grep -c '^gordian' watched.err)" -eq 0
+}
+
+# figure COMMAND...: a line of a table, the best of five natively and watched in turn.
+figure()
+{
+    command -v "$1" >/dev/null || return 0
+    python3 - "$gordian" "$@" <<'END'
+import os, subprocess, sys, time
+gordian, *command = sys.argv[1:]
+def once(start):
+    begin = time.monotonic()
+    process = subprocess.Popen(start + command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    _, status, usage = os.wait4(process.pid, 0)
+    return time.monotonic() - begin, usage.ru_maxrss / 1024, status
+runs = [(once([]), once([gordian, "run", "--quiet", "--"])) for _ in range(5)]
+native, watched = ([min(run[k][i] for run in runs) for i in range(2)] for k in range(2))
+same = all(run[0][2] == run[1][2] for run in runs)
+print(f"| {' '.join(command)[:60]} | {native[0]:.2f} s | {watched[0] / native[0]:.2f} | "
+      f"{native[1]:.0f} MB | {watched[1]:.0f} MB | {'same' if same else 'OTHER'} |")
+END
+}
+
+case_figures()
+{
+    for i in 1 2 3 4; do some_text; done >text
+    figure xz -kf -0 -T2 text
+    figure pigz -kf -p 4 text
+    figure zstd -qf -9 -T4 text
+    figure sqlite3 :memory: 'WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 3000000) SELECT sum(i) FROM n'
+    figure ffmpeg -v error -f lavfi -i testsrc=duration=4 -threads 4 -f framemd5 -
+    figure stress-ng --quiet --mutex 2 --mutex-ops 20000
+    echo 'let l = 4; const { Worker, isMainThread } = require("worker_threads");
+if (isMainThread) for (let i = 0; i < 4; i++) new Worker(__filename); else for (let i = 0; i < 1e8; i++);' >program.js
+    figure node program.js
+    figure java -version
 }
 
 case_"$name"
