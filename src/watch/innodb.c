@@ -19,6 +19,8 @@ enum {
     HELLO_PROGRAMS,
     HELLO_PROCESS,
     HELLO_ADMIN,
+    HELLO_NEAR,
+    HELLO_PORT,
 };
 
 static void write_hello(unsigned version, struct output *sql)
@@ -28,7 +30,9 @@ static void write_hello(unsigned version, struct output *sql)
                      "EXISTS(SELECT 1 FROM information_schema.USER_PRIVILEGES "
                      "WHERE PRIVILEGE_TYPE = 'PROCESS'), "
                      "EXISTS(SELECT 1 FROM information_schema.USER_PRIVILEGES "
-                     "WHERE PRIVILEGE_TYPE IN ('SUPER', 'CONNECTION ADMIN', 'CONNECTION_ADMIN'))");
+                     "WHERE PRIVILEGE_TYPE IN ('SUPER', 'CONNECTION ADMIN', 'CONNECTION_ADMIN')), "
+                     "SUBSTRING_INDEX(USER(), '@', -1) IN ('localhost', '127.0.0.1', '::1'), "
+                     "@@port");
 }
 
 static bool is_one(const char *value)
@@ -45,6 +49,9 @@ static void greet_innodb(const struct answer *answer, struct server_facts *facts
     facts->names_programs = is_one(answer_value(answer, 0, HELLO_PROGRAMS));
     facts->sees_activity = is_one(answer_value(answer, 0, HELLO_PROCESS));
     facts->signals = facts->superuser = is_one(answer_value(answer, 0, HELLO_ADMIN));
+    facts->near = is_one(answer_value(answer, 0, HELLO_NEAR));
+    const char *port = answer_value(answer, 0, HELLO_PORT);
+    facts->port = port ? (uint32_t)strtoul(port, NULL, 10) : 0;
     facts->lacks[0] = '\0';
     if (!facts->sees_activity)
         snprintf(facts->lacks, sizeof facts->lacks,

@@ -146,7 +146,8 @@ static uint64_t edge_key(const struct look *look, const struct edge *edge)
     const struct wait *wait = &look->waits[edge->wait];
     uint64_t key = identity_of(&look->sessions[wait->session]);
     key = stir_text(stir_text(stir_text(key, wait->began), wait->object), wait->mode);
-    return hash_stir(hash_stir(key, edge->own), identity_of(&look->sessions[edge->holder]) + edge->soft);
+    return hash_stir(hash_stir(key, edge->own),
+                     identity_of(&look->sessions[edge->holder]) + edge->soft);
 }
 
 /* A key and since when it holds. */

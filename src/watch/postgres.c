@@ -14,6 +14,8 @@ enum {
     HELLO_SEES,
     HELLO_SIGNALS,
     HELLO_SUPER,
+    HELLO_NEAR,
+    HELLO_PORT,
 };
 
 /* Whatever the watcher itself should have to wait for, it does not wait long. */
@@ -21,11 +23,14 @@ static void write_hello(unsigned version, struct output *sql)
 {
     if (version >= 110000)
         output_text(sql, "SET jit = off; ");
-    output_text(sql, "SET lock_timeout = 1000; SET statement_timeout = 30000; "
-                     "SELECT current_setting('cluster_name'), current_user, "
-                     "pg_has_role(current_user, 'pg_read_all_stats', 'usage') OR r.rolsuper, "
-                     "pg_has_role(current_user, 'pg_signal_backend', 'usage') OR r.rolsuper, "
-                     "r.rolsuper FROM pg_roles r WHERE r.rolname = current_user");
+    output_text(sql,
+                "SET lock_timeout = 1000; SET statement_timeout = 30000; "
+                "SELECT current_setting('cluster_name'), current_user, "
+                "pg_has_role(current_user, 'pg_read_all_stats', 'usage') OR r.rolsuper, "
+                "pg_has_role(current_user, 'pg_signal_backend', 'usage') OR r.rolsuper, "
+                "r.rolsuper, coalesce(inet_client_addr() <<= '127.0.0.0/8' OR "
+                "inet_client_addr() = '::1' OR inet_client_addr() = inet_server_addr(), true), "
+                "current_setting('port') FROM pg_roles r WHERE r.rolname = current_user");
 }
 
 static bool is_true(const char *value)
@@ -51,6 +56,9 @@ static void greet_postgres(const struct answer *answer, struct server_facts *fac
                  facts->user, facts->user);
     facts->signals = is_true(answer_value(answer, 0, HELLO_SIGNALS));
     facts->superuser = is_true(answer_value(answer, 0, HELLO_SUPER));
+    facts->near = is_true(answer_value(answer, 0, HELLO_NEAR));
+    const char *port = answer_value(answer, 0, HELLO_PORT);
+    facts->port = port ? (uint32_t)strtoul(port, NULL, 10) : 0;
 }
 
 /* Without the right to see other sessions, their locks can still be seen. */
@@ -101,7 +109,8 @@ static void write_edges(const struct server_facts *facts, struct output *sql)
         "x AS (SELECT l.virtualtransaction, p.gid FROM l JOIN pg_prepared_xacts p "
         "ON l.transactionid = p.transaction WHERE l.pid IS NULL AND l.granted), "
         "h AS (SELECT l.tag, array_agg(coalesce(a.leader_pid, l.pid, 0) || ':' || l.mode) AS held, "
-        "string_agg(l.mode || ':' || encode(convert_to(x.gid, 'UTF8'), 'hex'), ',') AS gids FROM l LEFT JOIN a USING (pid) LEFT JOIN x "
+        "string_agg(l.mode || ':' || encode(convert_to(x.gid, 'UTF8'), 'hex'), ',') AS gids FROM l "
+        "LEFT JOIN a USING (pid) LEFT JOIN x "
         "ON l.pid IS NULL AND x.virtualtransaction = l.virtualtransaction "
         "WHERE l.granted AND l.tag IN (SELECT tag FROM w) GROUP BY l.tag), "
         "t AS (SELECT DISTINCT ON (pid) pid, database, relation, page, tuple FROM l "

@@ -320,6 +320,36 @@ def prepared_transaction(world):
 
 
 @case
+def prepared_modes(world):
+    """Of two that hold the table only one is in the way; a name may have anything in it."""
+    reads, writes, waits = world.sessions(3)
+    reads.run("SELECT * FROM t1")
+    reads.run("PREPARE TRANSACTION 'only reads'")
+    writes.run("UPDATE t1 SET v = 1 WHERE id = 4")
+    writes.run("PREPARE TRANSACTION 'writes, {really}'")
+    waits.send("LOCK TABLE t1 IN SHARE MODE")
+    world.await_waits(1)
+    try:
+        summary = must_not_find(world.once())
+        check([root["root"]["prepared"] for root in summary["roots"]] == ["writes, {really}"], "the root", summary)
+    finally:
+        for name in "only reads", "writes, {really}":
+            world.admins["pga"].run(f"ROLLBACK PREPARED '{name}'")
+
+
+@case
+def waits_for_itself(world):
+    """A client with two connections to one server, of which one waits for the other: no server sees that."""
+    client = world.client(world.a.address(tcp=True), world.a.address(tcp=True))
+    client.run("BEGIN", 0)
+    client.run(UPDATE, 0)
+    client.send(UPDATE, 1)
+    world.await_waits(1)
+    found = must_find(world.once(), 2)
+    check(sorted(edge["kind"] for edge in found["edges"]) == ["client", "hard"], "edges", found)
+
+
+@case
 def parallel_query(world):
     """A worker waits: it is its leader that does."""
     one, two = world.sessions(2)
@@ -436,6 +466,23 @@ def two_postgres_by_port(world):
     world.await_waits(1, world.b)
     found = must_find(world.once(servers=[world.a, world.b]), 4, 2)
     check(any(edge["object"].startswith("process ") for edge in found["edges"]), "the client", found)
+
+
+@case
+def behind_a_pooler(world):
+    """A process with one thread that does not sleep until one of its connections answers serves several: what
+    one of them does says nothing about the others."""
+    one, two = (world.client(world.a.address(tcp=True), world.b.address(tcp=True)) for _ in range(2))
+    for client in (one, two):
+        client.run("BEGIN", 0)
+        client.run("BEGIN", 1)
+    one.run(UPDATE, 0)
+    two.run(UPDATE, 1)
+    one.run("&" + UPDATE, 1)
+    two.run("&" + UPDATE, 0)
+    world.await_waits(1, world.a)
+    world.await_waits(1, world.b)
+    must_not_find(world.once(servers=[world.a, world.b]))
 
 
 @case

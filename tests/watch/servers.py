@@ -25,7 +25,10 @@ def find(program, *patterns):
 
 
 def postgres_folder():
+    """Where all its programs are: some of them may be linked to elsewhere."""
     postgres = find("postgres", "/usr/lib/postgresql/*/bin/postgres")
+    if postgres and not os.path.exists(os.path.join(os.path.dirname(postgres), "pg_isready")):
+        postgres = os.path.realpath(postgres)
     return os.path.dirname(postgres) if postgres else None
 
 
