@@ -424,6 +424,12 @@ def passwords(world):
 # ---- several servers
 
 
+def await_definitions(world, count):
+    wait_until(f"{count} waits for definitions", lambda: world.admins["maria"].run(
+        "SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE STATE = 'Waiting for table metadata lock'")
+        == str(count))
+
+
 def two_clients(world, first, second, query_first, query_second):
     """Two clients with a connection to each of two servers: nobody but a watcher of both sees it."""
     one, two = (world.client(first(i), second(i)) for i in (1, 2))
@@ -519,6 +525,59 @@ def maria_rows(world):
     check("GRANT PROCESS ON *.*" in watch.said and watch.code != 1, "the grant", watch.code, watch.said)
     watch = world.once("--act", "cancel", servers=[world.maria])
     check("what it held is free" in watch.said, "resolved", watch.said)
+
+
+@case
+def maria_definitions(world):
+    """Rows and definitions of tables are two kinds of locks: a cycle through both is seen by neither part of the
+    server."""
+    reader, changer, writer = (world.client(world.maria.address()) for _ in range(3))
+    changer.run("CREATE TABLE IF NOT EXISTS t3(id int)")
+    reader.run("BEGIN")
+    reader.run("SELECT * FROM t3")
+    changer.send("ALTER TABLE t3 COMMENT 'changed'")
+    await_definitions(world, 1)
+    writer.run("BEGIN")
+    writer.run(UPDATE)
+    writer.send("SELECT * FROM t3")
+    await_definitions(world, 2)
+    must_not_find(world.once(servers=[world.maria]))
+    reader.send(UPDATE)
+    world.await_waits(1, world.maria)
+    found = must_find(world.once(servers=[world.maria]), 3)
+    check(sorted(edge["kind"] for edge in found["edges"]) == ["hard", "hard", "soft"], "edges", found)
+    check("definition of `test`.`t3`" in {edge["object"] for edge in found["edges"]}, "objects", found)
+
+
+@case
+def maria_queue_for_definition(world):
+    reader, writer, later = (world.client(world.maria.address()) for _ in range(3))
+    reader.run("BEGIN")
+    reader.run("SELECT * FROM t1")
+    writer.send("ALTER TABLE t1 COMMENT 'changed'")
+    await_definitions(world, 1)
+    later.send("SELECT * FROM t1")
+    await_definitions(world, 2)
+    summary = must_not_find(world.once(servers=[world.maria]))
+    check(summary["waiting"] == 2, "both wait", summary)
+    check(len(summary["roots"]) == 1 and summary["roots"][0]["behind"] == 2, "the root", summary)
+
+
+@case
+def postgres_and_maria_definition(world):
+    """A client that holds a table's definition there waits here for one who wants to change it."""
+    one, two = (world.client(world.a.address(tcp=True), world.maria.address(tcp=True)) for _ in range(2))
+    for client in (one, two):
+        client.run("BEGIN", 0)
+    one.run("BEGIN", 1)
+    one.run("SELECT * FROM t1", 1)
+    two.run(UPDATE, 0)
+    two.send("ALTER TABLE t1 COMMENT 'changed'", 1)
+    await_definitions(world, 1)
+    one.send(UPDATE, 0)
+    world.await_waits(1, world.a)
+    found = must_find(world.once(servers=[world.a, world.maria]), 4, 2)
+    check("definition of `test`.`t1`" in {edge["object"] for edge in found["edges"]}, "objects", found)
 
 
 @case

@@ -158,6 +158,7 @@ class MariaServer:
              f"--port={self.port}", "--bind-address=127.0.0.1", "--innodb-deadlock-detect=OFF",
              "--innodb-lock-wait-timeout=3600", "--innodb-log-file-size=8M",
              "--innodb-buffer-pool-size=16M", "--innodb-flush-log-at-trx-commit=0", "--skip-log-bin",
+             "--performance-schema=ON", "--performance-schema-instrument=wait/lock/metadata/sql/mdl=ON",
              f"--pid-file={self.data}/pid"], "maria.log")
         wait_until(self.name, lambda: os.path.exists(self.socket))
 
