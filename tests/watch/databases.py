@@ -23,8 +23,8 @@ import urllib.error
 import urllib.request
 
 sys.dont_write_bytecode = True
-from servers import (Client, MariaServer, PostgresServer, Scratch, Watch, mariadb_program, postgres_folder,
-                     wait_until)
+from servers import (Client, MariaServer, PostgresServer, Scratch, Watch, free_port, mariadb_program,
+                     postgres_folder, wait_until)
 
 GORDIAN, POOL = (os.path.abspath(path) for path in sys.argv[1:3])
 SECRET = "pass-word-that-nobody-sees"
@@ -655,7 +655,14 @@ def into_a_service(world):
     os.mkdir(folder)
     place = os.path.join(folder, "s")
     log = open(os.path.join(folder, "log"), "wb")
-    service = subprocess.Popen([GORDIAN, "serve", "--socket", place, "--data", os.path.join(folder, "data")],
+    port = free_port()
+    for name, text in ("tokens", "watch write very-secret-token-0123456789\n"), ("token", "very-secret-token-0123456789\n"):
+        with open(os.path.join(folder, name), "w") as file:
+            os.fchmod(file.fileno(), 0o600)
+            file.write(text)
+    service = subprocess.Popen([GORDIAN, "serve", "--socket", place, "--data", os.path.join(folder, "data"), "--listen",
+                                f"127.0.0.1:{port}", "--http", "none", "--token-file",
+                                os.path.join(folder, "tokens")],
                                stdout=log, stderr=log)
     world.scratch.running.append(service)
     wait_until("the service", lambda: b"ready" in open(log.name, "rb").read())
@@ -671,7 +678,13 @@ def into_a_service(world):
     third = world.sessions(1)[0]
     third.send("UPDATE t1 SET v = 1 WHERE id = 1")
     world.await_waits(3)
-    watch = subprocess.Popen([GORDIAN, "watch", "--to", "unix:" + place, world.a.address()],
+    bad = os.path.join(world.scratch.folder, "no token")
+    watch = Watch(GORDIAN, "--once", "--to", "unix:" + place, "--token-file", bad, world.a.address())
+    check(watch.code == 2 and "no token" in watch.said, "no such file", watch.code, watch.said)
+    watch = Watch(GORDIAN, "--once", "--to", f"tcp://127.0.0.1:{port}", world.a.address())
+    check(watch.code not in (0, 1) and "--token-file" in watch.said, "no token", watch.code, watch.said)
+    watch = subprocess.Popen([GORDIAN, "watch", "--to", f"tcp://127.0.0.1:{port}", "--token-file",
+                              os.path.join(folder, "token"), world.a.address()],
                              stdout=log, stderr=log)
     world.scratch.running.append(watch)
     wait_until("the sessions", lambda: systems().get("databases", {}).get("waiting") == 3)
@@ -700,7 +713,7 @@ class Terminal:
         self.before = termios.tcgetattr(self.its)
         self.process = subprocess.Popen([GORDIAN, "watch", "--top", *world.addresses(world.a, world.b)],
                                         stdin=self.its, stdout=self.its, stderr=self.its,
-                                        env={**os.environ, "LC_ALL": "C.UTF-8"})
+                                        env={**os.environ, "LC_ALL": "C.UTF-8"}, preexec_fn=os.setpgrp)
         world.scratch.running.append(self.process)
         os.set_blocking(self.own, False)
         self.text = ""
@@ -767,6 +780,13 @@ def live_view(world):
     check(top.close() == 0, "exit status")
     top = Terminal(world)
     top.shows("nobody waits")
+    top.process.send_signal(signal.SIGTSTP)
+    wait_until("the stop", lambda: open(f"/proc/{top.process.pid}/stat").read().rsplit(") ", 1)[1][0] == "T")
+    wait_until("the modes", lambda: termios.tcgetattr(top.its) == top.before)
+    check("\033[?1049l" in top.read(), "the screen is given back", top.text)
+    top.process.send_signal(signal.SIGCONT)
+    top.shows("\033[?1049h", "nobody waits")
+    check(termios.tcgetattr(top.its) != top.before, "the modes are its own again")
     top.process.kill()
     check(top.close() == -signal.SIGKILL, "killed")
     done = subprocess.run([GORDIAN, "watch", "--top", world.a.address()], stdin=subprocess.DEVNULL,
