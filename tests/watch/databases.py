@@ -795,6 +795,24 @@ def live_view(world):
 
 
 @case
+def slow_name_server(world):
+    """A name that is looked up for ever holds up nobody."""
+    crosswise(world, "UPDATE t1 SET v = 1 WHERE id = 1", "UPDATE t1 SET v = 1 WHERE id = 2")
+    slow = ["host=slow.invalid dbname=postgres"] + ["mysql://root@slow.invalid"] * bool(world.maria)
+    log = os.path.join(world.scratch.folder, "slow.log")
+    with open(log, "wb") as out:
+        process = subprocess.Popen(
+            [GORDIAN, "watch", *slow, world.a.address()], stdout=out, stderr=out,
+            env={**os.environ, "LD_PRELOAD": os.path.join(os.path.dirname(POOL), "libslow_names.so"),
+                 "ASAN_OPTIONS": "verify_asan_link_order=0:detect_leaks=0"})
+    world.scratch.running.append(process)
+    wait_until("the deadlock", lambda: "deadlock 1: 2 sessions wait for each other" in open(log).read())
+    process.terminate()
+    check(process.wait() == 1, "ends at once", open(log).read())
+    world.scratch.running.remove(process)
+
+
+@case
 def stopped_server(world):
     """One goes and comes back; the other is watched all the time."""
     log = os.path.join(world.scratch.folder, "watch.log")
