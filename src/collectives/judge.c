@@ -368,6 +368,7 @@ enum blame training_blame(const struct training *job, uint32_t rank)
     return rank < job->rank_count ? (enum blame)job->ranks[rank].blame : BLAME_NONE;
 }
 
+/* for tests */
 const uint32_t *training_cycle(const struct training *job, size_t cycle, size_t *count)
 {
     const struct cycle *found = &job->cycles[cycle];

@@ -40,8 +40,7 @@ enum {
 
 /* What a call waits for. */
 enum mpi_item_kind {
-    MPI_ITEM_NONE,
-    MPI_ITEM_RECEIVE,
+    MPI_ITEM_RECEIVE = 1,
     MPI_ITEM_PROBE,
     MPI_ITEM_SEND,        /* may be buffered */
     MPI_ITEM_SYNCHRONOUS, /* a send that ends with its receive */
