@@ -24,6 +24,8 @@ const struct bench_info bench_list[] = {
      bench_of_run},
     {"mpi", "watching MPI programs: 8 bytes to and fro between two ranks under `gordian run`",
      bench_of_messages},
+    {"collectives", "dumps of a training job of 100 000 ranks, from the files to who is to blame",
+     bench_collectives},
     {"serve", "the service beside redis-server: rate, latency, durability, a thousand clients",
      bench_serve},
     {"shared", "many threads on one system: on resources of their own, around a hot row; memory",

@@ -119,6 +119,7 @@ gordian_status bench_makespan(struct bench *bench);
 gordian_status bench_array(struct bench *bench);
 gordian_status bench_of_run(struct bench *bench);
 gordian_status bench_of_messages(struct bench *bench);
+gordian_status bench_collectives(struct bench *bench);
 gordian_status bench_serve(struct bench *bench);
 gordian_status bench_shared(struct bench *bench);
 gordian_status bench_read(struct bench *bench);

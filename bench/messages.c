@@ -5,6 +5,7 @@
 #include "harness.h"
 
 #include "base/error.h"
+#include "base/machine.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -23,7 +24,7 @@
 struct job {
     const char *gordian, *program;
     bool watched;
-    char folder[64];   /* of the pipes */
+    char folder[120];  /* of the pipes */
     int orders[RANKS]; /* one for each rank; -1 */
     FILE *out;
     pid_t child; /* 0: none */
@@ -68,10 +69,8 @@ static void order_path(const struct job *job, int rank, char *path, size_t size)
 
 static bool make_pipes(struct job *job)
 {
-    char path[96];
-    const char *folder = getenv("TMPDIR");
-    snprintf(job->folder, sizeof job->folder, "%.32s/gordian-bench.XXXXXX",
-             folder && *folder && strlen(folder) <= 32 ? folder : "/tmp");
+    char path[160];
+    snprintf(job->folder, sizeof job->folder, "%.80s/gm-XXXXXX", machine_temporary());
     if (!mkdtemp(job->folder)) {
         job->folder[0] = '\0';
         return false;
@@ -108,7 +107,7 @@ static gordian_status start_job(struct job *job, gordian_error *error)
 /* The ranks end with their pipes. */
 static void end_job(struct job *job)
 {
-    char path[96];
+    char path[160];
     for (int rank = 0; rank < RANKS; rank++) {
         if (job->orders[rank] >= 0)
             close(job->orders[rank]);
@@ -173,7 +172,7 @@ static gordian_status add_row(struct bench *bench, const char *name, const struc
 static gordian_status measure_jobs(struct bench *bench, struct job *native, struct job *watched)
 {
     /* What is played again at the end is written down first: the warm-up is longer than that. */
-    struct bench_effort effort = {32, 101, 2001, bench->options->quick ? 4 : 20};
+    struct bench_effort effort = {16, 25, 2001, bench->options->quick ? 4 : 20};
     struct bench_side sides[] = {{.context = native, .run = run_job},
                                  {.context = watched, .run = run_job}};
     gordian_status status = start_job(native, bench->error);

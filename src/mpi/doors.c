@@ -148,7 +148,7 @@ static mpi_function find_function(void *library, const char *name)
     return function;
 }
 
-/* Threads that come here together do the same. */
+/* Threads that come here together do the same. (unused: by C; the assembler above calls it.) */
 void door_bind_all(void)
 {
     void *library = NULL;

@@ -37,6 +37,9 @@ struct server_facts {
     bool sees_activity; /* of other users' sessions */
     bool signals;       /* may end other users' sessions */
     bool superuser;
+    bool sees_definitions; /* waits for metadata locks */
+    bool near;             /* we came to it from its own machine */
+    uint32_t port;         /* it listens on; 0: not known */
     bool names_programs;   /* sessions tell which application they are */
     bool mends_soft_waits; /* by letting somebody pass */
 };

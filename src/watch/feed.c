@@ -34,20 +34,17 @@ struct grouping {
 
 static gordian_status connect_service(struct feed *feed, uint32_t connect_ms, gordian_error *error)
 {
-    gordian_client_options options;
-    gordian_client_options_init(&options);
-    options.name = "gordian watch";
-    options.system = feed->system;
+    gordian_client_options options = feed->options;
     options.open = GORDIAN_SERVICE_KIND_DETECTS;
     options.connect_ms = connect_ms;
     options.timeout_ms = CONNECT_MS;
     return gordian_client_open(&feed->client, feed->uri, &options, error);
 }
 
-gordian_status feed_open(struct feed *feed, const char *uri, const char *system,
+gordian_status feed_open(struct feed *feed, const char *uri, const gordian_client_options *options,
                          gordian_error *error)
 {
-    *feed = (struct feed){.uri = uri, .system = system, .memory = memory_allocator(NULL)};
+    *feed = (struct feed){.uri = uri, .options = *options, .memory = memory_allocator(NULL)};
     return connect_service(feed, CONNECT_MS, error);
 }
 

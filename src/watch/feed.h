@@ -18,7 +18,8 @@
 struct fed_group;
 
 struct feed {
-    const char *uri, *system;
+    const char *uri;
+    gordian_client_options options;
     gordian_client *client; /* NULL: not connected */
     uint64_t again;         /* then: when to try */
     struct fed_group *groups;
@@ -26,8 +27,9 @@ struct feed {
     gordian_allocator memory;
 };
 
-/* Connects. */
-gordian_status feed_open(struct feed *feed, const char *uri, const char *system,
+/* Connects. `options`: the system, what lets us in, whom to trust; its texts must outlive the feed.
+ */
+gordian_status feed_open(struct feed *feed, const char *uri, const gordian_client_options *options,
                          gordian_error *error);
 /* Ends the session: all that was put in is taken out. */
 void feed_close(struct feed *feed);

@@ -1,9 +1,9 @@
 /* InnoDB of MariaDB 10.2 and later, and of MySQL 8. Measured on MariaDB 10.11; what is for MySQL 8
- * follows its manual and has been tried by nobody here.
+ * is after the manual's form, not run on MySQL.
  *
  * A transaction that waits for another's lock does so however the queue is ordered: InnoDB lets
- * nobody pass. So all its edges are hard. Waits for metadata locks (DDL) are not seen. */
-#include "watch/dialect.h"
+ * nobody pass. So all its edges are hard. Metadata locks, which are not InnoDB's: metadata.c. */
+#include "watch/metadata.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,6 +19,9 @@ enum {
     HELLO_PROGRAMS,
     HELLO_PROCESS,
     HELLO_ADMIN,
+    HELLO_NEAR,
+    HELLO_PORT,
+    HELLO_METADATA,
 };
 
 static void write_hello(unsigned version, struct output *sql)
@@ -28,7 +31,9 @@ static void write_hello(unsigned version, struct output *sql)
                      "EXISTS(SELECT 1 FROM information_schema.USER_PRIVILEGES "
                      "WHERE PRIVILEGE_TYPE = 'PROCESS'), "
                      "EXISTS(SELECT 1 FROM information_schema.USER_PRIVILEGES "
-                     "WHERE PRIVILEGE_TYPE IN ('SUPER', 'CONNECTION ADMIN', 'CONNECTION_ADMIN'))");
+                     "WHERE PRIVILEGE_TYPE IN ('SUPER', 'CONNECTION ADMIN', 'CONNECTION_ADMIN')), "
+                     "SUBSTRING_INDEX(USER(), '@', -1) IN ('localhost', '127.0.0.1', '::1'), "
+                     "@@port, " METADATA_SHOWN);
 }
 
 static bool is_one(const char *value)
@@ -45,7 +50,17 @@ static void greet_innodb(const struct answer *answer, struct server_facts *facts
     facts->names_programs = is_one(answer_value(answer, 0, HELLO_PROGRAMS));
     facts->sees_activity = is_one(answer_value(answer, 0, HELLO_PROCESS));
     facts->signals = facts->superuser = is_one(answer_value(answer, 0, HELLO_ADMIN));
+    facts->near = is_one(answer_value(answer, 0, HELLO_NEAR));
+    const char *port = answer_value(answer, 0, HELLO_PORT);
+    facts->port = port ? (uint32_t)strtoul(port, NULL, 10) : 0;
+    facts->sees_definitions = is_one(answer_value(answer, 0, HELLO_METADATA));
     facts->lacks[0] = '\0';
+    if (!facts->sees_definitions)
+        snprintf(facts->lacks, sizeof facts->lacks,
+                 "waits for definitions of tables (metadata locks) are not seen: that takes "
+                 "performance_schema=ON and its instrument wait/lock/metadata/sql/mdl in the "
+                 "server's configuration, and GRANT SELECT ON *.* TO %s",
+                 facts->user);
     if (!facts->sees_activity)
         snprintf(facts->lacks, sizeof facts->lacks,
                  "the user %s does not see transactions: GRANT PROCESS ON *.* TO %s", facts->user,
@@ -54,9 +69,11 @@ static void greet_innodb(const struct answer *answer, struct server_facts *facts
 
 static void write_gate(const struct server_facts *facts, struct output *sql)
 {
-    (void)facts;
-    output_text(sql, "SELECT 1 FROM information_schema.INNODB_TRX WHERE trx_state = 'LOCK WAIT' "
-                     "LIMIT 1");
+    output_text(sql, "SELECT 1 FROM information_schema.INNODB_TRX WHERE trx_state = 'LOCK WAIT' ");
+    if (facts->sees_definitions)
+        output_text(sql, "UNION ALL SELECT 1 FROM information_schema.PROCESSLIST WHERE "
+                         "STATE = 'Waiting for table metadata lock' ");
+    output_text(sql, "LIMIT 1");
 }
 
 static bool opens_gate(const struct answer *answer)
@@ -113,8 +130,7 @@ static double number_of(const char *value)
     return value ? strtod(value, NULL) : -1;
 }
 
-/* "10.0.0.7:51234", "localhost": a socket; "localhost:51234": an address that was looked up */
-static bool take_host(struct look *look, struct session *session, const char *host)
+bool innodb_take_host(struct look *look, struct session *session, const char *host)
 {
     char text[128];
     snprintf(text, sizeof text, "%s", host ? host : "");
@@ -180,7 +196,7 @@ static bool read_session(const struct answer *answer, size_t row, struct look *l
     session->transaction_s = number_of(answer_value(answer, row, SESSION_TRANSACTION_AGE));
     session->state_s = number_of(answer_value(answer, row, SESSION_STATE_AGE));
     session->work = (uint64_t)number_of(answer_value(answer, row, SESSION_WORK));
-    return take_host(look, session, answer_value(answer, row, SESSION_HOST)) &&
+    return innodb_take_host(look, session, answer_value(answer, row, SESSION_HOST)) &&
            take_state(look, session, answer, row) && take_wait(look, number, answer, row);
 }
 
@@ -269,7 +285,16 @@ static bool read_wait(const struct answer *answer, size_t row, struct look *look
 
 /* ------------------------------------------------------------------ parts and remedies */
 
-enum { PART_SESSIONS, PART_WAITS, PARTS };
+enum { PART_SESSIONS, PART_WAITS, PART_METADATA, PARTS };
+
+/* A part has an answer in any case. */
+static void write_metadata(const struct server_facts *facts, bool has_numbers, struct output *sql)
+{
+    if (facts->sees_definitions)
+        metadata_write(has_numbers, sql);
+    else
+        output_text(sql, "SELECT 1 WHERE FALSE");
+}
 
 static void write_maria_part(unsigned part, const struct server_facts *facts,
                              const struct look *look, struct output *sql)
@@ -277,8 +302,10 @@ static void write_maria_part(unsigned part, const struct server_facts *facts,
     (void)look;
     if (part == PART_SESSIONS)
         write_sessions(facts, true, sql);
-    else
+    else if (part == PART_WAITS)
         write_maria_waits(sql);
+    else
+        write_metadata(facts, true, sql);
 }
 
 static void write_mysql_part(unsigned part, const struct server_facts *facts,
@@ -287,14 +314,18 @@ static void write_mysql_part(unsigned part, const struct server_facts *facts,
     (void)look;
     if (part == PART_SESSIONS)
         write_sessions(facts, false, sql);
-    else
+    else if (part == PART_WAITS)
         write_mysql_waits(sql);
+    else
+        write_metadata(facts, false, sql);
 }
 
 static bool read_part(unsigned part, const struct server_facts *facts, const struct answer *answer,
                       struct look *look)
 {
     (void)facts;
+    if (part == PART_METADATA)
+        return metadata_read(answer, look);
     for (size_t row = 0; row < answer_rows(answer); row++)
         if (!(part == PART_WAITS ? read_wait : read_session)(answer, row, look))
             return false;

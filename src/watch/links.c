@@ -81,14 +81,15 @@ static const char *client_name(struct links *links, const char *format, const ch
 struct seat {
     struct member member;
     const char *client; /* the same text: the same client */
+    bool process;       /* by its process: see local.h */
 };
 
-static bool add_seat(struct links *links, struct member member, const char *client)
+static bool add_seat(struct links *links, struct member member, const char *client, bool process)
 {
     if (!client || !memory_grow(&links->memory, &links->seats, &links->seat_room,
                                 links->seat_count + 1, sizeof *links->seats))
         return false;
-    links->seats[links->seat_count++] = (struct seat){member, client};
+    links->seats[links->seat_count++] = (struct seat){member, client, process};
     return true;
 }
 
@@ -98,8 +99,9 @@ static int compare_seats(const void *left, const void *right)
     return strcmp(one->client, other->client);
 }
 
-/* The one that waits for a lock, if it is one only; NULL: none, or the client has threads. */
-static const struct seat *busy_seat(const struct seat *seats, size_t count,
+/* The one that waits for a lock, if it is one only and its client waits for it; NULL: none, or the
+ * client does several things at a time. */
+static const struct seat *busy_seat(struct links *links, const struct seat *seats, size_t count,
                                     struct source *const *sources)
 {
     const struct seat *busy = NULL;
@@ -109,6 +111,8 @@ static const struct seat *busy_seat(const struct seat *seats, size_t count,
                 return NULL;
             busy = &seats[i];
         }
+    if (busy && busy->process && !locals_waits(links->locals, session_of(sources, busy->member)))
+        return NULL;
     return busy;
 }
 
@@ -116,7 +120,7 @@ static const struct seat *busy_seat(const struct seat *seats, size_t count,
 static bool link_group(struct links *links, const struct seat *seats, size_t count,
                        struct source *const *sources)
 {
-    const struct seat *busy = busy_seat(seats, count, sources);
+    const struct seat *busy = busy_seat(links, seats, count, sources);
     for (size_t i = 0; i < count && busy; i++) {
         if (&seats[i] == busy || !session_of(sources, seats[i].member)->idle)
             continue;
@@ -151,20 +155,20 @@ static bool seat_by_name(struct links *links, struct member member, const struct
     char name[128];
     snprintf(name, sizeof name, "%.*s", (int)(groups[1].rm_eo - groups[1].rm_so),
              session->application + groups[1].rm_so);
-    return add_seat(links, member, client_name(links, "client %s", name));
+    return add_seat(links, member, client_name(links, "client %s", name), false);
 }
 
 /* A process of this machine with one thread. */
-static bool seat_by_process(struct links *links, struct member member,
-                            const struct session *session)
+static bool seat_by_process(struct links *links, struct source *const *sources,
+                            struct member member)
 {
     char name[64];
     uint32_t pid =
-        session->port ? locals_process(links->locals, session->address, session->port) : 0;
+        locals_process(links->locals, session_of(sources, member), &sources[member.source]->facts);
     if (!pid)
         return true;
     snprintf(name, sizeof name, "process %u", pid);
-    return add_seat(links, member, client_name(links, "%s", name));
+    return add_seat(links, member, client_name(links, "%s", name), true);
 }
 
 /* ------------------------------------------------------------------ postgres_fdw */
@@ -282,18 +286,19 @@ static bool seat_session(struct links *links, struct source *const *sources, siz
 {
     const struct session *session = session_of(sources, member);
     return session->pid <= 0 || session->thread ||
-           (seat_by_name(links, member, session) && seat_by_process(links, member, session) &&
+           (seat_by_name(links, member, session) && seat_by_process(links, sources, member) &&
             find_callers(links, sources, count, member) &&
             link_inspected(links, sources, count, member));
 }
 
-/* Is there more than one server at which somebody waits? Otherwise nothing can be linked. */
-static bool is_several(struct source *const *sources, size_t count)
+/* Does anybody wait? Otherwise nothing is linked. One server is enough: a client may have several
+ * connections to it, and wait for itself. */
+static bool anybody_waits(struct source *const *sources, size_t count)
 {
-    size_t several = 0;
     for (size_t i = 0; i < count; i++)
-        several += sources[i]->look.edge_count > 0 || sources[i]->inspector;
-    return several > 1;
+        if (sources[i]->look.edge_count > 0)
+            return true;
+    return false;
 }
 
 gordian_status links_find(struct links *links, struct source *const *sources, size_t count,
@@ -302,7 +307,7 @@ gordian_status links_find(struct links *links, struct source *const *sources, si
     bool done = true;
     links->count = links->seat_count = 0;
     arena_free(&links->arena);
-    if (!is_several(sources, count))
+    if (!anybody_waits(sources, count))
         return GORDIAN_OK;
     locals_read(&links->locals, sources, count);
     for (uint32_t i = 0; i < count && done; i++)

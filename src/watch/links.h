@@ -3,7 +3,8 @@
  *
  *     postgres_fdw    the remote session's application_name has who called: `%c`, or `%C` and `%p`
  *     --link REGEX    the application_name's first group is the same
- *     a local client  address and port of both belong to one process of this machine
+ *     a local client  address and port of both belong to one process of this machine, which sleeps
+ * until one of them answers
  *
  * A link is an edge from a session that does nothing, or waits for a remote one, to the session in
  * which its client waits. If two sessions of a client wait for locks at the same time, it has

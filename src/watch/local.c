@@ -5,9 +5,12 @@
 
 #include <arpa/inet.h>
 #include <dirent.h>
+#include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #define AGAIN_NS UINT64_C(1000000000)
@@ -15,10 +18,10 @@
 /* One end of a connection. */
 struct local_end {
     char address[INET6_ADDRSTRLEN];
-    uint32_t port;
+    uint32_t port, peer_port; /* its own, and that at the other end */
     uint64_t inode;
     uint32_t pid; /* 0: not found, or it has threads */
-    bool wanted;  /* some session's client */
+    bool stale;   /* perhaps another one's by now */
 };
 
 struct locals {
@@ -59,13 +62,14 @@ static bool parse_address(const char *text, char *address)
 static bool parse_line(const char *line, struct local_end *end)
 {
     unsigned long long inode;
-    unsigned port;
+    unsigned port, peer_port;
     char address[64];
     *end = (struct local_end){0};
-    if (sscanf(line, " %*[0-9]: %32[0-9A-F]:%x %*s %*s %*s %*s %*s %*s %*s %llu", address, &port,
-               &inode) != 3)
+    if (sscanf(line, " %*[0-9]: %32[0-9A-F]:%x %*32[0-9A-F]:%x %*s %*s %*s %*s %*s %*s %llu",
+               address, &port, &peer_port, &inode) != 4)
         return false;
     end->port = port;
+    end->peer_port = peer_port;
     end->inode = inode;
     return parse_address(address, end->address);
 }
@@ -116,9 +120,17 @@ static bool has_one_thread(const char *pid)
     return count == 1;
 }
 
+static int compare_inodes(const void *left, const void *right)
+{
+    const struct local_end *one = left, *other = right;
+    return (one->inode > other->inode) - (one->inode < other->inode);
+}
+
+/* All ends that it has. The ends are sorted. */
 static void match_process(struct locals *locals, const char *pid)
 {
     char path[128], link[64];
+    int alone = -1; /* not known yet */
     snprintf(path, sizeof path, "/proc/%.20s/fd", pid);
     DIR *folder = opendir(path);
     for (struct dirent *entry; folder && (entry = readdir(folder));) {
@@ -126,40 +138,42 @@ static void match_process(struct locals *locals, const char *pid)
         snprintf(path, sizeof path, "/proc/%.20s/fd/%.20s", pid, entry->d_name);
         ssize_t length = readlink(path, link, sizeof link - 1);
         link[length > 0 ? length : 0] = '\0';
-        if (sscanf(link, "socket:[%llu]", &inode) != 1)
+        if (locals->count == 0 || sscanf(link, "socket:[%llu]", &inode) != 1)
             continue;
-        for (size_t i = 0; i < locals->count; i++)
-            if (locals->ends[i].wanted && locals->ends[i].inode == inode && has_one_thread(pid))
-                locals->ends[i].pid = (uint32_t)strtoul(pid, NULL, 10);
+        const struct local_end wanted = {.inode = inode};
+        struct local_end *end =
+            bsearch(&wanted, locals->ends, locals->count, sizeof wanted, compare_inodes);
+        if (end && alone < 0)
+            alone = has_one_thread(pid);
+        if (end && alone)
+            end->pid = (uint32_t)strtoul(pid, NULL, 10);
     }
     if (folder)
         closedir(folder);
 }
 
-/* Those of the sessions; are there some that were not known? */
-static bool mark_wanted(struct locals *locals, struct source *const *sources, size_t count)
+/* Are there clients of sessions that were not there when the table was read? */
+static bool has_unknown(const struct locals *locals, struct source *const *sources, size_t count)
 {
-    bool unknown = false;
     for (size_t i = 0; i < count; i++)
         for (size_t k = 0; k < sources[i]->look.session_count; k++) {
             const struct session *session = &sources[i]->look.sessions[k];
-            struct local_end *end =
+            const struct local_end *end =
                 session->port ? find_end(locals, session->address, session->port) : NULL;
-            unknown = unknown || (session->port && (!end || !end->wanted));
-            if (end)
-                end->wanted = true;
+            if (session->port && (!end || end->stale))
+                return true;
         }
-    return unknown;
+    return false;
 }
 
-static void read_again(struct locals *locals, struct source *const *sources, size_t count,
-                       uint64_t now)
+static void read_again(struct locals *locals, uint64_t now)
 {
     locals->count = 0;
     locals->read = now;
     read_table(locals, "/proc/net/tcp");
     read_table(locals, "/proc/net/tcp6");
-    mark_wanted(locals, sources, count);
+    if (locals->count)
+        qsort(locals->ends, locals->count, sizeof *locals->ends, compare_inodes);
     DIR *folder = opendir("/proc");
     for (struct dirent *entry; folder && (entry = readdir(folder));)
         if (entry->d_name[0] >= '1' && entry->d_name[0] <= '9')
@@ -178,9 +192,9 @@ void locals_read(struct locals **locals, struct source *const *sources, size_t c
             return;
         (*locals)->memory = memory;
     }
-    if (mark_wanted(*locals, sources, count) &&
+    if (has_unknown(*locals, sources, count) &&
         (!(*locals)->read || now - (*locals)->read >= AGAIN_NS))
-        read_again(*locals, sources, count, now);
+        read_again(*locals, now);
 }
 
 void locals_close(struct locals *locals)
@@ -191,8 +205,73 @@ void locals_close(struct locals *locals)
     memory_free_all(&memory, locals->ends, locals);
 }
 
-uint32_t locals_process(const struct locals *locals, const char *address, uint32_t port)
+/* On another machine the same address, that of its own loopback, is somebody else. */
+static bool is_here(const struct local_end *end, const struct server_facts *facts)
 {
-    const struct local_end *end = find_end(locals, address, port);
-    return end && end->wanted ? end->pid : 0;
+    bool loopback = strncmp(end->address, "127.", 4) == 0 || strcmp(end->address, "::1") == 0;
+    return (!facts->port || facts->port == end->peer_port) && (facts->near || !loopback);
+}
+
+uint32_t locals_process(const struct locals *locals, const struct session *session,
+                        const struct server_facts *facts)
+{
+    const struct local_end *end =
+        session->port ? find_end(locals, session->address, session->port) : NULL;
+    return end && is_here(end, facts) ? end->pid : 0;
+}
+
+/* ------------------------------------------------------------------ what a client is in */
+
+/* Of poll(2) on one socket; -1: it is not that. */
+static int polled_socket(uint32_t pid, uint64_t list)
+{
+    char path[64];
+    struct pollfd poll;
+    snprintf(path, sizeof path, "/proc/%u/mem", pid);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    bool whole = fd >= 0 && pread(fd, &poll, sizeof poll, (off_t)list) == (ssize_t)sizeof poll;
+    if (fd >= 0)
+        close(fd);
+    return whole ? poll.fd : -1;
+}
+
+/* The one descriptor that a process with one thread waits for without end; -1: it does something
+ * else, waits for several, or may not be looked at. */
+static int waited_for(uint32_t pid)
+{
+    char path[64];
+    long call = -1;
+    unsigned long long words[3] = {0};
+    snprintf(path, sizeof path, "/proc/%u/syscall", pid);
+    FILE *file = fopen(path, "re");
+    bool known =
+        file && fscanf(file, "%ld %llx %llx %llx", &call, &words[0], &words[1], &words[2]) == 4;
+    if (file)
+        fclose(file);
+    if (!known)
+        return -1;
+    if (call == SYS_read || call == SYS_recvfrom || call == SYS_recvmsg)
+        return (int)words[0];
+#ifdef SYS_poll
+    if (call == SYS_poll && words[1] == 1 && (int32_t)words[2] < 0)
+        return polled_socket(pid, words[0]);
+#endif
+    if (call == SYS_ppoll && words[1] == 1 && words[2] == 0)
+        return polled_socket(pid, words[0]);
+    return -1;
+}
+
+bool locals_waits(struct locals *locals, const struct session *session)
+{
+    char path[64], link[64] = "", wanted[64];
+    struct local_end *end = find_end(locals, session->address, session->port);
+    int fd = end && end->pid ? waited_for(end->pid) : -1;
+    if (fd < 0)
+        return false;
+    snprintf(path, sizeof path, "/proc/%u/fd/%d", end->pid, fd);
+    snprintf(wanted, sizeof wanted, "socket:[%llu]", (unsigned long long)end->inode);
+    ssize_t length = readlink(path, link, sizeof link - 1);
+    bool same = length > 0 && strcmp(link, wanted) == 0;
+    end->stale = !same; /* then it is looked up again */
+    return same;
 }

@@ -12,8 +12,13 @@ struct locals;
  * nothing can be known (no memory, no /proc), nothing is. */
 void locals_read(struct locals **locals, struct source *const *sources, size_t count);
 void locals_close(struct locals *locals);
-/* The process that has this end; 0: none of this machine, or one that cannot be told. */
-uint32_t locals_process(const struct locals *locals, const char *address, uint32_t port);
+/* The process that is this session's client; 0: none of this machine, or one that cannot be told.
+ */
+uint32_t locals_process(const struct locals *locals, const struct session *session,
+                        const struct server_facts *facts);
+/* Does it sleep until this session answers? A pooler, or whoever serves several at a time, waits
+ * for all its connections together, and what one of them does says nothing about the others. */
+bool locals_waits(struct locals *locals, const struct session *session);
 
 /* The address and port of a TCP socket of this machine; false: it is none. */
 bool local_address(uint64_t inode, char *address, size_t size, uint32_t *port);

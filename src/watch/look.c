@@ -132,7 +132,7 @@ static uint64_t stir_text(uint64_t key, const char *text)
 static uint64_t identity_of(const struct session *session)
 {
     uint64_t key = hash_word((uint64_t)session->pid + 1);
-    key = stir_text(key, session->started);
+    key = stir_text(stir_text(key, session->started), session->id);
     return session->gid ? stir_text(key, session->gid) : key;
 }
 
@@ -146,7 +146,8 @@ static uint64_t edge_key(const struct look *look, const struct edge *edge)
     const struct wait *wait = &look->waits[edge->wait];
     uint64_t key = identity_of(&look->sessions[wait->session]);
     key = stir_text(stir_text(stir_text(key, wait->began), wait->object), wait->mode);
-    return hash_stir(key, identity_of(&look->sessions[edge->holder]) + edge->soft);
+    return hash_stir(hash_stir(key, edge->own),
+                     identity_of(&look->sessions[edge->holder]) + edge->soft);
 }
 
 /* A key and since when it holds. */

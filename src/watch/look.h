@@ -51,6 +51,7 @@ struct edge {
     uint32_t wait, holder; /* holder: session */
     bool soft;             /* it only stands ahead in the queue */
     const char *mode;      /* that it holds, or wants; "" if that is not known */
+    uint64_t own;          /* tells edges of one wait apart that came with several rows; 0 */
     uint64_t key, since;
 };
 

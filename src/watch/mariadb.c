@@ -124,6 +124,7 @@ static gordian_status open_maria(void **connection, const char *address, gordian
     struct maria *maria = memory_zeroed(&memory, sizeof *maria);
     size_t size = strlen(address) + 1;
     char *text = memory_alloc(&memory, size);
+    mysql_library_init(0, NULL, NULL); /* once, before there are threads: see dial.h */
     if (!maria || !text) {
         memory_free_all(&memory, maria, text);
         return fail_memory(error);

@@ -14,6 +14,8 @@ enum {
     HELLO_SEES,
     HELLO_SIGNALS,
     HELLO_SUPER,
+    HELLO_NEAR,
+    HELLO_PORT,
 };
 
 /* Whatever the watcher itself should have to wait for, it does not wait long. */
@@ -21,11 +23,14 @@ static void write_hello(unsigned version, struct output *sql)
 {
     if (version >= 110000)
         output_text(sql, "SET jit = off; ");
-    output_text(sql, "SET lock_timeout = 1000; SET statement_timeout = 30000; "
-                     "SELECT current_setting('cluster_name'), current_user, "
-                     "pg_has_role(current_user, 'pg_read_all_stats', 'usage') OR r.rolsuper, "
-                     "pg_has_role(current_user, 'pg_signal_backend', 'usage') OR r.rolsuper, "
-                     "r.rolsuper FROM pg_roles r WHERE r.rolname = current_user");
+    output_text(sql,
+                "SET lock_timeout = 1000; SET statement_timeout = 30000; "
+                "SELECT current_setting('cluster_name'), current_user, "
+                "pg_has_role(current_user, 'pg_read_all_stats', 'usage') OR r.rolsuper, "
+                "pg_has_role(current_user, 'pg_signal_backend', 'usage') OR r.rolsuper, "
+                "r.rolsuper, coalesce(inet_client_addr() <<= '127.0.0.0/8' OR "
+                "inet_client_addr() = '::1' OR inet_client_addr() = inet_server_addr(), true), "
+                "current_setting('port') FROM pg_roles r WHERE r.rolname = current_user");
 }
 
 static bool is_true(const char *value)
@@ -51,6 +56,9 @@ static void greet_postgres(const struct answer *answer, struct server_facts *fac
                  facts->user, facts->user);
     facts->signals = is_true(answer_value(answer, 0, HELLO_SIGNALS));
     facts->superuser = is_true(answer_value(answer, 0, HELLO_SUPER));
+    facts->near = is_true(answer_value(answer, 0, HELLO_NEAR));
+    const char *port = answer_value(answer, 0, HELLO_PORT);
+    facts->port = port ? (uint32_t)strtoul(port, NULL, 10) : 0;
 }
 
 /* Without the right to see other sessions, their locks can still be seen. */
@@ -101,7 +109,8 @@ static void write_edges(const struct server_facts *facts, struct output *sql)
         "x AS (SELECT l.virtualtransaction, p.gid FROM l JOIN pg_prepared_xacts p "
         "ON l.transactionid = p.transaction WHERE l.pid IS NULL AND l.granted), "
         "h AS (SELECT l.tag, array_agg(coalesce(a.leader_pid, l.pid, 0) || ':' || l.mode) AS held, "
-        "string_agg(x.gid, ',') AS gids FROM l LEFT JOIN a USING (pid) LEFT JOIN x "
+        "string_agg(l.mode || ':' || encode(convert_to(x.gid, 'UTF8'), 'hex'), ',') AS gids FROM l "
+        "LEFT JOIN a USING (pid) LEFT JOIN x "
         "ON l.pid IS NULL AND x.virtualtransaction = l.virtualtransaction "
         "WHERE l.granted AND l.tag IN (SELECT tag FROM w) GROUP BY l.tag), "
         "t AS (SELECT DISTINCT ON (pid) pid, database, relation, page, tuple FROM l "
@@ -204,21 +213,45 @@ static bool add_soft(struct look *look, uint32_t wait, uint32_t holder, uint32_t
     return look_edge(look, wait, holder, true, mode);
 }
 
-/* The prepared transactions among the holders. */
-static bool add_prepared(struct look *look, uint32_t wait, const char *gids, const char *mode)
+/* "7472616e73": text, two digits a byte. */
+static void decode_hex(char *text, size_t size, const char *digits, size_t length)
 {
-    char list[1024];
-    char *next = NULL;
-    snprintf(list, sizeof list, "%s", gids ? gids : "?");
-    for (char *gid = strtok_r(list, ",", &next); gid; gid = strtok_r(NULL, ",", &next)) {
-        uint32_t holder = look_session(look, 0, gid);
-        if (holder == LOOK_NONE)
-            return false;
-        look->sessions[holder].state = "prepared transaction";
-        if (!look_edge(look, wait, holder, false, mode))
-            return false;
+    size_t used = 0;
+    for (size_t i = 0; i + 1 < length && used + 1 < size; i += 2) {
+        char byte[3] = {digits[i], digits[i + 1], '\0'};
+        text[used++] = (char)strtoul(byte, NULL, 16);
     }
-    return true;
+    text[used] = '\0';
+}
+
+static bool add_prepared(struct look *look, uint32_t wait, const char *gid, const char *mode)
+{
+    uint32_t holder = look_session(look, 0, gid);
+    if (holder == LOOK_NONE)
+        return false;
+    look->sessions[holder].state = "prepared transaction";
+    return look_edge(look, wait, holder, false, mode);
+}
+
+/* The prepared transactions among the holders, "ShareLock:7472616e73,...": those whose modes are in
+ * the way. A name has 200 bytes at most. */
+static bool add_all_prepared(struct look *look, uint32_t wait, const char *list)
+{
+    char gid[256];
+    bool any = false;
+    for (const char *at = list ? list : ""; *at;) {
+        size_t length = strcspn(at, ","), colon = strcspn(at, ":");
+        int number = mode_number(at);
+        if (colon < length && number >= 0 &&
+            modes_conflict(look->waits[wait].mode, modes[number])) {
+            decode_hex(gid, sizeof gid, at + colon + 1, length - colon - 1);
+            if (!add_prepared(look, wait, gid, modes[number]))
+                return false;
+            any = true;
+        }
+        at += length + (at[length] == ',');
+    }
+    return any || add_prepared(look, wait, "?", "");
 }
 
 /* All in the way of one wait: "{12,7}". */
@@ -237,8 +270,7 @@ static bool add_blockers(struct look *look, const struct answer *answer, size_t 
         const char *mode = held_mode(held, pid, look->waits[wait].mode);
         bool added;
         if (pid == 0) {
-            added =
-                add_prepared(look, wait, answer_value(answer, row, EDGE_GIDS), mode ? mode : "");
+            added = add_all_prepared(look, wait, answer_value(answer, row, EDGE_GIDS));
         } else {
             uint32_t holder = look_session(look, pid, NULL);
             if (holder == LOOK_NONE)
@@ -255,6 +287,19 @@ static bool add_blockers(struct look *look, const struct answer *answer, size_t 
 static double number_of(const char *value)
 {
     return value ? strtod(value, NULL) : -1;
+}
+
+/* Workers of one query wait for several things: each edge is that of its own wait. */
+static void tell_apart(struct look *look, size_t first, const struct answer *answer, size_t row)
+{
+    static const unsigned columns[] = {EDGE_MODE, EDGE_OBJECT, EDGE_BEGAN};
+    uint64_t own = 0;
+    for (size_t i = 0; i < sizeof columns / sizeof *columns; i++) {
+        const char *value = answer_value(answer, row, columns[i]);
+        own = hash_stir(own, hash_bytes(value ? value : "", value ? strlen(value) : 0));
+    }
+    for (size_t i = first; i < look->edge_count; i++)
+        look->edges[i].own = own;
 }
 
 static bool read_edges(const struct answer *answer, struct look *look)
@@ -278,8 +323,10 @@ static bool read_edges(const struct answer *answer, struct look *look)
             if (!wait->mode || !wait->object || !wait->row || !wait->began)
                 return false;
         }
+        size_t first = look->edge_count;
         if (!add_blockers(look, answer, row, number))
             return false;
+        tell_apart(look, first, answer, row);
     }
     return true;
 }

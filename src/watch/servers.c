@@ -63,7 +63,7 @@ static void name_sources(struct servers *servers)
         struct source *source = servers->sources[i];
         char label[64];
         size_t same = 0;
-        if (!source->dialect || source->named)
+        if (!source->dialect || source->named || source->dial)
             continue;
         if (source->facts.name[0])
             snprintf(label, sizeof label, "%s", source->facts.name);

@@ -1,6 +1,7 @@
 #include "watch/source.h"
 
 #include "base/error.h"
+#include "watch/dial.h"
 #include "watch/inspector.h"
 
 #include <poll.h>
@@ -54,6 +55,8 @@ void source_close(struct source *source)
         return;
     if (source->inspector)
         inspector_close(source->inspector);
+    else if (source->dial)
+        dial_leave(source->dial); /* with the connection */
     else
         source->driver->close(source->connection);
     look_close(&source->look);
@@ -113,7 +116,8 @@ static void give_up(struct source *source, const char *why, uint64_t now)
     const char *hint = source->dialect ? source->dialect->hint(why) : NULL;
     char trouble[sizeof source->trouble];
     snprintf(trouble, sizeof trouble, "%s%s%s", why, hint ? ": " : "", hint ? hint : "");
-    source->driver->hang_up(source->connection);
+    if (!source->dial)
+        source->driver->hang_up(source->connection);
     if (strcmp(trouble, source->trouble) != 0) {
         memcpy(source->trouble, trouble, sizeof trouble);
         source->trouble_no++;
@@ -128,7 +132,7 @@ static void give_up(struct source *source, const char *why, uint64_t now)
     source->attempts++;
     source->first = 0;
     source->state = SOURCE_AWAY;
-    source->due = now + source->backoff_ns;
+    source->due = source->dial ? UINT64_MAX : now + source->backoff_ns;
 }
 
 static void rest(struct source *source, uint64_t asked, uint64_t now)
@@ -276,6 +280,14 @@ void source_wants(const struct source *source, int *fd, short *events, uint64_t 
     *until = source->order.pending && source->state == SOURCE_RESTING ? 0 : source->due;
     if (source->inspector)
         *until = UINT64_MAX; /* looked at beside the others: see servers.c */
+    if (source->dial) {
+        *fd = dial_descriptor(source->dial);
+        *events = POLLIN;
+    }
+    if (source->dial && is_busy(source))
+        *until = source->asked + source->pace->patience_ns;
+    if (source->dial)
+        return;
     if (!is_busy(source))
         return;
     source->driver->wants(source->connection, fd, events);
@@ -295,7 +307,9 @@ static void begin_due(struct source *source, uint64_t now)
     if (source->state == SOURCE_AWAY) {
         source->state = SOURCE_CONNECTING;
         source->asked = now;
-        on_progress(source, source->driver->connect(source->connection), now);
+        source->dial = dial_start(source->driver, source->connection);
+        if (!source->dial)
+            on_progress(source, source->driver->connect(source->connection), now);
         return;
     }
     source->sql.used = 0;
@@ -311,12 +325,24 @@ static void begin_due(struct source *source, uint64_t now)
     }
 }
 
+/* One that was given up meanwhile is taken all the same. */
+static void end_dial(struct source *source, uint64_t now)
+{
+    enum driver_progress progress = dial_end(source->dial);
+    source->dial = NULL;
+    source->state = SOURCE_CONNECTING;
+    source->asked = now;
+    on_progress(source, progress, now);
+}
+
 void source_step(struct source *source, short revents, uint64_t now)
 {
     if (source->inspector)
         return;
     fill_account(source, now);
-    if (!is_busy(source)) {
+    if (source->dial && revents) {
+        end_dial(source, now);
+    } else if (!is_busy(source)) {
         if (now >= source->due || (source->order.pending && source->state == SOURCE_RESTING))
             begin_due(source, now);
     } else if (revents) {

@@ -44,6 +44,7 @@ struct source {
     const struct driver *driver;
     const struct dialect *dialect; /* NULL: has never been connected */
     void *connection;
+    struct dial *dial; /* has the connection while it begins; NULL */
     const struct source_pace *pace;
     struct server_facts facts;
     char label[80]; /* for people, unique among the servers of a watch */

@@ -2,8 +2,9 @@
  *
  *     driver.h    a connection that never makes anybody wait: libpq.c, mariadb.c
  *     dialect.h   what is asked of a kind of server, and what the answers mean: postgres.c,
- *                 innodb.c
+ *                 innodb.c, metadata.c
  *     look.h      what one look at a server came to: sessions, waits, who holds what
+ *     dial.h      the beginning of a connection, beside all others
  *     source.h    a server: connects, asks, rests, comes back with patience when it is gone
  *     links.h     sessions of several servers that are one client
  *     inspector.h a process of this machine among the servers: its threads and locks

@@ -23,8 +23,8 @@ import urllib.error
 import urllib.request
 
 sys.dont_write_bytecode = True
-from servers import (Client, MariaServer, PostgresServer, Scratch, Watch, mariadb_program, postgres_folder,
-                     wait_until)
+from servers import (Client, MariaServer, PostgresServer, Scratch, Watch, free_port, mariadb_program,
+                     postgres_folder, wait_until)
 
 GORDIAN, POOL = (os.path.abspath(path) for path in sys.argv[1:3])
 SECRET = "pass-word-that-nobody-sees"
@@ -320,6 +320,36 @@ def prepared_transaction(world):
 
 
 @case
+def prepared_modes(world):
+    """Of two that hold the table only one is in the way; a name may have anything in it."""
+    reads, writes, waits = world.sessions(3)
+    reads.run("SELECT * FROM t1")
+    reads.run("PREPARE TRANSACTION 'only reads'")
+    writes.run("UPDATE t1 SET v = 1 WHERE id = 4")
+    writes.run("PREPARE TRANSACTION 'writes, {really}'")
+    waits.send("LOCK TABLE t1 IN SHARE MODE")
+    world.await_waits(1)
+    try:
+        summary = must_not_find(world.once())
+        check([root["root"]["prepared"] for root in summary["roots"]] == ["writes, {really}"], "the root", summary)
+    finally:
+        for name in "only reads", "writes, {really}":
+            world.admins["pga"].run(f"ROLLBACK PREPARED '{name}'")
+
+
+@case
+def waits_for_itself(world):
+    """A client with two connections to one server, of which one waits for the other: no server sees that."""
+    client = world.client(world.a.address(tcp=True), world.a.address(tcp=True))
+    client.run("BEGIN", 0)
+    client.run(UPDATE, 0)
+    client.send(UPDATE, 1)
+    world.await_waits(1)
+    found = must_find(world.once(), 2)
+    check(sorted(edge["kind"] for edge in found["edges"]) == ["client", "hard"], "edges", found)
+
+
+@case
 def parallel_query(world):
     """A worker waits: it is its leader that does."""
     one, two = world.sessions(2)
@@ -394,6 +424,12 @@ def passwords(world):
 # ---- several servers
 
 
+def await_definitions(world, count):
+    wait_until(f"{count} waits for definitions", lambda: world.admins["maria"].run(
+        "SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE STATE = 'Waiting for table metadata lock'")
+        == str(count))
+
+
 def two_clients(world, first, second, query_first, query_second):
     """Two clients with a connection to each of two servers: nobody but a watcher of both sees it."""
     one, two = (world.client(first(i), second(i)) for i in (1, 2))
@@ -439,6 +475,23 @@ def two_postgres_by_port(world):
 
 
 @case
+def behind_a_pooler(world):
+    """A process with one thread that does not sleep until one of its connections answers serves several: what
+    one of them does says nothing about the others."""
+    one, two = (world.client(world.a.address(tcp=True), world.b.address(tcp=True)) for _ in range(2))
+    for client in (one, two):
+        client.run("BEGIN", 0)
+        client.run("BEGIN", 1)
+    one.run(UPDATE, 0)
+    two.run(UPDATE, 1)
+    one.run("&" + UPDATE, 1)
+    two.run("&" + UPDATE, 0)
+    world.await_waits(1, world.a)
+    world.await_waits(1, world.b)
+    must_not_find(world.once(servers=[world.a, world.b]))
+
+
+@case
 def postgres_fdw(world):
     """Two transactions that write on both servers, each through the other one."""
     one, two = world.sessions(1, world.a)[0], world.sessions(1, world.b)[0]
@@ -472,6 +525,59 @@ def maria_rows(world):
     check("GRANT PROCESS ON *.*" in watch.said and watch.code != 1, "the grant", watch.code, watch.said)
     watch = world.once("--act", "cancel", servers=[world.maria])
     check("what it held is free" in watch.said, "resolved", watch.said)
+
+
+@case
+def maria_definitions(world):
+    """Rows and definitions of tables are two kinds of locks: a cycle through both is seen by neither part of the
+    server."""
+    reader, changer, writer = (world.client(world.maria.address()) for _ in range(3))
+    changer.run("CREATE TABLE IF NOT EXISTS t3(id int)")
+    reader.run("BEGIN")
+    reader.run("SELECT * FROM t3")
+    changer.send("ALTER TABLE t3 COMMENT 'changed'")
+    await_definitions(world, 1)
+    writer.run("BEGIN")
+    writer.run(UPDATE)
+    writer.send("SELECT * FROM t3")
+    await_definitions(world, 2)
+    must_not_find(world.once(servers=[world.maria]))
+    reader.send(UPDATE)
+    world.await_waits(1, world.maria)
+    found = must_find(world.once(servers=[world.maria]), 3)
+    check(sorted(edge["kind"] for edge in found["edges"]) == ["hard", "hard", "soft"], "edges", found)
+    check("definition of `test`.`t3`" in {edge["object"] for edge in found["edges"]}, "objects", found)
+
+
+@case
+def maria_queue_for_definition(world):
+    reader, writer, later = (world.client(world.maria.address()) for _ in range(3))
+    reader.run("BEGIN")
+    reader.run("SELECT * FROM t1")
+    writer.send("ALTER TABLE t1 COMMENT 'changed'")
+    await_definitions(world, 1)
+    later.send("SELECT * FROM t1")
+    await_definitions(world, 2)
+    summary = must_not_find(world.once(servers=[world.maria]))
+    check(summary["waiting"] == 2, "both wait", summary)
+    check(len(summary["roots"]) == 1 and summary["roots"][0]["behind"] == 2, "the root", summary)
+
+
+@case
+def postgres_and_maria_definition(world):
+    """A client that holds a table's definition there waits here for one who wants to change it."""
+    one, two = (world.client(world.a.address(tcp=True), world.maria.address(tcp=True)) for _ in range(2))
+    for client in (one, two):
+        client.run("BEGIN", 0)
+    one.run("BEGIN", 1)
+    one.run("SELECT * FROM t1", 1)
+    two.run(UPDATE, 0)
+    two.send("ALTER TABLE t1 COMMENT 'changed'", 1)
+    await_definitions(world, 1)
+    one.send(UPDATE, 0)
+    world.await_waits(1, world.a)
+    found = must_find(world.once(servers=[world.a, world.maria]), 4, 2)
+    check("definition of `test`.`t1`" in {edge["object"] for edge in found["edges"]}, "objects", found)
 
 
 @case
@@ -549,7 +655,14 @@ def into_a_service(world):
     os.mkdir(folder)
     place = os.path.join(folder, "s")
     log = open(os.path.join(folder, "log"), "wb")
-    service = subprocess.Popen([GORDIAN, "serve", "--socket", place, "--data", os.path.join(folder, "data")],
+    port = free_port()
+    for name, text in ("tokens", "watch write very-secret-token-0123456789\n"), ("token", "very-secret-token-0123456789\n"):
+        with open(os.path.join(folder, name), "w") as file:
+            os.fchmod(file.fileno(), 0o600)
+            file.write(text)
+    service = subprocess.Popen([GORDIAN, "serve", "--socket", place, "--data", os.path.join(folder, "data"), "--listen",
+                                f"127.0.0.1:{port}", "--http", "none", "--token-file",
+                                os.path.join(folder, "tokens")],
                                stdout=log, stderr=log)
     world.scratch.running.append(service)
     wait_until("the service", lambda: b"ready" in open(log.name, "rb").read())
@@ -565,7 +678,13 @@ def into_a_service(world):
     third = world.sessions(1)[0]
     third.send("UPDATE t1 SET v = 1 WHERE id = 1")
     world.await_waits(3)
-    watch = subprocess.Popen([GORDIAN, "watch", "--to", "unix:" + place, world.a.address()],
+    bad = os.path.join(world.scratch.folder, "no token")
+    watch = Watch(GORDIAN, "--once", "--to", "unix:" + place, "--token-file", bad, world.a.address())
+    check(watch.code == 2 and "no token" in watch.said, "no such file", watch.code, watch.said)
+    watch = Watch(GORDIAN, "--once", "--to", f"tcp://127.0.0.1:{port}", world.a.address())
+    check(watch.code not in (0, 1) and "--token-file" in watch.said, "no token", watch.code, watch.said)
+    watch = subprocess.Popen([GORDIAN, "watch", "--to", f"tcp://127.0.0.1:{port}", "--token-file",
+                              os.path.join(folder, "token"), world.a.address()],
                              stdout=log, stderr=log)
     world.scratch.running.append(watch)
     wait_until("the sessions", lambda: systems().get("databases", {}).get("waiting") == 3)
@@ -594,7 +713,7 @@ class Terminal:
         self.before = termios.tcgetattr(self.its)
         self.process = subprocess.Popen([GORDIAN, "watch", "--top", *world.addresses(world.a, world.b)],
                                         stdin=self.its, stdout=self.its, stderr=self.its,
-                                        env={**os.environ, "LC_ALL": "C.UTF-8"})
+                                        env={**os.environ, "LC_ALL": "C.UTF-8"}, preexec_fn=os.setpgrp)
         world.scratch.running.append(self.process)
         os.set_blocking(self.own, False)
         self.text = ""
@@ -661,11 +780,36 @@ def live_view(world):
     check(top.close() == 0, "exit status")
     top = Terminal(world)
     top.shows("nobody waits")
+    top.process.send_signal(signal.SIGTSTP)
+    wait_until("the stop", lambda: open(f"/proc/{top.process.pid}/stat").read().rsplit(") ", 1)[1][0] == "T")
+    wait_until("the modes", lambda: termios.tcgetattr(top.its) == top.before)
+    check("\033[?1049l" in top.read(), "the screen is given back", top.text)
+    top.process.send_signal(signal.SIGCONT)
+    top.shows("\033[?1049h", "nobody waits")
+    check(termios.tcgetattr(top.its) != top.before, "the modes are its own again")
     top.process.kill()
     check(top.close() == -signal.SIGKILL, "killed")
     done = subprocess.run([GORDIAN, "watch", "--top", world.a.address()], stdin=subprocess.DEVNULL,
                           capture_output=True)
     check(done.returncode == 2 and b"terminal" in done.stderr, "no terminal", done)
+
+
+@case
+def slow_name_server(world):
+    """A name that is looked up for ever holds up nobody."""
+    crosswise(world, "UPDATE t1 SET v = 1 WHERE id = 1", "UPDATE t1 SET v = 1 WHERE id = 2")
+    slow = ["host=slow.invalid dbname=postgres"] + ["mysql://root@slow.invalid"] * bool(world.maria)
+    log = os.path.join(world.scratch.folder, "slow.log")
+    with open(log, "wb") as out:
+        process = subprocess.Popen(
+            [GORDIAN, "watch", *slow, world.a.address()], stdout=out, stderr=out,
+            env={**os.environ, "LD_PRELOAD": os.path.join(os.path.dirname(POOL), "libslow_names.so"),
+                 "ASAN_OPTIONS": "verify_asan_link_order=0:detect_leaks=0"})
+    world.scratch.running.append(process)
+    wait_until("the deadlock", lambda: "deadlock 1: 2 sessions wait for each other" in open(log).read())
+    process.terminate()
+    check(process.wait() == 1, "ends at once", open(log).read())
+    world.scratch.running.remove(process)
 
 
 @case

@@ -25,9 +25,11 @@ def find(program, *patterns):
 
 
 def postgres_folder():
+    """Where all its programs are: some of them may be linked to elsewhere."""
     postgres = find("postgres", "/usr/lib/postgresql/*/bin/postgres")
-    # A link to it has not the others beside it.
-    return os.path.dirname(os.path.realpath(postgres)) if postgres else None
+    if postgres and not os.path.exists(os.path.join(os.path.dirname(postgres), "pg_isready")):
+        postgres = os.path.realpath(postgres)
+    return os.path.dirname(postgres) if postgres else None
 
 
 def mariadb_program():
@@ -156,6 +158,7 @@ class MariaServer:
              f"--port={self.port}", "--bind-address=127.0.0.1", "--innodb-deadlock-detect=OFF",
              "--innodb-lock-wait-timeout=3600", "--innodb-log-file-size=8M",
              "--innodb-buffer-pool-size=16M", "--innodb-flush-log-at-trx-commit=0", "--skip-log-bin",
+             "--performance-schema=ON", "--performance-schema-instrument=wait/lock/metadata/sql/mdl=ON",
              f"--pid-file={self.data}/pid"], "maria.log")
         wait_until(self.name, lambda: os.path.exists(self.socket))
 

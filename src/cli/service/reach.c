@@ -64,14 +64,18 @@ static gordian_status read_token(struct reach *reach, gordian_error *error)
     return GORDIAN_OK;
 }
 
+gordian_status reach_prepare(struct reach *reach, gordian_error *error)
+{
+    return reach->token_file && !*reach->token ? read_token(reach, error) : GORDIAN_OK;
+}
+
 gordian_status reach_open(struct reach *reach, gordian_client **client, gordian_error *error)
 {
     *client = NULL;
     reach->uri = reach->to ? reach->to : getenv("GORDIAN_SERVICE");
     if (!reach->uri || !*reach->uri)
         reach->uri = gordian_client_usual_uri(reach->usual, sizeof reach->usual);
-    gordian_status status =
-        reach->token_file && !*reach->token ? read_token(reach, error) : GORDIAN_OK;
+    gordian_status status = reach_prepare(reach, error);
     if (status != GORDIAN_OK)
         return status;
     reach->code = 0;

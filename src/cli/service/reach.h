@@ -46,6 +46,8 @@ struct reach {
 
 /* Before options are parsed: the defaults. */
 void reach_init(struct reach *reach, const char *name);
+/* Reads the token, if there is a file with one. */
+gordian_status reach_prepare(struct reach *reach, gordian_error *error);
 /* Connects. What it fails with says what to do about it. */
 gordian_status reach_open(struct reach *reach, gordian_client **client, gordian_error *error);
 /* Adds to an error of the client what to do about it. */

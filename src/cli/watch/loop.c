@@ -62,7 +62,7 @@ static gordian_status judge_news(struct watching *watching, gordian_error *error
     if (!servers_have_news(&watching->servers))
         return GORDIAN_OK;
     gordian_status status = servers_judge(&watching->servers, error);
-    if (status == GORDIAN_OK && watching->settings->to)
+    if (status == GORDIAN_OK && watching->settings->reach.to)
         feed_service(watching);
     if (status == GORDIAN_OK && !watching->settings->once) {
         tell_deadlocks(watching);
@@ -201,9 +201,11 @@ int watch_loop(struct watching *watching)
             return cli_fail(watching->cli, NULL, &error);
         cli_say(watching->cli, "metrics at http://%s/metrics", watching->listener.place);
     }
-    if (watching->settings->to) {
-        status =
-            feed_open(&watching->feed, watching->settings->to, watching->settings->system, &error);
+    if (watching->settings->reach.to) {
+        const struct reach *reach = &watching->settings->reach;
+        status = feed_open(&watching->feed, reach->to, &reach->options, &error);
+        if (status != GORDIAN_OK && reach->code)
+            reach_explain(reach, &error);
         if (status != GORDIAN_OK)
             return cli_fail(watching->cli, NULL, &error);
     }

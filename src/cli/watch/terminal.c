@@ -33,7 +33,7 @@ static void take_over(void)
     tcsetattr(STDIN_FILENO, TCSANOW, &during);
 }
 
-/* A crash, or a stop: the terminal first, then what would have happened. */
+/* A crash: the terminal first, then what would have happened. */
 static void on_end(int number)
 {
     if (is_open)
@@ -42,10 +42,27 @@ static void on_end(int number)
     raise(number);
 }
 
+/* Ctrl-Z. Where nobody could continue it, the kernel does not stop it: so the terminal is taken
+ * back here, and poll(2) ends and everything is drawn again. */
+static void on_stop(int number)
+{
+    sigset_t stop;
+    if (is_open)
+        give_back();
+    signal(number, SIG_DFL);
+    sigemptyset(&stop);
+    sigaddset(&stop, number);
+    sigprocmask(SIG_UNBLOCK, &stop, NULL);
+    raise(number);
+    signal(number, on_stop);
+    if (is_open)
+        take_over();
+}
+
+/* After a stop that nobody was told of. */
 static void on_continue(int number)
 {
     (void)number;
-    signal(SIGTSTP, on_end);
     if (is_open)
         take_over();
 }
@@ -57,10 +74,11 @@ static void on_resize(int number)
 
 static void catch_signals(void)
 {
-    static const int ends[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGQUIT, SIGTSTP};
+    static const int ends[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGQUIT};
     struct sigaction resize = {.sa_handler = on_resize};
     for (unsigned i = 0; i < sizeof ends / sizeof *ends; i++)
         signal(ends[i], on_end);
+    signal(SIGTSTP, on_stop);
     signal(SIGCONT, on_continue);
     sigaction(SIGWINCH, &resize, NULL);
 }

@@ -83,8 +83,10 @@ static int watch_servers(struct cli *cli, const struct watch_settings *settings,
 
 static int watch_main(struct cli *cli, int argc, char **argv)
 {
-    struct watch_settings watch = {
-        .interval_ms = INTERVAL_MS, .system = "databases", .advice = {.policy = VICTIM_YOUNGEST}};
+    struct watch_settings watch = {.interval_ms = INTERVAL_MS,
+                                   .advice = {.policy = VICTIM_YOUNGEST}};
+    reach_init(&watch.reach, "gordian watch");
+    watch.reach.options.system = "databases";
     const struct option options[] = {
         {"once", '1', NULL, "look, confirm, report and end", OPTION_FLAG, &watch.once, NULL},
         {"top", 't', NULL, "a live view on the terminal", OPTION_FLAG, &watch.top, NULL},
@@ -112,9 +114,11 @@ static int watch_main(struct cli *cli, int argc, char **argv)
          NULL},
         {"listen", 0, "PLACE", "metrics for Prometheus: PORT, or HOST:PORT", OPTION_TEXT,
          &watch.listen, NULL},
-        {"to", 0, "URI", "feed a running service: unix:PATH, tcp://HOST:PORT, ...", OPTION_TEXT,
-         &watch.to, NULL},
-        {"system", 0, "NAME", "as this system of it (databases)", OPTION_TEXT, &watch.system, NULL},
+        {"to", 0, "URI", "feed a running service: unix:PATH, tcp://HOST:PORT or\ntls://HOST:PORT",
+         OPTION_TEXT, &watch.reach.to, NULL},
+        {"system", 0, "NAME", "as this system of it (databases)", OPTION_TEXT,
+         &watch.reach.options.system, NULL},
+        REACH_SAFELY(watch.reach),
         {"dot", 0, "FILE", "write each deadlock for Graphviz", OPTION_TEXT, &watch.dot, NULL},
         {"svg", 0, "FILE", "write each deadlock as a picture", OPTION_TEXT, &watch.svg, NULL},
         {0},
@@ -123,7 +127,10 @@ static int watch_main(struct cli *cli, int argc, char **argv)
     int operands = cli_parse(cli, options, argc, argv, &code);
     if (operands < 0)
         return code;
+    gordian_error error = {0};
     code = check_options(cli, &watch, operands);
+    if (code == EXIT_NOTHING && reach_prepare(&watch.reach, &error) != GORDIAN_OK)
+        code = cli_fail(cli, NULL, &error);
     if (code == EXIT_NOTHING)
         code = watch_servers(cli, &watch, argv, operands);
     advice_close(&watch.advice);

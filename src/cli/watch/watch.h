@@ -10,6 +10,7 @@
 #define GORDIAN_CLI_WATCH_WATCH_H
 
 #include "cli/cli.h"
+#include "cli/service/reach.h"
 #include "watch/act.h"
 #include "watch/feed.h"
 #include "watch/listen.h"
@@ -34,7 +35,7 @@ struct watch_settings {
     unsigned act;     /* enum act_choice */
     uint32_t inspect; /* a process; 0: none */
     const char *listen;
-    const char *to, *system; /* a service, and its system */
+    struct reach reach; /* --to: a service, and its system */
     const char *dot, *svg;
     struct advice_settings advice;
 };
@@ -71,7 +72,7 @@ struct watching {
     size_t stall_count, stall_room;
     struct told_server *told;
     struct listener listener; /* if settings->listen */
-    struct feed feed;         /* if settings->to */
+    struct feed feed;         /* if settings->reach.to */
     uint64_t found;           /* deadlocks so far */
     uint64_t ended;           /* sessions */
     bool failed;              /* out of memory, or a file could not be written */
