@@ -298,7 +298,7 @@ static bool seek_images_of(struct colours *c, uint32_t fixed)
 }
 
 /* Of all who look alike: where the first can go, and each to the next. This makes the state that
- * nobody can lessen the least one where all can change places, and where all go round a ring. */
+ * is settled the greatest where all can change places, and where all go round a ring. */
 static bool seek_all_images(struct colours *c)
 {
     uint32_t factors = c->symmetry->factors;
@@ -387,12 +387,12 @@ void symmetry_close(struct symmetry *symmetry)
 
 /* ------------------------------------------------------------------ states */
 
-static bool gives_less(const struct symmetry *s, size_t permutation, const uint32_t *state)
+static bool gives_more(const struct symmetry *s, size_t permutation, const uint32_t *state)
 {
     for (size_t i = s->first[permutation]; i < s->first[permutation + 1]; i++) {
         uint32_t now = state[s->points[i].at], then = state[s->points[i].from];
         if (now != then)
-            return then < now;
+            return then > now;
     }
     return false;
 }
@@ -407,7 +407,7 @@ void symmetry_apply(const struct symmetry *symmetry, size_t permutation, uint32_
         state[points[i].at] = symmetry->work[i];
 }
 
-void symmetry_lessen(const struct symmetry *symmetry, uint32_t *state, uint32_t *whose)
+void symmetry_settle(const struct symmetry *symmetry, uint32_t *state, uint32_t *whose)
 {
     bool again = symmetry->count > 0;
     for (uint32_t f = 0; f < symmetry->factors && whose; f++)
@@ -415,7 +415,7 @@ void symmetry_lessen(const struct symmetry *symmetry, uint32_t *state, uint32_t 
     while (again) {
         again = false;
         for (size_t p = 0; p < symmetry->count; p++)
-            if (gives_less(symmetry, p, state)) {
+            if (gives_more(symmetry, p, state)) {
                 symmetry_apply(symmetry, p, state);
                 if (whose)
                     symmetry_apply(symmetry, p, whose);
