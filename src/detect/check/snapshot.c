@@ -111,17 +111,6 @@ bool snapshot_enlarge(gordian_snapshot *snapshot, uint64_t processes, uint64_t r
     return true;
 }
 
-bool snapshot_extend(gordian_snapshot *snapshot, uint64_t processes, uint64_t resources)
-{
-    if (!snapshot_enlarge(snapshot, processes, resources))
-        return false;
-    for (uint64_t i = 1; i <= processes; i++)
-        snapshot->wait[snapshot->process_count - i] = NONE;
-    for (uint64_t i = 1; i <= resources; i++)
-        snapshot->holder[snapshot->resource_count - i] = NONE;
-    return true;
-}
-
 void snapshot_clear(gordian_snapshot *snapshot)
 {
     snapshot->process_count = snapshot->resource_count = 0;
