@@ -111,6 +111,14 @@ bool snapshot_enlarge(gordian_snapshot *snapshot, uint64_t processes, uint64_t r
     return true;
 }
 
+void snapshot_prepare(gordian_snapshot *snapshot, uint32_t processes, uint32_t resources)
+{
+    if (grow_processes(snapshot, processes))
+        memory_expect_random(&snapshot->memory, snapshot->wait, processes * sizeof(uint32_t));
+    if (grow_resources(snapshot, resources))
+        memory_expect_random(&snapshot->memory, snapshot->holder, resources * sizeof(uint32_t));
+}
+
 void snapshot_clear(gordian_snapshot *snapshot)
 {
     snapshot->process_count = snapshot->resource_count = 0;

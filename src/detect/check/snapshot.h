@@ -64,6 +64,8 @@ struct gordian_snapshot {
 /* For who fills wait[] and holder[] itself: so many more of each; what they hold and wait for is
  * yet to be written. False: too many, or out of memory. */
 bool snapshot_enlarge(gordian_snapshot *snapshot, uint64_t processes, uint64_t resources);
+/* Room for so many in all, if it can be had: it is not touched. */
+void snapshot_prepare(gordian_snapshot *snapshot, uint32_t processes, uint32_t resources);
 /* Everybody goes; only if no edges but those of wait[] and holder[] are there. */
 void snapshot_clear(gordian_snapshot *snapshot);
 

@@ -32,6 +32,7 @@
 #define LINE_REST  4096 /* how far the last line of a piece may reach beyond it */
 #define LINE_LEAST 9    /* "hold p q\n" */
 #define PREFETCH   16   /* lines ahead */
+#define NAME_BYTES 64   /* of a file, for each process or resource: about as many as it takes */
 
 enum crew_kind { CREW_PROCESSES, CREW_RESOURCES, CREW_KINDS };
 
@@ -369,6 +370,16 @@ static gordian_status open_crew(struct crew *crew, const struct snapshot_crew *w
     return opened ? GORDIAN_OK : GORDIAN_STATUS_MEMORY;
 }
 
+/* Where arrays grow one thread moves them while the others wait. */
+static void prepare_room(struct crew *crew)
+{
+    uint64_t bytes = crew->file->end - crew->file->start;
+    uint64_t likely = bytes / NAME_BYTES < SNAPSHOT_MAX ? bytes / NAME_BYTES : SNAPSHOT_MAX;
+    snapshot_prepare(crew->snapshot, (uint32_t)likely, (uint32_t)likely);
+    for (unsigned kind = 0; kind < CREW_KINDS; kind++)
+        crowd_prepare(crew->crowds[kind], bytes / 2, (uint32_t)likely);
+}
+
 gordian_status snapshot_read_crew(gordian_snapshot *snapshot, gordian_names *names,
                                   const struct source_file *file,
                                   const struct snapshot_crew *wanted,
@@ -380,6 +391,7 @@ gordian_status snapshot_read_crew(gordian_snapshot *snapshot, gordian_names *nam
         .file = file,
     };
     bool plain = open_crew(&crew, wanted, memory) == GORDIAN_OK;
+    prepare_room(&crew);
     if (plain) {
         team_start(crew.team, read_rounds, &crew);
         team_wait(crew.team, NULL, NULL);
