@@ -7,6 +7,7 @@
 #define PLACE_MASK ((UINT32_C(1) << PART_SHIFT) - 1)
 #define TEXT_START 8 /* place 0 is no entry */
 #define AHEAD      32
+#define LARGE_PART ((size_t)8 << 20) /* the last large page, half empty, is little of it */
 
 _Static_assert(CROWD_PARTS == 1 << (32 - PART_SHIFT), "a place has room for the part");
 
@@ -29,6 +30,20 @@ void crowd_free(struct crowd *crowd)
         memory_free(&memory, crowd->parts[i].text);
     memory_free(&memory, crowd->places);
     crowd_init(crowd, &memory);
+}
+
+void crowd_prepare(struct crowd *crowd, size_t bytes, uint32_t names)
+{
+    size_t room = bytes / CROWD_PARTS;
+    for (unsigned i = 0; i < CROWD_PARTS; i++) {
+        struct crowd_part *part = &crowd->parts[i];
+        part->text = memory_alloc(&crowd->memory, room);
+        part->room = part->text ? room : 0;
+        if (room >= LARGE_PART)
+            memory_expect_random(&crowd->memory, part->text, room);
+    }
+    crowd->places = memory_alloc_random(&crowd->memory, names * sizeof *crowd->places);
+    crowd->room = crowd->places ? names : 0;
 }
 
 /* ---- a part */

@@ -32,6 +32,10 @@ struct crowd {
 
 void crowd_init(struct crowd *crowd, const gordian_allocator *memory);
 void crowd_free(struct crowd *crowd);
+/* Before the first name: so many names of so many bytes are likely. Room for them is taken but not
+ * touched, so that nothing has to be moved later on; where it cannot be had, all goes on without.
+ */
+void crowd_prepare(struct crowd *crowd, size_t bytes, uint32_t names);
 /* No more names will come: the tables go, the texts stay. */
 void crowd_settle(struct crowd *crowd);
 

@@ -6,6 +6,9 @@
 
 #include <errno.h>
 #include <time.h>
+#include <unistd.h>
+
+#define MEET_SPINS 1000u /* looks before a member who waits for the others goes to sleep */
 
 struct member {
     struct team *team;
@@ -24,8 +27,9 @@ struct team {
     bool over;
     void (*work)(void *context, unsigned member);
     void *context;
-    unsigned here; /* at the meeting */
+    unsigned here; /* at the meeting; this and the next are atomic */
     unsigned long meetings;
+    unsigned spins; /* 0 where members have to share cores */
 };
 
 static void *member_lives(void *argument)
@@ -80,6 +84,7 @@ gordian_status team_open(struct team **out, unsigned wanted, const gordian_alloc
     }
     team->memory = *memory;
     team->members = members;
+    team->spins = sysconf(_SC_NPROCESSORS_ONLN) >= (long)wanted ? MEET_SPINS : 0;
     make_locks(team);
     while (team->size < wanted) {
         struct member *member = &members[team->size];
@@ -170,18 +175,44 @@ void team_wait(struct team *team, void (*watch)(void *context), void *context)
     pthread_mutex_unlock(&team->lock);
 }
 
-void team_meet(struct team *team)
+static bool is_over(const struct team *team, unsigned long meeting)
 {
-    if (team->size == 1)
-        return;
-    pthread_mutex_lock(&team->lock);
-    unsigned long meeting = team->meetings;
-    if (++team->here == team->size) {
-        team->here = 0;
-        team->meetings++;
-        pthread_cond_broadcast(&team->met);
+    return __atomic_load_n(&team->meetings, __ATOMIC_ACQUIRE) != meeting;
+}
+
+/* Most meetings are short: who sleeps and is woken up again takes longer than they do. */
+static void await_end(struct team *team, unsigned long meeting)
+{
+    for (unsigned i = 0; i < team->spins; i++) {
+        if (is_over(team, meeting))
+            return;
+#if defined(__x86_64__) || defined(__i386__)
+        __builtin_ia32_pause();
+#endif
     }
-    while (team->meetings == meeting)
+    pthread_mutex_lock(&team->lock);
+    while (!is_over(team, meeting))
         pthread_cond_wait(&team->met, &team->lock);
     pthread_mutex_unlock(&team->lock);
+}
+
+void team_meet_to(struct team *team, void (*work)(void *context), void *context)
+{
+    unsigned long meeting = __atomic_load_n(&team->meetings, __ATOMIC_ACQUIRE);
+    if (__atomic_add_fetch(&team->here, 1, __ATOMIC_ACQ_REL) < team->size) {
+        await_end(team, meeting);
+        return;
+    }
+    __atomic_store_n(&team->here, 0, __ATOMIC_RELAXED);
+    if (work)
+        work(context);
+    pthread_mutex_lock(&team->lock);
+    __atomic_store_n(&team->meetings, meeting + 1, __ATOMIC_RELEASE);
+    pthread_cond_broadcast(&team->met);
+    pthread_mutex_unlock(&team->lock);
+}
+
+void team_meet(struct team *team)
+{
+    team_meet_to(team, NULL, NULL);
 }

@@ -23,6 +23,8 @@ void team_wait(struct team *team, void (*watch)(void *context), void *context);
 
 /* Within work: waits until all members are here. */
 void team_meet(struct team *team);
+/* The same, and the last who comes does this before anybody goes on. */
+void team_meet_to(struct team *team, void (*work)(void *context), void *context);
 
 /* The two together. NULL: the caller does it, as the only member. */
 void team_do(struct team *team, void (*work)(void *context, unsigned member), void *context);

@@ -171,12 +171,12 @@ static bool has_room(struct reduction *r, uint32_t count, uint64_t most)
     return false;
 }
 
-/* Takes a state, or the greatest of its images that is found, unless that is known or there are
+/* Takes a state, or the image of it that stands for all, unless that is known or there are
  * enough. */
 static gordian_status reach_state(struct reduction *r, uint32_t *locals, uint32_t parent,
                                   uint32_t by)
 {
-    symmetry_raise(&r->symmetry, locals, NULL);
+    symmetry_settle(&r->symmetry, locals, NULL);
     uint64_t hash = hash_locals(r, locals);
     if (is_among(r, &r->table, r->locals, locals, hash) ||
         r->result->stop != GORDIAN_COMPOSE_STOP_COMPLETE ||
@@ -331,7 +331,7 @@ static void trace_back(struct reduction *r, const uint32_t *chain, size_t steps,
         uint32_t fired = r->symmetry.count > 0 ? symmetry_firing(&r->symmetry, t, r->as) : t;
         memcpy(found->labels + i * words, firing_label(&r->firings, fired),
                words * sizeof(uint64_t));
-        symmetry_raise(&r->symmetry, locals, r->whose);
+        symmetry_settle(&r->symmetry, locals, r->whose);
         for (uint32_t f = 0; f < r->factors; f++)
             found->state[f] = r->as[r->whose[f]];
         copy_locals(r, r->as, found->state);

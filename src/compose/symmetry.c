@@ -298,7 +298,7 @@ static bool seek_images_of(struct colours *c, uint32_t fixed)
 }
 
 /* Of all who look alike: where the first can go, and each to the next. This makes the state that
- * nobody can raise the greatest one where all can change places, and where all go round a ring. */
+ * is settled the greatest where all can change places, and where all go round a ring. */
 static bool seek_all_images(struct colours *c)
 {
     uint32_t factors = c->symmetry->factors;
@@ -407,7 +407,7 @@ void symmetry_apply(const struct symmetry *symmetry, size_t permutation, uint32_
         state[points[i].at] = symmetry->work[i];
 }
 
-void symmetry_raise(const struct symmetry *symmetry, uint32_t *state, uint32_t *whose)
+void symmetry_settle(const struct symmetry *symmetry, uint32_t *state, uint32_t *whose)
 {
     bool again = symmetry->count > 0;
     for (uint32_t f = 0; f < symmetry->factors && whose; f++)

@@ -44,10 +44,10 @@ void symmetry_close(struct symmetry *symmetry);
 
 /* What a permutation makes of a state. */
 void symmetry_apply(const struct symmetry *symmetry, size_t permutation, uint32_t *state);
-/* Goes from a state to greater images of it until no permutation gives one: whoever has moved comes
- * first, and the search goes on with him. `whose`, unless NULL, becomes the way there: the
- * automaton at i has the state that whose[i] had. */
-void symmetry_raise(const struct symmetry *symmetry, uint32_t *state, uint32_t *whose);
+/* Goes from a state to greater images of it until no permutation gives one: those who have moved
+ * then stand first, where a search that takes the first it finds goes on with them. `whose`, unless
+ * NULL, becomes the way there: the automaton at i has the state that whose[i] had. */
+void symmetry_settle(const struct symmetry *symmetry, uint32_t *state, uint32_t *whose);
 /* The firing with the moves of this one, by as[f] for each automaton f. */
 uint32_t symmetry_firing(const struct symmetry *symmetry, uint32_t firing, const uint32_t *as);
 

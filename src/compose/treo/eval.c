@@ -635,7 +635,11 @@ gordian_status treo_run(struct treo *treo, const struct set *main)
         size_t before = treo->instance_count;
         const struct instance *instance = &treo->instances[number];
         place = (struct place){instance->scope, instance->module, number};
-        status = evaluate_set(treo, &place, instance->component->body);
+        const struct component *component = instance->component;
+        const struct token *token = instance->token;
+        status = evaluate_set(treo, &place, component->body);
+        if (status == GORDIAN_STATUS_INPUT && component->parameters)
+            point_outside(treo, &place, token);
         if (status == GORDIAN_OK)
             status = push_instances(treo, before);
     }

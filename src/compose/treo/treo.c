@@ -260,14 +260,29 @@ static gordian_status load_imports(struct treo *treo)
 
 /* ------------------------------------------------------------------ the main component */
 
+/* As it is used: ring, chain<n>. */
+static void name_definition(const struct definition *definition, char *names, size_t size)
+{
+    const char *before = "<";
+    const struct formal *formal = definition->component ? definition->component->parameters : NULL;
+    snprintf(names, size, "%s", definition->name);
+    for (; formal; formal = formal->next) {
+        size_t used = strlen(names);
+        snprintf(names + used, size - used, "%s%s%s", before,
+                 formal->variable ? formal->variable->name : "x", formal->next ? "" : ">");
+        before = ",";
+    }
+}
+
 static gordian_status no_main(struct treo *treo)
 {
     const struct module *module = treo->modules[0];
     char names[200] = "";
     for (size_t i = 0; i < module->definition_count; i++) {
         size_t used = strlen(names);
-        snprintf(names + used, sizeof names - used, "%s%s", i ? ", " : "",
-                 module->definitions[i]->name);
+        snprintf(names + used, sizeof names - used, "%s", i ? ", " : "");
+        used = strlen(names);
+        name_definition(module->definitions[i], names + used, sizeof names - used);
     }
     if (module->definition_count == 0)
         return fail(treo->error, GORDIAN_STATUS_INPUT, "there is no component");

@@ -111,15 +111,12 @@ bool snapshot_enlarge(gordian_snapshot *snapshot, uint64_t processes, uint64_t r
     return true;
 }
 
-bool snapshot_extend(gordian_snapshot *snapshot, uint64_t processes, uint64_t resources)
+void snapshot_prepare(gordian_snapshot *snapshot, uint32_t processes, uint32_t resources)
 {
-    if (!snapshot_enlarge(snapshot, processes, resources))
-        return false;
-    for (uint64_t i = 1; i <= processes; i++)
-        snapshot->wait[snapshot->process_count - i] = NONE;
-    for (uint64_t i = 1; i <= resources; i++)
-        snapshot->holder[snapshot->resource_count - i] = NONE;
-    return true;
+    if (grow_processes(snapshot, processes))
+        memory_expect_random(&snapshot->memory, snapshot->wait, processes * sizeof(uint32_t));
+    if (grow_resources(snapshot, resources))
+        memory_expect_random(&snapshot->memory, snapshot->holder, resources * sizeof(uint32_t));
 }
 
 void snapshot_clear(gordian_snapshot *snapshot)

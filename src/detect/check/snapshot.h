@@ -61,11 +61,11 @@ struct gordian_snapshot {
     struct cuda_ahead *device; /* being opened, or open; NULL: not before it is needed */
 };
 
-/* For who fills wait[] and holder[] itself: so many more of each, who hold and wait for nothing.
- * False: too many, or out of memory. */
-bool snapshot_extend(gordian_snapshot *snapshot, uint64_t processes, uint64_t resources);
-/* The same, but what they hold and wait for is yet to be written. */
+/* For who fills wait[] and holder[] itself: so many more of each; what they hold and wait for is
+ * yet to be written. False: too many, or out of memory. */
 bool snapshot_enlarge(gordian_snapshot *snapshot, uint64_t processes, uint64_t resources);
+/* Room for so many in all, if it can be had: it is not touched. */
+void snapshot_prepare(gordian_snapshot *snapshot, uint32_t processes, uint32_t resources);
 /* Everybody goes; only if no edges but those of wait[] and holder[] are there. */
 void snapshot_clear(gordian_snapshot *snapshot);
 

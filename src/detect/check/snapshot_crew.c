@@ -7,7 +7,8 @@
  *   1. each reads its piece and finds its lines and names (base/scan.h, rag/trace_ahead.h),
  *   2. the names are looked up, each part of them by one thread, in the order of the text
  *      (base/crowd.h),
- *   3. new ones are counted, and numbered in the order of the text,
+ *   3. new ones are counted, and numbered in the order of the text, and each clears the places of
+ *      those of its piece, so that the memory they are in is touched first by many,
  *   4. each puts the holds and waits of its piece in their places.
  *
  * Between the steps all meet. So ids, and with them everything, are those that one thread would
@@ -31,6 +32,7 @@
 #define LINE_REST  4096 /* how far the last line of a piece may reach beyond it */
 #define LINE_LEAST 9    /* "hold p q\n" */
 #define PREFETCH   16   /* lines ahead */
+#define NAME_BYTES 64   /* of a file, for each process or resource: about as many as it takes */
 
 enum crew_kind { CREW_PROCESSES, CREW_RESOURCES, CREW_KINDS };
 
@@ -55,6 +57,7 @@ struct crew {
     unsigned threads;
     struct piece *pieces; /* one for each thread */
     struct team *team;
+    unsigned part_turn; /* the next part to be looked up in this round */
     /* Each of these is written in some steps and read only behind others, so that all see the same:
      * is this no plain file? did memory run out? */
     bool odd_lines, odd_names, odd_room;
@@ -199,9 +202,15 @@ static bool take_part(struct crew *crew, enum crew_kind kind, unsigned part)
     return true;
 }
 
-static void take_names(struct crew *crew, unsigned member)
+static unsigned next_part(struct crew *crew)
 {
-    for (unsigned i = member; i < CREW_KINDS * CROWD_PARTS; i += crew->threads)
+    return __atomic_fetch_add(&crew->part_turn, 1, __ATOMIC_RELAXED);
+}
+
+/* Parts go to whoever is free: pieces are read at different speeds. */
+static void take_names(struct crew *crew)
+{
+    for (unsigned i; (i = next_part(crew)) < CREW_KINDS * CROWD_PARTS;)
         if (!take_part(crew, (enum crew_kind)(i / CROWD_PARTS), i % CROWD_PARTS))
             set_flag(&crew->odd_names);
 }
@@ -227,13 +236,15 @@ static void count_fresh(struct crew *crew, unsigned member)
 }
 
 /* By one for all. */
-static void make_room(struct crew *crew)
+static void make_room(void *context)
 {
+    struct crew *crew = context;
     uint64_t more[CREW_KINDS] = {0};
+    crew->part_turn = 0; /* all have been taken */
     for (unsigned i = 0; i < crew->threads; i++)
         for (unsigned kind = 0; kind < CREW_KINDS; kind++)
             more[kind] += crew->pieces[i].fresh[kind];
-    bool room = snapshot_extend(crew->snapshot, more[CREW_PROCESSES], more[CREW_RESOURCES]);
+    bool room = snapshot_enlarge(crew->snapshot, more[CREW_PROCESSES], more[CREW_RESOURCES]);
     for (unsigned kind = 0; kind < CREW_KINDS && room; kind++)
         room = crowd_reserve(crew->crowds[kind], (uint32_t)more[kind]);
     if (!room)
@@ -244,9 +255,12 @@ static void number_names(struct crew *crew, unsigned member, enum crew_kind kind
 {
     struct crowd *crowd = crew->crowds[kind];
     const struct piece *piece = &crew->pieces[member];
+    uint32_t *places = kind == CREW_PROCESSES ? crew->snapshot->wait : crew->snapshot->holder;
     uint32_t id = crowd->count;
     for (unsigned i = member; i < crew->threads; i++)
         id -= crew->pieces[i].fresh[kind];
+    for (uint32_t i = 0; i < piece->fresh[kind]; i++)
+        places[id + i] = NONE;
     for (uint32_t i = 0; i < piece->line_count; i++)
         if (piece->queries[kind][i].length & CROWD_NEW)
             crowd_number(crowd, piece->queries[kind][i].id, id++);
@@ -299,15 +313,12 @@ static void read_rounds(void *context, unsigned member)
         team_meet(crew->team);
         if (get_flag(&crew->odd_lines))
             return;
-        take_names(crew, member);
+        take_names(crew);
         team_meet(crew->team);
         if (get_flag(&crew->odd_names))
             return;
         count_fresh(crew, member);
-        team_meet(crew->team);
-        if (member == 0)
-            make_room(crew);
-        team_meet(crew->team);
+        team_meet_to(crew->team, make_room, crew);
         if (get_flag(&crew->odd_room))
             return;
         for (unsigned kind = 0; kind < CREW_KINDS; kind++)
@@ -359,6 +370,16 @@ static gordian_status open_crew(struct crew *crew, const struct snapshot_crew *w
     return opened ? GORDIAN_OK : GORDIAN_STATUS_MEMORY;
 }
 
+/* Where arrays grow one thread moves them while the others wait. */
+static void prepare_room(struct crew *crew)
+{
+    uint64_t bytes = crew->file->end - crew->file->start;
+    uint64_t likely = bytes / NAME_BYTES < SNAPSHOT_MAX ? bytes / NAME_BYTES : SNAPSHOT_MAX;
+    snapshot_prepare(crew->snapshot, (uint32_t)likely, (uint32_t)likely);
+    for (unsigned kind = 0; kind < CREW_KINDS; kind++)
+        crowd_prepare(crew->crowds[kind], bytes / 2, (uint32_t)likely);
+}
+
 gordian_status snapshot_read_crew(gordian_snapshot *snapshot, gordian_names *names,
                                   const struct source_file *file,
                                   const struct snapshot_crew *wanted,
@@ -370,6 +391,7 @@ gordian_status snapshot_read_crew(gordian_snapshot *snapshot, gordian_names *nam
         .file = file,
     };
     bool plain = open_crew(&crew, wanted, memory) == GORDIAN_OK;
+    prepare_room(&crew);
     if (plain) {
         team_start(crew.team, read_rounds, &crew);
         team_wait(crew.team, NULL, NULL);
