@@ -17,7 +17,7 @@ from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optio
 
 from . import _abi
 from ._library import Owned, call, data, error_of, lib, milliseconds, text
-from .errors import Deadlock, InputError, IOFailure, Refused, Victim, Wait
+from .errors import Deadlock, InputError, Refused, Victim, Wait
 
 __all__ = ["Client", "Reply", "Notice", "usual_uri"]
 
@@ -423,7 +423,7 @@ class Client:
     def holding(
         self, process: str, wants: Names, units: int = 1, *, timeout: Optional[float] = None
     ) -> "_Holding":
-        """A context manager: acquires, and releases at the end. IOFailure when the time is up."""
+        """A context manager: acquires, and releases at the end. TimeoutError when the time is up."""
         return _Holding(self, process, wants, units, timeout)
 
     # ------------------------------------------------------------ questions
@@ -473,7 +473,7 @@ class _Holding:
     def __enter__(self) -> Client:
         wants = {name: int(units) for name, units in self._wants.items()}
         if not self._client.acquire(self._process, wants, timeout=self._timeout):
-            raise IOFailure(f"{self._process} was not served within {self._timeout} s")
+            raise TimeoutError(f"{self._process} was not served within {self._timeout} s")
         return self._client
 
     def __exit__(self, *_: Any) -> None:
