@@ -107,7 +107,7 @@ class Makespan(Owned):
     >>> with gordian.Makespan("LCL", warps=2, units={"L": 1, "C": 1}) as problem:
     ...     bound = problem.worst()
     >>> bound.exact, bound.upper
-    (True, 6)
+    (True, 4)
     """
 
     _close = "makespan_close"
