@@ -43,8 +43,8 @@ class GordianError(Exception):
 
 
 def _rebuild(kind: type, members: dict) -> BaseException:
-    """An exception as it was, whatever its constructor takes."""
-    error = kind.__new__(kind)
+    """An exception as it was. All of them can be made of nothing."""
+    error = kind()
     error.__dict__.update(members)
     error.args = (members.get("message", ""),)
     return error

