@@ -56,6 +56,14 @@ class _Lockable:
             self._domain.leave(waiting)
 
 
+def _check_timeout(blocking: bool, timeout: float) -> None:
+    """As threading's locks do."""
+    if not blocking:
+        raise ValueError("can't specify a timeout for a non-blocking call")
+    if timeout < 0:
+        raise ValueError("timeout value must be a non-negative number")
+
+
 class Lock(_Lockable):
     """As `threading.Lock`. `name` is for messages."""
 
@@ -72,12 +80,10 @@ class Lock(_Lockable):
 
     def acquire(self, blocking: bool = True, timeout: float = -1) -> bool:
         """Takes it: True; or False if it is not free in time."""
+        if timeout != -1:
+            _check_timeout(blocking, timeout)
         if not self._block.acquire(False):
-            if not blocking:
-                return self._block.acquire(False, timeout)
-            if timeout != -1 and timeout < 0:
-                raise ValueError("timeout value must be a non-negative number")
-            if not self._wait(get_ident(), self._block.acquire, timeout):
+            if not blocking or not self._wait(get_ident(), self._block.acquire, timeout):
                 return False
         frame = sys._getframe(1)
         self._taken = frame.f_code, frame.f_lasti
@@ -127,18 +133,18 @@ class RLock(_Lockable):
         self._count = 0
 
     def acquire(self, blocking: bool = True, timeout: float = -1) -> bool:
+        if timeout != -1:
+            _check_timeout(blocking, timeout)
+        return self._take(blocking, timeout, sys._getframe(1))
+
+    def _take(self, blocking: bool, timeout: float, frame: Any) -> bool:
         me = get_ident()
         if self._owner == me:
             self._count += 1
             return True
         if not self._block.acquire(False):
-            if not blocking:
-                return self._block.acquire(False, timeout)
-            if timeout != -1 and timeout < 0:
-                raise ValueError("timeout value must be a non-negative number")
-            if not self._wait(me, self._block.acquire, timeout):
+            if not blocking or not self._wait(me, self._block.acquire, timeout):
                 return False
-        frame = sys._getframe(1)
         self._taken = frame.f_code, frame.f_lasti
         self._count = 1
         self._owner = me
@@ -153,7 +159,7 @@ class RLock(_Lockable):
             self._block.release()
 
     def __enter__(self) -> bool:
-        return self.acquire()
+        return self._take(True, -1, sys._getframe(1))
 
     def __exit__(self, *_: Any) -> None:
         self.release()
