@@ -75,13 +75,36 @@ def events(
     """An array of events from columns: arrays, or numbers that are the same for all of them."""
     if _numpy is None:
         return _columns(op, process, resource, units, to)
-    columns = [_numpy.asarray(each) for each in (op, process, resource, units, to)]
-    shape = _numpy.broadcast_shapes(*(each.shape for each in columns))
-    made = _numpy.zeros(shape or (1,), event_dtype)
-    for name, column in zip(("op", "process", "resource", "units", "to"), columns):
+    columns = {"op": op, "process": process, "resource": resource, "units": units, "to": to}
+    columns = {name: _numpy.asarray(each) for name, each in columns.items()}
+    for name, column in columns.items():
         _check_range(name, column, 64 if name == "units" else 32)
-        made[name] = column
-    return made
+    shape = _numpy.broadcast_shapes(*(each.shape for each in columns.values())) or (1,)
+    return _filled(columns, shape).reshape(shape)
+
+
+# Events that are filled at a time: few enough to stay in a processor's cache from column to column.
+_CHUNK = 4096
+
+
+def _filled(columns: Any, shape: Tuple[int, ...]) -> Any:
+    """The columns put together; what is the same for all is written first, as a whole."""
+    same = _numpy.zeros(1, event_dtype)
+    differ = []
+    for name, column in columns.items():
+        if column.size == 1:
+            same[name] = column.reshape(())
+        else:
+            differ.append((name, _numpy.broadcast_to(column, shape).reshape(-1)))
+    words = same.view(_numpy.uint64)
+    made = _numpy.empty((int(_numpy.prod(shape)), len(words)), _numpy.uint64)
+    rows = made.view(event_dtype).reshape(-1)
+    for start in range(0, len(rows), _CHUNK):
+        made[start : start + _CHUNK] = words
+        chunk = rows[start : start + _CHUNK]
+        for name, column in differ:
+            chunk[name] = column[start : start + _CHUNK]
+    return rows
 
 
 def _check_range(name: str, column: Any, bits: int) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes as c
 import enum
 import threading
-from contextlib import contextmanager
+import weakref
 from dataclasses import dataclass, field
 from typing import (
     TYPE_CHECKING,
@@ -248,6 +248,10 @@ class Result:
         )
 
 
+# Most results have nothing more to tell.
+_PLAIN = {int(outcome): Result(outcome) for outcome in Outcome}
+
+
 @dataclass(frozen=True)
 class Victimised:
     """One that was ended to cut a deadlock: what it held, and who could go on at once."""
@@ -273,6 +277,44 @@ class Step:
     @property
     def outcome(self) -> Outcome:
         return self.result.outcome
+
+
+class _Alone:
+    """One thread at a time, by a lock of Python's."""
+
+    __slots__ = ("_system", "_mutex")
+
+    def __init__(self, system: "System") -> None:
+        self._system = weakref.proxy(system)
+        self._mutex = system._mutex
+
+    def __enter__(self) -> Any:
+        self._mutex.acquire()
+        handle = self._system._handle
+        if handle is None:
+            self._mutex.release()
+            raise InputError("this System is closed")
+        return handle
+
+    def __exit__(self, *_: Any) -> None:
+        self._mutex.release()
+
+
+class _Shared:
+    """The same by the library's own lock: other threads may sleep in await_grant meanwhile."""
+
+    __slots__ = ("_system",)
+
+    def __init__(self, system: "System") -> None:
+        self._system = weakref.proxy(system)
+
+    def __enter__(self) -> Any:
+        handle = self._system._live()
+        lib.lock(handle)
+        return handle
+
+    def __exit__(self, *_: Any) -> None:
+        lib.unlock(self._system._handle)
 
 
 class System(Owned):
@@ -303,6 +345,7 @@ class System(Owned):
         lib.options_init(c.byref(options))
         options.engine, options.shared = data(engine), shared
         self._open(lib.open, c.byref(options))
+        self._guarded = _Shared(self) if shared else _Alone(self)
 
     def __repr__(self) -> str:
         if self.closed:
@@ -313,19 +356,10 @@ class System(Owned):
             engine = text(lib.engine_name(handle))
         return f"<gordian.System, {processes} processes, {resources} resources, {engine}>"
 
-    @contextmanager
-    def _guard(self) -> Iterator[Any]:
-        """The handle, and nobody else at it: what the library hands out lasts until the next call."""
-        if self.shared:
-            handle = self._live()
-            lib.lock(handle)
-            try:
-                yield handle
-            finally:
-                lib.unlock(handle)
-        else:
-            with self._mutex:
-                yield self._live()
+    def _guard(self) -> Any:
+        """Gives the handle, and nobody else is at it: what the library hands out lasts until the next
+        call."""
+        return self._guarded
 
     def close(self) -> None:
         """Frees it. No other thread may be inside a call of a shared one."""
@@ -438,10 +472,10 @@ class System(Owned):
         return id_of(which, "process")
 
     def _wants(self, wants: Wants, units: int) -> List[Tuple[int, int]]:
-        if isinstance(wants, Mapping):
-            return [(self._resource(each), count) for each, count in wants.items()]
         if isinstance(wants, (str, int, Resource)) or hasattr(wants, "__index__"):
             return [(self._resource(wants), units)]  # type: ignore[arg-type]
+        if isinstance(wants, Mapping):
+            return [(self._resource(each), count) for each, count in wants.items()]
         return [(self._resource(each), units) for each in wants]  # type: ignore[union-attr]
 
     # ------------------------------------------------------------ events
@@ -532,6 +566,8 @@ class System(Owned):
         return Refused(text(message), Refusal(refusal))
 
     def _result(self, process: int, outcome: int, served: int) -> Result:
+        if not served and outcome not in (Outcome.DEADLOCK, Outcome.DOOMED):
+            return _PLAIN[outcome]
         who = self._served() if served else ()
         witness = None
         if outcome in (Outcome.DEADLOCK, Outcome.DOOMED):
