@@ -2,8 +2,10 @@
 
 import os
 import random
+import re
 import subprocess
 import sys
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -32,12 +34,12 @@ def command():
     return path
 
 
-@pytest.fixture
-def service(command, tmp_path):
-    """A service of its own for a test: its URI."""
-    socket = tmp_path / "socket"
+@contextmanager
+def serving(command, folder, *options):
+    """A service of its own: where it is."""
+    socket = folder / "socket"
     server = subprocess.Popen(
-        [command, "serve", "--socket", socket, "--http", "none", "--listen", "127.0.0.1:0"],
+        [command, "serve", "--socket", socket, "--http", "none", "--listen", "127.0.0.1:0", *options],
         stderr=subprocess.PIPE,
         text=True,
     )
@@ -49,7 +51,8 @@ def service(command, tmp_path):
     try:
         if server.poll() is not None:
             pytest.skip("no service: " + "".join(said))
-        yield Service(f"unix:{socket}", said)
+        port = re.search(r"127\.0\.0\.1:(\d+)", "".join(said))
+        yield Service(f"unix:{socket}", int(port[1]) if port else None)
     finally:
         server.terminate()
         server.stderr.close()
@@ -57,6 +60,13 @@ def service(command, tmp_path):
 
 
 class Service:
-    def __init__(self, uri, said):
+    def __init__(self, uri, port):
         self.uri = uri
-        self.said = said
+        self.port = port
+
+
+@pytest.fixture
+def service(command, tmp_path):
+    """A service for a test."""
+    with serving(command, tmp_path) as one:
+        yield one

@@ -2,13 +2,14 @@
 
 import asyncio
 import os
-import re
+import shutil
 import subprocess
 import sys
 import threading
 
 import gordian
 import pytest
+from conftest import serving
 from gordian import aio
 
 
@@ -140,11 +141,39 @@ def test_banks(service):
 
 
 def test_tcp(service):
-    found = re.search(r"127\.0\.0\.1:(\d+)", "".join(service.said))
-    if not found:
-        pytest.skip("the service does not tell its port")
-    with gordian.Client(f"tcp://127.0.0.1:{found[1]}") as client:
+    with gordian.Client(f"tcp://127.0.0.1:{service.port}") as client:
         client.ping()
+
+
+def test_tls(command, tmp_path):
+    openssl = shutil.which("openssl", path="/usr/bin:/bin:/usr/local/bin")
+    if not openssl:
+        pytest.skip("no openssl")
+    key, certificate = tmp_path / "key.pem", tmp_path / "certificate.pem"
+    subprocess.run(
+        [openssl, "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1"]
+        + ["-nodes", "-subj", "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1"]
+        + ["-keyout", key, "-out", certificate],
+        check=True,
+        stderr=subprocess.DEVNULL,
+    )
+    with serving(command, tmp_path, "--tls-cert", certificate, "--tls-key", key) as service:
+        uri = f"tls://127.0.0.1:{service.port}"
+        try:
+            client = gordian.Client(uri, tls_ca=certificate)
+        except gordian.UnavailableError as error:
+            pytest.skip(str(error))
+        with client:
+            client.resource("r")
+            assert client.acquire("a", "r")
+
+        async def main():
+            async with aio.Client(uri, tls_ca=certificate) as client:
+                return await client.acquire("b", "r", timeout=0.05)
+
+        assert asyncio.run(main())  # the first one's session has ended
+        with pytest.raises(gordian.GordianError):  # an authority that nobody trusts
+            gordian.Client(uri)
 
 
 def test_nobody_there(tmp_path):

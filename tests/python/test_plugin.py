@@ -35,7 +35,7 @@ def test_after():
 
 def run_pytest(folder, content, *options, inspect=True):
     (folder / "test_it.py").write_text(content)
-    env = dict(os.environ, PYTHONDONTWRITEBYTECODE="1")
+    env = dict(os.environ, PYTHONDONTWRITEBYTECODE="1", PYTEST_DISABLE_PLUGIN_AUTOLOAD="1")
     if not inspect:
         env.update(GORDIAN="", PATH="/nonexistent")
     return subprocess.run(
