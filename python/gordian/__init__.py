@@ -88,8 +88,8 @@ def engines() -> List[Engine]:
     found: List[Engine] = []
     info = _abi.engine_info()
     while _lib.engine(len(found), ctypes.byref(info)) == _abi.OK:
-        words = [_text(each) for each in (info.family, info.name, info.summary)]
-        found.append(Engine(*words, info.available, _text(info.reason)))
+        family, name, summary = _text(info.family), _text(info.name), _text(info.summary)
+        found.append(Engine(family, name, summary, info.available, _text(info.reason)))
     return found
 
 

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import ctypes as c
+from typing import Any
 
 from ._functions import FUNCTIONS
 
@@ -32,7 +33,7 @@ LETTERS = 26
 OK, END, INPUT, UNAVAILABLE, MEMORY, IO, CANCELLED, VICTIM = range(8)
 
 
-def struct(name: str, *fields: tuple) -> type:
+def struct(name: str, *fields: tuple) -> Any:
     """A struct of the headers: gordian_NAME."""
     return type(name, (c.Structure,), {"_fields_": list(fields), "c_name": "gordian_" + name})
 
@@ -398,7 +399,7 @@ compose_result = struct(
     ("allocator", allocator),
 )
 graph_arc = struct("graph_arc", ("label", U32), ("to", U32))
-ARCS = c.POINTER(graph_arc)
+ARCS: Any = c.POINTER(graph_arc)
 graph_deadlocks = struct(
     "graph_deadlocks",
     ("states", U64),

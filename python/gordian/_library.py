@@ -7,7 +7,7 @@ import io
 import os
 import threading
 from pathlib import Path
-from typing import Any, Callable, Iterable, List, Optional, Sequence, Tuple, Union
+from typing import Any, Callable, Iterable, List, Optional, Sequence, Tuple, Union, overload
 
 from . import _abi
 from .errors import (
@@ -111,6 +111,14 @@ def call(function: Callable[..., int], *arguments: Any, accept: Tuple[int, ...] 
 def text(data: Optional[bytes]) -> str:
     """A text of the library's. Names are bytes there: what is not UTF-8 survives both ways."""
     return "" if data is None else data.decode("utf-8", "surrogateescape")
+
+
+@overload
+def data(string: str) -> bytes: ...
+
+
+@overload
+def data(string: None) -> None: ...
 
 
 def data(string: Optional[str]) -> Optional[bytes]:

@@ -34,7 +34,9 @@ class _Noted:
     @property
     def name(self) -> str:
         """As it was given, or where it was made."""
-        return self._name or f"{type(self).__name__} of {self._made.file}:{self._made.line}"
+        if self._name or self._made is None:
+            return self._name or ""
+        return f"{type(self).__name__} of {self._made.file}:{self._made.line}"
 
     def _holders(self) -> Tuple[Tuple[Any, int], ...]:
         return tuple(self._held.copy().items())
@@ -171,7 +173,7 @@ class Client:
         self._core.on_notice = self._notice
         self._grants: Dict[int, "asyncio.Future[None]"] = {}
         self._notices: List[Notice] = []
-        self._news: Optional[asyncio.Event] = None
+        self._news: Any = None
         self._loop: Any = None
         self._watched: Tuple[int, int] = (-1, 0)
         self._timer: Any = None

@@ -167,10 +167,10 @@ def _run_tuples(handle: Any, tuples: Iterable[Sequence[Any]]) -> Batch:
         [result.served_count for result in results],
     ]
     if _numpy is None:
-        return Batch(*columns, served[:])
+        return Batch(columns[0], columns[1], columns[2], served[:])
     kinds = (_numpy.uint8, _numpy.uint8, _numpy.uint32)
     arrays = [_numpy.array(column, dtype=kind) for column, kind in zip(columns, kinds)]
-    return Batch(*arrays, _numpy.array(served, dtype=_numpy.uint32))
+    return Batch(arrays[0], arrays[1], arrays[2], _numpy.array(served, dtype=_numpy.uint32))
 
 
 def _fields(

@@ -135,7 +135,7 @@ class Core(Owned):
         options.timeout_ms = milliseconds(named.pop("timeout", 10))
         options.keep = named.pop("keep", False)
         session = named.pop("session", None)
-        kept = c.create_string_buffer(session, 16) if session else None
+        kept = c.create_string_buffer(session or b"", 16)
         options.session = c.cast(kept, c.c_void_p) if session else None
         kind = named.pop("open", None)
         if kind is not None:

@@ -44,7 +44,9 @@ class _Lockable:
     @property
     def name(self) -> str:
         """As it was given, or where it was made."""
-        return self._name or f"{type(self).__name__} of {self._made.file}:{self._made.line}"
+        if self._name or self._made is None:
+            return self._name or ""
+        return f"{type(self).__name__} of {self._made.file}:{self._made.line}"
 
     def _wait(self, actor: Any, block: Any, timeout: float) -> bool:
         """Waits, and tells the domain."""
@@ -211,7 +213,7 @@ class Semaphore(_Lockable):
         self._strict = signals is False
         self._inner = self._kind(value)
         # Not one of these locks, even where they have taken the place of threading's.
-        self._inner._cond = threading.Condition(_thread.allocate_lock())
+        self._inner._cond = threading.Condition(_thread.allocate_lock())  # type: ignore[arg-type]
         self._capacity = value
         self._held: Dict[int, int] = {}  # by thread; each touches its own only
 

@@ -114,7 +114,7 @@ class Snapshot(Owned):
             return which.__index__()
         id = self._by_name.get((kind, which))
         if id is None:
-            id = (self.add_process if kind == "process" else self.add_resource)(which).id
+            id = self.add_process(which).id if kind == "process" else self.add_resource(which).id
         return id
 
     def hold(self, process: Any, resource: Any, units: int = 1) -> None:
@@ -146,7 +146,8 @@ class Snapshot(Owned):
         return Report(Model(report.model), deadlocked, parts, text(report.engine))
 
     def _witness(self, part: Any) -> Witness:
-        edges, count = c.POINTER(_abi.edge)(), c.c_size_t()
+        edges: Any = c.POINTER(_abi.edge)()
+        count = c.c_size_t()
         call(lib.snapshot_edges, self._handle, c.byref(part), c.byref(edges), c.byref(count))
         made = [
             Edge(self._process(e.process), self._resource(e.resource), e.units, e.waits)

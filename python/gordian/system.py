@@ -714,7 +714,7 @@ class System(Owned):
             if not lib.policy_parse(data(policy), c.byref(chosen)):
                 raise InputError(f"there is no policy {policy}")
             policy = Policy(chosen.value)
-        victims = []
+        victims: List[Victimised] = []
         while True:
             one = self._recover_one(policy)
             if one is None:

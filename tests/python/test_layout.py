@@ -4,6 +4,7 @@ import ctypes
 import os
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import gordian
@@ -52,3 +53,17 @@ def test_structs_are_those_of_the_compiler(tmp_path):
     subprocess.run([compiler, "-I", ROOT / "include", source, "-o", program], check=True)
     told = subprocess.run([program], check=True, stdout=subprocess.PIPE, text=True).stdout
     assert told.splitlines() == expected
+
+
+def test_types_fit_together():
+    folder = Path(gordian.__file__).parent
+    assert (folder / "py.typed").exists()
+    done = subprocess.run(
+        [sys.executable, "-m", "mypy", "--ignore-missing-imports", "--cache-dir", os.devnull, folder],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    if "No module named mypy" in done.stdout:
+        pytest.skip("no mypy")
+    assert done.returncode == 0, done.stdout
