@@ -75,36 +75,68 @@ def events(
     """An array of events from columns: arrays, or numbers that are the same for all of them."""
     if _numpy is None:
         return _columns(op, process, resource, units, to)
-    columns = {"op": op, "process": process, "resource": resource, "units": units, "to": to}
-    columns = {name: _numpy.asarray(each) for name, each in columns.items()}
-    for name, column in columns.items():
-        _check_range(name, column, 64 if name == "units" else 32)
-    shape = _numpy.broadcast_shapes(*(each.shape for each in columns.values())) or (1,)
-    return _filled(columns, shape).reshape(shape)
+    columns = _Columns(op, process, resource, units, to)
+    made = _numpy.empty((columns.count, _WORDS), _numpy.uint64)
+    for start in range(0, columns.count, _CHUNK):
+        columns.write(made[start : start + _CHUNK], start)
+    return made.view(event_dtype).reshape(columns.shape)
 
 
 # Events that are filled at a time: few enough to stay in a processor's cache from column to column.
 _CHUNK = 4096
+_WORDS = c.sizeof(_abi.event) // 8
 
 
-def _filled(columns: Any, shape: Tuple[int, ...]) -> Any:
-    """The columns put together; what is the same for all is written first, as a whole."""
-    same = _numpy.zeros(1, event_dtype)
-    differ = []
-    for name, column in columns.items():
-        if column.size == 1:
-            same[name] = column.reshape(())
-        else:
-            differ.append((name, _numpy.broadcast_to(column, shape).reshape(-1)))
-    words = same.view(_numpy.uint64)
-    made = _numpy.empty((int(_numpy.prod(shape)), len(words)), _numpy.uint64)
-    rows = made.view(event_dtype).reshape(-1)
-    for start in range(0, len(rows), _CHUNK):
-        made[start : start + _CHUNK] = words
-        chunk = rows[start : start + _CHUNK]
-        for name, column in differ:
-            chunk[name] = column[start : start + _CHUNK]
-    return rows
+class _Columns:
+    """Columns of events, to be put together piece by piece."""
+
+    def __init__(
+        self, op: Any, process: Any, resource: Any = 0, units: Any = 1, to: Any = NOBODY
+    ) -> None:
+        named = {"op": op, "process": process, "resource": resource, "units": units, "to": to}
+        columns = {name: _numpy.asarray(each) for name, each in named.items()}
+        for name, column in columns.items():
+            _check_range(name, column, 64 if name == "units" else 32)
+        self.shape = _numpy.broadcast_shapes(*(each.shape for each in columns.values())) or (1,)
+        self.count = int(_numpy.prod(self.shape))
+        same = _numpy.zeros(1, event_dtype)
+        self._differ = []
+        for name, column in columns.items():
+            if column.size == 1:
+                same[name] = column.reshape(())
+            else:
+                spread = _numpy.broadcast_to(column, self.shape).reshape(-1)
+                self._differ.append((name, spread))
+        self._same = same.view(_numpy.uint64)
+
+    def write(self, words: Any, start: int) -> None:
+        """Events from `start` on, as many as there is room for: what is the same for all first."""
+        words[:] = self._same
+        rows = words.view(event_dtype).reshape(-1)
+        for name, column in self._differ:
+            rows[name] = column[start : start + len(rows)]
+
+
+def _run_columns(handle: Any, columns: _Columns) -> Batch:
+    """Piece by piece through a buffer that stays in the cache: the whole array is never made."""
+    buffer = _numpy.empty((min(columns.count, _CHUNK), _WORDS), _numpy.uint64)
+    results = _numpy.empty(columns.count, _result_dtype)
+    served: List[int] = []
+    for start in range(0, columns.count, _CHUNK):
+        words = buffer[: columns.count - start]
+        columns.write(words, start)
+        place = results.ctypes.data + start * results.itemsize
+        served += _feed(handle, words.ctypes.data, len(words), place, start)
+    return _batch(results, served)
+
+
+def _batch(results: Any, served: List[int]) -> Batch:
+    return Batch(
+        results["outcome"],
+        results["refusal"],
+        results["served"],
+        _numpy.array(served, dtype=_numpy.uint32),
+    )
 
 
 def _check_range(name: str, column: Any, bits: int) -> None:
@@ -129,6 +161,8 @@ def _columns(*columns: Any) -> List[Tuple[int, ...]]:
 def run_batch(handle: Any, first: Any, *columns: Any, **named: Any) -> Batch:
     """Feeds events: an array of `event_dtype`, columns, or tuples (op, process, resource, units,
     to), of which the last three may be missing."""
+    if (columns or named) and _numpy is not None:
+        return _run_columns(handle, _Columns(first, *columns, **named))
     if columns or named:
         first = events(first, *columns, **named)
     if _numpy is not None and isinstance(first, _numpy.ndarray):
@@ -144,13 +178,7 @@ def _run_array(handle: Any, array: Any) -> Batch:
     if array.size and array.view(_numpy.uint64).reshape(-1, 5)[:, 3:].any():
         raise InputError("events that were not made zero: use numpy.zeros or gordian.events")
     results = _numpy.empty(array.size, _result_dtype)
-    served = _feed(handle, array.ctypes.data, array.size, results.ctypes.data)
-    return Batch(
-        results["outcome"],
-        results["refusal"],
-        results["served"],
-        _numpy.array(served, dtype=_numpy.uint32),
-    )
+    return _batch(results, _feed(handle, array.ctypes.data, array.size, results.ctypes.data))
 
 
 def _run_tuples(handle: Any, tuples: Iterable[Sequence[Any]]) -> Batch:
@@ -179,13 +207,13 @@ def _fields(
     return op, int(process), int(resource), units, NOBODY if to is None else int(to)
 
 
-def _feed(handle: Any, array: int, count: int, results: int) -> List[int]:
+def _feed(handle: Any, array: int, count: int, results: int, before: int = 0) -> List[int]:
     """Feeds them; whom they served."""
     done, error = c.c_size_t(), _abi.error()
     status = lib.feed_batch(handle, array, count, results, c.byref(done), c.byref(error))
     if status != _abi.OK:
         failure = error_of(status, text(error.message))
-        failure.done = done.value  # type: ignore[attr-defined]
+        failure.done = before + done.value  # type: ignore[attr-defined]
         raise failure
     length = c.c_size_t()
     served = lib.served(handle, c.byref(length))

@@ -185,7 +185,7 @@ def test_batches():
         assert batch.count(Outcome.RELEASED) == 2 and len(batch) == 5
         made = gordian.events([gordian.Op.REQUEST], [0], 0)
         assert made.dtype == gordian.event_dtype and system.feed(made).outcome[0] == 1
-        assert len(system.feed(made[:0])) == 0
+        assert len(system.feed(made[:0])) == 0 and len(system.feed([], [], [])) == 0
         with pytest.raises(gordian.InputError):
             gordian.events([-1], [0])
         with pytest.raises(gordian.InputError):
@@ -198,6 +198,24 @@ def test_batches():
             system.feed(bad)
         with pytest.raises(gordian.InputError):
             system.feed(numpy.zeros(3))
+
+
+def test_long_batches_are_fed_piece_by_piece():
+    numpy = pytest.importorskip("numpy")
+    count = 3 * 4096 + 5
+    ops = numpy.arange(count) % 2 + 1
+    with gordian.System() as one, gordian.System() as two:
+        for system in (one, two):
+            system.add_process()
+            system.add_process()
+            system.add_resource()
+        batch, again = one.feed(ops, 0, 0), two.feed(gordian.events(ops, 0, 0))
+        assert batch.outcome.tolist() == again.outcome.tolist() == [1, 5] * (count // 2) + [1]
+        who = numpy.arange(count) // 2 % 2
+        turns = numpy.where(numpy.arange(count) % 2 == 0, 1, 2)  # each asks, the other gives back
+        batch = one.feed(turns, numpy.where(turns == 1, 1 - who, who), 0)
+        again = two.feed(gordian.events(turns, numpy.where(turns == 1, 1 - who, who), 0))
+        assert batch.served.tolist() == again.served.tolist() and len(batch.served) > 4096
 
 
 def test_batches_of_tuples():

@@ -217,7 +217,7 @@ def test_sound_threads_are_left_alone(chance):
 
 def test_unsound_threads_go_on_when_they_give_way(chance):
     """Any order: deadlocks come, each is told to one, who gives everything back; all finish."""
-    locks = [gordian.Lock() for _ in range(4)]
+    locks = [gordian.Lock(f"lock-{each}") for each in range(4)]
     told = []
     seeds = [chance.random() for _ in range(6)]
 
