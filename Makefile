@@ -12,7 +12,7 @@ BENCH_ARGS ?=
 options = --prefix=$(PREFIX) $(if $(CI),-Dwerror=true,-Dwerror=false) -Dgpu_chips=80,90a
 
 .DEFAULT_GOAL := build
-.PHONY: build demo check check-long dist gpu-check bench gpu-bench fuzz lint format install clean help
+.PHONY: build demo check check-long dist gpu-check bench gpu-bench fuzz lint format wheel install clean help
 
 build:
 	@scripts/setup build
@@ -68,6 +68,9 @@ format:
 	@scripts/setup format
 	@scripts/sources | xargs clang-format -i
 
+wheel: build
+	@meson compile -C build wheel
+
 install: build
 	@DESTDIR="$(DESTDIR)" meson install -C build --no-rebuild
 
@@ -88,5 +91,6 @@ help:
 	@echo "make lint        format, static analysis, house rules"
 	@echo "make format      rewrites the sources in the house style"
 	@echo "make dist        dist/gordian-VERSION.tar.xz, for machines without git and node"
+	@echo "make wheel       build/wheel/gordian-*.whl, the Python package with the library in it"
 	@echo "make install     to DESTDIR= under PREFIX=/usr/local"
 	@echo "make clean       removes what was built"

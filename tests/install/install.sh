@@ -64,6 +64,31 @@ if [ -e "$build/systemd/gordian.service" ]; then
         $root$prefix/lib/sysusers.d/gordian.conf"
 fi
 
+# The Python package, where there is one.
+python_package=
+if [ -e "$build/python/_installed.py" ]; then
+    python_package="$build/python/_installed.py $build/python/METADATA $build/python/entry_points.txt \
+        $source/python/gordian/py.typed $(echo "$source"/python/gordian/*.py)"
+fi
+
+# It is there, whole, and finds a library.
+check_python()
+{
+    package=$(dirname "$(find "$root$prefix" -path '*-packages/gordian/__init__.py')")
+    for file in $python_package; do
+        case $file in
+        */METADATA | */entry_points.txt) there=$package-$version.dist-info ;;
+        *) there=$package ;;
+        esac
+        cmp "$file" "$there/$(basename "$file")" || fault "$file was not installed"
+        expected=$((expected + 1))
+    done
+    if is_here /usr/bin/python3; then
+        PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=$(dirname "$package") GORDIAN_LIBRARY=$lib/libgordian.so.0 \
+            /usr/bin/python3 -c 'import gordian; gordian.System().close()' || fault 'import gordian'
+    fi
+}
+
 check_files()
 {
     expected=0
@@ -113,6 +138,7 @@ check_files()
         test -s "$file" || fault "${file#"$root"} was not installed"
         test -h "$file" || expected=$((expected + 1))
     done
+    [ -z "$python_package" ] || check_python
     # Nothing else: what is not meant for users stays at home.
     count=$(find "$root" -type f | wc -l)
     test "$count" -eq "$expected" ||

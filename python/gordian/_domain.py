@@ -1,0 +1,250 @@
+"""Who holds and waits for which lock, for locks of threads and of tasks alike.
+
+Taking a free lock touches nothing here: the lock itself notes who has it. Whoever has to wait says so
+in its *domain*, under the domain's mutex, and leaves under it before it goes on. So while the mutex is
+held, everybody who is said to wait stays where it is and keeps what it holds; a cycle that is seen
+among them is there, all of it, at one time. A deadlock forms only when somebody begins to wait: it is
+looked for then, and the one who would close it gets the exception in place of the wait.
+"""
+
+from __future__ import annotations
+
+import _thread
+import dis
+import gc
+import os
+import sys
+import threading
+import weakref
+from typing import Any, Dict, Iterable, List, Optional, Tuple
+
+from .errors import Deadlock, Place, Wait
+from .snapshot import Snapshot
+
+Taken = Tuple[Any, int]  # code, and the instruction in it: the line is looked up when it is asked for
+
+_HERE = os.path.dirname(os.path.abspath(__file__)) + os.sep
+_INSIDE = (threading.__file__,)
+
+
+def calling_frame() -> Any:
+    """The frame that uses a lock: not of this package, nor of threading."""
+    frame = sys._getframe(1)
+    while frame.f_back is not None:
+        file = frame.f_code.co_filename
+        if not file.startswith(_HERE) and file not in _INSIDE:
+            break
+        frame = frame.f_back
+    return frame
+
+
+def place_of(frame: Any) -> Place:
+    return Place(frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name)
+
+
+def place_taken(taken: Optional[Taken]) -> Optional[Place]:
+    """Where an instruction stands."""
+    if taken is None:
+        return None
+    code, instruction = taken
+    line = code.co_firstlineno
+    for start, number in dis.findlinestarts(code):
+        if start > instruction:
+            break
+        line = number or line
+    return Place(code.co_filename, line, code.co_name)
+
+
+class Waiting:
+    """One that waits: who, for which lock, and where. `certain`: it will not give up by itself."""
+
+    __slots__ = ("actor", "lock", "place", "certain", "before")
+
+    def __init__(self, actor: Any, lock: Any, place: Place, certain: bool) -> None:
+        self.actor = actor
+        self.lock = lock
+        self.place = place
+        self.certain = certain
+        self.before: Optional[Waiting] = None
+
+
+def name_of(actor: Any) -> str:
+    """A thread's or a task's name."""
+    if not isinstance(actor, int):
+        return actor.get_name() if hasattr(actor, "get_name") else repr(actor)
+    thread = getattr(threading, "_active", {}).get(actor)
+    return thread.name if thread is not None else f"thread {actor}"
+
+
+def _goes_on(actor: Any) -> bool:
+    """Is a task about to run again: woken, or cancelled?"""
+    if isinstance(actor, int):
+        return False
+    if getattr(actor, "cancelling", lambda: 0)() or getattr(actor, "_must_cancel", False):
+        return True
+    waiter = getattr(actor, "_fut_waiter", None)
+    return waiter is not None and waiter.done()
+
+
+class Domain:
+    """Locks that are judged together. There is one for all that do not ask for another."""
+
+    def __init__(self, name: str = "") -> None:
+        self.name = name
+        self._waiting: Dict[Any, Waiting] = {}
+        self._mutex = _thread.allocate_lock()
+        Snapshot().close()  # without the library it fails here, and not when somebody waits
+        _domains.add(self)
+
+    def __repr__(self) -> str:
+        return f"<gordian.Domain {self.name or 'default'}, {len(self._waiting)} wait>"
+
+    def enter(self, waiting: Waiting) -> None:
+        """Somebody begins to wait; raises Deadlock, and it does not wait, if that would never end."""
+        cycle = None
+        with self._mutex:
+            waiting.before = self._waiting.get(waiting.actor)  # of a signal handler that waits, too
+            self._waiting[waiting.actor] = waiting
+            if waiting.certain and not waiting.lock._signals and self._may_be_stuck(waiting):
+                cycle = self._judge(waiting)
+                if cycle is not None:
+                    self._forget(waiting)
+        if cycle is not None:
+            raise Deadlock(cycle)
+
+    def leave(self, waiting: Waiting) -> None:
+        """It waits no more."""
+        with self._mutex:
+            self._forget(waiting)
+
+    def _forget(self, waiting: Waiting) -> None:
+        if waiting.before is None:
+            self._waiting.pop(waiting.actor, None)
+        else:
+            self._waiting[waiting.actor] = waiting.before
+
+    def _may_be_stuck(self, waiting: Waiting) -> bool:
+        """A look that costs little: does anybody who holds the lock wait?"""
+        return any(actor in self._waiting for actor, _ in waiting.lock._holders())
+
+    def _judge(self, last: Waiting) -> Optional[Tuple[Wait, ...]]:
+        """Would the last one wait for ever? Then why."""
+        # A collection could run somebody's finalizer here, and that could want a lock.
+        collects = gc.isenabled()
+        gc.disable()
+        try:
+            return self._deadlock(last)
+        finally:
+            if collects:
+                gc.enable()
+
+    def _deadlock(self, last: Waiting) -> Optional[Tuple[Wait, ...]]:
+        reached, actors, locks = self._reach(last)
+        with Snapshot() as snapshot:
+            for _ in actors:
+                snapshot.add_process()
+            numbers = {actor: number for number, actor in enumerate(actors)}
+            for number, (lock, holders) in enumerate(locks.values()):
+                units = max(lock._capacity, sum(count for _, count in holders))
+                snapshot.add_resource(units=units)
+                for actor, count in holders:
+                    snapshot.hold(numbers[actor], number, count)
+            order = {key: number for number, key in enumerate(locks)}
+            for waiting in reached:
+                snapshot.wait(numbers[waiting.actor], order[id(waiting.lock)])
+            report = snapshot.check("sparse", threads=1)
+        me = numbers[last.actor]
+        if all(process.id != me for process in report.deadlocked):
+            return None
+        stuck = {actors[process.id] for process in report.deadlocked}
+        return self._sides(last, [waiting for waiting in reached if waiting.actor in stuck], locks)
+
+    def _reach(self, last: Waiting) -> Tuple[List[Waiting], List[Any], Dict[int, Any]]:
+        """Those who wait, all actors and all locks that the last one's wait depends on."""
+        reached: List[Waiting] = []
+        actors: Dict[Any, None] = {last.actor: None}
+        locks: Dict[int, Any] = {}
+        todo = [last.actor]
+        while todo:
+            waiting = self._waiting.get(todo.pop())
+            if waiting is None or not waiting.certain or waiting.lock._signals:
+                continue
+            if waiting is not last and _goes_on(waiting.actor):
+                continue
+            reached.append(waiting)
+            if id(waiting.lock) in locks:
+                continue
+            holders = list(waiting.lock._holders())
+            locks[id(waiting.lock)] = (waiting.lock, holders)
+            for actor, _ in holders:
+                if actor not in actors:
+                    actors[actor] = None
+                    todo.append(actor)
+        return reached, list(actors), locks
+
+    def _sides(
+        self, last: Waiting, stuck: List[Waiting], locks: Dict[int, Any]
+    ) -> Tuple[Wait, ...]:
+        """The sides of the deadlock, as one goes round it from the last one on."""
+        by_actor = {waiting.actor: waiting for waiting in stuck}
+        sides, todo, seen = [], [last], {last.actor}
+        while todo:
+            waiting = todo.pop(0)
+            holders = locks[id(waiting.lock)][1]
+            sides.append(_side(waiting, [actor for actor, _ in holders]))
+            for actor, _ in holders:
+                if actor in by_actor and actor not in seen:
+                    seen.add(actor)
+                    todo.append(by_actor[actor])
+        return tuple(sides)
+
+    def waits(self) -> List[Wait]:
+        """Who waits now for what, held by whom: for reports."""
+        with self._mutex:
+            found = list(self._waiting.values())
+        return [_side(each, [actor for actor, _ in each.lock._holders()]) for each in found]
+
+    def _after_fork(self) -> None:
+        """In the child, only the thread that forked is left, and it runs."""
+        self._mutex = _thread.allocate_lock()
+        self._waiting = {}
+
+
+def _side(waiting: Waiting, holders: Iterable[Any]) -> Wait:
+    names = ", ".join(name_of(actor) for actor in holders)
+    return Wait(
+        name_of(waiting.actor),
+        waiting.lock.name,
+        names or "nobody that is known",
+        waiting.place,
+        place_taken(waiting.lock._taken),
+    )
+
+
+_domains: "weakref.WeakSet[Domain]" = weakref.WeakSet()
+_default: List[Domain] = []
+_making = _thread.allocate_lock()
+
+
+def default_domain() -> Domain:
+    """The one of all locks that do not ask for another."""
+    with _making:
+        if not _default:
+            _default.append(Domain())
+        return _default[0]
+
+
+def all_waits() -> List[Wait]:
+    """Who waits for which lock of this package, in all domains."""
+    return [wait for domain in list(_domains) for wait in domain.waits()]
+
+
+def _after_fork() -> None:
+    global _making
+    _making = _thread.allocate_lock()
+    for domain in list(_domains):
+        domain._after_fork()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)

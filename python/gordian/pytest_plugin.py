@@ -1,0 +1,245 @@
+"""A pytest plugin: a test that hangs is ended, and tells who waits for what.
+
+    pytest --gordian-timeout 30          every test
+    @pytest.mark.gordian_timeout(5)      this one
+    gordian_timeout = 30                 in pytest.ini
+    pytest --gordian-locks               threading's locks raise Deadlock instead of hanging
+
+The report has the waits for locks of this package, the Python lines of every thread, and what
+`gordian inspect` says of the process, where that command is there ($GORDIAN names another).
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+import traceback
+from typing import Any, Iterator, List, Optional
+
+import pytest
+
+# A main thread that does not come back to Python within this time is not coming back.
+_GRACE_S = 5.0
+_INSPECT_S = 20.0
+_PR_SET_PTRACER = 0x59616D61
+
+
+def pytest_addoption(parser: Any) -> None:
+    group = parser.getgroup("gordian", "tests that hang")
+    group.addoption(
+        "--gordian-timeout",
+        type=float,
+        default=None,
+        metavar="SECONDS",
+        help="end a test that takes longer, and tell who waits for what (0: never)",
+    )
+    group.addoption(
+        "--gordian-locks",
+        action="store_true",
+        help="threading's locks raise Deadlock instead of hanging",
+    )
+    parser.addini("gordian_timeout", "seconds after which a test is ended (0: never)", default="0")
+
+
+def pytest_configure(config: Any) -> None:
+    config.addinivalue_line("markers", "gordian_timeout(seconds): end the test when it takes longer")
+    config.pluginmanager.register(_Plugin(config), "gordian-hangs")
+
+
+class _Plugin:
+    def __init__(self, config: Any) -> None:
+        chosen = config.getoption("--gordian-timeout")
+        self.seconds = float(config.getini("gordian_timeout") if chosen is None else chosen)
+        self.hung = False
+        self.status = 0
+        self.watch: Optional[_Watch] = None
+        self.stderr = os.dup(2)  # not yet captured
+        self.patch: Any = None
+        if config.getoption("--gordian-locks"):
+            from .locks import patched
+
+            self.patch = patched()
+            self.patch.__enter__()
+
+    def _limit(self, item: Any) -> float:
+        mark = item.get_closest_marker("gordian_timeout")
+        if mark is None:
+            return self.seconds
+        return float(mark.args[0] if mark.args else mark.kwargs["seconds"])
+
+    @pytest.hookimpl(hookwrapper=True)
+    def pytest_runtest_protocol(self, item: Any) -> Iterator[None]:
+        limit = self._limit(item)
+        main = threading.current_thread() is threading.main_thread()
+        self.watch = _Watch(self, item.nodeid, limit) if limit > 0 and main else None
+        yield
+        if self.watch is not None:
+            self.watch.end()
+            self.watch = None
+
+    # The test is ended only inside of these: elsewhere an exception would end pytest.
+
+    @pytest.hookimpl(hookwrapper=True)
+    def pytest_runtest_setup(self) -> Iterator[None]:
+        with _inside(self.watch):
+            yield
+
+    @pytest.hookimpl(hookwrapper=True)
+    def pytest_runtest_call(self) -> Iterator[None]:
+        with _inside(self.watch):
+            yield
+
+    @pytest.hookimpl(hookwrapper=True)
+    def pytest_runtest_teardown(self) -> Iterator[None]:
+        with _inside(self.watch):
+            yield
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_sessionfinish(self, exitstatus: Any) -> None:
+        self.status = int(exitstatus)
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_unconfigure(self) -> None:
+        if self.patch is not None:
+            self.patch.__exit__(None, None, None)
+        if self.hung and _left_over():
+            # The interpreter would wait for the threads that hang.
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit(self.status)
+
+
+def _left_over() -> List[threading.Thread]:
+    me = threading.current_thread()
+    return [each for each in threading.enumerate() if each is not me and not each.daemon]
+
+
+class _inside:
+    """Where a test may be ended."""
+
+    def __init__(self, watch: Optional["_Watch"]) -> None:
+        self._watch = watch
+
+    def __enter__(self) -> None:
+        if self._watch is not None:
+            self._watch.armed = True
+
+    def __exit__(self, *_: Any) -> None:
+        if self._watch is not None:
+            self._watch.armed = False
+
+
+class _Watch:
+    """Looks after one test from a thread of its own."""
+
+    def __init__(self, plugin: _Plugin, name: str, seconds: float) -> None:
+        self.plugin, self.name, self.seconds = plugin, name, seconds
+        self.armed = False
+        self.report: Optional[str] = None
+        self.over = threading.Event()
+        self.before = signal.signal(signal.SIGALRM, self._strike)
+        self.main = threading.get_ident()
+        self.thread = threading.Thread(target=self._run, name="gordian-timeout", daemon=True)
+        self.thread.start()
+
+    def end(self) -> None:
+        """The test is over."""
+        self.armed = False
+        self.over.set()
+        self.thread.join()
+        signal.signal(signal.SIGALRM, self.before)
+
+    def _run(self) -> None:
+        if self.over.wait(self.seconds):
+            return
+        report = describe(f"{self.name} took longer than {self.seconds:g} s", self.thread)
+        self.plugin.hung = True
+        self.report = report
+        until = time.monotonic() + _GRACE_S
+        # Again, if it came between two phases.
+        while not self.over.is_set() and self.report is not None and time.monotonic() < until:
+            signal.pthread_kill(self.main, signal.SIGALRM)
+            self.over.wait(0.2)
+        if not self.over.is_set() and self.report is not None:
+            os.write(self.plugin.stderr, f"\n{report}\n".encode("utf-8", "replace"))
+            os._exit(1)
+
+    def _strike(self, *_: Any) -> None:
+        """Runs in the main thread, wherever that waits."""
+        if self.armed and self.report is not None:
+            report, self.report = self.report, None
+            pytest.fail(report, pytrace=False)
+
+
+def describe(title: str, but: Optional[threading.Thread] = None) -> str:
+    """Who waits for what, where every thread is, and what `gordian inspect` says."""
+    from ._domain import all_waits
+
+    parts = [title]
+    waits = all_waits()
+    if waits:
+        parts.append("waits for locks:\n" + "\n".join(f"    {wait}" for wait in waits))
+    names = {each.ident: each for each in threading.enumerate()}
+    for ident, frame in sys._current_frames().items():
+        thread = names.get(ident)
+        if but is not None and thread is but:
+            continue
+        name = thread.name if thread is not None else str(ident)
+        parts.append(f"thread {name}:\n" + _lines(frame))
+    said = inspected()
+    if said:
+        parts.append("gordian inspect:\n" + said)
+    return "\n\n".join(parts)
+
+
+# What runs the tests, and the threads: nobody wants to read that.
+_AROUND = ("/_pytest/", "/pluggy/", "/pytest/__main__.py", "<frozen runpy>")
+
+
+def _lines(frame: Any) -> str:
+    """A thread's Python lines, without those of pytest."""
+    stack = traceback.extract_stack(frame)
+    kept = [
+        line
+        for line in stack
+        if not any(each in line.filename for each in _AROUND)
+        and not (line.filename == threading.__file__ and line.name.startswith("_bootstrap"))
+    ]
+    return "".join(traceback.format_list(kept or stack)).rstrip()
+
+
+def inspected() -> str:
+    """What the command says of this process; "" if there is none, or it may not look."""
+    command = os.environ.get("GORDIAN") or shutil.which("gordian")
+    if not command:
+        return ""
+    _let_look(True)
+    try:
+        done = subprocess.run(
+            [command, "inspect", "--color", "never", str(os.getpid())],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            timeout=_INSPECT_S,
+        )
+        return done.stdout.decode("utf-8", "replace").strip()
+    except (OSError, subprocess.SubprocessError):
+        return ""
+    finally:
+        _let_look(False)
+
+
+def _let_look(allowed: bool) -> None:
+    """Where only parents may look at their children, this one lets its child look."""
+    import ctypes
+
+    try:
+        prctl = ctypes.CDLL(None).prctl
+    except (OSError, AttributeError):
+        return
+    prctl(_PR_SET_PTRACER, ctypes.c_ulong(-1 if allowed else 0), 0, 0, 0)
