@@ -312,6 +312,68 @@ static void repair_finds_sense(void)
     world_remove(&world);
 }
 
+static uint64_t read_epoch(const struct world *world)
+{
+    uint8_t bytes[8];
+    char path[sizeof world->folder + 300];
+    world_path(world, MARKER_FILE, path, sizeof path);
+    int fd = open(path, O_RDONLY);
+    REQUIRE(fd >= 0 && pread(fd, bytes, 8, 8) == 8);
+    close(fd);
+    return wire_load64(bytes);
+}
+
+/* Whoever starts raises the epoch before it reads the journal, so that nobody acknowledges what it
+ * has not read: also if what it reads is damaged. */
+static void epoch_comes_first(void)
+{
+    struct world world;
+    struct store *store;
+    gordian_error error = {0};
+    char path[sizeof world.folder + 300];
+    world_make(&world);
+    REQUIRE(world_open(&world, &store, NULL, &error) == GORDIAN_OK);
+    for (int i = 0; i < 5; i++) /* a frame each: it is not the last one that is damaged */
+        world_keep(&world, store, 10);
+    store_close(store);
+    uint64_t epoch = read_epoch(&world);
+    world_last_file(&world, "journal", path, sizeof path);
+    FILE *file = fopen(path, "r+b");
+    REQUIRE(file && fseek(file, 100, SEEK_SET) == 0);
+    int byte = fgetc(file);
+    REQUIRE(fseek(file, 100, SEEK_SET) == 0 && fputc(byte ^ 1, file) != EOF && fclose(file) == 0);
+    CHECK(store_open(&store, &world.options, NULL, &error) == GORDIAN_STATUS_INPUT);
+    CHECK(read_epoch(&world) == epoch + 1);
+    world_remove(&world);
+}
+
+/* A marker of the version before is read. */
+static void old_marker_is_read(void)
+{
+    struct world world;
+    struct store *store;
+    gordian_error error = {0};
+    char path[sizeof world.folder + 300];
+    uint8_t bytes[32] = "GRDM";
+    uint64_t least, most;
+    world_make(&world);
+    REQUIRE(world_open(&world, &store, NULL, &error) == GORDIAN_OK);
+    world_keep(&world, store, 10);
+    store_close(store);
+    REQUIRE(world_files(&world, "journal", &least, &most) > 0);
+    wire_store32(bytes + 4, 1);
+    wire_store64(bytes + 8, 41);
+    wire_store64(bytes + 16, most);
+    wire_store32(bytes + 24, crc32c(0, bytes, 24));
+    world_path(&world, MARKER_FILE, path, sizeof path);
+    int fd = open(path, O_WRONLY | O_TRUNC);
+    REQUIRE(fd >= 0 && write(fd, bytes, 32) == 32 && close(fd) == 0);
+    REQUIRE(world_open(&world, &store, NULL, &error) == GORDIAN_OK);
+    CHECK(world.number == 10 && read_epoch(&world) == 42);
+    store_close(store);
+    world_remove(&world);
+}
+
 int main(void)
 {
     only_where_nothing_is();
@@ -325,6 +387,8 @@ int main(void)
     lock_file_is_removed();
     displaced_writer_stops(STORE_BATCH);
     displaced_writer_stops(STORE_FULL);
+    epoch_comes_first();
+    old_marker_is_read();
     repair_finds_sense();
     return test_done();
 }
