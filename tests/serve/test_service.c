@@ -418,8 +418,10 @@ static void everything_is_told(void)
     say(eve, "subscribe all\n");
     forget(eve);
     say(ann, "request p a\n");
-    CHECK(heard(eve, "{\"event\":{\"system\":\"default\",\"op\":\"request\",\"process\":\"p\","
-                     "\"result\":\"granted\"}}"));
+    CHECK(heard(eve,
+                "{\"event\":{\"system\":\"default\",\"seq\":1,\"op\":\"request\",\"process\":\"p\","
+                "\"wants\":[{\"resource\":\"a\",\"units\":1}],"
+                "\"result\":\"granted\"}}"));
     /* of several events in one frame each tells whom it has served */
     say(ann, "resource b\nresource c\nrequest p b\nrequest p c\n");
     say(ann, "request x a\nrequest y b\nrequest z c\n");

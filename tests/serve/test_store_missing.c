@@ -8,6 +8,8 @@
 #include "wire/wire.h"
 
 #include <fcntl.h>
+#include <sys/syscall.h>
+#include <time.h>
 
 static gordian_status open_store(struct world *world, struct store **store,
                                  struct store_found *found)
@@ -312,6 +314,44 @@ static void repair_finds_sense(void)
     world_remove(&world);
 }
 
+/* The clock of the wall goes so much faster than it should from now on. */
+static _Atomic int64_t clock_jump;
+
+int clock_gettime(clockid_t which, struct timespec *time)
+{
+    int result = (int)syscall(SYS_clock_gettime, which, time);
+    if (result == 0 && which == CLOCK_REALTIME)
+        time->tv_sec += clock_jump;
+    return result;
+}
+
+/* A clock that jumps makes no incident old. */
+static void jumps_erase_nothing(void)
+{
+    struct world world;
+    struct store *store;
+    gordian_error error = {0};
+    struct store_figures figures;
+    world_make(&world);
+    world.options.keep_incidents_ms = 3600 * 1000;
+    REQUIRE(world_open(&world, &store, NULL, &error) == GORDIAN_OK);
+    uint64_t now = (uint64_t)time(NULL) * 1000;
+    const struct incident young = {.id = 1, .system = "s", .at = now, .ended = now};
+    const struct incident old = {.id = 2, .system = "s", .at = 1, .ended = 2};
+    CHECK(store_incident(store, &young) == GORDIAN_OK);
+    world_keep(&world, store, 1);
+    clock_jump = 10 * 365 * 86400;
+    CHECK(store_incident(store, &old) == GORDIAN_OK);
+    world_keep(&world, store, 1);
+    store_keep_incidents(store, world.options.keep_incidents_ms); /* now */
+    WORLD_WAIT(store, (store_figures(store, &figures), figures.incidents_dropped > 0));
+    store_close(store);
+    clock_jump = 0;
+    CHECK(world_ask(&world, "SELECT count(*) FROM incident WHERE id = 1") == 1);
+    CHECK(world_ask(&world, "SELECT count(*) FROM incident WHERE id = 2") == 0);
+    world_remove(&world);
+}
+
 static uint64_t read_epoch(const struct world *world)
 {
     uint8_t bytes[8];
@@ -389,6 +429,7 @@ int main(void)
     displaced_writer_stops(STORE_FULL);
     epoch_comes_first();
     old_marker_is_read();
+    jumps_erase_nothing();
     repair_finds_sense();
     return test_done();
 }

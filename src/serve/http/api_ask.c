@@ -243,6 +243,7 @@ int api_login(struct api_call *call)
         rights = auth_login(auth, json_string_value(token), json_string_length(token),
                             service_steady(call->api->service), cookie);
     json_decref(body);
+    call->api->service->counters.wrong_tokens += rights == AUTH_NONE;
     if (rights == AUTH_NONE)
         return api_fail(call, 401, "this is not a token of this service");
     if (auth_required(auth))

@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #define LINGER_MS   2000
+#define SLOWLY_MS   1000
 #define PAUSE_MS    100          /* before accepting again when descriptors have run out */
 #define TIME_PART   5            /* of all time, requests may take this part, */
 #define TIME_MOST   4000000      /* and so much at once, ns: one that takes longer is the last */
@@ -91,6 +92,8 @@ void http_rearm(struct http_connection *connection)
         return;
     if (connection->state == HTTP_STREAMING)
         evtimer_del(connection->timer);
+    else if (connection->slowly)
+        set_timer(connection, SLOWLY_MS);
     else if (connection->state == HTTP_CLOSING && !out)
         begin_linger(connection);
     else if (out || connection->state == HTTP_WAITING)
@@ -304,6 +307,13 @@ static void on_timer(evutil_socket_t fd, short what, void *context)
     struct http_connection *connection = context;
     (void)fd;
     (void)what;
+    if (connection->slowly && !connection->doomed) {
+        int status = connection->slowly;
+        connection->slowly = 0;
+        http_reply_error(connection, status, "%s", connection->message);
+        http_go_on(connection);
+        return;
+    }
     bool reading = connection->state == HTTP_READING && !connection->doomed && !connection->fresh &&
                    evbuffer_get_length(bufferevent_get_output(connection->bev)) == 0;
     if (!connection->doomed && connection->state != HTTP_LINGERING && !connection->fresh)

@@ -81,7 +81,7 @@ static void take_results(struct service *service, const struct apply_events *eve
         if (served->operations->forgets && result->outcome == GORDIAN_VERDICT_EXITED)
             session_disown(service, served, event->process);
         if (told)
-            notify_event(service, served, event, result,
+            notify_event(service, served, event, served->seq - (first + count - 1 - i), result,
                          result->served ? served->served_list + granted : NULL, events->client);
         granted += result->served;
     }

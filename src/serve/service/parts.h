@@ -287,7 +287,7 @@ void notify_incident(struct service *service, struct served *served,
                      const struct incident *incident, const uint32_t *members, size_t count);
 /* An event, to those who want every one, but not to `except`. */
 void notify_event(struct service *service, struct served *served, const gordian_event *event,
-                  const struct served_result *result, const uint32_t *granted,
+                  uint64_t seq, const struct served_result *result, const uint32_t *granted,
                   const struct client *except);
 bool notify_wanted(const struct service *service, const struct served *served);
 

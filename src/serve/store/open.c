@@ -222,6 +222,8 @@ static gordian_status start_thread(struct store *store, gordian_error *error)
     store->journal_bytes = recovery->bytes;
     store->snapshot_size = recovery->image.used;
     store->trimming = true;
+    store->wall_at = store_wall_ms();
+    store->steady_at = steady_ms();
     atomic_store(&store->committed, recovery->last);
     if (!store->kept)
         return GORDIAN_OK;

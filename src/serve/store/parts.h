@@ -187,9 +187,10 @@ struct store {
     bool running;
     int doorbell;
     uint64_t retry_at, sync_at, trim_at;
-    uint64_t checkpoint_at; /* not before: a reader was in the way */
-    bool trimming;          /* there may be more to delete */
-    uint64_t trimmed;       /* the snapshot by which files have been deleted */
+    uint64_t checkpoint_at;      /* not before: a reader was in the way */
+    uint64_t wall_at, steady_at; /* when it was opened */
+    bool trimming;               /* there may be more to delete */
+    uint64_t trimmed;            /* the snapshot by which files have been deleted */
 };
 
 void *store_thread(void *context);
