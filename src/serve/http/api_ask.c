@@ -253,7 +253,7 @@ int api_login(struct api_call *call)
                  cookie, AUTH_COOKIE_HOURS * 3600, call->api->tls ? "; Secure" : "");
     struct json json;
     json_begin(&json, &call->out);
-    json_key_text(&json, "rights", rights == AUTH_WRITE ? "write" : "read");
+    json_key_text(&json, "rights", rights == AUTH_READ ? "read" : "write");
     json_end(&json);
     return 200;
 }

@@ -212,6 +212,8 @@ static const char *refusal_text(const struct service_work *work, const struct se
     }
     if (reason == WIRE_OVER_MEMORY)
         return "this client has all the memory it may have: it can release, cancel, exit or forget";
+    if (reason == WIRE_OTHERS)
+        return "the process is another session's, which this token does not permit to end";
     /* GORDIAN_REASON_UNKNOWN_PROCESS and _RESOURCE are the same numbers */
     if (reason == GORDIAN_REFUSAL_UNKNOWN_PROCESS) {
         snprintf(buffer, size,
