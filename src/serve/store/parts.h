@@ -13,6 +13,7 @@
  *     questions.c      a thread that reads them for whoever asks
  *     recover.c        are snapshot and journal whole? what the service needs of them
  *     repair.c         moving aside what is damaged
+ *     verify.c         is a folder whole?
  *
  * Who may use journal and history: whoever has set store->busy. The loop takes them for a commit in
  * store_seal, if it can have them at once, the thread for everything else; neither keeps the mutex
