@@ -22,6 +22,7 @@
 #define PAUSE_MS    100          /* before accepting again when descriptors have run out */
 #define TIME_PART   5            /* of all time, requests may take this part, */
 #define TIME_MOST   4000000      /* and so much at once, ns: one that takes longer is the last */
+#define TIME_DEBT   50000000     /* one that took longer than that, ns, is not waited for longer */
 #define OUTPUT_HIGH (256u << 10) /* with so much on its way out the next request waits */
 
 void httpd_limits_init(struct httpd_limits *limits)
@@ -209,7 +210,8 @@ static bool next_request(struct http_connection *connection)
     uint64_t began = clock_ns();
     http->options.handle(http->options.context, connection, &http->request,
                          bytes + connection->head_length, (size_t)connection->body_length);
-    http->time_left -= (int64_t)(clock_ns() - began);
+    uint64_t took = clock_ns() - began;
+    http->time_left -= (int64_t)(took < TIME_DEBT ? took : TIME_DEBT);
     if (!connection->answered)
         http_reply_error(connection, 500, "no answer");
     evbuffer_drain(in, total);
